@@ -1,0 +1,62 @@
+# One target a folder: fullbore_component(NAME SOURCES ... DEPENDS ... LIBRARIES ...) makes the static
+# library fb_NAME from the folder's sources; fullbore_test(NAME SOURCES ... DEPENDS ...) its unit tests.
+# Links are PRIVATE unless a header of the folder shows the other's types (PUBLIC_DEPENDS).
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(FULLBORE_CCACHE ccache)
+if(FULLBORE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${FULLBORE_CCACHE}")
+  set(CMAKE_C_COMPILER_LAUNCHER "${FULLBORE_CCACHE}")
+endif()
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+
+add_library(fb_options INTERFACE)
+target_compile_options(fb_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wextra-semi
+  $<$<BOOL:${FULLBORE_WERROR}>:-Werror>)
+if(FULLBORE_SANITIZE)
+  target_compile_options(fb_options INTERFACE -fsanitize=${FULLBORE_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(fb_options INTERFACE -fsanitize=${FULLBORE_SANITIZE})
+endif()
+target_include_directories(fb_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
+
+function(fullbore_component name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PUBLIC_DEPENDS;LIBRARIES" ${ARGN})
+  add_library(fb_${name} STATIC ${ARG_SOURCES})
+  list(TRANSFORM ARG_DEPENDS PREPEND fb_)
+  list(TRANSFORM ARG_PUBLIC_DEPENDS PREPEND fb_)
+  target_link_libraries(fb_${name} PRIVATE fb_options ${ARG_DEPENDS} ${ARG_LIBRARIES} PUBLIC ${ARG_PUBLIC_DEPENDS})
+endfunction()
+
+if(FULLBORE_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  enable_testing()
+endif()
+
+function(fullbore_test name)
+  if(NOT FULLBORE_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  add_executable(${name}_test ${ARG_SOURCES})
+  list(TRANSFORM ARG_DEPENDS PREPEND fb_)
+  target_link_libraries(${name}_test PRIVATE fb_options ${ARG_DEPENDS} ${ARG_LIBRARIES} GTest::gmock_main)
+  target_compile_definitions(${name}_test PRIVATE FULLBORE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                  FULLBORE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST)
+endfunction()

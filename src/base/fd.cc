@@ -1,0 +1,29 @@
+#include "base/fd.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace fullbore {
+
+void UniqueFd::reset(int fd) {
+  if (fd_ >= 0) close(fd_);
+  fd_ = fd;
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoError("cannot open '" + path + "'", errno);
+  std::string text;
+  char buffer[16 * 1024];
+  while (true) {
+    const ssize_t n = read(fd.get(), buffer, sizeof buffer);
+    if (n == 0) return text;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError("cannot read '" + path + "'", errno);
+    text.append(buffer, static_cast<size_t>(n));
+  }
+}
+
+}  // namespace fullbore

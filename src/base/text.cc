@@ -1,0 +1,108 @@
+#include "base/text.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace fullbore {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+template <typename T>
+std::optional<T> ParseWhole(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  size_t begin = 0;
+  for (size_t end; (end = text.find(separator, begin)) != std::string_view::npos; begin = end + 1) {
+    parts.push_back(text.substr(begin, end - begin));
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+std::vector<std::string_view> Words(std::string_view text) {
+  std::vector<std::string_view> words;
+  size_t begin = text.find_first_not_of(kBlanks);
+  while (begin != std::string_view::npos) {
+    size_t end = text.find_first_of(kBlanks, begin);
+    if (end == std::string_view::npos) end = text.size();
+    words.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(kBlanks, end);
+  }
+  return words;
+}
+
+std::optional<int64_t> ParseInt(std::string_view text) { return ParseWhole<int64_t>(text); }
+std::optional<double> ParseDouble(std::string_view text) { return ParseWhole<double>(text); }
+
+std::string FormatDuration(int64_t ns) {
+  const double s = static_cast<double>(ns) / 1e9;
+  const double magnitude = std::abs(s);
+  if (magnitude < 1e-6) return fmt::format("{} ns", ns);
+  if (magnitude < 1e-3) return fmt::format("{:.{}f} us", s * 1e6, magnitude < 1e-5 ? 1 : 0);
+  if (magnitude < 1) return fmt::format("{:.{}f} ms", s * 1e3, magnitude < 1e-2 ? 1 : 0);
+  if (magnitude < 60) return fmt::format("{:.{}f} s", s, magnitude < 10 ? 1 : 0);
+  const auto whole = static_cast<int64_t>(std::llround(s));
+  if (std::llabs(whole) < 3600) return fmt::format("{} min {} s", whole / 60, std::llabs(whole % 60));
+  return fmt::format("{} h {} min", whole / 3600, std::llabs(whole % 3600) / 60);
+}
+
+std::string FormatBytes(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+  size_t unit = 0;
+  while (std::abs(bytes) >= 999.5 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", bytes, unit > 0 && std::abs(bytes) < 9.95 ? 1 : 0, kUnits[unit]);
+}
+
+std::string FormatCount(double count) {
+  const double magnitude = std::abs(count);
+  if (magnitude < 9.995 && count != std::floor(count)) return fmt::format("{:.2f}", count);
+  if (magnitude < 99.95 && count != std::floor(count)) return fmt::format("{:.1f}", count);
+  std::string digits = fmt::format("{:.0f}", magnitude);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  return count < 0 ? "-" + digits : digits;
+}
+
+std::string FormatPercent(double ratio) {
+  const double percent = ratio * 100;
+  return fmt::format("{:.{}f} %", percent, std::abs(percent) < 0.95 && percent != 0 ? 1 : 0);
+}
+
+std::string FormatUtc(int64_t wall_ns) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(wall_ns / 1'000'000'000)));
+}
+
+std::string ShellQuote(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'') quoted += "'\\''";
+    else quoted += c;
+  }
+  return quoted + "'";
+}
+
+}  // namespace fullbore

@@ -1,0 +1,108 @@
+// A diagnosis: what the report shows, as values. Its JSON form is docs/report.schema.json ("fullbore.report/1").
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/share.h"
+
+namespace fullbore::diagnose {
+
+enum class Severity : uint8_t { kInfo, kWarning, kCritical };
+
+struct Evidence {
+  std::string what;    // "queue empty when the step asked for a batch"
+  double value = 0;
+  std::string unit;    // "ratio", "ms", "samples/s", "count", ...
+  std::string source;  // "hook", "nvml", "cgroup", "proc", "trace"
+  std::string series;  // the series to highlight in a chart, "" where none
+  std::optional<int64_t> begin_ns, end_ns;  // its place in time, where there is one
+};
+
+// How many times faster the run gets: 1.5 means two thirds of the time.
+struct Speedup {
+  double expected = 1;
+  double low = 1;
+  double high = 1;
+};
+
+struct Place {
+  std::string file;
+  int line = 0;
+  std::string text;    // the source line
+  double share = 0;    // of the step
+};
+
+struct Finding {
+  std::string id;  // "input-bound": docs/findings/input-bound.md explains it
+  std::string cause;  // finer: "too-few-workers", "storage", "decode", "collate", "slow-sample", ""
+  Severity severity = Severity::kInfo;
+  double share = 0;  // of the step, 0..1
+  std::string title;  // one sentence with the numbers in it
+  std::vector<Evidence> evidence;
+  std::vector<std::string> fix;  // each a thing to do; the first is the one recommended
+  std::string change;            // the recommended change in code, "DataLoader(num_workers=4)"; may be empty
+  std::vector<Place> where;
+  Speedup speedup;
+  std::string method;  // how the prediction was made; empty: none was
+};
+
+struct NotJudged {
+  std::string id;
+  std::string why;
+  std::string needs;
+};
+
+struct WouldNotHelp {
+  std::string what;
+  std::string why;
+};
+
+struct RankShares {
+  int rank = 0;
+  std::string device;
+  int64_t steps = 0;
+  double mean_step_ns = 0;
+  std::map<std::string, double> shares;
+  std::optional<int64_t> span_ns, busy_ns, compute_ns, comm_ns, comm_exposed_ns, copy_ns, copy_exposed_ns, kernels;
+  std::optional<double> comm_overlap_ratio;
+  std::map<std::string, int64_t> kernel_class_ns;
+};
+
+struct Resource {
+  double mean = 0, p50 = 0, p95 = 0, max = 0;
+  std::string unit;
+};
+
+struct Diagnosis {
+  std::string run_id;
+  std::string source;  // path of the run file or trace
+  std::string stage;   // which stage is judged, where there are several
+  std::map<std::string, std::string> machine;
+
+  // The steady state of the judged stage. No steps: `steps` is 0 and what follows to `shares` is empty.
+  int64_t begin_ns = 0, end_ns = 0;
+  int64_t steps = 0, warmup_steps = 0;
+  std::string warmup_why;  // "the first 12 steps took 3.1 s: change point at step 12"
+  std::optional<double> samples_per_s, samples_per_s_low, samples_per_s_high;
+  double steps_per_s = 0;
+  double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
+  std::map<std::string, double> shares;             // sums to 1
+  std::map<std::string, double> host_other_parts;   // ratios of the step
+  bool device_shares = false;  // shares are those of the device; otherwise of the training thread
+
+  std::vector<RankShares> ranks;
+  std::map<std::string, Resource> resources;  // series name with labels -> summary over the window
+  std::vector<Finding> findings;              // ordered: the verdict first
+  std::vector<WouldNotHelp> would_not_help;
+  std::vector<NotJudged> not_judged;
+  std::map<std::string, std::string> facts;  // values are JSON texts
+  std::vector<std::string> messages;
+  std::optional<int> exit_status;
+  bool out_of_memory = false;
+};
+
+}  // namespace fullbore::diagnose

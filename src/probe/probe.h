@@ -1,0 +1,45 @@
+// A probe reads one source of what the machine is doing: /proc/stat, a cgroup, NVML. One class a source; the
+// table in registry.cc lists them, and a new probe is one class and one line there.
+//
+// A probe is owned and called by the recorder thread alone. It takes the machine's root directory, so that
+// tests feed it canned files. A reading that cannot be had is left out, never written as 0; what is lost for
+// good is said once as a message.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/recording.h"
+
+namespace fullbore::probe {
+
+// Where a probe puts what it read. Implemented by the recorder (into the run file) and by tests.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // `key.resolution` is taken from the first call for a key. Cheap: a hash look-up and an append.
+  virtual void Read(const record::SeriesKey& key, int64_t t_ns, double value) = 0;
+  virtual void Say(record::Severity severity, std::string_view source, std::string_view text) = 0;
+  virtual void SetMachineFact(std::string_view key, std::string_view value) = 0;
+};
+
+struct Machine {
+  std::string root;       // "" on a real machine; a directory holding proc/, sys/, dev/ in tests
+  int64_t command_pid = 0;  // the command being recorded, 0 for none
+};
+
+enum class Rate : uint8_t { kFast, kSlow };  // 5 readings a second, 1 a second
+
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  virtual std::string_view name() const = 0;
+  virtual Rate rate() const = 0;
+  // One round of readings at t_ns (CLOCK_MONOTONIC). Rates are over the time since the round before; the
+  // first round yields only levels.
+  virtual void Sample(int64_t t_ns, Sink& sink) = 0;
+};
+
+}  // namespace fullbore::probe

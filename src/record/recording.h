@@ -1,0 +1,174 @@
+// A recording in memory: what diagnosis, reports and exports see, whoever recorded it (`fullbore run`, the CUDA
+// collector, a PyTorch-profiler trace, an Nsight Systems export). Plain values, owned by whoever holds them.
+//
+// Unknown is absent (empty optional, missing map entry), never 0.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "record/share.h"
+#include "record/sketch.h"
+
+namespace fullbore::record {
+
+// ---- what the machine did ------------------------------------------------------------------------------------
+
+using Labels = std::map<std::string, std::string>;  // {"gpu": "0"}, {"role": "loader"}, {"device": "vda"}
+
+// One quantity of one thing. `resolution` is the step in which values are stored (0.01 for a ratio).
+struct SeriesKey {
+  std::string name;  // "gpu_sm_active", from the table in docs/metrics.md
+  std::string unit;  // "ratio", "bytes", "bytes/s", "W", "count", ...
+  Labels labels;
+  double resolution = 0;  // 0: stored exactly
+
+  auto operator<=>(const SeriesKey&) const = default;
+};
+
+struct Reading {
+  int64_t t_ns = 0;  // end of the interval that the value covers
+  double value = 0;
+};
+
+struct Series {
+  SeriesKey key;
+  std::vector<Reading> readings;  // by time
+};
+
+// ---- what the training did -----------------------------------------------------------------------------------
+
+// One optimizer step of one rank: from the end of the optimizer step before to the end of this one.
+struct Step {
+  int64_t index = 0;   // 0 is the rank's first
+  int64_t end_ns = 0;
+  int64_t wall_ns = 0;
+  int64_t samples = 0;  // training examples; 0 where unknown (then `samples_known` of the rank is false)
+  int32_t batches = 0;  // batches taken from the training loader (several with gradient accumulation)
+  ShareTimes share_ns{};                                 // sums to wall_ns
+  std::array<int64_t, kHostOtherCount> host_other_ns{};  // sums to share_ns[kHostOther]
+  int64_t device_ns = -1;     // time the device worked for this step by its own clock, -1 where unknown
+  int32_t ready_batches = -1;  // batches waiting in the loader's queue when `next` was entered, -1 where unknown
+};
+
+// All steps of one rank that ended in a stretch of about a second, summed.
+struct StepWindow {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t first_step = 0;
+  int64_t steps = 0;
+  int64_t samples = 0;
+  int64_t min_wall_ns = 0;
+  int64_t max_wall_ns = 0;
+  ShareTimes share_ns{};
+  std::array<int64_t, kHostOtherCount> host_other_ns{};
+};
+
+// Where a share of the training thread's time was seen by the line sampler.
+struct HotLine {
+  Share share = Share::kHostOther;
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string text;  // the source line, trimmed; empty where it could not be read
+  int64_t samples = 0;
+};
+
+// One data loader of one rank, and what its workers did. Times are sums over the steady part unless said.
+struct Loader {
+  int id = 0;
+  bool feeds_training = false;
+  int64_t num_workers = 0;
+  std::optional<int64_t> batch_size;
+  std::optional<int64_t> prefetch_factor;
+  bool pin_memory = false;
+  bool persistent_workers = false;
+  std::string dataset;  // class name
+  std::optional<int64_t> dataset_samples;
+  std::string where;  // "train.py:57"
+
+  int64_t batches = 0;  // fetched in workers (or inline with num_workers=0)
+  int64_t samples = 0;
+  int64_t fetch_ns = 0;      // wall time inside fetch, summed over workers; of that:
+  int64_t collate_ns = 0;    //   in collate_fn
+  int64_t cpu_ns = 0;        //   on a core
+  int64_t run_delay_ns = 0;  //   runnable, but no core free
+  int64_t worker_span_ns = 0;  // first fetch begun to last fetch ended, summed over workers
+  int64_t worker_idle_ns = 0;  // of that, between fetches: waiting for the parent to ask
+  Sketch batch_fetch_ns;       // one value a batch
+  Sketch slowest_sample_ns;    // one value a batch: its slowest sample
+  Sketch wait_ns;              // one value a `next` of the parent
+};
+
+struct RankInfo {
+  int rank = 0;
+  int64_t pid = 0;
+  std::string hostname;
+  std::string device;  // "cuda:0", "cpu"; empty where unknown
+  bool samples_known = false;
+  bool device_activity = false;  // shares are those of the device, not of the training thread
+  std::vector<Step> steps;          // kept in full: the first ones, the worst ones, regular stretches between
+  std::vector<StepWindow> windows;  // all of them
+  std::vector<HotLine> hot_lines;
+  std::vector<Loader> loaders;
+  std::map<std::string, std::string> facts;  // "torch" -> "2.13.0+cpu"; values are JSON texts
+
+  // Device activity over the whole recording; absent without a collector or trace.
+  std::optional<int64_t> span_ns, busy_ns, compute_ns, comm_ns, comm_exposed_ns, comm_overlapped_ns, copy_ns,
+      copy_exposed_ns, kernels;
+  std::map<std::string, int64_t> kernel_class_ns;
+};
+
+struct Process {
+  int64_t pid = 0;
+  int64_t parent_pid = 0;
+  std::string role;  // "trainer", "loader", "other"
+  int rank = -1;
+  std::string command;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;  // 0 while it runs
+};
+
+enum class Severity : uint8_t { kInfo, kWarning, kError };
+
+struct Message {
+  int64_t t_ns = 0;
+  Severity severity = Severity::kInfo;
+  std::string source;  // "hook", "nvml", "recorder"
+  std::string text;
+};
+
+enum class StageState : uint8_t { kRunning, kEnded, kLost };  // lost: the recorder died before the command ended
+
+// One command under a run id. A run of one command has one stage.
+struct Stage {
+  int64_t id = 0;
+  std::string name;
+  std::vector<std::string> command;
+  std::string directory;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;  // last moment recorded
+  StageState state = StageState::kRunning;
+  std::optional<int> exit_status;  // as a shell shows it: 128+n for signal n
+  bool out_of_memory = false;      // the kernel killed a process of the command for memory
+
+  std::vector<RankInfo> ranks;
+  std::vector<Series> series;
+  std::vector<Process> processes;
+  std::vector<Message> messages;
+};
+
+struct Recording {
+  std::string id;      // "2026-11-21-0915-train"
+  std::string source;  // "run", "kineto", "nsys"
+  std::string path;
+  std::map<std::string, std::string> tags;
+  std::map<std::string, std::string> machine;  // "hostname", "cpu_model", "cores", "gpu0", ...: see docs/run-file.md
+  int64_t wall_offset_ns = 0;                  // wall clock = monotonic + offset
+  std::vector<Stage> stages;
+};
+
+}  // namespace fullbore::record
