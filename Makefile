@@ -1,0 +1,43 @@
+# Thin: each goal is one script or one CMake preset. `make help` lists the goals.
+.DEFAULT_GOAL := help
+.PHONY: help setup build test demo bench asan tsan lint format package clean
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup:  ## install what building needs (apt, with sudo where needed)
+	@scripts/setup.sh build
+
+build: setup  ## build/release/fullbore
+	@scripts/build.sh release
+
+test:  ## install what is missing, build, run all tests: C++ and Python
+	@scripts/test.sh
+
+demo:  ## train a real ResNet under fullbore, apply its advice, compare prediction and measurement
+	@scripts/demo.sh
+
+bench: build  ## run the benchmarks
+	@scripts/bench.sh
+
+asan: setup  ## the C++ tests under the address and undefined-behaviour sanitizers
+	@scripts/build.sh asan
+	@scripts/ctest.sh asan
+
+tsan: setup  ## the C++ tests under the thread sanitizer
+	@scripts/build.sh tsan
+	@scripts/ctest.sh tsan
+
+lint:  ## clang-format, clang-tidy on changed files (ALL=1: on all), ruff
+	@scripts/setup.sh lint
+	@scripts/lint.sh
+
+format:  ## apply clang-format and ruff's fixes
+	@scripts/setup.sh lint
+	@scripts/format.sh
+
+package:  ## the .deb, in build/release
+	@scripts/package.sh
+
+clean:  ## remove what building left; keeps .venv and recorded runs
+	rm -rf build

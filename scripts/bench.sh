@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs every benchmark of bench/: the C++ ones as built, then the Python ones. Each prints a ratio to a peer or to
+# a limit, so that the figures mean something on a noisy machine.
+source "$(dirname "$0")/lib.sh"
+
+cd "$root"
+[ -d bench ] || die "there are no benchmarks here: bench/ is missing"
+scripts/setup.sh test
+while IFS= read -r -d '' program; do
+  say "${program#build/release/}"
+  "$program"
+done < <(find build/release/bench -maxdepth 2 -type f -executable -name '*_bench' -print0 | sort -z)
+for script in bench/*.py; do
+  [ -f "$script" ] || continue
+  say "$script"
+  "$venv/bin/python3" "$script"
+done

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# build.sh PRESET: configures where needed and builds, with the tools that setup.sh found or installed.
+source "$(dirname "$0")/lib.sh"
+
+preset="${1:?which preset: release, dev, asan or tsan}"
+tools="$(cmake_directory)"
+[ -n "$tools" ] || die "no CMake >= $cmake_wanted" "make setup"
+CXX="$(cxx_compiler)"
+[ -n "$CXX" ] || die "no g++ >= $gxx_wanted" "make setup"
+export CXX
+
+cd "$root"
+if [ ! -f "build/$preset/build.ninja" ]; then
+  mkdir -p "build/$preset"
+  # Not a pipe: a failing configure must stay a failure and show its output.
+  "$tools/cmake" --preset "$preset" >"build/$preset/configure.log" 2>&1 || {
+    cat "build/$preset/configure.log" >&2
+    rm -f "build/$preset/build.ninja"
+    die "cmake could not configure the preset '$preset'" "make setup installs what is missing"
+  }
+fi
+"$tools/cmake" --build --preset "$preset" -- ${JOBS:+-j "$JOBS"}

@@ -1,0 +1,72 @@
+# Shared by the other scripts: where things are and which tools to take. Sourced, never run.
+# shellcheck shell=bash
+set -euo pipefail
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+venv="$root/.venv"
+readonly root venv
+
+say() { printf 'fullbore: %s\n' "$*" >&2; }
+
+# die TEXT [NEXT STEP]
+die() {
+  say "$1"
+  [ -z "${2:-}" ] || printf 'hint: %s\n' "$2" >&2
+  exit 1
+}
+
+# version_at_least HAVE WANTED
+version_at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+
+readonly cmake_wanted=3.25  # CMakePresets.json, version 6
+readonly gxx_wanted=12      # C++20 as the sources use it
+
+# The directory of a cmake that is new enough, the distribution's first. Empty where there is none.
+cmake_directory() {
+  local candidate version
+  for candidate in /usr/bin/cmake "$(command -v cmake || true)" "$venv/bin/cmake"; do
+    [ -x "$candidate" ] || continue
+    version="$("$candidate" --version 2>/dev/null | sed -n 's/^cmake version \([0-9.]*\).*/\1/p')"
+    if [ -n "$version" ] && version_at_least "$version" "$cmake_wanted"; then
+      dirname "$candidate"
+      return
+    fi
+  done
+}
+
+# A g++ that is new enough: $CXX, the default one, or a versioned one beside it. Empty where there is none.
+cxx_compiler() {
+  local candidate version
+  for candidate in ${CXX:-} g++ g++-14 g++-13 g++-12; do
+    command -v "$candidate" >/dev/null || continue
+    version="$("$candidate" -dumpfullversion 2>/dev/null || "$candidate" -dumpversion)"
+    if [ "$candidate" = "${CXX:-}" ] || version_at_least "$version" "$gxx_wanted"; then
+      command -v "$candidate"
+      return
+    fi
+  done
+}
+
+# can_import PYTHON MODULE...: does that interpreter find these modules? Finds, not imports: importing torch
+# takes seconds.
+can_import() {
+  local python="$1"
+  shift
+  "$python" - "$@" >/dev/null 2>&1 <<'PY'
+import importlib.util, sys
+sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))
+PY
+}
+
+# The Python that trains in the demo: $PYTHON, ours if it was made, else the user's own with torch.
+demo_python() {
+  local candidate
+  for candidate in ${PYTHON:-} "$venv/bin/python3" python3; do
+    if command -v "$candidate" >/dev/null && can_import "$candidate" torch numpy PIL; then
+      command -v "$candidate"
+      return
+    fi
+  done
+}
+
+has_nvidia_gpu() { compgen -G '/dev/nvidia[0-9]*' >/dev/null; }

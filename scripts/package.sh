@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Builds the Debian package of the release build: build/release/fullbore_<version>_<architecture>.deb
+source "$(dirname "$0")/lib.sh"
+
+cd "$root"
+scripts/setup.sh build
+scripts/build.sh release
+(cd build/release && "$(cmake_directory)/cpack" -G DEB >cpack.log 2>&1) || {
+  cat build/release/cpack.log >&2
+  die "cpack failed"
+}
+ls build/release/fullbore_*.deb

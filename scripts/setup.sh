@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# setup.sh build|demo|test|lint: installs what that needs and is not there yet. Quick when nothing is missing.
+source "$(dirname "$0")/lib.sh"
+
+readonly lists="$root/scripts"
+
+packages_in() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$@"; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Prints those of the packages named on standard input that are not installed.
+not_installed() {
+  local name
+  while read -r name; do
+    [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$name" 2>/dev/null)" = 'ii ' ] || echo "$name"
+  done
+}
+
+apt_offers() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
+
+# install_packages WHY MUST|MAY PACKAGE...: MAY leaves out what the distribution does not offer.
+install_packages() {
+  local why="$1" need="$2" missing name wanted=()
+  shift 2
+  missing="$(printf '%s\n' "$@" | not_installed)"
+  [ -n "$missing" ] || return 0
+  command -v apt-get >/dev/null ||
+    die "cannot install packages here: no apt-get" "install by hand: $(echo $missing)"
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    die "packages are missing and only root can install them" "as root: apt-get install $(echo $missing)"
+  fi
+  say "apt-get update, for packages are missing"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null
+  for name in $missing; do
+    if [ "$need" = MUST ] || apt_offers "$name"; then
+      wanted+=("$name")
+    else
+      say "not offered by this distribution, left out: $name"
+    fi
+  done
+  [ ${#wanted[@]} -gt 0 ] || return 0
+  say "apt-get install, $why: ${wanted[*]}"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" \
+    </dev/null >/dev/null
+}
+
+# A Python that makes virtual environments and is new enough for torch 2.13.
+base_python() {
+  local candidate
+  for candidate in python3 /usr/bin/python3; do
+    if "$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  die "no Python >= 3.10 with the venv module was found" "apt-get install python3-venv"
+}
+
+make_venv() {
+  # A directory whose interpreter is gone (a moved clone, a removed Python) is made anew.
+  if [ -x "$venv/bin/python3" ] && "$venv/bin/python3" -m pip --version >/dev/null 2>&1; then return; fi
+  local python
+  python="$(base_python)"
+  say "virtual environment .venv, so that nothing of yours is touched ($("$python" --version))"
+  "$python" -m venv --clear "$venv"
+}
+
+# requirements_met FILE...: every "name==version" or "name" line is installed in .venv.
+requirements_met() {
+  "$venv/bin/python3" - "$@" <<'PY'
+import importlib.metadata, sys
+for path in sys.argv[1:]:
+    for line in open(path):
+        name, _, version = line.split("#")[0].strip().partition("==")
+        try:
+            have = importlib.metadata.version(name) if name else version
+        except importlib.metadata.PackageNotFoundError:
+            sys.exit(1)
+        if version and have.split("+")[0] != version:  # "2.13.0+cpu" is 2.13.0
+            sys.exit(1)
+PY
+}
+
+pip_install() { "$venv/bin/python3" -m pip install -qq --disable-pip-version-check "$@" </dev/null; }
+
+# Where there is no NVIDIA GPU, PyTorch's own index has a build without 3 GB of CUDA libraries.
+torch_index() {
+  local index=https://download.pytorch.org/whl/cpu
+  has_nvidia_gpu && return
+  if "$venv/bin/python3" -c "import urllib.request as u; u.urlopen('$index/torch/', timeout=5)" 2>/dev/null; then
+    echo "--index-url $index --extra-index-url https://pypi.org/simple"
+  fi
+}
+
+# install_requirements WHY FILE...: torch is pinned in requirements-demo.txt, which constrains every call.
+install_requirements() {
+  local why="$1" file arguments=()
+  shift
+  requirements_met "$@" && return
+  say "pip install into .venv, $why: $(cat "$@" | sed -e 's/#.*//' | xargs)"
+  for file in "$@"; do arguments+=(-r "$file"); done
+  # shellcheck disable=SC2046  # several words
+  pip_install -c "$lists/requirements-demo.txt" "${arguments[@]}" $(torch_index)
+}
+
+# Ubuntu 22.04 has CMake 3.22 and g++ 11: take CMake from PyPI and g++-12 from the distribution.
+setup_build() {
+  # shellcheck disable=SC2046
+  install_packages "to build" MUST $(packages_in "$lists/packages.txt")
+  if [ -z "$(cxx_compiler)" ]; then
+    install_packages "for C++20 needs g++ >= $gxx_wanted" MUST "g++-$gxx_wanted"
+  fi
+  if [ -z "$(cmake_directory)" ]; then
+    make_venv
+    say "pip install cmake into .venv, for the distribution's is older than $cmake_wanted"
+    pip_install "cmake>=$cmake_wanted,<4"
+  fi
+}
+
+setup_demo() {
+  setup_build
+  [ -z "$(demo_python)" ] || return 0
+  make_venv
+  install_requirements "no python3 here imports torch, numpy and Pillow" "$lists/requirements-demo.txt"
+}
+
+setup_test() {
+  setup_build
+  # shellcheck disable=SC2046
+  install_packages "to test old PyTorch and the HTML report" MAY $(packages_in "$lists/packages-test.txt")
+  make_venv
+  install_requirements "to test" "$lists/requirements-demo.txt" "$lists/requirements-test.txt"
+}
+
+setup_lint() {
+  # shellcheck disable=SC2046
+  install_packages "to lint" MUST $(packages_in "$lists/packages-lint.txt")
+  make_venv
+  install_requirements "to lint" "$lists/requirements-lint.txt"
+}
+
+case "${1:-}" in
+  build | demo | test | lint) "setup_$1" ;;
+  *) die "setup.sh takes one of: build demo test lint (not '${1:-}')" ;;
+esac
