@@ -1,5 +1,5 @@
-// Result<T>: what a call returns that can fail for reasons outside the program (a file, a driver, an argument).
-// Bugs are not results: CHECK ends the process with a line that says where.
+// Result<T>: what a call returns that can fail for reasons outside the program (a file, a driver, an
+// argument). Bugs are not results: CHECK ends the process with a line that says where.
 #pragma once
 
 #include <optional>
@@ -42,8 +42,10 @@ std::string ToString(const Error& error);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }

@@ -80,7 +80,8 @@ std::string FormatCount(double count) {
   if (magnitude < 9.995 && count != std::floor(count)) return fmt::format("{:.2f}", count);
   if (magnitude < 99.95 && count != std::floor(count)) return fmt::format("{:.1f}", count);
   std::string digits = fmt::format("{:.0f}", magnitude);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
   return count < 0 ? "-" + digits : digits;
 }
 
@@ -99,8 +100,10 @@ std::string ShellQuote(std::string_view word) {
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) return std::string(word);
   std::string quoted = "'";
   for (const char c : word) {
-    if (c == '\'') quoted += "'\\''";
-    else quoted += c;
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
   }
   return quoted + "'";
 }

@@ -11,15 +11,15 @@ namespace fullbore {
 
 std::string_view Trim(std::string_view text);
 std::vector<std::string_view> Split(std::string_view text, char separator);  // keeps empty parts
-std::vector<std::string_view> Words(std::string_view text);                  // runs of blanks are one separator
-std::optional<int64_t> ParseInt(std::string_view text);                      // the whole text, or nothing
+std::vector<std::string_view> Words(std::string_view text);  // runs of blanks are one separator
+std::optional<int64_t> ParseInt(std::string_view text);      // the whole text, or nothing
 std::optional<double> ParseDouble(std::string_view text);
 
-std::string FormatDuration(int64_t ns);       // "203 ms", "4 min 12 s"
-std::string FormatBytes(double bytes);        // "31 GB" (decimal units, as device makers count)
-std::string FormatCount(double count);        // "1,840", "0.25"
-std::string FormatPercent(double ratio);      // "41 %", "0.4 %"
-std::string FormatUtc(int64_t wall_ns);       // "2026-11-21 09:15:02"
+std::string FormatDuration(int64_t ns);         // "203 ms", "4 min 12 s"
+std::string FormatBytes(double bytes);          // "31 GB" (decimal units, as device makers count)
+std::string FormatCount(double count);          // "1,840", "0.25"
+std::string FormatPercent(double ratio);        // "41 %", "0.4 %"
+std::string FormatUtc(int64_t wall_ns);         // "2026-11-21 09:15:02"
 std::string ShellQuote(std::string_view word);  // as one word of a POSIX shell command line
 
 }  // namespace fullbore

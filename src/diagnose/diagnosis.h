@@ -1,4 +1,5 @@
-// A diagnosis: what the report shows, as values. Its JSON form is docs/report.schema.json ("fullbore.report/1").
+// A diagnosis: what the report shows, as values. Its JSON form is docs/report.schema.json
+// ("fullbore.report/1").
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@ namespace fullbore::diagnose {
 enum class Severity : uint8_t { kInfo, kWarning, kCritical };
 
 struct Evidence {
-  std::string what;    // "queue empty when the step asked for a batch"
+  std::string what;  // "queue empty when the step asked for a batch"
   double value = 0;
-  std::string unit;    // "ratio", "ms", "samples/s", "count", ...
-  std::string source;  // "hook", "nvml", "cgroup", "proc", "trace"
-  std::string series;  // the series to highlight in a chart, "" where none
+  std::string unit;                         // "ratio", "ms", "samples/s", "count", ...
+  std::string source;                       // "hook", "nvml", "cgroup", "proc", "trace"
+  std::string series;                       // the series to highlight in a chart, "" where none
   std::optional<int64_t> begin_ns, end_ns;  // its place in time, where there is one
 };
 
@@ -32,15 +33,15 @@ struct Speedup {
 struct Place {
   std::string file;
   int line = 0;
-  std::string text;    // the source line
-  double share = 0;    // of the step
+  std::string text;  // the source line
+  double share = 0;  // of the step
 };
 
 struct Finding {
-  std::string id;  // "input-bound": docs/findings/input-bound.md explains it
+  std::string id;     // "input-bound": docs/findings/input-bound.md explains it
   std::string cause;  // finer: "too-few-workers", "storage", "decode", "collate", "slow-sample", ""
   Severity severity = Severity::kInfo;
-  double share = 0;  // of the step, 0..1
+  double share = 0;   // of the step, 0..1
   std::string title;  // one sentence with the numbers in it
   std::vector<Evidence> evidence;
   std::vector<std::string> fix;  // each a thing to do; the first is the one recommended
@@ -67,7 +68,8 @@ struct RankShares {
   int64_t steps = 0;
   double mean_step_ns = 0;
   std::map<std::string, double> shares;
-  std::optional<int64_t> span_ns, busy_ns, compute_ns, comm_ns, comm_exposed_ns, copy_ns, copy_exposed_ns, kernels;
+  std::optional<int64_t> span_ns, busy_ns, compute_ns, comm_ns, comm_exposed_ns, copy_ns, copy_exposed_ns,
+      kernels;
   std::optional<double> comm_overlap_ratio;
   std::map<std::string, int64_t> kernel_class_ns;
 };
@@ -90,8 +92,8 @@ struct Diagnosis {
   std::optional<double> samples_per_s, samples_per_s_low, samples_per_s_high;
   double steps_per_s = 0;
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
-  std::map<std::string, double> shares;             // sums to 1
-  std::map<std::string, double> host_other_parts;   // ratios of the step
+  std::map<std::string, double> shares;            // sums to 1
+  std::map<std::string, double> host_other_parts;  // ratios of the step
   bool device_shares = false;  // shares are those of the device; otherwise of the training thread
 
   std::vector<RankShares> ranks;

@@ -26,7 +26,7 @@ class Sink {
 };
 
 struct Machine {
-  std::string root;       // "" on a real machine; a directory holding proc/, sys/, dev/ in tests
+  std::string root;         // "" on a real machine; a directory holding proc/, sys/, dev/ in tests
   int64_t command_pid = 0;  // the command being recorded, 0 for none
 };
 

@@ -1,5 +1,6 @@
-// A recording in memory: what diagnosis, reports and exports see, whoever recorded it (`fullbore run`, the CUDA
-// collector, a PyTorch-profiler trace, an Nsight Systems export). Plain values, owned by whoever holds them.
+// A recording in memory: what diagnosis, reports and exports see, whoever recorded it (`fullbore run`, the
+// CUDA collector, a PyTorch-profiler trace, an Nsight Systems export). Plain values, owned by whoever holds
+// them.
 //
 // Unknown is absent (empty optional, missing map entry), never 0.
 #pragma once
@@ -15,7 +16,8 @@
 
 namespace fullbore::record {
 
-// ---- what the machine did ------------------------------------------------------------------------------------
+// ---- what the machine did
+// ------------------------------------------------------------------------------------
 
 using Labels = std::map<std::string, std::string>;  // {"gpu": "0"}, {"role": "loader"}, {"device": "vda"}
 
@@ -39,19 +41,21 @@ struct Series {
   std::vector<Reading> readings;  // by time
 };
 
-// ---- what the training did -----------------------------------------------------------------------------------
+// ---- what the training did
+// -----------------------------------------------------------------------------------
 
 // One optimizer step of one rank: from the end of the optimizer step before to the end of this one.
 struct Step {
-  int64_t index = 0;   // 0 is the rank's first
+  int64_t index = 0;  // 0 is the rank's first
   int64_t end_ns = 0;
   int64_t wall_ns = 0;
-  int64_t samples = 0;  // training examples; 0 where unknown (then `samples_known` of the rank is false)
-  int32_t batches = 0;  // batches taken from the training loader (several with gradient accumulation)
-  ShareTimes share_ns{};                                 // sums to wall_ns
+  int64_t samples = 0;    // training examples; 0 where unknown (then `samples_known` of the rank is false)
+  int32_t batches = 0;    // batches taken from the training loader (several with gradient accumulation)
+  ShareTimes share_ns{};  // sums to wall_ns
   std::array<int64_t, kHostOtherCount> host_other_ns{};  // sums to share_ns[kHostOther]
-  int64_t device_ns = -1;     // time the device worked for this step by its own clock, -1 where unknown
-  int32_t ready_batches = -1;  // batches waiting in the loader's queue when `next` was entered, -1 where unknown
+  int64_t device_ns = -1;  // time the device worked for this step by its own clock, -1 where unknown
+  int32_t ready_batches =
+      -1;  // batches waiting in the loader's queue when `next` was entered, -1 where unknown
 };
 
 // All steps of one rank that ended in a stretch of about a second, summed.
@@ -92,10 +96,10 @@ struct Loader {
 
   int64_t batches = 0;  // fetched in workers (or inline with num_workers=0)
   int64_t samples = 0;
-  int64_t fetch_ns = 0;      // wall time inside fetch, summed over workers; of that:
-  int64_t collate_ns = 0;    //   in collate_fn
-  int64_t cpu_ns = 0;        //   on a core
-  int64_t run_delay_ns = 0;  //   runnable, but no core free
+  int64_t fetch_ns = 0;        // wall time inside fetch, summed over workers; of that:
+  int64_t collate_ns = 0;      //   in collate_fn
+  int64_t cpu_ns = 0;          //   on a core
+  int64_t run_delay_ns = 0;    //   runnable, but no core free
   int64_t worker_span_ns = 0;  // first fetch begun to last fetch ended, summed over workers
   int64_t worker_idle_ns = 0;  // of that, between fetches: waiting for the parent to ask
   Sketch batch_fetch_ns;       // one value a batch
@@ -109,7 +113,7 @@ struct RankInfo {
   std::string hostname;
   std::string device;  // "cuda:0", "cpu"; empty where unknown
   bool samples_known = false;
-  bool device_activity = false;  // shares are those of the device, not of the training thread
+  bool device_activity = false;     // shares are those of the device, not of the training thread
   std::vector<Step> steps;          // kept in full: the first ones, the worst ones, regular stretches between
   std::vector<StepWindow> windows;  // all of them
   std::vector<HotLine> hot_lines;
@@ -141,7 +145,11 @@ struct Message {
   std::string text;
 };
 
-enum class StageState : uint8_t { kRunning, kEnded, kLost };  // lost: the recorder died before the command ended
+enum class StageState : uint8_t {
+  kRunning,
+  kEnded,
+  kLost
+};  // lost: the recorder died before the command ended
 
 // One command under a run id. A run of one command has one stage.
 struct Stage {
@@ -166,8 +174,9 @@ struct Recording {
   std::string source;  // "run", "kineto", "nsys"
   std::string path;
   std::map<std::string, std::string> tags;
-  std::map<std::string, std::string> machine;  // "hostname", "cpu_model", "cores", "gpu0", ...: see docs/run-file.md
-  int64_t wall_offset_ns = 0;                  // wall clock = monotonic + offset
+  std::map<std::string, std::string>
+      machine;                 // "hostname", "cpu_model", "cores", "gpu0", ...: see docs/run-file.md
+  int64_t wall_offset_ns = 0;  // wall clock = monotonic + offset
   std::vector<Stage> stages;
 };
 

@@ -11,13 +11,16 @@ namespace fullbore::record {
 enum class Share : uint8_t {
   // Where device activity is recorded.
   kCompute,      // a compute kernel runs on this rank's device
-  kCommExposed,  // a collective runs and no compute kernel does; host: the training thread waits for other ranks
+  kCommExposed,  // a collective runs and no compute kernel does; host: the training thread waits for other
+                 // ranks
   kCopyExposed,  // a copy or memset runs and neither of the above does
-  kDataWait,     // the training thread is inside the data loader's `next` (with device activity: and the device idles)
-  kSync,         // device idle after the host blocked in a synchronisation and had to launch anew
-  kLaunch,       // device idle while the host executes code that leads to the next launch
-  kHostOther,    // the host does something besides training: checkpoint, logging, validation, garbage collection
-  kGap,          // device idle between two kernels that were both already queued
+  kDataWait,   // the training thread is inside the data loader's `next` (with device activity: and the device
+               // idles)
+  kSync,       // device idle after the host blocked in a synchronisation and had to launch anew
+  kLaunch,     // device idle while the host executes code that leads to the next launch
+  kHostOther,  // the host does something besides training: checkpoint, logging, validation, garbage
+               // collection
+  kGap,        // device idle between two kernels that were both already queued
   // The training thread's phases, where no device activity is recorded.
   kH2d,
   kForward,

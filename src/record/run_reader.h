@@ -1,0 +1,28 @@
+// Reads a run file: finished, still being written, or cut off. What cannot be read is left out and said as a
+// message of the recording; only a file that is no run file at all is an error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "record/recording.h"
+
+namespace fullbore::record {
+
+Result<Recording> ReadRun(const std::string& path);
+
+// What a list of runs shows, read without the bulk of the file.
+struct RunSummary {
+  std::string id;
+  std::string path;
+  std::map<std::string, std::string> tags;
+  int64_t wall_begin_ns = 0;
+  std::vector<Stage> stages;  // without ranks and series
+  int64_t steps = 0;
+  int64_t bytes = 0;
+};
+
+Result<RunSummary> ReadRunSummary(const std::string& path);
+
+}  // namespace fullbore::record

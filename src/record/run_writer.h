@@ -1,0 +1,93 @@
+// Writes a run file while the run goes on: an SQLite database in write-ahead mode, so that it can be read at
+// any moment and survives the death of its writer to the last flush. The tables are documented in
+// docs/run-file.md and declared in run_schema.h.
+//
+// Owned and called by the recorder thread alone. Append... only buffers; Flush() is one transaction, meant
+// once a second. A failed flush (disk full) loses nothing as long as memory allows: the next one tries again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "record/columns.h"
+#include "record/database.h"
+#include "record/recording.h"
+
+namespace fullbore::record {
+
+struct StageInfo {
+  std::string run_id;
+  std::string name;
+  std::vector<std::string> command;
+  std::string directory;
+  std::map<std::string, std::string> tags;
+};
+
+class RunWriter {
+ public:
+  // Creates the file, or adds a stage to it where it exists (--run ID --stage NAME). A stage of the same name
+  // gets a number behind it.
+  static Result<RunWriter> Open(const std::string& path, const StageInfo& info, int64_t now_ns,
+                                int64_t wall_ns);
+
+  int64_t stage_id() const { return stage_id_; }
+
+  // Readings of one group (a probe) share their times. Within a group t_ns does not go back.
+  void AppendReading(int group, const SeriesKey& key, int64_t t_ns, double value);
+  void AppendStep(int rank, const Step& step);
+  void AppendWindow(int rank, const StepWindow& window);
+  void PutRank(
+      const RankInfo& info);  // facts, loaders, hot lines and totals as they stand; replaces what was there
+  void PutProcess(const Process& process);
+  void AppendMessage(const Message& message);
+  void PutMachineFact(const std::string& key, const std::string& value);
+
+  Result<void> Flush(int64_t now_ns);
+  // The last flush; then the write-ahead log is folded into the one file.
+  Result<void> Close(int64_t now_ns, StageState state, std::optional<int> exit_status, bool out_of_memory);
+
+ private:
+  struct Group {
+    std::vector<int64_t> times_ns;
+    std::map<int64_t, Column> columns;  // by series
+    bool dirty = false;
+  };
+  struct StepBlock {
+    std::vector<Step> steps;
+    bool dirty = false;
+  };
+  struct WindowBlock {
+    std::vector<StepWindow> windows;
+    bool dirty = false;
+  };
+
+  explicit RunWriter(Database database) : database_(std::move(database)) {}
+  int64_t SeriesId(const SeriesKey& key);
+  Result<void> WriteAll(int64_t now_ns);
+  Result<void> WriteStage(const StageInfo& info, int64_t now_ns, int64_t wall_ns);
+  Result<void> WriteNewSeries();
+  Result<void> WriteGroups();
+  Result<void> WriteSteps();
+  Result<void> WriteRank(const RankInfo& info);
+  void SealFullBlocks();
+
+  Database database_;
+  int64_t stage_id_ = 0;
+  int64_t next_series_id_ = 1;
+  std::map<SeriesKey, int64_t> series_ids_;
+  std::vector<std::pair<int64_t, SeriesKey>> new_series_;
+  std::map<int, Group> groups_;
+  std::map<int, StepBlock> step_blocks_;
+  std::map<int, WindowBlock> window_blocks_;
+  std::map<int, RankInfo> dirty_ranks_;
+  std::map<int64_t, Process> dirty_processes_;
+  std::vector<Message> new_messages_;
+  std::map<std::string, std::string> new_machine_facts_;
+};
+
+}  // namespace fullbore::record

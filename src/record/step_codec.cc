@@ -1,0 +1,237 @@
+#include "record/step_codec.h"
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "record/columns.h"
+
+namespace fullbore::record {
+
+namespace {
+
+using nlohmann::json;
+
+// One table for both directions: how field i of a T is read and written as an integer.
+template <typename T>
+struct Field {
+  std::function<int64_t(const T&)> get;
+  std::function<void(T&, int64_t)> set;
+};
+
+template <typename T, typename Member>
+Field<T> FieldOf(Member T::*member) {
+  return {[member](const T& t) { return static_cast<int64_t>(t.*member); },
+          [member](T& t, int64_t value) { t.*member = static_cast<Member>(value); }};
+}
+
+template <typename T, size_t N>
+void AddArray(std::vector<Field<T>>& fields, std::array<int64_t, N> T::*member) {
+  for (size_t i = 0; i < N; ++i) {
+    fields.push_back({[member, i](const T& t) { return (t.*member)[i]; },
+                      [member, i](T& t, int64_t value) { (t.*member)[i] = value; }});
+  }
+}
+
+// The order of the fields is the file format: new ones go to the end.
+const std::vector<Field<Step>>& StepFields() {
+  static const auto fields = [] {
+    std::vector<Field<Step>> f = {FieldOf(&Step::index),        FieldOf(&Step::end_ns),
+                                  FieldOf(&Step::wall_ns),      FieldOf(&Step::samples),
+                                  FieldOf(&Step::batches),      FieldOf(&Step::device_ns),
+                                  FieldOf(&Step::ready_batches)};
+    AddArray(f, &Step::share_ns);
+    AddArray(f, &Step::host_other_ns);
+    return f;
+  }();
+  return fields;
+}
+
+const std::vector<Field<StepWindow>>& WindowFields() {
+  static const auto fields = [] {
+    std::vector<Field<StepWindow>> f = {FieldOf(&StepWindow::begin_ns),   FieldOf(&StepWindow::end_ns),
+                                        FieldOf(&StepWindow::first_step), FieldOf(&StepWindow::steps),
+                                        FieldOf(&StepWindow::samples),    FieldOf(&StepWindow::min_wall_ns),
+                                        FieldOf(&StepWindow::max_wall_ns)};
+    AddArray(f, &StepWindow::share_ns);
+    AddArray(f, &StepWindow::host_other_ns);
+    return f;
+  }();
+  return fields;
+}
+
+template <typename T>
+std::string Encode(const std::vector<T>& rows, const std::vector<Field<T>>& fields) {
+  std::vector<Column> columns(fields.size());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    for (const T& row : rows) columns[i].values.push_back(fields[i].get(row));
+  }
+  return EncodeColumns(columns);
+}
+
+template <typename T>
+Result<std::vector<T>> Decode(std::string_view bytes, const std::vector<Field<T>>& fields) {
+  const auto columns = DecodeColumns(bytes);
+  if (!columns) return columns.error();
+  std::vector<T> rows(columns->empty() ? 0 : columns->front().values.size());
+  for (size_t i = 0; i < fields.size() && i < columns->size(); ++i) {
+    const auto& values = (*columns)[i].values;
+    if (values.size() != rows.size()) return Error{ErrorCode::kCorrupt, "a block of steps is damaged", ""};
+    for (size_t row = 0; row < rows.size(); ++row) fields[i].set(rows[row], values[row]);
+  }
+  return rows;
+}
+
+json Parse(const std::string& text) {
+  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_discarded() ? json() : value;
+}
+
+template <typename T>
+void Take(const json& object, const char* key, T& into) {
+  const auto at = object.find(key);
+  if (at == object.end()) return;
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (at->is_string()) into = at->template get<std::string>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (at->is_boolean()) into = at->template get<bool>();
+  } else {
+    if (at->is_number()) into = at->template get<T>();
+  }
+}
+
+template <typename T>
+void Take(const json& object, const char* key, std::optional<T>& into) {
+  const auto at = object.find(key);
+  if (at != object.end() && at->is_number()) into = at->template get<T>();
+}
+
+template <typename T>
+void Put(json& object, const char* key, const std::optional<T>& value) {
+  if (value) object[key] = *value;
+}
+
+// Text from a traced process may hold any bytes; JSON holds UTF-8.
+std::string Dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+using Total = std::pair<const char*, std::optional<int64_t> RankInfo::*>;
+constexpr Total kTotals[] = {{"span_ns", &RankInfo::span_ns},
+                             {"busy_ns", &RankInfo::busy_ns},
+                             {"compute_ns", &RankInfo::compute_ns},
+                             {"comm_ns", &RankInfo::comm_ns},
+                             {"comm_exposed_ns", &RankInfo::comm_exposed_ns},
+                             {"comm_overlapped_ns", &RankInfo::comm_overlapped_ns},
+                             {"copy_ns", &RankInfo::copy_ns},
+                             {"copy_exposed_ns", &RankInfo::copy_exposed_ns},
+                             {"kernels", &RankInfo::kernels}};
+
+using LoaderSum = std::pair<const char*, int64_t Loader::*>;
+constexpr LoaderSum kLoaderSums[] = {{"num_workers", &Loader::num_workers},
+                                     {"batches", &Loader::batches},
+                                     {"samples", &Loader::samples},
+                                     {"fetch_ns", &Loader::fetch_ns},
+                                     {"collate_ns", &Loader::collate_ns},
+                                     {"cpu_ns", &Loader::cpu_ns},
+                                     {"run_delay_ns", &Loader::run_delay_ns},
+                                     {"worker_span_ns", &Loader::worker_span_ns},
+                                     {"worker_idle_ns", &Loader::worker_idle_ns}};
+
+}  // namespace
+
+std::string EncodeSteps(const std::vector<Step>& steps) { return Encode(steps, StepFields()); }
+Result<std::vector<Step>> DecodeSteps(std::string_view bytes) { return Decode(bytes, StepFields()); }
+std::string EncodeWindows(const std::vector<StepWindow>& windows) { return Encode(windows, WindowFields()); }
+Result<std::vector<StepWindow>> DecodeWindows(std::string_view bytes) {
+  return Decode(bytes, WindowFields());
+}
+
+std::string TotalsToJson(const RankInfo& rank) {
+  json totals = json::object();
+  for (const auto& [key, member] : kTotals) Put(totals, key, rank.*member);
+  if (!rank.kernel_class_ns.empty()) totals["kernel_class_ns"] = rank.kernel_class_ns;
+  return Dump(totals);
+}
+
+void TotalsFromJson(const std::string& text, RankInfo& rank) {
+  const json totals = Parse(text);
+  if (!totals.is_object()) return;
+  for (const auto& [key, member] : kTotals) Take(totals, key, rank.*member);
+  const auto classes = totals.find("kernel_class_ns");
+  if (classes == totals.end() || !classes->is_object()) return;
+  for (const auto& [name, ns] : classes->items()) {
+    if (ns.is_number()) rank.kernel_class_ns[name] = ns.get<int64_t>();
+  }
+}
+
+std::string HotLinesToJson(const std::vector<HotLine>& lines) {
+  json array = json::array();
+  for (const HotLine& line : lines) {
+    array.push_back({{"share", Name(line.share)},
+                     {"file", line.file},
+                     {"line", line.line},
+                     {"function", line.function},
+                     {"text", line.text},
+                     {"samples", line.samples}});
+  }
+  return Dump(array);
+}
+
+std::vector<HotLine> HotLinesFromJson(const std::string& text) {
+  std::vector<HotLine> lines;
+  for (const json& object : Parse(text)) {
+    if (!object.is_object()) continue;
+    HotLine line;
+    std::string share;
+    Take(object, "share", share);
+    line.share = ShareNamed(share).value_or(Share::kHostOther);
+    Take(object, "file", line.file);
+    Take(object, "line", line.line);
+    Take(object, "function", line.function);
+    Take(object, "text", line.text);
+    Take(object, "samples", line.samples);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string LoaderToJson(const Loader& loader) {
+  json about = {{"feeds_training", loader.feeds_training},
+                {"pin_memory", loader.pin_memory},
+                {"persistent_workers", loader.persistent_workers},
+                {"dataset", loader.dataset},
+                {"where", loader.where}};
+  for (const auto& [key, member] : kLoaderSums) about[key] = loader.*member;
+  Put(about, "batch_size", loader.batch_size);
+  Put(about, "prefetch_factor", loader.prefetch_factor);
+  Put(about, "dataset_samples", loader.dataset_samples);
+  return Dump(about);
+}
+
+Loader LoaderFromJson(const std::string& text) {
+  const json about = Parse(text);
+  Loader loader;
+  if (!about.is_object()) return loader;
+  Take(about, "feeds_training", loader.feeds_training);
+  Take(about, "pin_memory", loader.pin_memory);
+  Take(about, "persistent_workers", loader.persistent_workers);
+  Take(about, "dataset", loader.dataset);
+  Take(about, "where", loader.where);
+  for (const auto& [key, member] : kLoaderSums) Take(about, key, loader.*member);
+  Take(about, "batch_size", loader.batch_size);
+  Take(about, "prefetch_factor", loader.prefetch_factor);
+  Take(about, "dataset_samples", loader.dataset_samples);
+  return loader;
+}
+
+std::string MapToJson(const std::map<std::string, std::string>& map) { return Dump(json(map)); }
+
+std::map<std::string, std::string> MapFromJson(const std::string& text) {
+  std::map<std::string, std::string> map;
+  const json object = Parse(text);
+  if (!object.is_object()) return map;
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_string()) map[key] = value.get<std::string>();
+  }
+  return map;
+}
+
+}  // namespace fullbore::record
