@@ -1,0 +1,179 @@
+#include "timeline/host_steps.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fullbore::timeline {
+
+using record::ChannelRecord;
+using record::EventKind;
+using record::HostOther;
+using record::Share;
+
+namespace {
+
+EventKind KindOf(const ChannelRecord& event) { return static_cast<EventKind>(event.kind); }
+
+bool IsTraining(const ChannelRecord& event) {
+  return KindOf(event) == EventKind::kBackward || (KindOf(event) == EventKind::kForward && event.a == 1);
+}
+
+// Marks without extent, and fetches, which lie inside the `next` that waits for them.
+bool TakesTime(const ChannelRecord& event) {
+  switch (KindOf(event)) {
+    case EventKind::kFetch:
+    case EventKind::kLine:
+    case EventKind::kDeviceTime:
+    case EventKind::kMemory:
+      return false;
+    default:
+      return event.end_ns > event.begin_ns;
+  }
+}
+
+}  // namespace
+
+void HostSteps::OnEvent(const ChannelRecord& event) {
+  if (pending_.size() < kMaxPendingEvents)
+    pending_.push_back(event);
+  else
+    ++dropped_;
+  if (KindOf(event) == EventKind::kOptimizer && event.a == 1) CloseStep(event);
+}
+
+std::vector<record::Step> HostSteps::TakeSteps() { return std::exchange(done_, {}); }
+
+std::map<std::pair<Share, int64_t>, int64_t> HostSteps::TakeLineHits() {
+  return std::exchange(line_hits_, {});
+}
+
+// The loader whose batch is the last one taken before a training pass feeds it.
+void HostSteps::LearnTrainingLoaders(const std::vector<ChannelRecord>& events) {
+  std::optional<uint16_t> last;
+  for (const ChannelRecord& event : events) {  // by begin
+    if (KindOf(event) == EventKind::kNext) last = event.id;
+    if (IsTraining(event) && last) training_loaders_.insert(*last);
+  }
+}
+
+HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns) const {
+  const auto as = [](Share share, HostOther part = HostOther::kUnnamed) {
+    return Segment{0, 0, true, share, part};
+  };
+  switch (KindOf(event)) {
+    case EventKind::kNext:
+      return IsTrainingLoader(event.id) ? as(Share::kDataWait)
+                                        : as(Share::kHostOther, HostOther::kValidation);
+    case EventKind::kForward:
+      return event.a == 1 ? as(Share::kForward) : as(Share::kHostOther, HostOther::kValidation);
+    case EventKind::kBackward:
+      // Behind the last gradient of this rank there is nothing left but to wait for the others'.
+      return as(event.a > 0 && at_ns >= event.a ? Share::kCommExposed : Share::kBackward);
+    case EventKind::kOptimizer:
+      return as(Share::kOptimizer);
+    case EventKind::kH2d:
+      return as(Share::kH2d);
+    case EventKind::kCollective:
+      return as(Share::kCommExposed);
+    case EventKind::kSync:
+      return as(Share::kSync);
+    case EventKind::kOther:
+      return as(Share::kHostOther, event.id == static_cast<uint16_t>(record::OtherKind::kCheckpoint)
+                                       ? HostOther::kCheckpoint
+                                       : HostOther::kGarbageCollection);
+    default:
+      return as(Share::kHostOther);
+  }
+}
+
+// Cuts [begin, end) at every border of an event; each piece goes to the innermost event that covers it, which
+// is the one that began last. `events` are sorted by begin, the outer before the inner.
+std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecord>& events, int64_t begin_ns,
+                                                  int64_t end_ns) const {
+  std::vector<Segment> segments;
+  std::vector<const ChannelRecord*> open;
+  int64_t at = begin_ns;
+  const auto advance = [&](int64_t to) {
+    to = std::min(to, end_ns);
+    while (at < to) {
+      while (!open.empty() && open.back()->end_ns <= at) open.pop_back();
+      int64_t until = to;
+      if (open.empty()) {
+        segments.push_back({at, until, false, Share::kHostOther, HostOther::kUnnamed});
+      } else {
+        const ChannelRecord& event = *open.back();
+        until = std::min(until, event.end_ns);
+        const bool splits = KindOf(event) == EventKind::kBackward && event.a > at && event.a < until;
+        if (splits) until = event.a;
+        Segment segment = Classify(event, at);
+        segment.begin_ns = at;
+        segment.end_ns = until;
+        segments.push_back(segment);
+      }
+      at = until;
+    }
+  };
+  for (const ChannelRecord& event : events) {
+    if (!TakesTime(event)) continue;
+    advance(event.begin_ns);
+    while (!open.empty() && open.back()->end_ns <= at) open.pop_back();
+    open.push_back(&event);
+  }
+  advance(end_ns);
+  for (size_t i = 1; i + 1 < segments.size(); ++i) {
+    if (segments[i].covered) continue;
+    const Segment &before = segments[i - 1], &after = segments[i + 1];
+    if (before.share == Share::kForward && after.share == Share::kBackward)
+      segments[i].share = Share::kForward;
+    if (before.part == HostOther::kValidation && after.part == HostOther::kValidation) {
+      segments[i].part = HostOther::kValidation;
+    }
+  }
+  return segments;
+}
+
+void HostSteps::CloseStep(const ChannelRecord& boundary) {
+  std::vector<ChannelRecord> events = std::exchange(pending_, {});
+  std::erase_if(events, [&](const ChannelRecord& e) { return e.thread != boundary.thread; });
+  std::stable_sort(events.begin(), events.end(), [](const ChannelRecord& a, const ChannelRecord& b) {
+    return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+  });
+  LearnTrainingLoaders(events);
+
+  record::Step step;
+  step.index = next_index_++;
+  step.end_ns = boundary.end_ns;
+  const int64_t begin_ns = last_end_ns_ ? last_end_ns_ : events.front().begin_ns;
+  step.wall_ns = std::max<int64_t>(0, step.end_ns - begin_ns);
+  last_end_ns_ = step.end_ns;
+
+  const std::vector<Segment> segments = Divide(events, begin_ns, step.end_ns);
+  for (const Segment& segment : segments) {
+    const int64_t ns = segment.end_ns - segment.begin_ns;
+    step.share_ns[Index(segment.share)] += ns;
+    if (segment.share == Share::kHostOther) step.host_other_ns[static_cast<size_t>(segment.part)] += ns;
+  }
+  for (const ChannelRecord& event : events) {
+    if (KindOf(event) == EventKind::kNext && IsTrainingLoader(event.id) && event.a != 0) {
+      ++step.batches;
+      if (event.a > 0)
+        step.samples += event.a;
+      else
+        samples_known_ = false;
+      if (event.b >= 0) {
+        const auto ready = static_cast<int32_t>(event.b);
+        step.ready_batches = step.ready_batches < 0 ? ready : std::min(step.ready_batches, ready);
+      }
+    } else if (KindOf(event) == EventKind::kDeviceTime) {
+      step.device_ns = std::max<int64_t>(step.device_ns, 0) + event.a;
+    } else if (KindOf(event) == EventKind::kLine) {
+      const auto inside = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) {
+        return s.begin_ns <= event.begin_ns && event.begin_ns < s.end_ns;
+      });
+      if (inside != segments.end()) ++line_hits_[{inside->share, event.a}];
+    }
+  }
+  done_.push_back(step);
+}
+
+}  // namespace fullbore::timeline

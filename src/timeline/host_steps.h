@@ -1,0 +1,60 @@
+// A training process's events, as its hook wrote them, become steps whose wall time is divided into shares.
+//
+// Events of one thread nest; each nanosecond belongs to the innermost event that covers it. What no event
+// covers is named by its neighbours: between the forward pass and the backward pass the loss is computed
+// (forward), between two evaluation events the validation loop runs; everything else is host_other.
+//
+// Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "record/channel.h"
+#include "record/recording.h"
+
+namespace fullbore::timeline {
+
+inline constexpr size_t kMaxPendingEvents = 1 << 16;
+
+class HostSteps {
+ public:
+  void OnEvent(const record::ChannelRecord& event);
+
+  // Steps completed since the last call.
+  std::vector<record::Step> TakeSteps();
+
+  // Line sampler hits by (share, line id of the channel) since the last call.
+  std::map<std::pair<record::Share, int64_t>, int64_t> TakeLineHits();
+
+  bool IsTrainingLoader(uint16_t loader) const { return training_loaders_.count(loader) != 0; }
+  bool samples_known() const { return samples_known_; }
+  uint64_t dropped_events() const { return dropped_; }
+
+ private:
+  struct Segment {
+    int64_t begin_ns, end_ns;
+    bool covered;  // by an event; otherwise to be named by its neighbours
+    record::Share share;
+    record::HostOther part;
+  };
+
+  void CloseStep(const record::ChannelRecord& boundary);
+  void LearnTrainingLoaders(const std::vector<record::ChannelRecord>& events);
+  std::vector<Segment> Divide(const std::vector<record::ChannelRecord>& events, int64_t begin_ns,
+                              int64_t end_ns) const;
+  Segment Classify(const record::ChannelRecord& event, int64_t at_ns) const;
+
+  std::vector<record::ChannelRecord> pending_;
+  std::vector<record::Step> done_;
+  std::map<std::pair<record::Share, int64_t>, int64_t> line_hits_;
+  std::set<uint16_t> training_loaders_;
+  int64_t last_end_ns_ = 0;
+  int64_t next_index_ = 0;
+  bool samples_known_ = true;
+  uint64_t dropped_ = 0;
+};
+
+}  // namespace fullbore::timeline

@@ -1,0 +1,162 @@
+#include "timeline/host_steps.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace fullbore::timeline {
+namespace {
+
+using record::ChannelRecord;
+using record::EventKind;
+using record::HostOther;
+using record::Index;
+using record::Share;
+using record::Step;
+
+ChannelRecord Event(EventKind kind, int64_t begin, int64_t end, int64_t a = 0, uint16_t id = 0) {
+  ChannelRecord event{};
+  event.kind = static_cast<uint16_t>(kind);
+  event.id = id;
+  event.begin_ns = begin;
+  event.end_ns = end;
+  event.a = a;
+  event.b = -1;
+  return event;
+}
+
+// One step of a usual loop: next, forward, (loss), backward, optimizer, and 5 ns of something else before the
+// next.
+std::vector<ChannelRecord> UsualStep(int64_t at) {
+  return {Event(EventKind::kNext, at, at + 40, 32), Event(EventKind::kForward, at + 40, at + 60, 1),
+          Event(EventKind::kBackward, at + 62, at + 90), Event(EventKind::kOptimizer, at + 90, at + 95, 1)};
+}
+
+std::vector<Step> Feed(HostSteps& steps, const std::vector<ChannelRecord>& events) {
+  for (const ChannelRecord& event : events) steps.OnEvent(event);
+  return steps.TakeSteps();
+}
+
+int64_t Sum(const Step& step) {
+  return std::accumulate(step.share_ns.begin(), step.share_ns.end(), int64_t{0});
+}
+
+TEST(HostStepsTest, DividesAStepWithoutRemainder) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  const auto second = Feed(steps, UsualStep(1100));
+  ASSERT_EQ(second.size(), 1u);
+  const Step& step = second[0];
+  EXPECT_EQ(step.index, 1);
+  EXPECT_EQ(step.wall_ns, 100);
+  EXPECT_EQ(Sum(step), step.wall_ns);
+  EXPECT_EQ(step.share_ns[Index(Share::kDataWait)], 40);
+  EXPECT_EQ(step.share_ns[Index(Share::kForward)], 22);  // the loss behind it included
+  EXPECT_EQ(step.share_ns[Index(Share::kBackward)], 28);
+  EXPECT_EQ(step.share_ns[Index(Share::kOptimizer)], 5);
+  EXPECT_EQ(step.share_ns[Index(Share::kHostOther)], 5);
+  EXPECT_EQ(step.samples, 32);
+}
+
+TEST(HostStepsTest, TheFirstStepBeginsWithItsFirstEvent) {
+  HostSteps steps;
+  const auto first = Feed(steps, UsualStep(1000));
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].wall_ns, 95);
+}
+
+TEST(HostStepsTest, AClosureInsideTheOptimizerKeepsItsPhases) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  const auto done =
+      Feed(steps, {Event(EventKind::kNext, 1095, 1100, 8), Event(EventKind::kForward, 1110, 1120, 1),
+                   Event(EventKind::kBackward, 1120, 1150), Event(EventKind::kOptimizer, 1105, 1160, 1)});
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kForward)], 10);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kBackward)], 30);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kOptimizer)], 15);
+  EXPECT_EQ(Sum(done[0]), done[0].wall_ns);
+}
+
+TEST(HostStepsTest, AnEvaluationLoopIsValidationWithWhatLiesBetween) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  std::vector<ChannelRecord> events;
+  for (int64_t at : {1100, 1200}) {
+    events.push_back(Event(EventKind::kNext, at, at + 10, 16, /*id=*/7));
+    events.push_back(Event(EventKind::kForward, at + 20, at + 50, 0));
+  }
+  for (const auto& event : UsualStep(1300)) events.push_back(event);
+  const auto done = Feed(steps, events);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kValidation)], 150);
+  EXPECT_EQ(done[0].samples, 32);  // evaluation samples are no training samples
+  EXPECT_EQ(Sum(done[0]), done[0].wall_ns);
+}
+
+TEST(HostStepsTest, WhatFollowsTheLastGradientIsWaitingForOtherRanks) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  const auto done =
+      Feed(steps, {Event(EventKind::kNext, 1095, 1100, 8), Event(EventKind::kForward, 1100, 1110, 1),
+                   Event(EventKind::kBackward, 1110, 1150, /*a=*/1125),
+                   Event(EventKind::kOptimizer, 1150, 1155, 1)});
+  EXPECT_EQ(done[0].share_ns[Index(Share::kBackward)], 15);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kCommExposed)], 25);
+}
+
+TEST(HostStepsTest, ACheckpointIsNamed) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  ChannelRecord save = Event(EventKind::kOther, 1096, 1196);
+  save.id = static_cast<uint16_t>(record::OtherKind::kCheckpoint);
+  std::vector<ChannelRecord> events = {save};
+  for (const auto& event : UsualStep(1200)) events.push_back(event);
+  const auto done = Feed(steps, events);
+  EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kCheckpoint)], 100);
+}
+
+TEST(HostStepsTest, GradientAccumulationCountsItsBatches) {
+  HostSteps steps;
+  std::vector<ChannelRecord> events;
+  for (int64_t at : {1000, 1100}) {
+    auto usual = UsualStep(at);
+    if (at == 1000) usual.pop_back();
+    events.insert(events.end(), usual.begin(), usual.end());
+  }
+  const auto done = Feed(steps, events);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].batches, 2);
+  EXPECT_EQ(done[0].samples, 64);
+}
+
+TEST(HostStepsTest, LineHitsGoToTheShareTheyFellInto) {
+  HostSteps steps;
+  std::vector<ChannelRecord> events = UsualStep(1000);
+  events.insert(events.begin() + 1, Event(EventKind::kLine, 1020, 1020, /*line id=*/3));
+  Feed(steps, events);
+  const auto hits = steps.TakeLineHits();
+  ASSERT_EQ(hits.size(), 1u);
+  EXPECT_EQ(hits.begin()->first, std::make_pair(Share::kDataWait, int64_t{3}));
+}
+
+TEST(HostStepsTest, EventsOfOtherThreadsTakeNoTimeFromTheStep) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  std::vector<ChannelRecord> events = UsualStep(1100);
+  ChannelRecord foreign = Event(EventKind::kOther, 1095, 1190);
+  foreign.thread = 4;
+  events.insert(events.begin(), foreign);
+  const auto done = Feed(steps, events);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 5);
+}
+
+TEST(HostStepsTest, AFloodOfEventsIsCountedAndNotKept) {
+  HostSteps steps;
+  for (size_t i = 0; i < kMaxPendingEvents + 10; ++i)
+    steps.OnEvent(Event(EventKind::kForward, 1000, 1001, 0));
+  EXPECT_EQ(steps.dropped_events(), 10u);
+}
+
+}  // namespace
+}  // namespace fullbore::timeline
