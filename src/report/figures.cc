@@ -1,0 +1,170 @@
+#include "report/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace fullbore::report {
+
+namespace {
+
+using diagnose::Diagnosis;
+using diagnose::Resource;
+
+// The summaries of one quantity, one for each of its label sets: keys are "name" or "name{label=...}".
+std::vector<Resource> Summaries(const Diagnosis& d, std::string_view name) {
+  std::vector<Resource> found;
+  for (const auto& [key, resource] : d.resources) {
+    if (std::string_view(key).substr(0, key.find('{')) == name) found.push_back(resource);
+  }
+  return found;
+}
+
+std::optional<double> Mean(const Diagnosis& d, std::string_view name) {
+  const std::vector<Resource> all = Summaries(d, name);
+  if (all.empty()) return std::nullopt;
+  double sum = 0;
+  for (const Resource& resource : all) sum += resource.mean;
+  return sum / static_cast<double>(all.size());
+}
+
+// Of several disks the one that works most: a mapped device and the disk under it must not count twice.
+std::optional<double> HighestMean(const Diagnosis& d, std::string_view name) {
+  std::optional<double> highest;
+  for (const Resource& resource : Summaries(d, name))
+    highest = std::max(highest.value_or(resource.mean), resource.mean);
+  return highest;
+}
+
+std::optional<double> Peak(const Diagnosis& d, std::string_view name) {
+  std::optional<double> peak;
+  for (const Resource& resource : Summaries(d, name))
+    peak = std::max(peak.value_or(resource.max), resource.max);
+  return peak;
+}
+
+std::optional<double> Number(const std::map<std::string, std::string>& texts, const char* key) {
+  const auto found = texts.find(key);
+  return found == texts.end() ? std::nullopt : ParseDouble(found->second);
+}
+
+void AddRatio(std::vector<Figure>& figures, const char* label, std::optional<double> ratio) {
+  if (ratio) figures.push_back({label, FormatPercent(*ratio)});
+}
+
+// "31 of 141 GB": the unit once where both have the same.
+void AddUsed(std::vector<Figure>& figures, const char* label, std::optional<double> used,
+             std::optional<double> total) {
+  if (!used) return;
+  std::string used_text = FormatBytes(*used);
+  if (total) {
+    const std::string total_text = FormatBytes(*total);
+    const size_t blank = used_text.find(' ');
+    if (total_text.ends_with(used_text.substr(blank))) used_text.resize(blank);
+    used_text += " of " + total_text;
+  }
+  figures.push_back({label, used_text});
+}
+
+// A fact as plain text: a JSON string without its quotes, other values as they stand.
+std::string FactText(const Diagnosis& d, const char* key) {
+  const auto found = d.facts.find(key);
+  if (found == d.facts.end()) return "";
+  const auto value = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  return value.is_string() ? value.get<std::string>() : found->second;
+}
+
+std::string MachineText(const Diagnosis& d, const std::string& key) {
+  const auto found = d.machine.find(key);
+  return found == d.machine.end() ? "" : found->second;
+}
+
+// "8x NVIDIA H200", or the processor where there is no GPU.
+std::string HardwareText(const Diagnosis& d) {
+  size_t gpus = 0;
+  while (d.machine.contains("gpu" + std::to_string(gpus))) ++gpus;
+  if (gpus > 0) return fmt::format("{}x {}", gpus, MachineText(d, "gpu0"));
+  const std::string cpu = MachineText(d, "cpu_model");
+  const std::string cores = MachineText(d, "cores");
+  if (cores.empty()) return cpu;
+  return cores + (cpu.empty() ? " CPU cores" : " cores, " + cpu);
+}
+
+}  // namespace
+
+std::vector<Figure> DeviceFigures(const Diagnosis& d) {
+  std::vector<Figure> figures;
+  AddRatio(figures, "GPU util", Mean(d, "gpu_utilization"));
+  AddRatio(figures, "SM", Mean(d, "gpu_sm_active"));
+  AddRatio(figures, "tensor", Mean(d, "gpu_tensor_active"));
+  AddUsed(figures, "memory", Peak(d, "gpu_memory_used"), Peak(d, "gpu_memory_total"));
+  return figures;
+}
+
+std::vector<Figure> HostFigures(const Diagnosis& d) {
+  std::vector<Figure> figures;
+  const auto cpu = Mean(d, "cpu_utilization");
+  const auto cores = Number(d.machine, "cores");
+  if (cpu && cores) {
+    figures.push_back({"CPU", fmt::format("{:.1f} of {} cores", *cpu * *cores, FormatCount(*cores))});
+  } else {
+    AddRatio(figures, "CPU", cpu);
+  }
+  AddRatio(figures, "iowait", Mean(d, "cpu_iowait"));
+  AddUsed(figures, "RAM", Peak(d, "memory_used"), Peak(d, "memory_total"));
+  if (const auto read = HighestMean(d, "disk_read"); read && *read >= 1e5) {
+    figures.push_back({"disk read", FormatBytes(*read) + "/s"});
+  }
+  if (const auto write = HighestMean(d, "disk_write"); write && *write >= 1e5) {
+    figures.push_back({"write", FormatBytes(*write) + "/s"});
+  }
+  return figures;
+}
+
+std::string RateText(const Diagnosis& d, double times_faster) {
+  if (d.samples_per_s) return FormatCount(*d.samples_per_s * times_faster) + " samples/s";
+  return FormatCount(d.steps_per_s * times_faster) + " steps/s";
+}
+
+std::string GainText(const diagnose::Finding& finding) {
+  if (finding.method.empty()) return "";
+  const std::string low = fmt::format("{:.2f}x", finding.speedup.low);
+  const std::string high = fmt::format("{:.2f}x", finding.speedup.high);
+  return low == high ? low : low + " to " + high;
+}
+
+std::string PlaceText(const diagnose::Finding& finding) {
+  if (finding.where.empty()) return "";
+  const diagnose::Place& place = finding.where.front();
+  const std::string name = place.file.substr(place.file.rfind('/') + 1);
+  return place.line > 0 ? fmt::format("{}:{}", name, place.line) : name;
+}
+
+std::string FailureText(const Diagnosis& d) {
+  const int status = d.exit_status.value_or(0);
+  if (d.out_of_memory) {
+    const std::string how = d.exit_status ? fmt::format(" (exit status {})", status) : "";
+    return "The kernel killed a process of the command: out of memory" + how + ".";
+  }
+  if (status == 0) return "";
+  if (status > 128 && status <= 128 + SIGRTMAX) {
+    return fmt::format("The command was killed by signal {}, {} (exit status {}).", status - 128,
+                       strsignal(status - 128), status);
+  }
+  return fmt::format("The command failed with exit status {}.", status);
+}
+
+std::vector<std::string> SubjectParts(const Diagnosis& d) {
+  std::vector<std::string> parts;
+  for (std::string part : {FactText(d, "model"), HardwareText(d), FactText(d, "precision")}) {
+    if (!part.empty()) parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+}  // namespace fullbore::report

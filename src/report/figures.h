@@ -1,0 +1,37 @@
+// The few figures about device and host that a person should see beside the verdict, from the summaries of
+// the recorded series. What was not recorded is not there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/diagnosis.h"
+
+namespace fullbore::report {
+
+struct Figure {
+  std::string label;  // "SM"
+  std::string value;  // "47 %"
+};
+
+std::vector<Figure> DeviceFigures(const diagnose::Diagnosis& diagnosis);
+std::vector<Figure> HostFigures(const diagnose::Diagnosis& diagnosis);
+
+// "640 samples/s", or "4.9 steps/s" where samples are not known.
+std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
+
+// "1.63x to 1.71x", "1.03x" where both ends read alike; empty where no prediction was made.
+std::string GainText(const diagnose::Finding& finding);
+
+// "train.py:57", without the directories; empty where the finding has no place.
+std::string PlaceText(const diagnose::Finding& finding);
+
+// "the command was killed for memory (exit status 137)"; empty when it ended well or its end is not known.
+std::string FailureText(const diagnose::Diagnosis& diagnosis);
+
+// What was run on what: model, devices or processor, precision; the parts that are known.
+std::vector<std::string> SubjectParts(const diagnose::Diagnosis& diagnosis);
+
+}  // namespace fullbore::report

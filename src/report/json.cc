@@ -1,0 +1,188 @@
+#include "report/json.h"
+
+#include <cmath>
+
+namespace fullbore::report {
+
+namespace {
+
+using diagnose::Diagnosis;
+using Json = nlohmann::ordered_json;
+
+// Numbers that are no numbers are unknown, and so absent.
+void Put(Json& object, const char* key, double value) {
+  if (std::isfinite(value)) object[key] = value;
+}
+template <typename T>
+void Put(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object[key] = *value;
+}
+void Put(Json& object, const char* key, const std::string& text) {
+  if (!text.empty()) object[key] = text;
+}
+
+Json ObjectOf(const auto& map) {
+  Json object = Json::object();
+  for (const auto& [key, value] : map) object[key] = value;
+  return object;
+}
+
+Json Window(const Diagnosis& d) {
+  Json window = {
+      {"begin_ns", d.begin_ns}, {"end_ns", d.end_ns}, {"steps", d.steps}, {"warmup_steps", d.warmup_steps}};
+  Put(window, "warmup_why", d.warmup_why);
+  return window;
+}
+
+Json Throughput(const Diagnosis& d) {
+  Json throughput = Json::object();
+  Put(throughput, "samples_per_s", d.samples_per_s);
+  if (d.samples_per_s_low && d.samples_per_s_high) {
+    throughput["ci95_samples_per_s"] = {*d.samples_per_s_low, *d.samples_per_s_high};
+  }
+  Put(throughput, "steps_per_s", d.steps_per_s);
+  return throughput;
+}
+
+Json StepTime(const Diagnosis& d) {
+  Json step_time = Json::object();
+  Put(step_time, "mean_ns", d.mean_step_ns);
+  Put(step_time, "median_ns", d.median_step_ns);
+  Put(step_time, "p95_ns", d.p95_step_ns);
+  step_time["shares"] = ObjectOf(d.shares);
+  step_time["shares_of"] = d.device_shares ? "device" : "training_thread";
+  if (!d.host_other_parts.empty()) step_time["host_other_parts"] = ObjectOf(d.host_other_parts);
+  return step_time;
+}
+
+Json Rank(const diagnose::RankShares& r) {
+  Json rank = {{"rank", r.rank}};
+  Put(rank, "device", r.device);
+  if (r.steps > 0) {
+    rank["steps"] = r.steps;
+    Put(rank, "mean_step_ns", r.mean_step_ns);
+    rank["shares"] = ObjectOf(r.shares);
+  }
+  Put(rank, "span_ns", r.span_ns);
+  Put(rank, "busy_ns", r.busy_ns);
+  if (r.span_ns && r.busy_ns) rank["idle_ns"] = *r.span_ns - *r.busy_ns;
+  Put(rank, "compute_ns", r.compute_ns);
+  Put(rank, "comm_ns", r.comm_ns);
+  Put(rank, "comm_exposed_ns", r.comm_exposed_ns);
+  Put(rank, "comm_overlap_ratio", r.comm_overlap_ratio);
+  Put(rank, "copy_ns", r.copy_ns);
+  Put(rank, "copy_exposed_ns", r.copy_exposed_ns);
+  Put(rank, "kernels", r.kernels);
+  if (!r.kernel_class_ns.empty()) rank["kernel_classes"] = ObjectOf(r.kernel_class_ns);
+  return rank;
+}
+
+Json Resource(const diagnose::Resource& r) {
+  Json resource = Json::object();
+  Put(resource, "mean", r.mean);
+  Put(resource, "p50", r.p50);
+  Put(resource, "p95", r.p95);
+  Put(resource, "max", r.max);
+  resource["unit"] = r.unit;
+  return resource;
+}
+
+Json EvidenceOf(const diagnose::Evidence& e) {
+  Json evidence = {{"what", e.what}};
+  Put(evidence, "value", e.value);
+  evidence["unit"] = e.unit;
+  evidence["source"] = e.source;
+  Put(evidence, "series", e.series);
+  Put(evidence, "begin_ns", e.begin_ns);
+  Put(evidence, "end_ns", e.end_ns);
+  return evidence;
+}
+
+Json PlaceOf(const diagnose::Place& p) {
+  Json place = {{"file", p.file}};
+  if (p.line > 0) place["line"] = p.line;
+  Put(place, "text", p.text);
+  if (p.share > 0) Put(place, "share", p.share);
+  return place;
+}
+
+Json FindingOf(const diagnose::Finding& f) {
+  Json finding = {{"id", f.id}};
+  Put(finding, "cause", f.cause);
+  finding["severity"] = Name(f.severity);
+  Put(finding, "share", f.share);
+  finding["title"] = f.title;
+  finding["evidence"] = Json::array();
+  for (const auto& evidence : f.evidence) finding["evidence"].push_back(EvidenceOf(evidence));
+  finding["fix"] = f.fix;
+  Put(finding, "change", f.change);
+  if (!f.where.empty()) {
+    for (const auto& place : f.where) finding["where"].push_back(PlaceOf(place));
+  }
+  if (!f.method.empty()) {
+    Json& speedup = finding["speedup"] = Json::object();
+    Put(speedup, "expected", f.speedup.expected);
+    Put(speedup, "low", f.speedup.low);
+    Put(speedup, "high", f.speedup.high);
+    finding["method"] = f.method;
+  }
+  return finding;
+}
+
+// The value of a fact is a JSON text; one that is not is kept as it stands.
+Json Facts(const std::map<std::string, std::string>& facts) {
+  Json object = Json::object();
+  for (const auto& [key, text] : facts) {
+    Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    object[key] = value.is_discarded() ? Json(text) : std::move(value);
+  }
+  return object;
+}
+
+}  // namespace
+
+std::string_view Name(diagnose::Severity severity) {
+  switch (severity) {
+    case diagnose::Severity::kInfo:
+      return "info";
+    case diagnose::Severity::kWarning:
+      return "warning";
+    case diagnose::Severity::kCritical:
+      return "critical";
+  }
+  return "info";
+}
+
+Json ToJson(const Diagnosis& d) {
+  Json report = {{"schema", kReportSchema}};
+  Put(report, "run_id", d.run_id);
+  report["source"] = d.source;
+  Put(report, "stage", d.stage);
+  Put(report, "exit_status", d.exit_status);
+  if (d.out_of_memory) report["out_of_memory"] = true;
+  report["machine"] = ObjectOf(d.machine);
+  report["window"] = Window(d);
+  if (d.steps > 0) {
+    report["throughput"] = Throughput(d);
+    report["step_time"] = StepTime(d);
+  }
+  for (const char* list : {"findings", "would_not_help", "not_judged", "ranks"}) report[list] = Json::array();
+  for (const auto& finding : d.findings) report["findings"].push_back(FindingOf(finding));
+  for (const auto& [what, why] : d.would_not_help)
+    report["would_not_help"].push_back({{"what", what}, {"why", why}});
+  for (const auto& [id, why, needs] : d.not_judged) {
+    report["not_judged"].push_back({{"id", id}, {"why", why}, {"needs", needs}});
+  }
+  for (const auto& rank : d.ranks) report["ranks"].push_back(Rank(rank));
+  report["resources"] = Json::object();
+  for (const auto& [series, summary] : d.resources) report["resources"][series] = Resource(summary);
+  report["facts"] = Facts(d.facts);
+  report["messages"] = d.messages;
+  return report;
+}
+
+std::string ToJsonText(const Diagnosis& diagnosis) {
+  return ToJson(diagnosis).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace fullbore::report

@@ -1,0 +1,23 @@
+// A diagnosis as JSON: schema "fullbore.report/1", described by docs/report.schema.json.
+//
+// Unknown is absent: a member whose value was not recorded is left out, never written as null or 0.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "diagnose/diagnosis.h"
+
+namespace fullbore::report {
+
+inline constexpr const char* kReportSchema = "fullbore.report/1";
+
+// Members come in the order in which people read them, hence the ordered kind.
+nlohmann::ordered_json ToJson(const diagnose::Diagnosis& diagnosis);
+
+// The same as text, indented, with a newline at the end. Bytes that are not UTF-8 are replaced by U+FFFD.
+std::string ToJsonText(const diagnose::Diagnosis& diagnosis);
+
+std::string_view Name(diagnose::Severity severity);  // "info", "warning", "critical"
+
+}  // namespace fullbore::report

@@ -1,0 +1,92 @@
+#include "report/json.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "report/testing/samples.h"
+
+namespace fullbore::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+TEST(JsonTest, CarriesTheFiguresOfTheDiagnosis) {
+  const testing::Sample sample = testing::InputBound();
+  const Json report = ToJson(sample.diagnosis);
+  EXPECT_EQ(report["schema"], "fullbore.report/1");
+  EXPECT_EQ(report["window"]["steps"], sample.diagnosis.steps);
+  EXPECT_EQ(report["throughput"]["samples_per_s"], *sample.diagnosis.samples_per_s);
+  EXPECT_EQ(report["throughput"]["ci95_samples_per_s"][1], *sample.diagnosis.samples_per_s_high);
+  EXPECT_EQ(report["step_time"]["mean_ns"], sample.diagnosis.mean_step_ns);
+  EXPECT_EQ(report["step_time"]["shares_of"], "device");
+  EXPECT_EQ(report["ranks"][0]["device"], "cuda:0");
+  EXPECT_EQ(report["resources"]["gpu_sm_active{gpu=0}"]["unit"], "ratio");
+  EXPECT_EQ(report["would_not_help"][0]["what"], "a faster disk");
+  EXPECT_EQ(report["not_judged"][0]["needs"], "a run on several ranks");
+
+  const Json& verdict = report["findings"][0];
+  EXPECT_EQ(verdict["id"], "input-bound");
+  EXPECT_EQ(verdict["severity"], "critical");
+  EXPECT_EQ(verdict["speedup"]["low"], 1.63);
+  EXPECT_EQ(verdict["where"][0]["line"], 57);
+  EXPECT_EQ(verdict["evidence"][2]["series"], "process_cpu{role=loader}");
+}
+
+TEST(JsonTest, SharesSumToOne) {
+  double sum = 0;
+  const Json report = ToJson(testing::Straggler().diagnosis);
+  for (const auto& share : report["step_time"]["shares"]) sum += share.get<double>();
+  EXPECT_NEAR(sum, 1, 1e-9);
+}
+
+TEST(JsonTest, UnknownIsAbsent) {
+  diagnose::Diagnosis d;
+  d.steps = 1;
+  d.ranks.resize(1);
+  d.resources["disk_read"].max = std::nan("");
+  d.findings.resize(1);
+  const Json report = ToJson(d);
+  EXPECT_FALSE(report.contains("exit_status"));
+  EXPECT_FALSE(report.contains("stage"));
+  EXPECT_FALSE(report["throughput"].contains("samples_per_s"));
+  EXPECT_FALSE(report["ranks"][0].contains("busy_ns"));
+  EXPECT_FALSE(report["resources"]["disk_read"].contains("max"));
+  EXPECT_FALSE(report["findings"][0].contains("speedup")) << "no prediction was made";
+}
+
+TEST(JsonTest, WithoutStepsThereIsNoStepTime) {
+  const Json report = ToJson(testing::NoTraining().diagnosis);
+  EXPECT_FALSE(report.contains("step_time"));
+  EXPECT_FALSE(report.contains("throughput"));
+  EXPECT_EQ(report["window"]["steps"], 0);
+}
+
+TEST(JsonTest, IdleIsWhatIsNotBusyOfTheSpan) {
+  diagnose::Diagnosis d;
+  d.ranks.resize(1);
+  d.ranks[0].span_ns = 1'000;
+  d.ranks[0].busy_ns = 300;
+  d.ranks[0].kernel_class_ns["elementwise"] = 20;
+  const Json rank = ToJson(d)["ranks"][0];
+  EXPECT_EQ(rank["idle_ns"], 700);
+  EXPECT_EQ(rank["kernel_classes"]["elementwise"], 20);
+  EXPECT_FALSE(rank.contains("shares"));
+}
+
+TEST(JsonTest, FactsAreJsonValuesAndBrokenOnesTexts) {
+  diagnose::Diagnosis d;
+  d.facts = {{"batch_shape", "[128,3]"}, {"odd", "{not json"}};
+  const Json facts = ToJson(d)["facts"];
+  EXPECT_EQ(facts["batch_shape"][0], 128);
+  EXPECT_EQ(facts["odd"], "{not json");
+}
+
+TEST(JsonTest, TextIsAlwaysUtf8) {
+  const std::string text = ToJsonText(testing::HostileTexts().diagnosis);
+  EXPECT_TRUE(Json::accept(text));
+  EXPECT_THAT(text, ::testing::HasSubstr("\xef\xbf\xbd")) << "U+FFFD for the broken byte";
+}
+
+}  // namespace
+}  // namespace fullbore::report

@@ -1,0 +1,54 @@
+// How each share looks, the same in the terminal and in the page: one label, one colour, one glyph a share.
+//
+// The colours are the Okabe-Ito set (safe under the three common colour blindnesses) and blues for everything
+// that is training itself: what a reader looks for is whatever is not blue.
+#pragma once
+
+#include <string_view>
+
+#include "record/share.h"
+
+namespace fullbore::report {
+
+struct ShareLook {
+  std::string_view name;     // record::Name: "data_wait"
+  std::string_view label;    // "data", short enough for a legend in a terminal
+  std::string_view meaning;  // one line, for the page
+  std::string_view light;    // CSS colour on a light page
+  std::string_view dark;     // and on a dark one
+  int ansi;                  // the nearest of the terminal's 256 colours
+  std::string_view glyph;    // in a bar without colours
+  char ascii;                // and without Unicode
+  bool useful;               // training itself, rather than something it waits for
+};
+
+inline constexpr std::array<ShareLook, record::kShareCount> kShareLooks = {{
+    {"compute", "compute", "a compute kernel runs on the device", "#0072b2", "#3b9be0", 32, "█", '#', true},
+    {"forward", "forward", "the training thread runs the model's forward pass", "#0072b2", "#3b9be0", 32, "█",
+     '#', true},
+    {"backward", "backward", "the training thread runs the backward pass", "#56a8dc", "#7cc4f0", 74, "▓", '=',
+     true},
+    {"optimizer", "optimizer", "the training thread runs the optimizer", "#9ccbe8", "#b9def5", 117, "▒", '+',
+     true},
+    {"data_wait", "data", "training waits for the data loader's next batch", "#e69f00", "#f0ad1e", 214, "░",
+     '.', false},
+    {"copy_exposed", "copy", "a copy runs and nothing computes meanwhile", "#009e73", "#1fb58a", 36, "≡", '>',
+     false},
+    {"h2d", "copy", "the training thread copies the batch to the device", "#009e73", "#1fb58a", 36, "≡", '>',
+     false},
+    {"comm_exposed", "comm", "waiting for other ranks: a collective runs and nothing computes meanwhile",
+     "#d55e00", "#ee7733", 166, "▞", '~', false},
+    {"sync", "sync", "the device idles because the host blocked in a synchronisation", "#cc79a7", "#dd90bb",
+     175, "×", '!', false},
+    {"launch", "launch", "the device idles while the host prepares the next launch", "#7b4fa3", "#a57fd0", 97,
+     "╌", '-', false},
+    {"host_other", "other", "the loop does something besides training: checkpoint, logging, validation",
+     "#7a7a7a", "#9a9a9a", 245, "·", 'o', false},
+    {"gap", "gap", "the device idles between kernels that were already queued", "#b8b8b8", "#666a70", 250,
+     "˙", '\'', false},
+}};
+
+// The look of a share by its name; of host_other for a name that is not known.
+const ShareLook& LookOf(std::string_view share_name);
+
+}  // namespace fullbore::report

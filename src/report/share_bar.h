@@ -1,0 +1,29 @@
+// The bar of shares and its legend, for a terminal.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "report/terminal.h"
+
+namespace fullbore::report {
+
+// A text in two forms: as it is measured, and as it is printed (with colours).
+struct Piece {
+  std::string plain;
+  std::string painted;
+};
+
+Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style);  // sgr: "1;31"
+
+// Exactly `columns` columns, divided by largest remainder: a share of 1 % of 40 columns may get none.
+Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style);
+
+// "█ compute 54 %" for each share of at least one percent, in the order of the bar; named parts of host_other
+// follow it in brackets.
+std::vector<Piece> ShareLegend(const std::map<std::string, double>& shares,
+                               const std::map<std::string, double>& host_other_parts,
+                               const TerminalStyle& style);
+
+}  // namespace fullbore::report

@@ -1,0 +1,490 @@
+#include "report/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/text.h"
+#include "report/figures.h"
+#include "report/layout.h"
+#include "report/palette.h"
+#include "report/share_bar.h"
+
+namespace fullbore::report {
+
+namespace {
+
+using diagnose::Diagnosis;
+using diagnose::Finding;
+using diagnose::Severity;
+
+constexpr size_t kMostFindings = 5;  // in "also": one screen
+constexpr size_t kMostMessages = 5;
+constexpr size_t kMostNotes = 6;  // of would-not-help and not-judged each
+constexpr size_t kMostRankLines = 8;
+constexpr int kBarColumns = 40;
+constexpr int kTableColumns = 120;  // from this width on, a finding takes one line
+
+// From this on, ranks are shown apart: five points of a share, or five percent of the step (the least that
+// any finding is made of).
+constexpr double kRankDifference = 0.05;
+
+constexpr std::string_view kBold = "1";
+constexpr std::string_view kDim = "2";
+constexpr std::string_view kGreen = "32";
+
+std::string_view ColorOf(Severity severity) {
+  switch (severity) {
+    case Severity::kCritical:
+      return "31";
+    case Severity::kWarning:
+      return "33";
+    case Severity::kInfo:
+      return kGreen;
+  }
+  return "";
+}
+
+// The change in code; else the recommended fix in words.
+std::string ChangeText(const Finding& finding) {
+  return !finding.change.empty() || finding.fix.empty() ? finding.change : finding.fix.front();
+}
+
+// Ranks whose steps look alike.
+using RankGroup = std::vector<const diagnose::RankShares*>;
+
+class Screen {
+ public:
+  Screen(const Diagnosis& diagnosis, const TerminalStyle& style) : d_(diagnosis), style_(style) {}
+
+  std::string Take() { return std::move(out_); }
+
+  void Header();
+  void Failure();
+  void Verdict();
+  void Step();
+  void Figures();
+  void Ranks();
+  void Also();
+  void Notes();
+  void Messages();
+  void Further(const FurtherReading& further);
+
+ private:
+  std::string Clean(std::string_view text) const { return Printable(text, style_.unicode); }
+  Piece Plain(std::string_view text) const { return Paint(Clean(text), "", style_); }
+  Piece Painted(std::string_view text, std::string_view sgr) const { return Paint(Clean(text), sgr, style_); }
+
+  void Line(std::string_view painted = "") { out_.append(painted).append("\n"); }
+  void Paragraph(std::string_view text, int indent, int hanging, std::string_view sgr);
+  void Flow(const std::vector<Piece>& pieces, std::string_view separator, int indent, int hanging);
+
+  std::string_view VerdictTitle() const;
+  void Change(const Finding& finding);
+  void FindingInTable(size_t number, const Finding& finding, const std::array<int, 3>& columns);
+  void FindingInTwoLines(size_t number, const Finding& finding);
+  std::array<int, 3> TableColumns(std::span<const Finding> findings) const;
+  void RankLine(const RankGroup& group, int label_columns);
+  void Note(std::string_view label, const std::vector<std::string>& notes);
+
+  const Diagnosis& d_;
+  const TerminalStyle& style_;
+  std::string out_;
+};
+
+// The first line is indented by `indent`, the others by `hanging`.
+void Screen::Paragraph(std::string_view text, int indent, int hanging, std::string_view sgr) {
+  bool first = true;
+  for (const std::string& line : Wrap(Clean(text), style_.width - std::max(indent, hanging))) {
+    const auto blanks = static_cast<size_t>(first ? indent : hanging);
+    Line(std::string(blanks, ' ') + Paint(line, sgr, style_).painted);
+    first = false;
+  }
+}
+
+// Pieces side by side, as many on a line as fit.
+void Screen::Flow(const std::vector<Piece>& pieces, std::string_view separator, int indent, int hanging) {
+  const std::string gap = Clean(separator);
+  std::string line;
+  int columns = 0;
+  bool first = true;
+  for (const Piece& piece : pieces) {
+    const int width = Columns(piece.plain);
+    if (columns > 0 && columns + Columns(gap) + width > style_.width) {
+      Line(line);
+      columns = 0;
+    }
+    if (columns == 0) {
+      columns = first ? indent : hanging;
+      line.assign(static_cast<size_t>(columns), ' ');
+      first = false;
+    } else {
+      line += gap;
+      columns += Columns(gap);
+    }
+    if (columns + width > style_.width) {
+      line += Elide(piece.plain, style_.width - columns, style_.unicode);
+    } else {
+      line += piece.painted;
+    }
+    columns += width;
+  }
+  if (columns > 0) Line(line);
+}
+
+void Screen::Header() {
+  std::vector<Piece> parts;
+  const Piece name = Painted("fullbore", kBold);
+  const std::string id = Clean(d_.run_id.empty() ? d_.source : d_.run_id);
+  parts.push_back({name.plain + "  " + id, name.painted + "  " + id});
+  if (!d_.stage.empty()) parts.push_back(Plain("stage " + d_.stage));
+  for (const std::string& part : SubjectParts(d_)) parts.push_back(Plain(part));
+  std::string extent = d_.end_ns > d_.begin_ns ? FormatDuration(d_.end_ns - d_.begin_ns) : "";
+  if (d_.steps > 0) {
+    extent +=
+        fmt::format("{}{} steps", extent.empty() ? "" : ", ", FormatCount(static_cast<double>(d_.steps)));
+    if (d_.warmup_steps > 0) {
+      extent += fmt::format(" after {} of warm-up", FormatCount(static_cast<double>(d_.warmup_steps)));
+    }
+  }
+  if (!extent.empty()) parts.push_back(Plain(extent));
+  Flow(parts, "  ·  ", 0, 2);
+  Line();
+}
+
+void Screen::Failure() {
+  const std::string failure = FailureText(d_);
+  if (failure.empty()) return;
+  Paragraph(failure, 2, 2, "1;31");
+  Line();
+}
+
+std::string_view Screen::VerdictTitle() const {
+  if (!d_.findings.empty()) return d_.findings.front().title;
+  if (d_.steps == 0)
+    return "No training seen: nothing in this command took an optimizer step that could be recorded.";
+  return "No cause stands out in what was recorded.";
+}
+
+void Screen::Verdict() {
+  const Severity severity = d_.findings.empty() ? Severity::kInfo : d_.findings.front().severity;
+  const std::string mark = style_.color && style_.unicode ? "▌ " : "  ";
+  for (const std::string& line : Wrap(Clean(VerdictTitle()), style_.width - 2)) {
+    Line(Paint(mark, ColorOf(severity), style_).painted + Paint(line, kBold, style_).painted);
+  }
+  if (!d_.findings.empty()) Change(d_.findings.front());
+  Line();
+}
+
+// The recommended change, its place and what it is predicted to gain.
+void Screen::Change(const Finding& finding) {
+  const std::string what = ChangeText(finding);
+  if (what.empty()) return;
+  const std::string gain = GainText(finding);
+  const std::string place = PlaceText(finding);
+  const std::string predicted =
+      gain.empty() ? ""
+                   : fmt::format("predicted {}, {} faster", RateText(d_, finding.speedup.expected), gain);
+  std::string lead = Clean("→ ");
+  const std::vector<std::string> lines = Wrap(Clean(what), style_.width - 2 - Columns(lead));
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    Line("  " + Paint(lead + lines[i], kGreen, style_).painted);
+    lead.assign(static_cast<size_t>(Columns(lead)), ' ');
+  }
+  const Piece last = Paint(lead + lines.back(), kGreen, style_);
+  std::vector<Piece> parts{last};
+  if (!place.empty()) parts.push_back(Plain(place));
+  if (!predicted.empty()) parts.push_back(Painted(predicted, kBold));
+  Flow(parts, "   ", 2, 4);
+}
+
+void Screen::Step() {
+  if (d_.steps == 0 || d_.shares.empty()) return;
+  const Piece label = Plain("step " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns)));
+  const int room = style_.width - 2 - Columns(label.plain) - 3;
+  const Piece bar = ShareBar(d_.shares, std::clamp(room, 1, kBarColumns), style_);
+  const std::vector<Piece> legend = ShareLegend(d_.shares, d_.host_other_parts, style_);
+  int legend_columns = 0;
+  for (const Piece& piece : legend) legend_columns += 3 + Columns(piece.plain);
+  std::vector<Piece> first{{label.plain + "   " + bar.plain, label.painted + "   " + bar.painted}};
+  if (Columns(first[0].plain) + 2 + legend_columns <= style_.width) {
+    first.insert(first.end(), legend.begin(), legend.end());
+    Flow(first, "   ", 2, 2);
+  } else {
+    Flow(first, "", 2, 2);
+    Flow(legend, "   ", 2, 2);
+  }
+}
+
+void Screen::Figures() {
+  std::vector<Piece> pieces;
+  if (d_.steps > 0) {
+    std::string rate = RateText(d_);
+    if (d_.samples_per_s_low && d_.samples_per_s_high) {
+      const double half = (*d_.samples_per_s_high - *d_.samples_per_s_low) / 2;
+      rate += fmt::format(" ±{:.{}f}", half, half >= 1 ? 0 : 2);
+    }
+    pieces.push_back(Painted(rate, kBold));
+  }
+  for (const std::vector<Figure>& figures : {DeviceFigures(d_), HostFigures(d_)}) {
+    for (const Figure& figure : figures) pieces.push_back(Plain(figure.label + " " + figure.value));
+  }
+  if (pieces.empty()) return;
+  Flow(pieces, "   ", 2, 2);
+}
+
+// "ranks 0-4,6 cuda:0": consecutive numbers joined, the device only of a single rank.
+std::string RanksText(const RankGroup& group) {
+  if (group.size() == 1) return fmt::format("rank {} {}", group[0]->rank, group[0]->device);
+  std::string text = "ranks ";
+  for (size_t i = 0; i < group.size();) {
+    size_t last = i;
+    while (last + 1 < group.size() && group[last + 1]->rank == group[last]->rank + 1) ++last;
+    if (i > 0) text += ",";
+    text += std::to_string(group[i]->rank);
+    if (last > i) text += fmt::format("-{}", group[last]->rank);
+    i = last + 1;
+  }
+  return text;
+}
+
+bool Alike(const diagnose::RankShares& a, const diagnose::RankShares& b) {
+  if (std::abs(a.mean_step_ns - b.mean_step_ns) >
+      kRankDifference * std::min(a.mean_step_ns, b.mean_step_ns)) {
+    return false;
+  }
+  for (const ShareLook& look : kShareLooks) {
+    const auto ratio = [&](const auto& shares) {
+      const auto found = shares.find(std::string(look.name));
+      return found == shares.end() ? 0.0 : found->second;
+    };
+    if (std::abs(ratio(a.shares) - ratio(b.shares)) > kRankDifference) return false;
+  }
+  return true;
+}
+
+std::vector<RankGroup> GroupsOf(const std::vector<diagnose::RankShares>& ranks) {
+  std::vector<RankGroup> groups;
+  for (const diagnose::RankShares& rank : ranks) {
+    const auto like = [&](const RankGroup& group) { return Alike(*group.front(), rank); };
+    const auto group = std::find_if(groups.begin(), groups.end(), like);
+    if (group == groups.end()) {
+      groups.push_back({&rank});
+    } else {
+      group->push_back(&rank);
+    }
+  }
+  return groups;
+}
+
+void Screen::RankLine(const RankGroup& group, int label_columns) {
+  const diagnose::RankShares& rank = *group.front();
+  const std::string step = FormatDuration(static_cast<int64_t>(rank.mean_step_ns));
+  const Piece bar = ShareBar(rank.shares, std::clamp(style_.width - 60, 10, kBarColumns), style_);
+  const std::string label = Elide(Clean(RanksText(group)), label_columns, style_.unicode);
+  std::vector<Piece> pieces{Paint(Pad(label, label_columns) + "  " + step, "", style_), bar};
+  int columns = 2 + Columns(pieces[0].plain) + 2 + Columns(bar.plain);
+  for (const Piece& piece : ShareLegend(rank.shares, {}, style_)) {
+    columns += 2 + Columns(piece.plain);
+    if (columns <= style_.width) pieces.push_back(piece);
+  }
+  Flow(pieces, "  ", 2, 2);
+}
+
+// One line for all ranks that are alike, and none where all are.
+void Screen::Ranks() {
+  const std::vector<RankGroup> groups = GroupsOf(d_.ranks);
+  if (groups.size() < 2) return;
+  int label_columns = 0;
+  for (const RankGroup& group : groups)
+    label_columns = std::max(label_columns, Columns(Clean(RanksText(group))));
+  Line();
+  for (size_t i = 0; i < std::min(groups.size(), kMostRankLines); ++i)
+    RankLine(groups[i], std::min(label_columns, 24));
+  if (groups.size() > kMostRankLines) {
+    Paragraph("and more that differ, in the full report", 2, 2, kDim);
+  }
+}
+
+// Columns of title, place and gain; what is left of the width belongs to the change.
+std::array<int, 3> Screen::TableColumns(std::span<const Finding> findings) const {
+  std::array<int, 3> columns{0, 0, 4};
+  for (const Finding& finding : findings) {
+    columns[0] = std::max(columns[0], Columns(Clean(finding.title)));
+    columns[1] = std::max(columns[1], Columns(Clean(PlaceText(finding))));
+    columns[2] = std::max(columns[2], Columns(GainText(finding)));
+  }
+  columns[0] = std::min(columns[0], style_.width / 2 - 4);
+  columns[1] = std::min(columns[1], 24);
+  return columns;
+}
+
+void Screen::FindingInTable(size_t number, const Finding& finding, const std::array<int, 3>& columns) {
+  const auto [title_columns, place_columns, gain_columns] = columns;
+  const std::vector<std::string> title = Wrap(Clean(finding.title), title_columns);
+  const int left = 5 + title_columns + 2 + place_columns + 2 + gain_columns + 2;
+  const std::vector<std::string> change = Wrap(Clean(ChangeText(finding)), std::max(10, style_.width - left));
+  for (size_t i = 0; i < std::max(title.size(), change.size()); ++i) {
+    const std::string mark = i == 0 ? fmt::format("  {:<3}", number) : std::string(5, ' ');
+    const std::string place =
+        i == 0 ? ElideFront(Clean(PlaceText(finding)), place_columns, style_.unicode) : "";
+    std::string line = Paint(mark, ColorOf(finding.severity), style_).painted;
+    std::string cells = Pad(i < title.size() ? title[i] : "", title_columns) + "  " +
+                        Pad(place, place_columns) + "  " + Pad(i == 0 ? GainText(finding) : "", gain_columns);
+    if (i < change.size() && !change[i].empty()) {
+      line += cells + "  " + Paint(change[i], kGreen, style_).painted;
+    } else {
+      line += cells.substr(0, cells.find_last_not_of(' ') + 1);
+    }
+    Line(line);
+  }
+}
+
+void Screen::FindingInTwoLines(size_t number, const Finding& finding) {
+  const std::vector<std::string> title = Wrap(Clean(finding.title), style_.width - 5);
+  for (size_t i = 0; i < title.size(); ++i) {
+    const std::string mark = i == 0 ? fmt::format("  {:<3}", number) : std::string(5, ' ');
+    Line(Paint(mark, ColorOf(finding.severity), style_).painted + title[i]);
+  }
+  std::vector<Piece> parts;
+  if (const std::string gain = GainText(finding); !gain.empty()) parts.push_back(Painted(gain, kBold));
+  if (const std::string place = PlaceText(finding); !place.empty()) parts.push_back(Plain(place));
+  if (const std::string change = ChangeText(finding); !change.empty())
+    parts.push_back(Painted(change, kGreen));
+  Flow(parts, "   ", 5, 5);
+}
+
+void Screen::Also() {
+  if (d_.findings.size() < 2) return;
+  const std::span<const Finding> others = std::span(d_.findings).subspan(1);
+  const std::span<const Finding> shown = others.first(std::min(others.size(), kMostFindings));
+  const std::array<int, 3> columns = TableColumns(shown);
+  Line();
+  if (style_.width >= kTableColumns) {
+    const std::string head = Pad("  also", 5 + columns[0] + 2 + columns[1] + 2) + "gain";
+    Line(Paint(head, kDim, style_).painted);
+  } else {
+    Line(Paint("  also", kDim, style_).painted);
+  }
+  for (size_t i = 0; i < shown.size(); ++i) {
+    if (style_.width >= kTableColumns) {
+      FindingInTable(i + 2, shown[i], columns);
+    } else {
+      FindingInTwoLines(i + 2, shown[i]);
+    }
+  }
+  if (others.size() > shown.size()) {
+    Paragraph(fmt::format("and {} more in the full report", others.size() - shown.size()), 5, 5, kDim);
+  }
+}
+
+void Screen::Note(std::string_view label, const std::vector<std::string>& notes) {
+  if (notes.empty()) return;
+  std::string text;
+  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) text += (i == 0 ? "" : "; ") + notes[i];
+  if (notes.size() > kMostNotes) text += fmt::format("; and {} more", notes.size() - kMostNotes);
+  Paragraph(fmt::format("{}: {}", label, text), 2, 4, kDim);
+}
+
+void Screen::Notes() {
+  const auto with_reason = [](const std::string& what, const std::string& why) {
+    return why.empty() ? what : fmt::format("{} ({})", what, why);
+  };
+  std::vector<std::string> would_not_help, not_judged;
+  for (const auto& note : d_.would_not_help) would_not_help.push_back(with_reason(note.what, note.why));
+  for (const auto& note : d_.not_judged) not_judged.push_back(with_reason(note.id, note.why));
+  if (would_not_help.empty() && not_judged.empty()) return;
+  Line();
+  Note("would not help", would_not_help);
+  Note("not judged", not_judged);
+}
+
+void Screen::Messages() {
+  if (d_.messages.empty()) return;
+  Line();
+  for (size_t i = 0; i < std::min(d_.messages.size(), kMostMessages); ++i) {
+    const std::string text = Elide(Clean(d_.messages[i]), style_.width - 4, style_.unicode);
+    Line(Paint("  ! ", "33", style_).painted + text);
+  }
+  if (d_.messages.size() > kMostMessages) {
+    Paragraph(fmt::format("and {} more messages in the full report", d_.messages.size() - kMostMessages), 4,
+              4, kDim);
+  }
+}
+
+void Screen::Further(const FurtherReading& further) {
+  if (further.html.empty() && further.again.empty()) return;
+  const std::string html = Clean(further.html);
+  const std::string again = Clean(further.again);
+  const Piece report = Paint("report", kDim, style_);
+  const Piece once_more = Paint("again", kDim, style_);
+  Line();
+  if (html.empty() || again.empty() || 2 + 8 + Columns(html) + 5 + 7 + Columns(again) > style_.width) {
+    if (!html.empty()) Line("  " + report.painted + "  " + html);
+    if (!again.empty()) Line("  " + once_more.painted + "   " + again);
+  } else {
+    Line("  " + report.painted + "  " + html + "     " + once_more.painted + "  " + again);
+  }
+}
+
+void ShowStage(Screen& screen) {
+  screen.Header();
+  screen.Failure();
+  screen.Verdict();
+  screen.Step();
+  screen.Figures();
+  screen.Ranks();
+  screen.Also();
+  screen.Notes();
+  screen.Messages();
+}
+
+bool LocaleIsUtf8() {
+  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(variable);
+    if (!value || !*value) continue;
+    std::string name(value);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+TerminalStyle StyleFor(int fd) {
+  TerminalStyle style;
+  style.unicode = LocaleIsUtf8();
+  if (!isatty(fd)) return style;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  style.color = !(no_color && *no_color) && term && std::string_view(term) != "dumb";
+  winsize size{};
+  if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    style.width = std::clamp<int>(size.ws_col, 40, 200);
+  return style;
+}
+
+std::string ToTerminal(const Diagnosis& diagnosis, const TerminalStyle& style,
+                       const FurtherReading& further) {
+  return ToTerminal(std::span(&diagnosis, 1), style, further);
+}
+
+std::string ToTerminal(std::span<const Diagnosis> stages, const TerminalStyle& style,
+                       const FurtherReading& further) {
+  std::string text;
+  for (const Diagnosis& diagnosis : stages) {
+    Screen screen(diagnosis, style);
+    ShowStage(screen);
+    if (&diagnosis == &stages.back()) screen.Further(further);
+    if (!text.empty()) text += "\n";
+    text += screen.Take();
+  }
+  return text;
+}
+
+}  // namespace fullbore::report

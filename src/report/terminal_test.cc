@@ -1,0 +1,178 @@
+// The goldens are src/report/testing/golden/<sample>-<width>.txt. Write them anew, and look at the
+// difference, with
+//   FULLBORE_UPDATE_GOLDENS=1 ctest --test-dir build/release -R TerminalTest
+#include "report/terminal.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "report/layout.h"
+#include "report/testing/samples.h"
+
+namespace fullbore::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+FurtherReading ReadingOf(const testing::Sample& sample) {
+  const std::string& id = sample.diagnosis.run_id;
+  return {".fullbore/runs/" + id + ".html", "fullbore explain " + id};
+}
+
+void ExpectGolden(const testing::Sample& sample, const TerminalStyle& style, const std::string& suffix) {
+  const std::string path = FULLBORE_SOURCE_DIR "/src/report/testing/golden/" + sample.name + suffix + ".txt";
+  const std::string text = ToTerminal(sample.diagnosis, style, ReadingOf(sample));
+  if (std::getenv("FULLBORE_UPDATE_GOLDENS")) std::ofstream(path, std::ios::binary) << text;
+  const Result<std::string> golden = ReadFile(path);
+  ASSERT_TRUE(golden.ok()) << golden.error().text;
+  EXPECT_EQ(text, *golden) << path;
+}
+
+TEST(TerminalTest, ReadsAsTheGoldensAtEightyAndAtOneHundredAndSixtyColumns) {
+  for (const testing::Sample& sample : testing::AllSamples()) {
+    ExpectGolden(sample, {80, false, true}, "-80");
+    ExpectGolden(sample, {160, false, true}, "-160");
+  }
+}
+
+TEST(TerminalTest, WithoutUnicodeEveryByteIsAscii) {
+  for (const testing::Sample& sample : testing::AllSamples()) {
+    const std::string text = ToTerminal(sample.diagnosis, {80, false, false}, {});
+    EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) {
+      return c == '\n' || (c >= ' ' && c <= '~');
+    })) << text;
+  }
+  ExpectGolden(testing::InputBound(), {80, false, false}, "-80-ascii");
+}
+
+TEST(TerminalTest, NoLineIsWiderThanTheTerminal) {
+  for (const testing::Sample& sample : testing::AllSamples()) {
+    for (int width = 40; width <= 200; width += 5) {
+      for (const bool unicode : {false, true}) {
+        const std::string text = ToTerminal(sample.diagnosis, {width, false, unicode}, {});
+        for (std::string_view line : Split(text, '\n')) {
+          EXPECT_LE(Columns(line), width) << sample.name << ": " << line;
+        }
+      }
+    }
+  }
+}
+
+TEST(TerminalTest, ColoursChangeNothingButColours) {
+  const std::regex colour("\x1b\\[[0-9;]*m");
+  for (const testing::Sample& sample : testing::AllSamples()) {
+    for (const int width : {80, 160}) {
+      const std::string plain = ToTerminal(sample.diagnosis, {width, false, false}, {});
+      const std::string colored = ToTerminal(sample.diagnosis, {width, true, false}, {});
+      EXPECT_NE(colored, plain);
+      EXPECT_EQ(std::regex_replace(colored, colour, ""), plain);
+    }
+  }
+}
+
+TEST(TerminalTest, OnlyOurOwnEscapesReachTheTerminal) {
+  const std::regex ours("\x1b\\[(0|[0-9;]*)m");
+  const std::string text = ToTerminal(testing::HostileTexts().diagnosis, {100, true, true}, {});
+  EXPECT_THAT(std::regex_replace(text, ours, ""), Not(HasSubstr("\x1b")));
+}
+
+TEST(TerminalTest, AHealthyRunSaysSo) {
+  EXPECT_THAT(ToTerminal(testing::Healthy().diagnosis, {}), HasSubstr("Nothing holds this run back"));
+}
+
+TEST(TerminalTest, AProgramThatNeverTrainsShowsTheMachine) {
+  const std::string text = ToTerminal(testing::NoTraining().diagnosis, {});
+  EXPECT_THAT(text, HasSubstr("No training seen"));
+  EXPECT_THAT(text, HasSubstr("CPU 1.8 of 2 cores"));
+  EXPECT_THAT(text, Not(HasSubstr("step 0")));
+}
+
+TEST(TerminalTest, AKilledRunSaysHowItEnded) {
+  EXPECT_THAT(ToTerminal(testing::OutOfMemory().diagnosis, {}), HasSubstr("out of memory (exit status 137)"));
+  diagnose::Diagnosis d;
+  d.exit_status = 139;
+  EXPECT_THAT(ToTerminal(d, {}), HasSubstr("killed by signal 11"));
+  d.exit_status = 2;
+  EXPECT_THAT(ToTerminal(d, {}), HasSubstr("failed with exit status 2"));
+  d.exit_status = 0;
+  EXPECT_THAT(ToTerminal(d, {}), Not(HasSubstr("exit status")));
+}
+
+TEST(TerminalTest, RanksThatAreAlikeShareALine) {
+  const std::string text = ToTerminal(testing::Straggler().diagnosis, {100, false, true});
+  EXPECT_THAT(text, HasSubstr("ranks 0-4,6-7"));
+  EXPECT_THAT(text, HasSubstr("rank 5 cuda:5"));
+  EXPECT_THAT(ToTerminal(testing::Healthy().diagnosis, {}), Not(HasSubstr("rank")));
+}
+
+TEST(TerminalTest, AtMostFiveFurtherFindingsAreShown) {
+  diagnose::Diagnosis d = testing::InputBound().diagnosis;
+  d.findings.resize(9, d.findings[2]);
+  const std::string text = ToTerminal(d, {160, false, true});
+  EXPECT_THAT(text, HasSubstr("\n  6  "));
+  EXPECT_THAT(text, Not(HasSubstr("\n  7  ")));
+  EXPECT_THAT(text, HasSubstr("and 3 more in the full report"));
+}
+
+TEST(TerminalTest, StagesFollowEachOther) {
+  const std::vector<diagnose::Diagnosis> stages = {testing::NoTraining().diagnosis,
+                                                   testing::InputBound().diagnosis};
+  const std::string text = ToTerminal(stages, {100, false, true}, {"run.html", ""});
+  EXPECT_LT(text.find("No training seen"), text.find("The GPU waits for data"));
+  EXPECT_EQ(text.find("run.html"), text.rfind("run.html"));
+}
+
+TEST(TerminalTest, AFileIsNoTerminal) {
+  const UniqueFd file(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const TerminalStyle style = StyleFor(file.get());
+  EXPECT_FALSE(style.color);
+  EXPECT_EQ(style.width, 100);
+}
+
+class PseudoTerminal {
+ public:
+  PseudoTerminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
+    grantpt(master_.get());
+    unlockpt(master_.get());
+    slave_.reset(open(ptsname(master_.get()), O_RDWR | O_NOCTTY));
+  }
+  int fd() const { return slave_.get(); }
+
+ private:
+  UniqueFd master_;
+  UniqueFd slave_;
+};
+
+TEST(TerminalTest, ATerminalHasColoursUnlessNoColorIsSet) {
+  const PseudoTerminal terminal;
+  ASSERT_GE(terminal.fd(), 0);
+  setenv("TERM", "xterm-256color", 1);
+  unsetenv("NO_COLOR");
+  EXPECT_TRUE(StyleFor(terminal.fd()).color);
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_FALSE(StyleFor(terminal.fd()).color);
+  unsetenv("NO_COLOR");
+  setenv("TERM", "dumb", 1);
+  EXPECT_FALSE(StyleFor(terminal.fd()).color);
+}
+
+TEST(TerminalTest, UnicodeFollowsTheLocale) {
+  setenv("LC_ALL", "C", 1);
+  EXPECT_FALSE(StyleFor(-1).unicode);
+  setenv("LC_ALL", "de_DE.UTF-8", 1);
+  EXPECT_TRUE(StyleFor(-1).unicode);
+  setenv("LC_ALL", "", 1);  // empty counts as unset
+  setenv("LC_CTYPE", "C.utf8", 1);
+  EXPECT_TRUE(StyleFor(-1).unicode);
+}
+
+}  // namespace
+}  // namespace fullbore::report

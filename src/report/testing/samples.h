@@ -1,0 +1,30 @@
+// Made-up runs for goldens, screenshots and tests: the same bytes every time. The figures of a sample fit
+// each other (shares, throughput, series), as those of a real run do.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/diagnosis.h"
+#include "record/recording.h"
+
+namespace fullbore::report::testing {
+
+struct Sample {
+  std::string name;
+  diagnose::Diagnosis diagnosis;
+  record::Recording recording;
+};
+
+Sample InputBound();    // one H200, too few workers, 1,778 steps
+Sample Healthy();       // two CPU cores, a model that uses them
+Sample Straggler();     // eight ranks, one of them late
+Sample NoTraining();    // a program that never trains
+Sample OutOfMemory();   // killed for memory after a few steps
+Sample TwoStages();     // prepare, then train; the second is judged
+Sample HostileTexts();  // markup, escapes and broken UTF-8 wherever a user's text can be
+
+std::vector<Sample> AllSamples();
+
+}  // namespace fullbore::report::testing
