@@ -1,0 +1,37 @@
+// What is mounted where, from /proc/self/mountinfo, and so: which disk a path lies on.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace fullbore::probe {
+
+struct Mount {
+  std::string device_number;  // "259:2"
+  std::string root;           // the directory of the file system that is mounted
+  std::string mount_point;
+  std::string file_system;    // "ext4", "nfs4", "cgroup2"
+  std::string source;         // "/dev/nvme0n1p2", "server:/export"
+  std::string super_options;  // "rw,memory"
+};
+
+std::vector<Mount> ParseMountinfo(std::string_view text);  // lines that do not parse are skipped
+
+// Where the files below a path come from.
+struct DataDevice {
+  std::string
+      device;  // as in /proc/diskstats and in the `device` label: "nvme0n1"; empty where none is known
+  std::string mount_point;
+  std::string file_system;
+  std::string source;
+  bool remote = false;     // reached over the network (NFS, Lustre, ...)
+  bool in_memory = false;  // tmpfs, ramfs
+};
+
+// `path` as the training sees it: it is resolved by the system, so symbolic links are followed.
+Result<DataDevice> DeviceOfPath(const std::string& root, const std::string& path);
+
+}  // namespace fullbore::probe

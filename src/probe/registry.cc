@@ -1,0 +1,34 @@
+#include "probe/registry.h"
+
+#include "probe/cgroup/cgroup_probe.h"
+#include "probe/proc/cpu_probe.h"
+#include "probe/proc/disk_probe.h"
+#include "probe/proc/facts_probe.h"
+#include "probe/proc/memory_probe.h"
+#include "probe/proc/net_probe.h"
+#include "probe/proc/pressure_probe.h"
+#include "probe/process/process_probe.h"
+#include "probe/shm/shm_probe.h"
+
+namespace fullbore::probe {
+
+ProbeSet MakeProbes(const Machine& machine) {
+  ProbeSet set;
+  const auto add = [&set]<typename P>(std::unique_ptr<P> probe) {
+    P* added = probe.get();
+    set.probes.push_back(std::move(probe));
+    return added;
+  };
+  add(std::make_unique<FactsProbe>(machine));
+  add(std::make_unique<CpuProbe>(machine));
+  add(std::make_unique<MemoryProbe>(machine));
+  add(std::make_unique<PressureProbe>(machine));
+  add(std::make_unique<DiskProbe>(machine));
+  add(std::make_unique<NetProbe>(machine));
+  add(std::make_unique<ShmProbe>(machine));
+  add(std::make_unique<CgroupProbe>(machine));
+  set.processes = add(std::make_unique<ProcessProbe>(machine));
+  return set;
+}
+
+}  // namespace fullbore::probe
