@@ -1,0 +1,45 @@
+# What is installed where, for `cmake --install`, `pip install .` and the Debian package alike:
+#
+#   bin/fullbore
+#   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
+#   share/doc/fullbore/
+#
+# In a wheel the first goes to the environment's bin and the second to its share: pip keeps that relation too.
+
+include(GNUInstallDirs)
+
+if(SKBUILD)
+  set(FULLBORE_BIN_DIR "${SKBUILD_SCRIPTS_DIR}")
+  set(FULLBORE_SHARE_DIR "${SKBUILD_DATA_DIR}/share")
+else()
+  set(FULLBORE_BIN_DIR "${CMAKE_INSTALL_BINDIR}")
+  set(FULLBORE_SHARE_DIR "${CMAKE_INSTALL_DATAROOTDIR}")
+endif()
+
+if(TARGET fullbore)
+  install(TARGETS fullbore RUNTIME DESTINATION "${FULLBORE_BIN_DIR}")
+endif()
+if(EXISTS "${PROJECT_SOURCE_DIR}/python/fullbore")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/fullbore" DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python"
+          FILES_MATCHING PATTERN "*.py" PATTERN "*.pth" PATTERN "py.typed"
+          PATTERN "__pycache__" EXCLUDE PATTERN "test*" EXCLUDE)
+endif()
+if(NOT SKBUILD)
+  install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)
+  install(FILES CHANGELOG.md DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore")
+  install(DIRECTORY docs/findings DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" FILES_MATCHING PATTERN "*.md")
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME fullbore)
+set(CPACK_PACKAGE_CONTACT "Fullbore maintainers <maintainers@fullbore.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_PACKAGE_DESCRIPTION
+    "Runs any training command unmodified, records it, and says at the end where the time of every step went, what to change and what that will gain.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS python3)
+include(CPack)
