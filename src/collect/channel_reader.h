@@ -1,0 +1,61 @@
+// Reads the channels that training processes write (record/channel.h), by polling: no process of the user ever
+// waits for us.
+//
+// Owned and called by the recorder thread alone. A poll costs a directory listing and one look at each ring.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "record/channel.h"
+
+namespace fullbore::collect {
+
+// One process's channel: its ring, mapped, and its text, read as it grows.
+class Channel {
+ public:
+  // An error for a file that is no channel (yet: its owner may still be writing the header).
+  static Result<std::unique_ptr<Channel>> Open(const std::string& ring_path);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  const record::ChannelHeader& header() const { return header_; }
+  std::vector<record::ChannelRecord> ReadEvents();  // new ones, in the order of writing
+  std::vector<nlohmann::json> ReadLines();          // new ones that parse to an object
+  uint64_t lost_events() const { return lost_; }    // overwritten before we came
+
+ private:
+  Channel() = default;
+
+  record::ChannelHeader header_{};
+  const char* map_ = nullptr;
+  size_t map_bytes_ = 0;
+  uint64_t next_sequence_ = 1;
+  uint64_t lost_ = 0;
+  std::string text_path_;
+  UniqueFd text_;
+  std::string partial_line_;
+};
+
+// All channels in a directory, by path.
+class ChannelDirectory {
+ public:
+  explicit ChannelDirectory(std::string directory) : directory_(std::move(directory)) {}
+
+  // Opens channels that appeared since the last call. Returns the new ones.
+  std::vector<Channel*> Discover();
+  const std::map<std::string, std::unique_ptr<Channel>>& channels() const { return channels_; }
+
+ private:
+  std::string directory_;
+  std::map<std::string, std::unique_ptr<Channel>> channels_;
+};
+
+}  // namespace fullbore::collect

@@ -1,0 +1,45 @@
+// `fullbore run`: runs a command as it is, beside a recorder.
+#pragma once
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace fullbore::collect {
+
+struct RunOptions {
+  std::vector<std::string> command;
+  std::string directory = ".fullbore/runs";  // where runs are kept; created
+  std::string name;                          // part of the run's id; from the command where empty
+  std::string run_id;                        // an existing or new run that this command is a stage of
+  std::string stage;
+  std::map<std::string, std::string> tags;
+  std::string hook_directory;  // holds the hook's sitecustomize.py; empty: no hook
+  bool quiet = false;          // no line at the start, no status line
+};
+
+struct RunOutcome {
+  std::string run_id;
+  std::string path;           // of the run file
+  int exit_status = 0;        // of the command, as a shell shows it
+  bool wrote_everything = true;
+};
+
+// Nothing ran. `exit_status` is ours: 2 where the arguments or the directory are at fault; 126 and 127, as a shell's,
+// where the command cannot be executed or is not there.
+struct RunFailure {
+  Error error;
+  int exit_status = 2;
+};
+
+using RunResult = std::variant<RunOutcome, RunFailure>;
+
+RunResult Run(const RunOptions& options);
+
+// "train" for `python -u train.py --x`: what a run of this command is called.
+std::string NameOf(const std::vector<std::string>& command);
+
+}  // namespace fullbore::collect

@@ -1,0 +1,31 @@
+// The one live line of a run, on the last row of the terminal, and only there.
+//
+// The command writes to the same terminal. As package managers do for their progress bar, the last row is taken out
+// of the scrolling region, so that the command's output scrolls above it and never mixes with it. Nothing is
+// shown when stderr is no terminal, when it is small, or when FULLBORE_STATUS=off.
+#pragma once
+
+#include <string>
+
+namespace fullbore::collect {
+
+class StatusLine {
+ public:
+  explicit StatusLine(int fd);  // starts hidden
+  ~StatusLine() { Hide(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  bool available() const { return available_; }
+  void Show(const std::string& text);  // takes the row when it has not yet; follows the terminal's size
+  void Hide();                         // gives the row back, as before a stop or the report
+
+ private:
+  void Write(const std::string& bytes);
+
+  int fd_;
+  bool available_ = false;
+  int rows_ = 0;  // of the region taken; 0: hidden
+};
+
+}  // namespace fullbore::collect
