@@ -46,16 +46,19 @@ struct ChannelHeader {
 static_assert(sizeof(ChannelHeader) == 48);
 
 enum class EventKind : uint16_t {
-  kNext = 1,  // the loader's `next`. id: loader; a: samples (-1 unknown); b: batches ready in the queue when
-              // entered (-1 unknown); c: 1 for the first of an epoch (worker start included); d: tokens
+  kNext =
+      1,  // the loader's `next`. id: loader; a: samples (-1 unknown, 0 no batch: the epoch ended, or, with
+          // c = 1, the iterator was made well before its first `next`); b: batches ready in the queue when
+          // entered (-1 unknown); c: 1 for the first of an epoch (worker start included); d: tokens
   kForward = 2,   // outermost Module call. a: 1 in training mode with gradients, 0 in evaluation
   kBackward = 3,  // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what
                   // follows in a distributed run is the wait for the other ranks
   kOptimizer =
       4,       // a: 1 when this ends a step (the primary optimizer's step), 0 for zero_grad and the others
   kH2d = 5,    // Tensor.to / Tensor.cuda to a device. a: bytes; b: 1 pinned
-  kFetch = 6,  // a batch fetched, in a worker or inline. id: loader; a: samples | slowest sample in us << 32;
-               // b: CPU ns; c: collate ns; d: ns runnable without a core
+  kFetch = 6,  // a batch fetched, in a worker or inline. id: loader as its trainer numbers it, 0 unknown;
+               // a: samples | slowest sample in us << 32, 0 where they are too cheap to be timed one by one;
+               // b: CPU ns; c: collate ns; d: ns runnable without a core, 0 unknown
   kOther = 7,  // id: OtherKind
   kCollective = 8,  // torch.distributed called on the training thread. id: 0; a: bytes
   kLine = 9,  // line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside,

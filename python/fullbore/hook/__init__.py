@@ -1,0 +1,31 @@
+"""The hook: sees an unmodified PyTorch script from inside and writes what it does into the channel.
+
+Loaded by site/sitecustomize.py as `_fullbore_hook` when the script imports torch; it never imports torch itself.
+The map, one idea a file:
+
+    channel      the two files a process writes, as src/record/channel.h and docs/channel.md define them
+    runtime      what all parts share: the process's channel, its threads, and what happens when the hook fails
+    finder       patches a module right after the script has imported it
+    loader       DataLoader: its arguments, and every wait in `next`
+    batch        how many samples and tokens a batch holds
+    worker       what a batch costs where it is fetched, in a loader worker or inline
+    steps        optimizers: where a step ends, and which loader feeds it
+    forward      outermost module calls
+    backward     autograd.backward, and when this rank's own part of it is done
+    collectives  torch.distributed, checkpoints and garbage collections
+    device       CUDA: copies, synchronisation, device time, memory
+    lines        the line sampler
+    facts        versions, model, precision, arguments
+
+Rules: what the script does and prints stays as it is; an exception of ours switches the hook off, never the script;
+nothing is done per operator; no lock and no system call in the training loop's path.
+"""
+
+from __future__ import annotations
+
+
+def start():
+    """Makes the finder that waits for torch. Called by sitecustomize, once."""
+    from . import finder
+
+    return finder.make()

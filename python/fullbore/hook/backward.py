@@ -1,0 +1,82 @@
+"""autograd.backward, and when this rank's own part of it is done."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from . import channel
+from .runtime import clock, guarded, hook, is_compiling_test
+
+# Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
+# are watched, for the very first may take no part.
+WATCHED_PARAMETERS = 3
+
+
+class LastGradient:
+    """When the gradient of the model's first parameters became ready, in the backward under way.
+
+    Only set where several ranks train together: what follows in such a backward is the wait for the others.
+    """
+
+    def __init__(self) -> None:
+        self.ready_ns = 0
+        self.handles: list[Any] = []
+
+    @guarded
+    def watch(self, model: Any) -> None:
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                if hasattr(parameter, "register_post_accumulate_grad_hook"):
+                    self.handles.append(parameter.register_post_accumulate_grad_hook(self.note))
+                else:
+                    self.handles.append(parameter.register_hook(self.note))
+            if len(self.handles) == WATCHED_PARAMETERS:
+                return
+
+    def note(self, _: Any) -> None:
+        self.ready_ns = clock()
+
+
+last_gradient = LastGradient()
+
+
+def world_size() -> int:
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return 1
+    return distributed.get_world_size()
+
+
+def attach(autograd: Any) -> None:
+    """Patches torch.autograd.backward, which Tensor.backward calls by that name."""
+    from .steps import say_where
+
+    original = autograd.backward
+    is_compiling = is_compiling_test()
+
+    @functools.wraps(original)
+    def backward(*args: Any, **kwargs: Any) -> None:
+        if is_compiling() or not hook.on or hook.is_worker:
+            return original(*args, **kwargs)
+        thread = hook.here()
+        outer, thread.phase = thread.phase, channel.BACKWARD
+        last_gradient.ready_ns = 0
+        begin = clock()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            end = clock()
+            thread.phase = outer
+            try:
+                hook.record(channel.BACKWARD, 0, thread.number, begin, end, last_gradient.ready_ns)
+                if "backward" not in hook.said:
+                    say_where("backward")
+            except Exception as error:
+                hook.fail("backward", error)
+
+    autograd.backward = backward

@@ -1,0 +1,98 @@
+"""How many samples, and tokens, a batch holds.
+
+A batch is whatever a collate function made: a tensor, tuples and dictionaries of tensors, lists of images of different
+sizes. What its first tensor's leading dimension says is usually, but not always, the number of samples. So the first
+batch is searched for a place that shows the loader's batch size, and later batches, the short last one above
+all, are read at that place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+MAX_DEPTH = 5
+MAX_ITEMS = 8  # looked at in a list or dictionary
+
+Path = tuple[Any, ...]
+
+
+def leading(value: Any) -> int | None:
+    """The leading dimension of a tensor or array, else None."""
+    shape = getattr(value, "shape", None)
+    try:
+        return int(shape[0]) if shape is not None and len(shape) else None
+    except (TypeError, ValueError, KeyError, IndexError):
+        return None
+
+
+def children(value: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(value, (list, tuple)):
+        yield from zip(range(MAX_ITEMS), value)
+    elif hasattr(value, "keys") and hasattr(value, "__getitem__"):
+        for _, key in zip(range(MAX_ITEMS), value.keys()):
+            yield key, value[key]
+
+
+def sizes(value: Any, path: Path = ()) -> Iterator[tuple[int, Path, bool]]:
+    """All (size, path, is a leading dimension) of a batch, in the order of its nesting."""
+    size = leading(value)
+    if size is not None:
+        yield size, path, True
+        return
+    if isinstance(value, (list, tuple)) and path:
+        yield len(value), path, False
+    if len(path) < MAX_DEPTH:
+        for key, child in children(value):
+            yield from sizes(child, (*path, key))
+
+
+class BatchCounter:
+    """Counts the samples of one loader's batches."""
+
+    __slots__ = ("_batch_size", "_path", "_is_leading", "shape")
+
+    def __init__(self, batch_size: int | None) -> None:
+        self._batch_size = batch_size
+        self._path: Path | None = None
+        self._is_leading = True
+        self.shape: list[int] | None = None  # of the tensor that counts, in the first batch
+
+    def count(self, batch: Any) -> tuple[int, int]:
+        """(samples, -1 unknown; tokens, 0 unknown)."""
+        return self._samples(batch), tokens(batch)
+
+    def _samples(self, batch: Any) -> int:
+        if self._path is None:
+            self._learn(batch)
+        value = batch
+        try:
+            for key in self._path or ():
+                value = value[key]
+            size = value.shape[0] if self._is_leading else len(value)
+            return int(size)
+        except (AttributeError, IndexError, KeyError, TypeError):
+            return self._batch_size or -1
+
+    def _learn(self, batch: Any) -> None:
+        found = list(sizes(batch))
+        fitting = [entry for entry in found if entry[0] == self._batch_size]
+        tensors = [entry for entry in found if entry[2]]
+        best = next(iter([e for e in fitting if e[2]] or fitting or tensors), None)
+        self._path = ()
+        if best is not None:
+            _, self._path, self._is_leading = best
+            value = batch
+            for key in self._path:
+                value = value[key]
+            if self._is_leading:
+                self.shape = [int(size) for size in value.shape]
+
+
+def tokens(batch: Any) -> int:
+    """The number of elements of `input_ids`, for batches that have them."""
+    try:
+        ids = batch["input_ids"] if hasattr(batch, "keys") else None
+        return 0 if ids is None else int(ids.numel())
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return 0

@@ -1,0 +1,76 @@
+"""torch.distributed's collectives, where the script calls them itself (DDP's own are part of backward)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from . import channel
+from .runtime import Thread, clock, hook, is_compiling_test
+
+NAMES = (
+    *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce"),
+    *("all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list"),
+    *("gather", "gather_object", "monitored_barrier", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor"),
+    *("scatter", "scatter_object_list", "send"),
+)
+
+
+def bytes_of(args: Any, kwargs: Any) -> int:
+    """The size of the first tensor, or list of tensors, among the arguments."""
+    for value in (*args, *kwargs.values()):
+        tensors = value if isinstance(value, (list, tuple)) else (value,)
+        sizes = [tensor.numel() * tensor.element_size() for tensor in tensors if hasattr(tensor, "element_size")]
+        if sizes:
+            return sum(sizes)
+    return 0
+
+
+def enter(thread: Thread) -> int:
+    outer, thread.phase = thread.phase, channel.COLLECTIVE
+    thread.in_collective = True
+    return outer
+
+
+def leave(thread: Thread, outer: int, begin: int, args: Any, kwargs: Any) -> None:
+    end = clock()
+    thread.in_collective = False
+    thread.phase = outer
+    try:
+        hook.record(channel.COLLECTIVE, 0, thread.number, begin, end, bytes_of(args, kwargs))
+    except Exception as error:
+        hook.fail("collective", error)
+
+
+def timed(original: Any, is_compiling: Any) -> Any:
+    @functools.wraps(original)
+    def collective(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not hook.on:
+            return original(*args, **kwargs)
+        thread = hook.here()
+        if thread.in_collective:
+            return original(*args, **kwargs)
+        outer = enter(thread)
+        begin = clock()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            leave(thread, outer, begin, args, kwargs)
+
+    return collective
+
+
+def attach(distributed: Any) -> None:
+    """Patches torch.distributed and the module its functions come from, so that they still pickle by name."""
+    if not distributed.is_available():
+        return
+    source: Any | None = getattr(distributed, "distributed_c10d", None)
+    is_compiling = is_compiling_test()
+    for name in NAMES:
+        original = getattr(distributed, name, None)
+        if original is None:
+            continue
+        wrapper = timed(original, is_compiling)
+        setattr(distributed, name, wrapper)
+        if source is not None and getattr(source, name, None) is original:
+            setattr(source, name, wrapper)

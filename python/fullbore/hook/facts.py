@@ -1,0 +1,114 @@
+"""What is said once about the training: versions, model, precision, distribution."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable
+
+from . import backward
+from .runtime import Thread, guarded, hook
+
+FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
+STEPS_WATCHED = 2  # facts about the model are taken again until then: some are true only after the first step
+
+
+def at_import(torch: Any) -> None:
+    hook.fact("torch", str(torch.__version__))
+    hook.fact("cuda_version", getattr(torch.version, "cuda", None))
+
+
+@guarded
+def at_forward(module: Any) -> None:
+    """Inside a training step, right before an outermost module is called."""
+    torch = sys.modules["torch"]
+    enabled = autocast(torch)
+    if enabled is not None:
+        hook.fact("autocast", enabled)
+
+
+def autocast(torch: Any) -> str | None:
+    """The dtype that autocast has switched on here."""
+    if torch.is_autocast_enabled():
+        return str(torch.get_autocast_gpu_dtype()).replace("torch.", "")
+    if getattr(torch, "is_autocast_cpu_enabled", lambda: False)():
+        return str(torch.get_autocast_cpu_dtype()).replace("torch.", "")
+    accelerate = sys.modules.get("accelerate.state")  # switches it on inside the model's forward
+    if accelerate is not None:
+        shared = getattr(accelerate.AcceleratorState, "_shared_state", {})
+        mixed = str(shared.get("_mixed_precision", "no"))
+        return {"fp16": "float16", "bf16": "bfloat16"}.get(mixed)
+    return None
+
+
+def after_step(optimizer: Any, thread: Thread, end: int) -> None:
+    if hook.steps > STEPS_WATCHED:
+        return
+    hook.fact("optimizer", type(optimizer).__name__)
+    about_process()
+    from . import forward
+
+    model = forward.forward.main_model() if forward.forward is not None else None
+    if model is not None:
+        about_model(model)
+        if backward.world_size() > 1:
+            backward.last_gradient.watch(model)
+
+
+def about_process() -> None:
+    torch = sys.modules["torch"]
+    hook.fact("torch_threads", torch.get_num_threads())
+    hook.fact("world_size", backward.world_size())
+    hook.fact("cudnn_benchmark", bool(torch.backends.cudnn.benchmark))
+    for name, module in (("tf32_matmul", torch.backends.cuda.matmul), ("tf32_cudnn", torch.backends.cudnn)):
+        hook.fact(name, ask(lambda module=module: bool(module.allow_tf32)))
+    present = {name: version(name) for name in FRAMEWORKS if name in sys.modules}
+    if present:
+        hook.fact("frameworks", present)
+
+
+def version(name: str) -> str:
+    return str(getattr(sys.modules[name], "__version__", "unknown"))
+
+
+def ask(question: Callable[[], Any]) -> Any:
+    """None where torch refuses to answer (newer ones do when old and new settings are mixed)."""
+    try:
+        return question()
+    except Exception:
+        return None
+
+
+def about_model(model: Any) -> None:
+    from .forward import parameter_count
+
+    wrapper = type(model).__name__
+    inner = model.__dict__.get("_orig_mod") or model._modules.get("_orig_mod") or model
+    if wrapper in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"):
+        hook.fact("distributed", wrapper)
+        inner = model._modules.get("module") or model._modules.get("_fsdp_wrapped_module") or model
+    hook.fact("model", type(inner).__name__)
+    hook.fact("parameters", parameter_count(model))
+    first = next(iter(model.parameters()), None)
+    if first is None:
+        return
+    dtype = str(first.dtype).replace("torch.", "")
+    hook.fact("parameter_dtype", dtype)
+    hook.fact("device", device_name(first.device))
+    hook.fact("precision", hook.facts.get("autocast") or dtype)
+    hook.fact("channels_last", is_channels_last(model))
+
+
+def device_name(device: Any) -> str:
+    if device.type == "cuda":
+        name = ask(lambda: sys.modules["torch"].cuda.get_device_name(device))
+        return f"{device} ({name})" if name else str(device)
+    return str(device)
+
+
+def is_channels_last(model: Any) -> bool | None:
+    """Of the first convolution's weight; None for a model without one."""
+    torch = sys.modules["torch"]
+    for parameter in model.parameters():
+        if parameter.dim() == 4 and parameter.shape[1] > 1 and parameter.shape[2] * parameter.shape[3] > 1:
+            return bool(parameter.is_contiguous(memory_format=torch.channels_last))
+    return None

@@ -1,0 +1,231 @@
+"""Outermost module calls: the forward pass.
+
+`Module.__call__` is entered for every submodule, so it is patched only for the first steps, to learn which classes are
+called outermost; after that those classes alone carry a `__call__` of their own.
+
+Dynamo must not find a patch that comes and goes: it guards on what it traced, and would compile again. So the first
+torch.compile ends the learning; then the compiled module's class is watched, and what calls it is found on the
+stack. Our wrappers begin with torch's own test for tracing, which dynamo folds: nothing of them gets into a graph.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any, Callable
+
+from . import channel
+from .runtime import Thread, clock, guarded, hook, is_compiling_test
+
+LEARNING_STEPS = 2
+LEARNING_CALLS = 400  # outermost ones: a script that never steps must not keep the patch
+
+Call = tuple[Thread, int, int, int]  # thread, outer phase, training, begin
+
+
+class Forward:
+    """The patches, and what was learnt."""
+
+    def __init__(self, torch: Any) -> None:
+        self.Module = torch.nn.Module
+        self.is_compiling = is_compiling_test()
+        self.is_grad_enabled = torch.is_grad_enabled
+        self.learning = False
+        self.calls = 0
+        self.classes: set[type] = set()
+        self.watched: set[type] = set()
+        self.models: list[Any] = []  # weak references to outermost modules that were called in training
+        self.compiled = False
+
+    def learn(self) -> None:
+        """Patches Module.__call__ for the time being."""
+        original = self.original = self.Module.__call__
+        is_compiling = self.is_compiling
+
+        @functools.wraps(original)
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or not self.learning:
+                return original(module, *args, **kwargs)
+            call = enter(self, module)
+            if call is None:
+                return original(module, *args, **kwargs)
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                leave(call)
+
+        self.learning = True
+        self.patch = self.Module.__call__ = __call__
+
+    def stop_learning(self) -> None:
+        if not self.learning:
+            return
+        self.learning = False
+        if self.Module.__call__ is self.patch:  # else somebody patched over us, and we only hand on
+            self.Module.__call__ = self.original
+        for cls in self.classes:
+            self.watch(cls)
+
+    def watch(self, cls: type) -> None:
+        """Gives a class called outermost a timed `__call__`."""
+        if cls in self.watched or not issubclass(cls, self.Module):
+            return
+        self.watched.add(cls)
+        Module, is_compiling, own = self.Module, self.is_compiling, cls.__call__
+        inherits = own is Module.__call__
+
+        @functools.wraps(own)
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+            # Looked up now, not kept: torch.fx patches Module.__call__ while it traces.
+            original = Module.__call__ if inherits else own
+            if is_compiling():
+                return original(module, *args, **kwargs)
+            call = enter(self, module)
+            if call is None:
+                return original(module, *args, **kwargs)
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                leave(call)
+
+        cls.__call__ = __call__  # type: ignore[assignment, method-assign]
+
+    def note(self, module: Any, training: int) -> None:
+        """Remembers an outermost module while learning."""
+        self.calls += 1
+        cls = type(module)
+        self.classes.add(cls)
+        inner = module.__dict__.get("_modules", {}).get("module")
+        if inner is not None and cls.__module__.startswith("torch.nn.parallel"):
+            self.classes.add(type(inner))  # evaluated without its wrapper, as often as not
+        if training and not any(known() is module for known in self.models):
+            self.models.append(weakref.ref(module))
+        if self.compiled:
+            self.find_callers()
+        if self.calls >= LEARNING_CALLS:
+            self.stop_learning()
+
+    def find_callers(self) -> None:
+        """In a script that compiles: watches the outermost module whose forward is on the stack."""
+        frame: Any = sys._getframe(1)
+        outermost = None
+        while frame is not None:
+            if frame.f_code.co_name in ("forward", "_call_impl"):
+                caller = frame.f_locals.get("self")
+                if isinstance(caller, self.Module):
+                    outermost = caller
+            frame = frame.f_back
+        if outermost is not None:
+            self.watch(type(outermost))
+
+    def compiling(self, result: Any) -> None:
+        """torch.compile was called."""
+        self.compiled = True
+        self.stop_learning()
+        if isinstance(result, self.Module):
+            self.watch(type(result))
+
+    def main_model(self) -> Any | None:
+        """The largest module called outermost in training."""
+        alive = [module for module in (known() for known in self.models) if module is not None]
+        return max(alive, key=parameter_count, default=None)
+
+
+forward: Forward | None = None
+
+
+def parameter_count(module: Any) -> int:
+    return sum(parameter.numel() for parameter in module.parameters() if not is_lazy(parameter))
+
+
+def is_lazy(parameter: Any) -> bool:
+    return "Uninitialized" in type(parameter).__name__
+
+
+def enter(watch: Forward, module: Any) -> Call | None:
+    """None where this call is not ours to time: inside another one or a loader, in a worker, or switched off."""
+    if not hook.on or hook.is_worker:
+        return None
+    try:
+        thread = hook.here()
+        if thread.in_forward or thread.in_next:
+            return None
+        training = 1 if module.training and watch.is_grad_enabled() else 0
+        if hook.steps < LEARNING_STEPS and watch.calls < LEARNING_CALLS:
+            watch.note(module, training)
+            if training:
+                for follow in at_forward:
+                    follow(module)
+        outer, thread.phase = thread.phase, channel.FORWARD
+        thread.in_forward = True
+        return thread, outer, training, clock()
+    except Exception as error:
+        hook.fail("forward", error)
+        return None
+
+
+def leave(call: Call) -> None:
+    end = clock()
+    thread, outer, training, begin = call
+    thread.in_forward = False
+    thread.phase = outer
+    try:
+        hook.record(channel.FORWARD, 0, thread.number, begin, end, training)
+    except Exception as error:
+        hook.fail("forward", error)
+
+
+at_forward: list[Callable[[Any], None]] = []  # called with the module, in training, while learning
+
+
+@guarded
+def after_step(optimizer: Any, thread: Thread, end: int) -> None:
+    if forward is not None and forward.learning and hook.steps >= LEARNING_STEPS:
+        forward.stop_learning()
+
+
+def attach(nn: Any) -> None:
+    """Patches torch.nn.Module, and torch.compile where there is one."""
+    global forward
+    from . import facts, steps
+
+    torch = sys.modules["torch"]
+    forward = Forward(torch)
+    forward.learn()
+    at_forward.append(facts.at_forward)
+    steps.after_step.append(after_step)
+    if hasattr(torch, "compile"):
+        attach_compile(torch, forward)
+
+
+def attach_compile(torch: Any, watch: Forward) -> None:
+    compile_ = torch.compile
+
+    @functools.wraps(compile_)
+    def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001  the name that torch gives it
+        note_compile(watch, None, kwargs)
+        result = compile_(*args, **kwargs)
+        note_compile(watch, result, kwargs)
+        return result
+
+    torch.compile = compile
+    if hasattr(torch.nn.Module, "compile"):
+        attach_module_compile(torch.nn.Module, watch)
+
+
+def attach_module_compile(Module: Any, watch: Forward) -> None:
+    compile_ = Module.compile
+
+    @functools.wraps(compile_)
+    def compile(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A001
+        note_compile(watch, self, kwargs)
+        return compile_(self, *args, **kwargs)
+
+    Module.compile = compile
+
+
+@guarded
+def note_compile(watch: Forward, result: Any, arguments: Any) -> None:
+    watch.compiling(result)
+    hook.fact("compile", str(arguments.get("mode") or arguments.get("backend") or "default"))

@@ -1,0 +1,57 @@
+"""Which code is the user's own, and which of its frames is on a stack."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
+PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
+MAX_DEPTH = 200
+
+_is_user: dict[str, bool] = {}
+
+
+def is_user_file(name: str) -> bool:
+    """The user's: neither installed, nor Python's, nor generated, nor ours. A script run by `python -m` is, too."""
+    known = _is_user.get(name)
+    if known is None:
+        known = _is_user[name] = _judge(name)
+    return known
+
+
+def _judge(name: str) -> bool:
+    if name == getattr(sys.modules.get("__main__"), "__file__", None):
+        return True
+    if name.startswith("<"):
+        return name in ("<string>", "<stdin>")  # python -c, and typed in
+    path = os.path.abspath(name)
+    torch = getattr(sys.modules.get("torch"), "__file__", None) or HERE
+    library = (HERE, STANDARD_LIBRARY, os.path.dirname(torch))
+    if any(path.startswith(folder + os.sep) for folder in library):
+        return False
+    return not any(part in path for part in PACKAGES)
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the user's own code, from this one outwards."""
+    for _ in range(MAX_DEPTH):
+        if frame is None:
+            return None
+        if is_user_file(frame.f_code.co_filename):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def place(frame: FrameType) -> tuple[str, int]:
+    name = frame.f_code.co_filename
+    return (name if name.startswith("<") else os.path.abspath(name)), frame.f_lineno
+
+
+def caller_place() -> tuple[str, int] | None:
+    """File and line of the user's code that called into a library, and so into us."""
+    frame = user_frame(sys._getframe(1))
+    return None if frame is None else place(frame)

@@ -1,0 +1,104 @@
+"""What else a training process spends time on, as far as it can be told: checkpoints and garbage collections.
+
+And the end of the process: the `bye`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import gc
+import sys
+from typing import Any
+
+from . import channel
+from .runtime import clock, guarded, hook
+
+GARBAGE_NS = 1_000_000  # a collection shorter than this is not worth a record
+CALIBRATION_ROUNDS = 200
+
+
+def timed_checkpoint(original: Any) -> Any:
+    from .steps import say_where
+
+    @functools.wraps(original)
+    def save(*args: Any, **kwargs: Any) -> Any:
+        if not hook.on:
+            return original(*args, **kwargs)
+        thread = hook.here()
+        outer, thread.phase = thread.phase, channel.OTHER
+        begin = clock()
+        try:
+            return original(*args, **kwargs)
+        finally:
+            thread.phase = outer
+            try:
+                if outer != channel.OTHER:  # else inside another one's
+                    hook.record(channel.OTHER, channel.CHECKPOINT, thread.number, begin, clock())
+                    say_where("checkpoint")
+            except Exception as error:
+                hook.fail("checkpoint", error)
+
+    return save
+
+
+def attach_checkpoints(serialization: Any) -> None:
+    torch = sys.modules["torch"]
+    original = serialization.save
+    serialization.save = timed_checkpoint(original)
+    if torch.save is original:
+        torch.save = serialization.save
+
+
+def attach_safetensors(module: Any) -> None:
+    for name in ("save_file", "save_model"):
+        if hasattr(module, name):
+            setattr(module, name, timed_checkpoint(getattr(module, name)))
+
+
+class Garbage:
+    """A callback of gc.callbacks."""
+
+    def __init__(self) -> None:
+        self.begin = 0
+
+    def __call__(self, phase: str, _: Any) -> None:
+        if phase == "start":
+            self.begin = clock()
+            return
+        end = clock()
+        if end - self.begin < GARBAGE_NS or not hook.on:
+            return
+        try:
+            hook.record(channel.OTHER, channel.GARBAGE_COLLECTION, hook.here().number, self.begin, end)
+        except Exception as error:
+            hook.fail("garbage collection", error)
+
+
+def attach_process() -> None:
+    gc.callbacks.append(Garbage())
+    atexit.register(say_goodbye)
+
+
+@guarded
+def say_goodbye() -> None:
+    if hook.channel is None:
+        return
+    hook.say("bye", hook_ns=hook.channel.ring.written() * cost_of_an_event() + hook.extra_ns, steps=hook.steps)
+    hook.on = False
+
+
+def cost_of_an_event() -> int:
+    """What entering and leaving a phase and recording it takes here, in ns: measured on a scratch ring."""
+    import itertools
+
+    scratch = bytearray(channel.HEADER_BYTES + channel.RECORD_BYTES)
+    record = channel.make_record(scratch, 1, itertools.count(1))
+    begin = clock()
+    for _ in range(CALIBRATION_ROUNDS):
+        thread = hook.here()
+        outer, thread.phase = thread.phase, channel.OTHER
+        started = clock()
+        thread.phase = outer
+        record(channel.OTHER, 0, thread.number, started, clock())
+    return (clock() - begin) // CALIBRATION_ROUNDS

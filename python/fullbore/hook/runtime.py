@@ -1,0 +1,213 @@
+"""What all parts of the hook share: the process's channel, its threads, and what happens when the hook fails.
+
+One process, one `hook` object. In a process that was started to help another (a multiprocessing child, a compile
+worker), and in every forked child, the channel is opened only when the process acts: a loader worker by fetching, a
+trainer by taking a batch or a step. Until then, and after a failure, `record` drops what it is given.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+import time
+from typing import Any, Callable, TypeVar
+
+from . import channel
+
+clock = time.monotonic_ns
+get_ident = threading.get_ident
+
+
+class Thread:
+    """What one thread is doing. Read by the line sampler, written by the thread itself."""
+
+    __slots__ = (
+        "number",
+        "phase",
+        "in_next",
+        "in_fetch",
+        "in_forward",
+        "in_collective",
+        "loader",
+        "fed_by",
+        "open_steps",
+        "schedstat",
+    )
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.phase = 0  # EventKind it is inside
+        self.in_next = self.in_fetch = self.in_forward = self.in_collective = False
+        self.loader = 0  # id of the loader it asked last
+        self.fed_by: Any = None  # Loader of the last batch it took
+        self.open_steps: list[Any] = []  # optimizers whose step is under way: (optimizer, begin, outer phase)
+        self.schedstat: int | None = None  # file descriptor, -1 where there is none
+
+
+FACTS_OF_A_CHILD = ("torch", "cuda_version")  # what a forked child may repeat of its parent's
+
+
+def drop(*_: int) -> None:
+    """Stands in for `record` where there is no channel."""
+
+
+class Hook:
+    def __init__(self) -> None:
+        self.on = True
+        self.record: channel.Record = drop
+        self.channel: channel.Channel | None = None
+        self.threads: dict[int, Thread] = {}
+        self.facts: dict[str, Any] = {}
+        self.said: set = set()  # what is said once
+        self.steps = 0
+        self.extra_ns = 0  # time spent in the hook beside the records: the line sampler's
+        self.is_worker = False
+        self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child
+        self._directory = os.environ.get("FULLBORE_CHANNEL", "")
+        self._opening = threading.Lock()
+        self._failed_to_open = False
+
+    def here(self) -> Thread:
+        """The calling thread."""
+        ident = get_ident()
+        thread = self.threads.get(ident)
+        if thread is None:
+            thread = self.threads[ident] = Thread(len(self.threads))
+        return thread
+
+    def open(self) -> None:
+        """Opens the channel unless it is open. A process that cannot have one goes without."""
+        if self.channel is not None or self._failed_to_open or not self.on:
+            return
+        with self._opening:
+            if self.channel is not None or self._failed_to_open:
+                return
+            data = sys.modules.get("torch.utils.data")
+            worker = data.get_worker_info() if data is not None else None
+            role, worker_id = (channel.TRAINER, -1) if worker is None else (channel.WORKER, worker.id)
+            try:
+                opened = channel.Channel(self._directory, role, parent_pid(), worker_id)
+            except (OSError, ValueError):
+                self._failed_to_open = True
+                return
+            self.is_worker = role == channel.WORKER
+            opened.say("hello", **introduction(opened.role))
+            self.channel = opened
+            self.record = opened.ring.record
+            for key, value in self.facts.items():
+                opened.say("fact", key=key, value=value)
+
+    def say(self, kind: str, **members: Any) -> None:
+        if self.channel is not None:
+            self.channel.say(kind, **members)
+
+    def fact(self, key: str, value: Any) -> None:
+        """States a fact when it is new or has changed."""
+        if value is None or self.facts.get(key) == value:
+            return
+        self.facts[key] = value
+        self.say("fact", key=key, value=value)
+
+    def fail(self, where: str, error: BaseException) -> None:
+        """Switches the hook off for good and says so once. The script goes on."""
+        if not self.on:
+            return
+        self.on = False
+        self.record = drop
+        try:
+            traceback = error.__traceback__
+            while traceback is not None and traceback.tb_next is not None:
+                traceback = traceback.tb_next
+            place = "" if traceback is None else f" ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
+            text = f"the hook switched itself off in {where}: {type(error).__name__}: {error}{place}"
+            self.say("message", severity="error", text=text + "; the training goes on, unseen from inside")
+        except Exception:  # nothing left to try
+            pass
+
+    def after_fork(self) -> None:
+        """In a forked child: nothing of the parent's channel may be written to."""
+        try:
+            self.record = drop
+            inherited, self.channel = self.channel, None
+            if inherited is not None:
+                inherited.close()
+            for thread in self.threads.values():
+                if thread.schedstat is not None and thread.schedstat >= 0:
+                    os.close(thread.schedstat)
+            self.threads = {}
+            self.said = set()
+            self.facts = {key: value for key, value in self.facts.items() if key in FACTS_OF_A_CHILD}
+            self.steps = 0
+            self.is_worker = False
+            for forget in self.forget_in_child:
+                forget()
+            self.extra_ns = 0
+            self._opening = threading.Lock()
+            self._failed_to_open = False
+        except Exception as error:
+            self.fail("fork", error)
+
+
+hook = Hook()
+os.register_at_fork(after_in_child=hook.after_fork)
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def guarded(function: Function) -> Function:
+    """For what is called rarely: an exception switches the hook off. Hot paths carry their own try."""
+
+    @functools.wraps(function)
+    def safe(*args: Any, **kwargs: Any) -> Any:
+        if not hook.on:
+            return None
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hook.fail(function.__name__, error)
+            return None
+
+    return safe  # type: ignore[return-value]
+
+
+def parent_pid() -> int:
+    """The process that asked for this one: with a fork server that is not the parent the kernel knows."""
+    process = sys.modules.get("multiprocessing.process")
+    parent = process.parent_process() if process is not None else None
+    return os.getppid() if parent is None or parent.pid is None else parent.pid
+
+
+def is_helper_process() -> bool:
+    """Whether this process was started by a library to help another one, rather than by a command."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None:
+        if process.parent_process() is not None or getattr(process.current_process(), "_inheriting", False):
+            return True
+    command = " ".join(getattr(sys, "orig_argv", None) or sys.argv)
+    marks = ("--multiprocessing-fork", "multiprocessing.forkserver", "multiprocessing.resource_tracker")
+    return any(mark in command for mark in (*marks, "torch/_inductor/compile_worker"))
+
+
+def introduction(role: int) -> dict[str, Any]:
+    return {
+        "pid": os.getpid(),
+        "ppid": parent_pid(),
+        "role": "worker" if role == channel.WORKER else "trainer",
+        "rank": channel.rank(),
+        "local_rank": channel.env_int("LOCAL_RANK", -1),
+        "world_size": channel.env_int("WORLD_SIZE", 1),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "argv": list(sys.argv),
+    }
+
+
+def never() -> bool:
+    return False
+
+
+def is_compiling_test() -> Callable[[], bool]:
+    """torch's own test for 'dynamo is tracing me', which dynamo folds to a constant: our wrappers then vanish."""
+    compiler = getattr(sys.modules["torch"], "compiler", None)
+    return getattr(compiler, "is_compiling", never)

@@ -1,0 +1,78 @@
+"""Lets Fullbore see a training process from inside, once that process imports torch.
+
+`fullbore run` puts this directory in front of PYTHONPATH, so Python imports this file at its start. It must cost
+next to nothing and change nothing: it installs a finder that waits for torch, then runs the `sitecustomize` that
+would have run without us. Nothing is imported that Python's own start has not imported already, and the hook package
+itself is loaded, by its place beside this directory and under a name of its own, only when torch is.
+"""
+
+import _frozen_importlib
+import _frozen_importlib_external
+import os
+import sys
+
+HERE = __file__.rpartition("/")[0]
+
+
+class TorchFinder:
+    """Finds nothing itself: it lets the other finders find torch, and loads the hook when torch is there."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name != "torch":
+            return None
+        try:
+            sys.meta_path.remove(TorchFinder)
+            hook = load_hook()
+        except Exception as error:
+            report(error)
+            return None
+        return hook.find_spec(name, path, target)
+
+
+def load_hook():
+    place = HERE.rpartition("/")[0]
+    spec = _frozen_importlib_external.spec_from_file_location(
+        "_fullbore_hook", place + "/__init__.py", submodule_search_locations=[place]
+    )
+    hook = _frozen_importlib.module_from_spec(spec)
+    sys.modules["_fullbore_hook"] = hook
+    spec.loader.exec_module(hook)
+    return hook.start()
+
+
+def report(error):
+    """Without a hook the script still runs. One line of docs/channel.md, without the help of what just failed."""
+    try:
+        import json
+        import time
+
+        text = f"the hook did not start: {type(error).__name__}: {error}; the training goes on, unseen from inside"
+        line = {"t": time.monotonic_ns(), "k": "message", "severity": "error", "text": text}
+        with open(f"{os.environ['FULLBORE_CHANNEL']}/{os.getpid()}-{line['t']}.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+    except Exception:  # nothing left to try
+        pass
+
+
+def run_the_other_sitecustomize():
+    """Replaces this module by the user's or the distribution's own; an error in there is reported as ever."""
+    sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != HERE]
+    spec = _frozen_importlib_external.PathFinder.find_spec("sitecustomize", sys.path)
+    if spec is None or spec.loader is None or (spec.origin or "").rpartition("/")[0] == HERE:
+        return
+    module = _frozen_importlib.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+try:
+    if os.environ.get("FULLBORE_CHANNEL"):
+        if "torch" in sys.modules:
+            load_hook().attach()
+        else:
+            sys.meta_path.insert(0, TorchFinder)
+except Exception as error:
+    report(error)
+
+run_the_other_sitecustomize()

@@ -1,0 +1,183 @@
+"""Optimizers: where a step ends, which optimizer counts, and which loader feeds it.
+
+Torch calls the global step hooks since 2.0; before that, and only then, each optimizer class's `step` is wrapped, once.
+An optimizer that steps inside another one's step (SAM, wrappers) is part of it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from . import channel, facts, lines
+from .frames import caller_place
+from .runtime import Thread, clock, hook, is_compiling_test
+
+# The first optimizer that steps is the primary one, whose steps are counted; after this many steps of others without
+# one of its own, another takes over (a warm-up phase with an optimizer of its own).
+PATIENCE = 50
+# The loader that feeds the steps is said at the first step, and again when another has fed so many in a row.
+SURE = 5
+
+
+class Steps:
+    """Who is primary, and what feeds it."""
+
+    def __init__(self) -> None:
+        self.primary: int | None = None  # id() of the optimizer
+        self.steps_of_others = 0
+        self.training_loader = 0
+        self.fed_by_another = 0
+
+    def counts(self, optimizer: Any) -> bool:
+        ident = id(optimizer)
+        if self.primary is None or self.steps_of_others >= PATIENCE:
+            self.primary = ident
+        if ident == self.primary:
+            self.steps_of_others = 0
+            return True
+        self.steps_of_others += 1
+        return False
+
+    def note_feed(self, thread: Thread) -> None:
+        loader = thread.fed_by
+        if loader is None or loader.id == self.training_loader:
+            self.fed_by_another = 0
+            return
+        self.fed_by_another += 1
+        if self.training_loader == 0 or self.fed_by_another >= SURE:
+            self.training_loader = loader.id
+            self.fed_by_another = 0
+            hook.say("training_loader", id=loader.id)
+            hook.fact("batch_shape", loader.counter.shape)
+
+
+state = Steps()
+after_step: list = []  # called with (optimizer, thread, end) after a step that counts
+hook.forget_in_child.append(lambda: state.__init__())  # type: ignore[misc]
+
+
+def enter_step(optimizer: Any) -> None:
+    if not hook.on:
+        return
+    try:
+        if hook.channel is None:
+            hook.open()
+        thread = hook.here()
+        under_way = thread.open_steps
+        for place, step in enumerate(under_way):  # a step that ended by an exception left its entry
+            if step[0] is optimizer:
+                thread.phase = step[2]
+                del under_way[place:]
+                break
+        under_way.append((optimizer, clock(), thread.phase))
+        thread.phase = channel.OPTIMIZER
+    except Exception as error:
+        hook.fail("optimizer step", error)
+
+
+def leave_step(optimizer: Any) -> None:
+    if not hook.on:
+        return
+    try:
+        end = clock()
+        thread = hook.here()
+        under_way = thread.open_steps
+        if not under_way or under_way[-1][0] is not optimizer:
+            return
+        _, begin, thread.phase = under_way.pop()
+        if under_way:
+            return
+        counts = state.counts(optimizer)
+        hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1 if counts else 0)
+        if counts:
+            hook.steps += 1
+            state.note_feed(thread)
+            say_where("optimizer_step")
+            for follow in after_step:
+                follow(optimizer, thread, end)
+    except Exception as error:
+        hook.fail("optimizer step", error)
+
+
+def say_where(what: str) -> None:
+    """Names the user's line that does this, once."""
+    if what in hook.said:
+        return
+    hook.said.add(what)
+    found = caller_place()
+    if found is not None:
+        hook.say("where", what=what, file=found[0], line=found[1])
+
+
+def attach(module: Any) -> None:
+    """Patches torch.optim.optimizer."""
+    after_step.extend((facts.after_step, lines.after_step))
+    is_compiling = is_compiling_test()
+    if hasattr(module, "register_optimizer_step_pre_hook"):
+
+        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if not is_compiling():
+                enter_step(optimizer)
+
+        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if not is_compiling():
+                leave_step(optimizer)
+
+        module.register_optimizer_step_pre_hook(before)
+        module.register_optimizer_step_post_hook(after)
+    else:
+        wrap_each_step(module.Optimizer)
+    attach_zero_grad(module.Optimizer, is_compiling)
+
+
+def wrap_each_step(Optimizer: Any) -> None:
+    """For torch < 2.0: its Optimizer.__init__ wraps `step` of the instance's class for the profiler; so do we."""
+    wrap_for_profile = Optimizer._hook_for_profile
+
+    @functools.wraps(wrap_for_profile)
+    def _hook_for_profile(self: Any) -> None:
+        wrap_for_profile(self)
+        step = type(self).step
+        if not getattr(step, "_fullbore", False):
+            timed = timed_step(step)
+            timed._fullbore = True  # type: ignore[attr-defined]
+            type(self).step = timed
+
+    Optimizer._hook_for_profile = _hook_for_profile
+
+
+def timed_step(original: Any) -> Any:
+    @functools.wraps(original)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        enter_step(self)
+        result = original(self, *args, **kwargs)
+        leave_step(self)
+        return result
+
+    return step
+
+
+def attach_zero_grad(Optimizer: Any, is_compiling: Any) -> None:
+    original = Optimizer.zero_grad
+
+    @functools.wraps(original)
+    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not hook.on:
+            return original(self, *args, **kwargs)
+        begin = clock()
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            leave_zero_grad(begin)
+
+    Optimizer.zero_grad = zero_grad
+
+
+def leave_zero_grad(begin: int) -> None:
+    try:
+        thread = hook.here()
+        if not thread.open_steps:
+            hook.record(channel.OPTIMIZER, 0, thread.number, begin, clock(), 0)
+    except Exception as error:
+        hook.fail("zero_grad", error)
