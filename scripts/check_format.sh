@@ -4,7 +4,7 @@
 source "$(dirname "$0")/lib.sh"
 
 formatter="$(command -v clang-format-14 || command -v clang-format || true)"
-if [ -z "$formatter" ] || ! "$formatter" --version | grep -q 'version 14\.'; then
+if [ -z "$formatter" ] || [[ "$("$formatter" --version)" != *"version 14."* ]]; then
   say "skipped: clang-format 14 is not installed"
   exit 77
 fi

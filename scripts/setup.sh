@@ -18,7 +18,7 @@ not_installed() {
   done
 }
 
-apt_offers() { apt-cache policy "$1" | grep -q 'Candidate: [^(]'; }
+apt_offers() { [[ "$(apt-cache policy "$1")" =~ Candidate:\ [0-9] ]]; }
 
 # install_packages WHY MUST|MAY PACKAGE...: MAY leaves out what the distribution does not offer.
 install_packages() {

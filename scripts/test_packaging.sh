@@ -14,7 +14,7 @@ check() {
   local how="$1" prefix="$2" python="$3" said hook
   said="$("$prefix/bin/fullbore" --version)"
   [[ "$said" == *"$version"* ]] || die "$how: --version says '$said', VERSION says '$version'"
-  "$prefix/bin/fullbore" help input-bound | grep -q input-bound || die "$how: help knows no findings"
+  [[ "$("$prefix/bin/fullbore" help input-bound)" == *input-bound* ]] || die "$how: help knows no findings"
   # Beside the installed hook, the source tree's must not be reached: the first directory of PYTHONPATH counts.
   hook="$("$prefix/bin/fullbore" run --quiet -o "$place/runs" -- "$python" -c \
     'import os; print(os.environ["PYTHONPATH"].split(":")[0])')"
@@ -34,6 +34,6 @@ scripts/build.sh release
 check "cmake --install" "$place/prefix" python3
 
 deb="$(scripts/package.sh)"
-dpkg-deb --field "$deb" Depends | grep -q libsqlite3 || die "deb: does not depend on libsqlite3"
+[[ "$(dpkg-deb --field "$deb" Depends)" == *libsqlite3* ]] || die "deb: does not depend on libsqlite3"
 dpkg-deb --extract "$deb" "$place/deb"
 check "the Debian package" "$place/deb/usr" python3
