@@ -20,6 +20,14 @@ not_installed() {
 
 apt_offers() { [[ "$(apt-cache policy "$1")" =~ Candidate:\ [0-9] ]]; }
 
+updated=
+update_package_lists() {  # once, and only when a package is missing
+  [ -z "$updated" ] || return 0
+  say "apt-get update, for packages are missing"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null
+  updated=yes
+}
+
 # install_packages WHY MUST|MAY PACKAGE...: MAY leaves out what the distribution does not offer.
 install_packages() {
   local why="$1" need="$2" missing name wanted=()
@@ -31,8 +39,7 @@ install_packages() {
   if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
     die "packages are missing and only root can install them" "as root: apt-get install $(echo $missing)"
   fi
-  say "apt-get update, for packages are missing"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null
+  update_package_lists
   for name in $missing; do
     if [ "$need" = MUST ] || apt_offers "$name"; then
       wanted+=("$name")

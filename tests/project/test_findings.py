@@ -1,0 +1,55 @@
+"""Every finding has a page that `fullbore help FINDING` can print, and the pages keep one form."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
+CAUSES = ("too-few-workers", "decode", "storage", "collate", "slow-sample")
+
+
+@pytest.fixture(params=PAGES, ids=lambda path: path.stem)
+def page(request):
+    return request.param
+
+
+def test_the_first_line_names_the_finding_and_describes_it(page):
+    assert re.fullmatch(rf"# {page.stem}: \S.{{20,90}}", page.read_text().splitlines()[0])
+
+
+def test_no_line_is_wider_than_a_terminal_of_100_columns(page):
+    assert [line for line in page.read_text().splitlines() if len(line) > 100] == []
+
+
+def test_a_page_says_how_to_confirm_and_when_not_to_and_on_what_it_rests(page):
+    headings = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
+    wanted = ["Confirm it by hand", "What fullbore looks at"]
+    wanted += ["When not to trust it"] if page.stem == "healthy" else ["What it costs", "Fix it", "When not to"]
+    assert set(wanted) <= set(headings)
+
+
+def test_code_blocks_are_closed_and_python_in_them_compiles(page):
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert page.read_text().count("```") == 2 * len(blocks)
+    for language, code in blocks:
+        if language == "python":
+            compile(code.replace(", ...)", ")"), str(page), "exec")
+
+
+def test_findings_that_a_page_refers_to_have_a_page_of_their_own(page):
+    names = {path.stem for path in PAGES}
+    referred = re.findall(r"see `([a-z-]+)`", page.read_text())
+    assert set(referred) <= names
+
+
+def test_every_cause_of_input_bound_has_its_section():
+    text = (ROOT / "docs" / "findings" / "input-bound.md").read_text()
+    assert [cause for cause in CAUSES if f"### {cause}\n" not in text] == []
+
+
+def test_every_finding_that_the_diagnosis_can_make_has_a_page():
+    sources = [path for path in (ROOT / "src" / "diagnose").glob("*.cc") if not path.name.endswith("_test.cc")]
+    named = {name for path in sources for name in re.findall(r'\.id = "([a-z-]+)"', path.read_text())}
+    assert named <= {path.stem for path in PAGES}
