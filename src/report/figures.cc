@@ -121,7 +121,7 @@ std::vector<Figure> HostFigures(const Diagnosis& d) {
     figures.push_back({"disk read", FormatBytes(*read) + "/s"});
   }
   if (const auto write = HighestMean(d, "disk_write"); write && *write >= 1e5) {
-    figures.push_back({"write", FormatBytes(*write) + "/s"});
+    figures.push_back({"disk write", FormatBytes(*write) + "/s"});
   }
   return figures;
 }
@@ -143,6 +143,13 @@ std::string PlaceText(const diagnose::Finding& finding) {
   const diagnose::Place& place = finding.where.front();
   const std::string name = place.file.substr(place.file.rfind('/') + 1);
   return place.line > 0 ? fmt::format("{}:{}", name, place.line) : name;
+}
+
+std::string VerdictText(const Diagnosis& d) {
+  if (!d.findings.empty()) return d.findings.front().title;
+  if (d.steps == 0)
+    return "No training seen: nothing in this command took an optimizer step that could be recorded.";
+  return "No cause stands out in what was recorded.";
 }
 
 std::string FailureText(const Diagnosis& d) {

@@ -28,6 +28,9 @@ std::string GainText(const diagnose::Finding& finding);
 // "train.py:57", without the directories; empty where the finding has no place.
 std::string PlaceText(const diagnose::Finding& finding);
 
+// The first finding in one sentence, or that there is none.
+std::string VerdictText(const diagnose::Diagnosis& diagnosis);
+
 // "the command was killed for memory (exit status 137)"; empty when it ended well or its end is not known.
 std::string FailureText(const diagnose::Diagnosis& diagnosis);
 

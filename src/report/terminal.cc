@@ -83,7 +83,6 @@ class Screen {
   void Paragraph(std::string_view text, int indent, int hanging, std::string_view sgr);
   void Flow(const std::vector<Piece>& pieces, std::string_view separator, int indent, int hanging);
 
-  std::string_view VerdictTitle() const;
   void Change(const Finding& finding);
   void FindingInTable(size_t number, const Finding& finding, const std::array<int, 3>& columns);
   void FindingInTwoLines(size_t number, const Finding& finding);
@@ -163,17 +162,10 @@ void Screen::Failure() {
   Line();
 }
 
-std::string_view Screen::VerdictTitle() const {
-  if (!d_.findings.empty()) return d_.findings.front().title;
-  if (d_.steps == 0)
-    return "No training seen: nothing in this command took an optimizer step that could be recorded.";
-  return "No cause stands out in what was recorded.";
-}
-
 void Screen::Verdict() {
   const Severity severity = d_.findings.empty() ? Severity::kInfo : d_.findings.front().severity;
   const std::string mark = style_.color && style_.unicode ? "▌ " : "  ";
-  for (const std::string& line : Wrap(Clean(VerdictTitle()), style_.width - 2)) {
+  for (const std::string& line : Wrap(Clean(VerdictText(d_)), style_.width - 2)) {
     Line(Paint(mark, ColorOf(severity), style_).painted + Paint(line, kBold, style_).painted);
   }
   if (!d_.findings.empty()) Change(d_.findings.front());

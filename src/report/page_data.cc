@@ -1,0 +1,259 @@
+#include "report/page_data.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/figures.h"
+#include "report/json.h"
+#include "report/palette.h"
+#include "report/terminal.h"
+#include "report/thin.h"
+
+namespace fullbore::report {
+
+namespace {
+
+using diagnose::Diagnosis;
+using record::Recording;
+using record::Stage;
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kBuckets = 400;  // of a series: two points each, about what a wide screen can tell apart
+constexpr size_t kSeriesOfOneName = 16;  // more of one name (CPU cores) share that room
+constexpr size_t kWindows = 500;
+constexpr size_t kHotLines = 15;
+constexpr size_t kMessages = 100;
+
+// Four significant digits: a chart has no more, and the file is half as long.
+double Rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return 0;
+  const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+double MsSince(int64_t begin_ns, int64_t t_ns) {
+  return std::round(static_cast<double>(t_ns - begin_ns) / 1e6);
+}
+
+std::string KeyText(const record::SeriesKey& key) {
+  std::string text = key.name;
+  for (const auto& [label, value] : key.labels) text += (text == key.name ? "{" : ",") + label + "=" + value;
+  return key.labels.empty() ? text : text + "}";
+}
+
+Json SeriesData(const record::Series& series, int64_t begin_ns, size_t buckets) {
+  Json times = Json::array(), values = Json::array();
+  for (const record::Reading& reading : Thin(series.readings, buckets)) {
+    if (!std::isfinite(reading.value)) continue;
+    times.push_back(MsSince(begin_ns, reading.t_ns));
+    values.push_back(Rounded(reading.value));
+  }
+  return {{"key", KeyText(series.key)},        {"name", series.key.name}, {"unit", series.key.unit},
+          {"labels", Json(series.key.labels)}, {"t", std::move(times)},   {"v", std::move(values)}};
+}
+
+Json AllSeries(const Stage& stage) {
+  std::map<std::string, size_t> of_name;
+  for (const record::Series& series : stage.series) ++of_name[series.key.name];
+  Json all = Json::array();
+  for (const record::Series& series : stage.series) {
+    if (series.readings.empty() || series.key.unit == "bitmask") continue;
+    const size_t crowd = std::max<size_t>(1, of_name[series.key.name] / kSeriesOfOneName);
+    all.push_back(SeriesData(series, stage.begin_ns, std::max<size_t>(kBuckets / crowd, 20)));
+  }
+  return all;
+}
+
+// Columns: one array for each quantity. Shares are ratios of the window's steps.
+Json WindowsData(const record::RankInfo& rank, int64_t begin_ns) {
+  Json data;
+  for (const char* column : {"t", "width", "steps", "samples", "min", "max"}) data[column] = Json::array();
+  data["shares"] = Json::object();
+  const std::vector<record::StepWindow> windows = Merge(rank.windows, kWindows);
+  record::ShareTimes total{};
+  for (const record::StepWindow& window : windows) {
+    for (size_t i = 0; i < record::kShareCount; ++i) total[i] += window.share_ns[i];
+  }
+  for (const record::StepWindow& window : windows) {
+    if (window.steps == 0) continue;
+    int64_t wall_ns = 0;
+    for (int64_t share_ns : window.share_ns) wall_ns += share_ns;
+    data["t"].push_back(MsSince(begin_ns, window.end_ns - wall_ns));
+    data["width"].push_back(Rounded(static_cast<double>(wall_ns) / 1e6));
+    data["steps"].push_back(window.steps);
+    data["samples"].push_back(rank.samples_known ? window.samples : 0);
+    data["min"].push_back(Rounded(static_cast<double>(window.min_wall_ns) / 1e6));
+    data["max"].push_back(Rounded(static_cast<double>(window.max_wall_ns) / 1e6));
+    for (size_t i = 0; i < record::kShareCount; ++i) {
+      if (total[i] == 0) continue;
+      const double ratio =
+          static_cast<double>(window.share_ns[i]) / static_cast<double>(std::max<int64_t>(wall_ns, 1));
+      data["shares"][std::string(Name(static_cast<record::Share>(i)))].push_back(Rounded(ratio));
+    }
+  }
+  return data;
+}
+
+Json HotLines(const record::RankInfo& rank) {
+  std::vector<record::HotLine> lines = rank.hot_lines;
+  int64_t all = 0;
+  for (const record::HotLine& line : lines) all += line.samples;
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.samples > b.samples; });
+  lines.resize(std::min(lines.size(), kHotLines));
+  Json data = Json::array();
+  for (const record::HotLine& line : lines) {
+    if (line.samples == 0) break;
+    data.push_back({{"share", Name(line.share)},
+                    {"file", line.file},
+                    {"line", line.line},
+                    {"function", line.function},
+                    {"text", line.text},
+                    {"part", static_cast<double>(line.samples) / static_cast<double>(all)}});
+  }
+  return data;
+}
+
+Json LoaderData(const record::Loader& loader) {
+  Json data = {{"where", loader.where.substr(loader.where.rfind('/') + 1)},
+               {"dataset", loader.dataset},
+               {"workers", loader.num_workers}};
+  if (loader.batch_size) data["batch size"] = *loader.batch_size;
+  if (loader.prefetch_factor) data["prefetch factor"] = *loader.prefetch_factor;
+  data["pinned memory"] = loader.pin_memory ? "yes" : "no";
+  data["persistent workers"] = loader.persistent_workers ? "yes" : "no";
+  if (loader.dataset_samples) data["samples"] = FormatCount(static_cast<double>(*loader.dataset_samples));
+  data["feeds the training"] = loader.feeds_training ? "yes" : "no";
+  if (loader.batches > 0) {
+    data["time to fetch a batch"] = FormatDuration(loader.fetch_ns / loader.batches);
+    if (loader.fetch_ns > 0) {
+      data["of that on a core"] =
+          FormatPercent(static_cast<double>(loader.cpu_ns) / static_cast<double>(loader.fetch_ns));
+    }
+  }
+  return data;
+}
+
+Json RanksData(const Stage& stage) {
+  Json ranks = Json::array();
+  for (const record::RankInfo& rank : stage.ranks) {
+    Json loaders = Json::array();
+    for (const record::Loader& loader : rank.loaders) loaders.push_back(LoaderData(loader));
+    ranks.push_back({{"rank", rank.rank},
+                     {"device", rank.device},
+                     {"windows", WindowsData(rank, stage.begin_ns)},
+                     {"hot_lines", HotLines(rank)},
+                     {"loaders", std::move(loaders)}});
+  }
+  return ranks;
+}
+
+std::string CommandText(const Stage& stage) {
+  std::string text;
+  for (const std::string& word : stage.command) text += (text.empty() ? "" : " ") + ShellQuote(word);
+  return text;
+}
+
+std::string StageText(const Stage& stage) {
+  std::string text = FormatDuration(stage.end_ns - stage.begin_ns);
+  if (stage.exit_status && *stage.exit_status != 0)
+    text += ", exit status " + std::to_string(*stage.exit_status);
+  if (stage.state == record::StageState::kLost) text += ", the recorder was lost before its end";
+  if (stage.state == record::StageState::kRunning) text += ", still running";
+  return text + ": " + CommandText(stage);
+}
+
+const Stage* JudgedStage(const Diagnosis& d, const Recording& recording) {
+  const Stage* judged = nullptr;
+  for (const Stage& stage : recording.stages) {
+    if (!d.stage.empty() && stage.name == d.stage) return &stage;
+    if (!judged || !stage.ranks.empty()) judged = &stage;
+  }
+  return judged;
+}
+
+std::string_view Name(record::Severity severity) {
+  switch (severity) {
+    case record::Severity::kInfo:
+      return "info";
+    case record::Severity::kWarning:
+      return "warning";
+    case record::Severity::kError:
+      return "error";
+  }
+  return "info";
+}
+
+Json MessagesData(const Stage& stage) {
+  Json data = Json::array();
+  for (const record::Message& message : stage.messages) {
+    if (data.size() == kMessages) break;
+    data.push_back({{"t_ms", MsSince(stage.begin_ns, message.t_ns)},
+                    {"severity", Name(message.severity)},
+                    {"source", message.source},
+                    {"text", message.text}});
+  }
+  return data;
+}
+
+Json PaletteData() {
+  Json data = Json::array();
+  for (const ShareLook& look : kShareLooks) {
+    data.push_back({{"name", look.name},
+                    {"label", look.label},
+                    {"meaning", look.meaning},
+                    {"light", look.light},
+                    {"dark", look.dark}});
+  }
+  return data;
+}
+
+Json FiguresData(const Diagnosis& d) {
+  Json data = Json::array();
+  if (d.steps > 0) data.push_back(Json::array({"throughput", RateText(d)}));
+  for (const std::vector<Figure>& figures : {DeviceFigures(d), HostFigures(d)}) {
+    for (const Figure& figure : figures) data.push_back(Json::array({figure.label, figure.value}));
+  }
+  return data;
+}
+
+void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const Stage& stage) {
+  data["stage"] = stage.name;
+  data["command"] = CommandText(stage);
+  data["directory"] = stage.directory;
+  if (recording.wall_offset_ns != 0) data["begin_utc"] = FormatUtc(stage.begin_ns + recording.wall_offset_ns);
+  data["begin_ns"] = stage.begin_ns;
+  data["end_ms"] = MsSince(stage.begin_ns, stage.end_ns);
+  data["steady_ms"] = d.warmup_steps > 0 ? std::max(0.0, MsSince(stage.begin_ns, d.begin_ns)) : 0.0;
+  data["series"] = AllSeries(stage);
+  data["ranks"] = RanksData(stage);
+  data["messages"] = MessagesData(stage);
+}
+
+}  // namespace
+
+std::string PageTitle(const Diagnosis& d) {
+  const std::string id = d.run_id.empty() ? d.source : d.run_id;
+  return d.findings.empty() ? id : id + ": " + d.findings.front().id;
+}
+
+Json PageData(const Diagnosis& d, const Recording& recording) {
+  Json data = {{"report", ToJson(d)}};
+  data["verdict"] = VerdictText(d);
+  data["failure"] = FailureText(d);
+  data["subject"] = SubjectParts(d);
+  data["figures"] = FiguresData(d);
+  data["palette"] = PaletteData();
+  data["text"] = ToTerminal(d, {100, false, true});
+  data["stages"] = Json::array();
+  for (const Stage& stage : recording.stages) {
+    data["stages"].push_back({{"name", stage.name}, {"text", StageText(stage)}});
+  }
+  const Stage* stage = JudgedStage(d, recording);
+  static const Stage kNothing;
+  AddStage(data, d, recording, stage ? *stage : kNothing);
+  return data;
+}
+
+}  // namespace fullbore::report

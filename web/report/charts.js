@@ -1,0 +1,266 @@
+// Panels on one time axis: they share the view (zoom), the cursor and the highlighted band. Times are milliseconds
+// from the beginning of the stage.
+"use strict";
+
+class TimeAxis {
+  constructor(end) {
+    this.end = end;
+    this.view = [0, end];
+    this.cursor = null;
+    this.band = null;
+    this.panels = [];
+    this.onChange = () => {};
+  }
+  zoom(begin, end) {
+    const least = this.end / 2000;
+    begin = Math.max(0, begin);
+    end = Math.min(this.end, end);
+    if (end - begin < least) return;
+    this.view = [begin, end];
+    this.draw();
+  }
+  reset() { this.zoom(0, this.end); }
+  draw() { for (const panel of this.panels) panel.draw(); this.onChange(); }
+  point(ms) {
+    this.cursor = ms;
+    for (const panel of this.panels) panel.drawCursor();
+    this.onChange();
+  }
+  highlight(band, keys) {
+    this.band = band;
+    for (const panel of this.panels) panel.highlight(keys);
+  }
+}
+
+const kLeft = 58, kRight = 6, kTop = 8, kBottom = 20;
+
+// The index of the last element of sorted `times` that is at or before t; -1 where there is none.
+function indexAt(times, t) {
+  let low = 0, high = times.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= t) low = middle + 1; else high = middle;
+  }
+  return low - 1;
+}
+
+// A round number at or above the value: 1, 2, 2.5 or 5 times a power of ten (of 1000 for bytes it is the same).
+function niceAbove(value) {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  for (const factor of [1, 2, 2.5, 5]) if (value <= factor * power * 1.0001) return factor * power;
+  return 10 * power;
+}
+
+function timeTicks(begin, end, most) {
+  const steps = [100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
+  const step = steps.find((each) => (end - begin) / each <= most) || 864e5;
+  const ticks = [];
+  for (let t = Math.ceil(begin / step) * step; t <= end; t += step) ticks.push(t);
+  return { ticks, fine: step < 1000 };
+}
+
+// spec: {id, title, unit, height, lines: [{label, color, t, v, lo, hi, key}]} or, for a stack of ratios over windows,
+// {stack: {t, width, layers: [{label, color, v}]}}; marks: {warmEnd, mean, low, high}; max: the top of the scale.
+class Panel {
+  constructor(axis, spec) {
+    this.axis = axis;
+    this.spec = spec;
+    this.height = spec.height || 112;
+    this.lit = null;
+    this.outputs = [];
+    this.svg = svg("svg", { role: "img", "aria-label": spec.title, height: this.height });
+    this.node = el("figure", { class: "panel", id: "panel-" + spec.id }, this.caption(), this.svg);
+    this.listen();
+    axis.panels.push(this);
+  }
+
+  rows() { return this.spec.stack ? this.spec.stack.layers : this.spec.lines; }
+
+  caption() {
+    const keys = this.rows().map((row) => {
+      const output = el("output");
+      this.outputs.push(output);
+      return el("span", { class: this.spec.stack ? "key block" : "key", title: row.meaning },
+        el("i", { style: { background: row.color } }), row.label, output);
+    });
+    return el("figcaption", {}, el("b", {}, this.spec.title), keys);
+  }
+
+  x(ms) {
+    const [begin, end] = this.axis.view;
+    return kLeft + ((ms - begin) / (end - begin)) * (this.width - kLeft - kRight);
+  }
+  ms(x) {
+    const [begin, end] = this.axis.view;
+    return begin + ((x - kLeft) / (this.width - kLeft - kRight)) * (end - begin);
+  }
+  y(value) { return kTop + (1 - value / this.top) * (this.height - kTop - kBottom); }
+
+  // The scale fits what is in view, so that zooming in also magnifies.
+  scale() {
+    if (this.spec.max) return this.spec.max;
+    const [begin, end] = this.axis.view;
+    let top = 0;
+    for (const line of this.spec.lines) {
+      const highs = line.hi || line.v;
+      for (let i = Math.max(0, indexAt(line.t, begin)); i < line.t.length && line.t[i] <= end; ++i) top = Math.max(top, highs[i]);
+    }
+    return niceAbove(top * 1.05);
+  }
+
+  draw() {
+    this.width = Math.max(200, this.node.clientWidth);
+    this.top = this.scale();
+    const [begin, end] = this.axis.view;
+    const clip = "clip-" + this.spec.id;
+    const bottom = this.height - kBottom;
+    const plot = svg("g", { "clip-path": `url(#${clip})` });
+    const nodes = [svg("clipPath", { id: clip },
+      svg("rect", { x: kLeft, y: 0, width: this.width - kLeft - kRight, height: bottom + 1 }))];
+    for (const value of [0, this.top / 2, this.top]) {
+      nodes.push(svg("line", { class: value ? "grid" : "axis", x1: kLeft, x2: this.width - kRight, y1: this.y(value), y2: this.y(value) }));
+      nodes.push(svg("text", { x: kLeft - 8, y: this.y(value) + 4, "text-anchor": "end" }, tick(value, this.spec.unit)));
+    }
+    const { ticks, fine } = timeTicks(begin, end, Math.max(3, this.width / 110));
+    for (const t of ticks) {
+      nodes.push(svg("text", { x: Math.min(this.x(t), this.width - 16), y: this.height - 4, "text-anchor": "middle" }, clock(t, fine)));
+    }
+    if (this.spec.stack) this.drawStack(plot); else this.drawLines(plot);
+    this.drawMarks(plot);
+    this.cursor = svg("line", { class: "cursor", y1: kTop, y2: bottom, x1: -9, x2: -9 });
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
+    this.svg.replaceChildren(...nodes, plot, this.cursor);
+    this.drawCursor();
+  }
+
+  drawMarks(plot) {
+    const area = (name, from, to) => {
+      const x = this.x(from);
+      plot.append(svg("rect", { class: name, x, y: kTop, width: Math.max(1, this.x(to) - x), height: this.height - kTop - kBottom }));
+    };
+    const marks = this.spec.marks || {};
+    if (marks.warmEnd > 0) {
+      area("warm", 0, marks.warmEnd);
+      if (marks.warmLabel && this.x(marks.warmEnd) - this.x(0) > 60) {
+        plot.append(svg("text", { x: Math.max(kLeft, this.x(0)) + 6, y: kTop + 12 }, marks.warmLabel));
+      }
+    }
+    if (marks.mean !== undefined) {
+      plot.append(svg("line", { class: "mean", x1: this.x(marks.meanFrom), x2: this.x(this.axis.end), y1: this.y(marks.mean), y2: this.y(marks.mean) }));
+    }
+    if (this.axis.band) area("band", ...this.axis.band);
+  }
+
+  drawStack(plot) {
+    const { t, width, layers } = this.spec.stack;
+    const base = new Array(t.length).fill(0);
+    for (const layer of layers) {
+      let path = "", back = "";
+      for (let i = 0; i < t.length; ++i) {
+        const x1 = this.x(t[i]).toFixed(1), x2 = this.x(t[i] + width[i]).toFixed(1);
+        const low = this.y(base[i]).toFixed(1), high = this.y((base[i] += layer.v[i])).toFixed(1);
+        const joined = i > 0 && t[i] - (t[i - 1] + width[i - 1]) < width[i];
+        if (!joined && i > 0) { path += back + "Z"; back = ""; }
+        path += (joined ? "L" : "M") + `${x1},${high}L${x2},${high}`;
+        back = `L${x2},${low}L${x1},${low}` + back;
+      }
+      plot.append(svg("path", { d: path + back + "Z", fill: layer.color, class: "layer" }));
+    }
+  }
+
+  drawLines(plot) {
+    for (const line of this.spec.lines) {
+      const gap = usualGap(line.t) * 5;
+      let path = "";
+      for (let i = 0; i < line.t.length; ++i) {
+        const pen = i === 0 || line.t[i] - line.t[i - 1] > gap ? "M" : "L";
+        path += pen + this.x(line.t[i]).toFixed(1) + "," + this.y(line.v[i]).toFixed(1);
+      }
+      if (line.hi) {
+        const upper = line.t.map((t, i) => this.x(t).toFixed(1) + "," + this.y(line.hi[i]).toFixed(1));
+        const lower = line.t.map((t, i) => this.x(t).toFixed(1) + "," + this.y(line.lo[i]).toFixed(1)).reverse();
+        plot.append(svg("polygon", { class: "range", points: upper.concat(lower).join(" "), fill: line.color }));
+      }
+      const state = !this.lit ? "" : this.lit.has(line.key) ? " lit" : " dim";
+      plot.append(svg("path", { class: "line" + state, d: path, stroke: line.color }));
+    }
+  }
+
+  drawCursor() {
+    const { cursor, view } = this.axis;
+    const shown = cursor !== null && cursor >= view[0] && cursor <= view[1];
+    if (this.cursor) {
+      const x = shown ? this.x(cursor) : -9;
+      this.cursor.setAttribute("x1", x);
+      this.cursor.setAttribute("x2", x);
+    }
+    this.rows().forEach((row, index) => {
+      const times = this.spec.stack ? this.spec.stack.t : row.t;
+      const at = shown ? indexAt(times, cursor) : -1;
+      this.outputs[index].textContent = at >= 0 ? amount(row.v[at], this.spec.unit) : "";
+    });
+  }
+
+  highlight(keys) {
+    const mine = keys && this.spec.lines ? this.spec.lines.map((line) => line.key).filter((key) => keys.has(key)) : [];
+    this.lit = mine.length ? new Set(mine) : null;
+    this.node.classList.toggle("lit", mine.length > 0);
+    this.draw();
+  }
+
+  // Moving points, dragging zooms, a double click shows all.
+  listen() {
+    let from = null, box = null;
+    const position = (event) => {
+      const area = this.svg.getBoundingClientRect();
+      return Math.min(Math.max(event.clientX - area.left, kLeft), this.width - kRight);
+    };
+    this.svg.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      from = position(event);
+      if (event.pointerType === "mouse") this.svg.setPointerCapture(event.pointerId);
+    });
+    this.svg.addEventListener("pointermove", (event) => {
+      const x = position(event);
+      this.axis.point(this.ms(x));
+      if (from === null || Math.abs(x - from) < 5) return;
+      if (!box) { box = svg("rect", { class: "drag", y: kTop, height: this.height - kTop - kBottom }); this.svg.append(box); }
+      box.setAttribute("x", Math.min(x, from));
+      box.setAttribute("width", Math.abs(x - from));
+    });
+    const stop = () => { from = null; if (box) box.remove(); box = null; };
+    this.svg.addEventListener("pointerup", (event) => {
+      const x = position(event), start = from;
+      stop();
+      if (start !== null && Math.abs(x - start) >= 5) this.axis.zoom(this.ms(Math.min(x, start)), this.ms(Math.max(x, start)));
+    });
+    this.svg.addEventListener("pointercancel", stop);
+    this.svg.addEventListener("pointerleave", () => { if (from === null) this.axis.point(null); });
+    this.svg.addEventListener("dblclick", () => this.axis.reset());
+  }
+}
+
+// The middle interval between readings; where one is several times as long, nothing was recorded.
+function usualGap(times) {
+  const gaps = [];
+  for (let i = 1; i < times.length; ++i) gaps.push(times[i] - times[i - 1]);
+  gaps.sort((a, b) => a - b);
+  return gaps.length ? gaps[gaps.length >> 1] || gaps[gaps.length - 1] : Infinity;
+}
+
+// Several series of one quantity as one line: their mean, and the range they span, on a common grid.
+function together(list, end) {
+  const points = Math.min(300, Math.max(...list.map((series) => series.t.length)));
+  const merged = { t: [], v: [], lo: [], hi: [] };
+  for (let i = 0; i < points; ++i) {
+    const t = ((i + 0.5) / points) * end;
+    const values = list.map((series) => series.v[indexAt(series.t, t)]).filter((value) => value !== undefined);
+    if (!values.length) continue;
+    merged.t.push(t);
+    merged.v.push(values.reduce((sum, value) => sum + value, 0) / values.length);
+    merged.lo.push(Math.min(...values));
+    merged.hi.push(Math.max(...values));
+  }
+  return merged;
+}

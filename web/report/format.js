@@ -1,0 +1,88 @@
+// Numbers as people read them, and DOM nodes. All texts of the recording go through text nodes: nothing of them is
+// ever parsed as markup.
+"use strict";
+
+function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "style") Object.assign(node.style, value);
+    else node.setAttribute(name, value);
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined && child !== "") node.append(child);
+  return node;
+}
+
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes || {})) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+function count(value) {
+  const size = Math.abs(value);
+  const digits = Number.isInteger(value) || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+function percent(ratio) {
+  const value = ratio * 100;
+  const digits = value !== 0 && Math.abs(value) < 0.95 ? 1 : 0;
+  return value.toFixed(digits) + " %";
+}
+
+function bytes(value) {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB"];
+  let unit = 0;
+  while (Math.abs(value) >= 999.5 && unit + 1 < units.length) { value /= 1000; ++unit; }
+  return value.toFixed(unit > 0 && Math.abs(value) < 9.95 && value !== 0 ? 1 : 0) + " " + units[unit];
+}
+
+function duration(ns) {
+  const s = ns / 1e9, size = Math.abs(s);
+  if (size === 0) return "0 s";
+  if (size < 1e-3) return (s * 1e6).toFixed(size < 1e-5 ? 1 : 0) + " µs";
+  if (size < 1) return (s * 1e3).toFixed(size < 1e-2 ? 1 : 0) + " ms";
+  if (size < 60) return s.toFixed(size < 10 ? 1 : 0) + " s";
+  const whole = Math.round(s);
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+// A moment on the time axis, from its beginning: "4:12", "1:04:12", with tenths where the axis is short.
+function clock(ms, fine) {
+  const sign = ms < 0 ? "-" : "";
+  const total = Math.abs(ms) / 1000, h = Math.floor(total / 3600), m = Math.floor((total % 3600) / 60), s = total % 60;
+  const seconds = (fine ? s.toFixed(1) : String(Math.floor(s))).padStart(fine ? 4 : 2, "0");
+  return sign + (h ? h + ":" + String(m).padStart(2, "0") : m) + ":" + seconds;
+}
+
+function amount(value, unit) {
+  switch (unit) {
+    case "ratio": return percent(value);
+    case "bytes": return bytes(value);
+    case "bytes/s": return bytes(value) + "/s";
+    case "Hz": return value >= 1e9 ? (value / 1e9).toFixed(2) + " GHz" : (value / 1e6).toFixed(0) + " MHz";
+    case "ns": return duration(value);
+    case "celsius": return count(value) + " °C";
+    case "count": case "": case undefined: return count(value);
+    default: return count(value) + " " + unit;
+  }
+}
+
+// At the axis, where room is scarce: without units that the title says.
+function tick(value, unit) {
+  return ["ratio", "bytes", "bytes/s", "Hz", "ns"].includes(unit) ? amount(value, unit) : String(Number(value.toPrecision(3)));
+}
+
+function gainText(speedup) {
+  const low = speedup.low.toFixed(2), high = speedup.high.toFixed(2);
+  return low === high ? low + "×" : low + "× to " + high + "×";
+}
+
+function placeText(place) {
+  const name = place.file.slice(place.file.lastIndexOf("/") + 1);
+  return place.line ? name + ":" + place.line : name;
+}

@@ -1,0 +1,287 @@
+// The page: built once from the data, then only the charts change.
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const report = data.report;
+const looks = new Map(data.palette.map((look) => [look.name, look]));
+const lookOf = (share) => looks.get(share) || looks.get("host_other");
+const axis = new TimeAxis(Math.max(1, data.end_ms));
+
+// ---- theme -------------------------------------------------------------------------------------------------
+
+function storedTheme() { try { return localStorage.getItem("fullbore-theme"); } catch { return null; } }
+
+function applyTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+}
+
+function themeButton() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  applyTheme(storedTheme() || (dark.matches ? "dark" : "light"));
+  dark.addEventListener("change", () => { if (!storedTheme()) applyTheme(dark.matches ? "dark" : "light"); });
+  let before = null;  // paper is white
+  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; applyTheme("light"); axis.draw(); });
+  addEventListener("afterprint", () => { if (before) applyTheme(before); axis.draw(); });
+  return el("button", { class: "theme", type: "button", title: "Light or dark", "aria-label": "Switch between light and dark",
+    onclick: () => {
+      const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+      applyTheme(theme);
+      try { localStorage.setItem("fullbore-theme", theme); } catch { /* a page from a file may have no storage */ }
+    } }, "◐");
+}
+
+function paletteStyle() {
+  const rules = (key) => data.palette.map((look) => `--share-${look.name}:${look[key]};--on-${look.name}:${inkOn(look[key])};`).join("");
+  document.head.append(el("style", {}, `:root{${rules("light")}}:root[data-theme="dark"]{${rules("dark")}}`));
+}
+
+// ---- the top -------------------------------------------------------------------------------------------------
+
+function topLine() {
+  return el("div", { class: "top" }, el("span", { class: "name" }, "fullbore"),
+    el("span", { class: "run" }, report.run_id || report.source), data.subject.map((part) => el("span", { class: "wrap" }, part)),
+    el("span", {}, data.begin_utc ? data.begin_utc + " UTC" : ""), el("span", { class: "spring" }), themeButton());
+}
+
+function predictedRate(finding) {
+  const rate = report.throughput || {};
+  const [now, unit] = rate.samples_per_s !== undefined ? [rate.samples_per_s, "samples/s"] : [rate.steps_per_s, "steps/s"];
+  return now === undefined ? "" : `${count(now)} → ${count(now * finding.speedup.expected)} ${unit}`;
+}
+
+function verdict() {
+  const first = report.findings[0];
+  const box = el("section", { class: "card verdict " + (first ? first.severity : "none") }, el("h1", {}, data.verdict));
+  const change = first && (first.change || first.fix[0]);
+  if (!change) return box;
+  const place = (first.where || [])[0];
+  box.append(el("div", { class: "answer" },
+    el("div", {}, el("div", { class: "label" }, "What to do", place ? el("span", {}, " at ", el("code", {}, placeText(place))) : ""),
+      el("span", { class: first.change ? "change" : "change words" }, change)),
+    first.speedup ? el("div", {}, el("div", { class: "label" }, "Predicted gain"),
+      el("div", { class: "gain" }, gainText(first.speedup), el("small", {}, predictedRate(first)))) : ""));
+  return box;
+}
+
+// Dark text on light segments, white on dark ones (the lightness of sRGB, as WCAG weighs it).
+function inkOn(color) {
+  const [r, g, b] = [1, 3, 5].map((i) => (parseInt(color.slice(i, i + 2), 16) / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.3 ? "#14171a" : "#ffffff";
+}
+
+function shareBar(shares, small) {
+  const ordered = data.palette.filter((look) => shares[look.name] > 0);
+  return el("div", { class: small ? "bar small" : "bar", role: "img", "aria-label": ordered.map((look) => `${look.label} ${percent(shares[look.name])}`).join(", ") },
+    ordered.map((look) => el("span", { title: `${look.label} ${percent(shares[look.name])}: ${look.meaning}`,
+      style: { flex: `${shares[look.name]} 0 0`, background: `var(--share-${look.name})`, color: `var(--on-${look.name})` } },
+      !small && shares[look.name] > 0.09 ? `${look.label} ${percent(shares[look.name])}` : "")));
+}
+
+function stepSection() {
+  const step = report.step_time;
+  if (!step) return null;
+  const parts = Object.entries(step.host_other_parts || {}).filter(([name, ratio]) => name !== "unnamed" && ratio >= 0.005);
+  const legend = data.palette.filter((look) => step.shares[look.name] >= 0.0005).map((look) =>
+    el("li", { title: look.meaning }, el("span", { class: "swatch", style: { background: `var(--share-${look.name})` } }), look.label,
+      el("b", {}, percent(step.shares[look.name])), el("span", { class: "soft" }, duration(step.shares[look.name] * step.mean_ns)),
+      look.name === "host_other" && parts.length ? el("span", { class: "soft" }, "of that " + parts.map(([name, ratio]) => `${name} ${percent(ratio)}`).join(", ")) : ""));
+  const whose = step.shares_of === "device" ? "seen from the device" : "of the training thread";
+  return el("section", { class: "card step" },
+    el("header", {}, el("span", {}, el("b", {}, `A step takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}`)),
+      el("span", { class: "soft" }, `median ${duration(step.median_ns)}, 95th percentile ${duration(step.p95_ns)}, `,
+        el("span", { title: report.window.warmup_why }, stepsText()))),
+    shareBar(step.shares), el("ul", { class: "legend" }, legend));
+}
+
+function stepsText() {
+  const { steps, warmup_steps } = report.window;
+  return `${count(steps)} steps` + (warmup_steps ? ` after ${count(warmup_steps)} of warm-up` : "");
+}
+
+function figuresSection() {
+  if (!data.figures.length) return null;
+  return el("section", { class: "card figures" }, data.figures.map(([label, value]) =>
+    el("div", {}, el("div", { class: "label" }, label), el("div", { class: "value" }, value))));
+}
+
+// ---- findings ------------------------------------------------------------------------------------------------
+
+let pinned = null;
+
+// Shows where a piece of evidence lies in the charts; without one, what is pinned, or nothing.
+function show(evidence) {
+  const lit = evidence || (pinned && pinned.evidence);
+  const band = lit && lit.begin_ns !== undefined && lit.end_ns !== undefined
+    ? [(lit.begin_ns - data.begin_ns) / 1e6, (lit.end_ns - data.begin_ns) / 1e6] : null;
+  axis.highlight(band, lit && lit.series ? keysOf(lit.series) : null);
+}
+
+// Evidence names a series with or without its labels; a line may stand for several series.
+function keysOf(series) {
+  const wanted = series.replace(/["' ]/g, "");
+  const matching = axis.panels.flatMap((panel) => panel.spec.lines || []).filter((line) =>
+    line.key === wanted || line.key.startsWith(wanted + "{") || (line.keys || []).includes(wanted) || wanted.startsWith(line.key + "{"));
+  return new Set(matching.map((line) => line.key));
+}
+
+function pin(evidence, row) {
+  const same = pinned && pinned.evidence === evidence;
+  if (pinned) pinned.row.classList.remove("lit");
+  pinned = same ? null : { evidence, row };
+  if (pinned) row.classList.add("lit");
+  show(null);
+  const panel = pinned && axis.panels.find((each) => each.node.classList.contains("lit"));
+  const target = panel ? panel.node : document.getElementById("panel-shares");
+  if (pinned && target) target.scrollIntoView({ behavior: "smooth", block: "center" });
+}
+
+function evidenceRow(evidence) {
+  const charted = evidence.series || evidence.begin_ns !== undefined;
+  const row = el("li", {}, charted
+    ? el("button", { class: "what wrap", type: "button", title: "Show it in the charts", onclick: () => pin(evidence, row) }, evidence.what)
+    : el("span", { class: "wrap" }, evidence.what),
+    el("span", { class: "amount" }, evidence.value === undefined ? "" : amount(evidence.value, evidence.unit), el("small", {}, evidence.source)));
+  if (charted) {
+    row.addEventListener("pointerenter", () => show(evidence));
+    row.addEventListener("pointerleave", () => show(null));
+  }
+  return row;
+}
+
+// The first finding's title is the headline of the page already.
+function findingCard(finding, index) {
+  const fixes = (finding.fix || []).map((text) => el("li", {}, text));
+  const places = (finding.where || []).map((place) => el("div", { class: "place" }, el("span", { class: "at" }, placeText(place) + "  "), place.text || ""));
+  return el("article", { class: "card finding" },
+    el("header", {}, el("span", { class: "badge " + finding.severity, title: finding.severity }, finding.id + (finding.cause ? ": " + finding.cause : "")),
+      el("h3", {}, index === 0 ? "Why, and how to change it" : finding.title), finding.speedup ? el("span", { class: "speedup" }, gainText(finding.speedup) + " faster") : ""),
+    el("div", { class: "columns" },
+      el("div", {}, el("h4", {}, "What to change"), finding.change ? el("div", { class: "change", style: { marginBottom: "6px" } }, finding.change) : "",
+        fixes.length ? el("ul", { class: "fix" }, fixes) : "", places),
+      finding.evidence.length ? el("div", {}, el("h4", {}, "Evidence"), el("ul", { class: "evidence" }, finding.evidence.map(evidenceRow))) : ""),
+    finding.method ? el("p", { class: "method" }, "Predicted by: " + finding.method) : "");
+}
+
+function findingsSection() {
+  if (!report.findings.length) return null;
+  return el("section", { id: "findings" }, el("h2", {}, report.findings.length > 1 ? "Findings" : "Finding",
+    report.findings.length > 1 ? el("small", {}, "by predicted gain") : ""), report.findings.map(findingCard));
+}
+
+// ---- charts --------------------------------------------------------------------------------------------------
+
+function chooser(label, values, onChange) {
+  return el("label", {}, label + " ", el("select", { onchange: (event) => onChange(event.target.value) },
+    values.map(([value, text]) => el("option", { value }, text))));
+}
+
+function chartsSection() {
+  const gpus = [...new Set(data.series.map((series) => series.labels.gpu).filter((gpu) => gpu !== undefined))];
+  const chosen = {};
+  let rank = data.ranks[0];
+  const panels = el("div", { class: "card panels" });
+  const more = el("div", { class: "card panels" });
+  const now = el("span", { class: "clock" });
+  const all = el("button", { type: "button", hidden: "", onclick: () => axis.reset() }, "Show all");
+  const rest = el("details", { class: "more" }, el("summary", {}, "Everything else that was recorded"), more);
+
+  const rebuild = () => {
+    axis.panels = [];
+    const add = (box, specs) => box.replaceChildren(...specs.map((spec) => new Panel(axis, spec).node));
+    add(panels, [...(rank ? stepPanels(data, rank) : []), ...hardwarePanels(data, chosen)]);
+    const others = otherPanels(data);
+    if (rest.open) add(more, others);
+    rest.hidden = !others.length;
+    if (panels.isConnected) axis.draw();
+  };
+  rest.addEventListener("toggle", rebuild);
+  axis.onChange = () => {
+    const [begin, end] = axis.view;
+    all.hidden = begin === 0 && end === axis.end;
+    now.textContent = axis.cursor === null ? "" : clock(axis.cursor, end - begin < 60000);
+  };
+  rebuild();
+  if (!axis.panels.length) return null;
+  const tools = el("div", { class: "tools" },
+    data.ranks.length > 1 ? chooser("Rank", data.ranks.map((each, i) => [i, `${each.rank} ${each.device}`]), (i) => { rank = data.ranks[i]; rebuild(); }) : "",
+    gpus.length > 1 ? chooser("GPU", [["", "all"], ...gpus.map((gpu) => [gpu, gpu])], (gpu) => { chosen.gpu = gpu || undefined; rebuild(); }) : "",
+    el("span", { class: "hint" }, "Point to read values, drag to zoom, double-click to see all."), all, now);
+  return el("section", { id: "charts" }, el("h2", {}, "Over time"), tools, panels, rest);
+}
+
+// ---- ranks, lines, notes, facts --------------------------------------------------------------------------------
+
+function ranksSection() {
+  const ranks = report.ranks.filter((rank) => rank.shares);
+  if (ranks.length < 2) return null;
+  const longest = Math.max(...ranks.map((rank) => rank.mean_step_ns));
+  return el("section", { id: "ranks" }, el("h2", {}, "Ranks", el("small", {}, "each bar is as long as the rank's step")),
+    el("div", { class: "card scroll" }, el("table", {}, ranks.map((rank) => el("tr", {},
+      el("td", { class: "number" }, rank.rank), el("td", { class: "soft" }, rank.device || ""),
+      el("td", { class: "grow" }, el("div", { style: { width: (100 * rank.mean_step_ns) / longest + "%" } }, shareBar(rank.shares, true))),
+      el("td", { class: "number" }, duration(rank.mean_step_ns)))))));
+}
+
+function linesSection() {
+  const rank = data.ranks.find((each) => each.hot_lines.length);
+  if (!rank) return null;
+  const top = rank.hot_lines[0].part;
+  const rows = rank.hot_lines.map((line) => el("tr", {},
+    el("td", { class: "number" }, percent(line.part)),
+    el("td", { class: "part" }, el("div", { title: lookOf(line.share).meaning,
+      style: { width: (100 * line.part) / top + "%", background: `var(--share-${lookOf(line.share).name})` } })),
+    el("td", { class: "soft" }, lookOf(line.share).label),
+    el("td", { class: "code" }, el("span", { title: line.file }, placeText(line)), line.text || line.function || "")));
+  return el("section", { id: "lines" }, el("h2", {}, "Source lines", el("small", {}, "where the training thread was seen" +
+    (data.ranks.length > 1 ? `, rank ${rank.rank}` : ""))), el("div", { class: "card scroll" }, el("table", {}, rows)));
+}
+
+function notesSection() {
+  const list = (title, items) => items.length ? el("div", { class: "card" }, el("h3", {}, title), el("ul", { class: "notes" }, items)) : null;
+  const boxes = [
+    list("Would not help", report.would_not_help.map((note) => el("li", {}, note.what, el("span", { class: "soft" }, note.why ? ": " + note.why : "")))),
+    list("Not judged", report.not_judged.map((note) => el("li", {}, note.id, el("span", { class: "soft" }, (note.why ? ": " + note.why : "") + (note.needs ? "; needs " + note.needs : ""))))),
+    list("Messages", data.messages.map((message) => el("li", { class: message.severity }, el("span", { class: "soft" }, clock(message.t_ms) + "  " + message.source + "  "), message.text))),
+  ].filter(Boolean);
+  return boxes.length ? el("section", { id: "notes" }, el("h2", {}, "Also to know"), el("div", { class: "facts" }, boxes)) : null;
+}
+
+function factText(name, value) {
+  if (name.endsWith("_bytes") && Number.isFinite(Number(value))) return bytes(Number(value));
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function factsSection() {
+  const box = (title, entries) => {
+    const rows = entries.filter(([, value]) => value !== undefined && value !== "");
+    return rows.length ? el("div", { class: "card" }, el("h3", {}, title), el("table", {}, rows.map(([name, value]) =>
+      el("tr", {}, el("td", { title: name }, name.replace(/_bytes$/, "").replaceAll("_", " ")), el("td", {}, factText(name, value)))))) : null;
+  };
+  const boxes = [
+    box("Command", [["command", data.command], ["directory", data.directory], ["exit status", report.exit_status], ["recorded in", report.source]]),
+    box("Training", Object.entries(report.facts)),
+    ...data.ranks.slice(0, 1).flatMap((rank) => rank.loaders.map((loader) => box("Data loader" + (loader.where ? " at " + loader.where : ""), Object.entries(loader).filter(([name]) => name !== "where")))),
+    box("Machine", Object.entries(report.machine)),
+    data.stages.length > 1 ? box("Stages", data.stages.map((stage) => [stage.name, stage.text])) : null,
+  ].filter(Boolean);
+  return el("section", { id: "facts" }, el("h2", {}, "The run"), el("div", { class: "facts" }, boxes));
+}
+
+function textSection() {
+  return el("details", { class: "more" }, el("summary", {}, "This report as text"), el("pre", { class: "text-report" }, data.text));
+}
+
+// ---- all of it -------------------------------------------------------------------------------------------------
+
+function build() {
+  paletteStyle();
+  const page = document.getElementById("page");
+  page.append(...[topLine(), data.failure ? el("p", { class: "failure", role: "alert" }, data.failure) : null, verdict(), stepSection(),
+    figuresSection(), findingsSection(), chartsSection(), ranksSection(), linesSection(), notesSection(), factsSection(), textSection(),
+    el("footer", {}, `Written by fullbore. Schema ${report.schema}. Shares, figures and charts are of stage `, data.stage, ".")].filter(Boolean));
+  axis.draw();
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; axis.draw(); } });
+}
+
+build();

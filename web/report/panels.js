@@ -1,0 +1,110 @@
+// Which panels there are, from the series and step windows that were recorded.
+"use strict";
+
+const kLineColors = ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"];
+const kRoleColors = { loader: "var(--share-data_wait)", trainer: "var(--share-compute)", other: "var(--faint)" };
+
+// Quantities that belong on one scale. `per` is the label over which they are drawn together (several GPUs, several
+// disks) unless one of them is chosen; `ceiling` the series that is the top of the scale.
+const kPanels = [
+  { id: "gpu", title: "GPU activity", max: 1, per: "gpu", names: { gpu_utilization: "some kernel ran (utilisation)",
+    gpu_sm_active: "SMs active", gpu_tensor_active: "tensor cores", gpu_dram_active: "memory bandwidth" } },
+  { id: "gpu-memory", title: "GPU memory", per: "gpu", ceiling: "gpu_memory_total", height: 92, names: { gpu_memory_used: "used" } },
+  { id: "gpu-power", title: "GPU power, W", per: "gpu", height: 92, names: { gpu_power: "drawn" } },
+  { id: "cpu", title: "CPU", max: 1, names: { cpu_utilization: "in use", cpu_iowait: "waiting for the disk", cpu_system: "in the kernel" } },
+  { id: "process-cpu", title: "CPU by process, in cores", roles: true, names: { process_cpu: "" } },
+  { id: "memory", title: "Memory", ceiling: "memory_total", names: { memory_used: "in use" } },
+  { id: "process-memory", title: "Memory by process", roles: true, height: 92, names: { process_memory: "" } },
+  { id: "disk", title: "Disk", per: "device", names: { disk_read: "read", disk_write: "written" } },
+  { id: "network", title: "Network", per: "interface", height: 92, names: { net_receive: "received", net_send: "sent" } },
+  { id: "pressure", title: "Processes held up, of the time", height: 92, names: { psi_cpu_some: "for a core",
+    psi_io_some: "for input or output", psi_memory_some: "for memory" } },
+];
+
+function seriesNamed(data, name) { return data.series.filter((series) => series.name === name); }
+
+function isFlatZero(series) { return series.v.every((value) => value === 0); }
+
+function lineOf(series, label, color) {
+  return { label, color, t: series.t, v: series.v, key: series.key, unit: series.unit };
+}
+
+// The lines of one quantity: one a role, or one for all devices together with the range between them.
+function linesOf(data, kind, name, label, color, chosen) {
+  let list = seriesNamed(data, name);
+  if (kind.per && chosen[kind.per] !== undefined) list = list.filter((series) => series.labels[kind.per] === chosen[kind.per]);
+  if (!list.length) return [];
+  if (kind.roles) return linesByRole(list, data.end_ms);
+  if (kind.per === "device" || kind.per === "interface") list = list.filter((series) => !isFlatZero(series)).slice(0, 8);
+  if (!list.length) return [];
+  if (list.length === 1) return [lineOf(list[0], label, color)];
+  const merged = together(list, data.end_ms);
+  return [{ ...merged, label, color, merged: list.length, key: name, keys: list.map((series) => series.key), unit: list[0].unit }];
+}
+
+function linesByRole(list, end) {
+  const roles = [...new Set(list.map((series) => series.labels.role || "other"))].sort();
+  return roles.map((role) => {
+    const of = list.filter((series) => (series.labels.role || "other") === role);
+    const label = { loader: "loader workers", trainer: "training process" }[role] || role;
+    const color = kRoleColors[role] || "var(--faint)";
+    if (of.length === 1) return lineOf(of[0], label, color);
+    return { ...together(of, end), label: `${label}, mean and range of ${of.length}`, color, key: of[0].name, unit: of[0].unit };
+  });
+}
+
+// All there is of it, where that was recorded: 31 GB say little without the 141 GB.
+function ceilingOf(data, kind) {
+  const total = kind.ceiling ? seriesNamed(data, kind.ceiling) : [];
+  return total.length ? Math.max(...total.flatMap((series) => series.v)) : undefined;
+}
+
+function hardwarePanels(data, chosen) {
+  const specs = [];
+  for (const kind of kPanels) {
+    const lines = Object.entries(kind.names).flatMap(([name, label], index) =>
+      linesOf(data, kind, name, label, kLineColors[index], chosen));
+    if (!lines.length) continue;
+    const of = kind.per === "gpu" && chosen.gpu !== undefined ? ` ${chosen.gpu}` : "";
+    const merged = lines[0].merged ? `: mean and range of ${lines[0].merged}` : "";
+    specs.push({ id: kind.id, title: kind.title + of + merged, unit: lines[0].unit, max: kind.max || ceilingOf(data, kind), height: kind.height, lines });
+  }
+  return specs;
+}
+
+// Everything else that was recorded, one panel a quantity.
+function otherPanels(data) {
+  const shown = new Set(kPanels.flatMap((kind) => [...Object.keys(kind.names), kind.ceiling]));
+  const names = [...new Set(data.series.map((series) => series.name))].filter((name) => !shown.has(name)).sort();
+  return names.flatMap((name, index) => {
+    const list = seriesNamed(data, name);
+    if (list.every(isFlatZero)) return [];
+    const lines = list.length <= 6
+      ? list.map((series, i) => lineOf(series, Object.values(series.labels).join(" ") || "all", kLineColors[i % 6]))
+      : [{ ...together(list, data.end_ms), label: `mean and range of ${list.length}`, color: kLineColors[0], key: name }];
+    return [{ id: "other-" + index, title: name.replaceAll("_", " ") + ({ ratio: "", bytes: "", "bytes/s": "", Hz: "", count: "" }[list[0].unit] ?? ", " + list[0].unit), unit: list[0].unit, height: 80, lines,
+      max: list[0].unit === "ratio" ? 1 : undefined }];
+  });
+}
+
+function stepPanels(data, rank) {
+  const windows = rank.windows;
+  if (!windows.t.length) return [];
+  const layers = data.palette.filter((look) => windows.shares[look.name]).map((look) =>
+    ({ label: look.label, meaning: look.meaning, color: `var(--share-${look.name})`, v: windows.shares[look.name] }));
+  const ends = windows.t.map((t, i) => t + windows.width[i]);
+  const known = windows.samples.some((samples) => samples > 0);
+  const rate = (known ? windows.samples : windows.steps).map((amount, i) => amount / (windows.width[i] / 1000));
+  const unit = known ? "samples/s" : "steps/s";
+  const marks = { warmEnd: data.steady_ms, meanFrom: data.steady_ms };
+  const meanRate = data.report.throughput[known ? "samples_per_s" : "steps_per_s"];
+  return [
+    { id: "shares", title: "Where each step's time goes", unit: "ratio", max: 1, height: 190, stack: { t: windows.t, width: windows.width, layers }, marks },
+    { id: "throughput", title: data.ranks.length > 1 ? `Throughput of rank ${rank.rank}` : "Throughput", unit, lines:
+      [{ label: unit, color: "var(--s1)", t: ends, v: rate, key: "throughput" }],
+      marks: { ...marks, warmLabel: "warm-up", mean: meanRate === undefined ? undefined : meanRate / (known ? data.ranks.length : 1) } },
+    { id: "step-time", title: "Step time", unit: "ns", lines: [{ label: "mean, and shortest to longest", color: "var(--s1)", t: ends,
+      v: windows.width.map((width, i) => (width / windows.steps[i]) * 1e6), lo: windows.min.map((ms) => ms * 1e6),
+      hi: windows.max.map((ms) => ms * 1e6), key: "step_time" }], marks },
+  ];
+}
