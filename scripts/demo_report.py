@@ -34,7 +34,7 @@ def table(before: dict, after: dict) -> str:
 
     rate = before["throughput"]["samples_per_s"]
     step = before["step_time"]["mean_ns"]
-    predicted = before["findings"][0]["speedup"]
+    predicted = before["findings"][0].get("speedup", {"low": 1, "high": 1})  # absent: no gain is predicted
     low, high = predicted["low"], predicted["high"]
     measured = after["throughput"]["samples_per_s"] / rate
     return "\n".join(
