@@ -1,6 +1,7 @@
 #include "probe/registry.h"
 
 #include "probe/cgroup/cgroup_probe.h"
+#include "probe/nvml/nvml_probes.h"
 #include "probe/proc/cpu_probe.h"
 #include "probe/proc/disk_probe.h"
 #include "probe/proc/facts_probe.h"
@@ -28,6 +29,10 @@ ProbeSet MakeProbes(const Machine& machine) {
   add(std::make_unique<ShmProbe>(machine));
   add(std::make_unique<CgroupProbe>(machine));
   set.processes = add(std::make_unique<ProcessProbe>(machine));
+  const auto session = std::make_shared<nvml::Session>();
+  add(std::make_unique<nvml::FastProbe>(session));
+  add(std::make_unique<nvml::SlowProbe>(session,
+                                        [p = set.processes](int64_t pid) { return p->IsOurs(pid); }));
   return set;
 }
 

@@ -11,7 +11,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +26,7 @@ namespace fullbore::probe {
 class ProcessProbe : public Probe {
  public:
   explicit ProcessProbe(const Machine& machine);
+  ~ProcessProbe() override;
 
   std::string_view name() const override { return "process"; }
   Rate rate() const override { return Rate::kSlow; }
@@ -38,6 +38,9 @@ class ProcessProbe : public Probe {
 
   // Whether any process of the command runs at this moment: looks again, does not wait for the next round.
   bool AnyAlive();
+
+  // Whether a process of the command with this number was running at the last round.
+  bool IsOurs(int64_t pid) const { return running_.contains(pid); }
 
   // All that were seen, the first 1000 of them; `end_ns` is the round in which the process was found gone.
   std::vector<record::Process> Processes() const;
@@ -89,9 +92,6 @@ class ProcessProbe : public Probe {
   size_t unlisted_ = 0;
   bool said_unlisted_ = false;
   char buffer_[1024];
-
- public:
-  ~ProcessProbe() override;
 };
 
 }  // namespace fullbore::probe

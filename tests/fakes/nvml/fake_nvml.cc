@@ -1,0 +1,457 @@
+// A libnvidia-ml.so.1 that plays a scripted machine, for tests and for work without a GPU:
+//
+//   FULLBORE_NVML=build/.../libfake_nvml.so FULLBORE_FAKE_NVML=tests/fakes/nvml/eight_h100.json fullbore run
+//   -- ...
+//
+// The script is JSON:
+//   "init"    what nvmlInit answers (18: the driver and the library differ); default 0
+//   "driver", "cuda"   "550.54.15", 12040
+//   "gpus"    one object a GPU, or several alike with "count":
+//     "name", "memory_gib"
+//     "gpm"        false: before Hopper
+//     "mig"        [1, 2]: gpu instance ids; the GPU itself then has no utilisation
+//     "lost_at", "back_at"   seconds after nvmlInit between which every call answers 15
+//     "errors"     {"nvmlDeviceGetPowerUsage": 3, "gpm:5": 3, "field:186": 3}: what single calls answer
+//     "gpm_nan"    [5]: GPM metrics that are not a number
+//     "xid_at"     [seconds, number]
+//     "processes"  [{"pid": 1, "memory_gib": 2, "sm": 90}]; pid -1 is the process that loaded the library
+//     "waves"      {"tensor_active": [mean, amplitude, period_s]}, see kWaves for the names
+//
+// Values depend on time alone: value(t) = mean + amplitude * sin(2 pi t / period + index). Time is that of
+// the machine, or what fakeNvmlSetTime was told.
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probe/nvml/nvml_abi.h"
+
+namespace nvml = fullbore::probe::nvml;
+using nvml::Return;
+
+namespace {
+
+struct Wave {
+  double mean, amplitude, period_s;
+};
+
+// In NVML's units: percent, MiB/s, W, GiB.
+const std::map<std::string, Wave> kWaves = {
+    {"utilization", {92, 8, 7}},     {"memory_utilization", {40, 10, 7}}, {"graphics_active", {92, 8, 7}},
+    {"sm_active", {60, 25, 7}},      {"sm_occupancy", {35, 15, 7}},       {"integer_active", {10, 5, 7}},
+    {"tensor_active", {30, 20, 7}},  {"tensor_double", {0, 0, 1}},        {"tensor_half", {30, 20, 7}},
+    {"tensor_integer", {0, 0, 1}},   {"dram_active", {45, 20, 5}},        {"fp64_active", {0, 0, 1}},
+    {"fp32_active", {12, 6, 7}},     {"fp16_active", {4, 2, 7}},          {"pcie_send", {300, 200, 3}},
+    {"pcie_receive", {900, 400, 3}}, {"nvlink_receive", {2000, 1500, 3}}, {"nvlink_send", {2000, 1500, 3}},
+    {"power", {520, 120, 7}},        {"memory_used", {61, 2, 60}},        {"sm_clock", {1830, 90, 11}},
+    {"temperature", {63, 5, 120}},
+};
+
+const std::map<uint32_t, const char*> kGpmWave = {
+    {1, "graphics_active"}, {2, "sm_active"},     {3, "sm_occupancy"},    {4, "integer_active"},
+    {5, "tensor_active"},   {6, "tensor_double"}, {7, "tensor_half"},     {9, "tensor_integer"},
+    {10, "dram_active"},    {11, "fp64_active"},  {12, "fp32_active"},    {13, "fp16_active"},
+    {20, "pcie_send"},      {21, "pcie_receive"}, {60, "nvlink_receive"}, {61, "nvlink_send"}};
+
+struct Process {
+  uint32_t pid;
+  double memory_gib, sm_percent;
+};
+
+struct FakeGpu {
+  uint32_t index = 0;
+  FakeGpu* parent = nullptr;  // of an instance
+  uint32_t gpu_instance = 0;
+  std::vector<FakeGpu*> instances;
+  std::string name;
+  double memory_gib = 80;
+  bool gpm = true;
+  double lost_at = std::numeric_limits<double>::infinity();
+  double back_at = std::numeric_limits<double>::infinity();
+  std::map<std::string, Return> errors;
+  std::vector<uint32_t> gpm_nan;
+  std::optional<std::pair<double, uint64_t>> xid;
+  std::vector<Process> processes;
+  std::map<std::string, Wave> waves;
+};
+
+struct Sample {
+  double time = -1;
+  FakeGpu* gpu = nullptr;
+};
+
+struct FakeMachine {
+  Return init = nvml::kDriverNotLoaded;
+  std::string driver = "550.54.15";
+  int cuda = 12040;
+  std::deque<FakeGpu> gpus;  // instances among them: addresses are handles
+  std::vector<FakeGpu*> whole;
+  std::vector<FakeGpu*> watched;
+};
+
+FakeMachine machine;
+double set_time = -1;
+double begin_time = 0;
+
+double MachineTime() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double Now() { return set_time >= 0 ? set_time : MachineTime() - begin_time; }
+
+FakeGpu& AddGpu(const nlohmann::json& script) {
+  FakeGpu& gpu = machine.gpus.emplace_back();
+  gpu.name = script.value("name", "NVIDIA H100 80GB HBM3");
+  gpu.memory_gib = script.value("memory_gib", 80.0);
+  gpu.gpm = script.value("gpm", true);
+  gpu.lost_at = script.value("lost_at", gpu.lost_at);
+  gpu.back_at = script.value("back_at", gpu.back_at);
+  gpu.errors = script.value("errors", gpu.errors);
+  gpu.gpm_nan = script.value("gpm_nan", gpu.gpm_nan);
+  if (script.contains("xid_at"))
+    gpu.xid = {script["xid_at"][0].get<double>(), script["xid_at"][1].get<uint64_t>()};
+  const nlohmann::json processes = script.value("processes", nlohmann::json::array());
+  for (const auto& process : processes) {
+    const int64_t pid = process.value("pid", int64_t{-1});
+    gpu.processes.push_back({static_cast<uint32_t>(pid < 0 ? getpid() : pid),
+                             process.value("memory_gib", 1.0), process.value("sm", 0.0)});
+  }
+  gpu.waves = kWaves;
+  const nlohmann::json waves = script.value("waves", nlohmann::json::object());
+  for (const auto& [name, wave] : waves.items()) {
+    gpu.waves[name] = {wave[0].get<double>(), wave[1].get<double>(), wave[2].get<double>()};
+  }
+  return gpu;
+}
+
+void Load(const char* path) {
+  machine = FakeMachine();
+  std::ifstream file(path);
+  const nlohmann::json script = nlohmann::json::parse(file);
+  machine.init = script.value("init", nvml::kSuccess);
+  machine.driver = script.value("driver", machine.driver);
+  machine.cuda = script.value("cuda", machine.cuda);
+  const nlohmann::json gpus = script.value("gpus", nlohmann::json::array());
+  for (const auto& gpu_script : gpus) {
+    for (int i = gpu_script.value("count", 1); i > 0; --i) {
+      FakeGpu& gpu = AddGpu(gpu_script);
+      gpu.index = static_cast<uint32_t>(machine.whole.size());
+      machine.whole.push_back(&gpu);
+      for (const uint32_t id : gpu_script.value("mig", std::vector<uint32_t>())) {
+        FakeGpu& instance = AddGpu(gpu_script);
+        instance.parent = &gpu;
+        instance.index = gpu.index;
+        instance.gpu_instance = id;
+        instance.memory_gib = gpu.memory_gib / 8;
+        gpu.instances.push_back(&instance);
+      }
+    }
+  }
+}
+
+FakeGpu& GpuOf(nvml::Device device) { return *reinterpret_cast<FakeGpu*>(device); }
+nvml::Device HandleOf(FakeGpu& gpu) { return reinterpret_cast<nvml::Device>(&gpu); }
+Sample& SampleOf(nvml::GpmSample sample) { return *reinterpret_cast<Sample*>(sample); }
+
+double At(const FakeGpu& gpu, const char* name, double time) {
+  const Wave& wave = gpu.waves.at(name);
+  return wave.mean + wave.amplitude * std::sin(2 * M_PI * time / wave.period_s + gpu.index);
+}
+
+// The integral of At from 0 to `time`: what a counter of it has counted.
+double SumAt(const FakeGpu& gpu, const char* name, double time) {
+  const Wave& wave = gpu.waves.at(name);
+  const double turn = 2 * M_PI / wave.period_s;
+  return wave.mean * time + wave.amplitude / turn * (std::cos(gpu.index) - std::cos(turn * time + gpu.index));
+}
+
+double PercentAt(const FakeGpu& gpu, const char* name) {
+  return std::clamp(At(gpu, name, Now()), 0.0, 100.0);
+}
+
+Return CodeOf(const FakeGpu& gpu, const std::string& call) {
+  if (Now() >= gpu.lost_at && Now() < gpu.back_at) return nvml::kGpuIsLost;
+  const auto found = gpu.errors.find(call);
+  return found == gpu.errors.end() ? nvml::kSuccess : found->second;
+}
+
+Return CopyText(const std::string& text, char* buffer, uint32_t bytes) {
+  if (text.size() >= bytes) return nvml::kInsufficientSize;
+  std::memcpy(buffer, text.c_str(), text.size() + 1);
+  return nvml::kSuccess;
+}
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+
+uint64_t UsedBytes(const FakeGpu& gpu) {
+  return static_cast<uint64_t>(
+      std::clamp(At(gpu, "memory_used", Now()) * gpu.memory_gib / 80, 0.0, gpu.memory_gib) * kGiB);
+}
+
+void SetField(const FakeGpu& gpu, nvml::FieldValue& field) {
+  field.result = CodeOf(gpu, "field:" + std::to_string(field.field_id));
+  field.value_type = nvml::ValueType::kUnsignedLongLong;
+  const auto counter = [&](const char* wave, double factor) {
+    field.value.ull = static_cast<uint64_t>(std::max(0.0, SumAt(gpu, wave, Now())) * factor);
+  };
+  switch (field.field_id) {
+    case nvml::kFieldPowerInstantMw:
+      field.value_type = nvml::ValueType::kUnsignedInt;
+      field.value.ui = static_cast<uint32_t>(At(gpu, "power", Now()) * 1000);
+      break;
+    case nvml::kFieldPcieSentBytes:
+      counter("pcie_send", 1 << 20);
+      break;
+    case nvml::kFieldPcieReceivedBytes:
+      counter("pcie_receive", 1 << 20);
+      break;
+    case nvml::kFieldNvlinkSentKib:
+      counter("nvlink_send", 1 << 10);
+      break;
+    case nvml::kFieldNvlinkReceivedKib:
+      counter("nvlink_receive", 1 << 10);
+      break;
+    case nvml::kFieldThrottlePowerNs:  // a tenth of the time
+      field.value.ull = static_cast<uint64_t>(Now() * 1e8);
+      break;
+    default:
+      field.value.ull = 0;
+  }
+}
+
+}  // namespace
+
+#define FAKE_NVML extern "C" __attribute__((visibility("default"))) Return
+#define ANSWER_FOR(device) \
+  if (const Return code = CodeOf(GpuOf(device), __func__); code != nvml::kSuccess) return code
+
+extern "C" __attribute__((visibility("default"))) void fakeNvmlSetTime(double seconds) { set_time = seconds; }
+
+FAKE_NVML nvmlInit_v2() {
+  const char* const script = std::getenv("FULLBORE_FAKE_NVML");
+  if (script == nullptr) return nvml::kDriverNotLoaded;
+  Load(script);
+  begin_time = MachineTime();
+  return machine.init;
+}
+FAKE_NVML nvmlShutdown() { return nvml::kSuccess; }
+FAKE_NVML nvmlSystemGetDriverVersion(char* text, uint32_t bytes) {
+  return CopyText(machine.driver, text, bytes);
+}
+FAKE_NVML nvmlSystemGetCudaDriverVersion_v2(int* version) { return *version = machine.cuda, nvml::kSuccess; }
+FAKE_NVML nvmlDeviceGetCount_v2(uint32_t* count) {
+  return *count = static_cast<uint32_t>(machine.whole.size()), nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetHandleByIndex_v2(uint32_t index, nvml::Device* device) {
+  if (index >= machine.whole.size()) return nvml::kInvalidArgument;
+  *device = HandleOf(*machine.whole[index]);
+  return CodeOf(*machine.whole[index], __func__);
+}
+FAKE_NVML nvmlDeviceGetName(nvml::Device device, char* text, uint32_t bytes) {
+  ANSWER_FOR(device);
+  return CopyText(GpuOf(device).name, text, bytes);
+}
+FAKE_NVML nvmlDeviceGetUUID(nvml::Device device, char* text, uint32_t bytes) {
+  ANSWER_FOR(device);
+  return CopyText("GPU-00000000-0000-0000-0000-00000000000" + std::to_string(GpuOf(device).index), text,
+                  bytes);
+}
+
+FAKE_NVML nvmlDeviceGetMigMode(nvml::Device device, uint32_t* current, uint32_t* pending) {
+  ANSWER_FOR(device);
+  *current = *pending = GpuOf(device).instances.empty() ? 0 : 1;
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetMaxMigDeviceCount(nvml::Device device, uint32_t* count) {
+  ANSWER_FOR(device);
+  return *count = 7, nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetMigDeviceHandleByIndex(nvml::Device device, uint32_t index, nvml::Device* instance) {
+  ANSWER_FOR(device);
+  if (index >= GpuOf(device).instances.size()) return nvml::kNotFound;
+  return *instance = HandleOf(*GpuOf(device).instances[index]), nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetGpuInstanceId(nvml::Device device, uint32_t* id) {
+  ANSWER_FOR(device);
+  return *id = GpuOf(device).gpu_instance, nvml::kSuccess;
+}
+
+FAKE_NVML nvmlDeviceGetUtilizationRates(nvml::Device device, nvml::Utilization* rates) {
+  ANSWER_FOR(device);
+  const FakeGpu& gpu = GpuOf(device);
+  if (gpu.parent != nullptr || !gpu.instances.empty()) return nvml::kNotSupported;  // as with MIG
+  *rates = {static_cast<uint32_t>(PercentAt(gpu, "utilization")),
+            static_cast<uint32_t>(PercentAt(gpu, "memory_utilization"))};
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetMemoryInfo(nvml::Device device, nvml::Memory* memory) {
+  ANSWER_FOR(device);
+  const auto total = static_cast<uint64_t>(GpuOf(device).memory_gib * kGiB);
+  const uint64_t used = UsedBytes(GpuOf(device));
+  *memory = {total, total - used, used};
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetMemoryInfo_v2(nvml::Device device, nvml::MemoryV2* memory) {
+  ANSWER_FOR(device);
+  if (memory->version != nvml::kMemoryV2Version) return nvml::kArgumentVersionMismatch;
+  const auto total = static_cast<uint64_t>(GpuOf(device).memory_gib * kGiB);
+  const uint64_t used = UsedBytes(GpuOf(device));
+  *memory = {memory->version, total, 0, total - used, used};
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetPowerUsage(nvml::Device device, uint32_t* milliwatts) {
+  ANSWER_FOR(device);
+  return *milliwatts = static_cast<uint32_t>(At(GpuOf(device), "power", Now()) * 1000), nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetEnforcedPowerLimit(nvml::Device device, uint32_t* milliwatts) {
+  ANSWER_FOR(device);
+  return *milliwatts = 700'000, nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetTotalEnergyConsumption(nvml::Device device, unsigned long long* millijoules) {
+  ANSWER_FOR(device);
+  constexpr unsigned long long kBeforeUs = 123'456'789;
+  *millijoules = kBeforeUs + static_cast<unsigned long long>(SumAt(GpuOf(device), "power", Now()) * 1000);
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetClockInfo(nvml::Device device, uint32_t clock, uint32_t* mhz) {
+  ANSWER_FOR(device);
+  *mhz = clock == nvml::kClockSm ? static_cast<uint32_t>(At(GpuOf(device), "sm_clock", Now())) : 2619;
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetMaxClockInfo(nvml::Device device, uint32_t clock, uint32_t* mhz) {
+  ANSWER_FOR(device);
+  return *mhz = clock == nvml::kClockSm ? 1980 : 2619, nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetTemperature(nvml::Device device, uint32_t, uint32_t* celsius) {
+  ANSWER_FOR(device);
+  return *celsius = static_cast<uint32_t>(At(GpuOf(device), "temperature", Now())), nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetCurrentClocksEventReasons(nvml::Device device, unsigned long long* reasons) {
+  ANSWER_FOR(device);
+  return *reasons = 0x4, nvml::kSuccess;  // software power cap
+}
+FAKE_NVML nvmlDeviceGetTotalEccErrors(nvml::Device device, uint32_t, uint32_t, unsigned long long* count) {
+  ANSWER_FOR(device);
+  return *count = 0, nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetRemappedRows(nvml::Device device, uint32_t* corrected, uint32_t* uncorrected,
+                                    uint32_t* pending, uint32_t* failed) {
+  ANSWER_FOR(device);
+  *corrected = 1;
+  *uncorrected = *pending = *failed = 0;
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetFieldValues(nvml::Device device, int count, nvml::FieldValue* values) {
+  ANSWER_FOR(device);
+  for (int i = 0; i < count; ++i) SetField(GpuOf(device), values[i]);
+  return nvml::kSuccess;
+}
+
+FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvml::Device device, uint32_t* count,
+                                                  nvml::ProcessInfo* infos) {
+  ANSWER_FOR(device);
+  const FakeGpu& gpu = GpuOf(device);
+  if (*count < gpu.processes.size()) return nvml::kInsufficientSize;
+  *count = static_cast<uint32_t>(gpu.processes.size());
+  for (const Process& process : gpu.processes) {
+    *infos++ = {process.pid, static_cast<uint64_t>(process.memory_gib * kGiB), UINT32_MAX, UINT32_MAX};
+  }
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlDeviceGetProcessUtilization(nvml::Device device, nvml::ProcessUtilization* samples,
+                                          uint32_t* count, unsigned long long last_seen_us) {
+  ANSWER_FOR(device);
+  const FakeGpu& gpu = GpuOf(device);
+  // As the real one: behind the fresh samples come a stale one and a wild one.
+  if (*count < gpu.processes.size() + 2) return nvml::kInsufficientSize;
+  const auto now_us = static_cast<unsigned long long>(Now() * 1e6) + 1'000'000;
+  if (now_us <= last_seen_us) return nvml::kNotFound;
+  *count = static_cast<uint32_t>(gpu.processes.size()) + 2;
+  for (const Process& process : gpu.processes) {
+    *samples++ = {process.pid, now_us, static_cast<uint32_t>(process.sm_percent), 0, 0, 0};
+  }
+  *samples++ = {4242, last_seen_us, 77, 0, 0, 0};
+  *samples++ = {4243, now_us, 3'000'000'000, 0, 0, 0};
+  return nvml::kSuccess;
+}
+
+FAKE_NVML nvmlEventSetCreate(nvml::EventSet* set) {
+  *set = reinterpret_cast<nvml::EventSet>(&machine.watched);
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlEventSetFree(nvml::EventSet) { return nvml::kSuccess; }
+FAKE_NVML nvmlDeviceRegisterEvents(nvml::Device device, unsigned long long, nvml::EventSet) {
+  ANSWER_FOR(device);
+  machine.watched.push_back(&GpuOf(device));
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlEventSetWait_v2(nvml::EventSet, nvml::EventData* event, uint32_t) {
+  for (FakeGpu* gpu : machine.watched) {
+    if (!gpu->xid || Now() < gpu->xid->first) continue;
+    *event = {HandleOf(*gpu), nvml::kEventXid, gpu->xid->second, UINT32_MAX, UINT32_MAX};
+    gpu->xid.reset();
+    return nvml::kSuccess;
+  }
+  return nvml::kTimeout;
+}
+
+FAKE_NVML nvmlGpmQueryDeviceSupport(nvml::Device device, nvml::GpmSupport* support) {
+  ANSWER_FOR(device);
+  if (support->version != nvml::kGpmSupportVersion) return nvml::kArgumentVersionMismatch;
+  return support->supported = GpuOf(device).gpm ? 1 : 0, nvml::kSuccess;
+}
+FAKE_NVML nvmlGpmSampleAlloc(nvml::GpmSample* sample) {
+  return *sample = reinterpret_cast<nvml::GpmSample>(new Sample), nvml::kSuccess;
+}
+FAKE_NVML nvmlGpmSampleFree(nvml::GpmSample sample) {
+  delete &SampleOf(sample);
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlGpmSampleGet(nvml::Device device, nvml::GpmSample sample) {
+  ANSWER_FOR(device);
+  if (!GpuOf(device).instances.empty()) return nvml::kNotSupported;
+  SampleOf(sample) = {Now(), &GpuOf(device)};
+  return nvml::kSuccess;
+}
+FAKE_NVML nvmlGpmMigSampleGet(nvml::Device device, uint32_t gpu_instance, nvml::GpmSample sample) {
+  ANSWER_FOR(device);
+  for (FakeGpu* instance : GpuOf(device).instances) {
+    if (instance->gpu_instance == gpu_instance) return SampleOf(sample) = {Now(), instance}, nvml::kSuccess;
+  }
+  return nvml::kInvalidArgument;
+}
+FAKE_NVML nvmlGpmMetricsGet(nvml::GpmMetricsGet* get) {
+  const Sample before = SampleOf(get->sample1);
+  const Sample now = SampleOf(get->sample2);
+  if (get->version != nvml::kGpmMetricsGetVersion || now.gpu == nullptr || before.gpu != now.gpu) {
+    return nvml::kInvalidArgument;
+  }
+  for (uint32_t i = 0; i < get->count; ++i) {
+    nvml::GpmMetric& metric = get->metrics[i];
+    const auto wave = kGpmWave.find(metric.id);
+    metric.result =
+        wave == kGpmWave.end() ? nvml::kNotSupported : CodeOf(*now.gpu, "gpm:" + std::to_string(metric.id));
+    if (metric.result != nvml::kSuccess) continue;
+    const double seconds = now.time - before.time;
+    const bool nan =
+        seconds < 0.099 || std::ranges::find(now.gpu->gpm_nan, metric.id) != now.gpu->gpm_nan.end();
+    metric.value =
+        nan ? std::numeric_limits<double>::quiet_NaN()
+            : (SumAt(*now.gpu, wave->second, now.time) - SumAt(*now.gpu, wave->second, before.time)) /
+                  seconds;
+  }
+  return nvml::kSuccess;
+}
