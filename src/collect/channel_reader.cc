@@ -33,7 +33,8 @@ Result<std::unique_ptr<Channel>> Channel::Open(const std::string& ring_path) {
   struct stat about {};
   if (fstat(fd.get(), &about) != 0) return ErrnoError("cannot look at '" + ring_path + "'", errno);
   std::unique_ptr<Channel> channel(new Channel);
-  if (static_cast<size_t>(about.st_size) < record::kChannelHeaderBytes) return NoChannel(ring_path, "too short");
+  if (static_cast<size_t>(about.st_size) < record::kChannelHeaderBytes)
+    return NoChannel(ring_path, "too short");
   ChannelHeader& header = channel->header_;
   if (pread(fd.get(), &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
     return ErrnoError("cannot read '" + ring_path + "'", errno);
@@ -42,8 +43,8 @@ Result<std::unique_ptr<Channel>> Channel::Open(const std::string& ring_path) {
     return NoChannel(ring_path, "wrong magic");
   }
   const size_t wanted = record::kChannelHeaderBytes + size_t{header.capacity} * record::kChannelRecordBytes;
-  if (header.record_bytes != record::kChannelRecordBytes || header.capacity == 0 || header.capacity > kLargestCapacity ||
-      static_cast<size_t>(about.st_size) < wanted) {
+  if (header.record_bytes != record::kChannelRecordBytes || header.capacity == 0 ||
+      header.capacity > kLargestCapacity || static_cast<size_t>(about.st_size) < wanted) {
     return NoChannel(ring_path, "its header does not fit its size");
   }
   void* map = mmap(nullptr, wanted, PROT_READ, MAP_SHARED, fd.get(), 0);
@@ -65,7 +66,8 @@ std::vector<ChannelRecord> Channel::ReadEvents() {
     return records + ((sequence - 1) % header_.capacity) * sizeof(ChannelRecord);
   };
   const auto sequence_of = [](const char* slot) {
-    return __atomic_load_n(reinterpret_cast<const uint64_t*>(slot + offsetof(ChannelRecord, sequence)), __ATOMIC_ACQUIRE);
+    return __atomic_load_n(reinterpret_cast<const uint64_t*>(slot + offsetof(ChannelRecord, sequence)),
+                           __ATOMIC_ACQUIRE);
   };
   while (true) {
     const char* slot = at(next_sequence_);
@@ -91,7 +93,8 @@ std::vector<nlohmann::json> Channel::ReadLines() {
   if (!text_.valid()) text_.reset(open(text_path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!text_.valid()) return lines;
   char buffer[16 * 1024];
-  for (ssize_t n; (n = read(text_.get(), buffer, sizeof buffer)) > 0;) partial_line_.append(buffer, static_cast<size_t>(n));
+  for (ssize_t n; (n = read(text_.get(), buffer, sizeof buffer)) > 0;)
+    partial_line_.append(buffer, static_cast<size_t>(n));
   const size_t end = partial_line_.rfind('\n');
   if (end == std::string::npos) return lines;
   for (const std::string_view line : Split(std::string_view(partial_line_).substr(0, end), '\n')) {

@@ -1,5 +1,5 @@
-// Reads the channels that training processes write (record/channel.h), by polling: no process of the user ever
-// waits for us.
+// Reads the channels that training processes write (record/channel.h), by polling: no process of the user
+// ever waits for us.
 //
 // Owned and called by the recorder thread alone. A poll costs a directory listing and one look at each ring.
 #pragma once

@@ -34,7 +34,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Result<Command> Command::Start(const std::vector<std::string>& words,
-                               const std::map<std::string, std::string>& environment, const sigset_t& signals) {
+                               const std::map<std::string, std::string>& environment,
+                               const sigset_t& signals) {
   std::vector<std::string> arguments = words;
   std::vector<std::string> entries = Environment(environment);
   std::vector<char*> argv = Pointers(arguments);

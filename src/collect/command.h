@@ -1,5 +1,5 @@
-// The command under measurement: started in our own process group and session with our own descriptors, so that
-// terminal, Ctrl-C, Ctrl-Z, pipes and exit status are as without us.
+// The command under measurement: started in our own process group and session with our own descriptors, so
+// that terminal, Ctrl-C, Ctrl-Z, pipes and exit status are as without us.
 #pragma once
 
 #include <sys/types.h>
@@ -19,9 +19,10 @@ inline constexpr int kStatusNotFound = 127;
 
 class Command {
  public:
-  // `environment` is added to ours. `signals` are unblocked in the child: the caller blocks them to read them from a
-  // descriptor. Error code kNotFound or kPermission where the command cannot be executed.
-  static Result<Command> Start(const std::vector<std::string>& words, const std::map<std::string, std::string>& environment,
+  // `environment` is added to ours. `signals` are unblocked in the child: the caller blocks them to read them
+  // from a descriptor. Error code kNotFound or kPermission where the command cannot be executed.
+  static Result<Command> Start(const std::vector<std::string>& words,
+                               const std::map<std::string, std::string>& environment,
                                const sigset_t& signals);
 
   pid_t pid() const { return pid_; }

@@ -95,7 +95,13 @@ void RankTracker::OnFetch(int64_t worker_key, const ChannelRecord& event) {
 }
 
 void RankTracker::OnNext(const ChannelRecord& event) {
-  LoaderWithId(event.id).wait_ns.Add(static_cast<double>(event.end_ns - event.begin_ns));
+  record::Loader& loader = LoaderWithId(event.id);
+  const int64_t wait_ns = event.end_ns - event.begin_ns;
+  if (event.c == 1 && loader.wait_ns.count() > 0) {
+    ++loader.restarts;
+    loader.restart_wait_ns += wait_ns;
+  }
+  loader.wait_ns.Add(static_cast<double>(wait_ns));
 }
 
 void RankTracker::OnLine(const json& line) {
@@ -122,8 +128,8 @@ void RankTracker::OnLine(const json& line) {
     loader.dataset_samples = IntOf(line, "dataset_len");
     loader.where = TextOf(line, "where");
   } else if (kind == "line") {
-    source_lines_[IntOf(line, "id").value_or(0)] = {TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)),
-                                                    TextOf(line, "function")};
+    source_lines_[IntOf(line, "id").value_or(0)] = {
+        TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)), TextOf(line, "function")};
   } else if (kind == "where") {
     info_.facts["where." + TextOf(line, "what")] =
         json(TextOf(line, "file") + ":" + std::to_string(IntOf(line, "line").value_or(0))).dump();

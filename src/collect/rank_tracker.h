@@ -1,8 +1,9 @@
-// Everything known about one training process while it runs: its steps, loaders, facts and hot lines, fed from its
-// channel and those of its loader workers, drained into the run file.
+// Everything known about one training process while it runs: its steps, loaders, facts and hot lines, fed
+// from its channel and those of its loader workers, drained into the run file.
 //
-// What is kept: every step in windows of a second (five after ten minutes); in full the first steps, steps that
-// took far longer than usual, and a stretch of neighbours every two minutes, so that a day's file stays small.
+// What is kept: every step in windows of a second (five after ten minutes); in full the first steps, steps
+// that took far longer than usual, and a stretch of neighbours every two minutes, so that a day's file stays
+// small.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ class RankTracker {
   void SetLostEvents(uint64_t lost) { lost_events_ = lost; }
 
   bool is_training() const { return is_training_; }  // an optimizer stepped
-  int wanted_rank() const { return wanted_rank_; }  // $RANK of the process, -1 without
+  int wanted_rank() const { return wanted_rank_; }   // $RANK of the process, -1 without
   const record::RankInfo& info() const { return info_; }
 
   // Moves what is new into `writer`; with `last`, unfinished windows too.

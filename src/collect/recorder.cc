@@ -94,7 +94,8 @@ RankTracker& Recorder::TrackerFor(Channel& channel) {
   const int64_t trainer_pid = is_worker ? header.parent_pid : header.pid;
   auto& tracker = trackers_[trainer_pid];
   if (!tracker) tracker = std::make_unique<RankTracker>(trainer_pid);
-  if (probes_.processes) probes_.processes->SetRole(header.pid, is_worker ? "loader" : "trainer", header.rank);
+  if (probes_.processes)
+    probes_.processes->SetRole(header.pid, is_worker ? "loader" : "trainer", header.rank);
   return *tracker;
 }
 
@@ -105,8 +106,10 @@ void Recorder::ReadChannel(Channel& channel) {
     if (!is_worker || line.value("k", "") == "message") tracker.OnLine(line);
   }
   for (const record::ChannelRecord& event : channel.ReadEvents()) {
-    if (is_worker) tracker.OnWorkerEvent(channel.header().pid, event);
-    else tracker.OnTrainerEvent(event);
+    if (is_worker)
+      tracker.OnWorkerEvent(channel.header().pid, event);
+    else
+      tracker.OnTrainerEvent(event);
   }
   if (!is_worker) tracker.SetLostEvents(channel.lost_events());
 }
@@ -121,8 +124,8 @@ void Recorder::ReadChannels() {
   }
 }
 
-// A process that trains gets its $RANK; without one, or where another process of the command has it (two trainings
-// one after the other), the next free number.
+// A process that trains gets its $RANK; without one, or where another process of the command has it (two
+// trainings one after the other), the next free number.
 void Recorder::NumberRanks() {
   for (auto& [pid, tracker] : trackers_) {
     if (!tracker->is_training() || !numbered_.insert(pid).second) continue;
@@ -172,14 +175,16 @@ record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_stat
   const auto state = exit_status ? record::StageState::kEnded : record::StageState::kRunning;
   const auto closed = writer_.Close(now_ns, state, exit_status, out_of_memory_);
   if (!closed.ok() && !write_failed_) {
-    say_({now_ns, record::Severity::kWarning, "recorder", closed.error().text + "; the end of the run is not on disk"});
+    say_({now_ns, record::Severity::kWarning, "recorder",
+          closed.error().text + "; the end of the run is not on disk"});
   }
   write_failed_ = write_failed_ || !closed.ok();
   return state;
 }
 
 bool Recorder::saw_training() const {
-  return std::any_of(trackers_.begin(), trackers_.end(), [](const auto& t) { return t.second->is_training(); });
+  return std::any_of(trackers_.begin(), trackers_.end(),
+                     [](const auto& t) { return t.second->is_training(); });
 }
 
 Recorder::Live Recorder::live(int64_t now_ns) const {
@@ -196,7 +201,8 @@ Recorder::Live Recorder::live(int64_t now_ns) const {
   }
   live.cpu_utilization = sink_->cpu_utilization;
   for (const auto& [labels, value] : sink_->gpu_utilization) {
-    live.gpu_utilization = live.gpu_utilization.value_or(0) + value / static_cast<double>(sink_->gpu_utilization.size());
+    live.gpu_utilization =
+        live.gpu_utilization.value_or(0) + value / static_cast<double>(sink_->gpu_utilization.size());
   }
   return live;
 }

@@ -1,7 +1,8 @@
-// The recorder: one thread that reads the machine (probes), the training processes (channels) and writes a run file.
+// The recorder: one thread that reads the machine (probes), the training processes (channels) and writes a
+// run file.
 //
-// Tick() does whatever is due and says when it wants to be called again. It never throws and never ends the run: what
-// fails is said once and recording goes on with the rest.
+// Tick() does whatever is due and says when it wants to be called again. It never throws and never ends the
+// run: what fails is said once and recording goes on with the rest.
 #pragma once
 
 #include <functional>

@@ -26,11 +26,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Signals that a person or a scheduler sends to end, stop or resize: read from a descriptor, never by a handler.
+// Signals that a person or a scheduler sends to end, stop or resize: read from a descriptor, never by a
+// handler.
 sigset_t WatchedSignals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP})
+    sigaddset(&set, signal);
   return set;
 }
 
@@ -54,7 +56,8 @@ bool IsPlainName(const std::string& name) {
 // One run, from its files to its end.
 class Session {
  public:
-  explicit Session(const RunOptions& options) : options_(options), status_(options.quiet ? -1 : STDERR_FILENO) {}
+  explicit Session(const RunOptions& options)
+      : options_(options), status_(options.quiet ? -1 : STDERR_FILENO) {}
 
   RunResult Run();
 
@@ -89,7 +92,8 @@ Result<record::RunWriter> Session::Prepare() {
   fs::path directory = fs::absolute(options_.directory, error);
   fs::create_directories(directory, error);
   if (error) {
-    Error failure = ErrnoError(fmt::format("cannot create the directory of runs '{}'", directory.string()), error.value());
+    Error failure = ErrnoError(fmt::format("cannot create the directory of runs '{}'", directory.string()),
+                               error.value());
     failure.hint = "choose another with -o DIR";
     return failure;
   }
@@ -98,8 +102,8 @@ Result<record::RunWriter> Session::Prepare() {
   path_ = directory / (run_id_ + ".fbr");
   begin_ns_ = MonotonicNs();
   const std::string stage = options_.stage.empty() ? name : options_.stage;
-  auto writer = record::RunWriter::Open(path_, {run_id_, stage, options_.command, fs::current_path(error), options_.tags},
-                                        begin_ns_, WallNs());
+  auto writer = record::RunWriter::Open(
+      path_, {run_id_, stage, options_.command, fs::current_path(error), options_.tags}, begin_ns_, WallNs());
   if (!writer) {
     Error failure = writer.error();
     if (failure.hint.empty()) failure.hint = "choose another directory with -o DIR";
@@ -136,13 +140,14 @@ RunResult Session::Run() {
     if (options_.run_id.empty()) fs::remove(path_, ignored);
     fs::remove_all(channel_directory_, ignored);
     return RunFailure{command.error(),
-                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
+                      command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
   Recorder recorder(std::move(*writer), channel_directory_, {"", command->pid(), run_id_},
                     [this](const record::Message& message) { to_say_.push_back(message); });
   Loop(*command, recorder, signals_fd.get());
   status_.Hide();
-  recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal() == SIGKILL || command->exit_status() != 0);
+  recorder.Finish(MonotonicNs(), command->exit_status(),
+                  command->ended_by_signal() == SIGKILL || command->exit_status() != 0);
   for (const record::Message& message : to_say_) SayAtEnd(message);
   std::error_code ignored;
   fs::remove_all(channel_directory_, ignored);
@@ -176,12 +181,13 @@ void Session::Loop(Command& command, Recorder& recorder, int signals_fd) {
   }
 }
 
-// What the terminal sends goes to the whole foreground group, and so to the command as well; what somebody sends
-// to us alone is passed on.
+// What the terminal sends goes to the whole foreground group, and so to the command as well; what somebody
+// sends to us alone is passed on.
 void Session::OnSignal(const signalfd_siginfo& info, Command& command) {
   const int signal = static_cast<int>(info.ssi_signo);
   if (signal == SIGCHLD || signal == SIGTSTP) return;  // a stop shows as the command's own
-  if (info.ssi_code == SI_USER || info.ssi_code == SI_QUEUE || info.ssi_code == SI_TKILL) command.Send(signal);
+  if (info.ssi_code == SI_USER || info.ssi_code == SI_QUEUE || info.ssi_code == SI_TKILL)
+    command.Send(signal);
 }
 
 // The shell that waits for us sees a stopped job, as it would without us; `fg` and `bg` go on from here.
@@ -200,7 +206,8 @@ void Session::ShowStatus(const Recorder& recorder) {
     text += "  no training step yet";
   } else {
     text += fmt::format("  step {}", FormatCount(static_cast<double>(live.training.steps)));
-    if (live.training.samples_per_s > 0) text += fmt::format("  {} samples/s", FormatCount(live.training.samples_per_s));
+    if (live.training.samples_per_s > 0)
+      text += fmt::format("  {} samples/s", FormatCount(live.training.samples_per_s));
     text += fmt::format("  waiting for data {}", FormatPercent(live.training.waiting_share));
     if (live.ranks > 1) text += fmt::format("  {} ranks", live.ranks);
   }
@@ -221,7 +228,8 @@ std::string NameOf(const std::vector<std::string>& command) {
     }
     if (command[i] == "-m" && i + 1 < command.size()) {
       name = command[i + 1].substr(command[i + 1].rfind('.') + 1);
-      if (name != "run" && name != "launch") break;  // torch.distributed.run and the like: look for the script
+      if (name != "run" && name != "launch")
+        break;  // torch.distributed.run and the like: look for the script
     }
   }
   std::erase_if(name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '_'; });

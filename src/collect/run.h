@@ -23,13 +23,13 @@ struct RunOptions {
 
 struct RunOutcome {
   std::string run_id;
-  std::string path;           // of the run file
-  int exit_status = 0;        // of the command, as a shell shows it
+  std::string path;     // of the run file
+  int exit_status = 0;  // of the command, as a shell shows it
   bool wrote_everything = true;
 };
 
-// Nothing ran. `exit_status` is ours: 2 where the arguments or the directory are at fault; 126 and 127, as a shell's,
-// where the command cannot be executed or is not there.
+// Nothing ran. `exit_status` is ours: 2 where the arguments or the directory are at fault; 126 and 127, as a
+// shell's, where the command cannot be executed or is not there.
 struct RunFailure {
   Error error;
   int exit_status = 2;

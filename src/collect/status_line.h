@@ -1,8 +1,8 @@
 // The one live line of a run, on the last row of the terminal, and only there.
 //
-// The command writes to the same terminal. As package managers do for their progress bar, the last row is taken out
-// of the scrolling region, so that the command's output scrolls above it and never mixes with it. Nothing is
-// shown when stderr is no terminal, when it is small, or when FULLBORE_STATUS=off.
+// The command writes to the same terminal. As package managers do for their progress bar, the last row is
+// taken out of the scrolling region, so that the command's output scrolls above it and never mixes with it.
+// Nothing is shown when stderr is no terminal, when it is small, or when FULLBORE_STATUS=off.
 #pragma once
 
 #include <string>

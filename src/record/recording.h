@@ -102,6 +102,8 @@ struct Loader {
   int64_t run_delay_ns = 0;    //   runnable, but no core free
   int64_t worker_span_ns = 0;  // first fetch begun to last fetch ended, summed over workers
   int64_t worker_idle_ns = 0;  // of that, between fetches: waiting for the parent to ask
+  int64_t restarts = 0;        // epochs begun after the first, and the wait for their first batch: worker start
+  int64_t restart_wait_ns = 0;  //   and refilling the queue
   Sketch batch_fetch_ns;       // one value a batch
   Sketch slowest_sample_ns;    // one value a batch: its slowest sample
   Sketch wait_ns;              // one value a `next` of the parent

@@ -133,7 +133,9 @@ constexpr LoaderSum kLoaderSums[] = {{"num_workers", &Loader::num_workers},
                                      {"cpu_ns", &Loader::cpu_ns},
                                      {"run_delay_ns", &Loader::run_delay_ns},
                                      {"worker_span_ns", &Loader::worker_span_ns},
-                                     {"worker_idle_ns", &Loader::worker_idle_ns}};
+                                     {"worker_idle_ns", &Loader::worker_idle_ns},
+                                     {"restarts", &Loader::restarts},
+                                     {"restart_wait_ns", &Loader::restart_wait_ns}};
 
 }  // namespace
 

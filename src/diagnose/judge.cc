@@ -1,0 +1,34 @@
+#include "diagnose/judge.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace fullbore::diagnose {
+
+std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps) {
+  if (share < levels.warning || steps < kStepsForWarning) return std::nullopt;
+  return share >= levels.critical && steps >= kStepsForCritical ? Severity::kCritical : Severity::kWarning;
+}
+
+Speedup RemovalOf(double share, double least) {
+  const auto without = [](double part) { return 1 / (1 - std::min(part, 0.99)); };
+  return {without(share * (1 + least) / 2), without(share * least), without(share)};
+}
+
+const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id) {
+  const auto at = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                               [&](const Finding& finding) { return finding.id == id; });
+  return at == diagnosis.findings.end() ? nullptr : &*at;
+}
+
+Place PlaceOf(const std::string& where) {
+  Place place;
+  const size_t colon = where.rfind(':');
+  if (colon == std::string::npos) return place;
+  place.file = where.substr(0, colon);
+  place.line = static_cast<int>(ParseInt(std::string_view(where).substr(colon + 1)).value_or(0));
+  return place;
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,37 @@
+// One cause a file: each judge looks at a view and adds what it finds, what it cannot judge, and what would
+// not help.
+#pragma once
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/thresholds.h"
+#include "diagnose/view.h"
+
+namespace fullbore::diagnose {
+
+void JudgeInput(const View& view, Diagnosis& diagnosis);       // input-bound
+void JudgeWorkers(const View& view, Diagnosis& diagnosis);     // worker-overcommit
+void JudgeHostOther(const View& view, Diagnosis& diagnosis);   // host-other
+void JudgeHostMemory(const View& view, Diagnosis& diagnosis);  // host-memory
+void JudgeRanks(const View& view, Diagnosis& diagnosis);       // straggler, comm-bound, uneven-last-batch
+void JudgeSteps(const View& view, Diagnosis& diagnosis);       // unstable-steps
+void JudgeLaunch(const View& view, Diagnosis& diagnosis);      // launch-bound
+void JudgeSync(const View& view, Diagnosis& diagnosis);        // sync-bound
+void JudgeCopies(const View& view, Diagnosis& diagnosis);      // copy-bound
+void JudgeActivity(const View& view,
+                   Diagnosis& diagnosis);  // low-activity, no-tensor-cores, hang, idle-device
+void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis);  // memory-pressure, small-batch
+void JudgeThrottle(const View& view, Diagnosis& diagnosis);      // throttle
+
+// Severity of a share against its levels, given how many steps stand behind it; nothing below the warning.
+std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps);
+
+// Removing this share of the step altogether, or only `least` of it.
+Speedup RemovalOf(double share, double least = 1.0);
+
+// The finding of this id, where one was made.
+const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id);
+
+// "train.py:57" from "/home/u/train.py:57"; where the loader was made.
+Place PlaceOf(const std::string& where);
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,34 @@
+// The statistics of steps: where the steady state begins, and how sure a mean is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fullbore::diagnose {
+
+// How many steps at the start are warm-up (compilation, cuDNN search, cold caches): the largest k behind
+// which a change-point test sees the steps become faster, applied again to what remains. A single slow step
+// among fast ones is no warm-up unless it is the first. Looks at the first half only: what lasts longer is
+// how the run is.
+size_t WarmupSteps(const std::vector<double>& wall_ns);
+
+struct Interval {
+  double mean = 0, low = 0, high = 0;
+};
+
+// 95 % interval of a ratio of sums (samples by time) from batch means: neighbouring steps depend on each
+// other, batches of them hardly do. Nothing below 10 values.
+std::optional<Interval> RatioInterval(const std::vector<double>& numerators,
+                                      const std::vector<double>& denominators);
+
+double Median(std::vector<double> values);              // 0 when empty
+double Quantile(std::vector<double> values, double q);  // by linear interpolation; 0 when empty
+
+// Two-sided 95 % quantile of Student's t.
+double StudentT95(size_t degrees_of_freedom);
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,57 @@
+// Every threshold of the findings, each with where it comes from. A share is a ratio of the step's wall time.
+#pragma once
+
+namespace fullbore::diagnose {
+
+// A finding is a warning from the first value, critical from the second. Of the profilers that give
+// thresholds, PyTorch's TensorBoard plugin warned at 5 % of a step in the DataLoader; a fifth of the step is
+// what people call half idle hardware once two such causes meet.
+struct Levels {
+  double warning, critical;
+};
+inline constexpr Levels kDataWait = {0.05, 0.20};
+inline constexpr Levels kCopyExposed = {0.05, 0.10};  // a copy should hide behind compute entirely
+inline constexpr Levels kLaunch = {0.05, 0.15};
+inline constexpr Levels kSync = {0.03, 0.10};  // a synchronisation also hides what it costs behind it
+inline constexpr Levels kHostOther = {0.05, 0.15};
+inline constexpr Levels kCommExposed = {0.10, 0.20};  // some of it cannot be hidden: the last bucket
+inline constexpr Levels kStraggler = {0.10, 0.20};
+
+// A warning needs two steady steps to be more than an accident, a critical finding twenty.
+inline constexpr int kStepsForWarning = 2;
+inline constexpr int kStepsForCritical = 20;
+
+// One rank is the straggler when it is the last in this part of the steps; with two equal ranks chance gives
+// one half.
+inline constexpr double kSameRankLate = 0.60;
+inline constexpr double kCommOverlapGood = 0.30;
+
+// Which part of a fetch names the cause: more than a third is more than its fair part of read, decode and
+// collate.
+inline constexpr double kPartOfFetch = 0.34;
+// With less than this many cores idle, one more worker has nowhere to run.
+inline constexpr double kIdleCores = 0.5;
+inline constexpr double kOvercommit = 2.0;  // workers per worker needed
+
+// Linux counts a memory stall when tasks wait for reclaim or refaults; a healthy machine shows none for
+// hours.
+inline constexpr double kMemoryPressure = 0.05;
+inline constexpr double kMemoryNearLimit = 0.95;
+inline constexpr double kDeviceMemoryWarning = 0.90;  // fragmentation fails large requests before 100 %
+inline constexpr double kDeviceMemoryCritical = 0.97;
+inline constexpr double kMemoryHeadroom = 0.20;  // practitioners fill a device to about 80 %
+inline constexpr double kShmNearFull = 0.90;
+
+inline constexpr double kUnstable = 2.0;  // p99 over median of the step time
+
+inline constexpr double kDeviceBusy = 0.70;     // utilisation that is commonly called good
+inline constexpr double kDeviceStarved = 0.25;  // below it, something starves the device
+inline constexpr double kUtilizationHigh = 0.80;
+inline constexpr double kSmActiveLow = 0.40;  // while utilisation is high: half the chip sleeps
+inline constexpr double kTensorActiveNone = 0.01;
+inline constexpr double kNothingRuns = 0.02;  // SM, tensor and DRAM activity of a spinning kernel
+inline constexpr double kThrottled = 0.05;    // of the time
+
+inline constexpr double kHealthy = 0.05;  // a run none of whose causes costs more is healthy
+
+}  // namespace fullbore::diagnose
