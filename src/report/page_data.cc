@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/json.h"
+#include "report/layout.h"
 #include "report/palette.h"
 #include "report/terminal.h"
 #include "report/thin.h"
@@ -235,7 +236,7 @@ void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const 
 
 std::string PageTitle(const Diagnosis& d) {
   const std::string id = d.run_id.empty() ? d.source : d.run_id;
-  return d.findings.empty() ? id : id + ": " + d.findings.front().id;
+  return Printable(d.findings.empty() ? id : id + ": " + d.findings.front().id, true);
 }
 
 Json PageData(const Diagnosis& d, const Recording& recording) {

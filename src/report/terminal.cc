@@ -280,7 +280,11 @@ void Screen::RankLine(const RankGroup& group, int label_columns) {
   const std::string label = Elide(Clean(RanksText(group)), label_columns, style_.unicode);
   std::vector<Piece> pieces{Paint(Pad(label, label_columns) + "  " + step, "", style_), bar};
   int columns = 2 + Columns(pieces[0].plain) + 2 + Columns(bar.plain);
-  for (const Piece& piece : ShareLegend(rank.shares, {}, style_)) {
+  std::map<std::string, double> largest;
+  for (const auto& [share, ratio] : rank.shares) {
+    if (ratio >= kRankDifference) largest[share] = ratio;
+  }
+  for (const Piece& piece : ShareLegend(largest, {}, style_)) {
     columns += 2 + Columns(piece.plain);
     if (columns <= style_.width) pieces.push_back(piece);
   }

@@ -61,7 +61,7 @@ function timeTicks(begin, end, most) {
 }
 
 // spec: {id, title, unit, height, lines: [{label, color, t, v, lo, hi, key}]} or, for a stack of ratios over windows,
-// {stack: {t, width, layers: [{label, color, v}]}}; marks: {warmEnd, mean, low, high}; max: the top of the scale.
+// {stack: {t, width, layers: [{label, color, v, key}]}}; marks: {warmEnd, mean, low, high}; max: the top of the scale.
 class Panel {
   constructor(axis, spec) {
     this.axis = axis;
@@ -142,7 +142,7 @@ class Panel {
     const marks = this.spec.marks || {};
     if (marks.warmEnd > 0) {
       area("warm", 0, marks.warmEnd);
-      if (marks.warmLabel && this.x(marks.warmEnd) - this.x(0) > 60) {
+      if (marks.warmLabel && this.x(marks.warmEnd) - Math.max(kLeft, this.x(0)) > 60) {
         plot.append(svg("text", { x: Math.max(kLeft, this.x(0)) + 6, y: kTop + 12 }, marks.warmLabel));
       }
     }
@@ -165,7 +165,7 @@ class Panel {
         path += (joined ? "L" : "M") + `${x1},${high}L${x2},${high}`;
         back = `L${x2},${low}L${x1},${low}` + back;
       }
-      plot.append(svg("path", { d: path + back + "Z", fill: layer.color, class: "layer" }));
+      plot.append(svg("path", { d: path + back + "Z", fill: layer.color, class: "layer" + this.state(layer) }));
     }
   }
 
@@ -182,10 +182,11 @@ class Panel {
         const lower = line.t.map((t, i) => this.x(t).toFixed(1) + "," + this.y(line.lo[i]).toFixed(1)).reverse();
         plot.append(svg("polygon", { class: "range", points: upper.concat(lower).join(" "), fill: line.color }));
       }
-      const state = !this.lit ? "" : this.lit.has(line.key) ? " lit" : " dim";
-      plot.append(svg("path", { class: "line" + state, d: path, stroke: line.color }));
+      plot.append(svg("path", { class: "line" + this.state(line), d: path, stroke: line.color }));
     }
   }
+
+  state(row) { return !this.lit ? "" : this.lit.has(row.key) ? " lit" : " dim"; }
 
   drawCursor() {
     const { cursor, view } = this.axis;
@@ -203,7 +204,7 @@ class Panel {
   }
 
   highlight(keys) {
-    const mine = keys && this.spec.lines ? this.spec.lines.map((line) => line.key).filter((key) => keys.has(key)) : [];
+    const mine = keys ? this.rows().map((row) => row.key).filter((key) => keys.has(key)) : [];
     this.lit = mine.length ? new Set(mine) : null;
     this.node.classList.toggle("lit", mine.length > 0);
     this.draw();

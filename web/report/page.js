@@ -116,10 +116,10 @@ function show(evidence) {
   axis.highlight(band, lit && lit.series ? keysOf(lit.series) : null);
 }
 
-// Evidence names a series with or without its labels; a line may stand for several series.
+// Evidence names a series with or without its labels, or a share; a line may stand for several series.
 function keysOf(series) {
   const wanted = series.replace(/["' ]/g, "");
-  const matching = axis.panels.flatMap((panel) => panel.spec.lines || []).filter((line) =>
+  const matching = axis.panels.flatMap((panel) => panel.rows()).filter((line) =>
     line.key === wanted || line.key.startsWith(wanted + "{") || (line.keys || []).includes(wanted) || wanted.startsWith(line.key + "{"));
   return new Set(matching.map((line) => line.key));
 }

@@ -91,7 +91,7 @@ function stepPanels(data, rank) {
   const windows = rank.windows;
   if (!windows.t.length) return [];
   const layers = data.palette.filter((look) => windows.shares[look.name]).map((look) =>
-    ({ label: look.label, meaning: look.meaning, color: `var(--share-${look.name})`, v: windows.shares[look.name] }));
+    ({ key: look.name, label: look.label, meaning: look.meaning, color: `var(--share-${look.name})`, v: windows.shares[look.name] }));
   const ends = windows.t.map((t, i) => t + windows.width[i]);
   const known = windows.samples.some((samples) => samples > 0);
   const rate = (known ? windows.samples : windows.steps).map((amount, i) => amount / (windows.width[i] / 1000));

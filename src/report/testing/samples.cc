@@ -89,7 +89,7 @@ Finding TooFewWorkers(const Stage& stage) {
                 "could take 1,080.");
   finding.cause = "too-few-workers";
   finding.evidence = {
-      {"step time spent waiting for the next batch", 0.41, "ratio", "hook", "",
+      {"step time spent waiting for the next batch", 0.41, "ratio", "hook", "data_wait",
        stage.begin_ns + 21 * kNsPerSecond, stage.end_ns},
       {"batches asked for while the queue was empty", 0.98, "ratio", "hook", "", {}, {}},
       {"CPU of the loader's workers", 1.94, "cores", "proc", "process_cpu{role=loader}", {}, {}},

@@ -1,0 +1,176 @@
+"""The report's forms, made by the build's report_sample from made-up runs: JSON against its schema, the page in a browser."""
+
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE_TOOL = ROOT / "build" / "release" / "src" / "report" / "report_sample"
+SAMPLES = ["input-bound", "healthy", "straggler", "no-training", "out-of-memory", "two-stages", "hostile-texts"]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory) -> Path:
+    if not SAMPLE_TOOL.exists():
+        pytest.skip("report_sample is not built: make build")
+    directory = tmp_path_factory.mktemp("reports")
+    subprocess.run([SAMPLE_TOOL, directory], check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def schema() -> dict:
+    return json.loads((ROOT / "docs" / "report.schema.json").read_text())
+
+
+def without_extras(schema: object) -> object:
+    """The schema with every object closed: what we write ourselves must be documented to the last member."""
+    if isinstance(schema, list):
+        return [without_extras(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: without_extras(value) for key, value in schema.items()}
+    if isinstance(closed.get("properties"), dict) and closed.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed
+
+
+def test_the_schema_is_a_schema(schema):
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_every_report_fits_the_schema_and_has_no_member_that_it_does_not_describe(reports, schema, name):
+    report = json.loads((reports / f"{name}.json").read_text(encoding="utf-8"))
+    jsonschema.validate(report, without_extras(schema), cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda report: report.pop("window"),
+        lambda report: report["findings"][0].update(severity="bad"),
+        lambda report: report["findings"][0].update(share=41),
+        lambda report: report["findings"][0].pop("method"),
+        lambda report: report["throughput"].update(samples_per_s=None),
+        lambda report: report.update(undocumented=1),
+    ],
+)
+def test_the_schema_refuses_what_is_wrong(reports, schema, spoil):
+    report = json.loads((reports / "input-bound.json").read_text(encoding="utf-8"))
+    spoil(report)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(report, without_extras(schema), cls=jsonschema.Draft202012Validator)
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and the text of the page (scripts and styles left out)."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.elements: list[tuple[str, dict]] = []
+        self.text = ""
+        self._silent = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self._silent += tag in ("script", "style")
+
+    def handle_endtag(self, tag):
+        self._silent -= tag in ("script", "style")
+
+    def handle_data(self, data):
+        self.text += "" if self._silent else data
+
+    def having(self, tag: str, css_class: str) -> list[dict]:
+        return [a for t, a in self.elements if t == tag and css_class in (a.get("class") or "").split()]
+
+
+def in_browser(path: Path, profile: Path) -> tuple[Page, list[str]]:
+    """The page's DOM after its scripts ran, and what the console said."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--window-size=1200,900"]
+    command += ["--enable-logging=stderr", "--dump-dom", path.as_uri()]
+    done = subprocess.run(command, capture_output=True, timeout=120)
+    console = [line for line in done.stderr.decode(errors="replace").splitlines() if ":CONSOLE" in line]
+    return Page(done.stdout.decode("utf-8", errors="replace")), console
+
+
+def with_script(reports: Path, name: str, script: str) -> Path:
+    """A copy of a page that does something after it was built, as a reader would."""
+    page = (reports / f"{name}.html").read_text(encoding="utf-8")
+    copy = reports / f"{name}-scripted.html"
+    copy.write_text(page.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
+    return copy
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_page_opens_without_a_word_on_the_console(reports, tmp_path, name):
+    page, console = in_browser(reports / f"{name}.html", tmp_path)
+    assert console == []
+    assert page.having("section", "verdict")
+    assert len(page.having("figure", "panel")) >= 4
+    assert [t for t, a in page.elements if t == "path" and "line" in (a.get("class") or "")]
+
+
+def test_a_training_run_shows_shares_throughput_and_hardware_on_one_axis(reports, tmp_path):
+    page, _ = in_browser(reports / "input-bound.html", tmp_path)
+    panels = [a["id"] for a in page.having("figure", "panel")]
+    assert panels[:3] == ["panel-shares", "panel-throughput", "panel-step-time"]
+    assert {"panel-gpu", "panel-cpu", "panel-process-cpu", "panel-memory", "panel-disk"} <= set(panels)
+    assert len(page.having("path", "layer")) == 5
+    assert "The GPU waits for data 41 % of the time" in page.text
+    assert "DataLoader(num_workers=4)" in page.text
+    assert "for images, labels in loader:" in page.text
+
+
+def test_several_ranks_have_a_bar_each(reports, tmp_path):
+    page, _ = in_browser(reports / "straggler.html", tmp_path)
+    assert len(page.having("div", "small")) == 8
+
+
+def test_evidence_that_is_clicked_is_lit_in_its_chart(reports, tmp_path):
+    script = "[...document.querySelectorAll('.what')].find((b) => b.textContent.startsWith('CPU of the loader')).click()"
+    page, console = in_browser(with_script(reports, "input-bound", script), tmp_path)
+    assert console == []
+    assert [a["id"] for a in page.having("figure", "lit")] == ["panel-process-cpu"]
+    assert len(page.having("path", "lit")) == 1
+
+
+def test_evidence_with_a_place_in_time_is_a_band_in_every_chart(reports, tmp_path):
+    page, _ = in_browser(with_script(reports, "input-bound", "document.querySelector('.what').click()"), tmp_path)
+    assert len(page.having("rect", "band")) == len(page.having("figure", "panel"))
+    assert "panel-shares" in [a["id"] for a in page.having("figure", "lit")]
+
+
+def test_zooming_moves_all_charts_and_pointing_reads_all_values(reports, tmp_path):
+    page, console = in_browser(with_script(reports, "input-bound", "axis.zoom(60000, 120000); axis.point(90000)"), tmp_path)
+    assert console == []
+    assert page.text.count("1:30") >= len(page.having("figure", "panel"))
+    assert re.search(r"samples/s6\d\d samples/s", page.text), "the throughput at the cursor stands beside its key"
+
+
+def test_texts_of_the_recording_never_become_markup(reports, tmp_path):
+    page, console = in_browser(reports / "hostile-texts.html", tmp_path)
+    assert console == []
+    assert "img" not in [tag for tag, _ in page.elements]
+    assert "<img src=x onerror=alert(1)>" in page.text
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_page_is_one_file_that_asks_for_nothing(reports, name):
+    page = Page((reports / f"{name}.html").read_text(encoding="utf-8", errors="strict"))
+    for tag, attributes in page.elements:
+        assert tag not in ("iframe", "object", "embed", "base")
+        for attribute in ("src", "href", "action"):
+            assert (attributes.get(attribute) or "data:,") == "data:,", (tag, attributes)
+    assert any("default-src 'none'" in (a.get("content") or "") for t, a in page.elements if t == "meta")
