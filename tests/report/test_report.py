@@ -1,4 +1,4 @@
-"""The report's forms, made by the build's report_sample from made-up runs: JSON against its schema, the page in a browser."""
+"""The report from made-up runs (the build's report_sample): JSON against its schema, the page in a browser."""
 
 import json
 import re
@@ -98,7 +98,14 @@ def in_browser(path: Path, profile: Path) -> tuple[Page, list[str]]:
     """The page's DOM after its scripts ran, and what the console said."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--window-size=1200,900"]
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={profile}",
+        "--window-size=1200,900",
+    ]
     command += ["--enable-logging=stderr", "--dump-dom", path.as_uri()]
     done = subprocess.run(command, capture_output=True, timeout=120)
     console = [line for line in done.stderr.decode(errors="replace").splitlines() if ":CONSOLE" in line]
@@ -139,7 +146,9 @@ def test_several_ranks_have_a_bar_each(reports, tmp_path):
 
 
 def test_evidence_that_is_clicked_is_lit_in_its_chart(reports, tmp_path):
-    script = "[...document.querySelectorAll('.what')].find((b) => b.textContent.startsWith('CPU of the loader')).click()"
+    script = (
+        "[...document.querySelectorAll('.what')].find((b) => b.textContent.startsWith('CPU of the loader')).click()"
+    )
     page, console = in_browser(with_script(reports, "input-bound", script), tmp_path)
     assert console == []
     assert [a["id"] for a in page.having("figure", "lit")] == ["panel-process-cpu"]
@@ -153,7 +162,9 @@ def test_evidence_with_a_place_in_time_is_a_band_in_every_chart(reports, tmp_pat
 
 
 def test_zooming_moves_all_charts_and_pointing_reads_all_values(reports, tmp_path):
-    page, console = in_browser(with_script(reports, "input-bound", "axis.zoom(60000, 120000); axis.point(90000)"), tmp_path)
+    page, console = in_browser(
+        with_script(reports, "input-bound", "axis.zoom(60000, 120000); axis.point(90000)"), tmp_path
+    )
     assert console == []
     assert page.text.count("1:30") >= len(page.having("figure", "panel"))
     assert re.search(r"samples/s6\d\d samples/s", page.text), "the throughput at the cursor stands beside its key"
