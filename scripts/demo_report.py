@@ -27,7 +27,7 @@ def judge(measured: float, low: float, high: float) -> str:
 
 def table(before: dict, after: dict) -> str:
     def row(name: str, rate: str, step_ms: str, speedup: str) -> str:
-        return f"  {name:26}{rate:>16}{step_ms:>18}{speedup:>20}"
+        return f"  {name:26}{rate:>16}{step_ms:>18}{speedup:>20}".rstrip()
 
     def milliseconds(step_ns: float) -> str:
         return f"{step_ns / 1e6:.0f} ms"
