@@ -73,7 +73,7 @@ def run_patch(patch: Patch, module: Any) -> None:
 
 def attach_torch(torch: Any) -> None:
     """Torch is imported: say hello and take our places."""
-    from . import backward, collectives, facts, forward, loader, others, steps, worker
+    from . import backward, collectives, device, facts, forward, loader, others, steps, worker
 
     if not runtime.is_helper_process():
         hook.open()
@@ -84,6 +84,7 @@ def attach_torch(torch: Any) -> None:
         ("torch.nn", forward.attach),
         ("torch.autograd", backward.attach),
         ("torch.distributed", collectives.attach),
+        ("torch.cuda", device.attach),
         ("torch.serialization", others.attach_checkpoints),
         ("safetensors.torch", others.attach_safetensors),
     )

@@ -114,6 +114,10 @@ class Hook:
         """Switches the hook off for good and says so once. The script goes on."""
         if not self.on:
             return
+        try:
+            self.open()
+        except Exception:  # perhaps that is what failed
+            pass
         self.on = False
         self.record = drop
         try:

@@ -7,6 +7,7 @@ An optimizer that steps inside another one's step (SAM, wrappers) is part of it.
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import Any
 
 from . import channel, facts, lines
@@ -24,16 +25,17 @@ class Steps:
     """Who is primary, and what feeds it."""
 
     def __init__(self) -> None:
-        self.primary: int | None = None  # id() of the optimizer
+        self.primary: Any = None  # a weak reference to the optimizer
         self.steps_of_others = 0
         self.training_loader = 0
         self.fed_by_another = 0
 
     def counts(self, optimizer: Any) -> bool:
-        ident = id(optimizer)
-        if self.primary is None or self.steps_of_others >= PATIENCE:
-            self.primary = ident
-        if ident == self.primary:
+        primary = None if self.primary is None else self.primary()
+        if primary is None or self.steps_of_others >= PATIENCE:
+            self.primary = weakref.ref(optimizer)
+            primary = optimizer
+        if primary is optimizer:
             self.steps_of_others = 0
             return True
         self.steps_of_others += 1

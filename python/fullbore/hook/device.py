@@ -1,0 +1,162 @@
+"""CUDA: copies to the device, what the host blocks in, device time and the allocator's state.
+
+Nothing here starts CUDA or waits for it: it begins when the script itself has initialised CUDA, reads events only once
+they are done, and stays away from streams that are being captured. On a machine without CUDA nothing is patched.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import sys
+from typing import Any
+
+from . import channel
+from .runtime import Thread, clock, hook, is_compiling_test
+from .steps import say_where
+
+MEMORY_PERIOD_NS = 1_000_000_000  # torch.cuda.memory_stats takes about 0.1 ms
+MAX_PENDING_EVENTS = 64  # steps that the device may lag behind; beyond it no new ones are begun
+
+
+class Device:
+    """What follows each step once CUDA is in use."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.attached = False
+        self.marks: collections.deque[tuple[Any, int]] = collections.deque()  # (event, host time), oldest first
+        self.memory_due_ns = 0
+
+    def after_step(self, optimizer: Any, thread: Thread, end: int) -> None:
+        cuda = self.torch.cuda
+        if not self.attached:
+            if not cuda.is_initialized():
+                return
+            self.attached = True
+            attach_tensor(self.torch.Tensor)
+            attach_synchronisation(cuda)
+        if cuda.is_current_stream_capturing():
+            return
+        self.mark(thread, end)
+        if end >= self.memory_due_ns:
+            self.memory_due_ns = end + MEMORY_PERIOD_NS
+            self.read_memory(thread, end)
+
+    def mark(self, thread: Thread, now: int) -> None:
+        """Puts an event on the stream, and takes the device time between those that are done by now."""
+        marks = self.marks
+        while len(marks) > 1 and marks[1][0].query():
+            (first, begin), (second, end) = marks.popleft(), marks[0]
+            device_ns = int(first.elapsed_time(second) * 1e6)
+            hook.record(channel.DEVICE_TIME, 0, thread.number, begin, end, device_ns)
+        if len(marks) < MAX_PENDING_EVENTS:
+            event = self.torch.cuda.Event(enable_timing=True)
+            event.record()
+            marks.append((event, now))
+
+    def read_memory(self, thread: Thread, now: int) -> None:
+        stats = self.torch.cuda.memory_stats()
+        figures = ("allocated_bytes.all.current", "reserved_bytes.all.current", "allocated_bytes.all.peak")
+        values = [int(stats.get(name, 0)) for name in (*figures, "num_alloc_retries")]
+        hook.record(channel.MEMORY, 0, thread.number, now, now, *values)
+
+
+def attach_tensor(Tensor: Any) -> None:
+    """Copies between host and device, and the reading of a value from it."""
+    for name in ("to", "cuda", "cpu"):
+        setattr(Tensor, name, timed_copy(getattr(Tensor, name)))
+    for name in ("item", "tolist"):
+        setattr(Tensor, name, timed_reading(getattr(Tensor, name)))
+
+
+def timed_copy(original: Any) -> Any:
+    """Tensor.to and its like: a record only where the result is on another kind of device."""
+    is_compiling = is_compiling_test()
+
+    @functools.wraps(original)
+    def copy(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not hook.on or hook.is_worker:
+            return original(self, *args, **kwargs)
+        thread = hook.here()
+        if thread.in_forward:  # a model's casts are operators like others
+            return original(self, *args, **kwargs)
+        outer, thread.phase = thread.phase, channel.H2D
+        begin = clock()
+        try:
+            result = original(self, *args, **kwargs)
+        finally:
+            thread.phase = outer
+        if result is not self:
+            note_copy(self, result, thread, begin)
+        return result
+
+    return copy
+
+
+def note_copy(source: Any, result: Any, thread: Thread, begin: int) -> None:
+    try:
+        end = clock()
+        origin, goal = source.device.type, result.device.type
+        if origin == goal:
+            return
+        if origin == "cpu":
+            size = result.numel() * result.element_size()
+            hook.record(channel.H2D, 0, thread.number, begin, end, size, 1 if source.is_pinned() else 0)
+            say_where("h2d")
+        elif goal == "cpu":  # the host waits for the value
+            hook.record(channel.SYNC, 0, thread.number, begin, end)
+    except Exception as error:
+        hook.fail("copy", error)
+
+
+def timed_reading(original: Any) -> Any:
+    """Tensor.item: on a device tensor the host waits for all that was queued before."""
+    is_compiling = is_compiling_test()
+
+    @functools.wraps(original)
+    def reading(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_compiling() or not self.is_cuda:
+            return original(self, *args, **kwargs)
+        return timed_call(original, (self, *args), kwargs)
+
+    return reading
+
+
+def attach_synchronisation(cuda: Any) -> None:
+    for owner, name in ((cuda, "synchronize"), (cuda.Event, "synchronize"), (cuda.Stream, "synchronize")):
+        setattr(owner, name, timed_synchronisation(getattr(owner, name)))
+
+
+def timed_synchronisation(original: Any) -> Any:
+    @functools.wraps(original)
+    def synchronize(*args: Any, **kwargs: Any) -> Any:
+        return timed_call(original, args, kwargs)
+
+    return synchronize
+
+
+def timed_call(original: Any, args: Any, kwargs: Any) -> Any:
+    if not hook.on or hook.is_worker:
+        return original(*args, **kwargs)
+    thread = hook.here()
+    outer, thread.phase = thread.phase, channel.SYNC
+    begin = clock()
+    try:
+        return original(*args, **kwargs)
+    finally:
+        end = clock()
+        thread.phase = outer
+        try:
+            hook.record(channel.SYNC, 0, thread.number, begin, end)
+        except Exception as error:
+            hook.fail("synchronisation", error)
+
+
+def attach(cuda: Any) -> None:
+    """Follows the steps, where this torch was built with CUDA at all."""
+    from . import steps
+
+    torch = sys.modules["torch"]
+    if getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None):
+        steps.after_step.append(Device(torch).after_step)

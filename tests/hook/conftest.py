@@ -1,0 +1,127 @@
+"""Runs scripts under the hook, in whatever Pythons with torch this machine has, and reads what they wrote."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from channel_reader import Channel  # noqa: E402
+
+ROOT = pathlib.Path(__file__).parents[2]
+HOOK = ROOT / "python" / "fullbore" / "hook"
+SITE = HOOK / "site"
+TIMEOUT_S = 120
+
+
+def torch_version(python: str) -> str:
+    """Of an interpreter; empty where it has no torch. Read from its metadata or version file: importing takes seconds."""
+    code = (
+        "import importlib.util as u, pathlib, re\n"
+        "spec = u.find_spec('torch')\n"
+        "text = (pathlib.Path(spec.origin).parent / 'version.py').read_text() if spec else ''\n"
+        "print((re.findall(r\"__version__ = '([^']+)'\", text) or [''])[0])"
+    )
+    answer = subprocess.run([python, "-c", code], capture_output=True, text=True)
+    return answer.stdout.strip()
+
+
+def find_pythons() -> dict[str, str]:
+    """Interpreters with torch, by torch version: this one, those of $FULLBORE_TEST_PYTHONS, and the system's."""
+    candidates = [sys.executable, *os.environ.get("FULLBORE_TEST_PYTHONS", "").split(":"), "/usr/bin/python3"]
+    found: dict[str, str] = {}
+    for python in candidates:
+        if python and os.access(python, os.X_OK):
+            version = torch_version(python)
+            if version:
+                found.setdefault(version, python)
+    return found
+
+
+PYTHONS = find_pythons()
+
+
+def release(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+class Runner:
+    """Runs a script with one interpreter, with the hook or without it."""
+
+    def __init__(self, python: str, version: str, directory: pathlib.Path) -> None:
+        self.python = python
+        self.torch = release(version) if version else (0, 0)
+        self.directory = directory
+        self.runs = 0
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        hooked: bool = True,
+        timeout: int = TIMEOUT_S,
+    ) -> tuple[subprocess.CompletedProcess, pathlib.Path]:
+        """Any command. The channel's directory is returned, too, and is empty where nothing was written."""
+        self.runs += 1
+        channel = self.directory / f"channel{self.runs}"
+        channel.mkdir()
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("FULLBORE_", "PYTHON"))}
+        environment.update(OMP_NUM_THREADS="1", PYTHONPATH=str(SITE))
+        if hooked:
+            environment.update(FULLBORE_CHANNEL=str(channel), FULLBORE_RUN="test", FULLBORE_HOOK_DIR=str(SITE))
+        environment.update(env or {})
+        result = subprocess.run(
+            list(arguments),
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=self.directory,
+            timeout=timeout,
+        )
+        return result, channel
+
+    def script(self, text: str) -> str:
+        path = self.directory / "train.py"
+        path.write_text(textwrap.dedent(text))
+        return str(path)
+
+    def run(self, text: str, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[Channel, str]:
+        """A script that must succeed: what it wrote into the channel, and its standard output."""
+        result, channel = self.start([self.python, self.script(text), *arguments], env)
+        assert result.returncode == 0, result.stderr
+        for process in Channel(channel).processes:
+            assert not [m for m in process.say("message") if m["severity"] == "error"], process.say("message")
+        return Channel(channel), result.stdout
+
+
+def torches() -> list:
+    """Parameters for a test that runs with each torch."""
+    return sorted(PYTHONS, key=release) or [pytest.param("", marks=pytest.mark.skip("no Python with torch here"))]
+
+
+@pytest.fixture(params=torches())
+def runner(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Runner:
+    """One for each torch on this machine."""
+    return Runner(PYTHONS[request.param], request.param, tmp_path)
+
+
+@pytest.fixture
+def newest(tmp_path: pathlib.Path) -> Runner:
+    """The newest torch only: for what does not depend on the version, or needs a new one."""
+    if not PYTHONS:
+        pytest.skip("no Python with torch")
+    version = max(PYTHONS, key=release)
+    return Runner(PYTHONS[version], version, tmp_path)
+
+
+@pytest.fixture
+def bare(tmp_path: pathlib.Path) -> Runner:
+    """The interpreter that runs the tests, torch or not."""
+    return Runner(sys.executable, "", tmp_path)

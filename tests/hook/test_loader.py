@@ -1,0 +1,245 @@
+"""Loaders and their workers: waits, fetches, and that nobody notices."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from channel_reader import FETCH, NEXT, Channel
+
+LOADER = """
+    import sys, time
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+    class Slow(Dataset):
+        def __len__(self):
+            return 40
+        def __getitem__(self, index):
+            time.sleep(0.05 if index == 13 else 0.002)
+            return torch.randn(6)
+
+    class Stream(IterableDataset):
+        def __iter__(self):
+            for index in range(10):
+                time.sleep(0.002)
+                yield torch.randn(6)
+
+    def collate(samples):
+        time.sleep(0.01)
+        return torch.stack(samples)
+
+    def train(loader, epochs=1):
+        model = nn.Linear(6, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(epochs):
+            for x in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_tell_what_a_batch_costs(runner, method):
+    if method == "forkserver" and runner.torch < (2, 0):
+        pytest.skip("spawn and forkserver differ in nothing that depends on torch")
+    channel, _ = runner.run(
+        LOADER
+        + """
+    if __name__ == "__main__":
+        train(DataLoader(Slow(), batch_size=4, num_workers=2, collate_fn=collate, multiprocessing_context=sys.argv[1]))
+    """,
+        method,
+    )
+    trainer, workers = channel.trainer, channel.workers
+    assert sorted(w.worker_id for w in workers) == [0, 1]
+    assert all(w.parent == trainer.pid and w.one("hello")["role"] == "worker" for w in workers)
+    assert all(w.one("hello")["ppid"] == trainer.pid for w in workers)
+    fetches = [r for w in workers for r in w.records]
+    assert {r.kind for r in fetches} == {FETCH}
+    assert len(fetches) == 10
+    for fetch in fetches:
+        assert fetch.id == 1  # the trainer's number, however the worker was started
+        assert fetch.a & 0xFFFFFFFF == 4
+        assert fetch.c >= 10_000_000  # collate
+        assert fetch.ns >= 4 * 2_000_000 + fetch.c
+        assert 0 < fetch.b < fetch.ns + 1_000_000  # CPU
+        assert 0 <= fetch.d
+    slowest = sorted(r.a >> 32 for r in fetches)
+    assert slowest[-1] >= 50_000 > slowest[-2] >= 2_000
+    assert all(r.b >= 0 for r in trainer.batches)
+    assert all(w.capacity == 1024 for w in workers) and trainer.capacity == 8192
+
+
+def test_an_iterable_dataset_is_timed_sample_by_sample(runner):
+    for workers in ("0", "1"):
+        channel, _ = runner.run(
+            LOADER
+            + """
+    train(DataLoader(Stream(), batch_size=4, num_workers=int(sys.argv[1]), collate_fn=collate))
+    """,
+            workers,
+        )
+        fetches = [r for p in channel.processes for r in p.of(FETCH)]
+        assert [r.a & 0xFFFFFFFF for r in fetches] == [4, 4, 2]
+        assert all(r.a >> 32 >= 2_000 and r.c >= 10_000_000 for r in fetches)
+        assert [r.a for r in channel.trainer.of(NEXT)] == [4, 4, 2, 0]
+
+
+def test_ready_batches_tell_a_full_queue_from_an_empty_one(runner):
+    channel, _ = runner.run(
+        LOADER
+        + """
+    def slow_consumer(loader):
+        for x in loader:
+            time.sleep(0.08)
+    slow_consumer(DataLoader(Slow(), batch_size=2, num_workers=2))
+    train(DataLoader(Slow(), batch_size=8, num_workers=2))
+    """
+    )
+    full, empty = ([r.b for r in channel.trainer.batches if r.id == ident] for ident in (1, 2))
+    assert statistics.median(full) >= 2
+    assert statistics.median(empty) <= 1
+
+
+def test_persistent_workers_are_one_process_over_all_epochs(runner):
+    channel, _ = runner.run(
+        LOADER
+        + """
+    train(DataLoader(Slow(), batch_size=8, num_workers=1, persistent_workers=True, prefetch_factor=3), epochs=3)
+    """
+    )
+    (worker,) = channel.workers
+    assert len(worker.of(FETCH)) == 15
+    assert [r.c for r in channel.trainer.batches] == [1, 0, 0, 0, 0] * 3
+    (loader,) = channel.trainer.say("loader")
+    assert loader["args"]["persistent_workers"] is True and loader["args"]["prefetch_factor"] == 3
+
+
+def test_the_start_of_workers_belongs_to_the_first_wait(newest):
+    channel, _ = newest.run(
+        LOADER
+        + """
+    if __name__ == "__main__":
+        loader = DataLoader(Slow(), batch_size=8, num_workers=1, multiprocessing_context="spawn")
+        train(loader)  # in a for loop
+        iterator = iter(loader)
+        time.sleep(0.3)
+        next(iterator)
+    """
+    )
+    first, *_ = trainer = channel.trainer.of(NEXT)
+    assert first.c == 1 and first.a == 8
+    making, after = trainer[-2:]
+    assert (making.c, making.a) == (1, 0) and (after.c, after.a) == (1, 8)
+    assert after.begin - making.end >= 300_000_000
+
+
+def test_a_loader_inside_a_loader_is_part_of_the_outer_wait(newest):
+    channel, _ = newest.run(
+        LOADER
+        + """
+    class Nested(IterableDataset):
+        def __iter__(self):
+            return iter(DataLoader(Slow(), batch_size=None))
+    train(DataLoader(Nested(), batch_size=4))
+    """
+    )
+    assert [r.id for r in channel.trainer.batches] == [1] * 10
+    assert len(channel.trainer.of(FETCH)) == 10
+
+
+def test_a_random_split_is_timed_sample_by_sample(newest):
+    channel, _ = newest.run(
+        LOADER
+        + """
+    part, _ = torch.utils.data.random_split(Slow(), [40, 0])
+    train(DataLoader(part, batch_size=4))
+    """
+    )
+    assert sum(r.a >> 32 >= 50_000 for r in channel.trainer.of(FETCH)) == 1
+
+
+def test_getitems_of_the_user_is_still_called_with_the_whole_batch(newest):
+    channel, output = newest.run(
+        LOADER
+        + """
+    class Bulk(Slow):
+        def __getitems__(self, indices):
+            print(len(indices))
+            return [torch.randn(6) for _ in indices]
+    train(DataLoader(Bulk(), batch_size=16))
+    """
+    )
+    assert output.split() == ["16", "16", "8"]
+    assert [r.a & 0xFFFFFFFF for r in channel.trainer.of(FETCH)] == [16, 16, 8]
+
+
+def test_cheap_samples_are_no_longer_timed_one_by_one_until_they_surprise(newest):
+    channel, _ = newest.run(
+        LOADER
+        + """
+    class Cheap(Slow):
+        def __len__(self):
+            return 64 * 60
+        def __getitem__(self, index):
+            if index >= 64 * 40:
+                time.sleep(0.0001)
+            return index
+    for _ in DataLoader(Cheap(), batch_size=64): pass
+    """
+    )
+    slowest = [r.a >> 32 for r in channel.trainer.of(FETCH)]
+    assert len(slowest) == 60
+    assert slowest[20:38] == [0] * 18
+    assert min(slowest[45:]) >= 100
+
+
+def test_loaders_keep_their_signature_attributes_and_subclasses(runner):
+    script = (
+        LOADER
+        + """
+    import copy, inspect, pickle
+    class Mine(DataLoader):
+        def __init__(self, dataset, extra, **kwargs):
+            self.extra = extra
+            super().__init__(dataset, **kwargs)
+        def __iter__(self):
+            for batch in super().__iter__():
+                yield batch * self.extra
+    loader = Mine(Slow(), 3, batch_size=20)
+    again = pickle.loads(pickle.dumps(DataLoader(Slow(), batch_size=20)))
+    print([batch.shape[0] for batch in loader], [batch.shape[0] for batch in again])
+    print(inspect.signature(DataLoader), inspect.signature(DataLoader.__init__))
+    print(sorted(name for name in vars(DataLoader(Slow())) if not name.startswith("_fullbore")))
+    print(DataLoader.__init__.__qualname__, DataLoader.__iter__.__name__, copy.copy(loader).extra)
+    arguments = inspect.signature(DataLoader.__init__).parameters
+    rebuilt = DataLoader(**{k: v for k, v in vars(again).items() if k in arguments and k != "batch_sampler"
+                            and k != "multiprocessing_context"})
+    print(len(rebuilt))
+    """
+    )
+    path = runner.script(script)
+    with_hook, channel = runner.start([runner.python, path])
+    without, _ = runner.start([runner.python, path], hooked=False)
+    assert with_hook.stdout == without.stdout and with_hook.stderr == without.stderr and without.returncode == 0
+    assert [r.a for r in Channel(channel).trainer.batches] == [20, 20, 20, 20]
+
+
+def test_an_error_in_a_worker_reaches_the_script_as_ever(runner):
+    _, output = runner.run(
+        LOADER
+        + """
+    class Broken(Slow):
+        def __getitem__(self, index):
+            raise ValueError(f"no sample {index}")
+    for workers in (0, 1):
+        try:
+            train(DataLoader(Broken(), batch_size=4, num_workers=workers))
+        except ValueError as error:
+            print("no sample 0" in str(error))
+    """
+    )
+    assert output.split() == ["True", "True"]

@@ -1,0 +1,367 @@
+"""The script is as it would be without us: its objects, its other hooks, its output, and its fate when we fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from channel_reader import CHECKPOINT, FORWARD, OTHER, Channel
+from conftest import HOOK, SITE
+
+MODEL = """
+    import copy, io, pickle, sys
+    import torch
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(6, 8), nn.Sequential(nn.ReLU(), nn.Linear(8, 8)))
+            self.head = nn.Linear(8, 3)
+        def forward(self, x):
+            return self.head(self.body(x))
+
+    def step(model, optimizer, batch=4):
+        optimizer.zero_grad()
+        model(torch.ones(batch, 6)).sum().backward()
+        optimizer.step()
+"""
+
+OBJECTS = (
+    MODEL
+    + """
+    import inspect
+    torch.manual_seed(0)
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(4):
+        step(model, optimizer)
+    twin = copy.deepcopy(model)
+    again = pickle.loads(pickle.dumps(model))
+    buffer = io.BytesIO()
+    torch.save(model, buffer)
+    print(len(buffer.getvalue()), sorted(vars(model)), sorted(vars(model.head.weight)))
+    x = torch.ones(1, 6)
+    print(model(x).tolist(), torch.equal(twin(x), model(x)), torch.equal(again(x), model(x)))
+    print(pickle.loads(pickle.dumps(torch.save)) is torch.save, torch.save.__module__, inspect.signature(torch.save))
+    print(inspect.signature(torch.autograd.backward), inspect.signature(nn.Module.__call__), nn.Module.__call__.__name__)
+    print(inspect.signature(torch.optim.SGD.step), inspect.signature(torch.optim.SGD.zero_grad))
+    print(torch.__spec__.loader, type(torch.__loader__).__name__, "exec_module" in vars(torch.__loader__))
+    graph = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(6, 8), nn.ReLU()))
+    print(graph.code, torch.jit.script(Net())(x).shape, torch.jit.trace(model, x)(x).shape)
+    print(torch.random.initial_seed(), torch.rand(1).item(), __import__("random").Random(1).random())
+    print([name for name in sys.modules if "sitecustomize" == name], [p for p in sys.path if "hook" in p])
+    """
+)
+
+
+def test_models_and_functions_copy_pickle_and_trace_as_ever(runner):
+    path = runner.script(OBJECTS)
+    with_hook, channel = runner.start([runner.python, path])
+    without, _ = runner.start([runner.python, path], hooked=False)
+    assert without.returncode == 0, without.stderr
+    assert with_hook.stderr == without.stderr
+    strip = [line for line in without.stdout.splitlines() if "object at" not in line]
+    assert [line for line in with_hook.stdout.splitlines() if "object at" not in line] == strip
+    assert len(Channel(channel).trainer.steps) == 4
+
+
+def test_a_compiled_model_has_no_graph_break_of_ours_and_its_forward_is_seen(runner):
+    if runner.torch < (2, 1):
+        pytest.skip("this torch has no torch.compile for this Python")
+    channel, output = runner.run(
+        MODEL
+        + """
+    model = Net()
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        step(compiled, optimizer)
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = compiled
+        def forward(self, x):
+            return self.inner(x) * 2
+    from torch._dynamo.utils import counters
+    print(counters["stats"]["unique_graphs"], sum(counters["graph_break"].values()))
+    @torch.compile(backend="eager", fullgraph=True)
+    def loss_of(x):
+        return model(x).sum()
+    loss_of(torch.ones(2, 6)).backward()
+    print(sum(counters["graph_break"].values()))
+    """
+    )
+    assert output.split() == ["1", "0", "0"]
+    trainer = channel.trainer
+    assert len(trainer.steps) == 5 and [r.a for r in trainer.of(FORWARD)][:5] == [1] * 5
+    assert trainer.facts["compile"] == "eager" and trainer.facts["model"] == "Net"
+
+
+def test_a_compiled_part_leaves_the_whole_to_be_seen(newest):
+    if newest.torch < (2, 1):
+        pytest.skip("no torch.compile")
+    channel, output = newest.run(
+        MODEL
+        + """
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.compile(Net(), backend="eager")
+            self.tail = nn.Linear(3, 1)
+        def forward(self, x):
+            for _ in range(3):
+                y = self.inner(x)
+            return self.tail(y)
+    model = Outer()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(6):
+        step(model, optimizer)
+    from torch._dynamo.utils import counters
+    print(counters["stats"]["unique_graphs"])
+    """
+    )
+    assert output.split() == ["1"]
+    forwards = channel.trainer.of(FORWARD)
+    assert len([r for r in forwards if r.begin >= channel.trainer.steps[2].end]) == 3  # one a step, not three
+
+
+def test_submodules_of_a_watched_class_are_not_forward_passes_of_their_own(newest):
+    channel, output = newest.run(
+        MODEL
+        + """
+    model = nn.Sequential(nn.Linear(6, 6), nn.Sequential(nn.Linear(6, 6), nn.Linear(6, 3)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    plain = nn.Module.__dict__["__call__"]
+    for _ in range(5):
+        step(model, optimizer)
+    print(nn.Module.__dict__["__call__"] is plain, "__call__" in vars(nn.Linear), "__call__" in vars(nn.Sequential))
+    """
+    )
+    assert output.split() == ["False", "False", "True"]  # the patch for learning is gone
+    assert len(channel.trainer.of(FORWARD)) == 5
+
+
+def test_the_users_sitecustomize_still_runs(bare):
+    own = bare.directory / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("import sys\nsys.mine = __file__, __name__\n")
+    env = {"PYTHONPATH": f"{SITE}{os.pathsep}{own}"}
+    code = "import sys, sitecustomize as s; print(sys.mine == (s.__file__, s.__name__), len(sys.path))"
+    hooked, _ = bare.start([bare.python, "-c", code], env)
+    plain, _ = bare.start([bare.python, "-c", code], {"PYTHONPATH": str(own)}, hooked=False)
+    assert hooked.stdout.split()[0] == "True" and hooked.stdout == plain.stdout and hooked.stderr == ""
+
+
+def test_an_error_in_the_users_sitecustomize_is_reported_as_ever(bare):
+    own = bare.directory / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text("raise ValueError('mine')\n")
+    env = {"PYTHONPATH": f"{SITE}{os.pathsep}{own}"}
+    hooked, _ = bare.start([bare.python, "-c", "print(1)"], env)
+    plain, _ = bare.start([bare.python, "-c", "print(1)"], {"PYTHONPATH": str(own)}, hooked=False)
+    assert (hooked.stdout, hooked.stderr) == (plain.stdout, plain.stderr)
+    assert "mine" in hooked.stderr
+
+
+def test_a_python_without_torch_writes_nothing_and_imports_nothing(bare):
+    code = "import sys; print(sorted(sys.modules)); print(sys.path); print([f for f in sys.meta_path if 'Torch' in str(f)])"
+    hooked, channel = bare.start([bare.python, "-c", code])
+    plain, _ = bare.start([bare.python, "-c", code], {"PYTHONPATH": ""}, hooked=False)
+    assert list(channel.iterdir()) == []
+    modules, path, finders = hooked.stdout.splitlines()
+    ours, theirs = set(eval(modules)), set(eval(plain.stdout.splitlines()[0]))
+    assert ours - theirs <= {"sitecustomize"}
+    assert path == plain.stdout.splitlines()[1] and "TorchFinder" in finders
+
+
+def test_without_a_channel_nothing_is_touched(bare):
+    code = "import sys; print([f for f in sys.meta_path if 'Torch' in str(f)], '_fullbore_hook' in sys.modules)"
+    result, _ = bare.start([bare.python, "-c", code], hooked=False)
+    assert result.stdout == "[] False\n" and result.stderr == ""
+
+
+def test_all_pythons_here_can_read_the_hook(bare):
+    """Syntax and start of every Python from 3.9 on that this machine has; they need no torch for that."""
+    versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
+    pythons = [p for p in sorted(versions.glob("3.*/bin/python")) if int(p.parts[-3].split(".")[1]) >= 9]
+    fake = bare.directory / "fake" / "torch"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text("__version__ = '0.0'\nclass version: cuda = None\n")
+    env = {"PYTHONPATH": f"{SITE}{os.pathsep}{fake.parent}"}
+    for python in [bare.python, *map(str, pythons)]:
+        code = "import torch, sys; print(torch.__version__, torch.__loader__ is torch.__spec__.loader)"
+        result, channel = bare.start([python, "-S", "-c", "import sitecustomize;" + code], env)
+        assert result.stdout == "0.0 True\n" and result.stderr == "", (python, result)
+        (process,) = Channel(channel).processes
+        assert process.facts == {"torch": "0.0"} and process.say("message") == []
+        for source in HOOK.glob("*.py"):
+            command = [python, "-c", f"compile(open({str(source)!r}).read(), 'x', 'exec', dont_inherit=True)"]
+            assert subprocess.run(command).returncode == 0, (python, source)
+
+
+FAULTS = (
+    MODEL
+    + """
+    import os
+    from torch.utils.data import DataLoader, TensorDataset
+    def boom(*args, **kwargs):
+        raise ZeroDivisionError("injected")
+    def break_(point):
+        module, _, path = point.partition(".")
+        owner, names = sys.modules["_fullbore_hook." + module], path.split(".")
+        for part in names[:-1]:
+            owner = getattr(owner, part)
+        setattr(owner, names[-1], boom)
+    def train():
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        seen = 0
+        for x, in DataLoader(TensorDataset(torch.ones(40, 6)), batch_size=8):
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+            seen += len(x)
+        torch.save(model.state_dict(), "x.pt")
+        return seen
+    torch.optim.SGD(Net().parameters(), lr=0.1)  # loads what every child needs
+    for point in sys.argv[1:]:
+        child = os.fork()
+        if child == 0:
+            break_(point)
+            print(train(), os.getpid(), point, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+    """
+)
+
+POINTS = """
+    loader.known loader.describe loader.ready loader.caller_place batch.BatchCounter._samples runtime.hook.here
+    worker.timed_collate worker.runnable_ns worker.judge steps.state.note_feed steps.caller_place
+    forward.Forward.note forward.parameter_count facts.about_process facts.autocast lines.Sampler lines.user_frame
+""".split()
+
+
+def test_a_failing_hook_switches_itself_off_and_says_so_once(newest):
+    """Each fault in a forked child, which spares the time of importing torch again."""
+    result, directory = newest.start([newest.python, newest.script(FAULTS), *POINTS])
+    assert (result.returncode, result.stderr) == (0, "")
+    children = {process.pid: process for process in Channel(directory).processes}
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [point for _, _, point in lines] == POINTS
+    for seen, pid, point in lines:
+        assert seen == "40", point
+        messages = children[int(pid)].say("message")
+        assert [m["severity"] for m in messages] == ["error"], point
+        assert "ZeroDivisionError: injected" in messages[0]["text"] and "training goes on" in messages[0]["text"]
+
+
+def test_a_hook_that_cannot_start_says_so(newest):
+    broken = newest.directory / "hook"
+    shutil.copytree(HOOK, broken, ignore=shutil.ignore_patterns("__pycache__"))
+    (broken / "finder.py").write_text("raise ZeroDivisionError('injected')\n")
+    env = {"PYTHONPATH": str(broken / "site")}
+    result, channel = newest.start([newest.python, "-c", "import torch; print(torch.ones(1).item())"], env)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "1.0\n", "")
+    (text,) = channel.glob("*.jsonl")
+    assert "injected" in json.loads(text.read_text())["text"]
+
+
+TRAINED = (
+    MODEL
+    + """
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(5):
+        step(model, optimizer)
+    print("trained")
+    """
+)
+
+
+def test_a_full_disk_costs_the_channel_not_the_training(newest):
+    disk = newest.directory / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]).returncode:
+        pytest.skip("needs a small file system of its own, and so root")
+    try:
+        env = {"FULLBORE_CHANNEL": str(disk)}
+        result, _ = newest.start([newest.python, newest.script(TRAINED)], env)
+        assert (result.returncode, result.stdout, result.stderr) == (0, "trained\n", "")
+        assert list(disk.glob("*.ring*")) == []
+        (text,) = disk.glob("*.jsonl")
+        assert "No space left" in json.loads(text.read_text())["text"]
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("directory", ["missing", "unwritable"])
+def test_a_channel_that_cannot_be_opened_is_done_without(newest, directory):
+    channel = newest.directory / directory
+    if directory == "unwritable":
+        channel.write_text("no directory")
+    result, _ = newest.start([newest.python, newest.script(TRAINED)], {"FULLBORE_CHANNEL": str(channel)})
+    assert (result.returncode, result.stdout, result.stderr) == (0, "trained\n", "")
+
+
+def test_a_size_limit_on_files_is_not_deadly(newest):
+    command = f"ulimit -f 64; exec {newest.python} {newest.script(TRAINED)}"
+    result, channel = newest.start(["bash", "-c", command])
+    assert (result.returncode, result.stdout, result.stderr) == (0, "trained\n", "")
+    assert list(channel.glob("*.ring*")) == []
+
+
+def test_forked_children_leave_the_parents_ring_alone(newest):
+    channel, _ = newest.run(
+        MODEL
+        + """
+    import multiprocessing, os
+    def train(steps):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(steps):
+            step(model, optimizer)
+    def idle():
+        Net()(torch.ones(1, 6))
+    if __name__ == "__main__":
+        train(3)
+        context = multiprocessing.get_context("fork")
+        for target, args in ((train, (4,)), (idle, ())):
+            child = context.Process(target=target, args=args)
+            child.start()
+            child.join()
+            assert child.exitcode == 0
+        spawned = multiprocessing.get_context("spawn").Process(target=train, args=(5,))
+        spawned.start()
+        spawned.join()
+        train(3)
+    """
+    )
+    assert sorted(len(p.steps) for p in channel.processes) == [4, 5, 6]
+    parent = max(channel.processes, key=lambda p: len(p.steps))
+    assert all(p.parent == parent.pid for p in channel.processes if p is not parent)
+
+
+def test_checkpoints_are_counted_once(newest):
+    channel, _ = newest.run(
+        MODEL
+        + """
+    class Saves:
+        def __reduce__(self):
+            torch.save([1], io.BytesIO())
+            return (list, ())
+    torch.save(Saves(), io.BytesIO())
+    """
+    )
+    assert len(channel.trainer.of(OTHER, CHECKPOINT)) == 1
+
+
+def test_the_script_sees_no_thread_before_it_steps(newest):
+    _, output = newest.run(
+        MODEL + "    import threading\n    Net()(torch.ones(1, 6))\n    print(threading.active_count())\n"
+    )
+    assert output == "1\n"
