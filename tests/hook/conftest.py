@@ -21,7 +21,7 @@ TIMEOUT_S = 120
 
 
 def torch_version(python: str) -> str:
-    """Of an interpreter; empty where it has no torch. Read from its metadata or version file: importing takes seconds."""
+    """Of an interpreter; empty where it has no torch. Read from its version file: importing it takes seconds."""
     code = (
         "import importlib.util as u, pathlib, re\n"
         "spec = u.find_spec('torch')\n"

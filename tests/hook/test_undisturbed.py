@@ -48,7 +48,8 @@ OBJECTS = (
     x = torch.ones(1, 6)
     print(model(x).tolist(), torch.equal(twin(x), model(x)), torch.equal(again(x), model(x)))
     print(pickle.loads(pickle.dumps(torch.save)) is torch.save, torch.save.__module__, inspect.signature(torch.save))
-    print(inspect.signature(torch.autograd.backward), inspect.signature(nn.Module.__call__), nn.Module.__call__.__name__)
+    print(inspect.signature(torch.autograd.backward), inspect.signature(nn.Module.__call__))
+    print(nn.Module.__call__.__name__)
     print(inspect.signature(torch.optim.SGD.step), inspect.signature(torch.optim.SGD.zero_grad))
     print(torch.__spec__.loader, type(torch.__loader__).__name__, "exec_module" in vars(torch.__loader__))
     graph = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(6, 8), nn.ReLU()))
@@ -169,7 +170,7 @@ def test_an_error_in_the_users_sitecustomize_is_reported_as_ever(bare):
 
 
 def test_a_python_without_torch_writes_nothing_and_imports_nothing(bare):
-    code = "import sys; print(sorted(sys.modules)); print(sys.path); print([f for f in sys.meta_path if 'Torch' in str(f)])"
+    code = "import sys; print(sorted(sys.modules)); print(sys.path); print(sys.meta_path)"
     hooked, channel = bare.start([bare.python, "-c", code])
     plain, _ = bare.start([bare.python, "-c", code], {"PYTHONPATH": ""}, hooked=False)
     assert list(channel.iterdir()) == []
@@ -207,7 +208,7 @@ def test_all_pythons_here_can_read_the_hook(bare):
 FAULTS = (
     MODEL
     + """
-    import os
+    import os, threading
     from torch.utils.data import DataLoader, TensorDataset
     def boom(*args, **kwargs):
         raise ZeroDivisionError("injected")
@@ -234,6 +235,9 @@ FAULTS = (
         if child == 0:
             break_(point)
             print(train(), os.getpid(), point, flush=True)
+            if point == "lines.user_frame":  # fails in the sampler's own time, and ends it
+                for thread in threading.enumerate()[1:]:
+                    thread.join(30)
             os._exit(0)
         os.waitpid(child, 0)
     """

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from . import channel
-from .runtime import clock, guarded, hook, is_compiling_test
+from .runtime import clock, enter, guarded, is_compiling_test, leave
 
 # Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
 # are watched, for the very first may take no part.
@@ -61,22 +61,14 @@ def attach(autograd: Any) -> None:
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> None:
-        if is_compiling() or not hook.on or hook.is_worker:
+        span = None if is_compiling() else enter(channel.BACKWARD)
+        if span is None:
             return original(*args, **kwargs)
-        thread = hook.here()
-        outer, thread.phase = thread.phase, channel.BACKWARD
         last_gradient.ready_ns = 0
-        begin = clock()
         try:
             return original(*args, **kwargs)
         finally:
-            end = clock()
-            thread.phase = outer
-            try:
-                hook.record(channel.BACKWARD, 0, thread.number, begin, end, last_gradient.ready_ns)
-                if "backward" not in hook.said:
-                    say_where("backward")
-            except Exception as error:
-                hook.fail("backward", error)
+            leave(span, channel.BACKWARD, a=last_gradient.ready_ns)
+            say_where("backward")
 
     autograd.backward = backward

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from . import channel
-from .runtime import Thread, clock, hook, is_compiling_test
+from .runtime import enter, guarded, is_compiling_test, leave
 
 NAMES = (
     *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce"),
@@ -16,6 +16,7 @@ NAMES = (
 )
 
 
+@guarded
 def bytes_of(args: Any, kwargs: Any) -> int:
     """The size of the first tensor, or list of tensors, among the arguments."""
     for value in (*args, *kwargs.values()):
@@ -26,36 +27,16 @@ def bytes_of(args: Any, kwargs: Any) -> int:
     return 0
 
 
-def enter(thread: Thread) -> int:
-    outer, thread.phase = thread.phase, channel.COLLECTIVE
-    thread.in_collective = True
-    return outer
-
-
-def leave(thread: Thread, outer: int, begin: int, args: Any, kwargs: Any) -> None:
-    end = clock()
-    thread.in_collective = False
-    thread.phase = outer
-    try:
-        hook.record(channel.COLLECTIVE, 0, thread.number, begin, end, bytes_of(args, kwargs))
-    except Exception as error:
-        hook.fail("collective", error)
-
-
 def timed(original: Any, is_compiling: Any) -> Any:
     @functools.wraps(original)
     def collective(*args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not hook.on:
+        span = None if is_compiling() else enter(channel.COLLECTIVE)
+        if span is None or span[1] == channel.COLLECTIVE:  # inside another one
             return original(*args, **kwargs)
-        thread = hook.here()
-        if thread.in_collective:
-            return original(*args, **kwargs)
-        outer = enter(thread)
-        begin = clock()
         try:
             return original(*args, **kwargs)
         finally:
-            leave(thread, outer, begin, args, kwargs)
+            leave(span, channel.COLLECTIVE, a=bytes_of(args, kwargs) or 0)
 
     return collective
 

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from . import channel
-from .runtime import Thread, clock, hook, is_compiling_test
+from .runtime import Span, Thread, enter, guarded, hook, is_compiling_test, leave
 from .steps import say_where
 
 MEMORY_PERIOD_NS = 1_000_000_000  # torch.cuda.memory_stats takes about 0.1 ms
@@ -76,38 +76,34 @@ def timed_copy(original: Any) -> Any:
 
     @functools.wraps(original)
     def copy(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not hook.on or hook.is_worker:
+        span = None if is_compiling() else enter(channel.H2D)
+        if span is None or span[0].in_forward:  # a model's casts are operators like others
+            if span is not None:
+                span[0].phase = span[1]
             return original(self, *args, **kwargs)
-        thread = hook.here()
-        if thread.in_forward:  # a model's casts are operators like others
-            return original(self, *args, **kwargs)
-        outer, thread.phase = thread.phase, channel.H2D
-        begin = clock()
+        thread, outer, _ = span
         try:
             result = original(self, *args, **kwargs)
         finally:
             thread.phase = outer
         if result is not self:
-            note_copy(self, result, thread, begin)
+            note_copy(self, result, span)
         return result
 
     return copy
 
 
-def note_copy(source: Any, result: Any, thread: Thread, begin: int) -> None:
-    try:
-        end = clock()
-        origin, goal = source.device.type, result.device.type
-        if origin == goal:
-            return
-        if origin == "cpu":
-            size = result.numel() * result.element_size()
-            hook.record(channel.H2D, 0, thread.number, begin, end, size, 1 if source.is_pinned() else 0)
-            say_where("h2d")
-        elif goal == "cpu":  # the host waits for the value
-            hook.record(channel.SYNC, 0, thread.number, begin, end)
-    except Exception as error:
-        hook.fail("copy", error)
+@guarded
+def note_copy(source: Any, result: Any, span: Span) -> None:
+    origin, goal = source.device.type, result.device.type
+    if origin == goal:
+        return
+    if origin == "cpu":
+        size = result.numel() * result.element_size()
+        leave(span, channel.H2D, a=size, b=1 if source.is_pinned() else 0)
+        say_where("h2d")
+    elif goal == "cpu":  # the host waits for the value
+        leave(span, channel.SYNC)
 
 
 def timed_reading(original: Any) -> Any:
@@ -137,20 +133,13 @@ def timed_synchronisation(original: Any) -> Any:
 
 
 def timed_call(original: Any, args: Any, kwargs: Any) -> Any:
-    if not hook.on or hook.is_worker:
+    span = enter(channel.SYNC)
+    if span is None:
         return original(*args, **kwargs)
-    thread = hook.here()
-    outer, thread.phase = thread.phase, channel.SYNC
-    begin = clock()
     try:
         return original(*args, **kwargs)
     finally:
-        end = clock()
-        thread.phase = outer
-        try:
-            hook.record(channel.SYNC, 0, thread.number, begin, end)
-        except Exception as error:
-            hook.fail("synchronisation", error)
+        leave(span, channel.SYNC)
 
 
 def attach(cuda: Any) -> None:

@@ -137,9 +137,11 @@ def introduce(source: Any, ident: int, arguments: dict[str, Any]) -> None:
 
 def before_iter(source: Any) -> Loader | None:
     """A DataLoader makes an iterator: workers started from now on learn which loader they work for."""
-    if not hook.on or hook.here().in_next:
+    if not hook.on:
         return None
     try:
+        if hook.here().in_next:
+            return None
         hook.open()
         if hook.is_worker:
             return None

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from . import channel
-from .runtime import clock, guarded, hook
+from .runtime import clock, enter, guarded, hook, leave
 
 GARBAGE_NS = 1_000_000  # a collection shorter than this is not worth a record
 CALIBRATION_ROUNDS = 200
@@ -23,21 +23,14 @@ def timed_checkpoint(original: Any) -> Any:
 
     @functools.wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
-        if not hook.on:
+        span = enter(channel.OTHER)
+        if span is None or span[1] == channel.OTHER:  # inside another one
             return original(*args, **kwargs)
-        thread = hook.here()
-        outer, thread.phase = thread.phase, channel.OTHER
-        begin = clock()
         try:
             return original(*args, **kwargs)
         finally:
-            thread.phase = outer
-            try:
-                if outer != channel.OTHER:  # else inside another one's
-                    hook.record(channel.OTHER, channel.CHECKPOINT, thread.number, begin, clock())
-                    say_where("checkpoint")
-            except Exception as error:
-                hook.fail("checkpoint", error)
+            leave(span, channel.OTHER, channel.CHECKPOINT)
+            say_where("checkpoint")
 
     return save
 

@@ -29,7 +29,6 @@ class Thread:
         "in_next",
         "in_fetch",
         "in_forward",
-        "in_collective",
         "loader",
         "fed_by",
         "open_steps",
@@ -39,7 +38,7 @@ class Thread:
     def __init__(self, number: int) -> None:
         self.number = number
         self.phase = 0  # EventKind it is inside
-        self.in_next = self.in_fetch = self.in_forward = self.in_collective = False
+        self.in_next = self.in_fetch = self.in_forward = False
         self.loader = 0  # id of the loader it asked last
         self.fed_by: Any = None  # Loader of the last batch it took
         self.open_steps: list[Any] = []  # optimizers whose step is under way: (optimizer, begin, outer phase)
@@ -156,6 +155,33 @@ class Hook:
 
 hook = Hook()
 os.register_at_fork(after_in_child=hook.after_fork)
+
+Span = tuple[Thread, int, int]  # thread, outer phase, begin
+
+
+def enter(kind: int) -> Span | None:
+    """Begins a phase of the calling thread; None where the hook is off. Never raises."""
+    if not hook.on or hook.is_worker:
+        return None
+    try:
+        thread = hook.here()
+        outer, thread.phase = thread.phase, kind
+        return thread, outer, clock()
+    except Exception as error:
+        hook.fail("entering a phase", error)
+        return None
+
+
+def leave(span: Span, kind: int, ident: int = 0, a: int = 0, b: int = 0) -> None:
+    """Ends and records it. Never raises."""
+    end = clock()
+    thread, outer, begin = span
+    thread.phase = outer
+    try:
+        hook.record(kind, ident, thread.number, begin, end, a, b)
+    except Exception as error:
+        hook.fail("leaving a phase", error)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import channel, facts, lines
 from .frames import caller_place
-from .runtime import Thread, clock, hook, is_compiling_test
+from .runtime import Thread, clock, enter, hook, is_compiling_test, leave
 
 # The first optimizer that steps is the primary one, whose steps are counted; after this many steps of others without
 # one of its own, another takes over (a warm-up phase with an optimizer of its own).
@@ -103,13 +103,16 @@ def leave_step(optimizer: Any) -> None:
 
 
 def say_where(what: str) -> None:
-    """Names the user's line that does this, once."""
-    if what in hook.said:
+    """Names the user's line that does this, once. Never raises."""
+    if what in hook.said or not hook.on:
         return
-    hook.said.add(what)
-    found = caller_place()
-    if found is not None:
-        hook.say("where", what=what, file=found[0], line=found[1])
+    try:
+        hook.said.add(what)
+        found = caller_place()
+        if found is not None:
+            hook.say("where", what=what, file=found[0], line=found[1])
+    except Exception as error:
+        hook.fail("where", error)
 
 
 def attach(module: Any) -> None:
@@ -165,21 +168,12 @@ def attach_zero_grad(Optimizer: Any, is_compiling: Any) -> None:
 
     @functools.wraps(original)
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling() or not hook.on:
+        span = None if is_compiling() else enter(channel.OPTIMIZER)
+        if span is None:
             return original(self, *args, **kwargs)
-        begin = clock()
         try:
             return original(self, *args, **kwargs)
         finally:
-            leave_zero_grad(begin)
+            leave(span, channel.OPTIMIZER)
 
     Optimizer.zero_grad = zero_grad
-
-
-def leave_zero_grad(begin: int) -> None:
-    try:
-        thread = hook.here()
-        if not thread.open_steps:
-            hook.record(channel.OPTIMIZER, 0, thread.number, begin, clock(), 0)
-    except Exception as error:
-        hook.fail("zero_grad", error)

@@ -111,9 +111,11 @@ def is_plain_subset(dataset: Any) -> bool:
 
 def outfit(fetcher: Any) -> None:
     """Gives a fetcher its stand-ins."""
-    if not hook.on or hook.here().in_fetch:
+    if not hook.on:
         return
     try:
+        if hook.here().in_fetch:
+            return
         readings = FetchClock()
         fetcher._fullbore_readings = readings
         fetcher.collate_fn = timed_collate(fetcher.collate_fn, readings)

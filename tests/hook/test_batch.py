@@ -1,0 +1,70 @@
+"""How many samples a batch holds. Batches are made of stand-ins that have a shape, as tensors do."""
+
+from __future__ import annotations
+
+import collections
+
+import pytest
+from hook_package import load
+
+batch = load("batch")
+
+
+class Tensor:
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def numel(self):
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+def counts(batch_size, *batches):
+    counter = batch.BatchCounter(batch_size)
+    return [counter.count(each) for each in batches]
+
+
+IMAGES, LABELS = Tensor(8, 3, 32, 32), Tensor(8)
+
+
+@pytest.mark.parametrize(
+    "full, short",
+    [
+        (IMAGES, Tensor(3, 3, 32, 32)),
+        ((IMAGES, LABELS), (Tensor(3, 3, 32, 32), Tensor(3))),
+        ([IMAGES, LABELS], [Tensor(3, 3, 32, 32), Tensor(3)]),
+        ({"image": IMAGES}, {"image": Tensor(3, 3, 32, 32)}),
+        ({"meta": {"scale": Tensor()}, "image": IMAGES}, {"meta": {"scale": Tensor()}, "image": Tensor(3, 3, 9, 9)}),
+        ((Tensor(5, 2), IMAGES), (Tensor(5, 2), Tensor(3, 3, 32, 32))),  # the first tensor is not the one that counts
+        (([Tensor(3, 9, 9)] * 8, [{}] * 8), ([Tensor(3, 9, 9)] * 3, [{}] * 3)),  # detection: lists of images
+        (collections.namedtuple("Pair", "x y")(IMAGES, LABELS), (Tensor(3, 1), Tensor(3))),
+    ],
+)
+def test_samples_are_counted_on_full_and_short_batches(full, short):
+    assert counts(8, full, full, short) == [(8, 0), (8, 0), (3, 0)]
+
+
+def test_without_a_batch_size_the_first_tensor_counts():
+    assert counts(None, (Tensor(5, 4), Tensor(7)), (Tensor(6, 4), Tensor(7))) == [(5, 0), (6, 0)]
+
+
+def test_what_cannot_be_counted_falls_back_to_the_batch_size():
+    assert counts(8, object(), "text", None) == [(8, 0)] * 3
+    assert counts(None, object()) == [(-1, 0)]
+    assert counts(8, (IMAGES, LABELS), None) == [(8, 0), (8, 0)]
+
+
+def test_tokens_are_counted_where_there_are_input_ids():
+    class BatchEncoding(collections.UserDict):
+        """Like the one of transformers: a mapping that is no dict."""
+
+    full = BatchEncoding(input_ids=Tensor(4, 16), attention_mask=Tensor(4, 16))
+    assert counts(4, full, BatchEncoding(input_ids=Tensor(2, 9))) == [(4, 64), (2, 18)]
+
+
+def test_the_shape_of_the_first_batch_is_kept():
+    counter = batch.BatchCounter(8)
+    counter.count((IMAGES, LABELS))
+    assert counter.shape == [8, 3, 32, 32]

@@ -1,0 +1,102 @@
+"""Two ranks on one machine, by torchrun."""
+
+from __future__ import annotations
+
+import socket
+
+from channel_reader import BACKWARD, COLLECTIVE, FORWARD, Channel
+
+TWO_RANKS = """
+    import io, time
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+    from torch.utils.data import DataLoader, TensorDataset
+    from torch.utils.data.distributed import DistributedSampler
+
+    class Slow(torch.autograd.Function):
+        # Keeps rank 1's backward busy, so that rank 0 has to wait for it.
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+        @staticmethod
+        def backward(ctx, gradient):
+            if dist.get_rank() == 1:
+                time.sleep(0.06)
+            return gradient
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(6, 6), nn.Linear(6, 1)
+        def forward(self, x):
+            return self.last(Slow.apply(self.first(x)))
+
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(Net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    data = TensorDataset(torch.randn(40, 6))
+    loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data, shuffle=True))
+    for x, in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+    loss = torch.ones(1000)
+    dist.all_reduce(loss)
+    gathered = [None, None]
+    dist.all_gather_object(gathered, dist.get_rank())
+    assert gathered == [0, 1] and loss[0] == 2
+    torch.save(model.module, io.BytesIO())
+    dist.barrier()
+    dist.destroy_process_group()
+"""
+
+
+def two_ranks(runner, script):
+    if runner.torch >= (2, 0):
+        return [runner.python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", script]
+    # The torchrun of torch 1.13 fails on Python 3.11 (its enum's `all` became None); this is what it would start.
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    rank = f"env MASTER_ADDR=localhost MASTER_PORT={port} WORLD_SIZE=2 LOCAL_RANK=%d RANK=%d {runner.python} {script}"
+    return ["bash", "-c", f"{rank % (0, 0)} & {rank % (1, 1)} && wait $!"]
+
+
+def test_every_rank_is_seen_and_the_wait_for_the_other_is_told_from_its_own_backward(runner):
+    result, directory = runner.start(two_ranks(runner, runner.script(TWO_RANKS)))
+    assert result.returncode == 0, result.stderr
+    channel = Channel(directory)
+    ranks = sorted((p for p in channel.trainers if p.steps), key=lambda p: p.rank)
+    assert [p.rank for p in ranks] == [0, 1]
+    for process in channel.processes:
+        assert process.say("message") == []
+    waits = []
+    for process in ranks:
+        hello = process.one("hello")
+        assert (hello["rank"], hello["local_rank"], hello["world_size"]) == (process.rank, process.rank, 2)
+        assert process.facts["world_size"] == 2 and process.facts["distributed"] == "DistributedDataParallel"
+        assert process.facts["model"] == "Net" and len(process.steps) == 5
+        assert process.say("loader")[0]["args"]["shuffle"] is True
+        assert len(process.of(FORWARD)) == 5
+        reduce, gather, barrier = process.of(COLLECTIVE)
+        assert reduce.a == 4000 and barrier.a == 0
+        steady = process.of(BACKWARD)[2:]
+        assert all(r.begin < r.a <= r.end for r in steady)
+        waits.append(sorted(r.end - r.a for r in steady)[1])
+    assert waits[0] > 30_000_000 > waits[1]
+
+
+def test_without_other_ranks_no_gradient_is_watched(newest):
+    channel, _ = newest.run(
+        """
+        import torch
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(4):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        """
+    )
+    assert [r.a for r in channel.trainer.of(BACKWARD)] == [0] * 4
