@@ -1,0 +1,169 @@
+#include "diagnose/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "record/run_reader.h"
+#include "report/layout.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+using diagnose::Change;
+using diagnose::Comparison;
+using diagnose::Diagnosis;
+
+constexpr size_t kMostRows = 8;  // of a kind, in the terminal; --json has all
+
+struct Flags {
+  std::string before, after;
+  std::string directory = kDefaultRunsDirectory;
+  std::string json;
+};
+
+std::string Quantity(double value, const std::string& unit) {
+  if (unit == "ratio") return FormatPercent(value);
+  if (unit == "bytes") return FormatBytes(value);
+  if (unit == "bytes/s") return FormatBytes(value) + "/s";
+  return FormatCount(value) + (unit.empty() || unit == "count" ? "" : " " + unit);
+}
+
+void PrintChanges(const char* title, const std::vector<Change>& changes) {
+  if (changes.empty()) return;
+  fmt::print("\n  {}\n", title);
+  for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i) {
+    const Change& change = changes[i];
+    const std::string from =
+        change.before ? Quantity(*change.before, change.unit) : report::Printable(change.before_text, true);
+    const std::string to =
+        change.after ? Quantity(*change.after, change.unit) : report::Printable(change.after_text, true);
+    fmt::print("    {:<32} {} -> {}\n", report::Printable(change.what, true), from.empty() ? "-" : from,
+               to.empty() ? "-" : to);
+  }
+  if (changes.size() > kMostRows) fmt::print("    and {} more: --json FILE\n", changes.size() - kMostRows);
+}
+
+void Print(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
+  fmt::print("fullbore  {} -> {}\n\n", before.run_id, after.run_id);
+  if (comparison.rate_before <= 0 || comparison.rate_after <= 0) {
+    fmt::print("  no throughput to compare: {} saw no training step\n",
+               comparison.rate_before <= 0 ? before.run_id : after.run_id);
+  } else {
+    const bool faster = comparison.speedup >= 1;
+    const double times = faster ? comparison.speedup : 1 / comparison.speedup;
+    fmt::print("  {} {} -> {} {}: {:.2f}x {}", FormatCount(comparison.rate_before), comparison.rate_unit,
+               FormatCount(comparison.rate_after), comparison.rate_unit, times,
+               faster ? "as fast" : "slower");
+    if (comparison.interval_known) {
+      fmt::print(" ({:.2f} to {:.2f} at 95 %), {}\n", comparison.speedup_low, comparison.speedup_high,
+                 comparison.significant ? "outside the noise" : "within the noise");
+    } else {
+      fmt::print(", too few steps to tell it from noise\n");
+    }
+  }
+  if (comparison.predicted && comparison.predicted->expected > 1.005) {
+    fmt::print("  predicted for the first finding: {:.2f}x ({:.2f} to {:.2f}): {}\n",
+               comparison.predicted->expected, comparison.predicted->low, comparison.predicted->high,
+               comparison.prediction_held ? "held" : "not what was measured");
+  }
+  PrintChanges("shares of the step", comparison.shares);
+  PrintChanges("facts", comparison.facts);
+  PrintChanges("resources (means)", comparison.resources);
+  for (const std::string& id : comparison.findings_gone) fmt::print("\n  gone: {}", id);
+  for (const std::string& id : comparison.findings_new) fmt::print("\n  new:  {}", id);
+  if (!comparison.findings_gone.empty() || !comparison.findings_new.empty()) fmt::print("\n");
+}
+
+nlohmann::ordered_json ToJson(const std::vector<Change>& changes) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const Change& change : changes) {
+    nlohmann::ordered_json one = {{"what", change.what}};
+    if (!change.unit.empty()) one["unit"] = change.unit;
+    if (change.before)
+      one["before"] = *change.before;
+    else if (!change.before_text.empty())
+      one["before"] = change.before_text;
+    if (change.after)
+      one["after"] = *change.after;
+    else if (!change.after_text.empty())
+      one["after"] = change.after_text;
+    array.push_back(std::move(one));
+  }
+  return array;
+}
+
+nlohmann::ordered_json ToJson(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
+  nlohmann::ordered_json json = {{"schema", "fullbore.comparison/1"},
+                                 {"before", before.run_id},
+                                 {"after", after.run_id},
+                                 {"rate",
+                                  {{"unit", comparison.rate_unit},
+                                   {"before", comparison.rate_before},
+                                   {"after", comparison.rate_after}}},
+                                 {"speedup", comparison.speedup}};
+  if (comparison.interval_known) {
+    json["speedup_ci95"] = {comparison.speedup_low, comparison.speedup_high};
+    json["significant"] = comparison.significant;
+  }
+  if (comparison.predicted) {
+    json["predicted"] = {{"expected", comparison.predicted->expected},
+                         {"low", comparison.predicted->low},
+                         {"high", comparison.predicted->high}};
+    json["prediction_held"] = comparison.prediction_held;
+  }
+  json["shares"] = ToJson(comparison.shares);
+  json["facts"] = ToJson(comparison.facts);
+  json["resources"] = ToJson(comparison.resources);
+  json["findings_gone"] = comparison.findings_gone;
+  json["findings_new"] = comparison.findings_new;
+  return json;
+}
+
+Result<Diagnosis> Load(const std::string& directory, const std::string& run) {
+  const auto path = FindRun(directory, run);
+  if (!path) return path.error();
+  const auto recording = record::ReadRun(*path);
+  if (!recording) return recording.error();
+  std::vector<Diagnosis> stages = DiagnoseStages(*recording);
+  return stages[JudgedStage(stages)];
+}
+
+int CompareIt(const Flags& flags) {
+  const auto before = Load(flags.directory, flags.before), after = Load(flags.directory, flags.after);
+  if (!before) return Fail(before.error(), kExitUsage);
+  if (!after) return Fail(after.error(), kExitUsage);
+  const Comparison comparison = diagnose::Compare(*before, *after);
+  if (!flags.json.empty()) {
+    if (auto written = WriteJson(flags.json, ToJson(*before, *after, comparison)); !written)
+      return Fail(written.error(), kExitFailure);
+  }
+  if (flags.json != "-") Print(*before, *after, comparison);
+  return 0;
+}
+
+Handler Define(CLI::App& app, const Invocation&) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("A", flags->before, "The run before: its id, the beginning of one, or a run file")
+      ->required();
+  app.add_option("B", flags->after, "The run after")->required();
+  app.add_option("-o,--output", flags->directory, "Where runs are kept")
+      ->type_name("DIR")
+      ->default_str(kDefaultRunsDirectory);
+  app.add_option("--json", flags->json, "Write the comparison to this file; - is standard output")
+      ->type_name("FILE");
+  return [flags] { return CompareIt(*flags); };
+}
+
+}  // namespace
+
+const Subcommand kCompare = {"compare",
+                             "Say what changed between two runs, and whether it is more than noise",
+                             "fullbore compare 2026-11-21-0915-train last", Define};
+
+}  // namespace fullbore::cli

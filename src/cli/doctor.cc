@@ -1,0 +1,150 @@
+// fullbore doctor: tries every probe for a moment and says what came of it, and what to do about the rest.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "probe/registry.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+struct Check {
+  std::string what;
+  bool ok = false;
+  std::string found;   // what was seen
+  std::string advice;  // what to do, where something is missing
+};
+
+// Collects which series come.
+class SeenSink : public probe::Sink {
+ public:
+  void Read(const record::SeriesKey& key, int64_t, double value) override { last[key.name] = value; }
+  void Say(record::Severity, std::string_view source, std::string_view text) override {
+    messages.push_back(std::string(source) + ": " + std::string(text));
+  }
+  void SetMachineFact(std::string_view key, std::string_view value) override {
+    facts[std::string(key)] = value;
+  }
+
+  std::map<std::string, double> last;
+  std::map<std::string, std::string> facts;
+  std::vector<std::string> messages;
+};
+
+SeenSink TryProbes() {
+  constexpr auto kBetween = std::chrono::milliseconds(250);  // GPM needs 100 ms between two samples
+  SeenSink sink;
+  probe::Machine machine;
+  machine.command_pid = getpid();
+  probe::ProbeSet probes = probe::MakeProbes(machine);
+  for (int round = 0; round < 3; ++round) {
+    if (round) std::this_thread::sleep_for(kBetween);
+    for (const auto& probe : probes.probes) probe->Sample(MonotonicNs(), sink);
+  }
+  return sink;
+}
+
+// Runs a command and returns its first line of output; nothing where it failed.
+std::optional<std::string> FirstLineOf(const char* command) {
+  FILE* pipe = popen(command, "r");
+  if (!pipe) return std::nullopt;
+  char line[512] = "";
+  const bool got = std::fgets(line, sizeof line, pipe) != nullptr;
+  const int status = pclose(pipe);
+  if (!got || status != 0) return std::nullopt;
+  return std::string(Trim(line));
+}
+
+Check SeriesCheck(const SeenSink& sink, const std::string& what, const std::string& series,
+                  const std::string& advice) {
+  const bool seen = sink.last.count(series) != 0;
+  return {what, seen, seen ? series : "not readable", seen ? "" : advice};
+}
+
+std::vector<Check> CheckAll(const SeenSink& sink) {
+  std::vector<Check> checks;
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::current_path(error);
+  const bool writable = !error && access(here.c_str(), W_OK) == 0;
+  checks.push_back({"runs can be stored here", writable, here.string(),
+                    writable ? "" : "use -o DIR for a directory that can be written"});
+  const auto torch = FirstLineOf("python3 -c 'import torch; print(torch.__version__)' 2>/dev/null");
+  checks.push_back({"python3 imports torch", torch.has_value(), torch.value_or("no"),
+                    torch ? "" : "activate the environment that the training uses; others are seen as well"});
+  checks.push_back(
+      SeriesCheck(sink, "CPU", "cpu_utilization", "/proc/stat is hidden: a container without /proc?"));
+  checks.push_back(SeriesCheck(sink, "pressure stalls (PSI)", "psi_cpu_some", "boot the kernel with psi=1"));
+  checks.push_back(SeriesCheck(sink, "memory", "memory_available", "/proc/meminfo is hidden"));
+  checks.push_back(
+      SeriesCheck(sink, "disks", "disk_read", "/proc/diskstats is hidden or names no disk: a container"));
+  checks.push_back(SeriesCheck(sink, "network", "net_receive", "/proc/net/dev is hidden"));
+  checks.push_back(SeriesCheck(sink, "limits of the control group", "cgroup_memory_used",
+                               "no memory controller is visible: limits of a container are not known"));
+  checks.push_back(SeriesCheck(sink, "processes of a command", "process_cpu",
+                               "/proc is mounted with hidepid: run as the same user"));
+  checks.push_back(
+      SeriesCheck(sink, "shared memory", "shm_total", "/dev/shm is not mounted: loader workers will fail"));
+  checks.push_back(
+      SeriesCheck(sink, "GPU (NVML)", "gpu_utilization",
+                  "no NVIDIA driver, or the container lacks it: nvidia-smi; docker run --gpus all"));
+  checks.push_back(
+      SeriesCheck(sink, "SM and tensor-core activity (GPM)", "gpu_sm_active", "needs a Hopper or newer GPU"));
+  return checks;
+}
+
+int Examine(const std::string& json) {
+  const SeenSink sink = TryProbes();
+  const std::vector<Check> checks = CheckAll(sink);
+  if (!json.empty()) {
+    nlohmann::ordered_json report = {{"schema", "fullbore.doctor/1"}, {"machine", sink.facts}};
+    for (const Check& check : checks) {
+      report["checks"].push_back({{"what", check.what}, {"ok", check.ok}, {"found", check.found}});
+      if (!check.advice.empty()) report["checks"].back()["advice"] = check.advice;
+    }
+    report["series"] = nlohmann::ordered_json::array();
+    for (const auto& [name, value] : sink.last) report["series"].push_back(name);
+    report["messages"] = sink.messages;
+    if (auto written = WriteJson(json, report); !written) return Fail(written.error(), kExitFailure);
+    if (json == "-") return 0;
+  }
+  const bool color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  fmt::print("fullbore doctor: what can be measured here\n\n");
+  for (const Check& check : checks) {
+    const char* mark =
+        check.ok ? (color ? "\x1b[32mok\x1b[0m  " : "ok  ") : (color ? "\x1b[33mno\x1b[0m  " : "no  ");
+    fmt::print("  {}{:<36} {}\n", mark, check.what, check.found);
+    if (!check.advice.empty()) fmt::print("      {:<36} -> {}\n", "", check.advice);
+  }
+  for (const std::string& message : sink.messages) fmt::print("\n  {}", message);
+  fmt::print(
+      "{}\n  {} series can be recorded here. Steps need PyTorch >= 1.13 on Python >= 3.9; everything else "
+      "works without.\n",
+      sink.messages.empty() ? "" : "\n", sink.last.size());
+  return 0;
+}
+
+Handler Define(CLI::App& app, const Invocation&) {
+  auto json = std::make_shared<std::string>();
+  app.add_option("--json", *json, "Write the findings to this file; - is standard output")->type_name("FILE");
+  return [json] { return Examine(*json); };
+}
+
+}  // namespace
+
+const Subcommand kDoctor = {"doctor",
+                            "Say what can be measured on this machine, and what to do about the rest",
+                            "fullbore doctor", Define};
+
+}  // namespace fullbore::cli

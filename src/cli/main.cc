@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "cli/output.h"
+#include "cli/subcommand.h"
+
+namespace fullbore::cli {
+
+const std::vector<const Subcommand*>& AllSubcommands() {
+  static const std::vector<const Subcommand*> all = {&kRun, &kExplain, &kCompare, &kRuns, &kDoctor, &kHelp};
+  return all;
+}
+
+namespace {
+
+// How many letters to insert, drop or change to get from one word to the other.
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
+    }
+  }
+  return row[b.size()];
+}
+
+bool IsSubcommand(const std::string& word) {
+  const auto& all = AllSubcommands();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Subcommand* command) { return word == command->name; });
+}
+
+// Help begins with an example.
+class ExampleFirst : public CLI::Formatter {
+ public:
+  explicit ExampleFirst(std::string example) : example_(std::move(example)) {}
+  std::string make_description(const CLI::App* app) const override {
+    return "  " + example_ + "\n\n" + CLI::Formatter::make_description(app);
+  }
+
+ private:
+  std::string example_;
+};
+
+int UnknownSubcommand(const std::string& word) {
+  const auto& all = AllSubcommands();
+  const auto nearest =
+      *std::min_element(all.begin(), all.end(), [&](const Subcommand* a, const Subcommand* b) {
+        return EditDistance(word, a->name) < EditDistance(word, b->name);
+      });
+  constexpr size_t kMistyped = 2;
+  const bool close = EditDistance(word, nearest->name) <= kMistyped;
+  const std::string hint = close ? fmt::format("did you mean `fullbore {}`?", nearest->name)
+                                 : "fullbore --help lists the commands";
+  return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is no command of fullbore", word), hint},
+              kExitUsage);
+}
+
+int Main(int argc, char** argv) {
+  Invocation invocation;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto separator = std::find(words.begin(), words.end(), "--");
+  if (separator != words.end()) {
+    invocation.has_separator = true;
+    invocation.command.assign(separator + 1, words.end());
+    words.erase(separator, words.end());
+  }
+  CLI::App app(
+      "Finds the narrowest pipe of a training run, says what it costs, and proves the gain.\n\n"
+      "  fullbore run -- python train.py      # in front of the command you use anyway");
+  app.set_version_flag("--version", "fullbore " FULLBORE_VERSION);
+  app.require_subcommand(0, 1);
+  std::vector<std::pair<CLI::App*, Handler>> handlers;
+  for (const Subcommand* command : AllSubcommands()) {
+    CLI::App* sub = app.add_subcommand(command->name, command->summary);
+    sub->formatter(std::make_shared<ExampleFirst>(command->example));
+    handlers.emplace_back(sub, command->define(*sub, invocation));
+  }
+  if (!words.empty() && words[0][0] != '-' && !IsSubcommand(words[0])) return UnknownSubcommand(words[0]);
+  try {
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return Fail({ErrorCode::kInvalidArgument, error.what(),
+                 "--help shows the flags; a command to run stands behind --"},
+                kExitUsage);
+  }
+  for (const auto& [sub, handler] : handlers) {
+    if (sub->parsed()) return handler();
+  }
+  fmt::print("{}", app.help());
+  return words.empty() && !invocation.has_separator ? 0 : kExitUsage;
+}
+
+}  // namespace
+
+}  // namespace fullbore::cli
+
+int main(int argc, char** argv) {
+  try {
+    return fullbore::cli::Main(argc, argv);
+  } catch (const std::exception& error) {  // a bug, or no memory: the libraries we use may throw
+    return fullbore::cli::Fail({fullbore::ErrorCode::kInternal, error.what(), ""},
+                               fullbore::cli::kExitFailure);
+  }
+}

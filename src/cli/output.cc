@@ -1,0 +1,144 @@
+#include "cli/output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "diagnose/diagnose.h"
+#include "record/run_reader.h"
+#include "report/html.h"
+#include "report/json.h"
+#include "report/terminal.h"
+
+namespace fullbore::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kRunSuffix = ".fbr";
+
+std::vector<fs::path> RunFiles(const std::string& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().extension() == kRunSuffix) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    std::error_code ignored;
+    return fs::last_write_time(a, ignored) < fs::last_write_time(b, ignored);
+  });
+  return files;
+}
+
+Error NoSuchRun(const std::string& directory, const std::string& text, const std::vector<fs::path>& files) {
+  Error error{ErrorCode::kNotFound, fmt::format("no run '{}' in '{}'", text, directory), ""};
+  if (files.empty()) {
+    error.text = fmt::format("no run is recorded in '{}'", directory);
+    error.hint = "record one: fullbore run -- python train.py";
+  } else {
+    error.hint = fmt::format("the newest is {}; `fullbore runs` lists all", files.back().stem().string());
+  }
+  return error;
+}
+
+}  // namespace
+
+int Fail(const Error& error, int status) {
+  fmt::print(stderr, "fullbore: {}\n", ToString(error));
+  return status;
+}
+
+Result<void> WriteText(const std::string& path, std::string_view text) {
+  if (path == "-") {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+      return ErrnoError("cannot write to standard output", errno);
+    }
+    return {};
+  }
+  const std::string part = path + ".part";
+  {
+    std::ofstream out(part, std::ios::binary | std::ios::trunc);
+    out << text;
+    out.flush();
+    if (!out) {
+      const int error_number = errno;
+      std::error_code ignored;
+      fs::remove(part, ignored);
+      return ErrnoError(fmt::format("cannot write '{}'", path), error_number);
+    }
+  }
+  std::error_code error;
+  fs::rename(part, path, error);
+  if (error) return ErrnoError(fmt::format("cannot write '{}'", path), error.value());
+  return {};
+}
+
+Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json) {
+  return WriteText(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+Result<std::string> FindRun(const std::string& directory, const std::string& text) {
+  std::error_code ignored;
+  if (!text.empty() && fs::is_regular_file(text, ignored)) return text;
+  const std::vector<fs::path> files = RunFiles(directory);
+  if (text.empty() || text == "last") {
+    if (files.empty()) return NoSuchRun(directory, text, files);
+    return files.back().string();
+  }
+  std::vector<fs::path> matches;
+  for (const fs::path& file : files) {
+    if (file.stem() == text) return file.string();
+    if (file.stem().string().starts_with(text)) matches.push_back(file);
+  }
+  if (matches.size() == 1) return matches.front().string();
+  if (matches.size() > 1) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("'{}' begins the names of {} runs", text, matches.size()),
+                 fmt::format("the newest of them is {}", matches.back().stem().string())};
+  }
+  return NoSuchRun(directory, text, files);
+}
+
+std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording) {
+  std::vector<diagnose::Diagnosis> diagnoses;
+  if (recording.stages.size() < 2) return {diagnose::Diagnose(recording)};
+  for (const record::Stage& stage : recording.stages)
+    diagnoses.push_back(diagnose::Diagnose(recording, stage.name));
+  return diagnoses;
+}
+
+size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages) {
+  const auto longest = std::max_element(stages.begin(), stages.end(), [](const auto& a, const auto& b) {
+    return static_cast<double>(a.steps) * a.mean_step_ns < static_cast<double>(b.steps) * b.mean_step_ns;
+  });
+  return static_cast<size_t>(longest - stages.begin());
+}
+
+Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets) {
+  const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording);
+  const diagnose::Diagnosis& judged = stages[JudgedStage(stages)];
+  if (!targets.html.empty()) {
+    if (auto written = WriteText(targets.html, report::ToHtml(judged, recording)); !written) return written;
+  }
+  if (targets.terminal) {
+    FILE* out = targets.to_stderr ? stderr : stdout;
+    const std::string text =
+        report::ToTerminal(stages, report::StyleFor(fileno(out)), {targets.html, targets.again});
+    std::fputs(text.c_str(), out);
+    std::fflush(out);
+  }
+  if (targets.json.empty()) return {};
+  nlohmann::ordered_json json = report::ToJson(judged);
+  if (stages.size() > 1) {
+    for (const diagnose::Diagnosis& stage : stages) json["stages"].push_back(report::ToJson(stage));
+  }
+  return WriteJson(targets.json, json);
+}
+
+}  // namespace fullbore::cli

@@ -1,0 +1,45 @@
+// What subcommands share: saying an error, writing a JSON object where --json asks for it, finding a run.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "diagnose/diagnosis.h"
+#include "record/recording.h"
+
+namespace fullbore::cli {
+
+inline constexpr char kDefaultRunsDirectory[] = ".fullbore/runs";
+
+// "fullbore: text" and the hint on stderr. Returns `status`.
+int Fail(const Error& error, int status);
+
+// Writes to a file through a temporary one beside it, or to standard output for "-".
+Result<void> WriteText(const std::string& path, std::string_view text);
+Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json);
+
+// The run file that a person means: a path, an id in `directory`, the beginning of one, or, for an empty text
+// or "last", the newest.
+Result<std::string> FindRun(const std::string& directory, const std::string& text);
+
+// Diagnoses every stage of a recording that trained, in order; at least one, the judged one, where none did.
+std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording);
+
+// Which of them carries the run's verdict: the one that trained longest.
+size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages);
+
+struct ReportTargets {
+  std::string json;  // a path, "-", or empty
+  std::string html;
+  std::string again;  // the command that prints the report again
+  bool terminal = true;
+  bool to_stderr = false;  // for `run`, whose stdout is the command's
+};
+
+// Writes a recording's reports. The JSON object is the judged stage's report; with several stages it carries
+// the others under "stages".
+Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets);
+
+}  // namespace fullbore::cli

@@ -1,0 +1,131 @@
+// fullbore run: see docs of the flags below.
+#include "collect/run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "record/run_reader.h"
+
+namespace fullbore::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Flags {
+  collect::RunOptions run;
+  std::vector<std::string> tags;
+  std::string json, html;
+  bool no_hook = false;
+};
+
+// Where the hook's sitecustomize.py is: named by the environment, installed beside the binary, or in the
+// source tree that this was built from.
+std::string HookDirectory() {
+  std::error_code error;
+  std::vector<fs::path> candidates;
+  if (const char* named = std::getenv("FULLBORE_HOOK_DIR")) candidates.emplace_back(named);
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  candidates.push_back(self.parent_path() / "../share/fullbore/python/fullbore/hook/site");
+  candidates.emplace_back(FULLBORE_SOURCE_HOOK_DIR);
+  for (const fs::path& candidate : candidates) {
+    if (fs::exists(candidate / "sitecustomize.py", error)) return fs::weakly_canonical(candidate, error);
+  }
+  return "";
+}
+
+Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> tags;
+  for (const std::string& text : texts) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("--tag '{}' is not of the form key=value", text),
+                   ""};
+    }
+    tags[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return tags;
+}
+
+int Report(const Flags& flags, const collect::RunOutcome& outcome) {
+  auto recording = record::ReadRun(outcome.path);
+  if (!recording) {
+    Fail(recording.error(), 0);
+    return outcome.exit_status;
+  }
+  ReportTargets targets;
+  targets.json = flags.json;
+  targets.html = flags.html.empty() ? fs::path(outcome.path).replace_extension(".html").string() : flags.html;
+  targets.html = fs::proximate(targets.html).string();
+  targets.terminal = !flags.run.quiet;
+  targets.to_stderr = true;
+  const bool usual_place = flags.run.directory == kDefaultRunsDirectory;
+  targets.again =
+      "fullbore explain " + ShellQuote(usual_place ? outcome.run_id : fs::proximate(outcome.path).string());
+  if (auto written = WriteReports(*recording, targets); !written) Fail(written.error(), 0);
+  return outcome.exit_status;
+}
+
+int RunIt(Flags& flags, const Invocation& invocation) {
+  if (invocation.command.empty()) {
+    return Fail({ErrorCode::kInvalidArgument, "run: no command",
+                 "put it behind --, as in: fullbore run -- python train.py"},
+                kExitUsage);
+  }
+  auto tags = ParseTags(flags.tags);
+  if (!tags) return Fail(tags.error(), kExitUsage);
+  if (!flags.run.stage.empty() && flags.run.run_id.empty()) {
+    return Fail({ErrorCode::kInvalidArgument, "--stage names a part of a run: it needs --run ID", ""},
+                kExitUsage);
+  }
+  flags.run.tags = *tags;
+  flags.run.command = invocation.command;
+  if (!flags.no_hook) {
+    flags.run.hook_directory = HookDirectory();
+    if (flags.run.hook_directory.empty()) {
+      fmt::print(stderr,
+                 "fullbore: the Python hook is not installed beside this binary: steps will not be seen "
+                 "(fullbore doctor)\n");
+    }
+  }
+  const collect::RunResult result = collect::Run(flags.run);
+  if (const auto* failure = std::get_if<collect::RunFailure>(&result))
+    return Fail(failure->error, failure->exit_status);
+  return Report(flags, std::get<collect::RunOutcome>(result));
+}
+
+Handler Define(CLI::App& app, const Invocation& invocation) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--name", flags->run.name, "Part of the run's id (default: from the command)");
+  app.add_option("--run", flags->run.run_id,
+                 "Record as a stage of this run, new or existing: prepare -> train -> evaluate");
+  app.add_option("--stage", flags->run.stage, "Name of the stage (with --run)");
+  app.add_option("--tag", flags->tags, "key=value to find the run by; may be given several times")
+      ->type_name("K=V");
+  app.add_option("-o,--output", flags->run.directory, "Where runs are kept")
+      ->type_name("DIR")
+      ->default_str(kDefaultRunsDirectory);
+  app.add_option("--json", flags->json,
+                 "Write the report object to this file; - is standard output, after the command ended")
+      ->type_name("FILE");
+  app.add_option("--html", flags->html, "Write the HTML report here (default: beside the run file)")
+      ->type_name("FILE");
+  app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
+  app.add_flag("--no-hook", flags->no_hook, "Do not look inside Python processes");
+  return [flags, &invocation] { return RunIt(*flags, invocation); };
+}
+
+}  // namespace
+
+const Subcommand kRun = {"run", "Run a training command as it is, and say at the end where its time went",
+                         "fullbore run -- python train.py", Define};
+
+}  // namespace fullbore::cli

@@ -1,0 +1,34 @@
+// A subcommand: its name, its help, its flags and its handler, declared together in one file each. The table
+// in main.cc lists them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace fullbore::cli {
+
+// What stands on a command line behind "--": the command to run. Cut off before the flags are parsed, so that
+// its own flags are never taken for ours.
+struct Invocation {
+  std::vector<std::string> command;
+  bool has_separator = false;
+};
+
+using Handler = std::function<int()>;  // returns the exit status
+
+struct Subcommand {
+  const char* name;
+  const char* summary;  // one line
+  const char* example;  // the first thing that its help shows
+  Handler (*define)(CLI::App& app, const Invocation& invocation);
+};
+
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitFailure = 1;
+
+extern const Subcommand kRun, kExplain, kRuns, kCompare, kDoctor, kHelp;
+const std::vector<const Subcommand*>& AllSubcommands();
+
+}  // namespace fullbore::cli
