@@ -4,6 +4,8 @@
 #         "-DFILES=kPageHtml=path;kPageCss=path" -P EmbedText.cmake
 #
 # A name given several times holds the files one after another.
+cmake_minimum_required(VERSION 3.25)  # a script has no policies otherwise: IN_LIST would be unknown
+
 set(names "")
 foreach(item IN LISTS FILES)
   string(REGEX MATCH "^([A-Za-z0-9]+)=(.+)$" matched "${item}")
