@@ -34,10 +34,9 @@ std::vector<int64_t> ProcessTree::Scan() {
   Join(candidates, joined);
   if (mark_.empty()) return joined;
   for (const Candidate& candidate : candidates) {
-    if (!IsMarked(candidate.pid)) continue;
-    members_.insert(candidate.pid);
-    joined.push_back(candidate.pid);
+    if (IsMarked(candidate.pid)) claimed_.insert(candidate.pid);
   }
+  Join(candidates, joined);  // with the children of those that carry the mark
   return joined;
 }
 
