@@ -71,6 +71,27 @@ void AddUsed(std::vector<Figure>& figures, const char* label, std::optional<doub
   figures.push_back({label, used_text});
 }
 
+std::optional<double> SumOfMeans(const Diagnosis& d, std::string_view name) {
+  const std::optional<double> mean = Mean(d, name);
+  if (!mean) return std::nullopt;
+  return *mean * static_cast<double>(Summaries(d, name).size());
+}
+
+// Of the cores that the command may use: in a container these are fewer than the machine has, and what the
+// whole machine does says nothing about them; then the command's own processes count.
+void AddCores(std::vector<Figure>& figures, const Diagnosis& d) {
+  const std::optional<double> usable = Number(d.machine, "cores");
+  const std::optional<double> all = Number(d.machine, "cores_logical");
+  const std::optional<double> ratio = Mean(d, "cpu_utilization");
+  std::optional<double> used = ratio && usable ? std::optional(*ratio * *usable) : std::nullopt;
+  if (usable && all && *usable < *all) used = SumOfMeans(d, "process_cpu");
+  if (used) {
+    figures.push_back({"CPU", fmt::format("{:.1f} of {} cores", *used, FormatCount(*usable))});
+  } else {
+    AddRatio(figures, "CPU", ratio);
+  }
+}
+
 // A fact as plain text: a JSON string without its quotes, other values as they stand.
 std::string FactText(const Diagnosis& d, const char* key) {
   const auto found = d.facts.find(key);
@@ -84,10 +105,17 @@ std::string MachineText(const Diagnosis& d, const std::string& key) {
   return found == d.machine.end() ? "" : found->second;
 }
 
-// "8x NVIDIA H200", or the processor where there is no GPU.
+// "8x NVIDIA H200": the GPUs that ranks trained on where that is known, else those that are there; the
+// processor where no GPU is in play.
 std::string HardwareText(const Diagnosis& d) {
   size_t gpus = 0;
   while (d.machine.contains("gpu" + std::to_string(gpus))) ++gpus;
+  const auto on_gpu = [](const diagnose::RankShares& rank) { return rank.device.starts_with("cuda"); };
+  const bool devices_known =
+      std::any_of(d.ranks.begin(), d.ranks.end(), [](auto& r) { return !r.device.empty(); });
+  if (gpus > 0 && devices_known) {
+    gpus = static_cast<size_t>(std::count_if(d.ranks.begin(), d.ranks.end(), on_gpu));
+  }
   if (gpus > 0) return fmt::format("{}x {}", gpus, MachineText(d, "gpu0"));
   const std::string cpu = MachineText(d, "cpu_model");
   const std::string cores = MachineText(d, "cores");
@@ -108,15 +136,15 @@ std::vector<Figure> DeviceFigures(const Diagnosis& d) {
 
 std::vector<Figure> HostFigures(const Diagnosis& d) {
   std::vector<Figure> figures;
-  const auto cpu = Mean(d, "cpu_utilization");
-  const auto cores = Number(d.machine, "cores");
-  if (cpu && cores) {
-    figures.push_back({"CPU", fmt::format("{:.1f} of {} cores", *cpu * *cores, FormatCount(*cores))});
-  } else {
-    AddRatio(figures, "CPU", cpu);
-  }
+  AddCores(figures, d);
   AddRatio(figures, "iowait", Mean(d, "cpu_iowait"));
-  AddUsed(figures, "RAM", Peak(d, "memory_used"), Peak(d, "memory_total"));
+  const std::optional<double> limit = Number(d.machine, "cgroup_memory_limit");
+  const std::optional<double> total = Peak(d, "memory_total");
+  if (limit && total && *limit < *total) {
+    AddUsed(figures, "RAM", Peak(d, "cgroup_memory_used"), limit);
+  } else {
+    AddUsed(figures, "RAM", Peak(d, "memory_used"), total);
+  }
   if (const auto read = HighestMean(d, "disk_read"); read && *read >= 1e5) {
     figures.push_back({"disk read", FormatBytes(*read) + "/s"});
   }

@@ -140,7 +140,8 @@ void Screen::Header() {
   const Piece name = Painted("fullbore", kBold);
   const std::string id = Clean(d_.run_id.empty() ? d_.source : d_.run_id);
   parts.push_back({name.plain + "  " + id, name.painted + "  " + id});
-  if (!d_.stage.empty()) parts.push_back(Plain("stage " + d_.stage));
+  // A run of one command is commonly named after its stage: once is enough.
+  if (!d_.stage.empty() && !d_.run_id.ends_with(d_.stage)) parts.push_back(Plain("stage " + d_.stage));
   for (const std::string& part : SubjectParts(d_)) parts.push_back(Plain(part));
   std::string extent = d_.end_ns > d_.begin_ns ? FormatDuration(d_.end_ns - d_.begin_ns) : "";
   if (d_.steps > 0) {
@@ -196,7 +197,8 @@ void Screen::Change(const Finding& finding) {
 
 void Screen::Step() {
   if (d_.steps == 0 || d_.shares.empty()) return;
-  const Piece label = Plain("step " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns)));
+  const std::string whose = d_.ranks.size() > 1 ? fmt::format(" (rank {})", d_.ranks.front().rank) : "";
+  const Piece label = Plain("step " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns)) + whose);
   const int room = style_.width - 2 - Columns(label.plain) - 3;
   const Piece bar = ShareBar(d_.shares, std::clamp(room, 1, kBarColumns), style_);
   const std::vector<Piece> legend = ShareLegend(d_.shares, d_.host_other_parts, style_);

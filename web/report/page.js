@@ -85,9 +85,10 @@ function stepSection() {
     el("li", { title: look.meaning }, el("span", { class: "swatch", style: { background: `var(--share-${look.name})` } }), look.label,
       el("b", {}, percent(step.shares[look.name])), el("span", { class: "soft" }, duration(step.shares[look.name] * step.mean_ns)),
       look.name === "host_other" && parts.length ? el("span", { class: "soft" }, "of that " + parts.map(([name, ratio]) => `${name} ${percent(ratio)}`).join(", ")) : ""));
+  const rank = report.ranks.length > 1 ? `, rank ${report.ranks[0].rank}` : "";
   const whose = step.shares_of === "device" ? "seen from the device" : "of the training thread";
   return el("section", { class: "card step" },
-    el("header", {}, el("span", {}, el("b", {}, `A step takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}`)),
+    el("header", {}, el("span", {}, el("b", {}, `A step takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}${rank}`)),
       el("span", { class: "soft" }, `median ${duration(step.median_ns)}, 95th percentile ${duration(step.p95_ns)}, `,
         el("span", { title: report.window.warmup_why }, stepsText()))),
     shareBar(step.shares), el("ul", { class: "legend" }, legend));
@@ -192,7 +193,7 @@ function chartsSection() {
     const others = otherPanels(data);
     if (rest.open) add(more, others);
     rest.hidden = !others.length;
-    if (panels.isConnected) axis.draw();
+    if (panels.isConnected) show(null);  // draws, with what is pinned
   };
   rest.addEventListener("toggle", rebuild);
   axis.onChange = () => {

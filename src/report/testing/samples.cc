@@ -371,6 +371,7 @@ Sample TwoStages() {
   Sample sample = InputBound();
   sample.name = "two-stages";
   sample.diagnosis.stage = "train";
+  sample.diagnosis.run_id = sample.recording.id = "2026-11-21-0915-photos";
   Stage prepare = NoTraining().recording.stages.front();
   prepare.id = 0;
   const int64_t shift_ns = -100 * kNsPerSecond;

@@ -97,7 +97,7 @@ void Summarise(const record::Stage& stage, int64_t steady_ns, diagnose::Diagnosi
   d.mean_step_ns = std::round(static_cast<double>(all.wall_ns) / static_cast<double>(all.steps));
   d.median_step_ns = std::round(d.mean_step_ns * 0.99);
   d.p95_step_ns = std::round(d.mean_step_ns * 1.08);
-  d.shares = Ratios(all);
+  d.shares = d.ranks.front().shares;
   d.device_shares = stage.ranks[0].device_activity;
   d.steps_per_s = 1e9 / d.mean_step_ns;
   if (stage.ranks[0].samples_known) {

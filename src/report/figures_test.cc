@@ -1,0 +1,68 @@
+#include "report/figures.h"
+
+#include <gmock/gmock.h>
+
+namespace fullbore::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Texts(const std::vector<Figure>& figures) {
+  std::vector<std::string> texts;
+  for (const Figure& figure : figures) texts.push_back(figure.label + " " + figure.value);
+  return texts;
+}
+
+diagnose::Resource Level(double value) { return {value, value, value, value, ""}; }
+
+TEST(FiguresTest, WhatWasNotRecordedIsNotThere) {
+  EXPECT_THAT(DeviceFigures({}), IsEmpty());
+  EXPECT_THAT(HostFigures({}), IsEmpty());
+}
+
+TEST(FiguresTest, SeveralDevicesAreAveragedAndTheirFullestMemoryShown) {
+  diagnose::Diagnosis d;
+  d.resources = {{"gpu_sm_active{gpu=0}", Level(0.2)},
+                 {"gpu_sm_active{gpu=1}", Level(0.4)},
+                 {"gpu_memory_used{gpu=0}", Level(20e9)},
+                 {"gpu_memory_used{gpu=1}", Level(70e9)},
+                 {"gpu_memory_total{gpu=0}", Level(80e9)}};
+  EXPECT_THAT(Texts(DeviceFigures(d)), ElementsAre("SM 30 %", "memory 70 of 80 GB"));
+}
+
+TEST(FiguresTest, InAContainerTheCommandsOwnProcessesCount) {
+  diagnose::Diagnosis d;
+  d.machine = {{"cores", "4"}, {"cores_logical", "64"}, {"cgroup_memory_limit", "16000000000"}};
+  d.resources = {{"cpu_utilization", Level(0.9)},
+                 {"process_cpu{role=loader}", Level(2.5)},
+                 {"process_cpu{role=trainer}", Level(0.9)},
+                 {"memory_used", Level(400e9)},
+                 {"memory_total", Level(500e9)},
+                 {"cgroup_memory_used", Level(12e9)}};
+  EXPECT_THAT(Texts(HostFigures(d)), ElementsAre("CPU 3.4 of 4 cores", "RAM 12 of 16 GB"));
+}
+
+TEST(FiguresTest, OnlyGpusThatWereTrainedOnAreNamed) {
+  diagnose::Diagnosis d;
+  d.machine = {{"gpu0", "NVIDIA H200"}, {"gpu1", "NVIDIA H200"}, {"cores", "8"}};
+  EXPECT_THAT(SubjectParts(d), ElementsAre("2x NVIDIA H200"));
+  d.ranks.resize(1);
+  d.ranks[0].device = "cuda:1";
+  EXPECT_THAT(SubjectParts(d), ElementsAre("1x NVIDIA H200"));
+  d.ranks[0].device = "cpu";
+  EXPECT_THAT(SubjectParts(d), ElementsAre("8 CPU cores"));
+}
+
+TEST(FiguresTest, GainsThatReadAlikeAreSaidOnce) {
+  diagnose::Finding finding;
+  finding.speedup = {1.5, 1.499, 1.501};
+  EXPECT_EQ(GainText(finding), "") << "without a method no prediction was made";
+  finding.method = "replay";
+  EXPECT_EQ(GainText(finding), "1.50x");
+  finding.speedup.high = 1.6;
+  EXPECT_EQ(GainText(finding), "1.50x to 1.60x");
+}
+
+}  // namespace
+}  // namespace fullbore::report
