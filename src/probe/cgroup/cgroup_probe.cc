@@ -5,6 +5,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "probe/metrics.h"
+#include "probe/process/process_stat.h"
 
 namespace fullbore::probe {
 
@@ -12,16 +13,16 @@ namespace {
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-std::string CgroupFileOf(const Machine& machine) {
-  const std::string process = machine.command_pid > 0 ? std::to_string(machine.command_pid) : "self";
-  return machine.root + "/proc/" + process + "/cgroup";
+std::string DirectoryOf(const Machine& machine) {
+  return machine.root + "/proc/" + (machine.command_pid > 0 ? std::to_string(machine.command_pid) : "self");
 }
 
 }  // namespace
 
 CgroupProbe::CgroupProbe(const Machine& machine)
     : root_(machine.root),
-      command_cgroup_(CgroupFileOf(machine)),
+      command_cgroup_(DirectoryOf(machine) + "/cgroup"),
+      command_stat_(DirectoryOf(machine) + "/stat"),
       own_cgroup_(machine.root + "/proc/self/cgroup"),
       cpu_limit_(KeyOf("cgroup_cpu_limit")),
       cpu_throttled_(KeyOf("cgroup_cpu_throttled")),
@@ -40,13 +41,24 @@ void CgroupProbe::Sample(int64_t t_ns, Sink& sink) {
 }
 
 // A wrapper may put itself into another group before it starts the training. When the command has ended, its
-// last group is kept: the kills are counted there.
+// last group is kept, for the kills are counted there: a zombie belongs to the root of v1 hierarchies, and
+// its number may become somebody else's.
 void CgroupProbe::Follow() {
   auto text = command_cgroup_.Read();
+  if (text && !CommandIsAlive()) text.reset();
   if (!text && cgroup_text_.empty()) text = own_cgroup_.Read();
   if (!text || text->empty() || *text == cgroup_text_) return;
   cgroup_text_ = *text;
   OpenFiles(cgroup_text_);
+}
+
+// Asked after the group was read, which was right if it still holds.
+bool CgroupProbe::CommandIsAlive() {
+  const auto text = command_stat_.Read();
+  const auto stat = text ? ParseProcessStat(*text) : std::nullopt;
+  if (!stat || (command_start_ticks_ && stat->start_ticks != *command_start_ticks_)) return false;
+  command_start_ticks_ = stat->start_ticks;
+  return stat->alive();
 }
 
 void CgroupProbe::OpenFiles(const std::string& cgroup_text) {

@@ -33,6 +33,7 @@ class CgroupProbe : public Probe {
   };
 
   void Follow();
+  bool CommandIsAlive();
   void OpenFiles(const std::string& cgroup_text);
   void ReadLimits(int64_t t_ns, Sink& sink);
   void ReadThrottling(int64_t t_ns, Sink& sink);
@@ -41,7 +42,9 @@ class CgroupProbe : public Probe {
 
   const std::string root_;
   TextFile command_cgroup_;
+  TextFile command_stat_;
   TextFile own_cgroup_;
+  std::optional<uint64_t> command_start_ticks_;
   std::string cgroup_text_;
   Files files_;
   const record::SeriesKey cpu_limit_, cpu_throttled_, memory_limit_, memory_used_, memory_cache_, oom_kills_;

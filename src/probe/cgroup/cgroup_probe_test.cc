@@ -111,18 +111,41 @@ TEST_F(CgroupProbeTest, AContainerThatShowsTheHostsPathIsReadAtItsMount) {
   EXPECT_EQ(sink_.Last("cgroup_memory_used"), 1000000);
 }
 
-TEST_F(CgroupProbeTest, FollowsTheCommandIntoAnotherGroupAndKeepsTheLastOne) {
+// "77 (x) S 1 ...": state and start time.
+std::string StatOf77(char state, int64_t start) {
+  return std::string("77 (x) ") + state + " 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 " + std::to_string(start) +
+         " 1 1\n";
+}
+
+TEST_F(CgroupProbeTest, FollowsTheCommandIntoAnotherGroup) {
   MakeV2();
   files_.Write("/proc/77/cgroup", "0::/pod\n");
+  files_.Write("/proc/77/stat", StatOf77('S', 5));
   files_.Write("/sys/fs/cgroup/pod/memory.current", "7\n");
   CgroupProbe probe(files_.machine(77));
   probe.Sample(Seconds(1), sink_);
   EXPECT_EQ(sink_.Last("cgroup_memory_used"), 7);
-  files_.Remove("/proc/77/cgroup");
   files_.Write("/proc/77/cgroup", "0::/pod/job\n");
-  files_.Remove("/proc/77");  // seen anew only when the file is opened anew, as for a real process
   probe.Sample(Seconds(2), sink_);
-  EXPECT_EQ(sink_.Last("cgroup_memory_used"), 7) << "the command has ended: its last group";
+  EXPECT_EQ(sink_.Last("cgroup_memory_used"), 1000000);
+}
+
+TEST_F(CgroupProbeTest, KeepsTheLastGroupOfACommandThatHasEnded) {
+  MakeHybrid();
+  files_.Write("/proc/77/cgroup", kHybridCgroup);
+  files_.Write("/proc/77/stat", StatOf77('S', 5));
+  CgroupProbe probe(files_.machine(77));
+  probe.Sample(Seconds(1), sink_);
+  files_.Write("/sys/fs/cgroup/memory/api/job/memory.oom_control", "oom_kill 4\n");
+  for (const std::string& stat :
+       {StatOf77('Z', 5), StatOf77('S', 900)}) {  // a zombie; another under its number
+    files_.Write("/proc/77/cgroup", "4:memory:/\n3:cpuset:/\n1:cpu,cpuacct:/\n0::/\n");
+    files_.Write("/proc/77/stat", stat);
+    sink_.Clear();
+    probe.Sample(Seconds(2), sink_);
+    EXPECT_EQ(sink_.Last("cgroup_oom_kills"), 1) << stat;
+    EXPECT_EQ(sink_.Last("cgroup_memory_used"), 5000000) << stat;
+  }
 }
 
 TEST_F(CgroupProbeTest, GarbageGivesNoReadings) {

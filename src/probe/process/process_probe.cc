@@ -1,6 +1,7 @@
 #include "probe/process/process_probe.h"
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,12 @@ constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond;
 
 const double kTicksPerSecond = static_cast<double>(sysconf(_SC_CLK_TCK));
 const auto kPageBytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+
+int64_t ThreadCpuNs() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * kNsPerSecond + time.tv_nsec;
+}
 
 void AddKnown(std::optional<double>& sum, const std::optional<double>& value) {
   if (value) sum = sum.value_or(0) + *value;
@@ -160,6 +167,7 @@ void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
   if (processes_.size() < kMaxListed) {
     process.listed = processes_.size();
     std::string command = ReadCommandLine(DirectoryOf(pid));
+    process.command_known = !command.empty();  // in the midst of an exec it has none
     if (command.empty()) command = process.name;
     processes_.push_back({pid, stat->parent_pid, process.role, process.rank, std::move(command), t_ns, 0});
   } else {
@@ -199,12 +207,12 @@ void ProcessProbe::ReadStats(int64_t t_ns) {
     process.last_cpu_ticks = stat->cpu_ticks;
     process.threads = stat->threads;
     process.resident_bytes = stat->resident_pages * kPageBytes;
-    if (process.name == stat->name) continue;
+    if (process.name == stat->name && process.command_known) continue;
     process.name = stat->name;  // it has become another program: its command line is new too
     if (process.listed == kNotListed) continue;
-    if (std::string command = ReadCommandLine(DirectoryOf(pid)); !command.empty()) {
-      processes_[process.listed].command = std::move(command);
-    }
+    std::string command = ReadCommandLine(DirectoryOf(pid));
+    process.command_known = true;
+    if (!command.empty()) processes_[process.listed].command = std::move(command);
   }
   for (const int64_t pid : ended) End(pid, t_ns);
 }
@@ -262,13 +270,13 @@ void ProcessProbe::ReadPss(int64_t t_ns) {
   for (const auto& [last, pid] : due) {
     if (pss_budget_ns_ <= 0) return;
     Running& process = running_.at(pid);
-    const int64_t begin_ns = MonotonicNs();
+    const int64_t begin_ns = ThreadCpuNs();
     process.pss_ns = t_ns;
     process.pss_bytes.reset();
     if (const Result<std::string> text = ReadFile(DirectoryOf(pid) + "/smaps_rollup")) {
       if (const auto kib = CountAfter(*text, "Pss:")) process.pss_bytes = *kib * 1024;
     }
-    pss_budget_ns_ -= MonotonicNs() - begin_ns;
+    pss_budget_ns_ -= ThreadCpuNs() - begin_ns;
   }
 }
 

@@ -56,6 +56,7 @@ class ProcessProbe : public Probe {
     int rank = -1;
     UniqueFd stat;
     std::string name;
+    bool command_known = false;
     uint64_t start_ticks = 0;
     uint64_t last_cpu_ticks = 0;
     double cpu_cores = 0;

@@ -220,6 +220,16 @@ TEST_F(ProcessProbeTest, CommandLinesAreShortAndFollowExec) {
   EXPECT_EQ(command.substr(198), "\xc3\xa4");
 }
 
+TEST_F(ProcessProbeTest, ACommandLineThatWasEmptyInTheMidstOfAnExecIsReadAgain) {
+  Write(100, {.name = "dd"});
+  ProcessProbe probe(files_.machine(100));
+  probe.Sample(Seconds(1), sink_);
+  EXPECT_EQ(probe.Processes()[0].command, "dd");
+  files_.Write("/proc/100/cmdline", std::string("dd\0if=x", 7));
+  probe.Sample(Seconds(2), sink_);
+  EXPECT_EQ(probe.Processes()[0].command, "dd if=x");
+}
+
 TEST_F(ProcessProbeTest, AKernelNumberUsedAgainIsAnotherProcess) {
   Write(100, {});
   Write(101, {.parent = 100, .start = 200});
