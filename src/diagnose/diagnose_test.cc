@@ -1,0 +1,177 @@
+#include "diagnose/diagnose.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "diagnose/compare.h"
+#include "diagnose/testing/made_run.h"
+
+namespace fullbore::diagnose {
+namespace {
+
+using testing::AddSeries;
+using testing::kMs;
+using testing::MadeLoader;
+using testing::MadeRank;
+using testing::MadeRun;
+using testing::MadeStep;
+
+MadeStep Waiting(int64_t) { return {.data_ms = 100}; }
+MadeStep Usual(int64_t) { return {}; }
+
+const Finding* Find(const Diagnosis& diagnosis, const std::string& id) {
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.id == id) return &finding;
+  }
+  return nullptr;
+}
+
+TEST(DiagnoseTest, AnEmptyRecordingIsNoCrashAndNoVerdict) {
+  EXPECT_EQ(Diagnose({}).steps, 0);
+  EXPECT_TRUE(Diagnose(MadeRun({})).findings.empty());
+}
+
+TEST(DiagnoseTest, ARunWithoutCausesIsHealthy) {
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, Usual)}));
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_EQ(diagnosis.findings[0].id, "healthy");
+  EXPECT_NEAR(*diagnosis.samples_per_s, 320, 0.1);
+}
+
+TEST(DiagnoseTest, SharesSumToOne) {
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, Waiting)}));
+  double sum = 0;
+  for (const auto& [name, share] : diagnosis.shares) sum += share;
+  EXPECT_NEAR(sum, 1, 1e-9);
+}
+
+TEST(DiagnoseTest, WithoutWorkersTheCureIsWorkersAndTheGainIsWhatTheReplayGives) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(0, 100, 100, 99));
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  ASSERT_FALSE(diagnosis.findings.empty());
+  const Finding& first = diagnosis.findings[0];
+  EXPECT_EQ(first.id, "input-bound");
+  EXPECT_EQ(first.cause, "no-workers");
+  EXPECT_EQ(first.severity, Severity::kCritical);
+  EXPECT_NEAR(first.share, 0.5, 1e-9);
+  EXPECT_EQ(first.change, "DataLoader(num_workers=1)");
+  EXPECT_NEAR(first.speedup.expected, 2, 0.05);
+  EXPECT_EQ(first.where.at(0).line, 57);
+}
+
+TEST(DiagnoseTest, TimeBlockedIsStorage) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(1, 100, 200, 20));
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  EXPECT_EQ(diagnosis.findings.at(0).cause, "storage");
+}
+
+TEST(DiagnoseTest, WorkersThatFindNoCoreAreNotCuredByMore) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(2, 100, 400, 390));
+  auto run = MadeRun({rank}, /*cores=*/2);
+  AddSeries(run, "process_cpu", "cores", 0.1, {{"role", "trainer"}});
+  const Diagnosis diagnosis = Diagnose(run);
+  EXPECT_EQ(diagnosis.findings.at(0).cause, "decode");
+}
+
+TEST(DiagnoseTest, TwentyWorkersForALightLoadAreOvercommitted) {
+  auto rank = MadeRank(0, 100, Usual);
+  rank.loaders.push_back(MadeLoader(20, 100, 30, 29));
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  const Finding* finding = Find(diagnosis, "worker-overcommit");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->change, "DataLoader(num_workers=1)");
+}
+
+TEST(DiagnoseTest, AFewStepsGiveAWarningAndNothingCritical) {
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 12, Waiting)}));
+  const Finding* finding = Find(diagnosis, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, Severity::kWarning);
+}
+
+TEST(DiagnoseTest, ASlowStartIsWarmupAndNoFinding) {
+  const auto slow_start = [](int64_t i) { return i < 10 ? MadeStep{.other_ms = 2000} : MadeStep{}; };
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, slow_start)}));
+  EXPECT_EQ(diagnosis.warmup_steps, 10);
+  EXPECT_EQ(diagnosis.findings.at(0).id, "healthy");
+  EXPECT_FALSE(diagnosis.warmup_why.empty());
+}
+
+TEST(DiagnoseTest, CodeBesideTrainingIsNamedByItsLine) {
+  auto rank = MadeRank(0, 100, [](int64_t) { return MadeStep{.other_ms = 50}; });
+  rank.hot_lines.push_back({record::Share::kHostOther, "/home/u/train.py", 70, "main", "log(metrics)", 9});
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  const Finding& first = diagnosis.findings.at(0);
+  EXPECT_EQ(first.id, "host-other");
+  EXPECT_NEAR(first.share, 1.0 / 3, 1e-9);
+  EXPECT_NE(first.title.find("train.py:70"), std::string::npos);
+}
+
+TEST(DiagnoseTest, TheRankForWhichTheOthersWaitIsTheStraggler) {
+  const auto waits = [](int64_t) { return MadeStep{.comm_ms = 50}; };
+  const auto late = [](int64_t) { return MadeStep{.data_ms = 50}; };
+  const Diagnosis diagnosis =
+      Diagnose(MadeRun({MadeRank(0, 100, waits), MadeRank(1, 100, late), MadeRank(2, 100, waits)}));
+  const Finding* finding = Find(diagnosis, "straggler");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->title.find("Rank 1"), std::string::npos);
+  EXPECT_NEAR(finding->share, 1.0 / 3, 1e-6);
+  EXPECT_EQ(Find(diagnosis, "comm-bound"), nullptr);
+}
+
+TEST(DiagnoseTest, RanksThatAllWaitAreCommBound) {
+  const auto waits = [](int64_t) { return MadeStep{.comm_ms = 50}; };
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, waits), MadeRank(1, 100, waits)}));
+  EXPECT_NE(Find(diagnosis, "comm-bound"), nullptr);
+  EXPECT_EQ(Find(diagnosis, "straggler"), nullptr);
+}
+
+TEST(DiagnoseTest, WhatWasNotRecordedIsNotGuessed) {
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, Usual)}));
+  const auto names = [&](const std::string& id) {
+    return std::any_of(diagnosis.not_judged.begin(), diagnosis.not_judged.end(),
+                       [&](const NotJudged& n) { return n.id.find(id) != std::string::npos; });
+  };
+  EXPECT_TRUE(names("collectives"));
+  EXPECT_TRUE(names("device"));
+}
+
+TEST(DiagnoseTest, HighUtilisationWithIdleMultiprocessorsMisleads) {
+  auto run = MadeRun({MadeRank(0, 100, Usual)});
+  AddSeries(run, "gpu_utilization", "ratio", 0.98, {{"gpu", "0"}});
+  AddSeries(run, "gpu_sm_active", "ratio", 0.2, {{"gpu", "0"}});
+  EXPECT_NE(Find(Diagnose(run), "low-activity"), nullptr);
+}
+
+TEST(DiagnoseTest, IdleTensorCoresAreNamed) {
+  auto run = MadeRun({MadeRank(0, 100, Usual)});
+  AddSeries(run, "gpu_utilization", "ratio", 0.95, {{"gpu", "0"}});
+  AddSeries(run, "gpu_sm_active", "ratio", 0.8, {{"gpu", "0"}});
+  AddSeries(run, "gpu_tensor_active", "ratio", 0.0, {{"gpu", "0"}});
+  EXPECT_NE(Find(Diagnose(run), "no-tensor-cores"), nullptr);
+}
+
+TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {
+  const auto jitter = [](int64_t data_ms) {
+    return [data_ms](int64_t i) { return MadeStep{.data_ms = data_ms, .forward_ms = 40 + i % 3}; };
+  };
+  const Comparison comparison = Compare(Diagnose(MadeRun({MadeRank(0, 100, jitter(100))})),
+                                        Diagnose(MadeRun({MadeRank(0, 100, jitter(0))})));
+  EXPECT_NEAR(comparison.speedup, 2, 0.02);
+  EXPECT_TRUE(comparison.significant);
+  EXPECT_EQ(comparison.shares.at(0).what, "data_wait");
+  EXPECT_EQ(comparison.findings_gone, std::vector<std::string>{"input-bound"});
+}
+
+TEST(CompareTest, TheSameRunTwiceIsWithinTheNoise) {
+  const auto jitter = [](int64_t i) { return MadeStep{.forward_ms = 40 + (i * 7) % 5}; };
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, jitter)}));
+  EXPECT_FALSE(Compare(diagnosis, diagnosis).significant);
+}
+
+}  // namespace
+}  // namespace fullbore::diagnose
