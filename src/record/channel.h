@@ -58,7 +58,8 @@ enum class EventKind : uint16_t {
   kH2d = 5,    // Tensor.to / Tensor.cuda to a device. a: bytes; b: 1 pinned
   kFetch = 6,  // a batch fetched, in a worker or inline. id: loader as its trainer numbers it, 0 unknown;
                // a: samples | slowest sample in us << 32, 0 where they are too cheap to be timed one by one;
-               // b: CPU ns; c: collate ns; d: ns runnable without a core, 0 unknown
+               // b: CPU ns; c: collate ns; d: ns runnable without a core, 0 unknown. Of fetches below a
+               // millisecond, b and d are read for one in 16 and scaled from it for the others
   kOther = 7,  // id: OtherKind
   kCollective = 8,  // torch.distributed called on the training thread. id: 0; a: bytes
   kLine = 9,  // line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside,

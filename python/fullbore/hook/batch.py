@@ -50,17 +50,19 @@ def sizes(value: Any, path: Path = ()) -> Iterator[tuple[int, Path, bool]]:
 class BatchCounter:
     """Counts the samples of one loader's batches."""
 
-    __slots__ = ("_batch_size", "_path", "_is_leading", "shape")
+    __slots__ = ("_batch_size", "_path", "_is_leading", "_has_tokens", "shape")
 
     def __init__(self, batch_size: int | None) -> None:
         self._batch_size = batch_size
         self._path: Path | None = None
         self._is_leading = True
+        self._has_tokens = False
         self.shape: list[int] | None = None  # of the tensor that counts, in the first batch
 
     def count(self, batch: Any) -> tuple[int, int]:
         """(samples, -1 unknown; tokens, 0 unknown)."""
-        return self._samples(batch), tokens(batch)
+        samples = self._samples(batch)
+        return samples, tokens(batch) if self._has_tokens else 0
 
     def _samples(self, batch: Any) -> int:
         if self._path is None:
@@ -80,6 +82,7 @@ class BatchCounter:
         tensors = [entry for entry in found if entry[2]]
         best = next(iter([e for e in fitting if e[2]] or fitting or tensors), None)
         self._path = ()
+        self._has_tokens = tokens(batch) > 0
         if best is not None:
             _, self._path, self._is_leading = best
             value = batch

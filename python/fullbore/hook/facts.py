@@ -9,7 +9,6 @@ from . import backward
 from .runtime import Thread, guarded, hook
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
-STEPS_WATCHED = 2  # facts about the model are taken again until then: some are true only after the first step
 
 
 def at_import(torch: Any) -> None:
@@ -41,8 +40,7 @@ def autocast(torch: Any) -> str | None:
 
 
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
-    if hook.steps > STEPS_WATCHED:
-        return
+    """After each of the first steps: some things are true only after the very first."""
     hook.fact("optimizer", type(optimizer).__name__)
     about_process()
     from . import forward

@@ -179,7 +179,6 @@ def leave(call: Call) -> None:
 at_forward: list[Callable[[Any], None]] = []  # called with the module, in training, while learning
 
 
-@guarded
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
     if forward is not None and forward.learning and hook.steps >= LEARNING_STEPS:
         forward.stop_learning()
@@ -194,7 +193,7 @@ def attach(nn: Any) -> None:
     forward = Forward(torch)
     forward.learn()
     at_forward.append(facts.at_forward)
-    steps.after_step.append(after_step)
+    steps.after_first_steps.append(after_step)
     if hasattr(torch, "compile"):
         attach_compile(torch, forward)
 

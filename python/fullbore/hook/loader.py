@@ -172,9 +172,12 @@ def process_configuration() -> dict[str, Any] | None:
 def ready(iterator: Any) -> int:
     """Batches that are there already when `next` is entered; -1 where nobody can tell."""
     fields = iterator.__dict__
+    waiting = fields.get("_task_info")
+    if waiting is None:
+        return -1
     try:
         queue = fields["_data_queue"]
-        count = len(fields["_task_info"]) - fields["_tasks_outstanding"]  # arrived out of order, and kept
+        count = len(waiting) - fields["_tasks_outstanding"]  # arrived out of order, and kept
         count += queue.qsize()
         results = fields["_worker_result_queue"]
         if results is not queue:  # a thread pins between the two

@@ -55,7 +55,9 @@ class Steps:
 
 
 state = Steps()
+FIRST_STEPS = 3
 after_step: list = []  # called with (optimizer, thread, end) after a step that counts
+after_first_steps: list = []  # the same, for the first few only
 hook.forget_in_child.append(lambda: state.__init__())  # type: ignore[misc]
 
 
@@ -95,9 +97,12 @@ def leave_step(optimizer: Any) -> None:
         if counts:
             hook.steps += 1
             state.note_feed(thread)
-            say_where("optimizer_step")
             for follow in after_step:
                 follow(optimizer, thread, end)
+            if hook.steps <= FIRST_STEPS:
+                say_where("optimizer_step")
+                for follow in after_first_steps:
+                    follow(optimizer, thread, end)
     except Exception as error:
         hook.fail("optimizer step", error)
 
@@ -117,7 +122,8 @@ def say_where(what: str) -> None:
 
 def attach(module: Any) -> None:
     """Patches torch.optim.optimizer."""
-    after_step.extend((facts.after_step, lines.after_step))
+    after_first_steps.append(facts.after_step)
+    after_step.append(lines.after_step)
     is_compiling = is_compiling_test()
     if hasattr(module, "register_optimizer_step_pre_hook"):
 

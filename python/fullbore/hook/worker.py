@@ -26,21 +26,31 @@ CHEAP_SAMPLE_NS = 20_000
 BATCHES_JUDGED = 8
 SURPRISE = 4
 
+# CPU time and the time without a core take system calls: 3 us and more a batch. Of fetches shorter than this (as the
+# one before tells) only one in so many is read, and what it showed stands for the others.
+SHORT_FETCH_NS = 1_000_000
+ONE_IN = 16
+
 
 class FetchClock:
-    """The readings of one fetcher's current batch, and what is known of its samples in general."""
+    """The readings of one fetcher's current batch, and what is known of its batches in general."""
 
-    __slots__ = ("collate_ns", "slowest_ns", "samples", "batches", "mean_ns")
+    __slots__ = ("collate_ns", "slowest_ns", "samples", "batches", "mean_ns", "fetch_ns", "cpu_share", "waited_share")
 
     def __init__(self) -> None:
         self.batches = 0
-        self.mean_ns = 0.0
+        self.mean_ns = 0.0  # of a sample
+        self.fetch_ns = 0  # of the batch before
+        self.cpu_share = self.waited_share = 0.0  # of a fetch's time, when last read
         self.restart()
 
     def restart(self) -> None:
         self.collate_ns = 0
         self.slowest_ns = 0
         self.samples = 0
+
+    def wants_system_time(self) -> bool:
+        return self.fetch_ns >= SHORT_FETCH_NS or self.batches % ONE_IN == 0
 
 
 class TimedDataset:
@@ -174,8 +184,10 @@ class Fetch:
         self.loader = loader
         readings.restart()
         thread.in_fetch = True
-        self.waited = runnable_ns(thread)
-        self.cpu = cpu_clock()
+        self.cpu = self.waited = -1
+        if readings.wants_system_time():
+            self.waited = runnable_ns(thread)
+            self.cpu = cpu_clock()
         self.begin = clock()
 
 
@@ -200,29 +212,32 @@ def leave_fetch(fetcher: Any, fetch: Fetch, asked: Any, got: bool) -> None:
     if not hook.on or not got:
         return
     try:
-        cpu = cpu_clock() - fetch.cpu
-        waited = runnable_ns(thread) - fetch.waited if fetch.waited >= 0 else 0
+        taken = readings.fetch_ns = end - fetch.begin
+        if fetch.cpu >= 0:
+            readings.cpu_share = (cpu_clock() - fetch.cpu) / taken
+            readings.waited_share = (runnable_ns(thread) - fetch.waited) / taken if fetch.waited >= 0 else 0.0
         samples = readings.samples or (len(asked) if fetcher.auto_collation and hasattr(asked, "__len__") else 1)
-        slowest_us = min(readings.slowest_ns // 1000, MAX_SLOWEST_US)
-        packed = samples | slowest_us << 32
-        record = hook.record
-        record(channel.FETCH, fetch.loader, thread.number, fetch.begin, end, packed, cpu, readings.collate_ns, waited)
-        judge(fetcher, readings, (end - fetch.begin - readings.collate_ns) / max(samples, 1))
+        packed = samples | min(readings.slowest_ns // 1000, MAX_SLOWEST_US) << 32
+        cpu, waited = int(taken * readings.cpu_share), int(taken * readings.waited_share)
+        number, record = thread.number, hook.record
+        record(channel.FETCH, fetch.loader, number, fetch.begin, end, packed, cpu, readings.collate_ns, waited)
+        judge(fetcher, readings, (taken - readings.collate_ns) / max(samples, 1))
     except Exception as error:
         hook.fail("fetch", error)
 
 
 def judge(fetcher: Any, readings: FetchClock, sample_ns: float) -> None:
     """Decides whether samples are worth timing one by one in the next batch."""
-    if not hasattr(fetcher, "_fullbore_dataset"):
-        return
     readings.batches += 1
+    dataset = fetcher.__dict__.get("_fullbore_dataset")
+    if dataset is None:  # an iterable: its samples must be counted anyway
+        return
     surprised = sample_ns > SURPRISE * readings.mean_ns
     readings.mean_ns += (sample_ns - readings.mean_ns) / min(readings.batches, 4 * BATCHES_JUDGED)
     if readings.batches < BATCHES_JUDGED:
         return
     wanted = surprised or readings.mean_ns > CHEAP_SAMPLE_NS
-    if wanted != (fetcher.dataset is not fetcher._fullbore_dataset):
+    if wanted != (fetcher.dataset is not dataset):
         time_samples(fetcher, wanted)
 
 
