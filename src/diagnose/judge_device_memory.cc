@@ -69,22 +69,32 @@ void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis) {
 }
 
 void JudgeThrottle(const View& view, Diagnosis& diagnosis) {
-  const auto throttled = view.Mean("gpu_throttled");
-  if (!throttled || *throttled < kThrottled) return;
+  const double thermal = view.Mean("gpu_throttle_thermal").value_or(0),
+               power = view.Mean("gpu_throttle_power").value_or(0);
+  if (std::max(thermal, power) < kThrottled) return;
+  const bool hot = thermal >= kThrottled;
   Finding finding;
   finding.id = "throttle";
-  finding.severity = Severity::kWarning;
-  finding.share = std::min(1.0, *throttled);
-  finding.title = fmt::format("The GPU was held back by heat or its power limit {} of the time.",
-                              FormatPercent(*throttled));
-  finding.fix = {"check cooling and the power limit (nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)",
-                 "a neighbour device may be cooler"};
-  finding.evidence.push_back({"time throttled", *throttled, "ratio", "nvml", "gpu_throttled", {}, {}});
+  finding.cause = hot ? "thermal" : "power";
+  // A device at its power limit works as hard as it was built to; one at its temperature limit is cooled too
+  // little.
+  finding.severity = hot ? Severity::kWarning : Severity::kInfo;
+  finding.share = hot ? std::min(1.0, thermal) : 0;
+  finding.title = fmt::format("The GPU was held back by {} {} of the time.", hot ? "heat" : "its power limit",
+                              FormatPercent(hot ? thermal : power));
+  finding.fix = {hot ? "check the cooling (nvidia-smi -q -d PERFORMANCE,TEMPERATURE): air flow, fans, a "
+                       "neighbour that heats it"
+                     : "see whether the power limit was lowered (nvidia-smi -q -d POWER)",
+                 "another device may be cooler or less limited"};
+  finding.evidence.push_back(
+      {"time held back by heat", thermal, "ratio", "nvml", "gpu_throttle_thermal", {}, {}});
+  finding.evidence.push_back(
+      {"time held back by power", power, "ratio", "nvml", "gpu_throttle_power", {}, {}});
   const auto clock = view.Mean("gpu_sm_clock"), most = view.Max("gpu_sm_clock_max");
   if (clock && most && *most > 0) {
     finding.evidence.push_back(
         {"SM clock of its maximum", *clock / *most, "ratio", "nvml", "gpu_sm_clock", {}, {}});
-    if (*clock < *most) {
+    if (hot && *clock < *most) {
       finding.speedup = {1 + (*most / *clock - 1) / 2, 1, *most / *clock};
       finding.method = "the step scaled with the clock; at the low end not at all (memory-bound)";
     }

@@ -77,7 +77,7 @@ bool Matches(const record::SeriesKey& key, std::string_view name, const record::
 template <typename Visit>
 void ForEachMatch(const View& view, std::string_view name, const record::Labels& labels, Visit visit) {
   for (const record::Series& series : view.stage().series) {
-    if (!Matches(series.key, name, labels)) continue;
+    if (!Matches(series.key, name, labels) || !view.IsOurs(series.key)) continue;
     double sum = 0, largest = 0, last = 0;
     size_t count = 0;
     for (const Reading& reading : series.readings) {
@@ -124,12 +124,22 @@ View::View(const record::Recording& recording, const record::Stage& stage)
     end_ns_ = lead().end_ns;
     for (const RankView& rank : ranks_) end_ns_ = std::max(end_ns_, rank.end_ns);
   }
-  for (const char* key : {"cores_usable", "cores"}) {
-    const auto at = recording.machine.find(key);
-    if (at == recording.machine.end()) continue;
-    cores_ = ParseDouble(at->second).value_or(0);
-    if (cores_ > 0) break;
+  const auto cores = recording.machine.find("cores");
+  if (cores != recording.machine.end()) cores_ = ParseDouble(cores->second).value_or(0);
+  for (const record::Series& series : stage.series) {
+    const auto owner = series.key.labels.find("owner"), gpu = series.key.labels.find("gpu");
+    if (series.key.name != "gpu_process_memory" || owner == series.key.labels.end() ||
+        gpu == series.key.labels.end())
+      continue;
+    const bool used = std::any_of(series.readings.begin(), series.readings.end(),
+                                  [](const Reading& r) { return r.value > 0; });
+    if (owner->second == "command" && used) used_gpus_.insert(gpu->second);
   }
+}
+
+bool View::IsOurs(const record::SeriesKey& key) const {
+  const auto gpu = key.labels.find("gpu");
+  return used_gpus_.empty() || gpu == key.labels.end() || used_gpus_.count(gpu->second);
 }
 
 std::optional<double> View::Mean(std::string_view name, const record::Labels& labels) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,9 @@ class View {
 
   double cores() const { return cores_; }  // that the command may use; 0 where unknown
   bool has_gpu() const;
+  // Whether the series is worth reading: not that of a GPU which other people's processes use while the
+  // command uses others.
+  bool IsOurs(const record::SeriesKey& key) const;
   std::optional<std::string> Fact(
       const std::string& key) const;  // of the lead rank: text, without JSON quotes
 
@@ -65,6 +69,7 @@ class View {
   std::vector<RankView> ranks_;
   int64_t begin_ns_ = 0, end_ns_ = 0;
   double cores_ = 0;
+  std::set<std::string> used_gpus_;  // labels; empty: not known, so all
 };
 
 }  // namespace fullbore::diagnose
