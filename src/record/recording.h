@@ -56,6 +56,7 @@ struct Step {
   int64_t device_ns = -1;  // time the device worked for this step by its own clock, -1 where unknown
   int32_t ready_batches =
       -1;  // batches waiting in the loader's queue when `next` was entered, -1 where unknown
+  int64_t comm_wait_ns = -1;  // inside collectives until the last rank arrived, -1 where unknown
 };
 
 // All steps of one rank that ended in a stretch of about a second, summed.
@@ -109,6 +110,68 @@ struct Loader {
   Sketch wait_ns;              // one value a `next` of the parent
 };
 
+// ---- tables of device activity over the whole recording, from a trace or from the CUDA collector ----
+
+struct KernelStats {
+  std::string name;
+  std::string kernel_class;  // "matmul_tensor", "matmul", "attention", "elementwise", "reduction",
+                             // "optimizer", "other"
+  int64_t count = 0;
+  int64_t sum_ns = 0;
+  int64_t min_ns = 0;
+  int64_t max_ns = 0;
+  Sketch duration_ns;
+};
+
+struct CopyStats {
+  std::string kind;  // "copy_h2d_pageable", "copy_h2d_pinned", "copy_d2h_...", "copy_d2d", "memset"
+  int64_t count = 0;
+  std::optional<int64_t> bytes;
+  int64_t sum_ns = 0;
+  int64_t exposed_ns =
+      0;  // while nothing else runs; where several kinds do, counted for the first in the list above
+  Sketch duration_ns;
+};
+
+// A place where the host waits for the device.
+struct SyncStats {
+  std::string call;   // "cudaStreamSynchronize"
+  std::string where;  // "aten::item, train.py(81): step"; what is known of it
+  int64_t count = 0;
+  int64_t blocked_ns = 0;  // the host, inside the call
+  int64_t idle_ns = 0;     // the device, because of it: part of the share `sync`
+};
+
+struct CollectiveStats {
+  std::string kind;   // "all_reduce"
+  std::string group;  // process group, empty where unknown
+  std::optional<int64_t> group_size;
+  int64_t count = 0;
+  std::optional<int64_t> bytes;  // of those calls whose size is known; `bytes_ns` is what these took
+  int64_t bytes_ns = 0;
+  int64_t sum_ns = 0;
+  int64_t exposed_ns = 0;
+  std::optional<int64_t>
+      wait_ns;  // of sum_ns, until the last rank arrived; needs the other ranks' recordings
+  Sketch duration_ns;
+};
+
+struct LaunchStats {
+  int64_t count = 0;
+  int64_t late = 0;           // launched when the device had already run dry
+  int64_t short_kernels = 0;  // shorter than the call that launched them
+  Sketch call_ns;             // the host's call
+  Sketch delay_ns;            // from the end of the call to the begin on the device; 0 where it began before
+};
+
+struct DeviceTables {
+  std::vector<KernelStats> kernels;  // by sum_ns, the greatest first
+  std::vector<CopyStats> copies;
+  std::vector<SyncStats> syncs;              // by idle_ns, the greatest first
+  std::vector<CollectiveStats> collectives;  // by sum_ns, the greatest first
+  std::optional<LaunchStats> launches;
+};
+
 struct RankInfo {
   int rank = 0;
   int64_t pid = 0;
@@ -125,7 +188,10 @@ struct RankInfo {
   // Device activity over the whole recording; absent without a collector or trace.
   std::optional<int64_t> span_ns, busy_ns, compute_ns, comm_ns, comm_exposed_ns, comm_overlapped_ns, copy_ns,
       copy_exposed_ns, kernels;
-  std::map<std::string, int64_t> kernel_class_ns;
+  std::map<std::string, int64_t>
+      kernel_class_ns;                  // parts of compute_ns: where classes overlap, the first counts
+  std::optional<int64_t> comm_wait_ns;  // of the collectives' time, until the last rank arrived (straggler)
+  std::optional<DeviceTables> tables;
 };
 
 struct Process {

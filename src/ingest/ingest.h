@@ -1,0 +1,40 @@
+// Other people's recordings become a record::Recording: PyTorch-profiler traces (Kineto JSON, plain, gzip or
+// zstd, also inside tar files) and Nsight Systems sqlite exports. Several files are the ranks of one run.
+//
+//   auto recording = ingest::ReadTraces({"traces/"}, {});
+//
+// A file that breaks off is read as far as it goes; what had to be left out is counted in Stage::messages. An
+// error names the file and the byte.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "record/recording.h"
+#include "timeline/device_trace.h"
+
+namespace fullbore::ingest {
+
+struct TraceOptions {
+  bool stacks = false;  // keep every Python function of traces with stacks: more memory, finer places
+  // Called every few megabytes of a file, from the calling thread.
+  std::function<void(const std::string& file, int64_t position, int64_t size)> progress;
+};
+
+// True where the path can be meant as a trace rather than as a run of ours: by its first bytes, or a
+// directory.
+bool LooksLikeTrace(const std::string& path);
+
+// `paths`: files and directories (whose files are looked at one by one, foreign ones left out and counted).
+Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, const TraceOptions& options = {});
+
+// The same traces one after the other in full, for what needs single events (exports, sections). The trace is
+// gone after the call. Its rank is set; messages are what ReadTraces would put into the stage.
+using TraceVisitor = std::function<void(timeline::DeviceTrace& trace, const std::string& file)>;
+Result<std::vector<record::Message>> VisitTraces(const std::vector<std::string>& paths,
+                                                 const TraceOptions& options, const TraceVisitor& visit);
+
+}  // namespace fullbore::ingest

@@ -1,0 +1,45 @@
+// One event of a PyTorch-profiler trace (Chrome trace format), as slices of the text that holds it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fullbore::ingest::kineto {
+
+// Strings are without their quotes and still escaped; numbers as written. Absent fields are empty.
+struct RawEvent {
+  char phase = 0;  // 'X' complete, 'i' instant, 's'/'f' flow, 'M' metadata, 'C' counter
+  std::string_view category, name, pid, tid, ts, dur, args;
+};
+
+enum class Parse : uint8_t { kOk, kTextEnded, kBroken };
+
+// `p` stands behind the event's opening brace; on kOk `*after` is behind the closing one.
+Parse ParseEvent(const char* p, const char* end, RawEvent* event, const char** after);
+
+// Walks the members of an object: `object` begins with '{' and lies in a window (kPadding bytes may be read
+// behind it). Values as in RawEvent, objects and arrays whole.
+class Members {
+ public:
+  explicit Members(std::string_view object);
+  bool Next();
+  std::string_view key() const { return key_; }
+  std::string_view value() const { return value_; }
+
+ private:
+  const char* p_;
+  const char* end_;
+  std::string_view key_, value_;
+};
+
+// Microseconds with a fraction, as nanoseconds, digit by digit: a double would lose nanoseconds beyond 2^53.
+// Nothing where the text is no number or the result does not fit.
+std::optional<int64_t> NanosecondsOfMicros(std::string_view text);
+std::optional<int64_t> Integer(std::string_view text);  // a fraction is cut off
+
+// The string without JSON escapes; control characters become blanks, broken UTF-8 '?'.
+std::string Unescaped(std::string_view raw);
+
+}  // namespace fullbore::ingest::kineto

@@ -1,0 +1,61 @@
+// What each host thread was doing, for asking why the device had nothing to do. Built once from a trace;
+// spans of a thread do not overlap any more, the outermost wins: a synchronisation inside a checkpoint is the
+// checkpoint's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "timeline/device_trace.h"
+
+namespace fullbore::timeline {
+
+enum class HostState : uint8_t {
+  kLoader,
+  kSync,
+  kCheckpoint,
+  kValidation,
+  kGarbageCollection,
+  kWorking,  // inside framework or driver code, or in Python between two pieces of it
+  kAway,     // inside nothing recorded for longer than Python needs between two operators
+};
+
+struct HostPiece {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  HostState state = HostState::kWorking;
+  uint32_t call = kNone;  // the blocking call of kSync
+};
+
+class HostActivity {
+ public:
+  explicit HostActivity(const DeviceTrace& trace);
+
+  // What `thread` did in [begin_ns, end_ns), in order and without holes, appended to `pieces`. Where that
+  // thread is outside of everything, the main thread is asked: it may be what the launching thread waits for.
+  void Look(uint16_t thread, int64_t begin_ns, int64_t end_ns, std::vector<HostPiece>* pieces) const;
+
+  bool Blocks(uint32_t call) const { return blocking_[call]; }
+
+ private:
+  struct Span {
+    int64_t begin_ns, end_ns;
+  };
+  struct Thread {
+    std::vector<HostPiece> marks;  // all states but kWorking and kAway
+    std::vector<Span> working;
+  };
+
+  void FindBlockingCalls(const DeviceTrace& trace);
+  void FillThreads(const DeviceTrace& trace);
+  void LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t end_ns,
+                        std::vector<HostPiece>* pieces) const;
+  void LookElsewhere(uint16_t thread, HostPiece piece, std::vector<HostPiece>* pieces) const;
+
+  std::vector<Thread> threads_;
+  std::vector<bool> blocking_;  // by call
+  uint16_t main_thread_;
+  bool operators_recorded_ = false;  // else nothing can be said of a host that makes no calls
+};
+
+}  // namespace fullbore::timeline

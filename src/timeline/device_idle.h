@@ -1,0 +1,52 @@
+// Why the device had nothing to do. An idle interval is ended by an operation; what its launching thread did
+// between the begin of the interval and the launch is the cause:
+//
+//   launched before the device ran dry       -> gap: both operations were queued, the device itself took its
+//   time the thread was in the data loader's next -> data_wait the thread was blocked, or had been and then
+//   had to launch anew with an empty queue -> sync the thread was saving, validating, collecting garbage, or
+//   away -> host_other otherwise it was on its way to the launch -> launch
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "record/share.h"
+#include "timeline/device_host.h"
+#include "timeline/device_sweep.h"
+#include "timeline/device_trace.h"
+
+namespace fullbore::timeline {
+
+struct IdlePiece {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  record::Share share = record::Share::kLaunch;
+  record::HostOther part = record::HostOther::kUnnamed;
+  uint32_t call = kNone;  // the blocking call behind kSync
+};
+
+class IdleCauses {
+ public:
+  IdleCauses(const DeviceTrace& trace, const HostActivity& host) : trace_(trace), host_(host) {}
+
+  // Pieces that cover the idle segment, in order. The vector is reused from call to call.
+  const std::vector<IdlePiece>& Divide(const Segment& idle);
+
+  int64_t unexplained() const {
+    return unexplained_;
+  }  // intervals ended by an operation without a known launch
+
+ private:
+  void DivideHostTime(uint16_t thread, int64_t begin_ns, int64_t launch_ns, int64_t end_ns,
+                      uint32_t blocking_launch);
+  void Add(int64_t begin_ns, int64_t end_ns, record::Share share, uint32_t call = kNone,
+           record::HostOther part = record::HostOther::kUnnamed);
+
+  const DeviceTrace& trace_;
+  const HostActivity& host_;
+  std::vector<IdlePiece> pieces_;
+  std::vector<HostPiece> host_pieces_;
+  int64_t unexplained_ = 0;
+};
+
+}  // namespace fullbore::timeline

@@ -1,0 +1,129 @@
+#include "timeline/device_rank.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "timeline/device_host.h"
+#include "timeline/device_none.h"
+#include "timeline/device_shares.h"
+#include "timeline/device_steps.h"
+#include "timeline/device_tables.h"
+
+namespace fullbore::timeline {
+namespace {
+
+// A run keeps the first, the worst and regular stretches; a trace is short, and its steps are few.
+constexpr size_t kMostSteps = 20'000;
+
+int64_t MainDevice(const DeviceTrace& trace) {
+  int64_t device = 0;
+  int64_t most = 0;
+  for (const auto& [number, ops] : trace.device_ops) {
+    if (ops > most) {
+      most = ops;
+      device = number;
+    }
+  }
+  return device;
+}
+
+void TakeTotals(const DeviceTrace& trace, const DeviceShares& shares, record::RankInfo* info) {
+  const DeviceTotals& totals = shares.totals;
+  info->span_ns = shares.end_ns - shares.begin_ns;
+  info->busy_ns = totals.busy_ns;
+  info->compute_ns = totals.compute_ns;
+  info->comm_ns = totals.comm_ns;
+  info->comm_exposed_ns = totals.comm_exposed_ns;
+  info->comm_overlapped_ns = totals.comm_overlapped_ns;
+  info->copy_ns = totals.copy_ns;
+  info->copy_exposed_ns = totals.copy_exposed_ns;
+  info->kernels =
+      std::count_if(trace.ops.begin(), trace.ops.end(), [](const DeviceOp& op) { return op.kernel; });
+  for (int lane = 0; lane < kLaneCount; ++lane) {
+    const int64_t ns = totals.lane_ns[static_cast<size_t>(lane)];
+    if (ns > 0 && ((1U << lane) & kComputeLanes) != 0) {
+      info->kernel_class_ns[std::string(Name(static_cast<Lane>(lane)))] = ns;
+    }
+  }
+}
+
+std::vector<record::Series> SeriesOf(const DeviceTrace& trace) {
+  std::vector<record::Series> all;
+  for (const auto& [name, readings] : trace.counters) {
+    record::Series series;
+    const size_t slash = name.find('/');
+    const std::string label = name.substr(slash + 1);
+    series.key.name = name.substr(0, slash);
+    if (series.key.name == "counter") {
+      series.key.unit = "count";
+      series.key.labels["counter"] = label;
+    } else {
+      series.key.unit = "bytes";
+      series.key.labels["gpu"] = label;
+    }
+    for (const CounterReading& reading : readings) series.readings.push_back({reading.t_ns, reading.value});
+    std::stable_sort(series.readings.begin(), series.readings.end(),
+                     [](const auto& a, const auto& b) { return a.t_ns < b.t_ns; });
+    all.push_back(std::move(series));
+  }
+  return all;
+}
+
+void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult* result) {
+  result->notes.insert(result->notes.end(), trace.notes.begin(), trace.notes.end());
+  for (const auto& [what, count] : trace.left_out) {
+    result->notes.push_back("left out: " + FormatCount(static_cast<double>(count)) + " " + what);
+  }
+  if (shares.unexplained_idle > 0) {
+    result->notes.push_back(
+        FormatCount(static_cast<double>(shares.unexplained_idle)) +
+        " times the device was idle before an operation whose launch is not in the trace; the cause "
+        "is taken from the main thread where that is recorded");
+  }
+  if (trace.device_ops.size() > 1) {
+    result->notes.push_back("operations of " + std::to_string(trace.device_ops.size()) +
+                            " devices are in one trace; shares are of their union");
+  }
+}
+
+}  // namespace
+
+RankResult SummariseRank(const DeviceTrace& trace) {
+  RankResult result;
+  record::RankInfo& info = result.info;
+  info.pid = trace.pid;
+  info.facts = trace.facts;
+  info.device_activity = trace.has_device_activity();
+  const FoundSteps found = FindSteps(trace);
+  const HostActivity host(trace);
+  DeviceShares shares;
+  if (info.device_activity) {
+    shares = ShareDeviceTime(trace, host, found.steps);
+    TakeTotals(trace, shares, &info);
+    info.tables = TablesOf(trace, host, shares);
+    const int64_t device = MainDevice(trace);
+    info.device = "cuda:" + std::to_string(device);
+    if (device >= 0 && static_cast<size_t>(device) < trace.devices.size()) {
+      info.facts["gpu"] = JsonText(trace.devices[static_cast<size_t>(device)]);
+    }
+    result.begin_ns = shares.begin_ns;
+    result.end_ns = shares.end_ns;
+  } else {
+    info.device = "cpu";
+    shares.steps = StepsOfHost(trace, found.steps);
+  }
+  if (!shares.steps.empty()) {
+    const int64_t begin = shares.steps.front().end_ns - shares.steps.front().wall_ns;
+    result.begin_ns = result.end_ns == 0 ? begin : std::min(result.begin_ns, begin);
+    result.end_ns = std::max(result.end_ns, shares.steps.back().end_ns);
+  }
+  info.windows = WindowsOf(shares.steps);
+  if (shares.steps.size() > kMostSteps) shares.steps.resize(kMostSteps);
+  info.steps = std::move(shares.steps);
+  result.series = SeriesOf(trace);
+  if (!found.how.empty()) result.notes.push_back(found.how);
+  TakeNotes(trace, shares, &result);
+  return result;
+}
+
+}  // namespace fullbore::timeline

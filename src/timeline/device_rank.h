@@ -1,0 +1,23 @@
+// One rank's trace becomes what a recording keeps of a rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "record/recording.h"
+#include "timeline/device_trace.h"
+
+namespace fullbore::timeline {
+
+struct RankResult {
+  record::RankInfo info;
+  std::vector<record::Series> series;  // memory and counters that the trace carries
+  std::vector<std::string> notes;      // for the report: how steps were found, what could not be told
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+// `trace` is finished (DeviceTrace::Finish). The rank's number is the caller's to set.
+RankResult SummariseRank(const DeviceTrace& trace);
+
+}  // namespace fullbore::timeline

@@ -1,0 +1,49 @@
+// The sweep over one rank's whole trace: totals, each step's shares, and what each blocking call cost the
+// device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "record/recording.h"
+#include "timeline/device_host.h"
+#include "timeline/device_steps.h"
+#include "timeline/device_totals.h"
+#include "timeline/device_trace.h"
+
+namespace fullbore::timeline {
+
+// Exposed time up to a moment, for asking how much of an interval was exposed.
+class ExposedTime {
+ public:
+  void Add(int64_t begin_ns, int64_t end_ns);  // in order
+  int64_t Within(int64_t begin_ns, int64_t end_ns) const;
+
+ private:
+  struct Stretch {
+    int64_t begin_ns, end_ns, before_ns;
+  };
+  int64_t Until(int64_t t_ns) const;
+
+  std::vector<Stretch> stretches_;
+};
+
+struct DeviceShares {
+  int64_t begin_ns = 0;  // the first device activity
+  int64_t end_ns = 0;    // the end of the last
+  DeviceTotals totals;   // over that span
+  std::vector<record::Step> steps;
+  std::map<uint32_t, int64_t> idle_by_call;  // blocking call -> device idle because of it
+  ExposedTime comm_exposed;
+  int64_t unexplained_idle = 0;  // intervals whose cause is not recorded
+  int64_t late_launches = 0;     // operations that the device had to wait for
+};
+
+DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
+                             const std::vector<StepBounds>& steps);
+
+// Steps summed by stretches of about a second, as a run records them.
+std::vector<record::StepWindow> WindowsOf(const std::vector<record::Step>& steps);
+
+}  // namespace fullbore::timeline

@@ -1,0 +1,140 @@
+#include "timeline/device_steps.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.h"
+
+namespace fullbore::timeline {
+namespace {
+
+// Host steps -> device steps: each ends when the last operation launched in it does, if the host did not wait
+// longer.
+std::vector<StepBounds> EndOnDevice(const DeviceTrace& trace, const std::vector<StepMark>& marks) {
+  std::vector<int64_t> device_end(marks.size(), INT64_MIN);
+  for (const DeviceOp& op : trace.ops) {
+    if (op.call == kNone) continue;
+    const auto after = std::partition_point(marks.begin(), marks.end(), [&](const StepMark& mark) {
+      return mark.begin_ns <= op.launch_begin_ns;
+    });
+    if (after == marks.begin()) continue;
+    const auto i = static_cast<size_t>(std::prev(after) - marks.begin());
+    if (op.launch_begin_ns < marks[i].end_ns) device_end[i] = std::max(device_end[i], op.end_ns);
+  }
+  std::vector<StepBounds> steps;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    int64_t begin = marks[i].begin_ns;
+    if (i > 0) {
+      const bool follows = marks[i].number == marks[i - 1].number + 1;
+      begin = follows ? steps.back().end_ns : std::max(steps.back().end_ns, begin);
+    }
+    steps.push_back({begin, std::max({begin, marks[i].end_ns, device_end[i]})});
+  }
+  return steps;
+}
+
+// From one end of the optimizer's step to the next. Of several optimizers the one that steps most often
+// counts, and of those the last in the loop.
+std::vector<StepMark> MarksOfOptimizer(const DeviceTrace& trace) {
+  std::map<NameId, std::vector<int64_t>> ends;
+  for (const HostSpan& span : trace.spans) {
+    if (span.kind == SpanKind::kOptimizer) ends[span.name].push_back(span.end_ns);
+  }
+  const std::vector<int64_t>* best = nullptr;
+  for (const auto& [name, times] : ends) {
+    if (best == nullptr || times.size() > best->size() ||
+        (times.size() == best->size() && times.back() > best->back())) {
+      best = &times;
+    }
+  }
+  std::vector<StepMark> marks;
+  for (size_t i = 1; best != nullptr && i < best->size(); ++i) {
+    marks.push_back({(*best)[i - 1], (*best)[i], static_cast<int64_t>(i), trace.main_thread()});
+  }
+  return marks;
+}
+
+// A kernel that comes back after a near-constant number of other kernels marks the period of the loop. The
+// rarest such kernel has the longest period, and that is the step: what comes more often is a layer.
+struct Period {
+  NameId name = 0;
+  std::vector<size_t> arrivals;  // positions among the compute kernels
+};
+
+constexpr size_t kLeastPeriods = 5;
+constexpr double kPeriodTolerance = 0.02;  // both from the design of the online collector
+
+bool IsPeriodic(const std::vector<size_t>& arrivals, size_t kernels) {
+  if (arrivals.size() <= kLeastPeriods) return false;
+  const double period =
+      static_cast<double>(arrivals.back() - arrivals.front()) / static_cast<double>(arrivals.size() - 1);
+  if (period < 2 ||
+      static_cast<double>(arrivals.back() - arrivals.front()) < 0.5 * static_cast<double>(kernels))
+    return false;
+  for (size_t i = 1; i < arrivals.size(); ++i) {
+    const double off = static_cast<double>(arrivals[i] - arrivals[i - 1]) - period;
+    if (off > std::max(1.0, period * kPeriodTolerance) || -off > std::max(1.0, period * kPeriodTolerance))
+      return false;
+  }
+  return true;
+}
+
+std::vector<StepBounds> StepsByPeriod(const DeviceTrace& trace, NameId* anchor) {
+  std::map<NameId, Period> periods;
+  std::vector<const DeviceOp*> kernels;
+  for (const DeviceOp& op : trace.ops) {
+    if ((Bit(op.lane) & kComputeLanes) == 0) continue;
+    periods[op.name].arrivals.push_back(kernels.size());
+    kernels.push_back(&op);
+  }
+  const Period* best = nullptr;
+  for (auto& [name, period] : periods) {
+    period.name = name;
+    if (!IsPeriodic(period.arrivals, kernels.size())) continue;
+    if (best == nullptr || period.arrivals.size() < best->arrivals.size() ||
+        (period.arrivals.size() == best->arrivals.size() && period.arrivals[0] < best->arrivals[0])) {
+      best = &period;
+    }
+  }
+  std::vector<StepBounds> steps;
+  for (size_t i = 1; best != nullptr && i < best->arrivals.size(); ++i) {
+    steps.push_back({kernels[best->arrivals[i - 1]]->begin_ns, kernels[best->arrivals[i]]->begin_ns});
+  }
+  if (best != nullptr) *anchor = best->name;
+  return steps;
+}
+
+}  // namespace
+
+FoundSteps FindSteps(const DeviceTrace& trace) {
+  FoundSteps found;
+  if (!trace.steps.empty()) {
+    found.steps = EndOnDevice(trace, trace.steps);
+    found.marked = true;
+    return found;
+  }
+  if (const auto marks = MarksOfOptimizer(trace); !marks.empty()) {
+    found.steps = EndOnDevice(trace, marks);
+    found.marked = true;
+    found.how =
+        "the trace has no ProfilerStep: steps are taken from one end of the optimizer's step to the next";
+    return found;
+  }
+  if (!trace.has_device_activity()) return found;
+  NameId anchor = 0;
+  found.steps = StepsByPeriod(trace, &anchor);
+  if (!found.steps.empty()) {
+    found.how = "the trace marks no steps: they were found by periodicity, " +
+                std::to_string(found.steps.size()) + " periods of the kernel '" +
+                std::string(trace.names[anchor].substr(0, 80)) +
+                "'; where a step repeats one block many times, such a period may be one block";
+    return found;
+  }
+  int64_t end = trace.ops[0].end_ns;
+  for (const DeviceOp& op : trace.ops) end = std::max(end, op.end_ns);
+  found.steps.push_back({trace.ops[0].begin_ns, end});
+  found.how = "the trace marks no steps and its kernels have no period: the whole of it is taken as one step";
+  return found;
+}
+
+}  // namespace fullbore::timeline

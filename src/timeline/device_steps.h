@@ -1,0 +1,31 @@
+// Where one step ends and the next begins, in a recording of device activity.
+//
+// A step of the host ends on the device only when the work launched in it is done: a step lasts from the end
+// of the device's work for the step before to the end of its own (as torch-tb-profiler counts, so that
+// figures agree). Consecutive steps leave no hole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "timeline/device_trace.h"
+
+namespace fullbore::timeline {
+
+struct StepBounds {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+};
+
+struct FoundSteps {
+  std::vector<StepBounds> steps;
+  std::string how;      // one sentence for the report; empty where the trace itself marks its steps
+  bool marked = false;  // by the user or the profiler, not guessed
+};
+
+// By ProfilerStep#N; else by Optimizer.step; else by the period of the kernels; else the whole trace is one
+// step.
+FoundSteps FindSteps(const DeviceTrace& trace);
+
+}  // namespace fullbore::timeline

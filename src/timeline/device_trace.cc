@@ -1,0 +1,151 @@
+#include "timeline/device_trace.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/clock.h"
+
+namespace fullbore::timeline {
+namespace {
+
+// CUPTI now and then yields times that are off by hours (pytorch#192021 saw 1e14 ns). A trace longer than a
+// day is not a trace that a profiler writes.
+constexpr int64_t kLongestTraceNs = 24 * 3600 * kNsPerSecond;
+
+template <typename T>
+void SortByBegin(PodVector<T>* events) {
+  const auto by_begin = [](const T& a, const T& b) { return a.begin_ns < b.begin_ns; };
+  if (!std::is_sorted(events->begin(), events->end(), by_begin)) {
+    std::sort(events->begin(), events->end(), by_begin);
+  }
+}
+
+// Correlation id -> index of the call, open addressing: a node-based map would cost more than the calls
+// themselves.
+class CallIndex {
+ public:
+  explicit CallIndex(const PodVector<HostCall>& calls)
+      : calls_(calls), slots_(std::bit_ceil(calls.size() * 2 + 1), kNone) {
+    for (uint32_t i = 0; i < calls.size(); ++i) {
+      if (calls[i].correlation == 0) continue;
+      size_t slot = Slot(calls[i].correlation);
+      while (slots_[slot] != kNone && calls_[slots_[slot]].correlation != calls[i].correlation)
+        slot = Next(slot);
+      slots_[slot] = i;
+    }
+  }
+  uint32_t Find(uint32_t correlation) const {
+    size_t slot = Slot(correlation);
+    while (slots_[slot] != kNone && calls_[slots_[slot]].correlation != correlation) slot = Next(slot);
+    return slots_[slot];
+  }
+
+ private:
+  size_t Slot(uint32_t key) const { return (key * 0x9e3779b1U) & (slots_.size() - 1); }
+  size_t Next(size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
+
+  const PodVector<HostCall>& calls_;
+  std::vector<uint32_t> slots_;
+};
+
+// Of nested calls ("nccl:all_reduce" around c10d's own record) each knows a part.
+void Complete(const Collective& from, Collective* to) {
+  if (to->kind == 0) to->kind = from.kind;
+  if (to->group == 0) to->group = from.group;
+  if (to->bytes < 0) to->bytes = from.bytes;
+  if (to->group_size < 0) to->group_size = from.group_size;
+}
+
+}  // namespace
+
+NameTable::NameTable() { Find(""); }
+
+NameId NameTable::Find(std::string_view text) {
+  if (const auto found = ids_.find(text); found != ids_.end()) return found->second;
+  if (texts_.size() == kMaxNames - 1) text = "(further names)";
+  const auto [place, added] = ids_.try_emplace(std::string(text), static_cast<NameId>(texts_.size()));
+  if (added) texts_.push_back(&place->first);
+  return place->second;
+}
+
+std::string JsonText(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return quoted + "\"";
+}
+
+void DeviceTrace::Finish() {
+  SortByBegin(&ops);
+  LeaveOutImplausible();
+  SortByBegin(&calls);
+  SortByBegin(&spans);
+  std::sort(steps.begin(), steps.end(),
+            [](const StepMark& a, const StepMark& b) { return a.begin_ns < b.begin_ns; });
+  TieLaunches();
+  TieCollectives();
+  FindMainThread();
+}
+
+void DeviceTrace::LeaveOutImplausible() {
+  if (ops.empty()) return;
+  const int64_t middle = ops[ops.size() / 2].begin_ns;
+  const auto implausible = [&](const DeviceOp& op) {
+    return op.begin_ns < middle - kLongestTraceNs || op.end_ns > middle + kLongestTraceNs;
+  };
+  DeviceOp* kept = std::remove_if(ops.begin(), ops.end(), implausible);
+  if (kept == ops.end()) return;
+  left_out["device operations a day or more away from the rest (bad timestamps)"] += ops.end() - kept;
+  ops.resize_down(static_cast<size_t>(kept - ops.begin()));
+}
+
+void DeviceTrace::TieLaunches() {
+  const CallIndex index(calls);
+  for (DeviceOp& op : ops) {
+    if (op.correlation == 0) continue;
+    op.call = index.Find(op.correlation);
+    if (op.call == kNone) continue;
+    const HostCall& call = calls[op.call];
+    op.launch_begin_ns = call.begin_ns;
+    op.launch_end_ns = call.end_ns;
+    op.launch_thread = call.thread;
+  }
+}
+
+void DeviceTrace::TieCollectives() {
+  std::sort(collective_calls.begin(), collective_calls.end(),
+            [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+  for (DeviceOp& op : ops) {
+    if (op.lane != Lane::kComm || op.detail != kNone || op.call == kNone) continue;
+    auto it = std::upper_bound(collective_calls.begin(), collective_calls.end(), op.launch_begin_ns,
+                               [](int64_t t, const auto& call) { return t < call.begin_ns; });
+    constexpr int kDepth = 8;  // calls of other threads, and calls nested in the one looked for, lie between
+    for (int i = 0; i < kDepth && it != collective_calls.begin(); ++i) {
+      --it;
+      if (it->thread != op.launch_thread || it->end_ns < op.launch_begin_ns) continue;
+      if (op.detail == kNone) {
+        op.detail = static_cast<uint32_t>(collectives.size());
+        collectives.push_back({});
+      }
+      Complete(it->collective, &collectives[op.detail]);
+    }
+  }
+}
+
+void DeviceTrace::FindMainThread() {
+  if (!steps.empty()) {
+    main_thread_ = steps.front().thread;
+    return;
+  }
+  std::vector<int64_t> weight(threads.size() + 1);
+  for (const HostSpan& span : spans) {
+    if (span.kind == SpanKind::kLoader || span.kind == SpanKind::kOptimizer) weight[span.thread] += 1'000'000;
+    ++weight[span.thread];
+  }
+  for (const HostCall& call : calls) ++weight[call.thread];
+  main_thread_ = static_cast<uint16_t>(std::max_element(weight.begin(), weight.end()) - weight.begin());
+}
+
+}  // namespace fullbore::timeline

@@ -1,0 +1,160 @@
+// One rank's recorded activity, compact, as the trace readers fill it: device operations, the host calls that
+// launched them, and what the host was doing. From here on nothing knows which tool recorded it.
+//
+// Times are the trace's own nanoseconds. About 60 bytes a device operation, 32 a call, 24 a span of the host.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "timeline/device_kinds.h"
+#include "timeline/pod_vector.h"
+
+namespace fullbore::timeline {
+
+using NameId = uint32_t;
+
+// Texts by number. Bounded: beyond kMaxNames all new ones are "(further names)".
+class NameTable {
+ public:
+  static constexpr size_t kMaxNames = 1 << 16;
+
+  NameTable();
+  NameId Find(std::string_view text);  // adds it where it is new
+  std::string_view operator[](NameId id) const { return *texts_[id]; }
+  size_t size() const { return texts_.size(); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, NameId, Hash, std::equal_to<>> ids_;
+  std::vector<const std::string*> texts_;
+};
+
+inline constexpr uint32_t kNone = ~0U;
+
+struct DeviceOp {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t launch_begin_ns = -1;  // of the host call, -1 where unknown; set by DeviceTrace::Finish
+  int64_t launch_end_ns = -1;
+  NameId name = 0;
+  uint32_t correlation = 0;    // 0: none recorded
+  uint32_t detail = kNone;     // into `copies` or `collectives`, by lane
+  uint32_t call = kNone;       // into `calls`
+  uint16_t stream = 0;         // into `streams`
+  uint16_t launch_thread = 0;  // into `threads`
+  Lane lane = Lane::kOtherCompute;
+  bool kernel = false;  // as the recorder calls it: a kernel may copy
+};
+
+struct HostCall {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  uint32_t correlation = 0;
+  NameId name = 0;
+  uint16_t thread = 0;
+  CallKind kind = CallKind::kOther;
+};
+
+enum class SpanKind : uint8_t {
+  kOp,      // a framework operator
+  kLoader,  // the data loader's `next`
+  kCheckpoint,
+  kValidation,
+  kGarbageCollection,
+  kBackward,  // autograd::engine::evaluate_function
+  kOptimizer,
+  kCollectiveCall,  // "nccl:all_reduce" and c10d's record of a collective
+  kPython,          // a Python function; recorded only with stacks
+  kAnnotation,
+};
+
+struct HostSpan {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  NameId name = 0;
+  uint16_t thread = 0;
+  SpanKind kind = SpanKind::kOp;
+};
+
+struct StepMark {  // ProfilerStep#N, or a range that the user named a step
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t number = 0;
+  uint16_t thread = 0;
+};
+
+struct Collective {
+  NameId kind = 0;   // "all_reduce"; 0 is unknown
+  NameId group = 0;  // process group
+  int64_t bytes = -1;
+  int32_t group_size = -1;
+};
+
+// A collective as the host called it: the kernels launched inside belong to it.
+struct CollectiveCall {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  uint16_t thread = 0;
+  Collective collective;
+};
+
+std::string JsonText(std::string_view text);  // quoted and escaped, for facts
+
+// What a reader had to leave out, by reason; each becomes one message with its count.
+using LeftOut = std::map<std::string, int64_t>;
+
+struct CounterReading {
+  int64_t t_ns = 0;
+  double value = 0;
+};
+
+struct DeviceTrace {
+  NameTable names;
+  PodVector<DeviceOp> ops;
+  PodVector<HostCall> calls;
+  PodVector<HostSpan> spans;
+  std::vector<StepMark> steps;
+  std::vector<int64_t> copy_bytes;      // DeviceOp::detail of copies
+  std::vector<Collective> collectives;  // DeviceOp::detail of collectives
+  std::vector<CollectiveCall> collective_calls;
+  std::vector<std::string> threads;  // how the recorder names them
+  std::vector<std::string> streams;  // "0/7": device and stream
+  std::map<std::string, std::vector<CounterReading>> counters;
+  std::map<std::string, std::string> facts;  // values are JSON texts
+  std::vector<std::string> devices;          // names by device number, where known
+  std::map<int64_t, int64_t> device_ops;     // operations by device number
+  int64_t pid = 0;
+  std::optional<int> rank;
+  std::optional<int> world_size;
+  int64_t events = 0;             // read, of any kind
+  int64_t base_ns = 0;            // added to the trace's times it gives the wall clock
+  std::string source = "kineto";  // which reader filled it: record::Recording::source
+  LeftOut left_out;
+  std::vector<std::string> notes;  // further messages for the report
+
+  // Call once when everything is in: sorts, leaves out what cannot be, ties operations to the calls that
+  // launched them.
+  void Finish();
+
+  uint16_t main_thread() const { return main_thread_; }  // runs the steps; else launches most
+  bool has_device_activity() const { return !ops.empty(); }
+
+ private:
+  void LeaveOutImplausible();
+  void TieLaunches();
+  void TieCollectives();
+  void FindMainThread();
+
+  uint16_t main_thread_ = 0;
+};
+
+}  // namespace fullbore::timeline
