@@ -9,7 +9,7 @@ setup:  ## install what building needs (apt, with sudo where needed)
 	@scripts/setup.sh build
 
 build: setup  ## build/release/fullbore
-	@scripts/build.sh release
+	@scripts/build.sh release fullbore
 
 test:  ## install what is missing, build, run all tests: C++ and Python
 	@scripts/test.sh
@@ -17,7 +17,7 @@ test:  ## install what is missing, build, run all tests: C++ and Python
 demo:  ## train a real ResNet under fullbore, apply its advice, compare prediction and measurement
 	@scripts/demo.sh
 
-bench: build  ## run the benchmarks
+bench:  ## run the benchmarks
 	@scripts/bench.sh
 
 asan: setup  ## the C++ tests under the address and undefined-behaviour sanitizers

@@ -7,6 +7,7 @@
 # In a wheel the first goes to the environment's bin and the second to its share: pip keeps that relation too.
 
 include(GNUInstallDirs)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing needs the program, not the tests
 
 if(SKBUILD)
   set(FULLBORE_BIN_DIR "${SKBUILD_SCRIPTS_DIR}")

@@ -6,6 +6,7 @@ source "$(dirname "$0")/lib.sh"
 cd "$root"
 [ -d bench ] || die "there are no benchmarks here: bench/ is missing"
 scripts/setup.sh test
+scripts/build.sh release
 while IFS= read -r -d '' program; do
   say "${program#build/release/}"
   "$program"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# build.sh PRESET: configures where needed and builds, with the tools that setup.sh found or installed.
+# build.sh PRESET [TARGET]: configures where needed and builds, with the tools that setup.sh found or installed.
+# Without a target it builds all, tests included.
 source "$(dirname "$0")/lib.sh"
 
 preset="${1:?which preset: release, dev, asan or tsan}"
@@ -21,4 +22,4 @@ if [ ! -f "build/$preset/build.ninja" ]; then
     die "cmake could not configure the preset '$preset'" "make setup installs what is missing"
   }
 fi
-"$tools/cmake" --build --preset "$preset" -- ${JOBS:+-j "$JOBS"}
+"$tools/cmake" --build --preset "$preset" ${2:+--target "$2"} -- ${JOBS:+-j "$JOBS"}

@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 
 cd "$root"
 scripts/setup.sh demo
-scripts/build.sh release
+scripts/build.sh release fullbore
 
 python="$(demo_python)"
 [ -n "$python" ] || die "no Python that has torch, numpy and Pillow" "scripts/setup.sh demo"

@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 cd "$root"
 scripts/setup.sh build
-scripts/build.sh release
+scripts/build.sh release fullbore
 (cd build/release && "$(cmake_directory)/cpack" -G DEB >cpack.log 2>&1) || {
   cat build/release/cpack.log >&2
   die "cpack failed"

@@ -29,7 +29,7 @@ python3 -m venv "$place/venv"
 "$place/venv/bin/python" -c 'import fullbore.hook' || die "pip: the package fullbore cannot be imported"
 check "pip install ." "$place/venv" "$place/venv/bin/python"
 
-scripts/build.sh release
+scripts/build.sh release fullbore
 "$(cmake_directory)/cmake" --install build/release --prefix "$place/prefix" >/dev/null
 check "cmake --install" "$place/prefix" python3
 
