@@ -1,0 +1,24 @@
+"""
+NAME     Heavy decode, and nobody but the training thread to do it
+PLANTED  every photo is decoded inside the training loop, because num_workers is 0
+EXPECT   input-bound no-workers
+TRUTH    wait
+FIX      --workers {num_workers}
+"""
+
+from torch.utils.data import DataLoader
+from training import Network, Photos, StepClock, Trainer, arguments
+
+
+def main() -> None:
+    args = arguments(lambda parser: parser.add_argument("--workers", type=int, default=0))
+    clock = StepClock()
+    trainer = Trainer(Network(width=48), clock)
+    photos = Photos(args.photos, length=16 * args.steps)
+    for images, labels in clock.waits(DataLoader(photos, batch_size=16, num_workers=args.workers)):
+        trainer.step(images, labels)
+    clock.write(args.truth)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""What the planted scripts share: a clock of their own, photos on disk, a small network. Nothing here knows of any
+profiler: a script says with its own clock what it planted, and writes that as JSON at its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torch.nn import functional
+
+SIZE = 64  # of the images that are trained on
+
+
+class StepClock:
+    """Times each step, from the end of an optimizer step to the end of the next, and what is spent inside it."""
+
+    def __init__(self) -> None:
+        self.steps: list[dict[str, float]] = []
+        self.facts: dict[str, object] = {}
+        self._now: dict[str, float] = {}
+        self._begin = time.perf_counter()
+
+    @contextlib.contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._now[name] = self._now.get(name, 0.0) + time.perf_counter() - begin
+
+    def waits(self, loader: Iterable, first: str = "wait") -> Iterator:
+        """The loader's batches; the time of each `next` counts as `wait`, that of an epoch's first as `first`."""
+        with self.timed(first):
+            batches = iter(loader)
+            batch = next(batches, None)
+        while batch is not None:
+            yield batch
+            with self.timed("wait"):
+                batch = next(batches, None)
+
+    def step_done(self) -> None:
+        now = time.perf_counter()
+        self.steps.append({"wall": now - self._begin, **self._now})
+        self._begin, self._now = now, {}
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps({"steps": self.steps, **self.facts}))
+
+
+def arguments(more: Callable[[argparse.ArgumentParser], None] = lambda parser: None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--truth", type=Path, required=True, help="where to write what this script measured")
+    parser.add_argument("--photos", type=Path, help="a folder of JPEG files")
+    parser.add_argument("--scratch", type=Path, help="a folder to write to")
+    parser.add_argument("--steps", type=int, default=120)
+    more(parser)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    return parser.parse_args()
+
+
+class Photos(torch.utils.data.Dataset):
+    """`length` samples from the JPEG files in a folder, decoded and scaled each time they are asked for."""
+
+    def __init__(self, folder: Path, length: int, size: int = SIZE) -> None:
+        self.files = sorted(folder.rglob("*.jpg"))
+        self.length = length
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.length
+
+    def open(self, index: int) -> Image.Image:
+        return Image.open(self.files[index % len(self.files)])
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        image = self.open(index).convert("RGB").resize((self.size, self.size), Image.BICUBIC)
+        pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1).float()
+        return (pixels - 118) / 60, index % 10
+
+
+class Network(nn.Sequential):
+    """A small convolutional network. Its cost is about that of decoding one photo for each 8 of `width`."""
+
+    def __init__(self, width: int = 32) -> None:
+        def block(channels_in: int, channels: int) -> list[nn.Module]:
+            return [nn.Conv2d(channels_in, channels, 3, 2, 1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()]
+
+        super().__init__(
+            *block(3, width),
+            *block(width, 2 * width),
+            *block(2 * width, 4 * width),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(4 * width, 10),
+        )
+
+
+class Trainer:
+    """One training step, as everybody writes it."""
+
+    def __init__(self, model: nn.Module, clock: StepClock, rate: float = 0.01) -> None:
+        self.model = model
+        self.clock = clock
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=0.9)
+
+    def step(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        loss = functional.cross_entropy(self.model(inputs), labels)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.clock.step_done()
+        return loss

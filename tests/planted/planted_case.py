@@ -1,0 +1,170 @@
+"""A planted case: a training script whose header says what is wrong with it, and what the report must say.
+
+The header is the script's docstring, one `KEY  value` a line:
+
+    NAME     what a person would call it
+    PLANTED  what is really done, and where the time goes
+    EXPECT   id and cause of the first finding
+    TRUTH    the name under which the script timed what it planted
+    FIX      the flags that apply the recommended change; {num_workers} is the number the report recommends
+    LINE     what stands in the source line that the finding must name first
+    RANK     the rank that the finding must name
+    WARMUP   how many steps are warm-up
+    LAUNCH   what stands between the interpreter and the script; {port} is a free port
+    NEEDS    two-cores, memory-cgroup
+    MEMORY   limit of the memory control group, MB
+    TIMEOUT  seconds for one run (60)
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CASES = Path(__file__).parent / "cases"
+FULLBORE = Path(os.environ.get("FULLBORE", ROOT / "build/release/fullbore"))
+MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
+# Neighbours on a shared machine take cores when they like; where that is allowed, the runs go first.
+PRIORITY = -10
+
+
+@dataclass
+class Case:
+    script: Path
+    header: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.script.stem
+
+    def __getitem__(self, key: str) -> str:
+        return self.header.get(key, "")
+
+    def missing(self) -> str:
+        """Why this machine cannot run the case; empty where it can."""
+        for need in self["NEEDS"].split():
+            if need == "two-cores" and len(os.sched_getaffinity(0)) < 2:
+                return "needs two cores"
+            if need == "memory-cgroup" and not os.access(MEMORY_GROUPS / "memory.limit_in_bytes", os.W_OK):
+                return f"needs a memory control group that may be written: {MEMORY_GROUPS} (root, cgroup v1)"
+        return ""
+
+
+def read_case(script: Path) -> Case | None:
+    text = ast.get_docstring(ast.parse(script.read_text())) or ""
+    header = dict(re.findall(r"^([A-Z]+) +(.+)$", text, re.MULTILINE))
+    return Case(script, header) if "EXPECT" in header else None
+
+
+def all_cases() -> list[Case]:
+    return [case for case in map(read_case, sorted(CASES.glob("*.py"))) if case]
+
+
+@dataclass
+class Truth:
+    """What a script measured with its own clock."""
+
+    steps: list[dict[str, float]]
+
+    def mean_step_s(self, since: int) -> float:
+        steps = self.steps[since:]
+        return sum(step["wall"] for step in steps) / len(steps)
+
+    def share(self, name: str, since: int) -> float:
+        steps = self.steps[since:]
+        return sum(step.get(name, 0.0) for step in steps) / sum(step["wall"] for step in steps)
+
+
+@dataclass
+class Outcome:
+    truth: Truth
+    report: dict = field(default_factory=dict)
+
+    @property
+    def first(self) -> dict:
+        return self.report["findings"][0]
+
+    @property
+    def warmup(self) -> int:
+        return self.report["window"]["warmup_steps"]
+
+    @property
+    def step_s(self) -> float:
+        return self.report["step_time"]["mean_ns"] / 1e9
+
+    def says(self) -> str:
+        """The findings in a line each, for a failed test."""
+        return "\n".join(
+            f"{f['id']} {f.get('cause', '')} {f.get('share', 0):.3f} {f.get('speedup', '')}: {f['title']}"
+            for f in self.report["findings"]
+        )
+
+
+@contextlib.contextmanager
+def memory_limit(megabytes: str) -> Iterator[list[str]]:
+    """The prefix of a command that runs it in a control group of its own."""
+    if not megabytes:
+        yield []
+        return
+    group = MEMORY_GROUPS / f"planted-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text(str(int(megabytes) << 20))
+        enter = f'echo $$ > {shlex.quote(str(group / "cgroup.procs"))} && exec "$@"'
+        yield ["sh", "-c", enter, "sh"]
+    finally:
+        group.rmdir()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def go_first() -> None:
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+
+
+class Laboratory:
+    """Runs cases with the interpreter that runs the tests, under fullbore or without it."""
+
+    def __init__(self, photos: Path, scratch: Path) -> None:
+        self.photos = photos
+        self.scratch = scratch
+        self.runs = 0
+
+    def run(self, case: Case, *flags: str, recorded: bool = True) -> Outcome:
+        self.runs += 1
+        truth, report = self.scratch / f"truth{self.runs}.json", self.scratch / f"report{self.runs}.json"
+        launch = case["LAUNCH"].format(port=free_port()).split()
+        files = ["--truth", truth, "--photos", self.photos, "--scratch", self.scratch]
+        with memory_limit(case["MEMORY"]) as inside:
+            command = [*inside, sys.executable, *launch, case.script, *files, *flags]
+            if recorded:
+                runs = ["-o", self.scratch / "runs", "--json", report, "--quiet"]
+                command = [FULLBORE, "run", *runs, "--", *command]
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_")}
+            result = subprocess.run(
+                [str(part) for part in command],
+                env={**environment, "OMP_NUM_THREADS": "1"},
+                capture_output=True,
+                text=True,
+                timeout=int(case["TIMEOUT"] or 60),
+                preexec_fn=go_first,
+            )
+        assert result.returncode == 0, result.stderr
+        steps = json.loads(truth.read_text())["steps"]
+        return Outcome(Truth(steps), json.loads(report.read_text()) if recorded else {})
