@@ -214,6 +214,7 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
   auto messages = VisitTraces(paths, options, [&](timeline::DeviceTrace& trace, const std::string& file) {
     timeline::RankResult result = timeline::SummariseRank(trace);
     result.info.rank = *trace.rank;
+    result.info.facts["trace_events"] = std::to_string(trace.events);
     result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());
     for (std::string& note : result.notes) {
       if (note.find(file) == std::string::npos) note = "rank " + std::to_string(*trace.rank) + ": " + note;

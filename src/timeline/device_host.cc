@@ -91,11 +91,10 @@ void HostActivity::FillThreads(const DeviceTrace& trace) {
     if (s == trace.spans.size()) break;
     const HostSpan& span = trace.spans[s];
     HostState state{};
-    if (StateOf(span.kind, &state)) add_mark(span.thread, {span.begin_ns, span.end_ns, state, kNone});
-    if (IsWork(span.kind)) {
-      operators_recorded_ = true;
-      add_work(span.thread, span.begin_ns, span.end_ns);
-    }
+    const bool marked = StateOf(span.kind, &state);
+    if (marked) add_mark(span.thread, {span.begin_ns, span.end_ns, state, kNone});
+    if (IsWork(span.kind)) operators_recorded_ = true;
+    if (marked || IsWork(span.kind)) add_work(span.thread, span.begin_ns, span.end_ns);
   }
 }
 

@@ -120,7 +120,10 @@ std::vector<record::CollectiveStats> Collectives(const DeviceTrace& trace, const
     const int64_t ns = op.end_ns - op.begin_ns;
     stats.kind = kind;
     stats.group = trace.names[about.group];
-    if (about.group_size > 0) stats.group_size = about.group_size;
+    if (about.group_size > 0)
+      stats.group_size = about.group_size;
+    else if (about.group == 0 && trace.world_size)
+      stats.group_size = *trace.world_size;  // traces before groups had names
     ++stats.count;
     stats.sum_ns += ns;
     stats.exposed_ns += shares.comm_exposed.Within(op.begin_ns, op.end_ns);

@@ -1,5 +1,5 @@
 // Broken traces by the thousand: whatever the bytes are, the readers end in a trace or an error, and what
-// they hand on keeps its promises. Deterministic; fuzz/ has the same targets for libFuzzer.
+// they hand on keeps its promises. Deterministic, seconds long.
 #include <gmock/gmock.h>
 
 #include <numeric>
