@@ -19,8 +19,8 @@ namespace {
 constexpr void (*kJudges[])(const View&, Diagnosis&) = {JudgeInput,     JudgeWorkers, JudgeHostMemory,
                                                         JudgeHostOther, JudgeRanks,   JudgeLaunch,
                                                         JudgeSync,      JudgeCopies,  JudgeSteps};
-constexpr void (*kDeviceJudges[])(const View&, Diagnosis&) = {JudgeActivity, JudgeDeviceMemory,
-                                                              JudgeThrottle};
+constexpr void (*kDeviceJudges[])(const View&, Diagnosis&) = {JudgeActivity, JudgeTensorCores,
+                                                              JudgeDeviceMemory, JudgeThrottle};
 
 const Stage* ChooseStage(const record::Recording& recording, const std::string& name) {
   const Stage* chosen = nullptr;
@@ -148,7 +148,7 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
 void SayHealthy(const View& view, Diagnosis& diagnosis) {
   Finding finding;
   finding.id = "healthy";
-  const bool on_gpu = view.has_gpu();
+  const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;
   const double waiting = view.lead().Ratio(Share::kDataWait);
   finding.title = fmt::format("Healthy: nothing costs more than {}; the {} is the narrowest pipe.",
                               FormatPercent(kHealthy), on_gpu ? "GPU's own work" : "computation on the CPU");

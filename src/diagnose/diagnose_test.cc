@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <numeric>
 
 #include "diagnose/compare.h"
@@ -153,6 +154,67 @@ TEST(DiagnoseTest, IdleTensorCoresAreNamed) {
   AddSeries(run, "gpu_sm_active", "ratio", 0.8, {{"gpu", "0"}});
   AddSeries(run, "gpu_tensor_active", "ratio", 0.0, {{"gpu", "0"}});
   EXPECT_NE(Find(Diagnose(run), "no-tensor-cores"), nullptr);
+}
+
+// A trace of one window: no steps, no loader, but device activity.
+record::Recording MadeTrace(const std::function<void(record::RankInfo&)>& change) {
+  auto rank = MadeRank(0, 1, Usual);
+  rank.samples_known = false;
+  rank.device_activity = true;
+  rank.kernels = 1000;
+  rank.steps[0].share_ns = {};
+  change(rank);
+  rank.steps[0].wall_ns =
+      std::accumulate(rank.steps[0].share_ns.begin(), rank.steps[0].share_ns.end(), int64_t{0});
+  auto recording = MadeRun({rank});
+  recording.source = "kineto";
+  return recording;
+}
+
+TEST(DiagnoseTraceTest, ShortKernelsBehindLateLaunchesAreNamedEvenInOneWindow) {
+  const Diagnosis diagnosis = Diagnose(MadeTrace([](record::RankInfo& rank) {
+    rank.compute_ns = 4 * kMs;
+    rank.steps[0].share_ns[Index(record::Share::kCompute)] = 4 * kMs;
+    rank.steps[0].share_ns[Index(record::Share::kLaunch)] = 16 * kMs;
+  }));
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.findings[0].id, "launch-bound");
+  EXPECT_EQ(diagnosis.findings[0].cause, "small-kernels");
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::kCritical);
+  EXPECT_TRUE(diagnosis.findings[0].evidence[0].begin_ns.has_value());
+}
+
+TEST(DiagnoseTraceTest, MatrixKernelsWithoutTensorCoresAreNamedByTheirShare) {
+  const Diagnosis diagnosis = Diagnose(MadeTrace([](record::RankInfo& rank) {
+    rank.compute_ns = 100 * kMs;
+    rank.kernel_class_ns = {{"matmul", 60 * kMs}, {"elementwise", 40 * kMs}};
+    rank.steps[0].share_ns[Index(record::Share::kCompute)] = 100 * kMs;
+  }));
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.findings[0].id, "no-tensor-cores");
+  EXPECT_NEAR(diagnosis.findings[0].share, 0.6, 1e-9);
+}
+
+TEST(DiagnoseTraceTest, SynchronisationsAreNamedByTheirCallSite) {
+  const Diagnosis diagnosis = Diagnose(MadeTrace([](record::RankInfo& rank) {
+    rank.steps[0].share_ns[Index(record::Share::kCompute)] = 80 * kMs;
+    rank.steps[0].share_ns[Index(record::Share::kSync)] = 20 * kMs;
+    rank.tables.emplace().syncs.push_back(
+        {"cudaStreamSynchronize", "aten::item, train.py(81)", 5, 9 * kMs, 20 * kMs});
+  }));
+  const Finding* finding = Find(diagnosis, "sync-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->evidence.at(1).what.find("train.py(81)"), std::string::npos);
+}
+
+TEST(DiagnoseTraceTest, CollectivesOfOneRankAreJudgedAndStragglersAreNot) {
+  const Diagnosis diagnosis = Diagnose(MadeTrace([](record::RankInfo& rank) {
+    rank.comm_ns = 30 * kMs;
+    rank.steps[0].share_ns[Index(record::Share::kCompute)] = 70 * kMs;
+    rank.steps[0].share_ns[Index(record::Share::kCommExposed)] = 30 * kMs;
+  }));
+  EXPECT_NE(Find(diagnosis, "comm-bound"), nullptr);
+  EXPECT_EQ(diagnosis.not_judged.back().id.find("collectives"), std::string::npos);
 }
 
 TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {

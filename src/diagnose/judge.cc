@@ -11,6 +11,19 @@ std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t s
   return share >= levels.critical && steps >= kStepsForCritical ? Severity::kCritical : Severity::kWarning;
 }
 
+int64_t Observations(const RankView& rank) {
+  return rank.steps > 1 || !rank.info->device_activity ? rank.steps : rank.info->kernels.value_or(rank.steps);
+}
+
+void PointAtWorstStep(const RankView& rank, record::Share share, Finding& finding) {
+  const auto worst = std::max_element(
+      rank.steady.begin(), rank.steady.end(),
+      [&](const auto* a, const auto* b) { return a->share_ns[Index(share)] < b->share_ns[Index(share)]; });
+  if (worst == rank.steady.end() || finding.evidence.empty()) return;
+  finding.evidence.front().begin_ns = (*worst)->end_ns - (*worst)->wall_ns;
+  finding.evidence.front().end_ns = (*worst)->end_ns;
+}
+
 Speedup RemovalOf(double share, double least) {
   const auto without = [](double part) { return 1 / (1 - std::min(part, 0.99)); };
   return {without(share * (1 + least) / 2), without(share * least), without(share)};

@@ -18,12 +18,20 @@ void JudgeLaunch(const View& view, Diagnosis& diagnosis);      // launch-bound
 void JudgeSync(const View& view, Diagnosis& diagnosis);        // sync-bound
 void JudgeCopies(const View& view, Diagnosis& diagnosis);      // copy-bound
 void JudgeActivity(const View& view,
-                   Diagnosis& diagnosis);  // low-activity, no-tensor-cores, hang, idle-device
+                   Diagnosis& diagnosis);                        // low-activity, hang, idle-device
+void JudgeTensorCores(const View& view, Diagnosis& diagnosis);   // no-tensor-cores
 void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis);  // memory-pressure, small-batch
 void JudgeThrottle(const View& view, Diagnosis& diagnosis);      // throttle
 
 // Severity of a share against its levels, given how many steps stand behind it; nothing below the warning.
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps);
+
+// What stands behind a share: steps, or where a trace marks none (one inference, one window), its kernels.
+int64_t Observations(const RankView& rank);
+
+// The step in which `share` took most: where a report points to. Sets the place in time of the first
+// evidence.
+void PointAtWorstStep(const RankView& rank, record::Share share, Finding& finding);
 
 // Removing this share of the step altogether, or only `least` of it.
 Speedup RemovalOf(double share, double least = 1.0);

@@ -1,4 +1,4 @@
-// low-activity, no-tensor-cores, hang and idle-device: a device that looks busy and is not, or is not used at
+// low-activity, hang and idle-device: a device that looks busy and is not, or is not used at
 // all.
 #include <fmt/format.h>
 
@@ -39,36 +39,6 @@ void JudgeLowActivity(const View& view, Diagnosis& diagnosis) {
   diagnosis.findings.push_back(std::move(finding));
 }
 
-// The gain of bf16 over fp32 for a step bound by matrix multiplication: practitioners measured about 1.7 on a
-// T4 and more on newer devices; a step partly bound by memory gains the halved bytes at best.
-constexpr Speedup kHalfPrecisionGain = {1.5, 1.1, 2.5};
-
-void JudgeTensorCores(const View& view, Diagnosis& diagnosis) {
-  const auto tensor = view.Mean("gpu_tensor_active"), sm = view.Mean("gpu_sm_active");
-  if (!tensor || !sm) return;
-  if (*tensor >= kTensorActiveNone || *sm < kDeviceStarved) return;
-  Finding finding;
-  finding.id = "no-tensor-cores";
-  finding.severity = Severity::kWarning;
-  finding.share = *sm;
-  finding.title =
-      fmt::format("The tensor cores idle ({} active) while the multiprocessors work {} of the time.",
-                  FormatPercent(*tensor), FormatPercent(*sm));
-  finding.change = "torch.autocast(\"cuda\", torch.bfloat16)";
-  finding.fix = {"run the forward pass under torch.autocast(\"cuda\", torch.bfloat16)",
-                 "or at least allow TF32: torch.set_float32_matmul_precision(\"high\")",
-                 "channels_last for convolutions; sizes that are multiples of 8"};
-  finding.evidence.push_back({"tensor cores active", *tensor, "ratio", "nvml", "gpu_tensor_active", {}, {}});
-  finding.evidence.push_back({"multiprocessors active", *sm, "ratio", "nvml", "gpu_sm_active", {}, {}});
-  // Only the part of the step that the device computes gets faster.
-  const double busy = std::min(1.0, view.Mean("gpu_utilization").value_or(*sm));
-  const auto whole = [&](double gain) { return 1 / (1 - busy + busy / gain); };
-  finding.speedup = {whole(kHalfPrecisionGain.expected), whole(kHalfPrecisionGain.low),
-                     whole(kHalfPrecisionGain.high)};
-  finding.method = "the device's busy time divided by the usual gain of bf16 over fp32 (1.1 to 2.5)";
-  diagnosis.findings.push_back(std::move(finding));
-}
-
 }  // namespace
 
 void JudgeActivity(const View& view, Diagnosis& diagnosis) {
@@ -78,7 +48,6 @@ void JudgeActivity(const View& view, Diagnosis& diagnosis) {
         {"SM and tensor-core activity", "this GPU or driver offers no GPM metrics", "a Hopper or newer GPU"});
   }
   JudgeLowActivity(view, diagnosis);
-  JudgeTensorCores(view, diagnosis);
   const auto utilization = view.Mean("gpu_utilization"), sm = view.Mean("gpu_sm_active");
   const int64_t lasted_ns = view.end_ns() - view.begin_ns();
   const int64_t since_step_ns = view.HasSteps() ? view.stage().end_ns - view.lead().end_ns : lasted_ns;

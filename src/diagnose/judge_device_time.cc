@@ -25,29 +25,70 @@ const std::vector<std::string>& LaunchAdvice() {
   return advice;
 }
 
-void JudgeLaunchFromTrace(const View& view, double share, Severity severity, Diagnosis& diagnosis) {
-  const record::RankInfo& info = *view.lead().info;
+// The device waits for the host's next launch, or between kernels that were queued already: many small
+// kernels cost both.
+void JudgeLaunchFromTrace(const View& view, Diagnosis& diagnosis) {
+  const RankView& rank = view.lead();
+  const record::RankInfo& info = *rank.info;
+  const double launch = rank.Ratio(Share::kLaunch), gap = rank.Ratio(Share::kGap);
+  const bool gaps = gap > launch;
+  const double share = gaps ? gap : launch;
+  const auto severity = SeverityOf(share, kLaunch, Observations(rank));
+  if (!severity) return;
   Finding finding;
   finding.id = "launch-bound";
-  finding.severity = severity;
+  finding.cause = gaps ? "gaps" : "";
+  finding.severity = *severity;
   finding.share = share;
-  finding.title = fmt::format("The device idles {} of the time until the host has launched the next kernel.",
-                              FormatPercent(share));
+  finding.title =
+      gaps ? fmt::format("The device idles {} of the time between kernels that were queued already.",
+                         FormatPercent(share))
+           : fmt::format("The device idles {} of the time until the host has launched the next kernel.",
+                         FormatPercent(share));
+  finding.evidence.push_back({gaps ? "idle between queued kernels" : "idle until the next launch",
+                              share,
+                              "ratio",
+                              "trace",
+                              "",
+                              {},
+                              {}});
   if (info.kernels && info.compute_ns && *info.kernels > 0) {
     const double mean = static_cast<double>(*info.compute_ns) / static_cast<double>(*info.kernels);
     finding.evidence.push_back({"a kernel takes on average", mean / 1e3, "us", "trace", "", {}, {}});
-    if (mean < kShortKernelNs) {
+    finding.evidence.push_back({"kernels", static_cast<double>(*info.kernels), "count", "trace", "", {}, {}});
+    if (mean < kShortKernelNs && !gaps) {
+      finding.cause = "small-kernels";
       finding.title = fmt::format(
-          "Kernels are shorter than their launches ({} on average): the device idles {} of the time until "
-          "the host has launched the next.",
+          "Kernels are too short to hide their launches ({} on average): the device idles {} of the time "
+          "until the next is launched.",
           FormatDuration(static_cast<int64_t>(mean)), FormatPercent(share));
     }
-    finding.evidence.push_back({"kernels", static_cast<double>(*info.kernels), "count", "trace", "", {}, {}});
+  }
+  if (info.tables && info.tables->launches && info.tables->launches->count > 0) {
+    const record::LaunchStats& launches = *info.tables->launches;
+    const auto count = static_cast<double>(launches.count);
+    finding.evidence.push_back({"launched when the device had run dry",
+                                static_cast<double>(launches.late) / count,
+                                "ratio",
+                                "trace",
+                                "",
+                                {},
+                                {}});
+    finding.evidence.push_back({"kernels shorter than the call that launched them",
+                                static_cast<double>(launches.short_kernels) / count,
+                                "ratio",
+                                "trace",
+                                "",
+                                {},
+                                {}});
+    finding.evidence.push_back(
+        {"a launch takes the host, median", launches.call_ns.Quantile(0.5) / 1e3, "us", "trace", "", {}, {}});
   }
   finding.fix = LaunchAdvice();
   finding.where = view.HottestLines(Share::kLaunch);
   finding.speedup = RemovalOf(share, 0.5);
-  finding.method = "the idle time behind late launches removed; at the low end, half of it";
+  finding.method = "this idle time removed; at the low end, half of it";
+  PointAtWorstStep(rank, gaps ? Share::kGap : Share::kLaunch, finding);
   diagnosis.findings.push_back(std::move(finding));
 }
 
@@ -89,6 +130,29 @@ void JudgeLaunchFromUtilization(const View& view, Diagnosis& diagnosis) {
   diagnosis.findings.push_back(std::move(finding));
 }
 
+bool HasPageableCopies(const record::RankInfo& info) {
+  return info.tables && std::any_of(info.tables->copies.begin(), info.tables->copies.end(),
+                                    [](const record::CopyStats& copy) {
+                                      return copy.kind == "copy_h2d_pageable" && copy.exposed_ns > 0;
+                                    });
+}
+
+void AddCallSites(const record::RankInfo& info, Finding& finding) {
+  constexpr size_t kMostSites = 3;
+  if (!info.tables) return;
+  for (const record::SyncStats& sync : info.tables->syncs) {
+    if (sync.idle_ns == 0 || finding.evidence.size() > kMostSites) break;
+    finding.evidence.push_back(
+        {fmt::format("idle behind {} in {}", sync.call, sync.where.empty() ? "unknown code" : sync.where),
+         static_cast<double>(sync.idle_ns) / 1e6,
+         "ms",
+         "trace",
+         "",
+         {},
+         {}});
+  }
+}
+
 }  // namespace
 
 void JudgeLaunch(const View& view, Diagnosis& diagnosis) {
@@ -100,15 +164,13 @@ void JudgeLaunch(const View& view, Diagnosis& diagnosis) {
          view.has_gpu() ? "a PyTorch-profiler trace of some steps: fullbore explain TRACE" : "a GPU"});
     return;
   }
-  const double share = rank.Ratio(Share::kLaunch);
-  if (const auto severity = SeverityOf(share, kLaunch, rank.steps))
-    JudgeLaunchFromTrace(view, share, *severity, diagnosis);
+  JudgeLaunchFromTrace(view, diagnosis);
 }
 
 void JudgeSync(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   const double share = rank.Ratio(Share::kSync);
-  const auto severity = SeverityOf(share, kSync, rank.steps);
+  const auto severity = SeverityOf(share, kSync, Observations(rank));
   // Seen from the training thread alone, a synchronisation is where it waits for a busy device: no cost by
   // itself.
   if (!severity || !rank.info->device_activity) return;
@@ -125,6 +187,8 @@ void JudgeSync(const View& view, Diagnosis& diagnosis) {
       "copies to the device with pin_memory=True, non_blocking=True"};
   finding.where = view.HottestLines(Share::kSync);
   finding.evidence.push_back({"idle after a synchronisation", share, "ratio", "trace", "", {}, {}});
+  AddCallSites(*rank.info, finding);
+  PointAtWorstStep(rank, Share::kSync, finding);
   finding.speedup = RemovalOf(share, 0.5);
   finding.method = "the idle time behind synchronisations removed; at the low end, half of it";
   diagnosis.findings.push_back(std::move(finding));
@@ -134,14 +198,14 @@ void JudgeCopies(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   const Share kind = rank.info->device_activity ? Share::kCopyExposed : Share::kH2d;
   const double share = rank.Ratio(kind);
-  const auto severity = SeverityOf(share, kCopyExposed, rank.steps);
+  const auto severity = SeverityOf(share, kCopyExposed, Observations(rank));
   if (!severity) return;
   const record::Loader* loader = rank.TrainingLoader();
   Finding finding;
   finding.id = "copy-bound";
   finding.severity = *severity;
   finding.share = share;
-  const bool pageable = loader && !loader->pin_memory;
+  const bool pageable = loader ? !loader->pin_memory : HasPageableCopies(*rank.info);
   finding.title = fmt::format("Copies between host and device take {} of the step that nothing hides{}.",
                               FormatPercent(share), pageable ? ", from pageable memory" : "");
   if (pageable) finding.change = "DataLoader(pin_memory=True)";
@@ -160,6 +224,7 @@ void JudgeCopies(const View& view, Diagnosis& diagnosis) {
                               {}});
   finding.speedup = RemovalOf(share, 0.5);
   finding.method = "the exposed copies hidden; at the low end, half of them";
+  PointAtWorstStep(rank, kind, finding);
   diagnosis.findings.push_back(std::move(finding));
 }
 

@@ -19,7 +19,7 @@ void JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
   const auto faults = view.Mean("major_faults");
   const double filled = used && limit && *limit > 0 ? *used / *limit : 0;
   const bool pressed = stalled && *stalled >= kMemoryPressure;
-  if (!stalled && !limit) {
+  if (!stalled && !limit && view.recording().source == "run") {
     diagnosis.not_judged.push_back({"host-memory", "neither memory pressure nor a memory limit could be read",
                                     "a kernel with PSI (CONFIG_PSI, boot option psi=1)"});
   }

@@ -149,13 +149,14 @@ void JudgeComm(const View& view, const std::vector<const RankView*>& ranks, Diag
   double share = 0;
   for (const RankView* rank : ranks)
     share += rank->Ratio(Share::kCommExposed) / static_cast<double>(ranks.size());
-  const auto severity = SeverityOf(share, kCommExposed, view.lead().steps);
+  const auto severity = SeverityOf(share, kCommExposed, Observations(view.lead()));
   if (!severity) return;
   Finding finding;
   finding.id = "comm-bound";
   finding.severity = *severity;
   finding.share = share;
-  finding.title = fmt::format("Ranks wait for collectives {} of the time, all alike.", FormatPercent(share));
+  finding.title = fmt::format("Collectives take {} of the time that no computation hides{}.",
+                              FormatPercent(share), ranks.size() > 1 ? ", on all ranks alike" : "");
   finding.fix = {"synchronise less often: gradient accumulation under model.no_sync()",
                  "let communication overlap the backward pass: DDP's bucket_cap_mb, gradient_as_bucket_view, "
                  "static_graph",
@@ -176,6 +177,7 @@ void JudgeComm(const View& view, const std::vector<const RankView*>& ranks, Diag
   }
   finding.evidence.push_back({"exposed communication, mean over ranks", share, "ratio", "hook", "", {}, {}});
   finding.evidence.push_back({"ranks", static_cast<double>(ranks.size()), "count", "hook", "", {}, {}});
+  PointAtWorstStep(view.lead(), Share::kCommExposed, finding);
   finding.speedup = RemovalOf(share, 0.3);
   finding.method = "exposed communication hidden; at the low end, 30 % of it";
   diagnosis.findings.push_back(std::move(finding));
@@ -215,7 +217,10 @@ void JudgeLastBatch(const std::vector<const RankView*>& ranks, Diagnosis& diagno
 void JudgeRanks(const View& view, Diagnosis& diagnosis) {
   const auto ranks = Together(view);
   if (ranks.size() < 2) {
-    diagnosis.not_judged.push_back({"collectives, stragglers", "one rank", "a run of several ranks"});
+    const bool has_collectives = view.lead().info->comm_ns.value_or(0) > 0;
+    if (has_collectives) JudgeComm(view, ranks, diagnosis);
+    diagnosis.not_judged.push_back({has_collectives ? "stragglers" : "collectives, stragglers", "one rank",
+                                    has_collectives ? "the traces of all ranks" : "a run of several ranks"});
     return;
   }
   if (!JudgeStraggler(view, ranks, diagnosis)) JudgeComm(view, ranks, diagnosis);

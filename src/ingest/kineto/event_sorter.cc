@@ -259,6 +259,11 @@ void EventSorter::TakeOperator(const RawEvent& event, const Times& times, bool a
   if (event.name.starts_with(kStep)) return TakeStepMark(event, times, event.name.substr(kStep.size()));
   const SpanKind kind = KindOfName(event.name, annotation ? SpanKind::kAnnotation : SpanKind::kOp);
   if (kind == SpanKind::kCollectiveCall) TakeCollectiveCall(event, times);
+  // "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": num_workers=0 by its name.
+  if (kind == SpanKind::kLoader && event.name.find("DataLoaderIter") != std::string_view::npos) {
+    const bool single = event.name.find("SingleProcess") != std::string_view::npos;
+    trace_->facts["loader_processes"] = timeline::JsonText(single ? "single" : "workers");
+  }
   if (kind == SpanKind::kAnnotation)
     named_steps_.Offer(event.name, times.begin_ns, times.end_ns, ThreadOf(event));
   AddSpan(event, times, kind);
