@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 cd "$root"
 scripts/setup.sh build
-scripts/build.sh release fullbore
+scripts/build.sh release fullbore >&2  # standard output is the name of the package alone
 (cd build/release && "$(cmake_directory)/cpack" -G DEB >cpack.log 2>&1) || {
   cat build/release/cpack.log >&2
   die "cpack failed"
