@@ -124,6 +124,7 @@ class Visit {
     ++traces_;
     if (trace.events == 0) Say(Severity::kWarning, "'" + name + "' holds no events");
     trace.rank = rank;
+    if (options_.prepare) options_.prepare(trace);
     visit_(trace, name);
   }
 

@@ -22,6 +22,8 @@ struct TraceOptions {
   bool stacks = false;  // keep every Python function of traces with stacks: more memory, finer places
   // Called every few megabytes of a file, from the calling thread.
   std::function<void(const std::string& file, int64_t position, int64_t size)> progress;
+  // Called for each trace before anything is made of it; may cut it (--like-hta) or take figures from it.
+  std::function<void(timeline::DeviceTrace& trace)> prepare;
 };
 
 // True where the path can be meant as a trace rather than as a run of ours: by its first bytes, or a

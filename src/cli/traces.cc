@@ -1,0 +1,79 @@
+#include "cli/traces.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+#include "analyze/like_hta.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "record/run_reader.h"
+
+namespace fullbore::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int64_t kSilentNs = 500'000'000;  // what is read in less needs no progress
+
+// An Nsight Systems export is an SQLite file as a run file is: only its tables tell.
+bool IsRunFile(const std::string& path) {
+  return path.ends_with(".fbr") || record::ReadRunSummary(path).ok();
+}
+
+}  // namespace
+
+bool LooksLikePath(const std::string& word) {
+  constexpr std::array<std::string_view, 8> kSuffixes = {".json", ".gz",  ".zst", ".sqlite",
+                                                         ".tar",  ".fbr", ".tgz", ".pt"};
+  return word.find('/') != std::string::npos ||
+         std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](auto suffix) { return word.ends_with(suffix); });
+}
+
+bool MeansTraces(const std::vector<std::string>& words) {
+  if (words.size() != 1) return words.size() > 1;
+  std::error_code ignored;
+  if (fs::is_directory(words[0], ignored)) return true;
+  if (!fs::exists(words[0], ignored)) return LooksLikePath(words[0]) && !words[0].ends_with(".fbr");
+  return !IsRunFile(words[0]);
+}
+
+ReadingLine::ReadingLine() : terminal_(isatty(STDERR_FILENO) != 0), begun_ns_(MonotonicNs()) {}
+
+ReadingLine::~ReadingLine() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void ReadingLine::Show(const std::string& file, int64_t position, int64_t size) {
+  const int64_t elapsed_ns = MonotonicNs() - begun_ns_;
+  if (!terminal_ || elapsed_ns < kSilentNs || size <= 0) return;
+  constexpr int64_t kCells = 24;
+  const int64_t full = std::min(kCells, position * kCells / size);
+  fmt::print(stderr, "\r\x1b[K  reading {}  [{}{}]  {} of {}", fs::path(file).filename().string(),
+             std::string(static_cast<size_t>(full), '#'),
+             std::string(static_cast<size_t>(kCells - full), '.'), FormatBytes(static_cast<double>(position)),
+             FormatBytes(static_cast<double>(size)));
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+ingest::TraceOptions TraceOptionsFor(ReadingLine* line, bool like_hta) {
+  ingest::TraceOptions options;
+  options.progress = [line](const std::string& file, int64_t position, int64_t size) {
+    line->Show(file, position, size);
+  };
+  if (like_hta) options.prepare = analyze::CutLikeHta;
+  return options;
+}
+
+Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, bool like_hta) {
+  ReadingLine line;
+  return ingest::ReadTraces(paths, TraceOptionsFor(&line, like_hta));
+}
+
+}  // namespace fullbore::cli

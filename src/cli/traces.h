@@ -1,0 +1,43 @@
+// What the subcommands that read traces share: telling a trace from a run, and reading with a progress line.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "ingest/ingest.h"
+#include "record/recording.h"
+
+namespace fullbore::cli {
+
+// Whether the words of a command line mean traces rather than a recorded run: several of them, a directory,
+// or a file that is no run file. A word that is no path is a run's id.
+bool MeansTraces(const std::vector<std::string>& words);
+
+// True for what can only be a path ("a/b.json", "trace.json.gz"), whether it exists or not.
+bool LooksLikePath(const std::string& word);
+
+// A line on standard error that says how far the reading is; nothing where that is no terminal, and nothing
+// for files that are read in a moment. Erased when it goes.
+class ReadingLine {
+ public:
+  ReadingLine();
+  ~ReadingLine();
+  ReadingLine(const ReadingLine&) = delete;
+  ReadingLine& operator=(const ReadingLine&) = delete;
+
+  void Show(const std::string& file, int64_t position, int64_t size);
+
+ private:
+  const bool terminal_;
+  int64_t begun_ns_;
+  bool shown_ = false;
+};
+
+// Options that draw the line, with HTA's window and rounding where asked for.
+ingest::TraceOptions TraceOptionsFor(ReadingLine* line, bool like_hta);
+
+Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, bool like_hta);
+
+}  // namespace fullbore::cli
