@@ -29,6 +29,20 @@ Speedup RemovalOf(double share, double least) {
   return {without(share * (1 + least) / 2), without(share * least), without(share)};
 }
 
+// The loader's sums are over the whole run, and a slow start may be among the steps of the warm-up. So its
+// part of all waits is taken, and applied to the waits of the steady state. The run's first step waits for
+// its first epoch, which is no new start.
+double EpochStartShare(const RankView& rank, const record::Loader& loader) {
+  int64_t waited_ns = rank.share_ns[Index(record::Share::kDataWait)];
+  for (const record::Step& step : rank.info->steps) {
+    if (step.index > 0 && step.index < rank.warmup_steps)
+      waited_ns += step.share_ns[Index(record::Share::kDataWait)];
+  }
+  if (waited_ns == 0) return 0;
+  const double part = static_cast<double>(loader.restart_wait_ns) / static_cast<double>(waited_ns);
+  return rank.Ratio(record::Share::kDataWait) * std::min(part, 1.0);
+}
+
 const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id) {
   const auto at = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
                                [&](const Finding& finding) { return finding.id == id; });

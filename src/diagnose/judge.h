@@ -36,6 +36,9 @@ void PointAtWorstStep(const RankView& rank, record::Share share, Finding& findin
 // Removing this share of the step altogether, or only `least` of it.
 Speedup RemovalOf(double share, double least = 1.0);
 
+// The part of the steady step that is spent waiting for the first batch of an epoch, workers started anew.
+double EpochStartShare(const RankView& rank, const record::Loader& loader);
+
 // The finding of this id, where one was made.
 const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id);
 

@@ -262,9 +262,7 @@ void AddMemoryEvidence(Input& input) {
 }
 
 void Explain(Input& input) {
-  const double restart_share = input.rank.wall_ns ? static_cast<double>(input.loader.restart_wait_ns) /
-                                                        static_cast<double>(input.rank.wall_ns)
-                                                  : 0;
+  const double restart_share = EpochStartShare(input.rank, input.loader);
   const FetchParts& parts = input.parts;
   if (input.loader.num_workers > 0 && restart_share > input.finding.share / 2)
     return BlameRestarts(input, restart_share);

@@ -32,8 +32,7 @@ void JudgeWorkers(const View& view, Diagnosis& diagnosis) {
 
   Finding finding;
   finding.id = "worker-overcommit";
-  const double restart =
-      rank.wall_ns ? static_cast<double>(loader->restart_wait_ns) / static_cast<double>(rank.wall_ns) : 0;
+  const double restart = EpochStartShare(rank, *loader);
   const auto severity = SeverityOf(restart, kDataWait, rank.steps);
   finding.severity = shm_full ? Severity::kCritical : severity.value_or(Severity::kInfo);
   finding.share = restart;
@@ -77,6 +76,9 @@ void JudgeWorkers(const View& view, Diagnosis& diagnosis) {
   const double saved = restart * (1 - static_cast<double>(needed) / static_cast<double>(loader->num_workers));
   finding.speedup = RemovalOf(saved, 0.5);
   finding.method = "epoch starts shortened in proportion to the workers; at the low end, by half of that";
+  // One cause, named once: waiting at the start of an epoch is its symptom.
+  std::erase_if(diagnosis.findings,
+                [](const Finding& f) { return f.id == "input-bound" && f.cause == "epoch-start"; });
   diagnosis.findings.push_back(std::move(finding));
 }
 

@@ -1,0 +1,76 @@
+"""
+NAME     Photos on a storage server that lets only 12 MB/s through
+PLANTED  the files come over a socket from a process that paces itself; the worker blocks in read()
+EXPECT   input-bound storage
+TRUTH    wait
+FIX      --local
+"""
+
+from __future__ import annotations
+
+import io
+import multiprocessing
+import os
+import socket
+import time
+from pathlib import Path
+
+from PIL import Image
+from torch.utils.data import DataLoader
+from training import Network, Photos, StepClock, Trainer, arguments
+
+BYTES_PER_S = 12e6
+
+
+def serve(address: str, ready) -> None:
+    """Answers a path with the file's bytes, all clients together at BYTES_PER_S."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen()
+        ready.set()
+        client, _ = listener.accept()
+        free_at = time.monotonic()
+        for line in client.makefile("r"):
+            data = Path(line.strip()).read_bytes()
+            free_at = max(free_at, time.monotonic()) + len(data) / BYTES_PER_S
+            time.sleep(max(0.0, free_at - time.monotonic()))
+            client.sendall(len(data).to_bytes(8, "little") + data)
+
+
+class RemotePhotos(Photos):
+    """Photos of which each is fetched from the server when it is asked for."""
+
+    def __init__(self, folder: Path, length: int, address: str) -> None:
+        super().__init__(folder, length)
+        self.address = address
+        self.server = None
+
+    def open(self, index: int) -> Image.Image:
+        if self.server is None:
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(self.address)
+            self.server = connection.makefile("rwb")
+        self.server.write(f"{self.files[index % len(self.files)]}\n".encode())
+        self.server.flush()
+        size = int.from_bytes(self.server.read(8), "little")
+        return Image.open(io.BytesIO(self.server.read(size)))
+
+
+def main() -> None:
+    args = arguments(lambda parser: parser.add_argument("--local", action="store_true", help="a copy on this disk"))
+    clock = StepClock()
+    trainer = Trainer(Network(width=64), clock)
+    photos = Photos(args.photos, length=8 * args.steps)
+    if not args.local:
+        address = str(args.scratch / f"server-{os.getpid()}")
+        ready = multiprocessing.Event()
+        multiprocessing.Process(target=serve, args=(address, ready), daemon=True).start()
+        ready.wait()
+        photos = RemotePhotos(args.photos, 8 * args.steps, address)
+    for images, labels in clock.waits(DataLoader(photos, batch_size=8, num_workers=1)):
+        trainer.step(images, labels)
+    clock.write(args.truth)
+
+
+if __name__ == "__main__":
+    main()
