@@ -134,7 +134,10 @@ std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecor
 
 void HostSteps::CloseStep(const ChannelRecord& boundary) {
   std::vector<ChannelRecord> events = std::exchange(pending_, {});
-  std::erase_if(events, [&](const ChannelRecord& e) { return e.thread != boundary.thread; });
+  // A hit of the line sampler is written by the sampler's thread and tells where the training thread is.
+  std::erase_if(events, [&](const ChannelRecord& e) {
+    return e.thread != boundary.thread && KindOf(e) != EventKind::kLine;
+  });
   std::stable_sort(events.begin(), events.end(), [](const ChannelRecord& a, const ChannelRecord& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   });

@@ -140,6 +140,16 @@ TEST(HostStepsTest, LineHitsGoToTheShareTheyFellInto) {
   EXPECT_EQ(hits.begin()->first, std::make_pair(Share::kDataWait, int64_t{3}));
 }
 
+TEST(HostStepsTest, LineHitsCountThoughAnotherThreadWritesThem) {
+  HostSteps steps;
+  std::vector<ChannelRecord> events = UsualStep(1000);
+  ChannelRecord hit = Event(EventKind::kLine, 1020, 1020, /*line id=*/3);
+  hit.thread = 1;
+  events.insert(events.begin() + 1, hit);
+  Feed(steps, events);
+  EXPECT_EQ(steps.TakeLineHits().size(), 1u);
+}
+
 TEST(HostStepsTest, EventsOfOtherThreadsTakeNoTimeFromTheStep) {
   HostSteps steps;
   Feed(steps, UsualStep(1000));
