@@ -1,4 +1,4 @@
-"""torch.distributed's collectives, where the script calls them itself (DDP's own are part of backward)."""
+"""torch.distributed's collectives, where the script calls them itself (DDP reduces gradients inside backward)."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ def timed(original: Any, is_compiling: Any) -> Any:
             leave(span, channel.COLLECTIVE, a=bytes_of(args, kwargs) or 0)
 
     return collective
+
+
+def attach_data_parallel(module: Any) -> None:
+    """DistributedDataParallel broadcasts rank 0's buffers (those of BatchNorm) at the start of each forward pass: there
+    the ranks wait for each other a first time."""
+    parallel = module.DistributedDataParallel
+    if hasattr(parallel, "_sync_buffers"):
+        parallel._sync_buffers = timed(parallel._sync_buffers, is_compiling_test())
 
 
 def attach(distributed: Any) -> None:

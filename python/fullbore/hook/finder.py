@@ -84,6 +84,7 @@ def attach_torch(torch: Any) -> None:
         ("torch.nn", forward.attach),
         ("torch.autograd", backward.attach),
         ("torch.distributed", collectives.attach),
+        ("torch.nn.parallel.distributed", collectives.attach_data_parallel),
         ("torch.cuda", device.attach),
         ("torch.serialization", others.attach_checkpoints),
         ("safetensors.torch", others.attach_safetensors),
