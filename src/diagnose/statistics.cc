@@ -25,15 +25,16 @@ double NoiseOf(const std::vector<double>& logs) {
   return std::max(1e-3, Median(differences) * kMadToSigma / std::sqrt(2.0));
 }
 
-// The best split of logs[from..] into a slow start and the rest, 0 where there is none.
-size_t SlowStart(const std::vector<double>& logs, size_t from, size_t last) {
-  const std::vector<double> rest(logs.begin() + static_cast<std::ptrdiff_t>(from), logs.end());
+// The best split of logs[from..end) into a slow start and the rest, 0 where there is none.
+size_t SlowStart(const std::vector<double>& logs, size_t from, size_t end) {
+  const std::vector<double> rest(logs.begin() + static_cast<std::ptrdiff_t>(from),
+                                 logs.begin() + static_cast<std::ptrdiff_t>(end));
   const size_t n = rest.size();
   const double noise = NoiseOf(rest);
   const double total = std::accumulate(rest.begin(), rest.end(), 0.0);
   size_t best = 0;
   double best_score = kSignificance, sum = 0;
-  for (size_t k = 1; from + k <= last && k + kFewestSteady <= n; ++k) {
+  for (size_t k = 1; k + kFewestSteady <= n; ++k) {
     sum += rest[k - 1];
     const auto before = static_cast<double>(k), after = static_cast<double>(n - k);
     const double shift = sum / before - (total - sum) / after;
@@ -55,9 +56,13 @@ size_t WarmupSteps(const std::vector<double>& wall_ns) {
   std::vector<double> logs;
   for (const double wall : wall_ns) logs.push_back(std::log(std::max(wall, 1.0)));
   const size_t last = logs.size() / 2;
-  size_t warmup = 0;
+  size_t warmup = 0, end = logs.size();
   while (warmup < last) {
-    size_t more = SlowStart(logs, warmup, last);
+    size_t more = SlowStart(logs, warmup, end);
+    if (warmup + more > last) {  // a change of the run later on, no warm-up: look before it
+      end = warmup + more;
+      continue;
+    }
     // The very first step alone may be slow without moving a mean over many.
     if (more == 0 && warmup == 0 && logs.size() > kFewestSteady) {
       const std::vector<double> rest(logs.begin() + 1, logs.end());

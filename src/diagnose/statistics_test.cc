@@ -37,7 +37,13 @@ TEST(WarmupTest, ASlowStepInTheMiddleIsNoWarmup) {
   EXPECT_EQ(WarmupSteps(steps), 0u);
 }
 
-TEST(WarmupTest, SlownessBeyondTheFirstHalfIsHowTheRunIs) { EXPECT_LE(WarmupSteps(Steps(100, 70, 2)), 50u); }
+TEST(WarmupTest, SlownessBeyondTheFirstHalfIsHowTheRunIs) { EXPECT_LE(WarmupSteps(Steps(100, 70, 2)), 1u); }
+
+TEST(WarmupTest, AChangeOfTheRunLaterOnHidesNoSlowStart) {
+  std::vector<double> steps = Steps(200, 30, 1.6);
+  for (size_t i = 130; i < 200; ++i) steps[i] /= 2;
+  EXPECT_NEAR(static_cast<double>(WarmupSteps(steps)), 30, 1);
+}
 
 TEST(WarmupTest, VeryShortRunsAreTakenAsTheyAre) {
   EXPECT_EQ(WarmupSteps({}), 0u);
