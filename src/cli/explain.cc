@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/output.h"
+#include "cli/sections.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
 #include "record/run_reader.h"
@@ -16,7 +17,7 @@ struct Flags {
   std::string directory = kDefaultRunsDirectory;
   std::string json, html;
   bool quiet = false;
-  bool like_hta = false;
+  SectionFlags sections;
 };
 
 Result<record::Recording> ReadRecordedRun(const Flags& flags) {
@@ -25,19 +26,35 @@ Result<record::Recording> ReadRecordedRun(const Flags& flags) {
   return record::ReadRun(*path);
 }
 
+Result<void> CheckFlags(const Flags& flags, bool traces) {
+  const char* only_traces = flags.sections.like_hta         ? "--like-hta"
+                            : !flags.sections.names.empty() ? "--section"
+                                                            : nullptr;
+  if (only_traces != nullptr && !traces) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is for traces, not for runs", only_traces),
+                 fmt::format("fullbore explain {} ... trace.json.gz", only_traces)};
+  }
+  if (!flags.sections.csv.empty() && flags.sections.names.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--csv writes a section, and none is named",
+                 "add --section NAME; the sections are\n" + ListOfSections()};
+  }
+  if (!flags.html.empty() && !flags.sections.names.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--html is for the report, not for sections",
+                 "leave --section out, or write --csv or --json"};
+  }
+  return {};
+}
+
 int Explain(const Flags& flags) {
   const bool traces = MeansTraces(flags.what);
-  if (flags.like_hta && !traces) {
-    return Fail({ErrorCode::kInvalidArgument, "--like-hta is for traces, not for runs",
-                 "fullbore explain --like-hta trace.json.gz"},
-                kExitUsage);
+  if (const auto usable = CheckFlags(flags, traces); !usable) return Fail(usable.error(), kExitUsage);
+  if (!flags.sections.names.empty()) {
+    SectionFlags sections = flags.sections;
+    sections.json = flags.json;
+    return ExplainSections(flags.what, sections);
   }
-  const auto recording = traces ? ReadTraces(flags.what, flags.like_hta) : ReadRecordedRun(flags);
-  if (!recording) {
-    const ErrorCode code = recording.error().code;
-    const bool usage = code == ErrorCode::kNotFound || code == ErrorCode::kInvalidArgument;
-    return Fail(recording.error(), usage ? kExitUsage : kExitFailure);
-  }
+  const auto recording = traces ? ReadTraces(flags.what, flags.sections.like_hta) : ReadRecordedRun(flags);
+  if (!recording) return Fail(recording.error(), StatusOf(recording.error()));
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;
@@ -59,7 +76,18 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->type_name("FILE");
   app.add_option("--html", flags->html, "Write the HTML report to this file")->type_name("FILE");
   app.add_flag("--quiet,-q", flags->quiet, "Print nothing on the terminal");
-  app.add_flag("--like-hta", flags->like_hta,
+  app.add_option("--section", flags->sections.names,
+                 "Traces: print this table instead of the verdict; may be given several times, or as a,b:\n" +
+                     ListOfSections())
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  app.add_option("--csv", flags->sections.csv, "Write the section to this file; - is standard output")
+      ->type_name("FILE");
+  app.add_option("--rows", flags->sections.rows, "Show so many rows of a section on the terminal")
+      ->default_val(kSectionRows)
+      ->type_name("N");
+  app.add_flag("--like-hta", flags->sections.like_hta,
                "Traces: count as Holistic Trace Analysis does (without the last ProfilerStep, in whole\n"
                "microseconds, with its classes of kernels), to compare figures with it");
   return [flags] { return Explain(*flags); };
@@ -67,10 +95,10 @@ Handler Define(CLI::App& app, const Invocation&) {
 
 }  // namespace
 
-const Subcommand kExplain = {"explain",
-                             "Say where the time of a recorded run went, or of traces that others recorded",
-                             "fullbore explain last --html report.html\n  fullbore explain rank0.json.gz "
-                             "rank1.json.gz",
-                             Define};
+const Subcommand kExplain = {
+    "explain", "Say where the time of a recorded run went, or of traces that others recorded",
+    "fullbore explain last --html report.html\n  fullbore explain rank0.json.gz "
+    "rank1.json.gz\n  fullbore explain --section kernels --csv kernels.csv trace.json.gz",
+    Define};
 
 }  // namespace fullbore::cli

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cli/subcommand.h"
 #include "diagnose/diagnose.h"
 #include "record/run_reader.h"
 #include "report/html.h"
@@ -52,6 +53,11 @@ Error NoSuchRun(const std::string& directory, const std::string& text, const std
 int Fail(const Error& error, int status) {
   fmt::print(stderr, "fullbore: {}\n", ToString(error));
   return status;
+}
+
+int StatusOf(const Error& error) {
+  const bool usage = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalidArgument;
+  return usage ? kExitUsage : kExitFailure;
 }
 
 Result<void> WriteText(const std::string& path, std::string_view text) {

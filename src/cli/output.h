@@ -16,6 +16,9 @@ inline constexpr char kDefaultRunsDirectory[] = ".fullbore/runs";
 // "fullbore: text" and the hint on stderr. Returns `status`.
 int Fail(const Error& error, int status);
 
+// The exit status of something that could not be read: 2 where the command line named what is not there.
+int StatusOf(const Error& error);
+
 // Writes to a file through a temporary one beside it, or to standard output for "-".
 Result<void> WriteText(const std::string& path, std::string_view text);
 Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json);

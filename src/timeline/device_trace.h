@@ -117,6 +117,15 @@ struct CounterReading {
   double value = 0;
 };
 
+// One hardware counter of one kernel, as CUPTI's range profiler measures it.
+struct KernelCounter {
+  int64_t t_ns = 0;
+  uint32_t range = 0;  // which of the measured kernels, in the order of the trace
+  NameId kernel = 0;
+  NameId counter = 0;
+  double value = 0;
+};
+
 struct DeviceTrace {
   NameTable names;
   PodVector<DeviceOp> ops;
@@ -129,6 +138,7 @@ struct DeviceTrace {
   std::vector<std::string> threads;  // how the recorder names them
   std::vector<std::string> streams;  // "0/7": device and stream
   std::map<std::string, std::vector<CounterReading>> counters;
+  std::vector<KernelCounter> kernel_counters;
   std::map<std::string, std::string> facts;  // values are JSON texts
   std::vector<std::string> devices;          // names by device number, where known
   std::map<int64_t, int64_t> device_ops;     // operations by device number

@@ -19,7 +19,16 @@ namespace {
 
 // Category names by version of PyTorch: 1.8 wrote "Kernel" and "Operator", since 1.10 they are "kernel",
 // "cpu_op".
-enum class Category : uint8_t { kIgnored, kKernel, kCopy, kCall, kOperator, kAnnotation, kPython };
+enum class Category : uint8_t {
+  kIgnored,
+  kKernel,
+  kCopy,
+  kCall,
+  kOperator,
+  kAnnotation,
+  kPython,
+  kKernelCounters
+};
 
 Category CategoryNamed(std::string_view name) {
   if (name.empty()) return Category::kIgnored;
@@ -27,6 +36,7 @@ Category CategoryNamed(std::string_view name) {
     case 'c':
       if (name == "cpu_op") return Category::kOperator;
       if (name == "cuda_runtime" || name == "cuda_driver") return Category::kCall;
+      if (name == "cuda_profiler_range") return Category::kKernelCounters;
       break;
     case 'k':
     case 'K':
@@ -172,6 +182,9 @@ void EventSorter::TakeComplete(const RawEvent& event) {
       break;
     case Category::kPython:
       TakePython(event, *times);
+      break;
+    case Category::kKernelCounters:
+      TakeKernelCounters(event, *times);
       break;
     case Category::kIgnored:
       break;
@@ -348,6 +361,17 @@ void EventSorter::TakeCounter(const RawEvent& event) {
     const auto value = ParseDouble(args.value());
     if (value) AddReading("counter/" + Unescaped(event.name) + "/" + Unescaped(args.key()), *t, *value);
   }
+}
+
+void EventSorter::TakeKernelCounters(const RawEvent& event, const Times& times) {
+  Members args(event.args);
+  while (args.Next()) {
+    const auto value = ParseDouble(args.value());
+    if (!value) continue;
+    trace_->kernel_counters.push_back(
+        {times.begin_ns, counted_kernels_, NameOf(event.name), NameOf(args.key()), *value});
+  }
+  ++counted_kernels_;
 }
 
 // At most one reading a millisecond, the highest: memory peaks are what is asked for, and the count stays

@@ -38,6 +38,7 @@ class EventSorter {
   void TakeCollectiveCall(const RawEvent& event, const Times& times);
   void TakeMemory(const RawEvent& event);
   void TakeCounter(const RawEvent& event);
+  void TakeKernelCounters(const RawEvent& event, const Times& times);
 
   std::optional<Times> TimesOf(const RawEvent& event, bool device);
   timeline::NameId NameOf(std::string_view raw);
@@ -52,6 +53,7 @@ class EventSorter {
   std::unordered_map<std::string, uint16_t> streams_;
   std::string last_thread_;  // most events are of the same thread as the one before
   uint16_t last_thread_index_ = 0;
+  uint32_t counted_kernels_ = 0;
   NamedSteps named_steps_;
   std::string key_;  // scratch
 };

@@ -1,0 +1,36 @@
+// What a section returns: a small table that the terminal, CSV and JSON show alike.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace fullbore::analyze {
+
+// `name` carries the unit as names everywhere do ("sum_ns"); `unit` is one of "ns", "count", "ratio",
+// "bytes", "bytes/s" and "" for texts and plain numbers.
+struct Column {
+  const char* name;
+  const char* unit;
+};
+
+using Cell = std::variant<std::monostate, int64_t, double, std::string>;  // monostate: unknown
+
+struct Table {
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+  std::vector<std::string> notes;  // what a reader has to know of the figures: sentences
+
+  void Add(std::vector<Cell> row) { rows.push_back(std::move(row)); }
+  void Note(const std::string& text);  // once, however often it is said
+};
+
+// Aligned columns with units people read, `most_rows` of them, names cut to fit `width`.
+std::string ToText(const Table& table, size_t most_rows, size_t width);
+std::string ToCsv(const Table& table);  // RFC 4180, a header line, plain numbers, empty cells for the unknown
+nlohmann::ordered_json ToJson(
+    const Table& table);  // {"columns": [{name, unit}], "rows": [[...]], "notes": []}
+
+}  // namespace fullbore::analyze

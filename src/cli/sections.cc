@@ -1,0 +1,113 @@
+#include "cli/sections.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "analyze/section.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "cli/traces.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+struct Made {
+  const analyze::Section* section;
+  analyze::Table table;
+};
+
+Result<std::vector<Made>> SectionsNamed(const std::vector<std::string>& names) {
+  std::vector<Made> made;
+  for (const std::string& name : names) {
+    if (name == "all") {
+      for (const analyze::Section* section : analyze::AllSections())
+        made.push_back({section, {section->columns, {}, {}}});
+      continue;
+    }
+    const analyze::Section* section = analyze::SectionNamed(name);
+    if (section == nullptr) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("there is no section '{}'", name),
+                   "the sections are\n" + ListOfSections()};
+    }
+    made.push_back({section, {section->columns, {}, {}}});
+  }
+  return made;
+}
+
+size_t TerminalWidth() {
+  constexpr size_t kUnknown = 160;  // a file or a pipe: room for names
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return kUnknown;
+}
+
+nlohmann::ordered_json ToJson(const std::vector<Made>& sections, const std::vector<std::string>& traces,
+                              const std::vector<record::Message>& messages) {
+  nlohmann::ordered_json json = {{"schema", "fullbore.sections/1"},
+                                 {"source", traces},
+                                 {"sections", nlohmann::ordered_json::array()},
+                                 {"messages", nlohmann::ordered_json::array()}};
+  for (const Made& made : sections) {
+    nlohmann::ordered_json section = {{"name", made.section->name}, {"summary", made.section->summary}};
+    section.update(analyze::ToJson(made.table));
+    json["sections"].push_back(std::move(section));
+  }
+  for (const record::Message& message : messages) json["messages"].push_back(message.text);
+  return json;
+}
+
+}  // namespace
+
+std::string ListOfSections() {
+  std::string list;
+  for (const analyze::Section* section : analyze::AllSections())
+    list += fmt::format("  {:<22} {}\n", section->name, section->summary);
+  return list + fmt::format("  {:<22} {}", "all", "all of them");
+}
+
+int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& flags) {
+  auto sections = SectionsNamed(flags.names);
+  if (!sections) return Fail(sections.error(), kExitUsage);
+  if (!flags.csv.empty() && sections->size() != 1) {
+    return Fail(
+        {ErrorCode::kInvalidArgument, fmt::format("--csv holds one section, not {}", sections->size()),
+         "name one with --section, or write --json"},
+        kExitUsage);
+  }
+  std::vector<record::Message> notes;
+  const auto messages = [&] {
+    ReadingLine line;
+    return ingest::VisitTraces(traces, TraceOptionsFor(&line, flags.like_hta),
+                               [&](timeline::DeviceTrace& trace, const std::string&) {
+                                 const analyze::RankTrace rank(trace);
+                                 for (Made& made : *sections) made.section->append(rank, &made.table);
+                                 for (const std::string& note : trace.notes)
+                                   notes.push_back({0, record::Severity::kInfo, "ingest", note});
+                                 for (const auto& [what, count] : trace.left_out) {
+                                   notes.push_back({0, record::Severity::kWarning, "ingest",
+                                                    fmt::format("left out: {} {}", count, what)});
+                                 }
+                               });
+  }();
+  if (!messages) return Fail(messages.error(), StatusOf(messages.error()));
+  notes.insert(notes.end(), messages->begin(), messages->end());
+  Result<void> written;
+  if (!flags.csv.empty()) written = WriteText(flags.csv, analyze::ToCsv(sections->front().table));
+  if (written && !flags.json.empty()) written = WriteJson(flags.json, ToJson(*sections, traces, notes));
+  if (!written) return Fail(written.error(), kExitFailure);
+  if (flags.csv == "-" || flags.json == "-") return 0;
+  for (const Made& made : *sections) {
+    fmt::print("{}: {}\n\n{}\n", made.section->name, made.section->summary,
+               analyze::ToText(made.table, flags.rows, TerminalWidth()));
+  }
+  for (const record::Message& note : notes) fmt::print("  {}\n", note.text);
+  return 0;
+}
+
+}  // namespace fullbore::cli

@@ -1,0 +1,21 @@
+// `fullbore explain --section`: tables about traces instead of the verdict.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fullbore::cli {
+
+struct SectionFlags {
+  std::vector<std::string> names;
+  std::string csv, json;  // a path, "-", or empty
+  size_t rows = 0;        // on the terminal
+  bool like_hta = false;
+};
+
+inline constexpr size_t kSectionRows = 30;
+
+std::string ListOfSections();  // a line each, for --help and for errors
+int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& flags);  // the exit status
+
+}  // namespace fullbore::cli
