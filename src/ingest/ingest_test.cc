@@ -165,6 +165,28 @@ TEST(ReadTracesTest, NothingButFlowsAndMetadataIsAnEmptyReport) {
   EXPECT_TRUE(recording->stages[0].ranks[0].steps.empty());
 }
 
+TEST(ReadTracesTest, TheFilesInsideATarFileAreTheRanks) {
+  const ScratchDirectory dir;
+  const std::string tar = testing::TarMember("traces/", "", '5') +
+                          testing::TarMember("traces/a.json", RankTrace(0)) +
+                          testing::TarMember("traces/readme.txt", "hello") +
+                          testing::TarMember("traces/b.json", RankTrace(1)) + std::string(1024, '\0');
+  for (const bool packed : {false, true}) {
+    auto recording = ReadTraces({dir.Write("t.tar", packed ? testing::Gzip(tar) : tar)});
+    ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+    EXPECT_EQ(recording->stages[0].ranks.size(), 2U);
+    EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("readme.txt"));
+  }
+  for (size_t length = 600; length < tar.size(); length += 1000) {
+    auto recording = ReadTraces({dir.Write("cut.tar", tar.substr(0, length))});
+    if (recording) {
+      EXPECT_FALSE(recording->stages[0].ranks.empty());
+    } else {
+      EXPECT_THAT(recording.error().text, ::testing::HasSubstr("cut.tar"));
+    }
+  }
+}
+
 TEST(VisitTracesTest, HandsOverEveryTraceInFull) {
   const ScratchDirectory dir;
   size_t ops = 0;

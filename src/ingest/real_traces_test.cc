@@ -108,6 +108,13 @@ TEST_F(RealTracesTest, TheDataLoaderTimeIsThatOfTorchTbProfilerToOnePercent) {
   EXPECT_NEAR(us_a_step, 59'262, 593);
 }
 
+TEST_F(RealTracesTest, TheKindOfTheLoaderAndItsLineAreKnown) {
+  const record::Stage stage = Read("resnet50-v100-workers0.pt.trace.json.gz");
+  const auto& facts = stage.ranks[0].facts;
+  EXPECT_EQ(facts.at("loader_processes"), "\"single\"");
+  EXPECT_EQ(facts.at("loader_where"), "\"resnet50_profiler_api.py(42): <module>\"");
+}
+
 TEST_F(RealTracesTest, TheFixedLoaderTakesTheMedianStepThatWasMeasured) {
   const record::Stage stage = Read("resnet50-v100-workers4.pt.trace.json.gz");
   std::vector<double> ms = StepMs(stage.ranks[0]);

@@ -120,7 +120,11 @@ FoundSteps FindSteps(const DeviceTrace& trace) {
         "the trace has no ProfilerStep: steps are taken from one end of the optimizer's step to the next";
     return found;
   }
-  if (!trace.has_device_activity()) return found;
+  if (!trace.has_device_activity()) {
+    found.how =
+        "the trace marks no steps and holds no device activity: there is nothing to divide into shares";
+    return found;
+  }
   NameId anchor = 0;
   found.steps = StepsByPeriod(trace, &anchor);
   if (!found.steps.empty()) {

@@ -137,6 +137,15 @@ struct CollectiveArgs {
   }
 };
 
+// The user's own frame in "torch/utils/data/dataloader.py(518): __next__;train.py(42): <module>", innermost
+// first.
+std::string_view UserFrame(std::string_view stack) {
+  for (const auto frame : Split(stack, ';')) {
+    if (KindOfFrame(frame) == SpanKind::kPython) return frame;
+  }
+  return {};
+}
+
 uint32_t Correlation(std::string_view value) {
   const int64_t id = Integer(value).value_or(0);
   return id > 0 ? static_cast<uint32_t>(id) : 0;
@@ -272,11 +281,7 @@ void EventSorter::TakeOperator(const RawEvent& event, const Times& times, bool a
   if (event.name.starts_with(kStep)) return TakeStepMark(event, times, event.name.substr(kStep.size()));
   const SpanKind kind = KindOfName(event.name, annotation ? SpanKind::kAnnotation : SpanKind::kOp);
   if (kind == SpanKind::kCollectiveCall) TakeCollectiveCall(event, times);
-  // "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": num_workers=0 by its name.
-  if (kind == SpanKind::kLoader && event.name.find("DataLoaderIter") != std::string_view::npos) {
-    const bool single = event.name.find("SingleProcess") != std::string_view::npos;
-    trace_->facts["loader_processes"] = timeline::JsonText(single ? "single" : "workers");
-  }
+  if (kind == SpanKind::kLoader && trace_->facts.count("loader_processes") == 0) TakeLoaderFacts(event);
   if (kind == SpanKind::kAnnotation)
     named_steps_.Offer(event.name, times.begin_ns, times.end_ns, ThreadOf(event));
   AddSpan(event, times, kind);
@@ -285,6 +290,19 @@ void EventSorter::TakeOperator(const RawEvent& event, const Times& times, bool a
 void EventSorter::Finish() {
   std::move(named_steps_).PutInto(trace_);
   trace_->Finish();
+}
+
+// "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": num_workers=0 by its name.
+void EventSorter::TakeLoaderFacts(const RawEvent& event) {
+  if (event.name.find("DataLoaderIter") == std::string_view::npos) return;
+  const bool single = event.name.find("SingleProcess") != std::string_view::npos;
+  trace_->facts["loader_processes"] = timeline::JsonText(single ? "single" : "workers");
+  Members args(event.args);
+  while (args.Next()) {
+    if (args.key() != "Call stack") continue;
+    const std::string_view frame = UserFrame(args.value());
+    if (!frame.empty()) trace_->facts["loader_where"] = timeline::JsonText(Unescaped(frame));
+  }
 }
 
 void EventSorter::TakePython(const RawEvent& event, const Times& times) {

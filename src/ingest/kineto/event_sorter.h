@@ -33,6 +33,7 @@ class EventSorter {
   void TakeDeviceOp(const RawEvent& event, const Times& times, bool kernel);
   void TakeCall(const RawEvent& event, const Times& times);
   void TakeOperator(const RawEvent& event, const Times& times, bool annotation);
+  void TakeLoaderFacts(const RawEvent& event);
   void TakePython(const RawEvent& event, const Times& times);
   void TakeStepMark(const RawEvent& event, const Times& times, std::string_view number);
   void TakeCollectiveCall(const RawEvent& event, const Times& times);

@@ -12,7 +12,7 @@
 namespace fullbore::ingest::kineto {
 namespace {
 
-constexpr int kRounds = 3000;
+constexpr int kRounds = 8'000;
 
 std::string Mutated(std::string text, std::mt19937* random) {
   static constexpr char kTokens[] = "\"\\{}[],:0123456789.eE-+ \n\t\0\x01\xff";

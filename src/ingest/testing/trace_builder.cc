@@ -144,6 +144,17 @@ std::string Zstd(const std::string& text) {
   return out;
 }
 
+std::string TarMember(const std::string& name, const std::string& contents, char type) {
+  constexpr size_t kBlock = 512;
+  std::string header(kBlock, '\0');
+  header.replace(0, name.size(), name);
+  const std::string size = fmt::format("{:011o}", contents.size());
+  header.replace(124, size.size(), size);
+  header[156] = type;
+  header.replace(257, 5, "ustar");
+  return header + contents + std::string((kBlock - contents.size() % kBlock) % kBlock, '\0');
+}
+
 ScratchDirectory::ScratchDirectory() {
   std::string pattern = (std::filesystem::temp_directory_path() / "fullbore-test-XXXXXX").string();
   FB_CHECK(::mkdtemp(pattern.data()) != nullptr);

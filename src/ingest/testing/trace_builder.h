@@ -56,6 +56,9 @@ std::string SmallTrainingTrace();
 std::string Gzip(const std::string& text);
 std::string Zstd(const std::string& text);
 
+// One member of a tar file; a tar file is its members and a kilobyte of zeros.
+std::string TarMember(const std::string& name, const std::string& contents, char type = '0');
+
 // A directory that goes away with the object.
 class ScratchDirectory {
  public:
