@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "analyze/trace_diff.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
+#include "cli/traces.h"
+#include "diagnose/diagnose.h"
 #include "record/run_reader.h"
 #include "report/layout.h"
 
@@ -24,7 +29,13 @@ constexpr size_t kMostRows = 8;  // of a kind, in the terminal; --json has all
 struct Flags {
   std::string before, after;
   std::string directory = kDefaultRunsDirectory;
-  std::string json;
+  std::string json, csv;
+};
+
+// One side of the comparison; what is in a trace besides its diagnosis.
+struct Side {
+  Diagnosis diagnosis;
+  std::optional<analyze::TraceSum> sum;
 };
 
 std::string Quantity(double value, const std::string& unit) {
@@ -125,37 +136,82 @@ nlohmann::ordered_json ToJson(const Diagnosis& before, const Diagnosis& after, c
   return json;
 }
 
-Result<Diagnosis> Load(const std::string& directory, const std::string& run) {
-  const auto path = FindRun(directory, run);
+Result<Side> Load(const std::string& directory, const std::string& word) {
+  Side side;
+  if (MeansTraces({word})) {
+    side.sum.emplace();
+    ReadingLine line;
+    ingest::TraceOptions options = TraceOptionsFor(&line, false);
+    options.prepare = [&](timeline::DeviceTrace& trace) { side.sum->Add(trace); };
+    const auto recording = ingest::ReadTraces({word}, options);
+    if (!recording) return recording.error();
+    side.diagnosis = diagnose::Diagnose(*recording);
+    return side;
+  }
+  const auto path = FindRun(directory, word);
   if (!path) return path.error();
   const auto recording = record::ReadRun(*path);
   if (!recording) return recording.error();
   std::vector<Diagnosis> stages = DiagnoseStages(*recording);
-  return stages[JudgedStage(stages)];
+  side.diagnosis = stages[JudgedStage(stages)];
+  return side;
+}
+
+void PrintDiff(const analyze::TraceSum& before, const analyze::TraceSum& after) {
+  constexpr size_t kWidth = 130;
+  const analyze::Table diff = analyze::DiffOf(before, after);
+  analyze::Table changed{diff.columns, {}, {}};
+  for (const auto& row : diff.rows) {
+    if (std::get<std::string>(row[3]) != "same") changed.rows.push_back(row);
+  }
+  fmt::print("\n  device time by class\n{}",
+             analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, kWidth));
+  fmt::print("\n  kernels, copies and operators that changed most\n{}",
+             analyze::ToText(changed, kMostRows * 2, kWidth));
 }
 
 int CompareIt(const Flags& flags) {
   const auto before = Load(flags.directory, flags.before), after = Load(flags.directory, flags.after);
-  if (!before) return Fail(before.error(), kExitUsage);
-  if (!after) return Fail(after.error(), kExitUsage);
-  const Comparison comparison = diagnose::Compare(*before, *after);
-  if (!flags.json.empty()) {
-    if (auto written = WriteJson(flags.json, ToJson(*before, *after, comparison)); !written)
-      return Fail(written.error(), kExitFailure);
+  for (const auto* side : {&before, &after}) {
+    if (!*side) return Fail(side->error(), StatusOf(side->error()));
   }
-  if (flags.json != "-") Print(*before, *after, comparison);
+  const bool traces = before->sum && after->sum;
+  if (!flags.csv.empty() && !traces) {
+    return Fail({ErrorCode::kInvalidArgument, "--csv lists the kernels of two traces, and these are runs",
+                 "--json has what differs between runs"},
+                kExitUsage);
+  }
+  const Comparison comparison = diagnose::Compare(before->diagnosis, after->diagnosis);
+  Result<void> written;
+  if (!flags.json.empty()) {
+    nlohmann::ordered_json json = ToJson(before->diagnosis, after->diagnosis, comparison);
+    if (traces) json["trace_diff"] = analyze::ToJson(analyze::DiffOf(*before->sum, *after->sum));
+    written = WriteJson(flags.json, json);
+  }
+  if (written && !flags.csv.empty())
+    written = WriteText(flags.csv, analyze::ToCsv(analyze::DiffOf(*before->sum, *after->sum)));
+  if (!written) return Fail(written.error(), kExitFailure);
+  if (flags.json == "-" || flags.csv == "-") return 0;
+  Print(before->diagnosis, after->diagnosis, comparison);
+  if (traces) PrintDiff(*before->sum, *after->sum);
   return 0;
 }
 
 Handler Define(CLI::App& app, const Invocation&) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("A", flags->before, "The run before: its id, the beginning of one, or a run file")
+  app.add_option(
+         "A", flags->before,
+         "The run before (its id, the beginning of one, or a run file), or a trace, or a directory of "
+         "the traces of its ranks")
       ->required();
-  app.add_option("B", flags->after, "The run after")->required();
+  app.add_option("B", flags->after, "The run or trace after")->required();
   app.add_option("-o,--output", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
   app.add_option("--json", flags->json, "Write the comparison to this file; - is standard output")
+      ->type_name("FILE");
+  app.add_option("--csv", flags->csv,
+                 "Traces: write every kernel, copy and operator of both to this file; - is standard output")
       ->type_name("FILE");
   return [flags] { return CompareIt(*flags); };
 }
@@ -163,7 +219,9 @@ Handler Define(CLI::App& app, const Invocation&) {
 }  // namespace
 
 const Subcommand kCompare = {"compare",
-                             "Say what changed between two runs, and whether it is more than noise",
-                             "fullbore compare 2026-11-21-0915-train last", Define};
+                             "Say what changed between two runs or traces, and whether it is more than noise",
+                             "fullbore compare 2026-11-21-0915-train last\n  fullbore compare before.json.gz "
+                             "after.json.gz",
+                             Define};
 
 }  // namespace fullbore::cli
