@@ -12,6 +12,7 @@ void JudgeInput(const View& view, Diagnosis& diagnosis);       // input-bound
 void JudgeWorkers(const View& view, Diagnosis& diagnosis);     // worker-overcommit
 void JudgeHostOther(const View& view, Diagnosis& diagnosis);   // host-other
 void JudgeHostMemory(const View& view, Diagnosis& diagnosis);  // host-memory
+void JudgeCpu(const View& view, Diagnosis& diagnosis);         // cpu-contention
 void JudgeRanks(const View& view, Diagnosis& diagnosis);       // straggler, comm-bound, uneven-last-batch
 void JudgeSteps(const View& view, Diagnosis& diagnosis);       // unstable-steps
 void JudgeLaunch(const View& view, Diagnosis& diagnosis);      // launch-bound

@@ -207,7 +207,7 @@ void BlameCpu(Input& input) {
       {"cores the training itself uses", trainer_cores, "cores", "proc", "process_cpu", {}, {}});
   const std::string rates = fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
                                         FormatCount(train_rate));
-  if (wanted > loader.num_workers && gain > 1.03) {
+  if (loader.num_workers == 0 || (wanted > loader.num_workers && gain > 1.03)) {
     input.finding.cause = loader.num_workers == 0 ? "no-workers" : "too-few-workers";
     input.finding.title =
         loader.num_workers == 0

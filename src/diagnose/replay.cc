@@ -69,7 +69,11 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
   for (double& ns : pipeline.fetch_ns) ns *= correction;
   pipeline.workers = loader->num_workers;
   pipeline.prefetch = loader->prefetch_factor.value_or(2);
-  pipeline.cores = view.cores();
+  pipeline.cores = pipeline.cores_alone = view.cores();
+  // What other programs keep busy is not there for more workers. What the command had it can have again.
+  if (const auto others = view.CoresOfOthers(); others && pipeline.cores > 0) {
+    pipeline.cores = std::max(pipeline.cores - *others, std::min(pipeline.cores, *view.CoresOfCommand()));
+  }
   pipeline.fetch_cpu_ns = static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
   if (const auto cpu = view.Mean("process_cpu", {{"role", "trainer"}})) {
     const double inline_fetch =
@@ -128,6 +132,7 @@ Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed) {
       std::min(1.0, Quantile(changed.consume_ns, 0.25) / std::max(1.0, Mean(changed.consume_ns)));
   for (double& ns : fast.consume_ns) ns *= fast_scale;
   fast.train_cpu_ns *= fast_scale;
+  fast.cores = changed.cores_alone;
 
   // Cores wanted while everything runs at full pace, over the cores there are: as far as that exceeds one,
   // everything that runs is slowed.

@@ -28,7 +28,8 @@ struct Pipeline {
   double start_ns_per_step =
       0;  // waiting for workers to start at the beginning of epochs, spread over all steps
   // The CPU, 0 cores where unknown.
-  double cores = 0;
+  double cores = 0;         // that were left to the command
+  double cores_alone = 0;   // that it would have with no other program beside it
   double train_cpu_ns = 0;  // core time a step takes outside the loader
   double fetch_cpu_ns = 0;  // core time a batch takes
 };
@@ -46,7 +47,8 @@ Replayed Replay(const Pipeline& pipeline);
 
 // How much faster `changed` is than the recorded mean step, with the range that comes from the spread over
 // steps and from what the replay leaves out. The slow end assumes that work on other cores slows the training
-// thread as far as cores are shared; the fast end that the training takes its better quartile's time.
+// thread as far as cores are shared; the fast end that the training takes its better
+// quartile's time and that other programs leave it all cores.
 Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed);
 
 // The fewest workers whose replayed step is within 3 % of the best that any number up to `most` reaches.

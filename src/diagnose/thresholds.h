@@ -31,6 +31,9 @@ inline constexpr double kCommOverlapGood = 0.30;
 inline constexpr double kPartOfFetch = 0.34;
 // With less than this many cores idle, one more worker has nowhere to run.
 inline constexpr double kIdleCores = 0.5;
+// Others that keep a quarter of the cores busy on a machine with no core idle slow whatever runs beside them.
+inline constexpr double kOthersBusy = 0.25;
+inline constexpr double kCpuSaturated = 0.90;
 inline constexpr double kOvercommit = 2.0;  // workers per worker needed
 
 // Linux counts a memory stall when tasks wait for reclaim or refaults; a healthy machine shows none for

@@ -169,6 +169,21 @@ std::optional<double> View::Last(std::string_view name, const record::Labels& la
   return value;
 }
 
+std::optional<double> View::CoresOfCommand() const {
+  std::optional<double> cores;
+  for (const char* role : {"trainer", "loader", "other"}) {
+    if (const auto of_role = Mean("process_cpu", {{"role", role}})) cores = cores.value_or(0) + *of_role;
+  }
+  return cores;
+}
+
+std::optional<double> View::CoresOfOthers() const {
+  const auto logical = recording_->machine.find("cores_logical");
+  const auto busy = Mean("cpu_utilization"), own = CoresOfCommand();
+  if (logical == recording_->machine.end() || !busy || !own) return std::nullopt;
+  return std::max(0.0, *busy * ParseDouble(logical->second).value_or(0) - *own);
+}
+
 bool View::has_gpu() const {
   return std::any_of(stage_->series.begin(), stage_->series.end(),
                      [](const record::Series& series) { return series.key.name.starts_with("gpu_"); });

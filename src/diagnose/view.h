@@ -53,6 +53,9 @@ class View {
   bool Has(std::string_view name) const { return Mean(name).has_value(); }
 
   double cores() const { return cores_; }  // that the command may use; 0 where unknown
+  // Cores that programs outside the command keep busy; nothing where it could not be told.
+  std::optional<double> CoresOfOthers() const;
+  std::optional<double> CoresOfCommand() const;  // mean over the steady state
   bool has_gpu() const;
   // Whether the series is worth reading: not that of a GPU which other people's processes use while the
   // command uses others.
