@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <exception>
@@ -61,6 +63,14 @@ int UnknownSubcommand(const std::string& word) {
               kExitUsage);
 }
 
+// Where a standard stream is closed, files that we open would take its number, and what is meant for people
+// would end in them. For us only: a command that we start finds the stream closed, as it was.
+void HoldStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) == -1) (void)open("/dev/null", O_RDWR | O_CLOEXEC);
+  }
+}
+
 int Main(int argc, char** argv) {
   Invocation invocation;
   std::vector<std::string> words(argv + 1, argv + argc);
@@ -103,6 +113,7 @@ int Main(int argc, char** argv) {
 }  // namespace fullbore::cli
 
 int main(int argc, char** argv) {
+  fullbore::cli::HoldStandardDescriptors();
   try {
     return fullbore::cli::Main(argc, argv);
   } catch (const std::exception& error) {  // a bug, or no memory: the libraries we use may throw

@@ -51,7 +51,9 @@ Error NoSuchRun(const std::string& directory, const std::string& text, const std
 }  // namespace
 
 int Fail(const Error& error, int status) {
-  fmt::print(stderr, "fullbore: {}\n", ToString(error));
+  // Not fmt::print: it throws where stderr cannot be written to, and then nothing but the status is left to
+  // say.
+  (void)std::fputs(fmt::format("fullbore: {}\n", ToString(error)).c_str(), stderr);
   return status;
 }
 

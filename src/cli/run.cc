@@ -91,9 +91,10 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   if (!flags.no_hook) {
     flags.run.hook_directory = HookDirectory();
     if (flags.run.hook_directory.empty()) {
-      fmt::print(stderr,
-                 "fullbore: the Python hook is not installed beside this binary: steps will not be seen "
-                 "(fullbore doctor)\n");
+      (void)std::fputs(
+          "fullbore: the Python hook is not installed beside this binary: steps will not be seen "
+          "(fullbore doctor)\n",
+          stderr);
     }
   }
   const collect::RunResult result = collect::Run(flags.run);

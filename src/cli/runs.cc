@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
+#include "collect/leftovers.h"
 #include "record/run_reader.h"
 #include "report/layout.h"
 
@@ -61,6 +62,7 @@ nlohmann::ordered_json ToJson(const record::RunSummary& run) {
 }
 
 int List(const Flags& flags) {
+  collect::RemoveLeftovers(flags.directory);
   std::error_code error;
   std::vector<record::RunSummary> runs;
   for (const auto& entry : fs::directory_iterator(flags.directory, error)) {

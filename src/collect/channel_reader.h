@@ -30,6 +30,14 @@ class Channel {
   std::vector<record::ChannelRecord> ReadEvents();  // new ones, in the order of writing
   std::vector<nlohmann::json> ReadLines();          // new ones that parse to an object
   uint64_t lost_events() const { return lost_; }    // overwritten before we came
+  // Its bytes cannot be what the owner wrote: nothing more is read from it.
+  bool broken() const { return broken_; }
+
+  // Whether the owner died some time ago, at the second look: what it wrote last has been read between the
+  // two. Owners of another process namespace (a container) are never found dead: their numbers mean nothing
+  // here.
+  bool IsOver(int64_t now_ns);
+  const std::string& text_path() const { return text_path_; }
 
  private:
   Channel() = default;
@@ -39,18 +47,28 @@ class Channel {
   size_t map_bytes_ = 0;
   uint64_t next_sequence_ = 1;
   uint64_t lost_ = 0;
+  bool broken_ = false;
+  bool owner_seen_ = false;
+  bool owner_gone_ = false;
+  int64_t last_news_ns_ = 0;
+  UniqueFd ring_;
   std::string text_path_;
   UniqueFd text_;
   std::string partial_line_;
 };
 
-// All channels in a directory, by path.
+// All channels in a directory, by path. What dead processes left is removed as the run goes on: workers are
+// made anew each epoch, and a day has many.
 class ChannelDirectory {
  public:
   explicit ChannelDirectory(std::string directory) : directory_(std::move(directory)) {}
 
   // Opens channels that appeared since the last call. Returns the new ones.
   std::vector<Channel*> Discover();
+  // Closes and removes the channels whose owners are gone, read to their ends.
+  void RemoveFinished(int64_t now_ns);
+  // The text of processes that could make no ring: why the hook did not start there.
+  std::vector<nlohmann::json> LinesWithoutRing() const;
   const std::map<std::string, std::unique_ptr<Channel>>& channels() const { return channels_; }
 
  private:

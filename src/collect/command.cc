@@ -35,7 +35,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 Result<Command> Command::Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
-                               const sigset_t& signals) {
+                               const InheritedSignals& signals) {
   std::vector<std::string> arguments = words;
   std::vector<std::string> entries = Environment(environment);
   std::vector<char*> argv = Pointers(arguments);
@@ -46,7 +46,7 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   const pid_t pid = fork();
   if (pid < 0) return ErrnoError("cannot start the command", errno);
   if (pid == 0) {  // from here on only what is safe after fork
-    sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+    signals.Restore();
     execvpe(argv[0], argv.data(), envp.data());
     const int error_number = errno;
     (void)!write(failure_in.get(), &error_number, sizeof error_number);
@@ -76,8 +76,12 @@ Command::Change Command::Poll() {
   int status = 0;
   if (exit_status_) return Change::kEnded;
   if (waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) != pid_) return Change::kNone;
-  if (WIFSTOPPED(status)) return Change::kStopped;
+  stopped_by_signal_.reset();
   if (WIFCONTINUED(status)) return Change::kContinued;
+  if (WIFSTOPPED(status)) {
+    stopped_by_signal_ = WSTOPSIG(status);
+    return Change::kStopped;
+  }
   if (WIFSIGNALED(status)) ended_by_signal_ = WTERMSIG(status);
   exit_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return Change::kEnded;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/signals.h"
 
 namespace fullbore::collect {
 
@@ -19,11 +20,11 @@ inline constexpr int kStatusNotFound = 127;
 
 class Command {
  public:
-  // `environment` is added to ours. `signals` are unblocked in the child: the caller blocks them to read them
-  // from a descriptor. Error code kNotFound or kPermission where the command cannot be executed.
+  // `environment` is added to ours; signals are in the child as this process found them. Error code kNotFound
+  // or kPermission where the command cannot be executed.
   static Result<Command> Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
-                               const sigset_t& signals);
+                               const InheritedSignals& signals);
 
   pid_t pid() const { return pid_; }
   void Send(int signal) const;
@@ -33,11 +34,13 @@ class Command {
   // As a shell shows it: the exit status, or 128 + the signal that ended it. Known once Poll() said kEnded.
   std::optional<int> exit_status() const { return exit_status_; }
   std::optional<int> ended_by_signal() const { return ended_by_signal_; }
+  std::optional<int> stopped_by_signal() const { return stopped_by_signal_; }  // while it is stopped
 
  private:
   pid_t pid_ = -1;
   std::optional<int> exit_status_;
   std::optional<int> ended_by_signal_;
+  std::optional<int> stopped_by_signal_;
 };
 
 }  // namespace fullbore::collect

@@ -32,7 +32,7 @@ std::string TextOf(const json& object, const char* key) {
 
 std::optional<int64_t> IntOf(const json& object, const char* key) {
   const auto at = object.find(key);
-  if (at == object.end() || !at->is_number()) return std::nullopt;
+  if (at == object.end() || !at->is_number_integer()) return std::nullopt;
   return at->get<int64_t>();
 }
 

@@ -1,9 +1,10 @@
 #include "collect/recorder.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/text.h"
 #include "probe/process/process_probe.h"
 
@@ -18,14 +19,14 @@ constexpr int64_t kFlushNs = kNsPerSecond;
 constexpr int64_t kFineForNs = 600 * kNsPerSecond;
 constexpr int64_t kRetryFlushNs = 10 * kNsPerSecond;
 
-// Processes killed for memory on the whole machine since boot; -1 where the kernel does not count them.
-int64_t OomKills(const std::string& root) {
-  const auto text = ReadFile(root + "/proc/vmstat");
-  if (!text) return -1;
-  for (const std::string_view line : Split(*text, '\n')) {
-    if (line.starts_with("oom_kill ")) return ParseInt(Trim(line.substr(9))).value_or(-1);
-  }
-  return -1;
+// Times that a process of this machine can have noted: anything else is no event but garbage.
+bool IsPlausible(const record::ChannelRecord& event, int64_t now_ns) {
+  return event.begin_ns > 0 && event.begin_ns <= event.end_ns && event.end_ns <= now_ns + kNsPerSecond;
+}
+
+bool IsMessage(const nlohmann::json& line) {
+  const auto kind = line.find("k");
+  return kind != line.end() && kind->is_string() && *kind == "message";
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ Recorder::Recorder(record::RunWriter writer, std::string channel_directory, cons
       say_(std::move(say)),
       sink_(std::make_unique<ProbeSink>(*this)),
       begin_ns_(MonotonicNs()),
-      oom_kills_at_start_(OomKills(machine.root)) {}
+      oom_kills_(machine.root, machine.command_pid) {}
 
 Recorder::~Recorder() = default;
 
@@ -73,7 +74,11 @@ int64_t Recorder::Tick(int64_t now_ns) {
     const bool slow_ones = now_ns >= next_slow_ns_;
     SampleProbes(now_ns, slow_ones);
     next_fast_ns_ = now_ns + (now_ns - begin_ns_ < kFineForNs ? kFastNs : kSlowNs);
-    if (slow_ones) next_slow_ns_ = now_ns + kSlowNs - kFastNs / 2;  // the tick nearest to a second
+    if (slow_ones) {
+      next_slow_ns_ = now_ns + kSlowNs - kFastNs / 2;  // the tick nearest to a second
+      channels_.RemoveFinished(now_ns);
+      oom_kills_.Look();
+    }
   }
   if (now_ns >= next_flush_ns_) Flush(now_ns);
   return std::min(next_fast_ns_, now_ns + kFastNs);
@@ -103,9 +108,12 @@ void Recorder::ReadChannel(Channel& channel) {
   RankTracker& tracker = TrackerFor(channel);
   const bool is_worker = channel.header().role == static_cast<uint32_t>(record::ChannelRole::kLoaderWorker);
   for (const auto& line : channel.ReadLines()) {
-    if (!is_worker || line.value("k", "") == "message") tracker.OnLine(line);
+    if (!is_worker || IsMessage(line)) tracker.OnLine(line);
   }
-  for (const record::ChannelRecord& event : channel.ReadEvents()) {
+  const std::vector<record::ChannelRecord> events = channel.ReadEvents();
+  const int64_t now_ns = MonotonicNs();
+  for (const record::ChannelRecord& event : events) {
+    if (!IsPlausible(event, now_ns)) continue;
     if (is_worker)
       tracker.OnWorkerEvent(channel.header().pid, event);
     else
@@ -116,11 +124,29 @@ void Recorder::ReadChannel(Channel& channel) {
 
 void Recorder::ReadChannels() {
   channels_.Discover();
-  for (const auto& [path, channel] : channels_.channels()) ReadChannel(*channel);
+  for (const auto& [path, channel] : channels_.channels()) {
+    ReadChannel(*channel);
+    if (channel->broken() && broken_.insert(path).second) {
+      Say({MonotonicNs(), record::Severity::kWarning, "recorder",
+           "the channel of process " + std::to_string(channel->header().pid) +
+               " holds what its owner cannot have written: its later steps are not seen"});
+    }
+  }
   NumberRanks();
   DrainRanks(/*last=*/false);
   for (const auto& [pid, tracker] : trackers_) {
     for (record::Message& message : tracker->TakeMessages()) Say(std::move(message));
+  }
+}
+
+// Why the hook did not start, in processes where it could not even make a ring.
+void Recorder::SayLinesWithoutRing() {
+  std::set<std::string> said;
+  for (const nlohmann::json& line : channels_.LinesWithoutRing()) {
+    const auto text = line.find("text");
+    if (!IsMessage(line) || text == line.end() || !text->is_string()) continue;
+    if (said.insert(text->get<std::string>()).second)
+      Say({MonotonicNs(), record::Severity::kWarning, "hook", text->get<std::string>()});
   }
 }
 
@@ -164,11 +190,13 @@ void Recorder::Say(record::Message message) {
   writer_.AppendMessage(std::move(message));
 }
 
-record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_status, bool killed) {
+record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_status,
+                                    std::optional<int> ended_by_signal) {
   ReadChannels();
   SampleProbes(now_ns, /*slow_ones=*/true);
   DrainRanks(/*last=*/true);
-  if (killed && oom_kills_at_start_ >= 0) out_of_memory_ = OomKills("") > oom_kills_at_start_;
+  SayLinesWithoutRing();
+  out_of_memory_ = oom_kills_.Happened(ended_by_signal == SIGKILL);
   if (probes_.processes) {
     for (const record::Process& process : probes_.processes->Processes()) writer_.PutProcess(process);
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collect/channel_reader.h"
+#include "collect/oom_kills.h"
 #include "collect/rank_tracker.h"
 #include "probe/probe.h"
 #include "probe/registry.h"
@@ -29,7 +30,8 @@ class Recorder {
 
   int64_t Tick(int64_t now_ns);  // returns when the next one is due
   // The last readings and the end of the stage. `exit_status` is empty where the command was left running.
-  record::StageState Finish(int64_t now_ns, std::optional<int> exit_status, bool killed);
+  record::StageState Finish(int64_t now_ns, std::optional<int> exit_status,
+                            std::optional<int> ended_by_signal);
 
   struct Live {
     RankTracker::Live training;  // of all ranks: steps of the first, samples of all
@@ -48,6 +50,7 @@ class Recorder {
 
   void ReadChannels();
   void ReadChannel(Channel& channel);
+  void SayLinesWithoutRing();
   RankTracker& TrackerFor(Channel& channel);
   void NumberRanks();
   void SampleProbes(int64_t now_ns, bool slow_ones);
@@ -67,7 +70,8 @@ class Recorder {
   int64_t next_fast_ns_ = 0, next_slow_ns_ = 0, next_flush_ns_ = 0;
   bool write_failed_ = false;
   bool out_of_memory_ = false;
-  int64_t oom_kills_at_start_ = -1;
+  OomKills oom_kills_;
+  std::set<std::string> broken_;  // channels already complained about
 };
 
 }  // namespace fullbore::collect

@@ -3,8 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +12,12 @@
 #include <filesystem>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/text.h"
 #include "collect/command.h"
+#include "collect/group_witness.h"
+#include "collect/leftovers.h"
 #include "collect/recorder.h"
+#include "collect/signals.h"
 #include "collect/status_line.h"
 
 namespace fullbore::collect {
@@ -26,15 +26,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Signals that a person or a scheduler sends to end, stop or resize: read from a descriptor, never by a
-// handler.
-sigset_t WatchedSignals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP})
-    sigaddset(&set, signal);
-  return set;
-}
+// A line of ours. Where nobody reads stderr (a full disk, a closed pipe) the run goes on without it.
+void Say(const std::string& text) { (void)std::fputs(("fullbore: " + text + "\n").c_str(), stderr); }
 
 std::string FreeRunId(const fs::path& directory, const std::string& wanted) {
   std::string id = wanted;
@@ -47,6 +40,9 @@ std::string NewRunId(const fs::path& directory, const std::string& name) {
   return FreeRunId(directory, fmt::format("{:%Y-%m-%d-%H%M}-{}", fmt::localtime(now), name));
 }
 
+// Inside another `fullbore run`, whose status line already has the terminal's last row.
+bool IsNested() { return std::getenv("FULLBORE_RUN") != nullptr; }
+
 bool IsPlainName(const std::string& name) {
   return !name.empty() && name[0] != '.' && name[0] != '-' &&
          std::all_of(name.begin(), name.end(),
@@ -57,23 +53,26 @@ bool IsPlainName(const std::string& name) {
 class Session {
  public:
   explicit Session(const RunOptions& options)
-      : options_(options), status_(options.quiet ? -1 : STDERR_FILENO) {}
+      : options_(options), status_(options.quiet || IsNested() ? -1 : STDERR_FILENO) {}
 
   RunResult Run();
 
  private:
   Result<record::RunWriter> Prepare();
   std::map<std::string, std::string> ChildEnvironment() const;
-  void Loop(Command& command, Recorder& recorder, int signals_fd);
+  void Discard(record::RunWriter writer) const;
+  void Loop(Command& command, Recorder& recorder, Signals& signals);
   void OnSignal(const signalfd_siginfo& info, Command& command);
-  void StopWithCommand();
+  void StopWithCommand(int signal, Signals& signals);
   void ShowStatus(const Recorder& recorder);
   void SayAtEnd(const record::Message& message);
 
   const RunOptions& options_;
   StatusLine status_;
+  GroupWitness witness_;
   std::string run_id_;
   fs::path path_, channel_directory_;
+  bool is_new_file_ = true;
   int64_t begin_ns_ = 0;
   int64_t next_status_ns_ = 0;
   std::vector<record::Message> to_say_;
@@ -97,9 +96,11 @@ Result<record::RunWriter> Session::Prepare() {
     failure.hint = "choose another with -o DIR";
     return failure;
   }
+  RemoveLeftovers(directory);
   const std::string name = options_.name.empty() ? NameOf(options_.command) : options_.name;
   run_id_ = options_.run_id.empty() ? NewRunId(directory, name) : options_.run_id;
   path_ = directory / (run_id_ + ".fbr");
+  is_new_file_ = !fs::exists(path_, error);
   begin_ns_ = MonotonicNs();
   const std::string stage = options_.stage.empty() ? name : options_.stage;
   auto writer = record::RunWriter::Open(
@@ -109,91 +110,98 @@ Result<record::RunWriter> Session::Prepare() {
     if (failure.hint.empty()) failure.hint = "choose another directory with -o DIR";
     return failure;
   }
-  channel_directory_ = directory / fmt::format("{}.channel.{}", run_id_, getpid());
-  fs::create_directories(channel_directory_, error);
-  if (error) return ErrnoError(fmt::format("cannot create '{}'", channel_directory_.string()), error.value());
+  auto channels = MakeChannelDirectory(directory, run_id_);
+  if (!channels) return channels.error();
+  channel_directory_ = *channels;
   return writer;
 }
 
 std::map<std::string, std::string> Session::ChildEnvironment() const {
   std::map<std::string, std::string> environment = {{"FULLBORE_RUN", run_id_}};
   if (options_.hook_directory.empty()) return environment;
-  const char* path = std::getenv("PYTHONPATH");
   environment["FULLBORE_CHANNEL"] = channel_directory_;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
-  environment["PYTHONPATH"] = options_.hook_directory + (path && *path ? ":" + std::string(path) : "");
+  const char* before = std::getenv("PYTHONPATH");
+  std::string path = options_.hook_directory;
+  for (const std::string_view entry : Split(before ? before : "", ':')) {
+    if (!entry.empty() && entry != options_.hook_directory) path += ":" + std::string(entry);
+  }
+  environment["PYTHONPATH"] = path;
   return environment;
 }
 
 RunResult Session::Run() {
   auto writer = Prepare();
   if (!writer) return RunFailure{writer.error(), 2};
-  const sigset_t signals = WatchedSignals();
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  UniqueFd signals_fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!options_.quiet) {
-    fmt::print(stderr, "fullbore: recording to {}\n", fs::proximate(path_).string());
-  }
-  auto command = Command::Start(options_.command, ChildEnvironment(), signals);
+  Signals signals;
+  if (!options_.quiet) Say("recording to " + fs::proximate(path_).string());
+  auto command = Command::Start(options_.command, ChildEnvironment(), signals.inherited());
   if (!command) {
-    std::error_code ignored;
-    if (options_.run_id.empty()) fs::remove(path_, ignored);
-    fs::remove_all(channel_directory_, ignored);
+    Discard(std::move(*writer));
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
   Recorder recorder(std::move(*writer), channel_directory_, {"", command->pid(), run_id_},
                     [this](const record::Message& message) { to_say_.push_back(message); });
-  Loop(*command, recorder, signals_fd.get());
+  Loop(*command, recorder, signals);
   status_.Hide();
-  recorder.Finish(MonotonicNs(), command->exit_status(),
-                  command->ended_by_signal() == SIGKILL || command->exit_status() != 0);
+  recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal());
   for (const record::Message& message : to_say_) SayAtEnd(message);
   std::error_code ignored;
   fs::remove_all(channel_directory_, ignored);
-  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   return RunOutcome{run_id_, path_, command->exit_status().value_or(0), recorder.wrote_everything()};
 }
 
-void Session::SayAtEnd(const record::Message& message) {
-  if (message.source == "recorder") fmt::print(stderr, "fullbore: {}\n", message.text);
+// Nothing ran: nothing is left of it, unless the file holds other stages.
+void Session::Discard(record::RunWriter writer) const {
+  std::error_code ignored;
+  fs::remove_all(channel_directory_, ignored);
+  if (!is_new_file_)
+    return (void)writer.Close(MonotonicNs(), record::StageState::kEnded, std::nullopt, false);
+  { const record::RunWriter closed = std::move(writer); }
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path_.string() + suffix, ignored);
 }
 
-void Session::Loop(Command& command, Recorder& recorder, int signals_fd) {
+void Session::SayAtEnd(const record::Message& message) {
+  if (message.source == "recorder") Say(message.text);
+}
+
+void Session::Loop(Command& command, Recorder& recorder, Signals& signals) {
   while (true) {
     const int64_t next_ns = recorder.Tick(MonotonicNs());
     ShowStatus(recorder);
-    pollfd ready = {signals_fd, POLLIN, 0};
+    pollfd ready = {signals.fd(), POLLIN, 0};
     const int64_t wait_ms = std::max<int64_t>(0, (next_ns - MonotonicNs()) / kNsPerMs + 1);
     poll(&ready, 1, static_cast<int>(wait_ms));
-    signalfd_siginfo info{};
-    while (read(signals_fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) OnSignal(info, command);
-    switch (command.Poll()) {
-      case Command::Change::kEnded:
-        return;
-      case Command::Change::kStopped:
-        StopWithCommand();
-        command.Send(SIGCONT);
-        break;
-      default:
-        break;
+    for (auto change = command.Poll(); change != Command::Change::kNone; change = command.Poll()) {
+      if (change == Command::Change::kEnded) return;
+      if (change == Command::Change::kStopped) StopWithCommand(*command.stopped_by_signal(), signals);
     }
+    while (const auto info = signals.Next()) OnSignal(*info, command);
   }
 }
 
 // What the terminal sends goes to the whole foreground group, and so to the command as well; what somebody
-// sends to us alone is passed on.
+// sends to us alone is passed on. The first process of a session stands for it: when its terminal goes away,
+// it alone is told.
 void Session::OnSignal(const signalfd_siginfo& info, Command& command) {
   const int signal = static_cast<int>(info.ssi_signo);
-  if (signal == SIGCHLD || signal == SIGTSTP) return;  // a stop shows as the command's own
-  if (info.ssi_code == SI_USER || info.ssi_code == SI_QUEUE || info.ssi_code == SI_TKILL)
-    command.Send(signal);
+  if (signal == SIGCHLD) return;
+  if (signal == SIGCONT && !command.stopped_by_signal()) return;  // sent to all of us, as shells do
+  const bool from_terminal = info.ssi_code > 0;
+  const bool leads_session = getsid(0) == getpid();
+  if (from_terminal ? signal == SIGHUP && leads_session : !witness_.SawToo(signal)) command.Send(signal);
 }
 
-// The shell that waits for us sees a stopped job, as it would without us; `fg` and `bg` go on from here.
-void Session::StopWithCommand() {
+// The shell that waits for us sees a stopped job, as it would without us; `fg` and `bg` go on from here. A
+// SIGSTOP was sent to the command alone, and so will be what continues it: we follow only where a shell would
+// otherwise wait for a job that stands still.
+void Session::StopWithCommand(int signal, Signals& signals) {
   status_.Hide();
-  raise(SIGSTOP);
+  if (signal != SIGSTOP)
+    signals.StopAs(signal);
+  else if (IsForeground(STDIN_FILENO) || IsForeground(STDERR_FILENO))
+    signals.StopAs(SIGTSTP);
 }
 
 void Session::ShowStatus(const Recorder& recorder) {

@@ -4,12 +4,18 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
 namespace fullbore::collect {
 
 namespace {
+
+constexpr char kSaveCursor[] = "\x1b\x37";
+constexpr char kRestoreCursor[] = "\x1b\x38";
+constexpr char kIndex[] = "\x1b\x44";  // down a line in the same column; at the bottom the screen scrolls
+constexpr char kCursorUp[] = "\x1b[A";
 
 constexpr int kFewestRows = 10;  // below, a row is worth more to the command than to us
 constexpr int kFewestColumns = 40;
@@ -33,43 +39,39 @@ bool IsCapable() {
 
 }  // namespace
 
+bool IsForeground(int fd) { return tcgetpgrp(fd) == getpgrp(); }
+
 StatusLine::StatusLine(int fd) : fd_(fd), available_(isatty(fd) && IsCapable()) {}
 
 void StatusLine::Show(const std::string& text) {
   if (!available_) return;
+  if (!IsForeground(fd_)) return;  // another job owns the screen: writing would only spoil it
   winsize size{};
   if (ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_row < kFewestRows || size.ws_col < kFewestColumns)
     return Hide();
   std::string bytes;
   if (rows_ != size.ws_row) {
-    // One line up first, so that a cursor on the last row does not end below the region.
-    bytes += rows_ == 0 ? "\n\x1b"
-                          "7"
-                        : "\x1b"
-                          "7";
-    bytes += fmt::format(
-        "\x1b[1;{}r\x1b"
-        "8\x1b[1A",
-        size.ws_row - 1);
-    if (rows_ != 0) bytes += "\x1b[1B";
+    bytes = TakeRow(size.ws_row);
     rows_ = size.ws_row;
   }
   const bool color = !std::getenv("NO_COLOR");
-  bytes += fmt::format(
-      "\x1b"
-      "7\x1b[{};1H\x1b[2K{}{}{}\x1b"
-      "8",
-      rows_, color ? "\x1b[2m" : "", CutToColumns(text, size.ws_col - 1), color ? "\x1b[0m" : "");
+  bytes += fmt::format("{}\x1b[{};1H\x1b[2K{}{}{}{}", kSaveCursor, rows_, color ? "\x1b[2m" : "",
+                       CutToColumns(text, size.ws_col - 1), color ? "\x1b[0m" : "", kRestoreCursor);
   Write(bytes);
+}
+
+// The cursor may stand anywhere, even in the middle of a line on the last row: everything moves up a line
+// first where it does, and the column stays.
+std::string StatusLine::TakeRow(int rows) const {
+  std::string bytes = kSaveCursor;
+  if (rows_ != 0) bytes += fmt::format("\x1b[r\x1b[{};1H\x1b[2K", std::min(rows_, rows));  // the old one
+  bytes += fmt::format("{}{}{}", kRestoreCursor, kIndex, kCursorUp);
+  return bytes + fmt::format("{}\x1b[1;{}r{}", kSaveCursor, rows - 1, kRestoreCursor);
 }
 
 void StatusLine::Hide() {
   if (rows_ == 0) return;
-  Write(
-      fmt::format("\x1b"
-                  "7\x1b[{};1H\x1b[2K\x1b[r\x1b"
-                  "8",
-                  rows_));
+  Write(fmt::format("{}\x1b[{};1H\x1b[2K\x1b[r{}", kSaveCursor, rows_, kRestoreCursor));
   rows_ = 0;
 }
 

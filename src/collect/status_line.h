@@ -2,12 +2,16 @@
 //
 // The command writes to the same terminal. As package managers do for their progress bar, the last row is
 // taken out of the scrolling region, so that the command's output scrolls above it and never mixes with it.
-// Nothing is shown when stderr is no terminal, when it is small, or when FULLBORE_STATUS=off.
+// Nothing is shown when stderr is no terminal, when it is small, while a shell has put us into the
+// background, or when FULLBORE_STATUS=off.
 #pragma once
 
 #include <string>
 
 namespace fullbore::collect {
+
+// Whether the terminal behind `fd` is ours to write on and to read from, rather than another job's.
+bool IsForeground(int fd);
 
 class StatusLine {
  public:
@@ -21,6 +25,7 @@ class StatusLine {
   void Hide();                         // gives the row back, as before a stop or the report
 
  private:
+  std::string TakeRow(int rows) const;
   void Write(const std::string& bytes);
 
   int fd_;

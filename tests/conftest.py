@@ -1,0 +1,147 @@
+"""The real binary, run as people run it. Shared by the tests of `fullbore run` and of programs by others."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BINARY = pathlib.Path(os.environ.get("FULLBORE_TEST_BINARY", ROOT / "build" / "release" / "fullbore"))
+TIMEOUT_S = 180  # a hang, on any machine: nothing here takes that long
+
+
+class Ended:
+    """A command that ended, and what was recorded of it."""
+
+    def __init__(self, code: int, stdout: bytes, stderr: bytes, report: dict[str, Any] | None, runs: pathlib.Path):
+        self.code = code
+        self.stdout = stdout
+        self.stderr = stderr.decode(errors="replace")
+        self.report = report
+        self.runs = runs
+
+    @property
+    def run_file(self) -> pathlib.Path:
+        (only,) = self.runs.glob("*.fbr")
+        return only
+
+
+class Fullbore:
+    """Runs the binary in a directory of its own."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self.count = 0
+
+    def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_") and k != "PYTHONPATH"}
+        return {**kept, "OMP_NUM_THREADS": "1", **(extra or {})}
+
+    def arguments(self, command: Sequence[str | os.PathLike], flags: Sequence[str | os.PathLike] = ()) -> list[str]:
+        return [os.fspath(a) for a in (BINARY, "run", *flags, "--", *command)]
+
+    def run(
+        self,
+        *command: str | os.PathLike,
+        flags: Sequence[str | os.PathLike] = (),
+        env: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT_S,
+        **how: Any,
+    ) -> Ended:
+        """`fullbore run -- command` into a new directory of runs, with its report as JSON."""
+        self.count += 1
+        runs = self.directory / f"runs{self.count}"
+        report = self.directory / f"report{self.count}.json"
+        done = subprocess.run(
+            self.arguments(command, ["-o", runs, "--json", how.pop("json", report), *flags]),
+            env=self.environment(env),
+            stdout=how.pop("stdout", subprocess.PIPE),
+            stderr=how.pop("stderr", subprocess.PIPE),
+            stdin=how.pop("stdin", None if "input" in how else subprocess.DEVNULL),
+            timeout=timeout,
+            cwd=how.pop("cwd", self.directory),
+            **how,
+        )
+        said = json.loads(report.read_text()) if report.exists() else None
+        return Ended(done.returncode, done.stdout or b"", done.stderr or b"", said, runs)
+
+    def start(
+        self,
+        *command: str | os.PathLike,
+        flags: Sequence[str | os.PathLike] = (),
+        env: Mapping[str, str] | None = None,
+        runs: pathlib.Path | None = None,
+        **how: Any,
+    ) -> tuple[subprocess.Popen, pathlib.Path]:
+        """The same without waiting for its end; in a session of its own, so that nothing survives the test."""
+        self.count += 1
+        runs = runs or self.directory / f"runs{self.count}"
+        process = subprocess.Popen(
+            self.arguments(command, ["-o", runs, *flags]),
+            env=self.environment(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            cwd=self.directory,
+            **how,
+        )
+        self.started.append(process)
+        return process, runs
+
+    def call(self, *arguments: str | os.PathLike, **how: Any) -> Ended:
+        """Any other subcommand."""
+        done = subprocess.run(
+            [os.fspath(a) for a in (BINARY, *arguments)],
+            env=self.environment(how.pop("env", None)),
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            stdin=subprocess.DEVNULL,
+            cwd=self.directory,
+            **how,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr, None, self.directory)
+
+    def explain(self, run_file: str | os.PathLike) -> dict[str, Any]:
+        said = self.call("explain", run_file, "--json", "-")
+        assert said.code == 0, said.stderr
+        return json.loads(said.stdout)
+
+    def script(self, name: str, text: str) -> pathlib.Path:
+        path = self.directory / name
+        path.write_text(text)
+        return path
+
+    started: list[subprocess.Popen]
+
+
+@pytest.fixture
+def fullbore(tmp_path: pathlib.Path):
+    if not BINARY.exists():
+        pytest.skip("the binary is not built: make build")
+    made = Fullbore(tmp_path)
+    made.started = []
+    yield made
+    for process in made.started:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)  # its session's first group
+        except ProcessLookupError:
+            pass
+        process.communicate()
+
+
+@pytest.fixture(scope="session")
+def torch_python() -> str:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        pytest.skip("torch is not installed here")
+    return sys.executable

@@ -1,0 +1,95 @@
+"""What can be said on the command line, and what is said about what cannot."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+TRAIN = ["sh", "-c", "sleep 0.1"]
+
+
+def runs_of(fullbore, directory) -> list[dict]:
+    said = fullbore.call("runs", "-o", directory, "--json", "-")
+    assert said.code == 0, said.stderr
+    return json.loads(said.stdout)
+
+
+def test_name_and_tags_find_a_run_again(fullbore):
+    done = fullbore.run(*TRAIN, flags=["--name", "first-try", "--tag", "team=vision", "--tag", "lr=0.1"])
+    (run,) = runs_of(fullbore, done.runs)
+    assert run["id"].endswith("-first-try")
+    assert run["tags"] == {"team": "vision", "lr": "0.1"}
+    assert b"first-try" in fullbore.call("runs", "-o", done.runs, "--tag", "team=vision").stdout
+    assert b"no run" in fullbore.call("runs", "-o", done.runs, "--tag", "team=speech").stdout
+
+
+def test_two_runs_in_the_same_minute_are_two_files(fullbore):
+    flags = ["-o", "same"]
+    for _ in range(2):
+        assert fullbore.call("run", "-q", *flags, "--", *TRAIN).code == 0
+    first, second = runs_of(fullbore, "same")
+    assert first["id"] != second["id"]
+
+
+def test_stages_are_shown_as_one_run(fullbore):
+    for stage, status in (("prepare", 0), ("train", 0), ("evaluate", 6)):
+        done = fullbore.call("run", "-q", "-o", "all", "--run", "whole", "--stage", stage, "--",
+                             "sh", "-c", f"sleep 0.1; exit {status}")  # fmt: skip
+        assert done.code == status
+    (run,) = runs_of(fullbore, "all")
+    assert run["id"] == "whole"
+    assert [(s["name"], s["exit_status"]) for s in run["stages"]] == [("prepare", 0), ("train", 0), ("evaluate", 6)]
+    report = fullbore.explain(fullbore.directory / "all" / "whole.fbr")
+    assert {s["stage"] for s in report["stages"]} == {"prepare", "train", "evaluate"}
+
+
+def test_a_stage_whose_command_is_not_there_leaves_the_others(fullbore):
+    stage = ["-q", "-o", "all", "--run", "whole", "--stage"]
+    assert fullbore.call("run", *stage, "train", "--", *TRAIN).code == 0
+    assert fullbore.call("run", *stage, "evaluate", "--", "no-such-command").code == 127
+    (run,) = runs_of(fullbore, "all")
+    assert run["stages"][0]["name"] == "train"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "no command"),
+        (["run", "--"], "no command"),
+        (["run", "python", "train.py"], "behind --"),
+        (["run", "--no-such-flag", "--", "true"], "--no-such-flag"),
+        (["run", "--tag", "novalue", "--", "true"], "key=value"),
+        (["run", "--name", "a/b", "--", "true"], "cannot be a file name"),
+        (["run", "--run", "../up", "--", "true"], "cannot be a file name"),
+        (["run", "--stage", "train", "--", "true"], "--run"),
+        (["rnu", "--", "true"], "did you mean `fullbore run`?"),
+        (["explian"], "did you mean `fullbore explain`?"),
+        (["frobnicate"], "fullbore --help lists the commands"),
+        (["explain", "no-such-run"], "no run"),
+    ],
+)
+def test_wrong_use_is_said_in_a_line_and_a_hint(fullbore, arguments, said):
+    done = fullbore.call(*arguments)
+    assert done.code == 2
+    assert said in done.stderr
+    assert done.stderr.startswith("fullbore: ")
+    assert len(done.stderr.splitlines()) <= 2
+    assert done.stdout == b""
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_command_starts(fullbore):
+    (fullbore.directory / "a-file").write_text("")
+    for place in ("/proc/runs", "a-file", "a-file/below", "/sys/kernel"):
+        done = fullbore.call("run", "-o", place, "--", "touch", "started")
+        assert done.code == 2, place
+        assert "-o DIR" in done.stderr
+        assert not (fullbore.directory / "started").exists()
+
+
+def test_a_run_file_that_is_none_is_said_before_the_command_starts(fullbore):
+    (fullbore.directory / "all").mkdir()
+    (fullbore.directory / "all" / "whole.fbr").write_bytes(b"not a database" * 1000)
+    done = fullbore.call("run", "-o", "all", "--run", "whole", "--", "touch", "started")
+    assert done.code == 2
+    assert not (fullbore.directory / "started").exists()
