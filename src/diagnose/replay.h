@@ -8,7 +8,8 @@
 // With W = 0 the training fetches each batch itself, when it asks for it.
 //
 // Stages that share the CPU cannot overlap beyond its cores: a step takes at least the CPU time it needs, of
-// training and loading together, divided by the cores.
+// training and loading together, divided by the cores. A batch that a worker fetched is handed over to the
+// training's process, which costs both.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,9 @@ struct Pipeline {
   std::vector<double> fetch_ns;    // recorded fetch times, by quantile; drawn from in a fixed scattered order
   double batches_per_step = 1;
   int64_t workers = 0;
-  int64_t prefetch = 2;  // batches ahead per worker
+  int64_t prefetch = 2;   // batches ahead per worker
+  double send_ns = 0;     // a worker's time to hand a batch over, beyond the fetch
+  double receive_ns = 0;  // the training's time to take it, where it is not in consume_ns already
   double start_ns_per_step =
       0;  // waiting for workers to start at the beginning of epochs, spread over all steps
   // The CPU, 0 cores where unknown.
@@ -46,9 +49,9 @@ struct Replayed {
 Replayed Replay(const Pipeline& pipeline);
 
 // How much faster `changed` is than the recorded mean step, with the range that comes from the spread over
-// steps and from what the replay leaves out. The slow end assumes that work on other cores slows the training
-// thread as far as cores are shared; the fast end that the training takes its better
-// quartile's time and that other programs leave it all cores.
+// steps and from what the replay leaves out. The slow end assumes that less of the cores can be reached; the
+// fast end that all of them can, that other programs leave them, and that the training takes its better
+// quartile's time.
 Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed);
 
 // The fewest workers whose replayed step is within 3 % of the best that any number up to `most` reaches.

@@ -1,6 +1,7 @@
 #include "diagnose/view.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "diagnose/statistics.h"
@@ -14,6 +15,8 @@ using record::Step;
 using record::StepWindow;
 
 namespace {
+
+constexpr int64_t kReadingsToSpareOne = 3;
 
 template <typename Of>
 void AddTo(RankView& view, const Of& part, int64_t steps, int64_t wall_ns) {
@@ -80,8 +83,14 @@ void ForEachMatch(const View& view, std::string_view name, const record::Labels&
     if (!Matches(series.key, name, labels) || !view.IsOurs(series.key)) continue;
     double sum = 0, largest = 0, last = 0;
     size_t count = 0;
+    // A reading covers the time since the one before it: the first one's began before the window.
+    const auto inside = [&](const Reading& reading) {
+      return reading.t_ns >= view.begin_ns() && reading.t_ns <= view.end_ns();
+    };
+    const bool enough = std::ranges::count_if(series.readings, inside) >= kReadingsToSpareOne;
+    bool first = true;
     for (const Reading& reading : series.readings) {
-      if (reading.t_ns < view.begin_ns() || reading.t_ns > view.end_ns()) continue;
+      if (!inside(reading) || (std::exchange(first, false) && enough)) continue;
       sum += reading.value;
       largest = count ? std::max(largest, reading.value) : reading.value;
       last = reading.value;

@@ -13,7 +13,7 @@ from training import Network, Photos, StepClock, Trainer, arguments
 def main() -> None:
     args = arguments(lambda parser: parser.add_argument("--workers", type=int, default=0))
     clock = StepClock()
-    trainer = Trainer(Network(width=48), clock)
+    trainer = Trainer(Network(width=64), clock)
     photos = Photos(args.photos, length=16 * args.steps)
     for images, labels in clock.waits(DataLoader(photos, batch_size=16, num_workers=args.workers)):
         trainer.step(images, labels)
