@@ -1,5 +1,7 @@
 #include "diagnose/judge.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -41,6 +43,18 @@ double EpochStartShare(const RankView& rank, const record::Loader& loader) {
   if (waited_ns == 0) return 0;
   const double part = static_cast<double>(loader.restart_wait_ns) / static_cast<double>(waited_ns);
   return rank.Ratio(record::Share::kDataWait) * std::min(part, 1.0);
+}
+
+std::optional<std::string> DeviceAgainstCpu(const View& view) {
+  const auto device = view.Mean("gpu_utilization"), cpu = view.Mean("cpu_utilization");
+  if (!device || !cpu || *device >= kDeviceStarved) return std::nullopt;
+  const std::string both = fmt::format("the GPU is busy {} of the time and the CPU {}",
+                                       FormatPercent(*device), FormatPercent(*cpu));
+  if (*cpu >= kCpuSaturated)
+    return both + ": loading or preprocessing is the narrow pipe, make it cheaper or give it more cores";
+  if (*cpu < kCpuIdle)
+    return both + ": the code is serial, parallelise it (worker processes, threads, batches)";
+  return std::nullopt;
 }
 
 const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id) {

@@ -40,6 +40,10 @@ Speedup RemovalOf(double share, double least = 1.0);
 // The part of the steady step that is spent waiting for the first batch of an epoch, workers started anew.
 double EpochStartShare(const RankView& rank, const record::Loader& loader);
 
+// What people conclude from how busy device and CPU are, where the two say something clear: a device that
+// starves beside a full CPU waits for loading or preprocessing; where both idle, the code is serial.
+std::optional<std::string> DeviceAgainstCpu(const View& view);
+
 // The finding of this id, where one was made.
 const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id);
 

@@ -98,6 +98,7 @@ void JudgeHostOther(const View& view, Diagnosis& diagnosis) {
                                 {},
                                 {}});
   }
+  if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
   finding.speedup = RemovalOf(part, largest->least);
   finding.method = fmt::format("its share removed; at the low end, {} of it", FormatPercent(largest->least));
   diagnosis.findings.push_back(std::move(finding));

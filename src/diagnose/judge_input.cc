@@ -185,6 +185,21 @@ void BlameRestarts(Input& input, double share) {
   input.finding.method = "the waits at epoch starts removed; at the low end, half of them";
 }
 
+// A worker starts as a copy of the trainer and shares most of it; at worst it grows as large.
+void SayWhetherMemoryAllows(Input& input, int64_t more) {
+  const auto free = input.view.Mean("memory_available");
+  const bool some = input.loader.num_workers > 0;
+  const auto used = input.view.Mean("process_memory", {{"role", some ? "loader" : "trainer"}});
+  if (!free || !used) return;
+  const double each = *used / static_cast<double>(some ? input.loader.num_workers : 1);
+  const bool room = static_cast<double>(more) * each < *free;
+  const std::string figures =
+      fmt::format("{} are free, a worker takes {} at most", FormatBytes(*free), FormatBytes(each));
+  input.finding.fix.push_back(room
+                                  ? "host memory allows more workers: " + figures
+                                  : "host memory is short for more workers, add them one by one: " + figures);
+}
+
 // CPU work in the loader: more workers where cores are idle, else less work.
 void BlameCpu(Input& input) {
   const Loader& loader = input.loader;
@@ -225,6 +240,7 @@ void BlameCpu(Input& input) {
             fmt::format("replay of the recorded steps with {} workers at the measured fetch time, on {} "
                         "cores shared with the training",
                         wanted, FormatCount(cores)));
+    SayWhetherMemoryAllows(input, wanted - loader.num_workers);
     if (replayed.cpu_bound)
       input.finding.fix.push_back("more workers than that do not help: no core is left for them");
     return;
@@ -243,7 +259,7 @@ void BlameCpu(Input& input) {
   Predict(input, halved, "replay of the recorded steps with fetches that take half the CPU time");
 }
 
-// "More workers cost host memory": says whether there is room for them.
+// More workers cost host memory: says whether there is room for them.
 void AddMemoryEvidence(Input& input) {
   const auto used = input.view.Mean("process_memory", {{"role", "loader"}});
   const auto free = input.view.Mean("memory_available");
@@ -350,6 +366,7 @@ void JudgeInput(const View& view, Diagnosis& diagnosis) {
   AddEvidence(input);
   AddMemoryEvidence(input);
   Explain(input);
+  if (const auto rule = DeviceAgainstCpu(view)) input.finding.fix.push_back(*rule);
   PointAtWorstStep(rank, Share::kDataWait, input.finding);
   if (!loader->where.empty()) input.finding.where.insert(input.finding.where.begin(), PlaceOf(loader->where));
   const auto stalled = view.Mean("psi_io_some");

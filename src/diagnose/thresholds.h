@@ -34,6 +34,8 @@ inline constexpr double kIdleCores = 0.5;
 // Others that keep a quarter of the cores busy on a machine with no core idle slow whatever runs beside them.
 inline constexpr double kOthersBusy = 0.25;
 inline constexpr double kCpuSaturated = 0.90;
+// A serial program keeps one core busy: on four cores or more that is below this.
+inline constexpr double kCpuIdle = 0.30;
 inline constexpr double kOvercommit = 2.0;  // workers per worker needed
 
 // Linux counts a memory stall when tasks wait for reclaim or refaults; a healthy machine shows none for
