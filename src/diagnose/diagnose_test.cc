@@ -49,7 +49,7 @@ TEST(DiagnoseTest, SharesSumToOne) {
 
 TEST(DiagnoseTest, WithoutWorkersTheCureIsWorkersAndTheGainIsWhatTheReplayGives) {
   auto rank = MadeRank(0, 100, Waiting);
-  rank.loaders.push_back(MadeLoader(0, 100, 100, 99));
+  rank.loaders.push_back(MadeLoader(0, 100, 90, 89));
   const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
   ASSERT_FALSE(diagnosis.findings.empty());
   const Finding& first = diagnosis.findings[0];
@@ -58,7 +58,9 @@ TEST(DiagnoseTest, WithoutWorkersTheCureIsWorkersAndTheGainIsWhatTheReplayGives)
   EXPECT_EQ(first.severity, Severity::kCritical);
   EXPECT_NEAR(first.share, 0.5, 1e-9);
   EXPECT_EQ(first.change, "DataLoader(num_workers=1)");
-  EXPECT_NEAR(first.speedup.expected, 2, 0.05);
+  // The training thread takes its 100 ms or less: it no longer decodes in between.
+  EXPECT_GE(first.speedup.expected, 2);
+  EXPECT_LE(first.speedup.expected, 2.2);
   EXPECT_EQ(first.where.at(0).line, 57);
 }
 

@@ -28,6 +28,7 @@ struct Pipeline {
   int64_t prefetch = 2;   // batches ahead per worker
   double send_ns = 0;     // a worker's time to hand a batch over, beyond the fetch
   double receive_ns = 0;  // the training's time to take it, where it is not in consume_ns already
+  double apart = 1;       // what consume_ns becomes when fetching no longer shares the training's thread
   double start_ns_per_step =
       0;  // waiting for workers to start at the beginning of epochs, spread over all steps
   // The CPU, 0 cores where unknown.
