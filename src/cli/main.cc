@@ -11,7 +11,7 @@
 namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {&kRun, &kExplain, &kCompare, &kRuns, &kDoctor, &kHelp};
+  static const std::vector<const Subcommand*> all = {&kRun, &kExplain, &kCompare, &kExport, &kRuns, &kDoctor, &kHelp};
   return all;
 }
 

@@ -28,7 +28,7 @@ struct Subcommand {
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitFailure = 1;
 
-extern const Subcommand kRun, kExplain, kRuns, kCompare, kDoctor, kHelp;
+extern const Subcommand kRun, kExplain, kRuns, kCompare, kExport, kDoctor, kHelp;
 const std::vector<const Subcommand*>& AllSubcommands();
 
 }  // namespace fullbore::cli

@@ -1,0 +1,226 @@
+// fullbore export: a window of a trace, with our shares and findings as tracks, for ui.perfetto.dev.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "analyze/rank_trace.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "cli/traces.h"
+#include "diagnose/diagnose.h"
+#include "export/moment.h"
+#include "export/perfetto.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+using exporting::Moment;
+using exporting::Window;
+
+constexpr std::string_view kPerfetto = "perfetto";
+
+struct Flags {
+  std::vector<std::string> traces;
+  std::vector<std::string> to;  // the format, and a moment where --to is used for --until
+  std::string from, until;
+  std::string output;
+};
+
+// What the first reading leaves of a trace for the second: how its times lie on the recording's clock.
+struct Clock {
+  int64_t first_event_ns = 0;
+  std::optional<int64_t> first_step_end_ns;
+  std::vector<int64_t> step_numbers;  // as the trace names them
+  int64_t shift_ns = 0;
+};
+
+struct Loaded {
+  record::Recording recording;
+  std::map<int, Clock> clocks;  // by rank
+  int64_t begin_ns = 0;         // the first event of any rank, on the recording's clock
+
+  const record::Stage& stage() const { return recording.stages.front(); }
+};
+
+Result<Loaded> Load(const std::vector<std::string>& traces) {
+  Loaded loaded;
+  ReadingLine line;
+  ingest::TraceOptions options = TraceOptionsFor(&line, false);
+  options.prepare = [&](timeline::DeviceTrace& trace) {
+    Clock& clock = loaded.clocks[trace.rank.value_or(0)];
+    const analyze::RankTrace rank(trace);
+    clock.first_event_ns = rank.begin_ns();
+    const auto& steps = rank.steps().steps;
+    if (!steps.empty()) clock.first_step_end_ns = steps.front().end_ns;
+    if (steps.size() != trace.steps.size()) return;
+    for (const timeline::StepMark& mark : trace.steps) clock.step_numbers.push_back(mark.number);
+  };
+  auto recording = ingest::ReadTraces(traces, options);
+  if (!recording) return recording.error();
+  loaded.recording = std::move(*recording);
+  loaded.begin_ns = std::numeric_limits<int64_t>::max();
+  for (const record::RankInfo& rank : loaded.stage().ranks) {
+    Clock& clock = loaded.clocks[rank.rank];
+    if (!rank.steps.empty() && clock.first_step_end_ns)
+      clock.shift_ns = rank.steps.front().end_ns - *clock.first_step_end_ns;
+    loaded.begin_ns = std::min(loaded.begin_ns, clock.first_event_ns + clock.shift_ns);
+  }
+  return loaded;
+}
+
+Result<const record::Step*> StepNumbered(const Loaded& loaded, int64_t number) {
+  const record::RankInfo& lead = loaded.stage().ranks.front();
+  const std::vector<int64_t>& numbers = loaded.clocks.at(lead.rank).step_numbers;
+  for (const record::Step& step : lead.steps) {
+    const auto index = static_cast<size_t>(step.index);
+    if ((index < numbers.size() ? numbers[index] : step.index) == number) return &step;
+  }
+  if (lead.steps.empty())
+    return Error{ErrorCode::kInvalidArgument, "the trace has no steps", "give times: 200ms"};
+  const int64_t first = numbers.empty() ? 0 : numbers.front();
+  const int64_t last = numbers.empty() ? lead.steps.back().index : numbers.back();
+  return Error{ErrorCode::kInvalidArgument, fmt::format("the trace has no step {}", number),
+               fmt::format("its steps are {} to {}", first, last)};
+}
+
+// The step that takes the median time: small, and typical.
+Window TypicalStep(const Loaded& loaded) {
+  const record::Stage& stage = loaded.stage();
+  Window window{loaded.begin_ns, stage.end_ns, loaded.begin_ns};
+  std::vector<record::Step> steps = stage.ranks.front().steps;
+  if (steps.size() < 2) return window;
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end(),
+                   [](const record::Step& a, const record::Step& b) { return a.wall_ns < b.wall_ns; });
+  window.begin_ns = middle->end_ns - middle->wall_ns;
+  window.end_ns = middle->end_ns;
+  return window;
+}
+
+Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
+  if (flags.from.empty() && flags.until.empty()) return TypicalStep(loaded);
+  Window window{loaded.begin_ns, loaded.stage().end_ns, loaded.begin_ns};
+  const auto place = [&](const std::string& text, bool begin, int64_t* ns) -> Result<void> {
+    if (text.empty()) return {};
+    const auto moment = exporting::ParseMoment(text);
+    if (!moment) return moment.error();
+    *ns = loaded.begin_ns + moment->ns;
+    if (!moment->step) return {};
+    const auto step = StepNumbered(loaded, *moment->step);
+    if (!step) return step.error();
+    *ns = begin ? (*step)->end_ns - (*step)->wall_ns : (*step)->end_ns;
+    return {};
+  };
+  if (auto placed = place(flags.from, true, &window.begin_ns); !placed) return placed.error();
+  if (auto placed = place(flags.until, false, &window.end_ns); !placed) return placed.error();
+  if (window.end_ns <= window.begin_ns || window.begin_ns >= loaded.stage().end_ns) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the window from {} to {} holds nothing",
+                             FormatDuration(window.begin_ns - loaded.begin_ns),
+                             FormatDuration(window.end_ns - loaded.begin_ns)),
+                 fmt::format("the trace lasts {}", FormatDuration(loaded.stage().end_ns - loaded.begin_ns))};
+  }
+  return window;
+}
+
+Result<void> Write(const Flags& flags, const exporting::PerfettoFile& file, const std::string& path) {
+  const std::string json = file.Json();
+  constexpr size_t kMostBytes = std::numeric_limits<uint32_t>::max();  // of one call of zlib
+  if (json.size() > kMostBytes) {
+    return Error{ErrorCode::kUnsupported,
+                 fmt::format("the window makes {} of JSON, too much to look at",
+                             FormatBytes(static_cast<double>(json.size()))),
+                 "a smaller one: --from 1s --until 2s"};
+  }
+  return WriteText(flags.output == "-" ? "-" : path, path.ends_with(".gz") ? exporting::Gzip(json) : json);
+}
+
+int Export(Flags flags) {
+  std::string format;
+  for (const std::string& to : flags.to) {  // --to FORMAT, and --to T for --until T
+    if (to != kPerfetto && exporting::ParseMoment(to).ok() && flags.until.empty())
+      flags.until = to;
+    else
+      format = to;
+  }
+  if (format != kPerfetto) {
+    return Fail({ErrorCode::kInvalidArgument, fmt::format("cannot export to '{}'", format), "--to perfetto"},
+                kExitUsage);
+  }
+  if (!MeansTraces(flags.traces)) {
+    return Fail(
+        {ErrorCode::kInvalidArgument, fmt::format("'{}' is a recorded run, not a trace", flags.traces[0]),
+         "a run keeps no single events: record a trace with torch.profiler, or look at the run's HTML "
+         "report"},
+        kExitUsage);
+  }
+  const auto loaded = Load(flags.traces);
+  if (!loaded) return Fail(loaded.error(), StatusOf(loaded.error()));
+  const auto window = WindowOf(flags, *loaded);
+  if (!window) return Fail(window.error(), kExitUsage);
+  exporting::PerfettoFile file(*window);
+  file.AddFindings(diagnose::Diagnose(loaded->recording));
+  const auto messages = [&] {
+    ReadingLine line;
+    return ingest::VisitTraces(flags.traces, TraceOptionsFor(&line, false),
+                               [&](timeline::DeviceTrace& trace, const std::string&) {
+                                 for (const record::RankInfo& rank : loaded->stage().ranks) {
+                                   if (rank.rank != trace.rank) continue;
+                                   const Clock& clock = loaded->clocks.at(rank.rank);
+                                   file.AddRank(trace, rank, clock.shift_ns, clock.step_numbers);
+                                 }
+                               });
+  }();
+  if (!messages) return Fail(messages.error(), StatusOf(messages.error()));
+  const std::string path =
+      flags.output.empty()
+          ? std::filesystem::path(flags.traces[0]).filename().stem().stem().string() + ".window.json.gz"
+          : flags.output;
+  if (auto written = Write(flags, file, path); !written) return Fail(written.error(), kExitFailure);
+  fmt::print(stderr, "{}: {} to {} of {}, {} events; open it at https://ui.perfetto.dev\n", path,
+             FormatDuration(window->begin_ns - loaded->begin_ns),
+             FormatDuration(window->end_ns - loaded->begin_ns),
+             FormatDuration(loaded->stage().end_ns - loaded->begin_ns),
+             FormatCount(static_cast<double>(file.events())));
+  return 0;
+}
+
+Handler Define(CLI::App& app, const Invocation&) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("TRACE", flags->traces, "Traces, as for explain: files, directories, several ranks' files")
+      ->required();
+  app.add_option("--to", flags->to,
+                 "The format: perfetto (Chrome JSON, for ui.perfetto.dev and chrome://tracing)")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("FORMAT");
+  app.add_option("--from", flags->from,
+                 "Where the window begins: 1.5s, 200ms or 30us from the first event, or step:12\n"
+                 "(default: with --until the begin of the trace, else a typical step)")
+      ->type_name("T");
+  app.add_option("--until", flags->until,
+                 "Where it ends: a time, or the end of step:12 (default: that of the trace)")
+      ->type_name("T");
+  app.add_option("-o,--output", flags->output,
+                 "The file to write, packed where it ends in .gz; - is standard output (default: "
+                 "TRACE.window.json.gz)")
+      ->type_name("FILE");
+  return [flags] { return Export(*flags); };
+}
+
+}  // namespace
+
+const Subcommand kExport = {
+    "export", "Cut a window out of a trace to look at, with our shares and findings as tracks",
+    "fullbore export trace.json.gz --to perfetto --from step:12 --until step:14\n"
+    "  fullbore export rank*.json.gz --to perfetto --from 1.5s --until 1.8s -o window.json.gz",
+    Define};
+
+}  // namespace fullbore::cli

@@ -1,0 +1,20 @@
+// A moment of a recording as people write it on a command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace fullbore::exporting {
+
+// "1.5s", "200ms", "30us", "500ns" from the begin of the recording, or "step:12": its begin or end, by use.
+struct Moment {
+  int64_t ns = 0;
+  std::optional<int64_t> step;
+};
+
+Result<Moment> ParseMoment(std::string_view text);
+
+}  // namespace fullbore::exporting
