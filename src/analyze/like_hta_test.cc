@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "analyze/testing/scene.h"
 #include "ingest/ingest.h"
 #include "ingest/real_traces.h"
 
@@ -120,8 +121,42 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Published{"ddp-v100-rank1of2.json.gz", 46.08, 35.55, 0},
                       Published{"ddp-v100-trace-diff-test.json.gz", 7.47, 68.31, 68.80},
                       Published{"resnet50-v100-workers0.pt.trace.json.gz", 39.43, -1, -1},
-                      Published{"resnet50-v100-workers4.pt.trace.json.gz", 24.32, -1, -1}),
+                      Published{"resnet50-v100-workers4.pt.trace.json.gz", 24.32, -1, -1},
+                      Published{"vit-h100-eager.json.gz", 85.87, 14.09, -1}),
     [](const auto& test) { return "Trace" + std::to_string(test.index); });
+
+// What HTA 0.5 printed for the same files: get_idle_time_breakdown and get_gpu_kernel_breakdown, in
+// microseconds.
+std::vector<std::string> SectionLikeHta(const char* file, const char* name,
+                                        std::initializer_list<const char*> columns) {
+  const Section* section = SectionNamed(name);
+  Table table{section->columns, {}, {}};
+  ingest::TraceOptions options;
+  options.prepare = CutLikeHta;
+  const auto visited = ingest::VisitTraces(
+      {ingest::RealTraces() + "/" + file}, options,
+      [&](DeviceTrace& trace, const std::string&) { section->append(RankTrace(trace), &table); });
+  EXPECT_TRUE(visited.ok());
+  return Rows(table, columns);
+}
+
+TEST(SectionsLikeHtaTest, IdleBreakdownIsHtas) {
+  if (!ingest::HaveRealTraces()) GTEST_SKIP() << "no traces in ../shared/traces or $FULLBORE_TRACES";
+  EXPECT_THAT(
+      SectionLikeHta("ddp-v100-rank1of2.json.gz", "idle-breakdown", {"stream", "category", "idle_ns"}),
+      ::testing::ElementsAre("1/7, host_wait, 791330000", "1/7, kernel_wait, 16727000",
+                             "1/7, other, 73829000", "1/14, host_wait, 933139000",
+                             "1/14, kernel_wait, 5568000", "1/14, other, 4444000"));
+}
+
+TEST(SectionsLikeHtaTest, KernelTypesAreHtas) {
+  if (!ingest::HaveRealTraces()) GTEST_SKIP() << "no traces in ../shared/traces or $FULLBORE_TRACES";
+  EXPECT_THAT(SectionLikeHta("ddp-v100-trace-diff-test.json.gz", "kernel-types", {"by", "what", "sum_ns"}),
+              ::testing::IsSupersetOf({"together, compute, 267839000", "together, compute+comm, 129148000",
+                                       "together, copy, 92887000", "together, comm, 53846000",
+                                       "together, compute+copy, 30501000", "together, comm+copy, 5512000",
+                                       "together, compute+comm+copy, 1728000"}));
+}
 
 }  // namespace
 }  // namespace fullbore::analyze

@@ -86,7 +86,7 @@ void PerfettoFile::AddFindings(const diagnose::Diagnosis& diagnosis) {
     }
     for (const diagnose::Evidence& evidence : finding.evidence) {
       if (!evidence.begin_ns || !evidence.end_ns) continue;
-      placed = true;
+      placed = placed || Touches(*evidence.begin_ns, *evidence.end_ns);
       Slice(kFindingsPid, tid, finding.id + ": " + evidence.what, *evidence.begin_ns, *evidence.end_ns, args);
     }
     if (!placed) Slice(kFindingsPid, tid, finding.title, window_.begin_ns, window_.end_ns, args);

@@ -1,7 +1,7 @@
 // A window of a trace as Chrome JSON, which ui.perfetto.dev and chrome://tracing open, with what we say of it
 // as tracks of its own:
 //
-//   fullbore          findings: each a slice where its evidence lies, or over the whole window
+//   fullbore          findings: each a slice where its evidence lies in the window, else over the whole of it
 //   fullbore, rank 0  steps (with their shares), where the time goes (a share a slice), the critical path,
 //   and
 //                     the shares of each step as counters

@@ -127,8 +127,10 @@ TEST_F(PerfettoTest, AFindingLiesWhereItsEvidenceDoes) {
   finding.evidence.push_back({"blocked", 3, "ms", "trace", "", 120'000, 130'000});
   finding.evidence.push_back({"elsewhere", 3, "ms", "trace", "", 250'000, 260'000});
   diagnosis_.findings.push_back(finding);
-  const auto events = Exported({100'000, 200'000, 0});
-  EXPECT_THAT(Slices(events, "finding: sync-bound"), ::testing::ElementsAre("sync-bound: blocked"));
+  EXPECT_THAT(Slices(Exported({100'000, 200'000, 0}), "finding: sync-bound"),
+              ::testing::ElementsAre("sync-bound: blocked"));
+  EXPECT_THAT(Slices(Exported({0, 100'000, 0}), "finding: sync-bound"),
+              ::testing::ElementsAre("It \"waits\""));
 }
 
 TEST_F(PerfettoTest, TimesOfARankAreShiftedOntoTheCommonClock) {

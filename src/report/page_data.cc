@@ -23,7 +23,10 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kBuckets = 400;  // of a series: two points each, about what a wide screen can tell apart
 constexpr size_t kSeriesOfOneName = 16;  // more of one name (CPU cores) share that room
 constexpr size_t kWindows = 500;
+// Fewer windows than this say too little: a short recording (a trace) is shown by the step.
+constexpr size_t kFewWindows = 30;
 constexpr size_t kHotLines = 15;
+constexpr size_t kKernels = 15;
 constexpr size_t kMessages = 100;
 
 // Four significant digits: a chart has no more, and the file is half as long.
@@ -66,12 +69,27 @@ Json AllSeries(const Stage& stage) {
   return all;
 }
 
+// A step's own window, where the recording is short and has all its steps in full.
+std::vector<record::StepWindow> WindowsToShow(const record::RankInfo& rank) {
+  int64_t steps = 0;
+  for (const record::StepWindow& window : rank.windows) steps += window.steps;
+  const bool all = steps == static_cast<int64_t>(rank.steps.size());
+  if (!all || rank.windows.size() >= kFewWindows || rank.steps.size() > kWindows)
+    return Merge(rank.windows, kWindows);
+  std::vector<record::StepWindow> windows;
+  for (const record::Step& step : rank.steps) {
+    windows.push_back({step.end_ns - step.wall_ns, step.end_ns, step.index, 1, step.samples, step.wall_ns,
+                       step.wall_ns, step.share_ns, step.host_other_ns});
+  }
+  return windows;
+}
+
 // Columns: one array for each quantity. Shares are ratios of the window's steps.
 Json WindowsData(const record::RankInfo& rank, int64_t begin_ns) {
   Json data;
   for (const char* column : {"t", "width", "steps", "samples", "min", "max"}) data[column] = Json::array();
   data["shares"] = Json::object();
-  const std::vector<record::StepWindow> windows = Merge(rank.windows, kWindows);
+  const std::vector<record::StepWindow> windows = WindowsToShow(rank);
   record::ShareTimes total{};
   for (const record::StepWindow& window : windows) {
     for (size_t i = 0; i < record::kShareCount; ++i) total[i] += window.share_ns[i];
@@ -80,7 +98,9 @@ Json WindowsData(const record::RankInfo& rank, int64_t begin_ns) {
     if (window.steps == 0) continue;
     int64_t wall_ns = 0;
     for (int64_t share_ns : window.share_ns) wall_ns += share_ns;
-    data["t"].push_back(MsSince(begin_ns, window.end_ns - wall_ns));
+    const int64_t since_ns = window.end_ns - wall_ns - begin_ns;
+    data["t"].push_back(window.steps == 1 ? std::round(static_cast<double>(since_ns) / 1e3) / 1e3
+                                          : MsSince(0, since_ns));
     data["width"].push_back(Rounded(static_cast<double>(wall_ns) / 1e6));
     data["steps"].push_back(window.steps);
     data["samples"].push_back(rank.samples_known ? window.samples : 0);
@@ -136,6 +156,23 @@ Json LoaderData(const record::Loader& loader) {
   return data;
 }
 
+Json Kernels(const record::RankInfo& rank) {
+  Json data = Json::array();
+  if (!rank.tables) return data;
+  int64_t all_ns = 0;
+  for (const record::KernelStats& kernel : rank.tables->kernels) all_ns += kernel.sum_ns;
+  for (const record::KernelStats& kernel : rank.tables->kernels) {
+    if (data.size() == kKernels || kernel.sum_ns == 0) break;
+    data.push_back({{"name", kernel.name},
+                    {"class", kernel.kernel_class},
+                    {"count", kernel.count},
+                    {"sum_ns", kernel.sum_ns},
+                    {"mean_ns", kernel.sum_ns / std::max<int64_t>(kernel.count, 1)},
+                    {"part", static_cast<double>(kernel.sum_ns) / static_cast<double>(all_ns)}});
+  }
+  return data;
+}
+
 Json RanksData(const Stage& stage) {
   Json ranks = Json::array();
   for (const record::RankInfo& rank : stage.ranks) {
@@ -145,6 +182,7 @@ Json RanksData(const Stage& stage) {
                      {"device", rank.device},
                      {"windows", WindowsData(rank, stage.begin_ns)},
                      {"hot_lines", HotLines(rank)},
+                     {"kernels", Kernels(rank)},
                      {"loaders", std::move(loaders)}});
   }
   return ranks;

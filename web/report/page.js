@@ -237,6 +237,20 @@ function linesSection() {
     (data.ranks.length > 1 ? `, rank ${rank.rank}` : ""))), el("div", { class: "card scroll" }, el("table", {}, rows)));
 }
 
+function kernelsSection() {
+  const rank = data.ranks.find((each) => each.kernels.length);
+  if (!rank) return null;
+  const top = rank.kernels[0].part;
+  const rows = rank.kernels.map((kernel) => el("tr", {},
+    el("td", { class: "number" }, percent(kernel.part)),
+    el("td", { class: "part" }, el("div", { title: "of the time of all kernels", style: { width: (100 * kernel.part) / top + "%", background: `var(--share-${kernel.class === "comm" ? "comm_exposed" : "compute"})` } })),
+    el("td", { class: "number" }, `${count(kernel.count)} ×`), el("td", { class: "number" }, duration(kernel.mean_ns)),
+    el("td", { class: "soft" }, kernel.class.replaceAll("_", " ")),
+    el("td", { class: "code" }, el("span", { class: "wrap", title: kernel.name }, kernel.name.length > 90 ? kernel.name.slice(0, 90) + "…" : kernel.name))));
+  return el("section", { id: "kernels" }, el("h2", {}, "Kernels", el("small", {}, "that take most of the device's time" +
+    (data.ranks.length > 1 ? `, rank ${rank.rank}` : ""))), el("div", { class: "card scroll" }, el("table", {}, rows)));
+}
+
 function notesSection() {
   const list = (title, items) => items.length ? el("div", { class: "card" }, el("h3", {}, title), el("ul", { class: "notes" }, items)) : null;
   const boxes = [
@@ -278,7 +292,7 @@ function build() {
   paletteStyle();
   const page = document.getElementById("page");
   page.append(...[topLine(), data.failure ? el("p", { class: "failure", role: "alert" }, data.failure) : null, verdict(), stepSection(),
-    figuresSection(), findingsSection(), chartsSection(), ranksSection(), linesSection(), notesSection(), factsSection(), textSection(),
+    figuresSection(), findingsSection(), chartsSection(), ranksSection(), linesSection(), kernelsSection(), notesSection(), factsSection(), textSection(),
     el("footer", {}, `Written by fullbore. Schema ${report.schema}. Shares, figures and charts are of stage `, data.stage, ".")].filter(Boolean));
   axis.draw();
   let width = innerWidth;

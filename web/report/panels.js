@@ -98,8 +98,9 @@ function stepPanels(data, rank) {
   const unit = known ? "samples/s" : "steps/s";
   const marks = { warmEnd: data.steady_ms, meanFrom: data.steady_ms };
   const meanRate = data.report.throughput[known ? "samples_per_s" : "steps_per_s"];
-  return [
-    { id: "shares", title: "Where each step's time goes", unit: "ratio", max: 1, height: 190, stack: { t: windows.t, width: windows.width, layers }, marks },
+  const shares = { id: "shares", title: "Where each step's time goes", unit: "ratio", max: 1, height: 190, stack: { t: windows.t, width: windows.width, layers }, marks };
+  if (ends.length < 2) return [shares];  // a point is no line
+  return [shares,
     { id: "throughput", title: data.ranks.length > 1 ? `Throughput of rank ${rank.rank}` : "Throughput", unit, lines:
       [{ label: unit, color: "var(--s1)", t: ends, v: rate, key: "throughput" }],
       marks: { ...marks, warmLabel: "warm-up", mean: meanRate === undefined ? undefined : meanRate / (known ? data.ranks.length : 1) } },
