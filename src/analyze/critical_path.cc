@@ -15,11 +15,15 @@ using timeline::kNone;
 // Consecutive kernels follow one another within this (as in idle_breakdown.cc).
 constexpr int64_t kKernelWaitNs = 30'000;
 
+// A thread that records nothing for less than this is between two operators (as in timeline/device_host.cc).
+constexpr int64_t kAwayNs = 1'000'000;
+
 class Walk {
  public:
   explicit Walk(const RankTrace& rank) : rank_(rank), trace_(rank.trace()), begin_ns_(rank.begin_ns()) {
     IndexStreams();
     IndexBlockingCalls();
+    FindHelper();
   }
 
   CriticalPath Run() {
@@ -61,6 +65,15 @@ class Walk {
     for (uint32_t i = 0; i < trace_.calls.size(); ++i) {
       if (rank_.host().Blocks(i)) blocking_[trace_.calls[i].thread].push_back(i);
     }
+  }
+
+  // The thread besides the main one that makes most calls: autograd's. While it works, the main thread waits
+  // for it, which nothing records.
+  void FindHelper() {
+    std::vector<int64_t> calls(trace_.threads.size() + 1);
+    for (const timeline::HostCall& call : trace_.calls) ++calls[call.thread];
+    calls[trace_.main_thread()] = 0;
+    helper_ = static_cast<uint16_t>(std::max_element(calls.begin(), calls.end()) - calls.begin());
   }
 
   // [begin_ns, *t) is of this bound; *t moves to its begin.
@@ -131,12 +144,15 @@ class Walk {
     return kNone;
   }
 
-  // Of this thread or the main one: a thread that launches may itself have waited for the main one.
+  // Of this thread, the main one or its helper: a thread that launches may itself have waited for the others.
   uint32_t LastBlockingCall(uint16_t thread, int64_t t) const {
-    const uint32_t own = LastOf(blocking_[thread], t);
-    const uint32_t main = LastOf(blocking_[trace_.main_thread()], t);
-    if (own == kNone || main == kNone) return own == kNone ? main : own;
-    return trace_.calls[main].end_ns > trace_.calls[own].end_ns ? main : own;
+    uint32_t last = kNone;
+    for (const uint16_t one : {thread, trace_.main_thread(), helper_}) {
+      const uint32_t call = LastOf(blocking_[one], t);
+      if (call != kNone && (last == kNone || trace_.calls[call].end_ns > trace_.calls[last].end_ns))
+        last = call;
+    }
+    return last;
   }
 
   uint32_t LastOf(const std::vector<uint32_t>& calls, int64_t t) const {
@@ -149,16 +165,29 @@ class Walk {
 
   void TakeHost(uint16_t thread, int64_t since, int64_t* t) {
     if (since >= *t) return;
-    looked_.clear();
-    rank_.host().Look(thread, since, *t, &looked_);
-    for (auto piece = looked_.rbegin(); piece != looked_.rend(); ++piece) {
-      const Bound bound = piece->state == HostState::kLoader    ? Bound::kDataLoader
-                          : piece->state == HostState::kSync    ? Bound::kSync
-                          : piece->state == HostState::kWorking ? Bound::kHost
-                                                                : Bound::kHostOther;
-      Take(piece->begin_ns, t, bound);
+    std::vector<timeline::HostPiece> pieces;
+    std::vector<timeline::HostPiece> helpers;
+    rank_.host().Look(thread, since, *t, &pieces);
+    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+      if (piece->state != HostState::kAway) {
+        Take(piece->begin_ns, t, BoundOf(piece->state));
+        continue;
+      }
+      helpers.clear();
+      rank_.host().Look(helper_, piece->begin_ns, piece->end_ns, &helpers);
+      for (auto part = helpers.rbegin(); part != helpers.rend(); ++part) {
+        const bool between = part->state == HostState::kAway && part->end_ns - part->begin_ns < kAwayNs;
+        Take(part->begin_ns, t, between ? Bound::kHost : BoundOf(part->state));
+      }
     }
     Take(since, t, Bound::kHostOther);
+  }
+
+  static Bound BoundOf(HostState state) {
+    return state == HostState::kLoader    ? Bound::kDataLoader
+           : state == HostState::kSync    ? Bound::kSync
+           : state == HostState::kWorking ? Bound::kHost
+                                          : Bound::kHostOther;
   }
 
   const RankTrace& rank_;
@@ -167,7 +196,7 @@ class Walk {
   std::vector<uint32_t> previous_;               // the operation before on the stream
   std::vector<uint32_t> by_end_;                 // operations
   std::vector<std::vector<uint32_t>> blocking_;  // calls, by thread
-  std::vector<timeline::HostPiece> looked_;
+  uint16_t helper_ = 0;
   CriticalPath path_;
 };
 
@@ -222,7 +251,8 @@ void AppendItems(const RankTrace& rank, Table* table) {
     ++sum.first;
     sum.second += piece.end_ns - piece.begin_ns;
   }
-  std::vector<std::pair<decltype(sums)::key_type, decltype(sums)::mapped_type>> sorted(sums.begin(), sums.end());
+  std::vector<std::pair<decltype(sums)::key_type, decltype(sums)::mapped_type>> sorted(sums.begin(),
+                                                                                       sums.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
   for (const auto& [key, sum] : sorted) {

@@ -214,6 +214,18 @@ TEST(CriticalPathTest, ADependencyBetweenStreamsIsAssumedAndSaidSo) {
   EXPECT_THAT(table.notes, ElementsAre(HasSubstr("no synchronisation events"), HasSubstr("1 times")));
 }
 
+TEST(CriticalPathTest, TheBackwardPassOfAnotherThreadIsTheHostsWork) {
+  constexpr uint16_t kAutograd = 1;
+  Scene
+      scene;  // the main thread records nothing while autograd's works for 4 ms, then launches the optimizer
+  scene.Step(1, 0, 5000).Span("aten::op", 0, 500).Op("gemm", 5, 12, 20);
+  scene.Span("AddBackward0", 500, 4500, SpanKind::kBackward, kAutograd)
+      .Op("gemm", 4000, 4007, 4010, 0, 5, kAutograd);
+  scene.Span("aten::add_", 4500, 5000).Op("sgd", 4900, 4907, 4950);
+  EXPECT_THAT(Path(scene),
+              ElementsAre("gpu_compute, 1, 43000", "kernel_launch, 1, 7000", "host, 1, 4900000"));
+}
+
 TEST(CriticalPathTest, WhatNothingExplainsCannotBeTold) {
   Scene scene;
   scene.Span("aten::op", 0, 30).Op("gemm", 5, 12, 20).Op("gemm", 12, 120, 150);

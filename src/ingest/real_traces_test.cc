@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "ingest/ingest.h"
-#include "timeline/device_like_hta.h"
 
 namespace fullbore::ingest {
 namespace {
@@ -133,40 +132,6 @@ TEST_F(RealTracesTest, NoMatmulOfResnetRunsOnTensorCores) {
   const auto& classes = stage.ranks[0].kernel_class_ns;
   EXPECT_EQ(classes.count("matmul_tensor"), 0U);
   EXPECT_GT(classes.at("matmul"), 300'000'000);
-}
-
-struct HtaFigures {
-  const char* file;
-  double idle_percent;
-  std::optional<double> compute_percent, overlap_percent;
-};
-
-// Holistic Trace Analysis 0.6.1, get_temporal_breakdown and get_comm_comp_overlap.
-TEST_F(RealTracesTest, CountedLikeHtaThePercentagesAreHtas) {
-  const HtaFigures figures[] = {
-      {"ddp-v100-rank1of2.json.gz", 46.08, std::nullopt, 0.0},
-      {"ddp-v100-trace-diff-test.json.gz", 7.47, 68.31, 68.80},
-      {"resnet50-v100-workers0.pt.trace.json.gz", 39.43, std::nullopt, std::nullopt},
-      {"resnet50-v100-workers4.pt.trace.json.gz", 24.32, std::nullopt, std::nullopt}};
-  for (const HtaFigures& want : figures) {
-    SCOPED_TRACE(want.file);
-    timeline::HtaBreakdown got;
-    auto messages = VisitTraces(
-        {RealTraces() + "/" + want.file}, {},
-        [&](timeline::DeviceTrace& trace, const std::string&) { got = timeline::BreakDownLikeHta(trace); });
-    ASSERT_TRUE(messages.ok());
-    const auto percent = [&](int64_t ns) {
-      return 100.0 * static_cast<double>(ns) / static_cast<double>(got.kernel_time_ns);
-    };
-    constexpr double kPoints = 0.01;
-    EXPECT_NEAR(percent(got.idle_ns), want.idle_percent, kPoints);
-    if (want.compute_percent) {
-      EXPECT_NEAR(percent(got.compute_ns), *want.compute_percent, kPoints);
-    }
-    if (want.overlap_percent) {
-      EXPECT_NEAR(100 * got.comm_overlap_ratio.value_or(-1), *want.overlap_percent, kPoints);
-    }
-  }
 }
 
 TEST_F(RealTracesTest, EightRanksInATarFileAreOneRun) {

@@ -17,13 +17,14 @@ class Scene {
   }
 
   Scene& Op(const char* name, int64_t launch, int64_t begin, int64_t end, uint16_t stream = 0,
-            int64_t call_us = 5) {
+            int64_t call_us = 5, uint16_t thread = 0) {
     timeline::HostCall call;
     call.begin_ns = launch * 1000;
     call.end_ns = (launch + call_us) * 1000;
     call.correlation = static_cast<uint32_t>(trace_.ops.size() + 1);
     call.kind = timeline::CallKind::kLaunch;
     call.name = trace_.names.Find("cudaLaunchKernel");
+    call.thread = thread;
     trace_.calls.push_back(call);
     Orphan(name, begin, end, stream);
     trace_.ops.back().correlation = call.correlation;
@@ -54,9 +55,9 @@ class Scene {
     trace_.calls.push_back(call);
     return *this;
   }
-  Scene& Span(const char* name, int64_t begin, int64_t end,
-              timeline::SpanKind kind = timeline::SpanKind::kOp) {
-    trace_.spans.push_back({begin * 1000, end * 1000, trace_.names.Find(name), 0, kind});
+  Scene& Span(const char* name, int64_t begin, int64_t end, timeline::SpanKind kind = timeline::SpanKind::kOp,
+              uint16_t thread = 0) {
+    trace_.spans.push_back({begin * 1000, end * 1000, trace_.names.Find(name), thread, kind});
     return *this;
   }
   Scene& Step(int64_t number, int64_t begin, int64_t end) {
