@@ -27,6 +27,9 @@ Result<record::Recording> ReadRecordedRun(const Flags& flags) {
 }
 
 Result<void> CheckFlags(const Flags& flags, bool traces) {
+  if (traces) {
+    if (auto refused = RefuseRuns(flags.what); !refused) return refused;
+  }
   const char* only_traces = flags.sections.like_hta         ? "--like-hta"
                             : !flags.sections.names.empty() ? "--section"
                                                             : nullptr;

@@ -19,11 +19,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::string_view kRunSuffix = ".fbr";
 constexpr int64_t kSilentNs = 500'000'000;  // what is read in less needs no progress
 
 // An Nsight Systems export is an SQLite file as a run file is: only its tables tell.
 bool IsRunFile(const std::string& path) {
-  return path.ends_with(".fbr") || record::ReadRunSummary(path).ok();
+  return path.ends_with(kRunSuffix) || record::ReadRunSummary(path).ok();
 }
 
 }  // namespace
@@ -39,8 +40,25 @@ bool MeansTraces(const std::vector<std::string>& words) {
   if (words.size() != 1) return words.size() > 1;
   std::error_code ignored;
   if (fs::is_directory(words[0], ignored)) return true;
-  if (!fs::exists(words[0], ignored)) return LooksLikePath(words[0]) && !words[0].ends_with(".fbr");
+  if (!fs::exists(words[0], ignored)) return LooksLikePath(words[0]) && !words[0].ends_with(kRunSuffix);
   return !IsRunFile(words[0]);
+}
+
+Result<void> RefuseRuns(const std::vector<std::string>& traces) {
+  for (const std::string& word : traces) {
+    if (word.ends_with(kRunSuffix)) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is a recorded run, not a trace", word),
+                   "explain one run at a time; fullbore compare A B takes two"};
+    }
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(word, ignored)) {
+      if (entry.path().extension() != kRunSuffix) continue;
+      return Error{
+          ErrorCode::kInvalidArgument, fmt::format("'{}' holds recorded runs, not traces", word),
+          fmt::format("fullbore runs -o {0} lists them, fullbore explain -o {0} RUN explains one", word)};
+    }
+  }
+  return {};
 }
 
 ReadingLine::ReadingLine() : terminal_(isatty(STDERR_FILENO) != 0), begun_ns_(MonotonicNs()) {}

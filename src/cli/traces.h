@@ -15,6 +15,9 @@ namespace fullbore::cli {
 // or a file that is no run file. A word that is no path is a run's id.
 bool MeansTraces(const std::vector<std::string>& words);
 
+// An error where recorded runs are among what is meant as traces: several run files, a directory of runs.
+Result<void> RefuseRuns(const std::vector<std::string>& traces);
+
 // True for what can only be a path ("a/b.json", "trace.json.gz"), whether it exists or not.
 bool LooksLikePath(const std::string& word);
 

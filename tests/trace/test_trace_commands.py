@@ -119,6 +119,15 @@ def test_flags_for_traces_are_refused_for_runs(fullbore):
         assert flags[0] in said.stderr
 
 
+def test_recorded_runs_are_not_taken_for_traces(fullbore, tmp_path):
+    for name in ("a.fbr", "b.fbr"):
+        (tmp_path / name).write_bytes(b"")
+    for what in ([tmp_path / "a.fbr", tmp_path / "b.fbr"], [tmp_path]):
+        said = fullbore.call("explain", *what)
+        assert said.code == 2
+        assert "recorded run" in said.stderr
+
+
 # ---- sections ----------------------------------------------------------------------------------------------------
 
 
