@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "diagnose/judge.h"
 #include "diagnose/statistics.h"
+#include "record/collective.h"
 
 namespace fullbore::diagnose {
 
@@ -64,6 +65,19 @@ void FillResources(const View& view, Diagnosis& diagnosis) {
   }
 }
 
+CollectiveSummary SummaryOf(const record::CollectiveStats& stats) {
+  return {stats.kind,
+          stats.group,
+          stats.group_size,
+          stats.count,
+          stats.bytes,
+          stats.sum_ns,
+          stats.exposed_ns,
+          stats.wait_ns,
+          record::AlgorithmBandwidth(stats),
+          record::BusBandwidth(stats)};
+}
+
 RankShares SharesOf(const RankView& rank) {
   RankShares shares;
   shares.rank = rank.info->rank;
@@ -87,6 +101,10 @@ RankShares SharesOf(const RankView& rank) {
   if (info.comm_ns && info.comm_overlapped_ns && *info.comm_ns > 0) {
     shares.comm_overlap_ratio =
         static_cast<double>(*info.comm_overlapped_ns) / static_cast<double>(*info.comm_ns);
+  }
+  if (info.tables) {
+    for (const record::CollectiveStats& stats : info.tables->collectives)
+      shares.collectives.push_back(SummaryOf(stats));
   }
   return shares;
 }

@@ -62,6 +62,19 @@ struct WouldNotHelp {
   std::string why;
 };
 
+// One kind of collective in one process group. Bandwidths are bytes a second, as nccl-tests counts them.
+struct CollectiveSummary {
+  std::string kind;   // "all_reduce"
+  std::string group;  // empty where unknown
+  std::optional<int64_t> group_size;
+  int64_t count = 0;
+  std::optional<int64_t> bytes;
+  int64_t sum_ns = 0;
+  int64_t exposed_ns = 0;
+  std::optional<int64_t> wait_ns;  // of sum_ns, until the last rank arrived
+  std::optional<double> algorithm_bandwidth, bus_bandwidth;
+};
+
 struct RankShares {
   int rank = 0;
   std::string device;
@@ -72,6 +85,7 @@ struct RankShares {
       kernels;
   std::optional<double> comm_overlap_ratio;
   std::map<std::string, int64_t> kernel_class_ns;
+  std::vector<CollectiveSummary> collectives;  // by sum_ns, the greatest first
 };
 
 struct Resource {

@@ -24,6 +24,10 @@ void JudgeTensorCores(const View& view, Diagnosis& diagnosis);   // no-tensor-co
 void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis);  // memory-pressure, small-batch
 void JudgeThrottle(const View& view, Diagnosis& diagnosis);      // throttle
 
+// comm-bound, for JudgeRanks; with a straggler only what is left when waiting for it is taken off.
+void JudgeComm(const View& view, const std::vector<const RankView*>& ranks, bool straggler,
+               Diagnosis& diagnosis);
+
 // Severity of a share against its levels, given how many steps stand behind it; nothing below the warning.
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps);
 

@@ -55,6 +55,20 @@ Json StepTime(const Diagnosis& d) {
   return step_time;
 }
 
+Json CollectiveOf(const diagnose::CollectiveSummary& c) {
+  Json collective = {{"kind", c.kind}};
+  Put(collective, "group", c.group);
+  Put(collective, "group_size", c.group_size);
+  collective["count"] = c.count;
+  Put(collective, "bytes", c.bytes);
+  collective["sum_ns"] = c.sum_ns;
+  collective["exposed_ns"] = c.exposed_ns;
+  Put(collective, "wait_ns", c.wait_ns);
+  Put(collective, "algorithm_bandwidth", c.algorithm_bandwidth);
+  Put(collective, "bus_bandwidth", c.bus_bandwidth);
+  return collective;
+}
+
 Json Rank(const diagnose::RankShares& r) {
   Json rank = {{"rank", r.rank}};
   Put(rank, "device", r.device);
@@ -74,6 +88,7 @@ Json Rank(const diagnose::RankShares& r) {
   Put(rank, "copy_exposed_ns", r.copy_exposed_ns);
   Put(rank, "kernels", r.kernels);
   if (!r.kernel_class_ns.empty()) rank["kernel_classes"] = ObjectOf(r.kernel_class_ns);
+  for (const auto& collective : r.collectives) rank["collectives"].push_back(CollectiveOf(collective));
   return rank;
 }
 

@@ -74,6 +74,26 @@ TEST(JsonTest, IdleIsWhatIsNotBusyOfTheSpan) {
   EXPECT_FALSE(rank.contains("shares"));
 }
 
+TEST(JsonTest, CollectivesCarryWhatIsKnownOfThem) {
+  diagnose::Diagnosis d;
+  d.ranks.resize(2);
+  diagnose::CollectiveSummary calls;
+  calls.kind = "all_reduce";
+  calls.count = 3;
+  calls.sum_ns = 500;
+  calls.wait_ns = 200;
+  calls.bus_bandwidth = 12e9;
+  d.ranks[0].collectives.push_back(calls);
+  const Json ranks = ToJson(d)["ranks"];
+  const Json& collective = ranks[0]["collectives"][0];
+  EXPECT_EQ(collective["kind"], "all_reduce");
+  EXPECT_EQ(collective["wait_ns"], 200);
+  EXPECT_EQ(collective["bus_bandwidth"], 12e9);
+  EXPECT_FALSE(collective.contains("bytes"));
+  EXPECT_FALSE(collective.contains("group"));
+  EXPECT_FALSE(ranks[1].contains("collectives"));
+}
+
 TEST(JsonTest, FactsAreJsonValuesAndBrokenOnesTexts) {
   diagnose::Diagnosis d;
   d.facts = {{"batch_shape", "[128,3]"}, {"odd", "{not json"}};
