@@ -60,13 +60,17 @@ Lateness FromWholeRecordings(const std::vector<const RankView*>& ranks) {
   const Latest latest = LatestOf(meeting);
   Lateness lateness;
   lateness.rank = ranks[latest.rank];
-  const RankInfo& info = *lateness.rank->info;
-  const auto span_ns = static_cast<double>(info.span_ns.value_or(lateness.rank->wall_ns));
+  std::vector<double> spans_ns;  // of the others: it is their time that it costs
+  for (const RankView* rank : ranks) {
+    if (rank != lateness.rank)
+      spans_ns.push_back(static_cast<double>(rank->info->span_ns.value_or(rank->wall_ns)));
+  }
+  const double span_ns = Median(spans_ns);
   lateness.of_steps = 1;
   lateness.share = span_ns > 0 ? std::min(1.0, latest.by_ns / span_ns) : 0;
   lateness.steps = 1;
   lateness.one_step = true;
-  if (info.tables) {
+  if (const RankInfo& info = *lateness.rank->info; info.tables) {
     for (const record::CollectiveStats& stats : info.tables->collectives)
       lateness.collectives += stats.wait_ns ? stats.count : 0;
   }
