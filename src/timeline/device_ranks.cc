@@ -43,10 +43,11 @@ Matching Match(const std::vector<Arrivals>& ranks) {
   for (const Arrivals& rank : ranks) sequences.push_back(Sequences(rank));
   Matching matching;
   for (const auto& [kind, first] : sequences[0]) {
-    const bool everywhere = std::all_of(sequences.begin(), sequences.end(), [&](const ByKind& of_rank) {
-      const auto found = of_rank.find(kind);
-      return found != of_rank.end() && found->second.size() == first.size();
-    });
+    const bool everywhere = std::all_of(
+        sequences.begin(), sequences.end(), [&kind = kind, &first = first](const ByKind& of_rank) {
+          const auto found = of_rank.find(kind);
+          return found != of_rank.end() && found->second.size() == first.size();
+        });
     if (!everywhere) {
       matching.unmatched += static_cast<int64_t>(first.size());
       continue;

@@ -152,8 +152,10 @@ Parse ParseEvent(const char* p, const char* end, RawEvent* event, const char** a
   }
 }
 
-Members::Members(std::string_view object) : p_(object.data() + 1), end_(object.data() + object.size()) {
-  if (object.empty() || object[0] != '{') p_ = end_ = nullptr;
+Members::Members(std::string_view object) : p_(nullptr), end_(nullptr) {
+  if (object.empty() || object[0] != '{') return;
+  p_ = object.data() + 1;
+  end_ = object.data() + object.size();
 }
 
 bool Members::Next() {

@@ -78,6 +78,13 @@ TEST(MembersTest, WalkAnObject) {
   EXPECT_FALSE(members.Next());
 }
 
+TEST(MembersTest, WhatIsNoObjectHasNone) {
+  for (const std::string_view text : {std::string_view(), std::string_view("7"), std::string_view("[1]")}) {
+    Members members(text);
+    EXPECT_FALSE(members.Next());
+  }
+}
+
 TEST(UnescapedTest, NamesBecomeCleanText) {
   EXPECT_EQ(Unescaped(R"(a\"b\\c\/d)"), "a\"b\\c/d");
   EXPECT_EQ(Unescaped(R"(tab\there)"), "tab here");
