@@ -1,6 +1,6 @@
 # Thin: each goal is one script or one CMake preset. `make help` lists the goals.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench asan tsan lint format package clean
+.PHONY: help setup build test demo bench asan tsan fuzz lint format package clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ asan: setup  ## the C++ tests under the address and undefined-behaviour sanitize
 tsan: setup  ## the C++ tests under the thread sanitizer
 	@scripts/build.sh tsan
 	@scripts/ctest.sh tsan
+
+fuzz: setup  ## every parser against inputs made to break it, a minute each (needs clang); SECONDS=600 for longer
+	@scripts/fuzz.sh $(or $(SECONDS),60)
 
 lint:  ## clang-format, clang-tidy on changed files (ALL=1: on all), ruff
 	@scripts/setup.sh lint

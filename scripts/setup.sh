@@ -136,7 +136,7 @@ setup_demo() {
 setup_test() {
   setup_build
   # shellcheck disable=SC2046
-  install_packages "to test old PyTorch and the HTML report" MAY $(packages_in "$lists/packages-test.txt")
+  install_packages "to test old PyTorch and the HTML report, and to fuzz" MAY $(packages_in "$lists/packages-test.txt")
   make_venv
   install_requirements "to test" "$lists/requirements-demo.txt" "$lists/requirements-test.txt"
 }

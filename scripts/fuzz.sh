@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# fuzz.sh [SECONDS [TARGET...]]: builds the fuzz targets of tests/fuzz and runs each for that long (default 60), from
+# seeds made anew and what earlier runs found. 0 seconds: the inputs there are, each once. Fails on any crash, leak,
+# input slower than 10 s or over 2 GB; the input is kept in build/fuzz/findings. fuzz.sh --check: whether it can run.
+source "$(dirname "$0")/lib.sh"
+
+# A clang++ that links libFuzzer. Empty where there is none.
+fuzzing_compiler() {
+  local candidate
+  for candidate in clang++ clang++-{19..14}; do
+    command -v "$candidate" >/dev/null || continue
+    if printf 'extern "C" int LLVMFuzzerTestOneInput(const char*, long) { return 0; }' |
+      "$candidate" -x c++ -fsanitize=fuzzer,address - -o /dev/null 2>/dev/null; then
+      command -v "$candidate"
+      return
+    fi
+  done
+}
+
+compiler="$(fuzzing_compiler)"
+[ -n "$compiler" ] || die "no clang++ with libFuzzer" "apt-get install clang libclang-rt-14-dev"
+[ "${1:-}" != --check ] || exit 0
+
+seconds="${1:-60}"
+[[ "$seconds" =~ ^[0-9]+$ ]] || die "fuzz.sh takes seconds, not '$seconds'" "scripts/fuzz.sh 60 kineto"
+shift || true
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys columns channel)
+
+cd "$root"
+[ -f build/fuzz/build.ninja ] ||
+  "$(cmake_directory)/cmake" --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
+"$(cmake_directory)/cmake" --build --preset fuzz -- ${JOBS:+-j "$JOBS"} >build/fuzz/build.log 2>&1 || {
+  cat build/fuzz/build.log >&2
+  die "the fuzz targets do not build"
+}
+
+programs=build/fuzz/tests/fuzz
+"$programs/fuzz_seeds" build/fuzz/seeds
+mkdir -p build/fuzz/findings
+status=0
+for target in "${targets[@]}"; do
+  [ -x "$programs/${target}_fuzz" ] || die "no fuzz target '$target'" "kineto, bytes, nsys, columns or channel"
+  mkdir -p "build/fuzz/corpus/$target"
+  say "fuzzing $target for $seconds s"
+  limit=(-max_total_time="$seconds")
+  [ "$seconds" != 0 ] || limit=(-runs=0)
+  "$programs/${target}_fuzz" "${limit[@]}" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_funcs=0 \
+    -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$target-" \
+    "build/fuzz/corpus/$target" "build/fuzz/seeds/$target" >"build/fuzz/$target.log" 2>&1 || {
+    tail -n 40 "build/fuzz/$target.log" >&2
+    say "$target failed; its input is in build/fuzz/findings, all of its output in build/fuzz/$target.log"
+    status=1
+  }
+  sed -n 's/^stat::number_of_executed_units: */  inputs tried: /p' "build/fuzz/$target.log"
+done
+exit $status

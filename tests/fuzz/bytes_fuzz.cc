@@ -1,0 +1,35 @@
+// Bytes that may be gzip, zstd or neither, and what they hold as a tar file.
+#include <cstdint>
+
+#include "ingest/byte_source.h"
+#include "ingest/tar_reader.h"
+
+namespace {
+
+using fullbore::ingest::ByteSource;
+
+// Some kilobytes of gzip can hold gigabytes of zeros: what a reader does with them is seen earlier.
+constexpr size_t kMostBytes = 4 << 20;
+
+void ReadAll(ByteSource& source) {
+  char buffer[4096];
+  for (size_t total = 0; total < kMostBytes;) {
+    const auto got = source.Read(buffer, sizeof buffer);
+    if (!got || *got == 0) return;
+    total += *got;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  ReadAll(*fullbore::ingest::BytesInMemory(bytes));
+  fullbore::ingest::TarReader tar(fullbore::ingest::BytesInMemory(bytes));
+  for (int members = 0; members < 100; ++members) {
+    const auto next = tar.Next();
+    if (!next || !*next) break;
+    if (members % 2 == 0) ReadAll(*tar.Contents());
+  }
+  return 0;
+}

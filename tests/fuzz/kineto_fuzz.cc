@@ -1,0 +1,14 @@
+// A PyTorch-profiler trace, from its JSON to the summary of its rank.
+#include <cstdint>
+
+#include "ingest/kineto/kineto_reader.h"
+#include "timeline/device_rank.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  fullbore::ingest::kineto::ReadOptions options;
+  options.stacks = size % 2 == 1;
+  auto trace = fullbore::ingest::kineto::ReadKineto(fullbore::ingest::BytesInMemory(text), "t.json", options);
+  if (trace) (void)fullbore::timeline::SummariseRank(*trace);
+  return 0;
+}

@@ -1,0 +1,125 @@
+// fuzz_seeds DIRECTORY: small valid inputs, from which fuzzing starts; one folder a target.
+#include <sqlite3.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/result.h"
+#include "ingest/testing/trace_builder.h"
+#include "record/channel.h"
+#include "record/columns.h"
+
+namespace fullbore::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+namespace made = ingest::testing;
+
+void Write(const fs::path& path, const std::string& bytes) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+void WriteTraces(const fs::path& root) {
+  const std::string trace = made::SmallTrainingTrace();
+  made::TraceBuilder old;
+  old.OldNames().Launched("volta_sgemm", 10, 20, 30).Copy("Memcpy DtoH (Device -> Pinned)", 60, 5, 3, 64);
+  made::TraceBuilder collectives;
+  collectives.Property(R"("baseTimeNanoseconds": 1700000000000000000)").Step(0, 0, 900);
+  collectives.Kernel("ncclDevKernel_AllGather_RING_LL(ncclDevComm*)", 100, 50, 7, 20,
+                     R"(, "Collective name": "_allgather_base", "In msg nelems": 100, "Out msg nelems": 800,)"
+                     R"( "Group size": 8, "dtype": "BFloat16", "Process Group Name": "0")");
+  collectives.Python("train.py(8): \\u0073tep\\n", 0, 500);
+  Write(root / "kineto/training.json", trace);
+  Write(root / "kineto/old_array.json", old.BareArray());
+  Write(root / "kineto/collectives.json", collectives.Json());
+  const std::string small = old.Json();
+  const std::string tar = made::TarMember("rank0.json", small) + made::TarMember("d/", "", '5') +
+                          made::TarMember("rank1.json", trace) + std::string(1024, '\0');
+  Write(root / "bytes/plain", small);
+  Write(root / "bytes/gzip", made::Gzip(small));
+  Write(root / "bytes/gzip_twice", made::Gzip(small) + made::Gzip(small));
+  Write(root / "bytes/zstd", made::Zstd(trace));
+  Write(root / "bytes/tar", tar);
+  Write(root / "bytes/tar_gz", made::Gzip(tar));
+}
+
+// Small pages: most of the bytes then carry something.
+constexpr char kExport[] =
+    "PRAGMA page_size = 512;"
+    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+    "INSERT INTO StringIds VALUES (1, 'sgemm'), (2, 'cudaLaunchKernel_v7000'), (3, "
+    "'ncclDevKernel_AllReduce');"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,"
+    "  correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (100, 400, 0, 7, 1, 167772160, 1, 1),"
+    "  (500, 700, 0, 9, 2, 167772160, 3, 3), (1100, 1400, 0, 7, 3, 167772160, 1, 1);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,"
+    "  correlationId INTEGER, nameId INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (50, 60, 167772165, 1, 2), (450, 460, 167772165, 2, 2),"
+    "  (1050, 1060, 167772165, 3, 2);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,"
+    "  correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER, srcKind INTEGER);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (0, 10, 0, 7, 4, 167772160, 64, 1, 0);"
+    "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER,"
+    "  textId INTEGER);"
+    "INSERT INTO NVTX_EVENTS VALUES (0, 990, 59, 'step 0', 167772165, NULL),"
+    "  (1000, 1990, 59, 'step 1', 167772165, NULL);";
+
+void WriteExport(const fs::path& path) {
+  fs::create_directories(path.parent_path());
+  fs::remove(path);
+  sqlite3* db = nullptr;
+  FB_CHECK(sqlite3_open(path.c_str(), &db) == SQLITE_OK);
+  FB_CHECK(sqlite3_exec(db, kExport, nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(db);
+}
+
+void WriteColumns(const fs::path& root) {
+  record::Column full, sparse;
+  for (int64_t i = 0; i < 40; ++i) {
+    full.values.push_back(i * i * 1'000'003);
+    sparse.values.push_back(i % 3 == 0 ? 0 : -i);
+    sparse.present.push_back(i % 3 != 0);
+  }
+  Write(root / "columns/none", record::EncodeColumns({}));
+  Write(root / "columns/two", record::EncodeColumns({full, sparse}));
+}
+
+void WriteChannel(const fs::path& path) {
+  constexpr uint32_t kCapacity = 8;
+  const std::string text = "{\"k\": \"hello\", \"pid\": 42}\n{\"k\": \"fact\"";
+  record::ChannelHeader header{};
+  std::memcpy(header.magic, record::kChannelMagic, sizeof header.magic);
+  header.header_bytes = record::kChannelHeaderBytes;
+  header.record_bytes = record::kChannelRecordBytes;
+  header.capacity = kCapacity;
+  std::string ring(record::kChannelHeaderBytes + kCapacity * record::kChannelRecordBytes, '\0');
+  std::memcpy(ring.data(), &header, sizeof header);
+  for (uint64_t sequence = 3; sequence <= 10; ++sequence) {  // once around: 3 to 10 are there
+    record::ChannelRecord event{};
+    event.sequence = sequence;
+    std::memcpy(ring.data() + record::kChannelHeaderBytes + (sequence - 1) % kCapacity * sizeof event, &event,
+                sizeof event);
+  }
+  const std::string length = {static_cast<char>(text.size()), '\0'};
+  Write(path, length + ring + text);
+}
+
+}  // namespace
+}  // namespace fullbore::fuzz
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: fuzz_seeds DIRECTORY\n");
+    return 2;
+  }
+  const std::filesystem::path root = argv[1];
+  fullbore::fuzz::WriteTraces(root);
+  fullbore::fuzz::WriteExport(root / "nsys/export.sqlite");
+  fullbore::fuzz::WriteColumns(root);
+  fullbore::fuzz::WriteChannel(root / "channel/once_around");
+  return 0;
+}
