@@ -9,11 +9,12 @@ namespace fullbore::diagnose {
 namespace {
 
 constexpr double kShareMoved = 0.01;
+constexpr int64_t kFewSteps = 20;
 constexpr double kResourceMoved = 0.10;  // relative to the larger
 
 // Facts that differ between any two runs and say nothing.
 const std::set<std::string>& NoisyFacts() {
-  static const std::set<std::string> noisy = {"hook_ns", "lost_events", "argv"};
+  static const std::set<std::string> noisy = {"hook_ns", "lost_events", "argv", "trace_file", "trace_events"};
   return noisy;
 }
 
@@ -25,6 +26,10 @@ struct Rate {
 Rate RateOf(const Diagnosis& diagnosis, bool samples) {
   if (!samples) {
     Rate rate{diagnosis.steps_per_s, -1};
+    // A trace of a few steps holds artefacts of the profiler's own start and end: the median passes them by.
+    if (diagnosis.device_shares && diagnosis.steps < kFewSteps && diagnosis.median_step_ns > 0) {
+      rate.value = 1e9 / diagnosis.median_step_ns;
+    }
     if (diagnosis.samples_per_s && diagnosis.samples_per_s_high && *diagnosis.samples_per_s > 0) {
       rate.half = rate.value * (*diagnosis.samples_per_s_high / *diagnosis.samples_per_s - 1);
     }

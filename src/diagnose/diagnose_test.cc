@@ -182,7 +182,7 @@ TEST(DiagnoseTraceTest, ShortKernelsBehindLateLaunchesAreNamedEvenInOneWindow) {
   ASSERT_FALSE(diagnosis.findings.empty());
   EXPECT_EQ(diagnosis.findings[0].id, "launch-bound");
   EXPECT_EQ(diagnosis.findings[0].cause, "small-kernels");
-  EXPECT_EQ(diagnosis.findings[0].severity, Severity::kCritical);
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::kWarning);
   EXPECT_TRUE(diagnosis.findings[0].evidence[0].begin_ns.has_value());
 }
 

@@ -14,7 +14,9 @@ std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t s
 }
 
 int64_t Observations(const RankView& rank) {
-  return rank.steps > 1 || !rank.info->device_activity ? rank.steps : rank.info->kernels.value_or(rank.steps);
+  if (rank.steps > 1 || !rank.info->device_activity) return rank.steps;
+  // Many kernels make a share sure, not typical: one window alone never is critical.
+  return std::min<int64_t>(rank.info->kernels.value_or(rank.steps), kStepsForCritical - 1);
 }
 
 void PointAtWorstStep(const RankView& rank, record::Share share, Finding& finding) {

@@ -11,7 +11,7 @@ namespace fullbore::diagnose {
 
 void JudgeCpu(const View& view, Diagnosis& diagnosis) {
   const auto others = view.CoresOfOthers(), busy = view.Mean("cpu_utilization");
-  if (!others || !busy || view.cores() <= 0) return;
+  if (!others || !busy || view.cores() <= 0 || !view.HasSteps()) return;
   if (*busy < kCpuSaturated || *others < kOthersBusy * view.cores()) return;
   Finding finding;
   finding.id = "cpu-contention";
@@ -25,7 +25,7 @@ void JudgeCpu(const View& view, Diagnosis& diagnosis) {
   finding.evidence.push_back({"cores that other programs use", *others, "cores", "proc", "", {}, {}});
   finding.evidence.push_back(
       {"cores that this command uses", *view.CoresOfCommand(), "cores", "proc", "process_cpu", {}, {}});
-  const record::Loader* loader = view.HasSteps() ? view.lead().TrainingLoader() : nullptr;
+  const record::Loader* loader = view.lead().TrainingLoader();
   if (loader && loader->fetch_ns > 0) {
     finding.evidence.push_back(
         {"of a fetch waiting for a free core",
