@@ -85,7 +85,7 @@ print("steps", int(steps), "samples", 3 * len(data))
 """
 
 DISTRIBUTED = """
-import os, torch, torch.distributed as dist
+import os, sys, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
@@ -106,6 +106,8 @@ if dist.get_rank() == 0:
     print("steps", steps, "samples", samples)
 dist.barrier()
 dist.destroy_process_group()
+sys.stdout.flush()
+os._exit(0)  # torch 2.13's gloo threads at times abort a regular exit, without fullbore as well: 2 of 6 runs here
 """
 
 TORCHVISION = """
