@@ -1,0 +1,36 @@
+"""Golden runs: a recorded run in, its report out, to the last figure.
+
+Each tests/golden/NAME.fbr is a small run that `fullbore run` recorded; NAME.json is the report that was right for it.
+When a change of the diagnosis is meant, `scripts/update_goldens.sh` writes the reports anew, and the diff shows
+what the change does to runs of real people.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+BINARY = HERE.parents[1] / "build" / "release" / "fullbore"
+RUNS = sorted(path.stem for path in HERE.glob("*.fbr"))
+
+
+def report(run: Path) -> dict:
+    out = subprocess.run([BINARY, "explain", run, "--json", "-"], capture_output=True, text=True, check=True)
+    found = json.loads(out.stdout)
+    found["source"] = run.name  # the path depends on where the clone is
+    return found
+
+
+def test_there_are_golden_runs():
+    assert RUNS
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_recorded_run_gives_the_report_it_gave(name, tmp_path):
+    run = Path(shutil.copy(HERE / f"{name}.fbr", tmp_path))  # a reader may leave files beside a database
+    assert report(run) == json.loads((HERE / f"{name}.json").read_text())
