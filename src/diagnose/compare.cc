@@ -109,6 +109,15 @@ bool Names(const std::vector<Finding>& findings, const std::string& id) {
   return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
 }
 
+// Whether the first finding's cause was taken away in between: it is gone, or costs half of what it did.
+// Without that its prediction has not been put to the test.
+bool WasTreated(const Diagnosis& before, const Diagnosis& after) {
+  if (before.findings.empty() || before.findings.front().method.empty()) return false;
+  const Finding& first = before.findings.front();
+  return std::none_of(after.findings.begin(), after.findings.end(),
+                      [&](const Finding& f) { return f.id == first.id && f.share > first.share / 2; });
+}
+
 }  // namespace
 
 Comparison Compare(const Diagnosis& before, const Diagnosis& after) {
@@ -123,7 +132,7 @@ Comparison Compare(const Diagnosis& before, const Diagnosis& after) {
   for (const Finding& finding : after.findings) {
     if (!Names(before.findings, finding.id)) comparison.findings_new.push_back(finding.id);
   }
-  if (!before.findings.empty() && !before.findings.front().method.empty()) {
+  if (WasTreated(before, after)) {
     comparison.predicted = before.findings.front().speedup;
     comparison.prediction_held = comparison.predicted->low <= comparison.speedup_high &&
                                  comparison.speedup_low <= comparison.predicted->high;

@@ -231,6 +231,12 @@ TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {
   EXPECT_EQ(comparison.findings_gone, std::vector<std::string>{"input-bound"});
 }
 
+TEST(CompareTest, APredictionIsJudgedOnlyWhereTheCauseWasTakenAway) {
+  const Diagnosis waiting = Diagnose(MadeRun({MadeRank(0, 100, Waiting)}));
+  EXPECT_FALSE(Compare(waiting, waiting).predicted.has_value());
+  EXPECT_TRUE(Compare(waiting, Diagnose(MadeRun({MadeRank(0, 100, Usual)}))).predicted.has_value());
+}
+
 TEST(CompareTest, TheSameRunTwiceIsWithinTheNoise) {
   const auto jitter = [](int64_t i) { return MadeStep{.forward_ms = 40 + (i * 7) % 5}; };
   const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, jitter)}));
