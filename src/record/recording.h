@@ -16,8 +16,7 @@
 
 namespace fullbore::record {
 
-// ---- what the machine did
-// ------------------------------------------------------------------------------------
+// ---- what the machine did ----
 
 using Labels = std::map<std::string, std::string>;  // {"gpu": "0"}, {"role": "loader"}, {"device": "vda"}
 
@@ -41,8 +40,7 @@ struct Series {
   std::vector<Reading> readings;  // by time
 };
 
-// ---- what the training did
-// -----------------------------------------------------------------------------------
+// ---- what the training did ----
 
 // One optimizer step of one rank: from the end of the optimizer step before to the end of this one.
 struct Step {
@@ -53,10 +51,9 @@ struct Step {
   int32_t batches = 0;    // batches taken from the training loader (several with gradient accumulation)
   ShareTimes share_ns{};  // sums to wall_ns
   std::array<int64_t, kHostOtherCount> host_other_ns{};  // sums to share_ns[kHostOther]
-  int64_t device_ns = -1;  // time the device worked for this step by its own clock, -1 where unknown
-  int32_t ready_batches =
-      -1;  // batches waiting in the loader's queue when `next` was entered, -1 where unknown
-  int64_t comm_wait_ns = -1;  // inside collectives until the last rank arrived, -1 where unknown
+  int64_t device_ns = -1;      // time the device worked for this step by its own clock, -1 where unknown
+  int32_t ready_batches = -1;  // in the loader's queue when `next` was entered, -1 where unknown
+  int64_t comm_wait_ns = -1;   // inside collectives until the last rank arrived, -1 where unknown
 };
 
 // All steps of one rank that ended in a stretch of about a second, summed.
@@ -103,11 +100,11 @@ struct Loader {
   int64_t run_delay_ns = 0;    //   runnable, but no core free
   int64_t worker_span_ns = 0;  // first fetch begun to last fetch ended, summed over workers
   int64_t worker_idle_ns = 0;  // of that, between fetches: waiting for the parent to ask
-  int64_t restarts = 0;        // epochs begun after the first, and the wait for their first batch: worker start
+  int64_t restarts = 0;  // epochs begun after the first, and the wait for their first batch: worker start
   int64_t restart_wait_ns = 0;  //   and refilling the queue
-  Sketch batch_fetch_ns;       // one value a batch
-  Sketch slowest_sample_ns;    // one value a batch: its slowest sample
-  Sketch wait_ns;              // one value a `next` of the parent
+  Sketch batch_fetch_ns;        // one value a batch
+  Sketch slowest_sample_ns;     // one value a batch: its slowest sample
+  Sketch wait_ns;               // one value a `next` of the parent
 };
 
 // ---- tables of device activity over the whole recording, from a trace or from the CUDA collector ----
@@ -128,8 +125,7 @@ struct CopyStats {
   int64_t count = 0;
   std::optional<int64_t> bytes;
   int64_t sum_ns = 0;
-  int64_t exposed_ns =
-      0;  // while nothing else runs; where several kinds do, counted for the first in the list above
+  int64_t exposed_ns = 0;  // while nothing else runs; where several kinds do, for the first in the list above
   Sketch duration_ns;
 };
 
@@ -151,8 +147,7 @@ struct CollectiveStats {
   int64_t bytes_ns = 0;
   int64_t sum_ns = 0;
   int64_t exposed_ns = 0;
-  std::optional<int64_t>
-      wait_ns;  // of sum_ns, until the last rank arrived; needs the other ranks' recordings
+  std::optional<int64_t> wait_ns;  // of sum_ns, until the last rank arrived; needs the other ranks
   Sketch duration_ns;
 };
 
@@ -188,8 +183,7 @@ struct RankInfo {
   // Device activity over the whole recording; absent without a collector or trace.
   std::optional<int64_t> span_ns, busy_ns, compute_ns, comm_ns, comm_exposed_ns, comm_overlapped_ns, copy_ns,
       copy_exposed_ns, kernels;
-  std::map<std::string, int64_t>
-      kernel_class_ns;                  // parts of compute_ns: where classes overlap, the first counts
+  std::map<std::string, int64_t> kernel_class_ns;  // parts of compute_ns; overlaps count once
   std::optional<int64_t> comm_wait_ns;  // of the collectives' time, until the last rank arrived (straggler)
   std::optional<DeviceTables> tables;
 };
@@ -213,11 +207,8 @@ struct Message {
   std::string text;
 };
 
-enum class StageState : uint8_t {
-  kRunning,
-  kEnded,
-  kLost
-};  // lost: the recorder died before the command ended
+// A stage that is running although its recorder is gone was cut off.
+enum class StageState : uint8_t { kRunning, kEnded };
 
 // One command under a run id. A run of one command has one stage.
 struct Stage {
@@ -242,9 +233,8 @@ struct Recording {
   std::string source;  // "run", "kineto", "nsys"
   std::string path;
   std::map<std::string, std::string> tags;
-  std::map<std::string, std::string>
-      machine;                 // "hostname", "cpu_model", "cores", "gpu0", ...: see docs/run-file.md
-  int64_t wall_offset_ns = 0;  // wall clock = monotonic + offset
+  std::map<std::string, std::string> machine;  // "hostname", "cpu_model", "cores", ...: docs/metrics.md
+  int64_t wall_offset_ns = 0;                  // wall clock = monotonic + offset
   std::vector<Stage> stages;
 };
 

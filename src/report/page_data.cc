@@ -198,8 +198,7 @@ std::string StageText(const Stage& stage) {
   std::string text = FormatDuration(stage.end_ns - stage.begin_ns);
   if (stage.exit_status && *stage.exit_status != 0)
     text += ", exit status " + std::to_string(*stage.exit_status);
-  if (stage.state == record::StageState::kLost) text += ", the recorder was lost before its end";
-  if (stage.state == record::StageState::kRunning) text += ", still running";
+  if (stage.state == record::StageState::kRunning) text += ", unfinished";
   return text + ": " + CommandText(stage);
 }
 

@@ -31,7 +31,9 @@ def main() -> None:
         trainer.step(images, labels)
     if rank == 1:
         clock.write(args.truth)
+    torch.distributed.barrier()
     torch.distributed.destroy_process_group()
+    os._exit(0)  # torch 2.13's gloo threads at times abort a regular exit, without fullbore as well
 
 
 if __name__ == "__main__":
