@@ -219,6 +219,25 @@ TEST(DiagnoseTraceTest, CollectivesOfOneRankAreJudgedAndStragglersAreNot) {
   EXPECT_EQ(diagnosis.not_judged.back().id.find("collectives"), std::string::npos);
 }
 
+// A healthy run on two cores that are always busy, `own` of them with the run itself.
+record::Recording MadeBusyMachine(double own) {
+  auto run = MadeRun({MadeRank(0, 100, Usual)}, /*cores=*/2);
+  run.machine["cores_logical"] = "2";
+  AddSeries(run, "cpu_utilization", "ratio", 1.0);
+  AddSeries(run, "process_cpu", "cores", own, {{"role", "trainer"}});
+  return run;
+}
+
+TEST(DiagnoseTest, CoresTakenByOtherProgramsAreToldAndAreNotTheRunsOwnIllness) {
+  const Diagnosis diagnosis = Diagnose(MadeBusyMachine(0.5));
+  EXPECT_NE(Find(diagnosis, "cpu-contention"), nullptr);
+  EXPECT_EQ(diagnosis.findings.at(0).id, "healthy");
+}
+
+TEST(DiagnoseTest, ARunThatKeepsItsCoresBusyItselfHasNoContention) {
+  EXPECT_EQ(Find(Diagnose(MadeBusyMachine(1.95)), "cpu-contention"), nullptr);
+}
+
 TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {
   const auto jitter = [](int64_t data_ms) {
     return [data_ms](int64_t i) { return MadeStep{.data_ms = data_ms, .forward_ms = 40 + i % 3}; };

@@ -26,21 +26,25 @@ def shares(case: Case, outcome: Outcome) -> tuple[float, float]:
     return outcome.first["share"], outcome.truth.share(case["TRUTH"], outcome.warmup)
 
 
+def agrees(case: Case, outcome: Outcome) -> bool:
+    reported, measured = shares(case, outcome)
+    return reported == pytest.approx(measured, abs=WITHIN)
+
+
 @pytest.mark.parametrize("case", named(CASES))
 def test_names_what_was_planted_first_and_what_it_costs(case: Case, laboratory: Laboratory) -> None:
     if case.missing():
         pytest.skip(case.missing())
     outcome = laboratory.planted(case)
+    # A neighbour may take its core from one of two ranks only: that rank is then late by more than was planted. What
+    # is measured anew is judged anew, as a whole.
+    if case["TRUTH"] and not agrees(case, outcome):
+        outcome = laboratory.run(case)
     first, warmup = outcome.first, outcome.warmup
     said = f"{first['id']} {first.get('cause', '')}".strip()
     assert said == case["EXPECT"], outcome.says()
     assert outcome.report["window"]["steps"] == len(outcome.truth.steps) - warmup
-    if case["TRUTH"]:
-        reported, measured = shares(case, outcome)
-        # A neighbour may take its core from one of two ranks only: that rank is then late by more than was planted.
-        if reported != pytest.approx(measured, abs=WITHIN):
-            reported, measured = shares(case, laboratory.run(case))
-        assert reported == pytest.approx(measured, abs=WITHIN), outcome.says()
+    assert not case["TRUTH"] or agrees(case, outcome), (shares(case, outcome), outcome.says())
     if case["LINE"]:
         place = first["where"][0]
         assert place["file"] == str(case.script) and case["LINE"] in place["text"], first["where"]
