@@ -16,5 +16,6 @@ int64_t ReadClock(clockid_t clock) {
 
 int64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }
 int64_t WallNs() { return ReadClock(CLOCK_REALTIME); }
+int64_t ThreadCpuNs() { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace fullbore
