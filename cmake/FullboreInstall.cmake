@@ -2,9 +2,11 @@
 #
 #   bin/fullbore
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
+#                                       With fullbore.data and its extension, where that was built.
 #   share/doc/fullbore/
 #
-# In a wheel the first goes to the environment's bin and the second to its share: pip keeps that relation too.
+# In a wheel the first goes to the environment's bin and the second to its share: pip keeps that relation too. There
+# fullbore.data and its extension are in site-packages only.
 
 include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing needs the program, not the tests
@@ -12,9 +14,13 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing needs the program, not t
 if(SKBUILD)
   set(FULLBORE_BIN_DIR "${SKBUILD_SCRIPTS_DIR}")
   set(FULLBORE_SHARE_DIR "${SKBUILD_DATA_DIR}/share")
+  set(FULLBORE_EXTENSION_DIR "${SKBUILD_PLATLIB_DIR}/fullbore/data")
+  set(FULLBORE_LEFT_OUT PATTERN "data" EXCLUDE)
 else()
   set(FULLBORE_BIN_DIR "${CMAKE_INSTALL_BINDIR}")
   set(FULLBORE_SHARE_DIR "${CMAKE_INSTALL_DATAROOTDIR}")
+  set(FULLBORE_EXTENSION_DIR "${FULLBORE_SHARE_DIR}/fullbore/python/fullbore/data")
+  set(FULLBORE_EXTENSION_NEED OPTIONAL)
 endif()
 
 if(TARGET fullbore)
@@ -22,8 +28,12 @@ if(TARGET fullbore)
 endif()
 if(EXISTS "${PROJECT_SOURCE_DIR}/python/fullbore")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/fullbore" DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python"
-          FILES_MATCHING PATTERN "*.py" PATTERN "*.pth" PATTERN "py.typed"
-          PATTERN "__pycache__" EXCLUDE PATTERN "test*" EXCLUDE)
+          FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "*.pth" PATTERN "py.typed"
+          PATTERN "__pycache__" EXCLUDE PATTERN "test*" EXCLUDE ${FULLBORE_LEFT_OUT})
+endif()
+if(TARGET fb_loader_python)
+  # Optional: `make build` makes the program alone.
+  install(TARGETS fb_loader_python LIBRARY DESTINATION "${FULLBORE_EXTENSION_DIR}" ${FULLBORE_EXTENSION_NEED})
 endif()
 if(NOT SKBUILD)
   install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)

@@ -33,7 +33,7 @@ if(FULLBORE_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(fb_options INTERFACE -fsanitize=${FULLBORE_SANITIZE})
 endif()
-target_include_directories(fb_options INTERFACE "${PROJECT_SOURCE_DIR}/src")
+target_include_directories(fb_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
 function(fullbore_component name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PUBLIC_DEPENDS;LIBRARIES" ${ARGN})

@@ -2,6 +2,8 @@
 # fuzz.sh [SECONDS [TARGET...]]: builds the fuzz targets of tests/fuzz and runs each for that long (default 60), from
 # seeds made anew and what earlier runs found. 0 seconds: the inputs there are, each once. Fails on any crash, leak,
 # input slower than 10 s or over 2 GB; the input is kept in build/fuzz/findings. fuzz.sh --check: whether it can run.
+# fuzz.sh --inputs COUNT [TARGET...]: so many inputs instead, the same each time: from the seeds alone, and with nothing
+# left to chance or time. So the tests find what they found yesterday, and `make fuzz` finds what is new.
 source "$(dirname "$0")/lib.sh"
 
 # A clang++ that links libFuzzer. Empty where there is none.
@@ -21,11 +23,19 @@ compiler="$(fuzzing_compiler)"
 [ -n "$compiler" ] || die "no clang++ with libFuzzer" "apt-get install clang libclang-rt-14-dev"
 [ "${1:-}" != --check ] || exit 0
 
+inputs=
+if [ "${1:-}" = --inputs ]; then
+  inputs="${2:-}"
+  [[ "$inputs" =~ ^[0-9]+$ ]] || die "fuzz.sh --inputs takes a number, not '$inputs'" "scripts/fuzz.sh --inputs 1000 tar"
+  shift 2
+  set -- 0 "$@"
+fi
 seconds="${1:-60}"
 [[ "$seconds" =~ ^[0-9]+$ ]] || die "fuzz.sh takes seconds, not '$seconds'" "scripts/fuzz.sh 60 kineto"
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys columns channel)
+[ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys columns channel jpeg png webp npy s3_list http_headers cache
+  tar tar_index tfrecord list)
 
 cd "$root"
 [ -f build/fuzz/build.ninja ] ||
@@ -40,14 +50,24 @@ programs=build/fuzz/tests/fuzz
 mkdir -p build/fuzz/findings
 status=0
 for target in "${targets[@]}"; do
-  [ -x "$programs/${target}_fuzz" ] || die "no fuzz target '$target'" "kineto, bytes, nsys, columns or channel"
-  mkdir -p "build/fuzz/corpus/$target"
-  say "fuzzing $target for $seconds s"
-  limit=(-max_total_time="$seconds")
-  [ "$seconds" != 0 ] || limit=(-runs=0)
-  "$programs/${target}_fuzz" "${limit[@]}" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_funcs=0 \
+  [ -x "$programs/${target}_fuzz" ] || die "no fuzz target '$target'" "one of tests/fuzz/*_fuzz.cc"
+  found="build/fuzz/corpus/$target"
+  at=()
+  if [ -n "$inputs" ]; then
+    say "fuzzing $target with $inputs inputs"
+    found="build/fuzz/same/$target"
+    rm -rf "$found"
+    ! setarch -R true 2>/dev/null || at=(setarch -R)  # which inputs are like others depends on addresses
+    limit=(-runs="$inputs" -seed=1 -reload=0 -timeout=300)  # a hang, on any machine
+  else
+    say "fuzzing $target for $seconds s"
+    limit=(-max_total_time="$seconds" -timeout=10)
+    [ "$seconds" != 0 ] || limit=(-runs=0 -timeout=10)
+  fi
+  mkdir -p "$found"
+  "${at[@]}" "$programs/${target}_fuzz" "${limit[@]}" -rss_limit_mb=2048 -max_len=65536 -print_funcs=0 \
     -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$target-" \
-    "build/fuzz/corpus/$target" "build/fuzz/seeds/$target" >"build/fuzz/$target.log" 2>&1 || {
+    "$found" "build/fuzz/seeds/$target" >"build/fuzz/$target.log" 2>&1 || {
     tail -n 40 "build/fuzz/$target.log" >&2
     say "$target failed; its input is in build/fuzz/findings, all of its output in build/fuzz/$target.log"
     status=1

@@ -8,6 +8,9 @@
 
 #include "base/result.h"
 #include "ingest/testing/trace_builder.h"
+#include "loader/core/source/remote/cache_chunk.h"
+#include "loader/core/source/tar_writer.h"
+#include "loader/core/source/testing/example_builder.h"
 #include "record/channel.h"
 #include "record/columns.h"
 
@@ -108,6 +111,57 @@ void WriteChannel(const fs::path& path) {
   Write(path, length + ring + text);
 }
 
+// The loader's corpus of broken and odd files, by the ending of their names.
+void CopyCorpus(const fs::path& root) {
+  for (const auto& file : fs::directory_iterator(FULLBORE_SOURCE_DIR "/tests/loader/corpus/files")) {
+    const std::string ending = file.path().extension();
+    const std::string target = ending == ".jpg" ? "jpeg" : ending.substr(1);
+    if (target != "jpeg" && target != "png" && target != "webp" && target != "npy") continue;
+    fs::create_directories(root / target);
+    fs::copy_file(file.path(), root / target / file.path().filename(), fs::copy_options::overwrite_existing);
+  }
+}
+
+void WriteRemote(const fs::path& root) {
+  Write(root / "s3_list/page",
+        "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"x\"><IsTruncated>true</IsTruncated>"
+        "<NextContinuationToken>t</NextContinuationToken><Contents><Key>a&amp;&#x1;</Key><Size>12</Size>"
+        "<ETag>&quot;e&quot;</ETag></Contents><Contents><Key><![CDATA[b]]></Key></Contents><!-- c -->"
+        "</ListBucketResult>");
+  Write(root / "s3_list/error", "<Error><Code>SlowDown</Code><Message>m</Message><Region>r</Region></Error>");
+  Write(root / "http_headers/part",
+        "HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\nHTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\n"
+        "Content-Range: bytes 5-9/20\r\nETag: W/\"e\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+  Write(root / "http_headers/busy",
+        "HTTP/1.1 503 x\r\nRetry-After: Sun, 06 Nov 2094 08:49:37 GMT\r\nx-amz-bucket-region: eu-west-1\r\n");
+  const std::string data = "some data";
+  loader::remote::ChunkTail tail;
+  tail.Add({reinterpret_cast<const uint8_t*>(data.data()), data.size()});
+  Write(root / "cache/small", data + tail.Finish(loader::remote::ChunkKey(32, 'k')));
+  Write(root / "cache/empty", loader::remote::ChunkTail().Finish(loader::remote::ChunkKey(32, 'k')));
+}
+
+void WriteContainers(const fs::path& root) {
+  fs::create_directories(root / "tar");
+  fs::create_directories(root / "tar_index");
+  auto writer = loader::TarWriter::Create(root / "tar/two.tar");
+  FB_CHECK(writer.ok());
+  const std::vector<uint8_t> image(100, 'i'), label = {'7'};
+  const loader::TarWriter::Member members[] = {{"jpg", image}, {"cls", label}};
+  for (const char* key : {"000", "d/001"}) FB_CHECK(writer->Add(key, members).ok());
+  FB_CHECK(writer->Finish().ok());
+  fs::rename(root / "tar/two.tar.idx", root / "tar_index/two");
+  loader::testing::ExampleBuilder example;
+  example.Bytes("image", "\xff\xd8\xff")
+      .Integers("label", {-1})
+      .Integers("box", {1, 2}, false)
+      .Floats("w", {1});
+  Write(root / "tfrecord/two", example.Record() + example.Record());
+  Write(root / "tfrecord/example", example.Example());
+  Write(root / "list/quoted", "path,label,note\r\n\"a, b.jpg\",ape,\"x\n\"\"y\"\"\"\nb.jpg,bee,\n");
+  Write(root / "list/words", "a b.jpg 1\nc.jpg\t2\n");
+}
+
 }  // namespace
 }  // namespace fullbore::fuzz
 
@@ -121,5 +175,8 @@ int main(int argc, char** argv) {
   fullbore::fuzz::WriteExport(root / "nsys/export.sqlite");
   fullbore::fuzz::WriteColumns(root);
   fullbore::fuzz::WriteChannel(root / "channel/once_around");
+  fullbore::fuzz::CopyCorpus(root);
+  fullbore::fuzz::WriteRemote(root);
+  fullbore::fuzz::WriteContainers(root);
   return 0;
 }

@@ -1,0 +1,11 @@
+// How many cores this process may use: its affinity, and the CPU quota of its cgroup (a container's limit).
+#pragma once
+
+#include <string>
+
+namespace fullbore::loader {
+
+// At least 1. `root` stands before /proc and /sys.
+int UsableCores(const std::string& root = "");
+
+}  // namespace fullbore::loader

@@ -1,0 +1,59 @@
+// The memory of batches: slots that are filled, handed out, and filled again once the last reader has let go.
+// A slot that is still read is never filled, and the loader never waits for a reader: it takes another slot
+// instead, so a consumer that keeps every batch costs memory, not a deadlock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "loader/core/engine/batch_memory.h"
+
+namespace fullbore::loader {
+
+// A value without a fixed size, somewhere in memory of its own; what lies around it is nobody's.
+struct Item {
+  std::vector<uint8_t> storage;
+  size_t begin = 0, length = 0;
+
+  std::string_view view() const { return {reinterpret_cast<const char*>(storage.data()) + begin, length}; }
+};
+
+struct Slot {
+  MemoryBlock block;
+  std::vector<std::vector<Item>> items;  // by field and row; empty for the fields that lie in `block`
+};
+
+// Safe to call from many threads. Slots keep the pool alive.
+class SlotPool : public std::enable_shared_from_this<SlotPool> {
+ public:
+  SlotPool(std::shared_ptr<BatchMemory> memory, size_t slot_bytes, std::vector<bool> field_has_items,
+           size_t rows);
+  ~SlotPool();
+  SlotPool(const SlotPool&) = delete;
+  SlotPool& operator=(const SlotPool&) = delete;
+
+  // A slot nobody reads. It returns to the pool with the last copy of the pointer.
+  Result<std::shared_ptr<Slot>> Take();
+  // Free slots beyond this many are given back to the system.
+  void KeepAtMost(size_t free_slots);
+  uint64_t bytes() const;  // of all slots, in use or free
+
+ private:
+  void Return(std::unique_ptr<Slot> slot);
+  Result<std::unique_ptr<Slot>> Make();
+
+  const std::shared_ptr<BatchMemory> memory_;
+  const size_t slot_bytes_;  // whole pages
+  const std::vector<bool> field_has_items_;
+  const size_t rows_;
+
+  mutable std::mutex mutex_;  // protects what follows
+  std::vector<std::unique_ptr<Slot>> free_;
+  size_t keep_ = 2;
+  size_t slots_ = 0;
+};
+
+}  // namespace fullbore::loader

@@ -1,0 +1,54 @@
+#include "loader/core/options_json.h"
+
+#include <gmock/gmock.h>
+
+namespace fullbore::loader {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(OptionsJson, SurvivesTheWayThereAndBack) {
+  LoaderOptions options;
+  options.source.paths = {"a b", "c"};
+  options.source.memory_cache_bytes = 7;
+  options.transforms = {
+      RandomResizedCrop{.height = 224, .width = 192, .interpolation = Interpolation::kBicubic},
+      ColorJitter{.hue = {-0.1, 0.1}}, Normalize{}};
+  options.seed = 0xffffffffffffffff;
+  options.last_batch = LastBatch::kPad;
+  options.image_dtype = DType::kBFloat16;
+  const std::string text = OptionsToJson(options);
+  const auto back = OptionsFromJson(text);
+  ASSERT_TRUE(back.ok()) << back.error().text;
+  EXPECT_EQ(OptionsToJson(*back), text);
+  EXPECT_EQ(back->seed, options.seed);
+  EXPECT_EQ(std::get<RandomResizedCrop>(back->transforms[0]).width, 192);
+}
+
+TEST(OptionsJson, NamesAMistypedOption) {
+  const auto options = OptionsFromJson(R"({"bacth_size": 3})");
+  ASSERT_FALSE(options.ok());
+  EXPECT_THAT(options.error().text, HasSubstr("bacth_size"));
+}
+
+TEST(OptionsJson, NamesTheTransformAndTheValueThatCannotBe) {
+  const auto type = OptionsFromJson(R"({"transforms": [{"name": "Resize", "height": "big"}]})");
+  ASSERT_FALSE(type.ok());
+  EXPECT_THAT(type.error().text, HasSubstr("transforms[0].height cannot be \"big\""));
+  const auto name = OptionsFromJson(R"({"transforms": [{"name": "Resise"}]})");
+  ASSERT_FALSE(name.ok());
+  EXPECT_THAT(name.error().hint, HasSubstr("RandomResizedCrop"));
+  const auto choice = OptionsFromJson(R"({"layout": "chwn"})");
+  ASSERT_FALSE(choice.ok());
+  EXPECT_THAT(choice.error().hint, HasSubstr("nhwc"));
+}
+
+TEST(OptionsJson, TakesAnythingWithoutCrashing) {
+  for (const char* text :
+       {"", "3", "[]", "{\"source\": 3}", "{\"transforms\": {\"a\": 1}}", "{\"seed\": -1.5}", "{"}) {
+    (void)OptionsFromJson(text);
+  }
+}
+
+}  // namespace
+}  // namespace fullbore::loader

@@ -1,0 +1,14 @@
+// CRC-32C (Castagnoli), as TFRecord and our shard indexes use it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace fullbore::loader {
+
+uint32_t Crc32c(std::span<const uint8_t> bytes);
+
+// As TFRecord stores it: a CRC over bytes that hold a CRC themselves would be weak.
+constexpr uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
+
+}  // namespace fullbore::loader

@@ -1,0 +1,155 @@
+#include "loader/core/source/pack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "loader/core/source/paths.h"
+#include "loader/core/source/source.h"
+#include "loader/core/source/tar_writer.h"
+#include "loader/core/transform/randomness.h"
+
+namespace fullbore::loader {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kShardPrefix = "shard-";
+constexpr char kClassesFile[] = "classes.json";
+
+std::string ShardPath(const std::string& directory, uint64_t number) {
+  return JoinPath(directory, fmt::format("{}{:06}.tar", kShardPrefix, number));
+}
+
+// What an earlier pack left: its shards, their indexes, their class names, and parts of a killed one.
+bool IsOurs(const fs::path& file) {
+  std::string name = file.filename();
+  if (name.ends_with(".part")) name.resize(name.size() - 5);
+  if (name == kClassesFile) return true;
+  return name.starts_with(kShardPrefix) && (name.ends_with(".tar") || name.ends_with(".tar.idx"));
+}
+
+Result<void> PrepareOutput(const PackOptions& options) {
+  std::error_code error;
+  fs::create_directories(options.output, error);
+  if (error) return ErrnoError(fmt::format("cannot make the directory '{}'", options.output), error.value());
+  std::vector<fs::path> ours;
+  bool empty = true;
+  for (const auto& entry : fs::directory_iterator(options.output, error)) {
+    empty = false;
+    if (IsOurs(entry.path())) ours.push_back(entry.path());
+  }
+  if (error) return ErrnoError(fmt::format("cannot list '{}'", options.output), error.value());
+  if (!empty && !options.force) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is not empty", options.output),
+                 "name another directory, or --force to replace the shards there"};
+  }
+  for (const fs::path& path : ours) {
+    fs::remove(path, error);
+    if (error) return ErrnoError(fmt::format("cannot remove '{}'", path.string()), error.value());
+  }
+  return {};
+}
+
+// Fisher and Yates. The remainder prefers some numbers by less than one in 2^40 for any data set that exists.
+std::vector<uint64_t> OrderOf(uint64_t samples, const std::optional<uint64_t>& seed) {
+  std::vector<uint64_t> order(samples);
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  if (!seed) return order;
+  for (uint64_t i = samples; i > 1; --i) std::swap(order[i - 1], order[Mix(Mix(*seed) + i) % i]);
+  return order;
+}
+
+class Packer {
+ public:
+  Packer(const PackOptions& options, const Source& source, const PackWatcher& watch)
+      : options_(options), source_(source), watch_(watch) {
+    result_.done.all_samples = source.size();
+  }
+
+  Result<PackResult> Run() {
+    const std::vector<std::string>& names = source_.class_names();
+    result_.class_names = names;
+    if (!names.empty()) {
+      const std::string json =
+          nlohmann::json(names).dump(0, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      auto written = WriteWholeFile(JoinPath(options_.output, kClassesFile), json);
+      if (!written) return written.error();
+    }
+    for (const uint64_t id : OrderOf(source_.size(), options_.shuffle_seed)) {
+      if (auto added = AddSample(id); !added) return Ended(added.error());
+    }
+    if (auto finished = FinishShard(); !finished) return Ended(finished.error());
+    return std::move(result_);
+  }
+
+ private:
+  Result<void> AddSample(uint64_t id) {
+    if (watch_ && !watch_(result_.done)) return Error{ErrorCode::kUnavailable, "interrupted", ""};
+    if (auto read = source_.Read(id, sample_); !read) return read;
+    const std::string label = std::to_string(sample_.fields[1].integer);
+    const std::string extension = ExtensionOf(source_.NameOf(id));
+    const std::array<TarWriter::Member, 2> members = {
+        TarWriter::Member{extension.empty() ? "jpg" : std::string_view(extension).substr(1),
+                          sample_.fields[0].bytes},
+        TarWriter::Member{"cls", {reinterpret_cast<const uint8_t*>(label.data()), label.size()}}};
+    const bool full = shard_ && shard_->bytes() + TarWriter::BytesOf(members) > options_.shard_bytes;
+    if (full) {
+      if (auto finished = FinishShard(); !finished) return finished;
+    }
+    if (!shard_) {
+      auto created = TarWriter::Create(ShardPath(options_.output, result_.done.shards));
+      if (!created) return created.error();
+      shard_.emplace(std::move(*created));
+    }
+    if (auto added = shard_->Add(fmt::format("{:09}", id), members); !added) return added;
+    ++result_.done.samples;
+    result_.done.bytes += TarWriter::BytesOf(members);
+    return {};
+  }
+
+  Result<void> FinishShard() {
+    if (!shard_) return {};
+    auto finished = shard_->Finish();
+    shard_.reset();
+    if (!finished) return finished;
+    ++result_.done.shards;
+    return {};
+  }
+
+  Error Ended(Error error) {
+    shard_.reset();
+    const uint64_t shards = result_.done.shards;
+    error.text += shards == 0 ? "; no shard was finished"
+                              : fmt::format("; {} whole shards are in '{}', the last is '{}'", shards,
+                                            options_.output, ShardPath(options_.output, shards - 1));
+    return error;
+  }
+
+  const PackOptions& options_;
+  const Source& source_;
+  const PackWatcher& watch_;
+  RawSample sample_;
+  std::optional<TarWriter> shard_;
+  PackResult result_;
+};
+
+}  // namespace
+
+Result<PackResult> Pack(const PackOptions& options, const PackWatcher& watch) {
+  SourceOptions from = options.source;
+  from.fields = {"image", "label"};
+  auto source = OpenSource(from);
+  if (!source) return source.error();
+  if (auto prepared = PrepareOutput(options); !prepared) return prepared.error();
+  auto packed = Packer(options, **source, watch).Run();
+  if (packed) packed->messages = (*source)->TakeMessages();
+  return packed;
+}
+
+}  // namespace fullbore::loader

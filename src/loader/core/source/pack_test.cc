@@ -1,0 +1,137 @@
+#include "loader/core/source/pack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "loader/core/source/source.h"
+#include "loader/core/source/testing/read_all.h"
+#include "loader/core/source/testing/temporary_directory.h"
+
+namespace fullbore::loader {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::ReadAll;
+using testing::TemporaryDirectory;
+
+class PackTest : public ::testing::Test {
+ protected:
+  PackTest() {
+    for (int i = 0; i < 30; ++i) {
+      const std::string name = std::to_string(i);
+      root_.Write("in/" + std::string(i % 3 ? "cat/" : "dog/") + name + (i % 2 ? ".jpg" : ".PNG"),
+                  std::string(static_cast<size_t>(i) * 100, 'x') + name);
+    }
+    options_.source.paths = {root_ / "in"};
+    options_.output = root_ / "out";
+    options_.shard_bytes = 12'000;
+  }
+
+  std::unique_ptr<Source> Open(const std::string& name) {
+    SourceOptions options;
+    options.paths = {root_ / name};
+    auto source = OpenSource(options);
+    EXPECT_TRUE(source.ok()) << ToString(source.error());
+    return source.ok() ? std::move(*source) : nullptr;
+  }
+  std::vector<std::string> Files() {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(options_.output))
+      names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  TemporaryDirectory root_;
+  PackOptions options_;
+};
+
+TEST_F(PackTest, ReadsBackAsItWas) {
+  auto packed = Pack(options_, nullptr);
+  ASSERT_TRUE(packed.ok()) << ToString(packed.error());
+  EXPECT_EQ(packed->done.samples, 30u);
+  EXPECT_GT(packed->done.shards, 2u);
+  auto folder = Open("in"), shards = Open("out");
+  EXPECT_EQ(ReadAll(*shards), ReadAll(*folder));
+  EXPECT_EQ(shards->class_names(), folder->class_names());
+  EXPECT_EQ(shards->blocks().size(), packed->done.shards);
+  EXPECT_TRUE(shards->TakeMessages().empty());
+  uint64_t bytes = 0;
+  for (const std::string& name : Files()) {
+    if (!name.ends_with(".tar")) continue;
+    bytes += fs::file_size(fs::path(options_.output) / name);
+    EXPECT_LE(fs::file_size(fs::path(options_.output) / name), options_.shard_bytes + 1024);
+  }
+  EXPECT_EQ(bytes, packed->done.bytes + packed->done.shards * 1024);
+}
+
+TEST_F(PackTest, ShufflesBySeedAlone) {
+  options_.shuffle_seed = 7;
+  ASSERT_TRUE(Pack(options_, nullptr).ok());
+  auto shuffled = ReadAll(*Open("out"));
+  options_.force = true;
+  ASSERT_TRUE(Pack(options_, nullptr).ok());
+  EXPECT_EQ(ReadAll(*Open("out")), shuffled);
+  auto sorted = ReadAll(*Open("in"));
+  EXPECT_NE(shuffled, sorted);
+  std::sort(shuffled.begin(), shuffled.end());
+  std::sort(sorted.begin(), sorted.end());
+  EXPECT_EQ(shuffled, sorted);
+}
+
+TEST_F(PackTest, TouchesNoFullDirectoryUnlessForced) {
+  root_.Write("out/mine.txt", "keep");
+  root_.Write("out/shard-000099.tar", "of an earlier pack");
+  root_.Write("out/shard-000098.tar.part", "of a killed one");
+  auto refused = Pack(options_, nullptr);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().text, HasSubstr("is not empty"));
+  EXPECT_EQ(Files().size(), 3u);
+  options_.force = true;
+  options_.shard_bytes = 1'000'000;
+  ASSERT_TRUE(Pack(options_, nullptr).ok());
+  EXPECT_THAT(Files(), ElementsAre("classes.json", "mine.txt", "shard-000000.tar", "shard-000000.tar.idx"));
+}
+
+TEST_F(PackTest, AnInterruptLeavesWholeShardsOnly) {
+  auto stopped = Pack(options_, [](const PackProgress& progress) { return progress.samples < 12; });
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(stopped.error().text, HasSubstr("whole shards are in"));
+  for (const std::string& name : Files()) EXPECT_FALSE(name.ends_with(".part")) << name;
+  auto shards = Open("out");
+  auto all = ReadAll(*Open("in"));
+  ASSERT_LT(shards->size(), 12u);
+  all.resize(shards->size());
+  EXPECT_EQ(ReadAll(*shards), all);
+}
+
+TEST_F(PackTest, AVanishedFileEndsItByName) {
+  auto stopped =
+      Pack(options_, [this](const PackProgress&) { return fs::remove(root_ / "in/cat/8.PNG") || true; });
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_THAT(stopped.error().text, HasSubstr("in/cat/8.PNG"));
+}
+
+// A file that may not grow fails as a full disk does, but for the code.
+TEST_F(PackTest, AShardThatCannotBeWrittenIsRemoved) {
+  struct rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small = {4000, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  auto full = Pack(options_, nullptr);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(full.ok());
+  EXPECT_THAT(full.error().text, HasSubstr("cannot write"));
+  EXPECT_THAT(Files(), ElementsAre("classes.json"));
+}
+
+}  // namespace
+}  // namespace fullbore::loader

@@ -1,0 +1,59 @@
+// Reading without the disk cache: neighbours in a file come with one request for many, strangers one by one.
+//
+// As the kernel reads ahead: the first reads that follow each other get a small window, each further one
+// twice as much, up to a chunk's size. What jumps about in a file gets exactly what it asks for.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loader/core/source/remote/cancellation.h"
+#include "loader/core/source/store.h"
+
+namespace fullbore::loader::remote {
+
+// Any thread.
+class ReadAhead {
+ public:
+  using Fetch = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
+
+  static constexpr uint64_t kFirstBytes = 256 * 1024, kMostBytes = 8 << 20;
+  static constexpr size_t kMostFiles = 16;  // read at the same time; together at most 128 MiB of windows
+
+  Result<void> Read(const StoredFile& file, uint64_t offset, std::span<uint8_t> out, const Fetch& fetch,
+                    const Cancellation::Token& token);
+  void Wake();  // after a Cancellation
+
+ private:
+  struct Window {
+    uint64_t begin = 0, end = 0;
+    std::vector<uint8_t> bytes;
+    bool ended = false;
+    Result<void> outcome;
+    bool Holds(uint64_t offset, uint64_t size) const { return offset >= begin && offset + size <= end; }
+  };
+  struct File {
+    std::shared_ptr<Window> window;  // the newest
+    uint64_t next = 0;               // where the furthest read of this row ended
+    uint64_t window_bytes = 0;       // 0: no two reads followed each other yet
+    std::list<std::string>::iterator use;
+  };
+
+  File& Find(const std::string& name);
+  std::shared_ptr<Window> WindowFor(const StoredFile& file, uint64_t offset, uint64_t size, bool& ours);
+
+  std::mutex mutex_;  // protects what follows
+  std::condition_variable landed_;
+  std::map<std::string, File> files_;
+  std::list<std::string> uses_;  // the last one first
+};
+
+}  // namespace fullbore::loader::remote

@@ -1,0 +1,31 @@
+// The few things we do to URLs: recognise them, encode keys, and name them in messages without their secrets.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace fullbore::loader::remote {
+
+enum class Scheme { kNone, kHttp, kS3 };
+Scheme SchemeOf(std::string_view url);  // by "http://", "https://", "s3://", in any case
+
+// Everything behind "s3://bucket/" is the key as it is: '%', '?', '#' and '+' mean themselves, as for the AWS
+// command line.
+struct S3Location {
+  std::string bucket;
+  std::string key;
+};
+Result<S3Location> ParseS3Url(std::string_view url);
+
+// Percent-encodes everything but RFC 3986's unreserved characters, as Signature V4 asks for.
+std::string PercentEncode(std::string_view text, bool keep_slashes);
+
+// An http URL as people type it: blanks and non-ASCII bytes are encoded, what is already encoded stays.
+std::string EncodeTypedUrl(std::string_view url);
+
+// Without "user:password@" and without the values of a query, which may be a signature.
+std::string UrlForMessages(std::string_view url);
+
+}  // namespace fullbore::loader::remote

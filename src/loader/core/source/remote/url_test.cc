@@ -1,0 +1,51 @@
+#include "loader/core/source/remote/url.h"
+
+#include <gtest/gtest.h>
+
+namespace fullbore::loader::remote {
+namespace {
+
+TEST(UrlTest, KnowsItsSchemes) {
+  EXPECT_EQ(SchemeOf("http://host/x"), Scheme::kHttp);
+  EXPECT_EQ(SchemeOf("HTTPS://host/x"), Scheme::kHttp);
+  EXPECT_EQ(SchemeOf("s3://bucket/x"), Scheme::kS3);
+  EXPECT_EQ(SchemeOf("/data/s3://x"), Scheme::kNone);
+  EXPECT_EQ(SchemeOf("file:///x"), Scheme::kNone);
+  EXPECT_EQ(SchemeOf(""), Scheme::kNone);
+}
+
+TEST(UrlTest, TakesAnS3KeyAsItIs) {
+  const auto location = ParseS3Url("s3://my-bucket.eu/a b/%20?#+.tar");
+  ASSERT_TRUE(location);
+  EXPECT_EQ(location->bucket, "my-bucket.eu");
+  EXPECT_EQ(location->key, "a b/%20?#+.tar");
+  EXPECT_EQ(ParseS3Url("s3://bucket")->key, "");
+  EXPECT_EQ(ParseS3Url("s3://bucket/")->key, "");
+}
+
+TEST(UrlTest, RefusesABucketThatWouldNameAnotherHost) {
+  for (const char* url : {"s3://", "s3:///key", "s3://evil.com:80@x/key", "s3://a b/key", "http://x/y"}) {
+    const auto location = ParseS3Url(url);
+    ASSERT_FALSE(location) << url;
+    EXPECT_EQ(location.error().code, ErrorCode::kInvalidArgument);
+  }
+}
+
+TEST(UrlTest, EncodesKeysAsTheSignatureWants) {
+  EXPECT_EQ(PercentEncode("a b+c/\xC3\xBC&'~-_.%", true), "a%20b%2Bc/%C3%BC%26%27~-_.%25");
+  EXPECT_EQ(PercentEncode("a/b", false), "a%2Fb");
+}
+
+TEST(UrlTest, LeavesWhatATypedUrlHasEncodedAlready) {
+  EXPECT_EQ(EncodeTypedUrl("http://h/a b%20c/\xC3\xBC?x=1&y=2"), "http://h/a%20b%20c/%C3%BC?x=1&y=2");
+}
+
+TEST(UrlTest, KeepsSecretsOutOfMessages) {
+  EXPECT_EQ(UrlForMessages("https://me:secret@host/x.tar?X-Amz-Signature=abc"), "https://host/x.tar?...");
+  EXPECT_EQ(UrlForMessages("http://host/a@b.tar"), "http://host/a@b.tar");
+  EXPECT_EQ(UrlForMessages("http://host"), "http://host");
+  EXPECT_EQ(UrlForMessages("s3://bucket/a?b@c"), "s3://bucket/a?b@c");
+}
+
+}  // namespace
+}  // namespace fullbore::loader::remote

@@ -1,0 +1,51 @@
+// The blocks of a tar file: ustar, GNU long names, pax paths and sizes, base-256 sizes.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "loader/core/source/part_reader.h"
+
+namespace fullbore::loader {
+
+inline constexpr size_t kTarBlock = 512;
+inline constexpr uint64_t TarPadded(uint64_t bytes) {
+  return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock;
+}
+
+struct TarMember {
+  std::string name;
+  uint64_t header = 0;  // where its last header block lies: the data is right behind
+  uint64_t bytes = 0;
+  uint32_t header_crc = 0;  // of that block: tells later whether the member still lies there
+};
+
+// The regular files of an archive, in order.
+class TarScanner {
+ public:
+  TarScanner(Store& store, const StoredFile& file) : reader_(store, file) {}
+
+  // Empty at the end. kCorrupt, naming the byte, where a header is damaged or a member is cut off: those
+  // before are whole. kUnsupported: a sparse member.
+  Result<std::optional<TarMember>> Next();
+
+  bool ended_with_marker() const { return ended_with_marker_; }
+
+ private:
+  struct Extended {  // what headers in front of a member's own say of it
+    std::optional<std::string> name;
+    std::optional<uint64_t> bytes;
+  };
+  Result<void> ReadExtended(char type, uint64_t bytes, Extended& extended);
+
+  PartReader reader_;
+  uint64_t at_ = 0;
+  bool ended_with_marker_ = false;
+};
+
+// A header block of a regular file: owner 0, time 0, so that the same files give the same archive.
+// `name` of at most 100 bytes, `bytes` below 8 GiB.
+std::array<uint8_t, kTarBlock> MakeTarHeader(std::string_view name, uint64_t bytes);
+
+}  // namespace fullbore::loader

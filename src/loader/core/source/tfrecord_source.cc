@@ -1,0 +1,348 @@
+// TFRecord files of tf.train.Example. A record is
+//
+//   u64 length, u32 masked CRC-32C of it, the Example, u32 masked CRC-32C of that; all little-endian
+//
+// so that opening reads a dozen bytes of each; 8 bytes of index a record. Which kind a field is, the first
+// record says: a bytes feature by its content (an image, an array, text, else bytes), one integer a label,
+// several an array of int64, floats an array of float32. A record that deviates is a bad sample.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/text.h"
+#include "loader/core/source/container.h"
+#include "loader/core/source/crc32c.h"
+#include "loader/core/source/example.h"
+#include "loader/core/source/field_kinds.h"
+#include "loader/core/source/part_reader.h"
+
+namespace fullbore::loader {
+
+namespace {
+
+constexpr size_t kLengthBytes = 8, kCrcBytes = 4;
+constexpr size_t kHeaderBytes = kLengthBytes + kCrcBytes;
+constexpr size_t kAroundBytes = kHeaderBytes + kCrcBytes;
+constexpr size_t kAlignment = 8;
+
+template <typename Number>
+Number NumberAt(std::span<const uint8_t> bytes, size_t offset) {
+  Number number;
+  std::memcpy(&number, bytes.data() + offset, sizeof number);
+  return number;
+}
+
+std::optional<uint64_t> LengthOf(std::span<const uint8_t> header) {
+  const auto crc = NumberAt<uint32_t>(header, kLengthBytes);
+  if (MaskCrc(Crc32c(header.first(kLengthBytes))) != crc) return std::nullopt;
+  return NumberAt<uint64_t>(header, 0);
+}
+
+size_t BytesOfArray(const SourceField& field) {
+  if (field.kind != SourceFieldKind::kArray) return 0;
+  size_t bytes = BytesOf(field.dtype);
+  for (const int64_t length : field.shape) bytes *= static_cast<size_t>(length);
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+struct RecordFile {
+  StoredFile file;
+  std::vector<uint64_t> ends;  // of each record
+  uint64_t records() const { return ends.size(); }
+  uint64_t BeginOf(uint64_t index) const { return index == 0 ? 0 : ends[index - 1]; }
+};
+
+class TfRecordSource : public Source {
+ public:
+  std::shared_ptr<Store> store;
+  std::vector<RecordFile> files;
+  std::vector<uint64_t> first_of;  // record of each file; then the number of all
+  std::vector<SourceField> source_fields;
+  size_t array_bytes = 0;  // of all arrays of a sample
+  mutable MessageBox messages;
+
+  uint64_t size() const override { return first_of.back(); }
+  const std::vector<SourceField>& fields() const override { return source_fields; }
+  const std::vector<std::string>& class_names() const override { return no_classes_; }
+  std::vector<uint64_t> blocks() const override {
+    std::vector<uint64_t> records;
+    for (const RecordFile& file : files) records.push_back(file.records());
+    return records;
+  }
+
+  Result<void> Read(uint64_t id, RawSample& out) const override {
+    auto example = ReadRecord(id, out.storage, array_bytes);
+    if (!example) return example.error();
+    out.fields.assign(source_fields.size(), {});
+    thread_local std::vector<Feature> features;
+    features.assign(source_fields.size(), {});
+    const bool parsed = ParseExample(*example, [&](std::string_view name, const Feature& feature) {
+      for (size_t i = 0; i < source_fields.size(); ++i) {
+        if (source_fields[i].name == name) features[i] = feature;
+      }
+    });
+    if (!parsed) return Error{ErrorCode::kCorrupt, NameOf(id) + " is no tf.train.Example", ""};
+    // Behind the record, which leaves the arrays aligned.
+    uint8_t* array = out.storage.data() + ArraysBegin(example->size());
+    for (size_t i = 0; i < features.size(); ++i) {
+      if (auto taken = TakeFeature(id, source_fields[i], features[i], array, out.fields[i]); !taken)
+        return taken;
+      array += BytesOfArray(source_fields[i]);
+    }
+    return {};
+  }
+
+  // The Example of a record, its CRCs checked.
+  Result<std::span<const uint8_t>> ReadRecord(uint64_t id, std::vector<uint8_t>& storage,
+                                              size_t behind) const {
+    const auto [file, index] = Find(id);
+    const uint64_t begin = file->BeginOf(index);
+    const size_t length = file->ends[index] - begin;
+    const auto room = RoomIn(storage, ArraysBegin(length - kAroundBytes) + behind).first(length);
+    if (auto read = store->Read(file->file, begin, room); !read) return read.error();
+    const std::span<const uint8_t> example = room.subspan(kHeaderBytes, length - kAroundBytes);
+    if (LengthOf(room) != example.size()) {
+      return Error{ErrorCode::kCorrupt, NameOf(id) + ": another record lies there than was indexed",
+                   "the file was changed: open the source again"};
+    }
+    if (MaskCrc(Crc32c(example)) != NumberAt<uint32_t>(room, length - kCrcBytes))
+      return Error{ErrorCode::kCorrupt, NameOf(id) + ": its checksum does not fit: the record is damaged",
+                   ""};
+    return example;
+  }
+
+  std::string NameOf(uint64_t id) const override {
+    const auto [file, index] = Find(id);
+    return fmt::format("{} at {}: record {}", file->file.path,
+                       FormatCount(static_cast<double>(file->BeginOf(index))), index);
+  }
+  void Cancel() override { store->Cancel(); }
+  std::vector<Message> TakeMessages() override { return TakeAll(messages, *store); }
+
+ private:
+  struct Found {
+    const RecordFile* file;
+    uint64_t index;
+  };
+  Found Find(uint64_t id) const {
+    const auto behind = std::upper_bound(first_of.begin(), first_of.end(), id);
+    const auto number = static_cast<size_t>(behind - first_of.begin() - 1);
+    return {&files[number], id - first_of[number]};
+  }
+
+  static size_t ArraysBegin(size_t example_bytes) {
+    return (example_bytes + kAroundBytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  Result<void> TakeFeature(uint64_t id, const SourceField& field, const Feature& feature, uint8_t* array,
+                           FieldValue& value) const {
+    const bool is_array = field.kind == SourceFieldKind::kArray;
+    const uint64_t count = is_array && !field.shape.empty() ? static_cast<uint64_t>(field.shape[0]) : 1;
+    const bool integers =
+        field.kind == SourceFieldKind::kInteger || (is_array && field.dtype == DType::kInt64);
+    const FeatureKind kind = integers   ? FeatureKind::kIntegers
+                             : is_array ? FeatureKind::kFloats
+                                        : FeatureKind::kBytes;
+    if (feature.kind != kind || feature.count != count) return Deviates(id, field, feature, count);
+    if (field.kind == SourceFieldKind::kInteger) {
+      value.integer = FirstInteger(feature);
+    } else if (is_array) {
+      if (integers) {
+        CopyIntegers(feature, array);
+      } else {
+        CopyFloats(feature, array);
+      }
+      value.bytes = {array, count * BytesOf(field.dtype)};
+    } else {
+      value.bytes = feature.bytes;
+      if (field.kind == SourceFieldKind::kText && !IsUtf8(value.bytes))
+        return Error{ErrorCode::kCorrupt, fmt::format("{}: '{}' is no UTF-8", NameOf(id), field.name), ""};
+    }
+    return {};
+  }
+
+  Error Deviates(uint64_t id, const SourceField& field, const Feature& feature, uint64_t count) const {
+    constexpr const char* kNames[] = {"nothing", "bytes", "floats", "integers"};
+    return {ErrorCode::kCorrupt,
+            fmt::format("{}: '{}' holds {} ({} values) where the first record has {} value{} of its kind",
+                        NameOf(id), field.name, kNames[static_cast<int>(feature.kind)], feature.count, count,
+                        count == 1 ? "" : "s"),
+            ""};
+  }
+
+  const std::vector<std::string> no_classes_{};
+};
+
+class TfRecordOpener {
+ public:
+  explicit TfRecordOpener(const Opening& opening) : opening_(opening), store_(*opening.store) {}
+
+  OpenedSource Open() {
+    source_->store = opening_.store;
+    source_->files.resize(opening_.paths.size());
+    auto indexed = ForEachFile(opening_.paths.size(), [this](size_t number) { return Index(number); });
+    if (!indexed) return indexed.error();
+    source_->first_of = {0};
+    for (const RecordFile& file : source_->files)
+      source_->first_of.push_back(source_->first_of.back() + file.records());
+    if (source_->size() == 0) return NoRecords();
+    if (auto declared = DeclareFields(); !declared) return declared.error();
+    return std::unique_ptr<Source>(std::move(source_));
+  }
+
+ private:
+  Error NoRecords() {
+    Error error{ErrorCode::kCorrupt, fmt::format("no records in '{}'", opening_.paths[0]), ""};
+    const auto messages = source_->messages.Take();
+    if (!messages.empty()) error.text += ": " + messages[0].text;
+    return error;
+  }
+
+  Result<void> Index(size_t number) {
+    auto stat = store_.Stat(opening_.paths[number]);
+    if (!stat) return stat.error();
+    RecordFile& file = source_->files[number];
+    file.file = std::move(*stat);
+    PartReader reader(store_, file.file);
+    uint64_t at = 0;
+    while (at < file.file.bytes) {
+      auto header = reader.At(at, kHeaderBytes);
+      if (!header && header.error().code != ErrorCode::kCorrupt) return header.error();
+      if (!header) return Cut(file, at);
+      const auto length = LengthOf(*header);
+      if (!length) return Damaged(file, at, *header);
+      const uint64_t left = file.file.bytes - at;
+      if (left < kAroundBytes || *length > left - kAroundBytes) return Cut(file, at);
+      at += kAroundBytes + *length;
+      file.ends.push_back(at);
+    }
+    file.ends.shrink_to_fit();
+    return {};
+  }
+
+  // Not an error: the records before are whole.
+  Result<void> Cut(const RecordFile& file, uint64_t at) {
+    Warn(file, fmt::format("'{}' is cut at byte {}, within the record that begins at byte {}", file.file.path,
+                           file.file.bytes, at));
+    return {};
+  }
+
+  Result<void> Damaged(const RecordFile& file, uint64_t at, std::span<const uint8_t> header) {
+    const bool gzip = header[0] == 0x1f && header[1] == 0x8b;
+    const bool zlib = header[0] == 0x78 && (header[0] * 256 + header[1]) % 31 == 0;
+    if (at == 0 && (gzip || zlib)) {
+      return Error{ErrorCode::kUnsupported,
+                   fmt::format("'{}' is compressed as a whole: no record can be read without those before",
+                               file.file.path),
+                   "write it without compression; images are compressed already"};
+    }
+    Warn(file, fmt::format("'{}' is damaged at byte {}: the length of a record has a wrong checksum, so the "
+                           "records behind it cannot be found",
+                           file.file.path, at));
+    return {};
+  }
+
+  void Warn(const RecordFile& file, std::string text) {
+    source_->messages.Add(Message::Severity::kWarning,
+                          fmt::format("{}; records used of it: {}", text, file.records()));
+  }
+
+  struct Named {
+    std::string name;
+    Feature feature;
+  };
+
+  // Sorted by name: the order on the wire changes from record to record.
+  Result<void> DeclareFields() {
+    std::vector<uint8_t> storage;
+    std::vector<Named> features;
+    auto first = FirstExample(storage, features);
+    if (!first) return first;
+    std::stable_sort(features.begin(), features.end(),
+                     [](const Named& a, const Named& b) { return a.name < b.name; });
+    const auto& wanted = opening_.options.fields;
+    if (wanted.empty()) {
+      for (const Named& named : features) {
+        if (auto field = FieldOf(named)) {
+          source_->source_fields.push_back(std::move(*field));
+        } else {
+          source_->messages.Add(Message::Severity::kInfo, LeftOut(named));
+        }
+      }
+      if (source_->source_fields.empty()) return NoFeature("", features);
+    }
+    for (const std::string& name : wanted) {
+      const auto named = std::find_if(features.begin(), features.end(),
+                                      [&](const Named& candidate) { return candidate.name == name; });
+      if (named == features.end()) return NoFeature(name, features);
+      auto field = FieldOf(*named);
+      if (!field) return Error{ErrorCode::kUnsupported, LeftOut(*named), ""};
+      source_->source_fields.push_back(std::move(*field));
+    }
+    for (const SourceField& field : source_->source_fields) source_->array_bytes += BytesOfArray(field);
+    return {};
+  }
+
+  // Of the first record that is whole.
+  Result<void> FirstExample(std::vector<uint8_t>& storage, std::vector<Named>& features) {
+    std::optional<Error> damage;
+    constexpr uint64_t kTries = 100;
+    for (uint64_t id = 0; id < std::min(source_->size(), kTries); ++id) {
+      features.clear();
+      auto example = source_->ReadRecord(id, storage, 0);
+      if (!example && example.error().code == ErrorCode::kUnavailable) return example.error();
+      const bool parsed =
+          example && ParseExample(*example, [&](std::string_view name, const Feature& feature) {
+            std::erase_if(features, [&](const Named& named) { return named.name == name; });
+            features.push_back({std::string(name), feature});
+          });
+      if (parsed) return {};
+      if (!damage)
+        damage = example ? Error{ErrorCode::kCorrupt, source_->NameOf(id) + " is no tf.train.Example", ""}
+                         : example.error();
+    }
+    return *damage;
+  }
+
+  static std::optional<SourceField> FieldOf(const Named& named) {
+    const Feature& feature = named.feature;
+    const std::vector<int64_t> shape = feature.count == 1
+                                           ? std::vector<int64_t>()
+                                           : std::vector<int64_t>{static_cast<int64_t>(feature.count)};
+    if (feature.count == 0) return std::nullopt;
+    if (feature.kind == FeatureKind::kFloats)
+      return SourceField{named.name, SourceFieldKind::kArray, DType::kFloat32, shape};
+    if (feature.kind == FeatureKind::kIntegers) {
+      if (feature.count == 1) return SourceField{named.name, SourceFieldKind::kInteger, {}, {}};
+      return SourceField{named.name, SourceFieldKind::kArray, DType::kInt64, shape};
+    }
+    if (feature.count != 1) return std::nullopt;
+    return SourceField{named.name, KindOfContent(feature.bytes), {}, {}};
+  }
+
+  static std::string LeftOut(const Named& named) {
+    return fmt::format("the feature '{}' is left out: it has {} values in the first record", named.name,
+                       named.feature.count == 0 ? "no" : "several");
+  }
+
+  Error NoFeature(const std::string& name, const std::vector<Named>& features) const {
+    std::string there;
+    for (const Named& named : features) there += (there.empty() ? "" : ", ") + named.name;
+    return {ErrorCode::kInvalidArgument,
+            fmt::format("'{}' has no feature '{}' (there are: {})", opening_.paths[0], name,
+                        there.empty() ? "none" : there),
+            ""};
+  }
+
+  const Opening& opening_;
+  Store& store_;
+  std::unique_ptr<TfRecordSource> source_ = std::make_unique<TfRecordSource>();
+};
+
+}  // namespace
+
+OpenedSource OpenTfRecord(const Opening& opening) { return TfRecordOpener(opening).Open(); }
+
+}  // namespace fullbore::loader

@@ -1,0 +1,16 @@
+// What a list of transforms must fulfil before any image is read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "loader/core/transform/image_plan.h"
+
+namespace fullbore::loader {
+
+const char* NameOf(const Transform& transform);  // torchvision's: "RandomResizedCrop"
+
+// kInvalidArgument with the transform, the argument, its value and what is allowed.
+Result<void> CheckTransforms(const std::vector<Transform>& transforms, const ImagePlanOptions& options);
+
+}  // namespace fullbore::loader
