@@ -1,0 +1,17 @@
+// Batch memory that the device copies from directly. Pinned once, when the pool grows; never a pin a batch.
+#pragma once
+
+#include <memory>
+
+#include "loader/core/engine/batch_memory.h"
+#include "loader/cuda/driver.h"
+
+namespace fullbore::loader::cuda {
+
+// A block whose last reader let go may still be read by a copy that was queued before: it is filled again
+// only after what stood on the default stream at that moment is done. A consumer that copies on a stream of
+// its own which does not wait for the default stream (a "non-blocking" one) must hold the batch until its
+// copy is done.
+std::shared_ptr<BatchMemory> PinnedMemory(std::shared_ptr<PrimaryContext> context);
+
+}  // namespace fullbore::loader::cuda

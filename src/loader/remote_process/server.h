@@ -1,0 +1,19 @@
+// The end of a loader's own process: runs the engine with its batches in shared memory and answers the
+// client.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/fd.h"
+#include "fullbore/loader.h"
+
+namespace fullbore::loader {
+
+// Makes the user's stage of what ProcessOptions::user_stage says; called in the server.
+using StageFactory = std::function<Result<RowFunction>(const std::string& user_stage)>;
+
+// Serves one client until it is gone: until it closes the socket or dies.
+void ServeLoader(UniqueFd socket, const StageFactory& make_stage);
+
+}  // namespace fullbore::loader
