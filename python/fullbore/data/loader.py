@@ -1,0 +1,464 @@
+"""The loader: options under their Python names, and the iteration."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import pathlib
+import pickle
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Callable, Union
+
+from . import _core, deliver, stage, transforms
+from .errors import LoaderError, LoaderWarning, argument, with_our_names
+from .progress import ProgressBar
+
+Path = Union[str, "os.PathLike[str]"]
+logger = logging.getLogger("fullbore.data")
+
+MAX_RESTARTS = 3  # of the loader's own process
+LAST = ("short", "drop", "pad")
+_loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+# What scripts that come from torch's DataLoader and torchvision's ImageFolder give, and where it went.
+TORCHS = {
+    "collate_fn": "rows go straight into the batch; map= changes each of them",
+    "dataset": "give the path of its files, or translate the DataLoader: fullbore.data.from_torch(dataloader)",
+    "num_workers": "leave it out: the loader finds the number of threads itself; threads=N fixes it",
+    "persistent_workers": "leave it out: threads live as long as the loader",
+    "pin_memory": "leave it out: device='cuda' delivers batches on the GPU, from pinned memory",
+    "prefetch_factor": "leave it out, or limit the finished batches: prefetch=N",
+    "root": "it is called paths",
+    "sampler": "the order depends on seed=; shuffle=False keeps the source's",
+    "target_transform": "map= changes a row's label",
+    "transform": "it is called transforms: a list of fullbore.data.transforms",
+}
+
+
+@dataclass(frozen=True)
+class BatchInfo:
+    """What the batch delivered last is."""
+
+    epoch: int
+    index: int  # among this rank's batches of the epoch
+    rows: int
+    ids: list[int]  # which sample of the source each row is
+    valid: list[bool]  # False for rows that only pad the last batch
+
+
+@dataclass(frozen=True)
+class BadSample:
+    """A sample that was left out, and why."""
+
+    epoch: int
+    id: int
+    name: str
+    error: str
+
+
+class Loader:
+    """Iterates over batches of a source; each iteration is one epoch.
+
+    paths: one or a list of: a directory of class directories, tar shards ("train-{000..012}.tar", "dir/*.tar"),
+    .tfrecord, .h5, a list file (.txt, .csv, .tsv: path and label a line), http(s)://..., s3://bucket/key.
+
+    Batches are torch tensors where torch is installed, else numpy arrays, on memory that the loader uses again once
+    the last tensor on it is gone. A source of two fields gives tuples (images, labels); images are float32 in [0, 1]
+    of shape (batch, 3, height, width) unless `dtype`, `channels_last` or a Normalize say otherwise; labels are int64
+    of shape (batch,); texts are list[str], other bytes list[bytes].
+
+    Order, random crops and all else depend on seed, epoch and world_size alone, never on threads or timing.
+
+    Raises ArgumentError (a ValueError), MissingFileError (a FileNotFoundError), LoaderError.
+    """
+
+    kind = "auto"
+
+    def __new__(cls, *_: Any, **options: Any) -> Any:
+        for name in options:
+            if name in TORCHS:
+                raise TypeError(f"{cls.__name__} has no option {name!r}\nhint: {TORCHS[name]}")
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        paths: Path | Sequence[Path],
+        transforms: Any = (),
+        batch_size: int = 1,
+        *,
+        seed: int = 0,
+        shuffle: bool = True,
+        shuffle_shards: int = 0,
+        drop_last: bool = False,
+        last: str | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        fields: Sequence[str] = (),
+        dtype: Any = "float32",
+        channels_last: bool = False,
+        grayscale: bool = False,
+        exif: bool = False,
+        fast_dct: bool = False,
+        scaled_decode: bool = True,
+        max_image_pixels: int | None = None,
+        on_bad: str = "skip",
+        bad_budget: float = 0.1,
+        map: Callable[..., Any] | None = None,
+        map_processes: int = 0,
+        cache: Path | None = None,
+        cache_bytes: int | None = None,
+        memory_cache_bytes: int = 0,
+        s3_endpoint: str | None = None,
+        timeout_s: float = 30.0,
+        retries: int = 5,
+        threads: int = 0,
+        nice: int = 0,
+        prefetch: int = 0,
+        device: Any = None,
+        as_numpy: bool = False,
+        in_process: bool = True,
+        progress: bool = False,
+    ) -> None:
+        """
+        batch_size: rows of a batch. drop_last, or last="short" | "drop" | "pad": what becomes of a short last batch;
+            padding repeats samples, and last_batch.valid tells which.
+        seed, shuffle: the order. shuffle_shards=n keeps to groups of n consecutive shards, for remote data.
+        rank, world_size: this process's share; by default torch.distributed's, else $RANK and $WORLD_SIZE.
+        fields: which, of archives: extensions ("jpg", "cls"), features or datasets; "jpg;png": the first there is.
+        dtype: of images: "uint8", "float32", "float16", "bfloat16", or torch's. channels_last: (batch, height, width,
+            channels). grayscale: one channel. exif: turn images as their EXIF orientation says.
+        fast_dct, scaled_decode: speed for exactness, see docs/loader.md. max_image_pixels: larger ones are bad samples.
+        on_bad: "skip" leaves bad samples out, up to the share bad_budget of an epoch; "raise" ends with the first.
+        map: a function of your own, called with each row (fullbore.data.stage.Sample); map_processes: how many
+            processes run it, 0: the loader's threads.
+        cache: directory for remote files, at most cache_bytes (20 GB; 0: none). memory_cache_bytes: encoded samples
+            kept in memory. s3_endpoint, timeout_s (without a byte), retries: of remote storage.
+        threads: 0: as many as the consumer needs. nice: added to their niceness. prefetch: finished batches at most.
+        device: batches are delivered there ("cuda"). as_numpy: numpy arrays even where torch is installed.
+        in_process: False runs all of this in a process of its own, with batches in shared memory.
+        progress: a progress line on standard error, where that is a terminal.
+        """
+        self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        if map_processes and map is None:
+            raise argument(f"map_processes={map_processes} without map", "map= is the function they run")
+        rank, world_size = placed(rank, world_size)
+        self._arguments.update(rank=rank, world_size=world_size)
+        # Where the engine fills the device's memory itself; a process of its own has no part in this one's device.
+        self._cuda = deliver.cuda_ordinal(device) if in_process and not as_numpy else None
+        self._convert = deliver.converter(as_numpy, device, dtype_name(dtype), already_there=self._cuda is not None)
+        self._make_batch: Callable[[list[Any]], Any] | None = None
+        self._pool: Any = None
+        self._said: set[str] = set()
+        self._running = False  # a batch came, and not yet the end of its epoch
+        self._generation = 0  # of iterators: the newest one is valid
+        self.last_batch: BatchInfo | None = None
+        self._core = self._open(self._options())
+        _loaders.add(self)
+        self._say()
+
+    # --- The iteration
+
+    def __iter__(self) -> Iterator[Any]:
+        """The next epoch; after `break`, too. After load_state_dict, the rest of that epoch."""
+        if self._running and self.last_batch is not None:
+            self._core.set_epoch(self.last_batch.epoch + 1)
+            self._running = False
+        self._generation += 1
+        return Epoch(self, self._generation, ProgressBar(len(self)) if self._arguments["progress"] else None)
+
+    def __len__(self) -> int:
+        """Batches of an epoch, for this rank."""
+        return self._core.batches_per_epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is this epoch, from its first batch."""
+        self._core.set_epoch(epoch)
+        self._running = False
+        self._generation += 1
+
+    @property
+    def epoch(self) -> int:
+        """The epoch under way, or the one that the next iteration begins."""
+        return self.state_dict()["epoch"]
+
+    @property
+    def samples(self) -> int:
+        """Samples of the source, over all ranks."""
+        return self._core.samples
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the labels, in their order; empty where labels have none."""
+        return self._core.class_names
+
+    # --- Where it stands
+
+    def state_dict(self) -> dict[str, int]:
+        """Where the iteration stands, exact to the sample; for another batch size or number of ranks, too."""
+        return json.loads(self._core.state())
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """The next iteration goes on there. Raises where the source has another number of samples."""
+        self._core.restore(json.dumps(state))
+        self._running = False
+        self._generation += 1
+
+    def stats(self) -> dict[str, Any]:
+        """What each stage did since the loader was opened, and how long the consumer waited; times in ns."""
+        return self._core.stats()
+
+    @property
+    def bad_samples(self) -> list[BadSample]:
+        """The first 1,000 that were left out."""
+        return [BadSample(*found) for found in self._core.bad_samples()]
+
+    @property
+    def pid(self) -> int:
+        """Of the loader's own process; 0 where it is in this one."""
+        return self._core.pid
+
+    # --- Its end
+
+    def close(self) -> None:
+        """Ends threads and processes now rather than with the last reference. Batches stay valid."""
+        core = self.__dict__.get("_core")
+        if self._pool is not None:
+            self._pool.close()  # first: threads may be waiting for it
+        if core is not None:
+            core.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if "_pool" in self.__dict__:
+            self.close()
+
+    # --- Pickled, it is its options and where it stands: spawned processes open it again
+
+    def __reduce__(self) -> tuple:
+        return reopened, (type(self), self._arguments, self.state_dict())
+
+    def __repr__(self) -> str:
+        paths = self._arguments["paths"]
+        shown = repr(paths) if isinstance(paths, (str, os.PathLike)) or len(paths) <= 2 else f"{len(paths):,} paths"
+        return f"{type(self).__name__}({shown}, batch_size={self._arguments['batch_size']})"
+
+    # --- Inside
+
+    def _options(self) -> dict[str, Any]:
+        """As src/loader/core/options_json.h defines it."""
+        given = self._arguments
+        source = {
+            "paths": as_paths(given["paths"]),
+            "kind": self.kind,
+            "fields": [given["fields"]] if isinstance(given["fields"], str) else list(given["fields"]),
+            "memory_cache_bytes": given["memory_cache_bytes"],
+            "timeout_s": float(given["timeout_s"]),
+            "retries": given["retries"],
+        }
+        optional = {
+            "cache_directory": None if given["cache"] is None else os.fspath(given["cache"]),
+            "cache_bytes": given["cache_bytes"],
+            "s3_endpoint": given["s3_endpoint"],
+        }
+        source.update({name: value for name, value in optional.items() if value is not None})
+        options = {
+            "source": source,
+            "transforms": [transform.describe() for transform in transforms.flat(given["transforms"])],
+            "layout": "nhwc" if given["channels_last"] else "nchw",
+            "image_mode": "gray" if given["grayscale"] else "rgb",
+            "image_dtype": dtype_name(given["dtype"]),
+            "last_batch": last_batch(given["drop_last"], given["last"]),
+            "on_bad_sample": given["on_bad"],
+            "bad_sample_budget": float(given["bad_budget"]),
+            "apply_exif_orientation": given["exif"],
+            "prefetch_batches": given["prefetch"],
+        }
+        same = ("batch_size", "seed", "shuffle", "shuffle_shards", "rank", "world_size", "fast_dct", "scaled_decode")
+        options.update({name: given[name] for name in (*same, "threads", "nice")})
+        if given["max_image_pixels"] is not None:
+            options["max_image_pixels"] = given["max_image_pixels"]
+        return options
+
+    def _open(self, options: dict[str, Any]) -> Any:
+        text = json.dumps(options)
+        function, processes = self._arguments["map"], self._arguments["map_processes"]
+        if function is not None and options["image_dtype"] == "bfloat16":
+            raise argument("map with dtype='bfloat16': numpy has no such numbers", "use float32, or map in torch")
+        if not self._arguments["in_process"]:
+            return _core.open_process(text, *own_process(function, processes), MAX_RESTARTS)
+        made = None
+        if function is not None:
+            made, self._pool = stage.make(function, processes)
+        return _core.open(text, made, -1 if self._cuda is None else self._cuda)
+
+    def _next(self) -> Any:
+        if self._cuda is not None:
+            self._core.set_stream(deliver.current_stream(self._cuda))
+        try:
+            batch = self._core.next()
+        finally:
+            self._say()
+        self._running = batch is not None
+        if batch is None:
+            return None
+        self.last_batch = BatchInfo(batch.epoch, batch.index, batch.rows, batch.ids, batch.valid)
+        fields = batch.fields()
+        if self._make_batch is None:
+            self._make_batch = deliver.batch_maker([name for name, _ in fields])
+        convert = self._convert
+        return self._make_batch([value if isinstance(value, list) else convert(value) for _, value in fields])
+
+    def _say(self) -> None:
+        """What the engine has to say, each text once: warnings as warnings, the rest to logging."""
+        said = self._core.take_messages()
+        if self._pool is not None and self._pool.messages:
+            taken, self._pool.messages = self._pool.messages, []
+            said += [(1, text) for text in taken]
+        for severity, text in said:
+            text = with_our_names(text)
+            if text in self._said:
+                continue
+            self._said.add(text)
+            if severity == 0:
+                logger.info(text)
+            else:
+                warnings.warn(text, LoaderWarning, stacklevel=frames_of_ours())
+
+
+class Epoch:
+    """One iteration. Ends for good: at the epoch's end, or when a newer one begins."""
+
+    def __init__(self, loader: Loader, generation: int, progress: ProgressBar | None) -> None:
+        self._loader = loader
+        self._generation = generation
+        self._progress = progress
+        self._ended = False
+        # Threads may share an iteration; the engine alone would give one that waits the next epoch's first batch.
+        self._turn = threading.Lock()
+        self._pid = os.getpid()
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> Any:
+        if os.getpid() != self._pid:
+            return self._step()  # which says so; the lock may be held by a thread of the parent
+        with self._turn:
+            return self._step()
+
+    def _step(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        loader = self._loader
+        if self._generation != loader._generation:
+            raise LoaderError(
+                "this iteration was ended by a newer one of the same loader, set_epoch or load_state_dict\n"
+                "hint: open two loaders to iterate twice at a time"
+            )
+        batch = loader._next()
+        if batch is None:
+            self._ended = True
+            if self._progress is not None:
+                self._progress.end()
+            raise StopIteration
+        if self._progress is not None and loader.last_batch is not None:
+            self._progress.step(loader.last_batch.epoch, loader.last_batch.index, loader.last_batch.rows)
+        return batch
+
+
+# --- Reading the arguments
+
+
+def as_paths(paths: Any) -> list[str]:
+    one = isinstance(paths, (str, bytes, os.PathLike))
+    try:
+        return [os.fsdecode(path) for path in ([paths] if one else paths)]
+    except TypeError:
+        raise argument(f"paths cannot be {paths!r}", "a path or URL, or a list of them") from None
+
+
+def dtype_name(dtype: Any) -> str:
+    """Of "float32", torch.float32, numpy.float32 or numpy.dtype("float32")."""
+    if isinstance(dtype, str):
+        return dtype
+    return getattr(dtype, "__name__", str(dtype)).replace("torch.", "")
+
+
+def last_batch(drop_last: bool, last: str | None) -> str:
+    if last is None:
+        return "drop" if drop_last else "short"
+    if last not in LAST:
+        raise argument(f"last cannot be {last!r}", "one of: " + ", ".join(LAST))
+    if drop_last and last != "drop":
+        raise argument(f"drop_last=True and last={last!r} contradict each other")
+    return last
+
+
+def placed(rank: int | None, world_size: int | None) -> tuple[int, int]:
+    """This process's rank and the number of ranks: as given, torch.distributed's, the environment's, or 0 of 1."""
+    if (rank is None) != (world_size is None):
+        raise argument(f"rank={rank} and world_size={world_size}: one without the other", "give both, or neither")
+    if rank is not None and world_size is not None:
+        return rank, world_size
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size()
+    try:
+        return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    except KeyError:
+        return 0, 1
+    except ValueError:
+        raise argument(
+            f"RANK={os.environ['RANK']!r} and WORLD_SIZE={os.environ['WORLD_SIZE']!r} are no numbers",
+            "give rank= and world_size=",
+        ) from None
+
+
+def frames_of_ours() -> int:
+    """The stack level of the script's own line, for warnings called by our caller."""
+    here, level, frame = os.path.dirname(__file__), 1, sys._getframe(1)
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def own_process(function: Any, processes: int) -> tuple[list[str], dict[str, str], bytes]:
+    """What _core.open_process needs: command, environment, the map function."""
+    place = str(pathlib.Path(__file__).absolute().parents[2])  # where this package is imported from
+    search = os.pathsep.join(filter(None, [place, os.environ.get("PYTHONPATH", "")]))
+    try:
+        packed = b"" if function is None else stage.to_bytes(function, processes)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise argument(
+            f"map={function!r} cannot be sent to another process: {error}", "define it at the top level of a module"
+        ) from None
+    return [sys.executable, "-m", "fullbore.data.serve"], {"PYTHONPATH": search}, packed
+
+
+def reopened(kind: type[Loader], arguments: dict[str, Any], state: dict[str, int]) -> Loader:
+    loader = kind(**arguments)
+    loader.load_state_dict(state)
+    return loader
+
+
+@atexit.register
+def close_all() -> None:
+    """Before the interpreter goes: no thread of ours may ask for it afterwards."""
+    for loader in list(_loaders):
+        loader.close()
+    _core.await_calls()

@@ -1,0 +1,140 @@
+"""Runs a map function in processes of its own, for one that holds the interpreter: rows travel through pipes.
+
+A process that dies is started again, and its row tried once more; then the row is a bad sample. Processes end with
+the pool, and when the process that has it dies.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from typing import Any
+
+from .stage import Function, as_views, changed, describe, store
+
+MAX_RESTARTS = 3  # of all processes together: a function that kills its process does it again
+
+
+class Worker:
+    """One process and our end of its pipe. Used by one thread at a time."""
+
+    def __init__(self, function: Function) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=work, args=(theirs, function), daemon=True, name="fullbore-map")
+        try:
+            self.process.start()
+        finally:
+            theirs.close()  # so that its death closes the pipe
+
+    def ask(self, question: Any) -> Any:
+        self.pipe.send(question)
+        return self.pipe.recv()
+
+    def end(self) -> str:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        code = self.process.exitcode or 0
+        return f"killed by signal {-code}" if code < 0 else f"ended with status {code}"
+
+
+class Pool:
+    def __init__(self, function: Function, processes: int) -> None:
+        self._function = function
+        self._pid = os.getpid()
+        # Of what follows. Garbage may be collected while it is held, and with it the loader, which closes us: so the
+        # same thread may take it again, and the queue is one whose put may come in the middle of its get.
+        self._lock = threading.RLock()
+        self._closed = ""  # why there is nobody to ask any more
+        self._restarts = 0
+        self._workers: list[Worker] = []
+        self._idle: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
+        self.messages: list[str] = []
+        for _ in range(processes):
+            self._start()
+
+    def stage(self, fields: list, ident: int, epoch: int, seed: int) -> str | None:
+        """As stage.in_threads gives it to the engine; called by many threads."""
+        try:
+            views = as_views(fields)
+            question = (views, ident, epoch, seed)
+            problem = "map: its process ended"
+            for _ in range(2):
+                worker = self._idle.get()
+                if worker is None:  # closed: for the next who waits, too
+                    self._idle.put(None)
+                    return self._closed
+                try:
+                    bad, values = worker.ask(question)
+                except (EOFError, OSError):
+                    problem = f"map: its process was {worker.end()}"
+                    self._replace(worker, problem)
+                    continue
+                self._idle.put(worker)
+                if bad is None:
+                    store(views, values)
+                return bad
+            return problem
+        except BaseException as error:
+            return describe(error)
+
+    def close(self) -> None:
+        """Ends the processes, busy or not: nobody waits for a function that hangs."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            self._closed = "map: the loader is closed"
+            workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.process.kill()
+        self._idle.put(None)
+        for worker in workers:
+            worker.process.join()
+
+    def pids(self) -> list[int]:
+        with self._lock:
+            return [worker.process.pid or 0 for worker in self._workers]
+
+    def _start(self) -> None:
+        worker = Worker(self._function)
+        with self._lock:
+            if not self._closed:
+                self._workers.append(worker)
+                self._idle.put(worker)
+                return
+        worker.end()
+
+    def _replace(self, worker: Worker, problem: str) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._workers.remove(worker)
+            self._restarts += 1
+            if self._restarts <= MAX_RESTARTS:
+                self.messages.append(f"{problem}; started again ({self._restarts} of {MAX_RESTARTS})")
+                self._start()
+            elif not self._workers:
+                self._closed = f"{problem}, and so did those before it"
+                self.messages.append(f"{problem}, the last one; no sample can be mapped any more")
+                self._idle.put(None)
+
+
+def work(pipe: Any, function: Function) -> None:
+    """The process's loop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    while True:
+        try:
+            views, ident, epoch, seed = pipe.recv()
+        except EOFError:
+            return
+        try:
+            values = changed(function, views, ident, epoch, seed)
+            arrays = {name: value for name, value in views.items() if not isinstance(value, (str, bytes))}
+            answer = (None, {**arrays, **values})  # it may have changed any of them in place
+        except BaseException as error:
+            answer = (describe(error), None)
+        pipe.send(answer)

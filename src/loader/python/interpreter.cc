@@ -1,0 +1,86 @@
+#include "loader/python/interpreter.h"
+
+#include <cxxabi.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace fullbore::loader {
+
+namespace {
+
+// Called from a handler of the unwinding that pthread_exit began, and never left: that ends the unwinding.
+[[noreturn]] void StayUntilTheProcessEnds() {
+  for (;;) pause();
+}
+
+}  // namespace
+
+LetGoOfInterpreter::~LetGoOfInterpreter() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (const abi::__forced_unwind&) {
+    StayUntilTheProcessEnds();
+  }
+}
+
+TakeInterpreter::TakeInterpreter() {
+  try {
+    state_ = PyGILState_Ensure();
+  } catch (const abi::__forced_unwind&) {
+    StayUntilTheProcessEnds();
+  }
+}
+
+PyObject* CallAndMayOutlive(PyObject* function, PyObject* const* arguments, size_t count) {
+  try {
+    return PyObject_Vectorcall(function, arguments, count, nullptr);
+  } catch (const abi::__forced_unwind&) {
+    StayUntilTheProcessEnds();
+  }
+}
+
+struct CallUnderWay::Calls {
+  std::mutex mutex;
+  std::condition_variable change;
+  int under_way = 0;  // protected by mutex
+};
+
+// Never destroyed: a thread that stayed behind may look at it while the process ends. Null before the first
+// call and in a forked child, which gets another: the lock may be held, and calls be under way, by threads
+// that it lacks.
+std::atomic<CallUnderWay::Calls*> CallUnderWay::calls_of_this_process_ = nullptr;
+
+CallUnderWay::Calls* CallUnderWay::OfThisProcess() {
+  Calls* calls = calls_of_this_process_;
+  if (calls) return calls;
+  auto fresh = std::make_unique<Calls>();
+  return calls_of_this_process_.compare_exchange_strong(calls, fresh.get()) ? fresh.release() : calls;
+}
+
+CallUnderWay::CallUnderWay() : calls_(OfThisProcess()) {
+  const std::lock_guard lock(calls_->mutex);
+  ++calls_->under_way;
+}
+
+CallUnderWay::~CallUnderWay() {
+  if (calls_ != calls_of_this_process_) return;  // the call forked, and this is the child
+  const std::lock_guard lock(calls_->mutex);
+  --calls_->under_way;
+  calls_->change.notify_all();
+}
+
+bool CallUnderWay::AwaitNone(std::chrono::milliseconds patience) {
+  Calls& calls = *OfThisProcess();
+  std::unique_lock lock(calls.mutex);
+  return calls.change.wait_for(lock, patience, [&] { return calls.under_way == 0; });
+}
+
+void CallUnderWay::ForgetInForks() {
+  pthread_atfork(nullptr, nullptr, [] { calls_of_this_process_ = nullptr; });
+}
+
+}  // namespace fullbore::loader

@@ -1,0 +1,62 @@
+// Taking the interpreter, and letting go of it, in threads that may outlive it.
+//
+// CPython before 3.14 ends every thread that asks for an interpreter that is gone, by pthread_exit: that
+// unwinds its stack, through destructors and into handlers that end the process with an abort. A script with
+// a daemon thread in the loader would end like that. So our threads of that kind stay where they are: the
+// process is about to end anyway. And what runs Python code within C++ is counted, for a place to wait until
+// it is through.
+#pragma once
+
+#include <Python.h>
+
+#include <atomic>
+#include <chrono>
+
+namespace fullbore::loader {
+
+// As nanobind's gil_scoped_release and gil_scoped_acquire, but for that end.
+class LetGoOfInterpreter {
+ public:
+  LetGoOfInterpreter() : state_(PyEval_SaveThread()) {}
+  LetGoOfInterpreter(const LetGoOfInterpreter&) = delete;
+  LetGoOfInterpreter& operator=(const LetGoOfInterpreter&) = delete;
+  ~LetGoOfInterpreter();
+
+ private:
+  PyThreadState* const state_;
+};
+
+class TakeInterpreter {
+ public:
+  TakeInterpreter();
+  TakeInterpreter(const TakeInterpreter&) = delete;
+  TakeInterpreter& operator=(const TakeInterpreter&) = delete;
+  ~TakeInterpreter() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Calls Python code that may take long. A new reference; null: it raised.
+PyObject* CallAndMayOutlive(PyObject* function, PyObject* const* arguments, size_t count);
+
+// While one of these lives, the interpreter should not end. Those of a parent do not count in its fork.
+class CallUnderWay {
+ public:
+  CallUnderWay();
+  CallUnderWay(const CallUnderWay&) = delete;
+  CallUnderWay& operator=(const CallUnderWay&) = delete;
+  ~CallUnderWay();
+  // Without the interpreter: until there is none, or `patience` has passed: false.
+  static bool AwaitNone(std::chrono::milliseconds patience);
+  // Once, when the extension is loaded.
+  static void ForgetInForks();
+
+ private:
+  struct Calls;  // of a process
+  static Calls* OfThisProcess();
+  static std::atomic<Calls*> calls_of_this_process_;
+  Calls* const calls_;
+};
+
+}  // namespace fullbore::loader

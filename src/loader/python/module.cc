@@ -1,0 +1,276 @@
+// fullbore.data._core: binds the loader, and lets go of the interpreter wherever it waits.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "loader/core/options_json.h"
+#include "loader/python/backend.h"
+#include "loader/python/convert.h"
+#include "loader/python/interpreter.h"
+#include "loader/remote_process/server.h"
+
+namespace fullbore::loader {
+namespace {
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using std::chrono::milliseconds;
+
+// How long Ctrl-C may go unseen.
+constexpr milliseconds kSignalCheck{50};
+
+// Owned by a Python object. Every call takes its own reference to the backend, so that `close` in one thread
+// never takes it from under another.
+class PyLoader {
+ public:
+  PyLoader(std::shared_ptr<Backend> backend, std::shared_ptr<PythonStage> stage)
+      : backend_(std::move(backend)), stage_(std::move(stage)) {}
+  PyLoader(const PyLoader&) = delete;
+  PyLoader& operator=(const PyLoader&) = delete;
+
+  ~PyLoader() {
+    if (getpid() != pid_) {
+      new std::shared_ptr<Backend>(std::move(backend_));  // left alone: its threads are the parent's
+      return;
+    }
+    Close();
+  }
+
+  template <typename F>
+  auto WithoutInterpreter(F use) {
+    std::shared_ptr<Backend> backend = Taken();
+    const LetGoOfInterpreter others_may_run;
+    const std::lock_guard lock(iterating_);  // two threads of a script may share one iterator
+    auto result = use(*backend);
+    backend.reset();
+    return result;
+  }
+
+  // None at the end of the epoch.
+  nb::object Next() {
+    const CallUnderWay under_way;
+    for (;;) {
+      auto batch = WithoutInterpreter([](Backend& backend) { return backend.Next(kSignalCheck); });
+      if (batch) return *batch ? nb::cast(std::move(**batch)) : nb::none();
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (batch.error().code != ErrorCode::kTimeout) Raise(batch.error());
+    }
+  }
+
+  void SetEpoch(uint64_t epoch) {
+    const CallUnderWay under_way;
+    WithoutInterpreter([epoch](Backend& backend) { return backend.SetEpoch(epoch), 0; });
+  }
+  std::string State() {
+    const CallUnderWay under_way;
+    return WithoutInterpreter([](Backend& backend) { return backend.State().ToJson(); });
+  }
+  void Restore(const std::string& text) {
+    const CallUnderWay under_way;
+    auto state = LoaderState::FromJson(text);
+    if (!state) Raise(state.error());
+    auto restored = WithoutInterpreter([&](Backend& backend) { return backend.Restore(*state); });
+    if (!restored) Raise(restored.error());
+  }
+  void Stop() { Taken()->Stop(); }
+
+  void Close() {
+    if (getpid() != pid_) return;
+    std::shared_ptr<Backend> last;
+    {
+      const std::lock_guard lock(pointer_);
+      last = std::move(backend_);
+    }
+    if (!last) return;
+    last->Stop();
+    if (stage_) stage_->Close();
+    const LetGoOfInterpreter others_may_run;  // its threads may need the interpreter to end
+    last.reset();
+  }
+
+  // For the garbage collector.
+  int Visit(visitproc visit, void* arg) const { return stage_ ? stage_->Visit(visit, arg) : 0; }
+  void Clear() {
+    if (stage_ && getpid() == pid_) stage_->Close();
+  }
+
+  // For what does not wait.
+  std::shared_ptr<Backend> Taken() const {
+    if (getpid() != pid_) {
+      Raise({ErrorCode::kUnsupported,
+             "this loader belongs to process " + std::to_string(pid_) + ", of which this one (" +
+                 std::to_string(getpid()) + ") is a fork",
+             "open a loader of its own in the child, or start the child with the 'spawn' method and pass the "
+             "loader to it"});
+    }
+    const std::lock_guard lock(pointer_);
+    if (!backend_) Raise({ErrorCode::kUnavailable, "the loader is closed", ""});
+    return backend_;
+  }
+
+ private:
+  const pid_t pid_ = getpid();
+  mutable std::mutex pointer_;
+  std::shared_ptr<Backend> backend_;  // protected by pointer_; empty once closed
+  std::mutex iterating_;
+  const std::shared_ptr<PythonStage> stage_;  // null without one, or in another process
+};
+
+LoaderOptions Options(const std::string& json) {
+  auto options = OptionsFromJson(json);
+  if (!options) Raise(options.error());
+  return *options;
+}
+
+template <typename L>
+PyLoader* Opened(Result<L> loader, std::shared_ptr<PythonStage> stage = nullptr) {
+  if (!loader) {
+    if (stage) stage->Close();
+    Raise(loader.error());
+  }
+  return new PyLoader(std::make_shared<BackendOf<L>>(std::move(*loader)), std::move(stage));
+}
+
+// Into the memory of the CUDA device `cuda_device`; -1: the host's.
+PyLoader* Open(const std::string& options_json, nb::object function, int cuda_device) {
+  const LoaderOptions options = Options(options_json);
+  const auto stage = function.is_none() ? nullptr : PythonStage::Of(std::move(function));
+  const auto opened = [&](auto open) {
+    return Opened(
+        [&] {
+          const LetGoOfInterpreter others_may_run;
+          return open(stage ? PythonStage::ToRowFunction(stage) : RowFunction());
+        }(),
+        stage);
+  };
+  if (cuda_device >= 0) {
+    return opened(
+        [&](RowFunction call) { return cuda::DeviceLoader::Open(options, cuda_device, std::move(call)); });
+  }
+  return opened([&](RowFunction call) { return Loader::Open(options, std::move(call)); });
+}
+
+PyLoader* OpenProcess(const std::string& options_json, const std::vector<std::string>& command,
+                      const std::map<std::string, std::string>& environment, const nb::bytes& stage,
+                      int max_restarts) {
+  const LoaderOptions options = Options(options_json);
+  const ProcessOptions process = {command, environment, std::string(stage.c_str(), stage.size()),
+                                  max_restarts};
+  return Opened([&] {
+    const LetGoOfInterpreter others_may_run;
+    return RemoteLoader::Open(options, process);
+  }());
+}
+
+// Before the interpreter ends, with all loaders closed.
+void AwaitCalls() {
+  for (bool done = false; !done;) {
+    {
+      const LetGoOfInterpreter others_may_run;
+      done = CallUnderWay::AwaitNone(kSignalCheck);
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+void Serve(int fd, nb::object make_stage) {
+  std::shared_ptr<PythonStage> stage;
+  const StageFactory factory = [&](const std::string& bytes) -> Result<RowFunction> {
+    const TakeInterpreter interpreter;
+    try {
+      stage = PythonStage::Of(make_stage(nb::bytes(bytes.data(), bytes.size())));
+      return PythonStage::ToRowFunction(stage);
+    } catch (const std::exception& error) {
+      return Error{ErrorCode::kInvalidArgument,
+                   std::string("the map function cannot be had in the loader's process: ") + error.what(),
+                   "define it in a module that can be imported, or use in_process=True"};
+    }
+  };
+  {
+    const LetGoOfInterpreter others_may_run;
+    ServeLoader(UniqueFd(fd), factory);
+  }
+  if (stage) stage->Close();
+  AwaitCalls();
+}
+
+nb::list Messages(PyLoader& loader) {
+  nb::list said;
+  for (const Message& message : loader.Taken()->TakeMessages())
+    said.append(nb::make_tuple(static_cast<int>(message.severity), message.text));
+  return said;
+}
+
+nb::list BadSamples(PyLoader& loader) {
+  nb::list said;
+  for (const BadSample& bad : loader.Taken()->bad_samples())
+    said.append(nb::make_tuple(bad.epoch, bad.id, bad.name, ToString(bad.error)));
+  return said;
+}
+
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<PyLoader>(self)->Visit(visit, arg) : 0;
+}
+
+int Clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<PyLoader>(self)->Clear();
+  return 0;
+}
+
+PyType_Slot collectable[] = {{Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+                             {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+                             {0, nullptr}};
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+  module.doc() = "The engine of fullbore.data. Use fullbore.data; this module's names may change.";
+  CallUnderWay::ForgetInForks();
+#ifndef FULLBORE_SANITIZED
+  // A script that ends with a daemon thread in the loader leaves objects behind, and no user can do anything
+  // about it.
+  nb::set_leak_warnings(false);
+#endif
+
+  nb::class_<Batch>(module, "Batch")
+      .def("fields", &ToFields)
+      .def_ro("rows", &Batch::rows)
+      .def_ro("epoch", &Batch::epoch)
+      .def_ro("index", &Batch::index)
+      .def_ro("ids", &Batch::sample_ids)
+      .def_prop_ro("valid", [](const Batch& batch) {
+        return std::vector<bool>(batch.valid.begin(), batch.valid.end());
+      });
+
+  nb::class_<PyLoader>(module, "Loader", nb::type_slots(collectable))
+      .def("next", &PyLoader::Next)
+      .def("set_epoch", &PyLoader::SetEpoch, "epoch"_a)
+      .def("state", &PyLoader::State)
+      .def("restore", &PyLoader::Restore, "state"_a)
+      .def("stop", &PyLoader::Stop)
+      .def(
+          "set_stream", [](PyLoader& loader, uint64_t stream) { loader.Taken()->SetStream(stream); },
+          "stream"_a)
+      .def("close", &PyLoader::Close)
+      .def_prop_ro("samples", [](PyLoader& loader) { return loader.Taken()->samples(); })
+      .def_prop_ro("batches_per_epoch", [](PyLoader& loader) { return loader.Taken()->batches_per_epoch(); })
+      .def_prop_ro("class_names", [](PyLoader& loader) { return loader.Taken()->class_names(); })
+      .def_prop_ro("pid", [](PyLoader& loader) { return loader.Taken()->pid(); })
+      .def("stats", [](PyLoader& loader) { return ToDict(loader.Taken()->Stats()); })
+      .def("take_messages", &Messages)
+      .def("bad_samples", &BadSamples);
+
+  module.def("open", &Open, "options"_a, "function"_a.none(), "cuda_device"_a, nb::rv_policy::take_ownership);
+  module.def("open_process", &OpenProcess, "options"_a, "command"_a, "environment"_a, "stage"_a,
+             "max_restarts"_a, nb::rv_policy::take_ownership);
+  module.def("await_calls", &AwaitCalls);
+  module.def("serve", &Serve, "fd"_a, "make_stage"_a);
+}
+
+}  // namespace fullbore::loader
