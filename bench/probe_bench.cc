@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -24,12 +23,6 @@ namespace {
 
 constexpr int kProcesses = 200;
 constexpr int kFastRoundsPerSecond = 5;
-
-int64_t ThreadCpuNs() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * kNsPerSecond + time.tv_nsec;
-}
 
 // A command that started 200 sleeping processes.
 class Command {

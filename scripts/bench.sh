@@ -11,6 +11,10 @@ while IFS= read -r -d '' program; do
   say "${program#build/release/}"
   "$program"
 done < <(find build/release/bench -maxdepth 2 -type f -executable -name '*_bench' -print0 | sort -z)
+if [ "$(uname -m)" = x86_64 ]; then  # the ceiling is written in AVX2
+  say "bench/loader/run.py --short (peers: bench/loader/setup_peers.sh; the whole comparison: run.py without --short)"
+  "$venv/bin/python3" bench/loader/run.py --short
+fi
 for script in bench/*.py; do
   [ -f "$script" ] || continue
   say "$script"

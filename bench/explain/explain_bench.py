@@ -58,7 +58,8 @@ def fastest(command: list[str], times: int) -> dict:
 
 
 def row(name: str, result: dict, size: int, ours: dict | None) -> None:
-    text = f"  {name:12s} {result['wall_s']:9.3f} s  {size / 1e6 / result['wall_s']:8.0f} MB/s  {result['peak_mb']:8.0f} MB"
+    rate = size / 1e6 / result["wall_s"]
+    text = f"  {name:12s} {result['wall_s']:9.3f} s  {rate:8.0f} MB/s  {result['peak_mb']:8.0f} MB"
     if ours is not None:
         text += f"   {result['wall_s'] / ours['wall_s']:7.1f} times our time"
     print(text, flush=True)
@@ -101,8 +102,10 @@ def main() -> None:
             if before is not None and before[0] != "as it is":
                 more = about["events"] - before[1]["events"]
                 grown = (ours["peak_mb"] - before[2]["peak_mb"]) * 2**20
-                print(f"  twice the file: {ours['wall_s'] / before[2]['wall_s']:.2f} times the time, "
-                      f"{grown / more:.1f} more bytes of memory an event")
+                print(
+                    f"  twice the file: {ours['wall_s'] / before[2]['wall_s']:.2f} times the time, "
+                    f"{grown / more:.1f} more bytes of memory an event"
+                )
             before = (name, about, ours)
         row_gz = fastest([str(READER), str(compressed)], 3)
         print(f"\ngzip, {compressed.stat().st_size / 1e6:.1f} MB of {small.stat().st_size / 1e6:.0f} MB")

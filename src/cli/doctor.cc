@@ -1,5 +1,8 @@
 // fullbore doctor: tries every probe for a moment and says what came of it, and what to do about the rest.
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/hook_directory.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "probe/registry.h"
@@ -43,11 +47,33 @@ class SeenSink : public probe::Sink {
   std::vector<std::string> messages;
 };
 
+// Stands for the command that `run` would start: the probe of processes leaves out our own.
+class IdleCommand {
+ public:
+  IdleCommand() : pid_(fork()) {
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) pause();
+  }
+  ~IdleCommand() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  IdleCommand(const IdleCommand&) = delete;
+  IdleCommand& operator=(const IdleCommand&) = delete;
+  pid_t pid() const { return pid_; }
+
+ private:
+  const pid_t pid_;
+};
+
 SeenSink TryProbes() {
   constexpr auto kBetween = std::chrono::milliseconds(250);  // GPM needs 100 ms between two samples
   SeenSink sink;
   probe::Machine machine;
-  machine.command_pid = getpid();
+  const IdleCommand command;
+  machine.command_pid = command.pid();
   probe::ProbeSet probes = probe::MakeProbes(machine);
   for (int round = 0; round < 3; ++round) {
     if (round) std::this_thread::sleep_for(kBetween);
@@ -83,6 +109,14 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   const auto torch = FirstLineOf("python3 -c 'import torch; print(torch.__version__)' 2>/dev/null");
   checks.push_back({"python3 imports torch", torch.has_value(), torch.value_or("no"),
                     torch ? "" : "activate the environment that the training uses; others are seen as well"});
+  // Where the hook looks for it: the interpreter's own, else the one beside this program.
+  const std::string import_data = fmt::format(
+      "python3 -c 'import sys; sys.path.append(sys.argv[1]); import fullbore.data as d; "
+      "print(d.__path__[0])' {} 2>/dev/null",
+      ShellQuote(PackageDirectory()));
+  const auto data = FirstLineOf(import_data.c_str());
+  checks.push_back({"python3 imports fullbore.data", data.has_value(), data.value_or("no"),
+                    data ? "" : "for --fast-data and in scripts: pip install . in fullbore's sources"});
   checks.push_back(
       SeriesCheck(sink, "CPU", "cpu_utilization", "/proc/stat is hidden: a container without /proc?"));
   checks.push_back(SeriesCheck(sink, "pressure stalls (PSI)", "psi_cpu_some", "boot the kernel with psi=1"));

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 
+#include "cli/example_first.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 
 namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {&kRun, &kExplain, &kCompare, &kExport, &kRuns, &kDoctor, &kHelp};
+  static const std::vector<const Subcommand*> all = {&kRun,    &kExplain, &kCompare, &kExport,
+                                                     &kLoader, &kRuns,    &kDoctor,  &kHelp};
   return all;
 }
 
@@ -31,36 +34,33 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-bool IsSubcommand(const std::string& word) {
-  const auto& all = AllSubcommands();
-  return std::any_of(all.begin(), all.end(),
-                     [&](const Subcommand* command) { return word == command->name; });
+int UnknownSubcommand(const std::vector<CLI::App*>& all, const std::string& program,
+                      const std::string& word) {
+  const CLI::App* nearest = *std::min_element(all.begin(), all.end(), [&](CLI::App* a, CLI::App* b) {
+    return EditDistance(word, a->get_name()) < EditDistance(word, b->get_name());
+  });
+  constexpr size_t kMistyped = 2;
+  const bool close = EditDistance(word, nearest->get_name()) <= kMistyped;
+  const std::string hint = close ? fmt::format("did you mean `{} {}`?", program, nearest->get_name())
+                                 : program + " --help lists the commands";
+  return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is no command of {}", word, program), hint},
+              kExitUsage);
 }
 
-// Help begins with an example.
-class ExampleFirst : public CLI::Formatter {
- public:
-  explicit ExampleFirst(std::string example) : example_(std::move(example)) {}
-  std::string make_description(const CLI::App* app) const override {
-    return "  " + example_ + "\n\n" + CLI::Formatter::make_description(app);
+// Looked for before CLI11 parses, whose message would name neither what there is nor what was meant.
+std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::string>& words) {
+  CLI::App* within = &app;
+  std::string program = "fullbore";
+  for (const std::string& word : words) {
+    const auto all = within->get_subcommands([](CLI::App*) { return true; });
+    if (all.empty() || word.empty() || word[0] == '-') break;
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
+    if (found == all.end()) return UnknownSubcommand(all, program, word);
+    within = *found;
+    program += " " + word;
   }
-
- private:
-  std::string example_;
-};
-
-int UnknownSubcommand(const std::string& word) {
-  const auto& all = AllSubcommands();
-  const auto nearest =
-      *std::min_element(all.begin(), all.end(), [&](const Subcommand* a, const Subcommand* b) {
-        return EditDistance(word, a->name) < EditDistance(word, b->name);
-      });
-  constexpr size_t kMistyped = 2;
-  const bool close = EditDistance(word, nearest->name) <= kMistyped;
-  const std::string hint = close ? fmt::format("did you mean `fullbore {}`?", nearest->name)
-                                 : "fullbore --help lists the commands";
-  return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is no command of fullbore", word), hint},
-              kExitUsage);
+  return std::nullopt;
 }
 
 // Where a standard stream is closed, files that we open would take its number, and what is meant for people
@@ -91,7 +91,7 @@ int Main(int argc, char** argv) {
     sub->formatter(std::make_shared<ExampleFirst>(command->example));
     handlers.emplace_back(sub, command->define(*sub, invocation));
   }
-  if (!words.empty() && words[0][0] != '-' && !IsSubcommand(words[0])) return UnknownSubcommand(words[0]);
+  if (const auto status = MistypedSubcommand(app, words)) return *status;
   try {
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(words);

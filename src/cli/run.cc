@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "cli/hook_directory.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "record/run_reader.h"
@@ -24,22 +25,19 @@ struct Flags {
   collect::RunOptions run;
   std::vector<std::string> tags;
   std::string json, html;
-  bool no_hook = false;
+  bool no_hook = false, fast_data = false;
 };
 
-// Where the hook's sitecustomize.py is: named by the environment, installed beside the binary, or in the
-// source tree that this was built from.
-std::string HookDirectory() {
-  std::error_code error;
-  std::vector<fs::path> candidates;
-  if (const char* named = std::getenv("FULLBORE_HOOK_DIR")) candidates.emplace_back(named);
-  const fs::path self = fs::read_symlink("/proc/self/exe", error);
-  candidates.push_back(self.parent_path() / "../share/fullbore/python/fullbore/hook/site");
-  candidates.emplace_back(FULLBORE_SOURCE_HOOK_DIR);
-  for (const fs::path& candidate : candidates) {
-    if (fs::exists(candidate / "sitecustomize.py", error)) return fs::weakly_canonical(candidate, error);
+// The hook reads it in the training process (python/fullbore/hook/fast_data.py).
+Result<void> AskForFastData(const Flags& flags) {
+  if (flags.no_hook) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "run: --fast-data works through the hook, which --no-hook leaves out",
+                 "leave out one of them"};
   }
-  return "";
+  const std::string directory = PackageDirectory();
+  (void)setenv("FULLBORE_FAST_DATA", directory.empty() ? "/" : directory.c_str(), 1);
+  return {};
 }
 
 Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::string>& texts) {
@@ -86,6 +84,9 @@ int RunIt(Flags& flags, const Invocation& invocation) {
     return Fail({ErrorCode::kInvalidArgument, "--stage names a part of a run: it needs --run ID", ""},
                 kExitUsage);
   }
+  if (flags.fast_data) {
+    if (auto asked = AskForFastData(flags); !asked) return Fail(asked.error(), kExitUsage);
+  }
   flags.run.tags = *tags;
   flags.run.command = invocation.command;
   if (!flags.no_hook) {
@@ -120,6 +121,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("--html", flags->html, "Write the HTML report here (default: beside the run file)")
       ->type_name("FILE");
   app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
+  app.add_flag("--fast-data", flags->fast_data,
+               "Feed the training DataLoader from fullbore.data where it gives the same batches");
   app.add_flag("--no-hook", flags->no_hook, "Do not look inside Python processes");
   return [flags, &invocation] { return RunIt(*flags, invocation); };
 }

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+namespace fullbore::cli {
+
+// Where the hook's sitecustomize.py is: named by the environment, installed beside the binary, or in the
+// source tree that this was built from. Empty where it is nowhere.
+std::string HookDirectory();
+
+// Where the package fullbore.data is, for Pythons that do not have it installed: beside the installed hook,
+// or in the build tree. Empty where there is none.
+std::string PackageDirectory();
+
+}  // namespace fullbore::cli
