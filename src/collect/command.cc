@@ -7,37 +7,16 @@
 
 #include <cerrno>
 
+#include "base/exec.h"
 #include "base/fd.h"
 
 namespace fullbore::collect {
-
-namespace {
-
-// The environment of this process with `added` in front of it, as execvpe wants it.
-std::vector<std::string> Environment(const std::map<std::string, std::string>& added) {
-  std::vector<std::string> entries;
-  for (const auto& [key, value] : added) entries.push_back(key + "=" + value);
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text = *entry;
-    if (!added.count(text.substr(0, text.find('=')))) entries.push_back(text);
-  }
-  return entries;
-}
-
-std::vector<char*> Pointers(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-}  // namespace
 
 Result<Command> Command::Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
                                const InheritedSignals& signals) {
   std::vector<std::string> arguments = words;
-  std::vector<std::string> entries = Environment(environment);
+  std::vector<std::string> entries = EnvironmentWith(environment);
   std::vector<char*> argv = Pointers(arguments);
   std::vector<char*> envp = Pointers(entries);
   int ends[2];

@@ -9,13 +9,18 @@
 #include <unistd.h>
 
 #include <new>
+#include <string>
+
+#include "base/fd.h"
+#include "base/text.h"
 
 namespace fullbore::collect {
 
 namespace {
 
-constexpr int kPatienceMs =
-    20;  // a signal to a group reaches all its processes at once, but they have to wake
+constexpr int kDeliveryMs = 20;  // the kernel goes from one process of a group to the next
+// On a busy machine the witness may wait for a core that long and longer.
+constexpr int kPatienceMs = 5000;
 
 void CloseAllFiles() {
 #ifdef SYS_close_range
@@ -63,15 +68,30 @@ void GroupWitness::Watch(Counts& counts, pid_t parent) {
   }
 }
 
+// Waits for signals and has counted all it got.
+bool GroupWitness::IsIdle() const {
+  const auto status = ReadFile("/proc/" + std::to_string(pid_) + "/status");
+  if (!status) return true;  // it ended: nothing will be counted any more
+  bool sleeps = false, none_pending = true;
+  for (const std::string_view line : Split(*status, '\n')) {
+    if (line.starts_with("State:")) sleeps = line.find('S', 6) != std::string_view::npos;
+    if (line.starts_with("SigPnd:") || line.starts_with("ShdPnd:"))
+      none_pending = none_pending && line.find_first_not_of("0 \t", 7) == std::string_view::npos;
+  }
+  return sleeps && none_pending;
+}
+
 bool GroupWitness::SawToo(int signal) {
   if (pid_ <= 0 || signal <= 0 || signal >= kSignals) return false;
   const auto at = static_cast<size_t>(signal);
   for (int waited_ms = 0; waited_ms <= kPatienceMs; ++waited_ms) {
+    const bool counted_all = waited_ms >= kDeliveryMs && IsIdle();  // before the count is read
     const uint32_t count = (*counts_)[at];
     if (count != answered_[at]) {
       answered_[at] = count;
       return true;
     }
+    if (counted_all) return false;
     const timespec a_moment = {0, 1'000'000};
     nanosleep(&a_moment, nullptr);
   }

@@ -127,6 +127,11 @@ void RankTracker::OnLine(const json& line) {
     loader.dataset = TextOf(line, "dataset");
     loader.dataset_samples = IntOf(line, "dataset_len");
     loader.where = TextOf(line, "where");
+    loader.library = TextOf(line, "library");
+    loader.threads = IntOf(a, "threads");
+    loader.map_processes = IntOf(a, "map_processes");
+  } else if (kind == "loader_stages") {
+    loader_meter_.OnTotals(line);
   } else if (kind == "line") {
     source_lines_[IntOf(line, "id").value_or(0)] = {
         TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)), TextOf(line, "function")};
@@ -200,6 +205,7 @@ void RankTracker::UpdateHotLines() {
 
 void RankTracker::Drain(record::RunWriter& writer, bool last) {
   for (const record::Step& step : host_steps_.TakeSteps()) OnStep(step, writer);
+  loader_meter_.Drain(info_.rank, writer);
   if (last && window_.steps > 0) {
     writer.AppendWindow(info_.rank, window_);
     window_ = {};

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/loader_meter.h"
 #include "record/channel.h"
 #include "record/recording.h"
 #include "record/run_writer.h"
@@ -67,6 +68,7 @@ class RankTracker {
 
   record::RankInfo info_;
   timeline::HostSteps host_steps_;
+  LoaderMeter loader_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
   std::map<int64_t, SourceLine> source_lines_;
   std::map<std::pair<record::Share, int64_t>, int64_t> line_hits_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "record/run_reader.h"
@@ -111,6 +112,31 @@ TEST_F(RankTrackerTest, FetchesOfWorkersAreSummedByLoader) {
   EXPECT_EQ(loader.worker_span_ns, 2 * 130 * kMs);
   EXPECT_EQ(loader.worker_idle_ns, 2 * 40 * kMs);
   EXPECT_NEAR(loader.slowest_sample_ns.Quantile(0.5), 4 * kMs, 0.05 * kMs);
+}
+
+TEST_F(RankTrackerTest, StagesOfALoaderOfOursBecomeSeriesOfItsRank) {
+  tracker_.OnLine(
+      json::parse(R"({"k": "loader", "id": 1, "library": "fullbore.data", "dataset": "ImageFolder",
+                                  "args": {"batch_size": 16, "threads": 2, "map_processes": 0}})"));
+  for (const int64_t t : {1, 2}) {
+    json line = {
+        {"k", "loader_stages"}, {"id", 1}, {"t", t * 1000 * kMs}, {"consumer_wait_ns", t * 500 * kMs}};
+    line["stages"] = json::array({{{"name", "decode"}, {"threads", 2}, {"busy_ns", t * 1500 * kMs}}});
+    tracker_.OnLine(line);
+  }
+  tracker_.SetRank(3);
+  Step(1000, 50);
+  const auto rank = Finish();
+  EXPECT_EQ(rank.loaders.back().library, record::kFullboreData);
+  EXPECT_EQ(rank.loaders.back().threads, 2);
+  EXPECT_EQ(rank.loaders.back().map_processes, 0);
+  const auto run = record::ReadRun(path_);
+  ASSERT_TRUE(run.ok());
+  const auto busy = std::ranges::find_if(run->stages.at(0).series,
+                                         [](const auto& series) { return series.key.name == "loader_busy"; });
+  ASSERT_NE(busy, run->stages.at(0).series.end());
+  EXPECT_EQ(busy->key.labels, (record::Labels{{"loader", "1"}, {"rank", "3"}, {"stage", "decode"}}));
+  EXPECT_NEAR(busy->readings.at(0).value, 1.5, 1e-9);
 }
 
 TEST_F(RankTrackerTest, AMessageIsSaidOnce) {

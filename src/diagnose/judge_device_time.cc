@@ -205,15 +205,23 @@ void JudgeCopies(const View& view, Diagnosis& diagnosis) {
   finding.id = "copy-bound";
   finding.severity = *severity;
   finding.share = share;
-  const bool pageable = loader ? !loader->pin_memory : HasPageableCopies(*rank.info);
+  const bool staged = loader && loader->library == record::kFullboreData;
+  const bool pageable = loader && !staged ? !loader->pin_memory : HasPageableCopies(*rank.info);
   finding.title = fmt::format("Copies between host and device take {} of the step that nothing hides{}.",
                               FormatPercent(share), pageable ? ", from pageable memory" : "");
-  if (pageable) finding.change = "DataLoader(pin_memory=True)";
-  finding.fix = {
-      "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True): the copy runs beside the "
-      "compute",
-      "copy the next batch on a side stream while this one is computed",
-      "send uint8 and convert on the device: a quarter of the bytes"};
+  if (staged) {
+    finding.change = fmt::format("{}(device=\"cuda\")", loader->dataset);
+    finding.fix = {
+        finding.change +
+        ": the loader copies each batch from pinned memory on a side stream, ahead of the training"};
+  } else {
+    if (pageable) finding.change = "DataLoader(pin_memory=True)";
+    finding.fix = {
+        "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True): the copy runs beside the "
+        "compute"};
+  }
+  finding.fix.insert(finding.fix.end(), {"copy the next batch on a side stream while this one is computed",
+                                         "send uint8 and convert on the device: a quarter of the bytes"});
   finding.where = view.HottestLines(kind);
   finding.evidence.push_back({"copies that nothing hides",
                               share,

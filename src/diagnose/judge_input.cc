@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "diagnose/judge.h"
+#include "diagnose/judge_input_stages.h"
 #include "diagnose/replay.h"
 
 namespace fullbore::diagnose {
@@ -101,6 +103,23 @@ void AddEvidence(Input& input) {
 void Predict(Input& input, const Pipeline& changed, const std::string& method) {
   input.finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), changed);
   input.finding.method = method;
+}
+
+// Loading itself made cheaper. fullbore.data reads what torchvision's folders of images read, or says why
+// not. What it gains here is not in the recording, so nothing is promised.
+void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
+  const std::set<std::string> folders = {"ImageFolder", "DatasetFolder", "ImageNet"};
+  if (!loader || !folders.contains(loader->dataset)) {
+    finding.fix.push_back("make loading itself cheaper: a faster decoder, smaller images prepared offline");
+    return;
+  }
+  std::string command;
+  for (const std::string& word : view.stage().command) command += " " + ShellQuote(word);
+  finding.fix.push_back(
+      "make loading itself cheaper: try fullbore.data on the unchanged script (that run shows how much it "
+      "gains): fullbore run --fast-data --" +
+      (command.empty() ? " ..." : command));
+  finding.fix.push_back("keep it with one line: loader = fullbore.data.from_torch(loader)");
 }
 
 std::string WaitsFor(const Input& input) {
@@ -234,8 +253,8 @@ void BlameCpu(Input& input) {
     input.finding.fix = {fmt::format("DataLoader(num_workers={}): the fewest that {}", wanted,
                                      replayed.cpu_bound || replayed.wait_ns > 0.02 * replayed.step_ns
                                          ? "come near the best these cores allow"
-                                         : "keep the training from waiting"),
-                         "make loading itself cheaper: a faster decoder, smaller images prepared offline"};
+                                         : "keep the training from waiting")};
+    AdviseCheaperLoading(input.view, &input.loader, input.finding);
     Predict(input, changed,
             fmt::format("replay of the recorded steps with {} workers at the measured fetch time, on {} "
                         "cores shared with the training",
@@ -249,10 +268,10 @@ void BlameCpu(Input& input) {
   input.finding.title =
       fmt::format("{}: the loader's CPU work sets the pace ({}), and no core is left for more workers.",
                   WaitsFor(input), rates);
-  input.finding.fix = {
-      "prepare offline what is not random: resize, decode, re-encode into shards",
-      "use a faster decoder and fused transforms (decode only the region that is used)",
-      "give the run more CPU cores; move augmentation to the device where that is not the narrow pipe"};
+  input.finding.fix = {"prepare offline what is not random: resize, decode, re-encode into shards"};
+  AdviseCheaperLoading(input.view, &input.loader, input.finding);
+  input.finding.fix.push_back(
+      "give the run more CPU cores; move augmentation to the device where that is not the narrow pipe");
   Pipeline halved = input.pipeline;
   for (double& ns : halved.fetch_ns) ns /= 2;
   halved.fetch_cpu_ns /= 2;
@@ -315,9 +334,9 @@ void JudgeWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
   finding.fix = {
       single
           ? "load in worker processes: DataLoader(num_workers=...), as many as keep the device from waiting"
-          : "raise the loader's num_workers as far as cores are free",
-      "make loading itself cheaper: a faster decoder, smaller images prepared offline; a faster or nearer "
-      "data store"};
+          : "raise the loader's num_workers as far as cores are free"};
+  AdviseCheaperLoading(view, rank.TrainingLoader(), finding);
+  finding.fix.push_back("read from a faster or nearer data store");
   finding.evidence.push_back({"device idle while the loader is waited for",
                               finding.share * rank.MeanStepNs() / 1e6,
                               "ms a step",
@@ -339,7 +358,8 @@ void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
   const Loader* loader = view.lead().TrainingLoader();
   if (share >= kDataWait.warning || !loader) return;
   const std::string waits = fmt::format("training waits for data only {} of the time", FormatPercent(share));
-  diagnosis.would_not_help.push_back({"more loader workers", waits});
+  const bool threads = loader->library == record::kFullboreData;
+  diagnosis.would_not_help.push_back({threads ? "more threads in the loader" : "more loader workers", waits});
   diagnosis.would_not_help.push_back({"a faster disk", waits});
 }
 
@@ -357,25 +377,31 @@ void JudgeInput(const View& view, Diagnosis& diagnosis) {
   finding.share = share;
   finding.where = view.HottestLines(Share::kDataWait);
   const Loader* loader = rank.TrainingLoader();
-  const auto pipeline = RecordedPipeline(view);
-  if (!loader || !pipeline) {
+  const bool staged = loader && loader->library == record::kFullboreData;
+  const auto pipeline = staged ? std::nullopt : RecordedPipeline(view);
+  if (!staged && (!loader || !pipeline)) {
     JudgeWaitAlone(view, std::move(finding), diagnosis);
     return;
   }
-  Input input{view, rank, *loader, PartsOf(*loader), *pipeline, std::move(finding)};
-  AddEvidence(input);
-  AddMemoryEvidence(input);
-  Explain(input);
-  if (const auto rule = DeviceAgainstCpu(view)) input.finding.fix.push_back(*rule);
-  PointAtWorstStep(rank, Share::kDataWait, input.finding);
-  if (!loader->where.empty()) input.finding.where.insert(input.finding.where.begin(), PlaceOf(loader->where));
+  if (staged) {
+    ExplainByStages(view, *loader, finding, diagnosis);
+  } else {
+    Input input{view, rank, *loader, PartsOf(*loader), *pipeline, std::move(finding)};
+    AddEvidence(input);
+    AddMemoryEvidence(input);
+    Explain(input);
+    finding = std::move(input.finding);
+  }
+  if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
+  PointAtWorstStep(rank, Share::kDataWait, finding);
+  if (!loader->where.empty()) finding.where.insert(finding.where.begin(), PlaceOf(loader->where));
   const auto stalled = view.Mean("psi_io_some");
-  if (input.finding.cause != "storage" && stalled && *stalled < kDataWait.warning) {
+  if (finding.cause != "storage" && stalled && *stalled < kDataWait.warning) {
     diagnosis.would_not_help.push_back(
         {"a faster disk", fmt::format("tasks stalled on I/O only {} of the time: memory serves the data",
                                       FormatPercent(*stalled))});
   }
-  diagnosis.findings.push_back(std::move(input.finding));
+  diagnosis.findings.push_back(std::move(finding));
 }
 
 }  // namespace fullbore::diagnose

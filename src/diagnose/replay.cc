@@ -71,20 +71,28 @@ double ElementsOfBatch(const View& view) {
 
 }  // namespace
 
-std::optional<Pipeline> RecordedPipeline(const View& view) {
+std::optional<Pipeline> TrainingPipeline(const View& view) {
   if (!view.HasSteps()) return std::nullopt;
-  const RankView& rank = view.lead();
-  const record::Loader* loader = rank.TrainingLoader();
-  if (!loader || loader->batches == 0 || loader->fetch_ns == 0) return std::nullopt;
   Pipeline pipeline;
   int64_t batches = 0;
-  for (const record::Step* step : rank.steady) {
+  for (const record::Step* step : view.lead().steady) {
     pipeline.consume_ns.push_back(
         static_cast<double>(step->wall_ns - step->share_ns[Index(Share::kDataWait)]));
     batches += step->batches;
   }
   if (pipeline.consume_ns.empty() || batches == 0) return std::nullopt;
   pipeline.batches_per_step = static_cast<double>(batches) / static_cast<double>(pipeline.consume_ns.size());
+  pipeline.cores = pipeline.cores_alone = view.cores();
+  return pipeline;
+}
+
+std::optional<Pipeline> RecordedPipeline(const View& view) {
+  auto training = TrainingPipeline(view);
+  if (!training) return std::nullopt;
+  const RankView& rank = view.lead();
+  const record::Loader* loader = rank.TrainingLoader();
+  if (!loader || loader->batches == 0 || loader->fetch_ns == 0) return std::nullopt;
+  Pipeline& pipeline = *training;
   for (size_t i = 0; i < kQuantiles; ++i) {
     pipeline.fetch_ns.push_back(loader->batch_fetch_ns.Quantile((static_cast<double>(i) + 0.5) / kQuantiles));
   }
@@ -93,7 +101,6 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
   for (double& ns : pipeline.fetch_ns) ns *= correction;
   pipeline.workers = loader->num_workers;
   pipeline.prefetch = loader->prefetch_factor.value_or(2);
-  pipeline.cores = pipeline.cores_alone = view.cores();
   // What other programs keep busy is not there for more workers, as far as they do not give way: then the
   // fetches waited for a core. What the command had it can have again.
   if (const auto others = view.CoresOfOthers(); others && pipeline.cores > 0) {
@@ -114,7 +121,7 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
     pipeline.train_cpu_ns =
         std::max(0.0, trainer_ns / static_cast<double>(std::max<size_t>(1, view.ranks().size())));
   }
-  return pipeline;
+  return training;
 }
 
 namespace {

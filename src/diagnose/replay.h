@@ -38,6 +38,9 @@ struct Pipeline {
   double fetch_cpu_ns = 0;  // core time a batch takes
 };
 
+// The training's part of the pipeline as it was recorded, without a loader; nothing where there was no batch.
+std::optional<Pipeline> TrainingPipeline(const View& view);
+
 // The pipeline as it was recorded; nothing where the loader's fetches were not.
 std::optional<Pipeline> RecordedPipeline(const View& view);
 

@@ -79,10 +79,13 @@ struct HotLine {
   int64_t samples = 0;
 };
 
+inline constexpr char kFullboreData[] = "fullbore.data";
+
 // One data loader of one rank, and what its workers did. Times are sums over the steady part unless said.
 struct Loader {
   int id = 0;
   bool feeds_training = false;
+  std::string library;  // kFullboreData; empty for a DataLoader
   int64_t num_workers = 0;
   std::optional<int64_t> batch_size;
   std::optional<int64_t> prefetch_factor;
@@ -91,6 +94,9 @@ struct Loader {
   std::string dataset;  // class name
   std::optional<int64_t> dataset_samples;
   std::string where;  // "train.py:57"
+  // Of fullbore.data alone, whose stages are in series `loader_*`:
+  std::optional<int64_t> threads;        // as the user chose them; 0: the loader chooses
+  std::optional<int64_t> map_processes;  // that run the user's own stage; 0: the loader's threads do
 
   int64_t batches = 0;  // fetched in workers (or inline with num_workers=0)
   int64_t samples = 0;

@@ -201,10 +201,13 @@ std::string LoaderToJson(const Loader& loader) {
                 {"persistent_workers", loader.persistent_workers},
                 {"dataset", loader.dataset},
                 {"where", loader.where}};
+  if (!loader.library.empty()) about["library"] = loader.library;
   for (const auto& [key, member] : kLoaderSums) about[key] = loader.*member;
   Put(about, "batch_size", loader.batch_size);
   Put(about, "prefetch_factor", loader.prefetch_factor);
   Put(about, "dataset_samples", loader.dataset_samples);
+  Put(about, "threads", loader.threads);
+  Put(about, "map_processes", loader.map_processes);
   return Dump(about);
 }
 
@@ -217,10 +220,13 @@ Loader LoaderFromJson(const std::string& text) {
   Take(about, "persistent_workers", loader.persistent_workers);
   Take(about, "dataset", loader.dataset);
   Take(about, "where", loader.where);
+  Take(about, "library", loader.library);
   for (const auto& [key, member] : kLoaderSums) Take(about, key, loader.*member);
   Take(about, "batch_size", loader.batch_size);
   Take(about, "prefetch_factor", loader.prefetch_factor);
   Take(about, "dataset_samples", loader.dataset_samples);
+  Take(about, "threads", loader.threads);
+  Take(about, "map_processes", loader.map_processes);
   return loader;
 }
 

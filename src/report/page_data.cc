@@ -137,13 +137,19 @@ Json HotLines(const record::RankInfo& rank) {
 }
 
 Json LoaderData(const record::Loader& loader) {
-  Json data = {{"where", loader.where.substr(loader.where.rfind('/') + 1)},
-               {"dataset", loader.dataset},
-               {"workers", loader.num_workers}};
+  Json data = {{"where", loader.where.substr(loader.where.rfind('/') + 1)}, {"dataset", loader.dataset}};
+  if (loader.library.empty()) {
+    data["workers"] = loader.num_workers;
+    data["pinned memory"] = loader.pin_memory ? "yes" : "no";
+    data["persistent workers"] = loader.persistent_workers ? "yes" : "no";
+  } else {
+    data["library"] = loader.library;
+    data["threads"] =
+        loader.threads.value_or(0) > 0 ? std::to_string(*loader.threads) : "chosen by the loader";
+    if (loader.map_processes.value_or(0) > 0) data["processes of your own stage"] = *loader.map_processes;
+  }
   if (loader.batch_size) data["batch size"] = *loader.batch_size;
   if (loader.prefetch_factor) data["prefetch factor"] = *loader.prefetch_factor;
-  data["pinned memory"] = loader.pin_memory ? "yes" : "no";
-  data["persistent workers"] = loader.persistent_workers ? "yes" : "no";
   if (loader.dataset_samples) data["samples"] = FormatCount(static_cast<double>(*loader.dataset_samples));
   data["feeds the training"] = loader.feeds_training ? "yes" : "no";
   if (loader.batches > 0) {

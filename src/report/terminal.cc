@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "report/figures.h"
@@ -47,6 +48,14 @@ std::string_view ColorOf(Severity severity) {
       return kGreen;
   }
   return "";
+}
+
+// Ids end in the name that stages have by default, and in a number where several began in one minute.
+bool IsNamedAfter(std::string_view run_id, std::string_view stage) {
+  if (run_id.ends_with(stage)) return true;
+  const size_t dash = run_id.rfind('-');
+  if (dash == std::string_view::npos || !ParseInt(run_id.substr(dash + 1))) return false;
+  return run_id.substr(0, dash).ends_with(stage);
 }
 
 // The change in code; else the recommended fix in words.
@@ -141,7 +150,7 @@ void Screen::Header() {
   const std::string id = Clean(d_.run_id.empty() ? d_.source : d_.run_id);
   parts.push_back({name.plain + "  " + id, name.painted + "  " + id});
   // A run of one command is commonly named after its stage: once is enough.
-  if (!d_.stage.empty() && !d_.run_id.ends_with(d_.stage)) parts.push_back(Plain("stage " + d_.stage));
+  if (!d_.stage.empty() && !IsNamedAfter(d_.run_id, d_.stage)) parts.push_back(Plain("stage " + d_.stage));
   for (const std::string& part : SubjectParts(d_)) parts.push_back(Plain(part));
   std::string extent = d_.end_ns > d_.begin_ns ? FormatDuration(d_.end_ns - d_.begin_ns) : "";
   if (d_.steps > 0) {
@@ -405,8 +414,11 @@ void Screen::Messages() {
   if (d_.messages.empty()) return;
   Line();
   for (size_t i = 0; i < std::min(d_.messages.size(), kMostMessages); ++i) {
-    const std::string text = Elide(Clean(d_.messages[i]), style_.width - 4, style_.unicode);
-    Line(Paint("  ! ", "33", style_).painted + text);
+    // Whole: the end of a message is where the reason and the next step stand.
+    std::string mark = Paint("  ! ", "33", style_).painted;
+    for (const std::string& line : Wrap(Clean(d_.messages[i]), style_.width - 4)) {
+      Line(std::exchange(mark, "    ") + line);
+    }
   }
   if (d_.messages.size() > kMostMessages) {
     Paragraph(fmt::format("and {} more messages in the full report", d_.messages.size() - kMostMessages), 4,

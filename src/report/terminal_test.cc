@@ -122,6 +122,28 @@ TEST(TerminalTest, AtMostFiveFurtherFindingsAreShown) {
   EXPECT_THAT(text, HasSubstr("and 3 more in the full report"));
 }
 
+TEST(TerminalTest, AMessageIsShownToItsEndWhereTheNextStepStands) {
+  testing::Sample sample = testing::InputBound();
+  sample.diagnosis.messages = {
+      "hook: --fast-data: the DataLoader of train.py:10 stays as it is: its dataset has a transform that is "
+      "none of torchvision's; name it here"};
+  const std::string text = ToTerminal(sample.diagnosis, {80, false, true}, {});
+  EXPECT_THAT(text, HasSubstr("\n  ! hook: --fast-data"));
+  EXPECT_THAT(text, HasSubstr("\n    "));
+  EXPECT_THAT(text, HasSubstr("name it here\n"));
+}
+
+TEST(TerminalTest, TheStageThatTheRunIsNamedAfterIsNotRepeated) {
+  testing::Sample sample = testing::InputBound();
+  sample.diagnosis.stage = "train";
+  for (const char* id : {"2026-11-21-0110-train", "2026-11-21-0110-train-2"}) {
+    sample.diagnosis.run_id = id;
+    EXPECT_THAT(ToTerminal(sample.diagnosis, {80, false, true}, {}), Not(HasSubstr("stage train"))) << id;
+  }
+  sample.diagnosis.run_id = "exp-7";
+  EXPECT_THAT(ToTerminal(sample.diagnosis, {80, false, true}, {}), HasSubstr("stage train"));
+}
+
 TEST(TerminalTest, StagesFollowEachOther) {
   const std::vector<diagnose::Diagnosis> stages = {testing::NoTraining().diagnosis,
                                                    testing::InputBound().diagnosis};

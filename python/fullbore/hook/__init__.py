@@ -7,6 +7,7 @@ The map, one idea a file:
     runtime      what all parts share: the process's channel, its threads, and what happens when the hook fails
     finder       patches a module right after the script has imported it
     loader       DataLoader: its arguments, and every wait in `next`
+    fast_data    `fullbore run --fast-data`: the training DataLoader replaced by fullbore.data
     batch        how many samples and tokens a batch holds
     worker       what a batch costs where it is fetched, in a loader worker or inline
     steps        optimizers: where a step ends, and which loader feeds it
@@ -16,6 +17,7 @@ The map, one idea a file:
     device       CUDA: copies, synchronisation, device time, memory
     lines        the line sampler
     facts        versions, model, precision, arguments
+    drain        the training loader iterated alone, for `fullbore loader bench --script`
 
 Rules: what the script does and prints stays as it is; an exception of ours switches the hook off, never the script;
 nothing is done per operator; no lock and no system call in the training loop's path.

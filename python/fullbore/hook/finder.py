@@ -6,6 +6,8 @@ spec and its loader look afterwards as they would have looked without us.
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
 from typing import Any, Callable
 
@@ -22,18 +24,25 @@ class Finder:
         self.watched: dict[str, Patch] = {"torch": attach_torch}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any | None:
-        patch = self.watched.pop(name, None)
+        patch = self.watched.pop(name, None)  # not ours to answer again while the others look for it
         if patch is None:
             return None
-        for finder in sys.meta_path:
-            if finder is self or not hasattr(finder, "find_spec"):
-                continue
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                patch_when_executed(spec.loader, patch)
-                return spec
-        self.watched[name] = patch  # a later attempt may find it
-        return None
+        try:
+            for finder in sys.meta_path:
+                if finder is self or not hasattr(finder, "find_spec"):
+                    continue
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    patch_when_executed(spec.loader, functools.partial(self.patch, name))
+                    return spec
+            return None
+        finally:
+            self.watched[name] = patch  # who looks for a module (importlib.util.find_spec) has not imported it
+
+    def patch(self, name: str, module: Any) -> None:
+        patch = self.watched.pop(name, None)
+        if patch is not None:
+            patch(module)
 
     def attach(self) -> None:
         """For a torch that was there before us."""
@@ -73,13 +82,14 @@ def run_patch(patch: Patch, module: Any) -> None:
 
 def attach_torch(torch: Any) -> None:
     """Torch is imported: say hello and take our places."""
-    from . import backward, collectives, device, facts, forward, loader, others, steps, worker
+    from . import backward, collectives, device, facts, forward, loader, others, stages, steps, worker
 
     if not runtime.is_helper_process():
         hook.open()
     places = (
         ("torch.utils.data.dataloader", loader.attach),
         ("torch.utils.data._utils.fetch", worker.attach),
+        ("fullbore.data.loader", stages.attach),
         ("torch.optim.optimizer", steps.attach),
         ("torch.nn", forward.attach),
         ("torch.autograd", backward.attach),
@@ -93,6 +103,10 @@ def attach_torch(torch: Any) -> None:
     for name, patch in places:
         FINDER.when_imported(name, patch)
     others.attach_process()
+    if os.environ.get("FULLBORE_DRAIN"):
+        from . import drain
+
+        drain.attach()
 
 
 FINDER = Finder()

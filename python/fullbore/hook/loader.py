@@ -11,9 +11,9 @@ import functools
 import os
 import sys
 import weakref
-from typing import Any
+from typing import Any, Callable
 
-from . import channel
+from . import channel, fast_data
 from .batch import BatchCounter
 from .frames import caller_place
 from .runtime import Thread, clock, guarded, hook
@@ -26,10 +26,11 @@ MARK = "fullbore_loader"  # in the configuration that a worker process inherits,
 class Loader:
     """One loader of the script: what is written about it, and how its batches are counted."""
 
-    __slots__ = ("id", "counter")
+    __slots__ = ("id", "counter", "source")
 
-    def __init__(self, ident: int, batch_size: int | None) -> None:
+    def __init__(self, ident: int, batch_size: int | None, source: Any) -> None:
         self.id = ident
+        self.source = weakref.ref(source)
         self.counter = BatchCounter(batch_size)
 
 
@@ -45,6 +46,7 @@ class Epoch:
 
 
 loaders: dict[int, Loader] = {}
+kept_alive: list[Any] | None = None  # for drain.py
 hook.forget_in_child.append(loaders.clear)
 _places: list[Any] = []  # (weak reference to a loader, its place), the latest ones
 
@@ -78,17 +80,29 @@ def made_by_library() -> bool:
 
 
 def known(source: Any) -> Loader:
-    """The Loader of a DataLoader, or of an iterator that came without one; introduces it when it is new."""
+    """The Loader of a DataLoader, or of an iterator that came without one."""
+    return introduced(source, Loader, about)
+
+
+def introduced(source: Any, make: type[Loader], about: Callable[[Any], Any]) -> Loader:
+    """What stands for a loader of the script; tells the recorder about it when it is new."""
     here = os.getpid()  # a loader that was pickled into this process brings the id of another
     pid, ident = source.__dict__.get("_fullbore_id", (here, 0))
     loader = loaders.get(ident) if pid == here else None
     if loader is None:
         ident = len(loaders) + 1
-        arguments = describe(source)
-        loader = loaders[ident] = Loader(ident, arguments["batch_size"])
+        said = about(source)
+        loader = loaders[ident] = make(ident, said["args"]["batch_size"], source)
+        if kept_alive is not None:
+            kept_alive.append(source)
         source.__dict__["_fullbore_id"] = (here, ident)
-        introduce(source, ident, arguments)
+        hook.say("loader", id=ident, where=where_made(source), **said)
     return loader
+
+
+def where_made(source: Any) -> str | None:
+    where = source.__dict__.get("_fullbore_where")
+    return None if where is None else f"{where[0]}:{where[1]}"
 
 
 def describe(source: Any) -> dict[str, Any]:
@@ -118,21 +132,13 @@ def is_shuffled(sampler: Any) -> bool | None:
     return shuffle if isinstance(shuffle, bool) else "Random" in type(sampler).__name__
 
 
-def introduce(source: Any, ident: int, arguments: dict[str, Any]) -> None:
+def about(source: Any) -> dict[str, Any]:
     dataset = getattr(source, "dataset", getattr(source, "_dataset", None))
     try:
         length: int | None = len(dataset)
     except Exception:  # an iterable has none, and some raise errors of their own
         length = None
-    where = source.__dict__.get("_fullbore_where")
-    hook.say(
-        "loader",
-        id=ident,
-        args=arguments,
-        dataset=type(dataset).__name__,
-        dataset_len=length,
-        where=None if where is None else f"{where[0]}:{where[1]}",
-    )
+    return {"args": describe(source), "dataset": type(dataset).__name__, "dataset_len": length}
 
 
 def before_iter(source: Any) -> Loader | None:
@@ -161,6 +167,7 @@ def after_iter(loader: Loader, iterator: Any, begin: int) -> None:
     if configuration is not None:
         configuration.pop(MARK, None)
     if hasattr(iterator, "__dict__"):
+        loader = iterator.__dict__.get("_fullbore_loader", loader)  # another took the DataLoader's place
         iterator.__dict__["_fullbore_epoch"] = Epoch(loader, begin, clock())
 
 
@@ -172,6 +179,8 @@ def process_configuration() -> dict[str, Any] | None:
 def ready(iterator: Any) -> int:
     """Batches that are there already when `next` is entered; -1 where nobody can tell."""
     fields = iterator.__dict__
+    if "_fullbore_ready" in fields:
+        return fields["_fullbore_ready"]()
     waiting = fields.get("_task_info")
     if waiting is None:
         return -1
@@ -268,7 +277,9 @@ def attach_dataloader(DataLoader: Any) -> None:
         begin = clock()
         iterator = None
         try:
-            iterator = make_iterator(self)
+            iterator = fast_data.iterator(self) if fast_data.wanted() else None
+            if iterator is None:
+                iterator = make_iterator(self)
             return iterator
         finally:
             after_iter(loader, iterator, begin)

@@ -1,7 +1,6 @@
 #include "probe/process/process_probe.h"
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,12 +23,6 @@ constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond;
 
 const double kTicksPerSecond = static_cast<double>(sysconf(_SC_CLK_TCK));
 const auto kPageBytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-
-int64_t ThreadCpuNs() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return time.tv_sec * kNsPerSecond + time.tv_nsec;
-}
 
 void AddKnown(std::optional<double>& sum, const std::optional<double>& value) {
   if (value) sum = sum.value_or(0) + *value;

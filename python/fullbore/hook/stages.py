@@ -1,0 +1,121 @@
+"""fullbore.data's loaders: their waits, and what their stages did.
+
+Their `next` is timed as a DataLoader's is. What happens inside is counted by the loader itself, in threads that know no
+Python; its totals are copied into the channel about once a second, by the thread that takes the batches.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from .frames import caller_place
+from .loader import Epoch, Loader, enter_next, introduced, leave_next
+from .runtime import clock, guarded, hook
+
+PERIOD_NS = 1_000_000_000
+FINE_FOR_NS = 600 * PERIOD_NS  # after ten minutes more rarely: a day's totals must stay small
+LATER_PERIOD_NS = 5 * PERIOD_NS
+NEVER = sys.maxsize
+
+OPTIONS = ("shuffle", "drop_last", "threads", "prefetch", "nice", "map_processes", "in_process", "device")
+OPTIONS += ("dtype", "scaled_decode", "fast_dct", "memory_cache_bytes")
+
+
+class StagedLoader(Loader):
+    """A loader of fullbore.data."""
+
+    __slots__ = ("since", "due")
+
+    def __init__(self, ident: int, batch_size: int | None, source: Any) -> None:
+        super().__init__(ident, batch_size, source)
+        self.since = clock()
+        self.due = 0  # when its totals are to be said next
+
+
+def about(source: Any) -> dict[str, Any]:
+    given = source.__dict__.get("_arguments", {})
+    batch_size = given.get("batch_size")
+    args = {name: given[name] for name in OPTIONS if name in given}
+    return {
+        "library": "fullbore.data",
+        "args": {"batch_size": batch_size if isinstance(batch_size, int) else None, **args},
+        "dataset": type(source).__name__,
+        "dataset_len": source.samples,
+    }
+
+
+@guarded
+def note_place(source: Any) -> None:
+    where = caller_place()
+    if where is not None:
+        source.__dict__["_fullbore_where"] = where
+
+
+def staged(source: Any) -> StagedLoader:
+    """What stands for a loader of fullbore.data; introduces it when it is new."""
+    return introduced(source, StagedLoader, about)  # type: ignore[return-value]
+
+
+def enter(iterator: Any) -> Any:
+    """As loader.enter_next, for an epoch of fullbore.data."""
+    if not hook.on:
+        return None
+    try:
+        if hook.here().in_next:
+            return None
+        if hook.channel is None:
+            hook.open()
+        if "_fullbore_epoch" not in iterator.__dict__:
+            iterator.__dict__["_fullbore_epoch"] = Epoch(staged(iterator._loader), 0, 0)
+    except Exception as error:
+        hook.fail("next", error)
+        return None
+    return enter_next(iterator)
+
+
+def after_next(source: Any, wait: Any, got: bool) -> None:
+    """Says the loader's totals when they are due, and at the end of an epoch. Never raises."""
+    loader = wait.epoch.loader
+    if type(loader) is StagedLoader and hook.on and loader.due != NEVER and (wait.begin >= loader.due or not got):
+        say_totals(source, loader)
+
+
+def say_totals(source: Any, loader: StagedLoader) -> None:
+    """A loader that cannot tell is asked no more; its waits are seen all the same."""
+    begin = clock()
+    try:
+        hook.say("loader_stages", id=loader.id, **source.stats())
+        loader.due = begin + (PERIOD_NS if begin - loader.since < FINE_FOR_NS else LATER_PERIOD_NS)
+    except Exception as error:
+        loader.due = NEVER
+        hook.say("message", severity="warning", text=f"the loader did not tell what its stages do: {error}")
+    hook.extra_ns += clock() - begin
+
+
+def attach(module: Any) -> None:
+    """Patches fullbore.data.loader."""
+    init, take = module.Loader.__init__, module.Epoch.__next__
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        note_place(self)
+
+    @functools.wraps(take)
+    def __next__(self: Any) -> Any:
+        wait = enter(self)
+        if wait is None:
+            return take(self)
+        got, batch = False, None
+        try:
+            batch = take(self)
+            got = True
+        finally:
+            leave_next(wait, batch, got)
+            after_next(self._loader, wait, got)
+        return batch
+
+    module.Loader.__init__ = __init__
+    module.Epoch.__next__ = __next__

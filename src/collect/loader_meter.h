@@ -1,0 +1,45 @@
+// What the stages of a fullbore.data loader did, from totals to readings: a line `loader_stages` of the
+// channel holds sums since the loader was opened, and the difference to the line before is what the series of
+// docs/metrics.md say about the time between.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "record/run_writer.h"
+
+namespace fullbore::collect {
+
+class LoaderMeter {
+ public:
+  // Anything may stand in a line: what is no total is left out.
+  void OnTotals(const nlohmann::json& line);
+
+  // Moves the readings since the last call into `writer`. Until a process trains, nobody asks for them: then
+  // the oldest are forgotten.
+  void Drain(int rank, record::RunWriter& writer);
+
+ private:
+  struct Totals {
+    int64_t t_ns = 0;
+    std::map<std::string, nlohmann::json> stages;  // by name
+    int64_t wait_ns = 0;
+  };
+  struct Reading {
+    int64_t t_ns = 0;
+    std::string name;
+    record::Labels labels;  // but for the rank
+    double value = 0;
+  };
+
+  void Add(int64_t t_ns, const char* name, const record::Labels& labels, double value);
+  void AddStage(const Totals& before, const Totals& now, const std::string& stage, record::Labels labels);
+
+  std::map<int64_t, Totals> before_;  // by loader
+  std::vector<Reading> readings_;
+};
+
+}  // namespace fullbore::collect
