@@ -13,7 +13,12 @@ export CXX
 export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
 
 cd "$root"
-if [ ! -f "build/$preset/build.ninja" ]; then
+# A tree that was configured before .venv had nanobind lacks the Python extension.
+extension_is_missing() {
+  ! grep -q fb_loader_python "build/$preset/build.ninja" && [ -x "$venv/bin/python3" ] &&
+    can_import "$venv/bin/python3" nanobind
+}
+if [ ! -f "build/$preset/build.ninja" ] || extension_is_missing; then
   mkdir -p "build/$preset"
   # Not a pipe: a failing configure must stay a failure and show its output.
   "$tools/cmake" --preset "$preset" >"build/$preset/configure.log" 2>&1 || {

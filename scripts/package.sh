@@ -5,6 +5,9 @@ source "$(dirname "$0")/lib.sh"
 cd "$root"
 scripts/setup.sh build
 scripts/build.sh release fullbore >&2  # standard output is the name of the package alone
+if grep -q '^build fb_loader_python' build/release/build.ninja; then
+  scripts/build.sh release fb_loader_python >&2
+fi
 (cd build/release && "$(cmake_directory)/cpack" -G DEB >cpack.log 2>&1) || {
   cat build/release/cpack.log >&2
   die "cpack failed"

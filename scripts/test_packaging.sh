@@ -24,16 +24,35 @@ check() {
   say "ok: $how"
 }
 
+# loads_data HOW PYTHON: the extension is there, and reads.
+loads_data() {
+  "$2" - "$place" <<'PY' || die "$1: fullbore.data does not load and read"
+import pathlib, sys
+from fullbore.data import FileList
+place = pathlib.Path(sys.argv[1])
+(place / "list.csv").write_text("path,label,text\na,1,first\nb,2,second\n")
+batch = next(iter(FileList(place / "list.csv", batch_size=2, shuffle=False, fields=["label", "text"])))
+assert list(batch[0]) == [1, 2] and batch[1] == ["first", "second"], batch
+PY
+}
+
 python3 -m venv "$place/venv"
 "$place/venv/bin/pip" install -qq --disable-pip-version-check "$root"
 "$place/venv/bin/python" -c 'import fullbore.hook' || die "pip: the package fullbore cannot be imported"
+loads_data "pip install ." "$place/venv/bin/python"
 check "pip install ." "$place/venv" "$place/venv/bin/python"
 
+scripts/setup.sh test
 scripts/build.sh release fullbore
+scripts/build.sh release fb_loader_python
 "$(cmake_directory)/cmake" --install build/release --prefix "$place/prefix" >/dev/null
+PYTHONPATH="$place/prefix/share/fullbore/python" loads_data "cmake --install" "$venv/bin/python3"
 check "cmake --install" "$place/prefix" python3
 
 deb="$(scripts/package.sh)"
-[[ "$(dpkg-deb --field "$deb" Depends)" == *libsqlite3* ]] || die "deb: does not depend on libsqlite3"
+for library in libsqlite3 libjpeg libwebp libhdf5 libcurl; do
+  [[ "$(dpkg-deb --field "$deb" Depends)" == *"$library"* ]] || die "deb: does not depend on $library"
+done
 dpkg-deb --extract "$deb" "$place/deb"
+PYTHONPATH="$place/deb/usr/share/fullbore/python" loads_data "the Debian package" "$venv/bin/python3"
 check "the Debian package" "$place/deb/usr" python3

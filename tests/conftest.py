@@ -17,6 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BINARY = pathlib.Path(os.environ.get("FULLBORE_TEST_BINARY", ROOT / "build" / "release" / "fullbore"))
 TIMEOUT_S = 180  # a hang, on any machine: nothing here takes that long
 
+# A shell that starts the tests in the background has them ignore Ctrl-C; the commands here would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
 
 class Ended:
     """A command that ended, and what was recorded of it."""

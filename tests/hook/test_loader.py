@@ -17,7 +17,7 @@ LOADER = """
         def __len__(self):
             return 40
         def __getitem__(self, index):
-            time.sleep(0.05 if index == 13 else 0.002)
+            time.sleep(0.3 if index == 13 else 0.002)
             return torch.randn(6)
 
     class Stream(IterableDataset):
@@ -68,7 +68,7 @@ def test_workers_tell_what_a_batch_costs(runner, method):
         assert 0 < fetch.b < fetch.ns + 1_000_000  # CPU
         assert 0 <= fetch.d
     slowest = sorted(r.a >> 32 for r in fetches)
-    assert slowest[-1] >= 50_000 > slowest[-2] >= 2_000
+    assert slowest[-1] >= 300_000 > slowest[-2] >= 2_000
     assert all(r.b >= 0 for r in trainer.batches)
     assert all(w.capacity == 1024 for w in workers) and trainer.capacity == 8192
 
@@ -96,7 +96,10 @@ def test_ready_batches_tell_a_full_queue_from_an_empty_one(runner):
         for x in loader:
             time.sleep(0.08)
     slow_consumer(DataLoader(Slow(), batch_size=2, num_workers=2))
-    train(DataLoader(Slow(), batch_size=8, num_workers=2))
+    def slow_collate(samples):
+        time.sleep(0.08)
+        return torch.stack(samples)
+    train(DataLoader(Slow(), batch_size=2, num_workers=2, collate_fn=slow_collate))
     """
     )
     full, empty = ([r.b for r in channel.trainer.batches if r.id == ident] for ident in (1, 2))
@@ -159,7 +162,7 @@ def test_a_random_split_is_timed_sample_by_sample(newest):
     train(DataLoader(part, batch_size=4))
     """
     )
-    assert sum(r.a >> 32 >= 50_000 for r in channel.trainer.of(FETCH)) == 1
+    assert sum(r.a >> 32 >= 300_000 for r in channel.trainer.of(FETCH)) == 1
 
 
 def test_getitems_of_the_user_is_still_called_with_the_whole_batch(newest):
@@ -178,6 +181,7 @@ def test_getitems_of_the_user_is_still_called_with_the_whole_batch(newest):
 
 
 def test_cheap_samples_are_no_longer_timed_one_by_one_until_they_surprise(newest):
+    # By a clock of the samples' own: a moment without a core would be such a surprise.
     channel, _ = newest.run(
         LOADER
         + """
@@ -185,16 +189,16 @@ def test_cheap_samples_are_no_longer_timed_one_by_one_until_they_surprise(newest
         def __len__(self):
             return 64 * 60
         def __getitem__(self, index):
-            if index >= 64 * 40:
-                time.sleep(0.0001)
+            global now
+            now += 5_000 if index < 64 * 40 else 100_000
             return index
+    now = time.monotonic_ns()
+    sys.modules["_fullbore_hook.worker"].clock = lambda: now
     for _ in DataLoader(Cheap(), batch_size=64): pass
     """
     )
     slowest = [r.a >> 32 for r in channel.trainer.of(FETCH)]
-    assert len(slowest) == 60
-    assert slowest[20:38] == [0] * 18
-    assert min(slowest[45:]) >= 100
+    assert slowest == [5] * 8 + [0] * 33 + [100] * 19
 
 
 def test_loaders_keep_their_signature_attributes_and_subclasses(runner):

@@ -14,7 +14,7 @@ CASES = all_cases()
 WITHIN = 0.05  # of the step: how far the reported share may be from what the script measured
 WARMUP_WITHIN = 3  # steps
 FASTER_WITHIN = 0.15  # of the expected step time: how far off the measured one may be
-ROUNDS = 3  # before and after in turn, where one was not clear: the medians count
+ROUNDS = 5  # before and after in turn, where one was not clear: the medians count
 
 
 def named(cases: list[Case]) -> list:
@@ -26,32 +26,42 @@ def shares(case: Case, outcome: Outcome) -> tuple[float, float]:
     return outcome.first["share"], outcome.truth.share(case["TRUTH"], outcome.warmup)
 
 
-def agrees(case: Case, outcome: Outcome) -> bool:
-    reported, measured = shares(case, outcome)
-    return reported == pytest.approx(measured, abs=WITHIN)
+def complaint(case: Case, outcome: Outcome) -> str:
+    """What the report says wrongly; empty where it is right as a whole."""
+    first, warmup = outcome.first, outcome.warmup
+    said = f"{first['id']} {first.get('cause', '')}".strip()
+    if said != case["EXPECT"]:
+        return f"says {said} first:\n{outcome.says()}"
+    if case["TRUTH"]:
+        reported, measured = shares(case, outcome)
+        if reported != pytest.approx(measured, abs=WITHIN):
+            return f"costs {reported:.3f} as reported, {measured:.3f} as measured:\n{outcome.says()}"
+    if case["RANK"] and not re.match(rf"Rank {case['RANK']} ", first["title"]):
+        return first["title"]
+    if case["LINE"]:
+        place = first["where"][0]
+        if place["file"] != str(case.script) or case["LINE"] not in place["text"]:
+            return f"names {place}"
+    if case["WARMUP"] and warmup != pytest.approx(int(case["WARMUP"]), abs=WARMUP_WITHIN):
+        return f"takes {warmup} steps for warm-up"
+    return ""
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", named(CASES))
 def test_names_what_was_planted_first_and_what_it_costs(case: Case, laboratory: Laboratory) -> None:
     if case.missing():
         pytest.skip(case.missing())
-    outcome = laboratory.planted(case)
+    outcomes = [laboratory.planted(case)]
     # A neighbour may take its core from one of two ranks only: that rank is then late by more than was planted. What
-    # is measured anew is judged anew, as a whole.
-    if case["TRUTH"] and not agrees(case, outcome):
-        outcome = laboratory.run(case)
-    first, warmup = outcome.first, outcome.warmup
-    said = f"{first['id']} {first.get('cause', '')}".strip()
-    assert said == case["EXPECT"], outcome.says()
-    assert outcome.report["window"]["steps"] == len(outcome.truth.steps) - warmup
-    assert not case["TRUTH"] or agrees(case, outcome), (shares(case, outcome), outcome.says())
-    if case["LINE"]:
-        place = first["where"][0]
-        assert place["file"] == str(case.script) and case["LINE"] in place["text"], first["where"]
-    if case["RANK"]:
-        assert re.match(rf"Rank {case['RANK']} ", first["title"]), first["title"]
-    if case["WARMUP"]:
-        assert warmup == pytest.approx(int(case["WARMUP"]), abs=WARMUP_WITHIN)
+    # is not right is measured twice more, and must be right both times.
+    if complaint(case, outcomes[0]):
+        outcomes += [laboratory.run(case), laboratory.run(case)]
+    for outcome in outcomes:
+        assert outcome.report["window"]["steps"] == len(outcome.truth.steps) - outcome.warmup
+    wrong = [text for text in (complaint(case, outcome) for outcome in outcomes) if text]
+    assert len(wrong) <= len(outcomes) // 2, "\n\n".join(wrong)
+    laboratory.recorded[case.name] = next(outcome for outcome in outcomes if not complaint(case, outcome))
 
 
 class Promise:
@@ -82,6 +92,7 @@ class Promise:
         )
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", named([case for case in CASES if case["FIX"]]))
 def test_the_fix_brings_what_was_predicted(case: Case, laboratory: Laboratory) -> None:
     if case.missing():
@@ -89,9 +100,10 @@ def test_the_fix_brings_what_was_predicted(case: Case, laboratory: Laboratory) -
     promise = Promise()
     before = laboratory.planted(case)
     for _ in range(ROUNDS):
-        promise.add(before, laboratory.run(case, *before.fix(case["FIX"]), recorded=False))
-        if promise.is_kept():
-            break
+        if not complaint(case, before):
+            promise.add(before, laboratory.run(case, *before.fix(case["FIX"]), recorded=False))
+            if promise.is_kept():
+                break
         before = laboratory.run(case)
     print(f"{case.name}: {promise}")
-    assert promise.is_kept(), str(promise)
+    assert promise.measured and promise.is_kept(), str(promise)

@@ -25,6 +25,7 @@ class Terminal:
         self.status: int | None = None
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in a terminal, also where nohup runs the tests
             os.chdir(cwd)
             os.execvpe(command[0], list(command), {**env, "TERM": "xterm"})
         self.resize(rows)

@@ -67,6 +67,9 @@ def test_a_stage_whose_command_is_not_there_leaves_the_others(fullbore):
         (["explian"], "did you mean `fullbore explain`?"),
         (["frobnicate"], "fullbore --help lists the commands"),
         (["explain", "no-such-run"], "no run"),
+        (["loader", "benhc", "photos"], "did you mean `fullbore loader bench`?"),
+        (["loader", "bench", "photos", "--batch-size", "0"], "--batch-size 0"),
+        (["loader", "bench", "photos", "--no-such-flag"], "--no-such-flag"),
     ],
 )
 def test_wrong_use_is_said_in_a_line_and_a_hint(fullbore, arguments, said):
@@ -76,6 +79,12 @@ def test_wrong_use_is_said_in_a_line_and_a_hint(fullbore, arguments, said):
     assert done.stderr.startswith("fullbore: ")
     assert len(done.stderr.splitlines()) <= 2
     assert done.stdout == b""
+
+
+def test_doctor_sees_the_processes_of_a_command(fullbore):
+    done = fullbore.call("doctor", "--json", "-")
+    found = {check["what"]: check["ok"] for check in json.loads(done.stdout)["checks"]}
+    assert found["processes of a command"]
 
 
 def test_a_place_that_cannot_be_written_is_said_before_the_command_starts(fullbore):

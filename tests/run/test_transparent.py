@@ -187,12 +187,12 @@ def test_a_daemon_left_behind_is_not_waited_for(fullbore):
         "    os.setsid()\n"
         "    if os.fork() == 0:\n"
         "        os.closerange(0, 3)\n"
-        "        time.sleep(60)\n"
+        "        time.sleep(150)\n"
         "    os._exit(0)\n"
         "os.wait()\n"
         "print('done')\n"
     )
-    done = fullbore.run(*python(code), timeout=45)
+    done = fullbore.run(*python(code), timeout=120)
     assert (done.stdout, done.code) == (b"done\n", 0)
 
 

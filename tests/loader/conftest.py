@@ -1,0 +1,20 @@
+"""Lets the tests of this folder share their helpers, and a server that misbehaves."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from fault_server import FaultServer  # noqa: E402
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    made = FaultServer()
+    yield made
+    made.close()

@@ -1,0 +1,239 @@
+"""`fullbore loader bench`: the real binary on small made data."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import textwrap
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = pathlib.Path(os.environ.get("FULLBORE_TEST_BINARY", ROOT / "build" / "release" / "fullbore"))
+TIMEOUT_S = 180  # a hang, on any machine
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory) -> pathlib.Path:
+    image = pytest.importorskip("PIL.Image")
+    numpy = pytest.importorskip("numpy")
+    random = numpy.random.default_rng(1)
+    root = tmp_path_factory.mktemp("photos")
+    for number in range(24):
+        folder = root / ("cat", "dog")[number % 2]
+        folder.mkdir(exist_ok=True)
+        pixels = random.integers(0, 255, (120, 160, 3), dtype=numpy.uint8)
+        image.fromarray(pixels).save(folder / f"{number:03d}.jpg", quality=90)
+    return root
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory) -> pathlib.Path:
+    root = tmp_path_factory.mktemp("texts")
+    with tarfile.open(root / "shard-000.tar", "w") as archive:
+        for number in range(20):
+            path = root / f"{number:03d}.txt"
+            path.write_text(f"sample {number} " * 200)
+            archive.add(path, path.name)
+            path.unlink()
+    return root
+
+
+def bench(*arguments: str | os.PathLike, **how) -> subprocess.CompletedProcess:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FULLBORE_")}
+    return subprocess.run(
+        [BINARY, "loader", "bench", *map(os.fspath, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        env=environment,
+        **how,
+    )
+
+
+def test_the_table_the_bars_and_a_verdict_are_plain_text_where_they_are_piped(photos):
+    done = bench(photos, "--seconds", "0.2", "--threads", "1,2", "--image-size", "32", "--batch-size", "8")
+    assert done.returncode == 0, done.stderr
+    assert "24 samples" in done.stdout and "3x32x32 float32" in done.stdout
+    assert "threads" in done.stdout and "decode" in done.stdout
+    assert "reading alone, in memory" in done.stdout
+    assert "binds" in done.stdout and "next: " in done.stdout
+    assert "\x1b" not in done.stdout
+    assert done.stderr == ""
+
+
+def test_json_holds_rates_stages_and_the_threads_that_a_rate_takes(photos):
+    flags = ("--seconds", "0.2", "--threads", "2,1", "--image-size", "32", "--samples-per-s", "1e9", "--json", "-")
+    done = bench(photos, *flags)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)  # nothing else stands on standard output
+    assert said["schema"] == "fullbore.loader_bench/1"
+    assert said["samples"] == 24
+    assert [point["threads"] for point in said["points"]] == [1, 2]
+    assert all(point["samples_per_s"] > 0 for point in said["points"])
+    assert {"read", "decode", "transform", "collate"} <= said["points"][0]["us_per_sample"].keys()
+    assert said["verdict"]["binds"] in ("storage", "read", "decode", "transform", "collate")
+    assert "threads" not in said["demand"] and said["demand"]["at_most"] > 0
+    assert said["interrupted"] is False
+
+
+def test_shards_of_text_are_measured_without_a_decoder(texts):
+    done = bench(texts / "shard-000.tar", "--seconds", "0.2", "--threads", "1", "--json", "-")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["row"] == "text"
+    assert "decode" not in said["points"][0]["us_per_sample"]
+
+
+def test_pytorch_stands_beside_it(photos):
+    pytest.importorskip("torch")
+    flags = (
+        "--seconds",
+        "0.2",
+        "--threads",
+        "1",
+        "--image-size",
+        "32",
+        "--batch-size",
+        "8",
+        "--warm-only",
+        "--json",
+        "-",
+    )
+    done = bench(photos, *flags, "--like", "torch", "--python", sys.executable)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert [point["workers"] for point in said["torch"]["points"]] == [0, 1], said["notes"]
+    assert all(point["samples_per_s"] > 0 for point in said["torch"]["points"])
+    assert "torch" in said["torch"]["versions"]
+    assert not any(reading["cold"] for reading in said["readings"])
+
+
+def test_a_python_without_torch_is_a_note_and_no_failure(photos, tmp_path):
+    without = tmp_path / "python"
+    without.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')  # no site-packages
+    without.chmod(0o755)
+    done = bench(photos, "--seconds", "0.1", "--threads", "1", "--like", "torch", "--python", without)
+    assert done.returncode == 0, done.stderr
+    assert "PyTorch was not measured: this Python has no torch" in done.stdout
+
+
+def test_the_training_loader_of_a_script_is_found_and_iterated_alone(tmp_path):
+    pytest.importorskip("torch")
+    script = tmp_path / "train.py"
+    script.write_text(
+        textwrap.dedent("""
+            import sys, time, torch
+            from torch.utils.data import DataLoader, TensorDataset
+
+            class Slow(TensorDataset):
+                def __getitem__(self, index):
+                    time.sleep(0.001)
+                    return super().__getitem__(index)
+
+            print("hello from the script", sys.argv[1])
+            model = torch.nn.Linear(4, 1)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for other in DataLoader(TensorDataset(torch.ones(8, 4))):  # feeds no step
+                pass
+            for (x,) in DataLoader(Slow(torch.ones(64, 4)), batch_size=8, shuffle=True, num_workers=2):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            open("the-training-went-on", "w")
+        """)
+    )
+    flags = ("--script", script, "--python", sys.executable, "--seconds", "0.5", "--json", "-")
+    done = bench(*flags, "--", "argument", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "hello from the script argument" in done.stderr
+    said = json.loads(done.stdout)
+    assert said["schema"] == "fullbore.loader_bench_script/1"
+    assert (said["dataset"], said["dataset_samples"]) == ("Slow", 64)
+    assert (said["batch_size"], said["num_workers"]) == (8, 2)
+    assert said["where"] == "train.py:15"
+    assert 0 < said["samples_per_s"] <= 2000 * 1.1  # two workers that sleep a millisecond a sample
+    assert not (tmp_path / "the-training-went-on").exists()
+
+
+def test_a_script_that_trains_nothing_or_fails_is_an_error(tmp_path):
+    pytest.importorskip("torch")
+    script = tmp_path / "train.py"
+    script.write_text("import torch\n")
+    done = bench("--script", script, "--python", sys.executable)
+    assert done.returncode == 1
+    assert "no DataLoader was seen that feeds an optimizer step" in done.stderr
+    script.write_text("raise SystemExit(3)\n")
+    done = bench("--script", script, "--python", sys.executable)
+    assert done.returncode == 1
+    assert "ended with status 3" in done.stderr
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    (line,) = re.findall(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return bool(int(line, 16) >> (number - 1) & 1)
+
+
+def test_ctrl_c_prints_what_was_measured_so_far(photos):
+    command = [
+        BINARY,
+        "loader",
+        "bench",
+        photos,
+        "--seconds",
+        "30",
+        "--threads",
+        "1,2",
+        "--image-size",
+        "32",
+        "--warm-only",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not catches(process.pid, signal.SIGINT):
+            time.sleep(0.01)
+        time.sleep(0.5)  # it measures
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 130, errors
+    assert "interrupted" in out
+    assert "24 samples" in out
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ((), "give either a PATH"),
+        (("nowhere",), "nowhere"),
+        ((".",), "no images"),
+        (("--threads", "0", "."), "--threads 0"),
+        (("--threads", "one", "."), "--threads"),
+        (("--like", "tensorflow", "."), "tensorflow"),
+        (("--seconds", "0", "."), "--seconds"),
+    ],
+)
+def test_errors_of_use_are_one_line_and_status_2(tmp_path, arguments, said):
+    done = bench(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
+    assert "hint: " in done.stderr or len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_json_file_that_cannot_be_written_does_not_cost_what_was_measured(photos, tmp_path):
+    done = bench(photos, "--threads", "1", "--seconds", "0.2", "--warm-only", "--json", str(tmp_path / "no" / "x.json"))
+    assert done.returncode == 1
+    assert "samples/s" in done.stdout
+    assert "x.json" in done.stderr
+
+
+def test_help_begins_with_an_example():
+    done = bench("--help")
+    assert done.returncode == 0
+    assert done.stdout.lstrip().startswith("fullbore loader bench photos/train")

@@ -1,0 +1,163 @@
+"""from_torch: what is equivalent is given, what is not is refused by name. In a Python that has torchvision."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from python_data import make_photos, require, run_script, torchvision_python
+
+require()
+
+PROLOGUE = """
+    import json, sys, torch
+    from torch.utils.data import DataLoader, Subset
+    from torchvision import datasets, transforms as T
+    from fullbore.data import NotTranslatable, check, from_torch, translate
+
+    def folder(*steps, **options):
+        return datasets.ImageFolder(sys.argv[1], T.Compose(steps), **options)
+
+    def refused(loader):
+        try:
+            from_torch(loader)
+        except NotTranslatable as error:
+            return error.reasons
+"""
+
+
+@pytest.fixture(scope="module")
+def python():
+    return torchvision_python()
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    return make_photos(tmp_path_factory.mktemp("photos") / "train", per_class=6, size=(120, 90))
+
+
+def run(python, tmp_path, photos, text):
+    import textwrap
+
+    whole = textwrap.dedent(PROLOGUE) + textwrap.dedent(text)
+    done = run_script(whole, photos, python=python, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_deterministic_transforms_give_the_same_batches(python, tmp_path, photos):
+    differences = run(
+        python,
+        tmp_path,
+        photos,
+        """
+        bicubic, nearest = T.InterpolationMode.BICUBIC, T.InterpolationMode.NEAREST
+        normalize = T.Normalize((0.5, 0.4, 0.3), (0.2, 0.3, 0.4))
+        lists = [
+            (T.Resize(40), T.CenterCrop(32), T.ToTensor(), normalize),
+            (T.Resize((33, 44), bicubic), T.ToTensor()),
+            (T.Resize((33, 44)), T.PILToTensor(), T.ConvertImageDtype(torch.float32)),
+            (T.RandomHorizontalFlip(1.0), T.Resize((20, 30), nearest), T.ToTensor(), normalize),
+            (T.Resize((33, 44)), T.PILToTensor()),
+        ]
+        found = []
+        for steps in lists:
+            loader = DataLoader(folder(*steps), batch_size=7)
+            mine = from_torch(loader)
+            assert len(mine) == len(loader) == 3 and mine.classes == loader.dataset.classes
+            for (images, labels), (expected, expected_labels) in zip(mine, loader):
+                assert images.shape == expected.shape and images.dtype == expected.dtype
+                assert labels.tolist() == expected_labels.tolist() and labels.dtype == expected_labels.dtype
+                scale = 1 if images.dtype == torch.uint8 else 255
+                found.append(scale * float((images.double() - expected.double()).abs().mean()))
+        print(json.dumps(found))
+        """,
+    )
+    assert len(differences) == 15
+    assert max(differences) < 5  # of 255, after a division by std as small as 0.2
+
+
+def test_random_transforms_draw_from_the_same_distribution(python, tmp_path, photos):
+    mine, theirs, compared, seeds = run(
+        python,
+        tmp_path,
+        photos,
+        """
+        torch.manual_seed(1)
+        steps = [T.RandomResizedCrop(24, scale=(0.3, 1.0)), T.RandomHorizontalFlip(), T.ColorJitter(0.4, 0.4, 0.4)]
+        loader = DataLoader(folder(*steps, T.ToTensor()), batch_size=18, shuffle=True)
+        mine = from_torch(loader)
+        def spread(source):
+            images = torch.cat([images for _ in range(30) for images, _ in source])
+            return [float(images.mean()), float(images.std())]
+        seeds = [translate.understand(loader).options["seed"] for _ in range(2)]
+        print(json.dumps([spread(mine), spread(loader), check.compare(translate.understand(loader)), seeds]))
+        """,
+    )
+    assert mine == pytest.approx(theirs, abs=0.02)
+    assert "18 samples" not in compared and "same labels" in compared
+    assert seeds == [1, 1]
+
+
+def test_samplers_and_subsets_keep_their_samples(python, tmp_path, photos):
+    said = run(
+        python,
+        tmp_path,
+        photos,
+        """
+        from torch.utils.data import SubsetRandomSampler
+        from torch.utils.data.distributed import DistributedSampler
+        data = folder(T.Resize((8, 8)), T.ToTensor())
+        labels = lambda source: [label for _, part in source for label in part.tolist()]
+        said = {}
+        subset = DataLoader(Subset(data, [17, 0, 5, 9]), batch_size=2)
+        said["subset"] = [labels(from_torch(subset)), labels(subset)]
+        chosen = DataLoader(data, batch_size=2, sampler=SubsetRandomSampler([0, 1, 17]))
+        said["chosen"] = [sorted(labels(from_torch(chosen))), sorted(labels(chosen))]
+        ranks = [DataLoader(data, batch_size=4, sampler=DistributedSampler(data, 2, rank)) for rank in range(2)]
+        said["ranks"] = [sorted(sum([labels(from_torch(loader)) for loader in ranks], [])), sorted(data.targets)]
+        drop = DataLoader(data, batch_size=5, shuffle=True, drop_last=True)
+        said["drop"] = [[len(y) for _, y in from_torch(drop)], [len(y) for _, y in drop]]
+        print(json.dumps(said))
+        """,
+    )
+    for mine, theirs in said.values():
+        assert mine == theirs
+
+
+REFUSED = {
+    "DataLoader(folder(T.Lambda(abs), T.ToTensor()))": ["Lambda", "map="],
+    "DataLoader(folder(T.ToTensor(), T.Resize((8, 8))))": ["Resize", "before ToTensor"],
+    "DataLoader(folder(T.Resize((8, 8))))": ["ToTensor()"],
+    "DataLoader(folder(T.RandomRotation(5, expand=True), T.ToTensor()))": ["RandomRotation", "expand"],
+    "DataLoader(folder(T.ToTensor()), collate_fn=list)": ["collate_fn=list", "leave it out"],
+    "DataLoader(folder(T.ToTensor()), sampler=torch.utils.data.WeightedRandomSampler([1.0], 1))": ["WeightedRandom"],
+    "DataLoader(folder(T.ToTensor(), target_transform=abs))": ["target_transform=abs"],
+    "DataLoader(folder(T.ToTensor(), loader=open))": ["loader=open"],
+    "DataLoader(torch.arange(5))": ["Tensor", "ImageFolder"],
+    "DataLoader(folder(T.ToTensor()), batch_size=None)": ["batch_size"],
+    "[1, 2]": ["list", "DataLoader"],
+}
+
+
+def test_what_has_no_equivalent_is_refused_by_name(python, tmp_path, photos):
+    listed = ", ".join(f"refused({loader})" for loader in REFUSED)
+    for loader, reasons in zip(REFUSED, run(python, tmp_path, photos, f"print(json.dumps([{listed}]))")):
+        assert len(reasons) == 1, (loader, reasons)
+        assert all(word in reasons[0] for word in REFUSED[loader]), (loader, reasons)
+
+
+def test_all_reasons_are_told_at_once(python, tmp_path, photos):
+    reasons = run(
+        python,
+        tmp_path,
+        photos,
+        """
+        class Own(datasets.ImageFolder):
+            def __getitem__(self, index):
+                return super().__getitem__(index)
+        data = Own(sys.argv[1], T.Compose([T.RandomErasing(), T.ToTensor()]))
+        print(json.dumps(refused(DataLoader(data, collate_fn=list))))
+        """,
+    )
+    assert len(reasons) == 3 and "Own" in reasons[1] and "RandomErasing" in reasons[2]

@@ -1,0 +1,264 @@
+"""Ctrl-C, forks, the interpreter's end, and the loader in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+from python_data import TIMEOUT_S, environment, make_photos, require, run_script
+
+require()
+
+OPEN = """
+    import os, signal, sys, time, warnings
+    from fullbore.data import ImageFolder, LoaderError, transforms as T
+
+    def opened(**options):
+        return ImageFolder(sys.argv[1], [T.Resize((8, 8))], 4, as_numpy=True, **options)
+"""
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    return make_photos(tmp_path_factory.mktemp("photos") / "train")
+
+
+def started(tmp_path, photos, text):
+    path = tmp_path / "script.py"
+    path.write_text(textwrap.dedent(OPEN) + textwrap.dedent(text))
+    return subprocess.Popen(
+        [sys.executable, str(path), str(photos)],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that the signal reaches the loader's own process as a terminal's would
+    )
+
+
+def run(tmp_path, photos, text):
+    return run_script(textwrap.dedent(OPEN) + textwrap.dedent(text), photos, directory=tmp_path)
+
+
+def alive(pid):
+    """Whether it runs; who became the parent of an orphan may leave its number standing."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_for(seen):
+    until = time.monotonic() + TIMEOUT_S
+    while not seen():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_control_c_ends_a_waiting_loop_at_once(tmp_path, photos, in_process):
+    process = started(
+        tmp_path,
+        photos,
+        f"""
+        def slow(sample):
+            open({str(tmp_path / "mapping")!r}, "w").close()
+            time.sleep(0.4)
+
+        if __name__ == "__main__":
+            loader = opened(map=slow, threads=1, in_process={in_process})
+            print("pid", loader.pid, flush=True)
+            try:
+                for _ in range(100):
+                    for _ in loader:
+                        pass
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+                loader.close()
+                print("ended", flush=True)
+        """,
+    )
+    pid = int(process.stdout.readline().split()[1])
+    wait_for((tmp_path / "mapping").exists)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert out == "interrupted\nended\n" and process.returncode == 0, err
+    assert "Traceback" not in err
+    assert pid == 0 or not alive(pid)
+
+
+@pytest.mark.parametrize("options", ["", "in_process=False", "map=slow"])
+def test_a_forked_child_is_told_and_ends(tmp_path, photos, options):
+    done = run(
+        tmp_path,
+        photos,
+        f"""
+        def slow(sample):
+            time.sleep(0.01)  # so that the fork is in the middle of a call, which the child would wait for
+
+        loader = opened({options})
+        iteration = iter(loader)
+        batch = next(iteration)
+        child = os.fork()
+        if child == 0:
+            try:
+                next(iteration)
+            except LoaderError as error:
+                print(error, flush=True)
+            del batch, iteration, loader
+            sys.exit(7)  # with destructors and atexit
+        _, status = os.waitpid(child, 0)
+        print(os.WEXITSTATUS(status), len(list(iteration)), flush=True)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "is a fork" in done.stdout and "spawn" in done.stdout
+    assert done.stdout.endswith("7 5\n")
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_the_interpreter_ends_with_a_loader_running(tmp_path, photos, in_process):
+    for ending in ("", "os.kill(os.getpid(), signal.SIGTERM)", "raise SystemExit(3)"):
+        done = run(
+            tmp_path,
+            photos,
+            f"""
+            def count(sample):
+                sample["label"] += 1
+
+            if __name__ == "__main__":
+                loader = opened(in_process={in_process}, map=count)
+                iteration = iter(loader)
+                batch = next(iteration)
+                print(loader.pid, flush=True)
+                {ending}
+            """,
+        )
+        assert done.returncode == {"": 0, "raise SystemExit(3)": 3}.get(ending, -signal.SIGTERM), done.stderr
+        assert done.stderr == ""
+        pid = int(done.stdout)
+        wait_for(lambda pid=pid: pid == 0 or not alive(pid))  # its parent's end reaches it through the socket
+
+
+def test_the_interpreter_ends_with_a_daemon_thread_in_the_loader(tmp_path, photos):
+    for _ in range(3):
+        done = run(
+            tmp_path,
+            photos,
+            """
+            import threading
+
+            def drain():
+                for _ in range(1000):
+                    for _ in loader:
+                        pass
+
+            loader = opened()
+            threading.Thread(target=drain, daemon=True).start()
+            time.sleep(0.05)
+            """,
+        )
+        assert done.returncode == 0, done.stderr  # not an abort of a thread that asked for the interpreter too late
+
+
+def test_a_loader_passes_to_a_spawned_process(tmp_path, photos):
+    done = run(
+        tmp_path,
+        photos,
+        """
+        import multiprocessing
+
+        def rest(loader):
+            print(sorted(i for _ in loader for i in loader.last_batch.ids), flush=True)
+
+        if __name__ == "__main__":
+            loader = opened(shuffle=False)
+            next(iter(loader))
+            process = multiprocessing.get_context("spawn").Process(target=rest, args=(loader,))
+            process.start()
+            process.join()
+        """,
+    )
+    assert done.stdout == f"{list(range(4, 24))}\n", done.stderr
+
+
+def test_the_loaders_process_is_started_again_where_it_was_killed(tmp_path, photos):
+    done = run(
+        tmp_path,
+        photos,
+        """
+        def ids(loader, kill_at):
+            seen = []
+            for index, _ in enumerate(loader):
+                seen += loader.last_batch.ids
+                if index == kill_at:
+                    os.kill(loader.pid, signal.SIGKILL)
+            return seen
+
+        if __name__ == "__main__":
+            expected = ids(opened(seed=4), -1)
+            loader = opened(seed=4, in_process=False)
+            first = loader.pid
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                assert ids(loader, 2) == expected
+            print([str(w.message) for w in caught])
+            print(first != loader.pid, len(loader.bad_samples), loader.stats()["batches"])
+            before = set(os.listdir("/dev/shm"))
+            kept = list(loader)
+            loader.close()
+            until = time.monotonic() + 30  # other programs have shared memory, too
+            while not set(os.listdir("/dev/shm")) <= before and time.monotonic() < until:
+                time.sleep(0.02)
+            print(sum(int(images.shape[0]) for images, _ in kept), set(os.listdir("/dev/shm")) <= before)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    said, numbers, kept = done.stdout.splitlines()
+    assert said.count("killed by signal 9") == 1
+    assert numbers.startswith("True 0 ")
+    assert kept == "24 True"
+
+
+def test_the_loaders_process_ends_with_a_killed_parent(tmp_path, photos):
+    process = started(
+        tmp_path,
+        photos,
+        """
+        loader = opened(in_process=False)
+        next(iter(loader))
+        print(loader.pid, flush=True)
+        time.sleep(60)
+        """,
+    )
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not alive(pid))
+
+
+def test_a_map_function_runs_in_the_loaders_process(tmp_path, photos):
+    done = run(
+        tmp_path,
+        photos,
+        """
+        def mark(sample):
+            sample["label"] = os.getpid()
+
+        if __name__ == "__main__":
+            loader = opened(in_process=False, map=mark)
+            _, labels = next(iter(loader))
+            print(set(labels.tolist()) == {loader.pid})
+            try:
+                opened(in_process=False, map=lambda sample: None)
+            except ValueError as error:
+                print(error)
+        """,
+    )
+    assert done.stdout.startswith("True\n") and "top level" in done.stdout, done.stderr

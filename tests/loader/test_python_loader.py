@@ -1,0 +1,402 @@
+"""fullbore.data in this process: batches, epochs, state, options, errors, a map function."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+import threading
+import time
+import warnings
+import weakref
+
+import pytest
+from python_data import CLASSES, make_photos, require, run_script
+
+require()
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+
+from fullbore import data as fb  # noqa: E402
+from fullbore.data import deliver  # noqa: E402
+from fullbore.data import transforms as T  # noqa: E402
+
+SMALL = [T.Resize((16, 16))]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    return make_photos(tmp_path_factory.mktemp("photos") / "train")
+
+
+def ids_of(loader):
+    ids = []
+    for _ in loader:
+        ids += loader.last_batch.ids
+    return ids
+
+
+def test_a_folder_gives_normalised_tensors_and_labels(photos):
+    loader = fb.ImageFolder(
+        photos,
+        transforms=[T.RandomResizedCrop(20), T.RandomHorizontalFlip(), T.Normalize()],
+        batch_size=10,
+        seed=0,
+    )
+    assert loader.classes == list(CLASSES) and loader.samples == 24 and len(loader) == 3
+    batches = list(loader)
+    assert [tuple(images.shape) for images, _ in batches] == [(10, 3, 20, 20), (10, 3, 20, 20), (4, 3, 20, 20)]
+    images, labels = batches[0]
+    assert images.dtype == torch.float32 and labels.dtype == torch.int64
+    assert sorted(torch.cat([labels for _, labels in batches]).tolist()) == [0] * 8 + [1] * 8 + [2] * 8
+    # The classes' colours come out where their labels say.
+    for image, label in zip(images, labels):
+        assert int(image.mean(dim=(1, 2)).argmax()) == int(label)
+
+
+def test_pixels_are_what_pillow_makes_of_the_file(photos):
+    from PIL import Image
+
+    loader = fb.ImageFolder(photos, [T.Resize((24, 32))], 24, shuffle=False, dtype="uint8", channels_last=True)
+    images, labels = next(iter(loader))
+    assert labels.tolist() == [0] * 8 + [1] * 8 + [2] * 8
+    files = sorted(photos.glob("*/*.jpg"))
+    expected = numpy.stack([numpy.asarray(Image.open(file).resize((32, 24), Image.BILINEAR)) for file in files])
+    difference = abs(images.numpy().astype(int) - expected.astype(int))
+    assert difference.mean() < 1.0
+
+
+def test_batches_are_the_engines_own_memory(photos):
+    loader = fb.ImageFolder(photos, SMALL, 8)
+    batch = loader._core.next()
+    array = dict(batch.fields())["image"]
+    tensor = deliver.to_torch(array)
+    assert tensor.data_ptr() == numpy.asarray(array).ctypes.data
+    assert tensor.data_ptr() % 64 == 0
+
+
+def test_memory_is_used_again_once_a_tensor_is_gone(photos):
+    loader = fb.ImageFolder(photos, SMALL, 4, prefetch=2, threads=1)
+    for _ in range(2):
+        for _ in loader:
+            pass
+    settled = loader.stats()["pool_bytes"]
+    for _ in range(20):
+        for _ in loader:
+            pass
+    assert loader.stats()["pool_bytes"] <= 3 * settled  # 120 batches later: a few slots more at most
+    kept = [batch for _ in range(8) for batch in loader]
+    assert len({images.data_ptr() for images, _ in kept}) == len(kept) == 48
+    assert loader.stats()["pool_bytes"] > 3 * settled
+
+
+def test_tensors_outlive_the_loader(photos):
+    loader = fb.ImageFolder(photos, SMALL, 24, shuffle=False)
+    images, labels = next(iter(loader))
+    before = images.clone()
+    del loader
+    gc.collect()
+    assert torch.equal(images, before) and labels.tolist() == [0] * 8 + [1] * 8 + [2] * 8
+
+
+def test_numpy_arrays_are_given_on_request(photos):
+    images, labels = next(iter(fb.ImageFolder(photos, SMALL, 4, as_numpy=True, dtype="float16")))
+    assert isinstance(images, numpy.ndarray) and images.dtype == numpy.float16 and images.flags.writeable
+    assert labels.dtype == numpy.int64
+
+
+def test_bfloat16_reaches_torch_and_not_numpy(photos):
+    images, _ = next(iter(fb.ImageFolder(photos, SMALL, 4, dtype=torch.bfloat16)))
+    assert images.dtype == torch.bfloat16 and 0 < float(images.mean()) < 1
+    with pytest.raises(ValueError, match="float32"):
+        next(iter(fb.ImageFolder(photos, SMALL, 4, dtype="bfloat16", as_numpy=True)))
+
+
+def test_each_iteration_is_the_next_epoch_after_a_break_too(photos):
+    loader = fb.ImageFolder(photos, SMALL, 4, seed=3)
+    first = ids_of(loader)
+    assert sorted(first) == list(range(24)) and loader.last_batch.epoch == 0
+    for _ in loader:
+        break
+    assert loader.last_batch.epoch == 1
+    third = ids_of(loader)
+    assert loader.last_batch.epoch == 2 and sorted(third) == list(range(24)) and third != first
+    loader.set_epoch(0)
+    assert ids_of(loader) == first
+
+
+def test_an_older_iteration_says_that_it_was_ended(photos):
+    loader = fb.ImageFolder(photos, SMALL, 4)
+    older = iter(loader)
+    next(older)
+    next(iter(loader))
+    with pytest.raises(fb.LoaderError, match="newer"):
+        next(older)
+
+
+def test_an_iteration_goes_on_where_its_state_was_taken(photos):
+    whole = ids_of(fb.ImageFolder(photos, SMALL, 4, seed=5))
+    loader = fb.ImageFolder(photos, SMALL, 4, seed=5)
+    iteration = iter(loader)
+    seen = []
+    for _ in range(2):
+        next(iteration)
+        seen += loader.last_batch.ids
+    resumed = fb.ImageFolder(photos, SMALL, 4, seed=5)
+    resumed.load_state_dict(loader.state_dict())
+    assert seen + ids_of(resumed) == whole
+    assert resumed.state_dict()["epoch"] == 1  # at the end: what comes next
+    unpickled = pickle.loads(pickle.dumps(loader))
+    assert seen + ids_of(unpickled) == whole
+
+
+def test_ranks_share_the_epoch(photos, monkeypatch):
+    parts = [ids_of(fb.ImageFolder(photos, SMALL, 4, rank=rank, world_size=2)) for rank in range(2)]
+    assert sorted(parts[0] + parts[1]) == list(range(24)) and len(parts[0]) == 12
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert ids_of(fb.ImageFolder(photos, SMALL, 4)) == parts[1]
+
+
+def test_the_last_batch_is_short_dropped_or_padded(photos):
+    sizes = {
+        how: [len(labels) for _, labels in fb.ImageFolder(photos, SMALL, 10, last=how)]
+        for how in ("short", "drop", "pad")
+    }
+    assert sizes == {"short": [10, 10, 4], "drop": [10, 10], "pad": [10, 10, 10]}
+    loader = fb.ImageFolder(photos, SMALL, 10, last="pad")
+    list(loader)
+    assert loader.last_batch.valid == [True] * 4 + [False] * 6
+    assert len(fb.ImageFolder(photos, SMALL, 10, drop_last=True)) == 2
+
+
+def test_more_fields_come_as_a_named_tuple(photos, tmp_path):
+    rows = "".join(f"{photos}/ant/{i:03}.jpg,{i},text {i}\n" for i in range(4))
+    (tmp_path / "list.csv").write_text("path,label,caption\n" + rows)
+    loader = fb.FileList(tmp_path / "list.csv", SMALL, 4, shuffle=False, fields=["path", "label", "caption"])
+    batch = next(iter(loader))
+    image, label, caption = batch
+    assert batch.caption == caption == batch["caption"] == [f"text {i}" for i in range(4)]
+    assert label.tolist() == [0, 1, 2, 3] and tuple(image.shape) == (4, 3, 16, 16)
+
+
+def test_pairs_of_paths_and_labels_need_no_file(photos):
+    pairs = [(photos / "cat" / "000.jpg", 7), (photos / "bee" / "001.jpg", 9)]
+    loader = fb.FileList(pairs, SMALL, 2, shuffle=False)
+    _, labels = next(iter(loader))
+    assert labels.tolist() == [7, 9]
+    assert [len(batch[1]) for batch in pickle.loads(pickle.dumps(loader))] == []  # where that one stood: at the end
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda p: fb.ImageFolder("/nowhere/at/all"), FileNotFoundError, "/nowhere/at/all"),
+        (lambda p: fb.ImageFolder(p, SMALL, dtype="float31"), ValueError, "float31"),
+        (lambda p: fb.ImageFolder(p, SMALL, batch_size=0), ValueError, "batch_size"),
+        (lambda p: fb.ImageFolder(p, [T.Normalize(std=(1, 1, 0))]), ValueError, "std"),
+        (lambda p: fb.ImageFolder(p, [abs]), ValueError, "map="),
+        (lambda p: fb.ImageFolder(p, SMALL, last="none"), ValueError, "short, drop, pad"),
+        (lambda p: fb.ImageFolder(p, SMALL, rank=1), ValueError, "world_size"),
+        (lambda p: fb.ImageFolder(p, SMALL, on_bad="cry"), ValueError, "skip, raise"),
+        (lambda p: fb.ImageFolder(p, SMALL, map_processes=2), ValueError, "without map"),
+        (lambda p: fb.ImageFolder(None), ValueError, "paths cannot be None"),
+        (lambda p: fb.ImageFolder(p, SMALL, batch_size=2.5), ValueError, "whole number"),
+        (lambda p: fb.ImageFolder(p, SMALL, prefetch=-1), ValueError, "prefetch -1: none may be"),
+        (lambda p: fb.ImageFolder(p, SMALL, device="gpu"), ValueError, "'gpu' is none of torch's"),
+        (lambda p: fb.ImageFolder(p, abs), ValueError, "map="),
+        (lambda p: fb.ImageFolder(p, [T.Resize("a")]), ValueError, "height, width"),
+        (lambda p: fb.ImageFolder(p, [T.CenterCrop((8, 8.5))]), ValueError, "height, width"),
+    ],
+)
+def test_wrong_arguments_are_told_by_name(photos, make, kind, text):
+    with pytest.raises(kind, match=text) as caught:
+        make(photos)
+    assert isinstance(caught.value, fb.LoaderError)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("num_workers", "threads=N"), ("transform", "transforms")])
+def test_what_torchs_loader_takes_is_told_where_it_went(photos, name, hint):
+    with pytest.raises(TypeError, match=f"'{name}'(.|\n)*{hint}"):
+        fb.ImageFolder(photos, SMALL, **{name: 4})
+
+
+def test_transforms_read_arguments_as_torchvision_does():
+    assert T.Resize(8).describe()["width"] == 0 and T.Resize([8, 9]).describe()["width"] == 9
+    jitter = T.ColorJitter(0.4, (0.5, 1.5), 2, 0.1).describe()
+    assert jitter["brightness"] == [0.6, 1.4] and jitter["contrast"] == [0.5, 1.5]
+    assert jitter["saturation"] == [0.0, 3.0] and jitter["hue"] == [-0.1, 0.1]
+    assert T.RandomRotation(15).describe()["degrees"] == [-15.0, 15.0]
+    assert T.Resize(8, 3) == T.Resize(8, "bicubic") != T.Resize(8, "bilinear")
+    with pytest.raises(ValueError, match="lanczos"):
+        T.Resize(8, "lanczos")
+
+
+def test_a_bad_sample_is_left_out_and_told_once(tmp_path):
+    photos = make_photos(tmp_path / "train")
+    (photos / "bee" / "003.jpg").write_bytes(b"not a picture")
+    loader = fb.ImageFolder(photos, SMALL, 4, shuffle=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rows = sum(len(labels) for _ in range(2) for _, labels in loader)
+    assert rows == 2 * 23
+    bad = loader.bad_samples
+    assert bad[0].id == 11 and bad[0].name.endswith("bee/003.jpg")
+    told = [str(w.message) for w in caught if issubclass(w.category, fb.LoaderWarning)]
+    assert len(told) == len(set(told))
+    with warnings.catch_warnings(), pytest.raises(fb.LoaderError, match='003.jpg(.|\n)*on_bad "skip"'):
+        warnings.simplefilter("ignore")
+        list(fb.ImageFolder(photos, SMALL, 4, shuffle=False, on_bad="raise"))
+
+
+def test_a_map_function_changes_rows_in_place_or_returns_them(photos):
+    def in_place(sample):
+        sample["image"] *= 0
+        sample["image"] += sample.id
+        sample["label"] += 100
+
+    images, labels = next(iter(fb.ImageFolder(photos, SMALL, 24, shuffle=False, map=in_place)))
+    assert images[:, 0, 0, 0].tolist() == list(range(24)) and labels.tolist() == [100] * 8 + [101] * 8 + [102] * 8
+
+    def returned(sample):
+        return {"image": numpy.full((3, 16, 16), sample.seed % 1000), "label": 5}
+
+    loader = fb.ImageFolder(photos, SMALL, 24, shuffle=False, map=returned)
+    first = next(iter(loader))
+    again = next(iter(fb.ImageFolder(photos, SMALL, 24, shuffle=False, map=returned, threads=1)))
+    assert torch.equal(first[0], again[0]) and first[1].tolist() == [5] * 24
+    assert "user" in [stage["name"] for stage in loader.stats()["stages"]]
+
+
+def test_an_exception_in_map_makes_a_bad_sample_with_its_last_line(photos):
+    def fails(sample):
+        if sample.id == 3:
+            raise KeyError("no such thing")
+        if sample.id == 4:
+            sample["image"] = numpy.zeros((1, 2, 3))
+
+    loader = fb.ImageFolder(photos, SMALL, 24, shuffle=False, map=fails)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert sum(len(labels) for _, labels in loader) == 22
+    errors = {bad.id: bad.error for bad in loader.bad_samples}
+    assert "KeyError: 'no such thing'" in errors[3] and "test_python_loader.py" in errors[3]
+    assert "shape (1, 2, 3)" in errors[4]
+
+
+def test_a_map_function_may_keep_its_views(photos):
+    seen = []
+    loader = fb.ImageFolder(photos, SMALL, 4, as_numpy=True, map=lambda sample: seen.append(sample["image"]))
+    delivered = {image.tobytes() for images, _ in loader for image in images}
+    loader.close()
+    del loader
+    gc.collect()
+    assert delivered <= {view.tobytes() for view in seen}  # memory that was let go of would end the process
+
+
+def test_a_loader_whose_map_function_knows_its_owner_is_collected(photos):
+    class Trainer:
+        def __init__(self):
+            self.loader = fb.ImageFolder(photos, SMALL, 4, map=self.change)
+
+        def change(self, sample):
+            sample["label"] += 1
+
+    for leave_early in (True, False):
+        trainer = Trainer()
+        for _ in trainer.loader:
+            if leave_early:
+                break
+        gone = weakref.ref(trainer)
+        del trainer
+        until = time.monotonic() + 20
+        while gone() is not None and time.monotonic() < until:  # a call under way keeps it
+            gc.collect()
+            time.sleep(0.001)
+        assert gone() is None
+
+
+def test_threads_that_share_an_iteration_stop_at_its_end(photos):
+    loader = fb.ImageFolder(photos, SMALL, 4)
+    rows = []
+
+    def share(iteration):
+        for _, labels in iteration:
+            rows.append(len(labels))
+
+    for _ in range(5):
+        iteration = iter(loader)
+        threads = [threading.Thread(target=share, args=(iteration,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert sum(rows) == 5 * 24  # none of the epoch that follows
+
+
+MAP_PROCESSES = """
+    import os, sys, warnings
+    from fullbore.data import ImageFolder, transforms as T
+
+    def work(sample):
+        if sys.argv[2] == "kill" and sample.id == 5 and not os.path.exists(sys.argv[3]):
+            open(sys.argv[3], "w").close()
+            os.kill(os.getpid(), 9)
+        if sys.argv[2] == "always" and sample.id == 5:
+            os.kill(os.getpid(), 9)
+        sample["label"] = os.getppid()  # its own number says nothing where others took its place meanwhile
+
+    if __name__ == "__main__":
+        warnings.simplefilter("always")
+        loader = ImageFolder(sys.argv[1], [T.Resize((8, 8))], 24, as_numpy=True, map=work, map_processes=2)
+        pids = set(loader._pool.pids())
+        _, labels = next(iter(loader))
+        print(len(labels), set(labels.tolist()) == {os.getpid()})
+        print([bad.error for bad in loader.bad_samples])
+        pids |= set(loader._pool.pids())
+        loader.close()
+        print([pid for pid in pids if os.path.exists(f"/proc/{pid}")])
+"""
+
+
+@pytest.mark.parametrize(("how", "rows"), [("never", 24), ("kill", 24), ("always", 23)])
+def test_map_processes_survive_being_killed(photos, tmp_path, how, rows):
+    done = run_script(MAP_PROCESSES, photos, how, tmp_path / "once", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    counted, bad, left = done.stdout.splitlines()
+    assert counted == f"{rows} True" and left == "[]"
+    assert ("killed by signal 9" in bad) == (how == "always")
+    restarts = done.stderr.count("started again")
+    assert restarts == {"never": 0, "kill": 1}.get(how, restarts) and restarts <= 3
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed(tmp_path):
+    done = run_script("import sys, fullbore.data; print({'torch', 'numpy'} & set(sys.modules))", directory=tmp_path)
+    assert done.stdout == "set()\n", done.stderr
+
+
+def test_a_progress_line_is_for_terminals_only(photos, tmp_path):
+    script = """
+        import sys
+        from fullbore.data import ImageFolder, transforms as T
+        list(ImageFolder(sys.argv[1], [T.Resize((8, 8))], 4, as_numpy=True, progress=True))
+    """
+    assert run_script(script, photos, directory=tmp_path).stderr == ""
+    import os
+    import pty
+
+    outer, inner = pty.openpty()
+    import subprocess
+
+    from python_data import environment
+
+    subprocess.run([sys.executable, str(tmp_path / "script.py"), str(photos)], stderr=inner, env=environment())
+    os.close(inner)
+    shown = ""
+    try:
+        while part := os.read(outer, 65536):
+            shown += part.decode()
+    except OSError:  # EIO: all of it was read
+        pass
+    os.close(outer)
+    assert "6/6 batches" in shown and shown.endswith("\n")
