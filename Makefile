@@ -20,13 +20,17 @@ demo:  ## train a real ResNet under fullbore, apply its advice, compare predicti
 bench:  ## run the benchmarks
 	@scripts/bench.sh
 
-asan: setup  ## the C++ tests under the address and undefined-behaviour sanitizers
+asan:  ## the C++ tests and the loader's Python tests under the address and undefined-behaviour sanitizers
+	@scripts/setup.sh test
 	@scripts/build.sh asan
 	@scripts/ctest.sh asan
+	@scripts/sanitize_python.sh asan
 
-tsan: setup  ## the C++ tests under the thread sanitizer
+tsan:  ## the same under the thread sanitizer
+	@scripts/setup.sh test
 	@scripts/build.sh tsan
 	@scripts/ctest.sh tsan
+	@scripts/sanitize_python.sh tsan
 
 fuzz: setup  ## every parser against inputs made to break it, a minute each (needs clang); SECONDS=600 for longer
 	@scripts/fuzz.sh $(or $(SECONDS),60)
