@@ -287,6 +287,20 @@ TRAINED = (
 )
 
 
+def test_no_thread_of_ours_is_left_when_the_interpreter_ends(newest):
+    """Else garbage collected on it then, with tensors in it, would abort the process: torch's destructors give up
+    the interpreter's lock, and a thread that asks for it back at Python's end is cut off inside them."""
+    begin = """
+    import atexit, threading
+    def at_end():
+        print([thread.name for thread in threading.enumerate()])
+    atexit.register(at_end)  # the first registered is the last called
+    """
+    result, _ = newest.start([newest.python, newest.script(begin + TRAINED + "at_end()\n")])
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == ["trained", "['MainThread', 'fullbore-lines']", "['MainThread']"]
+
+
 def test_a_full_disk_costs_the_channel_not_the_training(newest):
     disk = newest.directory / "disk"
     disk.mkdir()
