@@ -153,8 +153,8 @@ def test_it_does_so_however_late_our_witness_of_signals_gets_a_core(fullbore):
     script = fullbore.script("count.py", COUNT_INTERRUPTS)
     process, runs = fullbore.start(PYTHON, script)
     assert process.stdout.readline() == b"ready\n"
-    ours = [p for p in map(int, filter(str.isdecimal, os.listdir("/proc"))) if group_of(p) == process.pid]
-    (witness,) = (p for p in ours if "(fullbore-signal)" in pathlib.Path(f"/proc/{p}/stat").read_text())
+    wait_for(lambda: len(witnesses(process.pid)) == 1, "our witness has started and has its name")
+    (witness,) = witnesses(process.pid)
     os.kill(witness, signal.SIGSTOP)
     wait_for(lambda: state_of(witness) == "T", "it has no core")
     os.killpg(process.pid, signal.SIGTERM)
@@ -180,11 +180,17 @@ def state_of(pid: int) -> str:
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def group_of(pid: int) -> int | None:
-    try:
-        return os.getpgid(pid)
-    except ProcessLookupError:
-        return None
+def witnesses(group: int) -> list[int]:
+    """The processes of a group that bear the name of our witness of signals."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = stat.read_text().rpartition(")")
+        except OSError:  # it has ended meanwhile
+            continue
+        if name.endswith("(fullbore-signal") and int(rest.split()[2]) == group:
+            found.append(int(stat.parent.name))
+    return found
 
 
 class Shell(Terminal):
@@ -239,7 +245,7 @@ def test_ctrl_z_stops_us_and_the_command_and_fg_continues_both(fullbore, shell):
         pid = int((fullbore.directory / "pid").read_text())
         wait_for(lambda pid=pid: state_of(pid) == "T", "the command is stopped")
         parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        assert state_of(parent) == "T", "and so are we"
+        wait_for(lambda pid=parent: state_of(pid) == "T", "and so are we")
         shell.enter(f"echo prompt is back {round_}")
         shell.until_text(f"\nprompt is back {round_}")
         assert not STATUS.match(shell.last_row()), "the status line is removed before a stop"
