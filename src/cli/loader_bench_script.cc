@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "base/temporary_directory.h"
 #include "cli/hook_directory.h"
 #include "loader/core/engine/cores.h"
 
@@ -23,22 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kNotStarted = 127;
-
-class TemporaryDirectory {
- public:
-  Result<std::string> Make() {
-    std::string name = (fs::temp_directory_path() / "fullbore-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) return ErrnoError(fmt::format("cannot make '{}'", name), errno);
-    return path_ = name;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-
- private:
-  std::string path_;
-};
 
 // In the child: never returns.
 [[noreturn]] void Become(const ScriptRun& run, const std::string& hook, const std::string& directory) {
@@ -102,19 +87,18 @@ Result<loader::bench::ScriptFlow> DrainScript(const ScriptRun& run, const std::a
     return Error{ErrorCode::kNotFound, "the Python hook is not installed beside this binary",
                  "fullbore doctor"};
   }
-  TemporaryDirectory temporary;
-  const auto directory = temporary.Make();
+  const auto directory = TemporaryDirectory::Make();
   if (!directory) return directory.error();
   const pid_t child = fork();
   if (child < 0) return ErrnoError("cannot start a process", errno);
-  if (child == 0) Become(run, hook, *directory);
+  if (child == 0) Become(run, hook, directory->path());
   const int status =
       WaitFor(child, stop, [&] { tell("waiting for the script's first step, then its loader alone"); });
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted) {
     return Error{ErrorCode::kNotFound, fmt::format("cannot run '{}'", run.python),
                  "--python names the interpreter"};
   }
-  const auto ranks = ReadRanks(*directory);
+  const auto ranks = ReadRanks(directory->path());
   if (stop) return Error{ErrorCode::kUnavailable, "interrupted before the loader was measured", ""};
   if (ranks.empty() && status != 0) {
     return Error{ErrorCode::kUnavailable,

@@ -1,16 +1,15 @@
 #include "collect/channel_reader.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <fstream>
+
+#include "base/testing/scratch_directory.h"
 
 namespace fullbore::collect {
 namespace {
 
-namespace fs = std::filesystem;
 using record::ChannelHeader;
 using record::ChannelRecord;
 
@@ -20,8 +19,6 @@ class ChannelReaderTest : public ::testing::Test {
   static constexpr uint32_t kCapacity = 8;
 
   void SetUp() override {
-    directory_ = fs::temp_directory_path() / ("fullbore-channel-" + std::to_string(getpid()));
-    fs::create_directories(directory_);
     ChannelHeader header{};
     std::memcpy(header.magic, record::kChannelMagic, sizeof header.magic);
     header.header_bytes = record::kChannelHeaderBytes;
@@ -32,7 +29,6 @@ class ChannelReaderTest : public ::testing::Test {
     std::memcpy(bytes.data(), &header, sizeof header);
     std::ofstream(Ring(), std::ios::binary) << bytes;
   }
-  void TearDown() override { fs::remove_all(directory_); }
 
   std::string Ring() const { return directory_ / "42-7.ring"; }
 
@@ -47,7 +43,7 @@ class ChannelReaderTest : public ::testing::Test {
   }
   void Say(const std::string& text) { std::ofstream(directory_ / "42-7.jsonl", std::ios::app) << text; }
 
-  fs::path directory_;
+  ScratchDirectory directory_;
 };
 
 TEST_F(ChannelReaderTest, SeesEachEventOnceAndInOrder) {
@@ -96,7 +92,7 @@ TEST_F(ChannelReaderTest, GarbageIsNoChannel) {
 }
 
 TEST_F(ChannelReaderTest, ADirectoryGivesItsNewChannelsOnce) {
-  ChannelDirectory channels(directory_);
+  ChannelDirectory channels(directory_.path());
   EXPECT_EQ(channels.Discover().size(), 1u);
   EXPECT_EQ(channels.Discover().size(), 0u);
   EXPECT_EQ(channels.channels().size(), 1u);

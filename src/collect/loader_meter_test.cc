@@ -1,16 +1,13 @@
 #include "collect/loader_meter.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-
+#include "base/testing/scratch_directory.h"
 #include "record/run_reader.h"
 
 namespace fullbore::collect {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -37,12 +34,10 @@ json Totals(double at_s, double busy, double blocked, double wait, int64_t sampl
 class LoaderMeterTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    path_ = fs::temp_directory_path() / ("fullbore-meter-" + std::to_string(getpid()) + ".fbr");
     auto writer = record::RunWriter::Open(path_, {"run", "train", {"x"}, "", {}}, 0, 0);
     ASSERT_TRUE(writer.ok());
     writer_.emplace(std::move(*writer));
   }
-  void TearDown() override { fs::remove(path_); }
 
   // The readings of a series, after all was written and read again.
   std::vector<record::Reading> Written(const std::string& name, const record::Labels& labels) {
@@ -56,7 +51,8 @@ class LoaderMeterTest : public ::testing::Test {
     return {};
   }
 
-  fs::path path_;
+  ScratchDirectory directory_;
+  const std::string path_ = directory_ / "run.fbr";
   std::optional<record::RunWriter> writer_;
   LoaderMeter meter_;
 };

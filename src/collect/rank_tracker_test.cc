@@ -1,17 +1,15 @@
 #include "collect/rank_tracker.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
+#include "base/testing/scratch_directory.h"
 #include "record/run_reader.h"
 
 namespace fullbore::collect {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using record::ChannelRecord;
 using record::EventKind;
@@ -30,12 +28,10 @@ ChannelRecord Event(EventKind kind, int64_t begin, int64_t end, int64_t a = 0) {
 class RankTrackerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    path_ = fs::temp_directory_path() / ("fullbore-tracker-" + std::to_string(getpid()) + ".fbr");
     auto writer = record::RunWriter::Open(path_, {"run", "train", {"x"}, "", {}}, 0, 0);
     ASSERT_TRUE(writer.ok());
     writer_.emplace(std::move(*writer));
   }
-  void TearDown() override { fs::remove(path_); }
 
   void Step(int64_t at_ms, int64_t length_ms) {
     const int64_t at = at_ms * kMs, end = (at_ms + length_ms) * kMs;
@@ -52,7 +48,8 @@ class RankTrackerTest : public ::testing::Test {
     return run->stages.at(0).ranks.at(0);
   }
 
-  fs::path path_;
+  ScratchDirectory directory_;
+  const std::string path_ = directory_ / "run.fbr";
   std::optional<record::RunWriter> writer_;
   RankTracker tracker_{42};
 };

@@ -4,13 +4,13 @@
 
 #include <filesystem>
 
+#include "base/testing/scratch_directory.h"
 #include "ingest/testing/trace_builder.h"
 #include "ingest/trace_files.h"
 
 namespace fullbore::ingest {
 namespace {
 
-using testing::ScratchDirectory;
 using testing::TraceBuilder;
 
 std::string Texts(const record::Stage& stage) {

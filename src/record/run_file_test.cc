@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing/scratch_directory.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 
@@ -14,13 +14,6 @@ namespace fs = std::filesystem;
 
 class RunFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    directory_ = fs::temp_directory_path() / ("fullbore-run-file-" + std::to_string(getpid()));
-    fs::create_directories(directory_);
-    path_ = directory_ / "run.fbr";
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   Result<RunWriter> Open(const std::string& stage) {
     return RunWriter::Open(path_, {"run-1", stage, {"python", "train.py"}, "/home/u", {{"team", "vision"}}},
                            1000, 5000);
@@ -64,8 +57,8 @@ class RunFileTest : public ::testing::Test {
     ASSERT_TRUE(writer->Close(40'000, StageState::kEnded, 3, true).ok());
   }
 
-  fs::path directory_;
-  fs::path path_;
+  ScratchDirectory directory_;
+  const fs::path path_ = directory_ / "run.fbr";
 };
 
 TEST_F(RunFileTest, ReadsBackEverythingThatWasRecorded) {

@@ -6,13 +6,12 @@
 #include <fstream>
 #include <random>
 
+#include "base/testing/scratch_directory.h"
 #include "ingest/testing/trace_builder.h"
 #include "timeline/device_rank.h"
 
 namespace fullbore::ingest::nsys {
 namespace {
-
-using testing::ScratchDirectory;
 
 constexpr char kStrings[] =
     "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"

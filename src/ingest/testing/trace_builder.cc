@@ -5,9 +5,6 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "base/result.h"
 
 namespace fullbore::ingest::testing {
@@ -153,23 +150,6 @@ std::string TarMember(const std::string& name, const std::string& contents, char
   header[156] = type;
   header.replace(257, 5, "ustar");
   return header + contents + std::string((kBlock - contents.size() % kBlock) % kBlock, '\0');
-}
-
-ScratchDirectory::ScratchDirectory() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "fullbore-test-XXXXXX").string();
-  FB_CHECK(::mkdtemp(pattern.data()) != nullptr);
-  path_ = pattern;
-}
-
-ScratchDirectory::~ScratchDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-std::string ScratchDirectory::Write(const std::string& name, const std::string& bytes) const {
-  const std::string path = path_ + "/" + name;
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
 }
 
 }  // namespace fullbore::ingest::testing

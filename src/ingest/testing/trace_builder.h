@@ -59,19 +59,4 @@ std::string Zstd(const std::string& text);
 // One member of a tar file; a tar file is its members and a kilobyte of zeros.
 std::string TarMember(const std::string& name, const std::string& contents, char type = '0');
 
-// A directory that goes away with the object.
-class ScratchDirectory {
- public:
-  ScratchDirectory();
-  ~ScratchDirectory();
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  std::string Write(const std::string& name, const std::string& bytes) const;  // the path
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace fullbore::ingest::testing

@@ -2,42 +2,29 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include "base/testing/scratch_directory.h"
 
 namespace fullbore::loader::bench {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 class PageCacheTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "fullbore-page-cache-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   std::string Write(const std::string& name, size_t bytes) {
-    const fs::path path = root_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << std::string(bytes, 'x');
-    return path.string();
+    return root_.Write(name, std::string(bytes, 'x'));
   }
 
-  fs::path root_;
+  const ScratchDirectory root_;
   const std::atomic<bool> stop_ = false;
 };
 
 TEST_F(PageCacheTest, FindsTheFilesBelowADirectoryAndNamesSingleOnes) {
   const std::string a = Write("cat/a.jpg", 10), b = Write("dog/b.jpg", 10), c = Write("c.tar", 10);
-  EXPECT_THAT(LocalFiles({(root_ / "cat").string(), c}), UnorderedElementsAre(a, c));
-  EXPECT_THAT(LocalFiles({root_.string()}), UnorderedElementsAre(a, b, c));
+  EXPECT_THAT(LocalFiles({root_ / "cat", c}), UnorderedElementsAre(a, c));
+  EXPECT_THAT(LocalFiles({root_.path()}), UnorderedElementsAre(a, b, c));
 }
 
 TEST_F(PageCacheTest, RemotePathsHaveNoLocalFiles) {
@@ -50,7 +37,7 @@ TEST_F(PageCacheTest, SaysHowMuchIsStillInMemory) {
   EXPECT_GE(dirty, 0);
   EXPECT_LE(dirty, 1);
   // Nothing that could be looked at is no proof of coldness.
-  EXPECT_EQ(DropFromPageCache({(root_ / "absent").string()}, stop_), 1);
+  EXPECT_EQ(DropFromPageCache({root_ / "absent"}, stop_), 1);
   EXPECT_EQ(DropFromPageCache({Write("empty", 0)}, stop_), 1);
 }
 

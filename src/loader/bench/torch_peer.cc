@@ -6,43 +6,27 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/temporary_directory.h"
 #include "base/text.h"
 
 namespace fullbore::loader::bench {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // The script as a file: workers that are spawned import it again, which a script on standard input cannot.
-class ScriptFile {
- public:
-  Result<std::string> Write() {
-    std::string name = (fs::temp_directory_path() / "fullbore-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) return ErrnoError(fmt::format("cannot make '{}'", name), errno);
-    directory_ = name;
-    const std::string path = name + "/like_torch.py";
-    const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
-    if (!file ||
-        std::fwrite(kTorchScript.data(), 1, kTorchScript.size(), file.get()) != kTorchScript.size() ||
-        std::fflush(file.get()) != 0) {
-      return ErrnoError(fmt::format("cannot write '{}'", path), errno);
-    }
-    return path;
+Result<std::string> WriteScript(const TemporaryDirectory& directory) {
+  const std::string path = directory.path() + "/like_torch.py";
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
+  if (!file || std::fwrite(kTorchScript.data(), 1, kTorchScript.size(), file.get()) != kTorchScript.size() ||
+      std::fflush(file.get()) != 0) {
+    return ErrnoError(fmt::format("cannot write '{}'", path), errno);
   }
-  ~ScriptFile() {
-    std::error_code ignored;
-    if (!directory_.empty()) fs::remove_all(directory_, ignored);
-  }
-
- private:
-  std::string directory_;
-};
+  return path;
+}
 
 std::string CommandLine(const TorchOptions& options, const std::string& script) {
   std::string words;
@@ -72,8 +56,9 @@ std::optional<Error> Take(const std::string& line, Flow& flow) {
 
 Result<void> MeasureTorch(const TorchOptions& options, Flow& flow, const Progress& progress,
                           const std::atomic<bool>& stop) {
-  ScriptFile file;
-  auto script = file.Write();
+  const auto directory = TemporaryDirectory::Make();
+  if (!directory) return directory.error();
+  auto script = WriteScript(*directory);
   if (!script) return script.error();
   FILE* pipe = popen(CommandLine(options, *script).c_str(), "r");
   if (pipe == nullptr) return ErrnoError(fmt::format("cannot start '{}'", options.python), errno);

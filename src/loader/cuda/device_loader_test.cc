@@ -9,14 +9,13 @@
 #include <fstream>
 #include <thread>
 
-#include "loader/core/source/testing/temporary_directory.h"
+#include "base/testing/scratch_directory.h"
 
 namespace fullbore::loader::cuda {
 namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
-using testing::TemporaryDirectory;
 
 constexpr milliseconds kPatience(60'000);  // a hang, on any machine
 
@@ -84,7 +83,7 @@ class DeviceLoaderTest : public ::testing::Test {
   Read queue_read_ = nullptr;
   Finish finish_ = nullptr;
   Live live_ = nullptr;
-  TemporaryDirectory directory_;  // of this process alone: tests run beside each other
+  ScratchDirectory directory_;  // of this process alone: tests run beside each other
   LoaderOptions options_;
 };
 

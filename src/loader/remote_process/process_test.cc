@@ -6,16 +6,14 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
+#include "base/testing/scratch_directory.h"
 #include "loader/remote_process/client.h"
 #include "loader/remote_process/server.h"
 
 namespace fullbore::loader {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -32,21 +30,16 @@ constexpr int kImages = 20, kBatch = 4;
 class RemoteProcess : public ::testing::Test {
  protected:
   RemoteProcess() {
-    char name[] = "/tmp/fullbore-process-test-XXXXXX";
-    directory_ = mkdtemp(name);
+    const std::string_view png(reinterpret_cast<const char*>(kPng), sizeof kPng);
     for (int i = 0; i < kImages; ++i) {
-      const fs::path place = directory_ / (i % 2 ? "odd" : "even");
-      fs::create_directories(place);
-      std::ofstream(place / (std::to_string(100 + i) + ".png"), std::ios::binary)
-          .write(reinterpret_cast<const char*>(kPng), sizeof kPng);
+      directory_.Write((i % 2 ? "odd/" : "even/") + std::to_string(100 + i) + ".png", png);
     }
-    options_.source.paths = {directory_.string()};
+    options_.source.paths = {directory_.path()};
     options_.transforms = {Resize{.height = 8, .width = 8}};
     options_.batch_size = kBatch;
     options_.image_dtype = DType::kUInt8;
     process_.command = {"/proc/self/exe", "--serve"};
   }
-  ~RemoteProcess() override { fs::remove_all(directory_); }
 
   RemoteLoader Opened() {
     auto loader = RemoteLoader::Open(options_, process_);
@@ -54,7 +47,7 @@ class RemoteProcess : public ::testing::Test {
     return std::move(*loader);
   }
 
-  fs::path directory_;
+  ScratchDirectory directory_;
   LoaderOptions options_;
   ProcessOptions process_;
 };

@@ -11,41 +11,33 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/testing/scratch_directory.h"
 #include "probe/probe.h"
 
 namespace fullbore::probe {
 
 class FakeMachine {
  public:
-  FakeMachine() {
-    std::string name = (std::filesystem::temp_directory_path() / "fullbore-machine-XXXXXX").string();
-    FB_CHECK(mkdtemp(name.data()) != nullptr);
-    root_ = name;
-  }
-  ~FakeMachine() { std::filesystem::remove_all(root_); }
-  FakeMachine(const FakeMachine&) = delete;
-  FakeMachine& operator=(const FakeMachine&) = delete;
-
-  const std::string& root() const { return root_; }
+  const std::string& root() const { return directory_.path(); }
   Machine machine(int64_t command_pid = 0, std::string run_id = "") const {
-    return {root_, command_pid, std::move(run_id)};
+    return {root(), command_pid, std::move(run_id)};
   }
 
   void Write(const std::string& path, const std::string& text) const {
-    const std::filesystem::path file = root_ + path;
+    const std::filesystem::path file = root() + path;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
   }
-  void MakeDirectory(const std::string& path) const { std::filesystem::create_directories(root_ + path); }
+  void MakeDirectory(const std::string& path) const { std::filesystem::create_directories(root() + path); }
   void Link(const std::string& path, const std::string& target) const {
-    const std::filesystem::path link = root_ + path;
+    const std::filesystem::path link = root() + path;
     std::filesystem::create_directories(link.parent_path());
-    std::filesystem::create_directory_symlink(root_ + target, link);
+    std::filesystem::create_directory_symlink(root() + target, link);
   }
-  void Remove(const std::string& path) const { std::filesystem::remove_all(root_ + path); }
+  void Remove(const std::string& path) const { std::filesystem::remove_all(root() + path); }
 
  private:
-  std::string root_;
+  ScratchDirectory directory_;
 };
 
 class FakeSink : public Sink {

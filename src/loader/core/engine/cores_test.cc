@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "loader/core/source/testing/temporary_directory.h"
+#include "base/testing/scratch_directory.h"
 
 namespace fullbore::loader {
 namespace {
@@ -13,7 +13,7 @@ class Machine {
   std::string root() const { return root_.path(); }
 
  private:
-  testing::TemporaryDirectory root_;  // of this process alone: tests run beside each other
+  ScratchDirectory root_;  // of this process alone: tests run beside each other
 };
 
 TEST(UsableCores, IsAtLeastOneOnTheMachineAtHand) { EXPECT_GE(UsableCores(), 1); }

@@ -3,15 +3,14 @@
 
 #include <random>
 
+#include "base/testing/scratch_directory.h"
 #include "loader/core/source/store.h"
-#include "loader/core/source/testing/temporary_directory.h"
 
 namespace fullbore::loader {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::TemporaryDirectory;
 
 std::vector<std::string> Expand(const std::string& pattern) {
   auto paths = ExpandPaths({pattern});
@@ -59,7 +58,7 @@ TEST(ExpandPathsTest, NoTextMakesItCrashOrGrowWithoutEnd) {
 }
 
 TEST(ExpandPathsTest, MatchesLocalFilesSortedByTheirBytes) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   for (const char* name : {"b-10.tar", "B-1.tar", "b-9.tar", "x.txt", "[b]-1.tar", "{1..2}.tar"})
     root.Write(name, "");
   EXPECT_THAT(Expand(root / "?-*.tar"), ElementsAre(root / "B-1.tar", root / "b-10.tar", root / "b-9.tar"));

@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 
 #include "loader/core/source/source.h"
+#include "base/testing/scratch_directory.h"
 #include "loader/core/source/testing/read_all.h"
-#include "loader/core/source/testing/temporary_directory.h"
 
 namespace fullbore::loader {
 namespace {
@@ -13,7 +13,6 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ReadAll;
-using testing::TemporaryDirectory;
 
 SourceOptions Folder(const std::string& path, std::vector<std::string> fields = {}) {
   SourceOptions options;
@@ -23,7 +22,7 @@ SourceOptions Folder(const std::string& path, std::vector<std::string> fields = 
 }
 
 TEST(FolderSourceTest, NumbersClassesAndOrdersFilesAsTorchvisionDoes) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   // torchvision sorts directories by their whole path: "dog", "dog/a", "dog/a-b", "dog/a/z".
   for (const char* name : {"dog/b.jpg", "dog/a/1.JPEG", "dog/a-b/0.webp", "dog/a/z/2.png", "dog/B.jpg",
                            "cat/10.jpg", "cat/9.jpg", "cat-big/1.png", "cat/notes.txt", "dog/x.gif"}) {
@@ -41,7 +40,7 @@ TEST(FolderSourceTest, NumbersClassesAndOrdersFilesAsTorchvisionDoes) {
 }
 
 TEST(FolderSourceTest, FollowsLinksButNotInCircles) {
-  TemporaryDirectory root, elsewhere;
+  ScratchDirectory root, elsewhere;
   elsewhere.Write("1.jpg", "linked");
   root.Write("a/0.jpg", "own");
   fs::create_directory_symlink(elsewhere.path(), root / "b");
@@ -52,7 +51,7 @@ TEST(FolderSourceTest, FollowsLinksButNotInCircles) {
 }
 
 TEST(FolderSourceTest, ReadsImagesWithoutLabelsWhereOnlyTheyAreAskedFor) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   root.Write("2.jpg", "two");
   root.Write("1.png", "one");
   root.Write("more/3.jpg", "three");
@@ -63,7 +62,7 @@ TEST(FolderSourceTest, ReadsImagesWithoutLabelsWhereOnlyTheyAreAskedFor) {
 }
 
 TEST(FolderSourceTest, SaysWhatIsMissing) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   auto empty = OpenSource(Folder(root.path()));
   ASSERT_FALSE(empty.ok());
   EXPECT_THAT(empty.error().text, HasSubstr("no images below"));
@@ -89,7 +88,7 @@ TEST(FolderSourceTest, SaysWhatIsMissing) {
 }
 
 TEST(FolderSourceTest, AVanishedFileIsOneBadSample) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   root.Write("a/1.jpg", "one");
   root.Write("a/2.jpg", "two");
   auto source = OpenSource(Folder(root.path()));
@@ -104,7 +103,7 @@ TEST(FolderSourceTest, AVanishedFileIsOneBadSample) {
 }
 
 TEST(FolderSourceTest, AFifoIsABadSampleAndNoHang) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   root.Write("a/1.jpg", "one");
   auto source = OpenSource(Folder(root.path()));
   ASSERT_TRUE(source.ok());
@@ -115,7 +114,7 @@ TEST(FolderSourceTest, AFifoIsABadSampleAndNoHang) {
 }
 
 TEST(FolderSourceTest, AShorterSampleAfterALongOneHasItsOwnLength) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   root.Write("a/1.jpg", std::string(10'000, 'x'));
   root.Write("a/2.jpg", "y");
   root.Write("a/3.jpg", "");

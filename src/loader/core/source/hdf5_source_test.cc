@@ -5,11 +5,11 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "base/testing/scratch_directory.h"
 #include "loader/core/source/container.h"
 #include "loader/core/source/hdf5_driver.h"
 #include "loader/core/source/testing/memory_store.h"
 #include "loader/core/source/testing/read_all.h"
-#include "loader/core/source/testing/temporary_directory.h"
 
 namespace fullbore::loader {
 namespace {
@@ -19,7 +19,6 @@ using ::testing::HasSubstr;
 using testing::MemoryStore;
 using testing::ReadAll;
 using testing::ReadText;
-using testing::TemporaryDirectory;
 
 constexpr hsize_t kRows = 5, kHeight = 2, kWidth = 3;
 
@@ -44,7 +43,7 @@ void WriteRows(hid_t file, const char* name, hid_t type, hid_t memory_type, cons
 // The bytes of a file with a dataset of each kind.
 std::string SmallFile() {
   const std::lock_guard lock(Hdf5Mutex());
-  TemporaryDirectory root;
+  ScratchDirectory root;
   const std::string path = root / "a.h5";
   {
     const Hdf5Id file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "loader/core/source/list_file.h"
+#include "base/testing/scratch_directory.h"
 #include "loader/core/source/source.h"
 #include "loader/core/source/testing/read_all.h"
-#include "loader/core/source/testing/temporary_directory.h"
 
 namespace fullbore::loader {
 namespace {
@@ -13,7 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::ReadAll;
-using testing::TemporaryDirectory;
 
 class ListSourceTest : public ::testing::Test {
  protected:
@@ -29,7 +28,7 @@ class ListSourceTest : public ::testing::Test {
     return OpenSource(options);
   }
 
-  TemporaryDirectory root_;
+  ScratchDirectory root_;
 };
 
 TEST_F(ListSourceTest, ReadsPathsAndNumbers) {

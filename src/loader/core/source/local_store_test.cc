@@ -6,14 +6,13 @@
 #include <filesystem>
 #include <thread>
 
-#include "loader/core/source/testing/temporary_directory.h"
+#include "base/testing/scratch_directory.h"
 
 namespace fullbore::loader {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using testing::TemporaryDirectory;
 
 std::string ReadText(LocalStore& store, const StoredFile& file, uint64_t offset, size_t bytes) {
   std::vector<uint8_t> out(bytes);
@@ -28,7 +27,7 @@ size_t OpenDescriptors() {
 }
 
 TEST(LocalStoreTest, ListsFilesWithTheirSizes) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   root.Write("b/2", "22");
   root.Write("a", "1");
   LocalStore store;
@@ -41,7 +40,7 @@ TEST(LocalStoreTest, ListsFilesWithTheirSizes) {
 }
 
 TEST(LocalStoreTest, TellsAFileThatIsCutFromOneThatIsShort) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   const std::string path = root.Write("f", "0123456789");
   LocalStore store;
   auto file = store.Stat(path);
@@ -53,7 +52,7 @@ TEST(LocalStoreTest, TellsAFileThatIsCutFromOneThatIsShort) {
 }
 
 TEST(LocalStoreTest, AReplacedFileIsReadOnAsItWas) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   const std::string path = root.Write("f", "old text");
   LocalStore store;
   auto file = store.Stat(path);
@@ -66,7 +65,7 @@ TEST(LocalStoreTest, AReplacedFileIsReadOnAsItWas) {
 }
 
 TEST(LocalStoreTest, KeepsFewDescriptorsOpenAndLeaksNone) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   const size_t before = OpenDescriptors();
   {
     LocalStore store;
@@ -89,7 +88,7 @@ TEST(LocalStoreTest, KeepsFewDescriptorsOpenAndLeaksNone) {
 }
 
 TEST(LocalStoreTest, ManyThreadsReadManyFiles) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   LocalStore store;
   std::vector<StoredFile> files;
   for (int i = 0; i < 300; ++i) {
@@ -111,7 +110,7 @@ TEST(LocalStoreTest, ManyThreadsReadManyFiles) {
 }
 
 TEST(LocalStoreTest, TakesFileUrls) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   const std::string path = root.Write("f", "abc");
   LocalStore store;
   std::vector<uint8_t> buffer(1);

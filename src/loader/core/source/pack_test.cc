@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
+#include "base/testing/scratch_directory.h"
 #include "loader/core/source/source.h"
 #include "loader/core/source/testing/read_all.h"
-#include "loader/core/source/testing/temporary_directory.h"
 
 namespace fullbore::loader {
 namespace {
@@ -18,7 +18,6 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::ReadAll;
-using testing::TemporaryDirectory;
 
 class PackTest : public ::testing::Test {
  protected:
@@ -48,7 +47,7 @@ class PackTest : public ::testing::Test {
     return names;
   }
 
-  TemporaryDirectory root_;
+  ScratchDirectory root_;
   PackOptions options_;
 };
 

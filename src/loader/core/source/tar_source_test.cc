@@ -5,12 +5,12 @@
 #include <random>
 
 #include "loader/core/source/container.h"
+#include "base/testing/scratch_directory.h"
 #include "loader/core/source/tar_format.h"
 #include "loader/core/source/tar_index.h"
 #include "loader/core/source/tar_writer.h"
 #include "loader/core/source/testing/memory_store.h"
 #include "loader/core/source/testing/read_all.h"
-#include "loader/core/source/testing/temporary_directory.h"
 
 namespace fullbore::loader {
 namespace {
@@ -21,7 +21,6 @@ using ::testing::IsEmpty;
 using testing::MemoryStore;
 using testing::ReadAll;
 using ::testing::StartsWith;
-using testing::TemporaryDirectory;
 
 std::string HeaderText(std::string_view name, uint64_t bytes) {
   const auto header = MakeTarHeader(name, bytes);
@@ -186,7 +185,7 @@ TEST(TarSourceTest, RefusesSparseMembers) {
 
 TEST(TarSourceTest, ReadsWhatTarWrites) {
   for (const char* format : {"v7", "ustar", "gnu", "pax"}) {
-    TemporaryDirectory root;
+    ScratchDirectory root;
     root.Write("in/0.jpg", "zero");
     root.Write("in/0.cls", "7");
     const std::string command =
@@ -248,7 +247,7 @@ TEST(TarSourceTest, NoFlippedBitOfAHeaderGivesAWrongSample) {
 }
 
 TEST(TarSourceTest, AShardRewrittenUnderUsGivesBadSamples) {
-  TemporaryDirectory root;
+  ScratchDirectory root;
   SourceOptions options;
   options.paths = {root.Write("a.tar", SmallArchive())};
   auto source = OpenSource(options);
@@ -294,7 +293,7 @@ class TarIndexFileTest : public ::testing::Test {
     return source.ok() ? std::move(*source) : nullptr;
   }
 
-  TemporaryDirectory root_;
+  ScratchDirectory root_;
   std::shared_ptr<MemoryStore> store_ = std::make_shared<MemoryStore>();
   std::vector<std::string> expected_;
 };

@@ -1,0 +1,26 @@
+// A directory of this process alone, below the system's for temporary files, that is gone with the object.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace fullbore {
+
+class TemporaryDirectory {
+ public:
+  // The error names the directory and the system's reason.
+  static Result<TemporaryDirectory> Make();
+  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
+  ~TemporaryDirectory();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit TemporaryDirectory(std::string path) : path_(std::move(path)) {}
+  std::string path_;  // empty: moved away
+};
+
+}  // namespace fullbore
