@@ -91,12 +91,11 @@ class Fullbore:
         process = subprocess.Popen(
             self.arguments(command, ["-o", runs, *flags]),
             env=self.environment(env),
-            stdin=subprocess.DEVNULL,
+            **{"stdin": subprocess.DEVNULL, **how},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
             cwd=self.directory,
-            **how,
         )
         self.started.append(process)
         return process, runs

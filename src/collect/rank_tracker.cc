@@ -143,8 +143,10 @@ void RankTracker::OnLine(const json& line) {
     const auto level = severity == "error"     ? record::Severity::kError
                        : severity == "warning" ? record::Severity::kWarning
                                                : record::Severity::kInfo;
-    const std::string text = TextOf(line, "text");
-    if (counts_[text]++ == 0) messages_.push_back({IntOf(line, "t").value_or(0), level, "hook", text});
+    const std::string text = TextOf(line, "text"), source = TextOf(line, "source");
+    if (counts_[text]++ == 0) {
+      messages_.push_back({IntOf(line, "t").value_or(0), level, source.empty() ? "hook" : source, text});
+    }
   } else if (kind == "bye") {
     if (const auto ns = IntOf(line, "hook_ns")) info_.facts["hook_ns"] = std::to_string(*ns);
   }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -65,7 +66,7 @@ class Session {
   void OnSignal(const signalfd_siginfo& info, Command& command);
   void StopWithCommand(int signal, Signals& signals);
   void ShowStatus(const Recorder& recorder);
-  void SayAtEnd(const record::Message& message);
+  void OnMessage(const record::Message& message);
 
   const RunOptions& options_;
   StatusLine status_;
@@ -75,7 +76,8 @@ class Session {
   bool is_new_file_ = true;
   int64_t begin_ns_ = 0;
   int64_t next_status_ns_ = 0;
-  std::vector<record::Message> to_say_;
+  std::vector<std::string> to_say_;
+  std::set<std::string> said_;  // of --fast-data: the ranks of a training say the same
 };
 
 Result<record::RunWriter> Session::Prepare() {
@@ -142,11 +144,11 @@ RunResult Session::Run() {
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
   Recorder recorder(std::move(*writer), channel_directory_, {"", command->pid(), run_id_},
-                    [this](const record::Message& message) { to_say_.push_back(message); });
+                    [this](const record::Message& message) { OnMessage(message); });
   Loop(*command, recorder, signals);
   status_.Hide();
   recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal());
-  for (const record::Message& message : to_say_) SayAtEnd(message);
+  for (const std::string& text : to_say_) Say(text);
   std::error_code ignored;
   fs::remove_all(channel_directory_, ignored);
   return RunOutcome{run_id_, path_, command->exit_status().value_or(0), recorder.wrote_everything()};
@@ -162,8 +164,12 @@ void Session::Discard(record::RunWriter writer) const {
   for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path_.string() + suffix, ignored);
 }
 
-void Session::SayAtEnd(const record::Message& message) {
-  if (message.source == "recorder") Say(message.text);
+// What --fast-data did is told at once: whoever asked for it would not wait hours to hear that nothing came
+// of it. What the recorder has to say waits for the end, where the command's output does not carry it away.
+void Session::OnMessage(const record::Message& message) {
+  if (message.source == "recorder") to_say_.push_back(message.text);
+  if (message.source == "--fast-data" && !options_.quiet && said_.insert(message.text).second)
+    Say(message.source + ": " + message.text);
 }
 
 void Session::Loop(Command& command, Recorder& recorder, Signals& signals) {

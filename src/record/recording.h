@@ -209,7 +209,7 @@ enum class Severity : uint8_t { kInfo, kWarning, kError };
 struct Message {
   int64_t t_ns = 0;
   Severity severity = Severity::kInfo;
-  std::string source;  // "hook", "nvml", "recorder"
+  std::string source;  // "hook", "nvml", "recorder", "--fast-data"
   std::string text;
 };
 

@@ -130,7 +130,7 @@ class S3:
         self.s3.put_object(Bucket="data", Key=name, Body=data)
 
     def stop(self) -> None:
-        """Told to end politely it takes half a minute. What it leaves then are sockets of names that no option changes."""
+        """Told to end politely it takes half a minute. It leaves sockets, whose names no option changes."""
         self.process.kill()
         self.process.wait()
         for port in self.ports:

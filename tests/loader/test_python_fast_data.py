@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import subprocess
 
 import pytest
 from python_data import make_photos, require, torchvision_python
@@ -110,6 +111,17 @@ def test_what_has_no_equivalent_trains_as_it_was_with_one_message(fullbore, pyth
     text = json.dumps(messages)
     assert "stays as it is" in text and "Own" in text
     assert sorted(said["labels"][0]) == sorted(12 * [0, 1, 2])
+
+
+def test_the_outcome_is_told_while_the_script_runs(fullbore, python, photos):
+    """The script does not end before the test has seen the message, or has given up."""
+    waiting = "if __name__ == '__main__':\n    assert sys.stdin.readline() == 'seen\\n'\n"
+    script = fullbore.script("train.py", TRAIN + waiting)
+    process, _ = fullbore.start(python, script, str(photos), "own", flags=("--fast-data",), stdin=subprocess.PIPE)
+    told = next((line for line in process.stderr if b"--fast-data" in line), b"")
+    assert told.startswith(b"fullbore: --fast-data: the DataLoader of train.py:17 stays as it is")
+    _, rest = process.communicate(b"seen\n", timeout=300)
+    assert process.returncode == 0 and rest.count(b"--fast-data: the DataLoader") == 1  # in the report
 
 
 def test_a_python_without_the_extension_trains_as_it_was(fullbore, python, photos, monkeypatch, tmp_path):

@@ -174,4 +174,4 @@ def say(dataloader: Any, text: str) -> None:
     """Either way a warning: it changes how the run is to be read, and what is less does not reach the report."""
     where = dataloader.__dict__.get("_fullbore_where")
     place = "" if where is None else f" of {os.path.basename(where[0])}:{where[1]}"
-    hook.say("message", severity="warning", text=f"--fast-data: the DataLoader{place} {text}")
+    hook.say("message", severity="warning", source="--fast-data", text=f"the DataLoader{place} {text}")

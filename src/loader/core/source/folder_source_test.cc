@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "loader/core/source/source.h"
 #include "base/testing/scratch_directory.h"
+#include "loader/core/source/source.h"
 #include "loader/core/source/testing/read_all.h"
 
 namespace fullbore::loader {

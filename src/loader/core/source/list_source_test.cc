@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "loader/core/source/list_file.h"
 #include "base/testing/scratch_directory.h"
+#include "loader/core/source/list_file.h"
 #include "loader/core/source/source.h"
 #include "loader/core/source/testing/read_all.h"
 

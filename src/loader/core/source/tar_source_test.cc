@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "loader/core/source/container.h"
 #include "base/testing/scratch_directory.h"
+#include "loader/core/source/container.h"
 #include "loader/core/source/tar_format.h"
 #include "loader/core/source/tar_index.h"
 #include "loader/core/source/tar_writer.h"
