@@ -97,15 +97,15 @@ int Pack(const Flags& flags) {
   }
   const int64_t duration_ns = MonotonicNs() - begun_ns;
   for (const loader::Message& message : result->messages) fmt::print(stderr, "fullbore: {}\n", message.text);
-  if (!flags.json.empty()) {
-    auto written = WriteJson(flags.json, ToJson(flags, *result, duration_ns));
-    if (!written) return Fail(written.error(), kExitFailure);
-  }
   const loader::PackProgress& done = result->done;
   fmt::print(stderr, "{} samples of {} classes in {}, {}, in {}; they are read as '{}'\n",
              FormatCount(static_cast<double>(done.samples)), result->class_names.size(),
              done.shards == 1 ? "one shard" : fmt::format("{} shards", done.shards),
              FormatBytes(static_cast<double>(done.bytes)), FormatDuration(duration_ns), flags.output);
+  if (!flags.json.empty()) {
+    auto written = WriteJson(flags.json, ToJson(flags, *result, duration_ns));
+    if (!written) return Fail(written.error(), kExitFailure);
+  }
   return 0;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import tarfile
@@ -63,6 +64,78 @@ def test_a_directory_that_is_not_empty_is_refused(tmp_path: pathlib.Path, images
     assert ended.returncode == 2
     assert "is not empty" in ended.stderr and "--force" in ended.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("out", "flags", "said"),
+    [
+        ("s3://bucket/packed", (), "s3://bucket/packed"),
+        ("out", ("--shard-size", "0"), "0 bytes"),
+        ("out", ("--shard-size", "-1"), "--shard-size"),
+        ("out", ("--shard-size", "big"), "--shard-size"),
+        ("out", ("--shuffle", "much"), "--shuffle"),
+    ],
+)
+def test_wrong_use_is_told_and_leaves_nothing(
+    tmp_path: pathlib.Path, images: object, monkeypatch: pytest.MonkeyPatch, out: str, flags: tuple, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = pack("in", out, *flags)
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_full_disk_leaves_whole_shards_and_a_next_attempt_needs_no_force(
+    tmp_path: pathlib.Path, images: list[tuple[pathlib.Path, int]]
+) -> None:
+    (tmp_path / "disk").mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", tmp_path / "disk"]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("mounting a small tmpfs is not allowed here")
+    try:
+        ended = pack(tmp_path / "in", tmp_path / "disk" / "out", "--shard-size", "20K")
+        assert ended.returncode == 1
+        assert "No space left" in ended.stderr and "whole shards are in" in ended.stderr
+        left = {path.name for path in (tmp_path / "disk" / "out").iterdir()}
+        tars = sorted(name for name in left if name.endswith(".tar"))
+        assert left == {"classes.json", *tars, *(f"{name}.idx" for name in tars)}
+        assert f"{len(tars)} whole shards" in ended.stderr and tars[-1] in ended.stderr
+        (tmp_path / "disk" / "out" / tars[0]).unlink()  # room for the names, not for a shard of all samples
+        again = pack(tmp_path / "in", tmp_path / "disk" / "other", "--shard-size", "1M")
+        assert again.returncode == 1 and "no shard was finished" in again.stderr
+        assert list((tmp_path / "disk" / "other").iterdir()) == []
+    finally:
+        subprocess.run(["umount", "-l", tmp_path / "disk"], check=True)
+
+
+def test_a_summary_that_cannot_be_written_costs_no_shard(tmp_path: pathlib.Path, images: list) -> None:
+    ended = pack(tmp_path / "in", tmp_path / "out", "--json", tmp_path / "no" / "summary.json")
+    assert ended.returncode == 1
+    assert "summary.json" in ended.stderr and f"{len(images)} samples of 2 classes" in ended.stderr
+    assert len(members(tmp_path / "out")) == len(images)
+
+
+def test_a_terminal_shows_how_far_it_is(tmp_path: pathlib.Path, images: object) -> None:
+    with open(tmp_path / "large", "wb") as large:
+        large.truncate(64 << 20)
+    for i in range(200):
+        (tmp_path / "in" / "ape" / f"{i + 100}.jpg").symlink_to(tmp_path / "large")
+    outer, inner = pty.openpty()
+    with subprocess.Popen([BINARY, "loader", "pack", tmp_path / "in", tmp_path / "out"], stderr=inner) as process:
+        os.close(inner)
+        shown = b""
+        while b" of 280 " not in shown:
+            shown += os.read(outer, 65536)
+        process.send_signal(signal.SIGINT)
+        try:
+            while part := os.read(outer, 65536):
+                shown += part
+        except OSError:  # EIO: all of it was read
+            pass
+    os.close(outer)
+    assert b"packing  [" in shown
+    assert shown.rindex(b"\r\x1b[K") < shown.index(b"fullbore: interrupted")  # the line is gone by then
 
 
 def test_an_interrupt_leaves_whole_shards_and_says_so(

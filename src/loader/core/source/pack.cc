@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -125,9 +126,17 @@ class Packer {
   Error Ended(Error error) {
     shard_.reset();
     const uint64_t shards = result_.done.shards;
-    error.text += shards == 0 ? "; no shard was finished"
-                              : fmt::format("; {} whole shards are in '{}', the last is '{}'", shards,
-                                            options_.output, ShardPath(options_.output, shards - 1));
+    if (shards == 0) {
+      std::error_code
+          ignored;  // nothing that it would describe, and the next attempt finds the directory empty
+      fs::remove(JoinPath(options_.output, kClassesFile), ignored);
+      error.text += "; no shard was finished";
+    } else {
+      error.text +=
+          fmt::format("; {} in '{}', the last is '{}'",
+                      shards == 1 ? "one whole shard is" : fmt::format("{} whole shards are", shards),
+                      options_.output, ShardPath(options_.output, shards - 1));
+    }
     return error;
   }
 
@@ -142,6 +151,15 @@ class Packer {
 }  // namespace
 
 Result<PackResult> Pack(const PackOptions& options, const PackWatcher& watch) {
+  if (IsRemote(options.output)) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no directory here", options.output),
+                 "shards are packed on a local disk; copy them from there, as with `aws s3 sync`"};
+  }
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();  // a negative number came out beyond it
+  if (options.shard_bytes == 0 || options.shard_bytes > kMost) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a shard cannot have {} bytes", options.shard_bytes), "--shard-size 256M"};
+  }
   SourceOptions from = options.source;
   from.fields = {"image", "label"};
   auto source = OpenSource(from);

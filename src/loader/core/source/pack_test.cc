@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::ReadAll;
 
 class PackTest : public ::testing::Test {
@@ -129,7 +130,33 @@ TEST_F(PackTest, AShardThatCannotBeWrittenIsRemoved) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   ASSERT_FALSE(full.ok());
   EXPECT_THAT(full.error().text, HasSubstr("cannot write"));
-  EXPECT_THAT(Files(), ElementsAre("classes.json"));
+  EXPECT_THAT(Files(), IsEmpty());  // so that the next attempt needs no --force
+}
+
+TEST_F(PackTest, AShardWhoseIndexCannotBeWrittenIsNotLeftBehind) {
+  // In the index's place comes a directory, which no file can be renamed to.
+  auto stopped = Pack(options_, [this](const PackProgress& progress) {
+    if (progress.shards == 1) fs::create_directory(root_ / "out/shard-000001.tar.idx");
+    return true;
+  });
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_THAT(stopped.error().text, HasSubstr("one whole shard is in"));
+  EXPECT_THAT(Files(), ElementsAre("classes.json", "shard-000000.tar", "shard-000000.tar.idx",
+                                   "shard-000001.tar.idx"));
+}
+
+TEST_F(PackTest, RefusesWhatIsNoPlaceOrSizeForShards) {
+  options_.output = "s3://bucket/packed";
+  auto remote = Pack(options_, nullptr);
+  ASSERT_FALSE(remote.ok());
+  EXPECT_THAT(remote.error().text, HasSubstr("s3://bucket/packed"));
+  EXPECT_FALSE(fs::exists("s3:"));
+  options_.output = root_ / "out";
+  options_.shard_bytes = 0;
+  auto nothing = Pack(options_, nullptr);
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_FALSE(fs::exists(options_.output));
 }
 
 }  // namespace

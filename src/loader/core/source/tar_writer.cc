@@ -112,12 +112,16 @@ Result<void> TarWriter::Finish() {
   constexpr std::array<uint8_t, 2 * kTarBlock> kEnd{};
   if (auto written = Write(kEnd); !written) return written;
   if (auto flushed = Flush(); !flushed) return flushed;
+  // The index first: where the disk is full now, the shard that would be without one goes with it.
+  const std::string index = path_ + ".idx";
+  if (auto written = WriteWholeFile(index, index_.Finish(bytes_)); !written) return written;
   UniqueFd fd = std::move(fd_);
   if (auto published = Publish(std::move(fd), path_); !published) {
     unlink((path_ + kPartSuffix).c_str());
+    unlink(index.c_str());
     return published;
   }
-  return WriteWholeFile(path_ + ".idx", index_.Finish(bytes_));
+  return {};
 }
 
 }  // namespace fullbore::loader
