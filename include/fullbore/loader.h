@@ -122,6 +122,8 @@ enum class LastBatch {
 
 enum class ImageMode { kRgb, kGray };
 
+constexpr int kMaxThreads = 1024;  // of either kind; a mistyped number would otherwise take the machine along
+
 struct LoaderOptions {
   SourceOptions source = {};
   std::vector<Transform> transforms = {};  // of every image field

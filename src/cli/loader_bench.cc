@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -95,19 +96,26 @@ std::optional<Error> Wrong(const Flags& flags) {
       return wrong(fmt::format("--threads {}: at least one thread is needed", threads),
                    "leave the flag out for 1, 2, 4, ... up to the cores");
     }
+    if (threads > loader::kMaxThreads) {
+      return wrong(fmt::format("--threads {}: more than {}", threads, loader::kMaxThreads),
+                   "beyond the cores nothing is gained");
+    }
   }
   if (!flags.like.empty() && flags.like != "torch") {
     return wrong(fmt::format("--like '{}' is not known", flags.like), "--like torch is");
   }
-  if (flags.seconds <= 0) return wrong(fmt::format("--seconds {}: must be above 0", flags.seconds), "");
+  constexpr double kMaxSeconds = 86'400;
+  if (!(flags.seconds > 0 && flags.seconds <= kMaxSeconds)) {
+    return wrong(fmt::format("--seconds {}: must be above 0, and a day at most", flags.seconds), "");
+  }
   if (flags.batch_size < 1) {
     return wrong(fmt::format("--batch-size {}: a batch has at least one sample", flags.batch_size), "");
   }
   if (flags.image_size < 1) {
     return wrong(fmt::format("--image-size {}: pixels are counted from 1", flags.image_size), "");
   }
-  if (flags.samples_per_s < 0) {
-    return wrong(fmt::format("--samples-per-s {}: a rate is not below 0", flags.samples_per_s), "");
+  if (!(flags.samples_per_s >= 0 && std::isfinite(flags.samples_per_s))) {
+    return wrong(fmt::format("--samples-per-s {}: a rate is a number from 0 on", flags.samples_per_s), "");
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,6 +83,22 @@ def test_json_holds_rates_stages_and_the_threads_that_a_rate_takes(photos):
     assert said["verdict"]["binds"] in ("storage", "read", "decode", "transform", "collate")
     assert "threads" not in said["demand"] and said["demand"]["at_most"] > 0
     assert said["interrupted"] is False
+
+
+def test_bad_samples_are_noted_and_too_many_are_an_error(photos, tmp_path):
+    copied = shutil.copytree(photos, tmp_path / "photos")
+    (copied / "cat" / "000.jpg").write_bytes(b"")
+    (copied / "dog" / "001.jpg").write_bytes(b"not a picture")
+    flags = ("--seconds", "0.2", "--threads", "1,2", "--image-size", "32", "--batch-size", "8", "--warm-only")
+    done = bench(copied, *flags, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    (note,) = [note for note in json.loads(done.stdout)["notes"] if "bad" in note]
+    assert note.startswith("2 bad samples were left out") and "cat/000.jpg" in note
+    for path in copied.glob("*/*.jpg"):
+        path.write_bytes(b"not a picture")
+    done = bench(copied, *flags)
+    assert done.returncode == 1
+    assert ".jpg: not an image" in done.stderr and "bad_sample_budget" not in done.stderr
 
 
 def test_shards_of_text_are_measured_without_a_decoder(texts):
@@ -216,6 +233,9 @@ def test_ctrl_c_prints_what_was_measured_so_far(photos):
         (("--threads", "one", "."), "--threads"),
         (("--like", "tensorflow", "."), "tensorflow"),
         (("--seconds", "0", "."), "--seconds"),
+        (("--seconds", "nan", "."), "--seconds"),
+        (("--samples-per-s", "nan", "."), "--samples-per-s"),
+        (("--threads", "1000000", "."), "--threads 1000000"),
     ],
 )
 def test_errors_of_use_are_one_line_and_status_2(tmp_path, arguments, said):

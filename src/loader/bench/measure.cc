@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -115,6 +116,7 @@ class Measurement {
       if (Stopped()) break;
       if (auto done = MeasurePoint(threads); !done.ok()) return done.error();
     }
+    NoteBadSamples();
     flow_.interrupted = Stopped();
     return std::move(flow_);
   }
@@ -259,9 +261,8 @@ class Measurement {
     for (double elapsed = 0; elapsed < options_.seconds && !Stopped();) {
       auto batch = loader->Next(kPatience);
       if (!batch.ok()) {
-        if (batch.error().code == ErrorCode::kUnavailable || batch.error().code == ErrorCode::kTimeout)
-          continue;
-        return batch.error();
+        if (batch.error().code == ErrorCode::kTimeout) continue;
+        return Explained(batch.error());
       }
       if (!*batch) continue;
       const int64_t now = MonotonicNs();
@@ -277,10 +278,24 @@ class Measurement {
       elapsed = Seconds(last - since);
       steps_.Tell(elapsed / options_.seconds);
     }
+    for (BadSample& bad : loader->bad_samples()) bad_.emplace(std::move(bad.name), std::move(bad.error.text));
     const double elapsed = Seconds(last - since);
     if (samples > 0) flow_.points.push_back(PointOf(threads, samples, elapsed, before, loader->Stats()));
     steps_.End();
     return {};
+  }
+
+  // The loader's hint names its options, which nobody has here.
+  static Error Explained(Error error) {
+    if (error.code == ErrorCode::kCorrupt) error.hint = "mend or remove them, then measure again";
+    return error;
+  }
+
+  void NoteBadSamples() {
+    if (bad_.empty()) return;
+    const auto& [name, why] = *bad_.begin();
+    flow_.notes.push_back(fmt::format("{} bad sample{} left out, such as {}: {}", bad_.size(),
+                                      bad_.size() == 1 ? " was" : "s were", name, why));
   }
 
   static std::string RowText(const std::vector<BatchField>& fields) {
@@ -313,6 +328,7 @@ class Measurement {
   Steps steps_;
   Flow flow_;
   std::shared_ptr<const Source> source_, subset_;
+  std::map<std::string, std::string> bad_;  // why, by name; the same ones at every number of threads
 };
 
 }  // namespace

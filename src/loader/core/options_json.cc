@@ -77,9 +77,9 @@ struct Reader {
     Take(
         name,
         [&](const json& found) {
-          // A fraction would be cut off silently.
+          // A fraction would be cut off silently, a number out of range become another.
           if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-            if (!found.is_number_integer()) throw json::type_error::create(302, "no integer", &found);
+            if (!HoldsIn<T>(found)) throw json::type_error::create(302, "no such integer", &found);
           }
           value = found.get<T>();
         },
@@ -106,8 +106,14 @@ struct Reader {
 
  private:
   template <typename T>
+  static bool HoldsIn(const json& found) {
+    if (found.is_number_unsigned()) return std::in_range<T>(found.get<uint64_t>());
+    return found.is_number_integer() && std::in_range<T>(found.get<int64_t>());
+  }
+  template <typename T>
   static const char* Wanted() {
     if constexpr (std::is_same_v<T, bool>) return "true or false is expected";
+    if constexpr (std::is_unsigned_v<T>) return "a whole number from 0 on is expected";
     if constexpr (std::is_integral_v<T>) return "a whole number is expected";
     if constexpr (std::is_floating_point_v<T>) return "a number is expected";
     return "another type is expected";

@@ -43,6 +43,20 @@ TEST(OptionsJson, NamesTheTransformAndTheValueThatCannotBe) {
   EXPECT_THAT(choice.error().hint, HasSubstr("nhwc"));
 }
 
+TEST(OptionsJson, RefusesNumbersThatWouldBecomeOthers) {
+  for (const char* wrong :
+       {R"({"seed": -1})", R"({"source": {"cache_bytes": -1}})", R"({"threads": 4294967297})",
+        R"({"nice": -4294967296})", R"({"batch_size": 9223372036854775808})"}) {
+    const auto options = OptionsFromJson(wrong);
+    ASSERT_FALSE(options.ok()) << wrong;
+    EXPECT_THAT(options.error().text, HasSubstr("cannot be"));
+    EXPECT_THAT(options.error().hint, HasSubstr("a whole number"));
+  }
+  const auto options = OptionsFromJson(R"({"nice": -5, "seed": 18446744073709551615})");
+  ASSERT_TRUE(options.ok()) << options.error().text;
+  EXPECT_EQ(options->nice, -5);
+}
+
 TEST(OptionsJson, TakesAnythingWithoutCrashing) {
   for (const char* text :
        {"", "3", "[]", "{\"source\": 3}", "{\"transforms\": {\"a\": 1}}", "{\"seed\": -1.5}", "{"}) {

@@ -299,6 +299,7 @@ TEST_F(LoaderTest, NamesTheOptionThatCannotBe) {
       {{.batch_size = 0}, "batch_size is 0"},
       {{.rank = 2, .world_size = 2}, "rank 2 of world_size 2"},
       {{.threads = -1}, "threads -1"},
+      {{.threads = 100'000}, "threads 100000"},
       {{.bad_sample_budget = 2}, "bad_sample_budget is 2"},
       {{.batch_size = 20, .last_batch = LastBatch::kDrop}, "10 samples do not fill one batch of 20"},
   };

@@ -27,6 +27,11 @@ Result<void> Check(const LoaderOptions& options) {
                              options.threads, options.max_read_threads, options.prefetch_batches),
                  "0 threads or prefetch_batches means as many as are needed");
   }
+  if (options.threads > kMaxThreads || options.max_read_threads > kMaxThreads) {
+    return wrong(fmt::format("threads {}, max_read_threads {}: more than {}", options.threads,
+                             options.max_read_threads, kMaxThreads),
+                 "0 threads means as many as are needed");
+  }
   if (options.shuffle_shards < 0) {
     return wrong(fmt::format("shuffle_shards is {}", options.shuffle_shards), "0 shuffles over everything");
   }
