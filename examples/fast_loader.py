@@ -16,6 +16,8 @@ def train_step(images, labels) -> int:
 
 
 def main() -> None:
+    if len(sys.argv) != 2:
+        raise SystemExit(f"usage: {sys.argv[0]} DIRECTORY")
     train = ImageFolder(
         sys.argv[1],
         transforms=[transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.Normalize()],

@@ -124,6 +124,22 @@ def test_the_outcome_is_told_while_the_script_runs(fullbore, python, photos):
     assert process.returncode == 0 and rest.count(b"--fast-data: the DataLoader") == 1  # in the report
 
 
+def test_a_script_whose_pixels_differ_trains_as_it_was_with_one_message(fullbore, python, photos):
+    # What torchvision reads is not what it says: only the comparison can see it.
+    patched = TRAIN.replace(
+        "class Own",
+        "from PIL import Image, ImageOps\n"
+        "datasets.folder.pil_loader = lambda path: ImageOps.invert(Image.open(path).convert('RGB'))\n\nclass Own",
+    )
+    done = fullbore.run(python, fullbore.script("train.py", patched), str(photos), flags=("--fast-data",))
+    assert done.code == 0, done.stderr
+    (message,) = [m for m in done.report["messages"] if "--fast-data" in json.dumps(m)]
+    assert "stays as it is" in json.dumps(message) and "pixels differ by" in json.dumps(message)
+    said = json.loads(done.stdout)
+    assert sorted(said["labels"][0]) == sorted(12 * [0, 1, 2])
+    assert said["losses"][3] < said["losses"][0]
+
+
 def test_a_python_without_the_extension_trains_as_it_was(fullbore, python, photos, monkeypatch, tmp_path):
     # A package of that name, as an older version would be, comes first on the path.
     (tmp_path / "shadow" / "fullbore").mkdir(parents=True)

@@ -161,3 +161,84 @@ def test_all_reasons_are_told_at_once(python, tmp_path, photos):
         """,
     )
     assert len(reasons) == 3 and "Own" in reasons[1] and "RandomErasing" in reasons[2]
+
+
+def test_timms_transforms_are_known_and_its_own_augmentations_are_refused(python, tmp_path, photos):
+    # As timm 0.9's create_transform() makes them: classes of these names in its modules.
+    said = run(
+        python,
+        tmp_path,
+        photos,
+        """
+        def timms(name, base=object, module="timm.data.transforms", **members):
+            return type(name, (base,), {"__module__": module, **members})
+
+        Crop = timms("RandomResizedCropAndInterpolation", T.RandomResizedCrop)
+        ToTensor = timms("MaybeToTensor", T.ToTensor)
+        Erasing = timms("RandomErasing", module="timm.data.random_erasing", __repr__=lambda self: "RandomErasing()")
+        normalize = T.Normalize(torch.tensor([0.5, 0.4, 0.3]), torch.tensor([0.2, 0.3, 0.4]))
+        bicubic = T.InterpolationMode.BICUBIC
+        train = [Crop(24, interpolation=bicubic), T.RandomHorizontalFlip(), T.ColorJitter(0.4, 0.4, 0.4), ToTensor()]
+        found = translate.understand(DataLoader(folder(*train, normalize), batch_size=6))
+        both = Crop(24)
+        both.interpolation = (T.InterpolationMode.BILINEAR, bicubic)
+        said = {
+            "names": [type(step).__name__ for step in found.transforms()],
+            "crop": found.transforms()[0].describe()["interpolation"],
+            "compared": check.compare(found),
+            "drawn": refused(DataLoader(folder(both, ToTensor()))),
+            "erasing": refused(DataLoader(folder(*train, normalize, Erasing()))),
+        }
+        print(json.dumps(said))
+        """,
+    )
+    assert said["names"] == ["RandomResizedCrop", "RandomHorizontalFlip", "ColorJitter", "Normalize"]
+    assert said["crop"] == "bicubic" and "same labels" in said["compared"]
+    assert len(said["drawn"]) == 1 and "interpolation" in said["drawn"][0]
+    assert len(said["erasing"]) == 1 and "RandomErasing" in said["erasing"][0]
+
+
+def test_a_loader_that_is_not_the_same_is_refused_by_what_differs(python, tmp_path, photos):
+    said = run(
+        python,
+        tmp_path,
+        photos,
+        """
+        from PIL import ImageOps
+        from fullbore.data import transforms as ours
+
+        def compared(change):
+            steps = [T.Resize((24, 32)), T.ToTensor(), T.Normalize((0.5,) * 3, (0.25,) * 3)]
+            found = translate.understand(DataLoader(folder(*steps), batch_size=6))
+            change(found)
+            try:
+                return check.compare(found)
+            except NotTranslatable as error:
+                return str(error)
+
+        def inverted(found):
+            read = found.read
+            found.read = lambda path: ImageOps.invert(read(path))
+
+        def unnormalized(found):
+            found.steps[-1] = (found.steps[-1][0], None)
+
+        def smaller(found):
+            found.steps[0] = (found.steps[0][0], ours.Resize((24, 24)))
+
+        def of_another_type(found):
+            found.options["dtype"] = "float16"
+
+        def unreadable(found):
+            found.read = open
+
+        cases = (lambda found: None, inverted, unnormalized, smaller, of_another_type, unreadable)
+        print(json.dumps([compared(case) for case in cases]))
+        """,
+    )
+    same, *others = said
+    assert "same labels" in same
+    for text, words in zip(
+        others, ["pixels differ by", "pixels differ by", "(8, 3, 24, 24)", "torch.float16", "cannot make its samples"]
+    ):
+        assert words in text

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gc
+import os
 import pickle
+import struct
 import sys
 import threading
 import time
@@ -11,7 +14,7 @@ import warnings
 import weakref
 
 import pytest
-from python_data import CLASSES, make_photos, require, run_script
+from python_data import CLASSES, ROOT, make_photos, require, run_script
 
 require()
 torch = pytest.importorskip("torch")
@@ -202,6 +205,9 @@ def test_pairs_of_paths_and_labels_need_no_file(photos):
         (lambda p: fb.ImageFolder(p, SMALL, map_processes=2), ValueError, "without map"),
         (lambda p: fb.ImageFolder(None), ValueError, "paths cannot be None"),
         (lambda p: fb.ImageFolder(p, SMALL, batch_size=2.5), ValueError, "whole number"),
+        (lambda p: fb.ImageFolder(p, SMALL, seed=-1), ValueError, "seed cannot be -1"),
+        (lambda p: fb.ImageFolder(p, SMALL, cache_bytes=-1), ValueError, "cache_bytes cannot be -1"),
+        (lambda p: fb.ImageFolder(p, SMALL, threads=100_000), ValueError, "threads 100000"),
         (lambda p: fb.ImageFolder(p, SMALL, prefetch=-1), ValueError, "prefetch -1: none may be"),
         (lambda p: fb.ImageFolder(p, SMALL, device="gpu"), ValueError, "'gpu' is none of torch's"),
         (lambda p: fb.ImageFolder(p, abs), ValueError, "map="),
@@ -314,6 +320,71 @@ def test_a_loader_whose_map_function_knows_its_owner_is_collected(photos):
             gc.collect()
             time.sleep(0.001)
         assert gone() is None
+
+
+def test_threads_take_the_niceness_that_is_asked_for(photos):
+    own, seen = os.getpriority(os.PRIO_PROCESS, 0), set()
+
+    def note(sample):
+        seen.add(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    list(fb.ImageFolder(photos, SMALL, 4, map=note, nice=3))
+    assert seen == {own + 3}
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own  # the training's stays
+
+
+def test_records_travel_from_a_tfrecord_file(photos, tmp_path):
+    pictures = sorted(photos.glob("*/*.jpg"))[::4]
+    write_tfrecord(tmp_path / "train.tfrecord", [(path.read_bytes(), i) for i, path in enumerate(pictures)])
+    for loader in (
+        fb.TFRecord(tmp_path / "train.tfrecord", SMALL, 6, shuffle=False),
+        fb.Loader(tmp_path / "train.tfrecord", SMALL, 6, shuffle=False, in_process=False),
+    ):
+        with loader:
+            image, label = next(iter(loader))
+        assert tuple(image.shape) == (6, 3, 16, 16) and label.tolist() == list(range(6))
+    expected, _ = next(iter(fb.FileList([(path, 0) for path in pictures], SMALL, 6, shuffle=False)))
+    assert torch.equal(image, expected)
+
+
+def write_tfrecord(path, samples):
+    """Features image and label, as tf.train.Example."""
+
+    def masked(data):
+        value = 0xFFFFFFFF
+        for byte in data:
+            value ^= byte
+            for _ in range(8):
+                value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        value ^= 0xFFFFFFFF
+        return struct.pack("<I", ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    def message(number, data):
+        length, size = b"", len(data)
+        while size > 127:
+            length, size = length + bytes([size & 127 | 128]), size >> 7
+        return bytes([number << 3 | 2]) + length + bytes([size]) + data
+
+    with open(path, "wb") as file:
+        for image, label in samples:
+            features = {b"image": message(1, message(1, image)), b"label": message(3, b"\x08" + bytes([label]))}
+            entries = [message(1, message(1, name) + message(2, value)) for name, value in features.items()]
+            record = message(1, b"".join(entries))
+            length = struct.pack("<Q", len(record))
+            file.write(length + masked(length) + record + masked(record))
+
+
+def test_the_type_hints_name_what_the_extension_has():
+    tree = ast.parse((ROOT / "python" / "fullbore" / "data" / "_core.pyi").read_text())
+    core = fb._core
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            hinted = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            hinted |= {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
+            real = {name for name in vars(getattr(core, node.name)) if not name.startswith("_")}
+            assert {name for name in hinted if not name.startswith("_")} == real, node.name
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert functions == {name for name in dir(core) if callable(getattr(core, name)) and name[0].islower()}
 
 
 def test_threads_that_share_an_iteration_stop_at_its_end(photos):

@@ -254,7 +254,10 @@ def unrolled(transform: Any) -> list[Any]:
 
 
 def described(transform: Any) -> str:
-    text = " ".join(repr(transform).split())
+    try:
+        text = " ".join(repr(transform).split())
+    except Exception:  # a class of the script's own, made for other attributes
+        return named(transform)
     return named(transform) if " at 0x" in text or len(text) > MAX_SHOWN else text
 
 
