@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import textwrap
 import time
 
 import pytest
+from fault_server import Fault
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("FULLBORE_TEST_BINARY", ROOT / "build" / "release" / "fullbore"))
@@ -107,6 +109,27 @@ def test_shards_of_text_are_measured_without_a_decoder(texts):
     said = json.loads(done.stdout)
     assert said["row"] == "text"
     assert "decode" not in said["points"][0]["us_per_sample"]
+
+
+def test_storage_that_has_failed_ends_it_with_the_storages_error(server, tmp_path):
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as archive:
+        for number in range(40):
+            member = tarfile.TarInfo(f"{number:03d}.txt")
+            member.size = 500_000
+            archive.addfile(member, io.BytesIO(b"x" * member.size))
+    server.files["/shard.tar"] = held.getvalue()
+    server.versions = False  # so that nothing of it is cached
+
+    def fail(*_: object) -> None:
+        if len(server.gets()) > 60:  # beyond opening it and looking at some
+            server.faults[:] = [Fault(status=500)]
+
+    server.before_answer = fail
+    flags = ("--seconds", "0.2", "--threads", "1", "--batch-size", "8", "--warm-only")
+    failed = bench(f"{server.url}/shard.tar", *flags)
+    assert failed.returncode == 1, failed.stdout
+    assert "shard.tar" in failed.stderr and "500" in failed.stderr
 
 
 def test_pytorch_stands_beside_it(photos):
