@@ -22,7 +22,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 
-class ImageFolder(Dataset):
+class Photos(Dataset):
     """A random crop of each photo, scaled, mirrored half of the time, normalised; as torchvision does it."""
 
     MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
@@ -119,7 +119,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     random.seed(args.seed)
 
-    dataset = ImageFolder(args.data, args.image_size)
+    dataset = Photos(args.data, args.image_size)
     loader = DataLoader(
         dataset, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, drop_last=True
     )

@@ -1,4 +1,4 @@
-// Help that begins with an example.
+// Help that begins with an example, and names the whole command.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,13 @@ class ExampleFirst : public CLI::Formatter {
   explicit ExampleFirst(std::string example) : example_(std::move(example)) {}
   std::string make_description(const CLI::App* app) const override {
     return "  " + example_ + "\n\n" + CLI::Formatter::make_description(app);
+  }
+  std::string make_usage(const CLI::App* app, std::string /*name*/) const override {
+    std::string words = app->get_name();
+    for (const CLI::App* above = app->get_parent(); above; above = above->get_parent()) {
+      words = (above->get_parent() ? above->get_name() : "fullbore") + " " + words;
+    }
+    return CLI::Formatter::make_usage(app, words);
   }
 
  private:

@@ -208,6 +208,8 @@ def test_pairs_of_paths_and_labels_need_no_file(photos):
         (lambda p: fb.ImageFolder(p, SMALL, seed=-1), ValueError, "seed cannot be -1"),
         (lambda p: fb.ImageFolder(p, SMALL, cache_bytes=-1), ValueError, "cache_bytes cannot be -1"),
         (lambda p: fb.ImageFolder(p, SMALL, threads=100_000), ValueError, "threads 100000"),
+        (lambda p: fb.ImageFolder(p, SMALL, timeout_s="long"), ValueError, "timeout_s cannot be 'long'"),
+        (lambda p: fb.ImageFolder(p, SMALL, bad_budget=None), ValueError, "bad_budget cannot be None"),
         (lambda p: fb.ImageFolder(p, SMALL, prefetch=-1), ValueError, "prefetch -1: none may be"),
         (lambda p: fb.ImageFolder(p, SMALL, device="gpu"), ValueError, "'gpu' is none of torch's"),
         (lambda p: fb.ImageFolder(p, abs), ValueError, "map="),
@@ -251,7 +253,7 @@ def test_a_bad_sample_is_left_out_and_told_once(tmp_path):
     told = [str(w.message) for w in caught if issubclass(w.category, fb.LoaderWarning)]
     assert len(told) == len(set(told))
     with warnings.catch_warnings(), pytest.raises(fb.LoaderError, match='003.jpg(.|\n)*on_bad "skip"'):
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("error")  # the error says it all: no warning that something was left out
         list(fb.ImageFolder(photos, SMALL, 4, shuffle=False, on_bad="raise"))
 
 
@@ -345,6 +347,28 @@ def test_records_travel_from_a_tfrecord_file(photos, tmp_path):
         assert tuple(image.shape) == (6, 3, 16, 16) and label.tolist() == list(range(6))
     expected, _ = next(iter(fb.FileList([(path, 0) for path in pictures], SMALL, 6, shuffle=False)))
     assert torch.equal(image, expected)
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_hdf5_files_that_h5py_wrote_and_still_has_open(photos, tmp_path, in_process):
+    """Two libhdf5 in one process, theirs and ours."""
+    h5py = pytest.importorskip("h5py")
+    pictures = sorted(photos.glob("*/*.jpg"))[::4]
+    numbers = numpy.random.default_rng(0).normal(size=(len(pictures), 3, 2)).astype("float32")
+    with h5py.File(tmp_path / "train.h5", "w") as file:
+        file["label"] = numpy.arange(len(pictures))
+        file.create_dataset("numbers", data=numbers, chunks=(4, 3, 2), compression="gzip")
+        encoded = file.create_dataset("image", len(pictures), h5py.vlen_dtype(numpy.uint8))
+        for i, path in enumerate(pictures):
+            encoded[i] = numpy.frombuffer(path.read_bytes(), numpy.uint8)
+    with h5py.File(tmp_path / "train.h5") as file:
+        loader = fb.HDF5(tmp_path / "train.h5", SMALL, 6, shuffle=False, in_process=in_process)
+        with loader:
+            batch = next(iter(loader))
+        assert file["label"][:6].tolist() == batch["label"].tolist() == list(range(6))
+    assert numpy.array_equal(batch["numbers"].numpy(), numbers[:6])
+    expected, _ = next(iter(fb.FileList([(path, 0) for path in pictures], SMALL, 6, shuffle=False)))
+    assert torch.equal(batch["image"], expected)
 
 
 def write_tfrecord(path, samples):

@@ -81,6 +81,13 @@ def test_wrong_use_is_said_in_a_line_and_a_hint(fullbore, arguments, said):
     assert done.stdout == b""
 
 
+@pytest.mark.parametrize("command", ["run", "loader", "loader bench"])
+def test_help_begins_with_an_example_and_names_the_whole_command(fullbore, command):
+    done = fullbore.call(*command.split(), "--help")
+    assert done.stdout.decode().startswith(f"  fullbore {command} ")
+    assert f"Usage: fullbore {command} [OPTIONS]" in done.stdout.decode()
+
+
 def test_doctor_sees_the_processes_of_a_command(fullbore):
     done = fullbore.call("doctor", "--json", "-")
     found = {check["what"]: check["ok"] for check in json.loads(done.stdout)["checks"]}

@@ -264,7 +264,7 @@ class Loader:
             "kind": self.kind,
             "fields": [given["fields"]] if isinstance(given["fields"], str) else list(given["fields"]),
             "memory_cache_bytes": given["memory_cache_bytes"],
-            "timeout_s": float(given["timeout_s"]),
+            "timeout_s": as_number("timeout_s", given["timeout_s"]),
             "retries": given["retries"],
         }
         optional = {
@@ -281,7 +281,7 @@ class Loader:
             "image_dtype": dtype_name(given["dtype"]),
             "last_batch": last_batch(given["drop_last"], given["last"]),
             "on_bad_sample": given["on_bad"],
-            "bad_sample_budget": float(given["bad_budget"]),
+            "bad_sample_budget": as_number("bad_budget", given["bad_budget"]),
             "apply_exif_orientation": given["exif"],
             "prefetch_batches": given["prefetch"],
         }
@@ -390,6 +390,13 @@ def as_paths(paths: Any) -> list[str]:
         return [os.fsdecode(path) for path in ([paths] if one else paths)]
     except TypeError:
         raise argument(f"paths cannot be {paths!r}", "a path or URL, or a list of them") from None
+
+
+def as_number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise argument(f"{name} cannot be {value!r}", "a number") from None
 
 
 def dtype_name(dtype: Any) -> str:

@@ -35,13 +35,18 @@ double LastSlope(const std::vector<Point>& points) {
   return std::clamp(slope, 0.0, average);
 }
 
-std::string NextStep(Pipe pipe) {
+std::string NextStep(Pipe pipe, bool remote) {
   switch (pipe) {
     case Pipe::kStorage:
       return "keep the data where it is read faster: a local disk, more of it in memory "
              "(memory_cache_bytes), "
              "or shards read in sequence (fullbore loader pack, shuffle_shards)";
     case Pipe::kRead:
+      if (remote) {
+        return "the data is far away: more reads at once (threads) overlap the waits, a cache on a local "
+               "disk "
+               "saves them from the second epoch on";
+      }
       return "pack the small files into shards (fullbore loader pack): opening them costs more than decoding";
     case Pipe::kDecode:
       return "more cores, or less to decode: store the images no larger than the training looks at them";
@@ -60,7 +65,7 @@ Verdict StorageBinds(const Reading& cold, const Point& fastest) {
                       FormatCount(std::round(cold.samples_per_s)), FormatBytes(cold.bytes_per_s),
                       cold.readers, cold.readers == 1 ? "" : "s", fastest.threads,
                       fastest.threads == 1 ? "" : "s", FormatCount(std::round(fastest.samples_per_s))),
-          NextStep(Pipe::kStorage)};
+          NextStep(Pipe::kStorage, false)};
 }
 
 }  // namespace
@@ -107,7 +112,7 @@ std::optional<Verdict> Judge(const Flow& flow) {
                   NameOf(binding), cost, total, FormatPercent(cost / total),
                   FormatCount(std::round(fastest.samples_per_s)), fastest.threads,
                   fastest.threads == 1 ? "" : "s"),
-      NextStep(binding)};
+      NextStep(binding, flow.remote)};
 }
 
 double RateAt(const Flow& flow, int threads) {

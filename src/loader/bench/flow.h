@@ -38,6 +38,7 @@ struct TorchPoint {
 
 struct Flow {
   std::string path;
+  bool remote = false;  // by HTTP or S3
   uint64_t samples = 0;
   uint64_t used_samples = 0;  // as many were gone through again and again; all, where they fit in memory
   double bytes_per_sample = 0;

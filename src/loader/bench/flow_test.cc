@@ -68,6 +68,14 @@ TEST(FlowTest, ADemandNamesColdStorageThatCannotFollow) {
   EXPECT_THAT(ThreadsFor(flow, 700).text, ::testing::Not(HasSubstr("storage")));
 }
 
+TEST(FlowTest, WhatToDoAboutSlowReadsDependsOnWhereTheDataIs) {
+  Flow flow = TwoCores();
+  for (Point& point : flow.points) point.stages = {{"read", 900}, {"decode", 100}};
+  EXPECT_THAT(Judge(flow)->next_step, HasSubstr("pack the small files into shards"));
+  flow.remote = true;
+  EXPECT_THAT(Judge(flow)->next_step, HasSubstr("cache on a local disk"));
+}
+
 TEST(FlowTest, TheStageThatCostsAThreadMostBinds) {
   const auto verdict = Judge(TwoCores());
   ASSERT_TRUE(verdict);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "loader/bench/page_cache.h"
 #include "loader/core/engine/cores.h"
+#include "loader/core/source/paths.h"
 #include "loader/core/source/source.h"
 #include "loader/core/source/store.h"
 
@@ -141,6 +142,7 @@ class Measurement {
   Result<void> Describe() {
     constexpr uint64_t kLookedAt = 32;
     flow_.path = options_.loader.source.paths.front();
+    flow_.remote = IsRemote(flow_.path);
     flow_.samples = source_->size();
     flow_.batch_size = options_.loader.batch_size;
     flow_.cores = UsableCores();

@@ -202,16 +202,18 @@ Batch Loader::Engine::MakeBatch(const Pending& pending) const {
 std::optional<Error> Loader::Engine::SettleBadSamples(Pending& front) {
   if (front.bad.empty()) return std::nullopt;
   const BadSample first = front.bad.front();
+  const bool raises = options_.on_bad_sample == OnBadSample::kRaise;
   for (BadSample& bad : front.bad) {
     ++bad_in_epoch_;
     ++bad_total_;
     if (bad_samples_.size() >= kMaxBadSamplesKept) continue;
-    messages_.push_back(
-        {Message::Severity::kWarning, fmt::format("left out {}: {}", bad.name, bad.error.text)});
+    if (!raises || bad.id != first.id)  // that one is told by the error
+      messages_.push_back(
+          {Message::Severity::kWarning, fmt::format("left out {}: {}", bad.name, bad.error.text)});
     bad_samples_.push_back(std::move(bad));
   }
   front.bad.clear();
-  if (options_.on_bad_sample == OnBadSample::kRaise) {
+  if (raises) {
     return Error{first.error.code, fmt::format("{}: {}", first.name, first.error.text),
                  "on_bad_sample \"skip\" leaves such samples out and reports them"};
   }
