@@ -133,7 +133,7 @@ Result<std::optional<Batch>> Loader::Engine::Next(std::optional<std::chrono::mil
   const int64_t deadline = patience ? called + patience->count() * kNsPerMs : INT64_MAX;
   std::unique_lock lock(mutex_);
   if (last_return_ns_ > 0) consumer_busy_ns_ += static_cast<uint64_t>(called - last_return_ns_);
-  StartThreads();
+  if (const auto none = StartThreads()) return *none;
   int64_t now = called;
   const auto waited = [&] {
     const int64_t until = MonotonicNs();
@@ -237,7 +237,7 @@ uint64_t Loader::Engine::Capacity() const {
          threads / static_cast<uint64_t>(options_.batch_size);
 }
 
-void Loader::Engine::StartThreads() {
+std::optional<Error> Loader::Engine::StartThreads() {
   const ThreadSetting& setting = tuner_.setting();
   {
     const std::lock_guard lock(permit_mutex_);
@@ -253,12 +253,12 @@ void Loader::Engine::StartThreads() {
       }).detach();
       ++threads_;
     } catch (const std::system_error& error) {
-      if (threads_ > 0) return;  // slower, but it goes on
-      messages_.push_back(
-          {Message::Severity::kError, fmt::format("no thread could be started: {}", error.what())});
-      return;
+      if (threads_ > 0) return std::nullopt;  // slower, but it goes on
+      return Error{ErrorCode::kUnavailable, fmt::format("no thread could be started: {}", error.what()),
+                   "how many are allowed: ulimit -u, and pids.max of the cgroup"};
     }
   }
+  return std::nullopt;
 }
 
 void Loader::Engine::Tune(int64_t now) {
@@ -276,7 +276,7 @@ void Loader::Engine::Tune(int64_t now) {
     tuner_.After({static_cast<uint64_t>(wall), samples, totals.consumer_wait_ns - start.consumer_wait_ns,
                   totals.core_ns - start.core_ns, totals.idle_ns - start.idle_ns});
     if (!(tuner_.setting() == before)) {
-      StartThreads();
+      (void)StartThreads();  // some run
       room_.notify_all();
     }
   }

@@ -131,21 +131,20 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
 
   // Threads (workers.cc).
   void Work();
-  bool ClaimRows(Carrier& carrier, Claim& claim);
-  bool OpenBatch();  // with mutex_ held; false: no room
+  bool ClaimRows(Carrier& carrier, Claim& claim);  // false: the thread is no longer one of ours
+  bool OpenBatch();                                // with mutex_ held; false: no room
   void DoRow(Carrier& carrier, Pending& batch, uint64_t row);
   Result<void> TryRow(Carrier& carrier, Pending& batch, uint64_t row);
   Result<void> WriteSample(Carrier& carrier, Pending& batch, uint64_t row);
   Result<void> RunUserStage(Carrier& carrier, Pending& batch, uint64_t row);
-  std::unique_ptr<ImagePlan::Worker> TakePermit(Carrier& carrier);
-  void ReturnPermit(std::unique_ptr<ImagePlan::Worker> worker);
+  class Permit;
   void ReportBad(Pending& batch, uint64_t row, Error error);
   void FinishRows(Carrier& carrier, const Claim& claim, uint64_t took_ns);
   void Complete(Carrier& carrier, Pending& batch);
   bool StandIn(Carrier& carrier, Pending& batch);
 
   // Consumer (engine.cc); mutex_ held.
-  void StartThreads();
+  std::optional<Error> StartThreads();  // why there is none
   void Begin(uint64_t epoch, uint64_t start);
   bool FrontIsComplete() const { return !pending_.empty() && pending_.front()->complete; }
   Result<std::optional<Batch>> TakeFront();

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "loader/core/engine/testing/loader_of_numbers.h"
+#include "loader/core/source/testing/no_more_threads.h"
 
 namespace fullbore::loader {
 namespace {
@@ -97,6 +98,28 @@ TEST_F(LoaderTest, LeavesBadSamplesOutAndNamesThem) {
   EXPECT_EQ(names, (std::set<std::string>{"number-3", "number-50", "number-51", "number-99"}));
   EXPECT_EQ(loader.TakeMessages().size(), 4u);
   EXPECT_TRUE(loader.TakeMessages().empty());
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // they end a process that asks for as much
+TEST_F(LoaderTest, GoesOnAfterWhatADecoderThrows) {
+  behaviour_->monsters = {2, 3, 11, 12, 13};
+  Loader loader = Over(20, {.batch_size = 4, .bad_sample_budget = 1, .threads = 2});
+  EXPECT_EQ(Flat(Epoch(loader)).size(), 15u);
+  EXPECT_EQ(Flat(Epoch(loader)).size(), 15u);
+  EXPECT_EQ(loader.bad_samples().size(), 10u);
+}
+#endif
+
+TEST_F(LoaderTest, SaysThatNoThreadCanBeStartedAndTriesAgain) {
+  Loader loader = Over(10, {});
+  {
+    const testing::NoMoreThreads here;
+    const auto batch = loader.Next();
+    ASSERT_FALSE(batch.ok());
+    EXPECT_THAT(batch.error().text, HasSubstr("no thread could be started"));
+  }
+  EXPECT_EQ(Flat(Epoch(loader)), UpTo(10));
 }
 
 TEST_F(LoaderTest, FillsTheGapsOfBadSamplesWhereEveryBatchMustBeFull) {

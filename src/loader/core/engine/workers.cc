@@ -37,10 +37,6 @@ void Loader::Engine::Work() {
     }
     FinishRows(carrier, claim, Since(start));
   }
-  const std::lock_guard lock(mutex_);
-  std::erase(activities_, carrier.activity);
-  --threads_;
-  threads_gone_.notify_all();
 }
 
 // --- Claiming
@@ -50,7 +46,13 @@ bool Loader::Engine::ClaimRows(Carrier& carrier, Claim& claim) {
   std::unique_lock lock(mutex_);
   for (;;) {
     const ThreadSetting& setting = tuner_.setting();
-    if (ending_ || threads_ > setting.decode_threads + setting.read_threads) return false;
+    if (ending_ || threads_ > setting.decode_threads + setting.read_threads) {
+      // Before anybody else looks: all who see one thread too many would leave, and nobody be left.
+      std::erase(activities_, carrier.activity);
+      --threads_;
+      threads_gone_.notify_all();
+      return false;
+    }
     const bool rows_left =
         !pending_.empty() && !pending_.back()->ends_epoch && claimed_rows_ < pending_.back()->cut.rows;
     if (!interrupted_ && (rows_left || OpenBatch())) break;
@@ -112,6 +114,48 @@ void Loader::Engine::DoRow(Carrier& carrier, Pending& batch, uint64_t row) {
   if (!done.ok()) ReportBad(batch, row, done.error());
 }
 
+// Leave to use a core, and what a decoder keeps from image to image.
+class Loader::Engine::Permit {
+ public:
+  Permit(Engine& engine, Carrier& carrier) : engine_(engine) {
+    std::unique_lock lock(engine.permit_mutex_);
+    if (engine.permits_taken_ >= engine.permits_) {
+      const int64_t start = MonotonicNs();
+      carrier.activity->doing.store(nullptr, std::memory_order_relaxed);
+      engine.permit_.wait(lock, [&] { return engine.permits_taken_ < engine.permits_; });
+      carrier.counts[kRead].blocked_ns += Since(start);
+    }
+    ++engine.permits_taken_;
+    if (engine.idle_image_workers_.empty()) return;
+    worker_ = std::move(engine.idle_image_workers_.back());
+    engine.idle_image_workers_.pop_back();
+  }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+  ~Permit() {
+    const bool decoder_threw = std::uncaught_exceptions() > 0;  // who knows what it left in there
+    {
+      const std::lock_guard lock(engine_.permit_mutex_);
+      --engine_.permits_taken_;
+      if (worker_ && !decoder_threw && std::ssize(engine_.idle_image_workers_) < engine_.permits_) {
+        engine_.idle_image_workers_.push_back(std::move(worker_));
+      }
+    }
+    engine_.permit_.notify_one();
+  }
+
+  ImagePlan::Worker* worker() {  // null where nothing is an image
+    if (!worker_ && engine_.layout_.has_images()) {
+      worker_ = std::make_unique<ImagePlan::Worker>(engine_.image_plan_);
+    }
+    return worker_.get();
+  }
+
+ private:
+  Engine& engine_;
+  std::unique_ptr<ImagePlan::Worker> worker_;
+};
+
 // The decoders' libraries, a user's stage: whatever they throw is this sample's failure only.
 Result<void> Loader::Engine::TryRow(Carrier& carrier, Pending& batch, uint64_t row) {
   try {
@@ -139,13 +183,14 @@ Result<void> Loader::Engine::WriteSample(Carrier& carrier, Pending& batch, uint6
   for (const FieldValue& field : carrier.sample.fields) bytes += field.bytes.size();
   reading.bytes += bytes;
 
-  auto worker = TakePermit(carrier);
-  activity.since_ns.store(MonotonicNs(), std::memory_order_relaxed);
-  activity.doing.store("decoding", std::memory_order_relaxed);
   WriteTimes times;
-  const SampleSeed seed = SampleSeed::Of(options_.seed, batch.plan->epoch, id);
-  auto written = WriteRow(layout_, carrier.sample, seed, worker.get(), *batch.slot, row, times);
-  ReturnPermit(std::move(worker));
+  auto written = [&] {
+    Permit permit(*this, carrier);
+    activity.since_ns.store(MonotonicNs(), std::memory_order_relaxed);
+    activity.doing.store("decoding", std::memory_order_relaxed);
+    const SampleSeed seed = SampleSeed::Of(options_.seed, batch.plan->epoch, id);
+    return WriteRow(layout_, carrier.sample, seed, permit.worker(), *batch.slot, row, times);
+  }();
   const auto count = [&](Stage stage, uint64_t busy_ns) {
     carrier.counts[stage].busy_ns += busy_ns;
     carrier.counts[stage].bytes += bytes;
@@ -173,36 +218,6 @@ Result<void> Loader::Engine::RunUserStage(Carrier& carrier, Pending& batch, uint
   carrier.counts[kUser].blocked_ns += took - on_core;
   ++carrier.counts[kUser].samples;
   return done;
-}
-
-std::unique_ptr<ImagePlan::Worker> Loader::Engine::TakePermit(Carrier& carrier) {
-  std::unique_lock lock(permit_mutex_);
-  if (permits_taken_ >= permits_) {
-    const int64_t start = MonotonicNs();
-    carrier.activity->doing.store(nullptr, std::memory_order_relaxed);
-    permit_.wait(lock, [&] { return permits_taken_ < permits_; });
-    carrier.counts[kRead].blocked_ns += Since(start);
-  }
-  ++permits_taken_;
-  if (!layout_.has_images()) return nullptr;
-  if (idle_image_workers_.empty()) {
-    lock.unlock();
-    return std::make_unique<ImagePlan::Worker>(image_plan_);
-  }
-  auto worker = std::move(idle_image_workers_.back());
-  idle_image_workers_.pop_back();
-  return worker;
-}
-
-void Loader::Engine::ReturnPermit(std::unique_ptr<ImagePlan::Worker> worker) {
-  {
-    const std::lock_guard lock(permit_mutex_);
-    --permits_taken_;
-    if (worker && static_cast<int>(idle_image_workers_.size()) < permits_) {
-      idle_image_workers_.push_back(std::move(worker));
-    }
-  }
-  permit_.notify_one();
 }
 
 void Loader::Engine::ReportBad(Pending& batch, uint64_t row, Error error) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <iterator>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 namespace fullbore::loader {
@@ -32,7 +33,11 @@ Result<void> ForEachFile(size_t count, const std::function<Result<void>(size_t n
     }
   };
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < std::min(kThreads, count); ++i) threads.emplace_back(run);
+  try {
+    for (size_t i = 1; i < std::min(kThreads, count); ++i) threads.emplace_back(run);
+  } catch (const std::system_error&) {
+    // As many as there may be: this one does it alone, if it must.
+  }
   run();
   for (std::thread& thread : threads) thread.join();
   for (const auto& error : errors) {

@@ -26,6 +26,7 @@ struct Behaviour {
   bool stuck = false;                // reads do not return until it is false again
   int inside = 0;                    // reads that are stuck
   bool slow_evens = false;
+  std::set<uint64_t> monsters;  // samples with a text larger than any memory: to keep it throws
 
   void Let(bool go_on) {
     const std::lock_guard lock(mutex);
@@ -69,6 +70,7 @@ class Numbers : public Source {
       const auto broken = behaviour_->broken.find(id);
       if (broken != behaviour_->broken.end()) return broken->second;
     }
+    const bool monster = behaviour_->monsters.contains(id);
     if (behaviour_->slow_evens && id % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
     const int64_t pair[2] = {static_cast<int64_t>(id), static_cast<int64_t>(id * id)};
     const std::string text = fmt::format("sample {}", id);
@@ -78,6 +80,7 @@ class Numbers : public Source {
     const std::span<const uint8_t> all(out.storage);
     out.fields = {
         {all.first(sizeof pair), 0}, {{}, static_cast<int64_t>(id) + 1000}, {all.subspan(sizeof pair), 0}};
+    if (monster) out.fields[2].bytes = {out.storage.data(), size_t{1} << 50};
     return {};
   }
 
