@@ -1,7 +1,11 @@
 #include "loader/core/source/hdf5_driver.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <new>
 
 namespace fullbore::loader {
 
@@ -61,6 +65,22 @@ herr_t ReadBytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, 
 
 herr_t RefuseWrite(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) { return -1; }
 
+// A fork waits for the call under way: a child without the thread that is in libhdf5 could never enter it.
+// But a call may be reading from storage that stalls, and then the child does without.
+constexpr std::chrono::seconds kForkPatience{1};
+std::timed_mutex mutex;
+bool lost = false, held_in_fork = false;  // of the thread that forks, and of its child
+
+void BeforeFork() { held_in_fork = mutex.try_lock_for(kForkPatience); }
+void AfterForkInParent() {
+  if (held_in_fork) mutex.unlock();
+}
+void AfterForkInChild() {
+  if (held_in_fork) return mutex.unlock();
+  lost = true;
+  new (&mutex) std::timed_mutex;  // nobody is left who could unlock it
+}
+
 hid_t Driver() {
   static const hid_t driver = [] {
     H5dont_atexit();  // files may be read until the process is gone
@@ -94,10 +114,13 @@ hid_t Driver() {
 
 }  // namespace
 
-std::mutex& Hdf5Mutex() {
-  static std::mutex mutex;
+std::timed_mutex& Hdf5Mutex() {
+  static const int forks = pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
+  (void)forks;
   return mutex;
 }
+
+bool Hdf5IsLost() { return lost; }
 
 hid_t OpenHdf5Through(Store& store, const StoredFile& file) {
   const hid_t driver = Driver();

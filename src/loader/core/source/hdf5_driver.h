@@ -9,7 +9,8 @@
 
 namespace fullbore::loader {
 
-std::mutex& Hdf5Mutex();  // held around every call into libhdf5
+std::timed_mutex& Hdf5Mutex();  // held around every call into libhdf5
+bool Hdf5IsLost();  // this process was forked in the middle of a call that did not end, and must make none
 
 // H5Fopen through the driver, for reading. `store` and `file` outlive it. Negative where it fails.
 hid_t OpenHdf5Through(Store& store, const StoredFile& file);

@@ -169,6 +169,11 @@ Result<std::unique_ptr<Hdf5File>> Hdf5File::Open(std::shared_ptr<Store> store, S
 
 Result<void> Hdf5File::OpenLibrary() {
   const std::lock_guard lock(Hdf5Mutex());
+  if (Hdf5IsLost()) {
+    return Error{ErrorCode::kUnsupported,
+                 "this process was forked while another thread waited for the storage of an HDF5 file",
+                 "fork before the loader is opened, or start the process with the 'spawn' method"};
+  }
   id_ = OpenHdf5Through(*store_, file_);
   if (id_ < 0) {
     return Error{ErrorCode::kCorrupt,

@@ -1,7 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "base/fd.h"
@@ -129,6 +133,54 @@ TEST(Hdf5SourceTest, ManyThreadsReadAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// In a fork of this process: true. Not within a minute: false.
+bool ChildSees(const std::function<bool()>& what) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(what() ? 0 : 1);
+  }
+  int status = -1;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+TEST(Hdf5SourceTest, ForksOfAProcessThatReadsReadToo) {
+  const std::string bytes = SmallFile();
+  auto source = OpenBytes(bytes, {"packed", "text"});
+  ASSERT_TRUE(source.ok());
+  const auto expected = ReadAll(**source);
+  std::atomic<bool> done = false;
+  std::thread reader([&] {
+    while (!done) ReadAll(**source);
+  });
+  for (int turn = 0; turn < 20; ++turn) {
+    EXPECT_TRUE(ChildSees([&] {
+      auto its_own = OpenBytes(bytes, {"packed", "text"});
+      return its_own.ok() && ReadAll(**its_own) == expected;
+    }));
+  }
+  done = true;
+  reader.join();
+}
+
+TEST(Hdf5SourceTest, AForkInAReadThatDoesNotEndIsToldRatherThanHangs) {
+  const std::string bytes = SmallFile();
+  std::promise<void> holds, may_end;
+  std::thread reader([&] {
+    const std::lock_guard lock(Hdf5Mutex());
+    holds.set_value();
+    may_end.get_future().wait();
+  });
+  holds.get_future().wait();
+  EXPECT_TRUE(ChildSees([&] {
+    const auto its_own = OpenBytes(bytes, {"packed"});
+    return !its_own.ok() && its_own.error().code == ErrorCode::kUnsupported;
+  }));
+  may_end.set_value();
+  reader.join();
+  EXPECT_TRUE(OpenBytes(bytes, {"packed"}).ok());
 }
 
 TEST(Hdf5SourceTest, EveryTruncationIsAnErrorOrBadSamples) {
