@@ -44,6 +44,7 @@ class RemoteLoader::Client {
     {
       std::lock_guard lock(mutex_);
       connection_ = *connection;
+      if (stopped_) connection_->Shutdown();  // Stop knew the one before
     }
     pid_ = connection_->pid();
     if (auto asked = connection_->Ask(FrameKind::kOpen, {{"options", options_json_}}, process_.user_stage);
@@ -137,11 +138,14 @@ class RemoteLoader::Client {
   }
 
   Result<void> Drain() {
-    if (!std::exchange(waiting_, false)) return {};
-    auto frame = connection_->Answer(kForever);
-    if (!frame) return frame.error();
-    // A batch that nobody takes goes straight back.
-    if (*frame && (*frame)->kind == FrameKind::kBatch) (void)connection_->ToBatch(std::move(**frame));
+    while (waiting_) {
+      auto frame = connection_->Answer(kForever);
+      waiting_ = frame && !*frame;  // a signal
+      if (!frame) return frame.error();
+      if (*frame) Note(**frame);
+      // A batch that nobody takes goes straight back.
+      if (*frame && (*frame)->kind == FrameKind::kBatch) (void)connection_->ToBatch(std::move(**frame));
+    }
     return {};
   }
 

@@ -102,7 +102,9 @@ Result<void> Connection::Ask(FrameKind kind, const nlohmann::json& about, std::s
 
 void Connection::Release(uint64_t token) {
   if (getpid() != owner_) return;
-  (void)Ask(FrameKind::kRelease, {{"token", token}});  // a server that is gone holds nothing
+  std::lock_guard lock(send_mutex_);
+  (void)socket_.SendWithoutWaiting(FrameKind::kRelease,
+                                   {{"token", token}});  // one that is gone holds nothing
 }
 
 Result<Batch> Connection::ToBatch(Frame frame) {

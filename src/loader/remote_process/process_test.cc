@@ -1,11 +1,14 @@
 // The server is this very program, started with --serve.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <thread>
 
 #include "base/testing/scratch_directory.h"
 #include "loader/remote_process/client.h"
@@ -14,6 +17,7 @@
 namespace fullbore::loader {
 namespace {
 
+using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -148,6 +152,46 @@ TEST_F(RemoteProcess, ForgetsNothingOfAStateWhenRestored) {
   const std::vector<uint64_t> rest = RestOfEpoch(second);
   ids.insert(ids.end(), rest.begin(), rest.end());
   EXPECT_EQ(ids, expected);
+}
+
+TEST_F(RemoteProcess, ABatchIsLetGoOfThoughItsProcessWaitsToBeHeard) {
+  // More batches than a socket has room to say so, and then answers that are larger than it, too.
+  constexpr int kSmall = 600;
+  const std::string list = directory_.path() + "/list.csv";
+  std::ofstream rows(list);
+  rows << "path,label,caption\n";
+  for (int i = 0; i < kSmall + 40; ++i)
+    rows << "even/100.png," << i << ',' << std::string(i < kSmall ? 1 : 1 << 20, 'x') << '\n';
+  rows.close();
+  options_.source.paths = {list};
+  options_.source.fields = {"path", "caption"};
+  options_.batch_size = 1;
+  options_.shuffle = false;
+  RemoteLoader loader = Opened();
+  std::vector<Batch> kept;
+  while (kept.size() < kSmall) kept.push_back(Taken(loader));
+  for (auto batch = loader.Next(milliseconds(0)); batch.ok(); batch = loader.Next(milliseconds(0)))
+    kept.push_back(std::move(**batch));
+  std::this_thread::sleep_for(milliseconds(100));  // usually the answer is under way now, and nobody reads it
+  kept.clear();
+  EXPECT_EQ(Taken(loader).fields[1].items[0].size(), size_t{1} << 20);
+}
+
+TEST_F(RemoteProcess, ASignalDoesNotConfuseWhatIsAskedInTheMiddleOfAWait) {
+  RemoteLoader loader = Opened();
+  const pid_t first = loader.pid();
+  const auto before = signal(SIGALRM, [](int) {});
+  const itimerval often = {{0, 100}, {0, 100}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  for (uint64_t epoch = 0; epoch < 300; ++epoch) {
+    (void)loader.Next(milliseconds(0));
+    loader.SetEpoch(epoch);
+  }
+  const itimerval never = {};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  signal(SIGALRM, before);
+  EXPECT_EQ(loader.pid(), first);
+  EXPECT_THAT(RestOfEpoch(loader), SizeIs(kImages));
 }
 
 TEST_F(RemoteProcess, SaysWhatCannotBeOpened) {

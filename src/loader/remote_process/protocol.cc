@@ -109,9 +109,33 @@ Result<void> FrameSocket::Send(FrameKind kind, const json& about, std::string_vi
   const std::string text = about.dump(-1, ' ', false, json::error_handler_t::replace);
   const Head head = {static_cast<uint32_t>(kind), static_cast<uint32_t>(fds.size()), text.size(),
                      bytes.size()};
+  if (auto sent = SendUnsent(0); !sent) return sent;
   if (auto sent = SendHead(fd_.get(), head, fds); !sent) return sent;
   if (auto sent = SendAll(fd_.get(), text.data(), text.size()); !sent) return sent;
   return SendAll(fd_.get(), bytes.data(), bytes.size());
+}
+
+Result<void> FrameSocket::SendWithoutWaiting(FrameKind kind, const json& about) {
+  const std::string text = about.dump(-1, ' ', false, json::error_handler_t::replace);
+  const Head head = {static_cast<uint32_t>(kind), 0, text.size(), 0};
+  unsent_.append(reinterpret_cast<const char*>(&head), sizeof head).append(text);
+  return SendUnsent(MSG_DONTWAIT);
+}
+
+Result<void> FrameSocket::SendUnsent(int flags) {
+  size_t out = 0;
+  while (out < unsent_.size()) {
+    const ssize_t sent = send(fd_.get(), unsent_.data() + out, unsent_.size() - out, MSG_NOSIGNAL | flags);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN) break;
+    if (sent <= 0) {
+      unsent_.clear();
+      return Gone(std::strerror(errno));
+    }
+    out += static_cast<size_t>(sent);
+  }
+  unsent_.erase(0, out);
+  return {};
 }
 
 Result<std::optional<Frame>> FrameSocket::Receive(std::chrono::milliseconds patience) {

@@ -54,13 +54,19 @@ class FrameSocket {
   // kUnavailable: the other end is gone. `fds` are sent, and stay the caller's.
   Result<void> Send(FrameKind kind, const nlohmann::json& about, std::string_view bytes = {},
                     const std::vector<int>& fds = {});
+  // Never waits: what the socket has no room for goes out with the next frame. The other end may itself wait
+  // for room, and for us to read, while our caller holds what our reader needs.
+  Result<void> SendWithoutWaiting(FrameKind kind, const nlohmann::json& about);
   // Empty when nothing has come after `patience` (negative: waits). kUnavailable: the other end is gone.
   Result<std::optional<Frame>> Receive(std::chrono::milliseconds patience);
   // The other end, and whoever waits in Receive here, finds the socket closed.
   void Shutdown();
 
  private:
+  Result<void> SendUnsent(int flags);
+
   UniqueFd fd_;
+  std::string unsent_;  // whole frames, but for a first part that is out
 };
 
 nlohmann::json ErrorToJson(const Error& error);
