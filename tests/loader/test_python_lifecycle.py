@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -93,6 +94,27 @@ def test_control_c_ends_a_waiting_loop_at_once(tmp_path, photos, in_process):
     assert pid == 0 or not alive(pid)
 
 
+@pytest.mark.parametrize("in_process", [True, False])
+def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, photos, in_process):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/train.tar"
+        process = started(
+            tmp_path,
+            photos,
+            f"""
+            from fullbore.data import WebDataset
+            WebDataset({url!r}, cache_bytes=0, timeout_s=100_000, in_process={in_process})
+            """,
+        )
+        asked, _ = server.accept()
+        with asked:
+            os.kill(process.pid, signal.SIGINT)
+            _, err = process.communicate(timeout=TIMEOUT_S)
+            assert process.returncode == -signal.SIGINT, err
+            while asked.recv(4096):  # until the one who asks has gone, too
+                continue
+
+
 @pytest.mark.parametrize("options", ["", "in_process=False", "map=slow"])
 def test_a_forked_child_is_told_and_ends(tmp_path, photos, options):
     done = run(
@@ -165,6 +187,100 @@ def test_the_interpreter_ends_with_a_daemon_thread_in_the_loader(tmp_path, photo
             """,
         )
         assert done.returncode == 0, done.stderr  # not an abort of a thread that asked for the interpreter too late
+
+
+def test_no_loader_begins_when_python_ends(tmp_path, photos):
+    """A thread that opened one now would have its map functions cut off, within whatever destructor they are."""
+    done = run_script(
+        """
+        import atexit, sys
+
+        def late():  # runs after what is registered later
+            for attempt in (lambda: next(iteration), opened, lambda: opened(in_process=False)):
+                try:
+                    attempt()
+                except LoaderError as error:
+                    print(error)
+
+        def count(sample):
+            sample["label"] += 1
+
+        def opened(in_process=True):
+            return ImageFolder(sys.argv[1], in_process=in_process, map=count)
+
+        atexit.register(late)
+        from fullbore.data import ImageFolder, LoaderError
+
+        if __name__ == "__main__":
+            iteration = iter(opened())
+            next(iteration)
+        """,
+        photos,
+        directory=tmp_path,
+    )
+    ending = "Python is ending, and with it all loaders\n"
+    assert done.stdout == "the loader is closed\n" + 2 * ending, done.stderr
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_a_loader_that_cannot_be_closed_keeps_no_other_from_it(tmp_path, photos):
+    done = run_script(
+        """
+        import atexit, sys
+
+        def late():  # runs after what is registered later
+            print([loader.state_dict() for loader in kept if not is_closed(loader)])
+
+        def is_closed(loader):
+            try:
+                loader.stats()
+            except LoaderError as error:
+                return "closed" in str(error)
+
+        atexit.register(late)
+        from fullbore.data import ImageFolder, LoaderError
+
+        class Stubborn(ImageFolder):
+            def close(self):
+                raise RuntimeError("not now")
+
+        stubborn = [Stubborn(sys.argv[1]) for _ in range(8)]
+        kept = [ImageFolder(sys.argv[1]) for _ in range(8)]
+        """,
+        photos,
+        directory=tmp_path,
+    )
+    assert done.stdout == "[]\n", done.stderr
+    assert "not now" in done.stderr
+
+
+def test_control_c_ends_python_though_a_map_function_does_not_return(tmp_path, photos):
+    pytest.importorskip("torch")
+    process = started(
+        tmp_path,
+        photos,
+        f"""
+        import torch
+
+        def endless(sample):
+            open({str(tmp_path / "mapping")!r}, "w").close()
+            while True:
+                kept = [torch.empty(100) for _ in range(300)]  # torch lets go of the interpreter to free them
+
+        loader = opened(map=endless, threads=4)
+        next(iter(loader))
+        """,
+    )
+    wait_for((tmp_path / "mapping").exists)
+    err = None
+    while err is None:
+        os.kill(process.pid, signal.SIGINT)
+        try:
+            _, err = process.communicate(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            continue
+    assert process.returncode == -signal.SIGINT, err  # not an abort within a destructor
+    assert "terminate" not in err
 
 
 def test_a_loader_passes_to_a_spawned_process(tmp_path, photos):
@@ -241,6 +357,53 @@ def test_the_loaders_process_ends_with_a_killed_parent(tmp_path, photos):
     process.kill()
     process.communicate()
     wait_for(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_the_loaders_process_ends_with_a_killed_parent_though_a_map_function_hangs(tmp_path, photos, processes):
+    process = started(
+        tmp_path,
+        photos,
+        f"""
+        def hang(sample):
+            open(f"{tmp_path}/{{os.getpid()}}.pid", "w").close()
+            time.sleep(100_000)
+
+        if __name__ == "__main__":
+            loader = opened(in_process=False, map=hang, map_processes={processes})
+            print(loader.pid, flush=True)
+            next(iter(loader))
+        """,
+    )
+    pid = int(process.stdout.readline())
+    wait_for(lambda: list(tmp_path.glob("*.pid")))
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not alive(pid))
+    wait_for(lambda: not any(alive(path.stem) for path in tmp_path.glob("*.pid")))
+
+
+def test_a_forked_child_leaves_its_parents_map_processes_alone(tmp_path, photos):
+    done = run(
+        tmp_path,
+        photos,
+        """
+        def count(sample):
+            sample["label"] += 1
+
+        if __name__ == "__main__":
+            loader = opened(map=count, map_processes=2)
+            iteration = iter(loader)
+            next(iteration)
+            pids = loader._pool.pids()
+            child = os.fork()
+            if child == 0:
+                sys.exit(7)  # with multiprocessing's end of all its processes
+            print(os.WEXITSTATUS(os.waitpid(child, 0)[1]), len(list(iteration)), loader._pool.pids() == pids)
+        """,
+    )
+    assert done.stdout == "7 5 True\n", done.stderr
+    assert done.stderr == ""
 
 
 def test_a_map_function_runs_in_the_loaders_process(tmp_path, photos):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
+import math
 import os
 import pathlib
 import pickle
@@ -24,6 +26,7 @@ Path = Union[str, "os.PathLike[str]"]
 logger = logging.getLogger("fullbore.data")
 
 MAX_RESTARTS = 3  # of the loader's own process
+END_IS_TOLD_S = 5.0  # so long Python's end waits without a word
 LAST = ("short", "drop", "pad")
 _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
 
@@ -466,6 +469,22 @@ def reopened(kind: type[Loader], arguments: dict[str, Any], state: dict[str, int
 @atexit.register
 def close_all() -> None:
     """Before the interpreter goes: no thread of ours may ask for it afterwards."""
-    for loader in list(_loaders):
-        loader.close()
-    _core.await_calls()
+    _core.allow_no_more_calls()
+    with contextlib.ExitStack() as ending:  # one that fails, or Ctrl-C in its middle, ends that one alone
+        ending.callback(await_calls)
+        for loader in open_loaders():
+            ending.callback(loader.close)
+
+
+def open_loaders() -> list[Loader]:
+    while True:
+        try:
+            return list(_loaders)
+        except RuntimeError:  # a thread has opened one meanwhile
+            continue
+
+
+def await_calls() -> None:
+    if not _core.await_calls(END_IS_TOLD_S):
+        logger.warning("Python's end waits for a map= function that does not return; Ctrl-C ends without it")
+        _core.await_calls(math.inf)

@@ -29,6 +29,8 @@ class Worker:
             self.process.start()
         finally:
             theirs.close()  # so that its death closes the pipe
+        # The pool ends it. What multiprocessing knows of, it ends in the exit of any fork of this process, too.
+        getattr(multiprocessing.process, "_children", set()).discard(self.process)
 
     def ask(self, question: Any) -> Any:
         self.pipe.send(question)
@@ -123,9 +125,17 @@ class Pool:
                 self._idle.put(None)
 
 
+def end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def work(pipe: Any, function: Function) -> None:
     """The process's loop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=end_with_parent, daemon=True).start()  # also in the middle of a call
     while True:
         try:
             views, ident, epoch, seed = pipe.recv()

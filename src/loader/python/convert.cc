@@ -198,8 +198,8 @@ int PythonStage::Visit(visitproc visit, void* arg) const {
 }
 
 Result<void> PythonStage::Call(Row& row) {
-  const CallUnderWay under_way;  // before the question: Close, then AwaitNone, see it or are seen
-  if (closed_) return Closed();
+  const CallUnderWay under_way;  // before the question
+  if (closed_ || !CallUnderWay::MayBegin()) return Closed();
   const TakeInterpreter interpreter;
   try {
     nb::object function;

@@ -25,7 +25,7 @@ nanobind::dict ToDict(const LoaderStats& stats);
 //
 // Threads that the loader had to leave behind may outlive the interpreter, and a thread that asks for an
 // interpreter that is gone takes the process down. So the function is let go of by Close, not with the last
-// thread, and CallUnderWay::AwaitNone is called before the interpreter ends.
+// thread, and no call is under way when the interpreter ends: interpreter.h.
 class PythonStage {
  public:
   static std::shared_ptr<PythonStage> Of(nanobind::object function);

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <cstdlib>
+#include <exception>
 #include <memory>
 #include <mutex>
 
@@ -15,6 +17,16 @@ namespace {
 // Called from a handler of the unwinding that pthread_exit began, and never left: that ends the unwinding.
 [[noreturn]] void StayUntilTheProcessEnds() {
   for (;;) pause();
+}
+
+thread_local int calls_of_this_thread = 0;
+std::terminate_handler handler_before = nullptr;
+
+// What the end of the interpreter does to a thread within a destructor: that has no handler.
+[[noreturn]] void StayOrTerminate() {
+  if (calls_of_this_thread > 0 && !CallUnderWay::MayBegin()) StayUntilTheProcessEnds();
+  handler_before();
+  std::abort();
 }
 
 }  // namespace
@@ -53,6 +65,7 @@ struct CallUnderWay::Calls {
 // call and in a forked child, which gets another: the lock may be held, and calls be under way, by threads
 // that it lacks.
 std::atomic<CallUnderWay::Calls*> CallUnderWay::calls_of_this_process_ = nullptr;
+std::atomic<bool> CallUnderWay::no_more_ = false;
 
 CallUnderWay::Calls* CallUnderWay::OfThisProcess() {
   Calls* calls = calls_of_this_process_;
@@ -62,11 +75,13 @@ CallUnderWay::Calls* CallUnderWay::OfThisProcess() {
 }
 
 CallUnderWay::CallUnderWay() : calls_(OfThisProcess()) {
+  ++calls_of_this_thread;
   const std::lock_guard lock(calls_->mutex);
   ++calls_->under_way;
 }
 
 CallUnderWay::~CallUnderWay() {
+  --calls_of_this_thread;
   if (calls_ != calls_of_this_process_) return;  // the call forked, and this is the child
   const std::lock_guard lock(calls_->mutex);
   --calls_->under_way;
@@ -79,8 +94,16 @@ bool CallUnderWay::AwaitNone(std::chrono::milliseconds patience) {
   return calls.change.wait_for(lock, patience, [&] { return calls.under_way == 0; });
 }
 
+void CallUnderWay::AllowNoMore() {
+  no_more_ = true;
+  if (!handler_before) handler_before = std::set_terminate(StayOrTerminate);
+}
+
 void CallUnderWay::ForgetInForks() {
-  pthread_atfork(nullptr, nullptr, [] { calls_of_this_process_ = nullptr; });
+  pthread_atfork(nullptr, nullptr, [] {
+    calls_of_this_process_ = nullptr;
+    no_more_ = false;
+  });
 }
 
 }  // namespace fullbore::loader

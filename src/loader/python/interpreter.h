@@ -41,12 +41,19 @@ class TakeInterpreter {
 PyObject* CallAndMayOutlive(PyObject* function, PyObject* const* arguments, size_t count);
 
 // While one of these lives, the interpreter should not end. Those of a parent do not count in its fork.
+//
+// Whoever makes one asks MayBegin after that, not before: then AllowNoMore and AwaitNone see it, or it sees
+// them.
 class CallUnderWay {
  public:
   CallUnderWay();
   CallUnderWay(const CallUnderWay&) = delete;
   CallUnderWay& operator=(const CallUnderWay&) = delete;
   ~CallUnderWay();
+  static bool MayBegin() { return !no_more_; }
+  // Before the interpreter ends. Where it then does not wait for a call (Ctrl-C), that call's thread stays
+  // where it is, even in a destructor that may not be left by force: torch's let go of the interpreter.
+  static void AllowNoMore();
   // Without the interpreter: until there is none, or `patience` has passed: false.
   static bool AwaitNone(std::chrono::milliseconds patience);
   // Once, when the extension is loaded.
@@ -56,6 +63,7 @@ class CallUnderWay {
   struct Calls;  // of a process
   static Calls* OfThisProcess();
   static std::atomic<Calls*> calls_of_this_process_;
+  static std::atomic<bool> no_more_;
   Calls* const calls_;
 };
 

@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
+#include <condition_variable>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "loader/core/options_json.h"
 #include "loader/python/backend.h"
@@ -23,6 +27,14 @@ using std::chrono::milliseconds;
 
 // How long Ctrl-C may go unseen.
 constexpr milliseconds kSignalCheck{50};
+// A loader's own process sees its parent's end this late, and gives whatever it is in so long to end, too.
+constexpr std::chrono::seconds kParentCheck{1}, kEndPatience{2};
+
+// After the making of a CallUnderWay, where that is to be waited for.
+void RaiseAtTheEnd() {
+  if (CallUnderWay::MayBegin()) return;
+  Raise({ErrorCode::kUnavailable, "Python is ending, and with it all loaders", ""});
+}
 
 // Owned by a Python object. Every call takes its own reference to the backend, so that `close` in one thread
 // never takes it from under another.
@@ -54,6 +66,7 @@ class PyLoader {
   // None at the end of the epoch.
   nb::object Next() {
     const CallUnderWay under_way;
+    RaiseAtTheEnd();
     for (;;) {
       auto batch = WithoutInterpreter([](Backend& backend) { return backend.Next(kSignalCheck); });
       if (batch) return *batch ? nb::cast(std::move(**batch)) : nb::none();
@@ -127,58 +140,97 @@ LoaderOptions Options(const std::string& json) {
   return *options;
 }
 
+// In a thread of its own, so that Ctrl-C ends the wait for storage that does not answer. A thread that is
+// left behind ends with its call, and what it opened with it.
+template <typename Open>
+auto AwaitOpened(Open open) {
+  struct Opening {
+    std::mutex mutex;
+    std::condition_variable change;
+    std::optional<decltype(open())> opened;  // protected by mutex
+  };
+  const auto opening = std::make_shared<Opening>();
+  const auto work = [opening, open = std::move(open)] {
+    auto opened = open();
+    const std::lock_guard lock(opening->mutex);
+    opening->opened.emplace(std::move(opened));
+    opening->change.notify_all();
+  };
+  for (bool done = false, begun = false; !done;) {
+    {
+      const LetGoOfInterpreter others_may_run;
+      try {
+        if (!begun) std::thread(work).detach();
+      } catch (const std::system_error&) {  // no thread can be had
+        work();
+      }
+      begun = true;
+      std::unique_lock lock(opening->mutex);
+      done = opening->change.wait_for(lock, kSignalCheck, [&] { return opening->opened.has_value(); });
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+  return std::move(*opening->opened);
+}
+
 template <typename L>
 PyLoader* Opened(Result<L> loader, std::shared_ptr<PythonStage> stage = nullptr) {
-  if (!loader) {
-    if (stage) stage->Close();
-    Raise(loader.error());
-  }
+  if (!loader) Raise(loader.error());
   return new PyLoader(std::make_shared<BackendOf<L>>(std::move(*loader)), std::move(stage));
 }
 
 // Into the memory of the CUDA device `cuda_device`; -1: the host's.
 PyLoader* Open(const std::string& options_json, nb::object function, int cuda_device) {
+  RaiseAtTheEnd();
   const LoaderOptions options = Options(options_json);
   const auto stage = function.is_none() ? nullptr : PythonStage::Of(std::move(function));
-  const auto opened = [&](auto open) {
-    return Opened(
-        [&] {
-          const LetGoOfInterpreter others_may_run;
-          return open(stage ? PythonStage::ToRowFunction(stage) : RowFunction());
-        }(),
-        stage);
-  };
-  if (cuda_device >= 0) {
-    return opened(
-        [&](RowFunction call) { return cuda::DeviceLoader::Open(options, cuda_device, std::move(call)); });
+  const RowFunction call = stage ? PythonStage::ToRowFunction(stage) : RowFunction();
+  try {
+    if (cuda_device >= 0) {
+      return Opened(AwaitOpened([=] { return cuda::DeviceLoader::Open(options, cuda_device, call); }), stage);
+    }
+    return Opened(AwaitOpened([=] { return Loader::Open(options, call); }), stage);
+  } catch (const nb::python_error&) {
+    if (stage) stage->Close();
+    throw;
   }
-  return opened([&](RowFunction call) { return Loader::Open(options, std::move(call)); });
 }
 
 PyLoader* OpenProcess(const std::string& options_json, const std::vector<std::string>& command,
                       const std::map<std::string, std::string>& environment, const nb::bytes& stage,
                       int max_restarts) {
+  RaiseAtTheEnd();
   const LoaderOptions options = Options(options_json);
   const ProcessOptions process = {command, environment, std::string(stage.c_str(), stage.size()),
                                   max_restarts};
-  return Opened([&] {
-    const LetGoOfInterpreter others_may_run;
-    return RemoteLoader::Open(options, process);
-  }());
+  return Opened(AwaitOpened([=] { return RemoteLoader::Open(options, process); }));
 }
 
-// Before the interpreter ends, with all loaders closed.
-void AwaitCalls() {
-  for (bool done = false; !done;) {
+// Before the interpreter ends, with all loaders closed. False: `patience_s` has passed.
+bool AwaitCalls(double patience_s) {
+  const auto patience = std::chrono::duration<double>(patience_s);
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
     {
       const LetGoOfInterpreter others_may_run;
-      done = CallUnderWay::AwaitNone(kSignalCheck);
+      if (CallUnderWay::AwaitNone(kSignalCheck)) return true;
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (std::chrono::steady_clock::now() - begin > patience) return false;
   }
 }
 
+// A function of the user's, or storage, that hangs would keep a process without a parent.
+void EndWithParent() {
+  std::thread([parent = getppid()] {
+    while (getppid() == parent) std::this_thread::sleep_for(kParentCheck);
+    std::this_thread::sleep_for(kEndPatience);
+    _exit(1);
+  }).detach();
+}
+
 void Serve(int fd, nb::object make_stage) {
+  EndWithParent();
   std::shared_ptr<PythonStage> stage;
   const StageFactory factory = [&](const std::string& bytes) -> Result<RowFunction> {
     const TakeInterpreter interpreter;
@@ -196,7 +248,7 @@ void Serve(int fd, nb::object make_stage) {
     ServeLoader(UniqueFd(fd), factory);
   }
   if (stage) stage->Close();
-  AwaitCalls();
+  AwaitCalls(HUGE_VAL);
 }
 
 nb::list Messages(PyLoader& loader) {
@@ -269,7 +321,8 @@ NB_MODULE(_core, module) {
   module.def("open", &Open, "options"_a, "function"_a.none(), "cuda_device"_a, nb::rv_policy::take_ownership);
   module.def("open_process", &OpenProcess, "options"_a, "command"_a, "environment"_a, "stage"_a,
              "max_restarts"_a, nb::rv_policy::take_ownership);
-  module.def("await_calls", &AwaitCalls);
+  module.def("allow_no_more_calls", &CallUnderWay::AllowNoMore);
+  module.def("await_calls", &AwaitCalls, "patience_s"_a);
   module.def("serve", &Serve, "fd"_a, "make_stage"_a);
 }
 
