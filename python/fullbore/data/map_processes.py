@@ -11,11 +11,13 @@ import os
 import queue
 import signal
 import threading
+import time
 from typing import Any
 
 from .stage import Function, as_views, changed, describe, store
 
 MAX_RESTARTS = 3  # of all processes together: a function that kills its process does it again
+PARENT_CHECK_S = 1.0
 
 
 class Worker:
@@ -125,17 +127,18 @@ class Pool:
                 self._idle.put(None)
 
 
-def end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+def end_with_parent(parent: int) -> None:
+    """By its number: a process that was forked beside us may hold its end of our pipe open."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_S)
+    os._exit(1)
 
 
 def work(pipe: Any, function: Function) -> None:
     """The process's loop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=end_with_parent, daemon=True).start()  # also in the middle of a call
+    # Also in the middle of a call.
+    threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
             views, ident, epoch, seed = pipe.recv()
