@@ -425,3 +425,20 @@ def test_a_map_function_runs_in_the_loaders_process(tmp_path, photos):
         """,
     )
     assert done.stdout.startswith("True\n") and "top level" in done.stdout, done.stderr
+
+
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take all addresses there are")
+def test_a_source_too_large_for_the_memory_is_an_exception_not_the_end_of_the_process(tmp_path):
+    (tmp_path / "list.txt").write_text("cat/001.jpg 0\n" * 4_000_000)
+    text = """
+    import numpy, re, resource, sys
+    from fullbore.data import FileList
+    used = int(re.search(r"VmSize:\\s+(\\d+)", open("/proc/self/status").read())[1]) << 10
+    resource.setrlimit(resource.RLIMIT_AS, (used + (80 << 20), resource.RLIM_INFINITY))
+    try:
+        FileList(sys.argv[1], as_numpy=True)
+    except MemoryError:
+        print("no memory")
+    """
+    done = run_script(text, tmp_path / "list.txt", directory=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "no memory\n", "")

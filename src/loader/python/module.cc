@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -147,13 +148,19 @@ auto AwaitOpened(Open open) {
   struct Opening {
     std::mutex mutex;
     std::condition_variable change;
-    std::optional<decltype(open())> opened;  // protected by mutex
+    std::optional<decltype(open())> opened;  // protected by mutex, as is what follows
+    std::exception_ptr thrown;               // as where memory is short
   };
   const auto opening = std::make_shared<Opening>();
   const auto work = [opening, open = std::move(open)] {
-    auto opened = open();
-    const std::lock_guard lock(opening->mutex);
-    opening->opened.emplace(std::move(opened));
+    try {
+      auto opened = open();
+      const std::lock_guard lock(opening->mutex);
+      opening->opened.emplace(std::move(opened));
+    } catch (...) {
+      const std::lock_guard lock(opening->mutex);
+      opening->thrown = std::current_exception();
+    }
     opening->change.notify_all();
   };
   for (bool done = false, begun = false; !done;) {
@@ -166,10 +173,11 @@ auto AwaitOpened(Open open) {
       }
       begun = true;
       std::unique_lock lock(opening->mutex);
-      done = opening->change.wait_for(lock, kSignalCheck, [&] { return opening->opened.has_value(); });
+      done = opening->change.wait_for(lock, kSignalCheck, [&] { return opening->opened || opening->thrown; });
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
+  if (opening->thrown) std::rethrow_exception(opening->thrown);
   return std::move(*opening->opened);
 }
 
@@ -190,7 +198,7 @@ PyLoader* Open(const std::string& options_json, nb::object function, int cuda_de
       return Opened(AwaitOpened([=] { return cuda::DeviceLoader::Open(options, cuda_device, call); }), stage);
     }
     return Opened(AwaitOpened([=] { return Loader::Open(options, call); }), stage);
-  } catch (const nb::python_error&) {
+  } catch (...) {
     if (stage) stage->Close();
     throw;
   }
