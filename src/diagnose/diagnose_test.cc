@@ -71,6 +71,23 @@ TEST(DiagnoseTest, TimeBlockedIsStorage) {
   EXPECT_EQ(diagnosis.findings.at(0).cause, "storage");
 }
 
+// 400 ms a fetch: 120 on a core, 80 waiting for one, 200 for storage.
+double StepWithoutStorage(double cpu_utilization) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(1, 100, 400, 120));
+  rank.loaders.back().run_delay_ns = 100 * 80 * kMs;
+  auto run = MadeRun({rank}, /*cores=*/2);
+  AddSeries(run, "cpu_utilization", "ratio", cpu_utilization);
+  return 200 / Diagnose(run).findings.at(0).speedup.expected;
+}
+
+TEST(DiagnoseTest, WhereCoresAreFreeTheWakingUpGoesWithTheWaitForStorage) {
+  const double free = StepWithoutStorage(0.0), half = StepWithoutStorage(0.5), busy = StepWithoutStorage(1.0);
+  EXPECT_NEAR(free, 117, 6);
+  EXPECT_NEAR(half - free, 40, 2);
+  EXPECT_NEAR(busy - half, 40, 2);
+}
+
 TEST(DiagnoseTest, WorkersThatFindNoCoreAreNotCuredByMore) {
   auto rank = MadeRank(0, 100, Waiting);
   rank.loaders.push_back(MadeLoader(2, 100, 400, 390));

@@ -19,6 +19,10 @@ using record::Share;
 
 namespace {
 
+// A worker that waits for storage between its samples comes back to cold caches and a clock turned down:
+// without the waits its work took this part of its time (docs/measurements.md).
+constexpr double kWithoutWaits = 0.95;
+
 // What an average batch's fetch is made of, nanoseconds.
 struct FetchParts {
   double total = 0;
@@ -138,7 +142,10 @@ void BlameStorage(Input& input) {
       "store samples in large shards (tar, one file of thousands) so that reads are long and sequential",
       "where the storage has latency rather than a bandwidth limit, more workers overlap more waits"};
   Pipeline changed = input.pipeline;
-  const double keep = 1 - parts.Part(parts.blocked);
+  // Who has waited for storage waits for a core, too, before going on: where cores are free that is the
+  // waking up, and goes with the wait.
+  const double contended = std::min(1.0, input.view.Mean("cpu_utilization").value_or(1));
+  const double keep = parts.Part(parts.cpu * kWithoutWaits + parts.run_delay * contended);
   for (double& ns : changed.fetch_ns) ns *= keep;
   Predict(input, changed,
           "replay of the recorded steps with the time blocked on storage removed from every fetch");
