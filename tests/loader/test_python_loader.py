@@ -331,7 +331,7 @@ def test_threads_take_the_niceness_that_is_asked_for(photos):
         seen.add(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
 
     list(fb.ImageFolder(photos, SMALL, 4, map=note, nice=3))
-    assert seen == {own + 3}
+    assert seen == {min(own + 3, 19)}  # there is nothing nicer
     assert os.getpriority(os.PRIO_PROCESS, 0) == own  # the training's stays
 
 
