@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "probe/registry.h"
+#include "measure/probe/registry.h"
 
 namespace fullbore::probe {
 namespace {

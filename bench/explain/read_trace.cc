@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ingest/ingest.h"
+#include "explain/ingest/ingest.h"
 
 int main(int argc, char** argv) {
   using namespace fullbore;

@@ -19,8 +19,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "probe/process/process_probe.h"
-#include "probe/registry.h"
+#include "measure/probe/process/process_probe.h"
+#include "measure/probe/registry.h"
 #include "record/database.h"
 #include "record/run_writer.h"
 
@@ -30,7 +30,7 @@ using namespace fullbore;
 namespace fs = std::filesystem;
 
 constexpr int64_t kHourNs = 3600 * kNsPerSecond;
-constexpr int64_t kFineForNs = 600 * kNsPerSecond;  // as collect/recorder.cc
+constexpr int64_t kFineForNs = 600 * kNsPerSecond;  // as measure/collect/recorder.cc
 constexpr double kNoise = 0.03;                     // of the value, a reading
 
 // What a probe gives in one round, to be given again with noise.

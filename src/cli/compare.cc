@@ -1,4 +1,4 @@
-#include "diagnose/compare.h"
+#include "explain/diagnose/compare.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "analyze/trace_diff.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
-#include "diagnose/diagnose.h"
+#include "explain/analyze/trace_diff.h"
+#include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
 #include "report/layout.h"
 

@@ -18,7 +18,7 @@
 #include "cli/hook_directory.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
-#include "probe/registry.h"
+#include "measure/probe/registry.h"
 
 namespace fullbore::cli {
 

@@ -8,14 +8,14 @@
 #include <memory>
 #include <optional>
 
-#include "analyze/rank_trace.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
-#include "diagnose/diagnose.h"
-#include "export/moment.h"
-#include "export/perfetto.h"
+#include "explain/analyze/rank_trace.h"
+#include "explain/diagnose/diagnose.h"
+#include "report/export/moment.h"
+#include "report/export/perfetto.h"
 
 namespace fullbore::cli {
 

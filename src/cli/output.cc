@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "cli/subcommand.h"
-#include "diagnose/diagnose.h"
+#include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
 #include "report/html.h"
 #include "report/json.h"

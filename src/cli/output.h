@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "diagnose/diagnosis.h"
+#include "explain/diagnose/diagnosis.h"
 #include "record/recording.h"
 
 namespace fullbore::cli {

@@ -1,5 +1,5 @@
 // fullbore run: see docs of the flags below.
-#include "collect/run.h"
+#include "measure/collect/run.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
-#include "collect/leftovers.h"
+#include "measure/collect/leftovers.h"
 #include "record/run_reader.h"
 #include "report/layout.h"
 

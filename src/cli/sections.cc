@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "analyze/section.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
+#include "explain/analyze/section.h"
 
 namespace fullbore::cli {
 

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "analyze/like_hta.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "explain/analyze/like_hta.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {

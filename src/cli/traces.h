@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ingest/ingest.h"
+#include "explain/ingest/ingest.h"
 #include "record/recording.h"
 
 namespace fullbore::cli {

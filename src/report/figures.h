@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnose/diagnosis.h"
+#include "explain/diagnose/diagnosis.h"
 
 namespace fullbore::report {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "diagnose/diagnosis.h"
+#include "explain/diagnose/diagnosis.h"
 #include "record/recording.h"
 
 namespace fullbore::report {

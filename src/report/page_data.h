@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "diagnose/diagnosis.h"
+#include "explain/diagnose/diagnosis.h"
 #include "record/recording.h"
 
 namespace fullbore::report {

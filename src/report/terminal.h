@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "diagnose/diagnosis.h"
+#include "explain/diagnose/diagnosis.h"
 
 namespace fullbore::report {
 

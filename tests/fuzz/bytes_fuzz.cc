@@ -1,8 +1,8 @@
 // Bytes that may be gzip, zstd or neither, and what they hold as a tar file.
 #include <cstdint>
 
-#include "ingest/byte_source.h"
-#include "ingest/tar_reader.h"
+#include "explain/ingest/byte_source.h"
+#include "explain/ingest/tar_reader.h"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // A channel's ring and, behind it in the input, its text: the first two bytes say how long the text is.
 #include <cstdlib>
 
-#include "collect/channel_reader.h"
 #include "fuzzed_file.h"
+#include "measure/collect/channel_reader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const fullbore::fuzz::FuzzedFile ring(".ring");

@@ -1,7 +1,7 @@
 // A PyTorch-profiler trace, from its JSON to the summary of its rank.
 #include <cstdint>
 
-#include "ingest/kineto/kineto_reader.h"
+#include "explain/ingest/kineto/kineto_reader.h"
 #include "timeline/device_rank.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "base/result.h"
-#include "ingest/testing/trace_builder.h"
+#include "explain/ingest/testing/trace_builder.h"
 #include "loader/core/source/remote/cache_chunk.h"
 #include "loader/core/source/tar_writer.h"
 #include "loader/core/source/testing/example_builder.h"

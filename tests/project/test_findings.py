@@ -50,7 +50,7 @@ def quoted_after(assignment: str, sources: str) -> set[str]:
         if not path.name.endswith("_test.cc"):
             for line in re.findall(rf"finding\.{assignment} = .*", path.read_text()):
                 names |= set(re.findall(r'"([a-z-]+)"', line))
-    assert names, f"no assignment to {assignment} found in src/diagnose/{sources}"
+    assert names, f"no assignment to {assignment} found in src/explain/diagnose/{sources}"
     return names
 
 

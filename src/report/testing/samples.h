@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "diagnose/diagnosis.h"
+#include "explain/diagnose/diagnosis.h"
 #include "record/recording.h"
 
 namespace fullbore::report::testing {

@@ -2,7 +2,7 @@
 // Enough of it that a sample's report agrees with its charts.
 #pragma once
 
-#include "diagnose/diagnosis.h"
+#include "explain/diagnose/diagnosis.h"
 #include "record/recording.h"
 
 namespace fullbore::report::testing {

@@ -35,7 +35,7 @@
 #include <string>
 #include <vector>
 
-#include "probe/nvml/nvml_abi.h"
+#include "measure/probe/nvml/nvml_abi.h"
 
 namespace nvml = fullbore::probe::nvml;
 using nvml::Return;

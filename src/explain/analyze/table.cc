@@ -1,0 +1,183 @@
+#include "explain/analyze/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace fullbore::analyze {
+namespace {
+
+constexpr size_t kLeastNameWidth = 16;  // a text column is not cut below this
+
+// "1.25 ms", "830 ns": three digits, so that a column of them can be compared.
+std::string Time(double ns) {
+  const double size = std::abs(ns);
+  if (size >= 1e9) return fmt::format("{:.3f} s ", ns / 1e9);
+  if (size >= 1e6) return fmt::format("{:.2f} ms", ns / 1e6);
+  if (size >= 1e3) return fmt::format("{:.2f} us", ns / 1e3);
+  return fmt::format("{:.0f} ns", ns);
+}
+
+std::string Shown(double value, std::string_view unit) {
+  if (unit == "ns") return Time(value);
+  if (unit == "ratio") return fmt::format("{:.2f} %", 100 * value);
+  if (unit == "bytes") return FormatBytes(value);
+  if (unit == "bytes/s") return FormatBytes(value) + "/s";
+  return FormatCount(value);
+}
+
+std::string Printable(const std::string& text) {
+  std::string clean = text;
+  std::replace_if(
+      clean.begin(), clean.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
+      ' ');
+  return clean;
+}
+
+std::string Shown(const Cell& cell, std::string_view unit) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return Printable(*text);
+  if (const auto* number = std::get_if<double>(&cell)) return Shown(*number, unit);
+  if (const auto* whole = std::get_if<int64_t>(&cell)) {
+    return unit.empty() ? std::to_string(*whole) : Shown(static_cast<double>(*whole), unit);
+  }
+  return "-";
+}
+
+// The units stand in the cells: "sum_ns" is headed "sum".
+std::string Heading(const Column& column) {
+  std::string_view name = column.name;
+  for (const std::string_view suffix : {"_ns", "_bytes_per_s", "_ratio"}) {
+    if (name.ends_with(suffix) && name.size() > suffix.size()) name.remove_suffix(suffix.size());
+  }
+  std::string heading(name);
+  std::replace(heading.begin(), heading.end(), '_', ' ');
+  return heading;
+}
+
+// Characters, not bytes, of UTF-8 text.
+size_t Width(std::string_view text) {
+  return static_cast<size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string Cut(const std::string& text, size_t width) {
+  if (Width(text) <= width) return text;
+  std::string cut;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xc0) != 0x80 && Width(cut) + 2 >= width) break;
+    cut += c;
+  }
+  return cut + "..";
+}
+
+void Append(std::string* line, const std::string& text, size_t width, bool left, bool last) {
+  const std::string pad(width - std::min(width, Width(text)), ' ');
+  *line += left ? text + (last ? "" : pad) : pad + text;
+  if (!last) *line += "  ";
+}
+
+std::string Quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string Plain(const Cell& cell) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return Quoted(*text);
+  if (const auto* whole = std::get_if<int64_t>(&cell)) return std::to_string(*whole);
+  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
+  return "";
+}
+
+}  // namespace
+
+void Table::Note(const std::string& text) {
+  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
+}
+
+std::string ToText(const Table& table, size_t most_rows, size_t width) {
+  const size_t columns = table.columns.size();
+  const size_t rows = std::min(most_rows, table.rows.size());
+  std::vector<std::vector<std::string>> cells(rows + 1);
+  std::vector<size_t> widths(columns);
+  std::vector<bool> text_column(columns);
+  for (size_t c = 0; c < columns; ++c) cells[0].push_back(Heading(table.columns[c]));
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t c = 0; c < columns; ++c) {
+      cells[r + 1].push_back(Shown(table.rows[r][c], table.columns[c].unit));
+      if (std::holds_alternative<std::string>(table.rows[r][c])) text_column[c] = true;
+    }
+  }
+  size_t total = 2;
+  for (size_t c = 0; c < columns; ++c) {
+    for (const auto& row : cells) widths[c] = std::max(widths[c], Width(row[c]));
+    total += widths[c] + 2;
+  }
+  // The widest texts give way.
+  for (size_t c = columns; c-- > 0 && total > width;) {
+    if (!text_column[c] || widths[c] <= kLeastNameWidth) continue;
+    const size_t less = std::min(total - width, widths[c] - kLeastNameWidth);
+    widths[c] -= less;
+    total -= less;
+  }
+  std::string out;
+  for (const auto& row : cells) {
+    std::string line = "  ";
+    for (size_t c = 0; c < columns; ++c)
+      Append(&line, Cut(row[c], widths[c]), widths[c], text_column[c], c + 1 == columns);
+    out += line + "\n";
+  }
+  if (table.rows.empty()) out += "  (nothing of the kind in the trace)\n";
+  if (rows < table.rows.size()) {
+    out += fmt::format("  and {} more rows: --csv FILE has all\n",
+                       FormatCount(static_cast<double>(table.rows.size() - rows)));
+  }
+  for (const std::string& note : table.notes) out += "  note: " + Printable(note) + "\n";
+  return out;
+}
+
+std::string ToCsv(const Table& table) {
+  std::string out;
+  for (size_t c = 0; c < table.columns.size(); ++c)
+    out += (c == 0 ? "" : ",") + std::string(table.columns[c].name);
+  out += "\r\n";
+  for (const auto& row : table.rows) {
+    for (size_t c = 0; c < row.size(); ++c) {
+      if (c > 0) out += ',';
+      out += Plain(row[c]);
+    }
+    out += "\r\n";
+  }
+  return out;
+}
+
+nlohmann::ordered_json ToJson(const Table& table) {
+  nlohmann::ordered_json json = {{"columns", nlohmann::ordered_json::array()},
+                                 {"rows", nlohmann::ordered_json::array()},
+                                 {"notes", table.notes}};
+  for (const Column& column : table.columns)
+    json["columns"].push_back({{"name", column.name}, {"unit", column.unit}});
+  for (const auto& row : table.rows) {
+    nlohmann::ordered_json cells = nlohmann::ordered_json::array();
+    for (const Cell& cell : row) {
+      std::visit(
+          [&](const auto& value) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+              cells.push_back(nullptr);
+            } else {
+              cells.push_back(value);
+            }
+          },
+          cell);
+    }
+    json["rows"].push_back(std::move(cells));
+  }
+  return json;
+}
+
+}  // namespace fullbore::analyze

@@ -1,0 +1,42 @@
+// What differs between two traces: kernels, copies and operators added, removed, and changed in number or
+// time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "explain/analyze/table.h"
+#include "timeline/device_trace.h"
+
+namespace fullbore::analyze {
+
+// One side: everything in its ranks' traces, summed by name.
+class TraceSum {
+ public:
+  void Add(const timeline::DeviceTrace& trace);
+
+  struct Sum {
+    int64_t count = 0;
+    int64_t ns = 0;
+  };
+  using Key = std::tuple<std::string, std::string, std::string>;  // "device" or "operator", class, name
+
+  const std::map<Key, Sum>& sums() const { return sums_; }
+  int64_t steps() const { return steps_; }  // that each rank marks; 0 where one marks none or they differ
+
+ private:
+  std::map<Key, Sum> sums_;
+  int64_t steps_ = 0;
+  int64_t traces_ = 0;
+};
+
+// By the change in time, the greatest first. Traces of different length are compared by the step, where both
+// mark their steps; a note says which it is.
+Table DiffOf(const TraceSum& before, const TraceSum& after);
+
+// The same by class of kernel: a few rows that fit on a screen.
+Table DiffOfClasses(const TraceSum& before, const TraceSum& after);
+
+}  // namespace fullbore::analyze

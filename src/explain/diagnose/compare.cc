@@ -1,0 +1,143 @@
+#include "explain/diagnose/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace fullbore::diagnose {
+
+namespace {
+
+constexpr double kShareMoved = 0.01;
+constexpr int64_t kFewSteps = 20;
+constexpr double kResourceMoved = 0.10;  // relative to the larger
+
+// Facts that differ between any two runs and say nothing.
+const std::set<std::string>& NoisyFacts() {
+  static const std::set<std::string> noisy = {"hook_ns", "lost_events", "argv", "trace_file", "trace_events"};
+  return noisy;
+}
+
+struct Rate {
+  double value = 0;
+  double half = 0;  // half of the 95 % interval; negative where unknown
+};
+
+Rate RateOf(const Diagnosis& diagnosis, bool samples) {
+  if (!samples) {
+    Rate rate{diagnosis.steps_per_s, -1};
+    // A trace of a few steps holds artefacts of the profiler's own start and end: the median passes them by.
+    if (diagnosis.device_shares && diagnosis.steps < kFewSteps && diagnosis.median_step_ns > 0) {
+      rate.value = 1e9 / diagnosis.median_step_ns;
+    }
+    if (diagnosis.samples_per_s && diagnosis.samples_per_s_high && *diagnosis.samples_per_s > 0) {
+      rate.half = rate.value * (*diagnosis.samples_per_s_high / *diagnosis.samples_per_s - 1);
+    }
+    return rate;
+  }
+  Rate rate{*diagnosis.samples_per_s, -1};
+  if (diagnosis.samples_per_s_high) rate.half = *diagnosis.samples_per_s_high - rate.value;
+  return rate;
+}
+
+void CompareRates(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+  const bool samples = before.samples_per_s && after.samples_per_s;
+  comparison.rate_unit = samples ? "samples/s" : "steps/s";
+  const Rate a = RateOf(before, samples), b = RateOf(after, samples);
+  comparison.rate_before = a.value;
+  comparison.rate_after = b.value;
+  if (a.value <= 0 || b.value <= 0) return;
+  comparison.speedup = b.value / a.value;
+  comparison.speedup_low = comparison.speedup_high = comparison.speedup;
+  if (a.half < 0 || b.half < 0) return;
+  // The relative error of a ratio of independent means, to first order.
+  const double relative = std::sqrt(std::pow(a.half / a.value, 2) + std::pow(b.half / b.value, 2));
+  comparison.interval_known = true;
+  comparison.speedup_low = comparison.speedup * (1 - relative);
+  comparison.speedup_high = comparison.speedup * (1 + relative);
+  comparison.significant = comparison.speedup_low > 1 || comparison.speedup_high < 1;
+}
+
+double ValueOr0(const std::map<std::string, double>& map, const std::string& key) {
+  const auto at = map.find(key);
+  return at == map.end() ? 0 : at->second;
+}
+
+void CompareShares(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+  std::set<std::string> names;
+  for (const auto& [name, share] : before.shares) names.insert(name);
+  for (const auto& [name, share] : after.shares) names.insert(name);
+  for (const std::string& name : names) {
+    const double a = ValueOr0(before.shares, name), b = ValueOr0(after.shares, name);
+    if (std::abs(a - b) >= kShareMoved) comparison.shares.push_back({name, "ratio", a, b, "", ""});
+  }
+  std::stable_sort(comparison.shares.begin(), comparison.shares.end(), [](const Change& x, const Change& y) {
+    return std::abs(*x.after - *x.before) > std::abs(*y.after - *y.before);
+  });
+}
+
+void CompareResources(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+  const auto moved = [](const Change& change) {
+    const double larger = std::max(std::abs(*change.before), std::abs(*change.after));
+    return larger > 0 ? std::abs(*change.after - *change.before) / larger : 0;
+  };
+  for (const auto& [name, resource] : before.resources) {
+    const auto at = after.resources.find(name);
+    if (at == after.resources.end()) continue;
+    Change change{name, resource.unit, resource.mean, at->second.mean, "", ""};
+    // A ratio that moves within a point of nothing is nothing.
+    if (resource.unit == "ratio" && std::abs(*change.after - *change.before) < kShareMoved) continue;
+    if (moved(change) >= kResourceMoved) comparison.resources.push_back(std::move(change));
+  }
+  std::stable_sort(comparison.resources.begin(), comparison.resources.end(),
+                   [&](const Change& x, const Change& y) { return moved(x) > moved(y); });
+}
+
+void CompareFacts(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : before.facts) keys.insert(key);
+  for (const auto& [key, value] : after.facts) keys.insert(key);
+  for (const std::string& key : keys) {
+    const auto a = before.facts.find(key), b = after.facts.find(key);
+    const std::string from = a == before.facts.end() ? "" : a->second,
+                      to = b == after.facts.end() ? "" : b->second;
+    if (from != to && !NoisyFacts().count(key)) comparison.facts.push_back({key, "", {}, {}, from, to});
+  }
+}
+
+bool Names(const std::vector<Finding>& findings, const std::string& id) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
+}
+
+// Whether the first finding's cause was taken away in between: it is gone, or costs half of what it did.
+// Without that its prediction has not been put to the test.
+bool WasTreated(const Diagnosis& before, const Diagnosis& after) {
+  if (before.findings.empty() || before.findings.front().method.empty()) return false;
+  const Finding& first = before.findings.front();
+  return std::none_of(after.findings.begin(), after.findings.end(),
+                      [&](const Finding& f) { return f.id == first.id && f.share > first.share / 2; });
+}
+
+}  // namespace
+
+Comparison Compare(const Diagnosis& before, const Diagnosis& after) {
+  Comparison comparison;
+  CompareRates(before, after, comparison);
+  CompareShares(before, after, comparison);
+  CompareResources(before, after, comparison);
+  CompareFacts(before, after, comparison);
+  for (const Finding& finding : before.findings) {
+    if (!Names(after.findings, finding.id)) comparison.findings_gone.push_back(finding.id);
+  }
+  for (const Finding& finding : after.findings) {
+    if (!Names(before.findings, finding.id)) comparison.findings_new.push_back(finding.id);
+  }
+  if (WasTreated(before, after)) {
+    comparison.predicted = before.findings.front().speedup;
+    comparison.prediction_held = comparison.predicted->low <= comparison.speedup_high &&
+                                 comparison.speedup_low <= comparison.predicted->high;
+  }
+  return comparison;
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,38 @@
+// What changed between two diagnoses, and whether the difference is outside the noise.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explain/diagnose/diagnosis.h"
+
+namespace fullbore::diagnose {
+
+struct Change {
+  std::string what;  // "data_wait", "cpu_utilization", "loader.num_workers"
+  std::string unit;  // "ratio", "bytes", "" for facts
+  std::optional<double> before, after;
+  std::string before_text, after_text;  // of facts
+};
+
+struct Comparison {
+  // Samples per second where both know it, else steps per second.
+  std::string rate_unit;
+  double rate_before = 0, rate_after = 0;
+  double speedup = 1;                        // rate after over rate before
+  double speedup_low = 1, speedup_high = 1;  // 95 %; equal to speedup where a run was too short to tell
+  bool significant = false;                  // the interval excludes 1
+  bool interval_known = false;
+  std::vector<Change> shares;     // largest change first; those that moved by a point or more
+  std::vector<Change> resources;  // by relative change
+  std::vector<Change> facts;
+  std::vector<std::string> findings_gone, findings_new;
+  // How the first run's prediction for its first finding turned out, where the change asked for was made.
+  std::optional<Speedup> predicted;
+  bool prediction_held = false;
+};
+
+Comparison Compare(const Diagnosis& before, const Diagnosis& after);
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,236 @@
+#include "explain/diagnose/diagnose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "explain/diagnose/judge.h"
+#include "explain/diagnose/statistics.h"
+#include "record/collective.h"
+
+namespace fullbore::diagnose {
+
+using record::Share;
+using record::Stage;
+
+namespace {
+
+// In this order, for a later one may name a cause of which an earlier one saw the symptom.
+constexpr void (*kJudges[])(const View&, Diagnosis&) = {JudgeInput,     JudgeWorkers, JudgeHostMemory,
+                                                        JudgeHostOther, JudgeRanks,   JudgeLaunch,
+                                                        JudgeSync,      JudgeCopies,  JudgeSteps};
+constexpr void (*kDeviceJudges[])(const View&, Diagnosis&) = {JudgeCpu, JudgeActivity, JudgeTensorCores,
+                                                              JudgeDeviceMemory, JudgeThrottle};
+
+const Stage* ChooseStage(const record::Recording& recording, const std::string& name) {
+  const Stage* chosen = nullptr;
+  int64_t most_ns = -1;
+  for (const Stage& stage : recording.stages) {
+    if (!name.empty() && stage.name != name) continue;
+    int64_t stepped_ns = 0;
+    for (const record::RankInfo& rank : stage.ranks) {
+      for (const record::StepWindow& window : rank.windows) stepped_ns += window.end_ns - window.begin_ns;
+      if (rank.windows.empty() && !rank.steps.empty())
+        stepped_ns += rank.steps.back().end_ns - rank.steps.front().end_ns;
+    }
+    if (stepped_ns > most_ns) {
+      most_ns = stepped_ns;
+      chosen = &stage;
+    }
+  }
+  return chosen;
+}
+
+std::string LabelledName(const record::SeriesKey& key) {
+  std::string labels;
+  for (const auto& [label, value] : key.labels) labels += (labels.empty() ? "" : ",") + label + "=" + value;
+  return labels.empty() ? key.name : key.name + "{" + labels + "}";
+}
+
+void FillResources(const View& view, Diagnosis& diagnosis) {
+  for (const record::Series& series : view.stage().series) {
+    std::vector<double> values;
+    double sum = 0;
+    for (const record::Reading& reading : series.readings) {
+      if (reading.t_ns < view.begin_ns() || reading.t_ns > view.end_ns()) continue;
+      values.push_back(reading.value);
+      sum += reading.value;
+    }
+    if (values.empty()) continue;
+    const double mean = sum / static_cast<double>(values.size());
+    diagnosis.resources[LabelledName(series.key)] = {mean, Quantile(values, 0.5), Quantile(values, 0.95),
+                                                     *std::max_element(values.begin(), values.end()),
+                                                     series.key.unit};
+  }
+}
+
+CollectiveSummary SummaryOf(const record::CollectiveStats& stats) {
+  return {stats.kind,
+          stats.group,
+          stats.group_size,
+          stats.count,
+          stats.bytes,
+          stats.sum_ns,
+          stats.exposed_ns,
+          stats.wait_ns,
+          record::AlgorithmBandwidth(stats),
+          record::BusBandwidth(stats)};
+}
+
+RankShares SharesOf(const RankView& rank) {
+  RankShares shares;
+  shares.rank = rank.info->rank;
+  shares.device = rank.info->device;
+  shares.steps = rank.steps;
+  shares.mean_step_ns = rank.MeanStepNs();
+  for (size_t i = 0; i < record::kShareCount; ++i) {
+    const auto share = static_cast<Share>(i);
+    if (rank.share_ns[i] > 0) shares.shares[std::string(Name(share))] = rank.Ratio(share);
+  }
+  const record::RankInfo& info = *rank.info;
+  shares.span_ns = info.span_ns;
+  shares.busy_ns = info.busy_ns;
+  shares.compute_ns = info.compute_ns;
+  shares.comm_ns = info.comm_ns;
+  shares.comm_exposed_ns = info.comm_exposed_ns;
+  shares.copy_ns = info.copy_ns;
+  shares.copy_exposed_ns = info.copy_exposed_ns;
+  shares.kernels = info.kernels;
+  shares.kernel_class_ns = info.kernel_class_ns;
+  if (info.comm_ns && info.comm_overlapped_ns && *info.comm_ns > 0) {
+    shares.comm_overlap_ratio =
+        static_cast<double>(*info.comm_overlapped_ns) / static_cast<double>(*info.comm_ns);
+  }
+  if (info.tables) {
+    for (const record::CollectiveStats& stats : info.tables->collectives)
+      shares.collectives.push_back(SummaryOf(stats));
+  }
+  return shares;
+}
+
+// Samples of all ranks by the time of the first, with the interval from its batch means.
+void FillThroughput(const View& view, Diagnosis& diagnosis) {
+  const RankView& lead = view.lead();
+  diagnosis.steps_per_s = static_cast<double>(lead.steps) / (static_cast<double>(lead.wall_ns) / 1e9);
+  if (lead.samples == 0 || !lead.info->samples_known) {
+    diagnosis.not_judged.push_back({"samples per second", "the size of a batch could not be seen",
+                                    "batches of tensors whose first dimension counts samples"});
+    return;
+  }
+  double samples_per_s = 0;
+  for (const RankView& rank : view.ranks()) {
+    const bool beside = rank.begin_ns < lead.end_ns && rank.end_ns > lead.begin_ns;
+    if (beside && rank.wall_ns > 0)
+      samples_per_s += static_cast<double>(rank.samples) / (static_cast<double>(rank.wall_ns) / 1e9);
+  }
+  diagnosis.samples_per_s = samples_per_s;
+  std::vector<double> samples, seconds;
+  for (const record::Step* step : lead.steady) {
+    samples.push_back(static_cast<double>(step->samples));
+    seconds.push_back(static_cast<double>(step->wall_ns) / 1e9);
+  }
+  if (const auto interval = RatioInterval(samples, seconds); interval && interval->mean > 0) {
+    diagnosis.samples_per_s_low = samples_per_s * std::max(0.0, interval->low) / interval->mean;
+    diagnosis.samples_per_s_high = samples_per_s * interval->high / interval->mean;
+  }
+}
+
+void FillSteps(const View& view, Diagnosis& diagnosis) {
+  const RankView& lead = view.lead();
+  diagnosis.steps = lead.steps;
+  diagnosis.warmup_steps = lead.warmup_steps;
+  if (lead.warmup_steps > 0) {
+    diagnosis.warmup_why =
+        fmt::format("the first {} step{} took {} on average, the others {}", lead.warmup_steps,
+                    lead.warmup_steps == 1 ? "" : "s", FormatDuration(lead.warmup_ns / lead.warmup_steps),
+                    FormatDuration(static_cast<int64_t>(lead.MeanStepNs())));
+  }
+  std::vector<double> wall_ns;
+  for (const record::Step* step : lead.steady) wall_ns.push_back(static_cast<double>(step->wall_ns));
+  diagnosis.mean_step_ns = lead.MeanStepNs();
+  diagnosis.median_step_ns = Median(wall_ns);
+  diagnosis.p95_step_ns = Quantile(wall_ns, 0.95);
+  diagnosis.device_shares = lead.info->device_activity;
+  for (const RankView& rank : view.ranks()) diagnosis.ranks.push_back(SharesOf(rank));
+  diagnosis.shares = diagnosis.ranks.front().shares;
+  for (size_t i = 0; i < record::kHostOtherCount; ++i) {
+    const auto part = static_cast<record::HostOther>(i);
+    if (lead.Ratio(part) > 0) diagnosis.host_other_parts[std::string(Name(part))] = lead.Ratio(part);
+  }
+  diagnosis.facts = lead.info->facts;
+  FillThroughput(view, diagnosis);
+}
+
+// What binds a run that none of the findings costs much: it is as fast as this pipe.
+void SayHealthy(const View& view, Diagnosis& diagnosis) {
+  Finding finding;
+  finding.id = "healthy";
+  const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;
+  const double waiting = view.lead().Ratio(Share::kDataWait);
+  finding.title = fmt::format("Healthy: nothing costs more than {}; the {} is the narrowest pipe.",
+                              FormatPercent(kHealthy), on_gpu ? "GPU's own work" : "computation on the CPU");
+  finding.evidence.push_back({"waiting for data", waiting, "ratio", "hook", "", {}, {}});
+  if (const auto utilization = view.Mean("gpu_utilization")) {
+    finding.evidence.push_back({"GPU utilisation", *utilization, "ratio", "nvml", "gpu_utilization", {}, {}});
+  }
+  if (const auto cpu = view.Mean("cpu_utilization"))
+    finding.evidence.push_back({"CPU in use", *cpu, "ratio", "proc", "cpu_utilization", {}, {}});
+  finding.fix = {on_gpu ? "a faster GPU, or less work a sample (precision, model), is what would move it now"
+                        : "more or faster cores, or a GPU, is what would move it now"};
+  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
+}
+
+// By predicted gain; where none was predicted, behind those with one, by cost.
+void Rank(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    if (a.speedup.expected != b.speedup.expected) return a.speedup.expected > b.speedup.expected;
+    if (a.severity != b.severity) return a.severity > b.severity;
+    return a.share > b.share;
+  });
+}
+
+bool IsHealthy(const std::vector<Finding>& findings) {
+  return std::all_of(findings.begin(), findings.end(),
+                     // What others do to the machine says nothing about this run's own health.
+                     [](const Finding& f) {
+                       return f.id == "cpu-contention" ||
+                              (f.severity == Severity::kInfo && f.share < kHealthy);
+                     });
+}
+
+}  // namespace
+
+Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_name) {
+  Diagnosis diagnosis;
+  diagnosis.run_id = recording.id;
+  diagnosis.source = recording.path;
+  diagnosis.machine = recording.machine;
+  const Stage* stage = ChooseStage(recording, stage_name);
+  if (!stage) return diagnosis;
+  diagnosis.stage = stage->name;
+  diagnosis.exit_status = stage->exit_status;
+  diagnosis.out_of_memory = stage->out_of_memory;
+  for (const record::Message& message : stage->messages) {
+    if (message.severity != record::Severity::kInfo)
+      diagnosis.messages.push_back(message.source + ": " + message.text);
+  }
+  const View view(recording, *stage);
+  diagnosis.begin_ns = view.begin_ns();
+  diagnosis.end_ns = view.end_ns();
+  FillResources(view, diagnosis);
+  if (view.HasSteps()) {
+    FillSteps(view, diagnosis);
+    for (const auto judge : kJudges) judge(view, diagnosis);
+  } else {
+    diagnosis.not_judged.push_back(
+        {"training", "no optimizer step was seen",
+         "a PyTorch training whose Python inherits the environment (not python -I, -E or -S)"});
+  }
+  for (const auto judge : kDeviceJudges) judge(view, diagnosis);
+  Rank(diagnosis.findings);
+  if (view.HasSteps() && IsHealthy(diagnosis.findings)) SayHealthy(view, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace fullbore::diagnose

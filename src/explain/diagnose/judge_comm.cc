@@ -1,0 +1,137 @@
+// comm-bound: collectives that no computation hides, told apart into waiting for ranks and transfer where the
+// recordings of several ranks can be compared.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "explain/diagnose/judge.h"
+#include "explain/diagnose/lateness.h"
+#include "record/collective.h"
+
+namespace fullbore::diagnose {
+
+using record::CollectiveStats;
+using record::Share;
+
+namespace {
+
+constexpr size_t kMostCollectives = 4;  // with figures of their own: more is a table, not evidence
+
+struct Exposed {
+  double all = 0;               // of the step, mean over ranks
+  std::optional<double> waits;  // of that, until the last rank arrived
+  double transfer() const { return std::max(0.0, all - waits.value_or(0)); }
+};
+
+Exposed ExposedOf(const std::vector<const RankView*>& ranks) {
+  Exposed exposed;
+  const auto count = static_cast<double>(ranks.size());
+  const bool known = WaitsAreKnown(ranks) && ranks.size() > 1;
+  double waits = 0;
+  for (const RankView* rank : ranks) {
+    exposed.all += rank->Ratio(Share::kCommExposed) / count;
+    waits += ExposedWaitRatio(*rank) / count;
+  }
+  if (known) exposed.waits = waits;
+  return exposed;
+}
+
+void AddCollectives(const record::RankInfo& info, Finding& finding) {
+  if (!info.tables) return;
+  std::vector<const CollectiveStats*> by_exposed;
+  for (const CollectiveStats& stats : info.tables->collectives) by_exposed.push_back(&stats);
+  std::stable_sort(by_exposed.begin(), by_exposed.end(),
+                   [](const auto* a, const auto* b) { return a->exposed_ns > b->exposed_ns; });
+  if (by_exposed.size() > kMostCollectives) by_exposed.resize(kMostCollectives);
+  const auto add = [&](const std::string& what, double value, const char* unit) {
+    finding.evidence.push_back({what, value, unit, "trace", "", {}, {}});
+  };
+  for (const CollectiveStats* stats : by_exposed) {
+    std::string name = stats->kind;
+    if (!stats->group.empty()) name += " in group " + stats->group;
+    if (stats->group_size) name += fmt::format(" of {} ranks", *stats->group_size);
+    std::string calls = fmt::format("{} call{}", FormatCount(static_cast<double>(stats->count)),
+                                    stats->count == 1 ? "" : "s");
+    if (stats->bytes) calls += ", " + FormatBytes(static_cast<double>(*stats->bytes));
+    add(fmt::format("{}: exposed, {}", name, calls), static_cast<double>(stats->exposed_ns) / 1e6, "ms");
+    if (const auto bandwidth = record::AlgorithmBandwidth(*stats))
+      add(name + ": algorithm bandwidth", *bandwidth, "bytes/s");
+    if (const auto bandwidth = record::BusBandwidth(*stats))
+      add(name + ": bus bandwidth", *bandwidth, "bytes/s");
+  }
+}
+
+std::string TitleOf(const Exposed& exposed, size_t ranks) {
+  if (!exposed.waits) {
+    return fmt::format("Collectives take {} of the time that no computation hides{}.",
+                       FormatPercent(exposed.all), ranks > 1 ? ", on all ranks alike" : "");
+  }
+  return fmt::format(
+      "Collectives take {} of the time that no computation hides: {} is waiting for the last rank to arrive, "
+      "{} is transfer.",
+      FormatPercent(exposed.all), FormatPercent(*exposed.waits), FormatPercent(exposed.transfer()));
+}
+
+std::vector<std::string> FixOf(bool waiting) {
+  std::vector<std::string> fix = {
+      "synchronise less often: gradient accumulation under model.no_sync()",
+      "let communication overlap the backward pass: DDP's bucket_cap_mb, gradient_as_bucket_view, "
+      "static_graph",
+      "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), changes "
+      "the mathematics slightly",
+      "check the topology: NVLink or the right network interface (NCCL_DEBUG=INFO), ranks of a "
+      "node side by side"};
+  if (waiting) {
+    fix.insert(fix.begin(),
+               "give the ranks equal work in every step (samples of like length, equal shards): no "
+               "single rank is late, but one of them is each time");
+  }
+  return fix;
+}
+
+}  // namespace
+
+void JudgeComm(const View& view, const std::vector<const RankView*>& ranks, bool straggler,
+               Diagnosis& diagnosis) {
+  const Exposed exposed = ExposedOf(ranks);
+  // What the straggler costs is its own finding.
+  const double share = straggler ? exposed.transfer() : exposed.all;
+  const auto severity = SeverityOf(share, kCommExposed, Observations(view.lead()));
+  if (!severity) return;
+  const bool waiting = !straggler && exposed.waits.value_or(0) > exposed.transfer();
+  const record::RankInfo& info = *view.lead().info;
+  const std::string source = info.device_activity ? "trace" : "hook";
+  Finding finding;
+  finding.id = "comm-bound";
+  if (waiting) finding.cause = "uneven-ranks";
+  finding.severity = *severity;
+  finding.share = share;
+  finding.title = TitleOf(exposed, ranks.size());
+  finding.fix = FixOf(waiting);
+  if (info.comm_ns && *info.comm_ns > 0 && info.comm_overlapped_ns) {
+    finding.evidence.push_back(
+        {"communication that overlaps compute",
+         static_cast<double>(*info.comm_overlapped_ns) / static_cast<double>(*info.comm_ns),
+         "ratio",
+         "trace",
+         "",
+         {},
+         {}});
+  }
+  finding.evidence.push_back(
+      {"exposed communication, mean over ranks", exposed.all, "ratio", source, "", {}, {}});
+  if (exposed.waits) {
+    finding.evidence.push_back(
+        {"of that, waiting for the last rank", *exposed.waits, "ratio", source, "", {}, {}});
+  }
+  finding.evidence.push_back({"ranks", static_cast<double>(ranks.size()), "count", source, "", {}, {}});
+  AddCollectives(info, finding);
+  PointAtWorstStep(view.lead(), Share::kCommExposed, finding);
+  finding.speedup = RemovalOf(share, 0.3);
+  finding.method = straggler ? "exposed transfer hidden; at the low end, 30 % of it"
+                             : "exposed communication hidden; at the low end, 30 % of it";
+  diagnosis.findings.push_back(std::move(finding));
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,70 @@
+// host-memory: the run is short of memory, so that pages it needs again and again are thrown out and read
+// anew.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "explain/diagnose/judge.h"
+
+namespace fullbore::diagnose {
+
+using record::Share;
+
+void JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
+  const RankView& rank = view.lead();
+  const auto stalled = view.Mean("psi_memory_some");
+  const auto used = view.Max("cgroup_memory_used"), limit = view.Max("cgroup_memory_limit");
+  const auto swap_used = view.Max("swap_used");
+  const auto faults = view.Mean("major_faults");
+  const double filled = used && limit && *limit > 0 ? *used / *limit : 0;
+  const bool pressed = stalled && *stalled >= kMemoryPressure;
+  if (!stalled && !limit && view.recording().source == "run") {
+    diagnosis.not_judged.push_back({"host-memory", "neither memory pressure nor a memory limit could be read",
+                                    "a kernel with PSI (CONFIG_PSI, boot option psi=1)"});
+  }
+  if (!pressed) return;
+
+  Finding finding;
+  finding.id = "host-memory";
+  // The stall shows in the step where pages are missing: in the loader's wait when its files are what is
+  // thrown out.
+  const Finding* input = FindingWithId(diagnosis, "input-bound");
+  const bool behind_input = input && (input->cause == "storage" || input->cause == "slow-sample");
+  finding.share = behind_input ? input->share : std::min(*stalled, 1 - rank.Ratio(Share::kDataWait));
+  finding.severity = SeverityOf(finding.share, kDataWait, rank.steps).value_or(Severity::kWarning);
+  finding.title =
+      fmt::format("Memory is too short: tasks stall {} of the time until pages thrown out are read back",
+                  FormatPercent(*stalled));
+  if (filled > kMemoryNearLimit) {
+    finding.title += fmt::format(" (the limit of {} is full).", FormatBytes(*limit));
+  } else {
+    finding.title += ".";
+  }
+  finding.fix = {
+      "raise the memory limit of the container or job, or use fewer loader workers: each holds a copy of the "
+      "dataset object",
+      "keep large data in shared arrays (numpy.memmap, torch.Tensor.share_memory_) instead of Python lists",
+      "a smaller prefetch_factor; fewer samples cached in memory"};
+  finding.evidence.push_back(
+      {"some task stalled for memory", *stalled, "ratio", "proc", "psi_memory_some", {}, {}});
+  if (limit)
+    finding.evidence.push_back({"memory limit", *limit, "bytes", "cgroup", "cgroup_memory_limit", {}, {}});
+  if (used)
+    finding.evidence.push_back(
+        {"memory in use at most", *used, "bytes", "cgroup", "cgroup_memory_used", {}, {}});
+  if (faults)
+    finding.evidence.push_back({"pages read back from disk", *faults, "1/s", "proc", "major_faults", {}, {}});
+  if (swap_used && *swap_used > 0)
+    finding.evidence.push_back({"swap in use at most", *swap_used, "bytes", "proc", "swap_used", {}, {}});
+  finding.where = behind_input ? input->where : view.HottestLines(Share::kHostOther);
+  finding.speedup = behind_input ? input->speedup : RemovalOf(finding.share, 0.5);
+  finding.method = "the stalls removed";
+  // One cause, named once: the waits for storage are its symptom.
+  if (behind_input) {
+    std::erase_if(diagnosis.findings, [](const Finding& f) { return f.id == "input-bound"; });
+  }
+  diagnosis.findings.push_back(std::move(finding));
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,414 @@
+// input-bound: the training thread waits inside the data loader's `next`. Which part of the loader is the
+// narrow one follows from what a fetch is made of: time blocked (storage), time in collate, a heavy tail (a
+// slow sample), and for what remains, CPU work, whether cores are free for more workers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/text.h"
+#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge_input_stages.h"
+#include "explain/diagnose/replay.h"
+
+namespace fullbore::diagnose {
+
+using record::Loader;
+using record::Share;
+
+namespace {
+
+// A worker that waits for storage between its samples comes back to cold caches and a clock turned down:
+// without the waits its work took this part of its time (docs/measurements.md).
+constexpr double kWithoutWaits = 0.95;
+
+// What an average batch's fetch is made of, nanoseconds.
+struct FetchParts {
+  double total = 0;
+  double collate = 0;
+  double cpu = 0;
+  double run_delay = 0;  // wanted a core and got none
+  double blocked = 0;    // neither on a core nor waiting for one: storage, network, locks
+  double tail = 0;       // what its slowest sample takes beyond a usual one
+  double samples = 1;
+
+  double Part(double ns) const { return total > 0 ? ns / total : 0; }
+};
+
+FetchParts PartsOf(const Loader& loader) {
+  FetchParts parts;
+  const auto batches = static_cast<double>(std::max<int64_t>(1, loader.batches));
+  parts.total = static_cast<double>(loader.fetch_ns) / batches;
+  parts.collate = static_cast<double>(loader.collate_ns) / batches;
+  parts.cpu = static_cast<double>(loader.cpu_ns) / batches;
+  parts.run_delay = static_cast<double>(loader.run_delay_ns) / batches;
+  parts.blocked = std::max(0.0, parts.total - parts.cpu - parts.run_delay);
+  parts.samples = std::max(1.0, static_cast<double>(loader.samples) / batches);
+  // A usual sample: what the samples take that are not their batch's slowest. Batches with two slow ones make
+  // it look longer than it is, so the tail is rather under- than overstated.
+  if (parts.samples > 1.5) {
+    const double slowest = loader.slowest_sample_ns.mean();
+    const double usual = std::max(0.0, (parts.total - parts.collate - slowest) / (parts.samples - 1));
+    // In a batch of usual samples the slowest is not far above them: that much is no tail.
+    const double ordinary = std::max(usual, loader.slowest_sample_ns.Quantile(0.1));
+    parts.tail = std::max(0.0, slowest - ordinary);
+  }
+  return parts;
+}
+
+double Rate(double samples, double ns) { return ns > 0 ? samples / ns * 1e9 : 0; }
+
+// What the findings of the different causes have in common.
+struct Input {
+  const View& view;
+  const RankView& rank;
+  const Loader& loader;
+  FetchParts parts;
+  Pipeline pipeline;
+  Finding finding;
+};
+
+void AddEvidence(Input& input) {
+  const FetchParts& parts = input.parts;
+  auto& evidence = input.finding.evidence;
+  const auto ms = [](double ns) { return ns / 1e6; };
+  evidence.push_back({"a batch is fetched in", ms(parts.total), "ms", "hook", "", {}, {}});
+  evidence.push_back({"of that on a core", parts.Part(parts.cpu), "ratio", "hook", "", {}, {}});
+  evidence.push_back(
+      {"of that blocked (storage, network, locks)", parts.Part(parts.blocked), "ratio", "hook", "", {}, {}});
+  evidence.push_back(
+      {"of that waiting for a free core", parts.Part(parts.run_delay), "ratio", "hook", "", {}, {}});
+  evidence.push_back({"of that in collate", parts.Part(parts.collate), "ratio", "hook", "", {}, {}});
+  evidence.push_back(
+      {"loader workers", static_cast<double>(input.loader.num_workers), "count", "hook", "", {}, {}});
+  if (input.loader.num_workers > 0 && input.loader.worker_span_ns > 0) {
+    const double busy = 1 - static_cast<double>(input.loader.worker_idle_ns) /
+                                static_cast<double>(input.loader.worker_span_ns);
+    evidence.push_back({"workers busy fetching", busy, "ratio", "hook", "", {}, {}});
+  }
+  if (const auto cpu = input.view.Mean("cpu_utilization")) {
+    evidence.push_back({"CPU in use", *cpu, "ratio", "proc", "cpu_utilization", {}, {}});
+  }
+  if (const auto gpu = input.view.Mean("gpu_utilization")) {
+    evidence.push_back({"GPU utilisation", *gpu, "ratio", "nvml", "gpu_utilization", {}, {}});
+  }
+  if (const auto read = input.view.Sum("disk_read")) {
+    evidence.push_back({"read from disks", *read, "bytes/s", "proc", "disk_read", {}, {}});
+  }
+  if (const auto io = input.view.Mean("psi_io_some")) {
+    evidence.push_back({"some task stalled on I/O", *io, "ratio", "proc", "psi_io_some", {}, {}});
+  }
+  if (const auto iowait = input.view.Mean("cpu_iowait")) {
+    evidence.push_back({"CPU idle waiting for I/O", *iowait, "ratio", "proc", "cpu_iowait", {}, {}});
+  }
+}
+
+void Predict(Input& input, const Pipeline& changed, const std::string& method) {
+  input.finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), changed);
+  input.finding.method = method;
+}
+
+// Loading itself made cheaper. fullbore.data reads what torchvision's folders of images read, or says why
+// not. What it gains here is not in the recording, so nothing is promised.
+void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
+  const std::set<std::string> folders = {"ImageFolder", "DatasetFolder", "ImageNet"};
+  if (!loader || !folders.contains(loader->dataset)) {
+    finding.fix.push_back("make loading itself cheaper: a faster decoder, smaller images prepared offline");
+    return;
+  }
+  std::string command;
+  for (const std::string& word : view.stage().command) command += " " + ShellQuote(word);
+  finding.fix.push_back(
+      "make loading itself cheaper: try fullbore.data on the unchanged script (that run shows how much it "
+      "gains): fullbore run --fast-data --" +
+      (command.empty() ? " ..." : command));
+  finding.fix.push_back("keep it with one line: loader = fullbore.data.from_torch(loader)");
+}
+
+std::string WaitsFor(const Input& input) {
+  return fmt::format("Training waits for data {} of the time", FormatPercent(input.finding.share));
+}
+
+void BlameStorage(Input& input) {
+  const FetchParts& parts = input.parts;
+  input.finding.cause = "storage";
+  input.finding.title =
+      fmt::format("{}: {} of a batch's {} fetch is waiting for storage, not computing.", WaitsFor(input),
+                  FormatPercent(parts.Part(parts.blocked)), FormatDuration(std::llround(parts.total)));
+  input.finding.fix = {
+      "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training, or "
+      "cache it",
+      "store samples in large shards (tar, one file of thousands) so that reads are long and sequential",
+      "where the storage has latency rather than a bandwidth limit, more workers overlap more waits"};
+  Pipeline changed = input.pipeline;
+  // Who has waited for storage waits for a core, too, before going on: where cores are free that is the
+  // waking up, and goes with the wait.
+  const double contended = std::min(1.0, input.view.Mean("cpu_utilization").value_or(1));
+  const double keep = parts.Part(parts.cpu * kWithoutWaits + parts.run_delay * contended);
+  for (double& ns : changed.fetch_ns) ns *= keep;
+  Predict(input, changed,
+          "replay of the recorded steps with the time blocked on storage removed from every fetch");
+}
+
+void BlameCollate(Input& input) {
+  const FetchParts& parts = input.parts;
+  input.finding.cause = "collate";
+  input.finding.title =
+      fmt::format("{}: {} of a batch's fetch is spent in collate, putting samples together.", WaitsFor(input),
+                  FormatPercent(parts.Part(parts.collate)));
+  input.finding.fix = {
+      "build the batch with one vectorised operation (torch.stack of preallocated tensors) instead of Python "
+      "loops",
+      "do per-sample work in the dataset's __getitem__, where workers share it evenly",
+      "pad to a few fixed lengths; let the dataset return tensors, not lists"};
+  Pipeline changed = input.pipeline;
+  for (double& ns : changed.fetch_ns) ns *= 1 - parts.Part(parts.collate);
+  changed.fetch_cpu_ns *= 1 - parts.Part(parts.collate);
+  Predict(input, changed, "replay of the recorded steps with collate removed from every fetch");
+}
+
+void BlameSlowSample(Input& input) {
+  const FetchParts& parts = input.parts;
+  const double usual = std::max(1.0, (parts.total - parts.collate - parts.tail) / parts.samples);
+  input.finding.cause = "slow-sample";
+  input.finding.title = fmt::format(
+      "{}: a few samples take far longer than the rest and hold up their whole batch ({} in the slowest "
+      "batches, {} usually).",
+      WaitsFor(input), FormatDuration(std::llround(input.loader.slowest_sample_ns.Quantile(0.98))),
+      FormatDuration(std::llround(usual)));
+  input.finding.fix = {
+      "find the slow samples (time __getitem__ by index) and repair them: oversized images, remote files, "
+      "retries",
+      "prepare them offline once, or cache their decoded form",
+      "a larger prefetch_factor smooths the waits where slow samples are rare"};
+  input.finding.evidence.push_back({"the slowest sample of a batch, 98th percentile",
+                                    input.loader.slowest_sample_ns.Quantile(0.98) / 1e6,
+                                    "ms",
+                                    "hook",
+                                    "",
+                                    {},
+                                    {}});
+  input.finding.evidence.push_back({"a usual sample", usual / 1e6, "ms", "hook", "", {}, {}});
+  Pipeline changed = input.pipeline;
+  const double even = std::max(0.0, parts.total - parts.tail);
+  changed.fetch_ns.assign(changed.fetch_ns.size(), even);
+  changed.fetch_cpu_ns *= 1 - parts.Part(parts.tail);
+  Predict(input, changed, "replay of the recorded steps with every sample as fast as a usual one");
+}
+
+void BlameRestarts(Input& input, double share) {
+  input.finding.cause = "epoch-start";
+  input.finding.title = fmt::format(
+      "{}: {} times, at the start of an epoch, it waits {} for new workers and their first batch.",
+      WaitsFor(input), input.loader.restarts,
+      FormatDuration(input.loader.restart_wait_ns / std::max<int64_t>(1, input.loader.restarts)));
+  input.finding.change = "DataLoader(persistent_workers=True)";
+  input.finding.fix = {
+      "keep the workers between epochs: DataLoader(persistent_workers=True)",
+      "make starting cheaper: open files in the worker, not in the dataset's constructor; fewer workers"};
+  input.finding.speedup = RemovalOf(share, 0.5);
+  input.finding.method = "the waits at epoch starts removed; at the low end, half of them";
+}
+
+// A worker starts as a copy of the trainer and shares most of it; at worst it grows as large.
+void SayWhetherMemoryAllows(Input& input, int64_t more) {
+  const auto free = input.view.Mean("memory_available");
+  const bool some = input.loader.num_workers > 0;
+  const auto used = input.view.Mean("process_memory", {{"role", some ? "loader" : "trainer"}});
+  if (!free || !used) return;
+  const double each = *used / static_cast<double>(some ? input.loader.num_workers : 1);
+  const bool room = static_cast<double>(more) * each < *free;
+  const std::string figures =
+      fmt::format("{} are free, a worker takes {} at most", FormatBytes(*free), FormatBytes(each));
+  input.finding.fix.push_back(room
+                                  ? "host memory allows more workers: " + figures
+                                  : "host memory is short for more workers, add them one by one: " + figures);
+}
+
+// CPU work in the loader: more workers where cores are idle, else less work.
+void BlameCpu(Input& input) {
+  const Loader& loader = input.loader;
+  const double cores = input.view.cores();
+  const double trainer_cores = input.pipeline.train_cpu_ns / std::max(1.0, input.rank.MeanStepNs());
+  const auto most = static_cast<int64_t>(std::max(1.0, std::ceil(std::max(cores, 1.0))));
+  const int64_t wanted = FewestWorkers(input.pipeline, std::max(most, loader.num_workers));
+  Pipeline changed = input.pipeline;
+  changed.workers = wanted;
+  const Replayed replayed = Replay(changed);
+  const double gain = input.rank.MeanStepNs() / replayed.step_ns;
+  const double train_rate = Rate(input.parts.samples * input.pipeline.batches_per_step,
+                                 input.rank.MeanStepNs() * (1 - input.finding.share));
+  const double loader_rate = Rate(
+      input.parts.samples * static_cast<double>(std::max<int64_t>(1, loader.num_workers)), input.parts.total);
+  input.finding.evidence.push_back(
+      {"the loader alone delivers", loader_rate, "samples/s", "hook", "", {}, {}});
+  input.finding.evidence.push_back({"the training could take", train_rate, "samples/s", "hook", "", {}, {}});
+  input.finding.evidence.push_back(
+      {"cores the training itself uses", trainer_cores, "cores", "proc", "process_cpu", {}, {}});
+  const std::string rates = fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
+                                        FormatCount(train_rate));
+  if (loader.num_workers == 0 || (wanted > loader.num_workers && gain > 1.03)) {
+    input.finding.cause = loader.num_workers == 0 ? "no-workers" : "too-few-workers";
+    input.finding.title =
+        loader.num_workers == 0
+            ? fmt::format("{}: the training thread loads every batch itself (num_workers=0).",
+                          WaitsFor(input))
+            : fmt::format("{}: {} loader worker{} deliver{} {}.", WaitsFor(input), loader.num_workers,
+                          loader.num_workers == 1 ? "" : "s", loader.num_workers == 1 ? "s" : "", rates);
+    input.finding.change = fmt::format("DataLoader(num_workers={})", wanted);
+    input.finding.fix = {fmt::format("DataLoader(num_workers={}): the fewest that {}", wanted,
+                                     replayed.cpu_bound || replayed.wait_ns > 0.02 * replayed.step_ns
+                                         ? "come near the best these cores allow"
+                                         : "keep the training from waiting")};
+    AdviseCheaperLoading(input.view, &input.loader, input.finding);
+    Predict(input, changed,
+            fmt::format("replay of the recorded steps with {} workers at the measured fetch time, on {} "
+                        "cores shared with the training",
+                        wanted, FormatCount(cores)));
+    SayWhetherMemoryAllows(input, wanted - loader.num_workers);
+    if (replayed.cpu_bound)
+      input.finding.fix.push_back("more workers than that do not help: no core is left for them");
+    return;
+  }
+  input.finding.cause = "decode";
+  input.finding.title =
+      fmt::format("{}: the loader's CPU work sets the pace ({}), and no core is left for more workers.",
+                  WaitsFor(input), rates);
+  input.finding.fix = {"prepare offline what is not random: resize, decode, re-encode into shards"};
+  AdviseCheaperLoading(input.view, &input.loader, input.finding);
+  input.finding.fix.push_back(
+      "give the run more CPU cores; move augmentation to the device where that is not the narrow pipe");
+  Pipeline halved = input.pipeline;
+  for (double& ns : halved.fetch_ns) ns /= 2;
+  halved.fetch_cpu_ns /= 2;
+  Predict(input, halved, "replay of the recorded steps with fetches that take half the CPU time");
+}
+
+// More workers cost host memory: says whether there is room for them.
+void AddMemoryEvidence(Input& input) {
+  const auto used = input.view.Mean("process_memory", {{"role", "loader"}});
+  const auto free = input.view.Mean("memory_available");
+  if (free)
+    input.finding.evidence.push_back(
+        {"host memory free for more workers", *free, "bytes", "proc", "memory_available", {}, {}});
+  if (used && input.loader.num_workers > 0) {
+    input.finding.evidence.push_back({"memory of one worker now",
+                                      *used / static_cast<double>(input.loader.num_workers),
+                                      "bytes",
+                                      "proc",
+                                      "process_memory",
+                                      {},
+                                      {}});
+  }
+}
+
+void Explain(Input& input) {
+  const double restart_share = EpochStartShare(input.rank, input.loader);
+  const FetchParts& parts = input.parts;
+  if (input.loader.num_workers > 0 && restart_share > input.finding.share / 2)
+    return BlameRestarts(input, restart_share);
+  // A tail shows as blocked time or as CPU time too: it is the more exact name, so it is asked first.
+  if (parts.Part(parts.tail) >= kPartOfFetch) return BlameSlowSample(input);
+  if (parts.Part(parts.collate) >= kPartOfFetch) return BlameCollate(input);
+  if (parts.Part(parts.blocked) >= kPartOfFetch) return BlameStorage(input);
+  BlameCpu(input);
+}
+
+// What remains of a step when the wait is hidden by workers, where only the wait was recorded (a trace). A
+// batch must still be taken over from the worker, and the thread that launches is slower while workers run
+// beside it. Source: the one pair of traces whose fix was recorded too (ResNet-50 on a V100 with 0 and with 4
+// workers, published with PyTorch's TensorBoard plugin). There 2 % of the wait remained, and the device's
+// idle time behind launches grew 1.2-fold with loading beside it a third of the time: 1.6-fold while it runs.
+// The fast end leaves both out, the slow end takes 5 % and 2.5.
+Speedup HiddenByWorkers(const RankView& rank) {
+  const double wait = rank.Ratio(Share::kDataWait);
+  const double host = rank.Ratio(Share::kLaunch) + rank.Ratio(Share::kHostOther);
+  const auto gain = [&](double remains, double host_slower) {
+    return 1 / (1 - wait * (1 - remains) + host * wait * (host_slower - 1));
+  };
+  return {gain(0.02, 1.6), gain(0.05, 2.5), gain(0, 1)};
+}
+
+// No fetch was recorded: how long training waits is known, why the loader is slow is not.
+void JudgeWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
+  const RankView& rank = view.lead();
+  const bool single = view.Fact("loader_processes") == "single";
+  finding.title =
+      fmt::format("Training waits for data {} of the time{}", FormatPercent(finding.share),
+                  single ? ": the training thread loads every batch itself (num_workers=0)." : ".");
+  if (single) finding.cause = "no-workers";
+  finding.fix = {
+      single
+          ? "load in worker processes: DataLoader(num_workers=...), as many as keep the device from waiting"
+          : "raise the loader's num_workers as far as cores are free"};
+  AdviseCheaperLoading(view, rank.TrainingLoader(), finding);
+  finding.fix.push_back("read from a faster or nearer data store");
+  finding.evidence.push_back({"device idle while the loader is waited for",
+                              finding.share * rank.MeanStepNs() / 1e6,
+                              "ms a step",
+                              rank.info->device_activity ? "trace" : "hook",
+                              "",
+                              {},
+                              {}});
+  PointAtWorstStep(rank, Share::kDataWait, finding);
+  finding.speedup = HiddenByWorkers(rank);
+  finding.method =
+      "the wait hidden by workers, but for taking over batches; the thread that launches slowed by 1.0 to "
+      "1.5 beside them";
+  diagnosis.findings.push_back(std::move(finding));
+  diagnosis.not_judged.push_back({"which part of the loader is slow", "no fetch of a DataLoader was recorded",
+                                  "fullbore run -- the same command: it looks into the loader's workers"});
+}
+
+void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
+  const Loader* loader = view.lead().TrainingLoader();
+  if (share >= kDataWait.warning || !loader) return;
+  const std::string waits = fmt::format("training waits for data only {} of the time", FormatPercent(share));
+  const bool threads = loader->library == record::kFullboreData;
+  diagnosis.would_not_help.push_back({threads ? "more threads in the loader" : "more loader workers", waits});
+  diagnosis.would_not_help.push_back({"a faster disk", waits});
+}
+
+}  // namespace
+
+void JudgeInput(const View& view, Diagnosis& diagnosis) {
+  const RankView& rank = view.lead();
+  const double share = rank.Ratio(Share::kDataWait);
+  SayWhatWouldNotHelp(view, share, diagnosis);
+  const auto severity = SeverityOf(share, kDataWait, Observations(rank));
+  if (!severity) return;
+  Finding finding;
+  finding.id = "input-bound";
+  finding.severity = *severity;
+  finding.share = share;
+  finding.where = view.HottestLines(Share::kDataWait);
+  const Loader* loader = rank.TrainingLoader();
+  const bool staged = loader && loader->library == record::kFullboreData;
+  const auto pipeline = staged ? std::nullopt : RecordedPipeline(view);
+  if (!staged && (!loader || !pipeline)) {
+    JudgeWaitAlone(view, std::move(finding), diagnosis);
+    return;
+  }
+  if (staged) {
+    ExplainByStages(view, *loader, finding, diagnosis);
+  } else {
+    Input input{view, rank, *loader, PartsOf(*loader), *pipeline, std::move(finding)};
+    AddEvidence(input);
+    AddMemoryEvidence(input);
+    Explain(input);
+    finding = std::move(input.finding);
+  }
+  if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
+  PointAtWorstStep(rank, Share::kDataWait, finding);
+  if (!loader->where.empty()) finding.where.insert(finding.where.begin(), PlaceOf(loader->where));
+  const auto stalled = view.Mean("psi_io_some");
+  if (finding.cause != "storage" && stalled && *stalled < kDataWait.warning) {
+    diagnosis.would_not_help.push_back(
+        {"a faster disk", fmt::format("tasks stalled on I/O only {} of the time: memory serves the data",
+                                      FormatPercent(*stalled))});
+  }
+  diagnosis.findings.push_back(std::move(finding));
+}
+
+}  // namespace fullbore::diagnose

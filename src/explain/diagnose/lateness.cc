@@ -1,0 +1,125 @@
+#include "explain/diagnose/lateness.h"
+
+#include <algorithm>
+#include <map>
+
+#include "explain/diagnose/statistics.h"
+
+namespace fullbore::diagnose {
+
+using record::RankInfo;
+using record::Share;
+using record::Step;
+
+namespace {
+
+int64_t ExposedWait(const Step& step) {
+  return std::clamp<int64_t>(step.comm_wait_ns, 0, step.share_ns[Index(Share::kCommExposed)]);
+}
+
+// One collective phase that all ranks share, a step or a whole recording: what each waited in all, and of
+// that what it cost.
+struct Meeting {
+  std::vector<double> waits, costs_ns;
+};
+
+struct Latest {
+  size_t rank = 0;
+  double by_ns = 0;
+};
+
+Latest LatestOf(const Meeting& meeting) {
+  Latest latest;
+  latest.rank = static_cast<size_t>(std::min_element(meeting.waits.begin(), meeting.waits.end()) -
+                                    meeting.waits.begin());
+  std::vector<double> others = meeting.costs_ns;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(latest.rank));
+  latest.by_ns = std::max(0.0, Median(others) - meeting.costs_ns[latest.rank]);
+  return latest;
+}
+
+Meeting MeetingOf(const std::vector<const Step*>& steps, bool waits_known) {
+  Meeting meeting;
+  for (const Step* step : steps) {
+    const int64_t exposed = step->share_ns[Index(Share::kCommExposed)];
+    meeting.waits.push_back(static_cast<double>(waits_known ? step->comm_wait_ns : exposed));
+    meeting.costs_ns.push_back(static_cast<double>(waits_known ? ExposedWait(*step) : exposed));
+  }
+  return meeting;
+}
+
+// With one step of each rank the recording's own sum is taken: collectives outside the step count too.
+Lateness FromWholeRecordings(const std::vector<const RankView*>& ranks) {
+  Meeting meeting;
+  for (const RankView* rank : ranks) {
+    const int64_t waited = *rank->info->comm_wait_ns;
+    meeting.waits.push_back(static_cast<double>(waited));
+    meeting.costs_ns.push_back(
+        static_cast<double>(std::min(waited, rank->info->comm_exposed_ns.value_or(waited))));
+  }
+  const Latest latest = LatestOf(meeting);
+  Lateness lateness;
+  lateness.rank = ranks[latest.rank];
+  std::vector<double> spans_ns;  // of the others: it is their time that it costs
+  for (const RankView* rank : ranks) {
+    if (rank != lateness.rank)
+      spans_ns.push_back(static_cast<double>(rank->info->span_ns.value_or(rank->wall_ns)));
+  }
+  const double span_ns = Median(spans_ns);
+  lateness.of_steps = 1;
+  lateness.share = span_ns > 0 ? std::min(1.0, latest.by_ns / span_ns) : 0;
+  lateness.steps = 1;
+  lateness.one_step = true;
+  if (const RankInfo& info = *lateness.rank->info; info.tables) {
+    for (const record::CollectiveStats& stats : info.tables->collectives)
+      lateness.collectives += stats.wait_ns ? stats.count : 0;
+  }
+  return lateness;
+}
+
+}  // namespace
+
+bool WaitsAreKnown(const std::vector<const RankView*>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [](const RankView* rank) { return rank->info->comm_wait_ns.has_value(); });
+}
+
+double ExposedWaitRatio(const RankView& rank) {
+  int64_t waited_ns = 0, wall_ns = 0;
+  for (const Step* step : rank.steady) {
+    waited_ns += ExposedWait(*step);
+    wall_ns += step->wall_ns;
+  }
+  return wall_ns > 0 ? static_cast<double>(waited_ns) / static_cast<double>(wall_ns) : 0;
+}
+
+Lateness FindLateness(const std::vector<const RankView*>& ranks) {
+  const bool waits_known = WaitsAreKnown(ranks);
+  std::map<int64_t, std::vector<const Step*>> by_index;
+  for (const RankView* rank : ranks) {
+    for (const Step* step : rank->steady) by_index[step->index].push_back(step);
+  }
+  if (waits_known && by_index.size() == 1) return FromWholeRecordings(ranks);
+  std::vector<int64_t> late_steps(ranks.size());
+  std::vector<double> late_ns(ranks.size());
+  double wall_ns = 0;
+  int64_t steps = 0;
+  for (const auto& [index, of_ranks] : by_index) {
+    if (of_ranks.size() != ranks.size()) continue;
+    const Latest latest = LatestOf(MeetingOf(of_ranks, waits_known));
+    ++late_steps[latest.rank];
+    late_ns[latest.rank] += latest.by_ns;
+    wall_ns += static_cast<double>(of_ranks[latest.rank]->wall_ns);
+    ++steps;
+  }
+  Lateness lateness;
+  if (steps == 0) return lateness;
+  const auto most = static_cast<size_t>(std::max_element(late_ns.begin(), late_ns.end()) - late_ns.begin());
+  lateness.rank = ranks[most];
+  lateness.of_steps = static_cast<double>(late_steps[most]) / static_cast<double>(steps);
+  lateness.share = wall_ns > 0 ? late_ns[most] / wall_ns : 0;
+  lateness.steps = steps;
+  return lateness;
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,82 @@
+#include "explain/diagnose/replay.h"
+
+#include <gtest/gtest.h>
+
+namespace fullbore::diagnose {
+namespace {
+
+constexpr double kMs = 1e6;
+
+Pipeline Even(double consume_ms, double fetch_ms, int64_t workers) {
+  Pipeline pipeline;
+  pipeline.consume_ns.assign(100, consume_ms * kMs);
+  pipeline.fetch_ns.assign(64, fetch_ms * kMs);
+  pipeline.workers = workers;
+  return pipeline;
+}
+
+TEST(ReplayTest, WithoutWorkersFetchAndTrainingAddUp) {
+  EXPECT_NEAR(Replay(Even(60, 40, 0)).step_ns, 100 * kMs, 1);
+}
+
+TEST(ReplayTest, TheSlowerOfTrainingAndWorkersSetsThePace) {
+  EXPECT_NEAR(Replay(Even(60, 40, 1)).step_ns, 60 * kMs, kMs);
+  EXPECT_NEAR(Replay(Even(20, 40, 1)).step_ns, 40 * kMs, kMs);
+  EXPECT_NEAR(Replay(Even(20, 40, 2)).step_ns, 20 * kMs, kMs);
+}
+
+TEST(ReplayTest, TheWaitIsWhatTheTrainingDoesNotFill) {
+  const Replayed replayed = Replay(Even(20, 50, 1));
+  EXPECT_NEAR(replayed.wait_ns, 30 * kMs, kMs);
+}
+
+TEST(ReplayTest, CoresBoundWhatWorkersCanDo) {
+  Pipeline pipeline = Even(20, 40, 8);
+  pipeline.cores = 2;
+  pipeline.train_cpu_ns = 20 * kMs;
+  pipeline.fetch_cpu_ns = 40 * kMs;
+  const Replayed replayed = Replay(pipeline);
+  EXPECT_TRUE(replayed.cpu_bound);
+  EXPECT_GE(replayed.step_ns, 30 * kMs);  // 60 ms of work on two cores, which are never reached entirely
+  EXPECT_LE(replayed.step_ns, 34 * kMs);
+}
+
+TEST(ReplayTest, AWorkerHandsItsBatchesOverAndTheTrainingTakesThem) {
+  Pipeline pipeline = Even(20, 40, 1);
+  pipeline.send_ns = 2 * kMs;
+  pipeline.receive_ns = 3 * kMs;
+  EXPECT_NEAR(Replay(pipeline).step_ns, 42 * kMs, kMs);
+  for (double& ns : pipeline.fetch_ns) ns = 5 * kMs;
+  EXPECT_NEAR(Replay(pipeline).step_ns, 23 * kMs, kMs);
+  pipeline.workers = 0;
+  EXPECT_NEAR(Replay(pipeline).step_ns, 25 * kMs, 1);
+}
+
+TEST(ReplayTest, OneSlowBatchInTenIsHiddenByPrefetchAsFarAsItReaches) {
+  Pipeline pipeline = Even(20, 10, 2);
+  for (size_t i = 0; i < pipeline.fetch_ns.size(); i += 10) pipeline.fetch_ns[i] = 25 * kMs;
+  EXPECT_NEAR(Replay(pipeline).step_ns, 20 * kMs, kMs);
+  for (size_t i = 0; i < pipeline.fetch_ns.size(); i += 10) pipeline.fetch_ns[i] = 400 * kMs;
+  EXPECT_GT(Replay(pipeline).step_ns, 22 * kMs);
+}
+
+TEST(ReplayTest, SeveralBatchesAStepAreAllWaitedFor) {
+  Pipeline pipeline = Even(50, 40, 0);
+  pipeline.batches_per_step = 4;
+  EXPECT_NEAR(Replay(pipeline).step_ns, 210 * kMs, 1);
+}
+
+TEST(FewestWorkersTest, TakesNoMoreThanTheTrainingCanUse) {
+  EXPECT_EQ(FewestWorkers(Even(20, 55, 0), 16), 3);
+  EXPECT_EQ(FewestWorkers(Even(100, 55, 0), 16), 1);
+}
+
+TEST(PredictSpeedupTest, TheExpectedValueLiesInsideItsRange) {
+  const Speedup speedup = PredictSpeedup(100 * kMs, Even(60, 40, 1));
+  EXPECT_NEAR(speedup.expected, 100.0 / 60, 0.02);
+  EXPECT_LT(speedup.low, speedup.expected);
+  EXPECT_GT(speedup.high, speedup.expected);
+}
+
+}  // namespace
+}  // namespace fullbore::diagnose

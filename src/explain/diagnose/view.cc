@@ -1,0 +1,223 @@
+#include "explain/diagnose/view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "explain/diagnose/statistics.h"
+
+namespace fullbore::diagnose {
+
+using record::RankInfo;
+using record::Reading;
+using record::Share;
+using record::Step;
+using record::StepWindow;
+
+namespace {
+
+constexpr int64_t kReadingsToSpareOne = 3;
+
+template <typename Of>
+void AddTo(RankView& view, const Of& part, int64_t steps, int64_t wall_ns) {
+  view.steps += steps;
+  view.wall_ns += wall_ns;
+  view.samples += part.samples;
+  for (size_t i = 0; i < record::kShareCount; ++i) view.share_ns[i] += part.share_ns[i];
+  for (size_t i = 0; i < record::kHostOtherCount; ++i) view.host_other_ns[i] += part.host_other_ns[i];
+}
+
+int64_t WallOf(const StepWindow& window) {
+  int64_t wall_ns = 0;
+  for (const int64_t ns : window.share_ns) wall_ns += ns;
+  return wall_ns;
+}
+
+RankView ViewOf(const RankInfo& info) {
+  RankView view;
+  view.info = &info;
+  // The warm-up is judged on the unbroken first stretch of steps that were kept in full.
+  std::vector<double> wall_ns;
+  for (const Step& step : info.steps) {
+    if (step.index != static_cast<int64_t>(wall_ns.size())) break;
+    wall_ns.push_back(static_cast<double>(step.wall_ns));
+  }
+  view.warmup_steps = static_cast<int64_t>(WarmupSteps(wall_ns));
+  for (const Step& step : info.steps) {
+    if (step.index < view.warmup_steps)
+      view.warmup_ns += step.wall_ns;
+    else
+      view.steady.push_back(&step);
+  }
+  const int64_t last_index = info.steps.empty() ? -1 : info.steps.back().index;
+  int64_t windowed_last = -1;
+  for (const StepWindow& window : info.windows)
+    windowed_last = std::max(windowed_last, window.first_step + window.steps - 1);
+  const bool all_in_full =
+      static_cast<int64_t>(info.steps.size()) == last_index + 1 && windowed_last <= last_index;
+  if (all_in_full) {
+    for (const Step* step : view.steady) AddTo(view, *step, 1, step->wall_ns);
+  } else {
+    for (const StepWindow& window : info.windows) {
+      if (window.first_step >= view.warmup_steps) AddTo(view, window, window.steps, WallOf(window));
+    }
+  }
+  if (!view.steady.empty()) {
+    view.begin_ns = view.steady.front()->end_ns - view.steady.front()->wall_ns;
+    view.end_ns = view.steady.back()->end_ns;
+  }
+  for (const StepWindow& window : info.windows) view.end_ns = std::max(view.end_ns, window.end_ns);
+  return view;
+}
+
+// No labels: every series of the name. Otherwise just the one with these: sums by role stand beside those by
+// rank.
+bool Matches(const record::SeriesKey& key, std::string_view name, const record::Labels& labels) {
+  return key.name == name && (labels.empty() || key.labels == labels);
+}
+
+// Calls visit(mean, max, last) for each series that matches and has readings in the window.
+template <typename Visit>
+void ForEachMatch(const View& view, std::string_view name, const record::Labels& labels, Visit visit) {
+  for (const record::Series& series : view.stage().series) {
+    if (!Matches(series.key, name, labels) || !view.IsOurs(series.key)) continue;
+    double sum = 0, largest = 0, last = 0;
+    size_t count = 0;
+    // A reading covers the time since the one before it: the first one's began before the window.
+    const auto inside = [&](const Reading& reading) {
+      return reading.t_ns >= view.begin_ns() && reading.t_ns <= view.end_ns();
+    };
+    const bool enough = std::ranges::count_if(series.readings, inside) >= kReadingsToSpareOne;
+    bool first = true;
+    for (const Reading& reading : series.readings) {
+      if (!inside(reading) || (std::exchange(first, false) && enough)) continue;
+      sum += reading.value;
+      largest = count ? std::max(largest, reading.value) : reading.value;
+      last = reading.value;
+      ++count;
+    }
+    if (count) visit(sum / static_cast<double>(count), largest, last);
+  }
+}
+
+}  // namespace
+
+double RankView::Ratio(Share share) const {
+  return wall_ns ? static_cast<double>(share_ns[Index(share)]) / static_cast<double>(wall_ns) : 0;
+}
+
+double RankView::Ratio(record::HostOther part) const {
+  return wall_ns
+             ? static_cast<double>(host_other_ns[static_cast<size_t>(part)]) / static_cast<double>(wall_ns)
+             : 0;
+}
+
+const record::Loader* RankView::TrainingLoader() const {
+  const record::Loader* best = nullptr;
+  for (const record::Loader& loader : info->loaders) {
+    if (loader.feeds_training && (!best || loader.batches > best->batches)) best = &loader;
+  }
+  return best;
+}
+
+View::View(const record::Recording& recording, const record::Stage& stage)
+    : recording_(&recording), stage_(&stage) {
+  for (const RankInfo& info : stage.ranks) {
+    RankView view = ViewOf(info);
+    if (view.steps > 0) ranks_.push_back(std::move(view));
+  }
+  begin_ns_ = stage.begin_ns;
+  end_ns_ = stage.end_ns;
+  if (HasSteps()) {
+    begin_ns_ = lead().begin_ns;
+    end_ns_ = lead().end_ns;
+    for (const RankView& rank : ranks_) end_ns_ = std::max(end_ns_, rank.end_ns);
+  }
+  const auto cores = recording.machine.find("cores");
+  if (cores != recording.machine.end()) cores_ = ParseDouble(cores->second).value_or(0);
+  for (const record::Series& series : stage.series) {
+    const auto owner = series.key.labels.find("owner"), gpu = series.key.labels.find("gpu");
+    if (series.key.name != "gpu_process_memory" || owner == series.key.labels.end() ||
+        gpu == series.key.labels.end())
+      continue;
+    const bool used = std::any_of(series.readings.begin(), series.readings.end(),
+                                  [](const Reading& r) { return r.value > 0; });
+    if (owner->second == "command" && used) used_gpus_.insert(gpu->second);
+  }
+}
+
+bool View::IsOurs(const record::SeriesKey& key) const {
+  const auto gpu = key.labels.find("gpu");
+  return used_gpus_.empty() || gpu == key.labels.end() || used_gpus_.count(gpu->second);
+}
+
+std::optional<double> View::Mean(std::string_view name, const record::Labels& labels) const {
+  double sum = 0;
+  size_t count = 0;
+  ForEachMatch(*this, name, labels, [&](double mean, double, double) { sum += mean, ++count; });
+  if (!count) return std::nullopt;
+  return sum / static_cast<double>(count);
+}
+
+std::optional<double> View::Sum(std::string_view name, const record::Labels& labels) const {
+  std::optional<double> sum;
+  ForEachMatch(*this, name, labels, [&](double mean, double, double) { sum = sum.value_or(0) + mean; });
+  return sum;
+}
+
+std::optional<double> View::Max(std::string_view name, const record::Labels& labels) const {
+  std::optional<double> most;
+  ForEachMatch(*this, name, labels,
+               [&](double, double largest, double) { most = std::max(most.value_or(largest), largest); });
+  return most;
+}
+
+std::optional<double> View::Last(std::string_view name, const record::Labels& labels) const {
+  std::optional<double> value;
+  ForEachMatch(*this, name, labels, [&](double, double, double last) { value = last; });
+  return value;
+}
+
+std::optional<double> View::CoresOfCommand() const {
+  std::optional<double> cores;
+  for (const char* role : {"trainer", "loader", "other"}) {
+    if (const auto of_role = Mean("process_cpu", {{"role", role}})) cores = cores.value_or(0) + *of_role;
+  }
+  return cores;
+}
+
+std::optional<double> View::CoresOfOthers() const {
+  const auto logical = recording_->machine.find("cores_logical");
+  const auto busy = Mean("cpu_utilization"), own = CoresOfCommand();
+  if (logical == recording_->machine.end() || !busy || !own) return std::nullopt;
+  return std::max(0.0, *busy * ParseDouble(logical->second).value_or(0) - *own);
+}
+
+bool View::has_gpu() const {
+  return std::any_of(stage_->series.begin(), stage_->series.end(),
+                     [](const record::Series& series) { return series.key.name.starts_with("gpu_"); });
+}
+
+std::optional<std::string> View::Fact(const std::string& key) const {
+  if (ranks_.empty()) return std::nullopt;
+  const auto at = ranks_.front().info->facts.find(key);
+  if (at == ranks_.front().info->facts.end()) return std::nullopt;
+  std::string text = at->second;
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+std::vector<Place> View::HottestLines(Share share, size_t most) const {
+  std::vector<Place> places;
+  if (ranks_.empty()) return places;
+  int64_t all = 0;
+  for (const record::HotLine& line : lead().info->hot_lines) all += line.samples;
+  for (const record::HotLine& line : lead().info->hot_lines) {
+    if (line.share != share || places.size() == most) continue;
+    places.push_back(
+        {line.file, line.line, line.text, static_cast<double>(line.samples) / static_cast<double>(all)});
+  }
+  return places;
+}
+
+}  // namespace fullbore::diagnose

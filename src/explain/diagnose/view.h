@@ -1,0 +1,78 @@
+// What the findings look at: one stage of a recording, cut to its steady state, with the questions they ask.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/diagnose/diagnosis.h"
+#include "record/recording.h"
+
+namespace fullbore::diagnose {
+
+struct RankView {
+  const record::RankInfo* info = nullptr;
+  std::vector<const record::Step*> steady;  // those kept in full, by index
+  int64_t warmup_steps = 0;
+  int64_t warmup_ns = 0;
+  int64_t steps = 0;  // of the steady state, whether kept in full or not; so are the sums
+  int64_t wall_ns = 0;
+  int64_t samples = 0;
+  record::ShareTimes share_ns{};
+  std::array<int64_t, record::kHostOtherCount> host_other_ns{};
+  int64_t begin_ns = 0, end_ns = 0;
+
+  double Ratio(record::Share share) const;  // of the wall time
+  double Ratio(record::HostOther part) const;
+  double MeanStepNs() const { return steps ? static_cast<double>(wall_ns) / static_cast<double>(steps) : 0; }
+  const record::Loader* TrainingLoader() const;  // the busiest one that feeds the steps, or null
+};
+
+class View {
+ public:
+  View(const record::Recording& recording, const record::Stage& stage);
+
+  const record::Recording& recording() const { return *recording_; }
+  const record::Stage& stage() const { return *stage_; }
+  const std::vector<RankView>& ranks() const { return ranks_; }
+  // The rank whose steps are judged: the first. Empty recordings have none: ask HasSteps() first.
+  const RankView& lead() const { return ranks_.front(); }
+  bool HasSteps() const { return !ranks_.empty() && ranks_.front().steps > 0; }
+  int64_t begin_ns() const { return begin_ns_; }
+  int64_t end_ns() const { return end_ns_; }
+
+  // Statistics of a series over the steady state; nothing where it was not recorded. With several series of
+  // the name (several GPUs, disks), `labels` picks the one that has exactly these; without, Mean and Max are
+  // over all, and Sum adds their means.
+  std::optional<double> Mean(std::string_view name, const record::Labels& labels = {}) const;
+  std::optional<double> Sum(std::string_view name, const record::Labels& labels = {}) const;
+  std::optional<double> Max(std::string_view name, const record::Labels& labels = {}) const;
+  std::optional<double> Last(std::string_view name, const record::Labels& labels = {}) const;
+  bool Has(std::string_view name) const { return Mean(name).has_value(); }
+
+  double cores() const { return cores_; }  // that the command may use; 0 where unknown
+  // Cores that programs outside the command keep busy; nothing where it could not be told.
+  std::optional<double> CoresOfOthers() const;
+  std::optional<double> CoresOfCommand() const;  // mean over the steady state
+  bool has_gpu() const;
+  // Whether the series is worth reading: not that of a GPU which other people's processes use while the
+  // command uses others.
+  bool IsOurs(const record::SeriesKey& key) const;
+  std::optional<std::string> Fact(
+      const std::string& key) const;  // of the lead rank: text, without JSON quotes
+
+  // The lines where `share` was seen most, best first.
+  std::vector<Place> HottestLines(record::Share share, size_t most = 3) const;
+
+ private:
+  const record::Recording* recording_;
+  const record::Stage* stage_;
+  std::vector<RankView> ranks_;
+  int64_t begin_ns_ = 0, end_ns_ = 0;
+  double cores_ = 0;
+  std::set<std::string> used_gpus_;  // labels; empty: not known, so all
+};
+
+}  // namespace fullbore::diagnose

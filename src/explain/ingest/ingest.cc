@@ -1,0 +1,251 @@
+#include "explain/ingest/ingest.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "explain/ingest/byte_source.h"
+#include "explain/ingest/kineto/kineto_reader.h"
+#include "explain/ingest/nsys/nsys_reader.h"
+#include "explain/ingest/tar_reader.h"
+#include "explain/ingest/trace_files.h"
+#include "timeline/device_rank.h"
+#include "timeline/device_ranks.h"
+
+namespace fullbore::ingest {
+namespace {
+
+using record::Message;
+using record::Severity;
+
+// Reads files one after the other, gives each trace its rank, and collects what has to be said.
+class Visit {
+ public:
+  Visit(const TraceOptions& options, const TraceVisitor& visit) : options_(options), visit_(visit) {}
+
+  Result<void> Run(const TraceFiles& files) {
+    if (!files.foreign.empty()) {
+      Say(Severity::kInfo, "left out: " + std::to_string(files.foreign.size()) +
+                               " files that are no traces, '" + files.foreign.front() + "' the first");
+    }
+    // In a directory a damaged file is left out and said; alone it is the answer.
+    const bool must_read = files.files.size() == 1;
+    for (const TraceFile& file : files.files) {
+      const Result<void> read = ReadFile(file);
+      if (read) continue;
+      if (must_read) return read.error();
+      Say(Severity::kError, "left out: " + ToString(read.error()));
+      if (!first_error_) first_error_ = read.error();
+    }
+    if (traces_ == 0) {
+      return first_error_ ? *first_error_ : Error{ErrorCode::kNotFound, "the files hold no trace", ""};
+    }
+    SayHowRanksWereTold();
+    return {};
+  }
+
+  std::vector<Message> TakeMessages() { return std::move(messages_); }
+
+ private:
+  enum class RankFrom : uint8_t { kTrace, kName, kOrder };
+
+  Result<void> ReadFile(const TraceFile& file) {
+    switch (file.kind) {
+      case FileKind::kSqlite:
+        return ReadNsysFile(file.path);
+      case FileKind::kTar:
+        return ReadTar(file.path);
+      default:
+        break;
+    }
+    auto source = OpenBytes(file.path);
+    if (!source) return source.error();
+    return ReadJson(std::move(*source), file.path);
+  }
+
+  Result<void> ReadJson(std::unique_ptr<ByteSource> source, const std::string& name) {
+    kineto::ReadOptions options;
+    options.stacks = options_.stacks;
+    if (options_.progress) {
+      options.progress = [&](int64_t position, int64_t size) { options_.progress(name, position, size); };
+    }
+    auto trace = kineto::ReadKineto(std::move(source), name, options);
+    if (!trace) return trace.error();
+    Take(*trace, name);
+    return {};
+  }
+
+  Result<void> ReadTar(const std::string& path) {
+    auto source = OpenBytes(path);
+    if (!source) return source.error();
+    TarReader tar(std::move(*source));
+    int64_t read = 0;
+    for (;;) {
+      auto next = tar.Next();
+      if (!next) return Error{next.error().code, "cannot read '" + path + "': " + next.error().text, ""};
+      if (!*next) break;
+      const std::string name = path + ":" + tar.name();
+      if (auto member = ReadJson(tar.Contents(), name); !member) {
+        Say(Severity::kError, "left out: " + ToString(member.error()));
+      } else {
+        ++read;
+      }
+    }
+    if (read == 0) return Error{ErrorCode::kCorrupt, "'" + path + "' holds no trace that can be read", ""};
+    return {};
+  }
+
+  Result<void> ReadNsysFile(const std::string& path) {
+    auto traces = nsys::ReadNsys(path);
+    if (!traces) return traces.error();
+    for (timeline::DeviceTrace& trace : *traces) Take(trace, path);
+    return {};
+  }
+
+  void Take(timeline::DeviceTrace& trace, const std::string& name) {
+    RankFrom from = RankFrom::kTrace;
+    int rank = trace.rank.value_or(-1);
+    if (rank < 0) {
+      rank = RankInName(name);
+      from = RankFrom::kName;
+    }
+    if (rank < 0) {
+      rank = 0;
+      while (ranks_.count(rank) != 0) ++rank;
+      from = RankFrom::kOrder;
+    }
+    if (!ranks_.insert(rank).second) {
+      Say(Severity::kWarning, "left out: '" + name + "' is of rank " + std::to_string(rank) + ", as '" +
+                                  files_[rank] + "' is: only the first is judged");
+      return;
+    }
+    files_[rank] = name;
+    ++told_by_[from];
+    ++traces_;
+    if (trace.events == 0) Say(Severity::kWarning, "'" + name + "' holds no events");
+    trace.rank = rank;
+    if (options_.prepare) options_.prepare(trace);
+    visit_(trace, name);
+  }
+
+  void SayHowRanksWereTold() {
+    if (traces_ < 2) return;
+    if (told_by_[RankFrom::kName] > 0) {
+      Say(Severity::kInfo, "the rank of " + std::to_string(told_by_[RankFrom::kName]) +
+                               " traces is taken from the name of the file: they do not say it themselves");
+    }
+    if (told_by_[RankFrom::kOrder] > 0) {
+      Say(Severity::kWarning, "the rank of " + std::to_string(told_by_[RankFrom::kOrder]) +
+                                  " traces is taken from their order: neither they nor their names say it");
+    }
+  }
+
+  void Say(Severity severity, std::string text) {
+    messages_.push_back({0, severity, "ingest", std::move(text)});
+  }
+
+  const TraceOptions& options_;
+  const TraceVisitor& visit_;
+  std::vector<Message> messages_;
+  std::set<int> ranks_;
+  std::map<int, std::string> files_;
+  std::map<RankFrom, int64_t> told_by_;
+  int64_t traces_ = 0;
+  std::optional<Error> first_error_;
+};
+
+struct Gathered {
+  record::RankInfo info;
+  timeline::Arrivals arrivals;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t base_shift_ns = 0;
+};
+
+void Finish(std::vector<Gathered> ranks, record::Stage* stage) {
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const Gathered& a, const Gathered& b) { return a.info.rank < b.info.rank; });
+  std::vector<timeline::Arrivals> arrivals;
+  for (Gathered& rank : ranks) {
+    arrivals.push_back(std::move(rank.arrivals));
+    timeline::ShiftTimes(rank.base_shift_ns, &arrivals.back());
+  }
+  const timeline::RankComparison comparison = timeline::CompareRanks(arrivals);
+  for (const std::string& note : comparison.notes) {
+    stage->messages.push_back({0, Severity::kInfo, "ingest", note});
+  }
+  bool first = true;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const int64_t shift = ranks[i].base_shift_ns + comparison.ranks[i].shift_ns;
+    timeline::ApplyWaits(arrivals[i], comparison.ranks[i], &ranks[i].info);
+    timeline::ShiftTimes(shift, &ranks[i].info);
+    const int64_t begin = ranks[i].begin_ns + shift;
+    const int64_t end = ranks[i].end_ns + shift;
+    stage->begin_ns = first ? begin : std::min(stage->begin_ns, begin);
+    stage->end_ns = first ? end : std::max(stage->end_ns, end);
+    first = false;
+    stage->ranks.push_back(std::move(ranks[i].info));
+  }
+}
+
+}  // namespace
+
+bool LooksLikeTrace(const std::string& path) {
+  std::error_code status;
+  if (std::filesystem::is_directory(path, status)) return true;
+  const auto kind = KindOfFile(path);
+  return kind && *kind != FileKind::kForeign;
+}
+
+Result<std::vector<Message>> VisitTraces(const std::vector<std::string>& paths, const TraceOptions& options,
+                                         const TraceVisitor& visit) {
+  auto files = FindTraceFiles(paths);
+  if (!files) return files.error();
+  Visit all(options, visit);
+  if (auto done = all.Run(*files); !done) return done.error();
+  return all.TakeMessages();
+}
+
+Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, const TraceOptions& options) {
+  record::Recording recording;
+  record::Stage stage;
+  std::vector<Gathered> ranks;
+  std::vector<Message> notes;
+  std::optional<int64_t> base_ns;
+  auto messages = VisitTraces(paths, options, [&](timeline::DeviceTrace& trace, const std::string& file) {
+    timeline::RankResult result = timeline::SummariseRank(trace);
+    result.info.rank = *trace.rank;
+    result.info.facts["trace_events"] = std::to_string(trace.events);
+    result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());
+    for (std::string& note : result.notes) {
+      if (note.find(file) == std::string::npos) note = "rank " + std::to_string(*trace.rank) + ": " + note;
+      notes.push_back({0, Severity::kInfo, "ingest", std::move(note)});
+    }
+    for (record::Series& series : result.series) stage.series.push_back(std::move(series));
+    if (!base_ns) base_ns = trace.base_ns;
+    recording.source = trace.source;
+    // Traces of several hosts count from bases of their own: brought onto the first one's before clocks are
+    // compared.
+    ranks.push_back({std::move(result.info), timeline::ArrivalsOf(trace), result.begin_ns, result.end_ns,
+                     trace.base_ns - *base_ns});
+  });
+  if (!messages) return messages.error();
+  stage.messages = std::move(*messages);
+  std::move(notes.begin(), notes.end(), std::back_inserter(stage.messages));
+  Finish(std::move(ranks), &stage);
+  stage.name = std::filesystem::path(paths.front()).filename().string();
+  stage.state = record::StageState::kEnded;
+  recording.id = stage.name;
+  recording.path = paths.front();
+  recording.wall_offset_ns = base_ns.value_or(0);
+  for (const record::RankInfo& rank : stage.ranks) {
+    const auto gpu = rank.facts.find("gpu");
+    if (gpu != rank.facts.end() && gpu->second.size() > 2) {
+      recording.machine["gpu" + std::to_string(rank.rank)] = gpu->second.substr(1, gpu->second.size() - 2);
+    }
+  }
+  recording.stages.push_back(std::move(stage));
+  return recording;
+}
+
+}  // namespace fullbore::ingest

@@ -1,0 +1,217 @@
+#include "explain/ingest/ingest.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "base/testing/scratch_directory.h"
+#include "explain/ingest/testing/trace_builder.h"
+#include "explain/ingest/trace_files.h"
+
+namespace fullbore::ingest {
+namespace {
+
+using testing::TraceBuilder;
+
+std::string Texts(const record::Stage& stage) {
+  std::string all;
+  for (const record::Message& message : stage.messages) all += message.text + "\n";
+  return all;
+}
+
+std::string RankTrace(int rank, double shift_us = 0, double late_us = 0) {
+  TraceBuilder trace;
+  if (rank >= 0)
+    trace.Property("\"distributedInfo\": {\"rank\": " + std::to_string(rank) + ", \"world_size\": 2}");
+  for (int i = 0; i < 4; ++i) {
+    const double t = 1e9 + shift_us + i * 1000;
+    trace.Step(i, t, 990).Launched("volta_sgemm", t + 10, t + 20, 300 + late_us);
+    // The collective ends everywhere at the same time; who comes late spends less time in it.
+    trace.Launched("ncclDevKernel_AllReduce_Sum_f32_RING_LL", t + 30, t + 320 + late_us, 500 - late_us);
+  }
+  return trace.Json();
+}
+
+TEST(ReadTracesTest, OneFileIsOneRank) {
+  const ScratchDirectory dir;
+  auto recording = ReadTraces({dir.Write("a.json", RankTrace(-1))});
+  ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+  EXPECT_EQ(recording->source, "kineto");
+  ASSERT_EQ(recording->stages.size(), 1U);
+  ASSERT_EQ(recording->stages[0].ranks.size(), 1U);
+  EXPECT_EQ(recording->stages[0].ranks[0].steps.size(), 4U);
+  EXPECT_FALSE(recording->stages[0].ranks[0].comm_wait_ns.has_value());
+  EXPECT_LT(recording->stages[0].begin_ns, recording->stages[0].end_ns);
+}
+
+TEST(ReadTracesTest, WhoWaitsForTheLateRankIsTold) {
+  const ScratchDirectory dir;
+  const std::string a = dir.Write("a.json", RankTrace(0));
+  const std::string b = dir.Write("b.json", RankTrace(1, 0, 200));
+  auto recording = ReadTraces({b, a});
+  ASSERT_TRUE(recording.ok());
+  const auto& ranks = recording->stages[0].ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].rank, 0);
+  EXPECT_EQ(ranks[0].comm_wait_ns, 4 * 200'000);
+  EXPECT_EQ(ranks[1].comm_wait_ns, 0);
+  EXPECT_EQ(ranks[0].steps[2].comm_wait_ns, 200'000);
+  EXPECT_EQ(ranks[0].tables->collectives[0].wait_ns, 4 * 200'000);
+}
+
+TEST(ReadTracesTest, ClocksThatDifferAreAlignedAtTheCollectives) {
+  const ScratchDirectory dir;
+  const std::string a = dir.Write("a.json", RankTrace(0));
+  const std::string b = dir.Write("b.json", RankTrace(1, 5e6, 200));
+  auto recording = ReadTraces({a, b});
+  ASSERT_TRUE(recording.ok());
+  const auto& stage = recording->stages[0];
+  EXPECT_EQ(stage.ranks[0].comm_wait_ns, 4 * 200'000);
+  EXPECT_EQ(stage.ranks[0].steps[0].end_ns, stage.ranks[1].steps[0].end_ns);
+  EXPECT_LT(stage.end_ns - stage.begin_ns, 10'000'000);
+  EXPECT_THAT(Texts(stage), ::testing::HasSubstr("clock differs by 5"));
+}
+
+TEST(ReadTracesTest, RanksComeFromNamesAndThatIsSaid) {
+  const ScratchDirectory dir;
+  dir.Write("worker3_step_12.1694128201557.pt.trace.json", RankTrace(-1));
+  dir.Write("worker0_step_12.1694128201545.pt.trace.json", RankTrace(-1));
+  auto recording = ReadTraces({dir.path()});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(recording->stages[0].ranks[1].rank, 3);
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("from the name of the file"));
+}
+
+TEST(ReadTracesTest, RanksInOrderAreSaidAsWell) {
+  const ScratchDirectory dir;
+  auto recording = ReadTraces({dir.Write("x.json", RankTrace(-1)), dir.Write("y.json", RankTrace(-1))});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(recording->stages[0].ranks[1].rank, 1);
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("from their order"));
+}
+
+TEST(ReadTracesTest, OfTwoFilesOfOneRankTheFirstIsJudged) {
+  const ScratchDirectory dir;
+  auto recording = ReadTraces({dir.Write("x.json", RankTrace(1)), dir.Write("y.json", RankTrace(1))});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(recording->stages[0].ranks.size(), 1U);
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("only the first is judged"));
+}
+
+TEST(ReadTracesTest, ForeignFilesOfADirectoryAreCounted) {
+  const ScratchDirectory dir;
+  dir.Write("a.json.gz", testing::Gzip(RankTrace(0)));
+  dir.Write("b.json.zst", testing::Zstd(RankTrace(1)));
+  dir.Write("notes.txt", "hello");
+  dir.Write("empty", "");
+  dir.Write("config.json", "{\"batch_size\": 12}");
+  auto recording = ReadTraces({dir.path()});
+  ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+  EXPECT_EQ(recording->stages[0].ranks.size(), 2U);
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("2 files that are no traces"));
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("config.json"));
+}
+
+TEST(ReadTracesTest, ErrorsNameTheFile) {
+  const ScratchDirectory dir;
+  const auto text_of = [](const std::string& path) {
+    auto recording = ReadTraces({path});
+    EXPECT_FALSE(recording.ok()) << path;
+    return recording.ok() ? std::string() : ToString(recording.error());
+  };
+  EXPECT_THAT(text_of(dir.path() + "/missing.json"), ::testing::HasSubstr("missing.json"));
+  EXPECT_THAT(text_of(dir.Write("text.json", "not a trace")), ::testing::HasSubstr("text.json"));
+  EXPECT_THAT(text_of(dir.Write("half.sqlite", "SQLite format 3")), ::testing::HasSubstr("half.sqlite"));
+  EXPECT_THAT(text_of(dir.Write("cut.gz", testing::Gzip(RankTrace(0)).substr(0, 12))),
+              ::testing::HasSubstr("cut.gz"));
+  std::filesystem::create_directory(dir.path() + "/none");
+  EXPECT_THAT(text_of(dir.path() + "/none"), ::testing::HasSubstr("no trace found"));
+}
+
+TEST(ReadTracesTest, WhatBreaksOffIsReadAndSaid) {
+  const ScratchDirectory dir;
+  const std::string text = RankTrace(0);
+  auto recording = ReadTraces({dir.Write("a.json", text.substr(0, text.size() / 2))});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("breaks off"));
+}
+
+TEST(ReadTracesTest, ATraceOfTheHostAloneHasTheSharesOfItsThread) {
+  const ScratchDirectory dir;
+  TraceBuilder trace;
+  for (int i = 0; i < 3; ++i) {
+    const double t = 1e9 + i * 10'000;
+    trace.Step(i, t, 9'990).Loader(t + 10, 4'000).Op("aten::conv2d", t + 4'020, 2'000);
+    trace.Op("autograd::engine::evaluate_function: ConvolutionBackward0", t + 6'030, 2'000);
+    trace.Annotation("Optimizer.step#SGD.step", t + 8'040, 500);
+  }
+  auto recording = ReadTraces({dir.Write("cpu.json", trace.Json())});
+  ASSERT_TRUE(recording.ok());
+  const record::RankInfo& rank = recording->stages[0].ranks[0];
+  EXPECT_FALSE(rank.device_activity);
+  EXPECT_FALSE(rank.busy_ns.has_value());
+  ASSERT_EQ(rank.steps.size(), 3U);
+  const record::ShareTimes& shares = rank.steps[1].share_ns;
+  EXPECT_NEAR(static_cast<double>(shares[Index(record::Share::kDataWait)]), 4e6, 5e4);
+  EXPECT_NEAR(static_cast<double>(shares[Index(record::Share::kForward)]), 2e6, 5e4);
+  EXPECT_NEAR(static_cast<double>(shares[Index(record::Share::kBackward)]), 2e6, 5e4);
+  EXPECT_NEAR(static_cast<double>(shares[Index(record::Share::kOptimizer)]), 5e5, 5e4);
+}
+
+TEST(ReadTracesTest, NothingButFlowsAndMetadataIsAnEmptyReport) {
+  const ScratchDirectory dir;
+  auto recording = ReadTraces({dir.Write("a.json", R"([{"ph": "M", "name": "process_name"}])")});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_TRUE(recording->stages[0].ranks[0].steps.empty());
+}
+
+TEST(ReadTracesTest, TheFilesInsideATarFileAreTheRanks) {
+  const ScratchDirectory dir;
+  const std::string tar = testing::TarMember("traces/", "", '5') +
+                          testing::TarMember("traces/a.json", RankTrace(0)) +
+                          testing::TarMember("traces/readme.txt", "hello") +
+                          testing::TarMember("traces/b.json", RankTrace(1)) + std::string(1024, '\0');
+  for (const bool packed : {false, true}) {
+    auto recording = ReadTraces({dir.Write("t.tar", packed ? testing::Gzip(tar) : tar)});
+    ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+    EXPECT_EQ(recording->stages[0].ranks.size(), 2U);
+    EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("readme.txt"));
+  }
+  for (size_t length = 600; length < tar.size(); length += 1000) {
+    auto recording = ReadTraces({dir.Write("cut.tar", tar.substr(0, length))});
+    if (recording) {
+      EXPECT_FALSE(recording->stages[0].ranks.empty());
+    } else {
+      EXPECT_THAT(recording.error().text, ::testing::HasSubstr("cut.tar"));
+    }
+  }
+}
+
+TEST(VisitTracesTest, HandsOverEveryTraceInFull) {
+  const ScratchDirectory dir;
+  size_t ops = 0;
+  auto messages =
+      VisitTraces({dir.Write("a.json", RankTrace(0)), dir.Write("b.json", RankTrace(1))}, {},
+                  [&](timeline::DeviceTrace& trace, const std::string&) { ops += trace.ops.size(); });
+  ASSERT_TRUE(messages.ok());
+  EXPECT_EQ(ops, 16U);
+}
+
+TEST(RankInNameTest, WordsThatNameRanks) {
+  EXPECT_EQ(RankInName("/x/rank7.json"), 7);
+  EXPECT_EQ(RankInName("/rank9/trace_rank-12.json.gz"), 12);
+  EXPECT_EQ(RankInName("worker0_step_12.1694128201545.pt.trace.json"), 0);
+  EXPECT_EQ(RankInName("host.1234.pt.trace.json"), -1);
+  EXPECT_EQ(RankInName("ranking.json"), -1);
+}
+
+TEST(LooksLikeTraceTest, ByContentNotByName) {
+  const ScratchDirectory dir;
+  EXPECT_TRUE(LooksLikeTrace(dir.Write("x.fbr", testing::Gzip("{\"traceEvents\": []}"))));
+  EXPECT_FALSE(LooksLikeTrace(dir.Write("y.json", "hello")));
+  EXPECT_FALSE(LooksLikeTrace(dir.path() + "/missing"));
+  EXPECT_TRUE(LooksLikeTrace(dir.path()));
+}
+
+}  // namespace
+}  // namespace fullbore::ingest

@@ -1,0 +1,474 @@
+#include "explain/ingest/kineto/event_sorter.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "explain/ingest/span_names.h"
+
+namespace fullbore::ingest::kineto {
+
+using timeline::CallKind;
+using timeline::Collective;
+using timeline::DeviceOp;
+using timeline::HostCall;
+using timeline::Lane;
+using timeline::SpanKind;
+
+namespace {
+
+// Category names by version of PyTorch: 1.8 wrote "Kernel" and "Operator", since 1.10 they are "kernel",
+// "cpu_op".
+enum class Category : uint8_t {
+  kIgnored,
+  kKernel,
+  kCopy,
+  kCall,
+  kOperator,
+  kAnnotation,
+  kPython,
+  kKernelCounters
+};
+
+Category CategoryNamed(std::string_view name) {
+  if (name.empty()) return Category::kIgnored;
+  switch (name[0]) {
+    case 'c':
+      if (name == "cpu_op") return Category::kOperator;
+      if (name == "cuda_runtime" || name == "cuda_driver") return Category::kCall;
+      if (name == "cuda_profiler_range") return Category::kKernelCounters;
+      break;
+    case 'k':
+    case 'K':
+      if (name.substr(1) == "ernel") return Category::kKernel;
+      break;
+    case 'g':
+      if (name == "gpu_memcpy" || name == "gpu_memset") return Category::kCopy;
+      break;
+    case 'M':
+      if (name == "Memcpy" || name == "Memset") return Category::kCopy;
+      break;
+    case 'u':
+      if (name == "user_annotation") return Category::kAnnotation;
+      break;
+    case 'O':
+      if (name == "Operator") return Category::kOperator;
+      break;
+    case 'p':
+    case 'P':
+      if (name.substr(1) == "ython_function" || name == "Python") return Category::kPython;
+      break;
+    case 'R':
+      if (name == "Runtime") return Category::kCall;
+      break;
+    default:
+      break;
+  }
+  return name.ends_with("_runtime") || name.ends_with("_driver") ? Category::kCall : Category::kIgnored;
+}
+
+// Bytes of an element of the types that collectives carry, 0 where the name is not known.
+int64_t ElementBytes(std::string_view type) {
+  struct Type {
+    std::string_view name;
+    int64_t bytes;
+  };
+  constexpr Type kTypes[] = {{"Double", 8},        {"double", 8},      {"Long", 8},      {"long int", 8},
+                             {"long", 8},          {"Float", 4},       {"float", 4},     {"Int", 4},
+                             {"int", 4},           {"Half", 2},        {"c10::Half", 2}, {"BFloat16", 2},
+                             {"c10::BFloat16", 2}, {"Short", 2},       {"Byte", 1},      {"unsigned char", 1},
+                             {"Char", 1},          {"signed char", 1}, {"Bool", 1},      {"bool", 1},
+                             {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}};
+  for (const auto& known : kTypes) {
+    if (known.name == type) return known.bytes;
+  }
+  return 0;
+}
+
+// The product of the first list of numbers in "[[394241], [3, 4]]": the first tensor's elements.
+int64_t FirstElements(std::string_view dims) {
+  const size_t begin = dims.find_first_of("0123456789");
+  if (begin == std::string_view::npos) return -1;
+  const size_t end = std::min(dims.find(']', begin), dims.size());
+  int64_t product = 1;
+  for (const auto number : Split(dims.substr(begin, end - begin), ',')) {
+    const auto n = ParseInt(Trim(number));
+    if (!n || *n < 0 || *n > (int64_t{1} << 40) || product > (int64_t{1} << 40)) return -1;
+    product *= *n;
+  }
+  return product;
+}
+
+std::string_view FirstString(std::string_view list) {  // of ["float", ""]
+  const size_t begin = list.find('"');
+  if (begin == std::string_view::npos) return {};
+  const size_t end = list.find('"', begin + 1);
+  return end == std::string_view::npos ? std::string_view{} : list.substr(begin + 1, end - begin - 1);
+}
+
+// What the arguments of a kernel, of "nccl:..." or of record_param_comms say about a collective.
+struct CollectiveArgs {
+  std::string_view name, type, dims, dim_type, group;
+  int64_t in = -1, out = -1, group_size = -1;
+
+  void Take(std::string_view key, std::string_view value) {
+    if (key == "Collective name")
+      name = value;
+    else if (key == "dtype")
+      type = value;
+    else if (key == "In msg nelems")
+      in = Integer(value).value_or(-1);
+    else if (key == "Out msg nelems")
+      out = Integer(value).value_or(-1);
+    else if (key == "Group size")
+      group_size = Integer(value).value_or(-1);
+    else if (key == "Process Group Name")
+      group = value;
+    else if (key == "Input Dims")
+      dims = value;
+    else if (key == "Input type")
+      dim_type = FirstString(value);
+  }
+  int64_t bytes() const {
+    const int64_t elements = std::max(in, out);
+    if (elements >= 0 && ElementBytes(type) > 0) return elements * ElementBytes(type);
+    const int64_t listed = dims.empty() ? -1 : FirstElements(dims);
+    return listed >= 0 && ElementBytes(dim_type) > 0 ? listed * ElementBytes(dim_type) : -1;
+  }
+};
+
+// The user's own frame in "torch/utils/data/dataloader.py(518): __next__;train.py(42): <module>", innermost
+// first.
+std::string_view UserFrame(std::string_view stack) {
+  for (const auto frame : Split(stack, ';')) {
+    if (KindOfFrame(frame) == SpanKind::kPython) return frame;
+  }
+  return {};
+}
+
+uint32_t Correlation(std::string_view value) {
+  const int64_t id = Integer(value).value_or(0);
+  return id > 0 ? static_cast<uint32_t>(id) : 0;
+}
+
+}  // namespace
+
+void EventSorter::Take(const RawEvent& event) {
+  ++trace_->events;
+  switch (event.phase) {
+    case 'X':
+      TakeComplete(event);
+      break;
+    case 'i':
+    case 'I':
+      if (event.name == "[memory]") TakeMemory(event);
+      break;
+    case 'C':
+      TakeCounter(event);
+      break;
+    default:  // flows say what correlation ids say already; metadata names processes
+      break;
+  }
+}
+
+void EventSorter::TakeComplete(const RawEvent& event) {
+  const Category category = CategoryNamed(event.category);
+  if (category == Category::kIgnored) return;
+  const bool device = category == Category::kKernel || category == Category::kCopy;
+  const auto times = TimesOf(event, device);
+  if (!times) return;
+  switch (category) {
+    case Category::kKernel:
+    case Category::kCopy:
+      TakeDeviceOp(event, *times, category == Category::kKernel);
+      break;
+    case Category::kCall:
+      TakeCall(event, *times);
+      break;
+    case Category::kOperator:
+    case Category::kAnnotation:
+      TakeOperator(event, *times, category == Category::kAnnotation);
+      break;
+    case Category::kPython:
+      TakePython(event, *times);
+      break;
+    case Category::kKernelCounters:
+      TakeKernelCounters(event, *times);
+      break;
+    case Category::kIgnored:
+      break;
+  }
+}
+
+std::optional<EventSorter::Times> EventSorter::TimesOf(const RawEvent& event, bool device) {
+  constexpr int64_t kLongestEventNs = 24 * 3600 * kNsPerSecond;
+  const auto leave_out = [&](const char* why) {
+    ++trace_->left_out[std::string(device ? "device operations " : "host events ") + why];
+    return std::nullopt;
+  };
+  const auto begin = NanosecondsOfMicros(event.ts);
+  if (!begin) return leave_out("without a readable time");
+  const auto duration = event.dur.empty() ? std::optional<int64_t>(0) : NanosecondsOfMicros(event.dur);
+  if (!duration) return leave_out("without a readable duration");
+  if (*duration < 0) return leave_out("of negative duration");
+  int64_t end = 0;
+  if (*duration > kLongestEventNs || __builtin_add_overflow(*begin, *duration, &end)) {
+    return leave_out("of a day or longer");
+  }
+  return Times{*begin, end};
+}
+
+void EventSorter::TakeDeviceOp(const RawEvent& event, const Times& times, bool kernel) {
+  DeviceOp op;
+  op.begin_ns = times.begin_ns;
+  op.end_ns = times.end_ns;
+  op.kernel = kernel;
+  op.name = NameOf(event.name);
+  const std::string_view name = trace_->names[op.name];
+  op.lane = kernel ? timeline::ClassifyKernel(name) : timeline::ClassifyCopy(name);
+  std::string_view device = event.pid;
+  std::string_view stream = event.tid;
+  int64_t bytes = -1;
+  CollectiveArgs collective;
+  Members args(event.args);
+  while (args.Next()) {
+    if (args.key() == "correlation")
+      op.correlation = Correlation(args.value());
+    else if (args.key() == "device")
+      device = args.value();
+    else if (args.key() == "stream")
+      stream = args.value();
+    else if (args.key() == "bytes")
+      bytes = Integer(args.value()).value_or(-1);
+    else if (op.lane == Lane::kComm)
+      collective.Take(args.key(), args.value());
+  }
+  if (op.correlation == 0)
+    ++trace_->left_out["device operations without a correlation id (kept, but not tied to the host)"];
+  op.stream = StreamOf(device, stream);
+  ++trace_->device_ops[Integer(device).value_or(0)];
+  if (op.lane == Lane::kComm && !collective.name.empty()) {
+    op.detail = static_cast<uint32_t>(trace_->collectives.size());
+    trace_->collectives.push_back({NameOf(collective.name), NameOf(collective.group), collective.bytes(),
+                                   static_cast<int32_t>(collective.group_size)});
+  } else if (!kernel) {
+    op.detail = static_cast<uint32_t>(trace_->copy_bytes.size());
+    trace_->copy_bytes.push_back(bytes);
+  }
+  trace_->ops.push_back(op);
+}
+
+void EventSorter::TakeCall(const RawEvent& event, const Times& times) {
+  constexpr int64_t kLongCallNs = 100'000;  // shorter ones of no known kind (queries) explain no idle time
+  HostCall call;
+  call.begin_ns = times.begin_ns;
+  call.end_ns = times.end_ns;
+  call.kind = timeline::ClassifyCall(event.name);
+  if (call.kind == CallKind::kOther && times.end_ns - times.begin_ns < kLongCallNs) return;
+  call.name = NameOf(event.name);
+  call.thread = ThreadOf(event);
+  Members args(event.args);
+  while (args.Next()) {
+    if (args.key() != "correlation") continue;
+    call.correlation = Correlation(args.value());
+    break;
+  }
+  trace_->calls.push_back(call);
+}
+
+void EventSorter::TakeOperator(const RawEvent& event, const Times& times, bool annotation) {
+  constexpr std::string_view kStep = "ProfilerStep#";
+  if (event.name.starts_with(kStep)) return TakeStepMark(event, times, event.name.substr(kStep.size()));
+  const SpanKind kind = KindOfName(event.name, annotation ? SpanKind::kAnnotation : SpanKind::kOp);
+  if (kind == SpanKind::kCollectiveCall) TakeCollectiveCall(event, times);
+  if (kind == SpanKind::kLoader && trace_->facts.count("loader_processes") == 0) TakeLoaderFacts(event);
+  if (kind == SpanKind::kAnnotation)
+    named_steps_.Offer(event.name, times.begin_ns, times.end_ns, ThreadOf(event));
+  AddSpan(event, times, kind);
+}
+
+void EventSorter::Finish() {
+  std::move(named_steps_).PutInto(trace_);
+  trace_->Finish();
+}
+
+// "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": num_workers=0 by its name.
+void EventSorter::TakeLoaderFacts(const RawEvent& event) {
+  if (event.name.find("DataLoaderIter") == std::string_view::npos) return;
+  const bool single = event.name.find("SingleProcess") != std::string_view::npos;
+  trace_->facts["loader_processes"] = timeline::JsonText(single ? "single" : "workers");
+  Members args(event.args);
+  while (args.Next()) {
+    if (args.key() != "Call stack") continue;
+    const std::string_view frame = UserFrame(args.value());
+    if (!frame.empty()) trace_->facts["loader_where"] = timeline::JsonText(Unescaped(frame));
+  }
+}
+
+void EventSorter::TakePython(const RawEvent& event, const Times& times) {
+  const auto kind = KindOfFrame(event.name);
+  if (kind)
+    AddSpan(event, times, *kind);
+  else if (stacks_)
+    AddSpan(event, times, SpanKind::kPython);
+}
+
+void EventSorter::TakeStepMark(const RawEvent& event, const Times& times, std::string_view number) {
+  trace_->steps.push_back({times.begin_ns, times.end_ns, Integer(number).value_or(0), ThreadOf(event)});
+}
+
+void EventSorter::TakeCollectiveCall(const RawEvent& event, const Times& times) {
+  CollectiveArgs collective;
+  Members args(event.args);
+  while (args.Next()) collective.Take(args.key(), args.value());
+  std::string_view kind = collective.name;
+  if (kind.empty() && event.name != "record_param_comms") kind = event.name.substr(event.name.find(':') + 1);
+  trace_->collective_calls.push_back({times.begin_ns,
+                                      times.end_ns,
+                                      ThreadOf(event),
+                                      {NameOf(kind), NameOf(collective.group), collective.bytes(),
+                                       static_cast<int32_t>(collective.group_size)}});
+}
+
+// Of nested operators only the outermost is kept: it is what the user called.
+void EventSorter::AddSpan(const RawEvent& event, const Times& times, SpanKind kind) {
+  const uint16_t thread = ThreadOf(event);
+  const auto swallows = [](SpanKind k) {
+    return k == SpanKind::kOp || k == SpanKind::kBackward || k == SpanKind::kCollectiveCall;
+  };
+  while (swallows(kind) && !trace_->spans.empty()) {
+    const timeline::HostSpan& last = trace_->spans.back();
+    if (last.thread != thread || !swallows(last.kind)) break;
+    if (kind == SpanKind::kOp && last.begin_ns <= times.begin_ns && last.end_ns >= times.end_ns) return;
+    const bool inside = last.begin_ns >= times.begin_ns && last.end_ns <= times.end_ns;
+    if (last.kind != SpanKind::kOp || !inside) break;
+    trace_->spans.resize_down(trace_->spans.size() - 1);  // PyTorch 1.8 writes the inner ones first
+  }
+  trace_->spans.push_back({times.begin_ns, times.end_ns, NameOf(event.name), thread, kind});
+}
+
+void EventSorter::TakeMemory(const RawEvent& event) {
+  std::string_view device;
+  int64_t type = 0;
+  int64_t allocated = -1;
+  int64_t reserved = -1;
+  Members args(event.args);
+  while (args.Next()) {
+    if (args.key() == "Device Type")
+      type = Integer(args.value()).value_or(0);
+    else if (args.key() == "Device Id")
+      device = args.value();
+    else if (args.key() == "Total Allocated")
+      allocated = Integer(args.value()).value_or(-1);
+    else if (args.key() == "Total Reserved")
+      reserved = Integer(args.value()).value_or(-1);
+  }
+  const auto t = NanosecondsOfMicros(event.ts);
+  if (type == 0 || !t) return;  // the host's memory
+  if (allocated >= 0)
+    AddReading("device_memory_allocated/" + std::string(device), *t, static_cast<double>(allocated));
+  if (reserved >= 0)
+    AddReading("device_memory_reserved/" + std::string(device), *t, static_cast<double>(reserved));
+}
+
+void EventSorter::TakeCounter(const RawEvent& event) {
+  const auto t = NanosecondsOfMicros(event.ts);
+  if (!t) return;
+  Members args(event.args);
+  while (args.Next()) {
+    const auto value = ParseDouble(args.value());
+    if (value) AddReading("counter/" + Unescaped(event.name) + "/" + Unescaped(args.key()), *t, *value);
+  }
+}
+
+void EventSorter::TakeKernelCounters(const RawEvent& event, const Times& times) {
+  Members args(event.args);
+  while (args.Next()) {
+    const auto value = ParseDouble(args.value());
+    if (!value) continue;
+    trace_->kernel_counters.push_back(
+        {times.begin_ns, counted_kernels_, NameOf(event.name), NameOf(args.key()), *value});
+  }
+  ++counted_kernels_;
+}
+
+// At most one reading a millisecond, the highest: memory peaks are what is asked for, and the count stays
+// bounded.
+void EventSorter::AddReading(const std::string& counter, int64_t t_ns, double value) {
+  auto& readings = trace_->counters[counter];
+  if (!readings.empty() && t_ns - readings.back().t_ns < kNsPerMs && t_ns >= readings.back().t_ns) {
+    readings.back().value = std::max(readings.back().value, value);
+    return;
+  }
+  readings.push_back({t_ns, value});
+}
+
+timeline::NameId EventSorter::NameOf(std::string_view raw) {
+  const bool plain =
+      std::all_of(raw.begin(), raw.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '\\'; });
+  return plain ? trace_->names.Find(raw) : trace_->names.Find(Unescaped(raw));
+}
+
+uint16_t EventSorter::ThreadOf(const RawEvent& event) {
+  constexpr size_t kMaxThreads = 4096;
+  key_.assign(event.pid).append("/").append(event.tid);
+  if (key_ == last_thread_) return last_thread_index_;
+  auto [place, added] = threads_.try_emplace(key_, static_cast<uint16_t>(trace_->threads.size()));
+  if (added && trace_->threads.size() >= kMaxThreads) {
+    place->second = kMaxThreads - 1;
+  } else if (added) {
+    trace_->threads.push_back(Unescaped(key_));
+    if (trace_->pid == 0) trace_->pid = Integer(event.pid).value_or(0);
+  }
+  last_thread_ = key_;
+  last_thread_index_ = place->second;
+  return last_thread_index_;
+}
+
+uint16_t EventSorter::StreamOf(std::string_view device, std::string_view stream) {
+  constexpr size_t kMaxStreams = 4096;
+  key_.assign(device).append("/").append(stream);
+  auto [place, added] = streams_.try_emplace(key_, static_cast<uint16_t>(trace_->streams.size()));
+  if (added && trace_->streams.size() >= kMaxStreams) {
+    place->second = kMaxStreams - 1;
+  } else if (added) {
+    trace_->streams.push_back(Unescaped(key_));
+  }
+  return place->second;
+}
+
+bool EventSorter::Wants(std::string_view key) {
+  return key == "distributedInfo" || key == "deviceProperties" || key == "baseTimeNanoseconds" ||
+         key == "baseTimeNanosec" || key == "traceName" || key.ends_with("_version") || key == "with_stack" ||
+         key == "profile_memory" || key == "record_shapes";
+}
+
+void EventSorter::TakeProperty(std::string_view key, std::string_view value) {
+  const std::string name(key);
+  if (name.starts_with("baseTimeNanosec")) {
+    trace_->base_ns = Integer(value).value_or(0);
+  } else if (name == "distributedInfo") {
+    Members info(value);
+    while (info.Next()) {
+      const auto number = Integer(info.value());
+      if (info.key() == "rank" && number) trace_->rank = static_cast<int>(*number);
+      if (info.key() == "world_size" && number) trace_->world_size = static_cast<int>(*number);
+      if (info.key() == "backend") trace_->facts["backend"] = timeline::JsonText(Unescaped(info.value()));
+    }
+  } else if (name == "deviceProperties") {
+    size_t at = 0;  // a flat list of flat objects
+    while ((at = value.find('{', at)) != std::string_view::npos) {
+      Members device(value.substr(at));
+      while (device.Next()) {
+        if (device.key() == "name") trace_->devices.push_back(Unescaped(device.value()));
+      }
+      const size_t next = value.find('}', at);
+      if (next == std::string_view::npos) break;
+      at = next;
+    }
+  } else if (Integer(value)) {
+    trace_->facts[name] = std::string(value);
+  }
+}
+
+}  // namespace fullbore::ingest::kineto

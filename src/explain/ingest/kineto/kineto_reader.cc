@@ -1,0 +1,154 @@
+#include "explain/ingest/kineto/kineto_reader.h"
+
+#include "explain/ingest/kineto/event.h"
+#include "explain/ingest/kineto/event_sorter.h"
+#include "explain/ingest/kineto/json_window.h"
+
+namespace fullbore::ingest::kineto {
+namespace {
+
+constexpr int64_t kProgressBytes = 8 << 20;  // of the file, between two calls of the progress function
+
+class Reader {
+ public:
+  Reader(std::unique_ptr<ByteSource> source, const std::string& name, const ReadOptions& options)
+      : window_(std::move(source)), name_(name), options_(options), sorter_(&trace_, options.stacks) {}
+
+  Result<timeline::DeviceTrace> Read() {
+    const char first = window_.Peek();
+    if (first == '{') {
+      ReadObject();
+    } else if (first == '[') {
+      ReadEvents();
+    } else if (window_.error() != nullptr) {
+      return Error{window_.error()->code, "cannot read '" + name_ + "': " + window_.error()->text, ""};
+    } else {
+      return NotATrace(first == '\0' ? "it is empty" : "it begins with neither '{' nor '[' at byte 0");
+    }
+    if (trace_.events == 0 && broken_off_) return NotATrace(BrokenOffWhere());
+    if (!found_events_) return NotATrace("it has no \"traceEvents\"");
+    if (broken_off_) {
+      trace_.notes.push_back("'" + name_ + "' breaks off: " + BrokenOffWhere() + "; the " +
+                             std::to_string(trace_.events) + " events before are judged");
+    }
+    sorter_.Finish();
+    return std::move(trace_);
+  }
+
+ private:
+  Error NotATrace(const std::string& why) const {
+    return {ErrorCode::kCorrupt, "'" + name_ + "' is not a PyTorch-profiler trace: " + why,
+            "a trace is what torch.profiler's export_chrome_trace or tensorboard_trace_handler writes"};
+  }
+
+  std::string BrokenOffWhere() const {
+    if (window_.error() != nullptr) return window_.error()->text;
+    return "the JSON text ends or is damaged at byte " + std::to_string(window_.offset());
+  }
+
+  void BreakOff() { broken_off_ = true; }
+
+  void ReadObject() {
+    window_.MoveTo(window_.cursor() + 1);
+    for (;;) {
+      char next = window_.Peek();
+      if (next == ',') {
+        window_.MoveTo(window_.cursor() + 1);
+        continue;
+      }
+      if (next == '}') return;
+      if (next != '"') return BreakOff();
+      const std::string_view quoted = window_.TakeValue();
+      if (quoted.size() < 2) return BreakOff();
+      const std::string key(quoted.substr(1, quoted.size() - 2));
+      if (window_.Peek() != ':') return BreakOff();
+      window_.MoveTo(window_.cursor() + 1);
+      next = window_.Peek();
+      if (key == "traceEvents" && next == '[') {
+        ReadEvents();
+        if (broken_off_) return;
+      } else if (EventSorter::Wants(key)) {
+        std::string_view value = window_.TakeValue();
+        if (value.empty()) return BreakOff();
+        if (value.size() >= 2 && value[0] == '"') value = value.substr(1, value.size() - 2);
+        sorter_.TakeProperty(key, value);
+      } else if (!window_.SkipAny()) {
+        return BreakOff();
+      }
+    }
+  }
+
+  // The hot loop: events are parsed where they lie in the window; only when one reaches past its end does the
+  // window move.
+  void ReadEvents() {
+    found_events_ = true;
+    RawEvent event;
+    const char* p = window_.cursor() + 1;
+    for (;;) {
+      p = SkipBlanks(p);
+      if (*p == ',') {
+        ++p;
+        continue;
+      }
+      if (*p == ']') return window_.MoveTo(p + 1);
+      const char* after = nullptr;
+      const Parse parsed = *p == '{' ? ParseEvent(p + 1, window_.end(), &event, &after) : Parse::kBroken;
+      if (parsed == Parse::kOk) {
+        sorter_.Take(event);
+        p = after;
+        continue;
+      }
+      window_.MoveTo(p);
+      if (parsed == Parse::kBroken && p < window_.end()) {
+        if (!SkipBroken()) return BreakOff();
+      } else if (!NextStretch()) {
+        return BreakOff();
+      }
+      p = window_.cursor();
+    }
+  }
+
+  bool NextStretch() {
+    if (window_.Grow()) {
+      ReportProgress();
+      return true;
+    }
+    if (window_.at_end() || window_.error() != nullptr || window_.Peek() == '\0') return false;
+    ++trace_.left_out["events larger than 64 MB"];
+    return window_.SkipAny();
+  }
+
+  // Something that is no event: one value is passed over, if it has an end.
+  bool SkipBroken() {
+    const int64_t before = window_.offset();
+    const std::string_view skipped = window_.TakeValue();
+    if (skipped.empty() || window_.offset() == before) return false;
+    ++trace_.left_out["unreadable events"];
+    return true;
+  }
+
+  void ReportProgress() {
+    const int64_t position = window_.source().file_position();
+    if (!options_.progress || position - reported_ < kProgressBytes) return;
+    reported_ = position;
+    options_.progress(position, window_.source().file_size());
+  }
+
+  JsonWindow window_;
+  const std::string name_;
+  const ReadOptions& options_;
+  timeline::DeviceTrace trace_;
+  EventSorter sorter_;
+  bool found_events_ = false;
+  bool broken_off_ = false;
+  int64_t reported_ = 0;
+};
+
+}  // namespace
+
+Result<timeline::DeviceTrace> ReadKineto(std::unique_ptr<ByteSource> source, const std::string& name,
+                                         const ReadOptions& options) {
+  return Reader(std::move(source), name, options).Read();
+}
+
+}  // namespace fullbore::ingest::kineto

@@ -1,0 +1,301 @@
+#include "explain/ingest/kineto/kineto_reader.h"
+
+#include <gmock/gmock.h>
+
+#include "explain/ingest/testing/trace_builder.h"
+#include "timeline/device_rank.h"
+
+namespace fullbore::ingest::kineto {
+namespace {
+
+using testing::TraceBuilder;
+using timeline::DeviceTrace;
+using timeline::Lane;
+using timeline::SpanKind;
+
+DeviceTrace Read(const std::string& text, ReadOptions options = {}) {
+  auto trace = ReadKineto(BytesInMemory(text), "t.json", options);
+  EXPECT_TRUE(trace.ok()) << ToString(trace.error());
+  return trace.ok() ? std::move(*trace) : DeviceTrace{};
+}
+
+Error ReadError(const std::string& text) {
+  auto trace = ReadKineto(BytesInMemory(text), "t.json");
+  EXPECT_FALSE(trace.ok());
+  return trace.ok() ? Error{} : trace.error();
+}
+
+// What a test of formats compares: everything that the diagnosis sees of a rank.
+std::string Summary(const DeviceTrace& trace) {
+  const timeline::RankResult result = timeline::SummariseRank(trace);
+  std::string text = std::to_string(result.info.busy_ns.value_or(-1)) + " " +
+                     std::to_string(result.info.comm_exposed_ns.value_or(-1)) + " " +
+                     std::to_string(result.info.kernels.value_or(-1)) + ":";
+  for (const record::Step& step : result.info.steps) {
+    text += " [" + std::to_string(step.wall_ns);
+    for (const int64_t ns : step.share_ns) text += " " + std::to_string(ns);
+    text += "]";
+  }
+  return text;
+}
+
+TEST(KinetoReaderTest, KernelsAreTiedToTheCallsThatLaunchedThem) {
+  const DeviceTrace trace = Read(TraceBuilder().Launch(10, 5, 77, 3).Kernel("k", 20.5, 30.25, 77).Json());
+  ASSERT_EQ(trace.ops.size(), 1U);
+  EXPECT_EQ(trace.ops[0].begin_ns, 20'500);
+  EXPECT_EQ(trace.ops[0].end_ns, 50'750);
+  EXPECT_EQ(trace.ops[0].launch_begin_ns, 10'000);
+  EXPECT_EQ(trace.ops[0].launch_end_ns, 15'000);
+  EXPECT_EQ(trace.threads[trace.ops[0].launch_thread], "4242/3");
+  EXPECT_EQ(trace.streams[trace.ops[0].stream], "0/7");
+}
+
+TEST(KinetoReaderTest, GzipZstdAndBareArraysReadTheSame) {
+  const std::string text = testing::SmallTrainingTrace();
+  const std::string want = Summary(Read(text));
+  EXPECT_THAT(want, ::testing::StartsWith("3"));
+  EXPECT_EQ(Summary(Read(testing::Gzip(text))), want);
+  EXPECT_EQ(Summary(Read(testing::Zstd(text))), want);
+  EXPECT_EQ(Summary(Read(testing::Gzip(text.substr(0, 1000)) + testing::Gzip(text.substr(1000)))), want);
+  const size_t begin = text.find('[', text.find("traceEvents"));
+  EXPECT_EQ(Summary(Read(text.substr(begin, text.rfind(']') - begin + 1))), want);
+}
+
+TEST(KinetoReaderTest, OldCategoryNamesMeanTheSame) {
+  const auto build = [](TraceBuilder trace) {
+    trace.Step(1, 0, 1000).Loader(5, 100).Op("aten::mm", 110, 20).Launched("volta_sgemm_nn", 120, 130, 200);
+    trace.Launch(115, 3, 9).Copy("Memcpy HtoD (Pinned -> Device)", 400, 50, 9, 4096);
+    return Read(trace.Json());
+  };
+  EXPECT_EQ(Summary(build(TraceBuilder().OldNames())), Summary(build(TraceBuilder())));
+}
+
+TEST(KinetoReaderTest, TheBaseTimeGivesTheWallClock) {
+  const DeviceTrace trace = Read(TraceBuilder()
+                                     .Property("\"baseTimeNanoseconds\": 1751410836000000000")
+                                     .Kernel("k", 1428625731516.983, 1, 1)
+                                     .Json());
+  EXPECT_EQ(trace.base_ns, 1751410836000000000);
+  EXPECT_EQ(trace.ops[0].begin_ns, 1428625731516983);
+}
+
+TEST(KinetoReaderTest, RankAndDeviceNamesComeFromTheHead) {
+  const DeviceTrace trace = Read(testing::SmallTrainingTrace());
+  EXPECT_EQ(trace.rank, 1);
+  EXPECT_EQ(trace.world_size, 2);
+  EXPECT_THAT(trace.devices, ::testing::ElementsAre("Test GPU"));
+}
+
+TEST(KinetoReaderTest, CollectivesKnowTheirBytesFromTheHostsCall) {
+  const DeviceTrace trace = Read(testing::SmallTrainingTrace());
+  const auto result = timeline::SummariseRank(trace);
+  ASSERT_EQ(result.info.tables->collectives.size(), 1U);
+  const record::CollectiveStats& stats = result.info.tables->collectives[0];
+  EXPECT_EQ(stats.kind, "all_reduce");
+  EXPECT_EQ(stats.count, 3);
+  EXPECT_EQ(stats.bytes, 3 * 4000);
+  EXPECT_EQ(stats.sum_ns, 3 * 2'000'000);
+}
+
+TEST(KinetoReaderTest, CollectivesKnowTheirBytesFromTheirOwnArguments) {
+  const DeviceTrace trace = Read(
+      TraceBuilder()
+          .Kernel(
+              "ncclDevKernel_AllGather_RING_LL", 10, 5, 3, 20,
+              R"(, "Collective name": "_allgather_base", "In msg nelems": 100, "Out msg nelems": 800, "Group size": 8,)"
+              R"( "dtype": "BFloat16", "Process Group Name": "7")")
+          .Json());
+  ASSERT_EQ(trace.collectives.size(), 1U);
+  EXPECT_EQ(trace.collectives[0].bytes, 1600);
+  EXPECT_EQ(trace.collectives[0].group_size, 8);
+  EXPECT_EQ(trace.names[trace.collectives[0].group], "7");
+}
+
+TEST(KinetoReaderTest, KernelsOfACudaGraphShareItsLaunch) {
+  const DeviceTrace trace = Read(TraceBuilder()
+                                     .Call("cudaGraphLaunch", 0, 10, 5)
+                                     .Kernel("a", 20, 10, 5)
+                                     .Kernel("b", 30, 10, 5)
+                                     .Kernel("c", 45, 10, 5)
+                                     .Json());
+  ASSERT_EQ(trace.ops.size(), 3U);
+  for (const auto& op : trace.ops) EXPECT_EQ(op.launch_end_ns, 10'000);
+}
+
+TEST(KinetoReaderTest, HipTracesReadLikeCudaOnes) {
+  const DeviceTrace trace = Read(
+      TraceBuilder()
+          .Raw(
+              R"({"ph":"X","cat":"hip_runtime","name":"hipLaunchKernel","pid":1,"tid":2,"ts":1,"dur":2,"args":{"correlation":9}})")
+          .Kernel("Cijk_Ailk_Bljk_HB_MT128x128x32_MI32x32x8x1", 5, 10, 9)
+          .Kernel("ncclDevKernel_Generic_4", 15, 5, 0)
+          .Json());
+  ASSERT_EQ(trace.ops.size(), 2U);
+  EXPECT_EQ(trace.ops[0].launch_begin_ns, 1'000);
+  EXPECT_EQ(trace.ops[0].lane, Lane::kMatmulTensor);
+  EXPECT_EQ(trace.ops[1].lane, Lane::kComm);
+}
+
+TEST(KinetoReaderTest, CountersAndMemoryBecomeSeries) {
+  const auto result = timeline::SummariseRank(Read(testing::SmallTrainingTrace()));
+  std::map<std::string, size_t> readings;
+  for (const record::Series& series : result.series) readings[series.key.name] = series.readings.size();
+  EXPECT_EQ(readings["counter"], 3U);
+  EXPECT_EQ(readings["device_memory_allocated"], 3U);
+  EXPECT_EQ(readings["device_memory_reserved"], 3U);
+}
+
+TEST(KinetoReaderTest, OfNestedOperatorsTheOutermostIsKept) {
+  for (const bool inner_first : {false, true}) {
+    TraceBuilder trace;
+    if (!inner_first) trace.Op("aten::item", 10, 100);
+    trace.Op("aten::_local_scalar_dense", 20, 50);
+    if (inner_first) trace.Op("aten::item", 10, 100);
+    trace.Op("aten::add", 200, 10);
+    const DeviceTrace read = Read(trace.Json());
+    ASSERT_EQ(read.spans.size(), 2U) << inner_first;
+    EXPECT_EQ(read.names[read.spans[0].name], "aten::item");
+  }
+}
+
+TEST(KinetoReaderTest, StacksAreLeftOutUnlessAsked) {
+  const std::string text =
+      TraceBuilder().Python("torch/nn/modules/module.py(1): _call_impl", 0, 5).Kernel("k", 1, 1, 1).Json();
+  EXPECT_TRUE(Read(text).spans.empty());
+  ReadOptions options;
+  options.stacks = true;
+  EXPECT_EQ(Read(text, options).spans.size(), 1U);
+}
+
+TEST(KinetoReaderTest, RangesThatTheUserNamedStepsServeWhereTheProfilerMarksNone) {
+  TraceBuilder trace;
+  for (int i = 0; i < 4; ++i)
+    trace.Annotation("iteration " + std::to_string(10 + i), i * 100, 90).Kernel("k", i * 100 + 5, 10, 1);
+  const DeviceTrace read = Read(trace.Json());
+  ASSERT_EQ(read.steps.size(), 4U);
+  EXPECT_EQ(read.steps[2].number, 12);
+  EXPECT_THAT(read.notes, ::testing::Contains(::testing::HasSubstr("'iteration'")));
+}
+
+// ---- what is wrong with traces in the world ----
+
+TEST(KinetoReaderBrokenTest, ControlCharactersAndBadUtf8InNamesPass) {
+  const DeviceTrace trace =
+      Read(TraceBuilder().Kernel("bad\x01\x7f\xff name\n", 1, 2, 1).Kernel("good", 5, 1, 2).Json());
+  ASSERT_EQ(trace.ops.size(), 2U);
+  EXPECT_EQ(trace.names[trace.ops[0].name], "bad \x7f? name ");
+}
+
+TEST(KinetoReaderBrokenTest, TimesThatCannotBeAreLeftOutAndCounted) {
+  const DeviceTrace trace =
+      Read(TraceBuilder()
+               .Kernel("good", 1e15, 10, 1)
+               .Kernel("negative", 1e15, -5, 2)
+               .Kernel("absurd", 1e15, 1e14, 3)
+               .Kernel("at zero", 0, 10, 4)
+               .Kernel("jump", 1e15 + 1e11 * 2, 10, 5)
+               .Raw(R"({"ph": "X", "cat": "kernel", "name": "no time", "args": {}})")
+               .Raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": "x", "dur": 1})")
+               .Raw(R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1e30, "dur": 1})")
+               .Json());
+  ASSERT_EQ(trace.ops.size(), 1U);
+  EXPECT_EQ(trace.names[trace.ops[0].name], "good");
+  int64_t left_out = 0;
+  for (const auto& [what, count] : trace.left_out) {
+    if (what.find("(kept") == std::string::npos) left_out += count;
+  }
+  EXPECT_EQ(left_out, 7);
+}
+
+TEST(KinetoReaderBrokenTest, KernelsWithoutLengthCountButTakeNoTime) {
+  const auto result =
+      timeline::SummariseRank(Read(TraceBuilder().Kernel("a", 10, 0, 1).Kernel("b", 20, 5, 2).Json()));
+  EXPECT_EQ(result.info.kernels, 2);
+  EXPECT_EQ(result.info.busy_ns, 5'000);
+  EXPECT_EQ(result.info.span_ns, 15'000);
+}
+
+TEST(KinetoReaderBrokenTest, OverlapOnOneStreamCountsOnce) {
+  const auto result =
+      timeline::SummariseRank(Read(TraceBuilder().Kernel("a", 0, 10, 1).Kernel("b", 5, 10, 2).Json()));
+  EXPECT_EQ(result.info.busy_ns, 15'000);
+}
+
+TEST(KinetoReaderBrokenTest, MissingCorrelationIdsAreSaid) {
+  const DeviceTrace trace = Read(TraceBuilder().Kernel("a", 0, 10, 0).Kernel("b", 20, 10, 0).Json());
+  const auto result = timeline::SummariseRank(trace);
+  EXPECT_EQ(result.info.busy_ns, 20'000);
+  EXPECT_THAT(result.notes,
+              ::testing::Contains(::testing::HasSubstr("2 device operations without a correlation id")));
+}
+
+TEST(KinetoReaderBrokenTest, AnEmptyTraceIsATraceWithoutEvents) {
+  EXPECT_EQ(Read("{\"traceEvents\": []}").events, 0);
+  EXPECT_EQ(Read("[]").events, 0);
+}
+
+TEST(KinetoReaderBrokenTest, WhatIsNoTraceIsAnErrorThatNamesTheFile) {
+  for (const char* text :
+       {"", "hello", "{}", "{\"a\": 1}", "{\"traceEvents\": 5}", "{", "[1", "\x1f\x8b broken"}) {
+    const Error error = ReadError(text);
+    EXPECT_EQ(error.code, ErrorCode::kCorrupt) << text;
+    EXPECT_THAT(error.text, ::testing::HasSubstr("'t.json'")) << text;
+  }
+  EXPECT_THAT(ReadError("{\"a\": [1, 2").text, ::testing::HasSubstr("byte"));
+}
+
+TEST(KinetoReaderBrokenTest, ThingsThatAreNoEventsAreCounted) {
+  const DeviceTrace trace =
+      Read(R"({"traceEvents": [1, "x", {"ph": "X" "cat"}, [2], {"ph": "X", "cat": "kernel",)"
+           R"( "name": "k", "ts": 1, "dur": 2, "args": {"correlation": 1}}]})");
+  EXPECT_EQ(trace.ops.size(), 1U);
+  EXPECT_EQ(trace.left_out.at("unreadable events"), 4);
+}
+
+// At every kilobyte (here: every 97 bytes, for the trace is small): as far as it goes, or an error with the
+// byte.
+TEST(KinetoReaderBrokenTest, ATraceCutAnywhereIsReadAsFarAsItGoes) {
+  const std::string text = testing::SmallTrainingTrace();
+  const int64_t all = Read(text).events;
+  for (size_t length = 0; length < text.rfind(']'); length += 97) {
+    auto trace = ReadKineto(BytesInMemory(std::string_view(text).substr(0, length)), "t.json");
+    if (!trace) {
+      EXPECT_THAT(trace.error().text, ::testing::HasSubstr("'t.json'"));
+      EXPECT_LT(length, 600U) << "events had been read, and were thrown away";
+      continue;
+    }
+    EXPECT_LT(trace->events, all);
+    EXPECT_THAT(trace->notes, ::testing::Contains(::testing::HasSubstr("at byte")));
+  }
+}
+
+TEST(KinetoReaderBrokenTest, AGzipFileCutAnywhereIsReadAsFarAsItGoes) {
+  for (const bool zstd : {false, true}) {
+    const std::string text =
+        zstd ? testing::Zstd(testing::SmallTrainingTrace()) : testing::Gzip(testing::SmallTrainingTrace());
+    for (size_t length = 0; length < text.size(); length += 13) {
+      auto trace = ReadKineto(BytesInMemory(std::string_view(text).substr(0, length)), "t.json.gz");
+      if (!trace) {
+        EXPECT_THAT(trace.error().text, ::testing::HasSubstr("'t.json.gz'"));
+      } else if (trace->events < 60) {
+        EXPECT_THAT(trace->notes, ::testing::Contains(::testing::HasSubstr("byte"))) << length;
+      }
+    }
+  }
+}
+
+TEST(KinetoReaderBrokenTest, AnEventLargerThanTheWindowIsRead) {
+  const std::string text =
+      TraceBuilder()
+          .Raw(
+              R"({"ph": "X", "cat": "cpu_op", "name": "aten::big", "pid": 1, "tid": 1, "ts": 1, "dur": 2, "args": {"Call stack": ")" +
+              std::string(3 << 20, 's') + "\"}}")
+          .Kernel("k", 10, 1, 1)
+          .Json();
+  const DeviceTrace trace = Read(text);
+  EXPECT_EQ(trace.spans.size(), 1U);
+  EXPECT_EQ(trace.ops.size(), 1U);
+}
+
+}  // namespace
+}  // namespace fullbore::ingest::kineto

@@ -1,0 +1,69 @@
+#include "measure/collect/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/exec.h"
+#include "base/fd.h"
+
+namespace fullbore::collect {
+
+Result<Command> Command::Start(const std::vector<std::string>& words,
+                               const std::map<std::string, std::string>& environment,
+                               const InheritedSignals& signals) {
+  std::vector<std::string> arguments = words;
+  std::vector<std::string> entries = EnvironmentWith(environment);
+  std::vector<char*> argv = Pointers(arguments);
+  std::vector<char*> envp = Pointers(entries);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError("cannot start the command", errno);
+  UniqueFd failure_out(ends[0]), failure_in(ends[1]);
+  const pid_t pid = fork();
+  if (pid < 0) return ErrnoError("cannot start the command", errno);
+  if (pid == 0) {  // from here on only what is safe after fork
+    signals.Restore();
+    execvpe(argv[0], argv.data(), envp.data());
+    const int error_number = errno;
+    (void)!write(failure_in.get(), &error_number, sizeof error_number);
+    _exit(error_number == ENOENT ? kStatusNotFound : kStatusNotExecutable);
+  }
+  failure_in.reset();
+  int error_number = 0;
+  ssize_t n;
+  while ((n = read(failure_out.get(), &error_number, sizeof error_number)) < 0 && errno == EINTR) {
+  }
+  if (n == static_cast<ssize_t>(sizeof error_number)) {
+    waitpid(pid, nullptr, 0);
+    Error error = ErrnoError("cannot run '" + words[0] + "'", error_number);
+    if (error.code != ErrorCode::kNotFound) error.code = ErrorCode::kPermission;
+    return error;
+  }
+  Command command;
+  command.pid_ = pid;
+  return command;
+}
+
+void Command::Send(int signal) const {
+  if (!exit_status_) kill(pid_, signal);
+}
+
+Command::Change Command::Poll() {
+  int status = 0;
+  if (exit_status_) return Change::kEnded;
+  if (waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) != pid_) return Change::kNone;
+  stopped_by_signal_.reset();
+  if (WIFCONTINUED(status)) return Change::kContinued;
+  if (WIFSTOPPED(status)) {
+    stopped_by_signal_ = WSTOPSIG(status);
+    return Change::kStopped;
+  }
+  if (WIFSIGNALED(status)) ended_by_signal_ = WTERMSIG(status);
+  exit_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return Change::kEnded;
+}
+
+}  // namespace fullbore::collect

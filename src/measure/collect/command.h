@@ -1,0 +1,46 @@
+// The command under measurement: started in our own process group and session with our own descriptors, so
+// that terminal, Ctrl-C, Ctrl-Z, pipes and exit status are as without us.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "measure/collect/signals.h"
+
+namespace fullbore::collect {
+
+// What a shell would return where a command cannot be started.
+inline constexpr int kStatusNotExecutable = 126;
+inline constexpr int kStatusNotFound = 127;
+
+class Command {
+ public:
+  // `environment` is added to ours; signals are in the child as this process found them. Error code kNotFound
+  // or kPermission where the command cannot be executed.
+  static Result<Command> Start(const std::vector<std::string>& words,
+                               const std::map<std::string, std::string>& environment,
+                               const InheritedSignals& signals);
+
+  pid_t pid() const { return pid_; }
+  void Send(int signal) const;
+
+  enum class Change { kNone, kStopped, kContinued, kEnded };
+  Change Poll();  // never blocks
+  // As a shell shows it: the exit status, or 128 + the signal that ended it. Known once Poll() said kEnded.
+  std::optional<int> exit_status() const { return exit_status_; }
+  std::optional<int> ended_by_signal() const { return ended_by_signal_; }
+  std::optional<int> stopped_by_signal() const { return stopped_by_signal_; }  // while it is stopped
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> exit_status_;
+  std::optional<int> ended_by_signal_;
+  std::optional<int> stopped_by_signal_;
+};
+
+}  // namespace fullbore::collect

@@ -1,0 +1,253 @@
+#include "measure/collect/rank_tracker.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/clock.h"
+#include "base/text.h"
+
+namespace fullbore::collect {
+
+namespace {
+
+using nlohmann::json;
+using record::ChannelRecord;
+using record::EventKind;
+
+constexpr int64_t kFirstStepsInFull = 2048;
+constexpr int64_t kStretchSteps = 64;
+constexpr int64_t kStretchEveryNs = 120 * kNsPerSecond;
+constexpr int64_t kOutliersInFull = 256;
+constexpr double kOutlierFactor = 3;  // times the median step
+constexpr int64_t kShortWindowNs = kNsPerSecond;
+constexpr int64_t kLongWindowNs = 5 * kNsPerSecond;
+constexpr int64_t kShortWindowsForNs = 600 * kNsPerSecond;
+constexpr int64_t kLiveNs = 5 * kNsPerSecond;
+constexpr size_t kHotLinesKept = 64;
+
+std::string TextOf(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+std::optional<int64_t> IntOf(const json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_number_integer()) return std::nullopt;
+  return at->get<int64_t>();
+}
+
+bool BoolOf(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_boolean() && at->get<bool>();
+}
+
+// The text of one source line, as it stands on disk now; empty where it cannot be had.
+std::string SourceText(const std::string& file, int line) {
+  std::ifstream in(file);
+  std::string text;
+  for (int i = 0; i < line; ++i) {
+    if (!std::getline(in, text)) return "";
+  }
+  constexpr size_t kLongest = 160;
+  return std::string(Trim(text).substr(0, kLongest));
+}
+
+}  // namespace
+
+record::Loader& RankTracker::LoaderWithId(int id) {
+  for (record::Loader& loader : info_.loaders) {
+    if (loader.id == id) return loader;
+  }
+  info_.loaders.emplace_back().id = id;
+  return info_.loaders.back();
+}
+
+void RankTracker::OnTrainerEvent(const ChannelRecord& event) {
+  dirty_ = true;
+  const auto kind = static_cast<EventKind>(event.kind);
+  if (kind == EventKind::kFetch) OnFetch(0, event);
+  if (kind == EventKind::kNext) OnNext(event);
+  if (kind == EventKind::kOptimizer && event.a == 1) is_training_ = true;
+  host_steps_.OnEvent(event);
+}
+
+void RankTracker::OnWorkerEvent(int64_t worker_pid, const ChannelRecord& event) {
+  dirty_ = true;
+  if (static_cast<EventKind>(event.kind) == EventKind::kFetch) OnFetch(worker_pid, event);
+}
+
+void RankTracker::OnFetch(int64_t worker_key, const ChannelRecord& event) {
+  record::Loader& loader = LoaderWithId(event.id);
+  const int64_t fetch_ns = event.end_ns - event.begin_ns;
+  ++loader.batches;
+  loader.samples += event.a & 0xffffffff;
+  loader.fetch_ns += fetch_ns;
+  loader.cpu_ns += std::max<int64_t>(0, event.b);
+  loader.collate_ns += std::max<int64_t>(0, event.c);
+  loader.run_delay_ns += std::max<int64_t>(0, event.d);
+  loader.batch_fetch_ns.Add(static_cast<double>(fetch_ns));
+  loader.slowest_sample_ns.Add(static_cast<double>(static_cast<uint64_t>(event.a) >> 32) * 1e3);
+  Worker& worker = workers_[{worker_key, loader.id}];
+  if (worker.first_ns == 0) worker.first_ns = worker.last_ns = event.begin_ns;
+  loader.worker_span_ns += event.end_ns - worker.last_ns;
+  loader.worker_idle_ns += std::max<int64_t>(0, event.begin_ns - worker.last_ns);
+  worker.last_ns = event.end_ns;
+}
+
+void RankTracker::OnNext(const ChannelRecord& event) {
+  record::Loader& loader = LoaderWithId(event.id);
+  const int64_t wait_ns = event.end_ns - event.begin_ns;
+  if (event.c == 1 && loader.wait_ns.count() > 0) {
+    ++loader.restarts;
+    loader.restart_wait_ns += wait_ns;
+  }
+  loader.wait_ns.Add(static_cast<double>(wait_ns));
+}
+
+void RankTracker::OnLine(const json& line) {
+  dirty_ = true;
+  const std::string kind = TextOf(line, "k");
+  if (kind == "hello") {
+    wanted_rank_ = static_cast<int>(IntOf(line, "rank").value_or(-1));
+  } else if (kind == "fact") {
+    const auto value = line.find("value");
+    const std::string key = TextOf(line, "key");
+    if (value == line.end() || key.empty()) return;
+    info_.facts[key] = value->dump(-1, ' ', false, json::error_handler_t::replace);
+    if (key == "device" && value->is_string()) info_.device = value->get<std::string>();
+  } else if (kind == "loader") {
+    record::Loader& loader = LoaderWithId(static_cast<int>(IntOf(line, "id").value_or(0)));
+    const auto args = line.find("args");
+    const json& a = args != line.end() && args->is_object() ? *args : line;
+    loader.num_workers = IntOf(a, "num_workers").value_or(0);
+    loader.batch_size = IntOf(a, "batch_size");
+    loader.prefetch_factor = IntOf(a, "prefetch_factor");
+    loader.pin_memory = BoolOf(a, "pin_memory");
+    loader.persistent_workers = BoolOf(a, "persistent_workers");
+    loader.dataset = TextOf(line, "dataset");
+    loader.dataset_samples = IntOf(line, "dataset_len");
+    loader.where = TextOf(line, "where");
+    loader.library = TextOf(line, "library");
+    loader.threads = IntOf(a, "threads");
+    loader.map_processes = IntOf(a, "map_processes");
+  } else if (kind == "loader_stages") {
+    loader_meter_.OnTotals(line);
+  } else if (kind == "line") {
+    source_lines_[IntOf(line, "id").value_or(0)] = {
+        TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)), TextOf(line, "function")};
+  } else if (kind == "where") {
+    info_.facts["where." + TextOf(line, "what")] =
+        json(TextOf(line, "file") + ":" + std::to_string(IntOf(line, "line").value_or(0))).dump();
+  } else if (kind == "message") {
+    const std::string severity = TextOf(line, "severity");
+    const auto level = severity == "error"     ? record::Severity::kError
+                       : severity == "warning" ? record::Severity::kWarning
+                                               : record::Severity::kInfo;
+    const std::string text = TextOf(line, "text"), source = TextOf(line, "source");
+    if (counts_[text]++ == 0) {
+      messages_.push_back({IntOf(line, "t").value_or(0), level, source.empty() ? "hook" : source, text});
+    }
+  } else if (kind == "bye") {
+    if (const auto ns = IntOf(line, "hook_ns")) info_.facts["hook_ns"] = std::to_string(*ns);
+  }
+}
+
+bool RankTracker::KeepInFull(const record::Step& step) {
+  if (step.index < kFirstStepsInFull || step.index < stretch_until_step_) return true;
+  if (step.end_ns >= next_stretch_ns_) {
+    stretch_until_step_ = step.index + kStretchSteps;
+    next_stretch_ns_ = step.end_ns + kStretchEveryNs;
+    return true;
+  }
+  const bool outlier = static_cast<double>(step.wall_ns) > kOutlierFactor * wall_ns_.Quantile(0.5);
+  return outlier && outliers_kept_++ < kOutliersInFull;
+}
+
+void RankTracker::OnStep(const record::Step& step, record::RunWriter& writer) {
+  ++steps_seen_;
+  if (first_step_ns_ == 0) first_step_ns_ = step.end_ns - step.wall_ns;
+  wall_ns_.Add(static_cast<double>(step.wall_ns));
+  if (KeepInFull(step)) writer.AppendStep(info_.rank, step);
+  recent_.push_back(step);
+  while (recent_.size() > 1 && recent_.front().end_ns < step.end_ns - kLiveNs) recent_.pop_front();
+
+  const int64_t begin_ns = step.end_ns - step.wall_ns;
+  const int64_t window_ns = begin_ns - first_step_ns_ < kShortWindowsForNs ? kShortWindowNs : kLongWindowNs;
+  if (window_.steps > 0 && step.end_ns - window_.begin_ns > window_ns) {
+    writer.AppendWindow(info_.rank, window_);
+    window_ = {};
+  }
+  if (window_.steps == 0) {
+    window_.begin_ns = begin_ns;
+    window_.first_step = step.index;
+    window_.min_wall_ns = step.wall_ns;
+  }
+  window_.end_ns = step.end_ns;
+  ++window_.steps;
+  window_.samples += step.samples;
+  window_.min_wall_ns = std::min(window_.min_wall_ns, step.wall_ns);
+  window_.max_wall_ns = std::max(window_.max_wall_ns, step.wall_ns);
+  for (size_t i = 0; i < record::kShareCount; ++i) window_.share_ns[i] += step.share_ns[i];
+  for (size_t i = 0; i < record::kHostOtherCount; ++i) window_.host_other_ns[i] += step.host_other_ns[i];
+}
+
+void RankTracker::UpdateHotLines() {
+  for (const auto& [key, hits] : host_steps_.TakeLineHits()) line_hits_[key] += hits;
+  info_.hot_lines.clear();
+  for (const auto& [key, hits] : line_hits_) {
+    const auto source = source_lines_.find(key.second);
+    if (source == source_lines_.end()) continue;
+    info_.hot_lines.push_back(
+        {key.first, source->second.file, source->second.line, source->second.function, "", hits});
+  }
+  std::stable_sort(info_.hot_lines.begin(), info_.hot_lines.end(),
+                   [](const auto& a, const auto& b) { return a.samples > b.samples; });
+  if (info_.hot_lines.size() > kHotLinesKept) info_.hot_lines.resize(kHotLinesKept);
+}
+
+void RankTracker::Drain(record::RunWriter& writer, bool last) {
+  for (const record::Step& step : host_steps_.TakeSteps()) OnStep(step, writer);
+  loader_meter_.Drain(info_.rank, writer);
+  if (last && window_.steps > 0) {
+    writer.AppendWindow(info_.rank, window_);
+    window_ = {};
+  }
+  const int64_t now_ns = MonotonicNs();
+  if (!is_training_ || !(dirty_ || last) || (now_ns < next_put_ns_ && !last)) return;
+  // What is rewritten whole is written more rarely as the run grows old.
+  next_put_ns_ = now_ns + (steps_seen_ < kFirstStepsInFull ? kNsPerSecond : 10 * kNsPerSecond);
+  dirty_ = false;
+  info_.samples_known = host_steps_.samples_known();
+  for (record::Loader& loader : info_.loaders) {
+    loader.feeds_training = host_steps_.IsTrainingLoader(static_cast<uint16_t>(loader.id));
+  }
+  if (lost_events_ + host_steps_.dropped_events() > 0) {
+    info_.facts["lost_events"] = std::to_string(lost_events_ + host_steps_.dropped_events());
+  }
+  UpdateHotLines();
+  if (last) {
+    for (record::HotLine& line : info_.hot_lines) line.text = SourceText(line.file, line.line);
+  }
+  writer.PutRank(info_);
+}
+
+RankTracker::Live RankTracker::live(int64_t now_ns) const {
+  Live live;
+  live.steps = steps_seen_;
+  int64_t wall_ns = 0, waiting_ns = 0, samples = 0, steps = 0;
+  for (const record::Step& step : recent_) {
+    if (step.end_ns < now_ns - 2 * kLiveNs) continue;
+    wall_ns += step.wall_ns;
+    waiting_ns += step.share_ns[Index(record::Share::kDataWait)];
+    samples += step.samples;
+    ++steps;
+  }
+  if (wall_ns == 0) return live;
+  const double seconds = static_cast<double>(wall_ns) / 1e9;
+  live.samples_per_s = static_cast<double>(samples) / seconds;
+  live.steps_per_s = static_cast<double>(steps) / seconds;
+  live.waiting_share = static_cast<double>(waiting_ns) / static_cast<double>(wall_ns);
+  return live;
+}
+
+}  // namespace fullbore::collect

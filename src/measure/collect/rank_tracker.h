@@ -1,0 +1,92 @@
+// Everything known about one training process while it runs: its steps, loaders, facts and hot lines, fed
+// from its channel and those of its loader workers, drained into the run file.
+//
+// What is kept: every step in windows of a second (five after ten minutes); in full the first steps, steps
+// that took far longer than usual, and a stretch of neighbours every two minutes, so that a day's file stays
+// small.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "measure/collect/loader_meter.h"
+#include "record/channel.h"
+#include "record/recording.h"
+#include "record/run_writer.h"
+#include "timeline/host_steps.h"
+
+namespace fullbore::collect {
+
+class RankTracker {
+ public:
+  explicit RankTracker(int64_t pid) { info_.pid = pid; }
+
+  void OnTrainerEvent(const record::ChannelRecord& event);
+  void OnWorkerEvent(int64_t worker_pid, const record::ChannelRecord& event);
+  void OnLine(const nlohmann::json& line);  // of the trainer's text
+  void SetRank(int rank) { info_.rank = rank; }
+  void SetLostEvents(uint64_t lost) { lost_events_ = lost; }
+
+  bool is_training() const { return is_training_; }  // an optimizer stepped
+  int wanted_rank() const { return wanted_rank_; }   // $RANK of the process, -1 without
+  const record::RankInfo& info() const { return info_; }
+
+  // Moves what is new into `writer`; with `last`, unfinished windows too.
+  void Drain(record::RunWriter& writer, bool last);
+
+  struct Live {  // of the last seconds, for the status line
+    int64_t steps = 0;
+    double samples_per_s = 0;
+    double steps_per_s = 0;
+    double waiting_share = 0;
+  };
+  Live live(int64_t now_ns) const;
+
+  std::vector<record::Message> TakeMessages() { return std::exchange(messages_, {}); }
+
+ private:
+  struct Worker {
+    int64_t first_ns = 0;
+    int64_t last_ns = 0;
+  };
+  struct SourceLine {
+    std::string file;
+    int line = 0;
+    std::string function;
+  };
+
+  record::Loader& LoaderWithId(int id);
+  void OnFetch(int64_t worker_key, const record::ChannelRecord& event);
+  void OnNext(const record::ChannelRecord& event);
+  void OnStep(const record::Step& step, record::RunWriter& writer);
+  bool KeepInFull(const record::Step& step);
+  void UpdateHotLines();
+
+  record::RankInfo info_;
+  timeline::HostSteps host_steps_;
+  LoaderMeter loader_meter_;
+  std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
+  std::map<int64_t, SourceLine> source_lines_;
+  std::map<std::pair<record::Share, int64_t>, int64_t> line_hits_;
+  std::map<std::string, int64_t> counts_;  // how often a rare thing was said, to say it once
+  std::vector<record::Message> messages_;
+  record::StepWindow window_{};
+  std::deque<record::Step> recent_;
+  record::Sketch wall_ns_;
+  int wanted_rank_ = -1;
+  int64_t steps_seen_ = 0;
+  int64_t outliers_kept_ = 0;
+  int64_t stretch_until_step_ = 0;
+  int64_t next_stretch_ns_ = 0;
+  int64_t first_step_ns_ = 0;
+  int64_t next_put_ns_ = 0;
+  uint64_t lost_events_ = 0;
+  bool is_training_ = false;
+  bool dirty_ = false;
+};
+
+}  // namespace fullbore::collect

@@ -1,0 +1,156 @@
+#include "measure/collect/rank_tracker.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/testing/scratch_directory.h"
+#include "record/run_reader.h"
+
+namespace fullbore::collect {
+namespace {
+
+using nlohmann::json;
+using record::ChannelRecord;
+using record::EventKind;
+
+constexpr int64_t kMs = 1'000'000;
+
+ChannelRecord Event(EventKind kind, int64_t begin, int64_t end, int64_t a = 0) {
+  ChannelRecord event{};
+  event.kind = static_cast<uint16_t>(kind);
+  event.begin_ns = begin;
+  event.end_ns = end;
+  event.a = a;
+  return event;
+}
+
+class RankTrackerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto writer = record::RunWriter::Open(path_, {"run", "train", {"x"}, "", {}}, 0, 0);
+    ASSERT_TRUE(writer.ok());
+    writer_.emplace(std::move(*writer));
+  }
+
+  void Step(int64_t at_ms, int64_t length_ms) {
+    const int64_t at = at_ms * kMs, end = (at_ms + length_ms) * kMs;
+    tracker_.OnTrainerEvent(Event(EventKind::kNext, at, at + kMs, 16));
+    tracker_.OnTrainerEvent(Event(EventKind::kForward, at + kMs, at + 2 * kMs, 1));
+    tracker_.OnTrainerEvent(Event(EventKind::kOptimizer, end - kMs, end, 1));
+  }
+
+  record::RankInfo Finish() {
+    tracker_.Drain(*writer_, true);
+    EXPECT_TRUE(writer_->Close(1'000'000 * kMs, record::StageState::kEnded, 0, false).ok());
+    auto run = record::ReadRun(path_);
+    EXPECT_TRUE(run.ok());
+    return run->stages.at(0).ranks.at(0);
+  }
+
+  ScratchDirectory directory_;
+  const std::string path_ = directory_ / "run.fbr";
+  std::optional<record::RunWriter> writer_;
+  RankTracker tracker_{42};
+};
+
+TEST_F(RankTrackerTest, AProcessThatNeverStepsIsNoRank) {
+  tracker_.OnLine(json::parse(R"({"k": "hello", "rank": 3})"));
+  EXPECT_FALSE(tracker_.is_training());
+  EXPECT_EQ(tracker_.wanted_rank(), 3);
+}
+
+TEST_F(RankTrackerTest, WindowsHoldEveryStepOnce) {
+  for (int64_t i = 0; i < 100; ++i) Step(1000 + i * 50, 50);
+  const auto rank = Finish();
+  int64_t steps = 0, samples = 0;
+  for (const auto& window : rank.windows) steps += window.steps, samples += window.samples;
+  EXPECT_EQ(steps, 100);
+  EXPECT_EQ(samples, 1600);
+  EXPECT_NEAR(static_cast<double>(rank.windows.size()), 5, 1);  // 5 s of steps
+}
+
+TEST_F(RankTrackerTest, ALongRunKeepsItsFirstStepsItsSlowestAndStretchesBetween) {
+  constexpr int64_t kSteps = 12'000;
+  for (int64_t i = 0; i < kSteps; ++i) Step(1000 + i * 100, i == 9'000 ? 900 : 100);
+  const auto rank = Finish();
+  EXPECT_LT(rank.steps.size(), 4'000u);
+  EXPECT_EQ(rank.steps[100].index, 100);
+  EXPECT_TRUE(std::any_of(rank.steps.begin(), rank.steps.end(),
+                          [](const auto& step) { return step.index == 9'000; }));
+  EXPECT_GT(rank.steps.back().index, kSteps - 1'500);
+  int64_t steps = 0;
+  for (const auto& window : rank.windows) steps += window.steps;
+  EXPECT_EQ(steps, kSteps);
+}
+
+TEST_F(RankTrackerTest, FetchesOfWorkersAreSummedByLoader) {
+  tracker_.OnLine(json::parse(R"({"k": "loader", "id": 0, "where": "/x/train.py:9", "dataset": "Photos",
+                                  "args": {"num_workers": 2, "batch_size": 16, "prefetch_factor": null}})"));
+  for (const int64_t pid : {7, 8}) {
+    for (int64_t i = 0; i < 3; ++i) {
+      ChannelRecord fetch =
+          Event(EventKind::kFetch, (100 + i * 50) * kMs, (130 + i * 50) * kMs, 16 | int64_t{4000} << 32);
+      fetch.b = 20 * kMs;
+      fetch.c = 2 * kMs;
+      tracker_.OnWorkerEvent(pid, fetch);
+    }
+  }
+  Step(1000, 50);
+  const auto rank = Finish();
+  const record::Loader& loader = rank.loaders.at(0);
+  EXPECT_EQ(loader.num_workers, 2);
+  EXPECT_EQ(loader.dataset, "Photos");
+  EXPECT_TRUE(loader.feeds_training);
+  EXPECT_EQ(loader.batches, 6);
+  EXPECT_EQ(loader.samples, 96);
+  EXPECT_EQ(loader.fetch_ns, 6 * 30 * kMs);
+  EXPECT_EQ(loader.cpu_ns, 6 * 20 * kMs);
+  EXPECT_EQ(loader.worker_span_ns, 2 * 130 * kMs);
+  EXPECT_EQ(loader.worker_idle_ns, 2 * 40 * kMs);
+  EXPECT_NEAR(loader.slowest_sample_ns.Quantile(0.5), 4 * kMs, 0.05 * kMs);
+}
+
+TEST_F(RankTrackerTest, StagesOfALoaderOfOursBecomeSeriesOfItsRank) {
+  tracker_.OnLine(
+      json::parse(R"({"k": "loader", "id": 1, "library": "fullbore.data", "dataset": "ImageFolder",
+                                  "args": {"batch_size": 16, "threads": 2, "map_processes": 0}})"));
+  for (const int64_t t : {1, 2}) {
+    json line = {
+        {"k", "loader_stages"}, {"id", 1}, {"t", t * 1000 * kMs}, {"consumer_wait_ns", t * 500 * kMs}};
+    line["stages"] = json::array({{{"name", "decode"}, {"threads", 2}, {"busy_ns", t * 1500 * kMs}}});
+    tracker_.OnLine(line);
+  }
+  tracker_.SetRank(3);
+  Step(1000, 50);
+  const auto rank = Finish();
+  EXPECT_EQ(rank.loaders.back().library, record::kFullboreData);
+  EXPECT_EQ(rank.loaders.back().threads, 2);
+  EXPECT_EQ(rank.loaders.back().map_processes, 0);
+  const auto run = record::ReadRun(path_);
+  ASSERT_TRUE(run.ok());
+  const auto busy = std::ranges::find_if(run->stages.at(0).series,
+                                         [](const auto& series) { return series.key.name == "loader_busy"; });
+  ASSERT_NE(busy, run->stages.at(0).series.end());
+  EXPECT_EQ(busy->key.labels, (record::Labels{{"loader", "1"}, {"rank", "3"}, {"stage", "decode"}}));
+  EXPECT_NEAR(busy->readings.at(0).value, 1.5, 1e-9);
+}
+
+TEST_F(RankTrackerTest, AMessageIsSaidOnce) {
+  for (int i = 0; i < 3; ++i)
+    tracker_.OnLine(json::parse(R"({"k": "message", "severity": "warning", "text": "off"})"));
+  EXPECT_EQ(tracker_.TakeMessages().size(), 1u);
+}
+
+TEST_F(RankTrackerTest, LinesWithOddContentsAreNoCrash) {
+  for (const char* line :
+       {R"({})", R"({"k": 5})", R"({"k": "loader"})", R"({"k": "loader", "args": 7, "id": "x"})",
+        R"({"k": "line", "id": 1, "file": 3})", R"({"k": "fact", "key": "a"})"}) {
+    tracker_.OnLine(json::parse(line));
+  }
+  Step(1000, 50);
+  Finish();
+}
+
+}  // namespace
+}  // namespace fullbore::collect

@@ -1,0 +1,77 @@
+// The recorder: one thread that reads the machine (probes), the training processes (channels) and writes a
+// run file.
+//
+// Tick() does whatever is due and says when it wants to be called again. It never throws and never ends the
+// run: what fails is said once and recording goes on with the rest.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "measure/collect/channel_reader.h"
+#include "measure/collect/oom_kills.h"
+#include "measure/collect/rank_tracker.h"
+#include "measure/probe/probe.h"
+#include "measure/probe/registry.h"
+#include "record/run_writer.h"
+
+namespace fullbore::collect {
+
+class Recorder {
+ public:
+  // `say` gets each message as it comes, for the user's eyes.
+  Recorder(record::RunWriter writer, std::string channel_directory, const probe::Machine& machine,
+           std::function<void(const record::Message&)> say);
+  ~Recorder();
+
+  int64_t Tick(int64_t now_ns);  // returns when the next one is due
+  // The last readings and the end of the stage. `exit_status` is empty where the command was left running.
+  record::StageState Finish(int64_t now_ns, std::optional<int> exit_status,
+                            std::optional<int> ended_by_signal);
+
+  struct Live {
+    RankTracker::Live training;  // of all ranks: steps of the first, samples of all
+    int ranks = 0;
+    std::optional<double> gpu_utilization;  // mean over GPUs
+    std::optional<double> cpu_utilization;
+  };
+  Live live(int64_t now_ns) const;
+
+  bool wrote_everything() const { return !write_failed_; }
+  bool saw_training() const;
+  bool out_of_memory() const { return out_of_memory_; }
+
+ private:
+  class ProbeSink;
+
+  void ReadChannels();
+  void ReadChannel(Channel& channel);
+  void SayLinesWithoutRing();
+  RankTracker& TrackerFor(Channel& channel);
+  void NumberRanks();
+  void SampleProbes(int64_t now_ns, bool slow_ones);
+  void Flush(int64_t now_ns);
+  void Say(record::Message message);
+  void DrainRanks(bool last);
+
+  record::RunWriter writer_;
+  ChannelDirectory channels_;
+  probe::ProbeSet probes_;
+  std::function<void(const record::Message&)> say_;
+  std::unique_ptr<ProbeSink> sink_;
+  std::map<int64_t, std::unique_ptr<RankTracker>> trackers_;  // by process
+  std::set<int> taken_ranks_;
+  std::set<int64_t> numbered_;
+  int64_t begin_ns_ = 0;
+  int64_t next_fast_ns_ = 0, next_slow_ns_ = 0, next_flush_ns_ = 0;
+  bool write_failed_ = false;
+  bool out_of_memory_ = false;
+  OomKills oom_kills_;
+  std::set<std::string> broken_;  // channels already complained about
+};
+
+}  // namespace fullbore::collect

@@ -1,0 +1,82 @@
+#include "measure/collect/status_line.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace fullbore::collect {
+
+namespace {
+
+constexpr char kSaveCursor[] = "\x1b\x37";
+constexpr char kRestoreCursor[] = "\x1b\x38";
+constexpr char kIndex[] = "\x1b\x44";  // down a line in the same column; at the bottom the screen scrolls
+constexpr char kCursorUp[] = "\x1b[A";
+
+constexpr int kFewestRows = 10;  // below, a row is worth more to the command than to us
+constexpr int kFewestColumns = 40;
+
+// Cut to `columns` characters: never within a UTF-8 sequence, for a wrapped line would scroll the region.
+std::string CutToColumns(const std::string& text, int columns) {
+  size_t at = 0;
+  for (int seen = 0; at < text.size(); ++at) {
+    const bool starts_character = (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
+    if (starts_character && seen++ == columns) break;
+  }
+  return text.substr(0, at);
+}
+
+bool IsCapable() {
+  const char* off = std::getenv("FULLBORE_STATUS");
+  if (off && std::string_view(off) == "off") return false;
+  const char* terminal = std::getenv("TERM");
+  return terminal && *terminal && std::string_view(terminal) != "dumb";
+}
+
+}  // namespace
+
+bool IsForeground(int fd) { return tcgetpgrp(fd) == getpgrp(); }
+
+StatusLine::StatusLine(int fd) : fd_(fd), available_(isatty(fd) && IsCapable()) {}
+
+void StatusLine::Show(const std::string& text) {
+  if (!available_) return;
+  if (!IsForeground(fd_)) return;  // another job owns the screen: writing would only spoil it
+  winsize size{};
+  if (ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_row < kFewestRows || size.ws_col < kFewestColumns)
+    return Hide();
+  std::string bytes;
+  if (rows_ != size.ws_row) {
+    bytes = TakeRow(size.ws_row);
+    rows_ = size.ws_row;
+  }
+  const bool color = !std::getenv("NO_COLOR");
+  bytes += fmt::format("{}\x1b[{};1H\x1b[2K{}{}{}{}", kSaveCursor, rows_, color ? "\x1b[2m" : "",
+                       CutToColumns(text, size.ws_col - 1), color ? "\x1b[0m" : "", kRestoreCursor);
+  Write(bytes);
+}
+
+// The cursor may stand anywhere, even in the middle of a line on the last row: everything moves up a line
+// first where it does, and the column stays.
+std::string StatusLine::TakeRow(int rows) const {
+  std::string bytes = kSaveCursor;
+  if (rows_ != 0) bytes += fmt::format("\x1b[r\x1b[{};1H\x1b[2K", std::min(rows_, rows));  // the old one
+  bytes += fmt::format("{}{}{}", kRestoreCursor, kIndex, kCursorUp);
+  return bytes + fmt::format("{}\x1b[1;{}r{}", kSaveCursor, rows - 1, kRestoreCursor);
+}
+
+void StatusLine::Hide() {
+  if (rows_ == 0) return;
+  Write(fmt::format("{}\x1b[{};1H\x1b[2K\x1b[r{}", kSaveCursor, rows_, kRestoreCursor));
+  rows_ = 0;
+}
+
+// One write a change, so that the terminal takes it as a whole. A terminal that does not take it loses a
+// status.
+void StatusLine::Write(const std::string& bytes) { (void)!write(fd_, bytes.data(), bytes.size()); }
+
+}  // namespace fullbore::collect

@@ -1,0 +1,298 @@
+#include "measure/probe/nvml/slow_readings.h"
+
+#include <algorithm>
+
+#include "measure/probe/metrics.h"
+
+namespace fullbore::probe::nvml {
+
+namespace {
+
+constexpr double kPercent = 0.01;
+constexpr double kMhz = 1e6;
+constexpr double kMilli = 1e-3;
+constexpr double kMiB = 1 << 20;
+constexpr double kKiB = 1 << 10;
+constexpr uint32_t kMaxProcesses = 256;
+
+const std::vector<GpmSeries>& SlowGpmSeries() {
+  static const std::vector<GpmSeries> series = {{1, "gpu_graphics_active", kPercent},
+                                                {4, "gpu_integer_active", kPercent},
+                                                {6, "gpu_tensor_double_active", kPercent},
+                                                {7, "gpu_tensor_half_active", kPercent},
+                                                {9, "gpu_tensor_integer_active", kPercent},
+                                                {11, "gpu_fp64_active", kPercent},
+                                                {12, "gpu_fp32_active", kPercent},
+                                                {13, "gpu_fp16_active", kPercent},
+                                                {20, "gpu_pcie_send", kMiB},
+                                                {21, "gpu_pcie_receive", kMiB},
+                                                {60, "gpu_nvlink_receive", kMiB},
+                                                {61, "gpu_nvlink_send", kMiB}};
+  return series;
+}
+
+// The order of throttled_ns_.
+constexpr uint32_t kThrottleFields[] = {kFieldThrottlePowerNs, kFieldPowerBrakeNs, kFieldSoftThermalNs,
+                                        kFieldHardThermalNs, kFieldThrottleThermalNs};
+
+std::optional<double> Number(const FieldValue& field) {
+  switch (field.value_type) {
+    case ValueType::kDouble:
+      return field.value.d;
+    case ValueType::kUnsignedInt:
+      return field.value.ui;
+    case ValueType::kUnsignedLong:
+    case ValueType::kUnsignedLongLong:
+      return static_cast<double>(field.value.ull);
+    case ValueType::kSignedLongLong:
+      return static_cast<double>(field.value.sll);
+    case ValueType::kSignedInt:
+      return field.value.si;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+SlowProbe::Readings::Readings(Session& session, const Gpu& gpu, const std::function<bool(int64_t)>& is_ours)
+    : session_(session), is_ours_(is_ours), gpm_(session, gpu, SlowGpmSeries()) {
+  const auto key = [&gpu](std::string_view name) { return KeyOf(name, gpu.labels); };
+  const auto key_of_owner = [&gpu](std::string_view name, const char* owner) {
+    record::Labels labels = gpu.labels;
+    labels["owner"] = owner;
+    return KeyOf(name, std::move(labels));
+  };
+  memory_used_.key = key("gpu_memory_used");
+  memory_total_.key = key("gpu_memory_total");
+  power_.key = key("gpu_power");
+  power_limit_.key = key("gpu_power_limit");
+  energy_.key = key("gpu_energy");
+  sm_clock_.key = key("gpu_sm_clock");
+  sm_clock_max_.key = key("gpu_sm_clock_max");
+  memory_clock_.key = key("gpu_memory_clock");
+  memory_clock_max_.key = key("gpu_memory_clock_max");
+  temperature_.key = key("gpu_temperature");
+  throttle_reasons_.key = key("gpu_throttle_reasons");
+  ecc_corrected_.key = key("gpu_ecc_corrected");
+  ecc_uncorrected_.key = key("gpu_ecc_uncorrected");
+  remapped_rows_.key = key("gpu_remapped_rows");
+  process_count_.key = key("gpu_process_count");
+  memory_of_command_ = key_of_owner("gpu_process_memory", "command");
+  memory_of_others_ = key_of_owner("gpu_process_memory", "other");
+  sm_of_command_ = key_of_owner("gpu_process_sm", "command");
+  sm_of_others_ = key_of_owner("gpu_process_sm", "other");
+  throttle_power_ = key("gpu_throttle_power");
+  throttle_thermal_ = key("gpu_throttle_thermal");
+  pcie_receive_ = key("gpu_pcie_receive");
+  pcie_send_ = key("gpu_pcie_send");
+  nvlink_receive_ = key("gpu_nvlink_receive");
+  nvlink_send_ = key("gpu_nvlink_send");
+
+  fields_.push_back({kFieldPowerInstantMw, 0, {}, {}});
+  for (const uint32_t id : kThrottleFields) fields_.push_back({id, 0, {}, {}});
+  if (gpm_.supported()) return;
+  for (const uint32_t id : {kFieldPcieSentBytes, kFieldPcieReceivedBytes}) fields_.push_back({id, 0, {}, {}});
+  for (const uint32_t id : {kFieldNvlinkSentKib, kFieldNvlinkReceivedKib})
+    fields_.push_back({id, kAllLinks, {}, {}});
+}
+
+void SlowProbe::Readings::Sample(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  ReadMemory(t_ns, gpu, sink);
+  if (!gpu.away) gpm_.Sample(t_ns, gpu, sink);
+  // An instance of a divided GPU has no clocks, power or bus of its own: its parent's are recorded.
+  if (gpu.parent != nullptr || gpu.away) return;
+  ReadClocks(t_ns, gpu, sink);
+  ReadHealth(t_ns, gpu, sink);
+  ReadEnergy(t_ns, gpu, sink);
+  ReadFields(t_ns, gpu, sink);
+  ReadPower(t_ns, gpu, sink);
+  ReadThrottling(t_ns, sink);
+  ReadTraffic(t_ns, sink);
+  ReadProcesses(t_ns, gpu, sink);
+  ReadProcessUtilization(t_ns, gpu, sink);
+}
+
+template <typename T, typename Call>
+void SlowProbe::Readings::ReadOne(Metric& metric, double factor, int64_t t_ns, Gpu& gpu, Sink& sink,
+                                  Call call) {
+  if (!metric.asked.on || gpu.away) return;
+  T value{};
+  if (!session_.Succeeded(call(gpu.device, &value), gpu, metric.asked, sink)) return;
+  sink.Read(metric.key, t_ns, static_cast<double>(value) * factor);
+}
+
+void SlowProbe::Readings::ReadMemory(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  if (!memory_used_.asked.on) return;
+  Library& library = session_.library();
+  uint64_t used = 0, total = 0;
+  // The newer call tells what the driver keeps for itself from what programs use.
+  if (MemoryV2 now{kMemoryV2Version, 0, 0, 0, 0};
+      memory_v2_.on && session_.Succeeded(library.memory_v2(gpu.device, &now), gpu, memory_v2_, sink)) {
+    used = now.used;
+    total = now.total;
+  } else if (Memory older{}; !gpu.away && session_.Succeeded(library.memory(gpu.device, &older), gpu,
+                                                             memory_used_.asked, sink)) {
+    used = older.used;
+    total = older.total;
+  }
+  if (total == 0) return;  // unified memory is the host's
+  sink.Read(memory_used_.key, t_ns, static_cast<double>(used));
+  sink.Read(memory_total_.key, t_ns, static_cast<double>(total));
+}
+
+void SlowProbe::Readings::ReadClocks(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  Library& library = session_.library();
+  const auto clock = [&](auto& function, uint32_t which) {
+    return [&function, which](Device device, uint32_t* mhz) { return function(device, which, mhz); };
+  };
+  ReadOne<uint32_t>(sm_clock_, kMhz, t_ns, gpu, sink, clock(library.clock_mhz, kClockSm));
+  ReadOne<uint32_t>(sm_clock_max_, kMhz, t_ns, gpu, sink, clock(library.max_clock_mhz, kClockSm));
+  ReadOne<uint32_t>(memory_clock_, kMhz, t_ns, gpu, sink, clock(library.clock_mhz, kClockMemory));
+  ReadOne<uint32_t>(memory_clock_max_, kMhz, t_ns, gpu, sink, clock(library.max_clock_mhz, kClockMemory));
+  ReadOne<unsigned long long>(throttle_reasons_, 1, t_ns, gpu, sink, library.throttle_reasons);
+}
+
+void SlowProbe::Readings::ReadHealth(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  Library& library = session_.library();
+  ReadOne<uint32_t>(temperature_, 1, t_ns, gpu, sink, [&](Device device, uint32_t* celsius) {
+    return library.temperature(device, kTemperatureGpu, celsius);
+  });
+  const auto ecc = [&library](uint32_t kind) {
+    return [&library, kind](Device device, unsigned long long* count) {
+      return library.ecc_errors(device, kind, kEccVolatile, count);
+    };
+  };
+  ReadOne<unsigned long long>(ecc_corrected_, 1, t_ns, gpu, sink, ecc(kEccCorrected));
+  ReadOne<unsigned long long>(ecc_uncorrected_, 1, t_ns, gpu, sink, ecc(kEccUncorrected));
+  ReadOne<uint32_t>(remapped_rows_, 1, t_ns, gpu, sink, [&](Device device, uint32_t* rows) {
+    uint32_t corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+    const Return code = library.remapped_rows(device, &corrected, &uncorrected, &pending, &failed);
+    *rows = corrected + uncorrected;
+    return code;
+  });
+}
+
+// Recorded from 0 at the start of the recording: the counter itself began when the driver was loaded.
+void SlowProbe::Readings::ReadEnergy(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  unsigned long long mj = 0;
+  if (!energy_.asked.on || gpu.away) return;
+  if (!session_.Succeeded(session_.library().energy_mj(gpu.device, &mj), gpu, energy_.asked, sink)) return;
+  if (!first_energy_mj_ || mj < *first_energy_mj_) first_energy_mj_ = mj;
+  sink.Read(energy_.key, t_ns, static_cast<double>(mj - *first_energy_mj_) * kMilli);
+}
+
+void SlowProbe::Readings::ReadFields(int64_t, Gpu& gpu, Sink& sink) {
+  for (Field& field : fields_) field.value.reset();
+  if (!fields_asked_.on || gpu.away) return;
+  values_.clear();
+  for (const Field& field : fields_) {
+    if (field.asked.on) values_.push_back({field.id, field.scope, 0, 0, ValueType::kDouble, kSuccess, {0}});
+  }
+  if (values_.empty()) return;
+  const Return code =
+      session_.library().field_values(gpu.device, static_cast<int>(values_.size()), values_.data());
+  if (!session_.Succeeded(code, gpu, fields_asked_, sink)) return;
+  for (const FieldValue& value : values_) {
+    Field& field = FieldOf(value.field_id);
+    // A 32-bit counter of bytes wraps several times a second: it tells nothing.
+    const bool pcie = value.field_id == kFieldPcieSentBytes || value.field_id == kFieldPcieReceivedBytes;
+    if (pcie && value.result == kSuccess && value.value_type == ValueType::kUnsignedInt)
+      field.asked.on = false;
+    else if (session_.Succeeded(value.result, gpu, field.asked, sink))
+      field.value = Number(value);
+  }
+}
+
+SlowProbe::Readings::Field& SlowProbe::Readings::FieldOf(uint32_t id) {
+  return *std::ranges::find(fields_, id, &Field::id);
+}
+
+void SlowProbe::Readings::ReadPower(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  Library& library = session_.library();
+  ReadOne<uint32_t>(power_limit_, kMilli, t_ns, gpu, sink, library.power_limit_mw);
+  if (const auto milliwatts = FieldOf(kFieldPowerInstantMw).value) {
+    sink.Read(power_.key, t_ns, *milliwatts * kMilli);
+  } else {
+    ReadOne<uint32_t>(power_, kMilli, t_ns, gpu, sink, library.power_mw);
+  }
+}
+
+void SlowProbe::Readings::ReadThrottling(int64_t t_ns, Sink& sink) {
+  std::array<std::optional<double>, std::size(kThrottleFields)> ratio;
+  for (size_t i = 0; i < ratio.size(); ++i) {
+    const auto ns = FieldOf(kThrottleFields[i]).value;
+    if (!ns || *ns < 0) continue;
+    if (const auto rate = throttled_ns_[i].RatePerSecond(t_ns, static_cast<uint64_t>(*ns)))
+      ratio[i] = *rate * 1e-9;
+  }
+  const auto [power_cap, power_brake, soft_thermal, hard_thermal, thermal] = ratio;
+  const auto emit = [&](const record::SeriesKey& key, std::optional<double> a, std::optional<double> b) {
+    // Two reasons may hold at once: the larger of both is certain, their sum is not.
+    if (a || b) sink.Read(key, t_ns, std::min(std::max(a.value_or(0), b.value_or(0)), 1.0));
+  };
+  emit(throttle_power_, power_cap, power_brake);
+  if (soft_thermal || hard_thermal)
+    emit(throttle_thermal_, soft_thermal, hard_thermal);
+  else
+    emit(throttle_thermal_, thermal, {});
+}
+
+void SlowProbe::Readings::ReadTraffic(int64_t t_ns, Sink& sink) {
+  if (gpm_.supported()) return;
+  const auto emit = [&](uint32_t id, Counter& counter, const record::SeriesKey& key, double factor) {
+    const auto value = FieldOf(id).value;
+    if (!value || *value < 0) return;
+    if (const auto rate = counter.RatePerSecond(t_ns, static_cast<uint64_t>(*value))) {
+      sink.Read(key, t_ns, *rate * factor);
+    }
+  };
+  emit(kFieldPcieReceivedBytes, pcie_received_, pcie_receive_, 1);
+  emit(kFieldPcieSentBytes, pcie_sent_, pcie_send_, 1);
+  emit(kFieldNvlinkReceivedKib, nvlink_received_, nvlink_receive_, kKiB);
+  emit(kFieldNvlinkSentKib, nvlink_sent_, nvlink_send_, kKiB);
+}
+
+// Inside a container NVML shows the host's process numbers, which may be other processes here. So the memory
+// is divided by owner only once a process of the command was found among them.
+void SlowProbe::Readings::ReadProcesses(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  if (!process_count_.asked.on || gpu.away) return;
+  processes_.resize(kMaxProcesses);
+  uint32_t count = kMaxProcesses;
+  const Return code = session_.library().compute_processes(gpu.device, &count, processes_.data());
+  if (!session_.Succeeded(code, gpu, process_count_.asked, sink)) return;
+  processes_.resize(std::min(count, kMaxProcesses));
+  sink.Read(process_count_.key, t_ns, static_cast<double>(processes_.size()));
+  double ours = 0, others = 0;
+  for (const ProcessInfo& process : processes_) {
+    if (process.used_memory == kMemoryNotAvailable) return;
+    const bool is_ours = is_ours_(process.pid);
+    ours_seen_ |= is_ours;
+    (is_ours ? ours : others) += static_cast<double>(process.used_memory);
+  }
+  if (!ours_seen_) return;
+  sink.Read(memory_of_command_, t_ns, ours);
+  sink.Read(memory_of_others_, t_ns, others);
+}
+
+void SlowProbe::Readings::ReadProcessUtilization(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  if (!process_sm_.asked.on || !ours_seen_ || gpu.away) return;
+  utilizations_.resize(kMaxProcesses);
+  uint32_t count = kMaxProcesses;
+  const Return code =
+      session_.library().process_utilization(gpu.device, utilizations_.data(), &count, last_seen_us_);
+  if (!session_.Succeeded(code, gpu, process_sm_.asked, sink)) return;  // 6: nobody used it since
+  utilizations_.resize(std::min(count, kMaxProcesses));
+  const unsigned long long seen_before_us = last_seen_us_;
+  double ours = 0, others = 0;
+  for (const ProcessUtilization& process : utilizations_) {
+    // The library fills up with processes that are gone and with wild values.
+    if (process.timestamp_us <= seen_before_us || process.sm_percent > 100) continue;
+    last_seen_us_ = std::max<unsigned long long>(last_seen_us_, process.timestamp_us);
+    (is_ours_(process.pid) ? ours : others) += process.sm_percent * kPercent;
+  }
+  if (last_seen_us_ == seen_before_us) return;
+  sink.Read(sm_of_command_, t_ns, std::min(ours, 1.0));
+  sink.Read(sm_of_others_, t_ns, std::min(others, 1.0));
+}
+
+}  // namespace fullbore::probe::nvml

@@ -1,0 +1,295 @@
+#include "measure/probe/process/process_probe.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "measure/probe/metrics.h"
+#include "measure/probe/text_file.h"
+
+namespace fullbore::probe {
+
+namespace {
+
+constexpr size_t kMaxListed = 1000;
+constexpr size_t kNotListed = SIZE_MAX;
+constexpr size_t kMaxOpenFiles = 256;  // of the usual limit of 1024 a process
+constexpr int kDetailedPerRound = 24;
+constexpr int64_t kPssBudgetNsPerRound = kNsPerMs;  // rounds are a second apart: 0.1 % of a core
+constexpr int64_t kPssBudgetCapNs = 5 * kNsPerMs;
+constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond;
+
+const double kTicksPerSecond = static_cast<double>(sysconf(_SC_CLK_TCK));
+const auto kPageBytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+
+void AddKnown(std::optional<double>& sum, const std::optional<double>& value) {
+  if (value) sum = sum.value_or(0) + *value;
+}
+
+}  // namespace
+
+struct ProcessProbe::Group {
+  explicit Group(const record::Labels& labels)
+      : cpu_key(KeyOf("process_cpu", labels)),
+        memory_key(KeyOf("process_memory", labels)),
+        pss_key(KeyOf("process_pss", labels)),
+        count_key(KeyOf("process_count", labels)),
+        threads_key(KeyOf("process_threads", labels)),
+        switches_key(KeyOf("process_context_switches", labels)),
+        read_key(KeyOf("process_io_read", labels)),
+        written_key(KeyOf("process_io_write", labels)),
+        read_calls_key(KeyOf("process_io_read_calls", labels)) {}
+
+  void Clear() {
+    count = threads = 0;
+    memory_bytes = pss_bytes = 0;
+    pss_known = true;
+    cpu_cores = switches = read = written = read_calls = std::nullopt;
+  }
+
+  void Add(const Running& process) {
+    ++count;
+    threads += process.threads;
+    memory_bytes += process.resident_bytes;
+    if (process.cpu_known) AddKnown(cpu_cores, process.cpu_cores);
+    if (process.pss_bytes)
+      pss_bytes += *process.pss_bytes;
+    else
+      pss_known = false;
+    AddKnown(switches, process.details.switches_per_s);
+    AddKnown(read, process.details.read_per_s);
+    AddKnown(written, process.details.written_per_s);
+    AddKnown(read_calls, process.details.read_calls_per_s);
+  }
+
+  void Emit(int64_t t_ns, Sink& sink) const {
+    sink.Read(count_key, t_ns, static_cast<double>(count));
+    if (count == 0) return;
+    sink.Read(threads_key, t_ns, static_cast<double>(threads));
+    sink.Read(memory_key, t_ns, static_cast<double>(memory_bytes));
+    if (pss_known) sink.Read(pss_key, t_ns, static_cast<double>(pss_bytes));
+    const auto emit = [&](const record::SeriesKey& key, const std::optional<double>& value) {
+      if (value) sink.Read(key, t_ns, *value);
+    };
+    emit(cpu_key, cpu_cores);
+    emit(switches_key, switches);
+    emit(read_key, read);
+    emit(written_key, written);
+    emit(read_calls_key, read_calls);
+  }
+
+  const record::SeriesKey cpu_key, memory_key, pss_key, count_key, threads_key, switches_key, read_key,
+      written_key, read_calls_key;
+  int64_t count = 0, threads = 0;
+  uint64_t memory_bytes = 0, pss_bytes = 0;
+  bool pss_known = true;
+  std::optional<double> cpu_cores, switches, read, written, read_calls;
+};
+
+ProcessProbe::ProcessProbe(const Machine& machine)
+    : proc_directory_(machine.root + "/proc"), tree_(proc_directory_, machine.command_pid, machine.run_id) {}
+
+ProcessProbe::~ProcessProbe() = default;
+
+void ProcessProbe::Sample(int64_t t_ns, Sink& sink) {
+  ReadStats(t_ns);
+  for (const int64_t pid : tree_.Scan()) Adopt(pid, t_ns);
+  ReadDetails(t_ns);
+  ReadPss(t_ns);
+  EmitSums(t_ns, sink);
+  last_ns_ = t_ns;
+  if (unlisted_ > 0 && !std::exchange(said_unlisted_, true)) {
+    sink.Say(
+        record::Severity::kInfo, "process",
+        "the command started more than 1000 processes: the later ones are counted in the sums, not listed");
+  }
+}
+
+void ProcessProbe::SetRole(int64_t pid, const std::string& role, int rank) {
+  const auto found = running_.find(pid);
+  if (found == running_.end()) {
+    announced_[pid] = {role, rank};
+    tree_.Claim(pid);
+    return;
+  }
+  Running& process = found->second;
+  process.role = role;
+  process.rank = rank;
+  if (process.listed == kNotListed) return;
+  processes_[process.listed].role = role;
+  processes_[process.listed].rank = rank;
+}
+
+bool ProcessProbe::AnyAlive() {
+  const auto alive = [this](const auto& entry) {
+    const auto stat = ReadStat(entry.first, entry.second);
+    return stat && stat->alive();
+  };
+  if (std::ranges::any_of(running_, alive)) return true;
+  for (const int64_t pid : tree_.Scan()) Adopt(pid, MonotonicNs());
+  return std::ranges::any_of(running_, alive);
+}
+
+std::vector<record::Process> ProcessProbe::Processes() const { return processes_; }
+
+void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
+  Running process;
+  if (running_.size() < kMaxOpenFiles) {
+    process.stat.reset(open((DirectoryOf(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  }
+  const auto stat = ReadStat(pid, process);
+  if (!stat) return tree_.Forget(pid);
+  process.name = stat->name;
+  process.start_ticks = stat->start_ticks;
+  process.threads = stat->threads;
+  process.resident_bytes = stat->resident_pages * kPageBytes;
+  // Found at the first round, it may have run for long; found later, it began after the round before.
+  process.last_cpu_ticks = stat->cpu_ticks;
+  if (last_ns_ > 0 && t_ns > last_ns_) {
+    process.cpu_cores =
+        static_cast<double>(stat->cpu_ticks) / kTicksPerSecond * 1e9 / static_cast<double>(t_ns - last_ns_);
+    process.cpu_known = true;
+  }
+  if (const auto announced = announced_.find(pid); announced != announced_.end()) {
+    std::tie(process.role, process.rank) = announced->second;
+    announced_.erase(announced);
+  }
+  process.listed = kNotListed;
+  if (processes_.size() < kMaxListed) {
+    process.listed = processes_.size();
+    std::string command = ReadCommandLine(DirectoryOf(pid));
+    process.command_known = !command.empty();  // in the midst of an exec it has none
+    if (command.empty()) command = process.name;
+    processes_.push_back({pid, stat->parent_pid, process.role, process.rank, std::move(command), t_ns, 0});
+  } else {
+    ++unlisted_;
+  }
+  running_.insert_or_assign(pid, std::move(process));
+}
+
+std::optional<ProcessStat> ProcessProbe::ReadStat(int64_t pid, const Running& process) {
+  UniqueFd opened;
+  int fd = process.stat.get();
+  if (fd < 0) {
+    opened.reset(open((DirectoryOf(pid) + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+    fd = opened.get();
+  }
+  if (fd < 0) return std::nullopt;
+  const ssize_t size = pread(fd, buffer_, sizeof buffer_, 0);
+  if (size <= 0) return std::nullopt;  // ESRCH: it has ended
+  const auto stat = ParseProcessStat({buffer_, static_cast<size_t>(size)});
+  if (stat && process.start_ticks != 0 && stat->start_ticks != process.start_ticks) return std::nullopt;
+  return stat;
+}
+
+void ProcessProbe::ReadStats(int64_t t_ns) {
+  std::vector<int64_t> ended;
+  for (auto& [pid, process] : running_) {
+    const auto stat = ReadStat(pid, process);
+    if (!stat || !stat->alive()) {
+      ended.push_back(pid);
+      continue;
+    }
+    if (t_ns > last_ns_ && stat->cpu_ticks >= process.last_cpu_ticks) {
+      const auto cpu_s = static_cast<double>(stat->cpu_ticks - process.last_cpu_ticks) / kTicksPerSecond;
+      process.cpu_cores = cpu_s * 1e9 / static_cast<double>(t_ns - last_ns_);
+      process.cpu_known = true;
+    }
+    process.last_cpu_ticks = stat->cpu_ticks;
+    process.threads = stat->threads;
+    process.resident_bytes = stat->resident_pages * kPageBytes;
+    if (process.name == stat->name && process.command_known) continue;
+    process.name = stat->name;  // it has become another program: its command line is new too
+    if (process.listed == kNotListed) continue;
+    std::string command = ReadCommandLine(DirectoryOf(pid));
+    process.command_known = true;
+    if (!command.empty()) processes_[process.listed].command = std::move(command);
+  }
+  for (const int64_t pid : ended) End(pid, t_ns);
+}
+
+void ProcessProbe::End(int64_t pid, int64_t t_ns) {
+  const auto found = running_.find(pid);
+  if (found->second.listed != kNotListed) processes_[found->second.listed].end_ns = t_ns;
+  running_.erase(found);
+  tree_.Forget(pid);
+}
+
+void ProcessProbe::ReadDetails(int64_t t_ns) {
+  auto at = running_.lower_bound(next_detailed_pid_);
+  const auto rounds = std::min<size_t>(kDetailedPerRound, running_.size());
+  for (size_t i = 0; i < rounds; ++i, ++at) {
+    if (at == running_.end()) at = running_.begin();
+    ReadDetailsOf(at->first, at->second.details, t_ns);
+  }
+  next_detailed_pid_ = at == running_.end() ? 0 : at->first;
+}
+
+void ProcessProbe::ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns) {
+  const std::string directory = DirectoryOf(pid);
+  const auto advance = [&](Counter& counter, std::optional<uint64_t> value, std::optional<double>& rate) {
+    if (!value) return rate.reset();
+    if (const auto per_second = counter.RatePerSecond(t_ns, *value)) rate = per_second;
+  };
+  if (const Result<std::string> io = ReadFile(directory + "/io")) {
+    advance(details.read_calls, CountAfter(*io, "rchar:"), details.read_calls_per_s);
+    advance(details.read, CountAfter(*io, "read_bytes:"), details.read_per_s);
+    advance(details.written, CountAfter(*io, "write_bytes:"), details.written_per_s);
+  }
+  const Result<std::string> status = ReadFile(directory + "/status");
+  if (!status) return;
+  // The two counters are the last lines.
+  const size_t tail =
+      status->rfind("voluntary_ctxt_switches", status->rfind("nonvoluntary_ctxt_switches") - 1);
+  if (tail == std::string::npos) return;
+  const std::string_view lines = std::string_view(*status).substr(tail);
+  const auto voluntary = CountAfter(lines, "voluntary_ctxt_switches:");
+  const auto forced = CountAfter(lines, "nonvoluntary_ctxt_switches:");
+  if (voluntary && forced) advance(details.switches, *voluntary + *forced, details.switches_per_s);
+}
+
+// Reading smaps_rollup walks the page tables of the process, 1 ms for some 100 MB, and holds its memory map
+// locked meanwhile. So what a reading took is taken off a budget, and the next waits until the budget allows
+// it.
+void ProcessProbe::ReadPss(int64_t t_ns) {
+  pss_budget_ns_ = std::min(pss_budget_ns_ + kPssBudgetNsPerRound, kPssBudgetCapNs);
+  std::vector<std::pair<int64_t, int64_t>> due;  // (time of the last reading, pid)
+  for (const auto& [pid, process] : running_) {
+    if (process.pss_ns == 0 || t_ns - process.pss_ns >= kPssIntervalNs) due.emplace_back(process.pss_ns, pid);
+  }
+  std::ranges::sort(due);
+  for (const auto& [last, pid] : due) {
+    if (pss_budget_ns_ <= 0) return;
+    Running& process = running_.at(pid);
+    const int64_t begin_ns = ThreadCpuNs();
+    process.pss_ns = t_ns;
+    process.pss_bytes.reset();
+    if (const Result<std::string> text = ReadFile(DirectoryOf(pid) + "/smaps_rollup")) {
+      if (const auto kib = CountAfter(*text, "Pss:")) process.pss_bytes = *kib * 1024;
+    }
+    pss_budget_ns_ -= ThreadCpuNs() - begin_ns;
+  }
+}
+
+ProcessProbe::Group& ProcessProbe::GroupOf(const std::string& role, int rank) {
+  std::unique_ptr<Group>& group = groups_[{role, rank}];
+  if (!group) {
+    record::Labels labels = {{"role", role}};
+    if (rank >= 0) labels["rank"] = std::to_string(rank);
+    group = std::make_unique<Group>(labels);
+  }
+  return *group;
+}
+
+void ProcessProbe::EmitSums(int64_t t_ns, Sink& sink) {
+  for (auto& [key, group] : groups_) group->Clear();
+  for (const auto& [pid, process] : running_) {
+    GroupOf(process.role, -1).Add(process);
+    if (process.rank >= 0) GroupOf(process.role, process.rank).Add(process);
+  }
+  for (const auto& [key, group] : groups_) group->Emit(t_ns, sink);
+}
+
+}  // namespace fullbore::probe

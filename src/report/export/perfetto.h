@@ -1,0 +1,63 @@
+// A window of a trace as Chrome JSON, which ui.perfetto.dev and chrome://tracing open, with what we say of it
+// as tracks of its own:
+//
+//   fullbore          findings: each a slice where its evidence lies in the window, else over the whole of it
+//   fullbore, rank 0  steps (with their shares), where the time goes (a share a slice), the critical path,
+//   and
+//                     the shares of each step as counters
+//   rank 0, device    a track a stream: kernels and copies, with arrows from the host's calls
+//   rank 0, host      a track a thread: operators and calls
+//
+// Events that reach over an edge of the window are cut there; their whole duration stands in their arguments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "explain/diagnose/diagnosis.h"
+#include "record/recording.h"
+#include "timeline/device_trace.h"
+
+namespace fullbore::exporting {
+
+struct Window {  // on the recording's clock
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  int64_t origin_ns = 0;  // the begin of the recording: times in the file count from here
+};
+
+class PerfettoFile {
+ public:
+  explicit PerfettoFile(const Window& window) : window_(window) {}
+
+  void AddFindings(const diagnose::Diagnosis& diagnosis);
+
+  // `shift_ns` brings the trace's times onto the recording's clock. `numbers` are what the trace calls its
+  // steps; empty: as the recording counts them.
+  void AddRank(const timeline::DeviceTrace& trace, const record::RankInfo& info, int64_t shift_ns,
+               const std::vector<int64_t>& numbers);
+
+  int64_t events() const { return events_; }
+  std::string Json() const;
+
+ private:
+  class RankTracks;
+
+  int NewTrack(int pid, const std::string& process, const std::string& thread);  // its thread id
+  void Slice(int pid, int tid, const std::string& name, int64_t begin_ns, int64_t end_ns,
+             const std::string& args = "");
+  void Event(const std::string& json);
+  bool Touches(int64_t begin_ns, int64_t end_ns) const {
+    return begin_ns < window_.end_ns && end_ns > window_.begin_ns;
+  }
+  std::string Micros(int64_t ns) const;  // since the origin
+
+  const Window window_;
+  std::string text_;
+  int64_t events_ = 0;
+  int tracks_ = 0;
+};
+
+std::string Gzip(const std::string& text);
+
+}  // namespace fullbore::exporting
