@@ -9,7 +9,7 @@ if [ -z "$formatter" ] || [[ "$("$formatter" --version)" != *"version 14."* ]]; 
   exit 77
 fi
 cd "$root"
-mapfile -t sources < <(find src tests bench \( -name '*.cc' -o -name '*.h' -o -name '*.c' \) 2>/dev/null | sort)
+mapfile -t sources < <(find src include examples tests bench \( -name '*.cc' -o -name '*.h' -o -name '*.c' \) 2>/dev/null | sort)
 status=0
 for source in "${sources[@]}"; do
   if ! "$formatter" --dry-run --Werror "$source" 2>/dev/null; then
