@@ -1,0 +1,147 @@
+#include "base/guarded_file.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+namespace fullbore {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kAlways = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+std::string Quoted(const std::string& path) { return "'" + path + "'"; }
+
+std::string ParentOf(const std::string& path) {
+  const std::string parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
+Error PlantedError(const std::string& path) {
+  return {ErrorCode::kPermission,
+          Quoted(path) + " belongs to another user and lies where everybody may write: it is not used", ""};
+}
+
+Result<void> CheckNotPlanted(const std::string& path, const struct stat& entry) {
+  struct stat parent {};
+  const std::string directory = ParentOf(path);
+  if (stat(directory.c_str(), &parent) != 0) return ErrnoError("cannot look at " + Quoted(directory), errno);
+  if (CouldBePlanted(entry, parent, geteuid())) return PlantedError(path);
+  return {};
+}
+
+Error OpenError(const std::string& path, int error_number) {
+  if (error_number == ELOOP) {
+    return {ErrorCode::kPermission, "cannot open " + Quoted(path) + ": it is a symbolic link", ""};
+  }
+  return ErrnoError("cannot open " + Quoted(path), error_number);
+}
+
+Result<UniqueFd> OpenChecked(const std::string& path, int flags, mode_t mode) {
+  UniqueFd fd(open(path.c_str(), flags | kAlways, mode));
+  if (!fd.valid()) return OpenError(path, errno);
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0) return ErrnoError("cannot look at " + Quoted(path), errno);
+  if (!S_ISREG(status.st_mode))
+    return Error{ErrorCode::kCorrupt, Quoted(path) + " is not a regular file", ""};
+  if (auto checked = CheckNotPlanted(path, status); !checked) return checked.error();
+  return fd;
+}
+
+// 64 bits that nobody can foresee, as text.
+std::string RandomName() {
+  unsigned char bytes[8];
+  FB_CHECK(getrandom(bytes, sizeof bytes, 0) == static_cast<ssize_t>(sizeof bytes));  // never cut below 256
+  std::string name;
+  for (const unsigned char byte : bytes) {
+    name += "0123456789abcdef"[byte >> 4];
+    name += "0123456789abcdef"[byte & 15];
+  }
+  return name;
+}
+
+Result<void> WriteFully(int fd, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoError("cannot write " + Quoted(path), errno);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool CouldBePlanted(const struct stat& entry, const struct stat& parent, uid_t user) {
+  const bool trusted_owner = entry.st_uid == user || entry.st_uid == 0;
+  return !trusted_owner && (parent.st_mode & S_IWOTH) != 0;
+}
+
+Result<UniqueFd> CreateFile(const std::string& path, mode_t mode) {
+  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kAlways, mode));
+  if (!fd.valid()) return ErrnoError("cannot create " + Quoted(path), errno);
+  return fd;
+}
+
+Result<UniqueFd> CreateFileAnew(const std::string& path, mode_t mode) {
+  if (unlink(path.c_str()) != 0 && errno != ENOENT)
+    return ErrnoError("cannot replace " + Quoted(path), errno);
+  return CreateFile(path, mode);
+}
+
+Result<UniqueFd> OpenOrCreateFile(const std::string& path, mode_t mode) {
+  return OpenChecked(path, O_RDWR | O_CREAT, mode);
+}
+
+Result<UniqueFd> OpenRegularFile(const std::string& path) { return OpenChecked(path, O_RDONLY, 0); }
+
+Result<void> WriteFileAtOnce(const std::string& path, std::string_view text, mode_t mode) {
+  const std::string part = path + "." + RandomName() + ".part";
+  auto fd = CreateFile(part, mode);
+  if (!fd) return Error{fd.error().code, "cannot write " + Quoted(path) + ": " + fd.error().text, ""};
+  auto written = WriteFully(fd->get(), text, path);
+  if (written && std::rename(part.c_str(), path.c_str()) != 0)
+    written = ErrnoError("cannot write " + Quoted(path), errno);
+  if (!written) unlink(part.c_str());
+  return written;
+}
+
+Result<void> MakeDirectory(const std::string& path, mode_t mode) {
+  std::string plain = path;  // lstat would follow a link in front of a slash
+  while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  struct stat entry {};
+  if (lstat(plain.c_str(), &entry) != 0) {
+    if (errno != ENOENT) return ErrnoError("cannot create " + Quoted(path), errno);
+    if (const std::string parent = ParentOf(plain); parent != plain) {
+      if (auto made = MakeDirectory(parent, kPrivateDirectory); !made) return made;
+    }
+    // Another process of ours may make it at the same moment: then it counts as found.
+    if (mkdir(plain.c_str(), mode) == 0) return {};
+    if (errno != EEXIST || lstat(plain.c_str(), &entry) != 0)
+      return ErrnoError("cannot create " + Quoted(path), errno);
+  }
+  if (auto checked = CheckNotPlanted(plain, entry); !checked) return checked;
+  // A link of the user's own, as to a larger disk: where it leads counts as well, with all that is above.
+  std::error_code broken;
+  const fs::path real = fs::canonical(plain, broken);
+  if (broken) return ErrnoError("cannot use " + Quoted(path), broken.value());
+  if (!fs::is_directory(real, broken)) return ErrnoError("cannot create " + Quoted(path), EEXIST);
+  for (fs::path at = real; at != at.parent_path(); at = at.parent_path()) {
+    if (lstat(at.c_str(), &entry) != 0) return ErrnoError("cannot look at " + Quoted(at), errno);
+    if (auto checked = CheckNotPlanted(at, entry); !checked) return checked;
+  }
+  return {};
+}
+
+Result<void> MakeNewPrivateDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), kPrivateDirectory) == 0) return {};
+  return ErrnoError("cannot create " + Quoted(path), errno);
+}
+
+}  // namespace fullbore
