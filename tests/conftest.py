@@ -46,7 +46,9 @@ class Fullbore:
         self.count = 0
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_") and k != "PYTHONPATH"}
+        """That of the tests, without what would reach the command from whoever started them."""
+        ours = {"PYTHONPATH", "TERM"}
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_") and k not in ours}
         return {**kept, "OMP_NUM_THREADS": "1", **(extra or {})}
 
     def arguments(self, command: Sequence[str | os.PathLike], flags: Sequence[str | os.PathLike] = ()) -> list[str]:

@@ -41,7 +41,6 @@ class Said:
         self.error = next((line for line in self.lines if "error" in line), None)
         self.digests = [line["sha256"] for line in self.lines if "sha256" in line]
         self.files = {line["path"]: line["bytes"] for line in self.lines if "path" in line}
-        self.total_s = next((line["total_ns"] for line in self.lines if "total_ns" in line), 0) / 1e9
         for resources in (line for line in self.lines if "before" in line):
             assert resources["after"] == resources["before"], "file descriptors or threads are left behind"
 

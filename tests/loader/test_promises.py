@@ -188,10 +188,8 @@ def test_storage_that_stalls_for_ten_seconds_is_told_of_and_waited_for(server, t
         server.faults.append(Fault(stall_s=10))
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            began = time.monotonic()
             seen = sorted(sample for ids, _ in batches(loader) for sample in ids)
-            took = time.monotonic() - began
-    assert took > 9, "the server did not stall"
+    assert not server.faults, "the server did not stall"
     assert seen == list(range(3 * PER_CLASS))
     assert any("train.tar" in str(warning.message) for warning in said), [str(warning.message) for warning in said]
 

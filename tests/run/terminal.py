@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -13,8 +14,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 import pyte
+from waiting import PATIENCE_S
 
-PATIENCE_S = 45  # a hang, on any machine
+STATUS = re.compile(r"^ fullbore  [\d.]+ .*no training step yet")
 
 
 class Terminal:
@@ -27,7 +29,7 @@ class Terminal:
         if self.pid == 0:
             signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in a terminal, also where nohup runs the tests
             os.chdir(cwd)
-            os.execvpe(command[0], list(command), {**env, "TERM": "xterm"})
+            os.execvpe(command[0], list(command), {"TERM": "xterm", **env})
         self.resize(rows)
 
     def resize(self, rows: int) -> None:
@@ -59,6 +61,9 @@ class Terminal:
 
     def until_text(self, text: str, times: int = 1) -> None:
         self.until(lambda: self.text().count(text) >= times, repr(text))
+
+    def until_status(self) -> None:
+        self.until(lambda: STATUS.match(self.last_row()) is not None, "a status line")
 
     def until_end(self) -> int:
         """Reads to the end of the session; the exit status as a shell shows it."""

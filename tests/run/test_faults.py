@@ -19,8 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from waiting import PATIENCE_S, recorded_until_ns, wait_for, wait_until_recorded  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PATIENCE_S = 60
 
 # Trains until the file "enough" is there, and says at its end how many steps it took.
 TRAIN = """
@@ -61,13 +63,6 @@ def recorded_steps(fullbore, runs: pathlib.Path) -> int:
     return run["steps"]
 
 
-def wait_for(what, text: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline, text
-        time.sleep(0.05)
-
-
 def alive(pid: int) -> bool:
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -79,16 +74,14 @@ def test_kill_9_of_us_leaves_the_training_and_a_readable_run(fullbore, torch_pyt
     process, runs = fullbore.start(torch_python, train)
     trainer = int(process.stdout.readline().split()[1])
     wait_for(lambda: recorded_steps(fullbore, runs) >= 100, "steps on the disk")
-    time.sleep(2)  # it goes on writing
-    killed_ns = time.monotonic_ns()
+    reached_ns = time.monotonic_ns()
+    wait_until_recorded(runs, 2)  # it goes on writing
     process.kill()
     process.wait()
     (run_file,) = runs.glob("*.fbr")
     report = fullbore.explain(run_file)
     assert "exit_status" not in report
-    with sqlite3.connect(run_file) as database:  # as anybody may read it
-        (end_ns,) = database.execute("SELECT max(end_ns) FROM stage").fetchone()
-    assert killed_ns - end_ns < 5e9, "to the last second, and some for a busy machine"
+    assert recorded_until_ns(runs) >= reached_ns + 2e9, "what was on the disk is still there"
     assert b"unfinished" in fullbore.call("runs", "-o", runs).stdout
     (channel,) = runs.glob("*.channel.*")
     assert alive(trainer), "and its channel is left alone"
@@ -209,11 +202,16 @@ def fill(disk: pathlib.Path) -> pathlib.Path:
     return filler
 
 
+def wait_until_unwritable(runs: pathlib.Path, for_s: float) -> None:
+    """Until the recorder, which writes every second, has failed to do so for so long."""
+    wait_for(lambda: time.monotonic_ns() - recorded_until_ns(runs) > for_s * 1e9, "writes that fail")
+
+
 def test_a_disk_that_fills_up_costs_one_message(fullbore, torch_python, train, small_disk):
     process, _ = fullbore.start(torch_python, train, runs=small_disk / "runs")
     process.stdout.readline()
     fill(small_disk)
-    time.sleep(4)
+    wait_until_unwritable(small_disk / "runs", 4)
     (fullbore.directory / "enough").touch()
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
@@ -228,7 +226,7 @@ def test_a_disk_with_room_again_loses_nothing(fullbore, torch_python, train, sma
     process, _ = fullbore.start(torch_python, train, runs=small_disk / "runs", flags=["-q"])
     process.stdout.readline()
     filler = fill(small_disk)
-    time.sleep(2.5)
+    wait_until_unwritable(small_disk / "runs", 2.5)
     filler.unlink()
     (fullbore.directory / "enough").touch()
     out, _ = process.communicate(timeout=PATIENCE_S)
@@ -308,7 +306,7 @@ def test_a_log_cut_short_beside_the_run_file_is_no_crash(fullbore):
     """What a power cut leaves of a run that was being recorded."""
     process, runs = fullbore.start("sleep", "60")
     wait_for(lambda: any(log.stat().st_size > 0 for log in runs.glob("*.fbr-wal")), "a log")
-    time.sleep(2.5)  # so that there is more than a beginning in it
+    wait_until_recorded(runs, 2)  # so that there is more than a beginning in it
     process.kill()
     process.wait()
     (run_file,) = runs.glob("*.fbr")

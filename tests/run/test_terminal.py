@@ -5,31 +5,35 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 pytest.importorskip("pyte")
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from terminal import PATIENCE_S, Terminal  # noqa: E402
+from terminal import STATUS, Terminal  # noqa: E402
+from waiting import PATIENCE_S, recorded_until_ns, wait_for, wait_until_recorded  # noqa: E402
 
 PYTHON = sys.executable
-STATUS = re.compile(r"^ fullbore  [\d.]+ .*no training step yet")
-COUNT_INTERRUPTS = """
-import signal, sys, time
-got = []
-for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"):
-    signal.signal(getattr(signal, name), lambda n, f: got.append(signal.Signals(n).name))
+# Says which signals came, each time one came, in order. SIGUSR2 is the last.
+COUNT_SIGNALS = """
+import os, signal
+came, wakeup = os.pipe()
+os.set_blocking(wakeup, False)
+signal.set_wakeup_fd(wakeup)
+for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"):
+    signal.signal(getattr(signal, name), lambda n, f: None)
 print("ready", flush=True)
-deadline = time.monotonic() + 60
-while not got and time.monotonic() < deadline:
-    time.sleep(0.02)
-time.sleep(0.7)
-print("got", *got, flush=True)
+got = []
+while signal.SIGUSR2 not in got:
+    got.append(signal.Signals(os.read(came, 1)[0]))
+    if len(got) == 1:
+        print("first", flush=True)
+print("got", *(each.name for each in got[:-1]), flush=True)
 """
 
 
@@ -51,9 +55,9 @@ def test_the_status_line_stands_on_the_last_row_and_output_scrolls_above_it(term
     lines = 300
     wait = "until [ -e enough ]; do sleep 0.1; done"
     shown = terminal("sh", "-c", f"for i in $(seq {lines}); do echo line $i; sleep 0.005; done; {wait}")
-    shown.until(lambda: STATUS.match(shown.last_row()) is not None, "a status line")
+    shown.until_status()
     shown.until_text(f"line {lines}")
-    shown.until(lambda: STATUS.match(shown.last_row()) is not None, "the status line below all lines")
+    shown.until_status()
     (fullbore.directory / "enough").touch()
     assert shown.until_end() == 0
     printed = [line for line in shown.lines() if line.startswith("line")]
@@ -62,14 +66,16 @@ def test_the_status_line_stands_on_the_last_row_and_output_scrolls_above_it(term
     assert shown.raw.rfind(b"\x1b[r") > shown.raw.rfind(b";23r"), "the whole screen scrolls again"
 
 
-def test_a_line_that_is_not_finished_stays_where_it_is(terminal):
+@pytest.mark.parametrize("rows", [24, 12])
+def test_a_line_that_is_not_finished_stays_where_it_is(terminal, fullbore, rows):
     """A progress bar or a prompt: the status line comes while the cursor stands in the middle of a row."""
-    for rows in (24, 12):
-        shown = terminal(
-            "sh", "-c", "for i in $(seq 30); do echo $i; done; printf 'half '; sleep 1.5; echo done", rows=rows
-        )
-        assert shown.until_end() == 0
-        assert "half done" in shown.lines()
+    wait = "until [ -e enough ]; do sleep 0.1; done"
+    shown = terminal("sh", "-c", f"for i in $(seq 30); do echo $i; done; printf 'half '; {wait}; echo done", rows=rows)
+    shown.until_text("half")
+    shown.until_status()
+    (fullbore.directory / "enough").touch()
+    assert shown.until_end() == 0
+    assert "half done" in shown.lines()
 
 
 def test_a_resized_window_keeps_the_status_line_on_the_last_row(terminal, fullbore):
@@ -84,26 +90,38 @@ def test_a_resized_window_keeps_the_status_line_on_the_last_row(terminal, fullbo
     assert "end" in shown.lines()
 
 
-@pytest.mark.parametrize("why", ["-q", "small", "dumb", "off"])
-def test_there_is_no_status_line_where_it_is_not_wanted(terminal, why):
-    shown = terminal(
-        "sleep",
-        "1.2",
-        flags=("-q",) if why == "-q" else (),
-        rows=8 if why == "small" else 24,
-        **({"FULLBORE_STATUS": "off"} if why == "off" else {}),
-    ) if why != "dumb" else terminal("sh", "-c", "sleep 1.2", FULLBORE_STATUS="off", NO_COLOR="1")  # fmt: skip
+LONG_ENOUGH_S = 1.5  # a status line comes every half second
+
+
+@pytest.mark.parametrize(
+    ("flags", "rows", "env"),
+    [
+        pytest.param(["-q"], 24, {}, id="-q"),
+        pytest.param([], 8, {}, id="small"),
+        pytest.param([], 24, {"TERM": "dumb"}, id="dumb"),
+        pytest.param([], 24, {"FULLBORE_STATUS": "off"}, id="off"),
+        pytest.param([], 24, {}, id="wanted"),
+    ],
+)
+def test_there_is_a_status_line_only_where_it_is_wanted(terminal, fullbore, flags, rows, env, request):
+    shown = terminal("sh", "-c", "until [ -e enough ]; do sleep 0.1; done", flags=tuple(flags), rows=rows, **env)
+    wait_for(lambda: recorded_until_ns(fullbore.directory / "runs"), "a run")
+    wait_until_recorded(fullbore.directory / "runs", LONG_ENOUGH_S)
+    (fullbore.directory / "enough").touch()
     assert shown.until_end() == 0
-    assert b"\x1b[1;" not in shown.raw
-    if why == "-q":
+    wanted = request.node.callspec.id == "wanted"
+    assert (b"\x1b[1;" in shown.raw) == wanted
+    if flags:
         assert shown.raw == b""
 
 
 def test_ctrl_c_reaches_the_command_once(terminal, fullbore):
-    script = fullbore.script("count.py", COUNT_INTERRUPTS)
+    script = fullbore.script("count.py", COUNT_SIGNALS)
     shown = terminal(PYTHON, str(script))
     shown.until_text("ready")
     shown.type("\x03")
+    shown.until_text("first")
+    send_the_last_one(shown.pid)
     assert shown.until_end() == 0
     # The terminal's echo of the key may stand before or after the end of the line that it meets.
     assert re.findall(r"got .*", shown.text()) == ["got SIGINT"]
@@ -121,7 +139,7 @@ def test_ctrl_c_ends_a_command_that_does_not_catch_it_and_the_report_comes(termi
 def test_a_command_that_reads_the_keyboard_gets_it(terminal):
     shown = terminal(PYTHON, "-c", "print('you said ' + input('name? '))")
     shown.until_text("name?")
-    time.sleep(0.7)  # the status line comes while the prompt waits
+    shown.until_status()
     shown.type("Ada\r")
     assert shown.until_end() == 0
     assert "name? Ada" in shown.lines()
@@ -130,27 +148,24 @@ def test_a_command_that_reads_the_keyboard_gets_it(terminal):
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT", "SIGUSR1"])
 def test_a_signal_sent_to_us_alone_is_passed_on(fullbore, name):
-    script = fullbore.script("count.py", COUNT_INTERRUPTS)
+    script = fullbore.script("count.py", COUNT_SIGNALS)
     process, runs = fullbore.start(PYTHON, script)
     assert process.stdout.readline() == b"ready\n"
     os.kill(process.pid, getattr(signal, name))
-    out, _ = process.communicate(timeout=PATIENCE_S)
-    assert out == f"got {name}\n".encode()
-    assert process.returncode == 0
+    assert rest_of_signals(process) == f"got {name}\n".encode()
 
 
 def test_a_signal_sent_to_everybody_here_reaches_the_command_once(fullbore):
     """`kill %1`, a batch system's cancel: the command has it already, a second would interrupt its cleaning up."""
-    script = fullbore.script("count.py", COUNT_INTERRUPTS)
+    script = fullbore.script("count.py", COUNT_SIGNALS)
     process, runs = fullbore.start(PYTHON, script)
     assert process.stdout.readline() == b"ready\n"
     os.killpg(process.pid, signal.SIGTERM)
-    out, _ = process.communicate(timeout=PATIENCE_S)
-    assert out == b"got SIGTERM\n"
+    assert rest_of_signals(process) == b"got SIGTERM\n"
 
 
 def test_it_does_so_however_late_our_witness_of_signals_gets_a_core(fullbore):
-    script = fullbore.script("count.py", COUNT_INTERRUPTS)
+    script = fullbore.script("count.py", COUNT_SIGNALS)
     process, runs = fullbore.start(PYTHON, script)
     assert process.stdout.readline() == b"ready\n"
     wait_for(lambda: len(witnesses(process.pid)) == 1, "our witness has started and has its name")
@@ -158,10 +173,9 @@ def test_it_does_so_however_late_our_witness_of_signals_gets_a_core(fullbore):
     os.kill(witness, signal.SIGSTOP)
     wait_for(lambda: state_of(witness) == "T", "it has no core")
     os.killpg(process.pid, signal.SIGTERM)
-    time.sleep(0.3)
+    wait_for(lambda: not is_pending(process.pid), "we have taken the signal, and ask the witness")
     os.kill(witness, signal.SIGCONT)
-    out, _ = process.communicate(timeout=PATIENCE_S)
-    assert out == b"got SIGTERM\n"
+    assert rest_of_signals(process) == b"got SIGTERM\n"
 
 
 def test_a_closed_terminal_ends_the_command_and_the_run_is_saved(fullbore):
@@ -174,6 +188,27 @@ def test_a_closed_terminal_ends_the_command_and_the_run_is_saved(fullbore):
     assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
     (run_file,) = (fullbore.directory / "runs").glob("*.fbr")
     assert fullbore.explain(run_file)["exit_status"] == 128 + signal.SIGHUP
+
+
+def is_pending(pid: int) -> bool:
+    """Whether a signal waits to be taken by a process."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return any(int(mask, 16) for mask in re.findall(r"^(?:SigPnd|ShdPnd):\t(\w+)", status, re.MULTILINE))
+
+
+def send_the_last_one(recorder: int) -> None:
+    """What we pass on comes in the order in which we took it: a signal passed on twice stands before this one."""
+    wait_for(lambda: not is_pending(recorder), "all signals so far are taken")
+    os.kill(recorder, signal.SIGUSR2)
+
+
+def rest_of_signals(process: subprocess.Popen) -> bytes:
+    """What COUNT_SIGNALS says at its end, once the first signal has reached it."""
+    assert process.stdout.readline() == b"first\n"
+    send_the_last_one(process.pid)
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    return out
 
 
 def state_of(pid: int) -> str:
@@ -227,17 +262,10 @@ print("ended well", flush=True)
 """
 
 
-def wait_for(what, text: str) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < deadline, text
-        time.sleep(0.02)
-
-
 def test_ctrl_z_stops_us_and_the_command_and_fg_continues_both(fullbore, shell):
     script = fullbore.script("ticker.py", TICKER)
-    shell.enter(subprocess.list2cmdline(fullbore.arguments([PYTHON, script], ["-o", "runs"])))
-    shell.until(lambda: STATUS.match(shell.last_row()) is not None, "a status line")
+    shell.enter(shlex.join(fullbore.arguments([PYTHON, script], ["-o", "runs"])))
+    shell.until_status()
     shell.until_text("tick 0")
     for round_ in (1, 2):
         shell.type("\x1a")
@@ -250,7 +278,7 @@ def test_ctrl_z_stops_us_and_the_command_and_fg_continues_both(fullbore, shell):
         shell.until_text(f"\nprompt is back {round_}")
         assert not STATUS.match(shell.last_row()), "the status line is removed before a stop"
         shell.enter("fg")
-        shell.until(lambda: STATUS.match(shell.last_row()) is not None, "the status line again")
+        shell.until_status()
         assert state_of(pid) != "T"
     (fullbore.directory / "enough").touch()
     shell.until_text("ended well")
@@ -261,20 +289,23 @@ def test_ctrl_z_stops_us_and_the_command_and_fg_continues_both(fullbore, shell):
 
 def test_in_the_background_there_is_no_status_line_and_fg_brings_it(fullbore, shell):
     script = fullbore.script("ticker.py", TICKER)
-    shell.enter(subprocess.list2cmdline(fullbore.arguments([PYTHON, script], ["-o", "runs"])) + " >ticks &")
+    shell.enter(shlex.join(fullbore.arguments([PYTHON, script], ["-o", "runs"])) + " >ticks &")
     wait_for((fullbore.directory / "pid").exists, "the command is started")
-    shell.enter("sleep 1.5; echo slept")
-    shell.until_text("\nslept")
+    wait_until_recorded(fullbore.directory / "runs", LONG_ENOUGH_S)
+    shell.enter("echo still here")
+    shell.until_text("\nstill here")
     assert b"\x1b[1;" not in shell.raw
     shell.enter("fg")
-    shell.until(lambda: STATUS.match(shell.last_row()) is not None, "a status line in the foreground")
+    shell.until_status()
     (fullbore.directory / "enough").touch()
     shell.until_text("fullbore explain")
 
 
 def test_kill_and_wait_of_a_job_work_as_without_us(fullbore, shell):
-    shell.enter(subprocess.list2cmdline(fullbore.arguments(["sleep", "60"], ["-q", "-o", "runs"])) + " &")
-    shell.enter("sleep 0.5; kill %1; wait %1; echo status $?")
+    command = ["sh", "-c", "touch started; exec sleep 60"]
+    shell.enter(shlex.join(fullbore.arguments(command, ["-q", "-o", "runs"])) + " &")
+    wait_for((fullbore.directory / "started").exists, "the command is started")
+    shell.enter("kill %1; wait %1; echo status $?")
     shell.until_text("\nstatus 143")
 
 
@@ -285,8 +316,7 @@ def test_a_stop_of_the_command_alone_does_not_stop_us_where_nobody_would_continu
     for stop in (signal.SIGSTOP, signal.SIGTSTP):
         os.kill(pid, stop)
         wait_for(lambda: state_of(pid) in "TS", "a stop")
-        time.sleep(0.5)
-        assert state_of(process.pid) != "T"
+        wait_until_recorded(runs, 0.5)  # by us, who are not stopped
         os.kill(pid, signal.SIGCONT)
     (fullbore.directory / "enough").touch()
     process.communicate(timeout=PATIENCE_S)

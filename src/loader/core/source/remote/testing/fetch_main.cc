@@ -164,9 +164,7 @@ int Run(const Arguments& arguments) {
         store.Cancel();
       });
     }
-    const int64_t begin = MonotonicNs();
     status = arguments.list ? List(store, arguments.url) : Fetch(store, arguments);
-    Print({{"total_ns", MonotonicNs() - begin}});
     if (canceller.joinable()) canceller.join();
     during = Resources();
   }
