@@ -1,6 +1,6 @@
 # Thin: each goal is one script or one CMake preset. `make help` lists the goals.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench asan tsan fuzz lint format package clean
+.PHONY: help setup build test demo bench accuracy asan tsan fuzz lint format package clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ demo:  ## train a real ResNet under fullbore, apply its advice, compare predicti
 
 bench:  ## run the benchmarks
 	@scripts/bench.sh
+
+accuracy:  ## apply what the reports recommend, and compare what it brings with what was predicted (quiet machine)
+	@scripts/accuracy.sh
 
 asan:  ## the C++ tests and the loader's Python tests under the address and undefined-behaviour sanitizers
 	@scripts/setup.sh test

@@ -157,13 +157,6 @@ class Laboratory:
         self.photos = photos
         self.scratch = scratch
         self.runs = 0
-        self.recorded: dict[str, Outcome] = {}  # the latest of each case
-
-    def planted(self, case: Case) -> Outcome:
-        """The case as it stands, recorded; once for all who ask."""
-        if case.name not in self.recorded:
-            self.recorded[case.name] = self.run(case)
-        return self.recorded[case.name]
 
     def run(self, case: Case, *flags: str, recorded: bool = True) -> Outcome:
         self.runs += 1

@@ -1,20 +1,18 @@
 """Planted causes: training scripts with one thing wrong each, whose first finding must name it, and cost it as the
-script's own clock does.
+script's own clock does. What the fix then brings is measured by bench/accuracy/fixes.py: that needs a machine of its
+own, and hours rather than minutes where it has to be sure.
 """
 
 from __future__ import annotations
 
 import re
-from statistics import median
 
 import pytest
-from planted_case import SINCE, Case, Laboratory, Outcome, all_cases
+from planted_case import Case, Laboratory, Outcome, all_cases
 
 CASES = all_cases()
 WITHIN = 0.05  # of the step: how far the reported share may be from what the script measured
 WARMUP_WITHIN = 3  # steps
-FASTER_WITHIN = 0.15  # of the expected step time: how far off the measured one may be
-ROUNDS = 5  # before and after in turn, where one was not clear: the medians count
 
 
 def named(cases: list[Case]) -> list:
@@ -52,7 +50,7 @@ def complaint(case: Case, outcome: Outcome) -> str:
 def test_names_what_was_planted_first_and_what_it_costs(case: Case, laboratory: Laboratory) -> None:
     if case.missing():
         pytest.skip(case.missing())
-    outcomes = [laboratory.planted(case)]
+    outcomes = [laboratory.run(case)]
     # A neighbour may take its core from one of two ranks only: that rank is then late by more than was planted. What
     # is not right is measured twice more, and must be right both times.
     if complaint(case, outcomes[0]):
@@ -61,49 +59,3 @@ def test_names_what_was_planted_first_and_what_it_costs(case: Case, laboratory: 
         assert outcome.report["window"]["steps"] == len(outcome.truth.steps) - outcome.warmup
     wrong = [text for text in (complaint(case, outcome) for outcome in outcomes) if text]
     assert len(wrong) <= len(outcomes) // 2, "\n\n".join(wrong)
-    laboratory.recorded[case.name] = next(outcome for outcome in outcomes if not complaint(case, outcome))
-
-
-class Promise:
-    """Predicted and measured step times of a case, by rounds."""
-
-    def __init__(self) -> None:
-        self.expected: list[float] = []
-        self.low: list[float] = []
-        self.high: list[float] = []
-        self.measured: list[float] = []
-
-    def add(self, before: Outcome, after: Outcome) -> None:
-        speedup = before.first["speedup"]
-        self.expected.append(before.step_s / speedup["expected"])
-        self.low.append(before.step_s / speedup["high"])
-        self.high.append(before.step_s / speedup["low"])
-        self.measured.append(after.truth.mean_step_s(SINCE))
-
-    def is_kept(self) -> bool:
-        measured = median(self.measured)
-        in_range = median(self.low) <= measured <= median(self.high)
-        return in_range and abs(measured / median(self.expected) - 1) <= FASTER_WITHIN
-
-    def __str__(self) -> str:
-        return "; ".join(
-            f"expected {1e3 * e:.1f} ms [{1e3 * low:.1f}, {1e3 * high:.1f}], measured {1e3 * m:.1f}"
-            for e, low, high, m in zip(self.expected, self.low, self.high, self.measured)
-        )
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("case", named([case for case in CASES if case["FIX"]]))
-def test_the_fix_brings_what_was_predicted(case: Case, laboratory: Laboratory) -> None:
-    if case.missing():
-        pytest.skip(case.missing())
-    promise = Promise()
-    before = laboratory.planted(case)
-    for _ in range(ROUNDS):
-        if not complaint(case, before):
-            promise.add(before, laboratory.run(case, *before.fix(case["FIX"]), recorded=False))
-            if promise.is_kept():
-                break
-        before = laboratory.run(case)
-    print(f"{case.name}: {promise}")
-    assert promise.measured and promise.is_kept(), str(promise)
