@@ -62,8 +62,8 @@ void JudgeActivity(const View& view, Diagnosis& diagnosis) {
           "No step for {}, while a kernel spins on the GPU without working: a collective waits for a rank.",
           FormatDuration(since_step_ns));
       finding.fix = {
-          "find the rank that is missing: TORCH_NCCL_TRACE_BUFFER_SIZE and the flight recorder, py-spy dump "
-          "on each rank"};
+          "find the rank that is missing: py-spy dump on each rank; for the next time, the flight recorder "
+          "(TORCH_FR_BUFFER_SIZE, before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE)"};
       finding.evidence.push_back(
           {"GPU utilisation", *last_utilization, "ratio", "nvml", "gpu_utilization", {}, {}});
       finding.evidence.push_back(

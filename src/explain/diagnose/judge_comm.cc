@@ -75,9 +75,8 @@ std::string TitleOf(const Exposed& exposed, size_t ranks) {
 
 std::vector<std::string> FixOf(bool waiting) {
   std::vector<std::string> fix = {
-      "synchronise less often: gradient accumulation under model.no_sync()",
-      "let communication overlap the backward pass: DDP's bucket_cap_mb, gradient_as_bucket_view, "
-      "static_graph",
+      "synchronise less often: gradient accumulation, with forward and backward pass under model.no_sync()",
+      "let communication overlap the backward pass: DDP's bucket_cap_mb and gradient_as_bucket_view",
       "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), changes "
       "the mathematics slightly",
       "check the topology: NVLink or the right network interface (NCCL_DEBUG=INFO), ranks of a "

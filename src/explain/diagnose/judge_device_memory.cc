@@ -20,8 +20,10 @@ void JudgeFull(const View& view, double filled, Diagnosis& diagnosis) {
   finding.severity = filled >= kDeviceMemoryCritical ? Severity::kCritical : Severity::kWarning;
   finding.title =
       fmt::format("Device memory is {} full: the next larger input may fail.", FormatPercent(filled));
-  finding.fix = {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation",
-                 "a smaller batch with gradient accumulation; activation checkpointing; bf16"};
+  finding.fix = {
+      "PYTORCH_ALLOC_CONF=expandable_segments:True against fragmentation (before PyTorch 2.11: "
+      "PYTORCH_CUDA_ALLOC_CONF)",
+      "a smaller batch with gradient accumulation; activation checkpointing; bf16"};
   finding.evidence.push_back(
       {"device memory in use at most", filled, "ratio", "nvml", "gpu_memory_used", {}, {}});
   if (const auto retries = view.Fact("allocator_retries")) {
@@ -65,7 +67,7 @@ void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis) {
   JudgeFull(view, *used / *total, diagnosis);
   JudgeRoom(view, *used / *total, diagnosis);
   diagnosis.not_judged.push_back(
-      {"oversized-batch", "one batch size was measured", "runs with other batch sizes to compare"});
+      {"oversized-batch", "one batch size was measured", "fullbore compare of runs with other batch sizes"});
 }
 
 void JudgeThrottle(const View& view, Diagnosis& diagnosis) {

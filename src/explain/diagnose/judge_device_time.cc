@@ -182,7 +182,8 @@ void JudgeSync(const View& view, Diagnosis& diagnosis) {
       "The device idles {} of the time because the host waited for it and only then went on launching.",
       FormatPercent(share));
   finding.fix = {
-      "log every N steps: each .item(), .cpu(), print(tensor) stops the host until the device is done",
+      "log every N steps: each .item(), .cpu(), print(tensor) stops the host until the device is done, "
+      "and so does GradScaler.step unless the optimizer is fused",
       "keep metrics on the device and read them once an epoch",
       "copies to the device with pin_memory=True, non_blocking=True"};
   finding.where = view.HottestLines(Share::kSync);

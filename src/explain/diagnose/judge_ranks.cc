@@ -169,7 +169,8 @@ void JudgeLastBatch(const std::vector<const RankView*>& ranks, Diagnosis& diagno
   finding.fix = {
       "drop_last=True in the loader and the sampler, or let DistributedSampler pad by repeating (its "
       "default)",
-      "with batch normalisation a batch of one sample gives statistics that are not numbers"};
+      "with batch normalisation a batch of very few samples has noisy statistics, and one value a "
+      "channel ends the training with an error"};
   finding.evidence.push_back(
       {"steps with uneven batches", static_cast<double>(uneven), "count", "hook", "", {}, {}});
   diagnosis.findings.push_back(std::move(finding));

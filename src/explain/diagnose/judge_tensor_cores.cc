@@ -19,9 +19,10 @@ constexpr double kMostly = 0.5;  // of the matrix kernels' time
 
 std::vector<std::string> Advice() {
   return {
-      "run the forward pass under torch.autocast(\"cuda\", torch.bfloat16); float16 with a GradScaler before "
-      "Ampere",
-      "on Ampere and newer at least allow TF32: torch.set_float32_matmul_precision(\"high\")",
+      "run the forward pass under torch.autocast(\"cuda\", torch.bfloat16); before Ampere (compute "
+      "capability 8.0) torch.float16, with a GradScaler",
+      "on Ampere and newer at least allow TF32 in matrix products, as it is in convolutions: "
+      "torch.set_float32_matmul_precision(\"high\")",
       "channels_last for convolutions; layer sizes that are multiples of 8"};
 }
 
