@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -14,7 +15,6 @@
 #include "explain/analyze/trace_diff.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
-#include "report/layout.h"
 
 namespace fullbore::cli {
 
@@ -51,10 +51,10 @@ void PrintChanges(const char* title, const std::vector<Change>& changes) {
   for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i) {
     const Change& change = changes[i];
     const std::string from =
-        change.before ? Quantity(*change.before, change.unit) : report::Printable(change.before_text, true);
+        change.before ? Quantity(*change.before, change.unit) : Printable(change.before_text, true);
     const std::string to =
-        change.after ? Quantity(*change.after, change.unit) : report::Printable(change.after_text, true);
-    fmt::print("    {:<32} {} -> {}\n", report::Printable(change.what, true), from.empty() ? "-" : from,
+        change.after ? Quantity(*change.after, change.unit) : Printable(change.after_text, true);
+    fmt::print("    {:<32} {} -> {}\n", Printable(change.what, true), from.empty() ? "-" : from,
                to.empty() ? "-" : to);
   }
   if (changes.size() > kMostRows) fmt::print("    and {} more: --json FILE\n", changes.size() - kMostRows);
@@ -158,16 +158,16 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
 }
 
 void PrintDiff(const analyze::TraceSum& before, const analyze::TraceSum& after) {
-  constexpr size_t kWidth = 130;
+  constexpr int kWidth = 130;
   const analyze::Table diff = analyze::DiffOf(before, after);
   analyze::Table changed{diff.columns, {}, {}};
   for (const auto& row : diff.rows) {
     if (std::get<std::string>(row[3]) != "same") changed.rows.push_back(row);
   }
   fmt::print("\n  device time by class\n{}",
-             analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, kWidth));
+             analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, kWidth, LocaleIsUtf8()));
   fmt::print("\n  kernels, copies and operators that changed most\n{}",
-             analyze::ToText(changed, kMostRows * 2, kWidth));
+             analyze::ToText(changed, kMostRows * 2, kWidth, LocaleIsUtf8()));
 }
 
 int CompareIt(const Flags& flags) {

@@ -4,12 +4,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "measure/collect/leftovers.h"
 #include "record/run_reader.h"
-#include "report/layout.h"
 
 namespace fullbore::cli {
 
@@ -96,7 +96,7 @@ int List(const Flags& flags) {
                FormatBytes(static_cast<double>(run.bytes)), StateOf(run));
     if (run.stages.size() > 1) fmt::print("  {} stages", run.stages.size());
     for (const auto& [key, value] : run.tags)
-      fmt::print("  {}={}", report::Printable(key, true), report::Printable(value, true));
+      fmt::print("  {}={}", Printable(key, true), Printable(value, true));
     fmt::print("\n");
   }
   return 0;

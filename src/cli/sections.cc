@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
@@ -40,8 +41,8 @@ Result<std::vector<Made>> SectionsNamed(const std::vector<std::string>& names) {
   return made;
 }
 
-size_t TerminalWidth() {
-  constexpr size_t kUnknown = 160;  // a file or a pipe: room for names
+int TerminalWidth() {
+  constexpr int kUnknown = 160;  // a file or a pipe: room for names
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
   return kUnknown;
@@ -104,7 +105,7 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
   if (flags.csv == "-" || flags.json == "-") return 0;
   for (const Made& made : *sections) {
     fmt::print("{}: {}\n\n{}\n", made.section->name, made.section->summary,
-               analyze::ToText(made.table, flags.rows, TerminalWidth()));
+               analyze::ToText(made.table, flags.rows, TerminalWidth(), LocaleIsUtf8()));
   }
   for (const record::Message& note : notes) fmt::print("  {}\n", note.text);
   return 0;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "report/figures.h"
 #include "report/json.h"
-#include "report/layout.h"
 #include "report/palette.h"
 #include "report/terminal.h"
 #include "report/thin.h"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "report/figures.h"
-#include "report/layout.h"
 #include "report/palette.h"
 #include "report/share_bar.h"
 
@@ -451,17 +451,6 @@ void ShowStage(Screen& screen) {
   screen.Also();
   screen.Notes();
   screen.Messages();
-}
-
-bool LocaleIsUtf8() {
-  for (const char* variable : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(variable);
-    if (!value || !*value) continue;
-    std::string name(value);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    return name.find("utf-8") != std::string::npos || name.find("utf8") != std::string::npos;
-  }
-  return false;
 }
 
 }  // namespace

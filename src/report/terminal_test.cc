@@ -12,8 +12,8 @@
 #include <regex>
 
 #include "base/fd.h"
+#include "base/printable.h"
 #include "base/text.h"
-#include "report/layout.h"
 #include "report/testing/samples.h"
 
 namespace fullbore::report {

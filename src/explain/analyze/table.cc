@@ -6,12 +6,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace fullbore::analyze {
 namespace {
 
-constexpr size_t kLeastNameWidth = 16;  // a text column is not cut below this
+constexpr int kLeastNameWidth = 16;  // a text column is not cut below this
 
 // "1.25 ms", "830 ns": three digits, so that a column of them can be compared.
 std::string Time(double ns) {
@@ -30,16 +31,8 @@ std::string Shown(double value, std::string_view unit) {
   return FormatCount(value);
 }
 
-std::string Printable(const std::string& text) {
-  std::string clean = text;
-  std::replace_if(
-      clean.begin(), clean.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
-      ' ');
-  return clean;
-}
-
-std::string Shown(const Cell& cell, std::string_view unit) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return Printable(*text);
+std::string Shown(const Cell& cell, std::string_view unit, bool unicode) {
+  if (const auto* text = std::get_if<std::string>(&cell)) return Printable(*text, unicode);
   if (const auto* number = std::get_if<double>(&cell)) return Shown(*number, unit);
   if (const auto* whole = std::get_if<int64_t>(&cell)) {
     return unit.empty() ? std::to_string(*whole) : Shown(static_cast<double>(*whole), unit);
@@ -58,37 +51,21 @@ std::string Heading(const Column& column) {
   return heading;
 }
 
-// Characters, not bytes, of UTF-8 text.
-size_t Width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-std::string Cut(const std::string& text, size_t width) {
-  if (Width(text) <= width) return text;
-  std::string cut;
-  for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xc0) != 0x80 && Width(cut) + 2 >= width) break;
-    cut += c;
-  }
-  return cut + "..";
-}
-
-void Append(std::string* line, const std::string& text, size_t width, bool left, bool last) {
-  const std::string pad(width - std::min(width, Width(text)), ' ');
-  *line += left ? text + (last ? "" : pad) : pad + text;
+void Append(std::string* line, const std::string& text, int width, bool left, bool last) {
+  const std::string blanks(static_cast<size_t>(std::max(0, width - Columns(text))), ' ');
+  *line += left ? text + (last ? "" : blanks) : blanks + text;
   if (!last) *line += "  ";
 }
 
 std::string Quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + "\"";
 }
 
 std::string Plain(const Cell& cell) {
-  if (const auto* text = std::get_if<std::string>(&cell)) return Quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&cell)) return Quoted(Printable(*text, true));
   if (const auto* whole = std::get_if<int64_t>(&cell)) return std::to_string(*whole);
   if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
   return "";
@@ -100,36 +77,37 @@ void Table::Note(const std::string& text) {
   if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
 }
 
-std::string ToText(const Table& table, size_t most_rows, size_t width) {
+std::string ToText(const Table& table, size_t most_rows, int width, bool unicode) {
   const size_t columns = table.columns.size();
   const size_t rows = std::min(most_rows, table.rows.size());
   std::vector<std::vector<std::string>> cells(rows + 1);
-  std::vector<size_t> widths(columns);
+  std::vector<int> widths(columns);
   std::vector<bool> text_column(columns);
   for (size_t c = 0; c < columns; ++c) cells[0].push_back(Heading(table.columns[c]));
   for (size_t r = 0; r < rows; ++r) {
     for (size_t c = 0; c < columns; ++c) {
-      cells[r + 1].push_back(Shown(table.rows[r][c], table.columns[c].unit));
+      cells[r + 1].push_back(Shown(table.rows[r][c], table.columns[c].unit, unicode));
       if (std::holds_alternative<std::string>(table.rows[r][c])) text_column[c] = true;
     }
   }
-  size_t total = 2;
+  int total = 2;
   for (size_t c = 0; c < columns; ++c) {
-    for (const auto& row : cells) widths[c] = std::max(widths[c], Width(row[c]));
+    for (const auto& row : cells) widths[c] = std::max(widths[c], Columns(row[c]));
     total += widths[c] + 2;
   }
   // The widest texts give way.
   for (size_t c = columns; c-- > 0 && total > width;) {
     if (!text_column[c] || widths[c] <= kLeastNameWidth) continue;
-    const size_t less = std::min(total - width, widths[c] - kLeastNameWidth);
+    const int less = std::min(total - width, widths[c] - kLeastNameWidth);
     widths[c] -= less;
     total -= less;
   }
   std::string out;
   for (const auto& row : cells) {
     std::string line = "  ";
-    for (size_t c = 0; c < columns; ++c)
-      Append(&line, Cut(row[c], widths[c]), widths[c], text_column[c], c + 1 == columns);
+    for (size_t c = 0; c < columns; ++c) {
+      Append(&line, Elide(row[c], widths[c], unicode), widths[c], text_column[c], c + 1 == columns);
+    }
     out += line + "\n";
   }
   if (table.rows.empty()) out += "  (nothing of the kind in the trace)\n";
@@ -137,7 +115,7 @@ std::string ToText(const Table& table, size_t most_rows, size_t width) {
     out += fmt::format("  and {} more rows: --csv FILE has all\n",
                        FormatCount(static_cast<double>(table.rows.size() - rows)));
   }
-  for (const std::string& note : table.notes) out += "  note: " + Printable(note) + "\n";
+  for (const std::string& note : table.notes) out += "  note: " + Printable(note, unicode) + "\n";
   return out;
 }
 

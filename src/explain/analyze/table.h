@@ -27,9 +27,10 @@ struct Table {
   void Note(const std::string& text);  // once, however often it is said
 };
 
-// Aligned columns with units people read, `most_rows` of them, names cut to fit `width`.
-std::string ToText(const Table& table, size_t most_rows, size_t width);
-std::string ToCsv(const Table& table);  // RFC 4180, a header line, plain numbers, empty cells for the unknown
+// Aligned columns with units people read, `most_rows` of them, names cut to fit `width`, all of it printable.
+std::string ToText(const Table& table, size_t most_rows, int width, bool unicode);
+// RFC 4180: a header line, plain numbers, printable texts, empty cells for the unknown.
+std::string ToCsv(const Table& table);
 nlohmann::ordered_json ToJson(
     const Table& table);  // {"columns": [{name, unit}], "rows": [[...]], "notes": []}
 

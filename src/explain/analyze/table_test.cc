@@ -34,32 +34,36 @@ TEST(TableTest, JsonHasUnitsAndNulls) {
 }
 
 TEST(TableTest, TextHasUnitsInTheCells) {
-  const std::string text = ToText(Sample(), 10, 100);
+  const std::string text = ToText(Sample(), 10, 100, true);
   EXPECT_THAT(text, HasSubstr("1.25 ms"));
   EXPECT_THAT(text, HasSubstr("50.00 %"));
   EXPECT_THAT(text, HasSubstr("note: said once"));
 }
 
 TEST(TableTest, TextSaysHowManyRowsItLeavesOut) {
-  EXPECT_THAT(ToText(Sample(), 1, 100), HasSubstr("and 1 more rows"));
+  EXPECT_THAT(ToText(Sample(), 1, 100, true), HasSubstr("and 1 more rows"));
 }
 
 TEST(TableTest, LongNamesAreCutToTheWidth) {
   Table table{{{"name", ""}, {"count", "count"}}, {}, {}};
   table.Add({std::string(300, 'x'), int64_t{3}});
-  const std::string text = ToText(table, 10, 60);
+  const std::string text = ToText(table, 10, 60, true);
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = text.find('\n', begin);
     EXPECT_LE(end - begin, 60U);
     begin = end + 1;
   }
-  EXPECT_THAT(text, HasSubstr("xx.."));
+  EXPECT_THAT(text, HasSubstr("xx…"));
 }
 
 TEST(TableTest, ControlCharactersDoNotReachTheTerminal) {
   Table table{{{"name", ""}}, {}, {}};
-  table.Add({std::string("a\x1b[2Jb")});
-  EXPECT_THAT(ToText(table, 10, 60), HasSubstr("a [2Jb"));
+  table.Add({std::string("a\x1b[2J\u009b\u202e\nb")});
+  table.Note("of \x1b");
+  const std::string text = ToText(table, 10, 60, true);
+  EXPECT_THAT(text, HasSubstr(R"(a\x1b[2J\u009b\u202e b)"));
+  EXPECT_THAT(text, HasSubstr(R"(of \x1b)"));
+  EXPECT_EQ(ToCsv(table), "name\r\na\\x1b[2J\\u009b\\u202e b\r\n");
 }
 
 TEST(DistributionTest, QuantilesAreThoseOfPandas) {

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/printable.h"
+
 namespace fullbore::collect {
 
 namespace {
@@ -19,16 +21,6 @@ constexpr char kCursorUp[] = "\x1b[A";
 
 constexpr int kFewestRows = 10;  // below, a row is worth more to the command than to us
 constexpr int kFewestColumns = 40;
-
-// Cut to `columns` characters: never within a UTF-8 sequence, for a wrapped line would scroll the region.
-std::string CutToColumns(const std::string& text, int columns) {
-  size_t at = 0;
-  for (int seen = 0; at < text.size(); ++at) {
-    const bool starts_character = (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
-    if (starts_character && seen++ == columns) break;
-  }
-  return text.substr(0, at);
-}
 
 bool IsCapable() {
   const char* off = std::getenv("FULLBORE_STATUS");
@@ -55,8 +47,10 @@ void StatusLine::Show(const std::string& text) {
     rows_ = size.ws_row;
   }
   const bool color = !std::getenv("NO_COLOR");
+  const bool unicode = LocaleIsUtf8();
   bytes += fmt::format("{}\x1b[{};1H\x1b[2K{}{}{}{}", kSaveCursor, rows_, color ? "\x1b[2m" : "",
-                       CutToColumns(text, size.ws_col - 1), color ? "\x1b[0m" : "", kRestoreCursor);
+                       Elide(Printable(text, unicode), size.ws_col - 1, unicode), color ? "\x1b[0m" : "",
+                       kRestoreCursor);
   Write(bytes);
 }
 

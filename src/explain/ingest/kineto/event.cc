@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 
+#include "base/utf8.h"
 #include "explain/ingest/kineto/json_window.h"
 
 namespace fullbore::ingest::kineto {
@@ -87,35 +88,6 @@ std::optional<int64_t> ScaledNumber(std::string_view text, int exponent) {
   }
   if (i != text.size()) return std::nullopt;
   return Scaled(digits, exponent, negative);
-}
-
-size_t Utf8Length(std::string_view text) {  // of the character at its start, 0 where it is broken
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const size_t length = byte(0) < 0x80    ? 1
-                        : byte(0) >= 0xf0 ? 4
-                        : byte(0) >= 0xe0 ? 3
-                        : byte(0) >= 0xc2 ? 2
-                                          : 0;
-  if (length > text.size() || byte(0) > 0xf4) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
-
-void AppendUtf8(std::string* out, uint32_t code) {
-  if (code < 0x80) {
-    *out += code < 0x20 ? ' ' : static_cast<char>(code);
-  } else if (code < 0x800) {
-    *out += static_cast<char>(0xc0 | (code >> 6));
-    *out += static_cast<char>(0x80 | (code & 0x3f));
-  } else if (code >= 0xd800 && code < 0xe000) {
-    *out += '?';  // half of a surrogate pair; names of kernels and functions have no need of them
-  } else {
-    *out += static_cast<char>(0xe0 | (code >> 12));
-    *out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
-    *out += static_cast<char>(0x80 | (code & 0x3f));
-  }
 }
 
 }  // namespace
@@ -211,7 +183,7 @@ std::string Unescaped(std::string_view raw) {
       uint32_t code = 0;
       if (raw[1] == 'u' && raw.size() >= 6 &&
           std::from_chars(raw.data() + 2, raw.data() + 6, code, 16).ptr == raw.data() + 6) {
-        AppendUtf8(&out, code);
+        AppendUtf8(&out, code < 0x20 ? ' ' : code);
         raw.remove_prefix(6);
         continue;
       }
@@ -220,14 +192,9 @@ std::string Unescaped(std::string_view raw) {
       raw.remove_prefix(2);
       continue;
     }
-    const size_t length = Utf8Length(raw);
-    if (length == 0 || static_cast<unsigned char>(raw[0]) < 0x20) {
-      out += length == 0 ? '?' : ' ';
-      raw.remove_prefix(1);
-      continue;
-    }
-    out.append(raw.substr(0, length));
-    raw.remove_prefix(length);
+    const Utf8Character next = FrontCharacter(raw);
+    AppendUtf8(&out, next.code < 0x20 ? ' ' : next.code);
+    raw.remove_prefix(next.bytes);
   }
   return out;
 }

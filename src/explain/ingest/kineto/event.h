@@ -39,7 +39,7 @@ class Members {
 std::optional<int64_t> NanosecondsOfMicros(std::string_view text);
 std::optional<int64_t> Integer(std::string_view text);  // a fraction is cut off
 
-// The string without JSON escapes; control characters become blanks, broken UTF-8 '?'.
+// The string without JSON escapes; control characters become blanks, broken UTF-8 becomes U+FFFD.
 std::string Unescaped(std::string_view raw);
 
 }  // namespace fullbore::ingest::kineto

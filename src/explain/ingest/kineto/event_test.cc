@@ -92,7 +92,7 @@ TEST(UnescapedTest, NamesBecomeCleanText) {
   EXPECT_EQ(Unescaped("raw\x01"
                       "control"),
             "raw control");
-  EXPECT_EQ(Unescaped("bad\xff\xc3utf8"), "bad??utf8");
+  EXPECT_EQ(Unescaped("bad\xff\xc3utf8"), "bad\ufffd\ufffdutf8");
   EXPECT_EQ(Unescaped("\u00fcml\u00e4ut"), "\u00fcml\u00e4ut");
   EXPECT_EQ(Unescaped("end\\"), "end\\");
 }

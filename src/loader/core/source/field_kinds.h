@@ -17,7 +17,8 @@ SourceFieldKind KindOfExtension(std::string_view extension);
 // JPEG, PNG, WebP, npy by their first bytes; UTF-8 text; else bytes.
 SourceFieldKind KindOfContent(std::span<const uint8_t> bytes);
 
-bool IsUtf8(std::span<const uint8_t> bytes);
+// What a field of text has to be: valid UTF-8.
+bool IsText(std::span<const uint8_t> bytes);
 
 // One entry of SourceOptions::fields: "jpg;png;webp" is the first of these that a sample has, and its name is
 // "jpg".

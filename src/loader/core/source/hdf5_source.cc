@@ -46,7 +46,7 @@ class Hdf5Source : public Source {
     for (size_t i = 0; i < places.size(); ++i) {
       out.fields[i].bytes = std::span(out.storage).subspan(places[i].begin, places[i].bytes);
       out.fields[i].integer = places[i].integer;
-      if (source_fields[i].kind == SourceFieldKind::kText && !IsUtf8(out.fields[i].bytes)) {
+      if (source_fields[i].kind == SourceFieldKind::kText && !IsText(out.fields[i].bytes)) {
         return Error{ErrorCode::kCorrupt,
                      fmt::format("{}: '{}' is no UTF-8", NameOf(id), source_fields[i].name), ""};
       }

@@ -134,7 +134,7 @@ class TarSource : public Source {
                    "the shard was changed: open the source again, and remove the .idx file beside it"};
     }
     value.bytes = value.bytes.subspan(kTarBlock);
-    if (source_fields[field].kind == SourceFieldKind::kText && !IsUtf8(value.bytes)) {
+    if (source_fields[field].kind == SourceFieldKind::kText && !IsText(value.bytes)) {
       return Error{ErrorCode::kCorrupt, fmt::format("{}: '{}' is no UTF-8", NameOf(id), wanted[field].name),
                    ""};
     }

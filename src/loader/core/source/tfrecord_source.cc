@@ -157,7 +157,7 @@ class TfRecordSource : public Source {
       value.bytes = {array, count * BytesOf(field.dtype)};
     } else {
       value.bytes = feature.bytes;
-      if (field.kind == SourceFieldKind::kText && !IsUtf8(value.bytes))
+      if (field.kind == SourceFieldKind::kText && !IsText(value.bytes))
         return Error{ErrorCode::kCorrupt, fmt::format("{}: '{}' is no UTF-8", NameOf(id), field.name), ""};
     }
     return {};

@@ -2,6 +2,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "measure/probe/text_file.h"
 
 namespace fullbore::probe {
@@ -50,12 +51,7 @@ std::string ReadCommandLine(const std::string& process_directory) {
     if (static_cast<unsigned char>(c) < ' ')
       c = ' ';  // the words end in NUL; line breaks come in `python -c`
   }
-  size_t size = std::min(command.size(), kMaxCommandBytes);
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  while (size > 0 && size < command.size() && continues(command[size]))
-    --size;  // not inside a UTF-8 character
-  command.resize(size);
-  return std::string(Trim(command));
+  return std::string(Trim(Utf8Front(command, kMaxCommandBytes)));
 }
 
 }  // namespace fullbore::probe

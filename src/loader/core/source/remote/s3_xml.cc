@@ -4,29 +4,12 @@
 #include <functional>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace fullbore::loader::remote {
 namespace {
 
 constexpr size_t kMostDepth = 16;  // S3's own answers have 4
-
-void AppendUtf8(std::string& out, uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xe0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    out += static_cast<char>(0xf0 | code >> 18);
-    out += static_cast<char>(0x80 | (code >> 12 & 0x3f));
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  }
-}
 
 // "amp", "#38", "#x26"; false for anything else.
 bool AppendEntity(std::string& out, std::string_view name) {
@@ -46,7 +29,7 @@ bool AppendEntity(std::string& out, std::string_view name) {
       surrogate) {
     return false;
   }
-  AppendUtf8(out, code);
+  AppendUtf8(&out, code);
   return true;
 }
 
