@@ -139,7 +139,7 @@ class Loader:
             channels). grayscale: one channel. exif: turn images as their EXIF orientation says.
         fast_dct, scaled_decode: speed for exactness, see docs/loader.md. max_image_pixels: larger ones are bad samples.
         on_bad: "skip" leaves bad samples out, up to the share bad_budget of an epoch; "raise" ends with the first.
-        map: a function of your own, called with each row (fullbore.data.stage.Sample); map_processes: how many
+        map: a function of your own, called with each row (fullbore.data.sample.Sample); map_processes: how many
             processes run it, 0: the loader's threads.
         cache: directory for remote files, at most cache_bytes (20 GB; 0: none). memory_cache_bytes: encoded samples
             kept in memory. s3_endpoint, timeout_s (without a byte), retries: of remote storage.

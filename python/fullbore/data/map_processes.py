@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from .stage import Function, as_views, changed, describe, store
+from .sample import Function, as_views, changed, describe, store
 
 MAX_RESTARTS = 3  # of all processes together: a function that kills its process does it again
 PARENT_CHECK_S = 1.0

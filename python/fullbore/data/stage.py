@@ -2,32 +2,17 @@
 
 The function gets a Sample, a dictionary of numpy views of one row of the batch, and changes them in place, or returns
 a dictionary (or tuple, in the order of the fields) of what takes their places: the same shapes, for the batch is
-there already. A view that is kept keeps its batch's memory. An exception makes the sample a bad one.
+there already. A view that is kept keeps its batch's memory. An exception makes the sample a bad one. How a row is
+handed over is in sample.py, the processes are in map_processes.py.
 """
 
 from __future__ import annotations
 
-import os
 import pickle
-import traceback
-from typing import Any, Callable
+from typing import Any
 
 from .errors import argument
-
-Function = Callable[..., Any]
-Stage = Callable[[list, int, int, int], "str | None"]
-
-
-class Sample(dict):
-    """One row: field name -> numpy view (a label is an array without dimensions), str or bytes.
-
-    id: of the sample in the source. seed: the same for the same sample and epoch, whichever thread calls:
-    numpy.random.default_rng(sample.seed) gives decisions that a resume repeats.
-    """
-
-    def __init__(self, fields: dict[str, Any], ident: int, epoch: int, seed: int) -> None:
-        super().__init__(fields)
-        self.id, self.epoch, self.seed = ident, epoch, seed
+from .sample import Function, Stage, as_views, changed, describe, store
 
 
 def in_threads(function: Function) -> Stage:
@@ -42,52 +27,6 @@ def in_threads(function: Function) -> Stage:
             return describe(error)
 
     return stage
-
-
-def as_views(fields: list) -> dict[str, Any]:
-    import numpy
-
-    return {name: value if isinstance(value, (str, bytes)) else numpy.asarray(value) for name, value in fields}
-
-
-def changed(function: Function, views: dict[str, Any], ident: int, epoch: int, seed: int) -> dict[str, Any]:
-    """Calls it, and gives the fields that are no longer the views it was given."""
-    sample = Sample(views, ident, epoch, seed)
-    result = function(sample)
-    if result is None:
-        result = sample
-    elif not isinstance(result, dict):
-        result = dict(zip(views, result if isinstance(result, (tuple, list)) else (result,)))
-    unknown = [name for name in result if name not in views]
-    if unknown:
-        raise KeyError(f"map returned a field {unknown[0]!r}; the sample has {', '.join(views)}")
-    return {name: value for name, value in result.items() if value is not views[name]}
-
-
-def store(views: dict[str, Any], values: dict[str, Any]) -> None:
-    """Copies what was returned into the row."""
-    import numpy
-
-    for name, value in values.items():
-        view = views[name]
-        if isinstance(view, (str, bytes)):
-            if value != view:
-                raise TypeError(f"map changed the text of {name!r}; only numbers can be changed in place")
-            continue
-        array = numpy.asarray(value)
-        if array.shape != view.shape:
-            raise ValueError(f"map returned {name!r} with shape {array.shape}; the batch has room for {view.shape}")
-        # A Python number fits where its value does.
-        numpy.copyto(view, array, casting="unsafe" if isinstance(value, (int, float)) else "same_kind")
-
-
-def describe(error: BaseException) -> str:
-    """The last line of the traceback, and where."""
-    frames = traceback.extract_tb(error.__traceback__)
-    last = traceback.format_exception_only(type(error), error)[-1].strip()
-    own = [frame for frame in frames if os.path.dirname(frame.filename) != os.path.dirname(__file__)]
-    where = f" ({own[-1].filename}:{own[-1].lineno})" if own else ""
-    return f"map: {last}{where}"
 
 
 def to_bytes(function: Function, processes: int) -> bytes:
@@ -111,7 +50,7 @@ def make(function: Function, processes: int) -> tuple[Stage, Any]:
     """The stage, and the pool of processes it needs, if any."""
     if processes <= 0:
         return in_threads(function), None
-    from .map_processes import Pool
+    from .map_processes import Pool  # with multiprocessing, which nobody else here needs
 
     try:
         pool = Pool(function, processes)
