@@ -95,7 +95,7 @@ def test_it_is_introduced_with_what_it_was_made_with_and_where(with_loader):
 STILL = """
     import sys
     now = sys.modules["_fullbore_hook.runtime"].clock()
-    for module in [sys.modules["_fullbore_hook." + name] for name in ("loader", "stages")]:
+    for module in [sys.modules["_fullbore_hook." + name] for name in ("waits", "stages")]:
         module.clock = lambda: now
 """
 

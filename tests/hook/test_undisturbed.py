@@ -244,8 +244,8 @@ FAULTS = (
 )
 
 POINTS = """
-    loader.known loader.describe loader.ready loader.caller_place batch.BatchCounter._samples runtime.hook.here
-    worker.timed_collate worker.runnable_ns worker.judge steps.state.note_feed steps.caller_place
+    loader.known loader.describe waits.ready loader.caller_place batch.BatchCounter._samples runtime.hook.here
+    worker.timed_collate worker.runnable_ns worker.judge steps.state.note_feed where.caller_place
     forward.Forward.note forward.parameter_count facts.about_process facts.autocast lines.Sampler lines.user_frame
 """.split()
 

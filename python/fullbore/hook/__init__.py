@@ -6,17 +6,22 @@ The map, one idea a file:
     channel      the two files a process writes, as src/record/channel.h and docs/channel.md define them
     runtime      what all parts share: the process's channel, its threads, and what happens when the hook fails
     finder       patches a module right after the script has imported it
-    loader       DataLoader: its arguments, and every wait in `next`
+    waits        the script's loaders, of whatever library, and the waits in `next` of their iterators
+    loader       torch's DataLoader: its arguments, and where it is waited for
     fast_data    `fullbore run --fast-data`: the training DataLoader replaced by fullbore.data
+    stages       fullbore.data's loaders: what their threads did
     batch        how many samples and tokens a batch holds
     worker       what a batch costs where it is fetched, in a loader worker or inline
     steps        optimizers: where a step ends, and which loader feeds it
     forward      outermost module calls
     backward     autograd.backward, and when this rank's own part of it is done
-    collectives  torch.distributed, checkpoints and garbage collections
+    collectives  torch.distributed
+    others       checkpoints, garbage collections, and the end of the process
     device       CUDA: copies, synchronisation, device time, memory
     lines        the line sampler
+    where        which lines of the user's code step, copy and save
     facts        versions, model, precision, arguments
+    frames       which code, and which frame of a stack, is the user's own
     drain        the training loader iterated alone, for `fullbore loader bench --script`
 
 Rules: what the script does and prints stays as it is; an exception of ours switches the hook off, never the script;

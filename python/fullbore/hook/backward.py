@@ -8,6 +8,7 @@ from typing import Any
 
 from . import channel
 from .runtime import clock, enter, guarded, is_compiling_test, leave
+from .where import say_where
 
 # Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
 # are watched, for the very first may take no part.
@@ -54,8 +55,6 @@ def world_size() -> int:
 
 def attach(autograd: Any) -> None:
     """Patches torch.autograd.backward, which Tensor.backward calls by that name."""
-    from .steps import say_where
-
     original = autograd.backward
     is_compiling = is_compiling_test()
 

@@ -11,9 +11,9 @@ import functools
 import sys
 from typing import Any
 
-from . import channel
+from . import channel, steps
 from .runtime import Span, Thread, enter, guarded, hook, is_compiling_test, leave
-from .steps import say_where
+from .where import say_where
 
 MEMORY_PERIOD_NS = 1_000_000_000  # torch.cuda.memory_stats takes about 0.1 ms
 MAX_PENDING_EVENTS = 64  # steps that the device may lag behind; beyond it no new ones are begun
@@ -144,8 +144,6 @@ def timed_call(original: Any, args: Any, kwargs: Any) -> Any:
 
 def attach(cuda: Any) -> None:
     """Follows the steps, where this torch was built with CUDA at all."""
-    from . import steps
-
     torch = sys.modules["torch"]
     if getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None):
         steps.after_step.append(Device(torch).after_step)

@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any
 
-from . import channel, loader, steps
+from . import channel, loader, steps, waits
 from .runtime import hook
 
 DIRECTORY = os.environ.get("FULLBORE_DRAIN", "")
@@ -27,13 +27,13 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def attach() -> None:
-    loader.kept_alive = []  # a DataLoader made in the `for` itself is gone once it has made its iterator
+    waits.kept_alive = []  # a DataLoader made in the `for` itself is gone once it has made its iterator
     steps.after_step.append(after_step)
 
 
 def after_step(optimizer: Any, thread: Any, end: int) -> None:
     feeding = thread.fed_by
-    source = feeding.source() if type(feeding) is loader.Loader else None
+    source = feeding.source() if type(feeding) is waits.Loader else None
     if source is None:
         if hook.steps >= PATIENCE:
             finish({"error": "no torch DataLoader feeds the optimizer steps"})

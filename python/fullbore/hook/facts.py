@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
-from . import backward
+from . import backward, forward, steps
 from .runtime import Thread, guarded, hook
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
 
 
 def at_import(torch: Any) -> None:
+    """Says what is known already; the rest when the first steps have shown it."""
+    forward.at_forward.append(at_forward)
+    steps.after_first_steps.append(after_step)
     hook.fact("torch", str(torch.__version__))
     hook.fact("cuda_version", getattr(torch.version, "cuda", None))
 
@@ -43,8 +46,6 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
     """After each of the first steps: some things are true only after the very first."""
     hook.fact("optimizer", type(optimizer).__name__)
     about_process()
-    from . import forward
-
     model = forward.forward.main_model() if forward.forward is not None else None
     if model is not None:
         about_model(model)
@@ -77,15 +78,13 @@ def ask(question: Callable[[], Any]) -> Any:
 
 
 def about_model(model: Any) -> None:
-    from .forward import parameter_count
-
     wrapper = type(model).__name__
     inner = model.__dict__.get("_orig_mod") or model._modules.get("_orig_mod") or model
     if wrapper in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"):
         hook.fact("distributed", wrapper)
         inner = model._modules.get("module") or model._modules.get("_fsdp_wrapped_module") or model
     hook.fact("model", type(inner).__name__)
-    hook.fact("parameters", parameter_count(model))
+    hook.fact("parameters", forward.parameter_count(model))
     first = next(iter(model.parameters()), None)
     if first is None:
         return

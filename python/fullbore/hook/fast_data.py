@@ -13,6 +13,7 @@ import sys
 import weakref
 from typing import Any
 
+from . import stages, waits
 from .runtime import hook
 
 VARIABLE = "FULLBORE_FAST_DATA"  # where the package fullbore is; set by `fullbore run --fast-data`
@@ -54,8 +55,6 @@ class FastIterator:
     """One epoch, with its waits recorded as those of torch's iterators are."""
 
     def __init__(self, fast: FastLoader) -> None:
-        from . import stages
-
         self._fast = fast
         self._epoch = iter(fast.loader)
         self._first: Any = None
@@ -78,9 +77,7 @@ class FastIterator:
         return len(self._epoch)
 
     def __next__(self) -> Any:
-        from . import loader, stages
-
-        wait = loader.enter_next(self)
+        wait = waits.enter_next(self, loader_of)
         if wait is None:
             return self._take()
         got, batch = False, None
@@ -88,7 +85,7 @@ class FastIterator:
             batch = self._take()
             got = True
         finally:
-            loader.leave_next(wait, batch, got)
+            waits.leave_next(wait, batch, got)
             stages.after_next(self._fast.loader, wait, got)
         return batch
 
@@ -97,6 +94,10 @@ class FastIterator:
         batch = next(self._epoch) if first is None else first
         # A list, as torch's default_collate gives it.
         return [part.pin_memory() for part in batch] if self._fast.pins else list(batch)
+
+
+def loader_of(iterator: Any) -> Any:
+    return iterator._fullbore_loader
 
 
 _fast: weakref.WeakKeyDictionary[Any, FastLoader | None] = weakref.WeakKeyDictionary()

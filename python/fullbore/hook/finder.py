@@ -82,7 +82,7 @@ def run_patch(patch: Patch, module: Any) -> None:
 
 def attach_torch(torch: Any) -> None:
     """Torch is imported: say hello and take our places."""
-    from . import backward, collectives, device, facts, forward, loader, others, stages, steps, worker
+    from . import backward, collectives, device, facts, forward, lines, loader, others, stages, steps, worker
 
     if not runtime.is_helper_process():
         hook.open()
@@ -100,6 +100,7 @@ def attach_torch(torch: Any) -> None:
         ("safetensors.torch", others.attach_safetensors),
     )
     facts.at_import(torch)
+    lines.attach()
     for name, patch in places:
         FINDER.when_imported(name, patch)
     others.attach_process()

@@ -15,7 +15,7 @@ import sys
 import weakref
 from typing import Any, Callable
 
-from . import channel
+from . import channel, steps
 from .runtime import Thread, clock, guarded, hook, is_compiling_test
 
 LEARNING_STEPS = 2
@@ -187,12 +187,9 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
 def attach(nn: Any) -> None:
     """Patches torch.nn.Module, and torch.compile where there is one."""
     global forward
-    from . import facts, steps
-
     torch = sys.modules["torch"]
     forward = Forward(torch)
     forward.learn()
-    at_forward.append(facts.at_forward)
     steps.after_first_steps.append(after_step)
     if hasattr(torch, "compile"):
         attach_compile(torch, forward)

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-from . import channel
+from . import channel, steps
 from .frames import place, user_frame
 from .runtime import Thread, clock, hook
 
@@ -90,3 +90,8 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
         return
     sampler = Sampler(threading.get_ident(), thread)
     sampler.start()
+
+
+def attach() -> None:
+    """The training thread is the one that steps."""
+    steps.after_step.append(after_step)

@@ -1,53 +1,24 @@
 """DataLoader: what it was made with and where, and every wait in its iterator's `next`.
 
 The wait is timed on the iterator classes of torch itself, so that everything built on them (Lightning's prefetcher,
-accelerate's DataLoaderShard, WebLoader) is seen once and no object is replaced. A loader inside a loader belongs to
-the outer wait.
+accelerate's DataLoaderShard, WebLoader) is seen once and no object is replaced.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import weakref
-from typing import Any, Callable
+from typing import Any
 
-from . import channel, fast_data
-from .batch import BatchCounter
+from . import fast_data
 from .frames import caller_place
-from .runtime import Thread, clock, guarded, hook
+from .runtime import clock, guarded, hook
+from .waits import Epoch, Loader, enter_next, introduced, leave_next
 
-# An iterator made so shortly before its first `next` (a `for` loop) is part of that wait: one record for both.
-SAME_WAIT_NS = 1_000_000
 MARK = "fullbore_loader"  # in the configuration that a worker process inherits, whatever its start method
 
 
-class Loader:
-    """One loader of the script: what is written about it, and how its batches are counted."""
-
-    __slots__ = ("id", "counter", "source")
-
-    def __init__(self, ident: int, batch_size: int | None, source: Any) -> None:
-        self.id = ident
-        self.source = weakref.ref(source)
-        self.counter = BatchCounter(batch_size)
-
-
-class Epoch:
-    """What an iterator carries: its loader, and the making of the iterator until the first batch pays for it."""
-
-    __slots__ = ("loader", "begin", "end")
-
-    def __init__(self, loader: Loader, begin: int, end: int) -> None:
-        self.loader = loader
-        self.begin = begin  # 0 once the first batch came
-        self.end = end
-
-
-loaders: dict[int, Loader] = {}
-kept_alive: list[Any] | None = None  # for drain.py
-hook.forget_in_child.append(loaders.clear)
 _places: list[Any] = []  # (weak reference to a loader, its place), the latest ones
 
 
@@ -82,27 +53,6 @@ def made_by_library() -> bool:
 def known(source: Any) -> Loader:
     """The Loader of a DataLoader, or of an iterator that came without one."""
     return introduced(source, Loader, about)
-
-
-def introduced(source: Any, make: type[Loader], about: Callable[[Any], Any]) -> Loader:
-    """What stands for a loader of the script; tells the recorder about it when it is new."""
-    here = os.getpid()  # a loader that was pickled into this process brings the id of another
-    pid, ident = source.__dict__.get("_fullbore_id", (here, 0))
-    loader = loaders.get(ident) if pid == here else None
-    if loader is None:
-        ident = len(loaders) + 1
-        said = about(source)
-        loader = loaders[ident] = make(ident, said["args"]["batch_size"], source)
-        if kept_alive is not None:
-            kept_alive.append(source)
-        source.__dict__["_fullbore_id"] = (here, ident)
-        hook.say("loader", id=ident, where=where_made(source), **said)
-    return loader
-
-
-def where_made(source: Any) -> str | None:
-    where = source.__dict__.get("_fullbore_where")
-    return None if where is None else f"{where[0]}:{where[1]}"
 
 
 def describe(source: Any) -> dict[str, Any]:
@@ -176,85 +126,6 @@ def process_configuration() -> dict[str, Any] | None:
     return getattr(process.current_process(), "_config", None) if process is not None else None
 
 
-def ready(iterator: Any) -> int:
-    """Batches that are there already when `next` is entered; -1 where nobody can tell."""
-    fields = iterator.__dict__
-    if "_fullbore_ready" in fields:
-        return fields["_fullbore_ready"]()
-    waiting = fields.get("_task_info")
-    if waiting is None:
-        return -1
-    try:
-        queue = fields["_data_queue"]
-        count = len(waiting) - fields["_tasks_outstanding"]  # arrived out of order, and kept
-        count += queue.qsize()
-        results = fields["_worker_result_queue"]
-        if results is not queue:  # a thread pins between the two
-            count += results.qsize()
-        return max(0, count)
-    except (KeyError, NotImplementedError, OSError):
-        return -1
-
-
-class Wait:
-    """One `next` under way."""
-
-    __slots__ = ("thread", "epoch", "outer_phase", "ready", "begin")
-
-    def __init__(self, iterator: Any, thread: Thread) -> None:
-        epoch = iterator.__dict__.get("_fullbore_epoch")
-        if epoch is None:  # made by other code than DataLoader.__iter__
-            epoch = iterator.__dict__["_fullbore_epoch"] = Epoch(known(iterator), 0, 0)
-        self.epoch = epoch
-        self.ready = ready(iterator)
-        self.thread = thread
-        self.outer_phase, thread.phase = thread.phase, channel.NEXT
-        thread.loader = epoch.loader.id
-        thread.in_next = True
-        self.begin = clock()
-
-
-def enter_next(iterator: Any) -> Wait | None:
-    """None where this wait is not ours to time: inside another one, in a worker, or switched off."""
-    if not hook.on:
-        return None
-    try:
-        thread = hook.here()
-        if thread.in_next:
-            return None
-        if hook.channel is None:
-            hook.open()
-        return None if hook.is_worker else Wait(iterator, thread)
-    except Exception as error:
-        hook.fail("next", error)
-        return None
-
-
-def leave_next(wait: Wait, batch: Any, got: bool) -> None:
-    end = clock()
-    thread, epoch, begin = wait.thread, wait.epoch, wait.begin
-    thread.in_next = False
-    thread.phase = wait.outer_phase
-    if not hook.on:
-        return
-    try:
-        loader, number = epoch.loader, thread.number
-        samples, tokens = loader.counter.count(batch) if got else (0, 0)
-        first = 0
-        if epoch.begin:
-            first = 1
-            if begin - epoch.end < SAME_WAIT_NS:
-                begin = epoch.begin
-            else:
-                hook.record(channel.NEXT, loader.id, number, epoch.begin, epoch.end, 0, -1, 1)
-            epoch.begin = 0
-        hook.record(channel.NEXT, loader.id, number, begin, end, samples, wait.ready, first, tokens)
-        if got:
-            thread.fed_by = loader
-    except Exception as error:
-        hook.fail("next", error)
-
-
 def attach(module: Any) -> None:
     """Patches torch.utils.data.dataloader."""
     attach_dataloader(module.DataLoader)
@@ -293,7 +164,7 @@ def attach_iterator(Iterator: Any) -> None:
 
     @functools.wraps(take)
     def __next__(self: Any) -> Any:
-        wait = enter_next(self)
+        wait = enter_next(self, known)
         if wait is None:
             return take(self)
         got, batch = False, None

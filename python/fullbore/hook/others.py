@@ -13,14 +13,13 @@ from typing import Any
 
 from . import channel
 from .runtime import clock, enter, guarded, hook, leave
+from .where import say_where
 
 GARBAGE_NS = 1_000_000  # a collection shorter than this is not worth a record
 CALIBRATION_ROUNDS = 200
 
 
 def timed_checkpoint(original: Any) -> Any:
-    from .steps import say_where
-
     @functools.wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
         span = enter(channel.OTHER)

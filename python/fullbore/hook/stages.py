@@ -11,8 +11,8 @@ import sys
 from typing import Any
 
 from .frames import caller_place
-from .loader import Epoch, Loader, enter_next, introduced, leave_next
 from .runtime import clock, guarded, hook
+from .waits import Loader, enter_next, introduced, leave_next
 
 PERIOD_NS = 1_000_000_000
 FINE_FOR_NS = 600 * PERIOD_NS  # after ten minutes more rarely: a day's totals must stay small
@@ -58,21 +58,8 @@ def staged(source: Any) -> StagedLoader:
     return introduced(source, StagedLoader, about)  # type: ignore[return-value]
 
 
-def enter(iterator: Any) -> Any:
-    """As loader.enter_next, for an epoch of fullbore.data."""
-    if not hook.on:
-        return None
-    try:
-        if hook.here().in_next:
-            return None
-        if hook.channel is None:
-            hook.open()
-        if "_fullbore_epoch" not in iterator.__dict__:
-            iterator.__dict__["_fullbore_epoch"] = Epoch(staged(iterator._loader), 0, 0)
-    except Exception as error:
-        hook.fail("next", error)
-        return None
-    return enter_next(iterator)
+def loader_of(epoch: Any) -> StagedLoader:
+    return staged(epoch._loader)
 
 
 def after_next(source: Any, wait: Any, got: bool) -> None:
@@ -105,7 +92,7 @@ def attach(module: Any) -> None:
 
     @functools.wraps(take)
     def __next__(self: Any) -> Any:
-        wait = enter(self)
+        wait = enter_next(self, loader_of)
         if wait is None:
             return take(self)
         got, batch = False, None

@@ -10,9 +10,9 @@ import functools
 import weakref
 from typing import Any
 
-from . import channel, facts, lines
-from .frames import caller_place
+from . import channel
 from .runtime import Thread, clock, enter, hook, is_compiling_test, leave
+from .where import say_where
 
 # The first optimizer that steps is the primary one, whose steps are counted; after this many steps of others without
 # one of its own, another takes over (a warm-up phase with an optimizer of its own).
@@ -107,23 +107,8 @@ def leave_step(optimizer: Any) -> None:
         hook.fail("optimizer step", error)
 
 
-def say_where(what: str) -> None:
-    """Names the user's line that does this, once. Never raises."""
-    if what in hook.said or not hook.on:
-        return
-    try:
-        hook.said.add(what)
-        found = caller_place()
-        if found is not None:
-            hook.say("where", what=what, file=found[0], line=found[1])
-    except Exception as error:
-        hook.fail("where", error)
-
-
 def attach(module: Any) -> None:
     """Patches torch.optim.optimizer."""
-    after_first_steps.append(facts.after_step)
-    after_step.append(lines.after_step)
     is_compiling = is_compiling_test()
     if hasattr(module, "register_optimizer_step_pre_hook"):
 

@@ -1,0 +1,148 @@
+"""The loaders of the script, of whatever library, and the waits in `next` of their iterators.
+
+A loader inside a loader belongs to the outer wait.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any, Callable
+
+from . import channel
+from .batch import BatchCounter
+from .runtime import Thread, clock, hook
+
+# An iterator made so shortly before its first `next` (a `for` loop) is part of that wait: one record for both.
+SAME_WAIT_NS = 1_000_000
+
+
+class Loader:
+    """One loader of the script: what is written about it, and how its batches are counted."""
+
+    __slots__ = ("id", "counter", "source")
+
+    def __init__(self, ident: int, batch_size: int | None, source: Any) -> None:
+        self.id = ident
+        self.source = weakref.ref(source)
+        self.counter = BatchCounter(batch_size)
+
+
+class Epoch:
+    """What an iterator carries: its loader, and the making of the iterator until the first batch pays for it."""
+
+    __slots__ = ("loader", "begin", "end")
+
+    def __init__(self, loader: Loader, begin: int, end: int) -> None:
+        self.loader = loader
+        self.begin = begin  # 0 once the first batch came
+        self.end = end
+
+
+loaders: dict[int, Loader] = {}
+kept_alive: list[Any] | None = None  # for drain.py
+hook.forget_in_child.append(loaders.clear)
+LoaderOf = Callable[[Any], Loader]
+
+
+def introduced(source: Any, make: type[Loader], about: Callable[[Any], Any]) -> Loader:
+    """What stands for a loader of the script; tells the recorder about it when it is new."""
+    here = os.getpid()  # a loader that was pickled into this process brings the id of another
+    pid, ident = source.__dict__.get("_fullbore_id", (here, 0))
+    loader = loaders.get(ident) if pid == here else None
+    if loader is None:
+        ident = len(loaders) + 1
+        said = about(source)
+        loader = loaders[ident] = make(ident, said["args"]["batch_size"], source)
+        if kept_alive is not None:
+            kept_alive.append(source)
+        source.__dict__["_fullbore_id"] = (here, ident)
+        hook.say("loader", id=ident, where=where_made(source), **said)
+    return loader
+
+
+def where_made(source: Any) -> str | None:
+    where = source.__dict__.get("_fullbore_where")
+    return None if where is None else f"{where[0]}:{where[1]}"
+
+
+def ready(iterator: Any) -> int:
+    """Batches that are there already when `next` is entered; -1 where nobody can tell."""
+    fields = iterator.__dict__
+    if "_fullbore_ready" in fields:
+        return fields["_fullbore_ready"]()
+    waiting = fields.get("_task_info")
+    if waiting is None:
+        return -1
+    try:
+        queue = fields["_data_queue"]
+        count = len(waiting) - fields["_tasks_outstanding"]  # arrived out of order, and kept
+        count += queue.qsize()
+        results = fields["_worker_result_queue"]
+        if results is not queue:  # a thread pins between the two
+            count += results.qsize()
+        return max(0, count)
+    except (KeyError, NotImplementedError, OSError):
+        return -1
+
+
+class Wait:
+    """One `next` under way."""
+
+    __slots__ = ("thread", "epoch", "outer_phase", "ready", "begin")
+
+    def __init__(self, iterator: Any, thread: Thread, loader_of: LoaderOf) -> None:
+        epoch = iterator.__dict__.get("_fullbore_epoch")
+        if epoch is None:  # made by other code than DataLoader.__iter__
+            epoch = iterator.__dict__["_fullbore_epoch"] = Epoch(loader_of(iterator), 0, 0)
+        self.epoch = epoch
+        self.ready = ready(iterator)
+        self.thread = thread
+        self.outer_phase, thread.phase = thread.phase, channel.NEXT
+        thread.loader = epoch.loader.id
+        thread.in_next = True
+        self.begin = clock()
+
+
+def enter_next(iterator: Any, loader_of: LoaderOf) -> Wait | None:
+    """None where this wait is not ours to time: inside another one, in a worker, or switched off.
+
+    `loader_of` gives the loader of an iterator that is met for the first time.
+    """
+    if not hook.on:
+        return None
+    try:
+        thread = hook.here()
+        if thread.in_next:
+            return None
+        if hook.channel is None:
+            hook.open()
+        return None if hook.is_worker else Wait(iterator, thread, loader_of)
+    except Exception as error:
+        hook.fail("next", error)
+        return None
+
+
+def leave_next(wait: Wait, batch: Any, got: bool) -> None:
+    end = clock()
+    thread, epoch, begin = wait.thread, wait.epoch, wait.begin
+    thread.in_next = False
+    thread.phase = wait.outer_phase
+    if not hook.on:
+        return
+    try:
+        loader, number = epoch.loader, thread.number
+        samples, tokens = loader.counter.count(batch) if got else (0, 0)
+        first = 0
+        if epoch.begin:
+            first = 1
+            if begin - epoch.end < SAME_WAIT_NS:
+                begin = epoch.begin
+            else:
+                hook.record(channel.NEXT, loader.id, number, epoch.begin, epoch.end, 0, -1, 1)
+            epoch.begin = 0
+        hook.record(channel.NEXT, loader.id, number, begin, end, samples, wait.ready, first, tokens)
+        if got:
+            thread.fed_by = loader
+    except Exception as error:
+        hook.fail("next", error)
