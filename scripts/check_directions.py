@@ -1,98 +1,212 @@
 #!/usr/bin/env python3
-"""Checks that src/ keeps the directions of scripts/directions.txt.
+"""Checks that src/, include/ and python/ keep the directions of scripts/directions.txt.
 
-Looks at #include "folder/..." lines and at the DEPENDS of the CMake targets, both by text, so that it needs nothing
-but Python. A file belongs to the longest room that its path begins with. Prints each violation as file:line and
-exits 1.
+Of C++ it looks at #include "folder/..." lines and at the DEPENDS of the CMake targets, by text; of Python at the import
+statements of each module's syntax tree. It needs nothing but Python. Prints each violation as file:line and exits 1.
 
     scripts/check_directions.py [SOURCE_ROOT]
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([a-z_][a-z_/.0-9]*)"')
-TARGET = re.compile(r"fullbore_component\((.*?)\)", re.DOTALL)
-DEPENDS = re.compile(r"\b(?:PUBLIC_)?DEPENDS\b((?:\s+[a-z_]+)+)")
+TARGET = re.compile(r"fullbore_component\((\w+)(.*?)\)", re.DOTALL)
+DEPENDS = re.compile(r"\b(?:PUBLIC_)?DEPENDS\b((?:\s+[a-z_0-9]+)+)")
 EVERYTHING = "*"
+PUBLIC_HEADERS = "fullbore"
 
 
-def read_rules(path: Path) -> dict[str, set[str]]:
-    rules = {}
+@dataclass
+class Rules:
+    """Rooms of C++ are paths, those of Python dotted names."""
+
+    may_use: dict[str, set[str]] = field(default_factory=dict)
+    may_use_in_functions: dict[str, set[str]] = field(default_factory=dict)
+
+    def allow(self, user: str, used: str, in_function: bool = False) -> bool:
+        if EVERYTHING in self.may_use[user]:
+            return used != "cli" or user == "cli"
+        return used in self.may_use[user] or (in_function and used in self.may_use_in_functions[user])
+
+
+def read_rules(path: Path) -> tuple[Rules, Rules]:
+    """Those for C++ and those for Python."""
+    cpp, python = Rules(), Rules()
     for line in path.read_text().splitlines():
-        line = line.split("#")[0].strip()
-        if line:
-            room, _, may_use = line.partition(":")
-            rules[room.strip()] = set(may_use.split()) | {room.strip(), "base"}
-    return rules
+        room, colon, used = line.split("#")[0].strip().partition(":")
+        if not colon:
+            continue
+        is_python = "." in room
+        given = used.split()
+        always = {name for name in given if not name.startswith("(")} | {room}
+        if not is_python and room != PUBLIC_HEADERS:
+            always |= {"base", PUBLIC_HEADERS}
+        rules = python if is_python else cpp
+        rules.may_use[room] = always
+        rules.may_use_in_functions[room] = {name.strip("()") for name in given if name.startswith("(")}
+    return cpp, python
 
 
-def room_of(path: str, rooms: set[str]) -> str | None:
-    """The longest room that a path below src/ begins with."""
-    parts = path.split("/")
+def room_of(path: str, rooms: dict[str, set[str]], separator: str = "/") -> str | None:
+    """The longest room that a path, or a module's name, begins with."""
+    parts = path.split(separator)
     for length in range(len(parts), 0, -1):
-        if (room := "/".join(parts[:length])) in rooms:
+        if (room := separator.join(parts[:length])) in rooms:
             return room
     return None
 
 
-def room_of_target(name: str, rooms: set[str]) -> str | None:
-    """A target has the name of its folder, and may be a part of it: fb_report_testing belongs to report."""
-    by_folder = {room.rpartition("/")[2]: room for room in rooms}
-    return by_folder.get(name) or by_folder.get(name.split("_")[0])
+# --- C++
 
 
-def allowed(rules: dict[str, set[str]], user: str, used: str) -> bool:
-    if EVERYTHING in rules[user]:
-        return used != "cli" or user == "cli"
-    return used in rules[user]
+def sources(root: Path) -> Iterator[tuple[Path, str]]:
+    """Files and their paths below src/ or include/."""
+    for top in (root / "include", root / "src"):
+        for path in sorted(top.rglob("*")):
+            if path.suffix in {".h", ".cc", ".c"} or path.name == "CMakeLists.txt":
+                yield path, path.relative_to(top).as_posix()
 
 
-def uses(path: Path, rooms: set[str]) -> Iterator[tuple[int, str]]:
-    """Line numbers and rooms that a source file or a CMakeLists.txt names."""
-    text = path.read_text(errors="replace")
-    if path.name == "CMakeLists.txt":
-        for target in TARGET.finditer(text):
-            for depends in DEPENDS.finditer(target.group(1)):
-                line = text.count("\n", 0, target.start(1) + depends.start()) + 1
-                for name in depends.group(1).split():
-                    if room := room_of_target(name, rooms):
-                        yield line, room
-        return
+def rooms_of_targets(root: Path, rules: Rules) -> dict[str, str]:
+    """A target belongs to the folder whose CMakeLists.txt makes it."""
+    found = {}
+    for path, inside in sources(root):
+        if path.name == "CMakeLists.txt" and (room := room_of(inside, rules.may_use)):
+            found.update((target.group(1), room) for target in TARGET.finditer(path.read_text()))
+    return found
+
+
+def links(text: str, targets: dict[str, str]) -> Iterator[tuple[int, str]]:
+    """Line numbers and rooms that a CMakeLists.txt names."""
+    for target in TARGET.finditer(text):
+        for depends in DEPENDS.finditer(target.group(2)):
+            line = text.count("\n", 0, target.start(2) + depends.start()) + 1
+            for name in depends.group(1).split():
+                if name in targets:
+                    yield line, targets[name]
+
+
+def includes(text: str, rules: Rules) -> Iterator[tuple[int, str]]:
+    """Line numbers and rooms that a source file names."""
     for number, line in enumerate(text.splitlines(), 1):
-        if (match := INCLUDE.match(line)) and (room := room_of(match.group(1), rooms)):
+        if (match := INCLUDE.match(line)) and (room := room_of(match.group(1), rules.may_use)):
             yield number, room
 
 
-def check(root: Path) -> list[str]:
-    rules = read_rules(root / "scripts" / "directions.txt")
-    rooms = set(rules)
+def check_cpp(root: Path, rules: Rules) -> list[str]:
     wrong, homeless = [], set()
-    for path in sorted((root / "src").rglob("*")):
-        if path.suffix not in {".h", ".cc", ".c"} and path.name != "CMakeLists.txt":
-            continue
-        inside = path.relative_to(root / "src").as_posix()
-        room = room_of(inside, rooms)
+    targets = rooms_of_targets(root, rules)
+    for path, inside in sources(root):
+        is_cmake = path.name == "CMakeLists.txt"
+        room = room_of(inside, rules.may_use)
         if room is None:
             # A CMakeLists.txt that only lists the rooms below it needs no room of its own.
-            if path.name != "CMakeLists.txt":
+            if not is_cmake:
                 homeless.add(path.parent.relative_to(root).as_posix())
             continue
         # Tests may use anything below the command line: they are where parts meet.
         is_test = path.name.endswith("_test.cc")
-        for line, used in uses(path, rooms):
-            if not (used != "cli" if is_test else allowed(rules, room, used)):
+        text = path.read_text(errors="replace")
+        for line, used in links(text, targets) if is_cmake else includes(text, rules):
+            if not (used != "cli" if is_test else rules.allow(room, used)):
                 wrong.append(f"{path.relative_to(root)}:{line}: {room} may not use {used}")
     return [f"{folder}: has no line in scripts/directions.txt" for folder in sorted(homeless)] + wrong
 
 
+# --- Python
+
+
+@dataclass(frozen=True)
+class Import:
+    line: int
+    name: str  # of a module, dotted
+    in_function: bool
+
+
+def module_name(path: Path, top: Path) -> str:
+    parts = path.relative_to(top).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(tree: ast.AST, package: str, modules: dict[str, Path], in_function: bool = False) -> Iterator[Import]:
+    """What is imported of `modules`; `package` is what a dot in front stands for."""
+    for node in ast.iter_child_nodes(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            # `from package import name`: a module of it, or something within the package itself
+            names = [full if (full := f"{source}.{alias.name}") in modules else source for alias in node.names]
+        yield from (Import(node.lineno, name, in_function) for name in dict.fromkeys(names) if name in modules)
+        is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        yield from imports(node, package, modules, in_function or is_function)
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """One circle for each group of modules that reach each other, the shortest through the group's first name."""
+    reach = {name: reachable(name, graph) for name in graph}
+    found, seen = [], set()
+    for name in sorted(graph):
+        if name in reach[name] and name not in seen:
+            seen |= {other for other in reach[name] if name in reach[other]}
+            found.append(shortest_way_back(name, graph))
+    return found
+
+
+def reachable(start: str, graph: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = graph[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return found
+
+
+def shortest_way_back(start: str, graph: dict[str, set[str]]) -> list[str]:
+    ways = [[start]]
+    seen: set[str] = set()
+    for way in ways:  # grows while it is gone through
+        for after in sorted(graph[way[-1]]):
+            if after == start:
+                return [*way, start]
+            if after not in seen:
+                seen.add(after)
+                ways.append([*way, after])
+    return []
+
+
+def check_python(root: Path, rules: Rules) -> list[str]:
+    top = root / "python"
+    modules = {module_name(path, top): path for path in sorted(top.rglob("*.py*")) if path.suffix in {".py", ".pyi"}}
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    wrong = []
+    for name, path in modules.items():
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        room = room_of(name, rules.may_use, ".")
+        for found in imports(ast.parse(path.read_text(), str(path)), package, modules):
+            used = room_of(found.name, rules.may_use, ".")
+            declared = room and found.in_function and used in rules.may_use_in_functions[room]
+            if not declared:
+                graph[name].add(found.name)
+            if room and used and not rules.allow(room, used, found.in_function):
+                wrong.append(f"{path.relative_to(root)}:{found.line}: {room} may not use {used}")
+    return wrong + [f"python: an import leads back to its own module: {' -> '.join(way)}" for way in circles(graph)]
+
+
 def main() -> int:
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    wrong = check(root)
+    cpp, python = read_rules(root / "scripts" / "directions.txt")
+    wrong = check_cpp(root, cpp) + check_python(root, python)
     for line in wrong:
         print(line)
     if wrong:

@@ -5,14 +5,25 @@ import sys
 from pathlib import Path
 
 CHECKER = Path(__file__).resolve().parents[2] / "scripts" / "check_directions.py"
-RULES = "base:\nrecord:\nmeasure/probe: record\nreport: record\nreport/export: record report\nserve: *\ncli: *\n"
+RULES = """
+fullbore:
+base:
+record:
+measure/probe: record
+report: record
+report/export: record report
+serve: *
+cli: *
+tool.data:
+tool.hook: (tool.data)
+"""
 
 
 def check(tmp_path: Path, files: dict[str, str]) -> subprocess.CompletedProcess:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "directions.txt").write_text(RULES)
     for name, text in files.items():
-        path = tmp_path / "src" / name
+        path = tmp_path / (name if name.startswith(("include/", "python/")) else f"src/{name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return subprocess.run([sys.executable, CHECKER, tmp_path], capture_output=True, text=True)
@@ -31,8 +42,9 @@ def test_an_include_against_the_arrows_is_named_with_file_and_line(tmp_path):
 
 def test_a_link_against_the_arrows_is_named(tmp_path):
     cmake = "fullbore_component(record\n  SOURCES share.cc\n  DEPENDS base probe)\n"
-    done = check(tmp_path, {"record/CMakeLists.txt": cmake, "measure/probe/probe.h": ""})
-    assert "src/record/CMakeLists.txt:3: record may not use measure/probe" in done.stdout
+    made_there = "fullbore_component(probe\n  SOURCES probe.cc\n  PUBLIC_DEPENDS record)\n"
+    done = check(tmp_path, {"record/CMakeLists.txt": cmake, "measure/probe/CMakeLists.txt": made_there})
+    assert done.stdout.splitlines()[0] == "src/record/CMakeLists.txt:3: record may not use measure/probe"
 
 
 def test_nothing_uses_the_command_line_not_even_the_server(tmp_path):
@@ -48,3 +60,48 @@ def test_a_room_within_a_room_has_rules_of_its_own(tmp_path):
     files = {"report/html.cc": '#include "report/export/perfetto.h"\n', "report/export/perfetto.cc": '#include "report/html.h"\n'}
     done = check(tmp_path, files)
     assert done.stdout.splitlines()[0] == "src/report/html.cc:1: report may not use report/export"
+
+
+def test_a_public_header_includes_no_private_one(tmp_path):
+    files = {"include/fullbore/tool.h": '#include "fullbore/result.h"\n#include "base/text.h"\n', "base/text.h": ""}
+    assert check(tmp_path, files).stdout.splitlines()[0] == "include/fullbore/tool.h:2: fullbore may not use base"
+
+
+def test_everybody_may_use_public_headers(tmp_path):
+    assert check(tmp_path, {"base/result.cc": '#include "fullbore/result.h"\n'}).returncode == 0
+
+
+def test_a_python_package_imports_along_the_arrows(tmp_path):
+    files = {"python/tool/data/x.py": "from ..hook import y\n", "python/tool/hook/y.py": ""}
+    assert check(tmp_path, files).stdout.splitlines()[0] == "python/tool/data/x.py:1: tool.data may not use tool.hook"
+
+
+def test_what_may_be_imported_in_functions_may_not_be_at_the_top(tmp_path):
+    late = {"python/tool/hook/y.py": "def f():\n    import tool.data.x\n", "python/tool/data/x.py": ""}
+    assert check(tmp_path, late).returncode == 0
+    (tmp_path / "python/tool/hook/y.py").write_text("import tool.data.x\n")
+    done = subprocess.run([sys.executable, CHECKER, tmp_path], capture_output=True, text=True)
+    assert done.stdout.splitlines()[0] == "python/tool/hook/y.py:1: tool.hook may not use tool.data"
+
+
+def test_a_circle_of_python_modules_is_named_from_its_begin_to_its_end(tmp_path):
+    files = {
+        "python/tool/hook/__init__.py": "",
+        "python/tool/hook/steps.py": "from . import facts\n",
+        "python/tool/hook/facts.py": "from .waits import Wait\n",
+        "python/tool/hook/waits.py": "def attach():\n    from .steps import state\n",  # inside a function, too
+        "python/tool/hook/other.py": "from . import steps\n",  # leads into the circle, and is no part of it
+    }
+    circle = "tool.hook.facts -> tool.hook.waits -> tool.hook.steps -> tool.hook.facts"
+    lines = check(tmp_path, files).stdout.splitlines()
+    assert lines[0] == f"python: an import leads back to its own module: {circle}"
+    assert len(lines) == 2  # it, and the hint
+
+
+def test_a_package_that_gathers_its_modules_is_no_circle(tmp_path):
+    files = {
+        "python/tool/data/__init__.py": "from .loader import Loader\n",
+        "python/tool/data/loader.py": "from . import _core\nclass Loader: ...\n",
+        "python/tool/data/_core.pyi": "",
+    }
+    assert check(tmp_path, files).returncode == 0

@@ -15,7 +15,7 @@
 #include "loader/core/engine/cores.h"
 #include "loader/core/source/paths.h"
 #include "loader/core/source/source.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader::bench {
 namespace {

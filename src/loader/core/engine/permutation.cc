@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "loader/core/transform/randomness.h"
+#include "loader/core/randomness.h"
 
 namespace fullbore::loader {
 namespace {

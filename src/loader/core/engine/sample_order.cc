@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "loader/core/transform/randomness.h"
+#include "loader/core/randomness.h"
 
 namespace fullbore::loader {
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "loader/core/source/paths.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "base/testing/scratch_directory.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "loader/core/source/source.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "base/fd.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

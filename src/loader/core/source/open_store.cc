@@ -1,7 +1,7 @@
 #include "loader/core/source/local_store.h"
 #include "loader/core/source/paths.h"
 #include "loader/core/source/remote/remote_store.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "loader/core/randomness.h"
 #include "loader/core/source/paths.h"
 #include "loader/core/source/source.h"
 #include "loader/core/source/tar_writer.h"
-#include "loader/core/transform/randomness.h"
 
 namespace fullbore::loader {
 

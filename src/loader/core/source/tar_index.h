@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

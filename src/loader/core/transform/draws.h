@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "loader/core/randomness.h"
 #include "loader/core/transform/geometry.h"
-#include "loader/core/transform/randomness.h"
 
 namespace fullbore::loader {
 

@@ -11,7 +11,7 @@
 
 #include "fullbore/loader.h"
 #include "loader/core/image/image.h"
-#include "loader/core/transform/randomness.h"
+#include "loader/core/randomness.h"
 
 namespace fullbore::loader {
 

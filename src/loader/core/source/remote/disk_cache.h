@@ -31,7 +31,7 @@
 #include "loader/core/source/remote/cache_space.h"
 #include "loader/core/source/remote/cancellation.h"
 #include "loader/core/source/remote/message_log.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader::remote {
 

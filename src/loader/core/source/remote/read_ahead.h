@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "loader/core/source/remote/cancellation.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader::remote {
 

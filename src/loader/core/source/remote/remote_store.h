@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader {
 

@@ -10,7 +10,7 @@
 
 #include "loader/core/source/remote/http_client.h"
 #include "loader/core/source/remote/requests.h"
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader::remote {
 

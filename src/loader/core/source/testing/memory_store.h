@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "loader/core/source/store.h"
+#include "loader/core/store.h"
 
 namespace fullbore::loader::testing {
 
