@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "explain/analyze/like_hta.h"
+#include "explain/ingest/trace_files.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -22,9 +23,11 @@ namespace {
 constexpr std::string_view kRunSuffix = ".fbr";
 constexpr int64_t kSilentNs = 500'000'000;  // what is read in less needs no progress
 
-// An Nsight Systems export is an SQLite file as a run file is: only its tables tell.
+// By its first bytes; an Nsight Systems export is an SQLite file as a run file is: only its tables tell.
 bool IsRunFile(const std::string& path) {
-  return path.ends_with(kRunSuffix) || record::ReadRunSummary(path).ok();
+  if (path.ends_with(kRunSuffix)) return true;
+  const auto kind = ingest::KindOfFile(path);
+  return kind && *kind == ingest::FileKind::kSqlite && record::ReadRunSummary(path).ok();
 }
 
 }  // namespace

@@ -2,16 +2,21 @@
 
 #include <sqlite3.h>
 
-#include <cerrno>
-#include <filesystem>
+#include <fstream>
+#include <utility>
 
-#include "base/fd.h"
+#include "record/limits.h"
+#include "record/snapshot.h"
 
 namespace fullbore::record {
 
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
+constexpr int kStepsBetweenLooks = 10'000;
+constexpr char kCannotUse[] = "the SQLite file cannot be used";
+
+Error TooMuch() { return {ErrorCode::kCorrupt, "the file holds more than a file of its size can", ""}; }
 
 Error ErrorOf(sqlite3* db, int code, const std::string& what) {
   ErrorCode kind = ErrorCode::kIo;
@@ -37,6 +42,7 @@ Error ErrorOf(sqlite3* db, int code, const std::string& what) {
     default:
       break;
   }
+  if ((code & 0xff) == SQLITE_INTERRUPT) return TooMuch();
   return {kind, what + ": " + (db ? sqlite3_errmsg(db) : sqlite3_errstr(code)), ""};
 }
 
@@ -53,6 +59,53 @@ std::string Uri(const std::string& path, const char* query) {
     }
   }
   return uri + query;
+}
+
+// SQL that came with the file (triggers, views, expressions of indexes) runs nowhere.
+void DistrustSchema(sqlite3* db) {
+  for (const int setting :
+       {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA}) {
+    sqlite3_db_config(db, setting, 0, nullptr);
+  }
+  sqlite3_drop_modules(db, nullptr);  // no virtual tables
+}
+
+// What our own statements need, and not more.
+void LimitStatements(sqlite3* db) {
+  constexpr std::pair<int, int> kLimits[] = {{SQLITE_LIMIT_LENGTH, kMaxValueBytes},
+                                             {SQLITE_LIMIT_SQL_LENGTH, 100'000},
+                                             {SQLITE_LIMIT_EXPR_DEPTH, 50},
+                                             {SQLITE_LIMIT_COMPOUND_SELECT, 3},
+                                             {SQLITE_LIMIT_VDBE_OP, 25'000},
+                                             {SQLITE_LIMIT_FUNCTION_ARG, 8},
+                                             {SQLITE_LIMIT_ATTACHED, 0},
+                                             {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50},
+                                             {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+                                             {SQLITE_LIMIT_WORKER_THREADS, 0}};
+  for (const auto& [limit, value] : kLimits) sqlite3_limit(db, limit, value);
+}
+
+int OnlySelect(void*, int action, const char*, const char*, const char*, const char*) {
+  const bool reads = action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION;
+  return reads ? SQLITE_OK : SQLITE_DENY;
+}
+
+int TakeSteps(void* allowance) {
+  auto* const left = static_cast<Allowance*>(allowance);
+  left->steps -= kStepsBetweenLooks;
+  return left->steps < 0 ? 1 : 0;
+}
+
+// A recorder that died while it changed the journal mode leaves a journal, which SQLite plays back. It names
+// another file, to be deleted afterwards, only where several databases changed at once: no recorder's does.
+// The name stands at the journal's end: its length and checksum, and the mark.
+bool JournalNamesAnotherFile(const std::string& path) {
+  constexpr std::string_view kMark{"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8};
+  std::ifstream journal(path + "-journal", std::ios::binary);
+  std::string end(kMark.size(), '\0');
+  journal.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end);
+  journal.read(end.data(), static_cast<std::streamsize>(end.size()));
+  return journal && end == kMark;
 }
 
 }  // namespace
@@ -95,10 +148,12 @@ Result<void> Statement::Run() {
 
 bool Statement::Next() {
   const int code = sqlite3_step(statement_.get());
-  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_ROW && (!allowance_ || allowance_->bytes >= 0)) return true;
   status_ = Result<void>();
-  if (code != SQLITE_DONE)
-    status_ = ErrorOf(sqlite3_db_handle(statement_.get()), code, "cannot use the run file");
+  if (code == SQLITE_ROW)
+    status_ = TooMuch();
+  else if (code != SQLITE_DONE)
+    status_ = ErrorOf(sqlite3_db_handle(statement_.get()), code, kCannotUse);
   sqlite3_reset(statement_.get());
   sqlite3_clear_bindings(statement_.get());
   bound_ = 0;
@@ -111,13 +166,21 @@ bool Statement::IsNull(int column) const {
   return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
 }
 
-std::string Statement::Text(int column) const {
+std::string_view Statement::TextView(int column) const {
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
-  const int size = sqlite3_column_bytes(statement_.get(), column);
-  return data ? std::string(data, static_cast<size_t>(size)) : std::string();
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_.get(), column));
+  if (allowance_) allowance_->bytes -= static_cast<int64_t>(size);
+  return data ? std::string_view(data, size) : std::string_view();
 }
 
+std::string Statement::Text(int column) const { return std::string(TextView(column)); }
+
 Result<Database> Database::OpenForWriting(const std::string& path) {
+  if (JournalNamesAnotherFile(path)) {
+    return Error{ErrorCode::kCorrupt,
+                 "'" + path + "-journal' is not a recorder's: it asks for another file to be deleted",
+                 "find out where it comes from, and remove it"};
+  }
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw,
                                    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
@@ -125,6 +188,7 @@ Result<Database> Database::OpenForWriting(const std::string& path) {
   database.db_.reset(raw);
   if (code != SQLITE_OK) return ErrorOf(raw, code, "cannot write '" + path + "'");
   sqlite3_busy_timeout(raw, kBusyTimeoutMs);
+  DistrustSchema(raw);
   // A small page cache: the recorder lives on a few megabytes beside the training.
   const auto prepared =
       database.Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-512;");
@@ -136,46 +200,81 @@ Result<Database> Database::OpenForWriting(const std::string& path) {
   return database;
 }
 
-// Where the directory cannot be written (a read-only mount), SQLite cannot make the index of a write-ahead
-// log and refuses; `immutable` reads the main file alone then. writable_schema makes SQLite accept a file
-// that is shorter than its header says: what is missing fails when it is read, not at once.
 Result<Database> Database::OpenForReading(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return ErrnoError("cannot open '" + path + "'", ENOENT);
-  Result<void> last;
-  for (const char* query : {"?mode=rw", "?mode=ro", "?immutable=1"}) {
-    sqlite3* raw = nullptr;
-    const bool writable = std::string_view(query) == "?mode=rw";
-    const int flags =
-        (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
-    const int code = sqlite3_open_v2(Uri(path, query).c_str(), &raw, flags, nullptr);
-    Database database;
-    database.db_.reset(raw);
-    if (code == SQLITE_OK) {
-      sqlite3_busy_timeout(raw, kBusyTimeoutMs);
-      (void)database.Execute("PRAGMA writable_schema=ON; PRAGMA cache_size=-2048;");
-      if ((last = database.Execute("SELECT count(*) FROM sqlite_master")).ok()) return database;
-    } else {
-      last = ErrorOf(raw, code, "cannot open '" + path + "'");
+  const auto snapshot = Snapshot::Take(path);
+  if (!snapshot) return snapshot.error();
+  // Of the copy nobody else knows: the log's index is kept in memory, and once all is open, the copy has no
+  // name any more.
+  const bool copy = snapshot->is_copy();
+  sqlite3* raw = nullptr;
+  const int flags =
+      (copy ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(Uri(snapshot->path(), copy ? "?mode=rw" : "?immutable=1").c_str(), &raw,
+                                   flags, nullptr);
+  Database database;
+  database.db_.reset(raw);
+  if (code != SQLITE_OK) return ErrorOf(raw, code, kCannotUse);
+  if (auto prepared = database.PrepareForReading(snapshot->bytes()); !prepared) return prepared.error();
+  return database;
+}
+
+Result<void> Database::PrepareForReading(int64_t file_bytes) {
+  DistrustSchema(db_.get());
+  LimitStatements(db_.get());
+  sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  // SQLite then accepts a file that is shorter than its header says: what is missing fails when it is read, not
+  // at once. (DEFENSIVE would forbid it; what that guards against is SQL that writes, and none is run.)
+  sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+  allowance_ = std::make_shared<Allowance>(
+      Allowance{kFreeSteps + kStepsPerByte * file_bytes, kFreeBytes + kReadsPerByte * file_bytes});
+  sqlite3_progress_handler(db_.get(), kStepsBetweenLooks, TakeSteps, allowance_.get());
+  auto prepared = Execute(
+      "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-2048; PRAGMA mmap_size=0; PRAGMA "
+      "cell_size_check=ON;");
+  if (prepared) prepared = ReadSchema();
+  if (prepared) sqlite3_set_authorizer(db_.get(), OnlySelect, nullptr);
+  return prepared;
+}
+
+// As SQLite itself understood the schema, not as the rows of sqlite_schema say it.
+Result<void> Database::ReadSchema() {
+  auto tables = Prepare("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'");
+  if (!tables) return tables.error();
+  while (tables->Next()) columns_[tables->Text(0)];
+  if (!tables->status().ok()) return tables->status();
+  auto columns = Prepare("SELECT name, hidden FROM pragma_table_xinfo(?)");
+  if (!columns) return columns.error();
+  for (auto at = columns_.begin(); at != columns_.end();) {
+    columns->Bind(at->first);
+    bool plain = true;
+    while (columns->Next()) {
+      at->second.insert(columns->Text(0));
+      plain = plain && columns->Int(1) == 0;
     }
+    if (!columns->status().ok()) return columns->status();
+    at = plain ? std::next(at) : columns_.erase(at);
   }
-  Error error = last.error();
-  error.text = "'" + path + "' is not a readable run file: " + error.text;
-  return error;
+  return {};
+}
+
+const std::set<std::string>* Database::ColumnsOf(const std::string& table) const {
+  const auto found = columns_.find(table);
+  return found == columns_.end() ? nullptr : &found->second;
 }
 
 Result<void> Database::Execute(const std::string& sql) {
   const int code = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) return ErrorOf(db_.get(), code, "cannot use the run file");
+  if (code != SQLITE_OK) return ErrorOf(db_.get(), code, kCannotUse);
   return {};
 }
 
 Result<Statement> Database::Prepare(std::string_view sql) {
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
-  if (code != SQLITE_OK) return ErrorOf(db_.get(), code, "cannot use the run file");
+  if (code != SQLITE_OK) return ErrorOf(db_.get(), code, kCannotUse);
   Statement statement;
   statement.statement_.reset(raw);
+  statement.allowance_ = allowance_;
   return statement;
 }
 

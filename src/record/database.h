@@ -1,8 +1,11 @@
-// The part of SQLite that the run file needs, with errors as results. One connection, one thread.
+// The part of SQLite that run files, and traces that are SQLite files, need, with errors as results. One
+// connection, one thread.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -12,6 +15,12 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 namespace fullbore::record {
+
+// What reading a file may still take before it is called damaged: see limits.h.
+struct Allowance {
+  int64_t steps = 0;
+  int64_t bytes = 0;
+};
 
 // A prepared statement. Bind in order, then Run() or while (Next()); text and blobs are copied.
 class Statement {
@@ -28,7 +37,8 @@ class Statement {
 
   int64_t Int(int column) const;
   double Double(int column) const;
-  std::string Text(int column) const;  // also for blobs
+  std::string Text(int column) const;           // also for blobs
+  std::string_view TextView(int column) const;  // valid until Next()
   bool IsNull(int column) const;
 
  private:
@@ -37,6 +47,7 @@ class Statement {
     void operator()(sqlite3_stmt* statement) const;
   };
   std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
+  std::shared_ptr<Allowance> allowance_;  // null: without limits
   int bound_ = 0;
   Result<void> status_;
 };
@@ -44,15 +55,28 @@ class Statement {
 class Database {
  public:
   static Result<Database> OpenForWriting(const std::string& path);  // created if missing
-  static Result<Database> OpenForReading(const std::string& path);  // as far as a damaged file allows
+
+  // As far as a damaged file allows. The file may come from anybody: nothing beside it is touched (snapshot.h),
+  // it is asked nothing but SELECT, of its own plain tables, and within limits (limits.h). An error about what
+  // the file holds leaves its name to the caller.
+  static Result<Database> OpenForReading(const std::string& path);
 
   Result<void> Execute(const std::string& sql);
   Result<Statement> Prepare(std::string_view sql);
 
+  // Opened for reading: the columns of a plain table; null where there is none. Views, virtual tables and
+  // tables with computed columns run code of whoever wrote the file: they count as not there.
+  const std::set<std::string>* ColumnsOf(const std::string& table) const;
+
  private:
+  Result<void> PrepareForReading(int64_t file_bytes);
+  Result<void> ReadSchema();
+
   struct Closer {
     void operator()(sqlite3* db) const;
   };
+  std::shared_ptr<Allowance> allowance_;  // outlives db_, which looks at it
+  std::map<std::string, std::set<std::string>> columns_;
   std::unique_ptr<sqlite3, Closer> db_;
 };
 

@@ -9,6 +9,7 @@
 #include "record/columns.h"
 #include "record/database.h"
 #include "record/run_schema.h"
+#include "record/snapshot.h"
 #include "record/step_codec.h"
 
 namespace fullbore::record {
@@ -27,9 +28,10 @@ class Reader {
  public:
   explicit Reader(Database database) : database_(std::move(database)) {}
 
-  // Calls row(statement) for each row of `sql`.
+  // Calls row(statement) for each row of `sql`, which asks `table`.
   template <typename Row>
   void ForEach(const std::string& table, const std::string& sql, Row row) {
+    if (database_.ColumnsOf(table) == nullptr) return Damaged(table);
     auto statement = database_.Prepare(sql);
     if (!statement) return Damaged(table);
     while (statement->Next()) row(*statement);
@@ -213,7 +215,7 @@ void ReadProcessesAndMessages(Reader& reader, std::vector<Stage>& stages) {
 }
 
 Error NoRunFile(const std::string& path, const std::string& why) {
-  return {ErrorCode::kCorrupt, "'" + path + "' is not a run file of fullbore: " + why,
+  return {ErrorCode::kCorrupt, "cannot read '" + path + "' as a run file of fullbore: " + why,
           "a run file ends in .fbr; `fullbore runs` lists those that are here"};
 }
 
@@ -226,7 +228,7 @@ struct Opened {
 Result<Opened> OpenRun(const std::string& path) {
   auto database = Database::OpenForReading(path);
   if (!database) {
-    if (database.error().code == ErrorCode::kNotFound) return database.error();
+    if (database.error().code != ErrorCode::kCorrupt) return database.error();
     return NoRunFile(path, database.error().text);
   }
   Opened opened{Reader(std::move(*database)), {}, {}};
@@ -249,9 +251,18 @@ int64_t WallOffset(const std::map<std::string, std::string>& meta) {
   return at == meta.end() ? 0 : ParseInt(at->second).value_or(0);
 }
 
-}  // namespace
+// A file that a recorder begins to change while it is read is read again.
+template <typename Read>
+auto ReadUnchanged(const std::string& path, Read read) {
+  constexpr int kAttempts = 3;
+  for (int attempt = 1;; ++attempt) {
+    const FileState before = FileState::Of(path);
+    auto result = read(path);
+    if (attempt == kAttempts || FileState::Of(path) == before) return result;
+  }
+}
 
-Result<Recording> ReadRun(const std::string& path) {
+Result<Recording> ReadOnce(const std::string& path) {
   auto opened = OpenRun(path);
   if (!opened) return opened.error();
   Reader& reader = opened->reader;
@@ -277,7 +288,7 @@ Result<Recording> ReadRun(const std::string& path) {
   return recording;
 }
 
-Result<RunSummary> ReadRunSummary(const std::string& path) {
+Result<RunSummary> ReadSummaryOnce(const std::string& path) {
   auto opened = OpenRun(path);
   if (!opened) return opened.error();
   RunSummary summary;
@@ -295,5 +306,10 @@ Result<RunSummary> ReadRunSummary(const std::string& path) {
   summary.bytes = static_cast<int64_t>(std::filesystem::file_size(path, ignored));
   return summary;
 }
+
+}  // namespace
+
+Result<Recording> ReadRun(const std::string& path) { return ReadUnchanged(path, ReadOnce); }
+Result<RunSummary> ReadRunSummary(const std::string& path) { return ReadUnchanged(path, ReadSummaryOnce); }
 
 }  // namespace fullbore::record

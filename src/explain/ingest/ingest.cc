@@ -190,13 +190,6 @@ void Finish(std::vector<Gathered> ranks, record::Stage* stage) {
 
 }  // namespace
 
-bool LooksLikeTrace(const std::string& path) {
-  std::error_code status;
-  if (std::filesystem::is_directory(path, status)) return true;
-  const auto kind = KindOfFile(path);
-  return kind && *kind != FileKind::kForeign;
-}
-
 Result<std::vector<Message>> VisitTraces(const std::vector<std::string>& paths, const TraceOptions& options,
                                          const TraceVisitor& visit) {
   auto files = FindTraceFiles(paths);

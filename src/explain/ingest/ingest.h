@@ -26,10 +26,6 @@ struct TraceOptions {
   std::function<void(timeline::DeviceTrace& trace)> prepare;
 };
 
-// True where the path can be meant as a trace rather than as a run of ours: by its first bytes, or a
-// directory.
-bool LooksLikeTrace(const std::string& path);
-
 // `paths`: files and directories (whose files are looked at one by one, foreign ones left out and counted).
 Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, const TraceOptions& options = {});
 

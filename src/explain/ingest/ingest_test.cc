@@ -205,12 +205,11 @@ TEST(RankInNameTest, WordsThatNameRanks) {
   EXPECT_EQ(RankInName("ranking.json"), -1);
 }
 
-TEST(LooksLikeTraceTest, ByContentNotByName) {
+TEST(KindOfFileTest, ByContentNotByName) {
   const ScratchDirectory dir;
-  EXPECT_TRUE(LooksLikeTrace(dir.Write("x.fbr", testing::Gzip("{\"traceEvents\": []}"))));
-  EXPECT_FALSE(LooksLikeTrace(dir.Write("y.json", "hello")));
-  EXPECT_FALSE(LooksLikeTrace(dir.path() + "/missing"));
-  EXPECT_TRUE(LooksLikeTrace(dir.path()));
+  EXPECT_EQ(KindOfFile(dir.Write("x.fbr", testing::Gzip("{\"traceEvents\": []}"))).value(), FileKind::kJson);
+  EXPECT_EQ(KindOfFile(dir.Write("y.json", "hello")).value(), FileKind::kForeign);
+  EXPECT_EQ(KindOfFile(dir.path() + "/missing").error().code, ErrorCode::kNotFound);
 }
 
 }  // namespace

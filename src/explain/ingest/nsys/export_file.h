@@ -2,44 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
-
-struct sqlite3;
-struct sqlite3_stmt;
+#include "record/database.h"
 
 namespace fullbore::ingest::nsys {
 
-class Rows {
- public:
-  bool Next();  // false at the end or where the file is damaged: see status()
-  Result<void> status() const;
-
-  bool IsNull(int column) const;
-  int64_t Int(int column) const;            // 0 for NULL
-  std::string_view Text(int column) const;  // valid until Next()
-
- private:
-  friend class ExportFile;
-  struct Finalizer {
-    void operator()(sqlite3_stmt* statement) const;
-  };
-  std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
-  int code_ = 0;
-};
+using Rows = record::Statement;
 
 class ExportFile {
  public:
   static Result<ExportFile> Open(const std::string& path);
 
-  bool HasTable(const std::string& table) const { return columns_.count(table) != 0; }
+  bool HasTable(const std::string& table) const { return database_.ColumnsOf(table) != nullptr; }
 
   // The named columns of a table that exists, in that order; those that it lacks read as NULL.
   Result<Rows> Read(const std::string& table, const std::vector<std::string>& columns,
@@ -48,16 +27,10 @@ class ExportFile {
   std::string_view StringOf(int64_t id) const;  // StringIds; empty where unknown
 
  private:
-  struct Closer {
-    void operator()(sqlite3* db) const;
-  };
-
-  Result<Rows> Prepare(const std::string& sql);
-  Result<void> ReadSchema();
+  explicit ExportFile(record::Database database) : database_(std::move(database)) {}
   Result<void> ReadStrings();
 
-  std::unique_ptr<sqlite3, Closer> db_;
-  std::map<std::string, std::set<std::string>> columns_;
+  record::Database database_;
   std::unordered_map<int64_t, std::string> strings_;
 };
 

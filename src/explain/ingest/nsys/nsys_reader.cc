@@ -250,8 +250,7 @@ class Reader {
       if (rows->Int(3) != kPushPopRange && rows->Int(3) != kStartEndRange) continue;
       Process* process = ProcessOfThread(rows->Int(2));
       if (process == nullptr || rows->IsNull(1)) continue;
-      const std::string text =
-          rows->IsNull(4) ? std::string(file_.StringOf(rows->Int(5))) : std::string(rows->Text(4));
+      const std::string text = rows->IsNull(4) ? std::string(file_.StringOf(rows->Int(5))) : rows->Text(4);
       TakeRange(*rows, text, process);
     }
     return rows->status();

@@ -1,0 +1,157 @@
+#include "record/snapshot.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "record/limits.h"
+
+namespace fullbore::record {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
+constexpr char kLogSuffix[] = "-wal";
+constexpr size_t kLogHeaderBytes = 32;
+constexpr size_t kChunkBytes = 1 << 20;
+constexpr int kAttempts = 10;  // a log is begun anew every few megabytes: minutes, in a recording
+
+struct OpenFile {
+  UniqueFd fd;
+  struct stat info {};
+};
+
+// O_NONBLOCK: a FIFO would keep us waiting for a writer.
+Result<OpenFile> OpenRegular(const std::string& path, int more_flags) {
+  OpenFile file;
+  file.fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags));
+  if (!file.fd.valid() || ::fstat(file.fd.get(), &file.info) != 0)
+    return ErrnoError("cannot open '" + path + "'", errno);
+  if (!S_ISREG(file.info.st_mode))
+    return Error{ErrorCode::kCorrupt, "'" + path + "' is not a regular file", ""};
+  return file;
+}
+
+// As many bytes of the beginning as there are.
+std::string Head(int fd, size_t bytes) {
+  std::string head(bytes, '\0');
+  size_t filled = 0;
+  while (filled < bytes) {
+    const ssize_t got = ::pread(fd, head.data() + filled, bytes - filled, static_cast<off_t>(filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  head.resize(filled);
+  return head;
+}
+
+// A write-ahead log that is in use; its header has a new salt whenever it is begun anew.
+struct Log {
+  OpenFile file;
+  std::string header;
+
+  bool SameAs(const Log& other) const {
+    return file.info.st_dev == other.file.info.st_dev && file.info.st_ino == other.file.info.st_ino &&
+           header == other.header;
+  }
+};
+
+// Nothing where there is no log, or an empty one, as the last checkpoint leaves it.
+Result<std::optional<Log>> OpenLog(const std::string& database) {
+  auto file = OpenRegular(database + kLogSuffix, O_NOFOLLOW);
+  if (!file) {
+    if (file.error().code == ErrorCode::kNotFound) return std::optional<Log>();
+    return file.error();
+  }
+  std::string header = Head(file->fd.get(), kLogHeaderBytes);
+  if (header.empty()) return std::optional<Log>();
+  return std::optional<Log>(Log{std::move(*file), std::move(header)});
+}
+
+Result<void> Copy(const OpenFile& from, const std::string& to, int64_t* left) {
+  const UniqueFd out(::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!out.valid()) return ErrnoError("cannot write '" + to + "'", errno);
+  std::vector<char> buffer(kChunkBytes);
+  off_t at = 0;
+  for (;;) {
+    const ssize_t got = ::pread(from.fd.get(), buffer.data(), buffer.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError("cannot read what is copied to '" + to + "'", errno);
+    if (got == 0) return {};
+    at += got;
+    *left -= got;
+    if (*left < 0) {
+      return Error{ErrorCode::kUnsupported, "with its write-ahead log the file is too large to be copied",
+                   "once the recorder has ended, the log is part of the file, and nothing is copied"};
+    }
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put = ::write(out.get(), buffer.data() + done, static_cast<size_t>(got - done));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return ErrnoError("cannot write '" + to + "' (TMPDIR names another place)", errno);
+      done += put;
+    }
+  }
+}
+
+}  // namespace
+
+Result<Snapshot> Snapshot::Take(const std::string& path) {
+  // The log lies beside the file that a link leads to.
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  if (error) return ErrnoError("cannot open '" + path + "'", error.value());
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    auto file = OpenRegular(real, 0);
+    if (!file) return file.error();
+    if (Head(file->fd.get(), kSqliteMagic.size()) != kSqliteMagic)
+      return Error{ErrorCode::kCorrupt, "it is not an SQLite file (empty, cut off at the start, or foreign)",
+                   ""};
+    auto before = OpenLog(real);
+    if (!before) return before.error();
+    Snapshot snapshot;
+    snapshot.bytes_ = file->info.st_size;
+    if (!*before) {
+      snapshot.path_ = real;
+      return snapshot;
+    }
+    auto directory = TemporaryDirectory::Make();
+    if (!directory) return directory.error();
+    snapshot.path_ = directory->path() + "/copy";
+    snapshot.copy_.emplace(std::move(*directory));
+    int64_t left = kMaxCopiedBytes;
+    if (auto copied = Copy(*file, snapshot.path_, &left); !copied) return copied.error();
+    if (auto copied = Copy((*before)->file, snapshot.path_ + kLogSuffix, &left); !copied)
+      return copied.error();
+    snapshot.bytes_ = kMaxCopiedBytes - left;
+    const auto after = OpenLog(real);
+    if (after && *after && (*after)->SameAs(**before)) return snapshot;
+  }
+  return Error{ErrorCode::kUnavailable, "'" + path + "' changes faster than it can be read", "try again"};
+}
+
+FileState FileState::Of(const std::string& path) {
+  FileState state;
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  struct stat info {};
+  if (error || ::stat(real.c_str(), &info) != 0) return state;
+  state.device = info.st_dev;
+  state.inode = info.st_ino;
+  state.bytes = info.st_size;
+  state.changed_ns = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  struct stat log {};
+  state.has_log = ::lstat((real.string() + kLogSuffix).c_str(), &log) == 0 && log.st_size > 0;
+  return state;
+}
+
+}  // namespace fullbore::record
