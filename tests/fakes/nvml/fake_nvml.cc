@@ -15,6 +15,8 @@
 //     "gpm_nan"    [5]: GPM metrics that are not a number
 //     "xid_at"     [seconds, number]
 //     "processes"  [{"pid": 1, "memory_gib": 2, "sm": 90}]; pid -1 is the process that loaded the library
+//     "reasons"    why the clocks are below: the bits of nvmlDeviceGetCurrentClocksEventReasons; default 4
+//     "slowed"     {"software_thermal": 0.2}: parts of the time, as counted by drivers that count them
 //     "waves"      {"tensor_active": [mean, amplitude, period_s]}, see kWaves for the names
 //
 // Values depend on time alone: value(t) = mean + amplitude * sin(2 pi t / period + index). Time is that of
@@ -83,6 +85,8 @@ struct FakeGpu {
   std::vector<uint32_t> gpm_nan;
   std::optional<std::pair<double, uint64_t>> xid;
   std::vector<Process> processes;
+  uint64_t reasons = 0x4;  // software power cap
+  std::map<std::string, double> slowed;
   std::map<std::string, Wave> waves;
 };
 
@@ -129,6 +133,8 @@ FakeGpu& AddGpu(const nlohmann::json& script) {
     gpu.processes.push_back({static_cast<uint32_t>(pid < 0 ? getpid() : pid),
                              process.value("memory_gib", 1.0), process.value("sm", 0.0)});
   }
+  gpu.reasons = script.value("reasons", gpu.reasons);
+  gpu.slowed = script.value("slowed", gpu.slowed);
   gpu.waves = kWaves;
   const nlohmann::json waves = script.value("waves", nlohmann::json::object());
   for (const auto& [name, wave] : waves.items()) {
@@ -201,6 +207,15 @@ uint64_t UsedBytes(const FakeGpu& gpu) {
       std::clamp(At(gpu, "memory_used", Now()) * gpu.memory_gib / 80, 0.0, gpu.memory_gib) * kGiB);
 }
 
+// The numbers of 12.9's, 13.0's and 13.1's headers. Where they do not stand for slowdowns, they do for settings of power
+// smoothing, some of which would look like a GPU that is slowed down all the time.
+void SetSlowdown(const FakeGpu& gpu, uint32_t reason, bool is_counter, nvml::FieldValue& field) {
+  static constexpr const char* kReasons[] = {"software_thermal", "hardware_thermal", "power_brake"};
+  const auto found = gpu.slowed.find(kReasons[reason]);
+  const double part = !is_counter ? 1 : found == gpu.slowed.end() ? 0 : found->second;
+  field.value.ull = static_cast<uint64_t>(Now() * part * 1e9);
+}
+
 void SetField(const FakeGpu& gpu, nvml::FieldValue& field) {
   field.result = CodeOf(gpu, "field:" + std::to_string(field.field_id));
   field.value_type = nvml::ValueType::kUnsignedLongLong;
@@ -226,6 +241,18 @@ void SetField(const FakeGpu& gpu, nvml::FieldValue& field) {
       break;
     case nvml::kFieldThrottlePowerNs:  // a tenth of the time
       field.value.ull = static_cast<uint64_t>(Now() * 1e8);
+      break;
+    case 251:
+    case 252:
+    case 253: {
+      const int branch = std::stoi(machine.driver);
+      SetSlowdown(gpu, field.field_id - 251, branch >= 575 && branch < 590, field);
+      break;
+    }
+    case 269:
+    case 270:
+    case 271:
+      SetSlowdown(gpu, field.field_id - 269, std::stoi(machine.driver) >= 590, field);
       break;
     default:
       field.value.ull = 0;
@@ -341,7 +368,7 @@ FAKE_NVML nvmlDeviceGetTemperature(nvml::Device device, uint32_t, uint32_t* cels
 }
 FAKE_NVML nvmlDeviceGetCurrentClocksEventReasons(nvml::Device device, unsigned long long* reasons) {
   ANSWER_FOR(device);
-  return *reasons = 0x4, nvml::kSuccess;  // software power cap
+  return *reasons = GpuOf(device).reasons, nvml::kSuccess;
 }
 FAKE_NVML nvmlDeviceGetTotalEccErrors(nvml::Device device, uint32_t, uint32_t, unsigned long long* count) {
   ANSWER_FOR(device);

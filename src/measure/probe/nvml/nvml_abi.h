@@ -42,6 +42,11 @@ inline constexpr uint32_t kEccUncorrected = 1;
 inline constexpr uint32_t kEccVolatile = 0;  // since the driver was loaded
 inline constexpr uint64_t kEventXid = 0x8;
 
+// nvmlDeviceGetCurrentClocksEventReasons
+inline constexpr uint64_t kReasonSoftThermal = 0x20;  // nvmlClocksEventReasonSwThermalSlowdown
+inline constexpr uint64_t kReasonHardThermal = 0x40;  // nvmlClocksThrottleReasonHwThermalSlowdown
+inline constexpr uint64_t kReasonPowerBrake = 0x80;   // nvmlClocksThrottleReasonHwPowerBrakeSlowdown
+
 // nvmlDeviceGetFieldValues
 inline constexpr uint32_t kFieldThrottlePowerNs = 74;     // NVML_FI_DEV_PERF_POLICY_POWER
 inline constexpr uint32_t kFieldThrottleThermalNs = 75;   // NVML_FI_DEV_PERF_POLICY_THERMAL
@@ -50,9 +55,6 @@ inline constexpr uint32_t kFieldNvlinkReceivedKib = 139;  // NVML_FI_DEV_NVLINK_
 inline constexpr uint32_t kFieldPowerInstantMw = 186;     // NVML_FI_DEV_POWER_INSTANT
 inline constexpr uint32_t kFieldPcieSentBytes = 197;      // NVML_FI_DEV_PCIE_COUNT_TX_BYTES
 inline constexpr uint32_t kFieldPcieReceivedBytes = 198;  // NVML_FI_DEV_PCIE_COUNT_RX_BYTES
-inline constexpr uint32_t kFieldSoftThermalNs = 269;      // NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN
-inline constexpr uint32_t kFieldHardThermalNs = 270;      // ..._HW_THERM_SLOWDOWN
-inline constexpr uint32_t kFieldPowerBrakeNs = 271;       // ..._HW_POWER_BRAKE_SLOWDOWN
 inline constexpr uint32_t kAllLinks = UINT32_MAX;         // scope of the NVLink fields: the sum
 
 enum class ValueType : uint32_t {

@@ -106,6 +106,46 @@ TEST_F(NvmlProbesTest, ConvertsUnits) {
   EXPECT_EQ(sink_.Last("gpu_remapped_rows{gpu=0}"), 1);
 }
 
+// What a run of three seconds says of a GPU that is slowed down for a fifth of the time by software's thermal limit and
+// for a third by the power brake.
+struct Slowed {
+  double thermal = 0, power = 0;
+};
+
+class SlowedDownTest : public NvmlProbesTest {
+ protected:
+  Slowed By(const std::string& driver, const std::string& members = "") {
+    files_.Write("/script.json", R"({"driver": ")" + driver + R"(", "gpus": [{"name": "Fake", "slowed":
+        {"software_thermal": 0.2, "power_brake": 0.3})" +
+                                     members + "}]}");
+    StartFile(files_.root() + "/script.json");
+    for (int i = 0; i <= 3; ++i) SampleAt(i);
+    return {sink_.Last("gpu_throttle_thermal{gpu=0}").value_or(-1),
+            sink_.Last("gpu_throttle_power{gpu=0}").value_or(-1)};
+  }
+};
+
+TEST_F(SlowedDownTest, IsCountedByEachDriverUnderItsOwnNumbers) {
+  for (const char* driver : {"575.51.03", "580.82.07", "590.44.01", "610.10"}) {
+    const Slowed slowed = By(driver);
+    EXPECT_NEAR(slowed.thermal, 0.2, 1e-6) << driver;
+    EXPECT_NEAR(slowed.power, 0.3, 1e-6) << driver;
+  }
+}
+
+TEST_F(SlowedDownTest, SettingsUnderTheSameNumbersAreNoThrottle) {
+  const Slowed slowed = By("570.133.20");
+  EXPECT_EQ(slowed.thermal, 0);
+  EXPECT_NEAR(slowed.power, 0.1, 1e-6) << "the power cap alone";
+}
+
+TEST_F(SlowedDownTest, WithoutCountersTheReasonsOfTheMomentCount) {
+  const std::string no_policy = R"(, "errors": {"field:75": 3}, "reasons": )";
+  EXPECT_EQ(By("550.54.15", no_policy + "160").thermal, 1) << "0x20: software's thermal limit";
+  EXPECT_EQ(By("550.54.15", no_policy + "160").power, 1) << "0x80: the power brake";
+  EXPECT_EQ(By("550.54.15", no_policy + "4").thermal, 0);
+}
+
 TEST_F(NvmlProbesTest, GpmCoversTheWholeTimeBetweenReadings) {
   // A sine of 1 s: its mean over any whole second is exactly the mean, at any moment it is not.
   Start(R"({"gpus": [{"waves": {"sm_active": [50, 50, 1]}}]})");

@@ -56,7 +56,10 @@ void Session::SayWhyNot(Return code, Sink& sink) {
 
 void Session::FindGpus(Sink& sink) {
   char text[kNameBytes] = "";
-  if (library_->driver_version(text, sizeof text) == kSuccess) sink.SetMachineFact("driver_version", text);
+  if (library_->driver_version(text, sizeof text) == kSuccess) {
+    sink.SetMachineFact("driver_version", text);
+    slowdown_fields_ = SlowdownFieldsOf(text);
+  }
   int cuda = 0;
   if (library_->cuda_driver_version(&cuda) == kSuccess) {
     sink.SetMachineFact("cuda_driver_version", fmt::format("{}.{}", cuda / 1000, cuda % 1000 / 10));

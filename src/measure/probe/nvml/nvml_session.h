@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "measure/probe/nvml/nvml_library.h"
+#include "measure/probe/nvml/slowdown_fields.h"
 #include "measure/probe/probe.h"
 
 namespace fullbore::probe::nvml {
@@ -37,6 +39,7 @@ class Session {
 
   Library& library() { return *library_; }
   std::vector<Gpu>& gpus() { return gpus_; }
+  const std::optional<SlowdownFields>& slowdown_fields() const { return slowdown_fields_; }  // of this driver
 
   // Whether to ask this GPU now. One that is away is asked whether it is back, at most every 5 seconds.
   bool Reachable(Gpu& gpu, int64_t t_ns, Sink& sink);
@@ -56,6 +59,7 @@ class Session {
   State state_ = State::kNotStarted;
   std::unique_ptr<Library> library_;
   std::vector<Gpu> gpus_;
+  std::optional<SlowdownFields> slowdown_fields_;
   int64_t now_ns_ = 0;  // of the current round
   bool said_access_lost_ = false;
 };

@@ -31,10 +31,6 @@ const std::vector<GpmSeries>& SlowGpmSeries() {
   return series;
 }
 
-// The order of throttled_ns_.
-constexpr uint32_t kThrottleFields[] = {kFieldThrottlePowerNs, kFieldPowerBrakeNs, kFieldSoftThermalNs,
-                                        kFieldHardThermalNs, kFieldThrottleThermalNs};
-
 std::optional<double> Number(const FieldValue& field) {
   switch (field.value_type) {
     case ValueType::kDouble:
@@ -55,7 +51,10 @@ std::optional<double> Number(const FieldValue& field) {
 }  // namespace
 
 SlowProbe::Readings::Readings(Session& session, const Gpu& gpu, const std::function<bool(int64_t)>& is_ours)
-    : session_(session), is_ours_(is_ours), gpm_(session, gpu, SlowGpmSeries()) {
+    : session_(session),
+      is_ours_(is_ours),
+      gpm_(session, gpu, SlowGpmSeries()),
+      slowdown_(session.slowdown_fields()) {
   const auto key = [&gpu](std::string_view name) { return KeyOf(name, gpu.labels); };
   const auto key_of_owner = [&gpu](std::string_view name, const char* owner) {
     record::Labels labels = gpu.labels;
@@ -89,7 +88,13 @@ SlowProbe::Readings::Readings(Session& session, const Gpu& gpu, const std::funct
   nvlink_send_ = key("gpu_nvlink_send");
 
   fields_.push_back({kFieldPowerInstantMw, 0, {}, {}});
-  for (const uint32_t id : kThrottleFields) fields_.push_back({id, 0, {}, {}});
+  for (const uint32_t id : {kFieldThrottlePowerNs, kFieldThrottleThermalNs})
+    fields_.push_back({id, 0, {}, {}});
+  if (slowdown_) {
+    for (const uint32_t id :
+         {slowdown_->software_thermal, slowdown_->hardware_thermal, slowdown_->power_brake})
+      fields_.push_back({id, 0, {}, {}});
+  }
   if (gpm_.supported()) return;
   for (const uint32_t id : {kFieldPcieSentBytes, kFieldPcieReceivedBytes}) fields_.push_back({id, 0, {}, {}});
   for (const uint32_t id : {kFieldNvlinkSentKib, kFieldNvlinkReceivedKib})
@@ -105,6 +110,7 @@ void SlowProbe::Readings::Sample(int64_t t_ns, Gpu& gpu, Sink& sink) {
   ReadHealth(t_ns, gpu, sink);
   ReadEnergy(t_ns, gpu, sink);
   ReadFields(t_ns, gpu, sink);
+  ReadReasons(t_ns, gpu, sink);
   ReadPower(t_ns, gpu, sink);
   ReadThrottling(t_ns, sink);
   ReadTraffic(t_ns, sink);
@@ -149,7 +155,16 @@ void SlowProbe::Readings::ReadClocks(int64_t t_ns, Gpu& gpu, Sink& sink) {
   ReadOne<uint32_t>(sm_clock_max_, kMhz, t_ns, gpu, sink, clock(library.max_clock_mhz, kClockSm));
   ReadOne<uint32_t>(memory_clock_, kMhz, t_ns, gpu, sink, clock(library.clock_mhz, kClockMemory));
   ReadOne<uint32_t>(memory_clock_max_, kMhz, t_ns, gpu, sink, clock(library.max_clock_mhz, kClockMemory));
-  ReadOne<unsigned long long>(throttle_reasons_, 1, t_ns, gpu, sink, library.throttle_reasons);
+}
+
+void SlowProbe::Readings::ReadReasons(int64_t t_ns, Gpu& gpu, Sink& sink) {
+  reasons_.reset();
+  ReadOne<unsigned long long>(throttle_reasons_, 1, t_ns, gpu, sink,
+                              [&](Device device, unsigned long long* mask) {
+                                const Return code = session_.library().throttle_reasons(device, mask);
+                                if (code == kSuccess) reasons_ = *mask;
+                                return code;
+                              });
 }
 
 void SlowProbe::Readings::ReadHealth(int64_t t_ns, Gpu& gpu, Sink& sink) {
@@ -217,24 +232,37 @@ void SlowProbe::Readings::ReadPower(int64_t t_ns, Gpu& gpu, Sink& sink) {
   }
 }
 
+std::optional<double> SlowProbe::Readings::RatioOf(uint32_t field, Counter& counter, int64_t t_ns) {
+  const auto ns = FieldOf(field).value;
+  if (!ns || *ns < 0) return std::nullopt;
+  const auto rate = counter.RatePerSecond(t_ns, static_cast<uint64_t>(*ns));
+  if (!rate) return std::nullopt;
+  return std::min(*rate * 1e-9, 1.0);
+}
+
+// Two reasons may hold at once: the larger part of the time is certain, their sum is not. Where this driver has no
+// counter for a reason, what holds at this moment stands for the second: over a run its mean is right.
 void SlowProbe::Readings::ReadThrottling(int64_t t_ns, Sink& sink) {
-  std::array<std::optional<double>, std::size(kThrottleFields)> ratio;
-  for (size_t i = 0; i < ratio.size(); ++i) {
-    const auto ns = FieldOf(kThrottleFields[i]).value;
-    if (!ns || *ns < 0) continue;
-    if (const auto rate = throttled_ns_[i].RatePerSecond(t_ns, static_cast<uint64_t>(*ns)))
-      ratio[i] = *rate * 1e-9;
+  const auto power_cap = RatioOf(kFieldThrottlePowerNs, power_cap_ns_, t_ns);
+  const auto policy = RatioOf(kFieldThrottleThermalNs, thermal_ns_, t_ns);
+  std::optional<double> brake, soft, hard;
+  if (slowdown_) {
+    brake = RatioOf(slowdown_->power_brake, power_brake_ns_, t_ns);
+    soft = RatioOf(slowdown_->software_thermal, soft_thermal_ns_, t_ns);
+    hard = RatioOf(slowdown_->hardware_thermal, hard_thermal_ns_, t_ns);
   }
-  const auto [power_cap, power_brake, soft_thermal, hard_thermal, thermal] = ratio;
-  const auto emit = [&](const record::SeriesKey& key, std::optional<double> a, std::optional<double> b) {
-    // Two reasons may hold at once: the larger of both is certain, their sum is not.
-    if (a || b) sink.Read(key, t_ns, std::min(std::max(a.value_or(0), b.value_or(0)), 1.0));
+  const auto holds = [&](uint64_t reasons) -> std::optional<double> {
+    if (!reasons_) return std::nullopt;
+    return (*reasons_ & reasons) != 0 ? 1.0 : 0.0;
   };
-  emit(throttle_power_, power_cap, power_brake);
-  if (soft_thermal || hard_thermal)
-    emit(throttle_thermal_, soft_thermal, hard_thermal);
-  else
-    emit(throttle_thermal_, thermal, {});
+  if (!slowdown_) brake = holds(kReasonPowerBrake);
+  if (!soft && !hard) soft = policy;
+  if (!soft && !hard && !slowdown_) soft = holds(kReasonSoftThermal | kReasonHardThermal);
+  const auto emit = [&](const record::SeriesKey& key, std::optional<double> a, std::optional<double> b) {
+    if (a || b) sink.Read(key, t_ns, std::max(a.value_or(0), b.value_or(0)));
+  };
+  emit(throttle_power_, power_cap, brake);
+  emit(throttle_thermal_, soft, hard);
 }
 
 void SlowProbe::Readings::ReadTraffic(int64_t t_ns, Sink& sink) {

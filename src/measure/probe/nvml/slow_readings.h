@@ -1,7 +1,6 @@
 // What the slow probe reads of one GPU. Part of nvml_probes.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -35,7 +34,10 @@ class SlowProbe::Readings {
   void ReadEnergy(int64_t t_ns, Gpu& gpu, Sink& sink);
   void ReadFields(int64_t t_ns, Gpu& gpu, Sink& sink);
   void ReadPower(int64_t t_ns, Gpu& gpu, Sink& sink);
+  void ReadReasons(int64_t t_ns, Gpu& gpu, Sink& sink);
   void ReadThrottling(int64_t t_ns, Sink& sink);
+  // The part of the time since the last round that a counter of nanoseconds moved on.
+  std::optional<double> RatioOf(uint32_t field, Counter& counter, int64_t t_ns);
   void ReadTraffic(int64_t t_ns, Sink& sink);
   void ReadProcesses(int64_t t_ns, Gpu& gpu, Sink& sink);
   void ReadProcessUtilization(int64_t t_ns, Gpu& gpu, Sink& sink);
@@ -57,7 +59,9 @@ class SlowProbe::Readings {
   Switch fields_asked_;
   std::vector<Field> fields_;
   std::vector<FieldValue> values_;
-  std::array<Counter, 5> throttled_ns_;
+  const std::optional<SlowdownFields> slowdown_;
+  Counter power_cap_ns_, power_brake_ns_, soft_thermal_ns_, hard_thermal_ns_, thermal_ns_;
+  std::optional<uint64_t> reasons_;  // of this round
   Counter pcie_received_, pcie_sent_, nvlink_received_, nvlink_sent_;
   std::optional<unsigned long long> first_energy_mj_;
   unsigned long long last_seen_us_ = 0;
