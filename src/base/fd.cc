@@ -15,10 +15,14 @@ void UniqueFd::reset(int fd) {
 Result<std::string> ReadFile(const std::string& path) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return ErrnoError("cannot open '" + path + "'", errno);
+  return ReadToEnd(fd.get(), path);
+}
+
+Result<std::string> ReadToEnd(int fd, const std::string& path) {
   std::string text;
   char buffer[16 * 1024];
   while (true) {
-    const ssize_t n = read(fd.get(), buffer, sizeof buffer);
+    const ssize_t n = read(fd, buffer, sizeof buffer);
     if (n == 0) return text;
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoError("cannot read '" + path + "'", errno);

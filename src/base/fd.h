@@ -30,5 +30,6 @@ class UniqueFd {
 
 // The whole file as text. /proc files report size 0: this reads to the end, whatever stat says.
 Result<std::string> ReadFile(const std::string& path);
+Result<std::string> ReadToEnd(int fd, const std::string& path);  // the path for the error's text
 
 }  // namespace fullbore

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 namespace fullbore {
@@ -21,6 +22,11 @@ std::string Quoted(const std::string& path) { return "'" + path + "'"; }
 std::string ParentOf(const std::string& path) {
   const std::string parent = fs::path(path).parent_path();
   return parent.empty() ? "." : parent;
+}
+
+std::string WithoutEndingSlash(std::string path) {  // lstat would follow a link in front of a slash
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
 }
 
 Error PlantedError(const std::string& path) {
@@ -113,35 +119,42 @@ Result<void> WriteFileAtOnce(const std::string& path, std::string_view text, mod
 }
 
 Result<void> MakeDirectory(const std::string& path, mode_t mode) {
-  std::string plain = path;  // lstat would follow a link in front of a slash
-  while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
   struct stat entry {};
-  if (lstat(plain.c_str(), &entry) != 0) {
+  if (stat(path.c_str(), &entry) != 0) {
     if (errno != ENOENT) return ErrnoError("cannot create " + Quoted(path), errno);
-    if (const std::string parent = ParentOf(plain); parent != plain) {
+    const std::string plain = WithoutEndingSlash(path), parent = ParentOf(plain);
+    if (parent != plain) {
       if (auto made = MakeDirectory(parent, kPrivateDirectory); !made) return made;
     }
-    // Another process of ours may make it at the same moment: then it counts as found.
     if (mkdir(plain.c_str(), mode) == 0) return {};
-    if (errno != EEXIST || lstat(plain.c_str(), &entry) != 0)
-      return ErrnoError("cannot create " + Quoted(path), errno);
+    // Another process of ours may make it at the same moment: then it counts as found.
+    const int error_number = errno;
+    if (error_number != EEXIST || stat(plain.c_str(), &entry) != 0)
+      return ErrnoError("cannot create " + Quoted(path), error_number);
   }
-  if (auto checked = CheckNotPlanted(plain, entry); !checked) return checked;
-  // A link of the user's own, as to a larger disk: where it leads counts as well, with all that is above.
+  if (!S_ISDIR(entry.st_mode)) return ErrnoError("cannot create " + Quoted(path), ENOTDIR);
+  return {};
+}
+
+Result<void> MakeTrustedDirectory(const std::string& path, mode_t mode) {
+  if (auto made = MakeDirectory(path, mode); !made) return made;
+  // Of a link, as to a larger disk, both count: the link and where it leads.
+  const std::string plain = WithoutEndingSlash(path);
   std::error_code broken;
-  const fs::path real = fs::canonical(plain, broken);
+  const std::string real = fs::canonical(plain, broken);
   if (broken) return ErrnoError("cannot use " + Quoted(path), broken.value());
-  if (!fs::is_directory(real, broken)) return ErrnoError("cannot create " + Quoted(path), EEXIST);
-  for (fs::path at = real; at != at.parent_path(); at = at.parent_path()) {
+  for (const std::string& at : {plain, real}) {
+    struct stat entry {};
     if (lstat(at.c_str(), &entry) != 0) return ErrnoError("cannot look at " + Quoted(at), errno);
     if (auto checked = CheckNotPlanted(at, entry); !checked) return checked;
   }
   return {};
 }
 
-Result<void> MakeNewPrivateDirectory(const std::string& path) {
-  if (mkdir(path.c_str(), kPrivateDirectory) == 0) return {};
-  return ErrnoError("cannot create " + Quoted(path), errno);
+Result<std::string> MakeUniqueDirectory(const std::string& prefix) {
+  std::string path = prefix + ".XXXXXX";
+  if (mkdtemp(path.data()) == nullptr) return ErrnoError("cannot create " + Quoted(path), errno);
+  return path;
 }
 
 }  // namespace fullbore

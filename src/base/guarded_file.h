@@ -35,11 +35,15 @@ Result<UniqueFd> OpenRegularFile(const std::string& path);
 // The whole text under `path` at once, or nothing: written beside it under a name that nobody can foresee.
 Result<void> WriteFileAtOnce(const std::string& path, std::string_view text, mode_t mode);
 
-// A directory that is made, or that is there and not planted. Parents that are missing are private.
+// A directory that is made where it is missing; parents that are missing are private. It may have been there,
+// and may be another user's: what is created in it by the functions above is safe all the same.
 Result<void> MakeDirectory(const std::string& path, mode_t mode);
 
-// A directory that was not there before, and that only this user may enter.
-Result<void> MakeNewPrivateDirectory(const std::string& path);
+// The same of which the content is to be trusted, too: an error where it was planted.
+Result<void> MakeTrustedDirectory(const std::string& path, mode_t mode);
+
+// A new directory that only this user may enter. Its name is `prefix`, a dot and six letters.
+Result<std::string> MakeUniqueDirectory(const std::string& prefix);
 
 // Whether `user` cannot trust what `entry` describes, in a directory that `parent` describes.
 bool CouldBePlanted(const struct stat& entry, const struct stat& parent, uid_t user);

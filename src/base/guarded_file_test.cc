@@ -16,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 constexpr uid_t kUs = 1000, kAnother = 1001;
 
@@ -120,41 +119,52 @@ TEST_F(GuardedFile, MakesDirectoriesForThisUserAlone) {
   ASSERT_TRUE(MakeDirectory(Path("a/b/c/"), kPrivateDirectory));
   for (const char* name : {"a", "a/b", "a/b/c"}) EXPECT_EQ(ModeOf(Path(name)), 0700u) << name;
   EXPECT_TRUE(MakeDirectory(Path("a/b/c"), kPrivateDirectory));
-  EXPECT_FALSE(MakeNewPrivateDirectory(Path("a")));
-  EXPECT_FALSE(MakeDirectory(Path("victim"), kPrivateDirectory));
-  EXPECT_FALSE(MakeDirectory(Path("victim/below"), kPrivateDirectory));
+  for (const char* name : {"victim", "victim/below"}) {
+    EXPECT_FALSE(MakeDirectory(Path(name), kPrivateDirectory)) << name;
+    EXPECT_FALSE(MakeTrustedDirectory(Path(name), kPrivateDirectory)) << name;
+  }
+}
+
+TEST_F(GuardedFile, MakesAUniqueDirectoryForThisUserAlone) {
+  const auto first = MakeUniqueDirectory(Path("run")), second = MakeUniqueDirectory(Path("run"));
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(*first, *second);
+  EXPECT_EQ(ModeOf(*first), 0700u);
+  EXPECT_THAT(*first, testing::StartsWith(Path("run.")));
 }
 
 TEST_F(GuardedFile, FollowsALinkOfTheUsersOwnToADirectory) {
   fs::create_directory(Path("large-disk"));
   fs::create_directory_symlink(Path("large-disk"), Path("link"));
-  EXPECT_TRUE(MakeDirectory(Path("link/"), kPrivateDirectory));
-  EXPECT_TRUE(MakeDirectory(Path("link/below"), kPrivateDirectory));
+  EXPECT_TRUE(MakeTrustedDirectory(Path("link/"), kPrivateDirectory));
+  EXPECT_TRUE(MakeTrustedDirectory(Path("link/below"), kPrivateDirectory));
   EXPECT_TRUE(fs::is_directory(Path("large-disk/below")));
   fs::create_symlink(Path("victim"), Path("to-a-file"));
-  EXPECT_FALSE(MakeDirectory(Path("to-a-file"), kPrivateDirectory));
+  EXPECT_FALSE(MakeTrustedDirectory(Path("to-a-file"), kPrivateDirectory));
 }
 
 // Who may give files away is root alone.
 TEST_F(GuardedFile, UsesNothingThatAnotherUserPlanted) {
   if (geteuid() != 0) GTEST_SKIP() << "not root: cannot act as another user";
   ASSERT_EQ(chmod(directory_->path().c_str(), 01777), 0);
-  fs::create_directories(Path("theirs/below"));
+  fs::create_directory(Path("theirs"));
   std::ofstream(Path("their-file")) << "x";
-  fs::create_directory_symlink(directory_->path(), Path("their-link"));
-  for (const char* name : {"theirs", "theirs/below", "their-file", "their-link"}) {
+  fs::create_directory(Path("ours"));
+  fs::create_directory_symlink(Path("theirs"), Path("our-link"));
+  fs::create_directory_symlink(Path("ours"), Path("their-link"));
+  for (const char* name : {"theirs", "their-file", "their-link"}) {
     ASSERT_EQ(lchown(Path(name).c_str(), kAnother, kAnother), 0);
   }
-  for (const char* name : {"theirs", "theirs/below", "theirs/new", "their-link"}) {
-    const auto made = MakeDirectory(Path(name), kPrivateDirectory);
+  for (const char* name : {"theirs", "their-link", "our-link"}) {
+    const auto made = MakeTrustedDirectory(Path(name), kPrivateDirectory);
     ASSERT_FALSE(made) << name;
     EXPECT_EQ(made.error().code, ErrorCode::kPermission);
   }
-  EXPECT_FALSE(fs::exists(Path("theirs/new")));
+  EXPECT_TRUE(MakeTrustedDirectory(Path("ours"), kPrivateDirectory));
   EXPECT_FALSE(OpenOrCreateFile(Path("their-file"), kPrivateFile));
   EXPECT_FALSE(OpenRegularFile(Path("their-file")));
   ASSERT_EQ(chmod(directory_->path().c_str(), 0700), 0);
-  EXPECT_TRUE(MakeDirectory(Path("theirs/below"), kPrivateDirectory)) << "shared with this user alone";
+  EXPECT_TRUE(MakeTrustedDirectory(Path("theirs"), kPrivateDirectory)) << "shared with chosen ones";
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 #include "base/temporary_directory.h"
 
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
+
+#include "base/guarded_file.h"
 
 namespace fullbore {
 
@@ -13,10 +11,11 @@ namespace fs = std::filesystem;
 
 Result<TemporaryDirectory> TemporaryDirectory::Make() {
   std::error_code unusable;
-  std::string name = (fs::temp_directory_path(unusable) / "fullbore-XXXXXX").string();
+  const fs::path prefix = fs::temp_directory_path(unusable) / "fullbore";
   if (unusable) return ErrnoError("cannot use the directory for temporary files (TMPDIR)", unusable.value());
-  if (mkdtemp(name.data()) == nullptr) return ErrnoError(fmt::format("cannot make '{}'", name), errno);
-  return TemporaryDirectory(std::move(name));
+  auto made = MakeUniqueDirectory(prefix);
+  if (!made) return made.error();
+  return TemporaryDirectory(std::move(*made));
 }
 
 TemporaryDirectory::~TemporaryDirectory() {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "cli/subcommand.h"
 #include "explain/diagnose/diagnose.h"
@@ -62,28 +61,11 @@ int StatusOf(const Error& error) {
   return usage ? kExitUsage : kExitFailure;
 }
 
-Result<void> WriteText(const std::string& path, std::string_view text) {
-  if (path == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-      return ErrnoError("cannot write to standard output", errno);
-    }
-    return {};
+Result<void> WriteText(const std::string& path, std::string_view text, mode_t mode) {
+  if (path != "-") return WriteFileAtOnce(path, text, mode);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return ErrnoError("cannot write to standard output", errno);
   }
-  const std::string part = path + ".part";
-  {
-    std::ofstream out(part, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.flush();
-    if (!out) {
-      const int error_number = errno;
-      std::error_code ignored;
-      fs::remove(part, ignored);
-      return ErrnoError(fmt::format("cannot write '{}'", path), error_number);
-    }
-  }
-  std::error_code error;
-  fs::rename(part, path, error);
-  if (error) return ErrnoError(fmt::format("cannot write '{}'", path), error.value());
   return {};
 }
 
@@ -132,7 +114,10 @@ Result<void> WriteReports(const record::Recording& recording, const ReportTarget
   const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording);
   const diagnose::Diagnosis& judged = stages[JudgedStage(stages)];
   if (!targets.html.empty()) {
-    if (auto written = WriteText(targets.html, report::ToHtml(judged, recording)); !written) return written;
+    if (auto written = WriteText(targets.html, report::ToHtml(judged, recording), targets.html_mode);
+        !written) {
+      return written;
+    }
   }
   if (targets.terminal) {
     FILE* out = targets.to_stderr ? stderr : stdout;

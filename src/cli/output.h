@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/guarded_file.h"
 #include "base/result.h"
 #include "explain/diagnose/diagnosis.h"
 #include "record/recording.h"
@@ -19,8 +20,8 @@ int Fail(const Error& error, int status);
 // The exit status of something that could not be read: 2 where the command line named what is not there.
 int StatusOf(const Error& error);
 
-// Writes to a file through a temporary one beside it, or to standard output for "-".
-Result<void> WriteText(const std::string& path, std::string_view text);
+// Writes to a file, whole or not at all, or to standard output for "-".
+Result<void> WriteText(const std::string& path, std::string_view text, mode_t mode = kOrdinaryFile);
 Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 
 // The run file that a person means: a path, an id in `directory`, the beginning of one, or, for an empty text
@@ -36,6 +37,7 @@ size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages);
 struct ReportTargets {
   std::string json;  // a path, "-", or empty
   std::string html;
+  mode_t html_mode = kOrdinaryFile;
   std::string again;  // the command that prints the report again
   bool terminal = true;
   bool to_stderr = false;  // for `run`, whose stdout is the command's

@@ -61,7 +61,11 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   }
   ReportTargets targets;
   targets.json = flags.json;
-  targets.html = flags.html.empty() ? fs::path(outcome.path).replace_extension(".html").string() : flags.html;
+  targets.html = flags.html;
+  if (flags.html.empty()) {  // beside the run file, and read by whoever may read that
+    targets.html = fs::path(outcome.path).replace_extension(".html").string();
+    targets.html_mode = kPrivateFile;
+  }
   targets.html = fs::proximate(targets.html).string();
   targets.terminal = !flags.run.quiet;
   targets.to_stderr = true;

@@ -32,7 +32,7 @@ class Ring:
     def __init__(self, path: str, header: bytes, capacity: int) -> None:
         size = HEADER_BYTES + capacity * RECORD_BYTES
         scratch = path + ".new"
-        fd = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fd = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             # Space first: writing to a mapped hole of a full disk would be a SIGBUS in the training process.
             os.posix_fallocate(fd, 0, size)
@@ -72,7 +72,7 @@ class Channel:
         pid = os.getpid()
         stem = os.path.join(directory, f"{pid}-{created}")
         self._text_fd: int | None = os.open(
-            stem + ".jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644
+            stem + ".jsonl", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
         capacity = CAPACITY[role]
         header = HEADER.pack(

@@ -1,16 +1,16 @@
 #include "measure/collect/leftovers.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/guarded_file.h"
 #include "base/text.h"
 #include "measure/collect/process.h"
 
@@ -38,15 +38,21 @@ Recorder ThisProcess() {
   return {host.c_str(), boot ? std::string(Trim(*boot)) : "", space, getpid(), BeginOf(getpid())};
 }
 
-bool WriteNote(const fs::path& directory, const Recorder& r) {
-  std::ofstream out(directory / kNote);
-  out << r.host << '\n' << r.boot << '\n' << r.pid_namespace << '\n' << r.pid << '\n' << r.begin << '\n';
-  out.flush();
-  return out.good();
+Result<void> WriteNote(const fs::path& directory, const Recorder& r) {
+  return WriteFileAtOnce(directory / kNote,
+                         fmt::format("{}\n{}\n{}\n{}\n{}\n", r.host, r.boot, r.pid_namespace, r.pid, r.begin),
+                         kPrivateFile);
 }
 
+// Only in a directory of this user's: one that somebody else planted may say anything.
 std::optional<Recorder> ReadNote(const fs::path& directory) {
-  const auto text = ReadFile(directory / kNote);
+  struct stat status {};
+  if (lstat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
+    return std::nullopt;
+  const std::string path = directory / kNote;
+  const auto fd = OpenRegularFile(path);
+  if (!fd) return std::nullopt;
+  const auto text = ReadToEnd(fd->get(), path);
   if (!text) return std::nullopt;
   const std::vector<std::string_view> lines = Split(*text, '\n');
   if (lines.size() < 5) return std::nullopt;
@@ -83,14 +89,11 @@ bool IsLeftover(const fs::path& directory, const Recorder& here) {
 }  // namespace
 
 Result<std::string> MakeChannelDirectory(const std::string& runs_directory, const std::string& run_id) {
-  const fs::path directory = fs::path(runs_directory) / fmt::format("{}.channel.{}", run_id, getpid());
-  std::error_code error;
-  fs::remove_all(directory, error);  // of an earlier process with our number
-  fs::create_directories(directory, error);
-  if (error) return ErrnoError(fmt::format("cannot create '{}'", directory.string()), error.value());
-  if (!WriteNote(directory, ThisProcess()))
-    return ErrnoError(fmt::format("cannot write '{}'", (directory / kNote).string()), errno);
-  return directory.string();
+  auto directory =
+      MakeUniqueDirectory(fs::path(runs_directory) / fmt::format("{}.channel.{}", run_id, getpid()));
+  if (!directory) return directory;
+  if (auto written = WriteNote(*directory, ThisProcess()); !written) return written.error();
+  return directory;
 }
 
 int RemoveLeftovers(const std::string& runs_directory) {

@@ -8,8 +8,8 @@
 
 namespace fullbore::collect {
 
-// "<run>.channel.<pid>" beside the run file, with a note in it of who records: several machines and
-// containers may share a directory of runs.
+// "<run>.channel.<pid>.<letters>" beside the run file, which only this user may enter, with a note in it of
+// who records: several machines and containers may share a directory of runs.
 Result<std::string> MakeChannelDirectory(const std::string& runs_directory, const std::string& run_id);
 
 // Removes those of recorders and training processes that are surely dead. Returns how many were removed.

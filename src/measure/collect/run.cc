@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/guarded_file.h"
 #include "base/text.h"
 #include "measure/collect/command.h"
 #include "measure/collect/group_witness.h"
@@ -91,10 +92,9 @@ Result<record::RunWriter> Session::Prepare() {
   }
   std::error_code error;
   fs::path directory = fs::absolute(options_.directory, error);
-  fs::create_directories(directory, error);
-  if (error) {
-    Error failure = ErrnoError(fmt::format("cannot create the directory of runs '{}'", directory.string()),
-                               error.value());
+  if (auto made = MakeDirectory(directory, kPrivateDirectory); !made) {
+    Error failure = made.error();
+    failure.text += " (the directory of runs)";
     failure.hint = "choose another with -o DIR";
     return failure;
   }

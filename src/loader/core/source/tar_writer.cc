@@ -1,12 +1,12 @@
 #include "loader/core/source/tar_writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 
+#include "base/guarded_file.h"
 #include "loader/core/source/crc32c.h"
 #include "loader/core/source/tar_format.h"
 
@@ -25,9 +25,8 @@ Error WriteError(const std::string& path, int error_number) {
 }
 
 Result<UniqueFd> CreatePart(const std::string& path) {
-  const std::string part = path + kPartSuffix;
-  UniqueFd fd(open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd.valid()) return WriteError(part, errno);
+  auto fd = CreateFileAnew(path + kPartSuffix, kOrdinaryFile);
+  if (!fd && fd.error().code == ErrorCode::kNoSpace) return WriteError(path, ENOSPC);
   return fd;
 }
 

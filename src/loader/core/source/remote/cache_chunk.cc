@@ -1,7 +1,6 @@
 #include "loader/core/source/remote/cache_chunk.h"
 
 #define XXH_INLINE_ALL  // no library to link, and the fastest way for short inputs
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -11,6 +10,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+
+#include "base/guarded_file.h"
 
 namespace fullbore::loader::remote {
 namespace {
@@ -96,21 +97,19 @@ ChunkFile::ChunkFile(UniqueFd fd, uint64_t data_bytes, std::vector<uint64_t> has
 
 Result<std::shared_ptr<ChunkFile>> ChunkFile::Open(const std::string& path, const ChunkKey& key,
                                                    uint64_t data_bytes) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    return ErrnoError("cannot open the cached chunk '" + path + "'", errno);
-  }
+  auto fd = OpenRegularFile(path);
+  if (!fd) return fd.error();
   struct stat status {};
-  if (fstat(fd.get(), &status) != 0) return ErrnoError("cannot stat '" + path + "'", errno);
+  if (fstat(fd->get(), &status) != 0) return ErrnoError("cannot stat '" + path + "'", errno);
   const auto file_bytes = static_cast<uint64_t>(status.st_size);
   if (file_bytes != ChunkFileBytes(data_bytes)) return Corrupt("'" + path + "' has another length");
   std::vector<uint8_t> tail(file_bytes - data_bytes);
-  if (auto read = ReadFully(fd.get(), data_bytes, tail); !read) return read.error();
+  if (auto read = ReadFully(fd->get(), data_bytes, tail); !read) return read.error();
   auto hashes = ParseChunkTail(tail, file_bytes, data_bytes, key);
   if (!hashes) return hashes.error();
   // When it was used last, for eviction; of another user's file it stays as it is.
-  (void)futimens(fd.get(), nullptr);
-  return std::shared_ptr<ChunkFile>(new ChunkFile(std::move(fd), data_bytes, std::move(*hashes)));
+  (void)futimens(fd->get(), nullptr);
+  return std::shared_ptr<ChunkFile>(new ChunkFile(std::move(*fd), data_bytes, std::move(*hashes)));
 }
 
 Result<void> ChunkFile::Read(uint64_t offset, std::span<uint8_t> out) {

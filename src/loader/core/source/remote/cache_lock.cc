@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "base/guarded_file.h"
+
 namespace fullbore::loader::remote {
 namespace {
 
@@ -21,9 +23,9 @@ int SetLock(int fd, int16_t type, uint64_t place) {
 }  // namespace
 
 Result<std::optional<CacheLock>> CacheLock::Try(const std::string& path, uint64_t place) {
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!fd.valid()) return ErrnoError("cannot open '" + path + "'", errno);
-  if (SetLock(fd.get(), F_WRLCK, place) == 0) return std::optional(CacheLock(std::move(fd), place));
+  auto fd = OpenOrCreateFile(path, kOrdinaryFile);
+  if (!fd) return fd.error();
+  if (SetLock(fd->get(), F_WRLCK, place) == 0) return std::optional(CacheLock(std::move(*fd), place));
   if (errno == EAGAIN || errno == EACCES) return std::optional<CacheLock>();
   return ErrnoError("cannot lock '" + path + "'", errno);
 }

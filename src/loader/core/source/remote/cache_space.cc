@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/guarded_file.h"
+
 namespace fullbore::loader::remote {
 namespace {
 
@@ -63,19 +65,19 @@ Result<UniqueFd> CacheSpace::Create(const std::string& path, uint64_t bytes) {
                  "raise cache_bytes, or set it to 0"};
   }
   const std::string usage_path = directory_ + "/usage";
-  const UniqueFd usage(open(usage_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!usage.valid()) return ErrnoError("cannot open '" + usage_path + "'", errno);
-  auto used = ReadUsage(usage.get());
+  const auto usage = OpenOrCreateFile(usage_path, kOrdinaryFile);
+  if (!usage) return usage.error();
+  auto used = ReadUsage(usage->get());
   // Once in a process's life in any case: it removes what killed processes left.
   if (!counted_ || !used || *used > limit_bytes_ - bytes) used = CountAndEvict(bytes);
   counted_ = true;
   const uint64_t then = *used + bytes;
-  if (pwrite(usage.get(), &then, sizeof then, 0) != static_cast<ssize_t>(sizeof then)) {
+  if (pwrite(usage->get(), &then, sizeof then, 0) != static_cast<ssize_t>(sizeof then)) {
     return ErrnoError("cannot write '" + usage_path + "'", errno);
   }
-  UniqueFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd.valid()) return ErrnoError("cannot create '" + path + "'", errno);
-  if (auto length = SetLength(fd.get(), path, bytes); !length) {
+  auto fd = CreateFileAnew(path, kOrdinaryFile);
+  if (!fd) return fd;
+  if (auto length = SetLength(fd->get(), path, bytes); !length) {
     unlink(path.c_str());
     return length.error();
   }

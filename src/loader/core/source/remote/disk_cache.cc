@@ -1,6 +1,5 @@
 #include "loader/core/source/remote/disk_cache.h"
 
-#include <fcntl.h>
 #include <openssl/evp.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
+
+#include "base/guarded_file.h"
 
 namespace fullbore::loader::remote {
 namespace {
@@ -40,19 +40,14 @@ uint64_t LockPlace(const std::string& name) {
   return std::strtoull(name.substr(0, 15).c_str(), nullptr, 16) + CacheSpace::kUsagePlace + 1;
 }
 
-Result<void> MakeDirectory(const std::string& path, mode_t mode) {
-  if (mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};
-  return ErrnoError("cannot create '" + path + "'", errno);
-}
+// Ours alone where we create it: the data may be private. One who wants to share it with chosen users creates
+// it with the permissions for that, and below it ours are no narrower than the umask. What everybody could have
+// put there holds whatever they like, and is not read.
+constexpr mode_t kBelowMode = 0777;
 
-// Ours alone where we create it: the data may be private. One who wants to share it between users creates it
-// with the permissions of his choice.
 Result<void> MakeRoot(const std::string& directory, const std::string& root) {
-  std::error_code failed;
-  const auto parent = std::filesystem::path(directory).parent_path();
-  if (!parent.empty()) std::filesystem::create_directories(parent, failed);  // mkdir tells what went wrong
-  if (auto made = MakeDirectory(directory, 0700); !made) return made;
-  return MakeDirectory(root, 0777);
+  if (auto made = MakeTrustedDirectory(directory, kPrivateDirectory); !made) return made;
+  return MakeTrustedDirectory(root, kBelowMode);
 }
 
 // Anything that moves while a chunk is written.
@@ -78,11 +73,15 @@ DiskCache::DiskCache(DiskCacheOptions options, MessageLog& log)
       root_(options_.directory + "/chunks-1"),
       lock_path_(root_ + "/lock"),
       space_(root_, options_.limit_bytes, lock_path_, LockPlace) {
-  if (auto made = MakeRoot(options_.directory, root_); !made) StopWriting(made.error());
+  if (auto made = MakeRoot(options_.directory, root_); !made) {
+    usable_ = false;
+    StopWriting(made.error());
+  }
 }
 
 Result<bool> DiskCache::Read(const std::string& identity, const StoredFile& file, uint64_t offset,
                              std::span<uint8_t> out, const Fetch& fetch, const Cancellation::Token& token) {
+  if (!usable_) return false;
   const Chunk chunk = Locate(identity, file, offset);
   // If that fails, whoever wants it will find out.
   if (const auto ahead = ChunkToBringMeanwhile(identity, file, chunk)) (void)Get(*ahead, fetch, token);
@@ -167,7 +166,7 @@ DiskCache::Outcome DiskCache::Bring(const Chunk& chunk, const Fetch& fetch,
   if (auto cached = OpenCached(chunk)) return cached;
   if (!writing_) return std::shared_ptr<ChunkFile>();
   const auto folder = root_ + "/" + chunk.name.substr(0, 2);
-  if (auto made = MakeDirectory(folder, 0777); !made) {
+  if (auto made = MakeTrustedDirectory(folder, kBelowMode); !made) {
     StopWriting(made.error());
     return std::shared_ptr<ChunkFile>();
   }

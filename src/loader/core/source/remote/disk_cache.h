@@ -101,6 +101,7 @@ class DiskCache {
   const DiskCacheOptions options_;
   MessageLog& log_;
   const std::string root_, lock_path_;
+  bool usable_ = true;  // constant after construction
   std::atomic<bool> writing_{true};
 
   std::mutex space_mutex_;  // before the lock of kUsagePlace, whose wait polls

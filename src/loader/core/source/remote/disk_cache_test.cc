@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -276,6 +277,45 @@ TEST_F(DiskCacheTest, AnotherUsersDirectorySwitchesItOffWithOneMessage) {
   fs::permissions(directory_ + "/chunks-1", fs::perms::owner_all);
   for (const auto& entry : fs::recursive_directory_iterator(directory_))
     fs::permissions(entry, fs::perms::owner_all);
+}
+
+// In a cache that several may write to, each of its names can be a trap.
+TEST_F(DiskCacheTest, WritesThroughNoLinkAndWaitsForNoFifo) {
+  { EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(Options(), log_), 0)); }
+  const fs::path chunk = Files().at(0), root = directory_ + "/chunks-1";
+  const std::string victim = directory_ + "/victim";
+  std::ofstream(victim) << "precious";
+  fs::remove(chunk);
+  fs::create_symlink(victim, chunk);
+  fs::create_symlink(victim, chunk.string() + CacheSpace::kPartSuffix);
+  EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(Options(), log_), 0));
+  EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(chunk)));
+  fs::remove(chunk);
+  ASSERT_EQ(mkfifo(chunk.c_str(), 0600), 0);
+  EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(Options(), log_), 0));
+  EXPECT_TRUE(Messages().empty());
+  for (const char* name : {"usage", "lock"}) {
+    fs::remove(root / name);
+    fs::create_symlink(victim, root / name);
+    EXPECT_FALSE(Cached(*std::make_unique<DiskCache>(Options(), log_), kChunk)) << name;
+    fs::remove(root / name);
+  }
+  EXPECT_THAT(Messages(), ElementsAre(HasSubstr("symbolic link")));
+  EXPECT_EQ(fs::file_size(victim), 8u);
+}
+
+TEST_F(DiskCacheTest, ReadsNothingThatAnotherUserPlanted) {
+  if (geteuid() != 0) GTEST_SKIP() << "not root: cannot act as another user";
+  fs::create_directory(directory_);
+  ASSERT_EQ(chmod(directory_.c_str(), 01777), 0);
+  auto options = Options();
+  options.directory += "/cache";
+  { EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(options, log_), 0)); }
+  ASSERT_EQ(chown(options.directory.c_str(), 1001, 1001), 0);
+  EXPECT_FALSE(Cached(*std::make_unique<DiskCache>(options, log_), 0));
+  EXPECT_THAT(Messages(), ElementsAre(HasSubstr("belongs to another user")));
+  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
+  EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(options, log_), 0)) << "shared on purpose";
 }
 
 TEST_F(DiskCacheTest, ALimitBelowAChunkIsSaid) {
