@@ -139,6 +139,7 @@ setup_test() {
   install_packages "to test old PyTorch and the HTML report, and to fuzz" MAY $(packages_in "$lists/packages-test.txt")
   make_venv
   install_requirements "to test" "$lists/requirements-demo.txt" "$lists/requirements-test.txt"
+  setup_vendor_headers
 }
 
 setup_lint() {
@@ -146,6 +147,20 @@ setup_lint() {
   install_packages "to lint" MUST $(packages_in "$lists/packages-lint.txt")
   make_venv
   install_requirements "to lint" "$lists/requirements-lint.txt"
+}
+
+# Headers that only tests compile against: a file a version, which pip cannot have side by side in one environment.
+setup_vendor_headers() {
+  local wanted place
+  while read -r wanted; do
+    place="$venv/vendor-headers/${wanted/==/-}"
+    [ ! -d "$place" ] || continue
+    say "pip install $wanted, to hold our declarations against it"
+    # Into a directory of another name first: an interrupted download is none.
+    rm -rf "$place.part"
+    pip_install --no-deps --target "$place.part" "$wanted" || die "cannot install $wanted" "is PyPI reachable?"
+    mv "$place.part" "$place"
+  done < <(packages_in "$lists/vendor-headers.txt")
 }
 
 case "${1:-}" in

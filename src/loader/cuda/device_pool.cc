@@ -10,9 +10,6 @@
 namespace fullbore::loader::cuda {
 namespace {
 
-constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING: never waits for the default stream
-constexpr unsigned kNoTiming = 2;     // CU_EVENT_DISABLE_TIMING
-
 // The one given out, the one ahead, and one whose reader has just let go.
 constexpr size_t kFreeBuffers = 3;
 

@@ -57,7 +57,6 @@ Result<std::shared_ptr<const Driver>> Driver::Load() {
 Error Driver::Failed(const std::string& what, Status status) const {
   const char* text = nullptr;
   if (get_error_string(status, &text) != 0 || text == nullptr) text = "an error without a text";
-  constexpr Status kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
   const bool memory = status == kOutOfMemory;
   return {memory ? ErrorCode::kNoSpace : ErrorCode::kIo,
           fmt::format("{}: {} (CUDA error {})", what, text, status),

@@ -21,7 +21,11 @@ using Context = ContextTag*;
 using Stream = StreamTag*;  // null: the default stream
 using Event = EventTag*;
 
-inline constexpr Status kNotReady = 600;  // CUDA_ERROR_NOT_READY
+inline constexpr Status kOutOfMemory = 2;    // CUDA_ERROR_OUT_OF_MEMORY
+inline constexpr Status kNotReady = 600;     // CUDA_ERROR_NOT_READY
+inline constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING: never waits for the default stream
+inline constexpr unsigned kNoTiming = 2;     // CU_EVENT_DISABLE_TIMING: cheaper to record and to wait for
+inline constexpr unsigned kPortable = 1;     // CU_MEMHOSTALLOC_PORTABLE: pinned for every context
 
 // Loaded once a process and never unloaded.
 class Driver {

@@ -12,8 +12,6 @@
 namespace fullbore::loader::cuda {
 namespace {
 
-constexpr unsigned kPortable = 1;  // CU_MEMHOSTALLOC_PORTABLE: pinned for every context
-constexpr unsigned kNoTiming = 2;  // CU_EVENT_DISABLE_TIMING: cheaper to record and to wait for
 constexpr Stream kDefaultStream = nullptr;
 
 class Pinned : public BatchMemory {

@@ -387,7 +387,7 @@ FAKE_NVML nvmlDeviceGetFieldValues(nvml::Device device, int count, nvml::FieldVa
   return nvml::kSuccess;
 }
 
-FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvml::Device device, uint32_t* count,
+FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v2(nvml::Device device, uint32_t* count,
                                                   nvml::ProcessInfo* infos) {
   ANSWER_FOR(device);
   const FakeGpu& gpu = GpuOf(device);
@@ -397,6 +397,18 @@ FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvml::Device device, uint32_t*
     *infos++ = {process.pid, static_cast<uint64_t>(process.memory_gib * kGiB), UINT32_MAX, UINT32_MAX};
   }
   return nvml::kSuccess;
+}
+// As drivers 535.43 to 535.86: its entries have one field more.
+struct LargerProcessInfo {
+  nvml::ProcessInfo info;
+  uint64_t protected_memory;
+};
+FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v3(nvml::Device device, uint32_t* count,
+                                                  LargerProcessInfo* infos) {
+  std::vector<nvml::ProcessInfo> entries(*count);
+  const Return code = nvmlDeviceGetComputeRunningProcesses_v2(device, count, entries.data());
+  for (uint32_t i = 0; code == nvml::kSuccess && i < *count; ++i) infos[i] = {entries[i], 0};
+  return code;
 }
 FAKE_NVML nvmlDeviceGetProcessUtilization(nvml::Device device, nvml::ProcessUtilization* samples,
                                           uint32_t* count, unsigned long long last_seen_us) {

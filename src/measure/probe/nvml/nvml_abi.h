@@ -102,7 +102,7 @@ struct MemoryV2 {
 static_assert(sizeof(MemoryV2) == 40);
 inline constexpr uint32_t kMemoryV2Version = sizeof(MemoryV2) | 2U << 24;
 
-struct ProcessInfo {  // of the _v2 and _v3 calls
+struct ProcessInfo {  // of the _v2 call
   uint32_t pid;
   uint64_t used_memory;
   uint32_t gpu_instance_id;
@@ -126,6 +126,24 @@ struct EventData {
   uint32_t compute_instance_id;
 };
 static_assert(sizeof(EventData) == 32);
+
+// nvmlGpmMetricsGet: NVML_GPM_METRIC_... Utilisations in percent, traffic in MiB/s.
+inline constexpr uint32_t kGpmGraphicsUtil = 1;
+inline constexpr uint32_t kGpmSmUtil = 2;
+inline constexpr uint32_t kGpmSmOccupancy = 3;
+inline constexpr uint32_t kGpmIntegerUtil = 4;
+inline constexpr uint32_t kGpmAnyTensorUtil = 5;
+inline constexpr uint32_t kGpmDfmaTensorUtil = 6;
+inline constexpr uint32_t kGpmHmmaTensorUtil = 7;
+inline constexpr uint32_t kGpmImmaTensorUtil = 9;
+inline constexpr uint32_t kGpmDramBwUtil = 10;
+inline constexpr uint32_t kGpmFp64Util = 11;
+inline constexpr uint32_t kGpmFp32Util = 12;
+inline constexpr uint32_t kGpmFp16Util = 13;
+inline constexpr uint32_t kGpmPcieTxPerSec = 20;
+inline constexpr uint32_t kGpmPcieRxPerSec = 21;
+inline constexpr uint32_t kGpmNvlinkRxPerSec = 60;
+inline constexpr uint32_t kGpmNvlinkTxPerSec = 61;
 
 struct GpmSupport {
   uint32_t version;

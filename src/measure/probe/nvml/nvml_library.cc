@@ -54,8 +54,9 @@ void Library::FindFunctions() {
        {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
   find(ecc_errors, {"nvmlDeviceGetTotalEccErrors"});
   find(remapped_rows, {"nvmlDeviceGetRemappedRows"});
+  // Drivers 535.43 to 535.86 fill _v3 with larger entries, under the same name; all others alike. _v2 is the same to us.
   find(compute_processes,
-       {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
+       {"nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses_v3"});
   find(process_utilization, {"nvmlDeviceGetProcessUtilization"});
   find(field_values, {"nvmlDeviceGetFieldValues"});
   find(event_set_create, {"nvmlEventSetCreate"});

@@ -42,10 +42,10 @@ const char* XidMeaning(uint64_t xid) {
 }
 
 const std::vector<GpmSeries>& FastGpmSeries() {
-  static const std::vector<GpmSeries> series = {{2, "gpu_sm_active", kPercent},
-                                                {3, "gpu_sm_occupancy", kPercent},
-                                                {5, "gpu_tensor_active", kPercent},
-                                                {10, "gpu_dram_active", kPercent}};
+  static const std::vector<GpmSeries> series = {{kGpmSmUtil, "gpu_sm_active", kPercent},
+                                                {kGpmSmOccupancy, "gpu_sm_occupancy", kPercent},
+                                                {kGpmAnyTensorUtil, "gpu_tensor_active", kPercent},
+                                                {kGpmDramBwUtil, "gpu_dram_active", kPercent}};
   return series;
 }
 

@@ -16,18 +16,18 @@ constexpr double kKiB = 1 << 10;
 constexpr uint32_t kMaxProcesses = 256;
 
 const std::vector<GpmSeries>& SlowGpmSeries() {
-  static const std::vector<GpmSeries> series = {{1, "gpu_graphics_active", kPercent},
-                                                {4, "gpu_integer_active", kPercent},
-                                                {6, "gpu_tensor_double_active", kPercent},
-                                                {7, "gpu_tensor_half_active", kPercent},
-                                                {9, "gpu_tensor_integer_active", kPercent},
-                                                {11, "gpu_fp64_active", kPercent},
-                                                {12, "gpu_fp32_active", kPercent},
-                                                {13, "gpu_fp16_active", kPercent},
-                                                {20, "gpu_pcie_send", kMiB},
-                                                {21, "gpu_pcie_receive", kMiB},
-                                                {60, "gpu_nvlink_receive", kMiB},
-                                                {61, "gpu_nvlink_send", kMiB}};
+  static const std::vector<GpmSeries> series = {{kGpmGraphicsUtil, "gpu_graphics_active", kPercent},
+                                                {kGpmIntegerUtil, "gpu_integer_active", kPercent},
+                                                {kGpmDfmaTensorUtil, "gpu_tensor_double_active", kPercent},
+                                                {kGpmHmmaTensorUtil, "gpu_tensor_half_active", kPercent},
+                                                {kGpmImmaTensorUtil, "gpu_tensor_integer_active", kPercent},
+                                                {kGpmFp64Util, "gpu_fp64_active", kPercent},
+                                                {kGpmFp32Util, "gpu_fp32_active", kPercent},
+                                                {kGpmFp16Util, "gpu_fp16_active", kPercent},
+                                                {kGpmPcieTxPerSec, "gpu_pcie_send", kMiB},
+                                                {kGpmPcieRxPerSec, "gpu_pcie_receive", kMiB},
+                                                {kGpmNvlinkRxPerSec, "gpu_nvlink_receive", kMiB},
+                                                {kGpmNvlinkTxPerSec, "gpu_nvlink_send", kMiB}};
   return series;
 }
 
