@@ -100,6 +100,8 @@ CLAIMS = {
     "assert not all(torch.equal(value, before[name]) for name, value in model.state_dict().items())",
     "host-other 3": "assert gc.get_freeze_count() > 0 and not gc.isenabled()",
     "input-bound 6": "assert sum(len(labels) for images, labels in loader) == 24",
+    "input-bound 7": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
+    "input-bound 8": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
     "straggler 2": "assert saved == [model]",
     "sync-bound 2": "assert len(logged) == 1 and not total",
     "uneven-last-batch 1": "assert world == process_group.size() and samples % batch_size == 4",
