@@ -271,8 +271,10 @@ FACTS = {
     chosen = transformers.TrainingArguments(output_dir="out", accelerator_config={"non_blocking": True})
     assert chosen.accelerator_config.non_blocking
     """,
-    "the Trainer's optimizer is fused by default, its time-out 30 minutes": """
+    "the Trainer's optimizer is fused by default, its time-out 30 minutes, as is Lightning's": """
     import transformers
+    from lightning.pytorch.strategies import DDPStrategy
+    assert DDPStrategy()._timeout == datetime.timedelta(minutes=30)
     arguments = transformers.TrainingArguments(output_dir="out")
     assert arguments.optim == "adamw_torch_fused" and arguments.ddp_timeout == 1800
     """,

@@ -21,7 +21,7 @@ void JudgeFull(const View& view, double filled, Diagnosis& diagnosis) {
   finding.title =
       fmt::format("Device memory is {} full: the next larger input may fail.", FormatPercent(filled));
   finding.fix = {
-      "PYTORCH_ALLOC_CONF=expandable_segments:True against fragmentation (before PyTorch 2.11: "
+      "PYTORCH_ALLOC_CONF=expandable_segments:True against fragmentation (before PyTorch 2.10: "
       "PYTORCH_CUDA_ALLOC_CONF)",
       "a smaller batch with gradient accumulation; activation checkpointing; bf16"};
   finding.evidence.push_back(
