@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/testing/source_directory.h"
 #include "measure/probe/registry.h"
 
 namespace fullbore::probe {
@@ -111,7 +112,8 @@ void SampleOneSecond(ProbeSet& set, int64_t& t_ns, Sink& sink, Cost& cost) {
 
 void RecordsASecond(benchmark::State& state) {
   setenv("FULLBORE_NVML", FULLBORE_FAKE_NVML_LIBRARY, 1);
-  setenv("FULLBORE_FAKE_NVML", FULLBORE_SOURCE_DIR "/tests/fakes/nvml/eight_h100.json", 1);
+  setenv("FULLBORE_FAKE_NVML",
+         (fullbore::testing::SourceDirectory() + "/tests/fakes/nvml/eight_h100.json").c_str(), 1);
   const Command command;
   CountingSink sink;
   ProbeSet set = MakeProbes({"", command.pid(), "bench"});

@@ -49,6 +49,11 @@ if(FULLBORE_TESTS)
   enable_testing()
 endif()
 
+# The one file that depends on where the checkout lies: ccache then knows all others again in another clone.
+add_library(fb_source_directory STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/src/base/testing/source_directory.cc")
+target_link_libraries(fb_source_directory PRIVATE fb_options)
+target_compile_definitions(fb_source_directory PRIVATE FULLBORE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+
 function(fullbore_test name)
   if(NOT FULLBORE_TESTS)
     return()
@@ -56,8 +61,6 @@ function(fullbore_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   add_executable(${name}_test ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPENDS PREPEND fb_)
-  target_link_libraries(${name}_test PRIVATE fb_options ${ARG_DEPENDS} ${ARG_LIBRARIES} GTest::gmock_main)
-  target_compile_definitions(${name}_test PRIVATE FULLBORE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                                  FULLBORE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(${name}_test PRIVATE fb_options ${ARG_DEPENDS} ${ARG_LIBRARIES} fb_source_directory GTest::gmock_main)
   gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST)
 endfunction()

@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/printable.h"
+#include "base/testing/source_directory.h"
 #include "base/text.h"
 #include "report/testing/samples.h"
 
@@ -28,7 +29,8 @@ FurtherReading ReadingOf(const testing::Sample& sample) {
 }
 
 void ExpectGolden(const testing::Sample& sample, const TerminalStyle& style, const std::string& suffix) {
-  const std::string path = FULLBORE_SOURCE_DIR "/src/report/testing/golden/" + sample.name + suffix + ".txt";
+  const std::string path =
+      fullbore::testing::SourceDirectory() + "/src/report/testing/golden/" + sample.name + suffix + ".txt";
   const std::string text = ToTerminal(sample.diagnosis, style, ReadingOf(sample));
   if (std::getenv("FULLBORE_UPDATE_GOLDENS")) std::ofstream(path, std::ios::binary) << text;
   const Result<std::string> golden = ReadFile(path);

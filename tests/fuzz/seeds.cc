@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/result.h"
+#include "base/testing/source_directory.h"
 #include "explain/ingest/testing/trace_builder.h"
 #include "loader/core/source/remote/cache_chunk.h"
 #include "loader/core/source/tar_writer.h"
@@ -113,7 +114,8 @@ void WriteChannel(const fs::path& path) {
 
 // The loader's corpus of broken and odd files, by the ending of their names.
 void CopyCorpus(const fs::path& root) {
-  for (const auto& file : fs::directory_iterator(FULLBORE_SOURCE_DIR "/tests/loader/corpus/files")) {
+  for (const auto& file :
+       fs::directory_iterator(fullbore::testing::SourceDirectory() + "/tests/loader/corpus/files")) {
     const std::string ending = file.path().extension();
     const std::string target = ending == ".jpg" ? "jpeg" : ending.substr(1);
     if (target != "jpeg" && target != "png" && target != "webp" && target != "npy") continue;

@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <string>
 
+#include "base/testing/source_directory.h"
+
 namespace fullbore::ingest {
 
 inline std::string RealTraces() {
   const char* set = std::getenv("FULLBORE_TRACES");
-  return set != nullptr ? set : std::string(FULLBORE_SOURCE_DIR) + "/../shared/traces";
+  return set != nullptr ? set : fullbore::testing::SourceDirectory() + "/../shared/traces";
 }
 
 inline bool HaveRealTraces() { return std::filesystem::exists(RealTraces() + "/README.md"); }

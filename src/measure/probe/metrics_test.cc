@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/fd.h"
+#include "base/testing/source_directory.h"
 #include "base/text.h"
 
 namespace fullbore::probe {
@@ -13,7 +14,7 @@ namespace {
 
 // A row of the table in docs/metrics.md: | `name` | unit | labels | source | rate | resolution |
 std::set<std::string> DocumentedRows() {
-  const Result<std::string> text = ReadFile(FULLBORE_SOURCE_DIR "/docs/metrics.md");
+  const Result<std::string> text = ReadFile(fullbore::testing::SourceDirectory() + "/docs/metrics.md");
   std::set<std::string> rows;
   for (const std::string_view line : Split(text.value(), '\n')) {
     const std::vector<std::string_view> cells = Split(line, '|');

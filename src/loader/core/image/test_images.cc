@@ -14,6 +14,8 @@
 // After <cstdio>: it uses FILE without including it.
 #include <jpeglib.h>
 
+#include "base/testing/source_directory.h"
+
 namespace fullbore::loader::testing {
 
 Picture MakePicture(int width, int height, int channels) {
@@ -161,6 +163,6 @@ Bytes ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string CorpusDirectory() { return FULLBORE_SOURCE_DIR "/tests/loader/corpus"; }
+std::string CorpusDirectory() { return fullbore::testing::SourceDirectory() + "/tests/loader/corpus"; }
 
 }  // namespace fullbore::loader::testing

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/testing/source_directory.h"
 #include "measure/probe/testing/fake_machine.h"
 
 namespace fullbore::probe::nvml {
@@ -70,7 +71,7 @@ std::string OneGpu(const std::string& members) {
 }
 
 TEST_F(NvmlProbesTest, ReadsEightGpusWhoseLoadVaries) {
-  StartFile(FULLBORE_SOURCE_DIR "/tests/fakes/nvml/eight_h100.json");
+  StartFile(fullbore::testing::SourceDirectory() + "/tests/fakes/nvml/eight_h100.json");
   for (int i = 0; i <= 10; ++i) SampleAt(0.2 * i);
   EXPECT_THAT(sink_.messages, IsEmpty());
   EXPECT_EQ(sink_.facts["gpus"], "8");
