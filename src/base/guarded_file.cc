@@ -42,6 +42,10 @@ Result<void> CheckNotPlanted(const std::string& path, const struct stat& entry) 
   return {};
 }
 
+Error NotRegularError(const std::string& path) {
+  return {ErrorCode::kCorrupt, Quoted(path) + " is not a regular file", ""};
+}
+
 Error OpenError(const std::string& path, int error_number) {
   if (error_number == ELOOP) {
     return {ErrorCode::kPermission, "cannot open " + Quoted(path) + ": it is a symbolic link", ""};
@@ -54,8 +58,7 @@ Result<UniqueFd> OpenChecked(const std::string& path, int flags, mode_t mode) {
   if (!fd.valid()) return OpenError(path, errno);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) return ErrnoError("cannot look at " + Quoted(path), errno);
-  if (!S_ISREG(status.st_mode))
-    return Error{ErrorCode::kCorrupt, Quoted(path) + " is not a regular file", ""};
+  if (!S_ISREG(status.st_mode)) return NotRegularError(path);
   if (auto checked = CheckNotPlanted(path, status); !checked) return checked.error();
   return fd;
 }
@@ -103,6 +106,16 @@ Result<UniqueFd> CreateFileAnew(const std::string& path, mode_t mode) {
 
 Result<UniqueFd> OpenOrCreateFile(const std::string& path, mode_t mode) {
   return OpenChecked(path, O_RDWR | O_CREAT, mode);
+}
+
+Result<bool> CreateFileIfMissing(const std::string& path, mode_t mode) {
+  const auto created = CreateFile(path, mode);
+  if (created) return true;
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return created.error();
+  if (!S_ISREG(status.st_mode)) return NotRegularError(path);
+  if (auto checked = CheckNotPlanted(path, status); !checked) return checked.error();
+  return false;
 }
 
 Result<UniqueFd> OpenRegularFile(const std::string& path) { return OpenChecked(path, O_RDONLY, 0); }

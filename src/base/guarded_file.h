@@ -29,6 +29,9 @@ Result<UniqueFd> CreateFileAnew(const std::string& path, mode_t mode);
 // A regular file that several processes share, for reading and writing; created where it is missing.
 Result<UniqueFd> OpenOrCreateFile(const std::string& path, mode_t mode);
 
+// The same without opening it. True: it was created.
+Result<bool> CreateFileIfMissing(const std::string& path, mode_t mode);
+
 // A regular file, for reading.
 Result<UniqueFd> OpenRegularFile(const std::string& path);
 

@@ -91,6 +91,15 @@ TEST_F(GuardedFile, SharesARegularFileAndNothingElse) {
   EXPECT_THAT(fifo.error().text, HasSubstr("not a regular file"));
 }
 
+TEST_F(GuardedFile, TellsWhetherItCreatedAFile) {
+  EXPECT_EQ(CreateFileIfMissing(Path("new"), kPrivateFile).value(), true);
+  EXPECT_EQ(ModeOf(Path("new")), 0600u);
+  EXPECT_EQ(CreateFileIfMissing(Path("new"), kPrivateFile).value(), false);
+  fs::create_symlink(Path("victim"), Path("link"));
+  EXPECT_FALSE(CreateFileIfMissing(Path("link"), kPrivateFile));
+  EXPECT_FALSE(CreateFileIfMissing(Path("missing/new"), kPrivateFile));
+}
+
 TEST_F(GuardedFile, ReadsFromARegularFileAndNothingElse) {
   ASSERT_TRUE(OpenRegularFile(Path("victim")));
   fs::create_symlink(Path("victim"), Path("link"));
