@@ -25,7 +25,7 @@ struct Flags {
   collect::RunOptions run;
   std::vector<std::string> tags;
   std::string json, html;
-  bool no_hook = false, fast_data = false;
+  bool no_hook = false, no_command = false, fast_data = false;
 };
 
 // The hook reads it in the training process (python/fullbore/hook/fast_data.py).
@@ -53,6 +53,13 @@ Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::stri
   return tags;
 }
 
+// By its letters: a link that stands there is replaced by the report, not followed.
+std::string FromHere(const fs::path& path) {
+  std::error_code gone;  // the working directory may be
+  const fs::path here = fs::current_path(gone);
+  return gone ? path : path.lexically_proximate(here);
+}
+
 int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   auto recording = record::ReadRun(outcome.path);
   if (!recording) {
@@ -66,12 +73,11 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
     targets.html = fs::path(outcome.path).replace_extension(".html").string();
     targets.html_mode = kPrivateFile;
   }
-  targets.html = fs::proximate(targets.html).string();
+  targets.html = FromHere(targets.html);
   targets.terminal = !flags.run.quiet;
   targets.to_stderr = true;
   const bool usual_place = flags.run.directory == kDefaultRunsDirectory;
-  targets.again =
-      "fullbore explain " + ShellQuote(usual_place ? outcome.run_id : fs::proximate(outcome.path).string());
+  targets.again = "fullbore explain " + ShellQuote(usual_place ? outcome.run_id : FromHere(outcome.path));
   if (auto written = WriteReports(*recording, targets); !written) Fail(written.error(), 0);
   return outcome.exit_status;
 }
@@ -93,6 +99,7 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   }
   flags.run.tags = *tags;
   flags.run.command = invocation.command;
+  flags.run.keep_command_lines = !flags.no_command;
   if (!flags.no_hook) {
     flags.run.hook_directory = HookDirectory();
     if (flags.run.hook_directory.empty()) {
@@ -127,6 +134,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
   app.add_flag("--fast-data", flags->fast_data,
                "Feed the training DataLoader from fullbore.data where it gives the same batches");
+  app.add_flag(
+      "--no-command", flags->no_command,
+      "Keep no command lines, of the command or of its processes. Values of --api-key, HF_TOKEN= and "
+      "the like are masked in any case");
   app.add_flag("--no-hook", flags->no_hook, "Do not look inside Python processes");
   return [flags, &invocation] { return RunIt(*flags, invocation); };
 }

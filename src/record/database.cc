@@ -1,10 +1,13 @@
 #include "record/database.h"
 
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <utility>
 
+#include "base/guarded_file.h"
 #include "record/limits.h"
 #include "record/snapshot.h"
 
@@ -108,6 +111,20 @@ bool JournalNamesAnotherFile(const std::string& path) {
   return journal && end == kMark;
 }
 
+// The files beside it get the permissions of this one from SQLite. Those that lie beside a new one are of a run
+// whose file was deleted, or were planted: SQLite would play them back into it.
+Result<void> MakeRunFile(const std::string& path) {
+  const auto created = CreateFileIfMissing(path, kPrivateFile);
+  if (!created) return created.error();
+  if (!*created) return {};
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    const std::string beside = path + suffix;
+    if (unlink(beside.c_str()) != 0 && errno != ENOENT)
+      return ErrnoError("cannot remove '" + beside + "', which belongs to another run", errno);
+  }
+  return {};
+}
+
 }  // namespace
 
 void Statement::Finalizer::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -181,9 +198,9 @@ Result<Database> Database::OpenForWriting(const std::string& path) {
                  "'" + path + "-journal' is not a recorder's: it asks for another file to be deleted",
                  "find out where it comes from, and remove it"};
   }
+  if (auto made = MakeRunFile(path); !made) return made.error();
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   Database database;
   database.db_.reset(raw);
   if (code != SQLITE_OK) return ErrorOf(raw, code, "cannot write '" + path + "'");

@@ -61,6 +61,40 @@ class RunFileTest : public ::testing::Test {
   const fs::path path_ = directory_ / "run.fbr";
 };
 
+TEST_F(RunFileTest, IsReadAndWrittenByItsUserAlone) {
+  auto writer = Open("train");
+  ASSERT_TRUE(writer.ok());
+  ASSERT_TRUE(writer->Flush(2000).ok());
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    EXPECT_EQ(fs::status(path_.string() + suffix).permissions(), fs::perms::owner_read | fs::perms::owner_write)
+        << suffix;
+  }
+}
+
+TEST_F(RunFileTest, IsNotWrittenThroughALink) {
+  const std::string victim = directory_.Write("victim", "");
+  fs::create_symlink(victim, path_);
+  EXPECT_FALSE(Open("train").ok());
+  EXPECT_EQ(fs::file_size(victim), 0u);
+}
+
+TEST_F(RunFileTest, TakesNothingFromALogThatLayThereBefore) {
+  WriteSmallRun();
+  const std::string copy = directory_ / "copy.fbr";
+  {
+    auto writer = Open("secret");
+    ASSERT_TRUE(writer.ok());
+    ASSERT_TRUE(writer->Flush(50'000).ok());
+    fs::copy_file(path_.string() + "-wal", copy + "-wal");
+  }
+  auto fresh = RunWriter::Open(copy, {"run-2", "train", {}, "/", {}}, 1000, 5000);
+  ASSERT_TRUE(fresh.ok()) << fresh.error().text;
+  ASSERT_TRUE(fresh->Close(2000, StageState::kEnded, 0, false).ok());
+  const auto read = ReadRun(copy);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->stages.size(), 1u);
+}
+
 TEST_F(RunFileTest, ReadsBackEverythingThatWasRecorded) {
   WriteSmallRun();
   const auto run = ReadRun(path_);

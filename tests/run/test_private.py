@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import stat
 
@@ -23,3 +22,80 @@ def test_a_report_replaces_a_link_and_not_where_it_leads(fullbore):
     assert victim.read_text() == "precious"
     page = fullbore.directory / "page.html"
     assert not page.is_symlink() and "<html" in page.read_text()
+
+
+def test_what_is_recorded_is_its_users_alone(fullbore):
+    done = fullbore.call("run", "-q", "-o", "new/runs", "--", *TRAIN)
+    assert done.code == 0, done.stderr
+    runs = fullbore.directory / "new" / "runs"
+    assert {mode_of(runs), mode_of(runs.parent)} == {0o700}
+    files = list(runs.iterdir())
+    assert {file.suffix for file in files} == {".fbr", ".html"}
+    assert {mode_of(file) for file in files} == {0o600}
+
+
+def test_while_it_is_recorded_it_is_its_users_alone(fullbore):
+    command = 'stat -c %a "$FULLBORE_CHANNEL" "$FULLBORE_CHANNEL"/* runs/*.fbr*'
+    done = fullbore.call("run", "-q", "-o", "runs", "--", "sh", "-c", command)
+    modes = set(done.stdout.decode().split())
+    assert modes == {"700", "600"}, done.stderr
+
+
+SECRET = "tGh9-correct-horse"
+
+
+def stored_and_shown(fullbore, runs: pathlib.Path) -> str:
+    """All that a run left, and all that is said of it, as one text."""
+    (file,) = runs.glob("*.fbr")
+    texts = [path.read_bytes().decode("latin-1") for path in runs.iterdir() if path.is_file()]
+    for arguments in (["explain", file], ["explain", file, "--json", "-"], ["runs", "-o", runs, "--json", "-"]):
+        said = fullbore.call(*arguments)
+        texts += [said.stdout.decode(), said.stderr]
+    return "\n".join(texts)
+
+
+def test_secrets_of_command_lines_are_masked_before_they_are_stored(fullbore):
+    # A child with a secret of its own, which lives until the probes have seen it.
+    child = f'exec env HF_TOKEN={SECRET} sh -c "sleep 2.5" child --api-key {SECRET} --url https://me:{SECRET}@host/'
+    done = fullbore.run(
+        "sh", "-c", f"({child}) & wait", "train", f"--wandb-key={SECRET}", "--password", SECRET, "--tokenizer", "bert",
+        f"https://host/a.tar?X-Amz-Signature={SECRET}",
+    )  # fmt: skip
+    assert done.code == 0, done.stderr
+    text = stored_and_shown(fullbore, done.runs)
+    assert SECRET not in text and SECRET not in done.stderr
+    assert "--wandb-key=***" in text and "--tokenizer" in text and "bert" in text
+    assert "child --api-key ***" in text, "the child was not seen"
+
+
+def test_no_command_keeps_no_command_line(fullbore):
+    done = fullbore.run("sh", "-c", "sleep 2.5 & wait", "login", SECRET, flags=["--no-command"])
+    assert done.code == 0, done.stderr
+    text = stored_and_shown(fullbore, done.runs)
+    assert SECRET not in text and "login" not in text and "sleep 2.5" not in text
+
+
+def test_what_cannot_be_run_is_named_without_its_secret(fullbore):
+    done = fullbore.run(f"HF_TOKEN={SECRET}", "python", "train.py")
+    assert done.code == 127
+    assert SECRET not in done.stderr and "HF_TOKEN=***" in done.stderr
+
+
+def test_a_source_line_is_kept_without_its_secret(fullbore, torch_python):
+    train = fullbore.script(
+        "train.py",
+        f"""
+import torch
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+def slow(x, password=None):
+    return sum(i * i for i in range(3_000_000)) * 0 + x
+for _ in range(12):
+    x = slow(torch.ones(2, 4), password="{SECRET}")
+    model(x).sum().backward()
+    optimizer.step()
+""",
+    )
+    done = fullbore.run(torch_python, train)
+    assert done.code == 0, done.stderr
+    assert SECRET not in stored_and_shown(fullbore, done.runs)

@@ -229,7 +229,6 @@ def introduction(role: int) -> dict[str, Any]:
         "local_rank": channel.env_int("LOCAL_RANK", -1),
         "world_size": channel.env_int("WORLD_SIZE", 1),
         "python": ".".join(map(str, sys.version_info[:3])),
-        "argv": list(sys.argv),
     }
 
 

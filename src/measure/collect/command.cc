@@ -9,6 +9,7 @@
 
 #include "base/exec.h"
 #include "base/fd.h"
+#include "base/secrets.h"
 
 namespace fullbore::collect {
 
@@ -38,7 +39,7 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   }
   if (n == static_cast<ssize_t>(sizeof error_number)) {
     waitpid(pid, nullptr, 0);
-    Error error = ErrnoError("cannot run '" + words[0] + "'", error_number);
+    Error error = ErrnoError("cannot run '" + MaskSecrets(words[0]) + "'", error_number);
     if (error.code != ErrorCode::kNotFound) error.code = ErrorCode::kPermission;
     return error;
   }

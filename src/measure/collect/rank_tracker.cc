@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/clock.h"
+#include "base/secrets.h"
 #include "base/text.h"
 
 namespace fullbore::collect {
@@ -226,7 +227,7 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
   }
   UpdateHotLines();
   if (last) {
-    for (record::HotLine& line : info_.hot_lines) line.text = SourceText(line.file, line.line);
+    for (record::HotLine& line : info_.hot_lines) line.text = MaskSecrets(SourceText(line.file, line.line));
   }
   writer.PutRank(info_);
 }

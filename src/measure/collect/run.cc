@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/guarded_file.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "measure/collect/command.h"
 #include "measure/collect/group_witness.h"
@@ -61,6 +62,7 @@ class Session {
 
  private:
   Result<record::RunWriter> Prepare();
+  std::vector<std::string> KeptCommand() const;
   std::map<std::string, std::string> ChildEnvironment() const;
   void Discard(record::RunWriter writer) const;
   void Loop(Command& command, Recorder& recorder, Signals& signals);
@@ -106,7 +108,7 @@ Result<record::RunWriter> Session::Prepare() {
   begin_ns_ = MonotonicNs();
   const std::string stage = options_.stage.empty() ? name : options_.stage;
   auto writer = record::RunWriter::Open(
-      path_, {run_id_, stage, options_.command, fs::current_path(error), options_.tags}, begin_ns_, WallNs());
+      path_, {run_id_, stage, KeptCommand(), fs::current_path(error), options_.tags}, begin_ns_, WallNs());
   if (!writer) {
     Error failure = writer.error();
     if (failure.hint.empty()) failure.hint = "choose another directory with -o DIR";
@@ -116,6 +118,11 @@ Result<record::RunWriter> Session::Prepare() {
   if (!channels) return channels.error();
   channel_directory_ = *channels;
   return writer;
+}
+
+std::vector<std::string> Session::KeptCommand() const {
+  if (!options_.keep_command_lines) return {};
+  return MaskSecrets(options_.command);
 }
 
 std::map<std::string, std::string> Session::ChildEnvironment() const {
@@ -143,7 +150,8 @@ RunResult Session::Run() {
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
-  Recorder recorder(std::move(*writer), channel_directory_, {"", command->pid(), run_id_},
+  Recorder recorder(std::move(*writer), channel_directory_,
+                    {"", command->pid(), run_id_, options_.keep_command_lines},
                     [this](const record::Message& message) { OnMessage(message); });
   Loop(*command, recorder, signals);
   status_.Hide();

@@ -18,6 +18,7 @@ struct RunOptions {
   std::string stage;
   std::map<std::string, std::string> tags;
   std::string hook_directory;  // holds the hook's sitecustomize.py; empty: no hook
+  bool keep_command_lines = true;  // with their secrets masked
   bool quiet = false;          // no line at the start, no status line
 };
 

@@ -89,7 +89,9 @@ struct ProcessProbe::Group {
 };
 
 ProcessProbe::ProcessProbe(const Machine& machine)
-    : proc_directory_(machine.root + "/proc"), tree_(proc_directory_, machine.command_pid, machine.run_id) {}
+    : proc_directory_(machine.root + "/proc"),
+      keep_command_lines_(machine.keep_command_lines),
+      tree_(proc_directory_, machine.command_pid, machine.run_id) {}
 
 ProcessProbe::~ProcessProbe() = default;
 
@@ -159,7 +161,7 @@ void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
   process.listed = kNotListed;
   if (processes_.size() < kMaxListed) {
     process.listed = processes_.size();
-    std::string command = ReadCommandLine(DirectoryOf(pid));
+    std::string command = CommandOf(pid, process.name);
     process.command_known = !command.empty();  // in the midst of an exec it has none
     if (command.empty()) command = process.name;
     processes_.push_back({pid, stat->parent_pid, process.role, process.rank, std::move(command), t_ns, 0});
@@ -167,6 +169,10 @@ void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
     ++unlisted_;
   }
   running_.insert_or_assign(pid, std::move(process));
+}
+
+std::string ProcessProbe::CommandOf(int64_t pid, const std::string& name) const {
+  return keep_command_lines_ ? ReadCommandLine(DirectoryOf(pid)) : name;
 }
 
 std::optional<ProcessStat> ProcessProbe::ReadStat(int64_t pid, const Running& process) {
@@ -203,7 +209,7 @@ void ProcessProbe::ReadStats(int64_t t_ns) {
     if (process.name == stat->name && process.command_known) continue;
     process.name = stat->name;  // it has become another program: its command line is new too
     if (process.listed == kNotListed) continue;
-    std::string command = ReadCommandLine(DirectoryOf(pid));
+    std::string command = CommandOf(pid, process.name);
     process.command_known = true;
     if (!command.empty()) processes_[process.listed].command = std::move(command);
   }

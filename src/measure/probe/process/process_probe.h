@@ -73,6 +73,7 @@ class ProcessProbe : public Probe {
   void Adopt(int64_t pid, int64_t t_ns);
   void ReadStats(int64_t t_ns);
   std::optional<ProcessStat> ReadStat(int64_t pid, const Running& process);
+  std::string CommandOf(int64_t pid, const std::string& name) const;
   void ReadDetails(int64_t t_ns);
   void ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns);
   void ReadPss(int64_t t_ns);
@@ -82,6 +83,7 @@ class ProcessProbe : public Probe {
   std::string DirectoryOf(int64_t pid) const { return proc_directory_ + "/" + std::to_string(pid); }
 
   const std::string proc_directory_;
+  const bool keep_command_lines_;
   ProcessTree tree_;
   std::map<int64_t, Running> running_;
   std::vector<record::Process> processes_;

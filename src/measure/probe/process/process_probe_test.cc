@@ -220,6 +220,28 @@ TEST_F(ProcessProbeTest, CommandLinesAreShortAndFollowExec) {
   EXPECT_EQ(command.substr(198), "\xc3\xa4");
 }
 
+TEST_F(ProcessProbeTest, SecretsOfCommandLinesAreMasked) {
+  Write(100, {.name = "python"});
+  constexpr char kWords[] = "python\0train.py\0--api-key\0X\0--hf-token=Y\0--lr\0001";
+  files_.Write("/proc/100/cmdline", std::string(kWords, sizeof kWords));
+  ProcessProbe probe(files_.machine(100));
+  probe.Sample(Seconds(1), sink_);
+  EXPECT_EQ(probe.Processes()[0].command, "python train.py --api-key *** --hf-token=*** --lr 1");
+}
+
+TEST_F(ProcessProbeTest, CommandLinesAreLeftOutWhereTheyAreNotWanted) {
+  Write(100, {.name = "python"});
+  files_.Write("/proc/100/cmdline", std::string("python\0login\0X\0", 15));
+  Machine machine = files_.machine(100);
+  machine.keep_command_lines = false;
+  ProcessProbe probe(machine);
+  probe.Sample(Seconds(1), sink_);
+  EXPECT_EQ(probe.Processes()[0].command, "python");
+  Write(100, {.name = "dd"});
+  probe.Sample(Seconds(2), sink_);
+  EXPECT_EQ(probe.Processes()[0].command, "dd");
+}
+
 TEST_F(ProcessProbeTest, ACommandLineThatWasEmptyInTheMidstOfAnExecIsReadAgain) {
   Write(100, {.name = "dd"});
   ProcessProbe probe(files_.machine(100));

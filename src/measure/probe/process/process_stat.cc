@@ -1,6 +1,7 @@
 #include "measure/probe/process/process_stat.h"
 
 #include "base/fd.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "measure/probe/text_file.h"
@@ -10,6 +11,7 @@ namespace fullbore::probe {
 namespace {
 
 constexpr size_t kMaxCommandBytes = 200;
+constexpr size_t kMaxSearchedBytes = 4096;  // for secrets: what is masked makes room for what follows
 
 }  // namespace
 
@@ -46,10 +48,15 @@ std::optional<ProcessStat> ParseProcessStat(std::string_view text) {
 std::string ReadCommandLine(const std::string& process_directory) {
   Result<std::string> text = ReadFile(process_directory + "/cmdline");
   if (!text) return "";
-  std::string command = std::move(text).value();
+  text->resize(std::min(text->size(), kMaxSearchedBytes));
+  if (text->ends_with('\0')) text->pop_back();  // each word ends in one
+  std::vector<std::string> words;
+  for (const std::string_view word : Split(*text, '\0')) words.emplace_back(word);
+  std::string command;
+  for (const std::string& word : MaskSecrets(std::move(words)))
+    command += (command.empty() ? "" : " ") + word;
   for (char& c : command) {
-    if (static_cast<unsigned char>(c) < ' ')
-      c = ' ';  // the words end in NUL; line breaks come in `python -c`
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';  // line breaks come in `python -c`
   }
   return std::string(Trim(Utf8Front(command, kMaxCommandBytes)));
 }

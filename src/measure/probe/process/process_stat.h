@@ -23,7 +23,8 @@ struct ProcessStat {
 // Nothing where the text is no such line. The name points into the text.
 std::optional<ProcessStat> ParseProcessStat(std::string_view text);
 
-// The command line of a process with blanks between its words, at most 200 bytes; empty where it has none.
+// The command line of a process with blanks between its words and its secrets masked, at most 200 bytes; empty
+// where it has none.
 std::string ReadCommandLine(const std::string& process_directory);
 
 }  // namespace fullbore::probe
