@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/secrets.h"
 #include "cli/subcommand.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
@@ -52,7 +53,7 @@ Error NoSuchRun(const std::string& directory, const std::string& text, const std
 int Fail(const Error& error, int status) {
   // Not fmt::print: it throws where stderr cannot be written to, and then nothing but the status is left to
   // say.
-  (void)std::fputs(fmt::format("fullbore: {}\n", ToString(error)).c_str(), stderr);
+  (void)std::fputs(fmt::format("fullbore: {}\n", ToString(MaskUrls(error))).c_str(), stderr);
   return status;
 }
 

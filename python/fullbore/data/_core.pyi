@@ -41,5 +41,8 @@ def open_process(
 def allow_no_more_calls() -> None:
     """Calls of map=, and for batches, from now on fail."""
 
+def mask_urls(text: str) -> str:
+    """The text with the credentials and queries of its URLs masked."""
+
 def await_calls(patience_s: float) -> bool: ...
 def serve(fd: int, make_stage: Callable[[bytes], Callable[..., str | None]]) -> None: ...

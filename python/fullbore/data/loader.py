@@ -255,7 +255,7 @@ class Loader:
     def __repr__(self) -> str:
         paths = self._arguments["paths"]
         shown = repr(paths) if isinstance(paths, (str, os.PathLike)) or len(paths) <= 2 else f"{len(paths):,} paths"
-        return f"{type(self).__name__}({shown}, batch_size={self._arguments['batch_size']})"
+        return f"{type(self).__name__}({_core.mask_urls(shown)}, batch_size={self._arguments['batch_size']})"
 
     # --- Inside
 
@@ -392,7 +392,7 @@ def as_paths(paths: Any) -> list[str]:
     try:
         return [os.fsdecode(path) for path in ([paths] if one else paths)]
     except TypeError:
-        raise argument(f"paths cannot be {paths!r}", "a path or URL, or a list of them") from None
+        raise argument(f"paths cannot be {_core.mask_urls(repr(paths))}", "a path or URL, or a list of them") from None
 
 
 def as_number(name: str, value: Any) -> float:

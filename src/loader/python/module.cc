@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/secrets.h"
 #include "loader/core/options_json.h"
 #include "loader/python/backend.h"
 #include "loader/python/convert.h"
@@ -329,6 +330,8 @@ NB_MODULE(_core, module) {
   module.def("open", &Open, "options"_a, "function"_a.none(), "cuda_device"_a, nb::rv_policy::take_ownership);
   module.def("open_process", &OpenProcess, "options"_a, "command"_a, "environment"_a, "stage"_a,
              "max_restarts"_a, nb::rv_policy::take_ownership);
+  module.def(
+      "mask_urls", [](const std::string& text) { return MaskUrls(text); }, "text"_a);
   module.def("allow_no_more_calls", &CallUnderWay::AllowNoMore);
   module.def("await_calls", &AwaitCalls, "patience_s"_a);
   module.def("serve", &Serve, "fd"_a, "make_stage"_a);

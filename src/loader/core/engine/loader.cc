@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/secrets.h"
 #include "loader/core/engine/engine.h"
 #include "loader/core/engine/memory_cache.h"
 
@@ -68,6 +69,14 @@ ImagePlanOptions PlanOptionsOf(const LoaderOptions& options) {
   return plan;
 }
 
+// Sources name files in what they say, and those may be URLs with credentials or signatures: all of it comes
+// through here.
+template <typename T>
+Result<T> Masked(Result<T> result) {
+  if (result.ok()) return result;
+  return MaskUrls(result.error());
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Loader::Engine>> Loader::Engine::Make(std::unique_ptr<Source> source,
@@ -95,7 +104,7 @@ Result<Loader> Loader::Open(const LoaderOptions& options, RowFunction user_stage
   const auto checked = Check(options);
   if (!checked.ok()) return checked.error();
   auto source = OpenSource(options.source);
-  if (!source.ok()) return source.error();
+  if (!source.ok()) return MaskUrls(source.error());
   return Over(std::move(*source), options, std::move(user_stage), std::move(memory));
 }
 
@@ -104,7 +113,7 @@ Result<Loader> Loader::Over(std::unique_ptr<Source> source, const LoaderOptions&
   const auto checked = Check(options);
   if (!checked.ok()) return checked.error();
   auto engine = Engine::Make(std::move(source), options, std::move(user_stage), std::move(memory));
-  if (!engine.ok()) return engine.error();
+  if (!engine.ok()) return MaskUrls(engine.error());
   return Loader(std::move(*engine));
 }
 
@@ -121,19 +130,30 @@ Loader::~Loader() {
   if (engine_) engine_->Shutdown();
 }
 
-Result<std::optional<Batch>> Loader::Next() { return engine_->Next(std::nullopt); }
+Result<std::optional<Batch>> Loader::Next() { return Masked(engine_->Next(std::nullopt)); }
 Result<std::optional<Batch>> Loader::Next(std::chrono::milliseconds patience) {
-  return engine_->Next(patience);
+  return Masked(engine_->Next(patience));
 }
 void Loader::SetEpoch(uint64_t epoch) { engine_->SetEpoch(epoch); }
 LoaderState Loader::State() const { return engine_->State(); }
-Result<void> Loader::Restore(const LoaderState& state) { return engine_->Restore(state); }
+Result<void> Loader::Restore(const LoaderState& state) { return Masked(engine_->Restore(state)); }
 void Loader::Stop() { engine_->Stop(); }
 uint64_t Loader::samples() const { return engine_->samples(); }
 uint64_t Loader::batches_per_epoch() const { return engine_->batches_per_epoch(); }
 const std::vector<std::string>& Loader::class_names() const { return engine_->class_names(); }
 LoaderStats Loader::Stats() const { return engine_->Stats(); }
-std::vector<Message> Loader::TakeMessages() { return engine_->TakeMessages(); }
-std::vector<BadSample> Loader::bad_samples() const { return engine_->bad_samples(); }
+std::vector<Message> Loader::TakeMessages() {
+  std::vector<Message> messages = engine_->TakeMessages();
+  for (Message& message : messages) message.text = MaskUrls(message.text);
+  return messages;
+}
+std::vector<BadSample> Loader::bad_samples() const {
+  std::vector<BadSample> samples = engine_->bad_samples();
+  for (BadSample& bad : samples) {
+    bad.name = MaskUrls(bad.name);
+    bad.error = MaskUrls(bad.error);
+  }
+  return samples;
+}
 
 }  // namespace fullbore::loader

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/secrets.h"
 #include "loader/core/randomness.h"
 #include "loader/core/source/paths.h"
 #include "loader/core/source/source.h"
@@ -66,6 +67,14 @@ std::vector<uint64_t> OrderOf(uint64_t samples, const std::optional<uint64_t>& s
   return order;
 }
 
+// Without its dot. What is longer than any format's is the rest of a name that has dots; the bytes tell what an
+// image is anyway.
+std::string ImageExtension(std::string_view name) {
+  constexpr size_t kLongest = 16;
+  const std::string extension = ExtensionOf(name);
+  return extension.size() < 2 || extension.size() > kLongest ? "jpg" : extension.substr(1);
+}
+
 class Packer {
  public:
   Packer(const PackOptions& options, const Source& source, const PackWatcher& watch)
@@ -94,10 +103,9 @@ class Packer {
     if (watch_ && !watch_(result_.done)) return Error{ErrorCode::kUnavailable, "interrupted", ""};
     if (auto read = source_.Read(id, sample_); !read) return read;
     const std::string label = std::to_string(sample_.fields[1].integer);
-    const std::string extension = ExtensionOf(source_.NameOf(id));
+    const std::string extension = ImageExtension(source_.NameOf(id));
     const std::array<TarWriter::Member, 2> members = {
-        TarWriter::Member{extension.empty() ? "jpg" : std::string_view(extension).substr(1),
-                          sample_.fields[0].bytes},
+        TarWriter::Member{extension, sample_.fields[0].bytes},
         TarWriter::Member{"cls", {reinterpret_cast<const uint8_t*>(label.data()), label.size()}}};
     const bool full = shard_ && shard_->bytes() + TarWriter::BytesOf(members) > options_.shard_bytes;
     if (full) {
@@ -163,10 +171,12 @@ Result<PackResult> Pack(const PackOptions& options, const PackWatcher& watch) {
   SourceOptions from = options.source;
   from.fields = {"image", "label"};
   auto source = OpenSource(from);
-  if (!source) return source.error();
+  if (!source) return MaskUrls(source.error());
   if (auto prepared = PrepareOutput(options); !prepared) return prepared.error();
   auto packed = Packer(options, **source, watch).Run();
-  if (packed) packed->messages = (*source)->TakeMessages();
+  if (!packed) return MaskUrls(packed.error());
+  packed->messages = (*source)->TakeMessages();
+  for (Message& message : packed->messages) message.text = MaskUrls(message.text);
   return packed;
 }
 

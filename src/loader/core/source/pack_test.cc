@@ -9,6 +9,7 @@
 
 #include "base/testing/scratch_directory.h"
 #include "loader/core/source/source.h"
+#include "loader/core/source/tar_writer.h"
 #include "loader/core/source/testing/read_all.h"
 
 namespace fullbore::loader {
@@ -143,6 +144,27 @@ TEST_F(PackTest, AShardWhoseIndexCannotBeWrittenIsNotLeftBehind) {
   EXPECT_THAT(stopped.error().text, HasSubstr("one whole shard is in"));
   EXPECT_THAT(Files(), ElementsAre("classes.json", "shard-000000.tar", "shard-000000.tar.idx",
                                    "shard-000001.tar.idx"));
+}
+
+TEST_F(PackTest, PacksAFileWhoseNameGoesOnAndOnBehindItsDot) {
+  const std::string path = root_.Write("long/a." + std::string(200, 'e'), "an image");
+  root_.Write("long.csv", "path,label\n" + path + ",1\n");
+  options_.source.paths = {root_ / "long.csv"};
+  auto packed = Pack(options_, nullptr);
+  ASSERT_TRUE(packed.ok()) << ToString(packed.error());
+  EXPECT_EQ(ReadAll(*Open("out")), ReadAll(*Open("long.csv")));
+}
+
+TEST_F(PackTest, ANameThatFitsNoTarFileIsAnErrorAndNoAbort) {
+  auto shard = TarWriter::Create(root_ / "x.tar");
+  ASSERT_TRUE(shard.ok());
+  const std::string longest(96, 'e');
+  EXPECT_TRUE(shard->Add("key", std::array{TarWriter::Member{longest, {}}}).ok());
+  const uint64_t bytes = shard->bytes();
+  const auto added = shard->Add("key", std::array{TarWriter::Member{longest + "e", {}}});
+  ASSERT_FALSE(added.ok());
+  EXPECT_EQ(added.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(shard->bytes(), bytes);
 }
 
 TEST_F(PackTest, RefusesWhatIsNoPlaceOrSizeForShards) {

@@ -206,7 +206,8 @@ Result<std::optional<TarMember>> TarScanner::Next() {
 }
 
 std::array<uint8_t, kTarBlock> MakeTarHeader(std::string_view name, uint64_t bytes) {
-  FB_CHECK(name.size() <= kName.length && bytes < uint64_t{1} << 33);
+  static_assert(kName.length == kMaxTarNameBytes);
+  FB_CHECK(name.size() <= kMaxTarNameBytes && bytes <= kMaxTarMemberBytes);
   std::array<uint8_t, kTarBlock> block{};
   std::copy(name.begin(), name.end(), block.begin());
   PutOctal(block, kMode, 0644);

@@ -45,7 +45,9 @@ class TarScanner {
 };
 
 // A header block of a regular file: owner 0, time 0, so that the same files give the same archive.
-// `name` of at most 100 bytes, `bytes` below 8 GiB.
+// Within these limits, which are a plain header's.
+inline constexpr size_t kMaxTarNameBytes = 100;
+inline constexpr uint64_t kMaxTarMemberBytes = (uint64_t{1} << 33) - 1;
 std::array<uint8_t, kTarBlock> MakeTarHeader(std::string_view name, uint64_t bytes);
 
 }  // namespace fullbore::loader

@@ -77,6 +77,15 @@ uint64_t TarWriter::BytesOf(std::span<const Member> members) {
 }
 
 Result<void> TarWriter::Add(std::string_view key, std::span<const Member> members) {
+  for (const Member& member : members) {
+    if (key.size() + 1 + member.extension.size() > kMaxTarNameBytes ||
+        member.bytes.size() > kMaxTarMemberBytes) {
+      return Error{ErrorCode::kUnsupported,
+                   fmt::format("'{}.{}' with {} bytes does not fit into a tar file", key, member.extension,
+                               member.bytes.size()),
+                   fmt::format("a name may have {} bytes, a file 8 GiB", kMaxTarNameBytes)};
+    }
+  }
   std::vector<TarPart> parts;
   for (const Member& member : members) {
     const auto header = MakeTarHeader(fmt::format("{}.{}", key, member.extension), member.bytes.size());

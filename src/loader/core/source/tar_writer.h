@@ -23,7 +23,8 @@ class TarWriter {
     std::string_view extension;
     std::span<const uint8_t> bytes;
   };
-  // `key` with each extension is at most 100 bytes. kNoSpace where the disk is full.
+  // kUnsupported, and nothing added, where `key` with an extension or a member is longer than a tar file can
+  // have it. kNoSpace where the disk is full.
   Result<void> Add(std::string_view key, std::span<const Member> members);
   Result<void> Finish();
 

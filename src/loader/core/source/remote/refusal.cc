@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "loader/core/source/remote/s3_xml.h"
 #include "loader/core/source/remote/url.h"
@@ -96,12 +97,12 @@ Error RefusalError(const std::string& url, const HttpOutcome& outcome, bool anon
     if (status == 401 || status == 403) without_text.code = "AccessDenied";
     hint = HintFor(ParseS3Error(outcome.error_body).value_or(without_text), anonymous);
   }
-  return {CodeFor(status),
-          "cannot read '" + UrlForMessages(url) + "': the server answers " + StatusText(outcome), hint};
+  return {CodeFor(status), "cannot read '" + MaskUrl(url) + "': the server answers " + StatusText(outcome),
+          hint};
 }
 
 Error ChangedError(const std::string& url, const std::string& how) {
-  return {ErrorCode::kCorrupt, "'" + UrlForMessages(url) + "' changed under us: " + how,
+  return {ErrorCode::kCorrupt, "'" + MaskUrl(url) + "' changed under us: " + how,
           "data that is being trained on must stay as it is: write new versions under new names"};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/secrets.h"
 #include "loader/core/source/remote/disk_cache.h"
 #include "loader/core/source/remote/read_ahead.h"
 #include "loader/core/source/remote/transfers.h"
@@ -24,7 +25,7 @@ class RemoteStore : public Store {
   Result<std::vector<StoredFile>> List(const std::string& prefix) override {
     const Cancellation::Token token(cancellation_);
     if (SchemeOf(prefix) == Scheme::kS3) return transfers_.List(prefix, token);
-    return Error{ErrorCode::kUnsupported, "HTTP has no listing: cannot list '" + UrlForMessages(prefix) + "'",
+    return Error{ErrorCode::kUnsupported, "HTTP has no listing: cannot list '" + MaskUrl(prefix) + "'",
                  "name the files, as in https://host/train-{000..012}.tar, or use s3://"};
   }
 
@@ -35,7 +36,7 @@ class RemoteStore : public Store {
   Result<void> Read(const StoredFile& file, uint64_t offset, std::span<uint8_t> out) override {
     if (offset > file.bytes || out.size() > file.bytes - offset) {
       return Error{ErrorCode::kCorrupt,
-                   "'" + UrlForMessages(file.path) + "' ends at byte " + std::to_string(file.bytes) + ": " +
+                   "'" + MaskUrl(file.path) + "' ends at byte " + std::to_string(file.bytes) + ": " +
                        std::to_string(out.size()) + " bytes were asked for from " + std::to_string(offset),
                    ""};
     }
@@ -84,7 +85,7 @@ class RemoteStore : public Store {
     if (cache_ && file.version.empty()) {
       log_.Once(
           "version", Message::Severity::kWarning,
-          UrlForMessages(file.path) +
+          MaskUrl(file.path) +
               ": the server gives neither an ETag nor a date, so that nothing would tell when it changes: "
               "it is not cached");
     } else if (cache_) {
@@ -130,7 +131,8 @@ class RemoteStore : public Store {
 
 Result<std::shared_ptr<Store>> OpenRemoteStore(const std::string& url, const SourceOptions& options) {
   if (SchemeOf(url) == Scheme::kNone) {
-    return Error{ErrorCode::kInvalidArgument, "'" + url + "' is no http://, https:// or s3:// URL", ""};
+    return Error{ErrorCode::kInvalidArgument, "'" + MaskUrl(url) + "' is no http://, https:// or s3:// URL",
+                 ""};
   }
   if (!(options.timeout_s > 0) || options.retries < 0) {
     return Error{ErrorCode::kInvalidArgument, "timeout_s must be above 0, and retries not negative", ""};

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <set>
 
+#include "base/secrets.h"
 #include "loader/core/source/remote/url.h"
 
 namespace fullbore::loader::remote {
@@ -58,7 +59,7 @@ Result<HttpRequest> Requests::Build(const Wanted& wanted) {
   HttpRequest request;
   request.head = wanted.head;
   request.url = EncodeTypedUrl(wanted.url);
-  request.name = UrlForMessages(wanted.url);
+  request.name = MaskUrl(wanted.url);
   AddFields(wanted, request.headers);
   return request;
 }
@@ -89,7 +90,7 @@ Result<HttpRequest> Requests::BuildS3(const Wanted& wanted) {
   HttpRequest request;
   request.head = wanted.head;
   request.follow_redirects = false;
-  request.name = wanted.url;
+  request.name = MaskUrl(wanted.url);
   request.url = server.base + input.path + (wanted.list ? "?" + input.canonical_query : "");
   AddFields(wanted, request.headers);
   if (access_->credentials) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/fd.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "loader/core/source/remote/url.h"
 
@@ -120,7 +121,7 @@ Result<S3Access> FindS3Access(const std::string& endpoint_option, const S3Surrou
   while (access.endpoint.ends_with('/')) access.endpoint.pop_back();
   if (!access.endpoint.empty() && SchemeOf(access.endpoint) != Scheme::kHttp) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the S3 endpoint '" + access.endpoint + "' is no http:// or https:// URL",
+                 "the S3 endpoint '" + MaskUrl(access.endpoint) + "' is no http:// or https:// URL",
                  "write it as http://127.0.0.1:9000"};
   }
   auto keys = finder.Keys();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/secrets.h"
 #include "base/text.h"
 #include "loader/core/source/remote/refusal.h"
 #include "loader/core/source/remote/url.h"
@@ -84,7 +85,7 @@ class Transfers::Attempts {
 
 Result<HttpOutcome> Transfers::Ask(const std::string& url, const Step& step,
                                    const Cancellation::Token& token) {
-  const std::string name = UrlForMessages(url);
+  const std::string name = MaskUrl(url);
   Attempts attempts(policy_, log_, name, token);
   for (;;) {
     const auto request = requests_.Build(step.next());
@@ -149,8 +150,7 @@ Result<StoredFile> Transfers::StatByRange(const std::string& url, const Cancella
   if (IsBody(headers.status) && total) return StoredFile{url, *total, headers.version()};
   if (headers.status == 416 && total == 0u) return StoredFile{url, 0, headers.version()};
   if (IsBody(headers.status)) {
-    return Error{ErrorCode::kUnsupported,
-                 "the server does not tell how long '" + UrlForMessages(url) + "' is",
+    return Error{ErrorCode::kUnsupported, "the server does not tell how long '" + MaskUrl(url) + "' is",
                  "it is probably generated on the fly: serve it as a file"};
   }
   return Refusal(url, *outcome);
@@ -178,7 +178,7 @@ Result<std::vector<StoredFile>> Transfers::List(const std::string& prefix, const
     if (!IsBody(outcome->headers.status)) return Refusal(prefix, *outcome);
     auto page = ParseS3ListPage(page_text);
     if (!page) {
-      return Error{page.error().code, "cannot list '" + prefix + "': " + page.error().text,
+      return Error{page.error().code, "cannot list '" + MaskUrl(prefix) + "': " + page.error().text,
                    "is it an S3 server that answers there? (s3_endpoint, AWS_ENDPOINT_URL)"};
     }
     for (const S3Object& object : page->objects) {
@@ -189,7 +189,7 @@ Result<std::vector<StoredFile>> Transfers::List(const std::string& prefix, const
         !page->next_token.empty() && (page->next_token == continuation || page->objects.empty());
     if (stuck || files.size() > kMostListedObjects) {
       return Error{ErrorCode::kCorrupt,
-                   "the listing of '" + prefix + "' does not end: the server repeats itself", ""};
+                   "the listing of '" + MaskUrl(prefix) + "' does not end: the server repeats itself", ""};
     }
     continuation = page->next_token;
   } while (!continuation.empty());
@@ -241,8 +241,8 @@ class Transfers::RangeFetch {
     } else if (headers.status == 206 && !(headers.content_range && headers.content_range->has_range &&
                                           headers.content_range->first == from)) {
       error_ = Error{ErrorCode::kUnavailable,
-                     "'" + UrlForMessages(file_.path) + "': asked for the bytes from " +
-                         std::to_string(from) + ", the server sent others",
+                     "'" + MaskUrl(file_.path) + "': asked for the bytes from " + std::to_string(from) +
+                         ", the server sent others",
                      "a proxy between may be at fault"};
     }
     if (version_.empty()) version_ = headers.version();
@@ -250,7 +250,7 @@ class Transfers::RangeFetch {
     if (skip_ > 0) {
       log_.Once(
           "ranges", Message::Severity::kWarning,
-          UrlForMessages(file_.path) +
+          MaskUrl(file_.path) +
               ": the server ignores the range that was asked for, so that every read transfers the file "
               "from its beginning; use a server that knows ranges, or smaller shards");
     }

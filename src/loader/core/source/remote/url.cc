@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/secrets.h"
+
 namespace fullbore::loader::remote {
 namespace {
 
@@ -34,7 +36,7 @@ Scheme SchemeOf(std::string_view url) {
 
 Result<S3Location> ParseS3Url(std::string_view url) {
   if (SchemeOf(url) != Scheme::kS3) {
-    return Error{ErrorCode::kInvalidArgument, "'" + std::string(url) + "' is no s3:// URL",
+    return Error{ErrorCode::kInvalidArgument, "'" + MaskUrl(url) + "' is no s3:// URL",
                  "write s3://bucket/key"};
   }
   const std::string_view rest = url.substr(5);
@@ -47,7 +49,7 @@ Result<S3Location> ParseS3Url(std::string_view url) {
                                               [](char c) { return IsUnreserved(c) && c != '~'; });
   if (!legal) {
     return Error{ErrorCode::kInvalidArgument,
-                 "'" + std::string(url) + "' names no bucket: letters, digits, '-', '_' and '.' are allowed",
+                 "'" + MaskUrl(url) + "' names no bucket: letters, digits, '-', '_' and '.' are allowed",
                  "write s3://bucket/key"};
   }
   return location;
@@ -76,19 +78,6 @@ std::string EncodeTypedUrl(std::string_view url) {
       out += c;
     }
   }
-  return out;
-}
-
-std::string UrlForMessages(std::string_view url) {
-  if (SchemeOf(url) != Scheme::kHttp) return std::string(url);
-  const size_t authority = url.find("//") + 2;
-  const size_t path = std::min(url.find_first_of("/?#", authority), url.size());
-  const size_t at = url.substr(authority, path - authority).rfind('@');
-  const size_t host = at == std::string_view::npos ? authority : authority + at + 1;
-  const size_t query = url.find('?', path);
-  std::string out(url.substr(0, authority));
-  out += url.substr(host, std::min(query, url.size()) - host);
-  if (query != std::string_view::npos) out += "?...";
   return out;
 }
 

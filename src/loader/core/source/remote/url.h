@@ -1,4 +1,4 @@
-// The few things we do to URLs: recognise them, encode keys, and name them in messages without their secrets.
+// The few things we do to URLs: recognise them and encode keys.
 #pragma once
 
 #include <string>
@@ -24,8 +24,5 @@ std::string PercentEncode(std::string_view text, bool keep_slashes);
 
 // An http URL as people type it: blanks and non-ASCII bytes are encoded, what is already encoded stays.
 std::string EncodeTypedUrl(std::string_view url);
-
-// Without "user:password@" and without the values of a query, which may be a signature.
-std::string UrlForMessages(std::string_view url);
 
 }  // namespace fullbore::loader::remote

@@ -1,9 +1,12 @@
 #include "loader/core/source/remote/url.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace fullbore::loader::remote {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 TEST(UrlTest, KnowsItsSchemes) {
   EXPECT_EQ(SchemeOf("http://host/x"), Scheme::kHttp);
@@ -28,6 +31,7 @@ TEST(UrlTest, RefusesABucketThatWouldNameAnotherHost) {
     const auto location = ParseS3Url(url);
     ASSERT_FALSE(location) << url;
     EXPECT_EQ(location.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(location.error().text, Not(HasSubstr("evil.com:80")));
   }
 }
 
@@ -38,13 +42,6 @@ TEST(UrlTest, EncodesKeysAsTheSignatureWants) {
 
 TEST(UrlTest, LeavesWhatATypedUrlHasEncodedAlready) {
   EXPECT_EQ(EncodeTypedUrl("http://h/a b%20c/\xC3\xBC?x=1&y=2"), "http://h/a%20b%20c/%C3%BC?x=1&y=2");
-}
-
-TEST(UrlTest, KeepsSecretsOutOfMessages) {
-  EXPECT_EQ(UrlForMessages("https://me:secret@host/x.tar?X-Amz-Signature=abc"), "https://host/x.tar?...");
-  EXPECT_EQ(UrlForMessages("http://host/a@b.tar"), "http://host/a@b.tar");
-  EXPECT_EQ(UrlForMessages("http://host"), "http://host");
-  EXPECT_EQ(UrlForMessages("s3://bucket/a?b@c"), "s3://bucket/a?b@c");
 }
 
 }  // namespace
