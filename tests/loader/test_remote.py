@@ -286,7 +286,8 @@ def test_a_redirect_is_followed(server: FaultServer) -> None:
     assert fetch(f"{server.url}/here", "--cache-bytes", "0").digests == [digest(server.files["/there"])]
 
 
-def test_https_is_read_only_from_a_server_that_proves_who_it_is(tmp_path: pathlib.Path) -> None:
+@pytest.fixture
+def certificate(tmp_path: pathlib.Path) -> pathlib.Path:
     made = subprocess.run(
         "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 "
         "-keyout key.pem -out cert.pem".split(),
@@ -295,15 +296,39 @@ def test_https_is_read_only_from_a_server_that_proves_who_it_is(tmp_path: pathli
     )
     if made.returncode != 0:
         pytest.skip("openssl cannot make a certificate here")
+    return tmp_path / "cert.pem"
+
+
+@pytest.fixture
+def secure_server(certificate: pathlib.Path) -> Iterator[FaultServer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
     server = FaultServer(tls=context)
-    try:
-        server.files["/x"] = make_bytes(300_000)
-        said = fetch(f"{server.url}/x", "--cache-bytes", "0", env={"SSL_CERT_FILE": str(tmp_path / "cert.pem")})
-        assert said.digests == [digest(server.files["/x"])]
-        refused = fetch(f"{server.url}/x", "--cache-bytes", "0")
-        assert refused.error and "SSL_CERT_FILE" in refused.error["hint"]
-        assert not refused.messages  # no try will change it
-    finally:
-        server.close()
+    yield server
+    server.close()
+
+
+def test_https_is_read_only_from_a_server_that_proves_who_it_is(
+    secure_server: FaultServer, certificate: pathlib.Path
+) -> None:
+    secure_server.files["/x"] = make_bytes(300_000)
+    said = fetch(f"{secure_server.url}/x", "--cache-bytes", "0", env={"SSL_CERT_FILE": str(certificate)})
+    assert said.digests == [digest(secure_server.files["/x"])]
+    refused = fetch(f"{secure_server.url}/x", "--cache-bytes", "0")
+    assert refused.error and "SSL_CERT_FILE" in refused.error["hint"]
+    assert not refused.messages  # no try will change it
+
+
+def test_https_is_not_redirected_to_http(
+    server: FaultServer, secure_server: FaultServer, certificate: pathlib.Path
+) -> None:
+    trusted = {"SSL_CERT_FILE": str(certificate)}
+    secure_server.files["/there"] = server.files["/there"] = make_bytes(5000)
+    secure_server.redirects["/here"] = f"{secure_server.url}/there"
+    assert fetch(f"{secure_server.url}/here", "--cache-bytes", "0", env=trusted).digests
+    secure_server.redirects["/here"] = f"{server.url}/there"
+    said = fetch(f"{secure_server.url}/here", "--cache-bytes", "0", env=trusted)
+    assert said.error and not said.digests
+    assert not server.seen
+    server.redirects["/here"] = f"{secure_server.url}/there"  # the other way is fine
+    assert fetch(f"{server.url}/here", "--cache-bytes", "0", env=trusted).digests

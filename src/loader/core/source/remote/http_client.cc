@@ -106,6 +106,8 @@ class HttpClient::Connection {
     for (const auto& line : request.headers) headers.Append(line);
     SetOptions(request, headers.list, timeout_ns, authorities_path);
     last_byte_ns_ = MonotonicNs();
+    error_since_ns_ = 0;
+    stopped_ = false;
     FB_CHECK(curl_multi_add_handle(multi_, easy_) == CURLM_OK);
     Drive(request, token, timeout_ns, log);
     curl_multi_remove_handle(multi_, easy_);
@@ -123,7 +125,10 @@ class HttpClient::Connection {
     curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
     curl_easy_setopt(easy_, CURLOPT_MAXREDIRS, kMostRedirects);
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    // Whoever asked for https was promised that nobody on the way reads or changes it. Credentials of the URL
+    // go to its host alone, as libcurl does it of its own accord.
+    const bool secure = request.url.size() > 5 && (request.url[4] == 's' || request.url[4] == 'S');
+    curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
     // Parallel ranges are faster over connections of their own than as streams of one.
     curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);    // signals belong to the host process
@@ -156,7 +161,11 @@ class HttpClient::Connection {
         return;
       }
       if (running == 0) return Conclude();
-      const int64_t silent_ns = MonotonicNs() - last_byte_ns_;
+      const int64_t now_ns = MonotonicNs(), silent_ns = now_ns - last_byte_ns_;
+      if (error_since_ns_ != 0 && now_ns - error_since_ns_ >= timeout_ns) {
+        outcome_.end = HttpOutcome::End::kStopped;  // what it says by now has to do
+        return;
+      }
       if (silent_ns >= timeout_ns) {
         outcome_.end = HttpOutcome::End::kSilent;
         outcome_.problem = "no byte for " + FormatDuration(timeout_ns);
@@ -167,8 +176,9 @@ class HttpClient::Connection {
         log.Trouble(request.name + ": the server has been silent for " + FormatDuration(silent_ns) +
                     "; it is given up and asked again after " + FormatDuration(timeout_ns));
       }
-      const int64_t next_ns =
-          silent_ns < kStallMessageNs ? std::min(kStallMessageNs, timeout_ns) : timeout_ns;
+      int64_t next_ns = silent_ns < kStallMessageNs ? std::min(kStallMessageNs, timeout_ns) : timeout_ns;
+      if (error_since_ns_ != 0)
+        next_ns = std::min(next_ns, silent_ns + error_since_ns_ + timeout_ns - now_ns);
       // Libcurl's own timers may be nearer; it takes the nearest.
       curl_multi_poll(multi_, nullptr, 0, static_cast<int>((next_ns - silent_ns) / kNsPerMs + 1), nullptr);
     }
@@ -209,7 +219,9 @@ class HttpClient::Connection {
     if (status != 200 && status != 206) {
       auto& body = me.outcome_.error_body;
       body.append(data, std::min(bytes, kMostErrorBytes - body.size()));
-      return bytes;
+      if (me.error_since_ns_ == 0) me.error_since_ns_ = me.last_byte_ns_;
+      me.stopped_ = body.size() == kMostErrorBytes;  // some go on for ever
+      return me.stopped_ ? 0 : bytes;
     }
     me.stopped_ = !(*me.sink_)(me.outcome_.headers, {reinterpret_cast<const uint8_t*>(data), bytes});
     return me.stopped_ ? 0 : bytes;  // another number ends the transfer
@@ -224,6 +236,7 @@ class HttpClient::Connection {
   HttpOutcome outcome_;
   const BodySink* sink_ = nullptr;
   int64_t last_byte_ns_ = 0;
+  int64_t error_since_ns_ = 0;  // when the body of a refusal began; 0: it has not
   bool stopped_ = false;
 };
 

@@ -19,8 +19,11 @@ using remote::testing::FaultServer;
 using remote::testing::ServedAnswer;
 using remote::testing::ServedRequest;
 using remote::testing::ServeObject;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Not;
 
 std::string SomeData(size_t bytes) {
   std::string data(bytes, '\0');
@@ -231,6 +234,59 @@ TEST_F(RemoteStoreTest, FollowsRedirectsButNotInCircles) {
   });
   EXPECT_EQ(*Read(5, 5), Data().substr(5, 5));
   EXPECT_FALSE(Read({server_->url() + "/circle", 10, ""}, 0, 10));
+}
+
+// The server promises a gigabyte of explanation, and never ends.
+TEST_F(RemoteStoreTest, ReadsNoMoreOfARefusalThanItShows) {
+  auto options = WithoutCache();
+  options.timeout_s = 600;  // the test's patience, not ours: what is over is not waited for
+  Serve(
+      [](int, const ServedRequest&) {
+        return ServedAnswer{.status = 403,
+                            .headers = {{"Content-Length", "1000000000"}},
+                            .body = std::string(200'000, 'x'),
+                            .hold = true};
+      },
+      options);
+  const auto read = Read(0, 100);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, ErrorCode::kPermission);
+  EXPECT_THAT(read.error().text, HasSubstr("403"));
+  EXPECT_EQ(gets_, 1);
+}
+
+TEST_F(RemoteStoreTest, CredentialsGoToTheHostOfTheUrlAlone) {
+  Serve();
+  std::optional<FaultServer> first(std::in_place, [this](const ServedRequest&) {
+    return ServedAnswer{.status = 302, .headers = {{"Location", server_->url() + "/data.tar"}}};
+  });
+  StoredFile file = File();
+  file.path = first->url() + "/data.tar";
+  file.path.insert(file.path.find("//") + 2, "me:secret@");
+  const auto read = Read(file, 0, 100);
+  ASSERT_TRUE(read) << read.error().text;
+  ASSERT_FALSE(first->requests().empty());
+  for (const auto& request : first->requests()) EXPECT_THAT(request.headers, Contains(Key("authorization")));
+  ASSERT_FALSE(server_->requests().empty());
+  for (const auto& request : server_->requests())
+    EXPECT_THAT(request.headers, Not(Contains(Key("authorization"))));
+}
+
+TEST_F(RemoteStoreTest, NoMessageTellsTheSecretsOfAUrl) {
+  Serve([](int number, const ServedRequest&) {
+    return number == 0 ? ServedAnswer{.status = 503} : ServedAnswer{.status = 403};
+  });
+  StoredFile file = File();
+  file.path += "?X-Amz-Signature=secret";
+  file.path.insert(file.path.find("//") + 2, "me:secret@");
+  const auto read = Read(file, 0, 100);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().text,
+              AllOf(HasSubstr("://***@127.0.0.1"), HasSubstr("?***"), Not(HasSubstr("secret"))));
+  for (const std::string& message : Messages()) EXPECT_THAT(message, Not(HasSubstr("secret")));
+  const auto list = store_->List(file.path);
+  ASSERT_FALSE(list);
+  EXPECT_THAT(list.error().text, Not(HasSubstr("secret")));
 }
 
 TEST_F(RemoteStoreTest, ASilentServerIsGivenUpAfterItsTime) {
