@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "base/nearest.h"
+#include "base/text.h"
 #include "cli/finding_pages.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -11,44 +14,68 @@ namespace fullbore::cli {
 namespace {
 
 // "input-bound" from "# input-bound: training waits for data".
-std::string_view IdOf(std::string_view page) {
+std::string IdOf(std::string_view page) {
   const size_t begin = page.find_first_not_of("# ");
-  return page.substr(begin, page.find(':') - begin);
+  return std::string(page.substr(begin, page.find(':') - begin));
 }
 
-// The pages follow one another; each begins with a line "# id: ...".
+// How many backquotes or tildes begin the line, indented by at most three blanks: from three on they open a block of
+// code, and as many of the same close it.
+std::string_view FenceOf(std::string_view line) {
+  const size_t begin = line.find_first_not_of(' ');
+  if (begin == std::string_view::npos || begin > 3 || (line[begin] != '`' && line[begin] != '~')) return {};
+  const size_t end = std::min(line.find_first_not_of(line[begin], begin), line.size());
+  return end - begin < 3 ? std::string_view() : line.substr(begin, end - begin);
+}
+
+// The pages follow one another; each begins with a heading "# id: ...", the only one of the first level. Inside a
+// block of code such a line is a comment.
 std::vector<std::string_view> Pages() {
+  std::vector<size_t> begins;
+  std::string_view open;
+  for (size_t at = 0; at < kFindingPages.size();) {
+    const size_t end = std::min(kFindingPages.find('\n', at), kFindingPages.size());
+    const std::string_view line = kFindingPages.substr(at, end - at);
+    const std::string_view fence = FenceOf(line);
+    if (open.empty()) {
+      open = fence;
+      if (line.starts_with("# ")) begins.push_back(at);
+    } else if (fence.starts_with(open) && Trim(line) == fence) {
+      open = {};
+    }
+    at = end + 1;
+  }
   std::vector<std::string_view> pages;
-  size_t begin = 0;
-  while (begin < kFindingPages.size()) {
-    size_t end = kFindingPages.find("\n# ", begin);
-    end = end == std::string_view::npos ? kFindingPages.size() : end + 1;
-    pages.push_back(kFindingPages.substr(begin, end - begin));
-    begin = end;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const size_t end = i + 1 < begins.size() ? begins[i + 1] : kFindingPages.size();
+    pages.push_back(kFindingPages.substr(begins[i], end - begins[i]));
   }
   return pages;
 }
 
+void PrintTopics() {
+  fmt::print("findings (fullbore help FINDING prints the page):\n\n");
+  for (const std::string_view page : Pages()) fmt::print("  {}\n", page.substr(2, page.find('\n') - 2));
+  fmt::print("\ncommands (fullbore COMMAND --help):\n\n");
+  for (const Subcommand* command : AllSubcommands())
+    fmt::print("  {}: {}\n", command->name, command->summary);
+}
+
 int Help(const std::string& topic) {
-  if (topic.empty()) {
-    fmt::print("findings (fullbore help FINDING prints the page):\n\n");
-    for (const std::string_view page : Pages()) fmt::print("  {}\n", page.substr(2, page.find('\n') - 2));
-    fmt::print("\ncommands (fullbore COMMAND --help):\n\n");
-    for (const Subcommand* command : AllSubcommands())
-      fmt::print("  {}: {}\n", command->name, command->summary);
-    return 0;
-  }
+  if (topic.empty()) return PrintTopics(), 0;
+  std::vector<std::string> topics;
   for (const std::string_view page : Pages()) {
-    if (IdOf(page) != topic) continue;
-    fmt::print("{}", page);
-    return 0;
+    topics.push_back(IdOf(page));
+    if (topics.back() == topic) return fmt::print("{}", page), 0;
   }
   for (const Subcommand* command : AllSubcommands()) {
+    topics.emplace_back(command->name);
     if (topic == command->name) return fmt::print("fullbore {} --help says all about it\n", topic), 0;
   }
-  return Fail(
-      {ErrorCode::kNotFound, fmt::format("no finding is called '{}'", topic), "fullbore help lists them"},
-      kExitUsage);
+  const auto meant = Nearest(topic, topics);
+  return Fail({ErrorCode::kNotFound, fmt::format("no finding is called '{}'", topic),
+               meant ? fmt::format("did you mean `fullbore help {}`?", *meant) : "fullbore help lists them"},
+              kExitUsage);
 }
 
 Handler Define(CLI::App& app, const Invocation&) {

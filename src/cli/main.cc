@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 
+#include "base/nearest.h"
 #include "cli/example_first.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -20,31 +21,35 @@ const std::vector<const Subcommand*>& AllSubcommands() {
 
 namespace {
 
-// How many letters to insert, drop or change to get from one word to the other.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t changed = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, changed}));
-    }
-  }
-  return row[b.size()];
-}
-
 int UnknownSubcommand(const std::vector<CLI::App*>& all, const std::string& program,
                       const std::string& word) {
-  const CLI::App* nearest = *std::min_element(all.begin(), all.end(), [&](CLI::App* a, CLI::App* b) {
-    return EditDistance(word, a->get_name()) < EditDistance(word, b->get_name());
-  });
-  constexpr size_t kMistyped = 2;
-  const bool close = EditDistance(word, nearest->get_name()) <= kMistyped;
-  const std::string hint = close ? fmt::format("did you mean `{} {}`?", program, nearest->get_name())
-                                 : program + " --help lists the commands";
-  return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is no command of {}", word, program), hint},
+  std::vector<std::string> names;
+  for (const CLI::App* sub : all) names.push_back(sub->get_name());
+  const auto meant = Nearest(word, names);
+  return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is no command of {}", word, program),
+               meant ? fmt::format("did you mean `{} {}`?", program, *meant)
+                     : program + " --help lists the commands"},
               kExitUsage);
+}
+
+// The hint for words that no option takes: the option that was meant, where one of them is misspelt.
+std::string HintFor(const CLI::App& app) {
+  const CLI::App* within = &app;
+  std::string program = "fullbore";
+  while (!within->get_subcommands().empty()) {
+    within = within->get_subcommands().front();
+    program += " " + within->get_name();
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* option : within->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const std::string& word : within->remaining()) {
+    const std::string name = word.substr(0, word.find('='));
+    const auto meant = name.starts_with("--") ? Nearest(name, names) : std::nullopt;
+    if (meant) return fmt::format("did you mean {}?", *meant);
+  }
+  return program + " --help lists the options; a command to run stands behind --";
 }
 
 // Looked for before CLI11 parses, whose message would name neither what there is nor what was meant.
@@ -97,9 +102,7 @@ int Main(int argc, char** argv) {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return Fail({ErrorCode::kInvalidArgument, error.what(),
-                 "--help shows the flags; a command to run stands behind --"},
-                kExitUsage);
+    return Fail({ErrorCode::kInvalidArgument, error.what(), HintFor(app)}, kExitUsage);
   }
   for (const auto& [sub, handler] : handlers) {
     if (sub->parsed()) return handler();

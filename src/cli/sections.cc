@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/nearest.h"
 #include "base/printable.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -33,8 +34,12 @@ Result<std::vector<Made>> SectionsNamed(const std::vector<std::string>& names) {
     }
     const analyze::Section* section = analyze::SectionNamed(name);
     if (section == nullptr) {
+      std::vector<std::string> known;
+      for (const analyze::Section* each : analyze::AllSections()) known.emplace_back(each->name);
+      const auto meant = Nearest(name, known);
       return Error{ErrorCode::kInvalidArgument, fmt::format("there is no section '{}'", name),
-                   "the sections are\n" + ListOfSections()};
+                   meant ? fmt::format("did you mean --section {}?", *meant)
+                         : "the sections are\n" + ListOfSections()};
     }
     made.push_back({section, {section->columns, {}, {}}});
   }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
 import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 TRAIN = ["sh", "-c", "sleep 0.1"]
 
@@ -70,6 +73,15 @@ def test_a_stage_whose_command_is_not_there_leaves_the_others(fullbore):
         (["loader", "benhc", "photos"], "did you mean `fullbore loader bench`?"),
         (["loader", "bench", "photos", "--batch-size", "0"], "--batch-size 0"),
         (["loader", "bench", "photos", "--no-such-flag"], "--no-such-flag"),
+        (["run", "--nmae", "x", "--", "true"], "did you mean --name?"),
+        (["explain", "--htlm=page.html"], "did you mean --html?"),
+        (["loader", "bench", "photos", "--batchsize", "8"], "did you mean --batch-size?"),
+        (["run", "--frobnicate", "--", "true"], "fullbore run --help lists the options"),
+        (["explain", "--section", "kernles", "trace.json"], "did you mean --section kernels?"),
+        (["help", "inputbound"], "did you mean `fullbore help input-bound`?"),
+        (["help", "tensor"], "did you mean `fullbore help no-tensor-cores`?"),
+        (["help", "explian"], "did you mean `fullbore help explain`?"),
+        (["help", "frobnicate"], "fullbore help lists them"),
     ],
 )
 def test_wrong_use_is_said_in_a_line_and_a_hint(fullbore, arguments, said):
@@ -86,6 +98,17 @@ def test_help_begins_with_an_example_and_names_the_whole_command(fullbore, comma
     done = fullbore.call(*command.split(), "--help")
     assert done.stdout.decode().startswith(f"  fullbore {command} ")
     assert f"Usage: fullbore {command} [OPTIONS]" in done.stdout.decode()
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "findings").glob("*.md")), ids=lambda page: page.stem)
+def test_help_prints_the_whole_page_of_a_finding(fullbore, page):
+    assert fullbore.call("help", page.stem).stdout.decode() == page.read_text(encoding="utf-8")
+
+
+def test_help_lists_the_pages_and_nothing_from_inside_them(fullbore):
+    listed = fullbore.call("help").stdout.decode().split("commands (")[0]
+    names = [line.split(":")[0].strip() for line in listed.splitlines()[2:] if line]
+    assert names == sorted(page.stem for page in (ROOT / "docs" / "findings").glob("*.md"))
 
 
 def test_doctor_sees_the_processes_of_a_command(fullbore):
