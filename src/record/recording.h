@@ -207,7 +207,7 @@ struct Process {
 enum class Severity : uint8_t { kInfo, kWarning, kError };
 
 struct Message {
-  int64_t t_ns = 0;
+  std::optional<int64_t> t_ns;  // absent for what is said of a whole recording
   Severity severity = Severity::kInfo;
   std::string source;  // "hook", "nvml", "recorder", "--fast-data"
   std::string text;

@@ -210,7 +210,8 @@ void ReadProcessesAndMessages(Reader& reader, std::vector<Stage>& stages) {
                    Stage* stage = StageOf(stages, row.Int(0));
                    if (!stage) return;
                    const auto severity = static_cast<Severity>(std::clamp<int64_t>(row.Int(2), 0, 2));
-                   stage->messages.push_back({row.Int(1), severity, row.Text(3), row.Text(4)});
+                   const auto t_ns = row.IsNull(1) ? std::nullopt : std::optional(row.Int(1));
+                   stage->messages.push_back({t_ns, severity, row.Text(3), row.Text(4)});
                  });
 }
 

@@ -177,7 +177,9 @@ Result<void> RunWriter::WriteAll(int64_t now_ns) {
     if (auto done = machine->Bind(key).Bind(value).Run(); !done) return done;
   }
   for (const Message& m : new_messages_) {
-    message->Bind(stage_id_).Bind(m.t_ns).Bind(static_cast<int64_t>(m.severity)).Bind(m.source).Bind(m.text);
+    message->Bind(stage_id_);
+    m.t_ns ? message->Bind(*m.t_ns) : message->BindNull();
+    message->Bind(static_cast<int64_t>(m.severity)).Bind(m.source).Bind(m.text);
     if (auto done = message->Run(); !done) return done;
   }
   for (const auto& [pid, p] : dirty_processes_) {

@@ -51,6 +51,18 @@ TEST(PageDataTest, TheChartsAreOfTheStageThatWasJudged) {
   EXPECT_EQ(data["stages"].size(), 2u);
 }
 
+TEST(PageDataTest, AMessageAboutAWholeTraceHasNoTime) {
+  const testing::Sample trace = testing::OneStepTrace(), run = testing::InputBound();
+  EXPECT_FALSE(PageData(trace.diagnosis, trace.recording)["messages"][0].contains("t_ms"));
+  EXPECT_EQ(PageData(run.diagnosis, run.recording)["messages"][0]["t_ms"], 9000);
+}
+
+TEST(PageDataTest, AShortTraceIsPlacedToTheMicrosecond) {
+  testing::Sample trace = testing::OneStepTrace();
+  trace.recording.stages[0].end_ns = trace.recording.stages[0].begin_ns + 12'345;
+  EXPECT_EQ(PageData(trace.diagnosis, trace.recording)["end_ms"], 0.012);
+}
+
 TEST(PageDataTest, SharesOfEveryWindowSumToOne) {
   const testing::Sample sample = testing::InputBound();
   const Json windows = PageData(sample.diagnosis, sample.recording)["ranks"][0]["windows"];

@@ -36,9 +36,22 @@ double Rounded(double value) {
   return std::round(value * scale) / scale;
 }
 
-double MsSince(int64_t begin_ns, int64_t t_ns) {
-  return std::round(static_cast<double>(t_ns - begin_ns) / 1e6);
-}
+// Milliseconds from the beginning of a stage: whole ones of a run, which keeps the file small; of a short stage (a
+// trace may be of one step) to the microsecond.
+class StageClock {
+ public:
+  explicit StageClock(const Stage& stage)
+      : begin_ns_(stage.begin_ns), per_ms_(stage.end_ns - stage.begin_ns < kShortNs ? 1e3 : 1) {}
+
+  double MsAt(int64_t t_ns) const {
+    return std::round(static_cast<double>(t_ns - begin_ns_) / 1e6 * per_ms_) / per_ms_;
+  }
+
+ private:
+  static constexpr int64_t kShortNs = 60'000'000'000;
+  int64_t begin_ns_;
+  double per_ms_;
+};
 
 std::string KeyText(const record::SeriesKey& key) {
   std::string text = key.name;
@@ -46,11 +59,11 @@ std::string KeyText(const record::SeriesKey& key) {
   return key.labels.empty() ? text : text + "}";
 }
 
-Json SeriesData(const record::Series& series, int64_t begin_ns, size_t buckets) {
+Json SeriesData(const record::Series& series, const StageClock& clock, size_t buckets) {
   Json times = Json::array(), values = Json::array();
   for (const record::Reading& reading : Thin(series.readings, buckets)) {
     if (!std::isfinite(reading.value)) continue;
-    times.push_back(MsSince(begin_ns, reading.t_ns));
+    times.push_back(clock.MsAt(reading.t_ns));
     values.push_back(Rounded(reading.value));
   }
   return {{"key", KeyText(series.key)},        {"name", series.key.name}, {"unit", series.key.unit},
@@ -64,7 +77,7 @@ Json AllSeries(const Stage& stage) {
   for (const record::Series& series : stage.series) {
     if (series.readings.empty() || series.key.unit == "bitmask") continue;
     const size_t crowd = std::max<size_t>(1, of_name[series.key.name] / kSeriesOfOneName);
-    all.push_back(SeriesData(series, stage.begin_ns, std::max<size_t>(kBuckets / crowd, 20)));
+    all.push_back(SeriesData(series, StageClock(stage), std::max<size_t>(kBuckets / crowd, 20)));
   }
   return all;
 }
@@ -85,7 +98,8 @@ std::vector<record::StepWindow> WindowsToShow(const record::RankInfo& rank) {
 }
 
 // Columns: one array for each quantity. Shares are ratios of the window's steps.
-Json WindowsData(const record::RankInfo& rank, int64_t begin_ns) {
+Json WindowsData(const record::RankInfo& rank, const Stage& stage) {
+  const StageClock clock(stage);
   Json data;
   for (const char* column : {"t", "width", "steps", "samples", "min", "max"}) data[column] = Json::array();
   data["shares"] = Json::object();
@@ -98,9 +112,7 @@ Json WindowsData(const record::RankInfo& rank, int64_t begin_ns) {
     if (window.steps == 0) continue;
     int64_t wall_ns = 0;
     for (int64_t share_ns : window.share_ns) wall_ns += share_ns;
-    const int64_t since_ns = window.end_ns - wall_ns - begin_ns;
-    data["t"].push_back(window.steps == 1 ? std::round(static_cast<double>(since_ns) / 1e3) / 1e3
-                                          : MsSince(0, since_ns));
+    data["t"].push_back(clock.MsAt(window.end_ns - wall_ns));
     data["width"].push_back(Rounded(static_cast<double>(wall_ns) / 1e6));
     data["steps"].push_back(window.steps);
     data["samples"].push_back(rank.samples_known ? window.samples : 0);
@@ -186,7 +198,7 @@ Json RanksData(const Stage& stage) {
     for (const record::Loader& loader : rank.loaders) loaders.push_back(LoaderData(loader));
     ranks.push_back({{"rank", rank.rank},
                      {"device", rank.device},
-                     {"windows", WindowsData(rank, stage.begin_ns)},
+                     {"windows", WindowsData(rank, stage)},
                      {"hot_lines", HotLines(rank)},
                      {"kernels", Kernels(rank)},
                      {"loaders", std::move(loaders)}});
@@ -233,10 +245,9 @@ Json MessagesData(const Stage& stage) {
   Json data = Json::array();
   for (const record::Message& message : stage.messages) {
     if (data.size() == kMessages) break;
-    data.push_back({{"t_ms", MsSince(stage.begin_ns, message.t_ns)},
-                    {"severity", Name(message.severity)},
-                    {"source", message.source},
-                    {"text", message.text}});
+    Json one = {{"severity", Name(message.severity)}, {"source", message.source}, {"text", message.text}};
+    if (message.t_ns) one["t_ms"] = StageClock(stage).MsAt(*message.t_ns);
+    data.push_back(std::move(one));
   }
   return data;
 }
@@ -268,8 +279,8 @@ void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const 
   data["directory"] = stage.directory;
   if (recording.wall_offset_ns != 0) data["begin_utc"] = FormatUtc(stage.begin_ns + recording.wall_offset_ns);
   data["begin_ns"] = stage.begin_ns;
-  data["end_ms"] = MsSince(stage.begin_ns, stage.end_ns);
-  data["steady_ms"] = d.warmup_steps > 0 ? std::max(0.0, MsSince(stage.begin_ns, d.begin_ns)) : 0.0;
+  data["end_ms"] = StageClock(stage).MsAt(stage.end_ns);
+  data["steady_ms"] = d.warmup_steps > 0 ? std::max(0.0, StageClock(stage).MsAt(d.begin_ns)) : 0.0;
   data["series"] = AllSeries(stage);
   data["ranks"] = RanksData(stage);
   data["messages"] = MessagesData(stage);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "report/palette.h"
 
@@ -68,7 +69,7 @@ std::string NamedParts(const std::map<std::string, double>& parts) {
 
 Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style) {
   std::string painted = style.color && !sgr.empty() ? fmt::format("\x1b[{}m{}\x1b[0m", sgr, text) : text;
-  return {std::move(text), std::move(painted)};
+  return {std::move(text), std::move(painted), sgr};
 }
 
 Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style) {
@@ -95,6 +96,31 @@ std::vector<Piece> ShareLegend(const std::map<std::string, double>& shares,
     if (segment.look->name == "host_other") text += NamedParts(host_other_parts);
     const Piece key = Paint(Glyph(*segment.look, style), ColorOf(*segment.look), style);
     legend.push_back({key.plain + text, key.painted + text});
+  }
+  return legend;
+}
+
+std::vector<Piece> ShareLegendWithin(const std::map<std::string, double>& shares, int columns, int gap,
+                                     const TerminalStyle& style) {
+  std::vector<std::pair<double, std::string>> by_size;
+  for (const Segment& segment : SegmentsOf(shares)) by_size.emplace_back(segment.share, segment.look->name);
+  std::stable_sort(by_size.begin(), by_size.end(), [](auto& a, auto& b) { return a.first > b.first; });
+  std::vector<Piece> legend;
+  for (size_t kept = by_size.size(); kept > 0; --kept) {
+    std::map<std::string, double> largest;
+    double rest = 0;
+    for (size_t i = 0; i < by_size.size(); ++i) {
+      if (i < kept) {
+        largest[by_size[i].second] = by_size[i].first;
+      } else {
+        rest += by_size[i].first;
+      }
+    }
+    legend = ShareLegend(largest, {}, style);
+    if (rest >= kLeastInLegend) legend.push_back(Paint("rest " + FormatPercent(rest), "", style));
+    int taken = -gap;
+    for (const Piece& piece : legend) taken += gap + Columns(piece.plain);
+    if (taken <= columns) break;
   }
   return legend;
 }

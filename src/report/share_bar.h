@@ -13,9 +13,11 @@ namespace fullbore::report {
 struct Piece {
   std::string plain;
   std::string painted;
+  std::string_view sgr =
+      {};  // of the whole piece, so that it can be painted line by line; a mixture has none
 };
 
-Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style);  // sgr: "1;31"
+Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style);  // sgr: "1;31", a constant
 
 // Exactly `columns` columns, divided by largest remainder: a share of 1 % of 40 columns may get none.
 Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style);
@@ -25,5 +27,10 @@ Piece ShareBar(const std::map<std::string, double>& shares, int columns, const T
 std::vector<Piece> ShareLegend(const std::map<std::string, double>& shares,
                                const std::map<std::string, double>& host_other_parts,
                                const TerminalStyle& style);
+
+// The same within `columns`, `gap` columns between each two: the largest shares stay, and those that find no room are
+// summed up, "rest 7 %". At least one stays.
+std::vector<Piece> ShareLegendWithin(const std::map<std::string, double>& shares, int columns, int gap,
+                                     const TerminalStyle& style);
 
 }  // namespace fullbore::report

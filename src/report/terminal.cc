@@ -28,7 +28,8 @@ constexpr size_t kMostMessages = 5;
 constexpr size_t kMostNotes = 6;  // of would-not-help and not-judged each
 constexpr size_t kMostRankLines = 8;
 constexpr int kBarColumns = 40;
-constexpr int kTableColumns = 120;  // from this width on, a finding takes one line
+constexpr int kRankLegendColumns = 72;  // below this width, a rank's legend takes a line of its own
+constexpr int kTableColumns = 120;      // from this width on, a finding takes one line
 
 // From this on, ranks are shown apart: five points of a share, or five percent of the step (the least that
 // any finding is made of).
@@ -62,6 +63,9 @@ bool IsNamedAfter(std::string_view run_id, std::string_view stage) {
 std::string ChangeText(const Finding& finding) {
   return !finding.change.empty() || finding.fix.empty() ? finding.change : finding.fix.front();
 }
+
+// The page that says what the finding is, how to confirm it and how to mend it.
+std::string WhyText(const Finding& finding) { return "why: fullbore help " + finding.id; }
 
 // Ranks whose steps look alike.
 using RankGroup = std::vector<const diagnose::RankShares*>;
@@ -114,7 +118,7 @@ void Screen::Paragraph(std::string_view text, int indent, int hanging, std::stri
   }
 }
 
-// Pieces side by side, as many on a line as fit.
+// Pieces side by side, as many on a line as fit. A piece that is wider than a line goes on in the next ones.
 void Screen::Flow(const std::vector<Piece>& pieces, std::string_view separator, int indent, int hanging) {
   const std::string gap = Clean(separator);
   std::string line;
@@ -134,12 +138,21 @@ void Screen::Flow(const std::vector<Piece>& pieces, std::string_view separator, 
       line += gap;
       columns += Columns(gap);
     }
-    if (columns + width > style_.width) {
-      line += Elide(piece.plain, style_.width - columns, style_.unicode);
-    } else {
+    if (columns + width <= style_.width) {
       line += piece.painted;
+      columns += width;
+      continue;
     }
-    columns += width;
+    const std::vector<std::string> lines = Wrap(piece.plain, style_.width - std::max(columns, hanging));
+    for (const std::string& part : lines) {
+      if (&part != &lines.front()) {
+        Line(line);
+        line.assign(static_cast<size_t>(hanging), ' ');
+        columns = hanging;
+      }
+      line += Paint(part, piece.sgr, style_).painted;
+    }
+    columns += Columns(lines.back());
   }
   if (columns > 0) Line(line);
 }
@@ -154,8 +167,8 @@ void Screen::Header() {
   for (const std::string& part : SubjectParts(d_)) parts.push_back(Plain(part));
   std::string extent = d_.end_ns > d_.begin_ns ? FormatDuration(d_.end_ns - d_.begin_ns) : "";
   if (d_.steps > 0) {
-    extent +=
-        fmt::format("{}{} steps", extent.empty() ? "" : ", ", FormatCount(static_cast<double>(d_.steps)));
+    extent += extent.empty() ? "" : ", ";
+    extent += d_.steps == 1 ? "one step" : FormatCount(static_cast<double>(d_.steps)) + " steps";
     if (d_.warmup_steps > 0) {
       extent += fmt::format(" after {} of warm-up", FormatCount(static_cast<double>(d_.warmup_steps)));
     }
@@ -178,7 +191,10 @@ void Screen::Verdict() {
   for (const std::string& line : Wrap(Clean(VerdictText(d_)), style_.width - 2)) {
     Line(Paint(mark, ColorOf(severity), style_).painted + Paint(line, kBold, style_).painted);
   }
-  if (!d_.findings.empty()) Change(d_.findings.front());
+  if (!d_.findings.empty()) {
+    Change(d_.findings.front());
+    Paragraph(WhyText(d_.findings.front()), 4, 4, kDim);
+  }
   Line();
 }
 
@@ -191,14 +207,7 @@ void Screen::Change(const Finding& finding) {
   const std::string predicted =
       gain.empty() ? ""
                    : fmt::format("predicted {}, {} faster", RateText(d_, finding.speedup.expected), gain);
-  std::string lead = Clean("→ ");
-  const std::vector<std::string> lines = Wrap(Clean(what), style_.width - 2 - Columns(lead));
-  for (size_t i = 0; i + 1 < lines.size(); ++i) {
-    Line("  " + Paint(lead + lines[i], kGreen, style_).painted);
-    lead.assign(static_cast<size_t>(Columns(lead)), ' ');
-  }
-  const Piece last = Paint(lead + lines.back(), kGreen, style_);
-  std::vector<Piece> parts{last};
+  std::vector<Piece> parts{Painted("→ " + what, kGreen)};
   if (!place.empty()) parts.push_back(Plain(place));
   if (!predicted.empty()) parts.push_back(Painted(predicted, kBold));
   Flow(parts, "   ", 2, 4);
@@ -287,19 +296,17 @@ std::vector<RankGroup> GroupsOf(const std::vector<diagnose::RankShares>& ranks) 
 void Screen::RankLine(const RankGroup& group, int label_columns) {
   const diagnose::RankShares& rank = *group.front();
   const std::string step = FormatDuration(static_cast<int64_t>(rank.mean_step_ns));
-  const Piece bar = ShareBar(rank.shares, std::clamp(style_.width - 60, 10, kBarColumns), style_);
+  const Piece bar = ShareBar(rank.shares, std::clamp(style_.width - 70, 10, kBarColumns), style_);
   const std::string label = Elide(Clean(RanksText(group)), label_columns, style_.unicode);
   std::vector<Piece> pieces{Paint(Pad(label, label_columns) + "  " + step, "", style_), bar};
-  int columns = 2 + Columns(pieces[0].plain) + 2 + Columns(bar.plain);
-  std::map<std::string, double> largest;
-  for (const auto& [share, ratio] : rank.shares) {
-    if (ratio >= kRankDifference) largest[share] = ratio;
+  if (style_.width < kRankLegendColumns) {
+    Flow(pieces, "  ", 2, 4);
+    Flow(ShareLegendWithin(rank.shares, style_.width - 4, 2, style_), "  ", 4, 4);
+    return;
   }
-  for (const Piece& piece : ShareLegend(largest, {}, style_)) {
-    columns += 2 + Columns(piece.plain);
-    if (columns <= style_.width) pieces.push_back(piece);
-  }
-  Flow(pieces, "  ", 2, 2);
+  const int room = style_.width - (2 + Columns(pieces[0].plain) + 2 + Columns(bar.plain) + 2);
+  for (Piece& piece : ShareLegendWithin(rank.shares, room, 2, style_)) pieces.push_back(std::move(piece));
+  Flow(pieces, "  ", 2, 4);
 }
 
 // One line for all ranks that are alike, and none where all are.
@@ -332,20 +339,30 @@ std::array<int, 3> Screen::TableColumns(std::span<const Finding> findings) const
 
 void Screen::FindingInTable(size_t number, const Finding& finding, const std::array<int, 3>& columns) {
   const auto [title_columns, place_columns, gain_columns] = columns;
-  const std::vector<std::string> title = Wrap(Clean(finding.title), title_columns);
-  const int left = 5 + title_columns + 2 + place_columns + 2 + gain_columns + 2;
-  const std::vector<std::string> change = Wrap(Clean(ChangeText(finding)), std::max(10, style_.width - left));
-  for (size_t i = 0; i < std::max(title.size(), change.size()); ++i) {
+  const int right =
+      std::max(10, style_.width - (5 + title_columns + 2 + place_columns + 2 + gain_columns + 2));
+  std::vector<Piece> titles, changes;
+  for (const std::string& line : Wrap(Clean(finding.title), title_columns)) titles.push_back(Plain(line));
+  if (const std::string change = Clean(ChangeText(finding)); !change.empty()) {
+    for (const std::string& line : Wrap(change, right)) changes.push_back(Paint(line, kGreen, style_));
+  }
+  // A command is not broken: under the title, unless all titles are shorter than that.
+  const std::string command = Elide(Clean(WhyText(finding)), std::max(title_columns, right), style_.unicode);
+  const Piece why = Paint(command, kDim, style_);
+  (Columns(why.plain) <= title_columns ? titles : changes).push_back(why);
+  for (size_t i = 0; i < std::max(titles.size(), changes.size()); ++i) {
     const std::string mark = i == 0 ? fmt::format("  {:<3}", number) : std::string(5, ' ');
+    const Piece title = i < titles.size() ? titles[i] : Piece{};
     const std::string place =
         i == 0 ? ElideFront(Clean(PlaceText(finding)), place_columns, style_.unicode) : "";
-    std::string line = Paint(mark, ColorOf(finding.severity), style_).painted;
-    std::string cells = Pad(i < title.size() ? title[i] : "", title_columns) + "  " +
-                        Pad(place, place_columns) + "  " + Pad(i == 0 ? GainText(finding) : "", gain_columns);
-    if (i < change.size() && !change[i].empty()) {
-      line += cells + "  " + Paint(change[i], kGreen, style_).painted;
-    } else {
-      line += cells.substr(0, cells.find_last_not_of(' ') + 1);
+    const std::string rest =
+        "  " + Pad(place, place_columns) + "  " + Pad(i == 0 ? GainText(finding) : "", gain_columns);
+    std::string line = Paint(mark, ColorOf(finding.severity), style_).painted + title.painted;
+    const std::string blanks(static_cast<size_t>(title_columns - Columns(title.plain)), ' ');
+    if (i < changes.size()) {
+      line += blanks + rest + "  " + changes[i].painted;
+    } else if (rest.find_first_not_of(' ') != std::string::npos) {
+      line += blanks + rest.substr(0, rest.find_last_not_of(' ') + 1);
     }
     Line(line);
   }
@@ -362,6 +379,7 @@ void Screen::FindingInTwoLines(size_t number, const Finding& finding) {
   if (const std::string place = PlaceText(finding); !place.empty()) parts.push_back(Plain(place));
   if (const std::string change = ChangeText(finding); !change.empty())
     parts.push_back(Painted(change, kGreen));
+  parts.push_back(Painted(WhyText(finding), kDim));
   Flow(parts, "   ", 5, 5);
 }
 

@@ -20,6 +20,7 @@
 namespace fullbore::report {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -113,6 +114,54 @@ TEST(TerminalTest, RanksThatAreAlikeShareALine) {
   EXPECT_THAT(text, HasSubstr("ranks 0-4,6-7"));
   EXPECT_THAT(text, HasSubstr("rank 5 cuda:5"));
   EXPECT_THAT(ToTerminal(testing::Healthy().diagnosis, {}), Not(HasSubstr("rank")));
+}
+
+TEST(TerminalTest, ARankKeepsItsLargestSharesWhereRoomIsScarce) {
+  diagnose::Diagnosis d = testing::Straggler().diagnosis;
+  d.ranks[5].shares = {{"compute", 0.28},      {"data_wait", 0.09}, {"copy_exposed", 0.06}, {"sync", 0.06},
+                       {"comm_exposed", 0.43}, {"launch", 0.06},    {"host_other", 0.02}};
+  for (const int width : {60, 80, 100, 120}) {
+    const std::string text = ToTerminal(d, {width, false, true});
+    const std::string rank = text.substr(text.find("rank 5"));
+    EXPECT_THAT(rank.substr(0, rank.find("also")), HasSubstr("comm 43 %")) << width;
+  }
+  const std::string narrow = ToTerminal(d, {80, false, true});
+  EXPECT_THAT(narrow, ContainsRegex("rank 5.*compute 28 %.*comm 43 %.*rest 29 %\n"));
+}
+
+TEST(TerminalTest, EveryFindingSaysWhereItIsExplained) {
+  for (const testing::Sample& sample : {testing::InputBound(), testing::Straggler(), testing::Healthy()}) {
+    for (const int width : {60, 80, 160}) {
+      const std::string text = ToTerminal(sample.diagnosis, {width, false, true});
+      for (const diagnose::Finding& finding : sample.diagnosis.findings)
+        EXPECT_THAT(text, HasSubstr("why: fullbore help " + finding.id)) << sample.name << width;
+    }
+  }
+}
+
+TEST(TerminalTest, AdviceIsWrappedRatherThanCut) {
+  diagnose::Diagnosis d = testing::InputBound().diagnosis;
+  for (diagnose::Finding& finding : d.findings) {
+    finding.change.clear();
+    finding.fix = {
+        "Use four loader workers, keep them between epochs, and let each of them fetch four batches "
+        "ahead, so that the last word of this advice is readable"};
+  }
+  for (const int width : {60, 80, 120}) {
+    for (const bool unicode : {false, true}) {
+      const std::string text = ToTerminal(d, {width, false, unicode});
+      EXPECT_THAT(text, Not(HasSubstr("…")));
+      size_t advised = 0;
+      for (size_t at = 0; (at = text.find("readable", at)) != std::string::npos; ++at) ++advised;
+      EXPECT_EQ(advised, d.findings.size()) << text;
+    }
+  }
+}
+
+TEST(TerminalTest, OneStepIsCalledOneStep) {
+  const std::string text = ToTerminal(testing::OneStepTrace().diagnosis, {});
+  EXPECT_THAT(text, HasSubstr(", one step"));
+  EXPECT_THAT(text, Not(HasSubstr("1 steps")));
 }
 
 TEST(TerminalTest, AtMostFiveFurtherFindingsAreShown) {

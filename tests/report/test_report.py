@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE_TOOL = ROOT / "build" / "release" / "src" / "report" / "report_sample"
 SAMPLES = ["input-bound", "healthy", "straggler", "no-training", "out-of-memory", "two-stages", "hostile-texts"]
+TRACE = "one-step-trace"  # no readings of a machine, so no panels of them
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -46,7 +47,7 @@ def test_the_schema_is_a_schema(schema):
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", [*SAMPLES, TRACE])
 def test_every_report_fits_the_schema_and_has_no_member_that_it_does_not_describe(reports, schema, name):
     report = json.loads((reports / f"{name}.json").read_text(encoding="utf-8"))
     jsonschema.validate(report, without_extras(schema), cls=jsonschema.Draft202012Validator)
@@ -170,6 +171,41 @@ def test_zooming_moves_all_charts_and_pointing_reads_all_values(reports, tmp_pat
     assert re.search(r"samples/s6\d\d samples/s", page.text), "the throughput at the cursor stands beside its key"
 
 
+def test_an_axis_of_any_length_has_ticks_that_can_be_told_apart(reports, tmp_path):
+    script = """
+      const said = [];
+      for (let end = 0.001; end < 60 * 864e5; end *= 1.7)
+        for (const begin of [0, 0.43 * end])
+          for (const width of [200, 400, 1200]) {
+            const { ticks, step } = timeTicks(begin, end, Math.max(5, width / 110));
+            const labels = new Set(ticks.map((t) => clock(t, step, end)));
+            if (ticks.length < 2 || ticks.length > 13 || labels.size !== ticks.length)
+              said.push(`${begin} to ${end}: ${[...labels].join(", ")} for ${ticks.length}`);
+          }
+      document.title = said.join("; ") || "all well";
+      document.body.append(document.title);
+    """
+    page, console = in_browser(with_script(reports, TRACE, script), tmp_path)
+    assert console == []
+    assert page.text.rstrip().endswith("all well"), page.text[-2000:]
+
+
+def test_the_page_of_a_trace_of_one_step_has_no_percentiles_and_no_made_up_times(reports, tmp_path):
+    page, console = in_browser(reports / f"{TRACE}.html", tmp_path)
+    assert console == []
+    assert "one step" in page.text
+    assert "percentile" not in page.text and "median" not in page.text
+    assert "ingest  the traces are taken from" in page.text
+    assert not re.search(r"-\d+:\d\d", page.text.split("This report as text")[0])
+    ticks = [a for t, a in page.elements if t == "text" and a.get("class") == "time"]
+    assert len(ticks) >= 2
+
+
+def test_a_message_of_a_run_says_when(reports, tmp_path):
+    page, _ = in_browser(reports / "input-bound.html", tmp_path)
+    assert "0:09  nvml  NVLink" in page.text
+
+
 def test_texts_of_the_recording_never_become_markup(reports, tmp_path):
     page, console = in_browser(reports / "hostile-texts.html", tmp_path)
     assert console == []
@@ -177,7 +213,7 @@ def test_texts_of_the_recording_never_become_markup(reports, tmp_path):
     assert "<img src=x onerror=alert(1)>" in page.text
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", [*SAMPLES, TRACE])
 def test_the_page_is_one_file_that_asks_for_nothing(reports, name):
     page = Page((reports / f"{name}.html").read_text(encoding="utf-8", errors="strict"))
     for tag, attributes in page.elements:

@@ -52,12 +52,19 @@ function niceAbove(value) {
   return 10 * power;
 }
 
+// Milliseconds: 1, 2 and 5 times powers of ten up to seconds, then parts of a minute, an hour and a day, then days.
+// None is more than 2.5 times the one before, so that a range with room for five ticks has at least two.
+const kTimeSteps = [
+  ...[1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1e3].flatMap((power) => [power, 2 * power, 5 * power]), 1e4, 15e3, 3e4,
+  6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5, 216e5, 432e5,
+  ...[1, 10, 100, 1000].flatMap((days) => [864e5 * days, 1728e5 * days, 432e6 * days]),
+];
+
 function timeTicks(begin, end, most) {
-  const steps = [100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
-  const step = steps.find((each) => (end - begin) / each <= most) || 864e5;
+  const step = kTimeSteps.find((each) => (end - begin) / each <= most) || kTimeSteps.at(-1);
   const ticks = [];
-  for (let t = Math.ceil(begin / step) * step; t <= end; t += step) ticks.push(t);
-  return { ticks, fine: step < 1000 };
+  for (let n = Math.ceil(begin / step - 1e-9); n * step <= end * (1 + 1e-9); ++n) ticks.push(n * step);
+  return { ticks, step };
 }
 
 // spec: {id, title, unit, height, lines: [{label, color, t, v, lo, hi, key}]} or, for a stack of ratios over windows,
@@ -122,9 +129,11 @@ class Panel {
       nodes.push(svg("line", { class: value ? "grid" : "axis", x1: kLeft, x2: this.width - kRight, y1: this.y(value), y2: this.y(value) }));
       nodes.push(svg("text", { x: kLeft - 8, y: this.y(value) + 4, "text-anchor": "end" }, tick(value, this.spec.unit)));
     }
-    const { ticks, fine } = timeTicks(begin, end, Math.max(3, this.width / 110));
+    const { ticks, step } = timeTicks(begin, end, Math.max(5, this.width / 110));
     for (const t of ticks) {
-      nodes.push(svg("text", { x: Math.min(this.x(t), this.width - 16), y: this.height - 4, "text-anchor": "middle" }, clock(t, fine)));
+      const label = clock(t, step, this.axis.end);
+      const half = label.length * 3.5;  // of its width, about: the last one must not leave the picture
+      nodes.push(svg("text", { class: "time", x: Math.min(this.x(t), this.width - half), y: this.height - 4, "text-anchor": "middle" }, label));
     }
     if (this.spec.stack) this.drawStack(plot); else this.drawLines(plot);
     this.drawMarks(plot);

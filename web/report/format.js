@@ -51,12 +51,20 @@ function duration(ns) {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-// A moment on the time axis, from its beginning: "4:12", "1:04:12", with tenths where the axis is short.
-function clock(ms, fine) {
-  const sign = ms < 0 ? "-" : "";
-  const total = Math.abs(ms) / 1000, h = Math.floor(total / 3600), m = Math.floor((total % 3600) / 60), s = total % 60;
-  const seconds = (fine ? s.toFixed(1) : String(Math.floor(s))).padStart(fine ? 4 : 2, "0");
-  return sign + (h ? h + ":" + String(m).padStart(2, "0") : m) + ":" + seconds;
+// A moment on a time axis that is `end` ms long, from its beginning, as finely as moments `step` ms apart ask for:
+// "12.5 µs", "340 ms", "7.5 s", "4:12", "1:04:12", "3 d 6:00:00".
+function clock(ms, step, end) {
+  const digits = (of) => Math.min(6, Math.max(0, -Math.floor(Math.log10(step / of) + 1e-9)));
+  if (end < 1) return (ms * 1000).toFixed(digits(1e-3)) + " µs";
+  if (end < 1e3) return ms.toFixed(digits(1)) + " ms";
+  if (end < 6e4) return (ms / 1e3).toFixed(digits(1e3)) + " s";
+  const places = digits(1000), unit = 10 ** places;
+  const units = Math.round((Math.abs(ms) / 1000) * unit);  // rounded first: 59.97 s is 1:00, not 0:60
+  const whole = Math.floor(units / unit), days = Math.floor(whole / 86400);
+  const h = Math.floor((whole % 86400) / 3600), m = Math.floor((whole % 3600) / 60), s = whole % 60;
+  const two = (value) => String(value).padStart(2, "0");
+  const fraction = places ? "." + String(units % unit).padStart(places, "0") : "";
+  return (ms < 0 ? "-" : "") + (days ? days + " d " : "") + (h || days ? h + ":" + two(m) : m) + ":" + two(s) + fraction;
 }
 
 function amount(value, unit) {

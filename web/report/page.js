@@ -5,7 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const report = data.report;
 const looks = new Map(data.palette.map((look) => [look.name, look]));
 const lookOf = (share) => looks.get(share) || looks.get("host_other");
-const axis = new TimeAxis(Math.max(1, data.end_ms));
+const axis = new TimeAxis(Math.max(0.001, data.end_ms));
 
 // ---- theme -------------------------------------------------------------------------------------------------
 
@@ -89,14 +89,20 @@ function stepSection() {
   const whose = step.shares_of === "device" ? "seen from the device" : "of the training thread";
   return el("section", { class: "card step" },
     el("header", {}, el("span", {}, el("b", {}, `A step takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}${rank}`)),
-      el("span", { class: "soft" }, `median ${duration(step.median_ns)}, 95th percentile ${duration(step.p95_ns)}, `,
-        el("span", { title: report.window.warmup_why }, stepsText()))),
+      el("span", { class: "soft" }, spreadText(step), el("span", { title: report.window.warmup_why }, stepsText()))),
     shareBar(step.shares), el("ul", { class: "legend" }, legend));
+}
+
+// Of one step there is no spread, and of fewer than twenty no 95th percentile.
+function spreadText(step) {
+  const { steps } = report.window;
+  if (steps < 2) return "";
+  return `median ${duration(step.median_ns)}, ` + (steps < 20 ? "" : `95th percentile ${duration(step.p95_ns)}, `);
 }
 
 function stepsText() {
   const { steps, warmup_steps } = report.window;
-  return `${count(steps)} steps` + (warmup_steps ? ` after ${count(warmup_steps)} of warm-up` : "");
+  return (steps === 1 ? "one step" : `${count(steps)} steps`) + (warmup_steps ? ` after ${count(warmup_steps)} of warm-up` : "");
 }
 
 function figuresSection() {
@@ -199,7 +205,7 @@ function chartsSection() {
   axis.onChange = () => {
     const [begin, end] = axis.view;
     all.hidden = begin === 0 && end === axis.end;
-    now.textContent = axis.cursor === null ? "" : clock(axis.cursor, end - begin < 60000);
+    now.textContent = axis.cursor === null ? "" : clock(axis.cursor, (end - begin) / 600, axis.end);
   };
   rebuild();
   if (!axis.panels.length) return null;
@@ -256,7 +262,7 @@ function notesSection() {
   const boxes = [
     list("Would not help", report.would_not_help.map((note) => el("li", {}, note.what, el("span", { class: "soft" }, note.why ? ": " + note.why : "")))),
     list("Not judged", report.not_judged.map((note) => el("li", {}, note.id, el("span", { class: "soft" }, (note.why ? ": " + note.why : "") + (note.needs ? "; needs " + note.needs : ""))))),
-    list("Messages", data.messages.map((message) => el("li", { class: message.severity }, el("span", { class: "soft" }, clock(message.t_ms) + "  " + message.source + "  "), message.text))),
+    list("Messages", data.messages.map((message) => el("li", { class: message.severity }, el("span", { class: "soft" }, (message.t_ms === undefined ? "" : clock(message.t_ms, axis.end / 100, axis.end) + "  ") + message.source + "  "), message.text))),
   ].filter(Boolean);
   return boxes.length ? el("section", { id: "notes" }, el("h2", {}, "Also to know"), el("div", { class: "facts" }, boxes)) : null;
 }

@@ -146,7 +146,7 @@ void RankTracker::OnLine(const json& line) {
                                                : record::Severity::kInfo;
     const std::string text = TextOf(line, "text"), source = TextOf(line, "source");
     if (counts_[text]++ == 0) {
-      messages_.push_back({IntOf(line, "t").value_or(0), level, source.empty() ? "hook" : source, text});
+      messages_.push_back({IntOf(line, "t"), level, source.empty() ? "hook" : source, text});
     }
   } else if (kind == "bye") {
     if (const auto ns = IntOf(line, "hook_ns")) info_.facts["hook_ns"] = std::to_string(*ns);

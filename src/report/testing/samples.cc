@@ -381,6 +381,33 @@ Sample TwoStages() {
   return sample;
 }
 
+Sample OneStepTrace() {
+  Stage stage;
+  stage.name = "host.pt.trace.json";
+  stage.begin_ns = kBeginNs;
+  stage.end_ns = kBeginNs + 41 * kNsPerMs;
+  stage.state = record::StageState::kEnded;
+  RankInfo rank = GpuRank(0);
+  rank.samples_known = false;
+  Noise noise(3);
+  AddSteps(
+      rank, {stage.begin_ns, stage.end_ns},
+      [](int64_t) {
+        return StepShape{
+            38 * kNsPerMs, {{Share::kLaunch, 0.3}, {Share::kSync, 0.04}, {Share::kCompute, 1}}, 0};
+      },
+      noise);
+  stage.ranks.push_back(std::move(rank));
+  stage.messages.push_back({std::nullopt, record::Severity::kInfo, "ingest",
+                            "the traces are taken from 'logs/plugins/profile/2026_11_21_09_15_00'"});
+  Sample sample = Assemble("one-step-trace", "host.pt.trace.json", std::move(stage), 0);
+  sample.diagnosis.findings = {
+      FindingOf("launch-bound", kWarning, 0.3, "The GPU waits for the host's launches 30 % of the time.")};
+  sample.diagnosis.findings[0].fix = {
+      "Capture the step in a CUDA graph: torch.compile(mode=\"reduce-overhead\")."};
+  return sample;
+}
+
 Sample HostileTexts() {
   Sample sample = InputBound();
   sample.name = "hostile-texts";
@@ -410,7 +437,8 @@ Sample HostileTexts() {
 }
 
 std::vector<Sample> AllSamples() {
-  return {InputBound(), Healthy(), Straggler(), NoTraining(), OutOfMemory(), TwoStages(), HostileTexts()};
+  return {InputBound(),  Healthy(),   Straggler(),    NoTraining(),
+          OutOfMemory(), TwoStages(), OneStepTrace(), HostileTexts()};
 }
 
 }  // namespace fullbore::report::testing

@@ -23,6 +23,7 @@ Sample Straggler();     // eight ranks, one of them late
 Sample NoTraining();    // a program that never trains
 Sample OutOfMemory();   // killed for memory after a few steps
 Sample TwoStages();     // prepare, then train; the second is judged
+Sample OneStepTrace();  // somebody's trace of 41 ms, with what is said of all of it
 Sample HostileTexts();  // markup, escapes and broken UTF-8 wherever a user's text can be
 
 std::vector<Sample> AllSamples();
