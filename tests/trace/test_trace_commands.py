@@ -128,6 +128,19 @@ def test_recorded_runs_are_not_taken_for_traces(fullbore, tmp_path):
         assert "recorded run" in said.stderr
 
 
+def test_tensorboards_directory_of_logs_is_searched_and_what_was_taken_is_said(fullbore, tmp_path):
+    for date, steps in (("2026_11_20_17_00_00", 3), ("2026_11_21_09_15_00", 6)):
+        place = tmp_path / "logs" / "resnet" / "plugins" / "profile" / date
+        place.mkdir(parents=True)
+        path = written(place / "host_812.1795252000.pt.trace.json.gz", made_trace(steps=steps))
+        os.utime(path, (1_795_252_000, 1_795_252_000))
+    said = fullbore.call("explain", "logs")
+    assert said.code == 0, said.stderr
+    text = " ".join(said.stdout.decode().split())
+    assert "6 steps" in text
+    assert "holds traces in 2 directories: the newest, 'logs/resnet/plugins/profile/2026_11_21_09_15_00', is taken" in text
+
+
 # ---- sections ----------------------------------------------------------------------------------------------------
 
 

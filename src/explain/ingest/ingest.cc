@@ -24,6 +24,7 @@ class Visit {
   Visit(const TraceOptions& options, const TraceVisitor& visit) : options_(options), visit_(visit) {}
 
   Result<void> Run(const TraceFiles& files) {
+    messages_ = files.notes;
     if (!files.foreign.empty()) {
       Say(Severity::kInfo, "left out: " + std::to_string(files.foreign.size()) +
                                " files that are no traces, '" + files.foreign.front() + "' the first");
@@ -31,6 +32,7 @@ class Visit {
     // In a directory a damaged file is left out and said; alone it is the answer.
     const bool must_read = files.files.size() == 1;
     for (const TraceFile& file : files.files) {
+      directory_rank_ = file.directory_rank;
       const Result<void> read = ReadFile(file);
       if (read) continue;
       if (must_read) return read.error();
@@ -106,7 +108,7 @@ class Visit {
     RankFrom from = RankFrom::kTrace;
     int rank = trace.rank.value_or(-1);
     if (rank < 0) {
-      rank = RankInName(name);
+      rank = directory_rank_ >= 0 ? directory_rank_ : RankInName(name);
       from = RankFrom::kName;
     }
     if (rank < 0) {
@@ -131,8 +133,9 @@ class Visit {
   void SayHowRanksWereTold() {
     if (traces_ < 2) return;
     if (told_by_[RankFrom::kName] > 0) {
-      Say(Severity::kInfo, "the rank of " + std::to_string(told_by_[RankFrom::kName]) +
-                               " traces is taken from the name of the file: they do not say it themselves");
+      Say(Severity::kInfo,
+          "the rank of " + std::to_string(told_by_[RankFrom::kName]) +
+              " traces is taken from the name of the file or its directory: they do not say it themselves");
     }
     if (told_by_[RankFrom::kOrder] > 0) {
       Say(Severity::kWarning, "the rank of " + std::to_string(told_by_[RankFrom::kOrder]) +
@@ -141,7 +144,7 @@ class Visit {
   }
 
   void Say(Severity severity, std::string text) {
-    messages_.push_back({0, severity, "ingest", std::move(text)});
+    messages_.push_back({std::nullopt, severity, "ingest", std::move(text)});
   }
 
   const TraceOptions& options_;
@@ -151,6 +154,7 @@ class Visit {
   std::map<int, std::string> files_;
   std::map<RankFrom, int64_t> told_by_;
   int64_t traces_ = 0;
+  int directory_rank_ = -1;  // of the file that is being read
   std::optional<Error> first_error_;
 };
 
@@ -172,7 +176,7 @@ void Finish(std::vector<Gathered> ranks, record::Stage* stage) {
   }
   const timeline::RankComparison comparison = timeline::CompareRanks(arrivals);
   for (const std::string& note : comparison.notes) {
-    stage->messages.push_back({0, Severity::kInfo, "ingest", note});
+    stage->messages.push_back({std::nullopt, Severity::kInfo, "ingest", note});
   }
   bool first = true;
   for (size_t i = 0; i < ranks.size(); ++i) {
@@ -212,7 +216,7 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
     result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());
     for (std::string& note : result.notes) {
       if (note.find(file) == std::string::npos) note = "rank " + std::to_string(*trace.rank) + ": " + note;
-      notes.push_back({0, Severity::kInfo, "ingest", std::move(note)});
+      notes.push_back({std::nullopt, Severity::kInfo, "ingest", std::move(note)});
     }
     for (record::Series& series : result.series) stage.series.push_back(std::move(series));
     if (!base_ns) base_ns = trace.base_ns;
@@ -226,7 +230,8 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
   stage.messages = std::move(*messages);
   std::move(notes.begin(), notes.end(), std::back_inserter(stage.messages));
   Finish(std::move(ranks), &stage);
-  stage.name = std::filesystem::path(paths.front()).filename().string();
+  const std::filesystem::path first = paths.front();  // "logs/" is called "logs", too
+  stage.name = (first.has_filename() ? first : first.parent_path()).filename().string();
   stage.state = record::StageState::kEnded;
   recording.id = stage.name;
   recording.path = paths.front();

@@ -112,6 +112,69 @@ TEST(ReadTracesTest, ForeignFilesOfADirectoryAreCounted) {
   EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("config.json"));
 }
 
+constexpr char kLogs[] = "logs/resnet/plugins/profile/";
+
+TEST(ReadTracesTest, ADirectoryOfLogsIsSearched) {
+  const ScratchDirectory dir;
+  dir.Write(std::string(kLogs) + "2026_11_21_09_15_00/host.pt.trace.json.gz", testing::Gzip(RankTrace(0)));
+  dir.Write("logs/hparams.json", "{\"batch_size\": 12}");
+  dir.Write("logs/mlflow.db", "SQLite format 3");
+  for (const char* named : {"", "/logs", "/logs/resnet/"}) {
+    auto recording = ReadTraces({dir.path() + named});
+    ASSERT_TRUE(recording.ok()) << named << ToString(recording.error());
+    EXPECT_EQ(recording->stages[0].ranks.size(), 1U);
+    EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("2026_11_21_09_15_00'"));
+    EXPECT_FALSE(recording->id.empty());
+  }
+}
+
+TEST(ReadTracesTest, OfSeveralRecordingsTheNewestIsTakenAndSaid) {
+  const ScratchDirectory dir;
+  const auto written = [&](const std::string& date, int steps) {
+    TraceBuilder trace;
+    for (int i = 0; i < steps; ++i)
+      trace.Step(i, 1e9 + i * 1000, 990).Launched("sgemm", 1e9 + i * 1000, 1e9, 300);
+    return dir.Write(kLogs + date + "/host.pt.trace.json", trace.Json());
+  };
+  const std::string monday = written("2026_11_16", 3), tuesday = written("2026_11_17", 5);
+  const auto steps_taken = [&] {
+    auto recording = ReadTraces({dir.path()});
+    EXPECT_TRUE(recording.ok());
+    EXPECT_EQ(recording->stages[0].ranks.size(), 1U);
+    EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("holds traces in 2 directories: the newest"));
+    return recording->stages[0].ranks[0].steps.size();
+  };
+  const auto now = std::filesystem::last_write_time(monday);
+  std::filesystem::last_write_time(tuesday, now - std::chrono::hours(1));
+  EXPECT_EQ(steps_taken(), 3U);
+  std::filesystem::last_write_time(tuesday, now);  // as after a copy: then their names tell
+  EXPECT_EQ(steps_taken(), 5U);
+}
+
+TEST(ReadTracesTest, DirectoriesNamedAfterRanksAreOneRecording) {
+  const ScratchDirectory dir;
+  for (const char* rank : {"0", "1", "2"})
+    dir.Write(std::string("run/rank") + rank + "/trace.json", RankTrace(-1));
+  auto recording = ReadTraces({dir.path()});
+  ASSERT_TRUE(recording.ok());
+  ASSERT_EQ(recording->stages[0].ranks.size(), 3U);
+  EXPECT_EQ(recording->stages[0].ranks[2].rank, 2);
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("3 directories named after ranks"));
+}
+
+TEST(ReadTracesTest, LinksInCirclesAndEndlessDepthsAreHarmless) {
+  const ScratchDirectory dir;
+  std::string deep = "runs";
+  for (int level = 0; level < 20; ++level) deep += "/deeper";
+  dir.Write(deep + "/far.json", RankTrace(0));
+  std::filesystem::create_directory_symlink(dir.path(), dir.path() + "/runs/circle");
+  auto none = ReadTraces({dir.path()});
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(ToString(none.error()), ::testing::HasSubstr("8 levels"));
+  dir.Write("runs/deeper/near.json", RankTrace(0));
+  EXPECT_TRUE(ReadTraces({dir.path()}).ok());
+}
+
 TEST(ReadTracesTest, ErrorsNameTheFile) {
   const ScratchDirectory dir;
   const auto text_of = [](const std::string& path) {
