@@ -25,6 +25,7 @@ using diagnose::Comparison;
 using diagnose::Diagnosis;
 
 constexpr size_t kMostRows = 8;  // of a kind, in the terminal; --json has all
+constexpr int kMostLabelColumns = 40;
 
 struct Flags {
   std::string before, after;
@@ -48,40 +49,58 @@ std::string Quantity(double value, const std::string& unit) {
 void PrintChanges(const char* title, const std::vector<Change>& changes) {
   if (changes.empty()) return;
   fmt::print("\n  {}\n", title);
+  // Labels and values side by side where both have room, else the values below.
+  int label_columns = 0;
+  for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i)
+    label_columns = std::max(label_columns, Columns(Printable(changes[i].what, true)));
+  label_columns = std::min({label_columns, kMostLabelColumns, OutputColumns() / 2});
   for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i) {
     const Change& change = changes[i];
     const std::string from =
         change.before ? Quantity(*change.before, change.unit) : Printable(change.before_text, true);
     const std::string to =
         change.after ? Quantity(*change.after, change.unit) : Printable(change.after_text, true);
-    fmt::print("    {:<32} {} -> {}\n", Printable(change.what, true), from.empty() ? "-" : from,
-               to.empty() ? "-" : to);
+    const std::string label = Printable(change.what, true);
+    const std::string values = fmt::format("{} -> {}", from.empty() ? "-" : from, to.empty() ? "-" : to);
+    const bool beside =
+        Columns(label) <= label_columns && 4 + label_columns + 2 + Columns(values) <= OutputColumns();
+    if (beside) {
+      fmt::print("    {}  {}\n", Pad(label, label_columns), values);
+    } else {
+      PrintWrapped(label, 4, 4);
+      PrintWrapped(values, 6, 6);
+    }
   }
   if (changes.size() > kMostRows) fmt::print("    and {} more: --json FILE\n", changes.size() - kMostRows);
 }
 
 void Print(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
-  fmt::print("fullbore  {} -> {}\n\n", before.run_id, after.run_id);
+  const auto name_of = [](const Diagnosis& d) { return Printable(d.run_id, true); };
+  PrintWrapped(fmt::format("fullbore  {} -> {}", name_of(before), name_of(after)), 0, 2);
+  fmt::print("\n");
   if (comparison.rate_before <= 0 || comparison.rate_after <= 0) {
-    fmt::print("  no throughput to compare: {} saw no training step\n",
-               comparison.rate_before <= 0 ? before.run_id : after.run_id);
+    PrintWrapped(fmt::format("no throughput to compare: {} saw no training step",
+                             name_of(comparison.rate_before <= 0 ? before : after)),
+                 2, 4);
   } else {
     const bool faster = comparison.speedup >= 1;
     const double times = faster ? comparison.speedup : 1 / comparison.speedup;
-    fmt::print("  {} {} -> {} {}: {:.2f}x {}", FormatCount(comparison.rate_before), comparison.rate_unit,
-               FormatCount(comparison.rate_after), comparison.rate_unit, times,
-               faster ? "as fast" : "slower");
-    if (comparison.interval_known) {
-      fmt::print(" ({:.2f} to {:.2f} at 95 %), {}\n", comparison.speedup_low, comparison.speedup_high,
-                 comparison.significant ? "outside the noise" : "within the noise");
-    } else {
-      fmt::print(", too few steps to tell it from noise\n");
-    }
+    const std::string certainty =
+        comparison.interval_known
+            ? fmt::format(" ({:.2f} to {:.2f} at 95 %), {}", comparison.speedup_low, comparison.speedup_high,
+                          comparison.significant ? "outside the noise" : "within the noise")
+            : ", too few steps to tell it from noise";
+    PrintWrapped(fmt::format("{} {} -> {} {}: {:.2f}x {}{}", FormatCount(comparison.rate_before),
+                             comparison.rate_unit, FormatCount(comparison.rate_after), comparison.rate_unit,
+                             times, faster ? "as fast" : "slower", certainty),
+                 2, 4);
   }
   if (comparison.predicted && comparison.predicted->expected > 1.005) {
-    fmt::print("  predicted for the first finding: {:.2f}x ({:.2f} to {:.2f}): {}\n",
-               comparison.predicted->expected, comparison.predicted->low, comparison.predicted->high,
-               comparison.prediction_held ? "held" : "not what was measured");
+    PrintWrapped(
+        fmt::format("predicted for the first finding: {:.2f}x ({:.2f} to {:.2f}): {}",
+                    comparison.predicted->expected, comparison.predicted->low, comparison.predicted->high,
+                    comparison.prediction_held ? "held" : "not what was measured"),
+        2, 4);
   }
   PrintChanges("shares of the step", comparison.shares);
   PrintChanges("facts", comparison.facts);
@@ -158,16 +177,16 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
 }
 
 void PrintDiff(const analyze::TraceSum& before, const analyze::TraceSum& after) {
-  constexpr int kWidth = 130;
+  const int columns = OutputColumns();
   const analyze::Table diff = analyze::DiffOf(before, after);
   analyze::Table changed{diff.columns, {}, {}};
   for (const auto& row : diff.rows) {
     if (std::get<std::string>(row[3]) != "same") changed.rows.push_back(row);
   }
   fmt::print("\n  device time by class\n{}",
-             analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, kWidth, LocaleIsUtf8()));
+             analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, columns, LocaleIsUtf8()));
   fmt::print("\n  kernels, copies and operators that changed most\n{}",
-             analyze::ToText(changed, kMostRows * 2, kWidth, LocaleIsUtf8()));
+             analyze::ToText(changed, kMostRows * 2, columns, LocaleIsUtf8()));
 }
 
 int CompareIt(const Flags& flags) {

@@ -1,6 +1,7 @@
 #include "cli/output.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/printable.h"
 #include "base/secrets.h"
 #include "cli/subcommand.h"
 #include "explain/diagnose/diagnose.h"
@@ -55,6 +57,21 @@ int Fail(const Error& error, int status) {
   // say.
   (void)std::fputs(fmt::format("fullbore: {}\n", ToString(MaskUrls(error))).c_str(), stderr);
   return status;
+}
+
+int OutputColumns() {
+  constexpr int kNoTerminal = 160;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return kNoTerminal;
+}
+
+void PrintWrapped(std::string_view text, int indent, int hanging) {
+  int blanks = indent;
+  for (const std::string& line : Wrap(text, OutputColumns() - std::max(indent, hanging))) {
+    fmt::print("{:{}}{}\n", "", blanks, line);
+    blanks = hanging;
+  }
 }
 
 int StatusOf(const Error& error) {

@@ -17,6 +17,12 @@ inline constexpr char kDefaultRunsDirectory[] = ".fullbore/runs";
 // "fullbore: text" and the hint on stderr. Returns `status`.
 int Fail(const Error& error, int status);
 
+// How wide standard output is: a terminal's columns; in a file or a pipe there is room for names.
+int OutputColumns();
+
+// Text on standard output, broken between words: the first line indented by `indent` blanks, the others by `hanging`.
+void PrintWrapped(std::string_view text, int indent, int hanging);
+
 // The exit status of something that could not be read: 2 where the command line named what is not there.
 int StatusOf(const Error& error);
 

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <limits>
 #include <memory>
 
 #include "base/printable.h"
@@ -61,6 +64,85 @@ nlohmann::ordered_json ToJson(const record::RunSummary& run) {
   return json;
 }
 
+struct Column {
+  const char* heading;
+  bool right;  // aligned
+  std::string (*cell)(const record::RunSummary& run);
+  int dropped;  // the how many-eth to go where the terminal is narrow; 0: never
+  int columns = 0;
+};
+
+std::vector<Column> AllColumns() {
+  using Run = record::RunSummary;
+  return {
+      {"run", false, [](const Run& run) { return Printable(run.id, true); }, 0},
+      {"begun (UTC)", true, [](const Run& run) { return FormatUtc(run.wall_begin_ns); },
+       3},  // most ids say it
+      {"lasted", true, [](const Run& run) { return FormatDuration(DurationNs(run)); }, 4},
+      {"steps", true, [](const Run& run) { return FormatCount(static_cast<double>(run.steps)); }, 2},
+      {"size", true, [](const Run& run) { return FormatBytes(static_cast<double>(run.bytes)); }, 1},
+      {"end", false, StateOf, 0},
+  };
+}
+
+int WidthOf(const std::vector<Column>& columns) {
+  int width = -2;
+  for (const Column& column : columns) width += 2 + column.columns;
+  return width;
+}
+
+// The columns that there is room for.
+std::vector<Column> ColumnsFor(const std::vector<record::RunSummary>& runs, int room) {
+  std::vector<Column> columns = AllColumns();
+  for (Column& column : columns) {
+    column.columns = Columns(column.heading);
+    for (const auto& run : runs) column.columns = std::max(column.columns, Columns(column.cell(run)));
+  }
+  for (int next = 1; WidthOf(columns) > room; ++next) {
+    if (std::erase_if(columns, [&](const Column& column) { return column.dropped == next; }) == 0) break;
+  }
+  return columns;
+}
+
+std::string Line(const std::vector<Column>& columns, const std::function<std::string(const Column&)>& cell) {
+  std::string line;
+  for (const Column& column : columns) {
+    const std::string text = cell(column);
+    const std::string blanks(static_cast<size_t>(std::max(0, column.columns - Columns(text))), ' ');
+    line += (line.empty() ? "" : "  ") + (column.right ? blanks + text : text + blanks);
+  }
+  return line.substr(0, line.find_last_not_of(' ') + 1);
+}
+
+void Print(const std::vector<record::RunSummary>& runs) {
+  // Not for a file or a pipe: there each run stays one line, for grep.
+  const int room = isatty(STDOUT_FILENO) != 0 ? OutputColumns() : std::numeric_limits<int>::max();
+  const std::vector<Column> columns = ColumnsFor(runs, room);
+  fmt::print("{}\n", Line(columns, [](const Column& column) { return std::string(column.heading); }));
+  for (const auto& run : runs) {
+    std::string line = Line(columns, [&](const Column& column) { return column.cell(run); });
+    std::vector<std::string> more;
+    if (run.stages.size() > 1) more.push_back(fmt::format("{} stages", run.stages.size()));
+    for (const auto& [key, value] : run.tags)
+      more.push_back(Printable(key, true) + "=" + Printable(value, true));
+    for (const std::string& each : more) {
+      if (Columns(line) + 2 + Columns(each) > room) {
+        fmt::print("{}\n", line);
+        line = "   ";
+      }
+      line += "  " + each;
+    }
+    fmt::print("{}\n", line);
+  }
+  std::string left_out;
+  for (const Column& column : AllColumns()) {
+    const auto shown = [&](const Column& each) { return each.heading == std::string_view(column.heading); };
+    if (std::none_of(columns.begin(), columns.end(), shown))
+      left_out += (left_out.empty() ? "" : ", ") + std::string(column.heading);
+  }
+  if (!left_out.empty()) PrintWrapped("no room for: " + left_out, 0, 2);
+}
+
 int List(const Flags& flags) {
   collect::RemoveLeftovers(flags.directory);
   std::error_code error;
@@ -86,19 +168,7 @@ int List(const Flags& flags) {
     fmt::print("no run is recorded in '{}'; record one: fullbore run -- python train.py\n", flags.directory);
     return 0;
   }
-  size_t widest = 3;
-  for (const auto& run : runs) widest = std::max(widest, run.id.size());
-  fmt::print("{:<{}}  {:>19}  {:>12}  {:>9}  {:>8}  {}\n", "run", widest, "begun (UTC)", "lasted", "steps",
-             "size", "end");
-  for (const auto& run : runs) {
-    fmt::print("{:<{}}  {:>19}  {:>12}  {:>9}  {:>8}  {}", run.id, widest, FormatUtc(run.wall_begin_ns),
-               FormatDuration(DurationNs(run)), FormatCount(static_cast<double>(run.steps)),
-               FormatBytes(static_cast<double>(run.bytes)), StateOf(run));
-    if (run.stages.size() > 1) fmt::print("  {} stages", run.stages.size());
-    for (const auto& [key, value] : run.tags)
-      fmt::print("  {}={}", Printable(key, true), Printable(value, true));
-    fmt::print("\n");
-  }
+  Print(runs);
   return 0;
 }
 

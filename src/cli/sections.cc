@@ -1,8 +1,6 @@
 #include "cli/sections.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -46,13 +44,6 @@ Result<std::vector<Made>> SectionsNamed(const std::vector<std::string>& names) {
   return made;
 }
 
-int TerminalWidth() {
-  constexpr int kUnknown = 160;  // a file or a pipe: room for names
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return kUnknown;
-}
-
 nlohmann::ordered_json ToJson(const std::vector<Made>& sections, const std::vector<std::string>& traces,
                               const std::vector<record::Message>& messages) {
   nlohmann::ordered_json json = {{"schema", "fullbore.sections/1"},
@@ -94,9 +85,9 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
                                  const analyze::RankTrace rank(trace);
                                  for (Made& made : *sections) made.section->append(rank, &made.table);
                                  for (const std::string& note : trace.notes)
-                                   notes.push_back({0, record::Severity::kInfo, "ingest", note});
+                                   notes.push_back({std::nullopt, record::Severity::kInfo, "ingest", note});
                                  for (const auto& [what, count] : trace.left_out) {
-                                   notes.push_back({0, record::Severity::kWarning, "ingest",
+                                   notes.push_back({std::nullopt, record::Severity::kWarning, "ingest",
                                                     fmt::format("left out: {} {}", count, what)});
                                  }
                                });
@@ -109,10 +100,10 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
   if (!written) return Fail(written.error(), kExitFailure);
   if (flags.csv == "-" || flags.json == "-") return 0;
   for (const Made& made : *sections) {
-    fmt::print("{}: {}\n\n{}\n", made.section->name, made.section->summary,
-               analyze::ToText(made.table, flags.rows, TerminalWidth(), LocaleIsUtf8()));
+    PrintWrapped(fmt::format("{}: {}", made.section->name, made.section->summary), 0, 2);
+    fmt::print("\n{}\n", analyze::ToText(made.table, flags.rows, OutputColumns(), LocaleIsUtf8()));
   }
-  for (const record::Message& note : notes) fmt::print("  {}\n", note.text);
+  for (const record::Message& note : notes) PrintWrapped(note.text, 2, 4);
   return 0;
 }
 

@@ -20,8 +20,16 @@ STATUS = re.compile(r"^ fullbore  [\d.]+ .*no training step yet")
 
 
 class Terminal:
-    def __init__(self, command: Sequence[str], env: Mapping[str, str], cwd: os.PathLike, rows: int = 24) -> None:
-        self.screen = pyte.HistoryScreen(100, rows, history=10_000)
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: os.PathLike,
+        rows: int = 24,
+        columns: int = 100,
+    ) -> None:
+        self.columns = columns
+        self.screen = pyte.HistoryScreen(columns, rows, history=10_000)
         self.stream = pyte.ByteStream(self.screen)
         self.raw = b""
         self.status: int | None = None
@@ -33,8 +41,8 @@ class Terminal:
         self.resize(rows)
 
     def resize(self, rows: int) -> None:
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 100, 0, 0))
-        self.screen.resize(rows, 100)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, self.columns, 0, 0))
+        self.screen.resize(rows, self.columns)
 
     def type(self, text: str) -> None:
         os.write(self.fd, text.encode())
@@ -76,7 +84,7 @@ class Terminal:
 
     def lines(self) -> list[str]:
         """All that a person can scroll through, the last row included."""
-        history = ["".join(row[x].data for x in range(100)).rstrip() for row in self.screen.history.top]
+        history = ["".join(row[x].data for x in range(self.columns)).rstrip() for row in self.screen.history.top]
         return history + [line.rstrip() for line in self.screen.display]
 
     def text(self) -> str:

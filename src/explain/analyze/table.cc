@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/printable.h"
 #include "base/text.h"
@@ -57,6 +58,48 @@ void Append(std::string* line, const std::string& text, int width, bool left, bo
   if (!last) *line += "  ";
 }
 
+using Cells = std::vector<std::vector<std::string>>;  // the headings first
+
+struct Layout {
+  int width;
+  bool unicode;
+};
+
+std::string Aligned(const Cells& cells, const std::vector<int>& widths, const std::vector<bool>& text_column,
+                    const Layout& layout) {
+  std::string out;
+  for (const auto& row : cells) {
+    std::string line = "  ";
+    for (size_t c = 0; c < row.size(); ++c) {
+      Append(&line, Elide(row[c], widths[c], layout.unicode), widths[c], text_column[c], c + 1 == row.size());
+    }
+    out += line + "\n";
+  }
+  return out;
+}
+
+// Each row as a line with what it is called, and under it the other cells, as many on a line as fit.
+std::string Folded(const Cells& cells, const Layout& layout) {
+  constexpr int kIndent = 6;
+  const std::string indent(kIndent, ' ');
+  const auto name = std::find(cells[0].begin(), cells[0].end(), "name");
+  const auto lead = static_cast<size_t>(name == cells[0].end() ? 0 : name - cells[0].begin());
+  std::string out;
+  for (size_t r = 1; r < cells.size(); ++r) {
+    out += "  " + Elide(cells[r][lead], layout.width - 2, layout.unicode);
+    int column = layout.width;  // the first of the others begins a line
+    for (size_t c = 0; c < cells[r].size(); ++c) {
+      if (c == lead || cells[r][c].empty()) continue;
+      const std::string cell = Elide(cells[0][c] + " " + cells[r][c], layout.width - kIndent, layout.unicode);
+      const bool fits = column + 3 + Columns(cell) <= layout.width;
+      out += (fits ? "   " : "\n" + indent) + cell;
+      column = (fits ? column + 3 : kIndent) + Columns(cell);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
 std::string Quoted(const std::string& text) {
   if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -80,7 +123,7 @@ void Table::Note(const std::string& text) {
 std::string ToText(const Table& table, size_t most_rows, int width, bool unicode) {
   const size_t columns = table.columns.size();
   const size_t rows = std::min(most_rows, table.rows.size());
-  std::vector<std::vector<std::string>> cells(rows + 1);
+  Cells cells(rows + 1);
   std::vector<int> widths(columns);
   std::vector<bool> text_column(columns);
   for (size_t c = 0; c < columns; ++c) cells[0].push_back(Heading(table.columns[c]));
@@ -102,20 +145,19 @@ std::string ToText(const Table& table, size_t most_rows, int width, bool unicode
     widths[c] -= less;
     total -= less;
   }
-  std::string out;
-  for (const auto& row : cells) {
-    std::string line = "  ";
-    for (size_t c = 0; c < columns; ++c) {
-      Append(&line, Elide(row[c], widths[c], unicode), widths[c], text_column[c], c + 1 == columns);
-    }
-    out += line + "\n";
-  }
+  const Layout layout{width, unicode};
+  std::string out = total - 2 <= width ? Aligned(cells, widths, text_column, layout) : Folded(cells, layout);
   if (table.rows.empty()) out += "  (nothing of the kind in the trace)\n";
   if (rows < table.rows.size()) {
     out += fmt::format("  and {} more rows: --csv FILE has all\n",
                        FormatCount(static_cast<double>(table.rows.size() - rows)));
   }
-  for (const std::string& note : table.notes) out += "  note: " + Printable(note, unicode) + "\n";
+  for (const std::string& note : table.notes) {
+    std::string indent = "  ";
+    for (const std::string& line : Wrap("note: " + Printable(note, unicode), width - 4)) {
+      out += std::exchange(indent, "    ") + line + "\n";
+    }
+  }
   return out;
 }
 

@@ -27,7 +27,8 @@ struct Table {
   void Note(const std::string& text);  // once, however often it is said
 };
 
-// Aligned columns with units people read, `most_rows` of them, names cut to fit `width`, all of it printable.
+// Aligned columns with units people read, `most_rows` rows, names cut to fit `width`, all of it printable. Where that
+// does not suffice each row takes several lines: its name, then the other cells side by side, each behind its heading.
 std::string ToText(const Table& table, size_t most_rows, int width, bool unicode);
 // RFC 4180: a header line, plain numbers, printable texts, empty cells for the unknown.
 std::string ToCsv(const Table& table);

@@ -66,6 +66,24 @@ TEST(TableTest, ControlCharactersDoNotReachTheTerminal) {
   EXPECT_EQ(ToCsv(table), "name\r\na\\x1b[2J\\u009b\\u202e b\r\n");
 }
 
+TEST(TableTest, WhatIsTooWideForAlignedColumnsIsFoldedBetweenCells) {
+  Table table{
+      {{"name", ""}, {"count_before", "count"}, {"count_after", "count"}, {"sum_before_ns", "ns"}}, {}, {}};
+  table.Add({std::string("volta_sgemm"), int64_t{12}, int64_t{14}, int64_t{2'000'000}});
+  EXPECT_EQ(ToText(table, 10, 40, true),
+            "  volta_sgemm\n"
+            "      count before 12   count after 14\n"
+            "      sum before 2.00 ms\n");
+  for (int width = 30; width < 120; ++width) {
+    const std::string text = ToText(table, 10, width, true);
+    for (size_t at = 0, end; at < text.size(); at = end + 1) {
+      end = text.find('\n', at);
+      EXPECT_LE(end - at, static_cast<size_t>(width)) << text;
+    }
+    EXPECT_THAT(text, HasSubstr("2.00 ms"));
+  }
+}
+
 TEST(DistributionTest, QuantilesAreThoseOfPandas) {
   Distribution values;
   for (const int64_t value : {4, 1, 3, 2}) values.Add(value);
