@@ -72,10 +72,18 @@ function hardwarePanels(data, chosen) {
   return specs;
 }
 
-// Everything else that was recorded, one panel a quantity.
+// Of more weight is what a finding names, then what was nearly used up.
+function weightOf(report, name) {
+  const isOf = (key) => key.split("{")[0] === name;
+  if (report.findings.some((finding) => finding.evidence.some((evidence) => isOf(evidence.series || "")))) return 2;
+  return Object.entries(report.resources).some(([key, each]) => isOf(key) && each.unit === "ratio" && each.p95 >= 0.9) ? 1 : 0;
+}
+
+// Everything else that was recorded, one panel a quantity; what matters for the verdict first.
 function otherPanels(data) {
   const shown = new Set(kPanels.flatMap((kind) => [...Object.keys(kind.names), kind.ceiling]));
-  const names = [...new Set(data.series.map((series) => series.name))].filter((name) => !shown.has(name)).sort();
+  const names = [...new Set(data.series.map((series) => series.name))].filter((name) => !shown.has(name)).sort()
+    .sort((a, b) => weightOf(data.report, b) - weightOf(data.report, a));
   return names.flatMap((name, index) => {
     const list = seriesNamed(data, name);
     if (list.every(isFlatZero)) return [];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 namespace fullbore::diagnose {
 
@@ -10,6 +11,8 @@ namespace {
 
 constexpr double kShareMoved = 0.01;
 constexpr int64_t kFewSteps = 20;
+constexpr double kNearlyUsedUp = 0.9;
+constexpr double kIdleBytesPerS = 1e5;
 constexpr double kResourceMoved = 0.10;  // relative to the larger
 
 // Facts that differ between any two runs and say nothing.
@@ -76,6 +79,27 @@ void CompareShares(const Diagnosis& before, const Diagnosis& after, Comparison& 
   });
 }
 
+// "process_cpu" names "process_cpu{role=loader}", too.
+bool IsNamedIn(const Diagnosis& diagnosis, const std::string& key) {
+  for (const Finding& finding : diagnosis.findings) {
+    for (const Evidence& evidence : finding.evidence) {
+      if (!evidence.series.empty() && (key == evidence.series || key.starts_with(evidence.series + "{")))
+        return true;
+    }
+  }
+  return false;
+}
+
+// Near the end of what there is: a ratio near one, or what is used near the total.
+bool IsNearlyUsedUp(const Diagnosis& diagnosis, const std::string& key) {
+  const Resource& resource = diagnosis.resources.at(key);
+  if (resource.unit == "ratio") return resource.mean >= kNearlyUsedUp;
+  const size_t used = key.find("_used");
+  if (used == std::string::npos) return false;
+  const auto total = diagnosis.resources.find(std::string(key).replace(used, 5, "_total"));
+  return total != diagnosis.resources.end() && resource.mean >= kNearlyUsedUp * total->second.mean;
+}
+
 void CompareResources(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
   const auto moved = [](const Change& change) {
     const double larger = std::max(std::abs(*change.before), std::abs(*change.after));
@@ -87,10 +111,18 @@ void CompareResources(const Diagnosis& before, const Diagnosis& after, Compariso
     Change change{name, resource.unit, resource.mean, at->second.mean, "", ""};
     // A ratio that moves within a point of nothing is nothing.
     if (resource.unit == "ratio" && std::abs(*change.after - *change.before) < kShareMoved) continue;
+    if (resource.unit == "bytes/s" && std::max(*change.before, *change.after) < kIdleBytesPerS) continue;
     if (moved(change) >= kResourceMoved) comparison.resources.push_back(std::move(change));
   }
+  // A ratio is a part of all there is: what it moved by is comparable as it stands.
+  const auto weight = [&](const Change& change) {
+    const bool named = IsNamedIn(before, change.what) || IsNamedIn(after, change.what);
+    const bool scarce = IsNearlyUsedUp(before, change.what) || IsNearlyUsedUp(after, change.what);
+    const double by = change.unit == "ratio" ? std::abs(*change.after - *change.before) : moved(change);
+    return std::make_tuple(named, scarce, by);
+  };
   std::stable_sort(comparison.resources.begin(), comparison.resources.end(),
-                   [&](const Change& x, const Change& y) { return moved(x) > moved(y); });
+                   [&](const Change& x, const Change& y) { return weight(x) > weight(y); });
 }
 
 void CompareFacts(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {

@@ -25,7 +25,7 @@ struct Comparison {
   bool significant = false;                  // the interval excludes 1
   bool interval_known = false;
   std::vector<Change> shares;     // largest change first; those that moved by a point or more
-  std::vector<Change> resources;  // by relative change
+  std::vector<Change> resources;  // what findings name first, then what is nearly used up, then by change
   std::vector<Change> facts;
   std::vector<std::string> findings_gone, findings_new;
   // How the first run's prediction for its first finding turned out, where the change asked for was made.
