@@ -4,11 +4,14 @@
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
 #                                       With fullbore.data and its extension, where that was built.
 #   share/doc/fullbore/
+#   lib/libfullbore_loader.a, include/fullbore/, lib/cmake/fullbore/
+#                                       The loader for programs in C++: the component `dev`, which is installed when it
+#                                       is named (cmake --install BUILD --component dev); the package fullbore-dev.
 #
 # In a wheel the first goes to the environment's bin and the second to its share: pip keeps that relation too. There
 # fullbore.data and its extension are in site-packages only.
 
-include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing needs the program, not the tests
 
 if(SKBUILD)
@@ -41,6 +44,18 @@ if(NOT SKBUILD)
   install(DIRECTORY docs/findings DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" FILES_MATCHING PATTERN "*.md")
 endif()
 
+if(NOT SKBUILD)
+  set(FULLBORE_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/fullbore")
+  install(TARGETS fullbore_loader EXPORT fullbore-targets
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev EXCLUDE_FROM_ALL)
+  install(EXPORT fullbore-targets NAMESPACE fullbore:: DESTINATION "${FULLBORE_CMAKE_DIR}" COMPONENT dev EXCLUDE_FROM_ALL)
+  install(DIRECTORY include/fullbore DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT dev EXCLUDE_FROM_ALL)
+  write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/fullbore-config-version.cmake" COMPATIBILITY ExactVersion)
+  install(FILES cmake/fullbore-config.cmake cmake/LoaderLibraries.cmake
+          "${CMAKE_CURRENT_BINARY_DIR}/fullbore-config-version.cmake"
+          DESTINATION "${FULLBORE_CMAKE_DIR}" COMPONENT dev EXCLUDE_FROM_ALL)
+endif()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME fullbore)
 set(CPACK_PACKAGE_CONTACT "Fullbore maintainers <maintainers@fullbore.invalid>")
@@ -50,6 +65,16 @@ set(CPACK_PACKAGE_DESCRIPTION
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+# Two packages: fullbore, and fullbore-dev with what the static library's users have to link with.
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL Unspecified dev)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME fullbore)
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME fullbore-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
+    "libfmt-dev, libjpeg-dev, libpng-dev, libwebp-dev, zlib1g-dev, libhdf5-dev, libcurl4-openssl-dev, libssl-dev, libutf8proc-dev, pkg-config")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "The data loader of fullbore for programs in C++: headers and a static library.")
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS python3)

@@ -56,3 +56,11 @@ done
 dpkg-deb --extract "$deb" "$place/deb"
 PYTHONPATH="$place/deb/usr/share/fullbore/python" loads_data "the Debian package" "$venv/bin/python3"
 check "the Debian package" "$place/deb/usr" python3
+
+dev="${deb/fullbore_/fullbore-dev_}"
+[[ "$(dpkg-deb --field "$dev" Depends)" == *libfmt-dev* ]] || die "deb: fullbore-dev does not depend on libfmt-dev"
+dpkg-deb --extract "$dev" "$place/dev"
+"$(cmake_directory)/cmake" -S examples/loader -B "$place/example" -DCMAKE_PREFIX_PATH="$place/dev/usr" \
+  -DCMAKE_CXX_COMPILER="$(cxx_compiler)" >/dev/null
+"$(cmake_directory)/cmake" --build "$place/example" >/dev/null || die "fullbore-dev: the example does not build"
+say "ok: the Debian package fullbore-dev"

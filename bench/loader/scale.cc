@@ -16,7 +16,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "fullbore/loader.h"
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 #include "loader/core/source/tar_writer.h"
 
 namespace fullbore::loader {

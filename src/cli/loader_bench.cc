@@ -17,12 +17,12 @@
 #include "cli/loader_bench_script.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
+#include "fullbore/loader/source.h"
 #include "loader/bench/flow_json.h"
 #include "loader/bench/measure.h"
 #include "loader/bench/plot.h"
 #include "loader/bench/torch_peer.h"
 #include "loader/core/engine/cores.h"
-#include "loader/core/source/source.h"
 #include "report/terminal.h"
 
 namespace fullbore::cli {

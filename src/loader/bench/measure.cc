@@ -11,10 +11,10 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "fullbore/loader/source.h"
 #include "loader/bench/page_cache.h"
 #include "loader/core/engine/cores.h"
 #include "loader/core/source/paths.h"
-#include "loader/core/source/source.h"
 #include "loader/core/store.h"
 
 namespace fullbore::loader::bench {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "loader/core/engine/batch_memory.h"
+#include "fullbore/loader/batch_memory.h"
 #include "loader/cuda/driver.h"
 
 namespace fullbore::loader::cuda {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "loader/core/engine/batch_memory.h"
+#include "fullbore/loader/batch_memory.h"
 #include "loader/core/options_json.h"
 #include "loader/remote_process/protocol.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "fullbore/loader/source.h"
 #include "loader/core/engine/slot_pool.h"
-#include "loader/core/source/source.h"
 #include "loader/core/transform/image_plan.h"
 
 namespace fullbore::loader {

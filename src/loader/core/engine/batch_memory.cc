@@ -1,4 +1,4 @@
-#include "loader/core/engine/batch_memory.h"
+#include "fullbore/loader/batch_memory.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

@@ -26,12 +26,12 @@
 #include <vector>
 
 #include "fullbore/loader.h"
+#include "fullbore/loader/source.h"
 #include "loader/core/engine/batch_layout.h"
 #include "loader/core/engine/batch_plan.h"
 #include "loader/core/engine/sample_order.h"
 #include "loader/core/engine/slot_pool.h"
 #include "loader/core/engine/tuner.h"
-#include "loader/core/source/source.h"
 
 namespace fullbore::loader {
 

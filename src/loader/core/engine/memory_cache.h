@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 
 namespace fullbore::loader {
 

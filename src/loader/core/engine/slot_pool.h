@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/core/engine/batch_memory.h"
+#include "fullbore/loader/batch_memory.h"
 
 namespace fullbore::loader {
 

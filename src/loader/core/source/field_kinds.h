@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 
 namespace fullbore::loader {
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/testing/scratch_directory.h"
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 #include "loader/core/source/testing/read_all.h"
 
 namespace fullbore::loader {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 #include "loader/core/store.h"
 
 namespace fullbore::loader {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/testing/scratch_directory.h"
+#include "fullbore/loader/source.h"
 #include "loader/core/source/list_file.h"
-#include "loader/core/source/source.h"
 #include "loader/core/source/testing/read_all.h"
 
 namespace fullbore::loader {

@@ -10,9 +10,9 @@
 #include <numeric>
 
 #include "base/secrets.h"
+#include "fullbore/loader/source.h"
 #include "loader/core/randomness.h"
 #include "loader/core/source/paths.h"
-#include "loader/core/source/source.h"
 #include "loader/core/source/tar_writer.h"
 
 namespace fullbore::loader {

@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "base/testing/scratch_directory.h"
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 #include "loader/core/source/tar_writer.h"
 #include "loader/core/source/testing/read_all.h"
 

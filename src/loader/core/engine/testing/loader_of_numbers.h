@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "fullbore/loader.h"
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 
 namespace fullbore::loader::testing {
 

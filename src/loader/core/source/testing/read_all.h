@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "loader/core/source/source.h"
+#include "fullbore/loader/source.h"
 
 namespace fullbore::loader::testing {
 

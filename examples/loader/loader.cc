@@ -1,4 +1,4 @@
-// The loader in C++: example_loader PHOTOS, a directory of class directories.
+// The loader in C++: example_loader PHOTOS, a directory of class directories. CMakeLists.txt says how it is built.
 #include "fullbore/loader.h"
 
 #include <chrono>

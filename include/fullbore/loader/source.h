@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "fullbore/loader.h"
+#include "fullbore/loader/options.h"
+#include "fullbore/loader/types.h"
 
 namespace fullbore::loader {
 
@@ -55,8 +56,8 @@ class Source {
 
   // Fills `out` with sample `id`. Blocks; called from many threads. The error names the file and the offset.
   // A file that vanished, shrank or does not parse is kNotFound or kCorrupt: a bad sample, as is any other
-  // code (kPermission, kIo: a bad sector) but one. kUnavailable: the storage, not the sample, failed after
-  // all retries.
+  // code (kPermission, kIo: a bad sector) but kUnavailable: then the storage, not the sample, failed after all
+  // retries.
   virtual Result<void> Read(uint64_t id, RawSample& out) const = 0;
 
   // For messages: "train/cat/0012.jpg", "shard-003.tar at 51,200: 000123.jpg".
@@ -65,8 +66,7 @@ class Source {
   // Ends waiting reads of remote storage early: they fail as kUnavailable.
   virtual void Cancel() {}
 
-  // What the source has to say since the last call: a cache that is off for lack of space, a server that
-  // stalls.
+  // What the source has to say since the last call: a cache that is off for lack of space, a stalled server.
   virtual std::vector<Message> TakeMessages() { return {}; }
 };
 

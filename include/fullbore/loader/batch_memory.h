@@ -1,12 +1,11 @@
-// Where the memory of batches comes from: this process's own, memory shared with another process, or
-// (src/loader/cuda) pinned memory. Blocks are made rarely, when the pool grows, and used again for every
-// batch after that.
+// Where the memory of batches comes from: this process's own, memory shared with another process, or pinned
+// memory. Blocks are made rarely, when the pool grows, and used again for every batch after that.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
-#include "fullbore/loader.h"
+#include "fullbore/result.h"
 
 namespace fullbore::loader {
 
@@ -22,8 +21,7 @@ class BatchMemory {
   virtual ~BatchMemory() = default;
   virtual Result<MemoryBlock> Allocate(size_t bytes) = 0;
   virtual void Free(MemoryBlock block) = 0;
-  // The last reader in this process has let go; what it asked others to do (a copy to a device) may still
-  // read.
+  // The last reader in this process has let go; a copy to a device that it asked for may still be reading.
   virtual void Released(const MemoryBlock& block) { (void)block; }
   // Returns when that is done too. Called before a released block is filled again or freed.
   virtual void AwaitReaders(const MemoryBlock& block) { (void)block; }
