@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "loader/core/source/container.h"
 #include "loader/core/source/field_kinds.h"
 #include "loader/core/source/hdf5_file.h"
+#include "loader/core/source/sharded_source.h"
 
 namespace fullbore::loader {
 
@@ -13,31 +13,20 @@ namespace {
 
 constexpr size_t kAlignment = 8;
 
-class Hdf5Source : public Source {
+class Hdf5Source : public ShardedSource {
  public:
-  std::shared_ptr<Store> store;
+  using ShardedSource::ShardedSource;
+
   std::vector<std::unique_ptr<Hdf5File>> files;
   std::vector<std::vector<size_t>> datasets;  // of each file: which of its datasets each field is
-  std::vector<uint64_t> first_of;             // row of each file; then the number of all
-  std::vector<SourceField> source_fields;
-  mutable MessageBox messages;
-
-  uint64_t size() const override { return first_of.back(); }
-  const std::vector<SourceField>& fields() const override { return source_fields; }
-  const std::vector<std::string>& class_names() const override { return no_classes_; }
-  std::vector<uint64_t> blocks() const override {
-    std::vector<uint64_t> rows;
-    for (size_t i = 0; i < files.size(); ++i) rows.push_back(first_of[i + 1] - first_of[i]);
-    return rows;
-  }
 
   Result<void> Read(uint64_t id, RawSample& out) const override {
-    const size_t file = FileOf(id);
+    const auto [file, row] = Find(id);
     thread_local std::vector<Hdf5File::RowPlace> places;
     places.clear();
     size_t at = 0;
     for (const size_t dataset : datasets[file]) {
-      auto place = files[file]->ReadRow(dataset, id - first_of[file], out.storage, at);
+      auto place = files[file]->ReadRow(dataset, row, out.storage, at);
       if (!place) return place.error();
       places.push_back(*place);
       at += (place->bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -55,19 +44,9 @@ class Hdf5Source : public Source {
   }
 
   std::string NameOf(uint64_t id) const override {
-    const size_t file = FileOf(id);
-    return fmt::format("{}: row {}", files[file]->file().path, id - first_of[file]);
+    const auto [file, row] = Find(id);
+    return fmt::format("{}: row {}", files[file]->file().path, row);
   }
-  void Cancel() override { store->Cancel(); }
-  std::vector<Message> TakeMessages() override { return TakeAll(messages, *store); }
-
- private:
-  size_t FileOf(uint64_t id) const {
-    const auto behind = std::upper_bound(first_of.begin(), first_of.end(), id);
-    return static_cast<size_t>(behind - first_of.begin() - 1);
-  }
-
-  const std::vector<std::string> no_classes_{};
 };
 
 std::string NamesOf(const Hdf5File& file) {
@@ -142,9 +121,7 @@ Result<void> CheckSame(const std::vector<SourceField>& fields, const Hdf5File& f
 }  // namespace
 
 OpenedSource OpenHdf5(const Opening& opening) {
-  auto source = std::make_unique<Hdf5Source>();
-  source->store = opening.store;
-  source->first_of = {0};
+  auto source = std::make_unique<Hdf5Source>(opening.store);
   std::vector<std::string> wanted = opening.options.fields;
   for (const std::string& path : opening.paths) {
     auto stat = opening.store->Stat(path);
@@ -163,7 +140,7 @@ OpenedSource OpenHdf5(const Opening& opening) {
     } else if (auto same = CheckSame(source->source_fields, **file, *chosen); !same) {
       return same.error();
     }
-    source->first_of.push_back(source->first_of.back() + datasets[chosen->front()].rows);
+    source->AppendFile(datasets[chosen->front()].rows);
     source->datasets.push_back(std::move(*chosen));
     source->files.push_back(std::move(*file));
   }

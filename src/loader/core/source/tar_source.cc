@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "loader/core/source/container.h"
 #include "loader/core/source/crc32c.h"
 #include "loader/core/source/field_kinds.h"
 #include "loader/core/source/file_table.h"
 #include "loader/core/source/paths.h"
+#include "loader/core/source/sharded_source.h"
 #include "loader/core/source/tar_format.h"
 #include "loader/core/source/tar_index.h"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kAbsent = ~uint64_t{0};
 constexpr uint32_t kTooLong = ~uint32_t{0};  // 4 GiB and more
 
-struct Place {
+struct Member {
   uint64_t header = kAbsent;
   uint32_t bytes = 0;
   uint32_t header_crc = 0;
@@ -31,81 +31,57 @@ struct Place {
 struct Shard {
   StoredFile file;
   TextColumn keys;
-  std::vector<Place> places;  // fields.size() a sample
+  std::vector<Member> members;  // fields.size() a sample
   uint64_t samples() const { return keys.size(); }
 };
 
-class TarSource : public Source {
+class TarSource : public ShardedSource {
  public:
-  std::shared_ptr<Store> store;
+  using ShardedSource::ShardedSource;
+
   std::vector<Shard> shards;
-  std::vector<uint64_t> first_of;  // sample of each shard; then the number of all
   std::vector<WantedField> wanted;
-  std::vector<SourceField> source_fields;
-  std::vector<std::string> classes;
-  mutable MessageBox messages;
-
-  uint64_t size() const override { return first_of.back(); }
-  const std::vector<SourceField>& fields() const override { return source_fields; }
-  const std::vector<std::string>& class_names() const override { return classes; }
-
-  std::vector<uint64_t> blocks() const override {
-    std::vector<uint64_t> samples;
-    for (const Shard& shard : shards) samples.push_back(shard.samples());
-    return samples;
-  }
 
   Result<void> Read(uint64_t id, RawSample& out) const override {
-    const auto [shard, index] = Find(id);
-    const std::span<const Place> places = PlacesOf(*shard, index);
-    for (size_t i = 0; i < places.size(); ++i) {
-      if (places[i].header == kAbsent) return Lacks(id, i);
-      if (places[i].bytes == kTooLong) return TooLong(id, i);
+    const auto [file, index] = Find(id);
+    const Shard& shard = shards[file];
+    const std::span<const Member> members = MembersOf(shard, index);
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (members[i].header == kAbsent) return Lacks(id, i);
+      if (members[i].bytes == kTooLong) return TooLong(id, i);
     }
-    out.fields.resize(places.size());
-    if (auto read = ReadBlocks(*shard, places, out); !read) return read.error();
-    for (size_t i = 0; i < places.size(); ++i) {
-      if (auto taken = TakeField(id, i, places[i], out.fields[i]); !taken) return taken.error();
+    out.fields.resize(members.size());
+    if (auto read = ReadBlocks(shard, members, out); !read) return read.error();
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (auto taken = TakeField(id, i, members[i], out.fields[i]); !taken) return taken.error();
     }
     return {};
   }
 
   std::string NameOf(uint64_t id) const override {
-    const auto [shard, index] = Find(id);
-    const std::span<const Place> places = PlacesOf(*shard, index);
-    const std::string key(shard->keys[index]);
-    if (places.empty() || places[0].header == kAbsent) return fmt::format("{}: {}", shard->file.path, key);
-    return fmt::format("{} at {}: {}", shard->file.path,
-                       FormatCount(static_cast<double>(places[0].header + kTarBlock)), key);
+    const auto [file, index] = Find(id);
+    const Shard& shard = shards[file];
+    const std::span<const Member> members = MembersOf(shard, index);
+    const std::string key(shard.keys[index]);
+    if (members.empty() || members[0].header == kAbsent) return fmt::format("{}: {}", shard.file.path, key);
+    return fmt::format("{} at {}: {}", shard.file.path,
+                       FormatCount(static_cast<double>(members[0].header + kTarBlock)), key);
   }
-
-  void Cancel() override { store->Cancel(); }
-  std::vector<Message> TakeMessages() override { return TakeAll(messages, *store); }
 
  private:
-  struct Found {
-    const Shard* shard;
-    uint64_t index;
-  };
-  Found Find(uint64_t id) const {
-    const auto behind = std::upper_bound(first_of.begin(), first_of.end(), id);
-    const auto number = static_cast<size_t>(behind - first_of.begin() - 1);
-    return {&shards[number], id - first_of[number]};
-  }
-
-  std::span<const Place> PlacesOf(const Shard& shard, uint64_t index) const {
-    return std::span(shard.places).subspan(index * wanted.size(), wanted.size());
+  std::span<const Member> MembersOf(const Shard& shard, uint64_t index) const {
+    return std::span(shard.members).subspan(index * wanted.size(), wanted.size());
   }
 
   // Fills the fields' bytes with header block and data. In one read where they lie close together, as members
   // of a sample do, even with some between that nobody asked for.
-  Result<void> ReadBlocks(const Shard& shard, std::span<const Place> places, RawSample& out) const {
+  Result<void> ReadBlocks(const Shard& shard, std::span<const Member> members, RawSample& out) const {
     constexpr uint64_t kWorthSkipping = 64 << 10;
     uint64_t begin = kAbsent, end = 0, sum = 0;
-    for (const Place& place : places) {
-      const uint64_t length = kTarBlock + place.bytes;
-      begin = std::min(begin, place.header);
-      end = std::max(end, place.header + length);
+    for (const Member& member : members) {
+      const uint64_t length = kTarBlock + member.bytes;
+      begin = std::min(begin, member.header);
+      end = std::max(end, member.header + length);
       sum += length;
     }
     const bool together = end - begin <= sum + kWorthSkipping;
@@ -114,21 +90,21 @@ class TarSource : public Source {
       if (auto read = store->Read(shard.file, begin, room); !read) return read;
     }
     size_t at = 0;
-    for (size_t i = 0; i < places.size(); ++i) {
-      const size_t length = kTarBlock + places[i].bytes;
-      const auto part = room.subspan(together ? places[i].header - begin : at, length);
+    for (size_t i = 0; i < members.size(); ++i) {
+      const size_t length = kTarBlock + members[i].bytes;
+      const auto part = room.subspan(together ? members[i].header - begin : at, length);
       at += length;
       if (!together) {
-        if (auto read = store->Read(shard.file, places[i].header, part); !read) return read;
+        if (auto read = store->Read(shard.file, members[i].header, part); !read) return read;
       }
       out.fields[i].bytes = part;
     }
     return {};
   }
 
-  Result<void> TakeField(uint64_t id, size_t field, const Place& place, FieldValue& value) const {
+  Result<void> TakeField(uint64_t id, size_t field, const Member& member, FieldValue& value) const {
     value.integer = 0;
-    if (Crc32c(value.bytes.first(kTarBlock)) != place.header_crc) {
+    if (Crc32c(value.bytes.first(kTarBlock)) != member.header_crc) {
       return Error{ErrorCode::kCorrupt,
                    fmt::format("{}: another member lies there than was indexed", NameOf(id)),
                    "the shard was changed: open the source again, and remove the .idx file beside it"};
@@ -173,28 +149,18 @@ class TarOpener {
   explicit TarOpener(const Opening& opening) : opening_(opening), store_(*opening.store) {}
 
   OpenedSource Open() {
-    source_->store = opening_.store;
     if (auto fields = ChooseFields(); !fields) return fields.error();
-    source_->shards.resize(opening_.paths.size());
-    auto indexed = ForEachFile(opening_.paths.size(), [this](size_t number) { return IndexShard(number); });
+    auto indexed =
+        IndexShards(opening_, *source_, source_->shards, [this](Shard& shard) { return Index(shard); });
     if (!indexed) return indexed.error();
-    source_->first_of = {0};
-    for (const Shard& shard : source_->shards)
-      source_->first_of.push_back(source_->first_of.back() + shard.samples());
-    if (source_->size() == 0) return NoSamples();
+    if (source_->size() == 0) return Empty();
     if (auto named = ReadClassNames(); !named) return named.error();
     return std::unique_ptr<Source>(std::move(source_));
   }
 
  private:
-  Error NoSamples() {
-    Error error{ErrorCode::kCorrupt,
-                fmt::format("no samples in '{}'{}", opening_.paths[0],
-                            opening_.paths.size() > 1 ? " and the shards behind it" : ""),
-                "a sample is files of one name: 0001.jpg, 0001.cls"};
-    const auto messages = source_->messages.Take();
-    if (!messages.empty()) error.text += ": " + messages[0].text;
-    return error;
+  Error Empty() {
+    return NoSamples(opening_, *source_, "samples", "a sample is files of one name: 0001.jpg, 0001.cls");
   }
 
   // Visits a shard's samples, by its index file where there is one that belongs to it, else by its headers.
@@ -285,25 +251,21 @@ class TarOpener {
     if (count > 1) {
       for (WantedField& field : fields) field.alternatives.resize(1);
     }
-    if (fields.empty()) return NoSamples();
+    if (fields.empty()) return Empty();
     return fields;
   }
 
-  Result<void> IndexShard(size_t number) {
-    auto file = store_.Stat(opening_.paths[number]);
-    if (!file) return file.error();
-    Shard& shard = source_->shards[number];
-    shard.file = std::move(*file);
+  Result<void> Index(Shard& shard) {
     auto visited = VisitShard(shard.file, true, [&](const TarSample& sample) {
       shard.keys.Add(sample.key);
-      for (const WantedField& field : source_->wanted) shard.places.push_back(PlaceOf(field, sample));
+      for (const WantedField& field : source_->wanted) shard.members.push_back(MemberOf(field, sample));
     });
     shard.keys.Compact();
-    shard.places.shrink_to_fit();
+    shard.members.shrink_to_fit();
     return visited;
   }
 
-  static Place PlaceOf(const WantedField& field, const TarSample& sample) {
+  static Member MemberOf(const WantedField& field, const TarSample& sample) {
     for (const std::string& name : field.alternatives) {
       for (const TarPart& part : sample.parts) {
         if (part.extension != name) continue;
@@ -340,7 +302,7 @@ class TarOpener {
 
   const Opening& opening_;
   Store& store_;
-  std::unique_ptr<TarSource> source_ = std::make_unique<TarSource>();
+  std::unique_ptr<TarSource> source_ = std::make_unique<TarSource>(opening_.store);
 };
 
 }  // namespace

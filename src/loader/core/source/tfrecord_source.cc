@@ -12,11 +12,11 @@
 #include <optional>
 
 #include "base/text.h"
-#include "loader/core/source/container.h"
 #include "loader/core/source/crc32c.h"
 #include "loader/core/source/example.h"
 #include "loader/core/source/field_kinds.h"
 #include "loader/core/source/part_reader.h"
+#include "loader/core/source/sharded_source.h"
 
 namespace fullbore::loader {
 
@@ -50,27 +50,16 @@ size_t BytesOfArray(const SourceField& field) {
 struct RecordFile {
   StoredFile file;
   std::vector<uint64_t> ends;  // of each record
-  uint64_t records() const { return ends.size(); }
+  uint64_t samples() const { return ends.size(); }
   uint64_t BeginOf(uint64_t index) const { return index == 0 ? 0 : ends[index - 1]; }
 };
 
-class TfRecordSource : public Source {
+class TfRecordSource : public ShardedSource {
  public:
-  std::shared_ptr<Store> store;
-  std::vector<RecordFile> files;
-  std::vector<uint64_t> first_of;  // record of each file; then the number of all
-  std::vector<SourceField> source_fields;
-  size_t array_bytes = 0;  // of all arrays of a sample
-  mutable MessageBox messages;
+  using ShardedSource::ShardedSource;
 
-  uint64_t size() const override { return first_of.back(); }
-  const std::vector<SourceField>& fields() const override { return source_fields; }
-  const std::vector<std::string>& class_names() const override { return no_classes_; }
-  std::vector<uint64_t> blocks() const override {
-    std::vector<uint64_t> records;
-    for (const RecordFile& file : files) records.push_back(file.records());
-    return records;
-  }
+  std::vector<RecordFile> files;
+  size_t array_bytes = 0;  // of all arrays of a sample
 
   Result<void> Read(uint64_t id, RawSample& out) const override {
     auto example = ReadRecord(id, out.storage, array_bytes);
@@ -97,11 +86,12 @@ class TfRecordSource : public Source {
   // The Example of a record, its CRCs checked.
   Result<std::span<const uint8_t>> ReadRecord(uint64_t id, std::vector<uint8_t>& storage,
                                               size_t behind) const {
-    const auto [file, index] = Find(id);
-    const uint64_t begin = file->BeginOf(index);
-    const size_t length = file->ends[index] - begin;
+    const auto [number, index] = Find(id);
+    const RecordFile& file = files[number];
+    const uint64_t begin = file.BeginOf(index);
+    const size_t length = file.ends[index] - begin;
     const auto room = RoomIn(storage, ArraysBegin(length - kAroundBytes) + behind).first(length);
-    if (auto read = store->Read(file->file, begin, room); !read) return read.error();
+    if (auto read = store->Read(file.file, begin, room); !read) return read.error();
     const std::span<const uint8_t> example = room.subspan(kHeaderBytes, length - kAroundBytes);
     if (LengthOf(room) != example.size()) {
       return Error{ErrorCode::kCorrupt, NameOf(id) + ": another record lies there than was indexed",
@@ -114,24 +104,13 @@ class TfRecordSource : public Source {
   }
 
   std::string NameOf(uint64_t id) const override {
-    const auto [file, index] = Find(id);
-    return fmt::format("{} at {}: record {}", file->file.path,
-                       FormatCount(static_cast<double>(file->BeginOf(index))), index);
+    const auto [number, index] = Find(id);
+    const RecordFile& file = files[number];
+    return fmt::format("{} at {}: record {}", file.file.path,
+                       FormatCount(static_cast<double>(file.BeginOf(index))), index);
   }
-  void Cancel() override { store->Cancel(); }
-  std::vector<Message> TakeMessages() override { return TakeAll(messages, *store); }
 
  private:
-  struct Found {
-    const RecordFile* file;
-    uint64_t index;
-  };
-  Found Find(uint64_t id) const {
-    const auto behind = std::upper_bound(first_of.begin(), first_of.end(), id);
-    const auto number = static_cast<size_t>(behind - first_of.begin() - 1);
-    return {&files[number], id - first_of[number]};
-  }
-
   static size_t ArraysBegin(size_t example_bytes) {
     return (example_bytes + kAroundBytes + kAlignment - 1) / kAlignment * kAlignment;
   }
@@ -171,8 +150,6 @@ class TfRecordSource : public Source {
                         count == 1 ? "" : "s"),
             ""};
   }
-
-  const std::vector<std::string> no_classes_{};
 };
 
 class TfRecordOpener {
@@ -180,31 +157,16 @@ class TfRecordOpener {
   explicit TfRecordOpener(const Opening& opening) : opening_(opening), store_(*opening.store) {}
 
   OpenedSource Open() {
-    source_->store = opening_.store;
-    source_->files.resize(opening_.paths.size());
-    auto indexed = ForEachFile(opening_.paths.size(), [this](size_t number) { return Index(number); });
+    auto indexed =
+        IndexShards(opening_, *source_, source_->files, [this](RecordFile& file) { return Index(file); });
     if (!indexed) return indexed.error();
-    source_->first_of = {0};
-    for (const RecordFile& file : source_->files)
-      source_->first_of.push_back(source_->first_of.back() + file.records());
-    if (source_->size() == 0) return NoRecords();
+    if (source_->size() == 0) return NoSamples(opening_, *source_, "records", "");
     if (auto declared = DeclareFields(); !declared) return declared.error();
     return std::unique_ptr<Source>(std::move(source_));
   }
 
  private:
-  Error NoRecords() {
-    Error error{ErrorCode::kCorrupt, fmt::format("no records in '{}'", opening_.paths[0]), ""};
-    const auto messages = source_->messages.Take();
-    if (!messages.empty()) error.text += ": " + messages[0].text;
-    return error;
-  }
-
-  Result<void> Index(size_t number) {
-    auto stat = store_.Stat(opening_.paths[number]);
-    if (!stat) return stat.error();
-    RecordFile& file = source_->files[number];
-    file.file = std::move(*stat);
+  Result<void> Index(RecordFile& file) {
     PartReader reader(store_, file.file);
     uint64_t at = 0;
     while (at < file.file.bytes) {
@@ -246,7 +208,7 @@ class TfRecordOpener {
 
   void Warn(const RecordFile& file, std::string text) {
     source_->messages.Add(Message::Severity::kWarning,
-                          fmt::format("{}; records used of it: {}", text, file.records()));
+                          fmt::format("{}; records used of it: {}", text, file.samples()));
   }
 
   struct Named {
@@ -338,7 +300,7 @@ class TfRecordOpener {
 
   const Opening& opening_;
   Store& store_;
-  std::unique_ptr<TfRecordSource> source_ = std::make_unique<TfRecordSource>();
+  std::unique_ptr<TfRecordSource> source_ = std::make_unique<TfRecordSource>(opening_.store);
 };
 
 }  // namespace
