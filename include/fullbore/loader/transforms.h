@@ -43,5 +43,6 @@ struct Normalize {
 };
 using Transform = std::variant<Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip, ColorJitter,
                                RandomRotation, Normalize>;
+const char* NameOf(const Transform& transform);  // "RandomResizedCrop"
 
 }  // namespace fullbore::loader

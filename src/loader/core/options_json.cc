@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -212,31 +211,30 @@ void Members(V& v, Normalize& t) {
   v.Member("std", t.std);
 }
 
-// In the order of the variant.
-constexpr const char* kTransformNames[] = {
-    "Resize",      "CenterCrop",     "RandomResizedCrop", "RandomHorizontalFlip",
-    "ColorJitter", "RandomRotation", "Normalize"};
-static_assert(std::size(kTransformNames) == std::variant_size_v<Transform>);
-
+// One of each kind, in the order of the variant.
 template <size_t... I>
-std::optional<Transform> TransformNamed(const std::string& name, std::index_sequence<I...>) {
-  std::optional<Transform> made;
-  ((name == kTransformNames[I] ? (void)made.emplace(std::in_place_index<I>) : (void)0), ...);
-  return made;
+std::vector<Transform> EachTransform(std::index_sequence<I...>) {
+  return {Transform(std::in_place_index<I>)...};
+}
+
+Transform TransformNamed(const std::string& name) {
+  std::string names;
+  for (const Transform& transform :
+       EachTransform(std::make_index_sequence<std::variant_size_v<Transform>>())) {
+    if (name == NameOf(transform)) return transform;
+    names += (names.empty() ? "" : ", ") + std::string(NameOf(transform));
+  }
+  throw BadMember{fmt::format("there is no transform '{}'", name), "one of: " + names};
 }
 
 Transform TransformFrom(const json& value, size_t position) {
   Reader reader{value, fmt::format("transforms[{}].", position)};
   std::string name;
   reader.Member("name", name);
-  auto transform = TransformNamed(name, std::make_index_sequence<std::variant_size_v<Transform>>());
-  if (!transform) {
-    throw BadMember{fmt::format("there is no transform '{}'", name),
-                    fmt::format("one of: {}", fmt::join(kTransformNames, ", "))};
-  }
-  std::visit([&](auto& t) { Members(reader, t); }, *transform);
+  Transform transform = TransformNamed(name);
+  std::visit([&](auto& t) { Members(reader, t); }, transform);
   reader.RejectRest();
-  return *transform;
+  return transform;
 }
 
 }  // namespace
@@ -251,7 +249,7 @@ std::string OptionsToJson(const LoaderOptions& options) {
   for (Transform& transform : copy.transforms) {
     Writer writer;
     std::visit([&](auto& t) { Members(writer, t); }, transform);
-    writer.object["name"] = kTransformNames[transform.index()];
+    writer.object["name"] = NameOf(transform);
     transforms.push_back(writer.object);
   }
   return all.object.dump();

@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <variant>
+
+#include "base/overloaded.h"
 
 namespace fullbore::loader {
 namespace {
 
+constexpr int kDrawsNothing = 0;
+
 // Part of what a seed means: a number once given stays, also when transforms are added to the variant.
 int KindNumber(const Transform& transform) {
-  if (std::holds_alternative<RandomResizedCrop>(transform)) return 1;
-  if (std::holds_alternative<RandomHorizontalFlip>(transform)) return 2;
-  if (std::holds_alternative<ColorJitter>(transform)) return 3;
-  if (std::holds_alternative<RandomRotation>(transform)) return 4;
-  return 0;  // draws nothing
+  return std::visit(
+      Overloaded{[](const RandomResizedCrop&) { return 1; }, [](const RandomHorizontalFlip&) { return 2; },
+                 [](const ColorJitter&) { return 3; }, [](const RandomRotation&) { return 4; },
+                 [](const OneOf<Resize, CenterCrop, Normalize> auto&) { return kDrawsNothing; }},
+      transform);
 }
 
 constexpr int kMostOfAKind = 1 << 16;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <variant>
+
+#include "base/overloaded.h"
 
 namespace fullbore::loader {
 namespace {
@@ -107,10 +110,15 @@ void GeometryChain::Flip() {
 }
 
 Size SizeAfter(const Transform& transform, Size in) {
-  if (const auto* resize = std::get_if<Resize>(&transform)) return ResizedSize(*resize, in);
-  if (const auto* crop = std::get_if<CenterCrop>(&transform)) return {crop->width, crop->height};
-  if (const auto* crop = std::get_if<RandomResizedCrop>(&transform)) return {crop->width, crop->height};
-  return in;
+  return std::visit(
+      Overloaded{[&](const Resize& resize) { return ResizedSize(resize, in); },
+                 [](const OneOf<CenterCrop, RandomResizedCrop> auto& crop) {
+                   return Size{crop.width, crop.height};
+                 },
+                 [&](const OneOf<RandomHorizontalFlip, ColorJitter, RandomRotation, Normalize> auto&) {
+                   return in;
+                 }},
+      transform);
 }
 
 }  // namespace fullbore::loader

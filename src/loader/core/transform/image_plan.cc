@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <deque>
 #include <string>
+#include <variant>
 
 #include "base/clock.h"
+#include "base/overloaded.h"
 #include "loader/core/transform/color_jitter.h"
 #include "loader/core/transform/draws.h"
 #include "loader/core/transform/geometry.h"
@@ -37,16 +39,29 @@ struct ImagePlan::Compiled {
 
 namespace {
 
+// What GeometryChain gathers, and what needs the pixels before it. Normalize, the last, belongs to the output.
+template <typename T>
+concept Geometric = OneOf<T, Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip>;
+template <typename T>
+concept PixelChanging = OneOf<T, ColorJitter, RandomRotation>;
+
 bool ChangesPixels(const Transform& transform) {
-  return std::holds_alternative<ColorJitter>(transform) || std::holds_alternative<RandomRotation>(transform);
+  return std::visit(
+      Overloaded{[](const PixelChanging auto&) { return true; }, [](const Geometric auto&) { return false; },
+                 [](const Normalize&) { return false; }},
+      transform);
+}
+
+bool FollowsImageSize(const Transform& transform) {
+  const auto* resize = std::get_if<Resize>(&transform);
+  return resize != nullptr && resize->width == 0;
 }
 
 // The size whatever the image's, or nothing.
 Size FixedSize(const std::vector<Transform>& transforms) {
   Size size;
   for (const Transform& transform : transforms) {
-    const auto* resize = std::get_if<Resize>(&transform);
-    if (size == Size{} && resize != nullptr && resize->width == 0) continue;  // follows the image's
+    if (size == Size{} && FollowsImageSize(transform)) continue;
     size = SizeAfter(transform, size);
   }
   return size;
@@ -208,16 +223,20 @@ size_t ImagePlan::Worker::State::Extend(size_t index, SampleSeed seed) {
 }
 
 void ImagePlan::Worker::State::AddToChain(const Transform& transform, const Draws& draws) {
-  if (const auto* resize = std::get_if<Resize>(&transform)) {
-    chain.ResizeTo(ResizedSize(*resize, chain.size()), resize->interpolation);
-  } else if (const auto* center = std::get_if<CenterCrop>(&transform)) {
-    chain.Crop(CenterCropRect(*center, chain.size()));
-  } else if (const auto* crop = std::get_if<RandomResizedCrop>(&transform)) {
-    chain.Crop(DrawCrop(*crop, chain.size(), draws));
-    chain.ResizeTo({crop->width, crop->height}, crop->interpolation);
-  } else if (const auto* flip = std::get_if<RandomHorizontalFlip>(&transform)) {
-    if (DrawFlip(*flip, draws)) chain.Flip();
-  }
+  std::visit(Overloaded{[&](const Resize& resize) {
+                          chain.ResizeTo(ResizedSize(resize, chain.size()), resize.interpolation);
+                        },
+                        [&](const CenterCrop& crop) { chain.Crop(CenterCropRect(crop, chain.size())); },
+                        [&](const RandomResizedCrop& crop) {
+                          chain.Crop(DrawCrop(crop, chain.size(), draws));
+                          chain.ResizeTo({crop.width, crop.height}, crop.interpolation);
+                        },
+                        [&](const RandomHorizontalFlip& flip) {
+                          if (DrawFlip(flip, draws)) chain.Flip();
+                        },
+                        [](const PixelChanging auto&) { FB_CHECK(!"geometric"); },
+                        [](const Normalize&) { FB_CHECK(!"geometric"); }},
+             transform);
 }
 
 Result<ImageView> ImagePlan::Worker::State::Decode(const ImageInfo& info, int orientation) {
@@ -277,13 +296,18 @@ Result<ImageView> ImagePlan::Worker::State::ChangePixels(size_t index, SampleSee
   const Draws draws(seed, plan.transforms, index);
   PixelBuffer& other = OtherBuffer(image);
   PixelBuffer& current = buffers[&other == &buffers[0] ? 1 : 0];
-  if (const auto* jitter = std::get_if<ColorJitter>(&plan.transforms[index])) {
-    Apply(DrawJitter(*jitter, draws), current);
-    return current.view();
-  }
-  const auto& rotation = std::get<RandomRotation>(plan.transforms[index]);
-  Rotate(current, DrawAngle(rotation, draws), rotation.interpolation, rotation.fill, other);
-  return other.view();
+  return std::visit(Overloaded{[&](const ColorJitter& jitter) {
+                                 Apply(DrawJitter(jitter, draws), current);
+                                 return current.view();
+                               },
+                               [&](const RandomRotation& rotation) {
+                                 Rotate(current, DrawAngle(rotation, draws), rotation.interpolation,
+                                        rotation.fill, other);
+                                 return other.view();
+                               },
+                               [&](const Geometric auto&) { return FB_CHECK(!"changes pixels"), image; },
+                               [&](const Normalize&) { return FB_CHECK(!"changes pixels"), image; }},
+                    plan.transforms[index]);
 }
 
 Result<void> ImagePlan::Worker::State::Run(std::span<const uint8_t> encoded, SampleSeed seed,

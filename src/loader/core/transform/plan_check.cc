@@ -114,14 +114,6 @@ bool IsImageDType(DType dtype) {
 
 }  // namespace
 
-const char* NameOf(const Transform& transform) {
-  static constexpr std::array names = {
-      "Resize",      "CenterCrop",     "RandomResizedCrop", "RandomHorizontalFlip",
-      "ColorJitter", "RandomRotation", "Normalize"};
-  static_assert(names.size() == std::variant_size_v<Transform>);
-  return names[transform.index()];
-}
-
 Result<void> CheckTransforms(const std::vector<Transform>& transforms, const ImagePlanOptions& options) {
   if (!IsImageDType(options.dtype)) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("images cannot be {}", NameOf(options.dtype)),

@@ -8,8 +8,6 @@
 
 namespace fullbore::loader {
 
-const char* NameOf(const Transform& transform);  // torchvision's: "RandomResizedCrop"
-
 // kInvalidArgument with the transform, the argument, its value and what is allowed.
 Result<void> CheckTransforms(const std::vector<Transform>& transforms, const ImagePlanOptions& options);
 

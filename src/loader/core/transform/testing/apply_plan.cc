@@ -10,12 +10,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
 
+#include "base/overloaded.h"
 #include "loader/core/options_json.h"
 #include "loader/core/transform/draws.h"
 #include "loader/core/transform/image_plan.h"
 #include "loader/core/transform/orientation.h"
-#include "loader/core/transform/plan_check.h"
 
 namespace fullbore::loader {
 namespace {
@@ -27,24 +28,28 @@ std::vector<uint8_t> ReadWhole(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+json Steps(const JitterDraw& drawn) {
+  constexpr const char* kNames[] = {"brightness", "contrast", "saturation", "hue"};
+  json steps = json::array();
+  for (const JitterKind kind : drawn.order) {
+    const auto at = static_cast<size_t>(kind);
+    if (drawn.factors[at]) steps.push_back({kNames[at], *drawn.factors[at]});
+  }
+  return steps;
+}
+
 json DrawnBy(const Transform& transform, Size size, const Draws& draws) {
   json drawn = {{"name", NameOf(transform)}};
-  if (const auto* crop = std::get_if<RandomResizedCrop>(&transform)) {
-    const Rect rect = DrawCrop(*crop, size, draws);
-    drawn["box"] = {rect.x, rect.y, rect.width, rect.height};
-  } else if (const auto* flip = std::get_if<RandomHorizontalFlip>(&transform)) {
-    drawn["flips"] = DrawFlip(*flip, draws);
-  } else if (const auto* rotation = std::get_if<RandomRotation>(&transform)) {
-    drawn["degrees"] = DrawAngle(*rotation, draws);
-  } else if (const auto* jitter = std::get_if<ColorJitter>(&transform)) {
-    constexpr const char* kNames[] = {"brightness", "contrast", "saturation", "hue"};
-    const JitterDraw jittered = DrawJitter(*jitter, draws);
-    drawn["steps"] = json::array();
-    for (const JitterKind kind : jittered.order) {
-      const auto at = static_cast<size_t>(kind);
-      if (jittered.factors[at]) drawn["steps"].push_back({kNames[at], *jittered.factors[at]});
-    }
-  }
+  std::visit(
+      Overloaded{[&](const RandomResizedCrop& crop) {
+                   const Rect rect = DrawCrop(crop, size, draws);
+                   drawn["box"] = {rect.x, rect.y, rect.width, rect.height};
+                 },
+                 [&](const RandomHorizontalFlip& flip) { drawn["flips"] = DrawFlip(flip, draws); },
+                 [&](const RandomRotation& rotation) { drawn["degrees"] = DrawAngle(rotation, draws); },
+                 [&](const ColorJitter& jitter) { drawn["steps"] = Steps(DrawJitter(jitter, draws)); },
+                 [](const OneOf<Resize, CenterCrop, Normalize> auto&) {}},
+      transform);
   return drawn;
 }
 
