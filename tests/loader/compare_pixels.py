@@ -82,8 +82,8 @@ class Plans:
         self.process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self, path: pathlib.Path, transforms: list, options: dict[str, Any], sample: int):
-        options = {"image_dtype": "uint8", "layout": "nhwc", **options}
-        options["layout"] = "nchw" if options["image_dtype"] == "float32" and "layout" not in options else "nhwc"
+        options = {"dtype": "uint8", "layout": "nhwc", **options}
+        options["layout"] = "nchw" if options["dtype"] == "float32" and "layout" not in options else "nhwc"
         job = {"image": str(path), "out": str(self.out), "sample": sample,
                "options": {**options, "transforms": transforms}}  # fmt: skip
         self.process.stdin.write(json.dumps(job) + "\n")
@@ -91,7 +91,7 @@ class Plans:
         answer = json.loads(self.process.stdout.readline())
         if "error" in answer:
             raise RuntimeError(f"{path.name} {transforms}: {answer['error']}")
-        row = numpy.fromfile(self.out, options["image_dtype"]).reshape(answer["shape"])
+        row = numpy.fromfile(self.out, options["dtype"]).reshape(answer["shape"])
         return (row if options["layout"] == "nhwc" else row.transpose(1, 2, 0)), answer["drawn"]
 
 

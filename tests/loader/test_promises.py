@@ -147,7 +147,7 @@ def test_a_shard_that_is_changed_under_the_loader_gives_no_wrong_sample(photos, 
 
     shard = tmp_path / "train.tar"
     shard.write_bytes(as_shard(photos))
-    with warnings.catch_warnings(), shards(str(shard), prefetch=1, threads=1) as loader:
+    with warnings.catch_warnings(), shards(str(shard), prefetch_batches=1, threads=1) as loader:
         warnings.simplefilter("ignore")
         iteration = iter(loader)
         next(iteration)
@@ -171,7 +171,7 @@ def server(photos):
 
 
 def remote(server: FaultServer, cache: pathlib.Path, **options: object):
-    return shards(f"{server.url}/train.tar", cache=cache, **options)
+    return shards(f"{server.url}/train.tar", cache_directory=cache, **options)
 
 
 def test_an_epoch_over_a_failing_server_is_complete(server, tmp_path):

@@ -60,7 +60,7 @@ def test_a_folder_gives_normalised_tensors_and_labels(photos):
 def test_pixels_are_what_pillow_makes_of_the_file(photos):
     from PIL import Image
 
-    loader = fb.ImageFolder(photos, [T.Resize((24, 32))], 24, shuffle=False, dtype="uint8", channels_last=True)
+    loader = fb.ImageFolder(photos, [T.Resize((24, 32))], 24, shuffle=False, dtype="uint8", layout="nhwc")
     images, labels = next(iter(loader))
     assert labels.tolist() == [0] * 8 + [1] * 8 + [2] * 8
     files = sorted(photos.glob("*/*.jpg"))
@@ -79,7 +79,7 @@ def test_batches_are_the_engines_own_memory(photos):
 
 
 def test_memory_is_used_again_once_a_tensor_is_gone(photos):
-    loader = fb.ImageFolder(photos, SMALL, 4, prefetch=2, threads=1)
+    loader = fb.ImageFolder(photos, SMALL, 4, prefetch_batches=2, threads=1)
     for _ in range(2):
         for _ in loader:
             pass
@@ -162,12 +162,11 @@ def test_ranks_share_the_epoch(photos, monkeypatch):
 
 
 def test_the_last_batch_is_short_dropped_or_padded(photos):
-    sizes = {
-        how: [len(labels) for _, labels in fb.ImageFolder(photos, SMALL, 10, last=how)]
-        for how in ("short", "drop", "pad")
-    }
-    assert sizes == {"short": [10, 10, 4], "drop": [10, 10], "pad": [10, 10, 10]}
-    loader = fb.ImageFolder(photos, SMALL, 10, last="pad")
+    def sizes(**options):
+        return [len(labels) for _, labels in fb.ImageFolder(photos, SMALL, 10, **options)]
+
+    assert (sizes(), sizes(drop_last=True), sizes(pad_last=True)) == ([10, 10, 4], [10, 10], [10, 10, 10])
+    loader = fb.ImageFolder(photos, SMALL, 10, pad_last=True)
     list(loader)
     assert loader.last_batch.valid == [True] * 4 + [False] * 6
     assert len(fb.ImageFolder(photos, SMALL, 10, drop_last=True)) == 2
@@ -199,9 +198,10 @@ def test_pairs_of_paths_and_labels_need_no_file(photos):
         (lambda p: fb.ImageFolder(p, SMALL, batch_size=0), ValueError, "batch_size"),
         (lambda p: fb.ImageFolder(p, [T.Normalize(std=(1, 1, 0))]), ValueError, "std"),
         (lambda p: fb.ImageFolder(p, [abs]), ValueError, "map="),
-        (lambda p: fb.ImageFolder(p, SMALL, last="none"), ValueError, "short, drop, pad"),
+        (lambda p: fb.ImageFolder(p, SMALL, drop_last=True, pad_last=True), ValueError, "contradict each other"),
+        (lambda p: fb.ImageFolder(p, SMALL, layout="chwn"), ValueError, "nchw, nhwc"),
         (lambda p: fb.ImageFolder(p, SMALL, rank=1), ValueError, "world_size"),
-        (lambda p: fb.ImageFolder(p, SMALL, on_bad="cry"), ValueError, "skip, raise"),
+        (lambda p: fb.ImageFolder(p, SMALL, on_bad_sample="cry"), ValueError, "skip, raise"),
         (lambda p: fb.ImageFolder(p, SMALL, map_processes=2), ValueError, "without map"),
         (lambda p: fb.ImageFolder(None), ValueError, "paths cannot be None"),
         (lambda p: fb.ImageFolder(p, SMALL, batch_size=2.5), ValueError, "whole number"),
@@ -209,8 +209,8 @@ def test_pairs_of_paths_and_labels_need_no_file(photos):
         (lambda p: fb.ImageFolder(p, SMALL, cache_bytes=-1), ValueError, "cache_bytes cannot be -1"),
         (lambda p: fb.ImageFolder(p, SMALL, threads=100_000), ValueError, "threads 100000"),
         (lambda p: fb.ImageFolder(p, SMALL, timeout_s="long"), ValueError, "timeout_s cannot be 'long'"),
-        (lambda p: fb.ImageFolder(p, SMALL, bad_budget=None), ValueError, "bad_budget cannot be None"),
-        (lambda p: fb.ImageFolder(p, SMALL, prefetch=-1), ValueError, "prefetch -1: none may be"),
+        (lambda p: fb.ImageFolder(p, SMALL, bad_sample_budget=None), ValueError, "bad_sample_budget cannot be None"),
+        (lambda p: fb.ImageFolder(p, SMALL, prefetch_batches=-1), ValueError, "prefetch_batches -1: none may be"),
         (lambda p: fb.ImageFolder(p, SMALL, device="gpu"), ValueError, "'gpu' is none of torch's"),
         (lambda p: fb.ImageFolder(p, abs), ValueError, "map="),
         (lambda p: fb.ImageFolder(p, [T.Resize("a")]), ValueError, "height, width"),
@@ -252,9 +252,9 @@ def test_a_bad_sample_is_left_out_and_told_once(tmp_path):
     assert bad[0].id == 11 and bad[0].name.endswith("bee/003.jpg")
     told = [str(w.message) for w in caught if issubclass(w.category, fb.LoaderWarning)]
     assert len(told) == len(set(told))
-    with warnings.catch_warnings(), pytest.raises(fb.LoaderError, match='003.jpg(.|\n)*on_bad "skip"'):
+    with warnings.catch_warnings(), pytest.raises(fb.LoaderError, match='003.jpg(.|\n)*on_bad_sample "skip"'):
         warnings.simplefilter("error")  # the error says it all: no warning that something was left out
-        list(fb.ImageFolder(photos, SMALL, 4, shuffle=False, on_bad="raise"))
+        list(fb.ImageFolder(photos, SMALL, 4, shuffle=False, on_bad_sample="raise"))
 
 
 def test_a_map_function_changes_rows_in_place_or_returns_them(photos):

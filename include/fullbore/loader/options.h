@@ -1,4 +1,4 @@
-// What a loader is made with. docs/loader.md has the details.
+// What a loader is made with. Each option has one name, here, in Python and as JSON; docs/loader.md has the table.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,6 @@ enum class ImageMode { kRgb, kGray };
 enum class OnBadSample {
   kSkip,   // left out, reported, up to bad_sample_budget
   kRaise,  // the first ends the iteration with its error
-};
-
-enum class LastBatch {
-  kShort,  // delivered with fewer rows; ranks still get equally many batches
-  kDrop,   // left out when it would be short
-  kPad,    // every batch has batch_size rows; repeated ones have valid == 0
 };
 
 constexpr int kMaxThreads = 1024;  // of either kind; a mistyped number would otherwise take the machine along
@@ -57,12 +51,14 @@ struct LoaderOptions {
   int shuffle_shards = 0;
   uint64_t seed = 0;
   int rank = 0, world_size = 1;
-  LastBatch last_batch = LastBatch::kShort;
+  // A last batch that is short is delivered with fewer rows, and ranks still get equally many batches; or it is
+  // left out; or it has batch_size rows, of which repeated ones have valid == 0.
+  bool drop_last = false, pad_last = false;
 
   OnBadSample on_bad_sample = OnBadSample::kSkip;
   double bad_sample_budget = 0.1;  // share of an epoch's samples that may be bad before the iteration fails
 
-  DType image_dtype = DType::kFloat32;  // kUInt8 (then without Normalize), kFloat32, kFloat16, kBFloat16
+  DType dtype = DType::kFloat32;  // of images: kUInt8 (then without Normalize), kFloat32, kFloat16, kBFloat16
   Layout layout = Layout::kNchw;
   ImageMode image_mode = ImageMode::kRgb;
   bool apply_exif_orientation = false;  // torchvision's ImageFolder ignores it too

@@ -21,7 +21,6 @@ SAMPLES = 8
 # In units of 1/255. Decoders and resamplers round differently: below 1 on average (docs/loader.md). Swapped
 # channels, a forgotten normalisation or another filter are tens.
 MEAN_TOLERANCE = 2.0
-RANDOM = ("RandomHorizontalFlip", "ColorJitter", "RandomRotation")
 
 
 def compare(found: Translation, **options: Any) -> str:
@@ -37,7 +36,7 @@ def compare(found: Translation, **options: Any) -> str:
     if len(shapes) != 1:
         raise NotTranslatable(["the transforms give images of different sizes: add a crop, or Resize((height, width))"])
     fixed_options = {**found.options, **options, "shuffle": False, "batch_size": len(samples), "drop_last": False}
-    fixed_options.update(rank=0, world_size=1, on_bad="raise")
+    fixed_options.update(rank=0, world_size=1, on_bad_sample="raise")
     with FileList(samples, mine, **fixed_options) as loader:
         images, labels = next(iter(loader))
     return judge(expected, [label for _, label in samples], images, labels, found)
@@ -79,10 +78,9 @@ def fixed(found: Translation) -> tuple[list[Any], list[ours.Transform]]:
     theirs: list[Any] = []
     mine: list[ours.Transform] = []
     for original, made in found.steps:
-        name = type(made).__name__
-        if name in RANDOM:
-            continue
-        if made is not None and name == "RandomResizedCrop":
+        if made is not None and made.random:
+            if not isinstance(made, ours.RandomResizedCrop):
+                continue
             about = made.describe()
             size = [about["height"], about["width"]]
             made = ours.Resize(size, about["interpolation"])

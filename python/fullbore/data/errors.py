@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 
 class LoaderError(Exception):
     """The loader cannot go on. `code` is the kind of failure, `hint` the next step (may be empty)."""
@@ -35,27 +33,8 @@ class LoaderWarning(UserWarning):
 CLASSES = {"invalid argument": ArgumentError, "not found": MissingFileError}
 
 
-# The engine's options whose names are other ones here; not within paths and what is quoted.
-RENAMED = {
-    "apply_exif_orientation": "exif",
-    "bad_sample_budget": "bad_budget",
-    "cache_directory": "cache",
-    "image_dtype": "dtype",
-    "last_batch": "last",
-    "on_bad_sample": "on_bad",
-    "prefetch_batches": "prefetch",
-}
-_RENAMED = re.compile(r"(?<![\w/.'\"-])(?:source\.)?(" + "|".join(RENAMED) + r")(?![\w/.'\"-])")
-
-
-def with_our_names(text: str) -> str:
-    """A text of the engine, with its options called as they are in Python."""
-    return _RENAMED.sub(lambda found: RENAMED[found[1]], text)
-
-
 def make(code: str, text: str, hint: str) -> LoaderError:
     """The exception for an error of the engine."""
-    text, hint = with_our_names(text), with_our_names(hint)
     error = CLASSES.get(code, LoaderError)(f"{text}\nhint: {hint}" if hint else text)
     error.code, error.hint = code, hint
     return error

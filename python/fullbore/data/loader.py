@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Union
 
 from . import _core, deliver, stage, transforms
-from .errors import LoaderError, LoaderWarning, argument, with_our_names
+from .errors import LoaderError, LoaderWarning, argument
 from .progress import ProgressBar
 
 Path = Union[str, "os.PathLike[str]"]
@@ -27,8 +27,15 @@ logger = logging.getLogger("fullbore.data")
 
 MAX_RESTARTS = 3  # of the loader's own process
 END_IS_TOLD_S = 5.0  # so long Python's end waits without a word
-LAST = ("short", "drop", "pad")
 _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
+
+# The engine's options, as include/fullbore/loader/options.h has them.
+SOURCE = ("paths", "kind", "fields", "cache_directory", "cache_bytes", "memory_cache_bytes", "s3_endpoint")
+SOURCE += ("timeout_s", "retries")
+ENGINE = ("transforms", "batch_size", "shuffle", "shuffle_shards", "seed", "rank", "world_size", "drop_last")
+ENGINE += ("pad_last", "on_bad_sample", "bad_sample_budget", "dtype", "layout", "image_mode", "apply_exif_orientation")
+ENGINE += ("fast_dct", "scaled_decode", "max_image_pixels", "threads", "max_read_threads", "nice", "prefetch_batches")
+UNSAID = ("cache_directory", "cache_bytes", "s3_endpoint", "max_image_pixels")  # where they are None
 
 # What scripts that come from torch's DataLoader and torchvision's ImageFolder give, and where it went.
 TORCHS = {
@@ -37,7 +44,7 @@ TORCHS = {
     "num_workers": "leave it out: the loader finds the number of threads itself; threads=N fixes it",
     "persistent_workers": "leave it out: threads live as long as the loader",
     "pin_memory": "leave it out: device='cuda' delivers batches on the GPU, from pinned memory",
-    "prefetch_factor": "leave it out, or limit the finished batches: prefetch=N",
+    "prefetch_factor": "leave it out, or limit the finished batches: prefetch_batches=N",
     "root": "it is called paths",
     "sampler": "the order depends on seed=; shuffle=False keeps the source's",
     "target_transform": "map= changes a row's label",
@@ -74,7 +81,7 @@ class Loader:
 
     Batches are torch tensors where torch is installed, else numpy arrays, on memory that the loader uses again once
     the last tensor on it is gone. A source of two fields gives tuples (images, labels); images are float32 in [0, 1]
-    of shape (batch, 3, height, width) unless `dtype`, `channels_last` or a Normalize say otherwise; labels are int64
+    of shape (batch, 3, height, width) unless `dtype`, `layout` or a Normalize say otherwise; labels are int64
     of shape (batch,); texts are list[str], other bytes list[bytes].
 
     Order, random crops and all else depend on seed, epoch and world_size alone, never on threads or timing.
@@ -100,50 +107,54 @@ class Loader:
         shuffle: bool = True,
         shuffle_shards: int = 0,
         drop_last: bool = False,
-        last: str | None = None,
+        pad_last: bool = False,
         rank: int | None = None,
         world_size: int | None = None,
         fields: Sequence[str] = (),
         dtype: Any = "float32",
-        channels_last: bool = False,
-        grayscale: bool = False,
-        exif: bool = False,
+        layout: str = "nchw",
+        image_mode: str = "rgb",
+        apply_exif_orientation: bool = False,
         fast_dct: bool = False,
         scaled_decode: bool = True,
         max_image_pixels: int | None = None,
-        on_bad: str = "skip",
-        bad_budget: float = 0.1,
+        on_bad_sample: str = "skip",
+        bad_sample_budget: float = 0.1,
         map: Callable[..., Any] | None = None,
         map_processes: int = 0,
-        cache: Path | None = None,
+        cache_directory: Path | None = None,
         cache_bytes: int | None = None,
         memory_cache_bytes: int = 0,
         s3_endpoint: str | None = None,
         timeout_s: float = 30.0,
         retries: int = 5,
         threads: int = 0,
+        max_read_threads: int = 32,
         nice: int = 0,
-        prefetch: int = 0,
+        prefetch_batches: int = 0,
         device: Any = None,
         as_numpy: bool = False,
         in_process: bool = True,
         progress: bool = False,
     ) -> None:
         """
-        batch_size: rows of a batch. drop_last, or last="short" | "drop" | "pad": what becomes of a short last batch;
-            padding repeats samples, and last_batch.valid tells which.
+        batch_size: rows of a batch. drop_last leaves a short last batch out; pad_last fills it with repeated samples,
+            and last_batch.valid tells which.
         seed, shuffle: the order. shuffle_shards=n keeps to groups of n consecutive shards, for remote data.
         rank, world_size: this process's share; by default torch.distributed's, else $RANK and $WORLD_SIZE.
         fields: which, of archives: extensions ("jpg", "cls"), features or datasets; "jpg;png": the first there is.
-        dtype: of images: "uint8", "float32", "float16", "bfloat16", or torch's. channels_last: (batch, height, width,
-            channels). grayscale: one channel. exif: turn images as their EXIF orientation says.
+        dtype: of images: "uint8", "float32", "float16", "bfloat16", or torch's. layout: "nchw", or "nhwc" for (batch,
+            height, width, channels). image_mode: "rgb", or "gray" for one channel. apply_exif_orientation: turn
+            images as their EXIF says.
         fast_dct, scaled_decode: speed for exactness, see docs/loader.md. max_image_pixels: larger ones are bad samples.
-        on_bad: "skip" leaves bad samples out, up to the share bad_budget of an epoch; "raise" ends with the first.
+        on_bad_sample: "skip" leaves bad samples out, up to the share bad_sample_budget of an epoch; "raise" ends with
+            the first.
         map: a function of your own, called with each row (fullbore.data.sample.Sample); map_processes: how many
             processes run it, 0: the loader's threads.
-        cache: directory for remote files, at most cache_bytes (20 GB; 0: none). memory_cache_bytes: encoded samples
+        cache_directory: for remote files, at most cache_bytes (20 GB; 0: none). memory_cache_bytes: encoded samples
             kept in memory. s3_endpoint, timeout_s (without a byte), retries: of remote storage.
-        threads: 0: as many as the consumer needs. nice: added to their niceness. prefetch: finished batches at most.
+        threads: 0: as many as the consumer needs. max_read_threads: those that may wait for storage. nice: added to
+            their niceness. prefetch_batches: finished batches at most.
         device: batches are delivered there ("cuda"). as_numpy: numpy arrays even where torch is installed.
         in_process: False runs all of this in a process of its own, with batches in shared memory.
         progress: a progress line on standard error, where that is a terminal.
@@ -262,42 +273,27 @@ class Loader:
     def _options(self) -> dict[str, Any]:
         """As src/loader/core/options_json.h defines it."""
         given = self._arguments
-        source = {
+        read = {
             "paths": as_paths(given["paths"]),
             "kind": self.kind,
             "fields": [given["fields"]] if isinstance(given["fields"], str) else list(given["fields"]),
-            "memory_cache_bytes": given["memory_cache_bytes"],
             "timeout_s": as_number("timeout_s", given["timeout_s"]),
-            "retries": given["retries"],
-        }
-        optional = {
-            "cache_directory": None if given["cache"] is None else os.fspath(given["cache"]),
-            "cache_bytes": given["cache_bytes"],
-            "s3_endpoint": given["s3_endpoint"],
-        }
-        source.update({name: value for name, value in optional.items() if value is not None})
-        options = {
-            "source": source,
+            "cache_directory": None if given["cache_directory"] is None else os.fspath(given["cache_directory"]),
             "transforms": [transform.describe() for transform in transforms.flat(given["transforms"])],
-            "layout": "nhwc" if given["channels_last"] else "nchw",
-            "image_mode": "gray" if given["grayscale"] else "rgb",
-            "image_dtype": dtype_name(given["dtype"]),
-            "last_batch": last_batch(given["drop_last"], given["last"]),
-            "on_bad_sample": given["on_bad"],
-            "bad_sample_budget": as_number("bad_budget", given["bad_budget"]),
-            "apply_exif_orientation": given["exif"],
-            "prefetch_batches": given["prefetch"],
+            "dtype": dtype_name(given["dtype"]),
+            "bad_sample_budget": as_number("bad_sample_budget", given["bad_sample_budget"]),
         }
-        same = ("batch_size", "seed", "shuffle", "shuffle_shards", "rank", "world_size", "fast_dct", "scaled_decode")
-        options.update({name: given[name] for name in (*same, "threads", "nice")})
-        if given["max_image_pixels"] is not None:
-            options["max_image_pixels"] = given["max_image_pixels"]
-        return options
+
+        def options(names: tuple[str, ...]) -> dict[str, Any]:
+            values = {name: read[name] if name in read else given[name] for name in names}
+            return {name: value for name, value in values.items() if name not in UNSAID or value is not None}
+
+        return {**options(ENGINE), "source": options(SOURCE)}
 
     def _open(self, options: dict[str, Any]) -> Any:
         text = json.dumps(options)
         function, processes = self._arguments["map"], self._arguments["map_processes"]
-        if function is not None and options["image_dtype"] == "bfloat16":
+        if function is not None and options["dtype"] == "bfloat16":
             raise argument("map with dtype='bfloat16': numpy has no such numbers", "use float32, or map in torch")
         if not self._arguments["in_process"]:
             return _core.open_process(text, *own_process(function, processes), MAX_RESTARTS)
@@ -330,7 +326,6 @@ class Loader:
             taken, self._pool.messages = self._pool.messages, []
             said += [(1, text) for text in taken]
         for severity, text in said:
-            text = with_our_names(text)
             if text in self._said:
                 continue
             self._said.add(text)
@@ -407,16 +402,6 @@ def dtype_name(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype
     return getattr(dtype, "__name__", str(dtype)).replace("torch.", "")
-
-
-def last_batch(drop_last: bool, last: str | None) -> str:
-    if last is None:
-        return "drop" if drop_last else "short"
-    if last not in LAST:
-        raise argument(f"last cannot be {last!r}", "one of: " + ", ".join(LAST))
-    if drop_last and last != "drop":
-        raise argument(f"drop_last=True and last={last!r} contradict each other")
-    return last
 
 
 def placed(rank: int | None, world_size: int | None) -> tuple[int, int]:

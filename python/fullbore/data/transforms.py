@@ -33,6 +33,11 @@ PIL_INTERPOLATIONS = {0: "nearest", 2: "bilinear", 3: "bicubic"}  # Pillow's and
 class Transform:
     """Base of all: knows its description for the engine, and prints as it was made."""
 
+    random: bool  # whether it decides something anew for each sample
+
+    def __init_subclass__(cls, *, random: bool) -> None:
+        cls.random = random
+
     def __init__(self, **description: Any) -> None:
         self._description = description
 
@@ -51,7 +56,7 @@ class Transform:
         return hash(repr(self))
 
 
-class Resize(Transform):
+class Resize(Transform, random=False):
     """To `size` (height, width); an int is the shorter side, and the other follows.
 
     max_size: the longer side's limit, with an int only.
@@ -69,7 +74,7 @@ class Resize(Transform):
         )
 
 
-class CenterCrop(Transform):
+class CenterCrop(Transform, random=False):
     """The middle of the image, `size` (height, width) or an int for a square."""
 
     def __init__(self, size: Size) -> None:
@@ -77,7 +82,7 @@ class CenterCrop(Transform):
         super().__init__(height=height, width=width)
 
 
-class RandomResizedCrop(Transform):
+class RandomResizedCrop(Transform, random=True):
     """A random part, `scale` of the area and of an aspect `ratio` (width / height), resized to `size`."""
 
     def __init__(
@@ -97,7 +102,7 @@ class RandomResizedCrop(Transform):
         )
 
 
-class RandomHorizontalFlip(Transform):
+class RandomHorizontalFlip(Transform, random=True):
     """Left to right, with probability `p`."""
 
     def __init__(self, p: float = 0.5) -> None:
@@ -106,7 +111,7 @@ class RandomHorizontalFlip(Transform):
         super().__init__(p=float(p))
 
 
-class ColorJitter(Transform):
+class ColorJitter(Transform, random=True):
     """Factors drawn from [1 - x, 1 + x] (hue: [-x, x], x at most 0.5), or from the interval that is given."""
 
     def __init__(self, brightness: Amount = 0, contrast: Amount = 0, saturation: Amount = 0, hue: Amount = 0) -> None:
@@ -118,7 +123,7 @@ class ColorJitter(Transform):
         )
 
 
-class RandomRotation(Transform):
+class RandomRotation(Transform, random=True):
     """By an angle from [-degrees, degrees], or from the interval; about the centre; the size stays.
 
     fill: 0 to 255, one number or three.
@@ -141,7 +146,7 @@ class RandomRotation(Transform):
         )
 
 
-class Normalize(Transform):
+class Normalize(Transform, random=False):
     """(value - mean) / std by channel, of values in [0, 1]. The defaults are ImageNet's."""
 
     def __init__(

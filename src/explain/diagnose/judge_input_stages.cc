@@ -271,8 +271,8 @@ void BlameBursts(Judged& judged) {
       "{}, although {} of the loader's {} threads stand idle for want of room: batches are used faster at "
       "times than on average.",
       judged.Waits(), FormatCount(judged.stages.no_room), FormatCount(judged.stages.threads));
-  judged.finding.change = judged.Call("prefetch=16");
-  judged.finding.fix = {judged.Call("prefetch=16") +
+  judged.finding.change = judged.Call("prefetch_batches=16");
+  judged.finding.fix = {judged.Call("prefetch_batches=16") +
                             ": more finished batches bridge the bursts, at the price of "
                             "their memory",
                         "spread the use of batches: gradient accumulation and validation take many at once"};

@@ -53,7 +53,7 @@ std::string NextStep(Pipe pipe, bool remote) {
     case Pipe::kTransform:
       return "fewer or cheaper transforms (ColorJitter and rotations cost most), or more cores";
     case Pipe::kCollate:
-      return "smaller rows: image_dtype uint8 or float16, normalised on the device";
+      return "smaller rows: dtype uint8 or float16, normalised on the device";
   }
   return "";
 }

@@ -23,8 +23,6 @@ constexpr Named<Interpolation> kInterpolations[] = {{Interpolation::kNearest, "n
                                                     {Interpolation::kBilinear, "bilinear"},
                                                     {Interpolation::kBicubic, "bicubic"}};
 constexpr Named<OnBadSample> kOnBadSample[] = {{OnBadSample::kSkip, "skip"}, {OnBadSample::kRaise, "raise"}};
-constexpr Named<LastBatch> kLastBatch[] = {
-    {LastBatch::kShort, "short"}, {LastBatch::kDrop, "drop"}, {LastBatch::kPad, "pad"}};
 constexpr Named<ImageMode> kImageModes[] = {{ImageMode::kRgb, "rgb"}, {ImageMode::kGray, "gray"}};
 
 template <typename E, size_t N>
@@ -69,7 +67,7 @@ struct Writer {
 
 struct Reader {
   json object;
-  std::string where;  // "source.", "transforms[2]."
+  std::string where;  // "transforms[2].", or nothing: options are unique by their names
 
   template <typename T>
   void Member(const char* name, T& value) {
@@ -152,10 +150,11 @@ void Members(V& v, LoaderOptions& o) {
   v.Member("seed", o.seed);
   v.Member("rank", o.rank);
   v.Member("world_size", o.world_size);
-  v.Enum("last_batch", o.last_batch, kLastBatch);
+  v.Member("drop_last", o.drop_last);
+  v.Member("pad_last", o.pad_last);
   v.Enum("on_bad_sample", o.on_bad_sample, kOnBadSample);
   v.Member("bad_sample_budget", o.bad_sample_budget);
-  v.Type("image_dtype", o.image_dtype);
+  v.Type("dtype", o.dtype);
   v.Enum("layout", o.layout, kLayouts);
   v.Enum("image_mode", o.image_mode, kImageModes);
   v.Member("apply_exif_orientation", o.apply_exif_orientation);
@@ -263,7 +262,7 @@ Result<LoaderOptions> OptionsFromJson(std::string_view text) {
   try {
     LoaderOptions options;
     if (const auto source = parsed.find("source"); source != parsed.end()) {
-      Reader reader{*source, "source."};
+      Reader reader{*source, ""};
       Members(reader, options.source);
       reader.RejectRest();
       parsed.erase(source);

@@ -15,8 +15,8 @@ TEST(OptionsJson, SurvivesTheWayThereAndBack) {
       RandomResizedCrop{.height = 224, .width = 192, .interpolation = Interpolation::kBicubic},
       ColorJitter{.hue = {-0.1, 0.1}}, Normalize{}};
   options.seed = 0xffffffffffffffff;
-  options.last_batch = LastBatch::kPad;
-  options.image_dtype = DType::kBFloat16;
+  options.pad_last = true;
+  options.dtype = DType::kBFloat16;
   const std::string text = OptionsToJson(options);
   const auto back = OptionsFromJson(text);
   ASSERT_TRUE(back.ok()) << back.error().text;
@@ -29,6 +29,12 @@ TEST(OptionsJson, NamesAMistypedOption) {
   const auto options = OptionsFromJson(R"({"bacth_size": 3})");
   ASSERT_FALSE(options.ok());
   EXPECT_THAT(options.error().text, HasSubstr("bacth_size"));
+}
+
+TEST(OptionsJson, NamesAnOptionOfTheSourceLikeAnyOther) {
+  const auto options = OptionsFromJson(R"({"source": {"retries": "many"}})");
+  ASSERT_FALSE(options.ok());
+  EXPECT_THAT(options.error().text, testing::StartsWith("retries cannot be \"many\""));
 }
 
 TEST(OptionsJson, NamesTheTransformAndTheValueThatCannotBe) {

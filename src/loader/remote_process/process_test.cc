@@ -41,7 +41,7 @@ class RemoteProcess : public ::testing::Test {
     options_.source.paths = {directory_.path()};
     options_.transforms = {Resize{.height = 8, .width = 8}};
     options_.batch_size = kBatch;
-    options_.image_dtype = DType::kUInt8;
+    options_.dtype = DType::kUInt8;
     process_.command = {"/proc/self/exe", "--serve"};
   }
 

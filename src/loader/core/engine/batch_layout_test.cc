@@ -1,5 +1,5 @@
-// Texts in batches: whether a sample's memory is taken for one or a part of it copied, each row keeps its
-// own.
+// Texts in batches: whether a sample's memory is taken
+// for one or a part of it copied, each row keeps its own.
 #include "loader/core/engine/batch_layout.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@ class Texts : public Source {
       fields_.push_back({fmt::format("text{}", i), SourceFieldKind::kText, {}, {}});
   }
 
-  // Of lengths between nothing and some thousand letters, so that memory that goes round must fit the next
-  // one.
+  // Of lengths between nothing and some thousand letters,
+  // so that memory that goes round must fit the next one.
   static std::string Of(uint64_t id, size_t field) {
     return std::string(id * 977 % 5000, static_cast<char>('a' + (id + field) % 26));
   }
@@ -49,8 +49,8 @@ class TextsInBatches : public testing::TestWithParam<size_t> {};
 
 TEST_P(TextsInBatches, StayAsTheyWereWhileOthersAreRead) {
   const size_t texts = GetParam();
-  auto loader = Loader::Over(std::make_unique<Texts>(texts),
-                             {.batch_size = 8, .last_batch = LastBatch::kPad, .threads = 2});
+  auto loader =
+      Loader::Over(std::make_unique<Texts>(texts), {.batch_size = 8, .pad_last = true, .threads = 2});
   ASSERT_TRUE(loader.ok()) << loader.error().text;
   for (int epoch = 0; epoch < 3; ++epoch) {
     std::vector<Batch> kept;

@@ -4,6 +4,11 @@
 
 namespace fullbore::loader {
 
+LastBatch LastBatchOf(const LoaderOptions& options) {
+  if (options.drop_last) return LastBatch::kDrop;
+  return options.pad_last ? LastBatch::kPad : LastBatch::kShort;
+}
+
 BatchPlan::BatchPlan(const Cut& cut) : cut_(cut), step_(cut.world_size * cut.batch_size) {
   cut_.start = std::min(cut.start, cut.samples);
   const uint64_t left = cut_.samples - cut_.start;
@@ -19,8 +24,8 @@ BatchPlan::Batch BatchPlan::At(uint64_t index) const {
     batch.valid = std::min(cut_.batch_size, cut_.samples - std::min(batch.first, cut_.samples));
     return batch;
   }
-  // What is left is dealt evenly; a rank left without any repeats one, for a rank without a batch makes the
-  // others wait.
+  // What is left is dealt evenly; a rank left without any repeats
+  // one, for a rank without a batch makes the others wait.
   const uint64_t each = left / cut_.world_size, more = left % cut_.world_size;
   batch.first = base + cut_.rank * each + std::min(cut_.rank, more);
   batch.valid = each + (cut_.rank < more ? 1 : 0);

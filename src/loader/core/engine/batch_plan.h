@@ -1,8 +1,8 @@
 // Cuts an epoch's positions into batches for every rank, so that all ranks together see each position once
 // and every rank gets equally many batches.
 //
-//   step k of all ranks covers world_size * batch_size positions after `start`; rank r takes the r-th run of
-//   batch_size.
+//   step k of all ranks covers world_size * batch_size positions after `start`;
+//   rank r takes the r-th run of batch_size.
 //
 // So where an iteration stands is one number, the positions consumed by all ranks, which means the same for
 // any other world size and batch size: resuming is cutting what remains anew.
@@ -14,6 +14,10 @@
 
 namespace fullbore::loader {
 
+// What becomes of a last batch that is short.
+enum class LastBatch { kShort, kDrop, kPad };
+LastBatch LastBatchOf(const LoaderOptions& options);
+
 class BatchPlan {
  public:
   struct Cut {
@@ -23,8 +27,8 @@ class BatchPlan {
     uint64_t rank = 0, world_size = 1;
     LastBatch last = LastBatch::kShort;
   };
-  // Row i of a batch is position `first + i` below `rows`; what is not below `valid` repeats positions, see
-  // PositionOf.
+  // Row i of a batch is position `first + i` below `rows`; what
+  // is not below `valid` repeats positions, see PositionOf.
   struct Batch {
     uint64_t first = 0;
     uint64_t rows = 0;
@@ -38,8 +42,8 @@ class BatchPlan {
   Batch At(uint64_t index) const;
   // Rows past the last position wrap around to the first ones, as torch's DistributedSampler does.
   uint64_t PositionOf(const Batch& batch, uint64_t row) const { return (batch.first + row) % cut_.samples; }
-  uint64_t ConsumedAfter(
-      uint64_t index) const;  // positions consumed by all ranks once they had batch `index`
+  // Positions consumed by all ranks once they had batch `index`.
+  uint64_t ConsumedAfter(uint64_t index) const;
   uint64_t first_index() const { return cut_.start / step_; }  // what batch 0 is called in its epoch
 
  private:

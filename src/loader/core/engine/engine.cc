@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kTickNs = 100 * kNsPerMs;  // how often a waiting consumer looks at the tuner and the clock
 
-// A window the tuner can judge: long enough to hold several samples, short enough that a start does not drag
-// on.
+// A window the tuner can judge: long enough to hold several
+// samples, short enough that a start does not drag on.
 constexpr int64_t kWindowNs = 250 * kNsPerMs, kLongWindowNs = kNsPerSecond;
 constexpr uint64_t kWindowSamples = 16;
 
@@ -73,7 +73,7 @@ std::shared_ptr<const Loader::Engine::EpochPlan> Loader::Engine::PlanOf(uint64_t
                            static_cast<uint64_t>(options_.batch_size),
                            static_cast<uint64_t>(options_.rank),
                            static_cast<uint64_t>(options_.world_size),
-                           options_.last_batch};
+                           LastBatchOf(options_)};
   return std::make_shared<const EpochPlan>(
       EpochPlan{epoch, SampleOrder(blocks_, order, epoch), BatchPlan(cut)});
 }

@@ -124,7 +124,7 @@ TEST_F(LoaderTest, SaysThatNoThreadCanBeStartedAndTriesAgain) {
 
 TEST_F(LoaderTest, FillsTheGapsOfBadSamplesWhereEveryBatchMustBeFull) {
   behaviour_->broken[3] = {ErrorCode::kCorrupt, "cut off", ""};
-  Loader loader = Over(10, {.batch_size = 4, .last_batch = LastBatch::kPad});
+  Loader loader = Over(10, {.batch_size = 4, .pad_last = true});
   std::multiset<uint64_t> valid;
   for (;;) {
     auto batch = loader.Next();
@@ -324,7 +324,8 @@ TEST_F(LoaderTest, NamesTheOptionThatCannotBe) {
       {{.threads = -1}, "threads -1"},
       {{.threads = 100'000}, "threads 100000"},
       {{.bad_sample_budget = 2}, "bad_sample_budget is 2"},
-      {{.batch_size = 20, .last_batch = LastBatch::kDrop}, "10 samples do not fill one batch of 20"},
+      {{.drop_last = true, .pad_last = true}, "drop_last and pad_last contradict each other"},
+      {{.batch_size = 20, .drop_last = true}, "10 samples do not fill one batch of 20"},
   };
   for (const auto& [options, text] : wrong) {
     const auto loader = Loader::Over(std::make_unique<Numbers>(10, behaviour_), options);

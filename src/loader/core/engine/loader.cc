@@ -33,6 +33,9 @@ Result<void> Check(const LoaderOptions& options) {
                              options.max_read_threads, kMaxThreads),
                  "0 threads means as many as are needed");
   }
+  if (options.drop_last && options.pad_last) {
+    return wrong("drop_last and pad_last contradict each other", "a short last batch is left out, or padded");
+  }
   if (options.shuffle_shards < 0) {
     return wrong(fmt::format("shuffle_shards is {}", options.shuffle_shards), "0 shuffles over everything");
   }
@@ -46,20 +49,20 @@ Result<void> Check(const LoaderOptions& options) {
 Result<void> CheckSize(uint64_t samples, const LoaderOptions& options) {
   const auto together = static_cast<uint64_t>(options.batch_size) * static_cast<uint64_t>(options.world_size);
   if (samples == 0) return Error{ErrorCode::kInvalidArgument, "the source has no samples", ""};
-  if (options.last_batch == LastBatch::kDrop && samples < together) {
+  if (options.drop_last && samples < together) {
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format(
             "{} samples do not fill one batch of {} on each of {} ranks, and short batches are dropped",
             samples, options.batch_size, options.world_size),
-        "a smaller batch_size, or last_batch short or pad"};
+        "a smaller batch_size, or drop_last=false"};
   }
   return {};
 }
 
 ImagePlanOptions PlanOptionsOf(const LoaderOptions& options) {
   ImagePlanOptions plan;
-  plan.dtype = options.image_dtype;
+  plan.dtype = options.dtype;
   plan.layout = options.layout;
   plan.mode = options.image_mode;
   plan.apply_exif_orientation = options.apply_exif_orientation;

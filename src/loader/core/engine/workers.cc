@@ -257,8 +257,8 @@ void Loader::Engine::FinishRows(Carrier& carrier, const Claim& claim, uint64_t t
   if (!pending_.empty() && pending_.front() == claim.batch) ready_.notify_one();
 }
 
-// Closes the gaps that bad samples left: with rows from the end, or, where every batch must be full, with
-// copies.
+// Closes the gaps that bad samples left: with rows from the
+// end, or, where every batch must be full, with copies.
 void Loader::Engine::Complete(Carrier& carrier, Pending& batch) {
   const uint64_t rows = batch.cut.rows;
   batch.valid.assign(rows, 1);
@@ -278,7 +278,7 @@ void Loader::Engine::Complete(Carrier& carrier, Pending& batch) {
     ++to;
   }
   batch.rows = good;
-  if (options_.last_batch == LastBatch::kPad && good > 0) {
+  if (options_.pad_last && good > 0) {
     for (uint64_t row = good; row < rows; ++row) {
       layout_.CopyRow(*batch.slot, row % good, row);
       batch.ids[row] = batch.ids[row % good];
@@ -290,9 +290,9 @@ void Loader::Engine::Complete(Carrier& carrier, Pending& batch) {
   batch.valid.resize(batch.rows);
 }
 
-// A batch of which nothing is left would leave its rank one step behind the others, and all of them waiting
-// for each other at the epoch's end. Its first row becomes a sample from further on in the epoch, marked as
-// padding.
+// A batch of which nothing is left would leave its rank one step behind the
+// others, and all of them waiting for each other at the epoch's end. Its
+// first row becomes a sample from further on in the epoch, marked as padding.
 bool Loader::Engine::StandIn(Carrier& carrier, Pending& batch) {
   if (batch.abandoned.load(std::memory_order_relaxed)) return false;  // its rows were left out, not bad
   {

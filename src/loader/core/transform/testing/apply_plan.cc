@@ -70,10 +70,9 @@ uint64_t MedianOf(std::vector<uint64_t> values) {
 Result<json> RunJob(const json& job) {
   auto options = OptionsFromJson(job.at("options").dump());
   if (!options.ok()) return options.error();
-  auto plan =
-      ImagePlan::Compile(options->transforms, {options->image_dtype, options->layout, options->image_mode,
-                                               options->apply_exif_orientation, options->fast_dct,
-                                               options->scaled_decode, options->max_image_pixels});
+  auto plan = ImagePlan::Compile(options->transforms, {options->dtype, options->layout, options->image_mode,
+                                                       options->apply_exif_orientation, options->fast_dct,
+                                                       options->scaled_decode, options->max_image_pixels});
   if (!plan.ok()) return plan.error();
   const std::vector<uint8_t> encoded = ReadWhole(job.at("image"));
   auto info = ImageDecoder().ReadInfo(encoded, options->max_image_pixels);
