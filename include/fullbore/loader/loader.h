@@ -31,10 +31,10 @@ class Loader {
   // Ends the threads; one that is stuck in a read of stalled storage is left behind and ends with that read.
   ~Loader();
 
-  // The next batch of the epoch; empty at its end, after which the next call begins the next epoch.
-  // After an error the iteration can go on: kCorrupt and other errors of a sample are told once and the next
-  // call delivers the good rows of that batch; after kUnavailable (the storage failed) the next call asks the
-  // storage again.
+  // The next batch of the epoch; empty at its end, after which the next call begins
+  // the next epoch. After an error the iteration can go on: kCorrupt and other errors
+  // of a sample are told once and the next call delivers the good rows of that batch;
+  // after kUnavailable (the storage failed) the next call asks the storage again.
   Result<std::optional<Batch>> Next();
   // The same, but kTimeout when `patience` has passed without a batch; then call again.
   Result<std::optional<Batch>> Next(std::chrono::milliseconds patience);

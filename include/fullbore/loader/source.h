@@ -54,10 +54,10 @@ class Source {
   // nothing is gained by reading neighbours one after the other.
   virtual std::vector<uint64_t> blocks() const { return {size()}; }
 
-  // Fills `out` with sample `id`. Blocks; called from many threads. The error names the file and the offset.
-  // A file that vanished, shrank or does not parse is kNotFound or kCorrupt: a bad sample, as is any other
-  // code (kPermission, kIo: a bad sector) but kUnavailable: then the storage, not the sample, failed after all
-  // retries.
+  // Fills `out` with sample `id`. Blocks; called from many threads. The error names the
+  // file and the offset. A file that vanished, shrank or does not parse is kNotFound or
+  // kCorrupt: a bad sample, as is any other code (kPermission, kIo: a bad sector) but
+  // kUnavailable: then the storage, not the sample, failed after all retries.
   virtual Result<void> Read(uint64_t id, RawSample& out) const = 0;
 
   // For messages: "train/cat/0012.jpg", "shard-003.tar at 51,200: 000123.jpg".

@@ -69,8 +69,8 @@ struct Row {
 };
 using RowFunction = std::function<Result<void>(Row& row)>;
 
-// Where an iteration stands, exact to the sample. Also valid for another number of ranks and another batch
-// size.
+// Where an iteration stands, exact to the sample. Also
+// valid for another number of ranks and another batch size.
 struct LoaderState {
   uint64_t seed = 0;
   uint64_t epoch = 0;

@@ -12,8 +12,8 @@ namespace fullbore::loader::bench {
 // written. Looks at up to 64 files for that. Ends early when `stop` is set.
 double DropFromPageCache(const std::vector<std::string>& files, const std::atomic<bool>& stop);
 
-// All files of local paths: of a directory those below it, without following links. Empty where a path is
-// remote.
+// All files of local paths: of a directory those below it,
+// without following links. Empty where a path is remote.
 std::vector<std::string> LocalFiles(const std::vector<std::string>& paths);
 
 }  // namespace fullbore::loader::bench

@@ -7,8 +7,8 @@
 
 namespace fullbore::loader {
 
-// SplitMix64's finalizer (Steele, Lea, Flood 2014): a bijection whose output bits each depend on all input
-// bits.
+// SplitMix64's finalizer (Steele, Lea, Flood 2014): a
+// bijection whose output bits each depend on all input bits.
 constexpr uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -13,8 +13,8 @@ struct DeviceLoader::Impl {
 
   Loader host;
   std::shared_ptr<DevicePool> pool;
-  // What the host's loader has given but the consumer has not: a batch being copied, the end of an epoch, an
-  // error.
+  // What the host's loader has given but the consumer has
+  // not: a batch being copied, the end of an epoch, an error.
   std::optional<Taken> ahead;
   LoaderState given;                         // after the last batch that the consumer got
   std::atomic<uint64_t> samples_copied = 0;  // Stats reads it in any thread

@@ -1,6 +1,6 @@
-// Batches on the device: copied from pinned memory on a stream of their own, one batch ahead of the consumer,
-// so that the copy runs beside the computation and the consumer's stream waits for an event, not the host for
-// a copy.
+// Batches on the device: copied from pinned memory on a stream of their own,
+// one batch ahead of the consumer, so that the copy runs beside the computation
+// and the consumer's stream waits for an event, not the host for a copy.
 #pragma once
 
 #include <chrono>
@@ -25,8 +25,8 @@ class DeviceLoader {
   DeviceLoader& operator=(DeviceLoader&&) noexcept;
   ~DeviceLoader();
 
-  // The consumer's stream, on which the kernels that read the next batches are queued. At first the default
-  // one.
+  // The consumer's stream, on which the kernels that read
+  // the next batches are queued. At first the default one.
   void SetStream(Stream stream);
 
   // As Loader's.

@@ -18,8 +18,8 @@ class DevicePool : public std::enable_shared_from_this<DevicePool> {
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
 
-  // Queues the copy of a host batch and returns at once. The host batch is held until its bytes have been
-  // read.
+  // Queues the copy of a host batch and returns at once.
+  // The host batch is held until its bytes have been read.
   Result<Batch> Copy(const Batch& host);
   // Makes what is queued on `stream` from now on wait for the batch, and its memory wait for that stream.
   Result<void> HandOver(const Batch& device, Stream stream);

@@ -42,8 +42,8 @@ PyObject* CallAndMayOutlive(PyObject* function, PyObject* const* arguments, size
 
 // While one of these lives, the interpreter should not end. Those of a parent do not count in its fork.
 //
-// Whoever makes one asks MayBegin after that, not before: then AllowNoMore and AwaitNone see it, or it sees
-// them.
+// Whoever makes one asks MayBegin after that, not before:
+// then AllowNoMore and AwaitNone see it, or it sees them.
 class CallUnderWay {
  public:
   CallUnderWay();

@@ -294,8 +294,8 @@ NB_MODULE(_core, module) {
   module.doc() = "The engine of fullbore.data. Use fullbore.data; this module's names may change.";
   CallUnderWay::ForgetInForks();
 #ifndef FULLBORE_SANITIZED
-  // A script that ends with a daemon thread in the loader leaves objects behind, and no user can do anything
-  // about it.
+  // A script that ends with a daemon thread in the loader leaves
+  // objects behind, and no user can do anything about it.
   nb::set_leak_warnings(false);
 #endif
 

@@ -26,9 +26,9 @@ struct ProcessOptions {
   int max_restarts = 3;
 };
 
-// As Loader's, with two differences: Stats, messages and bad samples are those of the last answer, and a
-// forked child must not touch it. One thread iterates; Stats, TakeMessages and Stop may be called from any
-// other.
+// As Loader's, with two differences: Stats, messages and bad samples are
+// those of the last answer, and a forked child must not touch it. One thread
+// iterates; Stats, TakeMessages and Stop may be called from any other.
 class RemoteLoader {
  public:
   static Result<RemoteLoader> Open(const LoaderOptions& options, const ProcessOptions& process);

@@ -1,5 +1,5 @@
-// The end of a loader's own process: runs the engine with its batches in shared memory and answers the
-// client.
+// The end of a loader's own process: runs the engine with
+// its batches in shared memory and answers the client.
 #pragma once
 
 #include <functional>

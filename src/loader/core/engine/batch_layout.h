@@ -50,8 +50,8 @@ struct WriteTimes {
   uint64_t collate_ns = 0;
 };
 
-// `image` may be null where the layout has no images. May take the sample's memory: it is to be read anew
-// then.
+// `image` may be null where the layout has no images. May
+// take the sample's memory: it is to be read anew then.
 Result<void> WriteRow(const BatchLayout& layout, RawSample& sample, SampleSeed seed, ImagePlan::Worker* image,
                       Slot& slot, size_t row, WriteTimes& times);
 

@@ -40,8 +40,8 @@ std::string CgroupPath(const std::string& root) {
 
 int UsableCores(const std::string& root) {
   double cores = CoresOfAffinity();
-  // Every level above may be the tightest. Inside a container the path is "/" and its own limit is at the
-  // top.
+  // Every level above may be the tightest. Inside a container
+  // the path is "/" and its own limit is at the top.
   for (std::string path = CgroupPath(root);;) {
     if (const auto text = ReadFile(root + "/sys/fs/cgroup" + path + "/cpu.max"); text.ok()) {
       cores = std::min(cores, std::ceil(QuotaOf(*text)));

@@ -1,11 +1,11 @@
-// How many threads the loader runs, decided from what a window of time showed. The aim is a consumer that
-// does not wait, with as few threads as that takes: a thread that is not needed takes cores from the training
-// loop.
+// How many threads the loader runs, decided from what a window of time
+// showed. The aim is a consumer that does not wait, with as few threads as
+// that takes: a thread that is not needed takes cores from the training loop.
 //
 //   the consumer waits, all decoding threads are busy  -> one more, up to the cores there are
-//   the consumer waits, decoding threads are not busy  -> reading binds: more threads that read (they sleep
-//   in the kernel) the consumer waits and threads also stood idle     -> work comes in bursts: room for one
-//   more finished batch nobody waits and a whole thread's time is idle     -> one less
+//   the consumer waits, decoding threads are not busy  -> reading binds: more threads that read
+//   the consumer waits and threads also stood idle     -> work comes in bursts: room for one more finished batch
+//   nobody waits and a whole thread's time is idle     -> one less
 //
 // Each change is a trial: one that did not help is taken back, and not tried again for a while that doubles.
 #pragma once

@@ -58,10 +58,10 @@ class ImageDecoder {
   // before its size; kUnsupported: a format or kind that is not decoded, or more than max_pixels.
   Result<ImageInfo> ReadInfo(std::span<const uint8_t> encoded, uint64_t max_pixels);
 
-  // Decodes what `request` needs of the image that ReadInfo was last called with, and succeeded for. kCorrupt
-  // where the data needed for the region ends early or is damaged: pixels that are made up are never
-  // returned, as far as the format lets anybody notice. kInvalidArgument: no pixel of the region is in the
-  // image.
+  // Decodes what `request` needs of the image that ReadInfo was last called with,
+  // and succeeded for. kCorrupt where the data needed for the region ends early or
+  // is damaged: pixels that are made up are never returned, as far as the format
+  // lets anybody notice. kInvalidArgument: no pixel of the region is in the image.
   Result<void> Decode(const DecodeRequest& request, Pixels& out);
 
  private:

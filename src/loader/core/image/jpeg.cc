@@ -80,9 +80,9 @@ void CheckScans(JpegSession& session) {
   }
 }
 
-// With such sampling, chroma is scaled down less than luma and yet has to be upsampled; jpeg_crop_scanline
-// then takes its width for a smaller one than it is (seen with libjpeg-turbo 2.1.5). Rare enough to go
-// without.
+// With such sampling, chroma is scaled down less than luma and yet has to
+// be upsampled; jpeg_crop_scanline then takes its width for a smaller one
+// than it is (seen with libjpeg-turbo 2.1.5). Rare enough to go without.
 bool CanCrop(const jpeg_decompress_struct& info) {
   return info.scale_denom == 1 || (info.max_h_samp_factor <= 2 && info.max_v_samp_factor <= 2);
 }

@@ -15,9 +15,9 @@ struct NpyArray {
   std::span<const uint8_t> data;  // into the bytes given
 };
 
-// kCorrupt: not a .npy file, a damaged header, or data shorter than the shape says; longer is ignored.
-// kUnsupported: objects (nothing is ever unpickled), Fortran order, big-endian, strings, types without a
-// DType.
+// kCorrupt: not a .npy file, a damaged header, or data shorter than the
+// shape says; longer is ignored. kUnsupported: objects (nothing is ever
+// unpickled), Fortran order, big-endian, strings, types without a DType.
 Result<NpyArray> ParseNpy(std::span<const uint8_t> bytes);
 
 }  // namespace fullbore::loader

@@ -74,8 +74,8 @@ void Open(PngSession& session, bool gray) {
   if (session.info == nullptr) png_error(png, "out of memory");
   png_set_read_fn(png, &session, OnRead);
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // max_pixels has been checked
-  // CheckPngChunks has seen to the checksums. Metadata is not even inflated: a few bytes of it can be
-  // gigabytes.
+  // CheckPngChunks has seen to the checksums. Metadata is
+  // not even inflated: a few bytes of it can be gigabytes.
   png_set_crc_action(png, PNG_CRC_QUIET_USE, PNG_CRC_QUIET_USE);
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, session.info);

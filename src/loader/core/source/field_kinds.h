@@ -20,8 +20,8 @@ SourceFieldKind KindOfContent(std::span<const uint8_t> bytes);
 // What a field of text has to be: valid UTF-8.
 bool IsText(std::span<const uint8_t> bytes);
 
-// One entry of SourceOptions::fields: "jpg;png;webp" is the first of these that a sample has, and its name is
-// "jpg".
+// One entry of SourceOptions::fields: "jpg;png;webp" is the
+// first of these that a sample has, and its name is "jpg".
 struct WantedField {
   std::string name;
   std::vector<std::string> alternatives;

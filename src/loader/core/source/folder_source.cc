@@ -171,8 +171,8 @@ Error NoClasses(const std::string& root, uint64_t images) {
                       DirectoryOf(root).empty() ? ".." : DirectoryOf(root))};
 }
 
-// torchvision refuses them too: an empty class, often a forgotten ".ipynb_checkpoints", shifts all labels
-// behind it.
+// torchvision refuses them too: an empty class, often a
+// forgotten ".ipynb_checkpoints", shifts all labels behind it.
 std::optional<Error> EmptyClasses(const std::string& root, const Listing& listing) {
   std::string empty;
   for (const std::string& name : listing.classes) {

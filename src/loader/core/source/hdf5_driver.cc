@@ -38,8 +38,8 @@ herr_t CloseFile(H5FD_t* file) {
   return 0;
 }
 
-// Two files are never the same one: libhdf5 would share what the first one's owner may end before the
-// other's.
+// Two files are never the same one: libhdf5 would share
+// what the first one's owner may end before the other's.
 int Compare(const H5FD_t* a, const H5FD_t* b) { return a < b ? -1 : a > b ? 1 : 0; }
 
 herr_t Query(const H5FD_t*, unsigned long* flags) {

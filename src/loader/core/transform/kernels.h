@@ -12,8 +12,8 @@
 
 namespace fullbore::loader {
 
-// Rows passed to `horizontal` and to the writers may be read, and output rows written, this far beyond their
-// last pixel.
+// Rows passed to `horizontal` and to the writers may be read,
+// and output rows written, this far beyond their last pixel.
 constexpr size_t kRowSlack = 32;
 
 // What a byte of each channel becomes: byte * scale + bias, in `dtype`.
@@ -21,8 +21,8 @@ struct ValueMap {
   DType dtype = DType::kFloat32;
   int channels = 3;
   std::array<float, 3> scale = {1, 1, 1}, bias = {0, 0, 0};
-  // The same for all 256 bytes of each channel, as bits of the dtype: for the portable loops and the ends of
-  // rows.
+  // The same for all 256 bytes of each channel, as bits of
+  // the dtype: for the portable loops and the ends of rows.
   std::array<std::array<uint32_t, 256>, 3> table = {};
 
   // Bytes become [0, 1] and are normalised; kUInt8 keeps them.

@@ -1,5 +1,5 @@
-// A chunk of a remote file as the disk cache keeps it: one file, written once, renamed into place when it is
-// whole.
+// A chunk of a remote file as the disk cache keeps it: one
+// file, written once, renamed into place when it is whole.
 //
 //   data          as it came from the server
 //   block hashes  64 bits (XXH3) for each 64 KiB of data, little-endian

@@ -1,5 +1,5 @@
-// Remote files on the local disk, in chunks, for all processes of a machine: a chunk that several want is
-// fetched once.
+// Remote files on the local disk, in chunks, for all processes
+// of a machine: a chunk that several want is fetched once.
 //
 //   DIRECTORY/chunks-1/ab/cdef...   a chunk; the name is the SHA-256 of URL, version, length and place
 //   DIRECTORY/chunks-1/lock, usage  see cache_lock.h, cache_space.h
@@ -50,8 +50,8 @@ std::string DefaultCacheDirectory();
 // Any thread.
 class DiskCache {
  public:
-  // Fetches `bytes` of the file from `offset` into a sink, in order. The sink says false when it wants no
-  // more.
+  // Fetches `bytes` of the file from `offset` into a sink,
+  // in order. The sink says false when it wants no more.
   using Sink = std::function<bool(std::span<const uint8_t>)>;
   using Fetch = std::function<Result<void>(uint64_t offset, uint64_t bytes, const Sink& sink)>;
 

@@ -354,8 +354,8 @@ TEST_F(DiskCacheTest, AServersErrorComesThroughAndLeavesNothing) {
   EXPECT_TRUE(Messages().empty());
 }
 
-// A process that holds a chunk's lock and brings nothing: another one does not wait for ever, nor after
-// Cancel.
+// A process that holds a chunk's lock and brings nothing:
+// another one does not wait for ever, nor after Cancel.
 TEST_F(DiskCacheTest, AStuckWriterHoldsNobodyUp) {
   DiskCache stuck(Options(), log_);
   std::promise<void> began, release;

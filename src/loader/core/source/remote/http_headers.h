@@ -42,8 +42,8 @@ struct ResponseHeaders {
 // compared by their text.
 bool VersionsDiffer(std::string_view a, std::string_view b);
 
-// What to send as If-Match so that a changed object answers 412; empty where a version cannot be asked for
-// so.
+// What to send as If-Match so that a changed object answers
+// 412; empty where a version cannot be asked for so.
 std::string IfMatchValue(std::string_view version);
 
 }  // namespace fullbore::loader::remote

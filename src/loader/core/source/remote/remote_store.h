@@ -1,5 +1,5 @@
-// Bytes over HTTP(S) and from S3-compatible stores, behind a disk cache that all processes of a machine
-// share.
+// Bytes over HTTP(S) and from S3-compatible stores, behind
+// a disk cache that all processes of a machine share.
 //
 // What goes wrong with a network for a while (500, 503, 429, resets, half a body, silence) is tried again,
 // from the byte that was reached; the messages tell it. What does not get better by waiting (403, 404, a

@@ -132,8 +132,8 @@ Result<StoredFile> Transfers::Stat(const std::string& url, const Cancellation::T
   if (headers.status == 200 && headers.content_length) {
     return StoredFile{url, *headers.content_length, headers.version()};
   }
-  // Signed URLs are for GET alone, some servers know no HEAD, and a refusal of HEAD has no body that says
-  // why.
+  // Signed URLs are for GET alone, some servers know no
+  // HEAD, and a refusal of HEAD has no body that says why.
   return StatByRange(url, token);
 }
 

@@ -11,8 +11,8 @@ namespace fullbore::loader::remote {
 enum class Scheme { kNone, kHttp, kS3 };
 Scheme SchemeOf(std::string_view url);  // by "http://", "https://", "s3://", in any case
 
-// Everything behind "s3://bucket/" is the key as it is: '%', '?', '#' and '+' mean themselves, as for the AWS
-// command line.
+// Everything behind "s3://bucket/" is the key as it is: '%',
+// '?', '#' and '+' mean themselves, as for the AWS command line.
 struct S3Location {
   std::string bucket;
   std::string key;

@@ -1,6 +1,6 @@
-// store_fetch URL: what the remote store makes of a URL, for tests that drive it from outside. Prints one
-// JSON object a line: files of a listing, what was read, the messages, the error. Exit status 0, or 1 after
-// an error.
+// store_fetch URL: what the remote store makes of a URL, for tests that drive
+// it from outside. Prints one JSON object a line: files of a listing, what
+// was read, the messages, the error. Exit status 0, or 1 after an error.
 #include <openssl/evp.h>
 #include <unistd.h>
 
@@ -81,8 +81,8 @@ Json Resources() {
   return {{"fds", fds}, {"threads", threads}};
 }
 
-// What there is in the end, once it is no more than before: a thread that was joined is listed for a moment
-// still.
+// What there is in the end, once it is no more than before:
+// a thread that was joined is listed for a moment still.
 Json ResourcesAtEnd(const Json& before) {
   constexpr int kPatienceMs = 10'000;
   Json now = Resources();
