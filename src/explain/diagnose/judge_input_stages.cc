@@ -158,7 +158,7 @@ void BlameRead(Judged& judged) {
       fmt::format("{}: the loader waits for storage ({}).", judged.Waits(), judged.AtATime(kRead));
   judged.finding.fix = {
       "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training; "
-      "remote files stay in cache=, what fits into memory in memory_cache_bytes=",
+      "remote files stay in cache_directory=, what fits into memory in memory_cache_bytes=",
       "store samples in large shards, read from front to back: fullbore loader pack DIR OUT",
       "more threads are no cure: the loader tries them by itself, and keeps those that help"};
   PredictLess(judged, kRead, 1,
