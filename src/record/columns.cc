@@ -2,12 +2,13 @@
 
 #include <zstd.h>
 
+#include "record/limits.h"
+
 namespace fullbore::record {
 
 namespace {
 
 constexpr int kZstdLevel = 3;
-constexpr uint64_t kLargestBlobBytes = 256u << 20;  // no writer of ours comes near: more is damage
 
 uint64_t ZigZag(uint64_t delta) { return (delta << 1) ^ (0 - (delta >> 63)); }
 uint64_t UnZigZag(uint64_t coded) { return (coded >> 1) ^ (0 - (coded & 1)); }
@@ -66,14 +67,16 @@ struct Cursor {
   }
 };
 
-Column TakeColumn(Cursor& cursor) {
+// A column without a value present takes an eighth of a byte a row: counts are believed within limits only.
+Column TakeColumn(Cursor& cursor, uint64_t* values_left) {
   Column column;
   const uint64_t n = cursor.Varint();
   const std::string_view flag = cursor.Bytes(1);
-  if (cursor.failed || n > 8 * kLargestBlobBytes) {
+  if (cursor.failed || n > kMaxRowsOfBlock || n > *values_left) {
     cursor.failed = true;
     return column;
   }
+  *values_left -= n;
   if (flag[0] != 0) {
     const std::string_view bits = cursor.Bytes((n + 7) / 8);
     if (cursor.failed) return column;
@@ -95,7 +98,7 @@ Column TakeColumn(Cursor& cursor) {
 
 Result<std::string> Decompress(std::string_view bytes) {
   const unsigned long long size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
-  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kLargestBlobBytes) {
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kMaxBlockBytes) {
     return Error{ErrorCode::kCorrupt, "a block of columns is not a zstd frame", ""};
   }
   std::string raw(size, '\0');
@@ -125,8 +128,10 @@ Result<std::vector<Column>> DecodeColumns(std::string_view bytes) {
   if (!raw) return raw.error();
   Cursor cursor{*raw};
   const uint64_t count = cursor.Varint();
+  if (count > kMaxColumnsOfBlock) cursor.failed = true;
+  uint64_t values_left = kMaxValuesOfBlock;
   std::vector<Column> columns;
-  for (uint64_t i = 0; i < count && !cursor.failed; ++i) columns.push_back(TakeColumn(cursor));
+  for (uint64_t i = 0; i < count && !cursor.failed; ++i) columns.push_back(TakeColumn(cursor, &values_left));
   if (cursor.failed || !cursor.rest.empty()) {
     return Error{ErrorCode::kCorrupt, "a block of columns ends in the middle", ""};
   }

@@ -236,6 +236,7 @@ Result<Database> Database::OpenForReading(const std::string& path) {
 }
 
 Result<void> Database::PrepareForReading(int64_t file_bytes) {
+  file_bytes_ = file_bytes;
   DistrustSchema(db_.get());
   LimitStatements(db_.get());
   sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);

@@ -67,6 +67,7 @@ class Database {
   // Opened for reading: the columns of a plain table; null where there is none. Views, virtual tables and
   // tables with computed columns run code of whoever wrote the file: they count as not there.
   const std::set<std::string>* ColumnsOf(const std::string& table) const;
+  int64_t file_bytes() const { return file_bytes_; }
 
  private:
   Result<void> PrepareForReading(int64_t file_bytes);
@@ -76,6 +77,7 @@ class Database {
     void operator()(sqlite3* db) const;
   };
   std::shared_ptr<Allowance> allowance_;  // outlives db_, which looks at it
+  int64_t file_bytes_ = 0;
   std::map<std::string, std::set<std::string>> columns_;
   std::unique_ptr<sqlite3, Closer> db_;
 };

@@ -1,13 +1,16 @@
 #include "record/run_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/text.h"
 #include "record/columns.h"
 #include "record/database.h"
+#include "record/json_text.h"
+#include "record/limits.h"
 #include "record/run_schema.h"
 #include "record/snapshot.h"
 #include "record/step_codec.h"
@@ -23,10 +26,12 @@ double Dequantise(int64_t stored, double resolution) {
   return value;
 }
 
-// Reads table after table; a table that breaks off keeps its first rows, and is named in `damaged`.
+// Reads table after table; a table that breaks off keeps its first rows, and is named in `damaged`. The rows
+// come in the order of the primary key, where the file keeps to it: whoever needs an order makes it.
 class Reader {
  public:
-  explicit Reader(Database database) : database_(std::move(database)) {}
+  explicit Reader(Database database)
+      : database_(std::move(database)), values_left_(kFreeValues + kValuesPerByte * database_.file_bytes()) {}
 
   // Calls row(statement) for each row of `sql`, which asks `table`.
   template <typename Row>
@@ -43,10 +48,30 @@ class Reader {
   }
   const std::vector<std::string>& damaged() const { return damaged_; }
 
+  // What the row has there, if that can be; else the nearest that can.
+  int64_t Within(const std::string& table, int64_t value, int64_t least, int64_t most) {
+    if (value < least || value > most) Damaged(table);
+    return std::clamp(value, least, most);
+  }
+  int64_t Moment(const std::string& table, int64_t ns) { return Within(table, ns, -kMaxNs, kMaxNs); }
+
+  // False, and damage, once blocks held more than a file of this size does.
+  bool MayHold(const std::string& table, size_t values) {
+    if (static_cast<int64_t>(values) > values_left_) return Damaged(table), false;
+    values_left_ -= static_cast<int64_t>(values);
+    return true;
+  }
+
  private:
   Database database_;
+  int64_t values_left_;
   std::vector<std::string> damaged_;
 };
+
+template <typename T, typename Key>
+void SortBy(std::vector<T>& rows, Key key) {
+  std::stable_sort(rows.begin(), rows.end(), [&](const T& a, const T& b) { return key(a) < key(b); });
+}
 
 Stage* StageOf(std::vector<Stage>& stages, int64_t id) {
   for (Stage& stage : stages) {
@@ -57,10 +82,11 @@ Stage* StageOf(std::vector<Stage>& stages, int64_t id) {
 
 RankInfo* RankOf(std::vector<Stage>& stages, int64_t stage_id, int64_t rank) {
   Stage* stage = StageOf(stages, stage_id);
-  if (!stage) return nullptr;
+  if (!stage || rank < 0 || rank > kMaxRankNumber) return nullptr;
   for (RankInfo& info : stage->ranks) {
     if (info.rank == rank) return &info;
   }
+  if (stage->ranks.size() >= kMaxRanks) return nullptr;
   stage->ranks.emplace_back().rank = static_cast<int>(rank);  // its row was lost, its steps were not
   return &stage->ranks.back();
 }
@@ -84,25 +110,26 @@ std::vector<Stage> ReadStages(Reader& reader) {
   std::vector<Stage> stages;
   reader.ForEach(
       "stage",
-      "SELECT id, name, command, directory, begin_ns, end_ns, state, exit_status, out_of_memory FROM stage "
-      "ORDER BY id",
+      "SELECT id, name, command, directory, begin_ns, end_ns, state, exit_status, out_of_memory FROM stage",
       [&](Statement& row) {
+        if (stages.size() >= kMaxStages) return reader.Damaged("stage");
         Stage& stage = stages.emplace_back();
         stage.id = row.Int(0);
         stage.name = row.Text(1);
-        const auto words = nlohmann::json::parse(row.Text(2), nullptr, false);
+        const auto words = ParseJson(row.Text(2));
         if (words.is_array()) {
           for (const auto& word : words) {
             if (word.is_string()) stage.command.push_back(word.get<std::string>());
           }
         }
         stage.directory = row.Text(3);
-        stage.begin_ns = row.Int(4);
-        stage.end_ns = row.Int(5);
-        stage.state = static_cast<StageState>(row.Int(6));
-        if (!row.IsNull(7)) stage.exit_status = static_cast<int>(row.Int(7));
+        stage.begin_ns = reader.Moment("stage", row.Int(4));
+        stage.end_ns = std::max(stage.begin_ns, reader.Moment("stage", row.Int(5)));
+        stage.state = row.Int(6) == 0 ? StageState::kRunning : StageState::kEnded;
+        if (!row.IsNull(7)) stage.exit_status = static_cast<int>(reader.Within("stage", row.Int(7), -1, 255));
         stage.out_of_memory = row.Int(8) != 0;
       });
+  SortBy(stages, [](const Stage& stage) { return stage.id; });
   return stages;
 }
 
@@ -110,10 +137,10 @@ void ReadRanks(Reader& reader, std::vector<Stage>& stages) {
   reader.ForEach(
       "rank",
       "SELECT stage, rank, pid, hostname, device, samples_known, device_activity, totals, facts, hot_lines "
-      "FROM rank ORDER BY stage, rank",
+      "FROM rank",
       [&](Statement& row) {
         RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
-        if (!info) return;
+        if (!info) return reader.Damaged("rank");
         info->pid = row.Int(2);
         info->hostname = row.Text(3);
         info->device = row.Text(4);
@@ -123,55 +150,81 @@ void ReadRanks(Reader& reader, std::vector<Stage>& stages) {
         info->facts = MapFromJson(row.Text(8));
         info->hot_lines = HotLinesFromJson(row.Text(9));
       });
-  reader.ForEach(
-      "loader",
-      "SELECT stage, rank, about, batch_fetch, slowest_sample, wait, id FROM loader ORDER BY stage, rank, id",
-      [&](Statement& row) {
-        RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
-        if (!info) return;
-        Loader loader = LoaderFromJson(row.Text(2));
-        loader.id = static_cast<int>(row.Int(6));
-        TakeBlob(reader, "loader", Sketch::Decode(row.Text(3)), loader.batch_fetch_ns);
-        TakeBlob(reader, "loader", Sketch::Decode(row.Text(4)), loader.slowest_sample_ns);
-        TakeBlob(reader, "loader", Sketch::Decode(row.Text(5)), loader.wait_ns);
-        info->loaders.push_back(std::move(loader));
-      });
+  reader.ForEach("loader", "SELECT stage, rank, about, batch_fetch, slowest_sample, wait, id FROM loader",
+                 [&](Statement& row) {
+                   RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
+                   if (!info || info->loaders.size() >= kMaxLoaders) return reader.Damaged("loader");
+                   Loader loader = LoaderFromJson(row.Text(2));
+                   loader.id = static_cast<int>(reader.Within("loader", row.Int(6), 0, 1 << 30));
+                   TakeBlob(reader, "loader", Sketch::Decode(row.Text(3)), loader.batch_fetch_ns);
+                   TakeBlob(reader, "loader", Sketch::Decode(row.Text(4)), loader.slowest_sample_ns);
+                   TakeBlob(reader, "loader", Sketch::Decode(row.Text(5)), loader.wait_ns);
+                   info->loaders.push_back(std::move(loader));
+                 });
+  for (Stage& stage : stages) {
+    SortBy(stage.ranks, [](const RankInfo& rank) { return rank.rank; });
+    for (RankInfo& rank : stage.ranks) SortBy(rank.loaders, [](const Loader& loader) { return loader.id; });
+  }
+}
+
+int64_t WallOf(const Step& step) { return step.wall_ns; }
+int64_t WallOf(const StepWindow& window) {
+  return std::accumulate(window.share_ns.begin(), window.share_ns.end(), int64_t{0});
+}
+
+// Rows of blocks, as long as all of them together last no longer than anything can.
+template <typename Row>
+void TakeRows(Reader& reader, const char* table, const std::vector<Row>& rows, int64_t* all_ns,
+              std::vector<Row>& into) {
+  if (!reader.MayHold(table, rows.size() * (sizeof(Row) / sizeof(int64_t)))) return;
+  for (const Row& row : rows) {
+    if (WallOf(row) > kMaxNs - *all_ns) return reader.Damaged(table);
+    *all_ns += WallOf(row);
+    into.push_back(row);
+  }
 }
 
 void ReadSteps(Reader& reader, std::vector<Stage>& stages) {
-  reader.ForEach("step", "SELECT stage, rank, data FROM step ORDER BY stage, rank, first_end_ns",
-                 [&](Statement& row) {
-                   std::vector<Step> steps;
-                   TakeBlob(reader, "step", DecodeSteps(row.Text(2)), steps);
-                   RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
-                   if (info) info->steps.insert(info->steps.end(), steps.begin(), steps.end());
-                 });
-  reader.ForEach("step_window", "SELECT stage, rank, data FROM step_window ORDER BY stage, rank, begin_ns",
-                 [&](Statement& row) {
-                   std::vector<StepWindow> windows;
-                   TakeBlob(reader, "step_window", DecodeWindows(row.Text(2)), windows);
-                   RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
-                   if (info) info->windows.insert(info->windows.end(), windows.begin(), windows.end());
-                 });
+  std::map<std::pair<int64_t, int64_t>, int64_t> steps_ns, windows_ns;  // by stage and rank
+  reader.ForEach("step", "SELECT stage, rank, data FROM step", [&](Statement& row) {
+    std::vector<Step> steps;
+    TakeBlob(reader, "step", DecodeSteps(row.TextView(2)), steps);
+    RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
+    if (!info) return reader.Damaged("step");
+    TakeRows(reader, "step", steps, &steps_ns[{row.Int(0), row.Int(1)}], info->steps);
+  });
+  reader.ForEach("step_window", "SELECT stage, rank, data FROM step_window", [&](Statement& row) {
+    std::vector<StepWindow> windows;
+    TakeBlob(reader, "step_window", DecodeWindows(row.TextView(2)), windows);
+    RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
+    if (!info) return reader.Damaged("step_window");
+    TakeRows(reader, "step_window", windows, &windows_ns[{row.Int(0), row.Int(1)}], info->windows);
+  });
   for (Stage& stage : stages) {
     for (RankInfo& info : stage.ranks) {
-      std::sort(info.steps.begin(), info.steps.end(),
-                [](const Step& a, const Step& b) { return a.index < b.index; });
+      SortBy(info.steps, [](const Step& step) { return step.index; });
+      SortBy(info.windows, [](const StepWindow& window) { return window.begin_ns; });
     }
   }
 }
 
 // Column 0 the times, column 1 the series' ids, then a column a series: see RunWriter.
-void AppendBlock(const std::vector<Column>& columns, std::map<int64_t, Series>& series) {
+void AppendBlock(Reader& reader, const std::vector<Column>& columns, std::map<int64_t, Series>& series) {
   if (columns.size() < 2) return;
   const auto& times = columns[0].values;
+  for (const int64_t t_ns : times) {
+    if (t_ns < -kMaxNs || t_ns > kMaxNs) return reader.Damaged("readings");
+  }
+  if (!reader.MayHold("readings", columns.size() * times.size())) return;
   for (size_t c = 0; c < columns[1].values.size() && c + 2 < columns.size(); ++c) {
     const Column& column = columns[c + 2];
     const auto into = series.find(columns[1].values[c]);
     if (into == series.end() || column.values.size() != times.size()) continue;
     for (size_t i = 0; i < times.size(); ++i) {
       if (!column.present.empty() && !column.present[i]) continue;
-      into->second.readings.push_back({times[i], Dequantise(column.values[i], into->second.key.resolution)});
+      const double value = Dequantise(column.values[i], into->second.key.resolution);
+      if (!(std::abs(value) <= kMaxReading)) return reader.Damaged("readings");  // also what is no number
+      into->second.readings.push_back({times[i], value});
     }
   }
 }
@@ -184,35 +237,40 @@ void ReadSeries(Reader& reader, std::vector<Stage>& stages) {
         stage_of[row.Int(0)] = row.Int(1);
         series[row.Int(0)].key = {row.Text(2), row.Text(3), MapFromJson(row.Text(4)), row.Double(5)};
       });
-  reader.ForEach("readings", "SELECT data FROM readings ORDER BY stage, probe, begin_ns",
-                 [&](Statement& row) {
-                   std::vector<Column> columns;
-                   TakeBlob(reader, "readings", DecodeColumns(row.Text(0)), columns);
-                   AppendBlock(columns, series);
-                 });
+  reader.ForEach("readings", "SELECT data FROM readings", [&](Statement& row) {
+    std::vector<Column> columns;
+    TakeBlob(reader, "readings", DecodeColumns(row.TextView(0)), columns);
+    AppendBlock(reader, columns, series);
+  });
   for (auto& [id, one] : series) {
+    SortBy(one.readings, [](const Reading& reading) { return reading.t_ns; });
     if (Stage* stage = StageOf(stages, stage_of[id])) stage->series.push_back(std::move(one));
   }
 }
 
 void ReadProcessesAndMessages(Reader& reader, std::vector<Stage>& stages) {
   reader.ForEach(
-      "process",
-      "SELECT stage, pid, parent_pid, role, rank, command, begin_ns, end_ns FROM process ORDER BY begin_ns",
+      "process", "SELECT stage, pid, parent_pid, role, rank, command, begin_ns, end_ns FROM process",
       [&](Statement& row) {
         Stage* stage = StageOf(stages, row.Int(0));
         if (!stage) return;
-        stage->processes.push_back({row.Int(1), row.Int(2), row.Text(3), static_cast<int>(row.Int(4)),
-                                    row.Text(5), row.Int(6), row.Int(7)});
+        stage->processes.push_back(
+            {row.Int(1), row.Int(2), row.Text(3),
+             static_cast<int>(reader.Within("process", row.Int(4), -1, kMaxRankNumber)), row.Text(5),
+             reader.Moment("process", row.Int(6)), reader.Moment("process", row.Int(7))});
       });
-  reader.ForEach("message", "SELECT stage, t_ns, severity, source, text FROM message ORDER BY t_ns",
-                 [&](Statement& row) {
-                   Stage* stage = StageOf(stages, row.Int(0));
-                   if (!stage) return;
-                   const auto severity = static_cast<Severity>(std::clamp<int64_t>(row.Int(2), 0, 2));
-                   const auto t_ns = row.IsNull(1) ? std::nullopt : std::optional(row.Int(1));
-                   stage->messages.push_back({t_ns, severity, row.Text(3), row.Text(4)});
-                 });
+  reader.ForEach("message", "SELECT stage, t_ns, severity, source, text FROM message", [&](Statement& row) {
+    Stage* stage = StageOf(stages, row.Int(0));
+    if (!stage) return;
+    const auto severity = static_cast<Severity>(std::clamp<int64_t>(row.Int(2), 0, 2));
+    std::optional<int64_t> t_ns;
+    if (!row.IsNull(1)) t_ns = reader.Moment("message", row.Int(1));
+    stage->messages.push_back({t_ns, severity, row.Text(3), row.Text(4)});
+  });
+  for (Stage& stage : stages) {
+    SortBy(stage.processes, [](const Process& process) { return process.begin_ns; });
+    SortBy(stage.messages, [](const Message& message) { return message.t_ns; });
+  }
 }
 
 Error NoRunFile(const std::string& path, const std::string& why) {
@@ -249,7 +307,8 @@ Result<Opened> OpenRun(const std::string& path) {
 
 int64_t WallOffset(const std::map<std::string, std::string>& meta) {
   const auto at = meta.find("wall_offset_ns");
-  return at == meta.end() ? 0 : ParseInt(at->second).value_or(0);
+  if (at == meta.end()) return 0;
+  return std::clamp(ParseInt(at->second).value_or(0), -kMaxWallOffsetNs, kMaxWallOffsetNs);
 }
 
 // A file that a recorder begins to change while it is read is read again.
@@ -299,9 +358,10 @@ Result<RunSummary> ReadSummaryOnce(const std::string& path) {
   summary.stages = std::move(opened->stages);
   summary.wall_begin_ns = summary.stages.front().begin_ns + WallOffset(opened->meta);
   opened->reader.ForEach("step_window", "SELECT data FROM step_window", [&](Statement& row) {
-    const auto windows = DecodeWindows(row.Text(0));
+    const auto windows = DecodeWindows(row.TextView(0));
     if (!windows) return;
-    for (const StepWindow& window : *windows) summary.steps += window.steps;
+    for (const StepWindow& window : *windows)
+      summary.steps = std::min(summary.steps + window.steps, kMaxCount);
   });
   std::error_code ignored;
   summary.bytes = static_cast<int64_t>(std::filesystem::file_size(path, ignored));

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "record/columns.h"
+#include "record/limits.h"
 
 namespace fullbore::record {
 
@@ -15,6 +17,8 @@ const double kLogGamma = std::log((1 + kAlpha) / (1 - kAlpha));
 constexpr double kSmallest = 1e-9;  // below: zero
 
 int32_t BucketOf(double value) { return static_cast<int32_t>(std::ceil(std::log(value) / kLogGamma)); }
+// Those of 1e-9 and of the largest double.
+const int64_t kFirstBucket = BucketOf(kSmallest), kLastBucket = BucketOf(std::numeric_limits<double>::max());
 double MiddleOf(int32_t bucket) { return 2 * std::exp(bucket * kLogGamma) / (1 + std::exp(kLogGamma)); }
 
 }  // namespace
@@ -73,14 +77,21 @@ Result<Sketch> Sketch::Decode(std::string_view bytes) {
   const auto& totals = (*columns)[2].values;
   if (totals.size() != 4) return corrupt;
   Sketch sketch;
+  int64_t counted = totals[0];
+  if (totals[0] < 0 || totals[0] > kMaxCount || totals[1] < 0 || totals[1] > kMaxCount) return corrupt;
   for (size_t i = 0; i < (*columns)[0].values.size(); ++i) {
-    sketch.buckets_[static_cast<int32_t>((*columns)[0].values[i])] =
-        static_cast<uint64_t>((*columns)[1].values[i]);
+    const int64_t bucket = (*columns)[0].values[i], count = (*columns)[1].values[i];
+    if (bucket < kFirstBucket || bucket > kLastBucket || count < 0 || count > totals[1]) return corrupt;
+    sketch.buckets_[static_cast<int32_t>(bucket)] = static_cast<uint64_t>(count);
+    if ((counted += count) > totals[1]) return corrupt;
   }
   sketch.zeros_ = static_cast<uint64_t>(totals[0]);
   sketch.count_ = static_cast<uint64_t>(totals[1]);
   std::memcpy(&sketch.sum_, &totals[2], sizeof sketch.sum_);
   std::memcpy(&sketch.max_, &totals[3], sizeof sketch.max_);
+  const bool possible =
+      std::isfinite(sketch.sum_) && sketch.sum_ >= 0 && std::isfinite(sketch.max_) && sketch.max_ >= 0;
+  if (counted != totals[1] || !possible) return corrupt;
   return sketch;
 }
 

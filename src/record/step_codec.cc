@@ -1,9 +1,13 @@
 #include "record/step_codec.h"
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "record/columns.h"
+#include "record/json_text.h"
+#include "record/limits.h"
 
 namespace fullbore::record {
 
@@ -59,6 +63,28 @@ const std::vector<Field<StepWindow>>& WindowFields() {
   return fields;
 }
 
+template <size_t N>
+bool ArePossible(const std::array<int64_t, N>& parts_ns) {
+  return std::all_of(parts_ns.begin(), parts_ns.end(),
+                     [](int64_t ns) { return ns >= 0 && ns <= kMaxNs / static_cast<int64_t>(2 * N); });
+}
+
+bool IsMoment(int64_t ns) { return ns >= -kMaxNs && ns <= kMaxNs; }
+bool IsDuration(int64_t ns) { return ns >= 0 && ns <= kMaxNs / 2; }
+bool IsCount(int64_t count) { return count >= 0 && count <= kMaxCount; }
+
+bool IsPossible(const Step& step) {
+  return IsCount(step.index) && IsMoment(step.end_ns) && IsDuration(step.wall_ns) && IsCount(step.samples) &&
+         step.batches >= 0 && step.batches <= kMaxBatchesOfStep && ArePossible(step.share_ns) &&
+         ArePossible(step.host_other_ns) && step.device_ns >= -1 && step.device_ns <= kMaxNs;
+}
+
+bool IsPossible(const StepWindow& window) {
+  return IsMoment(window.begin_ns) && IsMoment(window.end_ns) && IsCount(window.first_step) &&
+         IsCount(window.steps) && IsCount(window.samples) && IsDuration(window.min_wall_ns) &&
+         IsDuration(window.max_wall_ns) && ArePossible(window.share_ns) && ArePossible(window.host_other_ns);
+}
+
 template <typename T>
 std::string Encode(const std::vector<T>& rows, const std::vector<Field<T>>& fields) {
   std::vector<Column> columns(fields.size());
@@ -78,31 +104,42 @@ Result<std::vector<T>> Decode(std::string_view bytes, const std::vector<Field<T>
     if (values.size() != rows.size()) return Error{ErrorCode::kCorrupt, "a block of steps is damaged", ""};
     for (size_t row = 0; row < rows.size(); ++row) fields[i].set(rows[row], values[row]);
   }
+  for (const T& row : rows) {
+    if (!IsPossible(row)) return Error{ErrorCode::kCorrupt, "a block of steps holds what cannot be", ""};
+  }
   return rows;
 }
 
-json Parse(const std::string& text) {
-  json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return value.is_discarded() ? json() : value;
+// Counts and times are whole and not negative; anything else was not recorded.
+std::optional<int64_t> Whole(const json& value, int64_t most) {
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(most)) return std::nullopt;
+  const auto whole = value.get<int64_t>();
+  return whole >= 0 && whole <= most ? std::optional(whole) : std::nullopt;
 }
 
-template <typename T>
-void Take(const json& object, const char* key, T& into) {
+void Take(const json& object, const char* key, std::string& into) {
+  const auto at = object.find(key);
+  if (at != object.end() && at->is_string()) into = at->get<std::string>();
+}
+
+void Take(const json& object, const char* key, bool& into) {
+  const auto at = object.find(key);
+  if (at != object.end() && at->is_boolean()) into = at->get<bool>();
+}
+
+void Take(const json& object, const char* key, std::optional<int64_t>& into, int64_t most = kMaxNs) {
   const auto at = object.find(key);
   if (at == object.end()) return;
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (at->is_string()) into = at->template get<std::string>();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (at->is_boolean()) into = at->template get<bool>();
-  } else {
-    if (at->is_number()) into = at->template get<T>();
-  }
+  if (const auto whole = Whole(*at, most)) into = whole;
 }
 
 template <typename T>
-void Take(const json& object, const char* key, std::optional<T>& into) {
-  const auto at = object.find(key);
-  if (at != object.end() && at->is_number()) into = at->template get<T>();
+requires std::is_integral_v<T>
+void Take(const json& object, const char* key, T& into) {
+  std::optional<int64_t> whole;
+  Take(object, key, whole, std::min<int64_t>(kMaxNs, std::numeric_limits<T>::max()));
+  if (whole) into = static_cast<T>(*whole);
 }
 
 template <typename T>
@@ -154,13 +191,13 @@ std::string TotalsToJson(const RankInfo& rank) {
 }
 
 void TotalsFromJson(const std::string& text, RankInfo& rank) {
-  const json totals = Parse(text);
+  const json totals = ParseJson(text);
   if (!totals.is_object()) return;
   for (const auto& [key, member] : kTotals) Take(totals, key, rank.*member);
   const auto classes = totals.find("kernel_class_ns");
   if (classes == totals.end() || !classes->is_object()) return;
   for (const auto& [name, ns] : classes->items()) {
-    if (ns.is_number()) rank.kernel_class_ns[name] = ns.get<int64_t>();
+    if (const auto whole = Whole(ns, kMaxNs)) rank.kernel_class_ns[name] = *whole;
   }
 }
 
@@ -179,7 +216,7 @@ std::string HotLinesToJson(const std::vector<HotLine>& lines) {
 
 std::vector<HotLine> HotLinesFromJson(const std::string& text) {
   std::vector<HotLine> lines;
-  for (const json& object : Parse(text)) {
+  for (const json& object : ParseJson(text)) {
     if (!object.is_object()) continue;
     HotLine line;
     std::string share;
@@ -212,7 +249,7 @@ std::string LoaderToJson(const Loader& loader) {
 }
 
 Loader LoaderFromJson(const std::string& text) {
-  const json about = Parse(text);
+  const json about = ParseJson(text);
   Loader loader;
   if (!about.is_object()) return loader;
   Take(about, "feeds_training", loader.feeds_training);
@@ -222,11 +259,12 @@ Loader LoaderFromJson(const std::string& text) {
   Take(about, "where", loader.where);
   Take(about, "library", loader.library);
   for (const auto& [key, member] : kLoaderSums) Take(about, key, loader.*member);
-  Take(about, "batch_size", loader.batch_size);
-  Take(about, "prefetch_factor", loader.prefetch_factor);
-  Take(about, "dataset_samples", loader.dataset_samples);
-  Take(about, "threads", loader.threads);
-  Take(about, "map_processes", loader.map_processes);
+  loader.num_workers = std::min(loader.num_workers, kMaxWorkers);
+  Take(about, "batch_size", loader.batch_size, kMaxCount);
+  Take(about, "prefetch_factor", loader.prefetch_factor, kMaxWorkers);
+  Take(about, "dataset_samples", loader.dataset_samples, kMaxCount);
+  Take(about, "threads", loader.threads, kMaxWorkers);
+  Take(about, "map_processes", loader.map_processes, kMaxWorkers);
   return loader;
 }
 
@@ -234,7 +272,7 @@ std::string MapToJson(const std::map<std::string, std::string>& map) { return Du
 
 std::map<std::string, std::string> MapFromJson(const std::string& text) {
   std::map<std::string, std::string> map;
-  const json object = Parse(text);
+  const json object = ParseJson(text);
   if (!object.is_object()) return map;
   for (const auto& [key, value] : object.items()) {
     if (value.is_string()) map[key] = value.get<std::string>();

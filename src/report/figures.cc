@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "record/json_text.h"
 
 namespace fullbore::report {
 
@@ -96,7 +96,7 @@ void AddCores(std::vector<Figure>& figures, const Diagnosis& d) {
 std::string FactText(const Diagnosis& d, const char* key) {
   const auto found = d.facts.find(key);
   if (found == d.facts.end()) return "";
-  const auto value = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  const auto value = record::ParseJson(found->second);
   return value.is_string() ? value.get<std::string>() : found->second;
 }
 

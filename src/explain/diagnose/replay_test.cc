@@ -71,6 +71,15 @@ TEST(FewestWorkersTest, TakesNoMoreThanTheTrainingCanUse) {
   EXPECT_EQ(FewestWorkers(Even(100, 55, 0), 16), 1);
 }
 
+// As a file can claim them: without bounds this would not end.
+TEST(FewestWorkersTest, NoNumberOfWorkersAndOfBatchesIsTooManyToTry) {
+  Pipeline pipeline = Even(20, 40, int64_t{1} << 40);
+  pipeline.batches_per_step = 1 << 12;
+  pipeline.prefetch = int64_t{1} << 40;
+  EXPECT_GT(Replay(pipeline).step_ns, 0);
+  EXPECT_LE(FewestWorkers(pipeline, int64_t{1} << 40), 256);
+}
+
 TEST(PredictSpeedupTest, TheExpectedValueLiesInsideItsRange) {
   const Speedup speedup = PredictSpeedup(100 * kMs, Even(60, 40, 1));
   EXPECT_NEAR(speedup.expected, 100.0 / 60, 0.02);

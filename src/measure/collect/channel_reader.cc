@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "measure/collect/process.h"
+#include "record/json_text.h"
 
 namespace fullbore::collect {
 
@@ -40,16 +41,10 @@ std::vector<std::string> FilesOf(const std::string& directory) {
   return files;
 }
 
-// Where brackets nest deeper than anything of ours, what is inside is left out: printing it would recurse.
-bool IsShallow(int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-  constexpr int kDeepest = 32;
-  return depth <= kDeepest;
-}
-
 std::vector<nlohmann::json> ParseLines(std::string_view text) {
   std::vector<nlohmann::json> lines;
   for (const std::string_view line : Split(text, '\n')) {
-    nlohmann::json object = nlohmann::json::parse(line, IsShallow, /*allow_exceptions=*/false);
+    nlohmann::json object = record::ParseJson(line);
     if (object.is_object()) lines.push_back(std::move(object));
   }
   return lines;

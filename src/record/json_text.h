@@ -1,0 +1,12 @@
+// JSON texts in recordings: facts, arguments, labels. They come from training processes and from files of others.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace fullbore::record {
+
+// Null where the text is no JSON. What nests deeper than limits.h allows is left out.
+nlohmann::json ParseJson(std::string_view text);
+
+}  // namespace fullbore::record
