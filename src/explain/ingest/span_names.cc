@@ -21,6 +21,8 @@ bool Contains(std::string_view text, std::string_view part) {
 constexpr std::array<std::string_view, 8> kStepStems = {
     "step", "trainstep", "trainingstep", "iteration", "trainiteration", "iter", "batch", "trainbatch"};
 
+constexpr int64_t kUnnumbered = -1;  // by its place among the others, once all are there
+
 }  // namespace
 
 SpanKind KindOfName(std::string_view name, SpanKind otherwise) {
@@ -66,8 +68,7 @@ void NamedSteps::Offer(std::string_view name, int64_t begin_ns, int64_t end_ns, 
       stem += static_cast<char>(std::tolower(u));
   }
   if (std::find(kStepStems.begin(), kStepStems.end(), stem) == kStepStems.end()) return;
-  auto& marks = by_stem_[stem];
-  marks.push_back({begin_ns, end_ns, ParseInt(digits).value_or(static_cast<int64_t>(marks.size())), thread});
+  by_stem_[stem].push_back({begin_ns, end_ns, ParseInt(digits).value_or(kUnnumbered), thread});
 }
 
 void NamedSteps::PutInto(timeline::DeviceTrace* trace) && {
@@ -76,7 +77,13 @@ void NamedSteps::PutInto(timeline::DeviceTrace* trace) && {
   for (const std::string_view stem : kStepStems) {
     const auto found = by_stem_.find(std::string(stem));
     if (found == by_stem_.end() || found->second.size() < kLeastSteps) continue;
-    trace->steps = std::move(found->second);
+    auto& marks = found->second;
+    std::stable_sort(marks.begin(), marks.end(),
+                     [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+    for (size_t i = 0; i < marks.size(); ++i) {
+      if (marks[i].number == kUnnumbered) marks[i].number = static_cast<int64_t>(i);
+    }
+    trace->steps = std::move(marks);
     trace->notes.push_back("the profiler marks no steps: the ranges named '" + found->first +
                            "' are taken for them");
     return;

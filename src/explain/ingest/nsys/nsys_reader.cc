@@ -241,37 +241,46 @@ class Reader {
     return found == processes_.end() ? nullptr : &found->second;
   }
 
+  // Sorted here and not by SQLite, which would copy the texts of all rows, as many as a file makes of one page.
   Result<void> ReadRanges() {
     if (!file_.HasTable("NVTX_EVENTS")) return {};
-    auto rows = file_.Read("NVTX_EVENTS", {"start", "end", "globalTid", "eventType", "text", "textId"},
-                           "ORDER BY start");
+    auto rows = file_.Read("NVTX_EVENTS", {"start", "end", "globalTid", "eventType", "text", "textId"});
     if (!rows) return rows.error();
     while (rows->Next()) {
       if (rows->Int(3) != kPushPopRange && rows->Int(3) != kStartEndRange) continue;
       Process* process = ProcessOfThread(rows->Int(2));
       if (process == nullptr || rows->IsNull(1)) continue;
-      const std::string text = rows->IsNull(4) ? std::string(file_.StringOf(rows->Int(5))) : rows->Text(4);
-      TakeRange(*rows, text, process);
+      TakeRange(*rows, rows->IsNull(4) ? file_.StringOf(rows->Int(5)) : rows->TextView(4), process);
     }
+    for (auto& [id, process] : processes_) OrderRanges(&process);
     return rows->status();
   }
 
   // torch.autograd.profiler.emit_nvtx writes operators as "aten::copy_, op_id = 991065".
-  static void TakeRange(const Rows& row, const std::string& text, Process* process) {
+  static void TakeRange(const Rows& row, std::string_view text, Process* process) {
     DeviceTrace& trace = process->trace;
     int64_t begin = 0;
     int64_t end = 0;
     if (!TakeTimes(row, &trace, &begin, &end)) return;
-    const std::string_view name = std::string_view(text).substr(0, text.find(", "));
+    const std::string_view name = text.substr(0, text.find(", "));
     const bool op = name.size() < text.size() || name.starts_with("aten::");
     const uint16_t thread = ThreadIn(process, row.Int(2));
     const SpanKind kind = KindOfName(name, op ? SpanKind::kOp : SpanKind::kAnnotation);
     if (kind == SpanKind::kAnnotation) process->named_steps.Offer(name, begin, end, thread);
-    if (kind == SpanKind::kCollectiveCall && name.find(':') != std::string_view::npos) {
-      trace.collective_calls.push_back(
-          {begin, end, thread, {trace.names.Find(name.substr(name.find(':') + 1)), 0, -1, -1}});
-    }
     trace.spans.push_back({begin, end, trace.names.Find(name), thread, kind});
+  }
+
+  static void OrderRanges(Process* process) {
+    DeviceTrace& trace = process->trace;
+    std::stable_sort(trace.spans.begin(), trace.spans.end(),
+                     [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });
+    for (const auto& span : trace.spans) {
+      const std::string_view name = trace.names[span.name];
+      if (span.kind == SpanKind::kCollectiveCall && name.find(':') != std::string_view::npos) {
+        const auto kind = trace.names.Find(name.substr(name.find(':') + 1));
+        trace.collective_calls.push_back({span.begin_ns, span.end_ns, span.thread, {kind, 0, -1, -1}});
+      }
+    }
   }
 
   Result<void> ReadDevices() {
