@@ -34,8 +34,8 @@ seconds="${1:-60}"
 [[ "$seconds" =~ ^[0-9]+$ ]] || die "fuzz.sh takes seconds, not '$seconds'" "scripts/fuzz.sh 60 kineto"
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys columns channel jpeg png webp npy s3_list http_headers cache
-  tar tar_index tfrecord list)
+[ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys run run_rows columns channel jpeg png webp npy s3_list http_headers cache
+  tar tar_index tfrecord list hdf5)
 
 cd "$root"
 [ -f build/fuzz/build.ninja ] ||

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "base/result.h"
 #include "base/testing/source_directory.h"
@@ -79,6 +80,31 @@ void WriteExport(const fs::path& path) {
   FB_CHECK(sqlite3_open(path.c_str(), &db) == SQLITE_OK);
   FB_CHECK(sqlite3_exec(db, kExport, nullptr, nullptr, nullptr) == SQLITE_OK);
   sqlite3_close(db);
+}
+
+// The golden runs in small pages: most of the bytes then carry something.
+void WriteRuns(const fs::path& root) {
+  fs::create_directories(root / "run");
+  for (const auto& golden : fs::directory_iterator(FULLBORE_SOURCE_DIR "/tests/golden")) {
+    if (golden.path().extension() != ".fbr") continue;
+    const fs::path small = root / "run" / golden.path().filename();
+    fs::copy_file(golden.path(), small, fs::copy_options::overwrite_existing);
+    sqlite3* db = nullptr;
+    FB_CHECK(sqlite3_open(small.c_str(), &db) == SQLITE_OK);
+    FB_CHECK(sqlite3_exec(db, "PRAGMA page_size = 512; VACUUM;", nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(db);
+  }
+}
+
+// For targets that make choices from their input: any bytes are some.
+void WriteChoices(const fs::path& directory) {
+  constexpr int kFiles = 40, kBytes = 60;
+  std::minstd_rand random(1);
+  for (int file = 0; file < kFiles; ++file) {
+    std::string choices;
+    while (choices.size() < kBytes) choices += static_cast<char>(random() >> 8);
+    Write(directory / std::to_string(file), choices);
+  }
 }
 
 void WriteColumns(const fs::path& root) {
@@ -176,6 +202,8 @@ int main(int argc, char** argv) {
   fullbore::fuzz::WriteTraces(root);
   fullbore::fuzz::WriteExport(root / "nsys/export.sqlite");
   fullbore::fuzz::WriteColumns(root);
+  fullbore::fuzz::WriteRuns(root);
+  for (const char* target : {"run_rows", "hdf5"}) fullbore::fuzz::WriteChoices(root / target);
   fullbore::fuzz::WriteChannel(root / "channel/once_around");
   fullbore::fuzz::CopyCorpus(root);
   fullbore::fuzz::WriteRemote(root);

@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 60_000
 FEWER = {"kineto": 6_000, "bytes": 20_000, "nsys": 12_000, "tar": 30_000, "tfrecord": 30_000}  # the slower ones
+FEWER |= {"run": 2_000, "run_rows": 3_000, "hdf5": 8_000}  # whole reports, and files that libhdf5 writes
 
 
 def fuzz(*arguments: str) -> subprocess.CompletedProcess:
@@ -32,8 +33,8 @@ def built() -> None:
 @pytest.mark.timeout(1800)  # the first of them also builds the readers anew, with sanitizers
 @pytest.mark.parametrize(
     "target",
-    ["kineto", "bytes", "nsys", "columns", "channel", "jpeg", "png", "webp", "npy", "s3_list", "http_headers", "cache"]
-    + ["tar", "tar_index", "tfrecord", "list"],
+    ["kineto", "bytes", "nsys", "run", "run_rows", "columns", "channel", "jpeg", "png", "webp", "npy", "s3_list", "http_headers", "cache"]
+    + ["tar", "tar_index", "tfrecord", "list", "hdf5"],
 )
 def test_no_input_makes_it_crash_leak_or_hang(built: None, target: str) -> None:
     run = fuzz("--inputs", str(FEWER.get(target, INPUTS)), target)
