@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything `make test` and .ci/run do: set up, build, C++ tests, Python tests. Both suites always run; the last
-# lines are the closing lines of the two test runners.
+# lines are the closing lines of the test runners.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"
@@ -15,10 +15,17 @@ say "C++ tests"
 scripts/ctest.sh release 2>&1 | tee "$logs/ctest.log" || status=1
 
 say "Python tests"
-"$venv/bin/python3" -m pytest 2>&1 </dev/null | tee "$logs/pytest.log" || status=1
+python_tests() {  # python_tests LOG ARGUMENT...
+  local log="$logs/$1"
+  shift
+  "$venv/bin/python3" -m pytest "$@" 2>&1 </dev/null | tee "$log" || status=1
+}
+python_tests pytest.log -n "${JOBS:-$(nproc)}" --dist loadgroup -m "not alone"
+say "Python tests that measure, one after another"
+python_tests pytest-alone.log -m alone
 
 echo
 [ $status = 0 ] || say "some tests failed; logs are in $logs"
 grep -E 'tests? passed.*out of|^No tests' "$logs/ctest.log" | tail -n 1 || true
-tail -n 1 "$logs/pytest.log"
+tail -q -n 1 "$logs/pytest-alone.log" "$logs/pytest.log"
 exit $status

@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = 60_000
+pytestmark = pytest.mark.xdist_group("fuzz")  # one build directory
 FEWER = {"kineto": 6_000, "bytes": 20_000, "nsys": 12_000, "tar": 30_000, "tfrecord": 30_000}  # the slower ones
 FEWER |= {"run": 2_000, "run_rows": 3_000, "hdf5": 8_000}  # whole reports, and files that libhdf5 writes
 

@@ -10,6 +10,7 @@ import re
 import pytest
 from planted_case import Case, Laboratory, Outcome, all_cases
 
+pytestmark = pytest.mark.alone
 CASES = all_cases()
 WITHIN = 0.05  # of the step: how far the reported share may be from what the script measured
 WARMUP_WITHIN = 3  # steps
