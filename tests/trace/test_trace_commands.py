@@ -185,7 +185,7 @@ def test_an_unknown_section_is_answered_with_the_list(fullbore, trace):
 def test_every_section_is_documented():
     root = pathlib.Path(__file__).resolve().parents[2]
     page = (root / "docs" / "sections.md").read_text()
-    sources = (root / "src" / "analyze").glob("*.cc")
+    sources = (root / "src" / "explain" / "analyze").glob("*.cc")
     names = {
         line.split('"')[1] for path in sources if not path.name.endswith("_test.cc") for line in section_heads(path)
     }
