@@ -231,7 +231,7 @@ def test_shards_and_folders_come_whole_from_a_real_s3_server(s3, photos, tmp_pat
     s3.put("shards/train.tar", as_shard(photos))
     for path in photos.rglob("*.jpg"):
         s3.put(f"photos/{path.relative_to(photos)}", path.read_bytes())
-    where = {"s3_endpoint": s3.endpoint, "cache": tmp_path / "cache", "in_process": in_process}
+    where = {"s3_endpoint": s3.endpoint, "cache_directory": tmp_path / "cache", "in_process": in_process}
     with shards("s3://data/shards/train.tar", **where) as loader:
         assert sorted(sample for ids, _ in batches(loader) for sample in ids) == list(range(3 * PER_CLASS))
     with folder("s3://data/photos/", **where) as remote_folder, folder(photos) as local_folder:
