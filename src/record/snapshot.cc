@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/guarded_file.h"
 #include "record/limits.h"
 
 namespace fullbore::record {
@@ -79,8 +80,8 @@ Result<std::optional<Log>> OpenLog(const std::string& database) {
 }
 
 Result<void> Copy(const OpenFile& from, const std::string& to, int64_t* left) {
-  const UniqueFd out(::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!out.valid()) return ErrnoError("cannot write '" + to + "'", errno);
+  const auto out = CreateFileAnew(to, kPrivateFile);
+  if (!out) return out.error();
   std::vector<char> buffer(kChunkBytes);
   off_t at = 0;
   for (;;) {
@@ -95,7 +96,7 @@ Result<void> Copy(const OpenFile& from, const std::string& to, int64_t* left) {
                    "once the recorder has ended, the log is part of the file, and nothing is copied"};
     }
     for (ssize_t done = 0; done < got;) {
-      const ssize_t put = ::write(out.get(), buffer.data() + done, static_cast<size_t>(got - done));
+      const ssize_t put = ::write(out->get(), buffer.data() + done, static_cast<size_t>(got - done));
       if (put < 0 && errno == EINTR) continue;
       if (put < 0) return ErrnoError("cannot write '" + to + "' (TMPDIR names another place)", errno);
       done += put;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/guarded_file.h"
 #include "base/temporary_directory.h"
 #include "base/text.h"
 
@@ -20,11 +21,7 @@ namespace {
 // The script as a file: workers that are spawned import it again, which a script on standard input cannot.
 Result<std::string> WriteScript(const TemporaryDirectory& directory) {
   const std::string path = directory.path() + "/like_torch.py";
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
-  if (!file || std::fwrite(kTorchScript.data(), 1, kTorchScript.size(), file.get()) != kTorchScript.size() ||
-      std::fflush(file.get()) != 0) {
-    return ErrnoError(fmt::format("cannot write '{}'", path), errno);
-  }
+  if (auto written = WriteFileAtOnce(path, kTorchScript, kPrivateFile); !written) return written.error();
   return path;
 }
 
