@@ -495,3 +495,15 @@ def test_a_progress_line_is_for_terminals_only(photos, tmp_path):
         pass
     os.close(outer)
     assert "6/6 batches" in shown and shown.endswith("\n")
+
+
+def test_no_text_tells_the_secrets_of_a_url(photos):
+    url = "https://me:secret@127.0.0.1:1/{}?X-Amz-Signature=secret"
+    for paths in (url.format("x.odd"), url.format("x.tar"), [url.format("x.tar"), 7]):
+        with pytest.raises(fb.LoaderError) as raised:
+            fb.Loader(paths, batch_size=2, retries=0)
+        assert "secret" not in str(raised.value) and "secret" not in str(raised.value.hint)
+        assert "***" in str(raised.value)
+    loader = fb.ImageFolder(photos, batch_size=2)
+    loader._arguments["paths"] = url.format("x.tar")
+    assert "secret" not in repr(loader) and "***@127.0.0.1:1/x.tar" in repr(loader)

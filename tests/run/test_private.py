@@ -79,23 +79,3 @@ def test_what_cannot_be_run_is_named_without_its_secret(fullbore):
     done = fullbore.run(f"HF_TOKEN={SECRET}", "python", "train.py")
     assert done.code == 127
     assert SECRET not in done.stderr and "HF_TOKEN=***" in done.stderr
-
-
-def test_a_source_line_is_kept_without_its_secret(fullbore, torch_python):
-    train = fullbore.script(
-        "train.py",
-        f"""
-import torch
-model = torch.nn.Linear(4, 4)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-def slow(x, password=None):
-    return sum(i * i for i in range(3_000_000)) * 0 + x
-for _ in range(12):
-    x = slow(torch.ones(2, 4), password="{SECRET}")
-    model(x).sum().backward()
-    optimizer.step()
-""",
-    )
-    done = fullbore.run(torch_python, train)
-    assert done.code == 0, done.stderr
-    assert SECRET not in stored_and_shown(fullbore, done.runs)

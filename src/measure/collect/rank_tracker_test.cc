@@ -136,6 +136,19 @@ TEST_F(RankTrackerTest, StagesOfALoaderOfOursBecomeSeriesOfItsRank) {
   EXPECT_NEAR(busy->readings.at(0).value, 1.5, 1e-9);
 }
 
+TEST_F(RankTrackerTest, ASourceLineIsKeptWithoutItsSecret) {
+  const std::string script = directory_.Write("train.py", "import x\nfetch(path, password='X', n=1)\n");
+  tracker_.OnLine(json{{"k", "line"}, {"id", 7}, {"file", script}, {"line", 2}, {"function", "main"}});
+  for (int64_t i = 0; i < 5; ++i) {
+    const int64_t inside = (1010 + i * 50) * kMs;
+    tracker_.OnTrainerEvent(Event(EventKind::kLine, inside, inside, 7));
+    Step(1000 + i * 50, 50);
+  }
+  const auto rank = Finish();
+  ASSERT_FALSE(rank.hot_lines.empty());
+  EXPECT_EQ(rank.hot_lines[0].text, "fetch(path, password='***', n=1)");
+}
+
 TEST_F(RankTrackerTest, AMessageIsSaidOnce) {
   for (int i = 0; i < 3; ++i)
     tracker_.OnLine(json::parse(R"({"k": "message", "severity": "warning", "text": "off"})"));
