@@ -97,9 +97,9 @@ def lookups() -> dict[str, str]:
     for page in PAGES:
         skipped = [block.code for block in blocks_of(page) if "not-run" in block.info]
         for text in [*spans(page), *skipped]:
-            for name in dotted_names(text):
+            for name in sorted(dotted_names(text)):
                 code[f"{page}: {name}"] = f"import pkgutil\npkgutil.resolve_name({name!r})"
-            for name, keywords in calls(text).items():
+            for name, keywords in sorted(calls(text).items()):
                 code[f"{page}: {name}({', '.join(sorted(keywords))})"] = (
                     f"import inspect, pkgutil\ncalled = pkgutil.resolve_name({name!r})\n"
                     "try:\n    taken = inspect.signature(called).parameters\n"
@@ -107,7 +107,7 @@ def lookups() -> dict[str, str]:
                     "if taken and not any(one.kind == one.VAR_KEYWORD for one in taken.values()):\n"
                     f"    assert {keywords!r} <= set(taken), set(taken)"
                 )
-        for argument in trainer_arguments(page):
+        for argument in sorted(trainer_arguments(page)):
             code[f"{page}: TrainingArguments {argument}"] = (
                 "import inspect, transformers\n"
                 "taken = inspect.signature(transformers.TrainingArguments).parameters\n"
