@@ -9,8 +9,6 @@ tools="$(cmake_directory)"
 CXX="$(cxx_compiler)"
 [ -n "$CXX" ] || die "no g++ >= $gxx_wanted" "make setup"
 export CXX
-# ccache then knows a file again in another clone: paths below the root count as relative.
-export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
 
 cd "$root"
 # A tree that was configured before .venv had nanobind lacks the Python extension.

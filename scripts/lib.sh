@@ -5,6 +5,8 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 venv="$root/.venv"
 readonly root venv
+# ccache then knows a file again in another clone: paths below the root count as relative.
+export CCACHE_BASEDIR="$root" CCACHE_NOHASHDIR=1
 
 say() { printf 'fullbore: %s\n' "$*" >&2; }
 
