@@ -1,4 +1,4 @@
-"""A loader instead of a DataLoader: python fast_loader.py PHOTOS, a directory of class directories.
+"""fullbore's loader instead of a DataLoader: python fast_loader.py PHOTOS, a directory of class directories.
 
     PYTHONPATH=build/release/python python examples/fast_loader.py photos/train
 """
@@ -10,7 +10,7 @@ from fullbore.data import ImageFolder, transforms
 
 
 def train_step(images, labels) -> int:
-    """Yours goes here."""
+    """Your training step goes here."""
     assert images.shape[0] == labels.shape[0]
     return len(labels)
 

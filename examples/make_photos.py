@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes photo-like JPEG files to train on: DIR/<class>/<number>.jpg, 500x375, quality 90, about 100 kB each.
+"""Generates photo-like JPEG files to train on: DIR/<class>/<number>.jpg, 500x375, quality 90, about 100 kB each.
 
-No photograph can be shipped with the demo, and pure noise or flat colour would not cost what a photograph costs to
-decode. So each picture has what a photograph has: slow gradients, texture at every scale, a few objects with hard
+The demo ships no photographs, and pure noise or flat colour would not cost as much to decode as a photograph
+does. So each picture has what a photograph has: slow gradients, texture at every scale, a few objects with hard
 edges and sensor noise. The ten classes differ in the pattern and the tint of the objects, so a network can learn them.
 
-The same arguments make the same files. Files that are there already are kept, so an interrupted run is resumed.
+The same arguments give the same files. Existing files are kept, so an interrupted run can be resumed.
 
     make_photos.py DIR [--count 1500] [--seed 1]
 """
@@ -77,7 +77,7 @@ def picture(label: int, rng: np.random.Generator) -> Image.Image:
         across = (x - centre_x) * math.cos(angle) + (y - centre_y) * math.sin(angle)
         along = (y - centre_y) * math.cos(angle) - (x - centre_x) * math.sin(angle)
         outline = (across / size) ** 2 + (along / size / rng.uniform(0.6, 1)) ** 2 + 0.1 * ground
-        # Hues of neighbouring classes overlap, so that colour alone does not tell them apart.
+        # Hues of neighbouring classes overlap, so that colour alone does not distinguish them.
         hue = (label / len(CLASSES) + rng.normal(0, 0.08)) % 1
         colour = np.array(colorsys.hsv_to_rgb(hue, rng.uniform(0.3, 0.8), rng.uniform(0.5, 0.95)), np.float32)
         cover = pattern(CLASSES[label], across, along, rng.uniform(24, 60))
@@ -89,7 +89,7 @@ def picture(label: int, rng: np.random.Generator) -> Image.Image:
 
 
 def make(directory: Path, seed: int, number: int) -> int:
-    """Writes picture `number` unless it is there; returns its size in bytes."""
+    """Writes picture `number` unless it exists; returns its size in bytes."""
     label = number % len(CLASSES)
     path = directory / CLASSES[label] / f"{number:06d}.jpg"
     if not path.exists():
@@ -97,7 +97,7 @@ def make(directory: Path, seed: int, number: int) -> int:
         unfinished = path.with_suffix(f".{os.getpid()}.part")
         rng = np.random.default_rng((seed, number))
         picture(label, rng).save(unfinished, "JPEG", quality=QUALITY)
-        unfinished.rename(path)  # a file with its final name is whole
+        unfinished.rename(path)  # a file with its final name is complete
     return path.stat().st_size
 
 
@@ -111,8 +111,8 @@ def show_progress(done: int, count: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=Path, metavar="DIR")
-    parser.add_argument("--count", type=int, default=1500, help="pictures in all classes together (%(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="another seed, other pictures (%(default)s)")
+    parser.add_argument("--count", type=int, default=1500, help="number of pictures in all (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="a different seed gives different pictures (%(default)s)")
     args = parser.parse_args()
 
     total = 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Trains a ResNet-18 on a folder of photos: plain PyTorch, a plain DataLoader, nothing of fullbore in it.
+"""Trains a ResNet-18 on a folder of photos: plain PyTorch, a plain DataLoader, no trace of fullbore.
 
     train_resnet.py --data DIR [--workers 0] [--batch-size N] [--steps N] [--width N] [--image-size N]
 
-DIR holds one folder a class. Runs on the GPU where there is one, with a wider network and larger images there.
+DIR holds one folder per class. Runs on the GPU if there is one, with a wider network and larger images.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Photos(Dataset):
-    """A random crop of each photo, scaled, mirrored half of the time, normalised; as torchvision does it."""
+    """A random crop of each photo, scaled, flipped half of the time, normalised; as torchvision does it."""
 
     MEAN = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
     STD = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
@@ -35,7 +35,7 @@ class Photos(Dataset):
             (path, label) for label, name in enumerate(self.classes) for path in sorted((root / name).glob("*.jpg"))
         ]
         if not self.files:
-            raise SystemExit(f"no photos in '{root}': it must hold one folder a class with .jpg files in it")
+            raise SystemExit(f"no photos in '{root}': it must hold one folder per class with .jpg files in it")
 
     def __len__(self) -> int:
         return len(self.files)
@@ -100,14 +100,14 @@ class ResNet18(nn.Module):
 def parse_arguments(on_gpu: bool) -> argparse.Namespace:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="one folder a class, .jpg files in them")
+    parser.add_argument("--data", type=Path, required=True, help="one folder per class, with .jpg files in it")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--batch-size", type=int, default=128 if on_gpu else 32)
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--steps", type=int, help="end after so many steps, whatever the number of epochs")
+    parser.add_argument("--steps", type=int, help="stop after this many steps, whatever the number of epochs")
     parser.add_argument("--width", type=int, default=128 if on_gpu else 16)
     parser.add_argument("--image-size", type=int, default=224 if on_gpu else 96)
-    parser.add_argument("--threads", type=int, default=max(1, cores // 2), help="for arithmetic on the CPU")
+    parser.add_argument("--threads", type=int, default=max(1, cores // 2), help="for computation on the CPU")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How far predictions can be trusted: applies what the reports recommend and measures again. Wants a quiet machine.
+# How far predictions can be trusted: applies what the reports recommend and measures again. Needs a quiet machine.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every benchmark of bench/: the C++ ones as built, then the Python ones. Each prints a ratio to a peer or to
-# a limit, so that the figures mean something on a noisy machine.
+# Runs every benchmark of bench/: the C++ programs, then the Python scripts. Each prints a ratio to a peer or to a
+# limit, so that the figures mean something even on a noisy machine.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"
@@ -11,7 +11,7 @@ while IFS= read -r -d '' program; do
   say "${program#build/release/}"
   "$program"
 done < <(find build/release/bench -maxdepth 2 -type f -executable -name '*_bench' -print0 | sort -z)
-if [ "$(uname -m)" = x86_64 ]; then  # the ceiling is written in AVX2
+if [ "$(uname -m)" = x86_64 ]; then  # the ceiling needs AVX2
   say "bench/loader/run.py --short (peers: bench/loader/setup_peers.sh; the whole comparison: run.py without --short)"
   "$venv/bin/python3" bench/loader/run.py --short
 fi

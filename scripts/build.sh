@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build.sh PRESET [TARGET]: configures where needed and builds, with the tools that setup.sh found or installed.
-# Without a target it builds all, tests included.
+# build.sh PRESET [TARGET]: configures if needed and builds, with the tools that setup.sh found or installed. Without a
+# target it builds everything, tests included.
 source "$(dirname "$0")/lib.sh"
 
 preset="${1:?which preset: release, dev, asan or tsan}"
@@ -11,7 +11,7 @@ CXX="$(cxx_compiler)"
 export CXX
 
 cd "$root"
-# A tree that was configured before .venv had nanobind lacks the Python extension.
+# A build tree configured before .venv had nanobind lacks the Python extension.
 extension_is_missing() {
   ! grep -q fb_loader_python "build/$preset/build.ninja" && [ -x "$venv/bin/python3" ] &&
     can_import "$venv/bin/python3" nanobind

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that src/, include/ and python/ keep the directions of scripts/directions.txt.
 
-Of C++ it looks at #include "folder/..." lines and at the DEPENDS of the CMake targets, by text; of Python at the import
-statements of each module's syntax tree. It needs nothing but Python. Prints each violation as file:line and exits 1.
+In C++ it looks at #include "folder/..." lines and at the DEPENDS of the CMake targets, by text; in Python at the import
+statements in each module's syntax tree. Needs nothing but Python. Prints each violation as file:line and exits with 1.
 
     scripts/check_directions.py [SOURCE_ROOT]
 """
@@ -25,7 +25,7 @@ PUBLIC_HEADERS = "fullbore"
 
 @dataclass
 class Rules:
-    """Rooms of C++ are paths, those of Python dotted names."""
+    """C++ components are paths, Python components dotted names."""
 
     may_use: dict[str, set[str]] = field(default_factory=dict)
     may_use_in_functions: dict[str, set[str]] = field(default_factory=dict)
@@ -37,29 +37,29 @@ class Rules:
 
 
 def read_rules(path: Path) -> tuple[Rules, Rules]:
-    """Those for C++ and those for Python."""
+    """The rules for C++ and those for Python."""
     cpp, python = Rules(), Rules()
     for line in path.read_text().splitlines():
-        room, colon, used = line.split("#")[0].strip().partition(":")
+        component, colon, used = line.split("#")[0].strip().partition(":")
         if not colon:
             continue
-        is_python = "." in room
+        is_python = "." in component
         given = used.split()
-        always = {name for name in given if not name.startswith("(")} | {room}
-        if not is_python and room != PUBLIC_HEADERS:
+        always = {name for name in given if not name.startswith("(")} | {component}
+        if not is_python and component != PUBLIC_HEADERS:
             always |= {"base", PUBLIC_HEADERS}
         rules = python if is_python else cpp
-        rules.may_use[room] = always
-        rules.may_use_in_functions[room] = {name.strip("()") for name in given if name.startswith("(")}
+        rules.may_use[component] = always
+        rules.may_use_in_functions[component] = {name.strip("()") for name in given if name.startswith("(")}
     return cpp, python
 
 
-def room_of(path: str, rooms: dict[str, set[str]], separator: str = "/") -> str | None:
-    """The longest room that a path, or a module's name, begins with."""
+def component_of(path: str, components: dict[str, set[str]], separator: str = "/") -> str | None:
+    """The longest component that a path or a module name begins with."""
     parts = path.split(separator)
     for length in range(len(parts), 0, -1):
-        if (room := separator.join(parts[:length])) in rooms:
-            return room
+        if (component := separator.join(parts[:length])) in components:
+            return component
     return None
 
 
@@ -74,17 +74,17 @@ def sources(root: Path) -> Iterator[tuple[Path, str]]:
                 yield path, path.relative_to(top).as_posix()
 
 
-def rooms_of_targets(root: Path, rules: Rules) -> dict[str, str]:
-    """A target belongs to the folder whose CMakeLists.txt makes it."""
+def components_of_targets(root: Path, rules: Rules) -> dict[str, str]:
+    """A target belongs to the folder whose CMakeLists.txt defines it."""
     found = {}
     for path, inside in sources(root):
-        if path.name == "CMakeLists.txt" and (room := room_of(inside, rules.may_use)):
-            found.update((target.group(1), room) for target in TARGET.finditer(path.read_text()))
+        if path.name == "CMakeLists.txt" and (component := component_of(inside, rules.may_use)):
+            found.update((target.group(1), component) for target in TARGET.finditer(path.read_text()))
     return found
 
 
 def links(text: str, targets: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """Line numbers and rooms that a CMakeLists.txt names."""
+    """Line numbers and components that a CMakeLists.txt names."""
     for target in TARGET.finditer(text):
         for depends in DEPENDS.finditer(target.group(2)):
             line = text.count("\n", 0, target.start(2) + depends.start()) + 1
@@ -94,30 +94,30 @@ def links(text: str, targets: dict[str, str]) -> Iterator[tuple[int, str]]:
 
 
 def includes(text: str, rules: Rules) -> Iterator[tuple[int, str]]:
-    """Line numbers and rooms that a source file names."""
+    """Line numbers and components that a source file names."""
     for number, line in enumerate(text.splitlines(), 1):
-        if (match := INCLUDE.match(line)) and (room := room_of(match.group(1), rules.may_use)):
-            yield number, room
+        if (match := INCLUDE.match(line)) and (component := component_of(match.group(1), rules.may_use)):
+            yield number, component
 
 
 def check_cpp(root: Path, rules: Rules) -> list[str]:
-    wrong, homeless = [], set()
-    targets = rooms_of_targets(root, rules)
+    wrong, unlisted = [], set()
+    targets = components_of_targets(root, rules)
     for path, inside in sources(root):
         is_cmake = path.name == "CMakeLists.txt"
-        room = room_of(inside, rules.may_use)
-        if room is None:
-            # A CMakeLists.txt that only lists the rooms below it needs no room of its own.
+        component = component_of(inside, rules.may_use)
+        if component is None:
+            # A CMakeLists.txt that only lists the components below it belongs to none.
             if not is_cmake:
-                homeless.add(path.parent.relative_to(root).as_posix())
+                unlisted.add(path.parent.relative_to(root).as_posix())
             continue
-        # Tests may use anything below the command line: they are where parts meet.
+        # Tests may use everything but the command line: they are where components meet.
         is_test = path.name.endswith("_test.cc")
         text = path.read_text(errors="replace")
         for line, used in links(text, targets) if is_cmake else includes(text, rules):
-            if not (used != "cli" if is_test else rules.allow(room, used)):
-                wrong.append(f"{path.relative_to(root)}:{line}: {room} may not use {used}")
-    return [f"{folder}: has no line in scripts/directions.txt" for folder in sorted(homeless)] + wrong
+            if not (used != "cli" if is_test else rules.allow(component, used)):
+                wrong.append(f"{path.relative_to(root)}:{line}: {component} may not use {used}")
+    return [f"{folder}: has no line in scripts/directions.txt" for folder in sorted(unlisted)] + wrong
 
 
 # --- Python
@@ -126,7 +126,7 @@ def check_cpp(root: Path, rules: Rules) -> list[str]:
 @dataclass(frozen=True)
 class Import:
     line: int
-    name: str  # of a module, dotted
+    name: str  # the module's dotted name
     in_function: bool
 
 
@@ -136,7 +136,7 @@ def module_name(path: Path, top: Path) -> str:
 
 
 def imports(tree: ast.AST, package: str, modules: dict[str, Path], in_function: bool = False) -> Iterator[Import]:
-    """What is imported of `modules`; `package` is what a dot in front stands for."""
+    """The imports of any of `modules`; `package` is what a leading dot stands for."""
     for node in ast.iter_child_nodes(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
@@ -144,15 +144,15 @@ def imports(tree: ast.AST, package: str, modules: dict[str, Path], in_function: 
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             source = ".".join([*above, *([node.module] if node.module else [])])
-            # `from package import name`: a module of it, or something within the package itself
+            # `from package import name`: a module of the package, or something in the package itself
             names = [full if (full := f"{source}.{alias.name}") in modules else source for alias in node.names]
         yield from (Import(node.lineno, name, in_function) for name in dict.fromkeys(names) if name in modules)
         is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         yield from imports(node, package, modules, in_function or is_function)
 
 
-def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """One circle for each group of modules that reach each other, the shortest through the group's first name."""
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """One cycle for each group of modules that reach each other: the shortest through the group's first name."""
     reach = {name: reachable(name, graph) for name in graph}
     found, seen = [], set()
     for name in sorted(graph):
@@ -175,7 +175,7 @@ def reachable(start: str, graph: dict[str, set[str]]) -> set[str]:
 def shortest_way_back(start: str, graph: dict[str, set[str]]) -> list[str]:
     ways = [[start]]
     seen: set[str] = set()
-    for way in ways:  # grows while it is gone through
+    for way in ways:  # grows during the iteration
         for after in sorted(graph[way[-1]]):
             if after == start:
                 return [*way, start]
@@ -192,15 +192,15 @@ def check_python(root: Path, rules: Rules) -> list[str]:
     wrong = []
     for name, path in modules.items():
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        room = room_of(name, rules.may_use, ".")
+        component = component_of(name, rules.may_use, ".")
         for found in imports(ast.parse(path.read_text(), str(path)), package, modules):
-            used = room_of(found.name, rules.may_use, ".")
-            declared = room and found.in_function and used in rules.may_use_in_functions[room]
+            used = component_of(found.name, rules.may_use, ".")
+            declared = component and found.in_function and used in rules.may_use_in_functions[component]
             if not declared:
                 graph[name].add(found.name)
-            if room and used and not rules.allow(room, used, found.in_function):
-                wrong.append(f"{path.relative_to(root)}:{found.line}: {room} may not use {used}")
-    return wrong + [f"python: an import leads back to its own module: {' -> '.join(way)}" for way in circles(graph)]
+            if component and used and not rules.allow(component, used, found.in_function):
+                wrong.append(f"{path.relative_to(root)}:{found.line}: {component} may not use {used}")
+    return wrong + [f"python: import cycle: {' -> '.join(way)}" for way in cycles(graph)]
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Says which C++ files clang-format would change. Versions format differently, so only version 14 judges; without
-# it this exits with 77, which the tests count as skipped.
+# Lists the C++ files that clang-format would change. Versions format differently, so only version 14 counts; without it
+# the script exits with 77, which the tests count as skipped.
 source "$(dirname "$0")/lib.sh"
 
 formatter="$(command -v clang-format-14 || command -v clang-format || true)"

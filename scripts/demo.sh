@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The demonstration: train a ResNet on photos as people write it, let fullbore say what is wrong, do what it says,
-# and compare what it promised with what came of it. Everything it leaves is in .fullbore/demo.
+# The demo: train a ResNet on photos with a typical script, let fullbore say what is wrong, do what it says, and compare
+# prediction and outcome. Everything it writes is in .fullbore/demo.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"
@@ -8,15 +8,15 @@ scripts/setup.sh demo
 scripts/build.sh release fullbore
 
 python="$(demo_python)"
-[ -n "$python" ] || die "no Python that has torch, numpy and Pillow" "scripts/setup.sh demo"
+[ -n "$python" ] || die "no Python with torch, numpy and Pillow" "scripts/setup.sh demo"
 fullbore=build/release/fullbore
 demo=.fullbore/demo
 
-# On a GPU the batches are larger, and so must be the folder: an epoch is some 60 steps on either.
+# On a GPU the batches are larger, so the folder must be, too: an epoch is about 60 steps either way.
 photos=2000 steps=240
 if has_nvidia_gpu; then photos=8000; fi
 
-say "photos, made once: $demo/photos"
+say "photos, generated once: $demo/photos"
 "$python" examples/make_photos.py "$demo/photos" --count "$photos"
 
 # train NAME WORKERS: records a training run; its report goes to the terminal, $demo/NAME.json and NAME.html.
@@ -30,7 +30,7 @@ train before 0
 
 workers="$("$python" scripts/demo_report.py workers "$demo/before.json")"
 if [ -z "$workers" ]; then
-  say "the recommended change is no number of workers, the only one that this demo applies by itself"
+  say "the recommended change is not a number of workers, and this demo applies no other by itself"
   exit 0
 fi
 

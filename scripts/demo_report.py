@@ -3,7 +3,7 @@
 
     demo_report.py workers BEFORE      the number of workers that the verdict recommends, or nothing
     demo_report.py source REPORT       the run file that the report is about
-    demo_report.py table BEFORE AFTER  what was predicted against what was measured
+    demo_report.py table BEFORE AFTER  prediction and measurement side by side
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# fuzz.sh [SECONDS [TARGET...]]: builds the fuzz targets of tests/fuzz and runs each for that long (default 60), from
-# seeds made anew and what earlier runs found. 0 seconds: the inputs there are, each once. Fails on any crash, leak,
-# input slower than 10 s or over 2 GB; the input is kept in build/fuzz/findings. fuzz.sh --check: whether it can run.
-# fuzz.sh --inputs COUNT [TARGET...]: so many inputs instead, the same each time: from the seeds alone, and with nothing
-# left to chance or time. So the tests find what they found yesterday, and `make fuzz` finds what is new.
+# Builds the fuzz targets of tests/fuzz and runs them. Fails on any crash or leak, or if an input takes more than 10 s or
+# 2 GB; that input is kept in build/fuzz/findings.
+#
+#   fuzz.sh [SECONDS [TARGET...]]        runs each target that long (default 60), starting from fresh seeds and what
+#                                        earlier runs found; 0 runs each existing input once
+#   fuzz.sh --inputs COUNT [TARGET...]   runs COUNT inputs, from the seeds alone and the same every time: the tests do
+#                                        this to get the same result every day
+#   fuzz.sh --check                      only says whether fuzzing can run here
 source "$(dirname "$0")/lib.sh"
 
-# A clang++ that links libFuzzer. Empty where there is none.
+# Prints a clang++ that can link libFuzzer, or nothing.
 fuzzing_compiler() {
   local candidate
   for candidate in clang++ clang++-{19..14}; do
@@ -57,7 +60,7 @@ for target in "${targets[@]}"; do
     say "fuzzing $target with $inputs inputs"
     found="build/fuzz/same/$target"
     rm -rf "$found"
-    ! setarch -R true 2>/dev/null || at=(setarch -R)  # which inputs are like others depends on addresses
+    ! setarch -R true 2>/dev/null || at=(setarch -R)  # which inputs count as new depends on addresses
     limit=(-runs="$inputs" -seed=1 -reload=0 -timeout=300)  # a hang, on any machine
   else
     say "fuzzing $target for $seconds s"
@@ -69,7 +72,7 @@ for target in "${targets[@]}"; do
     -print_final_stats=1 -artifact_prefix="build/fuzz/findings/$target-" \
     "$found" "build/fuzz/seeds/$target" >"build/fuzz/$target.log" 2>&1 || {
     tail -n 40 "build/fuzz/$target.log" >&2
-    say "$target failed; its input is in build/fuzz/findings, all of its output in build/fuzz/$target.log"
+    say "$target failed; its input is in build/fuzz/findings, its output in build/fuzz/$target.log"
     status=1
   }
   sed -n 's/^stat::number_of_executed_units: */  inputs tried: /p' "build/fuzz/$target.log"

@@ -1,5 +1,4 @@
-# Shared by the other scripts: where things are and which tools to take. Sourced, never run.
-# shellcheck shell=bash
+# Shared by the other scripts: where things are and which tools to use. Sourced, never run. shellcheck shell=bash
 set -euo pipefail
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -23,7 +22,7 @@ version_at_least() { [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = 
 readonly cmake_wanted=3.25  # CMakePresets.json, version 6
 readonly gxx_wanted=12      # C++20 as the sources use it
 
-# The directory of a cmake that is new enough, the distribution's first. Empty where there is none.
+# Prints the directory of a cmake that is new enough, the distribution's first, or nothing.
 cmake_directory() {
   local candidate version
   for candidate in /usr/bin/cmake "$(command -v cmake || true)" "$venv/bin/cmake"; do
@@ -36,7 +35,7 @@ cmake_directory() {
   done
 }
 
-# A g++ that is new enough: $CXX, the default one, or a versioned one beside it. Empty where there is none.
+# Prints a g++ that is new enough ($CXX, the default one, or a versioned one), or nothing.
 cxx_compiler() {
   local candidate version
   for candidate in ${CXX:-} g++ g++-14 g++-13 g++-12; do
@@ -49,7 +48,7 @@ cxx_compiler() {
   done
 }
 
-# can_import PYTHON MODULE...: does that interpreter find these modules? Finds, not imports: importing torch
+# can_import PYTHON MODULE...: whether that interpreter finds these modules. It does not import them: importing torch
 # takes seconds.
 can_import() {
   local python="$1"
@@ -60,7 +59,7 @@ sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))
 PY
 }
 
-# The Python that trains in the demo: $PYTHON, ours if it was made, else the user's own with torch.
+# The Python that trains in the demo: $PYTHON, the one in .venv if it exists, else the user's own with torch.
 demo_python() {
   local candidate
   for candidate in ${PYTHON:-} "$venv/bin/python3" python3; do

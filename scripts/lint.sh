@@ -20,7 +20,7 @@ fi
 say "clang-tidy, ${#sources[@]} files"
 if [ ${#sources[@]} -gt 0 ]; then
   "$(cmake_directory)/cmake" --preset dev >/dev/null  # writes compile_commands.json
-  # The compiler is gcc, whose own warning options clang does not know.
+  # The build uses gcc, and clang does not know all of its warning options.
   printf '%s\0' "${sources[@]}" | xargs -0 -n 4 -P 2 clang-tidy -p build/dev --quiet --warnings-as-errors='*' \
     --extra-arg=-Wno-unknown-warning-option || status=1
 fi

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# sanitize_python.sh asan|tsan: the Python tests of the loader with the engine built under that sanitizer, and
+# sanitize_python.sh asan|tsan: runs the loader's Python tests with the engine built under that sanitizer, and
 # tests/loader/stress_python.py, which runs only here. Python itself is not instrumented, so the sanitizer's runtime is
-# loaded in front of it. Every process reports into a file of its own, and any report is a failure: a test need not see
-# how its child processes end.
+# preloaded. Every process writes its own report file, and any report is a failure, even if a test does not notice how
+# its child process ended.
 source "$(dirname "$0")/lib.sh"
 
 preset="${1:?which preset: asan or tsan}"
@@ -18,9 +18,9 @@ options="log_path=$reports/report:exitcode=66"
 case "$preset" in
   asan)
     runtime=libasan.so
-    # Python's own allocator would hide overflows within its blocks. Leaks are looked for by the C++ tests: Python leaves
-    # memory behind, and only stacks taken the slow way, ten times as slow, could tell that from ours. No forks: this
-    # libasan's allocator may stay locked in the child of a process with threads.
+    # Python's own allocator would hide overflows within its blocks. The C++ tests look for leaks: Python leaks memory
+    # at exit, and only slow stack unwinding, ten times slower, could tell that from ours. No forks: this libasan's
+    # allocator may stay locked in the child of a process with threads.
     settings=(PYTHONMALLOC=malloc "ASAN_OPTIONS=$options:detect_leaks=0" "UBSAN_OPTIONS=$options:print_stacktrace=1")
     chosen=(-k "not fork")
     ;;
@@ -32,14 +32,14 @@ case "$preset" in
   *) die "no preset with a sanitizer: '$preset'" "asan or tsan" ;;
 esac
 
-# libstdc++ beside it: the runtime looks for __cxa_throw when it starts, and Python has none.
+# Also preload libstdc++: the runtime looks up __cxa_throw when it starts, and Python does not have it.
 compiler="$(cxx_compiler)"
 preload="$("$compiler" -print-file-name=$runtime) $("$compiler" -print-file-name=libstdc++.so)"
 
 cd "$root"
 status=0
 
-# No faulthandler: it would take a crash before the sanitizer sees it.
+# No faulthandler: it would catch a crash before the sanitizer sees it.
 env LD_PRELOAD="$preload" "${settings[@]}" FULLBORE_TEST_PACKAGE="$package" \
   FULLBORE_TEST_BINARY="$root/build/$preset/fullbore" \
   "$venv/bin/python3" -m pytest -q -p no:faulthandler "${chosen[@]}" \

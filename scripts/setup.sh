@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh build|demo|test|lint: installs what that needs and is not there yet. Quick when nothing is missing.
+# setup.sh build|demo|test|lint: installs whatever that needs and is missing. Quick when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
 readonly lists="$root/scripts"
@@ -10,7 +10,7 @@ as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Prints those of the packages named on standard input that are not installed.
+# Prints which of the packages named on standard input are not installed.
 not_installed() {
   local name
   while read -r name; do
@@ -23,12 +23,12 @@ apt_offers() { [[ "$(apt-cache policy "$1")" =~ Candidate:\ [0-9] ]]; }
 updated=
 update_package_lists() {  # once, and only when a package is missing
   [ -z "$updated" ] || return 0
-  say "apt-get update, for packages are missing"
+  say "apt-get update, because packages are missing"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null
   updated=yes
 }
 
-# install_packages WHY MUST|MAY PACKAGE...: MAY leaves out what the distribution does not offer.
+# install_packages WHY MUST|MAY PACKAGE...: MAY leaves out what the distribution does not have.
 install_packages() {
   local why="$1" need="$2" missing name wanted=()
   shift 2
@@ -44,7 +44,7 @@ install_packages() {
     if [ "$need" = MUST ] || apt_offers "$name"; then
       wanted+=("$name")
     else
-      say "not offered by this distribution, left out: $name"
+      say "not available in this distribution, left out: $name"
     fi
   done
   [ ${#wanted[@]} -gt 0 ] || return 0
@@ -53,7 +53,7 @@ install_packages() {
     </dev/null >/dev/null
 }
 
-# A Python that makes virtual environments and is new enough for torch 2.13.
+# A Python that can create virtual environments and is new enough for torch 2.13.
 base_python() {
   local candidate
   for candidate in python3 /usr/bin/python3; do
@@ -66,11 +66,11 @@ base_python() {
 }
 
 make_venv() {
-  # A directory whose interpreter is gone (a moved clone, a removed Python) is made anew.
+  # A directory whose interpreter is gone (a moved clone, a removed Python) is created again.
   if [ -x "$venv/bin/python3" ] && "$venv/bin/python3" -m pip --version >/dev/null 2>&1; then return; fi
   local python
   python="$(base_python)"
-  say "virtual environment .venv, so that nothing of yours is touched ($("$python" --version))"
+  say "creating the virtual environment .venv, to leave your own Python alone ($("$python" --version))"
   "$python" -m venv --clear "$venv"
 }
 
@@ -92,7 +92,7 @@ PY
 
 pip_install() { "$venv/bin/python3" -m pip install -qq --disable-pip-version-check "$@" </dev/null; }
 
-# Where there is no NVIDIA GPU, PyTorch's own index has a build without 3 GB of CUDA libraries.
+# For machines without an NVIDIA GPU, PyTorch's own index has a build without 3 GB of CUDA libraries.
 torch_index() {
   local index=https://download.pytorch.org/whl/cpu
   has_nvidia_gpu && return
@@ -117,11 +117,11 @@ setup_build() {
   # shellcheck disable=SC2046
   install_packages "to build" MUST $(packages_in "$lists/packages.txt")
   if [ -z "$(cxx_compiler)" ]; then
-    install_packages "for C++20 needs g++ >= $gxx_wanted" MUST "g++-$gxx_wanted"
+    install_packages "because C++20 needs g++ >= $gxx_wanted" MUST "g++-$gxx_wanted"
   fi
   if [ -z "$(cmake_directory)" ]; then
     make_venv
-    say "pip install cmake into .venv, for the distribution's is older than $cmake_wanted"
+    say "pip install cmake into .venv, because the distribution's is older than $cmake_wanted"
     pip_install "cmake>=$cmake_wanted,<4"
   fi
 }
@@ -149,14 +149,14 @@ setup_lint() {
   install_requirements "to lint" "$lists/requirements-lint.txt"
 }
 
-# Headers that only tests compile against: a file a version, which pip cannot have side by side in one environment.
+# Headers that only tests compile against: several versions, which pip cannot install side by side in one environment.
 setup_vendor_headers() {
   local wanted place
   while read -r wanted; do
     place="$venv/vendor-headers/${wanted/==/-}"
     [ ! -d "$place" ] || continue
-    say "pip install $wanted, to hold our declarations against it"
-    # Into a directory of another name first: an interrupted download is none.
+    say "pip install $wanted, to check our declarations against it"
+    # Into a directory with another name first, so that an interrupted download does not count.
     rm -rf "$place.part"
     pip_install --no-deps --target "$place.part" "$wanted" || die "cannot install $wanted" "is PyPI reachable?"
     mv "$place.part" "$place"

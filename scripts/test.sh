@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything `make test` and .ci/run do: set up, build, C++ tests, Python tests. Both suites always run; the last
-# lines are the closing lines of the test runners.
+# Everything `make test` and .ci/run do: set up, build, C++ tests, Python tests. Both suites always run; the last lines
+# are the summaries of the test runners.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"

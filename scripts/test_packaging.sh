@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs fullbore in each of its three ways into a temporary place and checks that the program runs there and hands
-# its own installed hook to Python, not the one of this source tree. Takes minutes: no part of `make test`.
+# Installs fullbore in each of the three ways into a temporary directory and checks that the program runs there and
+# gives Python its own installed hook, not the one of this source tree. Takes minutes: not part of `make test`.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"
@@ -9,13 +9,13 @@ trap 'rm -rf "$place"' EXIT
 unset FULLBORE_HOOK_DIR PYTHONPATH
 version="$(cat VERSION)"
 
-# check HOW PREFIX PYTHON: what every way of installing must give.
+# check HOW PREFIX PYTHON: what every way of installing must provide.
 check() {
   local how="$1" prefix="$2" python="$3" said hook
   said="$("$prefix/bin/fullbore" --version)"
   [[ "$said" == *"$version"* ]] || die "$how: --version says '$said', VERSION says '$version'"
   [[ "$("$prefix/bin/fullbore" help input-bound)" == *input-bound* ]] || die "$how: help knows no findings"
-  # Beside the installed hook, the source tree's must not be reached: the first directory of PYTHONPATH counts.
+  # The installed hook must be used, not the source tree's: the first directory of PYTHONPATH counts.
   hook="$("$prefix/bin/fullbore" run --quiet -o "$place/runs" -- "$python" -c \
     'import os; print(os.environ["PYTHONPATH"].split(":")[0])')"
   [[ "$(realpath "$hook")" == "$(realpath "$prefix")"/* ]] ||
@@ -24,7 +24,7 @@ check() {
   say "ok: $how"
 }
 
-# loads_data HOW PYTHON: the extension is there, and reads.
+# loads_data HOW PYTHON: the extension is installed and reads data.
 loads_data() {
   "$2" - "$place" <<'PY' || die "$1: fullbore.data does not load and read"
 import pathlib, sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the reports of tests/golden anew with the binary as it is built; look at the diff before committing it.
+# Regenerates the reports of tests/golden with the current build; look at the diff before committing it.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root/tests/golden"

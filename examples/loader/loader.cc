@@ -1,4 +1,5 @@
-// The loader in C++: example_loader PHOTOS, a directory of class directories. CMakeLists.txt says how it is built.
+// The loader in C++: example_loader PHOTOS, a directory of class directories. CMakeLists.txt says how to
+// build it.
 #include "fullbore/loader.h"
 
 #include <chrono>
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
     auto batch = loader->Next();
     if (!batch) return std::fprintf(stderr, "%s\n", fullbore::ToString(batch.error()).c_str()), 1;
     if (!*batch) break;  // the end of the epoch
-    // (*batch)->fields[0] are the images, fields[1] their labels: the training step goes here.
+    // (*batch)->fields[0] is the images, fields[1] their labels: the training step goes here.
     rows += (*batch)->rows;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

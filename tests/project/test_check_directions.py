@@ -1,4 +1,4 @@
-"""The checker of include directions finds what it must, and only that."""
+"""The checker of directions finds every violation, and nothing else."""
 
 import subprocess
 import sys
@@ -30,20 +30,22 @@ def check(tmp_path: Path, files: dict[str, str]) -> subprocess.CompletedProcess:
 
 
 def test_an_include_along_the_arrows_passes(tmp_path):
-    done = check(tmp_path, {"measure/probe/cpu.cc": '#include "record/recording.h"\n#include "base/text.h"\n#include <map>\n'})
+    includes = '#include "record/recording.h"\n#include "base/text.h"\n#include <map>\n'
+    done = check(tmp_path, {"measure/probe/cpu.cc": includes})
     assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_an_include_against_the_arrows_is_named_with_file_and_line(tmp_path):
-    done = check(tmp_path, {"record/share.h": '#pragma once\n#include "measure/probe/probe.h"\n', "measure/probe/probe.h": ""})
+    files = {"record/share.h": '#pragma once\n#include "measure/probe/probe.h"\n', "measure/probe/probe.h": ""}
+    done = check(tmp_path, files)
     assert done.returncode == 1
     assert "src/record/share.h:2: record may not use measure/probe" in done.stdout
 
 
 def test_a_link_against_the_arrows_is_named(tmp_path):
     cmake = "fullbore_component(record\n  SOURCES share.cc\n  DEPENDS base probe)\n"
-    made_there = "fullbore_component(probe\n  SOURCES probe.cc\n  PUBLIC_DEPENDS record)\n"
-    done = check(tmp_path, {"record/CMakeLists.txt": cmake, "measure/probe/CMakeLists.txt": made_there})
+    probe = "fullbore_component(probe\n  SOURCES probe.cc\n  PUBLIC_DEPENDS record)\n"
+    done = check(tmp_path, {"record/CMakeLists.txt": cmake, "measure/probe/CMakeLists.txt": probe})
     assert done.stdout.splitlines()[0] == "src/record/CMakeLists.txt:3: record may not use measure/probe"
 
 
@@ -56,8 +58,11 @@ def test_a_folder_without_a_rule_is_an_error(tmp_path):
     assert "src/extra: has no line" in check(tmp_path, {"extra/x.cc": ""}).stdout
 
 
-def test_a_room_within_a_room_has_rules_of_its_own(tmp_path):
-    files = {"report/html.cc": '#include "report/export/perfetto.h"\n', "report/export/perfetto.cc": '#include "report/html.h"\n'}
+def test_a_component_within_a_component_has_its_own_rules(tmp_path):
+    files = {
+        "report/html.cc": '#include "report/export/perfetto.h"\n',
+        "report/export/perfetto.cc": '#include "report/html.h"\n',
+    }
     done = check(tmp_path, files)
     assert done.stdout.splitlines()[0] == "src/report/html.cc:1: report may not use report/export"
 
@@ -84,21 +89,21 @@ def test_what_may_be_imported_in_functions_may_not_be_at_the_top(tmp_path):
     assert done.stdout.splitlines()[0] == "python/tool/hook/y.py:1: tool.hook may not use tool.data"
 
 
-def test_a_circle_of_python_modules_is_named_from_its_begin_to_its_end(tmp_path):
+def test_an_import_cycle_is_named_from_start_to_end(tmp_path):
     files = {
         "python/tool/hook/__init__.py": "",
         "python/tool/hook/steps.py": "from . import facts\n",
         "python/tool/hook/facts.py": "from .waits import Wait\n",
         "python/tool/hook/waits.py": "def attach():\n    from .steps import state\n",  # inside a function, too
-        "python/tool/hook/other.py": "from . import steps\n",  # leads into the circle, and is no part of it
+        "python/tool/hook/other.py": "from . import steps\n",  # leads into the cycle but is not part of it
     }
-    circle = "tool.hook.facts -> tool.hook.waits -> tool.hook.steps -> tool.hook.facts"
+    cycle = "tool.hook.facts -> tool.hook.waits -> tool.hook.steps -> tool.hook.facts"
     lines = check(tmp_path, files).stdout.splitlines()
-    assert lines[0] == f"python: an import leads back to its own module: {circle}"
-    assert len(lines) == 2  # it, and the hint
+    assert lines[0] == f"python: import cycle: {cycle}"
+    assert len(lines) == 2  # the cycle and the hint
 
 
-def test_a_package_that_gathers_its_modules_is_no_circle(tmp_path):
+def test_a_package_that_collects_its_modules_is_not_a_cycle(tmp_path):
     files = {
         "python/tool/data/__init__.py": "from .loader import Loader\n",
         "python/tool/data/loader.py": "from . import _core\nclass Loader: ...\n",

@@ -1,4 +1,4 @@
-"""The demo's table says what was promised and what came, and judges honestly."""
+"""The demo's table shows prediction and outcome, and judges them honestly."""
 
 import importlib.util
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_the_recommended_number_of_workers_is_read_from_the_change():
     assert demo_report.recommended_workers(report(200, "DataLoader(num_workers=12, pin_memory=True)")) == 12
 
 
-def test_a_verdict_about_another_thing_recommends_no_workers():
+def test_a_verdict_about_something_else_recommends_no_workers():
     assert demo_report.recommended_workers(report(200, "torch.compile(model)")) is None
 
 

@@ -1,4 +1,4 @@
-"""The loader's options and transforms have one name each: in C++, as JSON, in Python and on the page."""
+"""Each option and transform of the loader has the same name in C++, as JSON, in Python and on its page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HEADERS = ROOT / "include" / "fullbore" / "loader"
 DATA = ROOT / "python" / "fullbore" / "data"
 PAGE = (ROOT / "docs" / "loader.md").read_text()
 
-CLASS_OF_A_KIND = {"kind"}  # in Python it is the class: ImageFolder, WebDataset, ...
+CLASS_OF_A_KIND = {"kind"}  # in Python the class says it: ImageFolder, WebDataset, ...
 PYTHONS_ALONE = {"map", "map_processes", "device", "as_numpy", "in_process", "progress"}
 
 
@@ -25,7 +25,7 @@ def members(struct: str, header: str = "options.h") -> list[str]:
 
 
 def declared(declaration: str) -> list[str]:
-    """Of "int rank = 0, world_size = 1": both names."""
+    """For "int rank = 0, world_size = 1": both names."""
     without_values = re.sub(r"=\s*(\{[^}]*\}|[^,]*)", "", declaration)
     names = re.sub(r"<[^>]*>", "", without_values).split(",")
     return [name.split()[-1] for name in names if name.split()]
@@ -42,7 +42,7 @@ def python(module: str) -> ast.Module:
 
 
 def arguments(module: str, name: str) -> list[str]:
-    """The names that a class is made with."""
+    """The names of a constructor's arguments."""
     (made,) = [node for node in python(module).body if isinstance(node, ast.ClassDef) and node.name == name]
     init = next(node for node in made.body if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     return [argument.arg for argument in (*init.args.args[1:], *init.args.kwonlyargs)]
@@ -71,7 +71,7 @@ def test_python_has_the_names_of_the_header():
     assert set(arguments("loader", "Loader")) - PYTHONS_ALONE == in_cpp - CLASS_OF_A_KIND
 
 
-def test_python_hands_every_option_over():
+def test_python_passes_every_option_on():
     """The lists SOURCE and ENGINE, in the order of the header."""
     lists: dict[str, list[str]] = {"SOURCE": [], "ENGINE": []}
     for node in python("loader").body:
@@ -102,6 +102,6 @@ def test_every_transform_can_come_from_torchvision():
     assert set(transforms()) <= {ast.literal_eval(key) for key in known.keys}
 
 
-def test_the_page_tells_what_every_transform_does():
+def test_the_page_describes_every_transform():
     section = PAGE.partition("\n## Transforms\n")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)", section, re.MULTILINE)) == set(transforms())
