@@ -1,5 +1,5 @@
 // Panels on one time axis: they share the view (zoom), the cursor and the highlighted band. Times are milliseconds
-// from the beginning of the stage.
+// since the start of the stage.
 "use strict";
 
 class TimeAxis {
@@ -34,7 +34,7 @@ class TimeAxis {
 
 const kLeft = 58, kRight = 6, kTop = 8, kBottom = 20;
 
-// The index of the last element of sorted `times` that is at or before t; -1 where there is none.
+// The index of the last element of sorted `times` that is at or before t; -1 if there is none.
 function indexAt(times, t) {
   let low = 0, high = times.length;
   while (low < high) {
@@ -52,8 +52,8 @@ function niceAbove(value) {
   return 10 * power;
 }
 
-// Milliseconds: 1, 2 and 5 times powers of ten up to seconds, then parts of a minute, an hour and a day, then days.
-// None is more than 2.5 times the one before, so that a range with room for five ticks has at least two.
+// Milliseconds: 1, 2 and 5 times powers of ten up to seconds, then fractions of a minute, an hour and a day, then days.
+// Each is at most 2.5 times the previous one, so that a range with room for five ticks has at least two.
 const kTimeSteps = [
   ...[1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1e3].flatMap((power) => [power, 2 * power, 5 * power]), 1e4, 15e3, 3e4,
   6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5, 216e5, 432e5,
@@ -104,7 +104,7 @@ class Panel {
   }
   y(value) { return kTop + (1 - value / this.top) * (this.height - kTop - kBottom); }
 
-  // The scale fits what is in view, so that zooming in also magnifies.
+  // The scale fits what is in view, so that zooming in also magnifies vertically.
   scale() {
     if (this.spec.max) return this.spec.max;
     const [begin, end] = this.axis.view;
@@ -132,7 +132,7 @@ class Panel {
     const { ticks, step } = timeTicks(begin, end, Math.max(5, this.width / 110));
     for (const t of ticks) {
       const label = clock(t, step, this.axis.end);
-      const half = label.length * 3.5;  // of its width, about: the last one must not leave the picture
+      const half = label.length * 3.5;  // about half its width: the last label must not leave the picture
       nodes.push(svg("text", { class: "time", x: Math.min(this.x(t), this.width - half), y: this.height - 4, "text-anchor": "middle" }, label));
     }
     if (this.spec.stack) this.drawStack(plot); else this.drawLines(plot);
@@ -251,7 +251,7 @@ class Panel {
   }
 }
 
-// The middle interval between readings; where one is several times as long, nothing was recorded.
+// The median interval between readings; during one several times as long, nothing was recorded.
 function usualGap(times) {
   const gaps = [];
   for (let i = 1; i < times.length; ++i) gaps.push(times[i] - times[i - 1]);

@@ -1,5 +1,4 @@
-// Numbers as people read them, and DOM nodes. All texts of the recording go through text nodes: nothing of them is
-// ever parsed as markup.
+// Numbers for human readers, and DOM nodes. All recorded texts become text nodes: none is ever parsed as markup.
 "use strict";
 
 function el(tag, attributes, ...children) {
@@ -51,7 +50,7 @@ function duration(ns) {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
-// A moment on a time axis that is `end` ms long, from its beginning, as finely as moments `step` ms apart ask for:
+// A moment on a time axis that is `end` ms long, counted from its start, precise enough for moments `step` ms apart:
 // "12.5 µs", "340 ms", "7.5 s", "4:12", "1:04:12", "3 d 6:00:00".
 function clock(ms, step, end) {
   const digits = (of) => Math.min(6, Math.max(0, -Math.floor(Math.log10(step / of) + 1e-9)));
@@ -80,7 +79,7 @@ function amount(value, unit) {
   }
 }
 
-// At the axis, where room is scarce: without units that the title says.
+// On the axis, where space is scarce: without units that the title already gives.
 function tick(value, unit) {
   return ["ratio", "bytes", "bytes/s", "Hz", "ns"].includes(unit) ? amount(value, unit) : String(Number(value.toPrecision(3)));
 }

@@ -1,4 +1,4 @@
-// The page: built once from the data, then only the charts change.
+// The page: built once from the data; after that only the charts change.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -63,7 +63,7 @@ function verdict() {
   return box;
 }
 
-// Dark text on light segments, white on dark ones (the lightness of sRGB, as WCAG weighs it).
+// Dark text on light segments, white on dark ones (relative luminance as in WCAG).
 function inkOn(color) {
   const [r, g, b] = [1, 3, 5].map((i) => (parseInt(color.slice(i, i + 2), 16) / 255) ** 2.2);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.3 ? "#14171a" : "#ffffff";
@@ -93,7 +93,7 @@ function stepSection() {
     shareBar(step.shares), el("ul", { class: "legend" }, legend));
 }
 
-// Of one step there is no spread, and of fewer than twenty no 95th percentile.
+// One step has no spread, and fewer than twenty have no 95th percentile.
 function spreadText(step) {
   const { steps } = report.window;
   if (steps < 2) return "";
@@ -115,7 +115,7 @@ function figuresSection() {
 
 let pinned = null;
 
-// Shows where a piece of evidence lies in the charts; without one, what is pinned, or nothing.
+// Shows a piece of evidence in the charts; without one, whatever is pinned, or nothing.
 function show(evidence) {
   const lit = evidence || (pinned && pinned.evidence);
   const band = lit && lit.begin_ns !== undefined && lit.end_ns !== undefined
@@ -145,7 +145,7 @@ function pin(evidence, row) {
 function evidenceRow(evidence) {
   const charted = evidence.series || evidence.begin_ns !== undefined;
   const row = el("li", {}, charted
-    ? el("button", { class: "what wrap", type: "button", title: "Show it in the charts", onclick: () => pin(evidence, row) }, evidence.what)
+    ? el("button", { class: "what wrap", type: "button", title: "Show in the charts", onclick: () => pin(evidence, row) }, evidence.what)
     : el("span", { class: "wrap" }, evidence.what),
     el("span", { class: "amount" }, evidence.value === undefined ? "" : amount(evidence.value, evidence.unit), el("small", {}, evidence.source)));
   if (charted) {
@@ -155,7 +155,7 @@ function evidenceRow(evidence) {
   return row;
 }
 
-// The first finding's title is the headline of the page already.
+// The first finding's title is already the headline of the page.
 function findingCard(finding, index) {
   const fixes = (finding.fix || []).map((text) => el("li", {}, text));
   const places = (finding.where || []).map((place) => el("div", { class: "place" }, el("span", { class: "at" }, placeText(place) + "  "), place.text || ""));
@@ -199,7 +199,7 @@ function chartsSection() {
     const others = otherPanels(data);
     if (rest.open) add(more, others);
     rest.hidden = !others.length;
-    if (panels.isConnected) show(null);  // draws, with what is pinned
+    if (panels.isConnected) show(null);  // draws, with whatever is pinned
   };
   rest.addEventListener("toggle", rebuild);
   axis.onChange = () => {
@@ -239,7 +239,7 @@ function linesSection() {
       style: { width: (100 * line.part) / top + "%", background: `var(--share-${lookOf(line.share).name})` } })),
     el("td", { class: "soft" }, lookOf(line.share).label),
     el("td", { class: "code" }, el("span", { title: line.file }, placeText(line)), line.text || line.function || "")));
-  return el("section", { id: "lines" }, el("h2", {}, "Source lines", el("small", {}, "where the training thread was seen" +
+  return el("section", { id: "lines" }, el("h2", {}, "Source lines", el("small", {}, "where the training thread spent its time" +
     (data.ranks.length > 1 ? `, rank ${rank.rank}` : ""))), el("div", { class: "card scroll" }, el("table", {}, rows)));
 }
 
@@ -264,7 +264,7 @@ function notesSection() {
     list("Not judged", report.not_judged.map((note) => el("li", {}, note.id, el("span", { class: "soft" }, (note.why ? ": " + note.why : "") + (note.needs ? "; needs " + note.needs : ""))))),
     list("Messages", data.messages.map((message) => el("li", { class: message.severity }, el("span", { class: "soft" }, (message.t_ms === undefined ? "" : clock(message.t_ms, axis.end / 100, axis.end) + "  ") + message.source + "  "), message.text))),
   ].filter(Boolean);
-  return boxes.length ? el("section", { id: "notes" }, el("h2", {}, "Also to know"), el("div", { class: "facts" }, boxes)) : null;
+  return boxes.length ? el("section", { id: "notes" }, el("h2", {}, "Also worth knowing"), el("div", { class: "facts" }, boxes)) : null;
 }
 
 function factText(name, value) {
@@ -292,7 +292,7 @@ function textSection() {
   return el("details", { class: "more" }, el("summary", {}, "This report as text"), el("pre", { class: "text-report" }, data.text));
 }
 
-// ---- all of it -------------------------------------------------------------------------------------------------
+// ---- the whole page --------------------------------------------------------------------------------------------
 
 function build() {
   paletteStyle();

@@ -1,11 +1,11 @@
-// Which panels there are, from the series and step windows that were recorded.
+// Which panels there are, given the series and step windows that were recorded.
 "use strict";
 
 const kLineColors = ["var(--s1)", "var(--s2)", "var(--s3)", "var(--s4)", "var(--s5)", "var(--s6)"];
 const kRoleColors = { loader: "var(--share-data_wait)", trainer: "var(--share-compute)", other: "var(--faint)" };
 
-// Quantities that belong on one scale. `per` is the label over which they are drawn together (several GPUs, several
-// disks) unless one of them is chosen; `ceiling` the series that is the top of the scale.
+// Quantities that share a scale. `per` is the label whose values (several GPUs, several disks) are drawn together
+// unless one of them is chosen; `ceiling` is the series that gives the top of the scale.
 const kPanels = [
   { id: "gpu", title: "GPU activity", max: 1, per: "gpu", names: { gpu_utilization: "some kernel ran (utilisation)",
     gpu_sm_active: "SMs active", gpu_tensor_active: "tensor cores", gpu_dram_active: "memory bandwidth" } },
@@ -17,8 +17,8 @@ const kPanels = [
   { id: "process-memory", title: "Memory by process", roles: true, height: 92, names: { process_memory: "" } },
   { id: "disk", title: "Disk", per: "device", names: { disk_read: "read", disk_write: "written" } },
   { id: "network", title: "Network", per: "interface", height: 92, names: { net_receive: "received", net_send: "sent" } },
-  { id: "pressure", title: "Processes held up, of the time", height: 92, names: { psi_cpu_some: "for a core",
-    psi_io_some: "for input or output", psi_memory_some: "for memory" } },
+  { id: "pressure", title: "Share of time with stalled tasks", height: 92, names: { psi_cpu_some: "waiting for a core",
+    psi_io_some: "waiting for I/O", psi_memory_some: "waiting for memory" } },
 ];
 
 function seriesNamed(data, name) { return data.series.filter((series) => series.name === name); }
@@ -29,7 +29,7 @@ function lineOf(series, label, color) {
   return { label, color, t: series.t, v: series.v, key: series.key, unit: series.unit };
 }
 
-// The lines of one quantity: one a role, or one for all devices together with the range between them.
+// The lines of one quantity: one per role, or one for all devices together, with the range they span.
 function linesOf(data, kind, name, label, color, chosen) {
   let list = seriesNamed(data, name);
   if (kind.per && chosen[kind.per] !== undefined) list = list.filter((series) => series.labels[kind.per] === chosen[kind.per]);
@@ -53,7 +53,7 @@ function linesByRole(list, end) {
   });
 }
 
-// All there is of it, where that was recorded: 31 GB say little without the 141 GB.
+// The total, if it was recorded: 31 GB say little without the 141 GB.
 function ceilingOf(data, kind) {
   const total = kind.ceiling ? seriesNamed(data, kind.ceiling) : [];
   return total.length ? Math.max(...total.flatMap((series) => series.v)) : undefined;
@@ -72,14 +72,14 @@ function hardwarePanels(data, chosen) {
   return specs;
 }
 
-// Of more weight is what a finding names, then what was nearly used up.
+// What a finding names matters most, then what was nearly used up.
 function weightOf(report, name) {
   const isOf = (key) => key.split("{")[0] === name;
   if (report.findings.some((finding) => finding.evidence.some((evidence) => isOf(evidence.series || "")))) return 2;
   return Object.entries(report.resources).some(([key, each]) => isOf(key) && each.unit === "ratio" && each.p95 >= 0.9) ? 1 : 0;
 }
 
-// Everything else that was recorded, one panel a quantity; what matters for the verdict first.
+// Everything else that was recorded, one panel per quantity; what matters for the verdict first.
 function otherPanels(data) {
   const shown = new Set(kPanels.flatMap((kind) => [...Object.keys(kind.names), kind.ceiling]));
   const names = [...new Set(data.series.map((series) => series.name))].filter((name) => !shown.has(name)).sort()
@@ -107,7 +107,7 @@ function stepPanels(data, rank) {
   const marks = { warmEnd: data.steady_ms, meanFrom: data.steady_ms };
   const meanRate = data.report.throughput[known ? "samples_per_s" : "steps_per_s"];
   const shares = { id: "shares", title: "Where each step's time goes", unit: "ratio", max: 1, height: 190, stack: { t: windows.t, width: windows.width, layers }, marks };
-  if (ends.length < 2) return [shares];  // a point is no line
+  if (ends.length < 2) return [shares];  // a single point makes no line
   return [shares,
     { id: "throughput", title: data.ranks.length > 1 ? `Throughput of rank ${rank.rank}` : "Throughput", unit, lines:
       [{ label: unit, color: "var(--s1)", t: ends, v: rate, key: "throughput" }],
