@@ -34,11 +34,13 @@ bool TakesTime(const ChannelRecord& event) {
 }  // namespace
 
 void HostSteps::OnEvent(const ChannelRecord& event) {
-  if (pending_.size() < kMaxPendingEvents)
+  const bool ends_step = KindOf(event) == EventKind::kOptimizer && event.a == 1;
+  // What ends a step is kept even where other threads have filled the list: a step has at least that event.
+  if (ends_step || pending_.size() < kMaxPendingEvents)
     pending_.push_back(event);
   else
     ++dropped_;
-  if (KindOf(event) == EventKind::kOptimizer && event.a == 1) CloseStep(event);
+  if (ends_step) CloseStep(event);
 }
 
 std::vector<record::Step> HostSteps::TakeSteps() { return std::exchange(done_, {}); }

@@ -4,7 +4,8 @@
 // covers is named by its neighbours: between the forward pass and the backward pass the loss is computed
 // (forward), between two evaluation events the validation loop runs; everything else is host_other.
 //
-// Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of them.
+// Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of them,
+// and the one that ends it.
 #pragma once
 
 #include <cstdint>

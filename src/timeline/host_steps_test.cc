@@ -168,5 +168,23 @@ TEST(HostStepsTest, AFloodOfEventsIsCountedAndNotKept) {
   EXPECT_EQ(steps.dropped_events(), 10u);
 }
 
+// Evaluation or inference on other threads may go on for long before the first optimizer step.
+TEST(HostStepsTest, AStepBehindAFloodFromOtherThreadsIsAStep) {
+  HostSteps steps;
+  for (size_t i = 0; i < kMaxPendingEvents; ++i) {
+    ChannelRecord foreign = Event(EventKind::kForward, 1000, 1001, 0);
+    foreign.thread = 4;
+    steps.OnEvent(foreign);
+  }
+  const auto first = Feed(steps, UsualStep(2000));
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].end_ns, 2095);
+  EXPECT_EQ(first[0].wall_ns, 5) << "what was kept of it: the event that ended it";
+  EXPECT_EQ(steps.dropped_events(), 3u);
+  const auto second = Feed(steps, UsualStep(2100));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].share_ns[Index(Share::kDataWait)], 40);
+}
+
 }  // namespace
 }  // namespace fullbore::timeline
