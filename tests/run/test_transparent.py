@@ -108,6 +108,33 @@ def test_the_users_pythonpath_stays_behind_ours(fullbore):
     assert rest == ["/a", "/b"]
 
 
+SEARCH_PATHS = [None, "", ":", "/lib", ":/lib", "/lib:", "/lib::/more", "::/lib", "/lib/:/lib/", "./lib:../lib"]
+
+
+@pytest.mark.parametrize("path", SEARCH_PATHS, ids=str)
+def test_python_finds_modules_where_it_does_without_us(fullbore, path):
+    """An empty entry is the working directory (`PYTHONPATH=$PYTHONPATH:$PWD/lib`), an empty variable is nothing."""
+    (fullbore.directory / "sub").mkdir()
+    code = "import os, subprocess, sys\nprint(sys.path)\n"
+    child = "subprocess.run([sys.executable, '-c', 'import sys; print(sys.path)'])\n"
+    script = fullbore.script("sub/script.py", code + "sys.stdout.flush()\n" + child)
+    env = {} if path is None else {"PYTHONPATH": path}
+    plain = subprocess.run([PYTHON, script], env=fullbore.environment(env), cwd=fullbore.directory, capture_output=True)
+    assert plain.returncode == 0
+    assert fullbore.run(PYTHON, script, env=env).stdout == plain.stdout
+
+
+@pytest.mark.parametrize("path", ["", "::/a:", "/a"])
+def test_the_hook_stands_in_front_of_an_unchanged_pythonpath(fullbore, path):
+    show = python("import os; print(os.environ['PYTHONPATH'])")
+    hook = fullbore.run(*show).stdout.decode().strip()
+    assert pathlib.Path(hook, "sitecustomize.py").exists()
+    under = fullbore.run(*show, env={"PYTHONPATH": path}).stdout.decode().strip()
+    assert under == (f"{hook}:{path}" if path else hook)
+    inner = fullbore.arguments(show, ["-q", "-o", "inner"])
+    assert fullbore.run(*inner, env={"PYTHONPATH": path}).stdout.decode().strip() == under, "also in a run within a run"
+
+
 def test_no_descriptor_of_ours_reaches_the_command(fullbore):
     listing = python("import os; print(sorted(map(int, os.listdir('/proc/self/fd'))))")
     plain = subprocess.run(listing, capture_output=True, stdin=subprocess.DEVNULL).stdout

@@ -46,6 +46,15 @@ std::string NewRunId(const fs::path& directory, const std::string& name) {
 // Inside another `fullbore run`, whose status line already has the terminal's last row.
 bool IsNested() { return std::getenv("FULLBORE_RUN") != nullptr; }
 
+// PYTHONPATH with the hook in front. What follows stays byte for byte: an empty entry there means the working
+// directory, and an empty value no entry at all, to Python. In a run within a run the hook stands in front
+// already.
+std::string InFrontOf(std::string_view path, const std::string& hook_directory) {
+  if (path == hook_directory) return hook_directory;
+  if (path.starts_with(hook_directory + ":")) return std::string(path);
+  return path.empty() ? hook_directory : hook_directory + ":" + std::string(path);
+}
+
 bool IsPlainName(const std::string& name) {
   return !name.empty() && name[0] != '.' && name[0] != '-' &&
          std::all_of(name.begin(), name.end(),
@@ -131,11 +140,7 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
   environment["FULLBORE_CHANNEL"] = channel_directory_;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
   const char* before = std::getenv("PYTHONPATH");
-  std::string path = options_.hook_directory;
-  for (const std::string_view entry : Split(before ? before : "", ':')) {
-    if (!entry.empty() && entry != options_.hook_directory) path += ":" + std::string(entry);
-  }
-  environment["PYTHONPATH"] = path;
+  environment["PYTHONPATH"] = InFrontOf(before ? before : "", options_.hook_directory);
   return environment;
 }
 
