@@ -18,6 +18,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 HOOK = ROOT / "python" / "fullbore" / "hook"
 SITE = HOOK / "site"
 TIMEOUT_S = 300  # a hang, on any machine
+# What Python's -W takes: `FULLBORE_TEST_WARNINGS=always` and `=error` run all these tests where each warning shows, or
+# is an exception.
+WARNINGS = os.environ.get("FULLBORE_TEST_WARNINGS", "")
 
 
 def torch_version(python: str) -> str:
@@ -73,7 +76,7 @@ class Runner:
         channel = self.directory / f"channel{self.runs}"
         channel.mkdir()
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("FULLBORE_", "PYTHON"))}
-        environment.update(OMP_NUM_THREADS="1", PYTHONPATH=str(SITE))
+        environment.update(OMP_NUM_THREADS="1", PYTHONPATH=str(SITE), PYTHONWARNINGS=WARNINGS)
         if hooked:
             environment.update(FULLBORE_CHANNEL=str(channel), FULLBORE_RUN="test", FULLBORE_HOOK_DIR=str(SITE))
         environment.update(env or {})
@@ -96,6 +99,7 @@ class Runner:
         """A script that must succeed: what it wrote into the channel, and its standard output."""
         result, channel = self.start([self.python, self.script(text), *arguments], env)
         assert result.returncode == 0, result.stderr
+        assert str(HOOK) not in result.stderr, "a warning of ours"
         for process in Channel(channel).processes:
             assert not [m for m in process.say("message") if m["severity"] == "error"], process.say("message")
         return Channel(channel), result.stdout

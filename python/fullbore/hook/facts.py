@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, Callable
 
@@ -30,16 +31,29 @@ def at_forward(module: Any) -> None:
 
 def autocast(torch: Any) -> str | None:
     """The dtype that autocast has switched on here."""
-    if torch.is_autocast_enabled():
-        return str(torch.get_autocast_gpu_dtype()).replace("torch.", "")
-    if getattr(torch, "is_autocast_cpu_enabled", lambda: False)():
-        return str(torch.get_autocast_cpu_dtype()).replace("torch.", "")
+    for enabled, dtype in autocast_questions(torch):
+        if enabled():
+            return str(dtype()).replace("torch.", "")
     accelerate = sys.modules.get("accelerate.state")  # switches it on inside the model's forward
     if accelerate is not None:
         shared = getattr(accelerate.AcceleratorState, "_shared_state", {})
         mixed = str(shared.get("_mixed_precision", "no"))
         return {"fp16": "float16", "bf16": "bfloat16"}.get(mixed)
     return None
+
+
+def autocast_questions(torch: Any) -> list[tuple[Callable[[], bool], Callable[[], Any]]]:
+    """For each kind of device: whether autocast is on, and with which dtype. Never in a way that this torch has
+    deprecated: the warning would be ours, and where warnings are errors the answer would be lost."""
+    if hasattr(torch, "get_autocast_dtype"):  # from 2.4 on
+        return [
+            (functools.partial(torch.is_autocast_enabled, kind), functools.partial(torch.get_autocast_dtype, kind))
+            for kind in ("cuda", "cpu")
+        ]
+    return [
+        (torch.is_autocast_enabled, torch.get_autocast_gpu_dtype),
+        (torch.is_autocast_cpu_enabled, torch.get_autocast_cpu_dtype),
+    ]
 
 
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
@@ -58,8 +72,9 @@ def about_process() -> None:
     hook.fact("torch_threads", torch.get_num_threads())
     hook.fact("world_size", backward.world_size())
     hook.fact("cudnn_benchmark", bool(torch.backends.cudnn.benchmark))
-    for name, module in (("tf32_matmul", torch.backends.cuda.matmul), ("tf32_cudnn", torch.backends.cudnn)):
-        hook.fact(name, ask(lambda module=module: bool(module.allow_tf32)))
+    cudnn = torch.backends.cudnn
+    hook.fact("tf32_matmul", ask(lambda: allows_tf32(torch.backends.cuda.matmul)))
+    hook.fact("tf32_cudnn", ask(lambda: allows_tf32(getattr(cudnn, "conv", cudnn))))
     present = {name: version(name) for name in FRAMEWORKS if name in sys.modules}
     if present:
         hook.fact("frameworks", present)
@@ -67,6 +82,11 @@ def about_process() -> None:
 
 def version(name: str) -> str:
     return str(getattr(sys.modules[name], "__version__", "unknown"))
+
+
+def allows_tf32(setting: Any) -> bool:
+    precision = ask(lambda: setting.fp32_precision)  # from 2.9 on, where `allow_tf32` is on its way out
+    return bool(setting.allow_tf32) if precision is None else precision == "tf32"
 
 
 def ask(question: Callable[[], Any]) -> Any:

@@ -8,6 +8,7 @@ cuts off inside a destructor of torch's (the garbage collector runs on whichever
 from __future__ import annotations
 
 import atexit
+import os
 import random
 import sys
 import threading
@@ -30,23 +31,25 @@ class Sampler:
         self.known: dict[tuple[str, int], int] = {}
         self.random = random.Random()  # never the script's own generator
         self.running = threading.Lock()  # held until stop(): to wait for it is a sleep that ends at once when told
-        self.running.acquire()
-        self.worker = threading.Thread(target=self.run, name="fullbore-lines", daemon=True)
+        self.worker: threading.Thread | None = None
 
     def start(self) -> None:
+        self.running = threading.Lock()
+        self.running.acquire()
+        self.worker = threading.Thread(target=self.run, args=[self.running], name="fullbore-lines", daemon=True)
         self.worker.start()
-        atexit.register(self.stop)
 
     def stop(self) -> None:
         """Ends the thread and sees it gone. In a forked child, where it does not exist, there is nothing to end."""
-        if sampler is self:
+        worker, self.worker = self.worker, None
+        if worker is not None and sampler is self:
             self.running.release()
-            self.worker.join(STOP_S)
+            worker.join(STOP_S)
 
-    def run(self) -> None:
+    def run(self, running: threading.Lock) -> None:
         number = hook.here().number
         while hook.on and sampler is self:
-            if self.running.acquire(timeout=PERIOD_S * self.random.uniform(1 - JITTER, 1 + JITTER)):
+            if running.acquire(timeout=PERIOD_S * self.random.uniform(1 - JITTER, 1 + JITTER)):
                 return
             begin = time.thread_time_ns()  # the wait for the interpreter's lock is not the script's cost
             try:
@@ -71,25 +74,39 @@ class Sampler:
 sampler: Sampler | None = None
 
 
+def stop() -> None:
+    """At the interpreter's end, and before a fork: from Python 3.12 on a process that forks is warned where it has a
+    second thread, and ours must not be it. The next step starts it again."""
+    try:
+        if sampler is not None:
+            sampler.stop()
+    except Exception as error:
+        hook.fail("line sampler", error)
+
+
 def forget() -> None:
     global sampler
     sampler = None
 
 
+os.register_at_fork(before=stop)
 hook.forget_in_child.append(forget)
 
 
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
-    """Starts the sampler at the first step, and follows the training to another thread."""
+    """Starts the sampler at the first step and after a fork, and follows the training to another thread."""
     global sampler
     if sampler is not None:
         if sampler.thread is not thread:
             sampler.ident, sampler.thread = threading.get_ident(), thread
+        if sampler.worker is None:
+            sampler.start()
         return
     if hook.channel is None:
         return
     sampler = Sampler(threading.get_ident(), thread)
     sampler.start()
+    atexit.register(stop)
 
 
 def attach() -> None:

@@ -49,7 +49,7 @@ def report(error):
 
         text = f"the hook did not start: {type(error).__name__}: {error}; the training goes on, unseen from inside"
         line = {"t": time.monotonic_ns(), "k": "message", "severity": "error", "text": text}
-        with open(f"{os.environ['FULLBORE_CHANNEL']}/{os.getpid()}-{line['t']}.jsonl", "a") as file:
+        with open(f"{os.environ['FULLBORE_CHANNEL']}/{os.getpid()}-{line['t']}.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     except Exception:  # nothing left to try
         pass
