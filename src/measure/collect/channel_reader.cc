@@ -1,6 +1,5 @@
 #include "measure/collect/channel_reader.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/guarded_file.h"
 #include "base/text.h"
 #include "measure/collect/process.h"
 #include "record/json_text.h"
@@ -50,6 +50,16 @@ std::vector<nlohmann::json> ParseLines(std::string_view text) {
   return lines;
 }
 
+// At most kLongestLine bytes: what a process says that could make no ring is a line or two.
+std::string BeginningOf(const std::string& path) {
+  const auto file = OpenRegularFile(path);
+  if (!file) return "";
+  std::string text(kLongestLine, '\0');
+  const ssize_t size = pread(file->get(), text.data(), text.size(), 0);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
+  return text;
+}
+
 Error NoChannel(const std::string& path, const std::string& why) {
   return {ErrorCode::kCorrupt, "'" + path + "' is no channel: " + why, ""};
 }
@@ -57,8 +67,9 @@ Error NoChannel(const std::string& path, const std::string& why) {
 }  // namespace
 
 Result<std::unique_ptr<Channel>> Channel::Open(const std::string& ring_path) {
-  UniqueFd fd(open(ring_path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoError("cannot open '" + ring_path + "'", errno);
+  auto opened = OpenRegularFile(ring_path);
+  if (!opened) return opened.error();
+  UniqueFd fd = std::move(*opened);
   struct stat about {};
   if (fstat(fd.get(), &about) != 0) return ErrnoError("cannot look at '" + ring_path + "'", errno);
   std::unique_ptr<Channel> channel(new Channel);
@@ -127,8 +138,11 @@ std::vector<ChannelRecord> Channel::ReadEvents() {
 }
 
 std::vector<nlohmann::json> Channel::ReadLines() {
-  if (!text_.valid()) text_.reset(open(text_path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!text_.valid()) return {};
+  if (!text_.valid()) {
+    auto opened = OpenRegularFile(text_path_);
+    if (!opened) return {};
+    text_ = std::move(*opened);
+  }
   char buffer[16 * 1024];
   for (ssize_t n; (n = read(text_.get(), buffer, sizeof buffer)) > 0;) {
     partial_line_.append(buffer, static_cast<size_t>(n));
@@ -178,11 +192,8 @@ std::vector<nlohmann::json> ChannelDirectory::LinesWithoutRing() const {
   for (const std::string& path : FilesOf(directory_)) {
     if (!path.ends_with(kTextSuffix)) continue;
     const std::string ring = path.substr(0, path.size() - kTextSuffix.size()) + std::string(kRingSuffix);
-    std::error_code ignored;
-    if (channels_.count(ring) || std::filesystem::file_size(path, ignored) > kLongestLine) continue;
-    if (const auto text = ReadFile(path)) {
-      for (nlohmann::json& line : ParseLines(*text)) lines.push_back(std::move(line));
-    }
+    if (channels_.count(ring)) continue;
+    for (nlohmann::json& line : ParseLines(BeginningOf(path))) lines.push_back(std::move(line));
   }
   return lines;
 }

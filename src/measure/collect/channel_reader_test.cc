@@ -1,6 +1,8 @@
 #include "measure/collect/channel_reader.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
@@ -96,6 +98,22 @@ TEST_F(ChannelReaderTest, ADirectoryGivesItsNewChannelsOnce) {
   EXPECT_EQ(channels.Discover().size(), 1u);
   EXPECT_EQ(channels.Discover().size(), 0u);
   EXPECT_EQ(channels.channels().size(), 1u);
+}
+
+// A named pipe without a writer keeps whoever opens it waiting, and a link may lead to one.
+TEST_F(ChannelReaderTest, WaitsForNothingThatIsNoRegularFile) {
+  const std::string pipe = directory_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((directory_ / "1-1.ring").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((directory_ / "2-1.jsonl").c_str(), 0600), 0);
+  ASSERT_EQ(symlink(pipe.c_str(), (directory_ / "3-1.ring").c_str()), 0);
+  ASSERT_EQ(symlink("/dev/zero", (directory_ / "4-1.jsonl").c_str()), 0);
+  ASSERT_EQ(mkfifo((directory_ / "42-7.jsonl").c_str(), 0600), 0);
+  ChannelDirectory channels(directory_.path());
+  const auto found = channels.Discover();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0]->ReadLines().empty());
+  EXPECT_TRUE(channels.LinesWithoutRing().empty());
 }
 
 }  // namespace
