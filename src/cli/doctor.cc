@@ -82,6 +82,11 @@ SeenSink TryProbes() {
   return sink;
 }
 
+// Before the first import of anything that is not built in: a torch.py in the working directory, which `-c`
+// would look in first, is nobody's torch. (-P does that from Python 3.11 on; -I would also leave out what the
+// user has installed for herself.)
+constexpr char kNotFromHere[] = "import sys; sys.path[:1] == [\"\"] and sys.path.pop(0); ";
+
 // Runs a command and returns its first line of output; nothing where it failed.
 std::optional<std::string> FirstLineOf(const char* command) {
   FILE* pipe = popen(command, "r");
@@ -106,14 +111,16 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   const bool writable = !error && access(here.c_str(), W_OK) == 0;
   checks.push_back({"runs can be stored here", writable, here.string(),
                     writable ? "" : "use -o DIR for a directory that can be written"});
-  const auto torch = FirstLineOf("python3 -c 'import torch; print(torch.__version__)' 2>/dev/null");
+  const std::string import_torch =
+      fmt::format("python3 -c '{}import torch; print(torch.__version__)' 2>/dev/null", kNotFromHere);
+  const auto torch = FirstLineOf(import_torch.c_str());
   checks.push_back({"python3 imports torch", torch.has_value(), torch.value_or("no"),
                     torch ? "" : "activate the environment that the training uses; others are seen as well"});
   // Where the hook looks for it: the interpreter's own, else the one beside this program.
   const std::string import_data = fmt::format(
-      "python3 -c 'import sys; sys.path.append(sys.argv[1]); import fullbore.data as d; "
+      "python3 -c '{}sys.path.extend(filter(None, sys.argv[1:])); import fullbore.data as d; "
       "print(d.__path__[0])' {} 2>/dev/null",
-      ShellQuote(PackageDirectory()));
+      kNotFromHere, ShellQuote(PackageDirectory()));  // an empty entry would be the working directory
   const auto data = FirstLineOf(import_data.c_str());
   checks.push_back({"python3 imports fullbore.data", data.has_value(), data.value_or("no"),
                     data ? "" : "for --fast-data and in scripts: pip install . in fullbore's sources"});
