@@ -17,6 +17,8 @@ class TemporaryDirectory {
   ~TemporaryDirectory();
 
   const std::string& path() const { return path_; }
+  // Leaves it there for people to find; returns its path.
+  std::string Keep() { return std::exchange(path_, {}); }
 
  private:
   explicit TemporaryDirectory(std::string path) : path_(std::move(path)) {}

@@ -128,28 +128,28 @@ size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages) {
   return static_cast<size_t>(longest - stages.begin());
 }
 
+// Each report for itself: one that cannot be written costs none of the others. Returns the first error.
 Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets) {
   const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording);
   const diagnose::Diagnosis& judged = stages[JudgedStage(stages)];
-  if (!targets.html.empty()) {
-    if (auto written = WriteText(targets.html, report::ToHtml(judged, recording), targets.html_mode);
-        !written) {
-      return written;
-    }
-  }
+  Result<void> html, json;
+  if (!targets.html.empty())
+    html = WriteText(targets.html, report::ToHtml(judged, recording), targets.html_mode);
   if (targets.terminal) {
     FILE* out = targets.to_stderr ? stderr : stdout;
     const std::string text =
-        report::ToTerminal(stages, report::StyleFor(fileno(out)), {targets.html, targets.again});
+        report::ToTerminal(stages, report::StyleFor(fileno(out)), {html ? targets.html : "", targets.again});
     std::fputs(text.c_str(), out);
     std::fflush(out);
   }
-  if (targets.json.empty()) return {};
-  nlohmann::ordered_json json = report::ToJson(judged);
-  if (stages.size() > 1) {
-    for (const diagnose::Diagnosis& stage : stages) json["stages"].push_back(report::ToJson(stage));
+  if (!targets.json.empty()) {
+    nlohmann::ordered_json object = report::ToJson(judged);
+    if (stages.size() > 1) {
+      for (const diagnose::Diagnosis& stage : stages) object["stages"].push_back(report::ToJson(stage));
+    }
+    json = WriteJson(targets.json, object);
   }
-  return WriteJson(targets.json, json);
+  return html ? json : html;
 }
 
 }  // namespace fullbore::cli

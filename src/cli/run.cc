@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <memory>
 
@@ -13,6 +14,7 @@
 #include "cli/hook_directory.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
+#include "measure/collect/run_place.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -53,14 +55,8 @@ Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::stri
   return tags;
 }
 
-// By its letters: a link that stands there is replaced by the report, not followed.
-std::string FromHere(const fs::path& path) {
-  std::error_code gone;  // the working directory may be
-  const fs::path here = fs::current_path(gone);
-  return gone ? path : path.lexically_proximate(here);
-}
-
 int Report(const Flags& flags, const collect::RunOutcome& outcome) {
+  if (outcome.path.empty()) return outcome.exit_status;  // nothing could be recorded, and that was said
   auto recording = record::ReadRun(outcome.path);
   if (!recording) {
     Fail(recording.error(), 0);
@@ -73,11 +69,12 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
     targets.html = fs::path(outcome.path).replace_extension(".html").string();
     targets.html_mode = kPrivateFile;
   }
-  targets.html = FromHere(targets.html);
+  targets.html = collect::FromHere(targets.html);
   targets.terminal = !flags.run.quiet;
   targets.to_stderr = true;
-  const bool usual_place = flags.run.directory == kDefaultRunsDirectory;
-  targets.again = "fullbore explain " + ShellQuote(usual_place ? outcome.run_id : FromHere(outcome.path));
+  const std::string path = collect::FromHere(outcome.path);
+  const bool usual_place = fs::path(path).parent_path() == kDefaultRunsDirectory;
+  targets.again = "fullbore explain " + ShellQuote(usual_place ? outcome.run_id : path);
   if (auto written = WriteReports(*recording, targets); !written) Fail(written.error(), 0);
   return outcome.exit_status;
 }
@@ -112,7 +109,13 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   const collect::RunResult result = collect::Run(flags.run);
   if (const auto* failure = std::get_if<collect::RunFailure>(&result))
     return Fail(failure->error, failure->exit_status);
-  return Report(flags, std::get<collect::RunOutcome>(result));
+  const auto& outcome = std::get<collect::RunOutcome>(result);
+  try {
+    return Report(flags, outcome);
+  } catch (
+      const std::exception& error) {  // a bug, or no memory: the exit status is the command's all the same
+    return Fail({ErrorCode::kInternal, std::string("no report: ") + error.what(), ""}, outcome.exit_status);
+  }
 }
 
 Handler Define(CLI::App& app, const Invocation& invocation) {

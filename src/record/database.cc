@@ -1,12 +1,16 @@
 #include "record/database.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <fstream>
+#include <thread>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/guarded_file.h"
 #include "record/limits.h"
 #include "record/snapshot.h"
@@ -40,6 +44,7 @@ Error ErrorOf(sqlite3* db, int code, const std::string& what) {
       break;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:  // a race for the locks of the write-ahead log, lost several times
       kind = ErrorCode::kUnavailable;
       break;
     default:
@@ -111,18 +116,16 @@ bool JournalNamesAnotherFile(const std::string& path) {
   return journal && end == kMark;
 }
 
-// The files beside it get the permissions of this one from SQLite. Those that lie beside a new one are of a run
-// whose file was deleted, or were planted: SQLite would play them back into it.
-Result<void> MakeRunFile(const std::string& path) {
-  const auto created = CreateFileIfMissing(path, kPrivateFile);
-  if (!created) return created.error();
-  if (!*created) return {};
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
-    const std::string beside = path + suffix;
-    if (unlink(beside.c_str()) != 0 && errno != ENOENT)
-      return ErrnoError("cannot remove '" + beside + "', which belongs to another run", errno);
+// SQLite's own timeout does not cover every change of the journal's mode: where another process is about to
+// make the same change, that fails at once.
+Result<void> ExecuteWhenFree(Database& database, const std::string& sql) {
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  const int64_t deadline_ns = MonotonicNs() + kBusyTimeoutMs * kNsPerMs;
+  while (true) {
+    auto done = database.Execute(sql);
+    if (done || done.error().code != ErrorCode::kUnavailable || MonotonicNs() >= deadline_ns) return done;
+    std::this_thread::sleep_for(kPause);
   }
-  return {};
 }
 
 }  // namespace
@@ -192,6 +195,24 @@ std::string_view Statement::TextView(int column) const {
 
 std::string Statement::Text(int column) const { return std::string(TextView(column)); }
 
+Result<bool> MakeRunFile(const std::string& path) {
+  const auto created = CreateFileIfMissing(path, kPrivateFile);
+  struct stat file {};
+  if (!created || !*created || lstat(path.c_str(), &file) != 0) return created;
+  const auto age = [](const struct stat& status) {
+    return std::pair(status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+  };
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    const std::string beside = path + suffix;
+    struct stat status {};
+    // What is younger is of a stage that is recorded into this file already.
+    if (lstat(beside.c_str(), &status) != 0 || age(status) >= age(file)) continue;
+    if (unlink(beside.c_str()) != 0 && errno != ENOENT)
+      return ErrnoError("cannot remove '" + beside + "', which belongs to another run", errno);
+  }
+  return true;
+}
+
 Result<Database> Database::OpenForWriting(const std::string& path) {
   if (JournalNamesAnotherFile(path)) {
     return Error{ErrorCode::kCorrupt,
@@ -207,8 +228,8 @@ Result<Database> Database::OpenForWriting(const std::string& path) {
   sqlite3_busy_timeout(raw, kBusyTimeoutMs);
   DistrustSchema(raw);
   // A small page cache: the recorder lives on a few megabytes beside the training.
-  const auto prepared =
-      database.Execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-512;");
+  const auto prepared = ExecuteWhenFree(
+      database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-512;");
   if (!prepared) {
     Error error = prepared.error();
     error.text = "cannot write '" + path + "': " + error.text;

@@ -52,6 +52,11 @@ class Statement {
   Result<void> status_;
 };
 
+// An empty run file, for its user alone; false where there is one. SQLite gives the files beside it the same
+// permissions. Those that lie there longer than the new file are of a run whose file was deleted, or were
+// planted: SQLite would play them back into it, so they are removed.
+Result<bool> MakeRunFile(const std::string& path);
+
 class Database {
  public:
   static Result<Database> OpenForWriting(const std::string& path);  // created if missing

@@ -1,5 +1,7 @@
 #include "record/run_writer.h"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -40,7 +42,7 @@ Result<RunWriter> RunWriter::Open(const std::string& path, const StageInfo& info
                                   int64_t wall_ns) {
   auto database = Database::OpenForWriting(path);
   if (!database) return database.error();
-  RunWriter writer(std::move(*database));
+  RunWriter writer(std::move(*database), path);
   const auto written = InOrder([&] { return writer.database_.Execute("BEGIN IMMEDIATE"); },
                                [&] { return writer.database_.Execute(kRunTables); },
                                [&] { return writer.WriteStage(info, now_ns, wall_ns); },
@@ -289,9 +291,30 @@ Result<void> RunWriter::Close(int64_t now_ns, StageState state, std::optional<in
   else
     stage->BindNull();
   if (auto done = stage->Bind(int64_t{out_of_memory}).Bind(stage_id_).Run(); !done) return done;
+  if (WasDeleted()) return {};  // SQLite could not read it any more
   // Fails while another stage or a reader has the file open; it is whole either way.
   (void)database_.Execute("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;");
   return {};
+}
+
+bool RunWriter::IsOnlyStage() {
+  auto others = database_.Prepare("SELECT count(*) FROM stage WHERE id <> ?");
+  if (!others) return false;
+  return others->Bind(stage_id_).Next() && others->Int(0) == 0;
+}
+
+std::optional<RunWriter::FileIdentity> RunWriter::IdentityOf(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return FileIdentity(status.st_dev, status.st_ino);
+}
+
+bool RunWriter::WasDeleted() const { return IdentityOf(path_) != identity_; }
+
+Result<void> RunWriter::CopyTo(const std::string& path) {
+  auto copy = database_.Prepare("VACUUM INTO ?");
+  if (!copy) return copy.error();
+  return copy->Bind(path).Run();
 }
 
 }  // namespace fullbore::record

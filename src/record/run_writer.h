@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -36,6 +38,7 @@ class RunWriter {
                                 int64_t wall_ns);
 
   int64_t stage_id() const { return stage_id_; }
+  bool IsOnlyStage();  // nothing else is in the file
 
   // Readings of one group (a probe) share their times. Within a group t_ns does not go back.
   void AppendReading(int group, const SeriesKey& key, int64_t t_ns, double value);
@@ -50,6 +53,10 @@ class RunWriter {
   Result<void> Flush(int64_t now_ns);
   // The last flush; then the write-ahead log is folded into the one file.
   Result<void> Close(int64_t now_ns, StageState state, std::optional<int> exit_status, bool out_of_memory);
+  // Whether the file has gone from its place. It is still there for us, until the writer is gone as well.
+  bool WasDeleted() const;
+  // The whole of it once more under another name.
+  Result<void> CopyTo(const std::string& path);
 
  private:
   struct Group {
@@ -66,7 +73,11 @@ class RunWriter {
     bool dirty = false;
   };
 
-  explicit RunWriter(Database database) : database_(std::move(database)) {}
+  using FileIdentity = std::pair<uint64_t, uint64_t>;  // device and inode
+
+  RunWriter(Database database, const std::string& path)
+      : database_(std::move(database)), path_(path), identity_(IdentityOf(path)) {}
+  static std::optional<FileIdentity> IdentityOf(const std::string& path);
   int64_t SeriesId(const SeriesKey& key);
   Result<void> WriteAll(int64_t now_ns);
   Result<void> WriteStage(const StageInfo& info, int64_t now_ns, int64_t wall_ns);
@@ -77,6 +88,8 @@ class RunWriter {
   void SealFullBlocks();
 
   Database database_;
+  std::string path_;
+  std::optional<FileIdentity> identity_;
   int64_t stage_id_ = 0;
   int64_t next_series_id_ = 1;
   std::map<SeriesKey, int64_t> series_ids_;

@@ -115,20 +115,3 @@ def test_doctor_sees_the_processes_of_a_command(fullbore):
     done = fullbore.call("doctor", "--json", "-")
     found = {check["what"]: check["ok"] for check in json.loads(done.stdout)["checks"]}
     assert found["processes of a command"]
-
-
-def test_a_place_that_cannot_be_written_is_said_before_the_command_starts(fullbore):
-    (fullbore.directory / "a-file").write_text("")
-    for place in ("/proc/runs", "a-file", "a-file/below", "/sys/kernel"):
-        done = fullbore.call("run", "-o", place, "--", "touch", "started")
-        assert done.code == 2, place
-        assert "-o DIR" in done.stderr
-        assert not (fullbore.directory / "started").exists()
-
-
-def test_a_run_file_that_is_none_is_said_before_the_command_starts(fullbore):
-    (fullbore.directory / "all").mkdir()
-    (fullbore.directory / "all" / "whole.fbr").write_bytes(b"not a database" * 1000)
-    done = fullbore.call("run", "-o", "all", "--run", "whole", "--", "touch", "started")
-    assert done.code == 2
-    assert not (fullbore.directory / "started").exists()

@@ -181,16 +181,6 @@ def test_somebody_elses_kill_for_memory_is_not_ours(fullbore, small_memory):
     assert "out_of_memory" not in fullbore.explain(run_file)
 
 
-@pytest.fixture
-def small_disk(tmp_path) -> Iterator[pathlib.Path]:
-    place = tmp_path / "disk"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", place], capture_output=True).returncode:
-        pytest.skip("no right to mount a small file system")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-
-
 def fill(disk: pathlib.Path) -> pathlib.Path:
     filler = disk / "filler"
     with open(filler, "ab", buffering=0) as file:
@@ -231,14 +221,6 @@ def test_a_disk_with_room_again_loses_nothing(fullbore, torch_python, train, sma
     (fullbore.directory / "enough").touch()
     out, _ = process.communicate(timeout=PATIENCE_S)
     assert recorded_steps(fullbore, small_disk / "runs") == int(out.split()[-1])
-
-
-def test_a_full_disk_is_said_before_the_command_starts(fullbore, small_disk):
-    (small_disk / "runs").mkdir()
-    fill(small_disk)
-    done = fullbore.call("run", "-o", small_disk / "runs", "--", "touch", "started")
-    assert done.code == 2, done.stderr
-    assert not (fullbore.directory / "started").exists()
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,22 @@
 
 namespace fullbore::collect {
 
+namespace {
+
+Error NoProcess(int error_number) {
+  Error error = ErrnoError("cannot start the command beside the recorder", error_number);
+  error.code = ErrorCode::kUnavailable;
+  return error;
+}
+
+Error NotExecutable(const std::string& word, int error_number) {
+  Error error = ErrnoError("cannot run '" + MaskSecrets(word) + "'", error_number);
+  if (error.code != ErrorCode::kNotFound) error.code = ErrorCode::kPermission;
+  return error;
+}
+
+}  // namespace
+
 Result<Command> Command::Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
                                const InheritedSignals& signals) {
@@ -21,10 +37,10 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   std::vector<char*> argv = Pointers(arguments);
   std::vector<char*> envp = Pointers(entries);
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError("cannot start the command", errno);
+  if (pipe2(ends, O_CLOEXEC) != 0) return NoProcess(errno);
   UniqueFd failure_out(ends[0]), failure_in(ends[1]);
   const pid_t pid = fork();
-  if (pid < 0) return ErrnoError("cannot start the command", errno);
+  if (pid < 0) return NoProcess(errno);
   if (pid == 0) {  // from here on only what is safe after fork
     signals.Restore();
     execvpe(argv[0], argv.data(), envp.data());
@@ -39,13 +55,19 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   }
   if (n == static_cast<ssize_t>(sizeof error_number)) {
     waitpid(pid, nullptr, 0);
-    Error error = ErrnoError("cannot run '" + MaskSecrets(words[0]) + "'", error_number);
-    if (error.code != ErrorCode::kNotFound) error.code = ErrorCode::kPermission;
-    return error;
+    return NotExecutable(words[0], error_number);
   }
   Command command;
   command.pid_ = pid;
   return command;
+}
+
+Error Command::Become(const std::vector<std::string>& words, const InheritedSignals& signals) {
+  std::vector<std::string> arguments = words;
+  std::vector<char*> argv = Pointers(arguments);
+  signals.Restore();
+  execvp(argv[0], argv.data());
+  return NotExecutable(words[0], errno);
 }
 
 void Command::Send(int signal) const {

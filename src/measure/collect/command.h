@@ -21,10 +21,14 @@ inline constexpr int kStatusNotFound = 127;
 class Command {
  public:
   // `environment` is added to ours; signals are in the child as this process found them. Error code kNotFound
-  // or kPermission where the command cannot be executed.
+  // or kPermission where the command cannot be executed, kUnavailable where there is no process for it.
   static Result<Command> Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
                                const InheritedSignals& signals);
+
+  // The command in the place of this process, with our environment: where it cannot be a child, it runs as
+  // without us. Returns only where it cannot be executed.
+  static Error Become(const std::vector<std::string>& words, const InheritedSignals& signals);
 
   pid_t pid() const { return pid_; }
   void Send(int signal) const;

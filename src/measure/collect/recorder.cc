@@ -181,8 +181,9 @@ void Recorder::Flush(int64_t now_ns) {
     write_failed_ = false;
   } else if (!write_failed_) {
     write_failed_ = true;
-    say_({now_ns, record::Severity::kWarning, "recorder",
-          flushed.error().text + "; the command goes on, recording resumes when there is room"});
+    say_(
+        {now_ns, record::Severity::kWarning, "recorder",
+         flushed.error().text + "; the command goes on, and so does recording once the file can be written"});
   }
 }
 

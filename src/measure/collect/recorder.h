@@ -33,6 +33,10 @@ class Recorder {
   record::StageState Finish(int64_t now_ns, std::optional<int> exit_status,
                             std::optional<int> ended_by_signal);
 
+  // After Finish(): whether the run file is gone, and the whole of it once more under another name.
+  bool run_file_was_deleted() const { return writer_.WasDeleted(); }
+  Result<void> CopyTo(const std::string& path) { return writer_.CopyTo(path); }
+
   struct Live {
     RankTracker::Live training;  // of all ranks: steps of the first, samples of all
     int ranks = 0;

@@ -6,20 +6,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "base/clock.h"
-#include "base/guarded_file.h"
 #include "base/secrets.h"
+#include "base/temporary_directory.h"
 #include "base/text.h"
 #include "measure/collect/command.h"
 #include "measure/collect/group_witness.h"
 #include "measure/collect/leftovers.h"
 #include "measure/collect/recorder.h"
+#include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "measure/collect/status_line.h"
 
@@ -32,15 +33,9 @@ namespace {
 // A line of ours. Where nobody reads stderr (a full disk, a closed pipe) the run goes on without it.
 void Say(const std::string& text) { (void)std::fputs(("fullbore: " + text + "\n").c_str(), stderr); }
 
-std::string FreeRunId(const fs::path& directory, const std::string& wanted) {
-  std::string id = wanted;
-  for (int n = 2; fs::exists(directory / (id + ".fbr")); ++n) id = fmt::format("{}-{}", wanted, n);
-  return id;
-}
-
-std::string NewRunId(const fs::path& directory, const std::string& name) {
+std::string NameWithTime(const std::string& name) {
   const auto now = static_cast<std::time_t>(WallNs() / kNsPerSecond);
-  return FreeRunId(directory, fmt::format("{:%Y-%m-%d-%H%M}-{}", fmt::localtime(now), name));
+  return fmt::format("{:%Y-%m-%d-%H%M}-{}", fmt::localtime(now), name);
 }
 
 // Inside another `fullbore run`, whose status line already has the terminal's last row.
@@ -61,38 +56,50 @@ bool IsPlainName(const std::string& name) {
                      [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// One run, from its files to its end.
+// One run, from its files to its end. Whatever of it fails, the command runs, and the terminal says what is
+// lost.
 class Session {
  public:
   explicit Session(const RunOptions& options)
-      : options_(options), status_(options.quiet || IsNested() ? -1 : STDERR_FILENO) {}
+      : options_(options),
+        status_(options.quiet || IsNested() ? -1 : STDERR_FILENO),
+        witness_(std::in_place) {}
 
   RunResult Run();
 
  private:
-  Result<record::RunWriter> Prepare();
+  Result<void> CheckNames() const;
+  std::optional<record::RunWriter> Prepare();
+  Result<record::RunWriter> PrepareIn(const std::string& wanted_directory);
   std::vector<std::string> KeptCommand() const;
   std::map<std::string, std::string> ChildEnvironment() const;
-  void Discard(record::RunWriter writer) const;
-  void Loop(Command& command, Recorder& recorder, Signals& signals);
+  void Discard(std::optional<record::RunWriter> writer) const;
+  RunResult BecomeTheCommand(const Error& why);
+  template <typename Call>
+  void WithRecorder(Call call);
+  void StartRecorder(record::RunWriter writer, const Command& command);
+  void KeepWhatWasDeleted();
+  void Loop(Command& command);
   void OnSignal(const signalfd_siginfo& info, Command& command);
-  void StopWithCommand(int signal, Signals& signals);
+  bool IsForCommand(const signalfd_siginfo& info);
+  void StopWithCommand(int signal);
   void ShowStatus(const Recorder& recorder);
   void OnMessage(const record::Message& message);
 
   const RunOptions& options_;
+  Signals signals_;
   StatusLine status_;
-  GroupWitness witness_;
-  std::string run_id_;
-  fs::path path_, channel_directory_;
-  bool is_new_file_ = true;
+  std::optional<GroupWitness> witness_;
+  std::optional<Recorder> recorder_;  // none where nothing can be recorded
+  RunPlace place_;
+  std::string channel_directory_;  // empty where there is none
   int64_t begin_ns_ = 0;
   int64_t next_status_ns_ = 0;
   std::vector<std::string> to_say_;
   std::set<std::string> said_;  // of --fast-data: the ranks of a training say the same
 };
 
-Result<record::RunWriter> Session::Prepare() {
+Result<void> Session::CheckNames() const {
   for (const auto& [what, name] : {std::pair<const char*, const std::string&>{"--name", options_.name},
                                    {"--run", options_.run_id},
                                    {"--stage", options_.stage}}) {
@@ -101,31 +108,34 @@ Result<record::RunWriter> Session::Prepare() {
                    "use letters, digits, '-', '_' and '.'"};
     }
   }
-  std::error_code error;
-  fs::path directory = fs::absolute(options_.directory, error);
-  if (auto made = MakeDirectory(directory, kPrivateDirectory); !made) {
-    Error failure = made.error();
-    failure.text += " (the directory of runs)";
-    failure.hint = "choose another with -o DIR";
-    return failure;
-  }
-  RemoveLeftovers(directory);
+  return {};
+}
+
+// All in that directory, or nothing.
+Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory) {
+  const auto directory = MakeRunsDirectory(wanted_directory);
+  if (!directory) return directory.error();
   const std::string name = options_.name.empty() ? NameOf(options_.command) : options_.name;
-  run_id_ = options_.run_id.empty() ? NewRunId(directory, name) : options_.run_id;
-  path_ = directory / (run_id_ + ".fbr");
-  is_new_file_ = !fs::exists(path_, error);
+  auto place = options_.run_id.empty() ? PlaceForNewRun(*directory, NameWithTime(name))
+                                       : PlaceForRun(*directory, options_.run_id);
+  if (!place) return place.error();
   begin_ns_ = MonotonicNs();
   const std::string stage = options_.stage.empty() ? name : options_.stage;
+  std::error_code unknown;
   auto writer = record::RunWriter::Open(
-      path_, {run_id_, stage, KeptCommand(), fs::current_path(error), options_.tags}, begin_ns_, WallNs());
+      place->path, {place->run_id, stage, KeptCommand(), fs::current_path(unknown).string(), options_.tags},
+      begin_ns_, WallNs());
   if (!writer) {
-    Error failure = writer.error();
-    if (failure.hint.empty()) failure.hint = "choose another directory with -o DIR";
-    return failure;
+    if (place->is_new_file) RemoveRunFile(place->path);
+    return writer.error();
   }
-  auto channels = MakeChannelDirectory(directory, run_id_);
-  if (!channels) return channels.error();
-  channel_directory_ = *channels;
+  place_ = *place;
+  if (auto channels = MakeChannelDirectory(*directory, place_.run_id)) {
+    channel_directory_ = *channels;
+  } else {
+    Say(channels.error().text + ": training steps are not recorded");
+  }
+  RemoveLeftovers(*directory);
   return writer;
 }
 
@@ -134,9 +144,25 @@ std::vector<std::string> Session::KeptCommand() const {
   return MaskSecrets(options_.command);
 }
 
+std::optional<record::RunWriter> Session::Prepare() {
+  auto writer = PrepareIn(options_.directory);
+  if (writer) return std::move(*writer);
+  Say(writer.error().text);
+  auto instead = TemporaryDirectory::Make();
+  writer = instead ? PrepareIn(instead->path()) : instead.error();
+  if (!writer) {
+    Say(writer.error().text);
+    Say("the command runs, but nothing is recorded; choose a directory for runs with -o DIR");
+    return std::nullopt;
+  }
+  Say(fmt::format("the command runs; its run is kept in '{}' instead; choose a directory with -o DIR",
+                  instead->Keep()));
+  return std::move(*writer);
+}
+
 std::map<std::string, std::string> Session::ChildEnvironment() const {
-  std::map<std::string, std::string> environment = {{"FULLBORE_RUN", run_id_}};
-  if (options_.hook_directory.empty()) return environment;
+  std::map<std::string, std::string> environment = {{"FULLBORE_RUN", place_.run_id}};
+  if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;
   environment["FULLBORE_CHANNEL"] = channel_directory_;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
   const char* before = std::getenv("PYTHONPATH");
@@ -145,36 +171,90 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
 }
 
 RunResult Session::Run() {
-  auto writer = Prepare();
-  if (!writer) return RunFailure{writer.error(), 2};
-  Signals signals;
-  if (!options_.quiet) Say("recording to " + fs::proximate(path_).string());
-  auto command = Command::Start(options_.command, ChildEnvironment(), signals.inherited());
+  if (auto checked = CheckNames(); !checked) return RunFailure{checked.error(), 2};
+  std::optional<record::RunWriter> writer = Prepare();
+  signals_.Watch();
+  if (writer && !options_.quiet) Say("recording to " + FromHere(place_.path));
+  const auto environment = writer ? ChildEnvironment() : std::map<std::string, std::string>();
+  auto command = Command::Start(options_.command, environment, signals_.inherited());
   if (!command) {
-    Discard(std::move(*writer));
+    Discard(std::move(writer));
+    if (command.error().code == ErrorCode::kUnavailable) return BecomeTheCommand(command.error());
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
-  Recorder recorder(std::move(*writer), channel_directory_,
-                    {"", command->pid(), run_id_, options_.keep_command_lines},
-                    [this](const record::Message& message) { OnMessage(message); });
-  Loop(*command, recorder, signals);
+  if (writer) StartRecorder(std::move(*writer), *command);
+  Loop(*command);
   status_.Hide();
-  recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal());
+  WithRecorder([&](Recorder& recorder) {
+    recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal());
+    KeepWhatWasDeleted();
+  });
   for (const std::string& text : to_say_) Say(text);
   std::error_code ignored;
-  fs::remove_all(channel_directory_, ignored);
-  return RunOutcome{run_id_, path_, command->exit_status().value_or(0), recorder.wrote_everything()};
+  if (!channel_directory_.empty()) fs::remove_all(channel_directory_, ignored);
+  return RunOutcome{place_.run_id, place_.path, command->exit_status().value_or(0),
+                    recorder_ && recorder_->wrote_everything()};
 }
 
 // Nothing ran: nothing is left of it, unless the file holds other stages.
-void Session::Discard(record::RunWriter writer) const {
+void Session::Discard(std::optional<record::RunWriter> writer) const {
+  if (!writer) return;
   std::error_code ignored;
-  fs::remove_all(channel_directory_, ignored);
-  if (!is_new_file_)
-    return (void)writer.Close(MonotonicNs(), record::StageState::kEnded, std::nullopt, false);
-  { const record::RunWriter closed = std::move(writer); }
-  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path_.string() + suffix, ignored);
+  if (!channel_directory_.empty()) fs::remove_all(channel_directory_, ignored);
+  const bool is_all = place_.is_new_file && writer->IsOnlyStage();
+  if (!is_all) return (void)writer->Close(MonotonicNs(), record::StageState::kEnded, std::nullopt, false);
+  writer.reset();
+  RemoveRunFile(place_.path);
+}
+
+// Where there can be no second process (a limit on processes or on open files) there is still this one.
+RunResult Session::BecomeTheCommand(const Error& why) {
+  Say(why.text + ": the command runs, but nothing is recorded");
+  witness_.reset();
+  const Error error = Command::Become(options_.command, signals_.inherited());
+  return RunFailure{error, error.code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
+}
+
+void Session::StartRecorder(record::RunWriter writer, const Command& command) {
+  try {
+    recorder_.emplace(std::move(writer), channel_directory_,
+                      probe::Machine{"", command.pid(), place_.run_id, options_.keep_command_lines},
+                      [this](const record::Message& message) { OnMessage(message); });
+  } catch (const std::exception& error) {
+    Say(fmt::format("the recorder did not start: {}; the command goes on, unrecorded", error.what()));
+  }
+}
+
+// An exception here (no memory, a bug) ends the recording. The command and its exit status stay.
+template <typename Call>
+void Session::WithRecorder(Call call) {
+  if (!recorder_) return;
+  try {
+    call(*recorder_);
+  } catch (const std::exception& error) {
+    recorder_.reset();
+    Say(fmt::format("the recorder gave up: {}; the command goes on", error.what()));
+  }
+}
+
+// A run file that was deleted while it was written, as with the working directory in which it was, is still
+// there for who has it open.
+void Session::KeepWhatWasDeleted() {
+  if (!recorder_->run_file_was_deleted()) return;
+  auto elsewhere = TemporaryDirectory::Make();
+  const std::string copy =
+      elsewhere ? elsewhere->path() + "/" + fs::path(place_.path).filename().string() : "";
+  const auto copied = elsewhere ? recorder_->CopyTo(copy) : elsewhere.error();
+  if (!copied) {
+    to_say_.push_back(fmt::format("'{}' was deleted during the run: {}", place_.path, copied.error().text));
+    place_.path.clear();
+    return;
+  }
+  to_say_.push_back(
+      fmt::format("'{}' was deleted during the run; the run is kept in '{}'", place_.path, copy));
+  place_.path = copy;
+  (void)elsewhere->Keep();
 }
 
 // What --fast-data did is told at once: whoever asked for it would not wait hours to hear that nothing came
@@ -185,42 +265,53 @@ void Session::OnMessage(const record::Message& message) {
     Say(message.source + ": " + message.text);
 }
 
-void Session::Loop(Command& command, Recorder& recorder, Signals& signals) {
+void Session::Loop(Command& command) {
   while (true) {
-    const int64_t next_ns = recorder.Tick(MonotonicNs());
-    ShowStatus(recorder);
-    pollfd ready = {signals.fd(), POLLIN, 0};
+    const int64_t now_ns = MonotonicNs();
+    int64_t next_ns = now_ns + kNsPerSecond;
+    WithRecorder([&](Recorder& recorder) {
+      next_ns = recorder.Tick(now_ns);
+      ShowStatus(recorder);
+    });
+    pollfd ready = {signals_.fd(), POLLIN, 0};
     const int64_t wait_ms = std::max<int64_t>(0, (next_ns - MonotonicNs()) / kNsPerMs + 1);
     poll(&ready, 1, static_cast<int>(wait_ms));
     for (auto change = command.Poll(); change != Command::Change::kNone; change = command.Poll()) {
       if (change == Command::Change::kEnded) return;
-      if (change == Command::Change::kStopped) StopWithCommand(*command.stopped_by_signal(), signals);
+      if (change == Command::Change::kStopped) StopWithCommand(*command.stopped_by_signal());
     }
-    while (const auto info = signals.Next()) OnSignal(*info, command);
+    while (const auto info = signals_.Next()) OnSignal(*info, command);
   }
 }
 
-// What the terminal sends goes to the whole foreground group, and so to the command as well; what somebody
-// sends to us alone is passed on. The first process of a session stands for it: when its terminal goes away,
-// it alone is told.
 void Session::OnSignal(const signalfd_siginfo& info, Command& command) {
+  if (info.ssi_signo == SIGCHLD) return;
+  if (info.ssi_signo == SIGCONT && !command.stopped_by_signal()) return;  // sent to all of us, as shells do
+  if (IsForCommand(info)) command.Send(static_cast<int>(info.ssi_signo));
+}
+
+// What the terminal sends goes to the whole foreground group, and so to the command as well; what somebody
+// sends to us alone is passed on. Of what the kernel sends to us alone, the command is meant by two: the first
+// process of a session stands for it, and when its terminal goes away it alone is told; and an alarm that was
+// set before we were started (`perl -e 'alarm 60; exec @ARGV'`) was set for the command, who lost it when it
+// became a child. What our own use of the processor or of files raises is nobody else's.
+bool Session::IsForCommand(const signalfd_siginfo& info) {
   const int signal = static_cast<int>(info.ssi_signo);
-  if (signal == SIGCHLD) return;
-  if (signal == SIGCONT && !command.stopped_by_signal()) return;  // sent to all of us, as shells do
-  const bool from_terminal = info.ssi_code > 0;
+  const bool from_kernel = info.ssi_code > 0;
   const bool leads_session = getsid(0) == getpid();
-  if (from_terminal ? signal == SIGHUP && leads_session : !witness_.SawToo(signal)) command.Send(signal);
+  if (from_kernel) return (signal == SIGHUP && leads_session) || signal == SIGALRM;
+  return !witness_->SawToo(signal);
 }
 
 // The shell that waits for us sees a stopped job, as it would without us; `fg` and `bg` go on from here. A
 // SIGSTOP was sent to the command alone, and so will be what continues it: we follow only where a shell would
 // otherwise wait for a job that stands still.
-void Session::StopWithCommand(int signal, Signals& signals) {
+void Session::StopWithCommand(int signal) {
   status_.Hide();
   if (signal != SIGSTOP)
-    signals.StopAs(signal);
+    signals_.StopAs(signal);
   else if (IsForeground(STDIN_FILENO) || IsForeground(STDERR_FILENO))
-    signals.StopAs(SIGTSTP);
+    signals_.StopAs(SIGTSTP);
 }
 
 void Session::ShowStatus(const Recorder& recorder) {

@@ -17,11 +17,13 @@ struct RunOptions {
   std::string run_id;                        // an existing or new run that this command is a stage of
   std::string stage;
   std::map<std::string, std::string> tags;
-  std::string hook_directory;  // holds the hook's sitecustomize.py; empty: no hook
+  std::string hook_directory;      // holds the hook's sitecustomize.py; empty: no hook
   bool keep_command_lines = true;  // with their secrets masked
-  bool quiet = false;          // no line at the start, no status line
+  bool quiet = false;              // no line at the start, no status line
 };
 
+// The command ran. Where the run could not be kept in its directory it is kept in one for temporary files;
+// where that failed as well, `path` is empty. The terminal was told.
 struct RunOutcome {
   std::string run_id;
   std::string path;     // of the run file
@@ -29,8 +31,8 @@ struct RunOutcome {
   bool wrote_everything = true;
 };
 
-// Nothing ran. `exit_status` is ours: 2 where the arguments or the directory are at fault; 126 and 127, as a
-// shell's, where the command cannot be executed or is not there.
+// Nothing ran. `exit_status` is ours: 2 where the arguments are at fault; 126 and 127, as a shell's, where the
+// command cannot be executed or is not there.
 struct RunFailure {
   Error error;
   int exit_status = 2;

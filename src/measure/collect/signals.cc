@@ -15,9 +15,18 @@ sigset_t Set(std::initializer_list<int> signals) {
   return set;
 }
 
+// All that can be. A fault of our own (SIGSEGV, SIGABRT, ...) still ends us: the kernel does not let those be
+// blocked, only what others send under their names. SIGTTIN and SIGTTOU are the terminal's way of stopping a
+// background job that reads or writes, and SIGPIPE and SIGXFSZ are errors of a write.
 sigset_t Watched() {
-  return Set({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGTSTP, SIGCONT});
+  sigset_t set;
+  sigfillset(&set);
+  for (const int signal : {SIGKILL, SIGSTOP, SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ}) sigdelset(&set, signal);
+  return set;
 }
+
+// What a person or a service manager ends and stops programs with.
+sigset_t OfPeople() { return Set({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGTSTP, SIGCONT}); }
 
 }  // namespace
 
@@ -25,26 +34,33 @@ InheritedSignals InheritedSignals::Take() {
   InheritedSignals found;
   sigprocmask(SIG_SETMASK, nullptr, &found.mask_);
   sigaction(SIGPIPE, nullptr, &found.on_pipe_);
+  sigaction(SIGXFSZ, nullptr, &found.on_file_size_);
   return found;
 }
 
 void InheritedSignals::Restore() const {
   sigaction(SIGPIPE, &on_pipe_, nullptr);
+  sigaction(SIGXFSZ, &on_file_size_, nullptr);
   sigprocmask(SIG_SETMASK, &mask_, nullptr);
 }
 
 Signals::Signals() : inherited_(InheritedSignals::Take()) {
+  for (const int of_a_write : {SIGPIPE, SIGXFSZ})
+    signal(of_a_write, SIG_IGN);  // for good: the report comes later
+}
+
+void Signals::Watch() {
   const sigset_t watched = Watched();
   sigprocmask(SIG_BLOCK, &watched, nullptr);
   fd_.reset(signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-  signal(SIGPIPE, SIG_IGN);  // for good: the report comes later, and our exit status is the command's
 }
 
 Signals::~Signals() {
+  if (!fd_.valid()) return;
   while (Next()) {
   }
-  const sigset_t watched = Watched();
-  sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+  const sigset_t heard = OfPeople();
+  sigprocmask(SIG_UNBLOCK, &heard, nullptr);
 }
 
 std::optional<signalfd_siginfo> Signals::Next() {

@@ -1,5 +1,6 @@
-// The signals of a run: while it lasts, what a terminal, a scheduler or a person sends to end, stop or resize
-// is read from a descriptor, never by a handler. A closed stderr is no reason to die, either.
+// The signals of a run: while the command runs, whatever a terminal, a scheduler, a timer or a person sends is
+// read from a descriptor, never by a handler, and ends nobody: a recorder that died would leave the command
+// without its exit status. A closed stderr and a limit on the size of files are no reasons to die, either.
 #pragma once
 
 #include <signal.h>
@@ -21,16 +22,20 @@ class InheritedSignals {
  private:
   sigset_t mask_{};
   struct sigaction on_pipe_ {};
+  struct sigaction on_file_size_ {};
 };
 
 class Signals {
  public:
-  Signals();
-  // Drops what came meanwhile: an impatient second Ctrl-C was meant for the command, not for its report.
+  Signals();  // from here on a write that fails is an error, not a signal
+  // Drops what came meanwhile: an impatient second Ctrl-C was meant for the command, not for its report. From
+  // then on what ends or stops a program is heard again; what a timer or a limit sends is not, for it would
+  // only cost the report.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
+  void Watch();                         // from here on Next() gets all that comes
   int fd() const { return fd_.get(); }  // readable when Next() has something
   std::optional<signalfd_siginfo> Next();
   const InheritedSignals& inherited() const { return inherited_; }

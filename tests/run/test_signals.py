@@ -1,0 +1,87 @@
+"""No signal ends the recorder while the command runs: it is passed on to the command where that is meant."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PATIENCE_S = 60
+
+# Says which signals reach it, and ends when "enough" is there.
+LISTEN = """
+import os, signal
+heard = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
+signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+print("ready", os.getpid(), flush=True)
+while not os.path.exists("enough"):
+    got = signal.sigtimedwait(heard, 0.05)
+    if got is not None:
+        print(got.si_signo, flush=True)
+raise SystemExit(5)
+"""
+
+# What stops us, what we are never told apart from our own, and what means nothing to a command that is not stopped.
+NOT_PASSED_ON = {signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGCONT}
+STOPS = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTTIN, signal.SIGTTOU}
+ALL = sorted(signal.valid_signals() - STOPS)
+
+
+def test_no_signal_kills_the_recorder_and_what_is_sent_to_it_reaches_the_command(fullbore):
+    script = fullbore.script("listen.py", LISTEN)
+    process, runs = fullbore.start(sys.executable, script)
+    assert process.stdout.readline().startswith(b"ready")
+    for number in ALL:
+        os.kill(process.pid, number)
+        assert process.poll() is None, signal.Signals(number)
+        if number not in NOT_PASSED_ON:
+            assert int(process.stdout.readline()) == number
+    (fullbore.directory / "enough").touch()
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, out) == (5, b""), err
+    (run_file,) = runs.glob("*.fbr")
+    assert fullbore.explain(run_file)["exit_status"] == 5
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_an_alarm_that_was_set_before_us_is_the_commands(fullbore):
+    """As in `perl -e 'alarm 60; exec @ARGV' fullbore run -- ...`: an alarm outlives exec, but not fork."""
+    pid_file = fullbore.directory / "pid"
+    process = subprocess.Popen(
+        fullbore.arguments(["sh", "-c", f"echo $$ >{pid_file}; exec sleep 1000"], ["-q", "-o", "runs"]),
+        cwd=fullbore.directory,
+        env=fullbore.environment(),
+        preexec_fn=lambda: signal.alarm(3),
+        start_new_session=True,
+    )
+    fullbore.started.append(process)
+    # On a slow machine it may be over before the command began: that is as without us, too.
+    assert process.wait(PATIENCE_S) in (128 + signal.SIGALRM, -signal.SIGALRM)
+    if pid_file.exists():
+        deadline = time.monotonic() + PATIENCE_S
+        while is_alive(int(pid_file.read_text())):
+            assert time.monotonic() < deadline, "the command is orphaned"
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
+def test_a_fault_that_somebody_sends_is_the_commands_too(fullbore, number):
+    """`kill -ABRT` for a stack trace: what the command dies of is in our exit status."""
+    process, runs = fullbore.start("sh", "-c", "echo ready; exec sleep 1000")
+    assert process.stdout.readline() == b"ready\n"
+    os.kill(process.pid, number)
+    process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + number
+    (run_file,) = runs.glob("*.fbr")
+    assert fullbore.explain(run_file)["exit_status"] == 128 + number
