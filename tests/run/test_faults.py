@@ -91,24 +91,41 @@ def test_kill_9_of_us_leaves_the_training_and_a_readable_run(fullbore, torch_pyt
     wait_for(lambda: not alive(trainer), "the training ends")
     assert int((fullbore.directory / "steps").read_text()) > 100
     assert fullbore.call("runs", "-o", runs).code == 0
+    assert channel.exists(), "a recorder elsewhere may have the same numbers"
+    be_silent(channel)
+    assert fullbore.call("runs", "-o", runs).code == 0
     assert not channel.exists(), "the next command clears away what dead processes left"
 
 
-def test_the_next_run_clears_away_too_but_never_what_another_machine_left(fullbore):
+def be_silent(channel: pathlib.Path) -> None:
+    """As if nobody had been recording there for eleven minutes."""
+    note = channel / "recorder"
+    then = note.stat().st_mtime - 660
+    os.utime(note, (then, then))
+
+
+def test_the_next_run_clears_away_what_has_long_been_silent(fullbore):
     runs = fullbore.directory / "same"
-    for _ in range(2):
-        process, _ = fullbore.start("sh", "-c", "echo started; exec sleep 60", runs=runs)
-        assert process.stdout.readline() == b"started\n"  # its run file and its channel are there
-        process.kill()
-        process.wait()
-    (last,) = runs.glob("*.channel.*")  # the second run removed what the first had left
-    note = (last / "recorder").read_text().splitlines()
-    (last / "recorder").write_text("\n".join(["another-machine", *note[1:]]) + "\n")
+    process, _ = fullbore.start("sh", "-c", "echo started; exec sleep 60", runs=runs)
+    assert process.stdout.readline() == b"started\n"  # its run file and its channel are there
+    (channel,) = runs.glob("*.channel.*")
+    be_silent(channel)
     assert fullbore.call("run", "-q", "-o", runs, "--", "true").code == 0
-    assert last.exists()
-    (last / "recorder").write_text("\n".join([note[0], "an earlier start of this machine", *note[2:]]) + "\n")
-    assert fullbore.call("runs", "-o", runs).code == 0
-    assert not last.exists()
+    assert channel.exists(), "its recorder is known to live"
+    process.kill()
+    process.wait()
+    be_silent(channel)
+    assert fullbore.call("run", "-q", "-o", runs, "--", "true").code == 0
+    assert not channel.exists()
+
+
+def test_a_recorder_says_again_and_again_that_it_lives(fullbore):
+    process, runs = fullbore.start("sh", "-c", "echo started; exec sleep 60")
+    assert process.stdout.readline() == b"started\n"
+    (channel,) = runs.glob("*.channel.*")
+    be_silent(channel)
+    silent = (channel / "recorder").stat().st_mtime
+    wait_for(lambda: (channel / "recorder").stat().st_mtime > silent, "a sign of life")
 
 
 def test_kill_9_of_the_training_is_saved_and_reported(fullbore, torch_python, train):

@@ -1,10 +1,12 @@
 #include "measure/collect/leftovers.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -22,44 +24,62 @@ namespace {
 
 constexpr char kNote[] = "recorder";
 
-// Who records: where its process numbers mean something, and since when.
+// Who records: where its process number means something, and since when.
 struct Recorder {
-  std::string host, boot, pid_namespace;
+  std::string boot, pid_namespace;
   int64_t pid = 0;
   std::string begin;
 };
 
 Recorder ThisProcess() {
-  std::string host(256, '\0');
-  if (gethostname(host.data(), host.size() - 1) != 0) host.clear();
   const auto boot = ReadFile("/proc/sys/kernel/random/boot_id");
   std::error_code error;
   const fs::path space = fs::read_symlink("/proc/self/ns/pid", error);
-  return {host.c_str(), boot ? std::string(Trim(*boot)) : "", space, getpid(), BeginOf(getpid())};
+  return {boot ? std::string(Trim(*boot)) : "", space, getpid(), BeginOf(getpid())};
 }
 
 Result<void> WriteNote(const fs::path& directory, const Recorder& r) {
   return WriteFileAtOnce(directory / kNote,
-                         fmt::format("{}\n{}\n{}\n{}\n{}\n", r.host, r.boot, r.pid_namespace, r.pid, r.begin),
+                         fmt::format("{}\n{}\n{}\n{}\n", r.boot, r.pid_namespace, r.pid, r.begin),
                          kPrivateFile);
 }
 
+struct Note {
+  Recorder recorder;
+  int64_t touched_ns = 0;  // by the file system's clock
+};
+
+int64_t TouchedNs(const struct stat& status) {
+  return status.st_mtim.tv_sec * kNsPerSecond + status.st_mtim.tv_nsec;
+}
+
 // Only in a directory of this user's: one that somebody else planted may say anything.
-std::optional<Recorder> ReadNote(const fs::path& directory) {
+std::optional<Note> ReadNote(const fs::path& directory) {
   struct stat status {};
   if (lstat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
     return std::nullopt;
   const std::string path = directory / kNote;
   const auto fd = OpenRegularFile(path);
-  if (!fd) return std::nullopt;
+  if (!fd || fstat(fd->get(), &status) != 0) return std::nullopt;
   const auto text = ReadToEnd(fd->get(), path);
   if (!text) return std::nullopt;
   const std::vector<std::string_view> lines = Split(*text, '\n');
-  if (lines.size() < 5) return std::nullopt;
-  const auto pid = ParseInt(lines[3]);
+  if (lines.size() < 4) return std::nullopt;
+  const auto pid = ParseInt(lines[2]);
   if (!pid) return std::nullopt;
-  return Recorder{std::string(lines[0]), std::string(lines[1]), std::string(lines[2]), *pid,
-                  std::string(lines[4])};
+  return Note{{std::string(lines[0]), std::string(lines[1]), *pid, std::string(lines[3])}, TouchedNs(status)};
+}
+
+// What time the file system has that a directory is on, which may be another machine's; nothing where no file
+// can be made there, and so none be removed.
+std::optional<int64_t> NowOn(const std::string& directory) {
+  std::string name = directory + "/.fullbore-XXXXXX";
+  const UniqueFd fd(mkostemp(name.data(), O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  struct stat status {};
+  const bool known = fstat(fd.get(), &status) == 0;
+  unlink(name.c_str());
+  return known ? std::optional(TouchedNs(status)) : std::nullopt;
 }
 
 // Files of a channel are named <pid>-<created>.
@@ -77,13 +97,16 @@ std::vector<fs::path> List(const fs::path& directory) {
   return entries;
 }
 
-bool IsLeftover(const fs::path& directory, const Recorder& here) {
-  const auto recorder = ReadNote(directory);
-  if (!recorder || recorder->host != here.host || here.boot.empty()) return false;
-  if (recorder->boot != here.boot) return true;  // the machine was started anew since
-  if (recorder->pid_namespace != here.pid_namespace) return false;
-  if (IsAlive(recorder->pid) && BeginOf(recorder->pid) == recorder->begin) return false;
-  return std::ranges::none_of(List(directory), HasLiveOwner);
+// Numbers of processes mean something only where the kernel is the same and counts them in the same way.
+bool LivesHere(const fs::path& directory, const Recorder& recorder, const Recorder& here) {
+  if (recorder.boot != here.boot || recorder.pid_namespace != here.pid_namespace) return false;
+  if (IsAlive(recorder.pid) && BeginOf(recorder.pid) == recorder.begin) return true;
+  return std::ranges::any_of(List(directory), HasLiveOwner);
+}
+
+bool IsLeftover(const fs::path& directory, const Recorder& here, int64_t now_ns) {
+  const auto note = ReadNote(directory);
+  return note && now_ns - note->touched_ns >= kSilentNs && !LivesHere(directory, note->recorder, here);
 }
 
 }  // namespace
@@ -92,18 +115,32 @@ Result<std::string> MakeChannelDirectory(const std::string& runs_directory, cons
   auto directory =
       MakeUniqueDirectory(fs::path(runs_directory) / fmt::format("{}.channel.{}", run_id, getpid()));
   if (!directory) return directory;
-  if (auto written = WriteNote(*directory, ThisProcess()); !written) return written.error();
+  if (auto written = WriteNote(*directory, ThisProcess()); !written) {
+    std::error_code ignored;
+    fs::remove_all(*directory, ignored);
+    return written.error();
+  }
   return directory;
 }
 
+void Beat(const std::string& channel_directory) {
+  (void)utimensat(AT_FDCWD, (channel_directory + "/" + kNote).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
 int RemoveLeftovers(const std::string& runs_directory) {
+  std::vector<fs::path> channels = List(runs_directory);
+  std::erase_if(channels, [](const fs::path& entry) {
+    return entry.filename().string().find(".channel.") == std::string::npos;
+  });
+  if (channels.empty()) return 0;
+  const auto now_ns = NowOn(runs_directory);
+  if (!now_ns) return 0;
   const Recorder here = ThisProcess();
   int removed = 0;
-  for (const fs::path& entry : List(runs_directory)) {
-    if (entry.filename().string().find(".channel.") == std::string::npos || !IsLeftover(entry, here))
-      continue;
+  for (const fs::path& directory : channels) {
+    if (!IsLeftover(directory, here, *now_ns)) continue;
     std::error_code error;
-    fs::remove_all(entry, error);
+    fs::remove_all(directory, error);
     if (!error) ++removed;
   }
   return removed;

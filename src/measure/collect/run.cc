@@ -95,6 +95,7 @@ class Session {
   std::string channel_directory_;  // empty where there is none
   int64_t begin_ns_ = 0;
   int64_t next_status_ns_ = 0;
+  int64_t next_beat_ns_ = 0;
   std::vector<std::string> to_say_;
   std::set<std::string> said_;  // of --fast-data: the ranks of a training say the same
 };
@@ -273,6 +274,10 @@ void Session::Loop(Command& command) {
       next_ns = recorder.Tick(now_ns);
       ShowStatus(recorder);
     });
+    if (now_ns >= next_beat_ns_ && !channel_directory_.empty()) {
+      Beat(channel_directory_);
+      next_beat_ns_ = now_ns + kBeatNs;
+    }
     pollfd ready = {signals_.fd(), POLLIN, 0};
     const int64_t wait_ms = std::max<int64_t>(0, (next_ns - MonotonicNs()) / kNsPerMs + 1);
     poll(&ready, 1, static_cast<int>(wait_ms));
