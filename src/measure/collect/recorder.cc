@@ -58,14 +58,15 @@ class Recorder::ProbeSink : public probe::Sink {
 };
 
 Recorder::Recorder(record::RunWriter writer, std::string channel_directory, const probe::Machine& machine,
-                   std::function<void(const record::Message&)> say)
+                   std::string hook_directory, std::function<void(const record::Message&)> say)
     : writer_(std::move(writer)),
       channels_(std::move(channel_directory)),
       probes_(probe::MakeProbes(machine)),
       say_(std::move(say)),
       sink_(std::make_unique<ProbeSink>(*this)),
       begin_ns_(MonotonicNs()),
-      oom_kills_(machine.root, machine.command_pid) {}
+      oom_kills_(machine.root, machine.command_pid),
+      unseen_pythons_(machine.root, std::move(hook_directory)) {}
 
 Recorder::~Recorder() = default;
 
@@ -79,6 +80,7 @@ int64_t Recorder::Tick(int64_t now_ns) {
       next_slow_ns_ = now_ns + kSlowNs - kFastNs / 2;  // the tick nearest to a second
       channels_.RemoveFinished(now_ns);
       oom_kills_.Look();
+      if (probes_.processes && !saw_training()) unseen_pythons_.Look(probes_.processes->Processes());
     }
   }
   if (now_ns >= next_flush_ns_) Flush(now_ns);
@@ -151,6 +153,12 @@ void Recorder::SayLinesWithoutRing() {
   }
 }
 
+void Recorder::SayWhyUnseen() {
+  if (saw_training()) return;
+  for (const std::string& why : unseen_pythons_.reasons())
+    Say({MonotonicNs(), record::Severity::kWarning, "recorder", why});
+}
+
 // A process that trains gets its $RANK; without one, or where another process of the command has it (two
 // trainings one after the other), the next free number.
 void Recorder::NumberRanks() {
@@ -199,6 +207,7 @@ record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_stat
   SampleProbes(now_ns, /*slow_ones=*/true);
   DrainRanks(/*last=*/true);
   SayLinesWithoutRing();
+  SayWhyUnseen();
   out_of_memory_ = oom_kills_.Happened(ended_by_signal == SIGKILL);
   if (probes_.processes) {
     for (const record::Process& process : probes_.processes->Processes()) writer_.PutProcess(process);

@@ -15,6 +15,7 @@
 #include "measure/collect/channel_reader.h"
 #include "measure/collect/oom_kills.h"
 #include "measure/collect/rank_tracker.h"
+#include "measure/collect/unseen_python.h"
 #include "measure/probe/probe.h"
 #include "measure/probe/registry.h"
 #include "record/run_writer.h"
@@ -23,9 +24,10 @@ namespace fullbore::collect {
 
 class Recorder {
  public:
-  // `say` gets each message as it comes, for the user's eyes.
+  // `hook_directory` is empty where no hook is meant to be in the processes. `say` gets each message as it comes,
+  // for the user's eyes.
   Recorder(record::RunWriter writer, std::string channel_directory, const probe::Machine& machine,
-           std::function<void(const record::Message&)> say);
+           std::string hook_directory, std::function<void(const record::Message&)> say);
   ~Recorder();
 
   int64_t Tick(int64_t now_ns);  // returns when the next one is due
@@ -55,6 +57,7 @@ class Recorder {
   void ReadChannels();
   void ReadChannel(Channel& channel);
   void SayLinesWithoutRing();
+  void SayWhyUnseen();
   RankTracker& TrackerFor(Channel& channel);
   void NumberRanks();
   void SampleProbes(int64_t now_ns, bool slow_ones);
@@ -75,6 +78,7 @@ class Recorder {
   bool write_failed_ = false;
   bool out_of_memory_ = false;
   OomKills oom_kills_;
+  UnseenPythons unseen_pythons_;
   std::set<std::string> broken_;  // channels already complained about
 };
 

@@ -221,6 +221,7 @@ void Session::StartRecorder(record::RunWriter writer, const Command& command) {
   try {
     recorder_.emplace(std::move(writer), channel_directory_,
                       probe::Machine{"", command.pid(), place_.run_id, options_.keep_command_lines},
+                      channel_directory_.empty() ? "" : options_.hook_directory,
                       [this](const record::Message& message) { OnMessage(message); });
   } catch (const std::exception& error) {
     Say(fmt::format("the recorder did not start: {}; the command goes on, unrecorded", error.what()));

@@ -1,0 +1,37 @@
+// Why the hook cannot be in a Python process. It gets in through PYTHONPATH, as a `sitecustomize`: options of the
+// interpreter keep that out, also those on the first line of a script (#!/usr/bin/python3 -I), and so does a
+// script that sets PYTHONPATH anew.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "record/recording.h"
+
+namespace fullbore::collect {
+
+// `words` is the command line, `environment` has an entry "NAME=value" each. Empty where the process is no Python
+// or where nothing keeps the hook out.
+std::string WhyUnseen(const std::vector<std::string>& words, const std::vector<std::string>& environment,
+                      const std::string& hook_directory);
+
+// Looks at each process of the command once, and again when it has become another program.
+class UnseenPythons {
+ public:
+  // `root` is "" on a real machine. Without a hook (empty) there is nothing to be kept out.
+  UnseenPythons(std::string root, std::string hook_directory)
+      : root_(std::move(root)), hook_directory_(std::move(hook_directory)) {}
+
+  void Look(const std::vector<record::Process>& processes);
+  const std::set<std::string>& reasons() const { return reasons_; }
+
+ private:
+  const std::string root_, hook_directory_;
+  std::map<int64_t, std::string> looked_at_;  // command line by process
+  std::set<std::string> reasons_;
+};
+
+}  // namespace fullbore::collect
