@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What the Python hook costs the training it watches.
+"""What the Python hook costs the training.
 
 Each figure against its target:
 
-  hook time a step   a step whose phases do next to nothing, so that what the hook adds stands out: the median
+  hook time a step   a step whose phases do next to nothing, so that what the hook adds shows: the median
                      difference with and without it (target: 20 us)
-  step time ratio    real steps of about 1 ms and about 20 ms, with the hook over without it (targets: 1.05, 1.01)
-  start              a Python that never imports torch: what the hook adds (target: 1 ms)
+  step time ratio    real steps of about 1 ms and about 20 ms, with the hook / without it (targets: 1.05, 1.01)
+  start              what the hook adds to a Python process that never imports torch (target: 1 ms)
 
-Two processes train side by side, one with the hook and one without, and take turns of a block of steps, so that
-a noisy machine disturbs both alike: the ratio is the median over pairs of neighbouring blocks.
+Two processes, one with the hook and one without, take turns, a block of steps each, so that a noisy machine disturbs
+both alike: the ratio is the median over pairs of neighbouring blocks.
 
     bench/hook_cost.py [--python PYTHON] [--blocks N] [--json FILE] [--check]
 """
@@ -28,7 +28,7 @@ import time
 
 SITE = pathlib.Path(__file__).resolve().parents[1] / "python" / "fullbore" / "hook" / "site"
 
-# One process: reads a number of steps a line, trains so many, answers with the median step's ns.
+# One process: reads a number of steps per line, trains that many, answers with the median step time in ns.
 TRAINER = r"""
 import statistics, sys, time
 import torch
@@ -133,7 +133,7 @@ def measure_steps(python: str, kind: str, blocks: int) -> dict:
 
 
 def measure_start(python: str, rounds: int) -> dict:
-    """A Python that does nothing: the two kinds of start in turn."""
+    """Starts a Python that does nothing, alternately with the hook and without."""
     with tempfile.TemporaryDirectory() as directory:
         environments = (clean_environment(), hooked_environment(directory))
         pairs = []
@@ -166,8 +166,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", default=sys.executable, help="an interpreter with torch (default: this one)")
     parser.add_argument("--blocks", type=int, default=40, help="blocks of steps for each of the two (default: 40)")
-    parser.add_argument("--json", help="where to write the figures, - for standard output")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a target is missed")
+    parser.add_argument("--json", help="write the figures to this file (-: standard output)")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     arguments = parser.parse_args()
 
     results = {kind: measure_steps(arguments.python, kind, arguments.blocks) for kind in BLOCK_STEPS}

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What `fullbore run` costs a training, each figure against its target.
+"""What `fullbore run` costs the training, each figure against its target.
 
-  step time ratio  the same training with and without us, steps of about 1 ms and 20 ms (targets: 1.05, 1.01)
+  step time ratio  the same training with and without fullbore, steps of about 1 ms and 20 ms (targets: 1.05, 1.01)
   recorder         CPU of one core (target: 1 %) and memory (target: 64 MB) at default rates, with 8 fake GPUs and
                    200 processes
-  run file         an hour with 8 GPUs (target: 2 MB), made by bench/overhead/run_size.cc from this machine's series
+  run file         an hour with 8 GPUs (target: 2 MB), from bench/overhead/run_size.cc and this machine's series
 
-Two processes train side by side and take turns of a block of steps, so that a noisy machine disturbs both alike: the
-ratio is the median over pairs of neighbouring blocks. While the plain one has its turn, our recorder stands still.
+Two processes take turns, a block of steps each, so that a noisy machine disturbs both alike: the ratio is the median
+over pairs of neighbouring blocks. During the plain one's turn, our recorder is stopped.
 
     bench/overhead.py [--python PYTHON] [--blocks N] [--seconds N] [--json FILE] [--check]
 """
@@ -35,7 +35,7 @@ PROCESSES = 200
 
 
 class RecordedTrainer(Trainer):
-    """hook_cost's trainer behind `fullbore run`; the recorder stands still between its turns."""
+    """hook_cost's trainer under `fullbore run`; the recorder is stopped between its turns."""
 
     def __init__(self, python: str, kind: str, directory: str) -> None:
         self.process = subprocess.Popen(
@@ -85,7 +85,7 @@ def measure_ratio(python: str, kind: str, blocks: int) -> dict:
 def fake_gpus() -> dict:
     library = BUILD / "tests" / "fakes" / "libfake_nvml.so"
     if not library.exists():
-        raise SystemExit(f"'{library}' is not there\nhint: make build")
+        raise SystemExit(f"'{library}' does not exist\nhint: make build")
     return {"FULLBORE_NVML": str(library), "FULLBORE_FAKE_NVML": str(ROOT / "tests/fakes/nvml/eight_h100.json")}
 
 
@@ -109,7 +109,7 @@ def measure_recorder(seconds: int) -> dict:
             [FULLBORE, "run", "-q", "-o", directory, "--", "setsid", "--wait", "sh", "-c", code],
             env={**clean_environment(), **fake_gpus()},
         )
-        time.sleep(5)  # the processes are there, the first blocks are full
+        time.sleep(5)  # until the processes run and the first blocks are full
         begin, begin_cpu = time.monotonic(), cpu_s(process.pid)
         time.sleep(seconds)
         took, cpu = time.monotonic() - begin, cpu_s(process.pid) - begin_cpu
@@ -135,9 +135,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--blocks", type=int, default=60)
-    parser.add_argument("--seconds", type=int, default=30, help="how long the recorder is watched")
+    parser.add_argument("--seconds", type=int, default=30, help="how long the recorder is measured")
     parser.add_argument("--json", help="write the figures to this file")
-    parser.add_argument("--check", action="store_true", help="exit 1 where a target is missed")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     flags = parser.parse_args()
 
     said = {
@@ -156,7 +156,7 @@ def main() -> int:
     shown = {
         "ratio_1ms": "step time with / without, 1 ms steps  {:.4f}",
         "ratio_20ms": "step time with / without, 20 ms steps {:.4f}",
-        "cpu_ratio": "recorder, part of one core            {:.4f}",
+        "cpu_ratio": "recorder, share of one core           {:.4f}",
         "resident_bytes": "recorder, memory                      {:.3g} bytes",
         "bytes_an_hour": "run file, an hour with 8 GPUs         {:.3g} bytes",
     }

@@ -1,8 +1,6 @@
 // What recording the machine costs: all probes, 8 GPUs played by the fake NVML, 200 real processes in the
-// tree of the command. The aim is at most 1 % of one core at the default rates: five fast rounds and one slow
-// round a second.
-//
-// The real NVML has its own price a call, which the fake does not know.
+// command's process tree. The target is at most 1 % of one core at the default rates: five fast rounds and
+// one slow round a second. The cost of calls into the real NVML is not included.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <signal.h>
@@ -25,7 +23,7 @@ namespace {
 constexpr int kProcesses = 200;
 constexpr int kFastRoundsPerSecond = 5;
 
-// A command that started 200 sleeping processes.
+// A command that has started 200 sleeping processes.
 class Command {
  public:
   Command() {
@@ -61,7 +59,7 @@ class Command {
   pid_t pid_;
 };
 
-// As dear as the recorder's: a look-up and an append.
+// As expensive as the recorder's: a look-up and an append.
 class CountingSink : public Sink {
  public:
   void Read(const record::SeriesKey& key, int64_t t_ns, double value) override {
@@ -83,7 +81,7 @@ struct Cost {
   std::map<std::string, int64_t> ns_by_probe;
 };
 
-// The fake's clock, so that GPM's samples lie as far apart as in earnest.
+// The fake's clock, so that GPM's samples are as far apart as in a real run.
 void (*FakeTime())(double) {
   void* const library = dlopen(FULLBORE_FAKE_NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   void* const symbol = library != nullptr ? dlsym(library, "fakeNvmlSetTime") : nullptr;
@@ -91,8 +89,8 @@ void (*FakeTime())(double) {
   return reinterpret_cast<void (*)(double)>(symbol);
 }
 
-// A second of recording. The times told to the probes are those of the real rate, so that nothing waits for
-// the clock: what is not due (PSS, say) is as rare as in earnest.
+// One second of recording. The probes get the times of the real rate without anybody waiting for the clock,
+// so what is not due (PSS, say) is as rare as in a real run.
 void SampleOneSecond(ProbeSet& set, int64_t& t_ns, Sink& sink, Cost& cost) {
   for (int round = 0; round < kFastRoundsPerSecond; ++round) {
     static const auto set_fake_time = FakeTime();

@@ -1,10 +1,10 @@
-"""Does the fix bring what was predicted? Each planted case is run as it is, under fullbore, and then with the change
-that the report recommends, without it: A B A B, a fixed number of rounds, and the medians are compared.
+"""Does the fix gain what was predicted? Each planted case runs as it is under fullbore, then without fullbore but with
+the change that the report recommends: A B A B, a fixed number of rounds, and the medians are compared.
 
     .venv/bin/python bench/accuracy/fixes.py [--rounds 5] [CASE...]
 
-The predicted and the measured step time are of different minutes, so this needs a machine with nothing else on it. It
-prints a row a case and always all rounds; nothing is repeated because it looked bad.
+The predicted and the measured step time are minutes apart, so this needs a machine with nothing else running. It prints
+one row per case and always all rounds; nothing is repeated because it looked bad.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planted_case import SINCE, Case, Laboratory, all_cases  # noqa: E402
 
 @dataclass
 class Round:
-    """Step times in seconds: as predicted for the fixed program, and as it then measured by its own clock."""
+    """Step times in seconds: predicted for the fixed program, and then measured by that program's own clock."""
 
     expected: float
     low: float
@@ -33,7 +33,7 @@ class Round:
 
 
 def run_round(case: Case, laboratory: Laboratory) -> Round | str:
-    """A round, or why the report could not be followed."""
+    """A round, or why the report's advice could not be taken."""
     before = laboratory.run(case)
     first = before.first
     if f"{first['id']} {first.get('cause', '')}".strip() != case["EXPECT"]:
@@ -60,7 +60,7 @@ def row(case: Case, rounds: list[Round | str]) -> str:
     singles = " ".join(f"{100 * (each.measured / each.expected - 1):+.0f}" for each in judged)
     return (
         f"{case.name:18} expected {1e3 * expected:6.1f} ms [{1e3 * low:6.1f}, {1e3 * high:6.1f}]  "
-        f"measured {1e3 * measured:6.1f} ms  off {100 * (measured / expected - 1):+4.0f} %  {kept}  "
+        f"measured {1e3 * measured:6.1f} ms  error {100 * (measured / expected - 1):+4.0f} %  {kept}  "
         f"(rounds, %: {singles}{f'; {missed} named another cause' if missed else ''})"
     )
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reading a trace: Fullbore beside json.load and Holistic Trace Analysis, in one run.
+"""Reading a trace: Fullbore, json.load and Holistic Trace Analysis compared in one run.
 
     explain_bench.py [--traces DIR] [--hta-python PYTHON] [--copies 20] [--large-peers]
 
-The trace is ddp-v100-rank1of2 (traces in ../shared/traces or $FULLBORE_TRACES) and the same repeated --copies times
-with shifted times. --hta-python is a Python that imports hta (pip install HolisticTraceAnalysis, in an environment of
-its own); without it HTA is left out and that is said. --large-peers lets the peers read the large file too: that takes
-them minutes and several gigabytes.
+The traces are ddp-v100-rank1of2 (from ../shared/traces or $FULLBORE_TRACES) and the same repeated --copies times with
+shifted times. --hta-python is a Python with hta (pip install HolisticTraceAnalysis, in a separate environment); without
+it HTA is left out, with a note. --large-peers makes the peers read the large file too, which takes them minutes and
+several gigabytes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ analysis.get_temporal_breakdown(visualize=False)
 
 
 def measured(command: list[str]) -> dict:
-    """Wall time, processor time and peak memory of a command that must succeed."""
+    """Wall time, CPU time and peak memory of a command that must succeed."""
     code = (
         "import json, resource, subprocess, sys, time\n"
         "begin = time.monotonic()\n"
@@ -85,7 +85,7 @@ def main() -> None:
         for copies in (args.copies // 2, args.copies):
             large = pathlib.Path(scratch) / f"times{copies}.json"
             subprocess.run([sys.executable, HERE / "repeat_trace.py", small, str(copies), large], check=True)
-            files.append((f"{copies} times over", large))
+            files.append((f"repeated {copies} times", large))
         before = None
         for name, path in files:
             size = path.stat().st_size
@@ -103,8 +103,8 @@ def main() -> None:
                 more = about["events"] - before[1]["events"]
                 grown = (ours["peak_mb"] - before[2]["peak_mb"]) * 2**20
                 print(
-                    f"  twice the file: {ours['wall_s'] / before[2]['wall_s']:.2f} times the time, "
-                    f"{grown / more:.1f} more bytes of memory an event"
+                    f"  twice the size: {ours['wall_s'] / before[2]['wall_s']:.2f} times the time, "
+                    f"{grown / more:.1f} more bytes of memory per event"
                 )
             before = (name, about, ours)
         row_gz = fastest([str(READER), str(compressed)], 3)

@@ -1,5 +1,4 @@
-// Reads traces to a recording and says how much it was, for explain_bench.py to take the time and the memory
-// of.
+// Reads traces into a recording and prints how much it was; explain_bench.py measures its time and memory.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes a trace N times over into one file, each copy shifted in time behind the one before.
+"""Writes a trace N times into one file, each copy shifted in time to follow the previous one.
 
     repeat_trace.py TRACE.json[.gz] N OUT.json
 
-Correlation and flow ids and step numbers are shifted too, so that the copies are as one long recording. The text is
-edited, not parsed and written again: it stays what the profiler wrote.
+Correlation ids, flow ids and step numbers are shifted too, so that the copies look like one long recording. The text is
+edited, not parsed and reserialised: it stays as the profiler wrote it.
 """
 
 import gzip

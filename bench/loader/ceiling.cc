@@ -1,12 +1,10 @@
 // The ceiling: what a loader's work costs when there is no loader. Threads that each take the next image,
 // read it, decode the region they need, resize with antialiasing, mirror, normalise and write the row of a
-// batch; no queues, no hand-over, no Python. Written apart from src/loader, so that it judges rather than
-// repeats it.
+// batch; no queues, no hand-over, no Python. Written independently of src/loader, so that it can judge it.
 //
 //   ceiling DIR|SHARDS... --threads N --seconds S [--kind image|text|image-tar|text-tar] [--check FILE]
-//
-// Prints one JSON line, as every contender of run.py does. --check writes the first 64 images, resized whole
-// to 224x224 without randomness, as raw float32.
+// Prints one JSON line, like every contender of run.py. --check writes the first 64 images, resized whole to
+// 224x224 without randomness, as raw float32.
 #include <fcntl.h>
 #include <immintrin.h>
 #include <pthread.h>
@@ -28,7 +26,7 @@
 #include <string>
 #include <vector>
 
-// After <cstdio>: it uses FILE without including it.
+// After <cstdio>: jpeglib.h uses FILE without including it.
 #include <jpeglib.h>
 
 namespace {
@@ -57,7 +55,8 @@ struct Sample {
   uint64_t offset = 0, bytes = 0;
 };
 
-// The members of a tar with one of the endings wanted; ustar headers only, which is what make_data.py writes.
+// The members of a tar file with one of the wanted endings; ustar headers only, which is what make_data.py
+// writes.
 void IndexTar(const std::string& path, const std::string& ending, std::vector<Sample>& samples) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) Fail("cannot open " + path);
@@ -140,10 +139,10 @@ Box RandomCrop(int width, int height, std::mt19937_64& random) {
   return {0, 0, double(width), double(height)};
 }
 
-// Weights of a triangle filter that widens with the reduction, as Pillow's BILINEAR.
+// Weights of a triangle filter that widens with the reduction, like Pillow's BILINEAR.
 struct Taps {
   std::vector<int> first, count;
-  std::vector<float> weights;  // `stride` of them an output
+  std::vector<float> weights;  // `stride` of them per output
   int stride = 0;
 
   void Make(double begin, double length, int limit) {
@@ -154,7 +153,7 @@ struct Taps {
     weights.assign(static_cast<size_t>(kSide * stride), 0);
     for (int out = 0; out < kSide; ++out) {
       double centre = begin + (out + 0.5) * scale;
-      // Pillow sees the crop alone: the filter does not reach beyond it.
+      // Pillow sees only the crop: the filter does not reach beyond it.
       int low = std::max(static_cast<int>(centre - support + 0.5), static_cast<int>(std::floor(begin)));
       int high = std::min(
           {static_cast<int>(centre + support + 0.5), static_cast<int>(std::ceil(begin + length)), limit});
@@ -193,7 +192,7 @@ class Imager {
       mirror = random() & 1;
     }
 
-    // The margins of the loader's own rule, so that both do the same work.
+    // The same margins as the loader's rule, so that both do the same work.
     const double shrinks = std::min(box.width, box.height) / kSide;
     const unsigned scale = shrinks >= 20 ? 8 : shrinks >= 10 ? 4 : shrinks >= 4 ? 2 : 1;
     jpeg_.scale_num = 1;
@@ -304,7 +303,7 @@ void* Thread(void* argument) {
   Imager imager;
   for (uint64_t row = 0; !work.stop; row = (row + 1) % kBatch) {
     uint64_t index = work.next++, size = work.samples.size();
-    // A new order each epoch: a random start and a stride that has no factor in common with the size.
+    // A new order each epoch: a random start and a stride that is coprime to the size.
     std::mt19937_64 random(index / size * 2654435761u + 1);
     uint64_t stride = 1 + random() % size;
     while (std::gcd(stride, size) != 1) ++stride;

@@ -1,6 +1,6 @@
 // Decoding alone, against a bare libjpeg-turbo loop that does the same work: whole images, regions as
 // RandomResizedCrop draws them, and images scaled down in the DCT. Both decode each image in turn, so that
-// what else the machine does hits both; `of_bare` is the median over the passes of bare time / our time.
+// other load on the machine hits both; `of_bare` is the median over the passes of bare time / our time.
 //
 //   examples/make_photos.py /tmp/photos --count 64
 //   FULLBORE_PHOTOS=/tmp/photos build/release/bench/decode_bench
@@ -35,7 +35,7 @@ struct Job {
   Rect region;
 };
 
-// Without any of what makes a decoder safe: errors end the program.
+// Without anything that makes a decoder safe: errors end the program.
 class BareLoop {
  public:
   BareLoop() {
@@ -90,7 +90,7 @@ std::vector<Job> Photos(bool regions) {
     const auto info = decoder.ReadInfo(job.encoded, UINT64_MAX);
     if (!info) continue;
     job.region = {0, 0, info->width, info->height};
-    if (regions) {  // an area of 8 % to all of it, nearly square
+    if (regions) {  // 8 to 100 % of the area, nearly square
       const double share = std::uniform_real_distribution<double>(0.08, 1)(random);
       const double side = std::sqrt(share * info->width * info->height);
       job.region.width = std::min(info->width, static_cast<int>(side));
@@ -116,7 +116,7 @@ void Run(benchmark::State& state, bool regions, int scale) {
   for (auto _ : state) {
     int64_t bare_ns = 0, our_ns = 0;
     for (const Job& job : jobs) {
-      // Ours in the middle of two: whoever comes first finds the file's bytes outside the cache.
+      // Ours between two bare ones: whoever comes first finds the file's bytes outside the cache.
       const int64_t start = ThreadCpuNs();
       bare.Decode(job, scale);
       const int64_t first = ThreadCpuNs();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes what the loaders are measured on: synthetic photos as files and as tar shards, and text samples.
+"""Generates what the loaders are measured on: synthetic photos as files and as tar shards, and text samples.
 
     make_data.py DIR [--count 2000] [--large 200] [--texts 2000]
 
@@ -9,7 +9,7 @@ DIR/small-tar/shard-NNN.tar      the small ones as WebDataset: <number>.jpg and 
 DIR/text-tar/shard-NNN.tar       64 KiB of text each: <number>.txt and <number>.cls
 DIR/text/<class>/<number>.txt    the same texts as files
 
-The same arguments make the same files, and files that are there already are kept.
+The same arguments give the same files, and existing files are kept.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def make_shards(files: list[Path], directory: Path) -> None:
 
 
 def by_number(directory: Path) -> list[Path]:
-    """All files, mixed over the classes as they are numbered."""
+    """All files in the order of their numbers, so with the classes mixed."""
     return sorted((path for path in directory.glob("*/*.*") if path.suffix != ".part"), key=lambda path: path.name)
 
 

@@ -54,7 +54,7 @@ LoaderOptions OptionsFor(const Arguments& arguments) {
   return options;
 }
 
-// The next batch; goes round the epochs' ends.
+// The next batch, across the ends of epochs.
 Batch NextOf(Loader& loader) {
   for (;;) {
     auto batch = loader.Next();

@@ -1,10 +1,10 @@
 // What grows with the number of samples, and what suffers from too many threads? Nothing should: an epoch of
-// ten million numbers, and a million tiny samples of real shards, with 2 and with 24 threads. Prints, for
-// each, the rate of the first and of the last tenth of the epoch, and how much memory the process gained in
-// between.
+// ten million numbers, and a million tiny samples from real shards, with 2 and with 24 threads. Prints for
+// each the rate in the first and the last tenth of the epoch, and the memory of the process then.
 //
-//   loader_scale [DIRECTORY] [--samples N]      DIRECTORY: where the shards are made, and kept (default: a
-//   temporary one)
+//   loader_scale [DIRECTORY] [--samples N]
+//
+// DIRECTORY is where the shards are written and kept (default: a temporary one).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint64_t kShards = 16;
 
-// As little work a sample as there can be: what is left is the loader's own.
+// As little work per sample as possible: what is left is the loader's own.
 class Indices : public Source {
  public:
   explicit Indices(uint64_t size) : size_(size) {}
@@ -54,7 +54,7 @@ struct Measured {
   double first_rate = 0, last_rate = 0, first_mb = 0, last_mb = 0;
 };
 
-// Every sample once, checked by their sum, which no loss or repeat leaves as it is.
+// Every sample exactly once, checked by the sum, which any lost or repeated sample would change.
 Result<Measured> Epoch(Loader loader) {
   Measured measured;
   const uint64_t all = loader.samples(), tenth = all / 10;
@@ -116,7 +116,7 @@ Result<void> Run(const std::string& directory, uint64_t samples, uint64_t indice
       const auto measured = Epoch(std::move(*loader));
       if (!measured.ok()) return measured.error();
       fmt::print(
-          "{:8} {:>11} samples, {:2} threads: {:>10} /s first, {:>10} /s last, {:6.1f} MB then {:6.1f} MB\n",
+          "{:8} {:>11} samples, {:2} threads: {:>10} /s first, {:>10} /s last, {:6.1f} MB, then {:6.1f} MB\n",
           what, FormatCount(static_cast<double>(what == "shards" ? samples : indices)), threads,
           FormatCount(measured->first_rate), FormatCount(measured->last_rate), measured->first_mb,
           measured->last_mb);
@@ -129,7 +129,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Ten million indices and a million tiny samples, with 2 and with 24 threads");
   std::string directory;
   uint64_t samples = 1'000'000, indices = 10'000'000;
-  app.add_option("directory", directory, "where the shards are made, and kept");
+  app.add_option("directory", directory, "where the shards are written and kept");
   app.add_option("--samples", samples, "tiny samples in the shards");
   app.add_option("--indices", indices, "numbers in the other epoch");
   CLI11_PARSE(app, argc, argv);

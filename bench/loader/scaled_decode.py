@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What decoding a JPEG at 1/2 or 1/4 in its DCT costs in pixels, by how much larger than the result it still is.
+"""How much decoding a JPEG at 1/2 or 1/4 in its DCT changes the pixels, by how much larger than the result it still is.
 
     scaled_decode.py DIRECTORY      any photographs: JPEG or PNG, searched below; needs Pillow and NumPy
 
-Each is encoded at quality 90, decoded in full and at the smaller scale, and both are resized with Pillow's antialiased
-bilinear filter to the same size. Prints the mean absolute difference, in steps of 1/255, over all pictures and of the
-worst one. The margins in src/loader/core/transform/image_plan.cc come from this table.
+Each is encoded at quality 90, decoded in full and at the smaller scale, and both are resized to the same size with
+Pillow's antialiased bilinear filter. Prints the mean absolute difference, in steps of 1/255, over all pictures and for
+the worst one. The margins in src/loader/core/transform/image_plan.cc come from this table.
 """
 
 from __future__ import annotations

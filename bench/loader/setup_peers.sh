@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Installs the loaders that ours is measured against into a Python environment of their own:
+# Installs the loaders that ours is compared with into a separate Python environment:
 #
 #   setup_peers.sh [DIR]       (default: build/peers-venv)
-#
-# What does not install is named and left out; run.py then leaves it out too. Debian's torch and torchvision are used
-# where /usr/bin/python3 has them. Libraries that wheels do not bring (OpenCV's headers for FFCV, FFmpeg for SPDL) are
-# unpacked below DIR from Debian's packages, so nothing of the system changes.
+# What cannot be installed is named and left out; run.py then leaves it out too. Debian's torch and torchvision are used
+# if /usr/bin/python3 has them. What wheels do not include (OpenCV's headers for FFCV, FFmpeg for SPDL) is unpacked
+# below DIR from Debian's packages, so the system does not change.
 set -euo pipefail
 
 here="$(cd "$(dirname "$0")" && pwd)"
@@ -42,7 +41,7 @@ spdl() {
   [ -z "${packages[*]-}" ] || unpack "${packages[@]}"
 }
 
-# FFCV wants OpenCV's C++ headers and asks pkg-config for all of OpenCV; it uses core and imgproc.
+# FFCV needs OpenCV's C++ headers and asks pkg-config for all of OpenCV, but uses only core and imgproc.
 ffcv() {
   "$python" -c 'import ffcv' 2>/dev/null && return
   install numba opencv-python-headless assertpy fastargs terminaltables tqdm psutil setuptools wheel
@@ -59,7 +58,7 @@ ffcv() {
   install --no-build-isolation --no-deps ffcv
 }
 
-# One peer: runs its steps, then imports it; says so where either fails.
+# One peer: runs its steps, then imports it; says so if either fails.
 peer() {
   local name="$1" import="$2"
   shift 2

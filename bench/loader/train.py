@@ -3,10 +3,10 @@
 
     train.py [DATA] [--epochs 2] [--batch-size 32] [--image-size 96] [--width 16] [--rounds 2]
 
-Needs a Python with torch, Pillow and fullbore.data. DATA has one directory a class (make_data.py's `small`); every
-eighth photo is held out. First a part of an epoch with 0, 1 and 2 workers finds the DataLoader's best; then both train
-in turn from the same weights for the same number of epochs, with the same random crops' distribution. Prints one JSON
-object: step times (median of the steps, and of the epochs' means), accuracy on the held-out photos.
+Needs a Python with torch, Pillow and fullbore.data. DATA has one directory per class (make_data.py's `small`); every
+eighth photo is held out. First, part of an epoch with 0, 1 and 2 workers finds the DataLoader's best; then both train
+alternately from the same weights for the same number of epochs, with the same distribution of random crops. Prints one
+JSON object: step times (median of the steps, and of the epochs' means) and accuracy on the held-out photos.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def split(data: Path) -> tuple[list[Path], list[Path]]:
     paths = sorted(data.glob("*/*.jpg"), key=lambda path: path.name)
     if not paths:
         raise SystemExit(f"no photos below '{data}': bench/loader/make_data.py makes them")
-    # By tens: the classes take turns in the numbering, and each must lose the same part.
+    # In groups of ten: the numbering cycles through the classes, and each must lose the same share.
     held_out = [path for number, path in enumerate(paths) if number // 10 % HELD_OUT == 0]
     return sorted(set(paths) - set(held_out)), sorted(held_out)
 
@@ -92,7 +92,7 @@ def new_model(args: argparse.Namespace) -> torch.nn.Module:
 
 
 def train(args: argparse.Namespace, loader, epochs: int, steps_at_most: int | None = None):
-    """The trained model, and each step's seconds, waiting included."""
+    """The trained model, and each step's time in seconds, waiting included."""
     model = new_model(args)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
     steps: list[float] = []
@@ -159,7 +159,7 @@ def main() -> None:
     }
     results: dict[str, list[dict[str, float]]] = {name: [] for name in makers}
     for turn in range(args.rounds):
-        args.seed = turn  # of model, order and crops: one run's accuracy is chance as much as skill
+        args.seed = turn  # of model, order and crops: a single run's accuracy is as much chance as skill
         for name, make in makers.items():
             model, steps = train(args, make(), args.epochs)
             results[name].append(summary(steps, accuracy(args, model)))

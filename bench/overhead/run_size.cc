@@ -1,8 +1,7 @@
-// How big an hour's run file is: the series that this machine and 8 fake GPUs really give, at the recorder's
-// rates, each value walking at random by a few per cent of itself; one rank of 50 ms steps. Pessimistic: in
-// earnest many series stand still for minutes.
-//
-//   run_size [DIRECTORY]      one JSON object: bytes in all, by table and by probe
+// How large an hour's run file is: the series that this machine and 8 fake GPUs really have, at the
+// recorder's rates, each value a random walk with steps of a few per cent; one rank with 50 ms steps.
+// Pessimistic: in reality many series do not change for minutes.
+//   run_size [DIRECTORY]      prints one JSON object: bytes in total, by table and by probe
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -31,9 +30,9 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kHourNs = 3600 * kNsPerSecond;
 constexpr int64_t kFineForNs = 600 * kNsPerSecond;  // as measure/collect/recorder.cc
-constexpr double kNoise = 0.03;                     // of the value, a reading
+constexpr double kNoise = 0.03;                     // of the value, per reading
 
-// What a probe gives in one round, to be given again with noise.
+// What a probe delivers in one round, to be repeated with noise.
 class KeySink : public probe::Sink {
  public:
   void Read(const record::SeriesKey& key, int64_t, double value) override { values[key] = value; }

@@ -1,8 +1,9 @@
-"""What every Python contender of run.py shares: the arguments, the clock, and the JSON line at the end.
+"""What all Python contenders of run.py share: the arguments, the clock, and the JSON line at the end.
 
-A contender is a module with a function `open_loader(options)` that returns an object to iterate once an epoch, each
+A contender is a module with a function `open_loader(options)` that returns an object to iterate once per epoch, each
 item a batch. `run` iterates it for `--seconds` after a warm-up. With `--check FILE` the loader is opened with
-`options.check`: images in order of their paths, resized whole to 224x224; the first batch is written as raw float32.
+`options.check`: images in the order of their paths, resized whole to 224x224; the first batch is written as raw
+float32.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Options:
     data: Path
     kind: str  # image, text, image-tar, text-tar
     threads: int
-    workers: int  # processes, where the contender has such; else unused
+    workers: int  # processes, if the contender has any; else unused
     check: bool
-    numpy: bool  # NumPy arrays, without torch in the process, where the contender can do that
+    numpy: bool  # NumPy arrays, without torch in the process, if the contender can do that
 
 
 def files(data: Path, kind: str) -> list[Path]:
@@ -54,7 +55,7 @@ def rows_of(batch: Any) -> int:
 
 
 def touch(batch: Any) -> None:
-    """Reads one value a row, so that nobody wins by not having made it."""
+    """Reads one value per row, so that nobody wins by not producing it."""
     images = batch[0]
     for row in range(len(images)):
         first = images[row]
@@ -70,7 +71,7 @@ def own_peak_mb() -> float:
 
 
 def cpu_s() -> float:
-    """CPU time of this process and of those it has started."""
+    """CPU time of this process and its children."""
     total = time.process_time()
     for child in multiprocessing.active_children():
         fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
@@ -120,4 +121,4 @@ def run(open_loader: Callable[[Options], Any]) -> None:
         numpy.asarray(batch[0], dtype=numpy.float32).tofile(args.check)
     else:
         print(json.dumps(measure(open_loader, options, args.seconds)), flush=True)
-    os._exit(0)  # some peers take seconds to end, or do not
+    os._exit(0)  # some peers take seconds to exit, or never do

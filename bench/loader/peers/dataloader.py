@@ -1,4 +1,4 @@
-"""torch's DataLoader with Pillow and torchvision's transforms, as everybody writes it. --workers 0, 1, 2."""
+"""torch's DataLoader with Pillow and torchvision's transforms, the usual way. --workers 0, 1, 2."""
 
 from __future__ import annotations
 

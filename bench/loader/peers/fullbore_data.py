@@ -1,4 +1,4 @@
-"""Ours through its Python interface."""
+"""fullbore.data, our loader's Python API."""
 
 from __future__ import annotations
 

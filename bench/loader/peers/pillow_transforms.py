@@ -1,4 +1,4 @@
-"""torchvision's classic transforms: its own where it is installed, else the same operations on Pillow and torch.
+"""torchvision's classic transforms: its own if it is installed, else the same operations on Pillow and torch.
 
 The latter are what torchvision does for a Pillow image: crop, resize (BILINEAR, which antialiases), transpose,
 ToTensor, Normalize.
