@@ -362,7 +362,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=lambda text: [int(item) for item in text.split(",")], default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4)
-    parser.add_argument("--only", type=lambda text: text.split(","), help="only those whose names begin with one of these")
+    parser.add_argument("--only", type=lambda text: text.split(","), help="those whose name begins with one of these")
     parser.add_argument("--build", type=Path, default=build_directory)
     parser.add_argument("--peers", type=Path, default=peers_directory)
     parser.add_argument("--json", type=Path, help="also write all measurements to this file")
