@@ -208,7 +208,7 @@ def test_torchrun_with_two_processes(fullbore, torch_python):
     assert [training_loader(rank)["batch_size"] for rank in recorded] == [8, 8]
 
 
-def test_the_distributions_own_torch_with_torchvision(fullbore):
+def test_the_distributions_torch_with_torchvision(fullbore):
     if not os.access(SYSTEM_PYTHON, os.X_OK):
         pytest.skip(f"no {SYSTEM_PYTHON} here")
     probe = subprocess.run([SYSTEM_PYTHON, "-c", "import torch, torchvision"], capture_output=True)

@@ -30,5 +30,5 @@ def test_there_are_golden_runs():
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_recorded_run_gives_the_report_it_gave(name):
+def test_a_recorded_run_still_gives_the_same_report(name):
     assert report(HERE / f"{name}.fbr") == json.loads((HERE / f"{name}.json").read_text())

@@ -50,7 +50,7 @@ def test_without_a_batch_size_the_first_tensor_counts():
     assert counts(None, (Tensor(5, 4), Tensor(7)), (Tensor(6, 4), Tensor(7))) == [(5, 0), (6, 0)]
 
 
-def test_what_cannot_be_counted_falls_back_to_the_batch_size():
+def test_uncountable_batches_fall_back_to_the_batch_size():
     assert counts(8, object(), "text", None) == [(8, 0)] * 3
     assert counts(None, object()) == [(-1, 0)]
     assert counts(8, (IMAGES, LABELS), None) == [(8, 0), (8, 0)]

@@ -55,7 +55,7 @@ def fake_torch(monkeypatch, capturing=False):
     return types.SimpleNamespace(cuda=cuda, Tensor=object), records
 
 
-def test_device_time_is_taken_only_from_events_that_are_done(monkeypatch):
+def test_device_time_is_read_only_from_completed_events(monkeypatch):
     torch, records = fake_torch(monkeypatch)
     watch, thread = device.Device(torch), runtime.Thread(0)
     for step in range(3):
@@ -85,7 +85,7 @@ def test_memory_is_read_once_a_second(monkeypatch):
     assert memory[0][5:] == (10, 20, 15, 1)
 
 
-def test_a_stream_that_is_captured_is_left_alone(monkeypatch):
+def test_a_stream_under_capture_is_left_alone(monkeypatch):
     torch, records = fake_torch(monkeypatch, capturing=True)
     device.Device(torch).after_step(None, runtime.Thread(0), 0)
     assert records == [] and Event.made == []
@@ -117,7 +117,7 @@ def test_copies_to_another_device_are_recorded_and_casts_are_not(newest):
     assert trainer.one("where")["what"] == "h2d"
 
 
-def test_a_machine_without_cuda_gets_no_patch_on_tensors(newest):
+def test_without_cuda_tensors_are_not_patched(newest):
     _, output = newest.run(
         """
         import torch

@@ -64,7 +64,7 @@ def two_ranks(runner, script):
     return ["bash", "-c", f"{rank % (0, 0)} & {rank % (1, 1)} && wait $!"]
 
 
-def test_every_rank_is_seen_and_the_wait_for_the_other_is_told_from_its_own_backward(runner):
+def test_every_rank_is_seen_and_waiting_for_the_other_is_separated_from_its_own_backward(runner):
     result, directory = runner.start(two_ranks(runner, runner.script(TWO_RANKS)))
     assert result.returncode == 0, result.stderr
     channel = Channel(directory)
@@ -88,7 +88,7 @@ def test_every_rank_is_seen_and_the_wait_for_the_other_is_told_from_its_own_back
     assert waits[0] > 150_000_000 > waits[1]
 
 
-def test_without_other_ranks_no_gradient_is_watched(newest):
+def test_without_other_ranks_gradients_are_not_watched(newest):
     channel, _ = newest.run(
         """
         import torch

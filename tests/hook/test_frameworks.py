@@ -46,7 +46,7 @@ ACCELERATE = """
 
 
 @pytest.mark.parametrize("framework, script", [("lightning", LIGHTNING), ("accelerate", ACCELERATE)])
-def test_a_framework_is_counted_once(newest, framework, script):
+def test_what_a_framework_wraps_is_counted_once(newest, framework, script):
     known = f"import importlib.util as u, sys; sys.exit(u.find_spec({framework!r}) is None)"
     if subprocess.run([newest.python, "-c", known]).returncode:
         pytest.skip(f"{framework} is not installed beside the newest torch")

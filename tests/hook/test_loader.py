@@ -42,7 +42,7 @@ LOADER = """
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_tell_what_a_batch_costs(runner, method):
+def test_workers_report_what_a_batch_costs(runner, method):
     if method == "forkserver" and runner.torch < (2, 0):
         pytest.skip("spawn and forkserver differ in nothing that depends on torch")
     channel, _ = runner.run(
@@ -88,7 +88,7 @@ def test_an_iterable_dataset_is_timed_sample_by_sample(runner):
         assert [r.a for r in channel.trainer.of(NEXT)] == [4, 4, 2, 0]
 
 
-def test_ready_batches_tell_a_full_queue_from_an_empty_one(runner):
+def test_ready_batches_distinguish_a_full_queue_from_an_empty_one(runner):
     channel, _ = runner.run(
         LOADER
         + """
@@ -165,7 +165,7 @@ def test_a_random_split_is_timed_sample_by_sample(newest):
     assert sum(r.a >> 32 >= 300_000 for r in channel.trainer.of(FETCH)) == 1
 
 
-def test_getitems_of_the_user_is_still_called_with_the_whole_batch(newest):
+def test_the_users_getitems_is_still_called_with_the_whole_batch(newest):
     channel, output = newest.run(
         LOADER
         + """
@@ -180,7 +180,7 @@ def test_getitems_of_the_user_is_still_called_with_the_whole_batch(newest):
     assert [r.a & 0xFFFFFFFF for r in channel.trainer.of(FETCH)] == [16, 16, 8]
 
 
-def test_cheap_samples_are_no_longer_timed_one_by_one_until_they_surprise(newest):
+def test_cheap_samples_are_not_timed_individually_until_one_is_slow(newest):
     # By a clock of the samples' own: a moment without a core would be such a surprise.
     channel, _ = newest.run(
         LOADER
@@ -232,7 +232,7 @@ def test_loaders_keep_their_signature_attributes_and_subclasses(runner):
     assert [r.a for r in Channel(channel).trainer.batches] == [20, 20, 20, 20]
 
 
-def test_an_error_in_a_worker_reaches_the_script_as_ever(runner):
+def test_an_error_in_a_worker_reaches_the_script_as_usual(runner):
     _, output = runner.run(
         LOADER
         + """

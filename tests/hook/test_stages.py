@@ -72,7 +72,7 @@ def with_loader(newest):
     return newest
 
 
-def test_its_waits_are_waits_and_feed_the_steps(with_loader):
+def test_waits_are_recorded_and_feed_the_steps(with_loader):
     channel, _ = with_loader.run(TRAIN)
     trainer = channel.trainer
     assert len(trainer.steps) == 22
@@ -81,7 +81,7 @@ def test_its_waits_are_waits_and_feed_the_steps(with_loader):
     assert trainer.one("training_loader")["id"] == 1
 
 
-def test_it_is_introduced_with_what_it_was_made_with_and_where(with_loader):
+def test_the_loader_is_announced_with_its_arguments_and_place(with_loader):
     channel, _ = with_loader.run(TRAIN)
     said = channel.trainer.one("loader")
     assert (said["library"], said["dataset"], said["dataset_len"]) == ("fullbore.data", "Photos", 42)
@@ -105,7 +105,7 @@ def standing_still(train: str) -> str:
     return begin + STILL + loop + rest
 
 
-def test_its_totals_are_said_after_the_first_batch_and_at_the_end_of_epochs(with_loader):
+def test_totals_are_reported_after_the_first_batch_and_at_the_end_of_epochs(with_loader):
     channel, _ = with_loader.run(standing_still(TRAIN))
     totals = channel.trainer.say("loader_stages")
     assert [line["stages"][0]["samples"] for line in totals] == [1, 2, 3]
@@ -113,7 +113,7 @@ def test_its_totals_are_said_after_the_first_batch_and_at_the_end_of_epochs(with
     assert totals[0]["t"] >= channel.trainer.batches[0].end
 
 
-def test_totals_are_said_again_when_the_last_ones_are_a_second_old(with_loader):
+def test_totals_are_reported_again_when_the_last_ones_are_a_second_old(with_loader):
     channel, _ = with_loader.run(
         standing_still(TRAIN)
         + """
@@ -127,7 +127,7 @@ def test_totals_are_said_again_when_the_last_ones_are_a_second_old(with_loader):
     assert len(channel.trainer.say("loader_stages")) == 3 + 2
 
 
-def test_a_loader_that_cannot_tell_its_totals_is_seen_all_the_same(with_loader):
+def test_a_loader_without_totals_is_seen_all_the_same(with_loader):
     text = TRAIN.replace("threads=3", "broken=True")
     result, directory = with_loader.start([with_loader.python, with_loader.script(text)])
     assert result.returncode == 0, result.stderr

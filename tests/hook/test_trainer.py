@@ -108,7 +108,7 @@ def test_a_plain_loop_is_seen_step_by_step(plain):
     assert len(trainer.of(OTHER, GARBAGE)) >= 1
 
 
-def test_facts_and_places_are_said(plain):
+def test_facts_and_places_are_reported(plain):
     trainer, _, runner = plain
     facts = trainer.facts
     assert facts["model"] == "Net" and facts["parameters"] == 6 * 8 + 8 + 8 * 3 + 3
@@ -131,7 +131,7 @@ def test_facts_and_places_are_said(plain):
     assert bye["steps"] == 14 and bye["hook_ns"] > 0
 
 
-def test_accumulated_gradients_make_one_step(runner):
+def test_gradient_accumulation_makes_one_step(runner):
     channel, _ = runner.run(
         PARTS
         + """

@@ -60,7 +60,7 @@ OBJECTS = (
 )
 
 
-def test_models_and_functions_copy_pickle_and_trace_as_ever(runner):
+def test_models_and_functions_copy_pickle_and_trace_as_usual(runner):
     path = runner.script(OBJECTS)
     with_hook, channel = runner.start([runner.python, path])
     without, _ = runner.start([runner.python, path], hooked=False)
@@ -71,7 +71,7 @@ def test_models_and_functions_copy_pickle_and_trace_as_ever(runner):
     assert len(Channel(channel).trainer.steps) == 4
 
 
-def test_a_compiled_model_has_no_graph_break_of_ours_and_its_forward_is_seen(runner):
+def test_a_compiled_model_gets_no_graph_break_from_us_and_its_forward_is_seen(runner):
     if runner.torch < (2, 1):
         pytest.skip("this torch has no torch.compile for this Python")
     channel, output = runner.run(
@@ -103,7 +103,7 @@ def test_a_compiled_model_has_no_graph_break_of_ours_and_its_forward_is_seen(run
     assert trainer.facts["compile"] == "eager" and trainer.facts["model"] == "Net"
 
 
-def test_a_compiled_part_leaves_the_whole_to_be_seen(newest):
+def test_a_model_with_a_compiled_part_is_still_seen(newest):
     if newest.torch < (2, 1):
         pytest.skip("no torch.compile")
     channel, output = newest.run(
@@ -131,7 +131,7 @@ def test_a_compiled_part_leaves_the_whole_to_be_seen(newest):
     assert len([r for r in forwards if r.begin >= channel.trainer.steps[2].end]) == 3  # one a step, not three
 
 
-def test_submodules_of_a_watched_class_are_not_forward_passes_of_their_own(newest):
+def test_submodules_of_a_watched_class_are_not_separate_forward_passes(newest):
     channel, output = newest.run(
         MODEL
         + """
@@ -158,7 +158,7 @@ def test_the_users_sitecustomize_still_runs(bare):
     assert hooked.stdout.split()[0] == "True" and hooked.stdout == plain.stdout and hooked.stderr == ""
 
 
-def test_an_error_in_the_users_sitecustomize_is_reported_as_ever(bare):
+def test_an_error_in_the_users_sitecustomize_is_reported_as_usual(bare):
     own = bare.directory / "own"
     own.mkdir()
     (own / "sitecustomize.py").write_text("raise ValueError('mine')\n")
@@ -186,7 +186,7 @@ def test_without_a_channel_nothing_is_touched(bare):
     assert result.stdout == "[] False\n" and result.stderr == ""
 
 
-def test_all_pythons_here_can_read_the_hook(bare):
+def test_every_installed_python_can_load_the_hook(bare):
     """Syntax and start of every Python from 3.9 on that this machine has; they need no torch for that."""
     versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
     pythons = [p for p in sorted(versions.glob("3.*/bin/python")) if int(p.parts[-3].split(".")[1]) >= 9]
@@ -287,7 +287,7 @@ TRAINED = (
 )
 
 
-def test_no_thread_of_ours_is_left_when_the_interpreter_ends(newest):
+def test_none_of_our_threads_is_left_when_the_interpreter_exits(newest):
     """Else garbage collected on it then, with tensors in it, would abort the process: torch's destructors give up
     the interpreter's lock, and a thread that asks for it back at Python's end is cut off inside them."""
     begin = """
@@ -318,7 +318,7 @@ def test_a_full_disk_costs_the_channel_not_the_training(newest):
 
 
 @pytest.mark.parametrize("directory", ["missing", "unwritable"])
-def test_a_channel_that_cannot_be_opened_is_done_without(newest, directory):
+def test_training_goes_on_without_a_channel_that_cannot_be_opened(newest, directory):
     channel = newest.directory / directory
     if directory == "unwritable":
         channel.write_text("no directory")
@@ -326,7 +326,7 @@ def test_a_channel_that_cannot_be_opened_is_done_without(newest, directory):
     assert (result.returncode, result.stdout, result.stderr) == (0, "trained\n", "")
 
 
-def test_a_size_limit_on_files_is_not_deadly(newest):
+def test_a_file_size_limit_is_not_fatal(newest):
     command = f"ulimit -f 64; exec {newest.python} {newest.script(TRAINED)}"
     result, channel = newest.start(["bash", "-c", command])
     assert (result.returncode, result.stdout, result.stderr) == (0, "trained\n", "")

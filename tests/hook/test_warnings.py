@@ -35,7 +35,7 @@ TRAIN = """
 
 @pytest.mark.parametrize("way", ["PYTHONWARNINGS", "-W"])
 @pytest.mark.parametrize("action", ["always", "error"])
-def test_whatever_is_done_with_warnings_the_training_and_the_hook_go_on(runner, action, way):
+def test_training_and_hook_go_on_whatever_is_done_with_warnings(runner, action, way):
     flags = [] if way == "PYTHONWARNINGS" else ["-W", action]
     env = {"PYTHONWARNINGS": action if way == "PYTHONWARNINGS" else ""}
     command = [runner.python, *flags, runner.script(TRAIN)]
@@ -80,7 +80,7 @@ def pythons() -> list[str]:
 
 
 @pytest.mark.parametrize("python", pythons())
-def test_a_fork_finds_no_thread_of_ours(python):
+def test_a_fork_finds_none_of_our_threads(python):
     """From Python 3.12 on a process with two threads is warned that a fork may deadlock."""
     done = subprocess.run([python, "-W", "error", "-c", FORK, str(HOOK)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -75,7 +75,7 @@ def touch(sample):
 
 
 @pytest.mark.parametrize("options", [{}, {"map": touch}, {"in_process": False}])
-def test_threads_share_an_iteration_while_others_ask(photos, options):
+def test_threads_share_an_iteration_while_others_query(photos, options):
     loader = opened(photos, **options)
     done = threading.Event()
     rows, lock = [], threading.Lock()
@@ -98,7 +98,7 @@ def test_threads_share_an_iteration_while_others_ask(photos, options):
     assert sum(rows) == 4 * SAMPLES  # none twice, none from the next epoch
 
 
-def test_state_is_set_and_epochs_are_left_while_others_ask(photos):
+def test_state_is_set_and_epochs_are_left_while_others_query(photos):
     loader, done = opened(photos, map=touch), threading.Event()
 
     def leave():
@@ -117,7 +117,7 @@ def test_state_is_set_and_epochs_are_left_while_others_ask(photos):
 
 
 @pytest.mark.parametrize("options", [{}, {"map": touch}, {"in_process": False}])
-def test_a_loader_is_closed_under_those_who_wait(photos, options):
+def test_a_loader_is_closed_while_threads_wait_in_it(photos, options):
     for turn in range(3 if options.get("in_process") is False else 10):
         loader = opened(photos, **options)
 
@@ -134,7 +134,7 @@ def test_a_loader_is_closed_under_those_who_wait(photos, options):
         at_once(consume, consume, close, close)
 
 
-def test_batches_are_let_go_of_by_other_threads_and_after_the_loader(photos):
+def test_batches_are_released_by_other_threads_and_after_the_loader(photos):
     loader = opened(photos)
     kept = [batch for _ in range(3) for batch in loader]
     expected = [float(images.sum()) for images, _ in kept]
@@ -145,7 +145,7 @@ def test_batches_are_let_go_of_by_other_threads_and_after_the_loader(photos):
     at_once(*(part.clear for part in parts))
 
 
-def test_a_user_stage_that_raises_collects_and_asks(photos):
+def test_a_user_stage_raises_collects_garbage_and_queries(photos):
     def stage(sample):
         gc.collect(0)
         loader.stats(), loader.state_dict()
@@ -230,7 +230,7 @@ FORK = """
 
 
 @pytest.mark.parametrize("options", ["", "map=touch", "in_process=False"])
-def test_children_forked_in_the_middle_end_by_themselves(photos, tmp_path, options):
+def test_children_forked_in_the_middle_exit_by_themselves(photos, tmp_path, options):
     done = run_script(FORK.replace("{options}", options), photos, SAMPLES, directory=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines() == [str([7] * 8), str(SAMPLES // 4 - 9)], done.stderr
@@ -238,7 +238,7 @@ def test_children_forked_in_the_middle_end_by_themselves(photos, tmp_path, optio
 
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "os.kill(os.getpid(), signal.SIGINT)"])
 @pytest.mark.parametrize("options", ["map=slow", "map=slow, in_process=False", "map=slow, map_processes=2"])
-def test_the_interpreter_ends_in_the_middle_of_everything(photos, tmp_path, options, ending):
+def test_the_interpreter_exits_in_the_middle_of_everything(photos, tmp_path, options, ending):
     done = run_script(
         f"""
         import os, signal, sys, threading, time
@@ -270,7 +270,7 @@ def test_the_interpreter_ends_in_the_middle_of_everything(photos, tmp_path, opti
         assert word not in done.stderr
 
 
-def test_the_loaders_process_is_killed_while_others_ask(photos):
+def test_the_loaders_process_is_killed_while_others_query(photos):
     loader, done = opened(photos, in_process=False), threading.Event()
 
     def kill():
@@ -302,7 +302,7 @@ def test_a_pool_of_map_processes_is_closed_while_it_works(photos):
         assert not [pid for pid in pids if os.path.exists(f"/proc/{pid}")]
 
 
-def test_texts_bytes_and_bad_samples_travel(photos, tmp_path):
+def test_texts_bytes_and_bad_samples_are_transferred(photos, tmp_path):
     rows = [f"{photos}/ant/{i % 16:03}.jpg,{i},text {i} \u00e4\u00f6" for i in range(60)]
     rows[7] = f"{photos}/ant/missing.jpg,7,gone"
     (tmp_path / "list.csv").write_text("path,label,caption\n" + "\n".join(rows) + "\n")
@@ -320,7 +320,7 @@ def test_texts_bytes_and_bad_samples_travel(photos, tmp_path):
     assert {bad.id for bad in loader.bad_samples} == {7}
 
 
-def test_a_device_loader_is_asked_from_other_threads(photos, tmp_path):
+def test_a_device_loader_is_queried_from_other_threads(photos, tmp_path):
     if not FAKE_CUDA.exists():
         pytest.skip("the fake driver is not built")
     options = {"source": {"paths": [str(photos)]}, "transforms": [T.Resize((8, 8)).describe()], "batch_size": 4}
@@ -354,7 +354,7 @@ def test_a_device_loader_is_asked_from_other_threads(photos, tmp_path):
     assert ran.stdout == f"{3 * SAMPLES}\n"
 
 
-def test_nothing_of_the_engine_is_left(photos):
+def test_nothing_of_the_engine_leaks(photos):
     """Batches are not known to the collector: nanobind and the leak sanitizer tell of them when Python ends."""
     for _ in range(10):
         loader = opened(photos, map=touch)

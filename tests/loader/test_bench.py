@@ -61,7 +61,7 @@ def bench(*arguments: str | os.PathLike, **how) -> subprocess.CompletedProcess:
     )
 
 
-def test_the_table_the_bars_and_a_verdict_are_plain_text_where_they_are_piped(photos):
+def test_table_bars_and_verdict_are_plain_text_in_a_pipe(photos):
     done = bench(photos, "--seconds", "0.2", "--threads", "1,2", "--image-size", "32", "--batch-size", "8")
     assert done.returncode == 0, done.stderr
     assert "24 samples" in done.stdout and "3x32x32 float32" in done.stdout
@@ -72,7 +72,7 @@ def test_the_table_the_bars_and_a_verdict_are_plain_text_where_they_are_piped(ph
     assert done.stderr == ""
 
 
-def test_json_holds_rates_stages_and_the_threads_that_a_rate_takes(photos):
+def test_json_has_rates_stages_and_the_threads_that_a_rate_takes(photos):
     flags = ("--seconds", "0.2", "--threads", "2,1", "--image-size", "32", "--samples-per-s", "1e9", "--json", "-")
     done = bench(photos, *flags)
     assert done.returncode == 0, done.stderr
@@ -111,7 +111,7 @@ def test_shards_of_text_are_measured_without_a_decoder(texts):
     assert "decode" not in said["points"][0]["us_per_sample"]
 
 
-def test_storage_that_has_failed_ends_it_with_the_storages_error(server, tmp_path):
+def test_failed_storage_ends_the_bench_with_the_storage_error(server, tmp_path):
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as archive:
         for number in range(40):
@@ -132,7 +132,7 @@ def test_storage_that_has_failed_ends_it_with_the_storages_error(server, tmp_pat
     assert "shard.tar" in failed.stderr and "500" in failed.stderr
 
 
-def test_pytorch_stands_beside_it(photos):
+def test_pytorch_is_measured_for_comparison(photos):
     pytest.importorskip("torch")
     flags = (
         "--seconds",
@@ -156,7 +156,7 @@ def test_pytorch_stands_beside_it(photos):
     assert not any(reading["cold"] for reading in said["readings"])
 
 
-def test_a_python_without_torch_is_a_note_and_no_failure(photos, tmp_path):
+def test_a_python_without_torch_is_a_note_not_a_failure(photos, tmp_path):
     without = tmp_path / "python"
     without.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I "$@"\n')  # no site-packages
     without.chmod(0o755)
@@ -269,7 +269,7 @@ def test_ctrl_c_prints_what_was_measured_so_far(photos):
         (("--threads", "1000000", "."), "--threads 1000000"),
     ],
 )
-def test_errors_of_use_are_one_line_and_status_2(tmp_path, arguments, said):
+def test_usage_errors_are_one_line_and_status_2(tmp_path, arguments, said):
     done = bench(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
@@ -277,7 +277,7 @@ def test_errors_of_use_are_one_line_and_status_2(tmp_path, arguments, said):
     assert done.stdout == ""
 
 
-def test_a_json_file_that_cannot_be_written_does_not_cost_what_was_measured(photos, tmp_path):
+def test_an_unwritable_json_file_does_not_lose_the_measurements(photos, tmp_path):
     done = bench(photos, "--threads", "1", "--seconds", "0.2", "--warm-only", "--json", str(tmp_path / "no" / "x.json"))
     assert done.returncode == 1
     assert "samples/s" in done.stdout

@@ -26,7 +26,7 @@ def chunks(cache: pathlib.Path) -> list[pathlib.Path]:
     return [path for path in cache.glob("chunks-1/??/*") if path.is_file()]
 
 
-def test_an_epoch_in_any_order_costs_a_request_a_chunk(server: FaultServer, tmp_path: pathlib.Path) -> None:
+def test_an_epoch_in_any_order_costs_one_request_per_chunk(server: FaultServer, tmp_path: pathlib.Path) -> None:
     data = shard(server)
     samples = ["--piece", "100000", "--threads", "4", "--shuffled", "--cache", tmp_path]
     assert fetch(f"{server.url}/shard.tar", *samples).digests == [digest(data)]
@@ -53,7 +53,7 @@ def test_ranks_that_start_together_fetch_each_chunk_once(server: FaultServer, tm
     assert len(server.gets()) == 3
 
 
-def test_without_the_cache_neighbours_come_together(server: FaultServer) -> None:
+def test_without_the_cache_neighbours_share_requests(server: FaultServer) -> None:
     data = shard(server)
     assert fetch(f"{server.url}/shard.tar", "--piece", "100000", "--cache-bytes", "0").digests == [digest(data)]
     assert len(server.gets()) < 15  # of 200 samples
@@ -65,7 +65,7 @@ def test_a_changed_object_is_never_read_from_the_cache(server: FaultServer, tmp_
         assert fetch(f"{server.url}/x", "--cache", tmp_path).digests == [digest(server.files["/x"])]
 
 
-def test_the_cache_keeps_its_limit(server: FaultServer, tmp_path: pathlib.Path) -> None:
+def test_the_cache_keeps_to_its_limit(server: FaultServer, tmp_path: pathlib.Path) -> None:
     data = shard(server, 50_000_000)
     limit = 20_000_000
     said = fetch(f"{server.url}/shard.tar", "--piece", "1000000", "--cache", tmp_path, "--cache-bytes", str(limit))
@@ -125,7 +125,7 @@ def test_a_limit_on_file_sizes_switches_the_cache_off_with_one_message(
     assert len(said.messages) == 1 and "File too large" in said.messages[0]
 
 
-def test_a_directory_that_cannot_be_used_is_said_once(server: FaultServer, tmp_path: pathlib.Path) -> None:
+def test_an_unusable_directory_is_reported_once(server: FaultServer, tmp_path: pathlib.Path) -> None:
     data = shard(server)
     (tmp_path / "file").touch()
     said = fetch(f"{server.url}/shard.tar", "--piece", "100000", "--cache", tmp_path / "file" / "cache")
@@ -133,7 +133,7 @@ def test_a_directory_that_cannot_be_used_is_said_once(server: FaultServer, tmp_p
     assert len(said.messages) == 1 and "disk cache" in said.messages[0]
 
 
-def test_another_users_cache_is_said_once(server: FaultServer, tmp_path: pathlib.Path) -> None:
+def test_another_users_cache_is_reported_once(server: FaultServer, tmp_path: pathlib.Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     data = shard(server)

@@ -64,19 +64,19 @@ def example(request):
     return [sys.executable, ROOT / "examples" / "fast_loader.py"]
 
 
-def test_it_goes_over_all_photos(example, photos):
+def test_it_reads_all_photos(example, photos):
     done = run(*example, photos)
     assert done.returncode == 0, done.stderr
     assert "24 images of 3 classes" in done.stdout and "images/s" in done.stdout
 
 
-def test_without_a_directory_it_says_what_it_takes(example):
+def test_without_a_directory_it_prints_its_usage(example):
     done = run(*example)
     assert done.returncode != 0
     assert done.stderr.startswith("usage: ") and "DIRECTORY" in done.stderr
 
 
-def test_a_directory_that_is_not_there_is_named(example):
+def test_a_missing_directory_is_named(example):
     done = run(*example, "/nowhere/at/all")
     assert done.returncode != 0
     assert "/nowhere/at/all" in done.stderr

@@ -57,7 +57,7 @@ def test_tarfile_reads_what_it_writes(tmp_path: pathlib.Path, images: list[tuple
     assert members(tmp_path / "out") == [(path.read_bytes(), label) for path, label in images]
 
 
-def test_a_directory_that_is_not_empty_is_refused(tmp_path: pathlib.Path, images: object) -> None:
+def test_a_non_empty_directory_is_refused(tmp_path: pathlib.Path, images: object) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("keep")
     ended = pack(tmp_path / "in", tmp_path / "out")
@@ -76,7 +76,7 @@ def test_a_directory_that_is_not_empty_is_refused(tmp_path: pathlib.Path, images
         ("out", ("--shuffle", "much"), "--shuffle"),
     ],
 )
-def test_wrong_use_is_told_and_leaves_nothing(
+def test_wrong_usage_is_reported_and_leaves_nothing(
     tmp_path: pathlib.Path, images: object, monkeypatch: pytest.MonkeyPatch, out: str, flags: tuple, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -86,7 +86,7 @@ def test_wrong_use_is_told_and_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_a_full_disk_leaves_whole_shards_and_a_next_attempt_needs_no_force(
+def test_a_full_disk_leaves_complete_shards_and_the_next_attempt_needs_no_force(
     tmp_path: pathlib.Path, images: list[tuple[pathlib.Path, int]]
 ) -> None:
     (tmp_path / "disk").mkdir()
@@ -109,14 +109,14 @@ def test_a_full_disk_leaves_whole_shards_and_a_next_attempt_needs_no_force(
         subprocess.run(["umount", "-l", tmp_path / "disk"], check=True)
 
 
-def test_a_summary_that_cannot_be_written_costs_no_shard(tmp_path: pathlib.Path, images: list) -> None:
+def test_an_unwritable_summary_costs_no_shard(tmp_path: pathlib.Path, images: list) -> None:
     ended = pack(tmp_path / "in", tmp_path / "out", "--json", tmp_path / "no" / "summary.json")
     assert ended.returncode == 1
     assert "summary.json" in ended.stderr and f"{len(images)} samples of 2 classes" in ended.stderr
     assert len(members(tmp_path / "out")) == len(images)
 
 
-def test_a_terminal_shows_how_far_it_is(tmp_path: pathlib.Path, images: object) -> None:
+def test_a_terminal_shows_progress(tmp_path: pathlib.Path, images: object) -> None:
     with open(tmp_path / "large", "wb") as large:
         large.truncate(64 << 20)
     for i in range(200):
@@ -138,7 +138,7 @@ def test_a_terminal_shows_how_far_it_is(tmp_path: pathlib.Path, images: object) 
     assert shown.rindex(b"\r\x1b[K") < shown.index(b"fullbore: interrupted")  # the line is gone by then
 
 
-def test_an_interrupt_leaves_whole_shards_and_says_so(
+def test_an_interrupt_leaves_complete_shards_and_says_so(
     tmp_path: pathlib.Path, images: list[tuple[pathlib.Path, int]]
 ) -> None:
     # A link to a large sparse file, many times: packing it lasts until it is interrupted.

@@ -53,14 +53,14 @@ def batches(loader, upto: int | None = None) -> list[tuple[list[int], str]]:
 # --- The same bytes, however they are loaded
 
 
-def test_batches_are_the_same_bytes_for_any_number_of_threads_and_in_a_process_of_its_own(photos):
+def test_batches_are_the_same_bytes_for_any_number_of_threads_and_in_a_separate_process(photos):
     expected = batches(folder(photos, threads=1))
     for options in ({"threads": 2}, {"threads": 8}, {}, {"in_process": False}):
         with folder(photos, **options) as loader:
             assert batches(loader) == expected, options
 
 
-def test_a_resume_at_any_batch_gives_the_rest_to_the_byte(photos):
+def test_resuming_at_any_batch_gives_the_rest_byte_for_byte(photos):
     with folder(photos) as loader:
         whole = batches(loader)
     for stop in range(1, len(whole)):
@@ -72,7 +72,7 @@ def test_a_resume_at_any_batch_gives_the_rest_to_the_byte(photos):
             assert first + batches(loader) == whole, stop
 
 
-def test_a_resume_with_another_number_of_ranks_loses_and_repeats_nothing(photos):
+def test_resuming_with_another_number_of_ranks_loses_and_repeats_nothing(photos):
     seen: list[int] = []
     for rank in range(2):
         with folder(photos, rank=rank, world_size=2) as loader:
@@ -102,7 +102,7 @@ def damaged(photos: pathlib.Path, to: pathlib.Path) -> set[str]:
 
 
 @pytest.mark.parametrize("in_process", [True, False])
-def test_corrupt_files_cost_themselves_and_nothing_else(photos, tmp_path, in_process):
+def test_corrupt_files_lose_only_their_own_samples(photos, tmp_path, in_process):
     bad = damaged(photos, tmp_path / "photos")
     with warnings.catch_warnings(record=True) as said, folder(tmp_path / "photos", in_process=in_process) as loader:
         warnings.simplefilter("always")
@@ -114,7 +114,7 @@ def test_corrupt_files_cost_themselves_and_nothing_else(photos, tmp_path, in_pro
     assert {name for name in bad if any(name in str(warning.message) for warning in said)} == bad
 
 
-def test_a_file_that_vanishes_is_a_bad_sample_by_its_name(photos, tmp_path):
+def test_a_file_that_vanishes_is_a_bad_sample_with_its_name(photos, tmp_path):
     damaged(photos, tmp_path / "photos")
     gone = tmp_path / "photos" / "cat" / "020.jpg"
     with warnings.catch_warnings(), folder(tmp_path / "photos") as loader:
@@ -142,7 +142,7 @@ def shards(where: str, **options: object):
     return WebDataset(where, [transforms.Resize((CROP, CROP))], **chosen)
 
 
-def test_a_shard_that_is_changed_under_the_loader_gives_no_wrong_sample(photos, tmp_path):
+def test_a_shard_that_changes_under_the_loader_gives_no_wrong_sample(photos, tmp_path):
     from fullbore.data import LoaderError
 
     shard = tmp_path / "train.tar"
@@ -183,7 +183,7 @@ def test_an_epoch_over_a_failing_server_is_complete(server, tmp_path):
     assert any("train.tar" in str(warning.message) for warning in said)
 
 
-def test_storage_that_stalls_for_ten_seconds_is_told_of_and_waited_for(server, tmp_path):
+def test_storage_that_stalls_for_ten_seconds_is_reported_and_waited_for(server, tmp_path):
     with remote(server, tmp_path / "cache", cache_bytes=0) as loader:
         server.faults.append(Fault(stall_s=10))
         with warnings.catch_warnings(record=True) as said:
@@ -194,7 +194,7 @@ def test_storage_that_stalls_for_ten_seconds_is_told_of_and_waited_for(server, t
     assert any("train.tar" in str(warning.message) for warning in said), [str(warning.message) for warning in said]
 
 
-def test_storage_that_stays_away_is_an_error_after_which_the_epoch_can_go_on(server, tmp_path):
+def test_unavailable_storage_is_an_error_after_which_the_epoch_can_go_on(server, tmp_path):
     from fullbore.data import LoaderError
 
     with remote(server, tmp_path / "cache", cache_bytes=0, retries=1) as loader, warnings.catch_warnings():
@@ -225,7 +225,7 @@ def s3():
 
 
 @pytest.mark.parametrize("in_process", [True, False])
-def test_shards_and_folders_come_whole_from_a_real_s3_server(s3, photos, tmp_path, monkeypatch, in_process):
+def test_shards_and_folders_are_read_in_full_from_a_real_s3_server(s3, photos, tmp_path, monkeypatch, in_process):
     for name, value in s3.keys.items():
         monkeypatch.setenv(name, value)
     s3.put("shards/train.tar", as_shard(photos))
@@ -251,7 +251,7 @@ def has_no_more_than(before: tuple[int, int, set[str]]) -> bool:
 
 
 @pytest.mark.parametrize("in_process", [True, False])
-def test_loaders_that_end_anywhere_leave_no_threads_files_or_shared_memory(photos, in_process):
+def test_loaders_stopped_anywhere_leave_no_threads_files_or_shared_memory(photos, in_process):
     batches(folder(photos, in_process=in_process), 1)  # what a process makes once
     settle()
     before = resources()

@@ -8,7 +8,7 @@ import pytest
 from python_data import FAKE_CUDA, make_photos, require, run_script
 
 
-def test_a_device_that_torch_does_not_see_is_an_error_that_says_so(tmp_path):
+def test_a_device_that_torch_cannot_see_is_an_error_that_says_so(tmp_path):
     require()
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():

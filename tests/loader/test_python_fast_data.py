@@ -89,7 +89,7 @@ def test_the_script_trains_as_before_on_the_fast_loader(fullbore, python, photos
     assert len(orders) == 4  # shuffled anew each epoch
 
 
-def test_the_fast_loader_is_recorded_as_what_feeds_the_steps_and_each_batch_once(fullbore, python, photos):
+def test_the_fast_loader_is_recorded_as_the_training_loader_and_each_batch_once(fullbore, python, photos):
     done = fullbore.run(python, fullbore.script("train.py", TRAIN), str(photos), flags=("--fast-data",))
     with contextlib.closing(sqlite3.connect(done.run_file)) as run:
         loaders = [json.loads(about) for (about,) in run.execute("SELECT about FROM loader ORDER BY id")]
@@ -105,7 +105,7 @@ def test_the_fast_loader_is_recorded_as_what_feeds_the_steps_and_each_batch_once
     assert steps == 17
 
 
-def test_what_has_no_equivalent_trains_as_it_was_with_one_message(fullbore, python, photos):
+def test_what_has_no_equivalent_trains_unchanged_with_one_message(fullbore, python, photos):
     said, messages = train(fullbore, python, photos, "own", "workers")
     assert len(messages) == 1
     text = json.dumps(messages)
@@ -113,7 +113,7 @@ def test_what_has_no_equivalent_trains_as_it_was_with_one_message(fullbore, pyth
     assert sorted(said["labels"][0]) == sorted(12 * [0, 1, 2])
 
 
-def test_the_outcome_is_told_while_the_script_runs(fullbore, python, photos):
+def test_the_outcome_is_reported_while_the_script_runs(fullbore, python, photos):
     """The script does not end before the test has seen the message, or has given up."""
     waiting = "if __name__ == '__main__':\n    assert sys.stdin.readline() == 'seen\\n'\n"
     script = fullbore.script("train.py", TRAIN + waiting)
@@ -124,7 +124,7 @@ def test_the_outcome_is_told_while_the_script_runs(fullbore, python, photos):
     assert process.returncode == 0 and rest.count(b"--fast-data: the DataLoader") == 1  # in the report
 
 
-def test_a_script_whose_pixels_differ_trains_as_it_was_with_one_message(fullbore, python, photos):
+def test_a_script_whose_pixels_differ_trains_unchanged_with_one_message(fullbore, python, photos):
     # What torchvision reads is not what it says: only the comparison can see it.
     patched = TRAIN.replace(
         "class Own",
@@ -140,7 +140,7 @@ def test_a_script_whose_pixels_differ_trains_as_it_was_with_one_message(fullbore
     assert said["losses"][3] < said["losses"][0]
 
 
-def test_a_python_without_the_extension_trains_as_it_was(fullbore, python, photos, monkeypatch, tmp_path):
+def test_a_python_without_the_extension_trains_unchanged(fullbore, python, photos, monkeypatch, tmp_path):
     # A package of that name, as an older version would be, comes first on the path.
     (tmp_path / "shadow" / "fullbore").mkdir(parents=True)
     (tmp_path / "shadow" / "fullbore" / "__init__.py").write_text("")

@@ -147,7 +147,7 @@ def test_what_has_no_equivalent_is_refused_by_name(python, tmp_path, photos):
         assert all(word in reasons[0] for word in REFUSED[loader]), (loader, reasons)
 
 
-def test_all_reasons_are_told_at_once(python, tmp_path, photos):
+def test_all_reasons_are_given_at_once(python, tmp_path, photos):
     reasons = run(
         python,
         tmp_path,
@@ -163,7 +163,7 @@ def test_all_reasons_are_told_at_once(python, tmp_path, photos):
     assert len(reasons) == 3 and "Own" in reasons[1] and "RandomErasing" in reasons[2]
 
 
-def test_timms_transforms_are_known_and_its_own_augmentations_are_refused(python, tmp_path, photos):
+def test_timms_transforms_are_translated_and_its_own_augmentations_are_refused(python, tmp_path, photos):
     # As timm 0.9's create_transform() makes them: classes of these names in its modules.
     said = run(
         python,
@@ -198,7 +198,7 @@ def test_timms_transforms_are_known_and_its_own_augmentations_are_refused(python
     assert len(said["erasing"]) == 1 and "RandomErasing" in said["erasing"][0]
 
 
-def test_a_loader_that_is_not_the_same_is_refused_by_what_differs(python, tmp_path, photos):
+def test_a_loader_that_differs_is_refused_with_the_difference(python, tmp_path, photos):
     said = run(
         python,
         tmp_path,

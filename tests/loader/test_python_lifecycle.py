@@ -116,7 +116,7 @@ def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, pho
 
 
 @pytest.mark.parametrize("options", ["", "in_process=False", "map=slow"])
-def test_a_forked_child_is_told_and_ends(tmp_path, photos, options):
+def test_a_forked_child_gets_an_error_and_exits(tmp_path, photos, options):
     done = run(
         tmp_path,
         photos,
@@ -145,7 +145,7 @@ def test_a_forked_child_is_told_and_ends(tmp_path, photos, options):
 
 
 @pytest.mark.parametrize("in_process", [True, False])
-def test_the_interpreter_ends_with_a_loader_running(tmp_path, photos, in_process):
+def test_the_interpreter_exits_with_a_loader_running(tmp_path, photos, in_process):
     for ending in ("", "os.kill(os.getpid(), signal.SIGTERM)", "raise SystemExit(3)"):
         done = run(
             tmp_path,
@@ -168,7 +168,7 @@ def test_the_interpreter_ends_with_a_loader_running(tmp_path, photos, in_process
         wait_for(lambda pid=pid: pid == 0 or not alive(pid))  # its parent's end reaches it through the socket
 
 
-def test_the_interpreter_ends_with_a_daemon_thread_in_the_loader(tmp_path, photos):
+def test_the_interpreter_exits_with_a_daemon_thread_in_the_loader(tmp_path, photos):
     for _ in range(3):
         done = run(
             tmp_path,
@@ -189,7 +189,7 @@ def test_the_interpreter_ends_with_a_daemon_thread_in_the_loader(tmp_path, photo
         assert done.returncode == 0, done.stderr  # not an abort of a thread that asked for the interpreter too late
 
 
-def test_no_loader_begins_when_python_ends(tmp_path, photos):
+def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
     """A thread that opened one now would have its map functions cut off, within whatever destructor they are."""
     done = run_script(
         """
@@ -223,7 +223,7 @@ def test_no_loader_begins_when_python_ends(tmp_path, photos):
     assert done.returncode == 0 and done.stderr == ""
 
 
-def test_a_loader_that_cannot_be_closed_keeps_no_other_from_it(tmp_path, photos):
+def test_a_loader_that_fails_to_close_does_not_keep_others_open(tmp_path, photos):
     done = run_script(
         """
         import atexit, sys
@@ -254,7 +254,7 @@ def test_a_loader_that_cannot_be_closed_keeps_no_other_from_it(tmp_path, photos)
     assert "not now" in done.stderr
 
 
-def test_control_c_ends_python_though_a_map_function_does_not_return(tmp_path, photos):
+def test_control_c_ends_python_even_if_a_map_function_never_returns(tmp_path, photos):
     pytest.importorskip("torch")
     process = started(
         tmp_path,
@@ -283,7 +283,7 @@ def test_control_c_ends_python_though_a_map_function_does_not_return(tmp_path, p
     assert "terminate" not in err
 
 
-def test_a_loader_passes_to_a_spawned_process(tmp_path, photos):
+def test_a_loader_can_be_passed_to_a_spawned_process(tmp_path, photos):
     done = run(
         tmp_path,
         photos,
@@ -304,7 +304,7 @@ def test_a_loader_passes_to_a_spawned_process(tmp_path, photos):
     assert done.stdout == f"{list(range(4, 24))}\n", done.stderr
 
 
-def test_the_loaders_process_is_started_again_where_it_was_killed(tmp_path, photos):
+def test_the_loaders_process_is_restarted_where_it_was_killed(tmp_path, photos):
     done = run(
         tmp_path,
         photos,
@@ -360,7 +360,7 @@ def test_the_loaders_process_ends_with_a_killed_parent(tmp_path, photos):
 
 
 @pytest.mark.parametrize("processes", [0, 2])
-def test_the_loaders_process_ends_with_a_killed_parent_though_a_map_function_hangs(tmp_path, photos, processes):
+def test_the_loaders_process_ends_with_a_killed_parent_even_if_a_map_function_hangs(tmp_path, photos, processes):
     process = started(
         tmp_path,
         photos,
@@ -428,7 +428,7 @@ def test_a_map_function_runs_in_the_loaders_process(tmp_path, photos):
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take all addresses there are")
-def test_a_source_too_large_for_the_memory_is_an_exception_not_the_end_of_the_process(tmp_path):
+def test_a_source_too_large_for_memory_is_an_exception_not_a_crash(tmp_path):
     (tmp_path / "list.txt").write_text("cat/001.jpg 0\n" * 4_000_000)
     text = """
     import numpy, re, resource, sys

@@ -57,7 +57,7 @@ def test_a_folder_gives_normalised_tensors_and_labels(photos):
         assert int(image.mean(dim=(1, 2)).argmax()) == int(label)
 
 
-def test_pixels_are_what_pillow_makes_of_the_file(photos):
+def test_pixels_are_the_same_as_pillows(photos):
     from PIL import Image
 
     loader = fb.ImageFolder(photos, [T.Resize((24, 32))], 24, shuffle=False, dtype="uint8", layout="nhwc")
@@ -78,7 +78,7 @@ def test_batches_are_the_engines_own_memory(photos):
     assert tensor.data_ptr() % 64 == 0
 
 
-def test_memory_is_used_again_once_a_tensor_is_gone(photos):
+def test_memory_is_reused_once_a_tensor_is_gone(photos):
     loader = fb.ImageFolder(photos, SMALL, 4, prefetch_batches=2, threads=1)
     for _ in range(2):
         for _ in loader:
@@ -102,7 +102,7 @@ def test_tensors_outlive_the_loader(photos):
     assert torch.equal(images, before) and labels.tolist() == [0] * 8 + [1] * 8 + [2] * 8
 
 
-def test_numpy_arrays_are_given_on_request(photos):
+def test_numpy_arrays_are_delivered_on_request(photos):
     images, labels = next(iter(fb.ImageFolder(photos, SMALL, 4, as_numpy=True, dtype="float16")))
     assert isinstance(images, numpy.ndarray) and images.dtype == numpy.float16 and images.flags.writeable
     assert labels.dtype == numpy.int64
@@ -115,7 +115,7 @@ def test_bfloat16_reaches_torch_and_not_numpy(photos):
         next(iter(fb.ImageFolder(photos, SMALL, 4, dtype="bfloat16", as_numpy=True)))
 
 
-def test_each_iteration_is_the_next_epoch_after_a_break_too(photos):
+def test_each_iteration_is_the_next_epoch_also_after_a_break(photos):
     loader = fb.ImageFolder(photos, SMALL, 4, seed=3)
     first = ids_of(loader)
     assert sorted(first) == list(range(24)) and loader.last_batch.epoch == 0
@@ -137,7 +137,7 @@ def test_an_older_iteration_says_that_it_was_ended(photos):
         next(older)
 
 
-def test_an_iteration_goes_on_where_its_state_was_taken(photos):
+def test_an_iteration_resumes_where_its_state_was_taken(photos):
     whole = ids_of(fb.ImageFolder(photos, SMALL, 4, seed=5))
     loader = fb.ImageFolder(photos, SMALL, 4, seed=5)
     iteration = iter(loader)
@@ -217,14 +217,14 @@ def test_pairs_of_paths_and_labels_need_no_file(photos):
         (lambda p: fb.ImageFolder(p, [T.CenterCrop((8, 8.5))]), ValueError, "height, width"),
     ],
 )
-def test_wrong_arguments_are_told_by_name(photos, make, kind, text):
+def test_wrong_arguments_are_reported_by_name(photos, make, kind, text):
     with pytest.raises(kind, match=text) as caught:
         make(photos)
     assert isinstance(caught.value, fb.LoaderError)
 
 
 @pytest.mark.parametrize(("name", "hint"), [("num_workers", "threads=N"), ("transform", "transforms")])
-def test_what_torchs_loader_takes_is_told_where_it_went(photos, name, hint):
+def test_arguments_of_torchs_loader_get_a_hint_to_ours(photos, name, hint):
     with pytest.raises(TypeError, match=f"'{name}'(.|\n)*{hint}"):
         fb.ImageFolder(photos, SMALL, **{name: 4})
 
@@ -240,7 +240,7 @@ def test_transforms_read_arguments_as_torchvision_does():
         T.Resize(8, "lanczos")
 
 
-def test_a_bad_sample_is_left_out_and_told_once(tmp_path):
+def test_a_bad_sample_is_skipped_and_reported_once(tmp_path):
     photos = make_photos(tmp_path / "train")
     (photos / "bee" / "003.jpg").write_bytes(b"not a picture")
     loader = fb.ImageFolder(photos, SMALL, 4, shuffle=False)
@@ -276,7 +276,7 @@ def test_a_map_function_changes_rows_in_place_or_returns_them(photos):
     assert "user" in [stage["name"] for stage in loader.stats()["stages"]]
 
 
-def test_an_exception_in_map_makes_a_bad_sample_with_its_last_line(photos):
+def test_an_exception_in_map_makes_a_bad_sample_with_the_tracebacks_last_line(photos):
     def fails(sample):
         if sample.id == 3:
             raise KeyError("no such thing")
@@ -302,7 +302,7 @@ def test_a_map_function_may_keep_its_views(photos):
     assert delivered <= {view.tobytes() for view in seen}  # memory that was let go of would end the process
 
 
-def test_a_loader_whose_map_function_knows_its_owner_is_collected(photos):
+def test_a_loader_whose_map_function_refers_to_it_is_garbage_collected(photos):
     class Trainer:
         def __init__(self):
             self.loader = fb.ImageFolder(photos, SMALL, 4, map=self.change)
@@ -324,7 +324,7 @@ def test_a_loader_whose_map_function_knows_its_owner_is_collected(photos):
         assert gone() is None
 
 
-def test_threads_take_the_niceness_that_is_asked_for(photos):
+def test_threads_get_the_requested_niceness(photos):
     own, seen = os.getpriority(os.PRIO_PROCESS, 0), set()
 
     def note(sample):
@@ -335,7 +335,7 @@ def test_threads_take_the_niceness_that_is_asked_for(photos):
     assert os.getpriority(os.PRIO_PROCESS, 0) == own  # the training's stays
 
 
-def test_records_travel_from_a_tfrecord_file(photos, tmp_path):
+def test_records_are_read_from_a_tfrecord_file(photos, tmp_path):
     pictures = sorted(photos.glob("*/*.jpg"))[::4]
     write_tfrecord(tmp_path / "train.tfrecord", [(path.read_bytes(), i) for i, path in enumerate(pictures)])
     for loader in (
@@ -350,7 +350,7 @@ def test_records_travel_from_a_tfrecord_file(photos, tmp_path):
 
 
 @pytest.mark.parametrize("in_process", [True, False])
-def test_hdf5_files_that_h5py_wrote_and_still_has_open(photos, tmp_path, in_process):
+def test_hdf5_files_that_h5py_wrote_and_still_has_open_are_read(photos, tmp_path, in_process):
     """Two libhdf5 in one process, theirs and ours."""
     h5py = pytest.importorskip("h5py")
     pictures = sorted(photos.glob("*/*.jpg"))[::4]
@@ -398,7 +398,7 @@ def write_tfrecord(path, samples):
             file.write(length + masked(length) + record + masked(record))
 
 
-def test_the_type_hints_name_what_the_extension_has():
+def test_the_type_hints_match_the_extension():
     tree = ast.parse((ROOT / "python" / "fullbore" / "data" / "_core.pyi").read_text())
     core = fb._core
     for node in tree.body:
@@ -497,7 +497,7 @@ def test_a_progress_line_is_for_terminals_only(photos, tmp_path):
     assert "6/6 batches" in shown and shown.endswith("\n")
 
 
-def test_no_text_tells_the_secrets_of_a_url(photos):
+def test_no_text_reveals_the_secrets_of_a_url(photos):
     url = "https://me:secret@127.0.0.1:1/{}?X-Amz-Signature=secret"
     for paths in (url.format("x.odd"), url.format("x.tar"), [url.format("x.tar"), 7]):
         with pytest.raises(fb.LoaderError) as raised:

@@ -68,7 +68,7 @@ def test_a_prefix_is_listed_whatever_its_characters(s3: S3) -> None:
     assert set(every) >= {f"s3://data/{name}" for name in s3.files}
 
 
-def test_a_listing_goes_over_many_pages(s3: S3) -> None:
+def test_a_listing_spans_many_pages(s3: S3) -> None:
     count = 1002  # a page has a thousand
     for i in range(count):
         s3.put(f"many/{i:04}", b"x" * (i % 3))
@@ -77,7 +77,7 @@ def test_a_listing_goes_over_many_pages(s3: S3) -> None:
     assert list(files) == sorted(files)
 
 
-def test_listing_and_stat_tell_the_same_version(s3: S3) -> None:
+def test_listing_and_stat_agree_on_the_version(s3: S3) -> None:
     listed = s3.fetch("--list", "s3://data/shard").lines[0]
     assert s3.fetch("s3://data/shard.tar").lines[0] == listed
 
@@ -92,7 +92,7 @@ def test_listing_and_stat_tell_the_same_version(s3: S3) -> None:
         ("s3://data/shard.tar", KEYS_WITHOUT_READING, "permission", "AccessDenied", "s3:GetObject"),
     ],
 )
-def test_a_refusal_says_why_and_what_to_do(
+def test_a_refused_request_says_why_and_what_to_do(
     s3: S3, url: str, env: dict[str, str], kind: str, text: str, hint: str
 ) -> None:
     said = s3.fetch(url, env=env)
@@ -103,7 +103,7 @@ def test_a_refusal_says_why_and_what_to_do(
     assert not said.messages  # nothing was tried again
 
 
-def test_without_keys_the_refusal_says_where_they_are_looked_for(s3: S3) -> None:
+def test_without_keys_the_error_says_where_they_are_looked_for(s3: S3) -> None:
     said = s3.fetch("s3://data/shard.tar", env={"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""})
     assert said.error and said.error["error"] == "permission"
     assert "AWS_PROFILE" in said.error["hint"]
@@ -166,7 +166,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.parametrize("kind", ["s3", "http"])
-def test_what_passes_is_read_in_the_end(request: pytest.FixtureRequest, name: str, kind: str) -> None:
+def test_temporary_faults_are_survived(request: pytest.FixtureRequest, name: str, kind: str) -> None:
     faults, text = FAULTS[name]
     between = FaultServer()
     try:
@@ -188,7 +188,7 @@ def test_what_passes_is_read_in_the_end(request: pytest.FixtureRequest, name: st
         between.close()
 
 
-def test_a_body_is_taken_up_where_it_ended(server: FaultServer) -> None:
+def test_a_body_is_resumed_where_it_ended(server: FaultServer) -> None:
     server.files["/x"] = make_bytes(1_000_000)
     server.faults = [Fault(cut_after=600_000)]
     assert fetch(f"{server.url}/x", "--cache-bytes", "0").ok
@@ -196,7 +196,7 @@ def test_a_body_is_taken_up_where_it_ended(server: FaultServer) -> None:
 
 
 @pytest.mark.parametrize(("stall_s", "cut_after"), [(8, 0), (10, 500_000)])
-def test_a_long_stall_is_told_and_survived(server: FaultServer, stall_s: float, cut_after: int) -> None:
+def test_a_long_stall_is_reported_and_survived(server: FaultServer, stall_s: float, cut_after: int) -> None:
     server.files["/x"] = make_bytes(1_000_000)
     server.faults = [Fault(stall_s=stall_s, cut_after=cut_after)]
     said = fetch(f"{server.url}/x", "--cache-bytes", "0")
@@ -206,7 +206,7 @@ def test_a_long_stall_is_told_and_survived(server: FaultServer, stall_s: float, 
     assert len(server.gets()) == 1  # the same answer went on
 
 
-def test_a_stall_that_does_not_end_is_given_up_and_asked_again(server: FaultServer) -> None:
+def test_an_endless_stall_is_given_up_and_retried(server: FaultServer) -> None:
     server.files["/x"] = make_bytes(1_000_000)
     held = threading.Event()
     server.faults = [Fault(hold=held, cut_after=400_000)]
@@ -234,7 +234,7 @@ def test_cancel_ends_a_stalled_read_at_once(server: FaultServer) -> None:
     assert said.error and "cancelled" in said.error["text"]
 
 
-def test_a_server_that_is_not_there_is_an_error_with_a_next_step() -> None:
+def test_a_missing_server_is_an_error_with_a_next_step() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/x"

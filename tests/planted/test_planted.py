@@ -48,7 +48,7 @@ def complaint(case: Case, outcome: Outcome) -> str:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", named(CASES))
-def test_names_what_was_planted_first_and_what_it_costs(case: Case, laboratory: Laboratory) -> None:
+def test_the_first_finding_is_what_was_planted_with_its_cost(case: Case, laboratory: Laboratory) -> None:
     if case.missing():
         pytest.skip(case.missing())
     outcomes = [laboratory.run(case)]

@@ -130,11 +130,11 @@ def test_a_block_of_python_runs_and_does_what_the_page_says(faults, block):
 
 
 @pytest.mark.parametrize("fact", FACTS)
-def test_what_the_pages_say_of_others_is_so_in_the_version_that_is_pinned(faults, fact):
+def test_what_the_pages_say_about_other_libraries_is_true_of_the_pinned_version(faults, fact):
     assert faults[f"fact: {fact}"] is None, faults[f"fact: {fact}"]
 
 
-def test_what_cannot_be_run_without_a_gpu_is_this_and_names_exist_in_torch(faults):
+def test_only_known_blocks_need_a_gpu_and_their_names_exist_in_torch(faults):
     skipped = [block for block in BLOCKS if block.language == "python" and not block.runs]
     assert all(re.fullmatch(r"python not-run: \w.{15,}", block.info) for block in skipped)
     assert [block.name for block in skipped] == ["memory-pressure 1", "memory-pressure 2", "sync-bound 1"]
@@ -148,7 +148,7 @@ def test_blocks_are_closed_and_in_a_language_that_is_checked():
     assert {block.language for block in BLOCKS} == {"python", "sh"}
 
 
-def test_every_name_that_is_given_to_blocks_is_used():
+def test_every_name_given_to_blocks_is_used():
     used: set[str] = set()
     for definition in [*GIVEN.values(), *FACTS.values(), *CLAIMS.values(), *map(on_cpu, RUNNING)]:
         used |= set(names_in(textwrap.dedent(definition)))
@@ -198,7 +198,7 @@ def test_our_own_commands_and_their_options_exist(command):
 
 
 @pytest.mark.parametrize("name", lookups())
-def test_a_name_in_the_text_exists_in_the_version_that_is_pinned(faults, name):
+def test_a_name_in_the_text_exists_in_the_pinned_version(faults, name):
     assert faults[f"name: {name}"] is None, faults[f"name: {name}"]
 
 

@@ -22,14 +22,14 @@ def test_no_line_is_wider_than_a_terminal_of_100_columns(page):
     assert [line for line in page.read_text().splitlines() if len(line) > 100] == []
 
 
-def test_a_page_says_how_to_confirm_and_when_not_to_and_on_what_it_rests(page):
+def test_a_page_says_how_to_confirm_when_not_to_and_what_fullbore_looks_at(page):
     headings = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
     wanted = ["Confirm it by hand", "What fullbore looks at"]
     wanted += ["When not to trust it"] if page.stem == "healthy" else ["What it costs", "Fix it", "When not to"]
     assert set(wanted) <= set(headings)
 
 
-def test_findings_that_a_page_refers_to_have_a_page_of_their_own(page):
+def test_findings_that_a_page_refers_to_have_pages(page):
     names = {path.stem for path in PAGES}
     referred = re.findall(r"see `([a-z-]+)`", page.read_text())
     assert set(referred) <= names

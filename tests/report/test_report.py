@@ -48,7 +48,7 @@ def test_the_schema_is_a_schema(schema):
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, TRACE])
-def test_every_report_fits_the_schema_and_has_no_member_that_it_does_not_describe(reports, schema, name):
+def test_every_report_matches_the_schema_and_has_no_undocumented_member(reports, schema, name):
     report = json.loads((reports / f"{name}.json").read_text(encoding="utf-8"))
     jsonschema.validate(report, without_extras(schema), cls=jsonschema.Draft202012Validator)
 
@@ -64,7 +64,7 @@ def test_every_report_fits_the_schema_and_has_no_member_that_it_does_not_describ
         lambda report: report.update(undocumented=1),
     ],
 )
-def test_the_schema_refuses_what_is_wrong(reports, schema, spoil):
+def test_the_schema_rejects_what_is_wrong(reports, schema, spoil):
     report = json.loads((reports / "input-bound.json").read_text(encoding="utf-8"))
     spoil(report)
     with pytest.raises(jsonschema.ValidationError):
@@ -122,7 +122,7 @@ def with_script(reports: Path, name: str, script: str) -> Path:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_the_page_opens_without_a_word_on_the_console(reports, tmp_path, name):
+def test_the_page_logs_nothing_to_the_console(reports, tmp_path, name):
     page, console = in_browser(reports / f"{name}.html", tmp_path)
     assert console == []
     assert page.having("section", "verdict")
@@ -141,12 +141,12 @@ def test_a_training_run_shows_shares_throughput_and_hardware_on_one_axis(reports
     assert "for images, labels in loader:" in page.text
 
 
-def test_several_ranks_have_a_bar_each(reports, tmp_path):
+def test_each_of_several_ranks_has_a_bar(reports, tmp_path):
     page, _ = in_browser(reports / "straggler.html", tmp_path)
     assert len(page.having("div", "small")) == 8
 
 
-def test_evidence_that_is_clicked_is_lit_in_its_chart(reports, tmp_path):
+def test_clicked_evidence_is_highlighted_in_its_chart(reports, tmp_path):
     script = (
         "[...document.querySelectorAll('.what')].find((b) => b.textContent.startsWith('CPU of the loader')).click()"
     )
@@ -171,7 +171,7 @@ def test_zooming_moves_all_charts_and_pointing_reads_all_values(reports, tmp_pat
     assert re.search(r"samples/s6\d\d samples/s", page.text), "the throughput at the cursor stands beside its key"
 
 
-def test_an_axis_of_any_length_has_ticks_that_can_be_told_apart(reports, tmp_path):
+def test_an_axis_of_any_length_has_distinguishable_ticks(reports, tmp_path):
     script = """
       const said = [];
       for (let end = 0.001; end < 60 * 864e5; end *= 1.7)
@@ -190,7 +190,7 @@ def test_an_axis_of_any_length_has_ticks_that_can_be_told_apart(reports, tmp_pat
     assert page.text.rstrip().endswith("all well"), page.text[-2000:]
 
 
-def test_the_page_of_a_trace_of_one_step_has_no_percentiles_and_no_made_up_times(reports, tmp_path):
+def test_the_page_of_a_one_step_trace_has_no_percentiles_and_no_invented_times(reports, tmp_path):
     page, console = in_browser(reports / f"{TRACE}.html", tmp_path)
     assert console == []
     assert "one step" in page.text
@@ -201,7 +201,7 @@ def test_the_page_of_a_trace_of_one_step_has_no_percentiles_and_no_made_up_times
     assert len(ticks) >= 2
 
 
-def test_a_message_of_a_run_says_when(reports, tmp_path):
+def test_a_runs_message_has_its_time(reports, tmp_path):
     page, _ = in_browser(reports / "input-bound.html", tmp_path)
     assert "0:09  nvml  NVLink" in page.text
 
@@ -214,7 +214,7 @@ def test_texts_of_the_recording_never_become_markup(reports, tmp_path):
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, TRACE])
-def test_the_page_is_one_file_that_asks_for_nothing(reports, name):
+def test_the_page_is_one_file_that_requests_nothing(reports, name):
     page = Page((reports / f"{name}.html").read_text(encoding="utf-8", errors="strict"))
     for tag, attributes in page.elements:
         assert tag not in ("iframe", "object", "embed", "base")

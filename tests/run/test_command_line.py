@@ -47,7 +47,7 @@ def test_stages_are_shown_as_one_run(fullbore):
     assert {s["stage"] for s in report["stages"]} == {"prepare", "train", "evaluate"}
 
 
-def test_a_stage_whose_command_is_not_there_leaves_the_others(fullbore):
+def test_a_stage_with_a_missing_command_leaves_the_others(fullbore):
     stage = ["-q", "-o", "all", "--run", "whole", "--stage"]
     assert fullbore.call("run", *stage, "train", "--", *TRAIN).code == 0
     assert fullbore.call("run", *stage, "evaluate", "--", "no-such-command").code == 127
@@ -84,7 +84,7 @@ def test_a_stage_whose_command_is_not_there_leaves_the_others(fullbore):
         (["help", "frobnicate"], "fullbore help lists them"),
     ],
 )
-def test_wrong_use_is_said_in_a_line_and_a_hint(fullbore, arguments, said):
+def test_wrong_usage_gets_one_line_and_a_hint(fullbore, arguments, said):
     done = fullbore.call(*arguments)
     assert done.code == 2
     assert said in done.stderr

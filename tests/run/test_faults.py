@@ -104,7 +104,7 @@ def be_silent(channel: pathlib.Path) -> None:
     os.utime(note, (then, then))
 
 
-def test_the_next_run_clears_away_what_has_long_been_silent(fullbore):
+def test_the_next_run_clears_away_long_silent_channels(fullbore):
     runs = fullbore.directory / "same"
     process, _ = fullbore.start("sh", "-c", "echo started; exec sleep 60", runs=runs)
     assert process.stdout.readline() == b"started\n"  # its run file and its channel are there
@@ -119,7 +119,7 @@ def test_the_next_run_clears_away_what_has_long_been_silent(fullbore):
     assert not channel.exists()
 
 
-def test_a_recorder_says_again_and_again_that_it_lives(fullbore):
+def test_a_recorder_keeps_sending_heartbeats(fullbore):
     process, runs = fullbore.start("sh", "-c", "echo started; exec sleep 60")
     assert process.stdout.readline() == b"started\n"
     (channel,) = runs.glob("*.channel.*")
@@ -170,7 +170,7 @@ NOTICED = "sleep 4"
 HOG = "x = []\nwhile True: x.append(bytearray(1 << 20))"
 
 
-def test_a_kill_for_memory_is_told_apart(fullbore, small_memory):
+def test_an_out_of_memory_kill_is_recognised(fullbore, small_memory):
     script = fullbore.script("hog.sh", f"echo $$ >{small_memory}\n{NOTICED}\nexec {sys.executable} -c '{HOG}'\n")
     done = fullbore.run("sh", script)
     assert done.code == 128 + signal.SIGKILL
@@ -178,7 +178,7 @@ def test_a_kill_for_memory_is_told_apart(fullbore, small_memory):
     assert "memory" in done.stderr
 
 
-def test_a_child_killed_for_memory_is_noticed_where_the_command_only_fails(fullbore, small_memory):
+def test_a_child_killed_for_memory_is_noticed_if_the_command_only_fails(fullbore, small_memory):
     """As with loader workers: the trainer lives on to raise an exception."""
     lines = [f"echo $$ >{small_memory}", NOTICED, f"{sys.executable} -c '{HOG}'", "sleep 1", "exit 1"]
     script = fullbore.script("hog.sh", "\n".join(lines) + "\n")
@@ -187,7 +187,7 @@ def test_a_child_killed_for_memory_is_noticed_where_the_command_only_fails(fullb
     assert done.report["out_of_memory"] is True
 
 
-def test_somebody_elses_kill_for_memory_is_not_ours(fullbore, small_memory):
+def test_an_out_of_memory_kill_elsewhere_is_not_ours(fullbore, small_memory):
     process, runs = fullbore.start("sh", "-c", "echo ready; while [ ! -e enough ]; do sleep 0.1; done; exit 1")
     process.stdout.readline()
     other = subprocess.run(["sh", "-c", f"echo $$ >{small_memory}; exec {sys.executable} -c '{HOG}'"])
@@ -228,7 +228,7 @@ def test_a_disk_that_fills_up_costs_one_message(fullbore, torch_python, train, s
     assert fullbore.explain(run_file)["run_id"]
 
 
-def test_a_disk_with_room_again_loses_nothing(fullbore, torch_python, train, small_disk):
+def test_a_disk_with_space_again_loses_nothing(fullbore, torch_python, train, small_disk):
     train.write_text(TRAIN.replace("steps > 2000", "steps > 100"))  # slowly: what overwrites its ring is lost rightly
     process, _ = fullbore.start(torch_python, train, runs=small_disk / "runs", flags=["-q"])
     process.stdout.readline()
@@ -263,7 +263,7 @@ def check_damaged(fullbore, path: pathlib.Path) -> int:
     return done.code
 
 
-def test_a_run_file_truncated_anywhere_is_no_crash(fullbore, small_run):
+def test_a_run_file_truncated_anywhere_does_not_crash(fullbore, small_run):
     whole = small_run.read_bytes()
     page = 4096
     cuts = {0, 1, 15, 16, 17, 99, 100, 101, 511, 512, len(whole) - 1, len(whole)}
@@ -285,7 +285,7 @@ def test_a_run_file_truncated_anywhere_is_no_crash(fullbore, small_run):
     assert fullbore.call("runs", "-o", fullbore.directory).code == 0
 
 
-def test_flipped_bytes_are_no_crash(fullbore, small_run):
+def test_flipped_bytes_do_not_crash(fullbore, small_run):
     whole = small_run.read_bytes()
 
     def check(seed: int) -> None:
@@ -301,7 +301,7 @@ def test_flipped_bytes_are_no_crash(fullbore, small_run):
         list(pool.map(check, range(120)))
 
 
-def test_a_log_cut_short_beside_the_run_file_is_no_crash(fullbore):
+def test_a_truncated_log_beside_the_run_file_does_not_crash(fullbore):
     """What a power cut leaves of a run that was being recorded."""
     process, runs = fullbore.start("sleep", "60")
     wait_for(lambda: any(log.stat().st_size > 0 for log in runs.glob("*.fbr-wal")), "a log")
@@ -339,7 +339,7 @@ def test_the_users_own_sitecustomize_still_runs(fullbore, torch_python):
     assert done.stdout == b"my own sitecustomize\nscript\n"
 
 
-def test_a_channel_directory_deleted_on_the_way_costs_only_what_comes_later(fullbore, torch_python, train):
+def test_deleting_the_channel_during_the_run_loses_only_what_comes_later(fullbore, torch_python, train):
     code = "import shutil\ndef then(steps):\n    shutil.rmtree(os.environ['FULLBORE_CHANNEL'], ignore_errors=True)\n"
     train.write_text(code + TRAIN)
     done = fullbore.run(torch_python, train, env={"STEPS": "2500"})
@@ -369,7 +369,7 @@ TEXT = [
 ]
 
 
-def test_garbage_in_the_channel_is_no_crash_and_no_hang(fullbore):
+def test_garbage_in_the_channel_neither_crashes_nor_hangs(fullbore):
     place = fullbore.directory / "garbage"
     place.mkdir()
     dice = random.Random(4)
@@ -381,7 +381,7 @@ def test_garbage_in_the_channel_is_no_crash_and_no_hang(fullbore):
     assert done.report is not None
 
 
-def test_a_ring_cut_short_under_our_eyes_is_no_crash(fullbore):
+def test_a_ring_truncated_while_we_read_it_does_not_crash(fullbore):
     (fullbore.directory / "ring").write_bytes(HEADER + bytes(64 * 64))
     steps = 'cp ring "$FULLBORE_CHANNEL/1-1.ring"; sleep 1; : >"$FULLBORE_CHANNEL/1-1.ring"; sleep 1; exit 3'
     done = fullbore.run("sh", "-c", steps, timeout=120)

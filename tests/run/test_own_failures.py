@@ -43,7 +43,7 @@ def start_at_once(fullbore, flags: list[str]) -> list[subprocess.Popen]:
     return processes
 
 
-def test_runs_that_start_at_once_have_a_file_each(fullbore):
+def test_runs_that_start_at_the_same_time_have_separate_files(fullbore):
     processes = start_at_once(fullbore, ["-q", "-o", "same", "--name", "twin"])
     said = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * AT_ONCE, said
@@ -54,7 +54,7 @@ def test_runs_that_start_at_once_have_a_file_each(fullbore):
     assert [len(run["stages"]) for run in runs] == [1] * AT_ONCE
 
 
-def test_stages_that_start_at_once_share_one_file(fullbore):
+def test_stages_that_start_at_the_same_time_share_one_file(fullbore):
     processes = start_at_once(fullbore, ["-q", "-o", "same", "--run", "whole", "--stage", "part"])
     said = [process.communicate()[1] for process in processes]
     assert said == [b""] * AT_ONCE, "no lock is too much for us"
@@ -88,7 +88,7 @@ def test_a_place_that_cannot_be_written_costs_the_place(fullbore, temporary, pla
     check_kept_elsewhere(done, fullbore, temporary)
 
 
-def test_a_run_file_that_is_none_stays_and_costs_the_place(fullbore, temporary):
+def test_a_file_that_is_not_a_run_is_kept_and_costs_the_place(fullbore, temporary):
     (fullbore.directory / "all").mkdir()
     strange = fullbore.directory / "all" / "whole.fbr"
     strange.write_bytes(b"not a database" * 1000)
@@ -97,7 +97,7 @@ def test_a_run_file_that_is_none_stays_and_costs_the_place(fullbore, temporary):
     assert strange.read_bytes() == b"not a database" * 1000
 
 
-def test_a_lock_that_never_opens_costs_the_place(fullbore, temporary):
+def test_a_lock_that_is_never_released_costs_the_place(fullbore, temporary):
     (fullbore.directory / "all").mkdir()
     with sqlite3.connect(fullbore.directory / "all" / "whole.fbr") as database:
         database.execute("CREATE TABLE somebody (holds)")

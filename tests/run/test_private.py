@@ -24,7 +24,7 @@ def test_a_report_replaces_a_link_and_not_where_it_leads(fullbore):
     assert not page.is_symlink() and "<html" in page.read_text()
 
 
-def test_what_is_recorded_is_its_users_alone(fullbore):
+def test_recordings_are_readable_by_their_user_only(fullbore):
     done = fullbore.call("run", "-q", "-o", "new/runs", "--", *TRAIN)
     assert done.code == 0, done.stderr
     runs = fullbore.directory / "new" / "runs"
@@ -34,7 +34,7 @@ def test_what_is_recorded_is_its_users_alone(fullbore):
     assert {mode_of(file) for file in files} == {0o600}
 
 
-def test_while_it_is_recorded_it_is_its_users_alone(fullbore):
+def test_a_run_is_readable_by_its_user_only_while_being_recorded(fullbore):
     command = 'stat -c %a "$FULLBORE_CHANNEL" "$FULLBORE_CHANNEL"/* runs/*.fbr*'
     done = fullbore.call("run", "-q", "-o", "runs", "--", "sh", "-c", command)
     modes = set(done.stdout.decode().split())
@@ -75,7 +75,7 @@ def test_no_command_keeps_no_command_line(fullbore):
     assert SECRET not in text and "login" not in text and "sleep 2.5" not in text
 
 
-def test_what_cannot_be_run_is_named_without_its_secret(fullbore):
+def test_a_command_that_cannot_run_is_named_without_its_secret(fullbore):
     done = fullbore.run(f"HF_TOKEN={SECRET}", "python", "train.py")
     assert done.code == 127
     assert SECRET not in done.stderr and "HF_TOKEN=***" in done.stderr

@@ -55,7 +55,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def test_an_alarm_that_was_set_before_us_is_the_commands(fullbore):
+def test_an_alarm_set_before_us_belongs_to_the_command(fullbore):
     """As in `perl -e 'alarm 60; exec @ARGV' fullbore run -- ...`: an alarm outlives exec, but not fork."""
     pid_file = fullbore.directory / "pid"
     process = subprocess.Popen(
@@ -76,7 +76,7 @@ def test_an_alarm_that_was_set_before_us_is_the_commands(fullbore):
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
-def test_a_fault_that_somebody_sends_is_the_commands_too(fullbore, number):
+def test_a_fault_signal_sent_to_us_reaches_the_command_too(fullbore, number):
     """`kill -ABRT` for a stack trace: what the command dies of is in our exit status."""
     process, runs = fullbore.start("sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == b"ready\n"

@@ -86,7 +86,7 @@ def test_decoding_that_cannot_keep_up_is_named(train):
     assert first["speedup"]["expected"] > 1
 
 
-def test_a_function_of_the_users_that_holds_the_interpreter_is_sent_into_processes(train):
+def test_a_user_function_that_holds_the_gil_is_advised_to_run_in_processes(train):
     report = train(0, "map")
     first = next(f for f in report["findings"] if f["id"] == "input-bound")
     assert first["cause"] == "user-stage"

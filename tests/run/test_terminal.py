@@ -51,7 +51,7 @@ def terminal(fullbore):
         each.close()
 
 
-def test_the_status_line_stands_on_the_last_row_and_output_scrolls_above_it(terminal, fullbore):
+def test_the_status_line_is_on_the_last_row_and_output_scrolls_above_it(terminal, fullbore):
     lines = 300
     wait = "until [ -e enough ]; do sleep 0.1; done"
     shown = terminal("sh", "-c", f"for i in $(seq {lines}); do echo line $i; sleep 0.005; done; {wait}")
@@ -67,7 +67,7 @@ def test_the_status_line_stands_on_the_last_row_and_output_scrolls_above_it(term
 
 
 @pytest.mark.parametrize("rows", [24, 12])
-def test_a_line_that_is_not_finished_stays_where_it_is(terminal, fullbore, rows):
+def test_an_unfinished_line_stays_where_it_is(terminal, fullbore, rows):
     """A progress bar or a prompt: the status line comes while the cursor stands in the middle of a row."""
     wait = "until [ -e enough ]; do sleep 0.1; done"
     shown = terminal("sh", "-c", f"for i in $(seq 30); do echo $i; done; printf 'half '; {wait}; echo done", rows=rows)
@@ -155,7 +155,7 @@ def test_a_signal_sent_to_us_alone_is_passed_on(fullbore, name):
     assert rest_of_signals(process) == f"got {name}\n".encode()
 
 
-def test_a_signal_sent_to_everybody_here_reaches_the_command_once(fullbore):
+def test_a_signal_sent_to_the_whole_group_reaches_the_command_once(fullbore):
     """`kill %1`, a batch system's cancel: the command has it already, a second would interrupt its cleaning up."""
     script = fullbore.script("count.py", COUNT_SIGNALS)
     process, runs = fullbore.start(PYTHON, script)

@@ -25,13 +25,13 @@ def test_every_byte_passes_through_pipes_unchanged(fullbore):
     assert copy.code == 0
 
 
-def test_a_big_output_is_not_held_up(fullbore):
+def test_large_output_is_not_delayed(fullbore):
     size = 64 << 20
     done = fullbore.run("head", "-c", str(size), "/dev/zero")
     assert len(done.stdout) == size
 
 
-def test_what_is_ours_goes_to_stderr_only(fullbore):
+def test_our_own_output_goes_to_stderr_only(fullbore):
     done = fullbore.run("sh", "-c", "echo out; echo err >&2")
     assert done.stdout == b"out\n"
     assert "err\n" in done.stderr
@@ -57,13 +57,13 @@ def test_the_exit_status_is_the_commands(fullbore, status):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-def test_death_by_a_signal_is_128_and_its_number(fullbore, number):
+def test_death_by_a_signal_is_128_plus_its_number(fullbore, number):
     done = fullbore.run("sh", "-c", f"kill -{int(number)} $$")
     assert done.code == 128 + number
     assert done.report["exit_status"] == 128 + number
 
 
-def test_a_command_that_is_not_there_is_127_and_leaves_no_run(fullbore):
+def test_a_missing_command_is_127_and_leaves_no_run(fullbore):
     done = fullbore.run("no-such-command-anywhere")
     assert done.code == 127
     assert "cannot run 'no-such-command-anywhere': No such file or directory" in done.stderr
@@ -85,13 +85,13 @@ def test_a_script_without_a_first_line_runs_as_in_a_shell(fullbore):
     assert fullbore.run(script).stdout == f"{script} ran\n".encode()
 
 
-def test_the_working_directory_stays(fullbore, tmp_path):
+def test_the_working_directory_is_unchanged(fullbore, tmp_path):
     place = tmp_path / "a place" / "with blanks"
     place.mkdir(parents=True)
     assert fullbore.run("pwd", cwd=place).stdout == f"{place}\n".encode()
 
 
-def test_the_environment_is_the_same_but_for_what_the_hook_needs(fullbore):
+def test_the_environment_is_unchanged_except_for_what_the_hook_needs(fullbore):
     dump = python("import json, os; print(json.dumps(dict(os.environ)))")
     extra = {"ODD": "a=b\nc", "EMPTY": ""}
     plain = json.loads(subprocess.run(dump, env=fullbore.environment(extra), capture_output=True).stdout)
@@ -101,7 +101,7 @@ def test_the_environment_is_the_same_but_for_what_the_hook_needs(fullbore):
     assert set(under) - set(plain) == ours
 
 
-def test_the_users_pythonpath_stays_behind_ours(fullbore):
+def test_the_users_pythonpath_stays_after_ours(fullbore):
     done = fullbore.run(*python("import os; print(os.environ['PYTHONPATH'])"), env={"PYTHONPATH": "/a:/b"})
     first, *rest = done.stdout.decode().strip().split(":")
     assert pathlib.Path(first, "sitecustomize.py").exists()
@@ -160,7 +160,7 @@ def test_a_closed_stream_is_closed_for_the_command_too(fullbore, closed):
     assert fullbore.explain(run_file)["exit_status"] == 0
 
 
-def test_signals_that_the_caller_ignores_or_blocks_stay_so(fullbore):
+def test_signals_that_the_caller_ignores_or_blocks_stay_that_way(fullbore):
     masks = ["sh", "-c", "grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status"]
 
     def as_nohup_and_a_job_runner() -> None:
@@ -171,7 +171,7 @@ def test_signals_that_the_caller_ignores_or_blocks_stay_so(fullbore):
     assert fullbore.run(*masks, preexec_fn=as_nohup_and_a_job_runner).stdout == plain
 
 
-def test_a_closed_pipe_ends_the_command_as_ever_and_not_us(fullbore):
+def test_a_closed_pipe_ends_the_command_as_usual_and_not_us(fullbore):
     """`fullbore run -- yes | head -1`: the command dies of SIGPIPE, the report still comes."""
     with subprocess.Popen(
         fullbore.arguments(["yes"], ["-o", "runs"]),
@@ -187,7 +187,7 @@ def test_a_closed_pipe_ends_the_command_as_ever_and_not_us(fullbore):
 
 
 @pytest.mark.parametrize("stderr", ["/dev/full", "a closed pipe"])
-def test_the_exit_status_stays_where_nobody_can_read_our_messages(fullbore, stderr):
+def test_the_exit_status_is_unchanged_if_nobody_can_read_our_messages(fullbore, stderr):
     if stderr == "/dev/full":
         with open(stderr, "wb") as sink:
             assert fullbore.run("sh", "-c", "exit 7", stderr=sink).code == 7
@@ -223,7 +223,7 @@ def test_a_daemon_left_behind_is_not_waited_for(fullbore):
     assert (done.stdout, done.code) == (b"done\n", 0)
 
 
-def test_a_program_that_never_trains_is_told_what_the_machine_did(fullbore):
+def test_a_program_that_never_trains_gets_a_report_of_the_machine(fullbore):
     done = fullbore.run("sh", "-c", "sleep 1.5")
     assert done.code == 0
     assert done.report["window"]["steps"] == 0
@@ -231,7 +231,7 @@ def test_a_program_that_never_trains_is_told_what_the_machine_did(fullbore):
     assert "No training seen" in done.stderr
 
 
-def test_a_run_in_a_run_is_two_runs(fullbore):
+def test_a_run_inside_a_run_is_two_runs(fullbore):
     inner = fullbore.arguments(["sh", "-c", "echo inner; exit 5"], ["-o", "inner", "--name", "inner"])
     outer = fullbore.run(*inner)
     assert (outer.stdout, outer.code) == (b"inner\n", 5)
@@ -239,7 +239,7 @@ def test_a_run_in_a_run_is_two_runs(fullbore):
     assert outer.run_file.exists()
 
 
-def test_the_hook_stands_once_in_pythonpath_however_deep(fullbore):
+def test_the_hook_is_in_pythonpath_once_however_deep_the_nesting(fullbore):
     inner = fullbore.arguments(python("import os; print(os.environ['PYTHONPATH'])"), ["-q", "-o", "inner"])
     path = fullbore.run(*inner, env={"PYTHONPATH": "/a"}).stdout.decode().strip().split(":")
     assert len(path) == 2 and path[1] == "/a"

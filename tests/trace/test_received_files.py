@@ -129,7 +129,7 @@ def test_a_received_trace_is_read_and_nothing_of_the_reader_changes(
     assert received.files() == before
 
 
-def test_a_run_that_is_called_a_trace_and_a_trace_that_is_called_a_run_change_nothing(fullbore, received: Received):
+def test_a_run_named_like_a_trace_and_a_trace_named_like_a_run_change_nothing(fullbore, received: Received):
     run = received.add("run.sqlite", run_file())
     trace = received.add("trace.fbr", trace_text())
     before = received.files()
@@ -167,7 +167,7 @@ def test_a_log_beside_a_received_run_is_read_and_left_as_it_is(fullbore, receive
 
 
 @pytest.mark.parametrize("what", ["link", "fifo", "directory"])
-def test_a_log_that_is_no_file_is_refused_and_not_waited_for(fullbore, received: Received, what: str):
+def test_a_log_that_is_not_a_regular_file_is_refused_without_blocking(fullbore, received: Received, what: str):
     path = received.add("x.fbr", run_file())
     log = path.with_name("x.fbr-wal")
     if what == "link":

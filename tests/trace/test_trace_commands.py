@@ -94,7 +94,7 @@ def test_like_hta_leaves_out_the_last_step(fullbore, trace):
         ("cut.json.gz", gzip.compress(json.dumps(made_trace()).encode(), mtime=0)[:40], 1, "byte"),
     ],
 )
-def test_what_is_no_trace_is_an_error_that_names_the_file(fullbore, tmp_path, name, content, code, says):
+def test_a_file_that_is_not_a_trace_is_an_error_that_names_it(fullbore, tmp_path, name, content, code, says):
     path = tmp_path / name
     if content is not None:
         path.write_bytes(content)
@@ -104,7 +104,7 @@ def test_what_is_no_trace_is_an_error_that_names_the_file(fullbore, tmp_path, na
     assert says in said.stderr
 
 
-def test_a_trace_that_breaks_off_is_judged_as_far_as_it_goes(fullbore, tmp_path):
+def test_a_truncated_trace_is_judged_as_far_as_it_goes(fullbore, tmp_path):
     text = json.dumps(made_trace(steps=50)).encode()
     path = tmp_path / "cut.json"
     path.write_bytes(text[: len(text) // 2])
@@ -119,7 +119,7 @@ def test_flags_for_traces_are_refused_for_runs(fullbore):
         assert flags[0] in said.stderr
 
 
-def test_recorded_runs_are_not_taken_for_traces(fullbore, tmp_path):
+def test_recorded_runs_are_not_mistaken_for_traces(fullbore, tmp_path):
     for name in ("a.fbr", "b.fbr"):
         (tmp_path / name).write_bytes(b"")
     for what in ([tmp_path / "a.fbr", tmp_path / "b.fbr"], [tmp_path]):
@@ -128,7 +128,7 @@ def test_recorded_runs_are_not_taken_for_traces(fullbore, tmp_path):
         assert "recorded run" in said.stderr
 
 
-def test_tensorboards_directory_of_logs_is_searched_and_what_was_taken_is_said(fullbore, tmp_path):
+def test_tensorboards_log_directory_is_searched_and_the_choice_is_reported(fullbore, tmp_path):
     for date, steps in (("2026_11_20_17_00_00", 3), ("2026_11_21_09_15_00", 6)):
         place = tmp_path / "logs" / "resnet" / "plugins" / "profile" / date
         place.mkdir(parents=True)
@@ -234,7 +234,7 @@ def test_export_cuts_out_the_window(fullbore, trace, tmp_path):
     assert {"steps", "where the time goes", "critical path", "stream 0/7"} <= names
 
 
-def test_export_takes_steps_by_their_numbers(fullbore, trace, tmp_path):
+def test_export_accepts_step_numbers(fullbore, trace, tmp_path):
     out = tmp_path / "window.json"
     said = fullbore.call("export", trace, "--to", "perfetto", "--from", "step:6", "--until", "step:7", "-o", out)
     assert said.code == 0, said.stderr

@@ -61,7 +61,7 @@ def compile_(source: Path, vendor: Path, checks: str, directory: Path, *more: Pa
 
 
 @pytest.mark.parametrize("package", wanted("nvidia-nvml-dev"))
-def test_nvml_is_declared_as_its_header_does(package: str, tmp_path: Path) -> None:
+def test_our_nvml_declarations_match_the_header(package: str, tmp_path: Path) -> None:
     vendor = header(package, "nvml.h")
     offered = set(re.findall(r"\b(nvml\w+)\s*\(", text_without_comments(vendor)))
     checks = []
@@ -86,7 +86,7 @@ def test_nvml_is_declared_as_its_header_does(package: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("package", wanted("nvidia-cuda-runtime"))
-def test_the_cuda_driver_is_declared_as_its_header_does(package: str, tmp_path: Path) -> None:
+def test_our_cuda_driver_declarations_match_the_header(package: str, tmp_path: Path) -> None:
     vendor = header(package, "cuda.h")
     checks = [
         f'static_assert(abi::SameFunction<decltype(ours::Driver::{member}), decltype(&{name})>::value, "{name}");'
@@ -103,7 +103,7 @@ def test_the_cuda_driver_is_declared_as_its_header_does(package: str, tmp_path: 
     [(NVML / "nvml_abi.h", "nvml_check.cc"), (CUDA / "driver.h", "cuda_check.cc")],
     ids=["nvml", "cuda"],
 )
-def test_whatever_we_declare_is_checked(declarations: Path, check: str) -> None:
+def test_every_declaration_of_ours_is_checked(declarations: Path, check: str) -> None:
     ours = text_without_comments(declarations)
     names = set(re.findall(r"inline constexpr [\w:]+ (k\w+) =", ours)) | set(re.findall(r"(?:struct|union) (\w+) \{", ours))
     assert names
