@@ -30,10 +30,9 @@ def shown(fullbore, columns: int, *arguments: str | pathlib.Path) -> list[str]:
 
 def kernel(name: str, correlation: int, ts: float, dur: float) -> list[dict]:
     args = {"correlation": correlation, "device": 0, "stream": 7}
-    return [
-        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": ts, "dur": 5, "pid": 1, "tid": 1, "args": args},
-        {"ph": "X", "cat": "kernel", "name": name, "ts": ts + 10, "dur": dur, "pid": 0, "tid": 7, "args": args},
-    ]  # fmt: skip
+    launch = {"cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": ts, "dur": 5, "pid": 1, "tid": 1}
+    run = {"cat": "kernel", "name": name, "ts": ts + 10, "dur": dur, "pid": 0, "tid": 7}
+    return [{"ph": "X", "args": args, **launch}, {"ph": "X", "args": args, **run}]
 
 
 @pytest.fixture

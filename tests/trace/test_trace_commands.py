@@ -138,7 +138,8 @@ def test_tensorboards_log_directory_is_searched_and_the_choice_is_reported(fullb
     assert said.code == 0, said.stderr
     text = " ".join(said.stdout.decode().split())
     assert "6 steps" in text
-    assert "holds traces in 2 directories: the newest, 'logs/resnet/plugins/profile/2026_11_21_09_15_00', is taken" in text
+    taken = "logs/resnet/plugins/profile/2026_11_21_09_15_00"
+    assert f"holds traces in 2 directories: the newest, '{taken}', is taken" in text
 
 
 # ---- sections ----------------------------------------------------------------------------------------------------
@@ -177,9 +178,15 @@ def test_every_section_that_help_lists_works(fullbore, trace):
 
 
 def test_an_unknown_section_is_answered_with_the_list(fullbore, trace):
-    said = fullbore.call("explain", "--section", "kernel", trace)
+    said = fullbore.call("explain", "--section", "frobnicate", trace)
     assert said.code == 2
     assert "idle-breakdown" in said.stderr
+
+
+def test_a_misspelt_section_is_recognised(fullbore, trace):
+    said = fullbore.call("explain", "--section", "kernel", trace)
+    assert said.code == 2
+    assert "did you mean --section kernels?" in said.stderr
 
 
 def test_every_section_is_documented():
