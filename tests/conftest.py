@@ -1,4 +1,4 @@
-"""The real binary, run as people run it. Shared by the tests of `fullbore run` and of programs by others."""
+"""The real binary, run as users run it. Shared by the tests of `fullbore run` and of other people's programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BINARY = pathlib.Path(os.environ.get("FULLBORE_TEST_BINARY", ROOT / "build" / "release" / "fullbore"))
 TIMEOUT_S = 180  # a hang, on any machine: nothing here takes that long
 
-# A shell that starts the tests in the background has them ignore Ctrl-C; the commands here would inherit that.
+# A shell that starts the tests in the background makes them ignore Ctrl-C; the commands here would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
@@ -39,14 +39,14 @@ class Ended:
 
 
 class Fullbore:
-    """Runs the binary in a directory of its own."""
+    """Runs the binary in a separate directory."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self.count = 0
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """That of the tests, without what would reach the command from whoever started them."""
+        """The tests' environment, without what would leak into the command from whoever started them."""
         ours = {"PYTHONPATH", "TERM"}
         kept = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_") and k not in ours}
         return {**kept, "OMP_NUM_THREADS": "1", **(extra or {})}
@@ -87,7 +87,7 @@ class Fullbore:
         runs: pathlib.Path | None = None,
         **how: Any,
     ) -> tuple[subprocess.Popen, pathlib.Path]:
-        """The same without waiting for its end; in a session of its own, so that nothing survives the test."""
+        """The same without waiting for it to end; in a new session, so that nothing survives the test."""
         self.count += 1
         runs = runs or self.directory / f"runs{self.count}"
         process = subprocess.Popen(
@@ -137,7 +137,7 @@ def fullbore(tmp_path: pathlib.Path):
     yield made
     for process in made.started:
         try:
-            os.killpg(process.pid, signal.SIGKILL)  # its session's first group
+            os.killpg(process.pid, signal.SIGKILL)  # the first process group of its session
         except ProcessLookupError:
             pass
         process.communicate()

@@ -1,4 +1,4 @@
-"""Programs that others would write, unmodified, with the frameworks people use: what is recorded is what they did."""
+"""Unmodified programs such as users write, with common frameworks: what is recorded is what they did."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ if dist.get_rank() == 0:
 dist.barrier()
 dist.destroy_process_group()
 sys.stdout.flush()
-os._exit(0)  # torch 2.13's gloo threads at times abort a regular exit, without fullbore as well: 2 of 6 runs here
+os._exit(0)  # torch 2.13's gloo threads sometimes abort a regular exit, also without fullbore: 2 of 6 runs here
 """
 
 TORCHVISION = """
@@ -146,7 +146,7 @@ def check(fullbore, command: list[str], count: int = 1) -> list[dict]:
     assert plain.returncode == 0, plain.stderr.decode()
     done = fullbore.run(*command, env=environment)
     assert done.code == 0, done.stderr
-    assert without_times(done.stdout) == without_times(plain.stdout), "the program's output is as without us"
+    assert without_times(done.stdout) == without_times(plain.stdout), "the output differs from that without us"
     steps, samples = map(int, re.search(rb"steps (\d+) samples (\d+)", done.stdout).groups())
     recorded = ranks(done.run_file)
     assert [(r["rank"], r["steps"], r["samples"]) for r in recorded] == [(n, steps, samples) for n in range(count)]
@@ -162,7 +162,7 @@ def training_loader(rank: dict) -> dict:
 
 
 def without_times(output: bytes) -> bytes:
-    """Frameworks print how long things took, and numbers that follow from it."""
+    """Frameworks print how long things took, and numbers derived from that."""
     return re.sub(rb"[\d.]+(e-?\d+)?", b"N", re.sub(rb"(?m)^\{'train_runtime'.*$", b"", output)).strip()
 
 
@@ -181,7 +181,7 @@ def test_lightning_fit(fullbore, torch_python, needs):
     loader = training_loader(rank)
     assert (loader["batch_size"], loader["num_workers"], loader["persistent_workers"]) == (8, 2, True)
     assert loader["dataset"] == "TensorDataset"
-    assert len(rank["loaders"]) == 2, "the validation loader is seen, and is not the training's"
+    assert len(rank["loaders"]) == 2, "the validation loader is recorded separately from the training loader"
 
 
 def test_hf_trainer(fullbore, torch_python, needs):

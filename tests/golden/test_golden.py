@@ -1,8 +1,8 @@
 """Golden runs: a recorded run in, its report out, to the last figure.
 
-Each tests/golden/NAME.fbr is a small run that `fullbore run` recorded; NAME.json is the report that was right for it.
-When a change of the diagnosis is meant, `scripts/update_goldens.sh` writes the reports anew, and the diff shows
-what the change does to runs of real people.
+Each tests/golden/NAME.fbr is a small run that `fullbore run` recorded; NAME.json is the correct report for it. If a
+change of the diagnosis is intended, `scripts/update_goldens.sh` regenerates the reports, and the diff shows what the
+change does to real runs.
 """
 
 from __future__ import annotations

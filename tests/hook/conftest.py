@@ -1,4 +1,4 @@
-"""Runs scripts under the hook, in whatever Pythons with torch this machine has, and reads what they wrote."""
+"""Runs scripts under the hook, with every Python on this machine that has torch, and reads what they wrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WARNINGS = os.environ.get("FULLBORE_TEST_WARNINGS", "")
 
 
 def torch_version(python: str) -> str:
-    """Of an interpreter; empty where it has no torch. Read from its version file: importing it takes seconds."""
+    """An interpreter's torch version, or "". Read from the version file, because importing torch takes seconds."""
     code = (
         "import importlib.util as u, pathlib, re\n"
         "spec = u.find_spec('torch')\n"
@@ -56,7 +56,7 @@ def release(version: str) -> tuple[int, int]:
 
 
 class Runner:
-    """Runs a script with one interpreter, with the hook or without it."""
+    """Runs scripts with one interpreter, with or without the hook."""
 
     def __init__(self, python: str, version: str, directory: pathlib.Path) -> None:
         self.python = python
@@ -71,7 +71,7 @@ class Runner:
         hooked: bool = True,
         timeout: int = TIMEOUT_S,
     ) -> tuple[subprocess.CompletedProcess, pathlib.Path]:
-        """Any command. The channel's directory is returned, too, and is empty where nothing was written."""
+        """Runs any command. Also returns the channel's directory, which is empty if nothing was written."""
         self.runs += 1
         channel = self.directory / f"channel{self.runs}"
         channel.mkdir()
@@ -96,7 +96,7 @@ class Runner:
         return str(path)
 
     def run(self, text: str, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[Channel, str]:
-        """A script that must succeed: what it wrote into the channel, and its standard output."""
+        """Runs a script that must succeed. Returns what it wrote into the channel, and its standard output."""
         result, channel = self.start([self.python, self.script(text), *arguments], env)
         assert result.returncode == 0, result.stderr
         assert str(HOOK) not in result.stderr, "a warning of ours"
@@ -112,13 +112,13 @@ def torches() -> list:
 
 @pytest.fixture(params=torches())
 def runner(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Runner:
-    """One for each torch on this machine."""
+    """One runner for each torch on this machine."""
     return Runner(PYTHONS[request.param], request.param, tmp_path)
 
 
 @pytest.fixture
 def newest(tmp_path: pathlib.Path) -> Runner:
-    """The newest torch only: for what does not depend on the version, or needs a new one."""
+    """Only the newest torch: for tests that do not depend on the version, or need a new one."""
     if not PYTHONS:
         pytest.skip("no Python with torch")
     version = max(PYTHONS, key=release)

@@ -1,4 +1,4 @@
-"""The hook's own modules, for tests that need no training: loaded as sitecustomize loads them, without torch."""
+"""The hook's modules for tests without training: loaded as sitecustomize loads them, without torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many samples a batch holds. Batches are made of stand-ins that have a shape, as tensors do."""
+"""How many samples a batch holds. The batches consist of stand-ins that have a shape like tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IMAGES, LABELS = Tensor(8, 3, 32, 32), Tensor(8)
         ([IMAGES, LABELS], [Tensor(3, 3, 32, 32), Tensor(3)]),
         ({"image": IMAGES}, {"image": Tensor(3, 3, 32, 32)}),
         ({"meta": {"scale": Tensor()}, "image": IMAGES}, {"meta": {"scale": Tensor()}, "image": Tensor(3, 3, 9, 9)}),
-        ((Tensor(5, 2), IMAGES), (Tensor(5, 2), Tensor(3, 3, 32, 32))),  # the first tensor is not the one that counts
+        ((Tensor(5, 2), IMAGES), (Tensor(5, 2), Tensor(3, 3, 32, 32))),  # the first tensor does not count
         (([Tensor(3, 9, 9)] * 8, [{}] * 8), ([Tensor(3, 9, 9)] * 3, [{}] * 3)),  # detection: lists of images
         (collections.namedtuple("Pair", "x y")(IMAGES, LABELS), (Tensor(3, 1), Tensor(3))),
     ],
@@ -58,7 +58,7 @@ def test_uncountable_batches_fall_back_to_the_batch_size():
 
 def test_tokens_are_counted_where_there_are_input_ids():
     class BatchEncoding(collections.UserDict):
-        """Like the one of transformers: a mapping that is no dict."""
+        """Like transformers' class: a mapping that is not a dict."""
 
     full = BatchEncoding(input_ids=Tensor(4, 16), attention_mask=Tensor(4, 16))
     assert counts(4, full, BatchEncoding(input_ids=Tensor(2, 9))) == [(4, 64), (2, 18)]

@@ -1,4 +1,4 @@
-"""The CUDA part, on stand-ins: events that end when told to, and torch's `meta` device in place of a GPU."""
+"""The CUDA part, on stand-ins: events that complete on command, and torch's `meta` device in place of a GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ channel = load("channel")
 
 
 class Event:
-    """A mark on a stream whose work is done when `done` says so; one every 5 ms of device time."""
+    """An event on a stream, complete once `done` says so; the events are 5 ms of device time apart."""
 
     made: list = []
     done: set = set()

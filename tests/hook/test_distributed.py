@@ -1,4 +1,4 @@
-"""Two ranks on one machine, by torchrun."""
+"""Two ranks on one machine, started by torchrun."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ TWO_RANKS = """
     torch.save(model.module, io.BytesIO())
     dist.barrier()
     dist.destroy_process_group()
-    os._exit(0)  # torch 2.13's gloo threads at times abort a regular exit, without a hook as well
+    os._exit(0)  # torch 2.13's gloo threads sometimes abort a regular exit, also without a hook
 """
 
 
 def two_ranks(runner, script):
     if runner.torch >= (2, 0):
         return [runner.python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", script]
-    # The torchrun of torch 1.13 fails on Python 3.11 (its enum's `all` became None); this is what it would start.
-    # They meet at a file, for a port that is free now may be taken when they start.
+    # torch 1.13's torchrun fails on Python 3.11 (its enum's `all` became None); this is what it would start. The ranks
+    # meet at a file, because a port that is free now may be taken when they start.
     meet = f"file://{runner.directory}/meet"
     rank = f"env MEET={meet} WORLD_SIZE=2 LOCAL_RANK=%d RANK=%d {runner.python} {script}"
     return ["bash", "-c", f"{rank % (0, 0)} & {rank % (1, 1)} && wait $!"]

@@ -1,4 +1,4 @@
-"""Frameworks that wrap loaders and optimizers: each wait, fetch and step is seen once."""
+"""Frameworks that wrap loaders and optimizers: each wait, fetch and step is recorded once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ ACCELERATE = """
 def test_what_a_framework_wraps_is_counted_once(newest, framework, script):
     known = f"import importlib.util as u, sys; sys.exit(u.find_spec({framework!r}) is None)"
     if subprocess.run([newest.python, "-c", known]).returncode:
-        pytest.skip(f"{framework} is not installed beside the newest torch")
+        pytest.skip(f"{framework} is not installed with the newest torch")
     channel, _ = newest.run(script)
     trainer = channel.trainer
     assert len(trainer.steps) == 14 and len(trainer.of(BACKWARD)) == 14

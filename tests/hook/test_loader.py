@@ -1,4 +1,4 @@
-"""Loaders and their workers: waits, fetches, and that nobody notices."""
+"""Loaders and their workers: waits and fetches are recorded, and the script does not notice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LOADER = """
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_report_what_a_batch_costs(runner, method):
     if method == "forkserver" and runner.torch < (2, 0):
-        pytest.skip("spawn and forkserver differ in nothing that depends on torch")
+        pytest.skip("how spawn and forkserver differ does not depend on torch")
     channel, _ = runner.run(
         LOADER
         + """
@@ -181,7 +181,7 @@ def test_the_users_getitems_is_still_called_with_the_whole_batch(newest):
 
 
 def test_cheap_samples_are_not_timed_individually_until_one_is_slow(newest):
-    # By a clock of the samples' own: a moment without a core would be such a surprise.
+    # By a clock that the samples move: with the real one, a moment without a core would count as slow.
     channel, _ = newest.run(
         LOADER
         + """

@@ -1,4 +1,4 @@
-"""Loaders of fullbore.data under the hook, with a stand-in that has what the hook takes from the package."""
+"""Loaders of fullbore.data under the hook, with a stand-in that has what the hook uses of the package."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_loader_is_announced_with_its_arguments_and_place(with_loader):
     assert "# made here" in script[int(line) - 1]
 
 
-# From here on time stands still for the hook, but for what `now` is moved by.
+# From here on the hook's clock stands still, except when `now` is advanced.
 STILL = """
     import sys
     now = sys.modules["_fullbore_hook.runtime"].clock()

@@ -1,4 +1,4 @@
-"""What the trainer's ring says about steps, waits and phases of ordinary scripts."""
+"""What the trainer's ring records of the steps, waits and phases of ordinary scripts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ PLAIN = (
 
 @pytest.fixture(scope="module", params=torches())
 def plain(request, tmp_path_factory):
-    """The plain loop, run once with each torch: its process, its output and its script's path."""
+    """The plain loop, run once with each torch: its process, its output and the path of its script."""
     runner = Runner(PYTHONS[request.param], request.param, tmp_path_factory.mktemp("plain"))
     channel, output = runner.run(PLAIN)
     return channel.trainer, output, runner
@@ -91,7 +91,7 @@ def test_a_plain_loop_is_seen_step_by_step(plain):
     assert [r.a for r in trainer.of(NEXT, 2)] == [4, 4, 4, 0] * 2
     assert all(r.b == -1 for r in trainer.of(NEXT))
 
-    # Inline fetches lie inside their waits, and cost what the dataset sleeps.
+    # Inline fetches lie inside their waits, and take as long as the dataset sleeps.
     waits, fetches = [r for r in trainer.of(NEXT, 1) if r.a], trainer.of(FETCH, 1)
     assert len(fetches) == len(waits) == 14
     for wait, fetch in zip(waits, fetches):
@@ -126,7 +126,7 @@ def test_facts_and_places_are_reported(plain):
 
     hello, bye = trainer.one("hello"), trainer.one("bye")
     assert hello["role"] == "trainer" and hello["pid"] == trainer.pid
-    assert "argv" not in hello, "a command line may hold secrets, and the recorder knows it anyway"
+    assert "argv" not in hello, "a command line may contain secrets, and the recorder knows it anyway"
     assert hello["rank"] == -1 and trainer.rank == -1
     assert bye["steps"] == 14 and bye["hook_ns"] > 0
 
@@ -165,7 +165,7 @@ def test_of_two_optimizers_the_first_one_counts(runner):
     )
     trainer = channel.trainer
     assert len(trainer.steps) == 6
-    assert len([r for r in trainer.of(OPTIMIZER) if r.a == 0]) == 6 + 12  # the painter's steps, and every zero_grad
+    assert len([r for r in trainer.of(OPTIMIZER) if r.a == 0]) == 6 + 12  # the painter's steps and every zero_grad
 
 
 def test_an_optimizer_that_stops_stepping_is_replaced(newest):

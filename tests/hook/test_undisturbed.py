@@ -1,4 +1,4 @@
-"""The script is as it would be without us: its objects, its other hooks, its output, and its fate when we fail."""
+"""The script behaves as without us: its objects, its other hooks, its output, and what happens if we fail."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_model_with_a_compiled_part_is_still_seen(newest):
     )
     assert output.split() == ["1"]
     forwards = channel.trainer.of(FORWARD)
-    assert len([r for r in forwards if r.begin >= channel.trainer.steps[2].end]) == 3  # one a step, not three
+    assert len([r for r in forwards if r.begin >= channel.trainer.steps[2].end]) == 3  # one per step, not three
 
 
 def test_submodules_of_a_watched_class_are_not_separate_forward_passes(newest):
@@ -187,7 +187,7 @@ def test_without_a_channel_nothing_is_touched(bare):
 
 
 def test_every_installed_python_can_load_the_hook(bare):
-    """Syntax and start of every Python from 3.9 on that this machine has; they need no torch for that."""
+    """Every Python from 3.9 on parses the hook and starts with it; that needs no torch."""
     versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
     pythons = [p for p in sorted(versions.glob("3.*/bin/python")) if int(p.parts[-3].split(".")[1]) >= 9]
     fake = bare.directory / "fake" / "torch"
@@ -235,7 +235,7 @@ FAULTS = (
         if child == 0:
             break_(point)
             print(train(), os.getpid(), point, flush=True)
-            if point == "lines.user_frame":  # fails in the sampler's own time, and ends it
+            if point == "lines.user_frame":  # fails whenever the sampler runs, and ends it
                 for thread in threading.enumerate()[1:]:
                     thread.join(30)
             os._exit(0)
@@ -251,7 +251,7 @@ POINTS = """
 
 
 def test_a_failing_hook_switches_itself_off_and_says_so_once(newest):
-    """Each fault in a forked child, which spares the time of importing torch again."""
+    """Each fault in a forked child, which saves importing torch again."""
     result, directory = newest.start([newest.python, newest.script(FAULTS), *POINTS])
     assert (result.returncode, result.stderr) == (0, "")
     children = {process.pid: process for process in Channel(directory).processes}
@@ -288,8 +288,8 @@ TRAINED = (
 
 
 def test_none_of_our_threads_is_left_when_the_interpreter_exits(newest):
-    """Else garbage collected on it then, with tensors in it, would abort the process: torch's destructors give up
-    the interpreter's lock, and a thread that asks for it back at Python's end is cut off inside them."""
+    """A thread of ours that collected garbage with tensors in it then would abort the process: torch's destructors
+  release the GIL, and a thread that asks for it back while Python exits is killed inside them."""
     begin = """
     import atexit, threading
     def at_end():
@@ -305,7 +305,7 @@ def test_a_full_disk_costs_the_channel_not_the_training(newest):
     disk = newest.directory / "disk"
     disk.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]).returncode:
-        pytest.skip("needs a small file system of its own, and so root")
+        pytest.skip("needs a small separate file system, and so root")
     try:
         env = {"FULLBORE_CHANNEL": str(disk)}
         result, _ = newest.start([newest.python, newest.script(TRAINED)], env)

@@ -1,4 +1,4 @@
-"""Warnings: none are ours where all are shown, and none of them costs anything where they are errors."""
+"""Warnings: with all shown, none is ours; with all turned into errors, none does harm."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_training_and_hook_go_on_whatever_is_done_with_warnings(runner, action, 
     command = [runner.python, *flags, runner.script(TRAIN)]
     plain, _ = runner.start(command, env, hooked=False)
     if plain.returncode != 0:
-        pytest.skip(f"this torch does not bear it by itself: {plain.stderr.splitlines()[-1]}")
+        pytest.skip(f"this torch fails with it even without us: {plain.stderr.splitlines()[-1]}")
     hooked, directory = runner.start(command, env)
     assert (hooked.returncode, hooked.stdout, hooked.stderr) == (0, plain.stdout, plain.stderr)
     trainer = Channel(directory).trainer
@@ -81,7 +81,7 @@ def pythons() -> list[str]:
 
 @pytest.mark.parametrize("python", pythons())
 def test_a_fork_finds_none_of_our_threads(python):
-    """From Python 3.12 on a process with two threads is warned that a fork may deadlock."""
+    """From Python 3.12 on, forking a process with two threads warns of a possible deadlock."""
     done = subprocess.run([python, "-W", "error", "-c", FORK, str(HOOK)], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     with_us = "['MainThread', 'fullbore-lines']"

@@ -1,4 +1,4 @@
-"""The laboratory of the planted cases, and the photos they train on."""
+"""The laboratory for the planted cases, and the photos they train on."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""A planted case: a training script whose header says what is wrong with it, and what the report must say.
+"""A planted case: a training script whose header says what is wrong with it and what the report must say.
 
-The header is the script's docstring, one `KEY  value` a line:
+The header is the script's docstring, one `KEY  value` per line:
 
     NAME     what a person would call it
-    PLANTED  what is really done, and where the time goes
+    PLANTED  what is actually done, and where the time goes
     EXPECT   id and cause of the first finding
     TRUTH    the name under which the script timed what it planted
     FIX      the flags that apply the recommended change; {num_workers} is the number the report recommends
-    LINE     what stands in the source line that the finding must name first
+    LINE     text of the source line that the finding must name first
     RANK     the rank that the finding must name
     WARMUP   how many steps are warm-up
-    LAUNCH   what stands between the interpreter and the script
+    LAUNCH   arguments between the interpreter and the script
     NEEDS    two-cores, memory-cgroup
-    MEMORY   limit of the memory control group, MB
+    MEMORY   limit of the memory cgroup, MB
     TIMEOUT  seconds for one run (180: a hang, on any machine)
 """
 
@@ -35,10 +35,10 @@ ROOT = Path(__file__).parents[2]
 CASES = Path(__file__).parent / "cases"
 FULLBORE = Path(os.environ.get("FULLBORE", ROOT / "build/release/fullbore"))
 MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
-# Neighbours on a shared machine take cores when they like; where that is allowed, the runs go first. The kernel weighs
+# Neighbours on a shared machine take cores whenever they like; if permitted, the runs get priority. The kernel weighs
 # sessions against each other before it looks at a process's own priority (sched(7), autogroup).
 PRIORITY = -19
-SINCE = 8  # steps of a run that is not recorded, before it counts as steady: workers start, queues fill
+SINCE = 8  # steps before an unrecorded run counts as steady: workers start, queues fill
 
 
 @dataclass
@@ -54,12 +54,12 @@ class Case:
         return self.header.get(key, "")
 
     def missing(self) -> str:
-        """Why this machine cannot run the case; empty where it can."""
+        """Why this machine cannot run the case; empty if it can."""
         for need in self["NEEDS"].split():
             if need == "two-cores" and len(os.sched_getaffinity(0)) < 2:
                 return "needs two cores"
             if need == "memory-cgroup" and not os.access(MEMORY_GROUPS / "memory.limit_in_bytes", os.W_OK):
-                return f"needs a memory control group that may be written: {MEMORY_GROUPS} (root, cgroup v1)"
+                return f"needs a writable memory cgroup: {MEMORY_GROUPS} (root, cgroup v1)"
         return ""
 
 
@@ -111,7 +111,7 @@ class Outcome:
         return self.report["step_time"]["mean_ns"] / 1e9
 
     def says(self) -> str:
-        """The findings in a line each, for a failed test."""
+        """The findings, one per line, for a failed test."""
         return "\n".join(
             f"{f['id']} {f.get('cause', '')} {f.get('share', 0):.3f} {f.get('speedup', '')}: {f['title']}"
             for f in self.report["findings"]
@@ -120,7 +120,7 @@ class Outcome:
 
 @contextlib.contextmanager
 def memory_limit(megabytes: str) -> Iterator[list[str]]:
-    """The prefix of a command that runs it in a control group of its own."""
+    """The prefix that runs a command in a separate cgroup."""
     if not megabytes:
         yield []
         return
@@ -131,7 +131,7 @@ def memory_limit(megabytes: str) -> Iterator[list[str]]:
         enter = f'echo $$ > {shlex.quote(str(group / "cgroup.procs"))} && exec "$@"'
         yield ["sh", "-c", enter, "sh"]
     finally:
-        until = time.monotonic() + 20  # processes that have just ended are in it for a moment
+        until = time.monotonic() + 20  # processes that have just ended stay in it for a moment
         while not is_removed(group) and time.monotonic() < until:
             time.sleep(0.05)
 
@@ -151,7 +151,7 @@ def go_first() -> None:
 
 
 class Laboratory:
-    """Runs cases with the interpreter that runs the tests, under fullbore or without it."""
+    """Runs cases with the tests' interpreter, with or without fullbore."""
 
     def __init__(self, photos: Path, scratch: Path) -> None:
         self.photos = photos

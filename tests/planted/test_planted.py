@@ -1,6 +1,6 @@
-"""Planted causes: training scripts with one thing wrong each, whose first finding must name it, and cost it as the
-script's own clock does. What the fix then brings is measured by bench/accuracy/fixes.py: that needs a machine of its
-own, and hours rather than minutes where it has to be sure.
+"""Planted causes: training scripts that each have one thing wrong. The first finding must name it and give the cost
+that the script's own clock measured. What the fix gains is measured by bench/accuracy/fixes.py: that needs a dedicated
+machine, and hours rather than minutes to be sure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from planted_case import Case, Laboratory, Outcome, all_cases
 
 pytestmark = pytest.mark.alone
 CASES = all_cases()
-WITHIN = 0.05  # of the step: how far the reported share may be from what the script measured
+WITHIN = 0.05  # of the step: how far the reported share may be from the script's measurement
 WARMUP_WITHIN = 3  # steps
 
 
@@ -26,7 +26,7 @@ def shares(case: Case, outcome: Outcome) -> tuple[float, float]:
 
 
 def complaint(case: Case, outcome: Outcome) -> str:
-    """What the report says wrongly; empty where it is right as a whole."""
+    """What is wrong in the report; empty if all of it is right."""
     first, warmup = outcome.first, outcome.warmup
     said = f"{first['id']} {first.get('cause', '')}".strip()
     if said != case["EXPECT"]:
@@ -42,7 +42,7 @@ def complaint(case: Case, outcome: Outcome) -> str:
         if place["file"] != str(case.script) or case["LINE"] not in place["text"]:
             return f"names {place}"
     if case["WARMUP"] and warmup != pytest.approx(int(case["WARMUP"]), abs=WARMUP_WITHIN):
-        return f"takes {warmup} steps for warm-up"
+        return f"counts {warmup} steps as warm-up"
     return ""
 
 
@@ -52,8 +52,8 @@ def test_the_first_finding_is_what_was_planted_with_its_cost(case: Case, laborat
     if case.missing():
         pytest.skip(case.missing())
     outcomes = [laboratory.run(case)]
-    # A neighbour may take its core from one of two ranks only: that rank is then late by more than was planted. What
-    # is not right is measured twice more, and must be right both times.
+    # A neighbour may take the core of only one of two ranks: that rank is then later than planted. So a wrong result is
+    # measured twice more, and must be right both times.
     if complaint(case, outcomes[0]):
         outcomes += [laboratory.run(case), laboratory.run(case)]
     for outcome in outcomes:

@@ -19,7 +19,7 @@ WORDS, LONGEST = 2000, 600
 
 
 class Sentences(Dataset):
-    """Lines of text whose words are numbers already."""
+    """Lines of text whose words are already numbers."""
 
     def __init__(self, length: int) -> None:
         self.length = length

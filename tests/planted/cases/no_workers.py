@@ -1,5 +1,5 @@
 """
-NAME     Heavy decode, and nobody but the training thread to do it
+NAME     Expensive decoding, all of it in the training thread
 PLANTED  every photo is decoded inside the training loop, because num_workers is 0
 EXPECT   input-bound no-workers
 TRUTH    wait

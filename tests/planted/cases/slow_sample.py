@@ -32,7 +32,7 @@ def huge_photo(photos: Path, scratch: Path) -> Path:
 
 
 def main() -> None:
-    args = arguments(lambda parser: parser.add_argument("--repair", action="store_true", help="the large ones scaled"))
+    args = arguments(lambda parser: parser.add_argument("--repair", action="store_true", help="large ones scaled down"))
     clock = StepClock()
     trainer = Trainer(Network(width=48), clock)
     photos = Photos(args.photos, length=8 * args.steps)

@@ -1,6 +1,6 @@
 """
 NAME     Photos on a storage server that lets only 12 MB/s through
-PLANTED  the files come over a socket from a process that paces itself; the worker blocks in read()
+PLANTED  the files come over a socket from a process that throttles itself; the worker blocks in read()
 EXPECT   input-bound storage
 TRUTH    wait
 FIX      --local
@@ -23,7 +23,7 @@ BYTES_PER_S = 12e6
 
 
 def serve(address: str, ready) -> None:
-    """Answers a path with the file's bytes, all clients together at BYTES_PER_S."""
+    """Answers a path with the file's bytes, at BYTES_PER_S for all clients together."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
@@ -38,7 +38,7 @@ def serve(address: str, ready) -> None:
 
 
 class RemotePhotos(Photos):
-    """Photos of which each is fetched from the server when it is asked for."""
+    """Photos that are fetched from the server one by one as they are needed."""
 
     def __init__(self, folder: Path, length: int, address: str) -> None:
         super().__init__(folder, length)

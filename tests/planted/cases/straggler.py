@@ -1,6 +1,6 @@
 """
 NAME     One of two ranks waits for its data
-PLANTED  both ranks wait 5 ms for their data in each step, rank 1 another 20 ms, as for a slow storage of its own
+PLANTED  both ranks wait 5 ms for their data in each step, rank 1 another 20 ms, as if its own storage were slow
 EXPECT   straggler
 RANK     1
 TRUTH    more
@@ -27,8 +27,9 @@ def main() -> None:
     trainer = Trainer(DistributedDataParallel(Network(width=32)), clock)
     images, labels = torch.randn(16, 3, SIZE, SIZE), torch.arange(16) % 10
     for _ in range(args.steps):
-        # Asleep, not at work: two ranks at work on the two threads of a core slow each other down, and then less is
-        # waited for than is planted. Both, for whoever wakes computes more slowly: caches are cold, clocks low.
+        # Asleep, not busy: two busy ranks on the two threads of a core slow each other down, and the wait would be
+        # shorter than planted. Both sleep, because a rank that has just woken computes more slowly: cold caches, low
+        # clock.
         time.sleep(WAIT_S)
         if rank == 1:
             with clock.timed("more"):
@@ -38,7 +39,7 @@ def main() -> None:
         clock.write(args.truth)
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
-    os._exit(0)  # torch 2.13's gloo threads at times abort a regular exit, without fullbore as well
+    os._exit(0)  # torch 2.13's gloo threads sometimes abort a regular exit, also without fullbore
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What the planted scripts share: a clock of their own, photos on disk, a small network. Nothing here knows of any
-profiler: a script says with its own clock what it planted, and writes that as JSON at its end.
+"""What the planted scripts share: their own clock, photos on disk, a small network. Nothing here knows of any profiler:
+a script measures with its own clock what it planted, and writes that as JSON when it ends.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from PIL import Image
 from torch import nn
 from torch.nn import functional
 
-SIZE = 64  # of the images that are trained on
+SIZE = 64  # of the training images
 
 
 class StepClock:
-    """Times each step, from the end of an optimizer step to the end of the next, and what is spent inside it."""
+    """Times each step, from the end of one optimizer step to the end of the next, and the parts inside it."""
 
     def __init__(self) -> None:
         self.steps: list[dict[str, float]] = []
@@ -70,7 +70,7 @@ def arguments(more: Callable[[argparse.ArgumentParser], None] = lambda parser: N
 
 
 class Photos(torch.utils.data.Dataset):
-    """`length` samples from the JPEG files in a folder, decoded and scaled each time they are asked for."""
+    """`length` samples from the JPEG files in a folder, decoded and scaled on each access."""
 
     def __init__(self, folder: Path, length: int, size: int = SIZE) -> None:
         self.files = sorted(folder.rglob("*.jpg"))
@@ -90,7 +90,7 @@ class Photos(torch.utils.data.Dataset):
 
 
 class Network(nn.Sequential):
-    """A small convolutional network. Its cost is about that of decoding one photo for each 8 of `width`."""
+    """A small convolutional network. It costs about as much as decoding one photo per 8 of `width`."""
 
     def __init__(self, width: int = 32) -> None:
         def block(channels_in: int, channels: int) -> list[nn.Module]:
@@ -107,7 +107,7 @@ class Network(nn.Sequential):
 
 
 class Trainer:
-    """One training step, as everybody writes it."""
+    """One ordinary training step."""
 
     def __init__(self, model: nn.Module, clock: StepClock, rate: float = 0.01) -> None:
         self.model = model

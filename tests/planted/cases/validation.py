@@ -1,6 +1,6 @@
 """
 NAME     The whole validation set after every tenth step
-PLANTED  the model is evaluated inside the loop, far more often than it changes
+PLANTED  the model is evaluated inside the loop, far more often than is useful
 EXPECT   host-other validation
 TRUTH    validation
 """
