@@ -28,6 +28,7 @@ class Ended:
     def __init__(self, code: int, stdout: bytes, stderr: bytes, report: dict[str, Any] | None, runs: pathlib.Path):
         self.code = code
         self.stdout = stdout
+        self.stderr_bytes = stderr
         self.stderr = stderr.decode(errors="replace")
         self.report = report
         self.runs = runs

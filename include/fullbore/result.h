@@ -33,7 +33,7 @@ struct Error {
 // An error for a failed system call: "cannot read '/x': Permission denied".
 Error ErrnoError(const std::string& what, int error_number);
 
-// "text" or "text\nhint: hint", as people read it.
+// "text" or "text\nhint: hint", as people read it: names in it cannot send anything to a terminal but letters.
 std::string ToString(const Error& error);
 
 [[noreturn]] void CheckFailed(const char* condition, const char* file, int line);

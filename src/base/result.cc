@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <system_error>
 
+#include "base/printable.h"
+
 namespace fullbore {
 
 namespace {
@@ -38,7 +40,8 @@ Error ErrnoError(const std::string& what, int error_number) {
 }
 
 std::string ToString(const Error& error) {
-  return error.hint.empty() ? error.text : error.text + "\nhint: " + error.hint;
+  const std::string text = Printable(error.text, true);
+  return error.hint.empty() ? text : text + "\nhint: " + Printable(error.hint, true);
 }
 
 void CheckFailed(const char* condition, const char* file, int line) {

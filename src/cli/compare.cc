@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/printable.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -48,39 +48,38 @@ std::string Quantity(double value, const std::string& unit) {
 
 void PrintChanges(const char* title, const std::vector<Change>& changes) {
   if (changes.empty()) return;
-  fmt::print("\n  {}\n", title);
+  Print(stdout, "\n  {}\n", title);
   // Labels and values side by side where both have room, else the values below.
   int label_columns = 0;
   for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i)
-    label_columns = std::max(label_columns, Columns(Printable(changes[i].what, true)));
+    label_columns = std::max(label_columns, Columns(Printable(changes[i].what, LocaleIsUtf8())));
   label_columns = std::min({label_columns, kMostLabelColumns, OutputColumns() / 2});
   for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i) {
     const Change& change = changes[i];
     const std::string from =
-        change.before ? Quantity(*change.before, change.unit) : Printable(change.before_text, true);
+        change.before ? Quantity(*change.before, change.unit) : Printable(change.before_text, LocaleIsUtf8());
     const std::string to =
-        change.after ? Quantity(*change.after, change.unit) : Printable(change.after_text, true);
-    const std::string label = Printable(change.what, true);
+        change.after ? Quantity(*change.after, change.unit) : Printable(change.after_text, LocaleIsUtf8());
+    const std::string label = Printable(change.what, LocaleIsUtf8());
     const std::string values = fmt::format("{} -> {}", from.empty() ? "-" : from, to.empty() ? "-" : to);
     const bool beside =
         Columns(label) <= label_columns && 4 + label_columns + 2 + Columns(values) <= OutputColumns();
     if (beside) {
-      fmt::print("    {}  {}\n", Pad(label, label_columns), values);
+      Print(stdout, "    {}  {}\n", Pad(label, label_columns), values);
     } else {
       PrintWrapped(label, 4, 4);
       PrintWrapped(values, 6, 6);
     }
   }
-  if (changes.size() > kMostRows) fmt::print("    and {} more: --json FILE\n", changes.size() - kMostRows);
+  if (changes.size() > kMostRows) Print(stdout, "    and {} more: --json FILE\n", changes.size() - kMostRows);
 }
 
-void Print(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
-  const auto name_of = [](const Diagnosis& d) { return Printable(d.run_id, true); };
-  PrintWrapped(fmt::format("fullbore  {} -> {}", name_of(before), name_of(after)), 0, 2);
-  fmt::print("\n");
+void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
+  PrintWrapped(fmt::format("fullbore  {} -> {}", before.run_id, after.run_id), 0, 2);
+  Print(stdout, "\n");
   if (comparison.rate_before <= 0 || comparison.rate_after <= 0) {
     PrintWrapped(fmt::format("no throughput to compare: {} saw no training step",
-                             name_of(comparison.rate_before <= 0 ? before : after)),
+                             (comparison.rate_before <= 0 ? before : after).run_id),
                  2, 4);
   } else {
     const bool faster = comparison.speedup >= 1;
@@ -105,9 +104,9 @@ void Print(const Diagnosis& before, const Diagnosis& after, const Comparison& co
   PrintChanges("shares of the step", comparison.shares);
   PrintChanges("facts", comparison.facts);
   PrintChanges("resources (means)", comparison.resources);
-  for (const std::string& id : comparison.findings_gone) fmt::print("\n  gone: {}", id);
-  for (const std::string& id : comparison.findings_new) fmt::print("\n  new:  {}", id);
-  if (!comparison.findings_gone.empty() || !comparison.findings_new.empty()) fmt::print("\n");
+  for (const std::string& id : comparison.findings_gone) Print(stdout, "\n  gone: {}", id);
+  for (const std::string& id : comparison.findings_new) Print(stdout, "\n  new:  {}", id);
+  if (!comparison.findings_gone.empty() || !comparison.findings_new.empty()) Print(stdout, "\n");
 }
 
 nlohmann::ordered_json ToJson(const std::vector<Change>& changes) {
@@ -183,10 +182,11 @@ void PrintDiff(const analyze::TraceSum& before, const analyze::TraceSum& after) 
   for (const auto& row : diff.rows) {
     if (std::get<std::string>(row[3]) != "same") changed.rows.push_back(row);
   }
-  fmt::print("\n  device time by class\n{}",
-             analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, columns, LocaleIsUtf8()));
-  fmt::print("\n  kernels, copies and operators that changed most\n{}",
-             analyze::ToText(changed, kMostRows * 2, columns, LocaleIsUtf8()));
+  Print(stdout, "\n  device time by class\n");
+  PrintLaidOut(
+      stdout, analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, columns, LocaleIsUtf8()));
+  Print(stdout, "\n  kernels, copies and operators that changed most\n");
+  PrintLaidOut(stdout, analyze::ToText(changed, kMostRows * 2, columns, LocaleIsUtf8()));
 }
 
 int CompareIt(const Flags& flags) {
@@ -211,7 +211,7 @@ int CompareIt(const Flags& flags) {
     written = WriteText(flags.csv, analyze::ToCsv(analyze::DiffOf(*before->sum, *after->sum)));
   if (!written) return Fail(written.error(), kExitFailure);
   if (flags.json == "-" || flags.csv == "-") return 0;
-  Print(before->diagnosis, after->diagnosis, comparison);
+  PrintComparison(before->diagnosis, after->diagnosis, comparison);
   if (traces) PrintDiff(*before->sum, *after->sum);
   return 0;
 }

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/hook_directory.h"
 #include "cli/output.h"
@@ -161,18 +162,19 @@ int Examine(const std::string& json) {
     if (json == "-") return 0;
   }
   const bool color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
-  fmt::print("fullbore doctor: what can be measured here\n\n");
+  Print(stdout, "fullbore doctor: what can be measured here\n\n");
   for (const Check& check : checks) {
-    const char* mark =
-        check.ok ? (color ? "\x1b[32mok\x1b[0m  " : "ok  ") : (color ? "\x1b[33mno\x1b[0m  " : "no  ");
-    fmt::print("  {}{:<36} {}\n", mark, check.what, check.found);
-    if (!check.advice.empty()) fmt::print("      {:<36} -> {}\n", "", check.advice);
+    const char* mark = check.ok ? (color ? "  \x1b[32mok\x1b[0m  " : "  ok  ")
+                                : (color ? "  \x1b[33mno\x1b[0m  " : "  no  ");
+    PrintLaidOut(stdout, mark);
+    Print(stdout, "{:<36} {}\n", check.what, check.found);
+    if (!check.advice.empty()) Print(stdout, "      {:<36} -> {}\n", "", check.advice);
   }
-  for (const std::string& message : sink.messages) fmt::print("\n  {}", message);
-  fmt::print(
-      "{}\n  {} series can be recorded here. Steps need PyTorch >= 1.13 on Python >= 3.9; everything else "
-      "works without.\n",
-      sink.messages.empty() ? "" : "\n", sink.last.size());
+  for (const std::string& message : sink.messages) Print(stdout, "\n  {}", message);
+  Print(stdout,
+        "{}\n  {} series can be recorded here. Steps need PyTorch >= 1.13 on Python >= 3.9; everything else "
+        "works without.\n",
+        sink.messages.empty() ? "" : "\n", sink.last.size());
   return 0;
 }
 

@@ -39,7 +39,7 @@ Result<void> CheckFlags(const Flags& flags, bool traces) {
   }
   if (!flags.sections.csv.empty() && flags.sections.names.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--csv writes a section, and none is named",
-                 "add --section NAME; the sections are\n" + ListOfSections()};
+                 "add --section NAME; the sections are " + NamesOfSections()};
   }
   if (!flags.html.empty() && !flags.sections.names.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--html is for the report, not for sections",

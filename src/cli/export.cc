@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -184,11 +185,11 @@ int Export(Flags flags) {
           ? std::filesystem::path(flags.traces[0]).filename().stem().stem().string() + ".window.json.gz"
           : flags.output;
   if (auto written = Write(flags, file, path); !written) return Fail(written.error(), kExitFailure);
-  fmt::print(stderr, "{}: {} to {} of {}, {} events; open it at https://ui.perfetto.dev\n", path,
-             FormatDuration(window->begin_ns - loaded->begin_ns),
-             FormatDuration(window->end_ns - loaded->begin_ns),
-             FormatDuration(loaded->stage().end_ns - loaded->begin_ns),
-             FormatCount(static_cast<double>(file.events())));
+  Print(stderr, "{}: {} to {} of {}, {} events; open it at https://ui.perfetto.dev\n", path,
+        FormatDuration(window->begin_ns - loaded->begin_ns),
+        FormatDuration(window->end_ns - loaded->begin_ns),
+        FormatDuration(loaded->stage().end_ns - loaded->begin_ns),
+        FormatCount(static_cast<double>(file.events())));
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/nearest.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/finding_pages.h"
 #include "cli/output.h"
@@ -54,11 +55,11 @@ std::vector<std::string_view> Pages() {
 }
 
 void PrintTopics() {
-  fmt::print("findings (fullbore help FINDING prints the page):\n\n");
-  for (const std::string_view page : Pages()) fmt::print("  {}\n", page.substr(2, page.find('\n') - 2));
-  fmt::print("\ncommands (fullbore COMMAND --help):\n\n");
+  Print(stdout, "findings (fullbore help FINDING prints the page):\n\n");
+  for (const std::string_view page : Pages()) Print(stdout, "  {}\n", page.substr(2, page.find('\n') - 2));
+  Print(stdout, "\ncommands (fullbore COMMAND --help):\n\n");
   for (const Subcommand* command : AllSubcommands())
-    fmt::print("  {}: {}\n", command->name, command->summary);
+    Print(stdout, "  {}: {}\n", command->name, command->summary);
 }
 
 int Help(const std::string& topic) {
@@ -66,11 +67,11 @@ int Help(const std::string& topic) {
   std::vector<std::string> topics;
   for (const std::string_view page : Pages()) {
     topics.push_back(IdOf(page));
-    if (topics.back() == topic) return fmt::print("{}", page), 0;
+    if (topics.back() == topic) return PrintLaidOut(stdout, page), 0;
   }
   for (const Subcommand* command : AllSubcommands()) {
     topics.emplace_back(command->name);
-    if (topic == command->name) return fmt::print("fullbore {} --help says all about it\n", topic), 0;
+    if (topic == command->name) return Print(stdout, "fullbore {} --help says all about it\n", topic), 0;
   }
   const auto meant = Nearest(topic, topics);
   return Fail({ErrorCode::kNotFound, fmt::format("no finding is called '{}'", topic),

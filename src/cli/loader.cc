@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/print.h"
 #include "cli/example_first.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -32,7 +33,7 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
     for (const auto& [sub, handler] : *parts) {
       if (sub->parsed()) return handler();
     }
-    fmt::print("{}", app.help());
+    PrintLaidOut(stdout, app.help());
     return kExitUsage;
   };
 }

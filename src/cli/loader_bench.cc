@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/loader_bench_script.h"
 #include "cli/output.h"
@@ -56,7 +57,7 @@ void WatchSignals() {
 class MeasuringLine {
  public:
   ~MeasuringLine() {
-    if (shown_) (void)std::fputs("\r\x1b[K", stderr);
+    if (shown_) Print(stderr, "\r\x1b[K");
   }
   void Show(const std::string& doing, double share) {
     constexpr int64_t kIntervalNs = kNsPerSecond / 10;
@@ -68,7 +69,7 @@ class MeasuringLine {
     const int full = static_cast<int>(share * kCells);
     const std::string bar =
         std::string(static_cast<size_t>(full), '#') + std::string(static_cast<size_t>(kCells - full), '.');
-    (void)std::fputs(fmt::format("\r\x1b[K  measuring  [{}]  {}", bar, doing).c_str(), stderr);
+    Print(stderr, "\r\x1b[K  measuring  [{}]  {}", bar, doing);
     (void)std::fflush(stderr);
   }
 
@@ -163,7 +164,7 @@ void AddTorch(const Flags& flags, const std::vector<int>& threads, Flow& flow, c
 template <typename Flow>
 std::optional<int> Show(const Flags& flags, const Flow& flow) {
   if (flags.json != "-") {
-    (void)std::fputs(ToTerminal(flow, flags.samples_per_s, StyleOfStdout()).c_str(), stdout);
+    PrintLaidOut(stdout, ToTerminal(flow, flags.samples_per_s, StyleOfStdout()));
   }
   if (!flags.json.empty()) {
     if (auto written = WriteJson(flags.json, ToJson(flow, flags.samples_per_s)); !written) {

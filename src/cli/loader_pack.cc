@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -38,7 +39,7 @@ void WatchSignals() {
 class PackLine {
  public:
   ~PackLine() {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
+    if (shown_) Print(stderr, "\r\x1b[K");
   }
 
   void Show(const loader::PackProgress& progress) {
@@ -50,11 +51,11 @@ class PackLine {
     constexpr uint64_t kCells = 24;
     const uint64_t full = progress.samples * kCells / progress.all_samples;
     const double seconds = static_cast<double>(now_ns - begun_ns_) / 1e9;
-    fmt::print(stderr, "\r\x1b[K  packing  [{}{}]  {} of {}  {}  {}/s", std::string(full, '#'),
-               std::string(kCells - full, '.'), FormatCount(static_cast<double>(progress.samples)),
-               FormatCount(static_cast<double>(progress.all_samples)),
-               FormatBytes(static_cast<double>(progress.bytes)),
-               FormatBytes(static_cast<double>(progress.bytes) / seconds));
+    Print(stderr, "\r\x1b[K  packing  [{}{}]  {} of {}  {}  {}/s", std::string(full, '#'),
+          std::string(kCells - full, '.'), FormatCount(static_cast<double>(progress.samples)),
+          FormatCount(static_cast<double>(progress.all_samples)),
+          FormatBytes(static_cast<double>(progress.bytes)),
+          FormatBytes(static_cast<double>(progress.bytes) / seconds));
     (void)std::fflush(stderr);
   }
 
@@ -96,12 +97,12 @@ int Pack(const Flags& flags) {
     return Fail(result.error(), g_signal != 0 ? kSignalled + g_signal : status);
   }
   const int64_t duration_ns = MonotonicNs() - begun_ns;
-  for (const loader::Message& message : result->messages) fmt::print(stderr, "fullbore: {}\n", message.text);
+  for (const loader::Message& message : result->messages) Print(stderr, "fullbore: {}\n", message.text);
   const loader::PackProgress& done = result->done;
-  fmt::print(stderr, "{} samples of {} classes in {}, {}, in {}; they are read as '{}'\n",
-             FormatCount(static_cast<double>(done.samples)), result->class_names.size(),
-             done.shards == 1 ? "one shard" : fmt::format("{} shards", done.shards),
-             FormatBytes(static_cast<double>(done.bytes)), FormatDuration(duration_ns), flags.output);
+  Print(stderr, "{} samples of {} classes in {}, {}, in {}; they are read as '{}'\n",
+        FormatCount(static_cast<double>(done.samples)), result->class_names.size(),
+        done.shards == 1 ? "one shard" : fmt::format("{} shards", done.shards),
+        FormatBytes(static_cast<double>(done.bytes)), FormatDuration(duration_ns), flags.output);
   if (!flags.json.empty()) {
     auto written = WriteJson(flags.json, ToJson(flags, *result, duration_ns));
     if (!written) return Fail(written.error(), kExitFailure);

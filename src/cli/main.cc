@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/nearest.h"
+#include "base/print.h"
 #include "cli/example_first.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -107,7 +108,7 @@ int Main(int argc, char** argv) {
   for (const auto& [sub, handler] : handlers) {
     if (sub->parsed()) return handler();
   }
-  fmt::print("{}", app.help());
+  PrintLaidOut(stdout, app.help());
   return words.empty() && !invocation.has_separator ? 0 : kExitUsage;
 }
 

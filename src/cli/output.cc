@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "base/printable.h"
+#include "base/print.h"
 #include "base/secrets.h"
 #include "cli/subcommand.h"
 #include "explain/diagnose/diagnose.h"
@@ -53,9 +53,9 @@ Error NoSuchRun(const std::string& directory, const std::string& text, const std
 }  // namespace
 
 int Fail(const Error& error, int status) {
-  // Not fmt::print: it throws where stderr cannot be written to, and then nothing but the status is left to
-  // say.
-  (void)std::fputs(fmt::format("fullbore: {}\n", ToString(MaskUrls(error))).c_str(), stderr);
+  const Error shown = MaskUrls(error);
+  Print(stderr, "fullbore: {}\n", shown.text);
+  if (!shown.hint.empty()) Print(stderr, "hint: {}\n", shown.hint);
   return status;
 }
 
@@ -68,8 +68,9 @@ int OutputColumns() {
 
 void PrintWrapped(std::string_view text, int indent, int hanging) {
   int blanks = indent;
-  for (const std::string& line : Wrap(text, OutputColumns() - std::max(indent, hanging))) {
-    fmt::print("{:{}}{}\n", "", blanks, line);
+  for (const std::string& line :
+       Wrap(Printable(text, LocaleIsUtf8()), OutputColumns() - std::max(indent, hanging))) {
+    Print(stdout, "{:{}}{}\n", "", blanks, line);
     blanks = hanging;
   }
 }
@@ -88,7 +89,8 @@ Result<void> WriteText(const std::string& path, std::string_view text, mode_t mo
 }
 
 Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json) {
-  return WriteText(path, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return WriteText(path,
+                   PrintableJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
 }
 
 Result<std::string> FindRun(const std::string& directory, const std::string& text) {
@@ -139,7 +141,7 @@ Result<void> WriteReports(const record::Recording& recording, const ReportTarget
     FILE* out = targets.to_stderr ? stderr : stdout;
     const std::string text =
         report::ToTerminal(stages, report::StyleFor(fileno(out)), {html ? targets.html : "", targets.again});
-    std::fputs(text.c_str(), out);
+    PrintLaidOut(out, text);
     std::fflush(out);
   }
   if (!targets.json.empty()) {

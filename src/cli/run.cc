@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/hook_directory.h"
 #include "cli/output.h"
@@ -100,10 +101,9 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   if (!flags.no_hook) {
     flags.run.hook_directory = HookDirectory();
     if (flags.run.hook_directory.empty()) {
-      (void)std::fputs(
-          "fullbore: the Python hook is not installed beside this binary: steps will not be seen "
-          "(fullbore doctor)\n",
-          stderr);
+      Print(stderr,
+            "fullbore: the Python hook is not installed beside this binary: steps will not be seen (fullbore "
+            "doctor)\n");
     }
   }
   const collect::RunResult result = collect::Run(flags.run);

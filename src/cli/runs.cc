@@ -7,7 +7,7 @@
 #include <limits>
 #include <memory>
 
-#include "base/printable.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -75,7 +75,7 @@ struct Column {
 std::vector<Column> AllColumns() {
   using Run = record::RunSummary;
   return {
-      {"run", false, [](const Run& run) { return Printable(run.id, true); }, 0},
+      {"run", false, [](const Run& run) { return Printable(run.id, LocaleIsUtf8()); }, 0},
       {"begun (UTC)", true, [](const Run& run) { return FormatUtc(run.wall_begin_ns); },
        3},  // most ids say it
       {"lasted", true, [](const Run& run) { return FormatDuration(DurationNs(run)); }, 4},
@@ -114,25 +114,25 @@ std::string Line(const std::vector<Column>& columns, const std::function<std::st
   return line.substr(0, line.find_last_not_of(' ') + 1);
 }
 
-void Print(const std::vector<record::RunSummary>& runs) {
+void PrintList(const std::vector<record::RunSummary>& runs) {
   // Not for a file or a pipe: there each run stays one line, for grep.
   const int room = isatty(STDOUT_FILENO) != 0 ? OutputColumns() : std::numeric_limits<int>::max();
   const std::vector<Column> columns = ColumnsFor(runs, room);
-  fmt::print("{}\n", Line(columns, [](const Column& column) { return std::string(column.heading); }));
+  Print(stdout, "{}\n", Line(columns, [](const Column& column) { return std::string(column.heading); }));
   for (const auto& run : runs) {
     std::string line = Line(columns, [&](const Column& column) { return column.cell(run); });
     std::vector<std::string> more;
     if (run.stages.size() > 1) more.push_back(fmt::format("{} stages", run.stages.size()));
     for (const auto& [key, value] : run.tags)
-      more.push_back(Printable(key, true) + "=" + Printable(value, true));
+      more.push_back(FormatPrintable(LocaleIsUtf8(), "{}={}", key, value));
     for (const std::string& each : more) {
       if (Columns(line) + 2 + Columns(each) > room) {
-        fmt::print("{}\n", line);
+        Print(stdout, "{}\n", line);
         line = "   ";
       }
       line += "  " + each;
     }
-    fmt::print("{}\n", line);
+    Print(stdout, "{}\n", line);
   }
   std::string left_out;
   for (const Column& column : AllColumns()) {
@@ -165,10 +165,11 @@ int List(const Flags& flags) {
     return 0;
   }
   if (runs.empty()) {
-    fmt::print("no run is recorded in '{}'; record one: fullbore run -- python train.py\n", flags.directory);
+    Print(stdout, "no run is recorded in '{}'; record one: fullbore run -- python train.py\n",
+          flags.directory);
     return 0;
   }
-  Print(runs);
+  PrintList(runs);
   return 0;
 }
 

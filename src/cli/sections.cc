@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
-#include "base/printable.h"
+#include "base/print.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
@@ -37,7 +37,7 @@ Result<std::vector<Made>> SectionsNamed(const std::vector<std::string>& names) {
       const auto meant = Nearest(name, known);
       return Error{ErrorCode::kInvalidArgument, fmt::format("there is no section '{}'", name),
                    meant ? fmt::format("did you mean --section {}?", *meant)
-                         : "the sections are\n" + ListOfSections()};
+                         : "the sections are " + NamesOfSections()};
     }
     made.push_back({section, {section->columns, {}, {}}});
   }
@@ -60,6 +60,12 @@ nlohmann::ordered_json ToJson(const std::vector<Made>& sections, const std::vect
 }
 
 }  // namespace
+
+std::string NamesOfSections() {
+  std::string names;
+  for (const analyze::Section* section : analyze::AllSections()) names += fmt::format("{}, ", section->name);
+  return names + "and all";
+}
 
 std::string ListOfSections() {
   std::string list;
@@ -101,7 +107,8 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
   if (flags.csv == "-" || flags.json == "-") return 0;
   for (const Made& made : *sections) {
     PrintWrapped(fmt::format("{}: {}", made.section->name, made.section->summary), 0, 2);
-    fmt::print("\n{}\n", analyze::ToText(made.table, flags.rows, OutputColumns(), LocaleIsUtf8()));
+    PrintLaidOut(stdout,
+                 "\n" + analyze::ToText(made.table, flags.rows, OutputColumns(), LocaleIsUtf8()) + "\n");
   }
   for (const record::Message& note : notes) PrintWrapped(note.text, 2, 4);
   return 0;

@@ -15,7 +15,8 @@ struct SectionFlags {
 
 inline constexpr size_t kSectionRows = 30;
 
-std::string ListOfSections();  // a line each, for --help and for errors
+std::string ListOfSections();   // a line each, for --help
+std::string NamesOfSections();  // for errors
 int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& flags);  // the exit status
 
 }  // namespace fullbore::cli

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/text.h"
 #include "explain/analyze/like_hta.h"
 #include "explain/ingest/trace_files.h"
@@ -67,7 +68,7 @@ Result<void> RefuseRuns(const std::vector<std::string>& traces) {
 ReadingLine::ReadingLine() : terminal_(isatty(STDERR_FILENO) != 0), begun_ns_(MonotonicNs()) {}
 
 ReadingLine::~ReadingLine() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) Print(stderr, "\r\x1b[K");
 }
 
 void ReadingLine::Show(const std::string& file, int64_t position, int64_t size) {
@@ -75,10 +76,9 @@ void ReadingLine::Show(const std::string& file, int64_t position, int64_t size) 
   if (!terminal_ || elapsed_ns < kSilentNs || size <= 0) return;
   constexpr int64_t kCells = 24;
   const int64_t full = std::min(kCells, position * kCells / size);
-  fmt::print(stderr, "\r\x1b[K  reading {}  [{}{}]  {} of {}", fs::path(file).filename().string(),
-             std::string(static_cast<size_t>(full), '#'),
-             std::string(static_cast<size_t>(kCells - full), '.'), FormatBytes(static_cast<double>(position)),
-             FormatBytes(static_cast<double>(size)));
+  Print(stderr, "\r\x1b[K  reading {}  [{}{}]  {} of {}", fs::path(file).filename().string(),
+        std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(kCells - full), '.'),
+        FormatBytes(static_cast<double>(position)), FormatBytes(static_cast<double>(size)));
   std::fflush(stderr);
   shown_ = true;
 }

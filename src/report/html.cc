@@ -1,5 +1,7 @@
 #include "report/html.h"
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "report/page_data.h"
 #include "report/page_sources.h"
 #include "report/terminal.h"
@@ -7,6 +9,8 @@
 namespace fullbore::report {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 std::string EscapeMarkup(std::string_view text) {
   std::string out;
@@ -53,6 +57,28 @@ std::string EscapeForScript(std::string_view json) {
   return out;
 }
 
+std::string PrintableLines(std::string_view text) {
+  std::string out;
+  for (const std::string_view line : Split(text, '\n')) out += Printable(line, true) + "\n";
+  out.pop_back();
+  return out;
+}
+
+// In a browser, too, a mark that turns the direction of writing makes a reader see another text than there is.
+Json MakePrintable(const Json& value) {
+  if (value.is_string()) return PrintableLines(value.get_ref<const std::string&>());
+  if (!value.is_structured()) return value;
+  Json out = value.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, member] : value.items()) {
+    if (value.is_array()) {
+      out.push_back(MakePrintable(member));
+    } else {
+      out[Printable(key, true)] = MakePrintable(member);
+    }
+  }
+  return out;
+}
+
 struct Part {
   std::string_view mark;
   std::string_view text;
@@ -75,10 +101,7 @@ std::string Fill(std::string_view page, const std::vector<Part>& parts) {
 }  // namespace
 
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
-  const nlohmann::ordered_json data = PageData(diagnosis, recording);
-  using Json = nlohmann::ordered_json;
-  const std::string json =
-      EscapeForScript(data.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
+  const std::string json = EscapeForScript(MakePrintable(PageData(diagnosis, recording)).dump());
   const std::string title = EscapeMarkup(PageTitle(diagnosis));
   const std::string text = EscapeMarkup(ToTerminal(diagnosis, {100, false, true}));
   return Fill(

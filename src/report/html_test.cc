@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "report/page_data.h"
 #include "report/testing/samples.h"
 
@@ -35,6 +37,13 @@ TEST(HtmlTest, NoTextEndsTheScriptItStandsIn) {
   const std::string page = ToHtml(hostile.diagnosis, hostile.recording);
   EXPECT_EQ(CountOf(page, "</script"), CountOf(ToHtml(harmless.diagnosis, harmless.recording), "</script"));
   EXPECT_THAT(page, Not(HasSubstr("<img")));
+}
+
+TEST(HtmlTest, NoTextTurnsAroundWhatIsRead) {
+  const testing::Sample hostile = testing::HostileTexts();
+  const std::string page = ToHtml(hostile.diagnosis, hostile.recording);
+  for (const std::string_view line : Split(page, '\n')) EXPECT_EQ(Printable(line, true), line);
+  EXPECT_THAT(page, HasSubstr(R"(\u202e)"));
 }
 
 TEST(HtmlTest, MarksInTextsStayTexts) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/printable.h"
+
 namespace fullbore::report {
 
 namespace {
@@ -197,7 +199,9 @@ Json ToJson(const Diagnosis& d) {
 }
 
 std::string ToJsonText(const Diagnosis& diagnosis) {
-  return ToJson(diagnosis).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  return PrintableJson(
+             ToJson(diagnosis).dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace)) +
+         "\n";
 }
 
 }  // namespace fullbore::report

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "base/printable.h"
+#include "base/text.h"
 #include "report/testing/samples.h"
 
 namespace fullbore::report {
@@ -106,6 +108,13 @@ TEST(JsonTest, TextIsAlwaysUtf8) {
   const std::string text = ToJsonText(testing::HostileTexts().diagnosis);
   EXPECT_TRUE(Json::accept(text));
   EXPECT_THAT(text, ::testing::HasSubstr("\xef\xbf\xbd")) << "U+FFFD for the broken byte";
+}
+
+TEST(JsonTest, ATerminalMayBeShownIt) {
+  const diagnose::Diagnosis diagnosis = testing::HostileTexts().diagnosis;
+  const std::string text = ToJsonText(diagnosis);
+  for (const std::string_view line : Split(text, '\n')) EXPECT_EQ(Printable(line, true), line);
+  EXPECT_THAT(Json::parse(text)["findings"][0]["change"].get<std::string>(), ::testing::HasSubstr("\u202e"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/print.h"
 #include "base/text.h"
 
 namespace fullbore::loader::bench {
@@ -68,8 +69,8 @@ std::string PointRows(const Flow& flow, const PlotStyle& style) {
 
 std::string TorchRows(const Flow& flow, const PlotStyle& style) {
   if (flow.torch.empty()) return "";
-  std::string out = fmt::format("\n  PyTorch's DataLoader ({})\n  {:>9}{:>13}\n", flow.torch_versions,
-                                "workers", "samples/s");
+  std::string out = FormatPrintable(style.unicode, "\n  PyTorch's DataLoader ({})\n  {:>9}{:>13}\n",
+                                    flow.torch_versions, "workers", "samples/s");
   const double largest = LargestRate(flow);
   double best = 0;
   for (const TorchPoint& point : flow.torch) {
@@ -94,14 +95,14 @@ std::string ReadingRows(const Flow& flow) {
   return out.empty() ? out : "\n" + out;
 }
 
-std::string Head(const Flow& flow) {
+std::string Head(const Flow& flow, const PlotStyle& style) {
   std::string out =
-      fmt::format("fullbore loader bench: {}\n  {} samples of {}", flow.path,
-                  FormatCount(static_cast<double>(flow.samples)), FormatBytes(flow.bytes_per_sample));
+      FormatPrintable(style.unicode, "fullbore loader bench: {}\n  {} samples of {}", flow.path,
+                      FormatCount(static_cast<double>(flow.samples)), FormatBytes(flow.bytes_per_sample));
   if (flow.used_samples > 0 && flow.used_samples < flow.samples) {
     out += fmt::format(" ({} of them measured)", FormatCount(static_cast<double>(flow.used_samples)));
   }
-  if (!flow.row.empty()) out += " -> " + flow.row;  // known by the first batch
+  if (!flow.row.empty()) out += " -> " + Printable(flow.row, style.unicode);  // known by the first batch
   return out + fmt::format(", batches of {}, {} core{}\n\n", flow.batch_size, flow.cores,
                            flow.cores == 1 ? "" : "s");
 }
@@ -119,8 +120,8 @@ std::string Bar(double share, int cells, const PlotStyle& style) {
 }
 
 std::string ToTerminal(const Flow& flow, double wanted_samples_per_s, const PlotStyle& style) {
-  std::string out = Head(flow) + PointRows(flow, style) + ReadingRows(flow) + TorchRows(flow, style);
-  for (const std::string& note : flow.notes) out += fmt::format("\n  note: {}", note);
+  std::string out = Head(flow, style) + PointRows(flow, style) + ReadingRows(flow) + TorchRows(flow, style);
+  for (const std::string& note : flow.notes) out += FormatPrintable(style.unicode, "\n  note: {}", note);
   if (!flow.notes.empty()) out += "\n";
   if (flow.interrupted) out += "\n  interrupted: this is what was measured until then\n";
   if (const auto verdict = Judge(flow)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/print.h"
 #include "base/text.h"
 
 namespace fullbore::loader::bench {
@@ -127,13 +128,14 @@ ScriptVerdict Judge(const ScriptFlow& flow) {
 }
 
 std::string ToTerminal(const ScriptFlow& flow, double wanted_samples_per_s, const PlotStyle& style) {
-  std::string out = fmt::format("fullbore loader bench: the training DataLoader of {}, alone\n", flow.script);
-  out += fmt::format("  {}{}{}, {} worker{}", flow.dataset,
-                     flow.dataset_samples
-                         ? fmt::format(" of {}", FormatCount(static_cast<double>(*flow.dataset_samples)))
-                         : "",
-                     flow.where.empty() ? "" : fmt::format(" ({})", flow.where), flow.num_workers,
-                     flow.num_workers == 1 ? "" : "s");
+  std::string out = FormatPrintable(
+      style.unicode, "fullbore loader bench: the training DataLoader of {}, alone\n", flow.script);
+  out += FormatPrintable(style.unicode, "  {}{}{}, {} worker{}", flow.dataset,
+                         flow.dataset_samples
+                             ? fmt::format(" of {}", FormatCount(static_cast<double>(*flow.dataset_samples)))
+                             : "",
+                         flow.where.empty() ? "" : fmt::format(" ({})", flow.where), flow.num_workers,
+                         flow.num_workers == 1 ? "" : "s");
   if (flow.batch_size) out += fmt::format(", batches of {}", *flow.batch_size);
   if (flow.ranks > 1) out += fmt::format(", {} ranks", flow.ranks);
   out += fmt::format(", {} core{}\n\n", flow.cores, flow.cores == 1 ? "" : "s");
@@ -148,7 +150,7 @@ std::string ToTerminal(const ScriptFlow& flow, double wanted_samples_per_s, cons
   out += fmt::format("\n  {}\n  next: {}\n",
                      style.color ? "\x1b[1m" + verdict.text + "\x1b[0m" : verdict.text, verdict.next_step);
   if (!flow.fast_samples_per_s && !flow.fast_reason.empty()) {
-    out += fmt::format("  fullbore.data was not measured: {}\n", flow.fast_reason);
+    out += FormatPrintable(style.unicode, "  fullbore.data was not measured: {}\n", flow.fast_reason);
   }
   if (wanted_samples_per_s > 0) {
     out += fmt::format("  {} samples/s are {} than this loader alone gives\n", Rate(wanted_samples_per_s),

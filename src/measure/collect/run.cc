@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/print.h"
 #include "base/secrets.h"
 #include "base/temporary_directory.h"
 #include "base/text.h"
@@ -31,7 +32,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // A line of ours. Where nobody reads stderr (a full disk, a closed pipe) the run goes on without it.
-void Say(const std::string& text) { (void)std::fputs(("fullbore: " + text + "\n").c_str(), stderr); }
+void Say(const std::string& text) { Print(stderr, "fullbore: {}\n", text); }
 
 std::string NameWithTime(const std::string& name) {
   const auto now = static_cast<std::time_t>(WallNs() / kNsPerSecond);

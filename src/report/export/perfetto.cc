@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "explain/analyze/critical_path.h"
 #include "timeline/device_idle.h"
 #include "timeline/device_sweep.h"
@@ -24,7 +25,7 @@ int DevicePid(int rank) { return 10 * (rank + 1) + 1; }
 int HostPid(int rank) { return 10 * (rank + 1) + 2; }
 
 std::string Quoted(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return PrintableJson(nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 const char* SeverityOf(diagnose::Severity severity) {

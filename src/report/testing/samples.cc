@@ -413,7 +413,7 @@ Sample HostileTexts() {
   sample.name = "hostile-texts";
   const std::string bad =
       "</script><script>document.title='owned'</script><img src=x "
-      "onerror=alert(1)>\x1b[2J\xff\xe2\x80\xa8&amp;";
+      "onerror=alert(1)>\x1b[2J\xff\u2028\u009b2J\u202e&amp;";
   diagnose::Diagnosis& d = sample.diagnosis;
   d.findings[0].title += bad;
   d.findings[0].change = bad;
