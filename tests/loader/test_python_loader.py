@@ -257,6 +257,30 @@ def test_a_bad_sample_is_skipped_and_reported_once(tmp_path):
         list(fb.ImageFolder(photos, SMALL, 4, shuffle=False, on_bad_sample="raise"))
 
 
+def test_names_reach_neither_the_terminal_nor_the_decoder_as_they_are(tmp_path):
+    hostile = b"x\x1b]0;owned\x07\xc2\x9b31m\xe2\x80\xae\nfullbore: all is well\x9b\xff"
+    photos = make_photos(tmp_path / "train")
+    folder = os.fsdecode(os.fsencode(photos) + b"/" + hostile)
+    os.mkdir(folder)
+    with open(os.path.join(folder, "a.jpg"), "wb") as damaged:
+        damaged.write(b"not a picture")
+    loader = fb.ImageFolder(photos, SMALL, 4, shuffle=False)
+    assert os.path.basename(folder) in loader.classes, "as os.listdir has it"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        list(loader)
+    told = [str(w.message) for w in caught if issubclass(w.category, fb.LoaderWarning)]
+    with pytest.raises(fb.LoaderError) as raised:
+        list(fb.ImageFolder(photos, SMALL, 4, shuffle=False, on_bad_sample="raise"))
+    (bad,) = loader.bad_samples
+    told += [str(raised.value), bad.name]
+    assert len(told) == 3 and all("owned" in text for text in told), told
+    assert all(text.replace("\nhint: ", "").isprintable() for text in told), told
+    with pytest.raises(fb.LoaderError) as missing:
+        fb.ImageFolder("/" + hostile.decode(errors="ignore"))
+    assert "owned" in str(missing.value) and str(missing.value).replace("\nhint: ", "").isprintable()
+
+
 def test_a_map_function_changes_rows_in_place_or_returns_them(photos):
     def in_place(sample):
         sample["image"] *= 0

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """The text without what a terminal would obey or a reader would be misled by: names in it may hold anything."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
 class LoaderError(Exception):
     """The loader cannot go on. `code` is the kind of failure, `hint` the next step (may be empty)."""
 
     code = "internal"
     hint = ""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(printable(text))
 
 
 class ArgumentError(LoaderError, ValueError):

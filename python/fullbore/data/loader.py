@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, Union
 
 from . import _core, deliver, stage, transforms
-from .errors import LoaderError, LoaderWarning, argument
+from .errors import LoaderError, LoaderWarning, argument, printable
 from .progress import ProgressBar
 
 Path = Union[str, "os.PathLike[str]"]
@@ -326,6 +326,7 @@ class Loader:
             taken, self._pool.messages = self._pool.messages, []
             said += [(1, text) for text in taken]
         for severity, text in said:
+            text = printable(text)
             if text in self._said:
                 continue
             self._said.add(text)

@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "base/printable.h"
 #include "loader/python/interpreter.h"
 
 namespace fullbore::loader {
@@ -98,9 +99,19 @@ nb::list FieldsOf(const Row& row) {
 
 }  // namespace
 
+nb::str ToText(std::string_view text) {
+  const std::string printable = Printable(text, true);
+  return nb::str(printable.data(), printable.size());
+}
+
+nb::str ToFileName(std::string_view name) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeFSDefaultAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+}
+
 void Raise(const Error& error) {
-  const nb::object made =
-      nb::module_::import_("fullbore.data.errors").attr("make")(NameOf(error.code), error.text, error.hint);
+  const nb::object made = nb::module_::import_("fullbore.data.errors")
+                              .attr("make")(NameOf(error.code), ToText(error.text), ToText(error.hint));
   PyErr_SetObject(made.type().ptr(), made.ptr());
   throw nb::python_error();
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "fullbore/loader.h"
 
@@ -13,6 +14,11 @@ namespace fullbore::loader {
 
 // Raises it as a fullbore.data exception; see python/fullbore/data/errors.py.
 [[noreturn]] void Raise(const Error& error);
+
+// A text of ours for people: printable, whatever names it holds.
+nanobind::str ToText(std::string_view text);
+// A file's name as os.listdir has it: bytes that are no UTF-8 come back when it is used as a name.
+nanobind::str ToFileName(std::string_view name);
 
 // The memory itself, not a copy: an object with DLPack and the buffer protocol that keeps `owner`.
 nanobind::object ToArray(const BatchField& field, const std::shared_ptr<void>& owner, int cuda_device = -1);

@@ -260,17 +260,23 @@ void Serve(int fd, nb::object make_stage) {
   AwaitCalls(HUGE_VAL);
 }
 
+nb::list ClassNames(PyLoader& loader) {
+  nb::list names;
+  for (const std::string& name : loader.Taken()->class_names()) names.append(ToFileName(name));
+  return names;
+}
+
 nb::list Messages(PyLoader& loader) {
   nb::list said;
   for (const Message& message : loader.Taken()->TakeMessages())
-    said.append(nb::make_tuple(static_cast<int>(message.severity), message.text));
+    said.append(nb::make_tuple(static_cast<int>(message.severity), ToText(message.text)));
   return said;
 }
 
 nb::list BadSamples(PyLoader& loader) {
   nb::list said;
   for (const BadSample& bad : loader.Taken()->bad_samples())
-    said.append(nb::make_tuple(bad.epoch, bad.id, bad.name, ToString(bad.error)));
+    said.append(nb::make_tuple(bad.epoch, bad.id, ToText(bad.name), ToString(bad.error)));
   return said;
 }
 
@@ -321,7 +327,7 @@ NB_MODULE(_core, module) {
       .def("close", &PyLoader::Close)
       .def_prop_ro("samples", [](PyLoader& loader) { return loader.Taken()->samples(); })
       .def_prop_ro("batches_per_epoch", [](PyLoader& loader) { return loader.Taken()->batches_per_epoch(); })
-      .def_prop_ro("class_names", [](PyLoader& loader) { return loader.Taken()->class_names(); })
+      .def_prop_ro("class_names", ClassNames)
       .def_prop_ro("pid", [](PyLoader& loader) { return loader.Taken()->pid(); })
       .def("stats", [](PyLoader& loader) { return ToDict(loader.Taken()->Stats()); })
       .def("take_messages", &Messages)
