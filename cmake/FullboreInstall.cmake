@@ -73,7 +73,7 @@ set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME fullbore)
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME fullbore-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
-    "libfmt-dev, libjpeg-dev, libpng-dev, libwebp-dev, zlib1g-dev, libhdf5-dev, libcurl4-openssl-dev, libssl-dev, libutf8proc-dev, pkg-config")
+    "libfmt-dev, libjpeg-dev, libpng-dev, libwebp-dev, zlib1g-dev, libhdf5-dev, libcurl4-openssl-dev, libssl-dev, libpugixml-dev, libutf8proc-dev, pkg-config")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "The data loader of fullbore for programs in C++: headers and a static library.")
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)

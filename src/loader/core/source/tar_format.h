@@ -1,4 +1,8 @@
 // The blocks of a tar file: ustar, GNU long names, pax paths and sizes, base-256 sizes.
+//
+// Of our own although there is libarchive (which reads the traces in an archive, explain/ingest/tar_reader.h): a shard
+// is read at random, a member by its offset in the index and by many threads at once, over HTTP too, and libarchive
+// knows a stream from its beginning. What stands here runs for every sample.
 #pragma once
 
 #include <array>

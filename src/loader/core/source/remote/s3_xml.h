@@ -1,6 +1,5 @@
-// The two answers of S3 that are XML: a page of a listing, and an error. A small parser of our own: it builds
-// no tree, follows no entity but the predefined ones, and its depth and sizes are bounded, because the text
-// comes from the network.
+// The two answers of S3 that are XML: a page of a listing, and an error. Read by pugixml, which neither recurses nor
+// follows entities of a document's own; how long a text from the network may be is its receiver's matter.
 #pragma once
 
 #include <cstdint>

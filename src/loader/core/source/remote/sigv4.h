@@ -2,7 +2,9 @@
 //
 // Of our own although libcurl has CURLOPT_AWS_SIGV4: that one wants the payload's hash and the query in
 // canonical form from its caller, treats both differently from version to version, and takes the time from
-// the clock, so that it cannot be held against AWS's published examples.
+// the clock, so that it cannot be held against AWS's published examples. And although there is the AWS SDK: that
+// is a client, a thread pool and a dozen libraries, where this is a page of calls of HMAC. The tests hold it against
+// the published examples, and against a server that checks signatures.
 #pragma once
 
 #include <string>
