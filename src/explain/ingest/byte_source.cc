@@ -17,6 +17,11 @@ namespace fullbore::ingest {
 namespace {
 
 constexpr size_t kChunkBytes = 256 * 1024;
+// Traces pack to a tenth, made-up ones to a fiftieth of their size. A file that unpacks to far more was made to keep
+// its reader busy for hours.
+constexpr int64_t kMaxExpansion = 500;
+constexpr int64_t kAnyExpansion = 64 << 20;  // bytes: this much is read in no time
+
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip header only
 
 class FileSource : public ByteSource {
@@ -90,7 +95,15 @@ class Decompressor : public ByteSource {
             ""};
   }
 
+  Result<size_t> Unpacked(size_t bytes) {
+    unpacked_ += static_cast<int64_t>(bytes);
+    if (unpacked_ <= kAnyExpansion || unpacked_ / kMaxExpansion <= below_->file_position()) return bytes;
+    return Broken("the file unpacks to more than " + std::to_string(kMaxExpansion) +
+                  " times its size, as no trace does,");
+  }
+
   std::unique_ptr<ByteSource> below_;
+  int64_t unpacked_ = 0;
   std::vector<char> input_;
   size_t used_ = 0;
   size_t filled_ = 0;
@@ -128,7 +141,7 @@ class GzipSource : public Decompressor {
         return Broken("the gzip stream is damaged");
       }
     }
-    return wanted - stream_.avail_out;
+    return Unpacked(wanted - stream_.avail_out);
   }
 
  private:
@@ -161,7 +174,7 @@ class ZstdSource : public Decompressor {
       if (ZSTD_isError(status)) return Broken("the zstd stream is damaged");
       between_frames_ = status == 0;
     }
-    return to.pos;
+    return Unpacked(to.pos);
   }
 
  private:

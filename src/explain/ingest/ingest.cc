@@ -15,6 +15,8 @@
 namespace fullbore::ingest {
 namespace {
 
+constexpr int64_t kMaxNamedMembers = 20;  // of an archive, that are left out; the others are counted
+
 using record::Message;
 using record::Severity;
 
@@ -81,17 +83,26 @@ class Visit {
     auto source = OpenBytes(path);
     if (!source) return source.error();
     TarReader tar(std::move(*source));
-    int64_t read = 0;
+    int64_t read = 0, left_out = 0;
     for (;;) {
       auto next = tar.Next();
-      if (!next) return Error{next.error().code, "cannot read '" + path + "': " + next.error().text, ""};
+      if (!next) {
+        const Error error{next.error().code, "cannot read '" + path + "': " + next.error().text, ""};
+        if (read == 0) return error;
+        Say(Severity::kError, "the rest is left out: " + ToString(error));
+        break;
+      }
       if (!*next) break;
       const std::string name = path + ":" + tar.name();
-      if (auto member = ReadJson(tar.Contents(), name); !member) {
-        Say(Severity::kError, "left out: " + ToString(member.error()));
-      } else {
+      if (auto member = ReadJson(tar.Contents(), name); member) {
         ++read;
+      } else if (++left_out <= kMaxNamedMembers) {
+        Say(Severity::kError, "left out: " + ToString(member.error()));
       }
+    }
+    if (left_out > kMaxNamedMembers) {
+      Say(Severity::kError,
+          "left out: " + std::to_string(left_out - kMaxNamedMembers) + " more files of '" + path + "'");
     }
     if (read == 0) return Error{ErrorCode::kCorrupt, "'" + path + "' holds no trace that can be read", ""};
     return {};

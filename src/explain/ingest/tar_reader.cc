@@ -1,26 +1,23 @@
 #include "explain/ingest/tar_reader.h"
 
+#include <archive.h>
+#include <archive_entry.h>
+
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace fullbore::ingest {
 namespace {
 
-// POSIX ustar header: name at 0 (100), size in octal at 124 (12), type at 156, prefix of the name at 345
-// (155).
-constexpr int64_t kBlock = 512;
+constexpr size_t kInputBytes = 64 * 1024;
 
-int64_t Octal(const char* field, size_t size) {
-  int64_t value = 0;
-  for (size_t i = 0; i < size && field[i] != '\0' && field[i] != ' '; ++i) {
-    if (field[i] < '0' || field[i] > '7') return -1;
-    value = value * 8 + (field[i] - '0');
+// Headers hold bytes; pax records hold UTF-8. libarchive gives what it has, and nothing for what it cannot convert.
+std::string NameOf(archive_entry* entry) {
+  for (const char* name : {archive_entry_pathname(entry), archive_entry_pathname_utf8(entry)}) {
+    if (name != nullptr) return name;
   }
-  return value;
+  return "(a name that cannot be read)";
 }
-
-std::string Text(const char* field, size_t size) { return std::string(field, strnlen(field, size)); }
 
 }  // namespace
 
@@ -28,13 +25,13 @@ class TarReader::Member : public ByteSource {
  public:
   explicit Member(TarReader* tar) : tar_(tar) {}
   Result<size_t> Read(char* out, size_t size) override {
-    if (tar_->left_ == 0) return size_t{0};
-    auto got = tar_->source_->Read(
-        out, static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(size), tar_->left_)));
-    if (!got) return got;
-    if (*got == 0) return Error{ErrorCode::kCorrupt, "the tar file ends inside '" + tar_->name_ + "'", ""};
-    tar_->left_ -= static_cast<int64_t>(*got);
-    return got;
+    if (tar_->block_.empty()) {
+      auto filled = tar_->FillBlock();
+      if (!filled) return filled.error();
+    }
+    const size_t taken = tar_->block_.copy(out, size);
+    tar_->block_.remove_prefix(taken);
+    return taken;
   }
   int64_t file_position() const override { return tar_->source_->file_position(); }
   int64_t file_size() const override { return tar_->source_->file_size(); }
@@ -43,46 +40,66 @@ class TarReader::Member : public ByteSource {
   TarReader* tar_;
 };
 
+TarReader::TarReader(std::unique_ptr<ByteSource> source)
+    : source_(std::move(source)), archive_(archive_read_new()), input_(kInputBytes, '\0') {
+  FB_CHECK(archive_ != nullptr);
+  archive_read_support_format_tar(archive_);
+  // Of the file's first bytes it may decide that they are no tar: the first Next() says so.
+  archive_read_open(archive_, this, nullptr, Supply, nullptr);
+}
+
+TarReader::~TarReader() { archive_read_free(archive_); }
+
 std::unique_ptr<ByteSource> TarReader::Contents() { return std::make_unique<Member>(this); }
 
+ssize_t TarReader::Supply(archive* reader, void* self, const void** bytes) {
+  auto* tar = static_cast<TarReader*>(self);
+  auto got = tar->source_->Read(tar->input_.data(), tar->input_.size());
+  if (!got) {
+    tar->failed_ = got.error();
+    archive_set_error(reader, EIO, "%s", got.error().text.c_str());
+    return ARCHIVE_FATAL;
+  }
+  *bytes = tar->input_.data();
+  return static_cast<ssize_t>(*got);
+}
+
+Error TarReader::Failure() const {
+  if (failed_) return *failed_;
+  const char* why = archive_error_string(archive_);
+  const std::string where = name_.empty() ? "" : " at or after '" + name_ + "'";
+  return {ErrorCode::kCorrupt, "the tar file is damaged" + where + (why ? std::string(": ") + why : ""), ""};
+}
+
 Result<bool> TarReader::Next() {
+  block_ = {};
+  position_ = 0;
   for (;;) {
-    if (auto skipped = Skip(left_ + padding_); !skipped || !*skipped) return skipped;
-    std::array<char, kBlock> header{};
-    if (auto read = ReadBlock(header.data()); !read || !*read) return read;
-    if (header[0] == '\0') return false;  // the end is marked by empty blocks
-    left_ = Octal(header.data() + 124, 12);
-    if (left_ < 0)
-      return Error{ErrorCode::kCorrupt, "the tar file has a damaged header after '" + name_ + "'", ""};
-    padding_ = (kBlock - left_ % kBlock) % kBlock;
-    name_ = Text(header.data(), 100);
-    const std::string prefix = Text(header.data() + 345, 155);
-    if (!prefix.empty()) name_ = prefix + "/" + name_;
-    const char type = header[156];
-    if (type == '0' || type == '\0') return true;
+    archive_entry* entry = nullptr;
+    const int status = archive_read_next_header(archive_, &entry);
+    if (status == ARCHIVE_EOF) return false;
+    if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return Failure();
+    name_ = NameOf(entry);
+    if (archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr) return true;
   }
 }
 
-Result<bool> TarReader::ReadBlock(char* block) {
-  size_t filled = 0;
-  while (filled < kBlock) {
-    auto got = source_->Read(block + filled, kBlock - filled);
-    if (!got) return got.error();
-    if (*got == 0) return false;
-    filled += *got;
+Result<bool> TarReader::FillBlock() {
+  const void* bytes = nullptr;
+  size_t size = 0;
+  int64_t offset = 0;
+  while (size == 0) {
+    const int status = archive_read_data_block(archive_, &bytes, &size, &offset);
+    if (status == ARCHIVE_EOF) return false;
+    if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return Failure();
+    // Holes are how a few bytes claim to be exabytes, and no trace has any.
+    if (size > 0 && offset != position_) {
+      return Error{ErrorCode::kUnsupported, "'" + name_ + "' has holes in the tar file",
+                   "pack it without --sparse"};
+    }
   }
-  return true;
-}
-
-Result<bool> TarReader::Skip(int64_t bytes) {
-  std::array<char, 16 * kBlock> dropped;
-  while (bytes > 0) {
-    auto got = source_->Read(dropped.data(), static_cast<size_t>(std::min<int64_t>(bytes, dropped.size())));
-    if (!got) return got.error();
-    if (*got == 0) return false;
-    bytes -= static_cast<int64_t>(*got);
-  }
-  left_ = padding_ = 0;
+  block_ = {static_cast<const char*>(bytes), size};
+  position_ += static_cast<int64_t>(size);
   return true;
 }
 

@@ -9,6 +9,12 @@
 
 namespace fullbore::ingest::testing {
 
+namespace {
+
+constexpr size_t kTarBlock = 512;
+
+}  // namespace
+
 TraceBuilder& TraceBuilder::OldNames() {
   old_names_ = true;
   return *this;
@@ -141,15 +147,27 @@ std::string Zstd(const std::string& text) {
   return out;
 }
 
-std::string TarMember(const std::string& name, const std::string& contents, char type) {
-  constexpr size_t kBlock = 512;
-  std::string header(kBlock, '\0');
+std::string TarHeader(const std::string& name, int64_t bytes, char type) {
+  std::string header(kTarBlock, '\0');
   header.replace(0, name.size(), name);
-  const std::string size = fmt::format("{:011o}", contents.size());
+  const std::string size = fmt::format("{:011o}", bytes);
+  header.replace(100, 7, "0000644");
   header.replace(124, size.size(), size);
+  header.replace(148, 8, 8, ' ');  // the checksum counts as blanks
   header[156] = type;
-  header.replace(257, 5, "ustar");
-  return header + contents + std::string((kBlock - contents.size() % kBlock) % kBlock, '\0');
+  header.replace(257, 8,
+                 std::string("ustar\0"
+                             "00",
+                             8));
+  unsigned sum = 0;
+  for (const char c : header) sum += static_cast<unsigned char>(c);
+  header.replace(148, 7, fmt::format("{:06o}", sum) + '\0');
+  return header;
+}
+
+std::string TarMember(const std::string& name, const std::string& contents, char type) {
+  const std::string padding((kTarBlock - contents.size() % kTarBlock) % kTarBlock, '\0');
+  return TarHeader(name, static_cast<int64_t>(contents.size()), type) + contents + padding;
 }
 
 }  // namespace fullbore::ingest::testing

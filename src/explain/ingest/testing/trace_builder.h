@@ -56,7 +56,8 @@ std::string SmallTrainingTrace();
 std::string Gzip(const std::string& text);
 std::string Zstd(const std::string& text);
 
-// One member of a tar file; a tar file is its members and a kilobyte of zeros.
+// One member of a tar file, or its header alone; a tar file is its members and a kilobyte of zeros.
+std::string TarHeader(const std::string& name, int64_t bytes, char type = '0');
 std::string TarMember(const std::string& name, const std::string& contents, char type = '0');
 
 }  // namespace fullbore::ingest::testing
