@@ -1,4 +1,4 @@
-// Bytes that may be gzip, zstd or neither, and what they hold as a tar file.
+// Bytes that may be gzip, zstd or neither, and their content as a tar file.
 #include <cstdint>
 
 #include "explain/ingest/byte_source.h"
@@ -8,7 +8,7 @@ namespace {
 
 using fullbore::ingest::ByteSource;
 
-// Some kilobytes of gzip can hold gigabytes of zeros: what a reader does with them is seen earlier.
+// A few kilobytes of gzip can hold gigabytes of zeros: what a reader does with them shows earlier.
 constexpr size_t kMostBytes = 4 << 20;
 
 void ReadAll(ByteSource& source) {

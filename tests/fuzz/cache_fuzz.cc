@@ -1,4 +1,4 @@
-// A file of the disk cache: whatever is in it, reading it ends in its data or in an error.
+// A file of the disk cache: whatever is in it, reading gives its data or an error.
 #include <cstdint>
 #include <vector>
 
@@ -9,8 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace remote = fullbore::loader::remote;
   static const fullbore::fuzz::FuzzedFile chunk(".chunk");
   const remote::ChunkKey key(32, 'k');
-  // How much data the chunk should hold is known from the remote file; here any that fits the file's length,
-  // or else what does not.
+  // The remote file says how much data the chunk should hold; here it is a size that fits the file's length,
+  // or else one that does not.
   uint64_t data_bytes = size;
   while (data_bytes > 0 && remote::ChunkFileBytes(data_bytes) > size) --data_bytes;
   (void)remote::ParseChunkTail({data + data_bytes, size - data_bytes}, size, data_bytes, key);

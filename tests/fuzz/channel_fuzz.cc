@@ -1,4 +1,4 @@
-// A channel's ring and, behind it in the input, its text: the first two bytes say how long the text is.
+// A channel's ring and, after it in the input, its text: the first two bytes give the text's length.
 #include <cstdlib>
 
 #include "fuzzed_file.h"
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   text.Write(data + size - text_bytes, text_bytes);
   auto channel = fullbore::collect::Channel::Open(ring.Write(data + 2, size - 2 - text_bytes));
   if (!channel) return 0;
-  // Nobody writes: no event is new twice.
+  // Nobody writes, so no event can be new twice.
   if ((*channel)->ReadEvents().size() > (*channel)->header().capacity) abort();
   (void)(*channel)->ReadEvents();
   (void)(*channel)->ReadLines();

@@ -1,4 +1,4 @@
-// A block of columns of the run file. What decodes is encoded and decoded again: the same must come back.
+// A block of columns of a run file. What decodes is encoded and decoded again, and must come back the same.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
-// What holds for every input that claims to be an image, whatever its format: it decodes or fails, and where
-// it decodes, the pixels are the same whatever was decoded before, whatever the memory held, and whether the
-// whole or a region was asked for.
+// What holds for every input that claims to be an image, whatever its format: it decodes or fails, and if it
+// decodes, the pixels do not depend on what was decoded before, on what the memory held, or on whether the
+// whole image or a region was requested.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace fullbore::fuzz {
 
-// Small: a few bytes can be a large image, and it is not decompression that is tested.
+// Small: a few bytes can be a large image, and decompression is not what is tested.
 constexpr uint64_t kMaxPixels = 1 << 17;
 
 inline bool DecodeInto(loader::ImageDecoder& decoder, std::span<const uint8_t> bytes,
@@ -48,7 +48,7 @@ inline void CheckSame(const loader::Pixels& a, const loader::Pixels& b, const lo
 inline void FuzzImage(std::span<const uint8_t> bytes) {
   static loader::ImageDecoder used;
   static loader::Pixels whole, again, part;
-  // What is asked for follows from the last bytes, which most formats do not look at.
+  // The request is taken from the last bytes, which most formats ignore.
   const auto choice = [&](size_t i) { return bytes.size() > i ? bytes[bytes.size() - 1 - i] : 0; };
   loader::DecodeRequest request;
   request.region = {0, 0, 1 << 20, 1 << 20};

@@ -27,7 +27,7 @@ inline constexpr std::array<int64_t, 16> kIntegers = {0,
                                                       std::numeric_limits<int64_t>::max(),
                                                       std::numeric_limits<int64_t>::min()};
 
-// Takes the input apart; past its end everything is 0.
+// Consumes the input; past its end everything is 0.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : data_(data), left_(size) {}

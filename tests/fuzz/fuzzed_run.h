@@ -1,4 +1,5 @@
-// A run file through everything that reads one: the list of runs, the diagnosis of each stage, and all reports.
+// A run file through everything that reads one: the list of runs, the diagnosis of each stage, and all
+// reports.
 #pragma once
 
 #include <string>
@@ -17,12 +18,12 @@ namespace fullbore::fuzz {
 inline void ThroughAllReports(const std::string& path) {
   const auto summary = record::ReadRunSummary(path);
   const auto run = record::ReadRun(path);
-  FB_CHECK(summary.ok() || !run.ok());  // what is explained is listed
+  FB_CHECK(summary.ok() || !run.ok());  // what can be explained can be listed
   if (!run) return;
   std::vector<diagnose::Diagnosis> stages;
   for (const record::Stage& stage : run->stages) {
     stages.push_back(diagnose::Diagnose(*run, stage.name));
-    constexpr size_t kStages = 8;  // each goes the same way
+    constexpr size_t kStages = 8;  // more would take the same path
     if (stages.size() == kStages) break;
   }
   for (const report::TerminalStyle& style :

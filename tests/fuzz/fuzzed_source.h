@@ -1,4 +1,4 @@
-// A source over files in memory, opened and read through. What a sample says of itself must hold.
+// A source over files in memory, opened and read to the end. What a sample says about itself must hold.
 #pragma once
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
-// The bytes of an HDF5 file through our driver. libhdf5 itself does not stand this (1.10.8 crashes within seconds, in the heap
-// of variable-length values), and its crashes are not ours to mend: the target is built, and run by name only. What our own
-// code makes of what libhdf5 says is hdf5_fuzz's.
+// The bytes of an HDF5 file through our driver. libhdf5 itself does not survive this (1.10.8 crashes within
+// seconds, in the heap of variable-length values), and its crashes are not ours to fix: the target is built,
+// but runs only by name. hdf5_fuzz tests what our own code does with valid files.
 #include "fuzzed_source.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,6 @@
-// HDF5 files as libhdf5 writes them, of any shape, type, layout and filter: libhdf5 does not crash on those, so a crash is
-// ours. What we do ourselves with a file is choose the datasets that can be fields, find out where their rows lie, and read
-// rows there without libhdf5: each row must be what libhdf5 reads. (Damaged files: hdf5_bytes_fuzz.)
+// HDF5 files as libhdf5 writes them, of any shape, type, layout and filter: libhdf5 does not crash on those,
+// so a crash is ours. Our own code chooses the datasets that can be fields, finds where their rows lie, and
+// reads rows there without libhdf5: each row must equal what libhdf5 reads. (Damaged files: hdf5_bytes_fuzz.)
 #include <hdf5.h>
 
 #include <numeric>
@@ -16,7 +16,7 @@ using loader::Hdf5Id;
 
 constexpr hsize_t kMostOfADimension = 9;
 
-// H5T_NATIVE_... are calls, so the table is made anew.
+// H5T_NATIVE_... are calls, so the table is built on each call.
 Hdf5Id TypeFrom(Input& input) {
   switch (input.Byte() % 20) {
     case 0:
@@ -158,7 +158,7 @@ void AddDataset(hid_t group, const std::string& name, hsize_t rows, Input& input
   if (set.valid()) WriteSome(set.get(), type.get(), dims, input);
 }
 
-// What was written; in memory.
+// The written file, in memory.
 std::string FileFrom(Input& input) {
   const Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   H5Pset_fapl_core(access.get(), 1 << 16, false);
@@ -187,7 +187,7 @@ std::string FileFrom(Input& input) {
   return bytes;
 }
 
-// All elements of a dataset as libhdf5 reads them, in the machine's form; empty where it has none.
+// All elements of a dataset as libhdf5 reads them, in native form; empty if it has none.
 std::vector<uint8_t> ReadByLibrary(std::string bytes, const std::string& dataset) {
   const std::lock_guard lock(loader::Hdf5Mutex());
   const Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
@@ -221,7 +221,8 @@ void CheckRows(const std::string& bytes, const std::string& dataset) {
     ours.insert(ours.end(), sample.fields[0].bytes.begin(), sample.fields[0].bytes.end());
   }
   const std::vector<uint8_t> theirs = ReadByLibrary(bytes, dataset);
-  const bool widened = ours.size() != theirs.size();  // halves, and unsigned numbers that we have no type for
+  const bool widened =
+      ours.size() != theirs.size();  // half floats, and unsigned integers that we have no type for
   if (!widened && ours != theirs) std::abort();
 }
 

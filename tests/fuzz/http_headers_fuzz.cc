@@ -1,4 +1,4 @@
-// The header of a response, line by line, as libcurl hands it over.
+// A response's header, line by line, as libcurl delivers it.
 #include <cstdint>
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// A PyTorch-profiler trace, from its JSON to the summary of its rank.
+// A PyTorch profiler trace, from its JSON to the summary of its rank.
 #include <cstdint>
 
 #include "explain/ingest/kineto/kineto_reader.h"

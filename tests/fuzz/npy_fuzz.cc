@@ -1,4 +1,4 @@
-// A file in NumPy's format. Its data lies within the bytes given, and is as long as its shape says.
+// A file in NumPy's format. Its data lies within the given bytes and is as long as its shape says.
 #include <cstdint>
 
 #include "loader/core/image/npy.h"

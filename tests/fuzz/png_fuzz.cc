@@ -1,4 +1,4 @@
-// A PNG file, as it is and with its checksums made right: else hardly an input would get past them.
+// A PNG file, as it is and with its checksums corrected: otherwise hardly any input would get past them.
 #include <zlib.h>
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The bytes of a run file: SQLite's pages, and what they hold.
+// The bytes of a run file: SQLite's pages and their content.
 #include "fuzzed_file.h"
 #include "fuzzed_run.h"
 

@@ -1,5 +1,6 @@
-// What the rows of a run file say: a golden run with some values changed, also inside its JSON texts and its blocks of
-// columns, written as a whole database. Bytes changed at random (run_fuzz) hardly ever get past SQLite and zstd.
+// The content of a run file's rows: a golden run with some values changed, also inside its JSON texts and its
+// blocks of columns, written as a complete database. Bytes changed at random (run_fuzz) hardly ever get past
+// SQLite and zstd.
 //
 // The input names one of the golden runs and lists edits: a table, a row and whether to double it, a column, a value.
 #include <sqlite3.h>
@@ -49,7 +50,7 @@ nlohmann::json JsonFrom(Input& input) {
   }
 }
 
-// One value of a JSON text, at whatever depth, or the whole.
+// Changes one value of a JSON text, at any depth, or the whole text.
 void ChangeJson(std::string& text, Input& input) {
   nlohmann::json whole = nlohmann::json::parse(text, nullptr, false);
   nlohmann::json* at = &whole;
@@ -59,7 +60,7 @@ void ChangeJson(std::string& text, Input& input) {
   text = whole.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// One value of a block, or a column's length.
+// Changes one value of a block, or a column's length.
 void ChangeBlock(std::string& bytes, Input& input) {
   auto columns = record::DecodeColumns(bytes);
   if (!columns || columns->empty()) return;
@@ -176,7 +177,7 @@ void Bind(sqlite3_stmt* statement, int at, const Value& value) {
     sqlite3_bind_null(statement, at);
 }
 
-// A database in memory, as its bytes.
+// The bytes of a database in memory.
 std::string Written(const std::vector<Table>& tables) {
   sqlite3* db = nullptr;
   FB_CHECK(sqlite3_open(":memory:", &db) == SQLITE_OK);

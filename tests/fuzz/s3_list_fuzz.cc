@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (page) {
     size_t bytes = page->next_token.size();
     for (const auto& object : page->objects) bytes += object.key.size() + object.etag.size();
-    // No entity is longer than what it stands for: nothing grows.
+    // No entity is shorter than what it stands for, so nothing grows.
     FB_CHECK(bytes <= size);
   }
   (void)fullbore::loader::remote::ParseS3Error(text);

@@ -1,4 +1,4 @@
-// fuzz_seeds DIRECTORY: small valid inputs, from which fuzzing starts; one folder a target.
+// fuzz_seeds DIRECTORY: small valid inputs from which fuzzing starts, one folder per target.
 #include <sqlite3.h>
 
 #include <cstdio>
@@ -51,7 +51,7 @@ void WriteTraces(const fs::path& root) {
   Write(root / "bytes/tar_gz", made::Gzip(tar));
 }
 
-// Small pages: most of the bytes then carry something.
+// Small pages, so that most bytes carry something.
 constexpr char kExport[] =
     "PRAGMA page_size = 512;"
     "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
@@ -82,7 +82,7 @@ void WriteExport(const fs::path& path) {
   sqlite3_close(db);
 }
 
-// The golden runs in small pages: most of the bytes then carry something.
+// The golden runs with small pages, so that most bytes carry something.
 void WriteRuns(const fs::path& root) {
   fs::create_directories(root / "run");
   for (const auto& golden : fs::directory_iterator(FULLBORE_SOURCE_DIR "/tests/golden")) {
@@ -96,7 +96,7 @@ void WriteRuns(const fs::path& root) {
   }
 }
 
-// For targets that make choices from their input: any bytes are some.
+// For targets that make choices from their input: any bytes will do.
 void WriteChoices(const fs::path& directory) {
   constexpr int kFiles = 40, kBytes = 60;
   std::minstd_rand random(1);
@@ -128,7 +128,7 @@ void WriteChannel(const fs::path& path) {
   header.capacity = kCapacity;
   std::string ring(record::kChannelHeaderBytes + kCapacity * record::kChannelRecordBytes, '\0');
   std::memcpy(ring.data(), &header, sizeof header);
-  for (uint64_t sequence = 3; sequence <= 10; ++sequence) {  // once around: 3 to 10 are there
+  for (uint64_t sequence = 3; sequence <= 10; ++sequence) {  // wrapped around once: 3 to 10 are left
     record::ChannelRecord event{};
     event.sequence = sequence;
     std::memcpy(ring.data() + record::kChannelHeaderBytes + (sequence - 1) % kCapacity * sizeof event, &event,
@@ -138,7 +138,7 @@ void WriteChannel(const fs::path& path) {
   Write(path, length + ring + text);
 }
 
-// The loader's corpus of broken and odd files, by the ending of their names.
+// The loader's corpus of broken and odd files, by file extension.
 void CopyCorpus(const fs::path& root) {
   for (const auto& file :
        fs::directory_iterator(fullbore::testing::SourceDirectory() + "/tests/loader/corpus/files")) {

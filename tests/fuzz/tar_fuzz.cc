@@ -1,4 +1,4 @@
-// A tar shard, with the fields of its first sample and with fields that are asked for.
+// A tar shard, with the fields of its first sample and with requested fields.
 #include <memory>
 
 #include "fuzzed_source.h"

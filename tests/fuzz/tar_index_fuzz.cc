@@ -1,4 +1,5 @@
-// An index beside a shard. Its checksum and sizes are put right, so that what lies behind them is reached.
+// An index beside a shard. Its checksum and sizes are corrected, so that the code after those checks is
+// reached.
 #include <cstring>
 
 #include "fuzzed_source.h"

@@ -1,4 +1,4 @@
-"""Each parser against some thousands of inputs that libFuzzer makes, the same each time; `make fuzz` tries new ones."""
+"""Each parser against thousands of inputs from libFuzzer, the same every time; `make fuzz` tries new ones."""
 
 import subprocess
 from pathlib import Path
@@ -31,7 +31,7 @@ def built() -> None:
     assert seeds.returncode == 0, seeds.stdout
 
 
-@pytest.mark.timeout(1800)  # the first of them also builds the readers anew, with sanitizers
+@pytest.mark.timeout(1800)  # the first one also builds the readers again, with sanitizers
 @pytest.mark.parametrize(
     "target",
     ["kineto", "bytes", "nsys", "run", "run_rows", "columns", "channel", "jpeg", "png", "webp", "npy", "s3_list", "http_headers", "cache"]

@@ -1,4 +1,4 @@
-// A TFRecord file, and the same bytes as the Example of a record whose checksums are right.
+// A TFRecord file, and the same bytes as the Example in a record with correct checksums.
 #include "fuzzed_source.h"
 #include "loader/core/source/testing/example_builder.h"
 
@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using fullbore::loader::testing::ExampleBuilder;
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   ReadEverything(fullbore::loader::OpenTfRecord, {{"a.tfrecord", bytes}}, {});
-  // Behind a first record that declares fields of all kinds.
+  // After a first record that declares fields of all kinds.
   const std::string first = ExampleBuilder()
                                 .Bytes("a", "text")
                                 .Integers("b", {1})

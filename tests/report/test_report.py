@@ -1,4 +1,4 @@
-"""The report from made-up runs (the build's report_sample): JSON against its schema, the page in a browser."""
+"""The report of synthetic runs (the build's report_sample): JSON against its schema, the page in a browser."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE_TOOL = ROOT / "build" / "release" / "src" / "report" / "report_sample"
 SAMPLES = ["input-bound", "healthy", "straggler", "no-training", "out-of-memory", "two-stages", "hostile-texts"]
-TRACE = "one-step-trace"  # no readings of a machine, so no panels of them
+TRACE = "one-step-trace"  # no readings of a machine, so no panels for them
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -32,7 +32,7 @@ def schema() -> dict:
 
 
 def without_extras(schema: object) -> object:
-    """The schema with every object closed: what we write ourselves must be documented to the last member."""
+    """The schema with every object closed: whatever we write must be documented to the last member."""
     if isinstance(schema, list):
         return [without_extras(item) for item in schema]
     if not isinstance(schema, dict):
@@ -96,7 +96,7 @@ class Page(HTMLParser):
 
 
 def in_browser(path: Path, profile: Path) -> tuple[Page, list[str]]:
-    """The page's DOM after its scripts ran, and what the console said."""
+    """The page's DOM after its scripts ran, and the console output."""
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     command = [
@@ -114,7 +114,7 @@ def in_browser(path: Path, profile: Path) -> tuple[Page, list[str]]:
 
 
 def with_script(reports: Path, name: str, script: str) -> Path:
-    """A copy of a page that does something after it was built, as a reader would."""
+    """A copy of a page that runs a script once it is built, as if a reader had acted."""
     page = (reports / f"{name}.html").read_text(encoding="utf-8")
     copy = reports / f"{name}-scripted.html"
     copy.write_text(page.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
@@ -168,7 +168,7 @@ def test_zooming_moves_all_charts_and_pointing_reads_all_values(reports, tmp_pat
     )
     assert console == []
     assert page.text.count("1:30") >= len(page.having("figure", "panel"))
-    assert re.search(r"samples/s6\d\d samples/s", page.text), "the throughput at the cursor stands beside its key"
+    assert re.search(r"samples/s6\d\d samples/s", page.text), "the throughput at the cursor is not beside its key"
 
 
 def test_an_axis_of_any_length_has_distinguishable_ticks(reports, tmp_path):

@@ -1,4 +1,4 @@
-"""A terminal as a person sees it: a pseudo-terminal whose screen is kept by an emulator."""
+"""A terminal as a user sees it: a pseudo-terminal whose screen an emulator maintains."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def read(self, for_s: float = 0.05) -> bool:
-        """Takes what comes within a moment; False at the end of the session."""
+        """Reads what arrives within a moment; False at the end of the session."""
         ready, _, _ = select.select([self.fd], [], [], for_s)
         if not ready:
             return True
@@ -83,7 +83,7 @@ class Terminal:
         return self.status if self.status >= 0 else 128 - self.status
 
     def lines(self) -> list[str]:
-        """All that a person can scroll through, the last row included."""
+        """Everything that a user can scroll through, including the last row."""
         history = ["".join(row[x].data for x in range(self.columns)).rstrip() for row in self.screen.history.top]
         return history + [line.rstrip() for line in self.screen.display]
 

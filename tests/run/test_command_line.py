@@ -1,4 +1,4 @@
-"""What can be said on the command line, and what is said about what cannot."""
+"""What the command line accepts, and how it answers what it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever dies, fills up or breaks: the training goes on, and what was recorded can be read."""
+"""Whatever dies, fills up or breaks, the training goes on and the recording stays readable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from waiting import PATIENCE_S, recorded_until_ns, wait_for, wait_until_recorded
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Trains until the file "enough" is there, and says at its end how many steps it took.
+# Trains until the file "enough" exists, then says how many steps it took.
 TRAIN = """
 import os, sys, torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -81,7 +81,7 @@ def test_kill_9_of_us_leaves_the_training_and_a_readable_run(fullbore, torch_pyt
     (run_file,) = runs.glob("*.fbr")
     report = fullbore.explain(run_file)
     assert "exit_status" not in report
-    assert recorded_until_ns(runs) >= reached_ns + 2e9, "what was on the disk is still there"
+    assert recorded_until_ns(runs) >= reached_ns + 2e9, "what was on the disk was lost"
     assert b"unfinished" in fullbore.call("runs", "-o", runs).stdout
     (channel,) = runs.glob("*.channel.*")
     assert alive(trainer), "and its channel is left alone"
@@ -98,7 +98,7 @@ def test_kill_9_of_us_leaves_the_training_and_a_readable_run(fullbore, torch_pyt
 
 
 def be_silent(channel: pathlib.Path) -> None:
-    """As if nobody had been recording there for eleven minutes."""
+    """As if nobody had recorded there for eleven minutes."""
     note = channel / "recorder"
     then = note.stat().st_mtime - 660
     os.utime(note, (then, then))
@@ -141,10 +141,10 @@ def test_kill_9_of_the_training_is_saved_and_reported(fullbore, torch_python, tr
 
 @pytest.fixture
 def small_memory() -> Iterator[pathlib.Path]:
-    """The file that moves a process into a control group with 64 MB."""
+    """The file that moves a process into a cgroup with 64 MB."""
     above = pathlib.Path("/sys/fs/cgroup/memory")
     if not os.access(above / "cgroup.procs", os.W_OK):
-        pytest.skip("no memory control group of version 1 that this user may divide")
+        pytest.skip("no memory cgroup (version 1) in which this user may create groups")
     group = above / f"fullbore-test-{os.getpid()}"
     group.mkdir()
     try:
@@ -160,12 +160,12 @@ def small_memory() -> Iterator[pathlib.Path]:
 def is_removed(group: pathlib.Path) -> bool:
     try:
         group.rmdir()
-    except OSError:  # who has just ended is in it for a moment
+    except OSError:  # a process that has just ended stays in it for a moment
         return False
     return True
 
 
-# Longer than the recorder takes to look which group the command is in now: a second, and some for a busy machine.
+# Longer than the recorder takes to notice which cgroup the command is in: a second, and some more on a busy machine.
 NOTICED = "sleep 4"
 HOG = "x = []\nwhile True: x.append(bytearray(1 << 20))"
 
@@ -179,7 +179,7 @@ def test_an_out_of_memory_kill_is_recognised(fullbore, small_memory):
 
 
 def test_a_child_killed_for_memory_is_noticed_if_the_command_only_fails(fullbore, small_memory):
-    """As with loader workers: the trainer lives on to raise an exception."""
+    """As with loader workers: the trainer survives and raises an exception."""
     lines = [f"echo $$ >{small_memory}", NOTICED, f"{sys.executable} -c '{HOG}'", "sleep 1", "exit 1"]
     script = fullbore.script("hog.sh", "\n".join(lines) + "\n")
     done = fullbore.run("sh", script)
@@ -210,7 +210,7 @@ def fill(disk: pathlib.Path) -> pathlib.Path:
 
 
 def wait_until_unwritable(runs: pathlib.Path, for_s: float) -> None:
-    """Until the recorder, which writes every second, has failed to do so for so long."""
+    """Waits until the recorder, which writes every second, has failed to do so for that long."""
     wait_for(lambda: time.monotonic_ns() - recorded_until_ns(runs) > for_s * 1e9, "writes that fail")
 
 
@@ -229,7 +229,7 @@ def test_a_disk_that_fills_up_costs_one_message(fullbore, torch_python, train, s
 
 
 def test_a_disk_with_space_again_loses_nothing(fullbore, torch_python, train, small_disk):
-    train.write_text(TRAIN.replace("steps > 2000", "steps > 100"))  # slowly: what overwrites its ring is lost rightly
+    train.write_text(TRAIN.replace("steps > 2000", "steps > 100"))  # slowly, so that the ring is not overwritten
     process, _ = fullbore.start(torch_python, train, runs=small_disk / "runs", flags=["-q"])
     process.stdout.readline()
     filler = fill(small_disk)
@@ -242,7 +242,7 @@ def test_a_disk_with_space_again_loses_nothing(fullbore, torch_python, train, sm
 
 @pytest.fixture(scope="module")
 def small_run(tmp_path_factory, torch_python) -> pathlib.Path:
-    """The file of a real run."""
+    """A real run's file."""
     from tests.conftest import Fullbore
 
     place = tmp_path_factory.mktemp("small")
@@ -253,7 +253,7 @@ def small_run(tmp_path_factory, torch_python) -> pathlib.Path:
 
 
 def check_damaged(fullbore, path: pathlib.Path) -> int:
-    """Opened as far as it goes, or a clear error; never a crash."""
+    """Opened as far as possible, or a clear error; never a crash."""
     done = fullbore.call("explain", path, "--json", "-")
     assert done.code in (0, 1), f"{path}: {done.code} {done.stderr}"
     if done.code == 0:
@@ -302,10 +302,10 @@ def test_flipped_bytes_do_not_crash(fullbore, small_run):
 
 
 def test_a_truncated_log_beside_the_run_file_does_not_crash(fullbore):
-    """What a power cut leaves of a run that was being recorded."""
+    """What a power failure leaves of a run that was being recorded."""
     process, runs = fullbore.start("sleep", "60")
     wait_for(lambda: any(log.stat().st_size > 0 for log in runs.glob("*.fbr-wal")), "a log")
-    wait_until_recorded(runs, 2)  # so that there is more than a beginning in it
+    wait_until_recorded(runs, 2)  # so that it contains more than the beginning
     process.kill()
     process.wait()
     (run_file,) = runs.glob("*.fbr")

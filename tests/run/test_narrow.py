@@ -1,4 +1,4 @@
-"""What people read in a narrow terminal: no line is wider, so that the terminal itself breaks no word."""
+"""Output on a narrow terminal: no line is wider, so the terminal itself breaks no words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.fbr"))
 
 
 def shown(fullbore, columns: int, *arguments: str | pathlib.Path) -> list[str]:
-    """The lines as they are printed, before the terminal breaks any."""
+    """The lines as printed, before the terminal breaks any."""
     command = [*fullbore.arguments([])[:1], *(str(argument) for argument in arguments)]
     env = {**fullbore.environment(), "NO_COLOR": "1", "LC_ALL": "C.UTF-8"}
     terminal = Terminal(command, env, fullbore.directory, columns=columns)

@@ -1,4 +1,4 @@
-"""Whatever of ours fails, the command runs as without us, and the terminal says what was lost."""
+"""Whatever fails on our side, the command runs as without us, and the terminal says what was lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def temporary(fullbore) -> pathlib.Path:
 
 
 def start_at_once(fullbore, flags: list[str]) -> list[subprocess.Popen]:
-    """Held back at a pipe until all of them are there."""
+    """Commands held at a pipe until all of them are ready."""
     reader, writer = os.pipe()
     command = fullbore.arguments(["sh", "-c", "echo ran >>ran"], flags)
     processes = [
@@ -57,7 +57,7 @@ def test_runs_that_start_at_the_same_time_have_separate_files(fullbore):
 def test_stages_that_start_at_the_same_time_share_one_file(fullbore):
     processes = start_at_once(fullbore, ["-q", "-o", "same", "--run", "whole", "--stage", "part"])
     said = [process.communicate()[1] for process in processes]
-    assert said == [b""] * AT_ONCE, "no lock is too much for us"
+    assert said == [b""] * AT_ONCE, "a lock was reported"
     assert (fullbore.directory / "ran").read_text() == "ran\n" * AT_ONCE
     (run,) = json.loads(fullbore.call("runs", "-o", "same", "--json", "-").stdout)
     assert len({stage["name"] for stage in run["stages"]}) == AT_ONCE
@@ -119,7 +119,7 @@ def test_a_full_disk_costs_the_place(fullbore, temporary, small_disk):
             pass
     done = run_it(fullbore, "-o", small_disk, env={"TMPDIR": str(temporary)})
     check_kept_elsewhere(done, fullbore, temporary)
-    assert list(small_disk.iterdir()) == [filler], "nothing half-made is left"
+    assert list(small_disk.iterdir()) == [filler], "an unfinished file is left"
 
 
 def test_where_nothing_can_be_written_the_command_runs_unrecorded(fullbore):
@@ -145,7 +145,7 @@ def test_a_limit_on_the_size_of_files_costs_the_recording_not_the_command(fullbo
 
 @pytest.mark.parametrize("files", range(5, 30))
 def test_a_limit_on_open_files_costs_the_recording_not_the_command(fullbore, temporary, files):
-    """Some of these leave no room for a run file, some none for the pipe to a child: then we become the command."""
+    """Some limits leave no descriptor for a run file, some none for the pipe to a child: then we become the command."""
     command = subprocess.list2cmdline(fullbore.arguments(["sh", "-c", "echo ran; exit 7"], ["-o", "runs"]))
     done = subprocess.run(
         ["sh", "-c", f"ulimit -n {files}; {command}; echo $?"],

@@ -1,4 +1,4 @@
-"""What a run leaves is its user's alone, and nothing that others put in its way is followed."""
+"""Only the user can read what a run leaves, and links that others put in its way are not followed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SECRET = "tGh9-correct-horse"
 
 
 def stored_and_shown(fullbore, runs: pathlib.Path) -> str:
-    """All that a run left, and all that is said of it, as one text."""
+    """All files that a run left and everything printed about it, as one text."""
     (file,) = runs.glob("*.fbr")
     texts = [path.read_bytes().decode("latin-1") for path in runs.iterdir() if path.is_file()]
     for arguments in (["explain", file], ["explain", file, "--json", "-"], ["runs", "-o", runs, "--json", "-"]):
@@ -55,7 +55,7 @@ def stored_and_shown(fullbore, runs: pathlib.Path) -> str:
 
 
 def test_secrets_of_command_lines_are_masked_before_they_are_stored(fullbore):
-    # A child with a secret of its own, which lives until the probes have seen it.
+    # A child with its own secret, which lives until the probes have seen it.
     child = f'exec env HF_TOKEN={SECRET} sh -c "sleep 2.5" child --api-key {SECRET} --url https://me:{SECRET}@host/'
     done = fullbore.run(
         "sh", "-c", f"({child}) & wait", "train", f"--wandb-key={SECRET}", "--password", SECRET, "--tokenizer", "bert",

@@ -1,4 +1,4 @@
-"""No signal ends the recorder while the command runs: it is passed on to the command where that is meant."""
+"""No signal ends the recorder while the command runs: signals meant for the command are passed on to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 PATIENCE_S = 60
 
-# Says which signals reach it, and ends when "enough" is there.
+# Prints the signals that reach it, and exits when "enough" exists.
 LISTEN = """
 import os, signal
 heard = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
@@ -26,7 +26,7 @@ while not os.path.exists("enough"):
 raise SystemExit(5)
 """
 
-# What stops us, what we are never told apart from our own, and what means nothing to a command that is not stopped.
+# What stops us, what we cannot distinguish from our own, and what means nothing to a command that is not stopped.
 NOT_PASSED_ON = {signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGCONT}
 STOPS = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTTIN, signal.SIGTTOU}
 ALL = sorted(signal.valid_signals() - STOPS)
@@ -66,7 +66,7 @@ def test_an_alarm_set_before_us_belongs_to_the_command(fullbore):
         start_new_session=True,
     )
     fullbore.started.append(process)
-    # On a slow machine it may be over before the command began: that is as without us, too.
+    # On a slow machine it may fire before the command has started, as it could without us.
     assert process.wait(PATIENCE_S) in (128 + signal.SIGALRM, -signal.SIGALRM)
     if pid_file.exists():
         deadline = time.monotonic() + PATIENCE_S
@@ -77,7 +77,7 @@ def test_an_alarm_set_before_us_belongs_to_the_command(fullbore):
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS])
 def test_a_fault_signal_sent_to_us_reaches_the_command_too(fullbore, number):
-    """`kill -ABRT` for a stack trace: what the command dies of is in our exit status."""
+    """`kill -ABRT` for a stack trace: our exit status shows what the command died of."""
     process, runs = fullbore.start("sh", "-c", "echo ready; exec sleep 1000")
     assert process.stdout.readline() == b"ready\n"
     os.kill(process.pid, number)

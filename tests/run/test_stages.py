@@ -1,4 +1,4 @@
-"""A training on fullbore.data under `fullbore run`: its steps are seen, and the stage that binds is named."""
+"""Training with fullbore.data under `fullbore run`: its steps are recorded, and the stage that binds is named."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def photos(tmp_path_factory):
 
 @pytest.fixture
 def train(fullbore, torch_python, photos):
-    """Runs the training; gives its report."""
+    """Runs the training and returns its report."""
     if not list(PACKAGE.glob("fullbore/data/_core*")):
         pytest.skip("fullbore.data is not built here")
     lines = TRAIN.replace("\n    ", "\n")
@@ -90,10 +90,10 @@ def test_a_user_function_that_holds_the_gil_is_advised_to_run_in_processes(train
     report = train(0, "map")
     first = next(f for f in report["findings"] if f["id"] == "input-bound")
     assert first["cause"] == "user-stage"
-    assert "ImageFolder(map_processes=" in " ".join(first["fix"])  # on a busy machine not as the first
+    assert "ImageFolder(map_processes=" in " ".join(first["fix"])  # not necessarily the first on a busy machine
     on_a_core = value(first, "threads on a core in your own stage")
     assert on_a_core > value(first, "threads in decode")
-    assert on_a_core < 1.3, "one holds the interpreter at a time"
+    assert on_a_core < 1.3, "more than one thread held the GIL at a time"
 
 
 def test_a_training_that_does_not_wait_is_told_that_more_threads_would_not_help(train):

@@ -19,7 +19,7 @@ from terminal import STATUS, Terminal  # noqa: E402
 from waiting import PATIENCE_S, recorded_until_ns, wait_for, wait_until_recorded  # noqa: E402
 
 PYTHON = sys.executable
-# Says which signals came, each time one came, in order. SIGUSR2 is the last.
+# Prints every signal that arrived, in order. SIGUSR2 is the last.
 COUNT_SIGNALS = """
 import os, signal
 came, wakeup = os.pipe()
@@ -61,14 +61,14 @@ def test_the_status_line_is_on_the_last_row_and_output_scrolls_above_it(terminal
     (fullbore.directory / "enough").touch()
     assert shown.until_end() == 0
     printed = [line for line in shown.lines() if line.startswith("line")]
-    assert printed == [f"line {i}" for i in range(1, lines + 1)], "nothing lost, nothing mixed in"
-    assert not any(STATUS.match(line) for line in shown.lines()), "the status line is gone"
-    assert shown.raw.rfind(b"\x1b[r") > shown.raw.rfind(b";23r"), "the whole screen scrolls again"
+    assert printed == [f"line {i}" for i in range(1, lines + 1)], "output was lost or mixed up"
+    assert not any(STATUS.match(line) for line in shown.lines()), "a status line was left behind"
+    assert shown.raw.rfind(b"\x1b[r") > shown.raw.rfind(b";23r"), "part of the screen still does not scroll"
 
 
 @pytest.mark.parametrize("rows", [24, 12])
 def test_an_unfinished_line_stays_where_it_is(terminal, fullbore, rows):
-    """A progress bar or a prompt: the status line comes while the cursor stands in the middle of a row."""
+    """A progress bar or a prompt: the status line appears while the cursor is in the middle of a row."""
     wait = "until [ -e enough ]; do sleep 0.1; done"
     shown = terminal("sh", "-c", f"for i in $(seq 30); do echo $i; done; printf 'half '; {wait}; echo done", rows=rows)
     shown.until_text("half")
@@ -82,9 +82,9 @@ def test_a_resized_window_keeps_the_status_line_on_the_last_row(terminal, fullbo
     shown = terminal("sh", "-c", "echo begin; until [ -e enough ]; do sleep 0.1; done; echo end")
     for rows in (24, 40, 16):
         shown.resize(rows)
-        region = f"[1;{rows - 1}r".encode()  # what was on its way when the size changed may match by chance
+        region = f"[1;{rows - 1}r".encode()  # output under way when the size changed may match by chance
         shown.until(lambda r=region: r in shown.raw and STATUS.match(shown.last_row()) is not None, f"{rows} rows")
-    assert sum(bool(STATUS.match(line)) for line in shown.lines()) == 1, "the old ones are gone"
+    assert sum(bool(STATUS.match(line)) for line in shown.lines()) == 1, "old status lines are left"
     (fullbore.directory / "enough").touch()
     assert shown.until_end() == 0
     assert "end" in shown.lines()
@@ -123,7 +123,7 @@ def test_ctrl_c_reaches_the_command_once(terminal, fullbore):
     shown.until_text("first")
     send_the_last_one(shown.pid)
     assert shown.until_end() == 0
-    # The terminal's echo of the key may stand before or after the end of the line that it meets.
+    # The terminal's echo of the key may come before or after the end of the line that is being printed.
     assert re.findall(r"got .*", shown.text()) == ["got SIGINT"]
     assert "fullbore explain" in shown.text(), "the report comes all the same"
 
@@ -156,7 +156,7 @@ def test_a_signal_sent_to_us_alone_is_passed_on(fullbore, name):
 
 
 def test_a_signal_sent_to_the_whole_group_reaches_the_command_once(fullbore):
-    """`kill %1`, a batch system's cancel: the command has it already, a second would interrupt its cleaning up."""
+    """`kill %1`, a batch system's cancel: the command already has it, and a second one would interrupt its clean-up."""
     script = fullbore.script("count.py", COUNT_SIGNALS)
     process, runs = fullbore.start(PYTHON, script)
     assert process.stdout.readline() == b"ready\n"
@@ -179,7 +179,7 @@ def test_it_does_so_however_late_our_witness_of_signals_gets_a_core(fullbore):
 
 
 def test_a_closed_terminal_ends_the_command_and_the_run_is_saved(fullbore):
-    """SIGHUP from a terminal that goes away, without a shell that could pass it on."""
+    """SIGHUP from a terminal that closes, without a shell that could pass it on."""
     arguments = fullbore.arguments(["sh", "-c", "echo ready; exec sleep 60"], ["-o", "runs"])
     gone = Terminal(arguments, fullbore.environment(), fullbore.directory)
     gone.until_text("ready")
@@ -191,19 +191,19 @@ def test_a_closed_terminal_ends_the_command_and_the_run_is_saved(fullbore):
 
 
 def is_pending(pid: int) -> bool:
-    """Whether a signal waits to be taken by a process."""
+    """Whether a process has a signal pending."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return any(int(mask, 16) for mask in re.findall(r"^(?:SigPnd|ShdPnd):\t(\w+)", status, re.MULTILINE))
 
 
 def send_the_last_one(recorder: int) -> None:
-    """What we pass on comes in the order in which we took it: a signal passed on twice stands before this one."""
+    """Signals are passed on in the order in which we took them: one passed on twice comes before this one."""
     wait_for(lambda: not is_pending(recorder), "all signals so far are taken")
     os.kill(recorder, signal.SIGUSR2)
 
 
 def rest_of_signals(process: subprocess.Popen) -> bytes:
-    """What COUNT_SIGNALS says at its end, once the first signal has reached it."""
+    """What COUNT_SIGNALS prints when it ends, once the first signal has reached it."""
     assert process.stdout.readline() == b"first\n"
     send_the_last_one(process.pid)
     out, _ = process.communicate(timeout=PATIENCE_S)
@@ -216,12 +216,12 @@ def state_of(pid: int) -> str:
 
 
 def witnesses(group: int) -> list[int]:
-    """The processes of a group that bear the name of our witness of signals."""
+    """The processes of a group that have the name of our signal witness."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             name, _, rest = stat.read_text().rpartition(")")
-        except OSError:  # it has ended meanwhile
+        except OSError:  # it has ended in the meantime
             continue
         if name.endswith("(fullbore-signal") and int(rest.split()[2]) == group:
             found.append(int(stat.parent.name))
@@ -310,13 +310,13 @@ def test_kill_and_wait_of_a_job_work_as_without_us(fullbore, shell):
 
 
 def test_a_stop_of_the_command_alone_does_not_stop_us_where_nobody_would_continue_us(fullbore):
-    """A supervisor that pauses and resumes the training by its own process number."""
+    """A supervisor that pauses and resumes the training by the training's own process id."""
     process, runs = fullbore.start("sh", "-c", "echo $$; while [ ! -e enough ]; do sleep 0.05; done; exit 4")
     pid = int(process.stdout.readline())
     for stop in (signal.SIGSTOP, signal.SIGTSTP):
         os.kill(pid, stop)
         wait_for(lambda: state_of(pid) in "TS", "a stop")
-        wait_until_recorded(runs, 0.5)  # by us, who are not stopped
+        wait_until_recorded(runs, 0.5)  # by the recorder, which is not stopped
         os.kill(pid, signal.SIGCONT)
     (fullbore.directory / "enough").touch()
     process.communicate(timeout=PATIENCE_S)

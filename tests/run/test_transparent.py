@@ -1,4 +1,4 @@
-"""Under `fullbore run` a command is as without it: its streams, its directory, its environment, its end."""
+"""Under `fullbore run` a command behaves as without it: its streams, directory, environment and exit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_our_own_output_goes_to_stderr_only(fullbore):
     assert done.stdout == b"out\n"
     assert "err\n" in done.stderr
     assert done.stderr.startswith("fullbore: recording to runs1/")
-    assert "\x1b" not in done.stderr, "no status line and no colour where stderr is no terminal"
+    assert "\x1b" not in done.stderr, "a status line or colour although stderr is not a terminal"
 
 
 def test_quiet_leaves_stderr_to_the_command(fullbore):
@@ -113,7 +113,7 @@ SEARCH_PATHS = [None, "", ":", "/lib", ":/lib", "/lib:", "/lib::/more", "::/lib"
 
 @pytest.mark.parametrize("path", SEARCH_PATHS, ids=str)
 def test_python_finds_modules_where_it_does_without_us(fullbore, path):
-    """An empty entry is the working directory (`PYTHONPATH=$PYTHONPATH:$PWD/lib`), an empty variable is nothing."""
+    """An empty entry means the working directory (`PYTHONPATH=$PYTHONPATH:$PWD/lib`), an empty variable nothing."""
     (fullbore.directory / "sub").mkdir()
     code = "import os, subprocess, sys\nprint(sys.path)\n"
     child = "subprocess.run([sys.executable, '-c', 'import sys; print(sys.path)'])\n"
@@ -143,7 +143,7 @@ def test_no_descriptor_of_ours_reaches_the_command(fullbore):
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_closed_for_the_command_too(fullbore, closed):
-    """And nothing that we open takes its number: a run file that people's messages end in is no run file."""
+    """And nothing we open takes its number: otherwise the command's messages would end up in the run file."""
     seen = fullbore.directory / "seen"
     code = "import os; open('seen', 'w').write(str([fd for fd in (0, 1, 2) if os.path.exists(f'/proc/self/fd/{fd}')]))"
     script = fullbore.script("look.py", code)
@@ -151,7 +151,7 @@ def test_a_closed_stream_is_closed_for_the_command_too(fullbore, closed):
     line = subprocess.list2cmdline(command) + " " + closed
     done = subprocess.run(["sh", "-c", line], cwd=fullbore.directory, env=fullbore.environment())
     assert done.returncode == 0
-    # Python takes the lowest free number for the file it writes here, so compare with the run without us.
+    # Python uses the lowest free number for the file it writes here, so compare with a run without us.
     ours = seen.read_text()
     subprocess.run(["sh", "-c", subprocess.list2cmdline(command[command.index("--") + 1 :]) + " " + closed],
                    cwd=fullbore.directory, env=fullbore.environment(), check=True)  # fmt: skip
@@ -172,7 +172,7 @@ def test_signals_that_the_caller_ignores_or_blocks_stay_that_way(fullbore):
 
 
 def test_a_closed_pipe_ends_the_command_as_usual_and_not_us(fullbore):
-    """`fullbore run -- yes | head -1`: the command dies of SIGPIPE, the report still comes."""
+    """`fullbore run -- yes | head -1`: the command dies of SIGPIPE, the report still appears."""
     with subprocess.Popen(
         fullbore.arguments(["yes"], ["-o", "runs"]),
         stdout=subprocess.PIPE,
@@ -227,7 +227,7 @@ def test_a_program_that_never_trains_gets_a_report_of_the_machine(fullbore):
     done = fullbore.run("sh", "-c", "sleep 1.5")
     assert done.code == 0
     assert done.report["window"]["steps"] == 0
-    assert done.report["resources"], "what it saw of the machine"
+    assert done.report["resources"], "the report says nothing about the machine"
     assert "No training seen" in done.stderr
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what a run does, rather than for a time by which it has probably done it."""
+"""Waits for what a run does, rather than for a time by which it has probably done it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE_S = 60  # a hang, on any machine
 
 
 def wait_for(what: Callable[[], object], text: str) -> None:
-    """Until `what` is true; an assertion that says `text` where it does not come."""
+    """Waits until `what` is true; fails with `text` if it never is."""
     deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < deadline, f"waited in vain for: {text}"
@@ -20,7 +20,7 @@ def wait_for(what: Callable[[], object], text: str) -> None:
 
 
 def recorded_until_ns(runs: pathlib.Path) -> int:
-    """To which moment (time.monotonic_ns) the run in a directory is on the disk, read as anybody may; 0: not yet."""
+    """Up to which moment (time.monotonic_ns) the run in a directory is on disk, read like any reader; 0: not yet."""
     try:
         (run_file,) = runs.glob("*.fbr")
         with contextlib.closing(sqlite3.connect(f"file:{run_file}?mode=ro", uri=True)) as database:
@@ -30,6 +30,6 @@ def recorded_until_ns(runs: pathlib.Path) -> int:
 
 
 def wait_until_recorded(runs: pathlib.Path, for_s: float) -> None:
-    """Until the recorder has worked for so long from now on: it has gone round many times."""
+    """Waits until the recorder has worked for that long from now on, which is many rounds."""
     until_ns = time.monotonic_ns() + int(for_s * 1e9)
     wait_for(lambda: recorded_until_ns(runs) >= until_ns, f"{for_s} s more in {runs}")

@@ -1,7 +1,7 @@
-"""Runs and traces that somebody else sent, with files beside them that SQLite would trust.
+"""Runs and traces received from somebody else, with files beside them that SQLite would trust.
 
-A hot journal `x-journal` is played back into `x`, and the file that it names as its super-journal is deleted; `x-wal`
-and `x-shm` are opened for writing. Whoever reads what was sent must find everything afterwards as it was.
+A hot journal `x-journal` is rolled back into `x`, and the file it names as its super-journal is deleted; `x-wal` and
+`x-shm` are opened for writing. After reading a received file, everything must be as it was.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUPER_JOURNAL_PAGE = 0x4000_0000 // PAGE + 1
 
 
 def hot_journal(database: pathlib.Path, victim: pathlib.Path) -> None:
-    """A journal without a page of its own: SQLite cuts the database to the size it had, and deletes the victim."""
+    """A journal without pages: SQLite truncates the database to its old size and deletes the victim."""
     pages = -(-database.stat().st_size // PAGE)
     header = JOURNAL_MAGIC + struct.pack(">5I", 0, 7, pages, 512, PAGE)
     name = os.fsencode(victim)
@@ -32,7 +32,7 @@ def hot_journal(database: pathlib.Path, victim: pathlib.Path) -> None:
 
 
 class Received:
-    """A directory with a file that was sent, its hostile journal, and a file of the reader's."""
+    """A directory with a received file, its hostile journal, and a file that belongs to the reader."""
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.victim = directory / "thesis.tex"
@@ -140,7 +140,7 @@ def test_a_run_named_like_a_trace_and_a_trace_named_like_a_run_change_nothing(fu
 
 
 def log_of_a_run(directory: pathlib.Path) -> tuple[bytes, bytes]:
-    """The run as its recorder would leave it when it is killed: the id is in the log only."""
+    """The run as a killed recorder would leave it: the id is only in the log."""
     path = directory / "made.fbr"
     shutil.copy(GOLDEN, path)
     database = sqlite3.connect(path)
@@ -157,7 +157,7 @@ def test_a_log_beside_a_received_run_is_read_and_left_as_it_is(fullbore, receive
     main, log = log_of_a_run(tmp_path)
     path = received.add("x.fbr", main)
     path.with_name("x.fbr-wal").write_bytes(log)
-    # A hard link to what belongs to the reader: an archive can hold one.
+    # A hard link to the reader's own file: an archive can contain one.
     os.link(received.victim, path.with_name("x.fbr-shm"))
     before = received.files()
     said = fullbore.call("explain", path, "--json", "-")

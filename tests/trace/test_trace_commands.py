@@ -1,5 +1,5 @@
-"""explain, compare and export on traces, with the real binary. The traces are made here; the figures are computed by
-hand: per step of 1,000 us the loader takes 300, a kernel of 400 us runs from 400, one of 100 us (NCCL) from 850."""
+"""explain, compare and export on traces, with the real binary. The traces are synthetic and the figures computed by
+hand: in a step of 1,000 us the loader takes 300, a kernel of 400 us runs from 400, one of 100 us (NCCL) from 850."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-// Whether two declarations of one C function or struct are the same to the machine: what is passed has the same kind and
-// size, argument by argument and behind pointers. Names of types may differ, and do.
+// Whether two declarations of a C function or struct are ABI-compatible: what is passed has the same kind and
+// size, argument by argument and behind pointers. Type names may differ, and do.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,14 @@ constexpr bool SameValue() {
     if constexpr (std::is_void_v<OursBehind> || std::is_void_v<TheirsBehind>)
       return std::is_void_v<OursBehind> == std::is_void_v<TheirsBehind>;
     else if constexpr (Complete<OursBehind> && Complete<TheirsBehind>)
-      // A buffer that the library fills may be larger than it thinks, never smaller; SAME_SIZE stands for the rest.
+      // A buffer that the library fills may be larger than it thinks, never smaller; SAME_SIZE checks the
+      // rest.
       return std::is_class_v<OursBehind> ? sizeof(OursBehind) >= sizeof(TheirsBehind)
                                          : SameValue<OursBehind, TheirsBehind>();
     else
       return !Complete<OursBehind> && !Complete<TheirsBehind>;  // handles
   } else if constexpr (std::is_pointer_v<O> && std::is_class_v<T>) {
-    // NVML's newer handles are a struct with one pointer, which is passed as the pointer would be.
+    // NVML's newer handles are structs with one pointer, which are passed like that pointer.
     return std::is_trivially_copyable_v<T> && sizeof(T) == sizeof(void*);
   } else if constexpr (std::is_floating_point_v<O> || std::is_floating_point_v<T>) {
     return std::is_same_v<O, T>;
@@ -55,7 +56,7 @@ struct SameFunction<R1 (*)(A1...), R2 (*)(A2...)> {
 
 }  // namespace abi
 
-// A field of a struct stands at the same place and has the same size.
+// A field of a struct has the same offset and size.
 #define SAME_FIELD(ours, our_field, theirs, their_field)                                        \
   static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) &&                   \
                     abi::SameValue<decltype(ours::our_field), decltype(theirs::their_field)>(), \

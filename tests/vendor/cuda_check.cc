@@ -1,5 +1,5 @@
-// What src/loader/cuda/driver.h declares of the CUDA driver, against cuda.h. test_vendor_headers.py makes the function
-// checks of driver.cc and compiles this with each version.
+// Checks what src/loader/cuda/driver.h declares of the CUDA driver against cuda.h. test_vendor_headers.py
+// generates the function checks from driver.cc and compiles this with each version.
 #include <cuda.h>
 
 #include "abi.h"

@@ -1,6 +1,6 @@
-// What src/measure/probe/nvml declares of NVML, against NVML's own header. test_vendor_headers.py compiles this with each
-// version, with the function checks that it makes of nvml_library.cc, and runs it: it prints the numbers that differ
-// between versions, one "NAME OURS THEIRS" a line.
+// Checks what src/measure/probe/nvml declares of NVML against NVML's own header. test_vendor_headers.py
+// compiles this with each version, with function checks generated from nvml_library.cc, and runs it: it
+// prints the numbers that differ between versions, one "NAME OURS THEIRS" per line.
 #define NVML_NO_UNVERSIONED_FUNC_DEFS
 #include <nvml.h>
 
@@ -54,7 +54,7 @@ SAME_NUMBER(ours::kFieldThrottlePowerNs, NVML_FI_DEV_PERF_POLICY_POWER);
 SAME_NUMBER(ours::kFieldThrottleThermalNs, NVML_FI_DEV_PERF_POLICY_THERMAL);
 SAME_NUMBER(ours::kFieldNvlinkSentKib, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX);
 SAME_NUMBER(ours::kFieldNvlinkReceivedKib, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX);
-#ifdef NVML_FI_DEV_POWER_INSTANT  // older drivers answer that they do not support a field
+#ifdef NVML_FI_DEV_POWER_INSTANT  // older drivers report the field as not supported
 SAME_NUMBER(ours::kFieldPowerInstantMw, NVML_FI_DEV_POWER_INSTANT);
 #endif
 #ifdef NVML_FI_DEV_PCIE_COUNT_TX_BYTES
@@ -69,7 +69,7 @@ SAME_NUMBER(ours::ValueType::kUnsignedInt, NVML_VALUE_TYPE_UNSIGNED_INT);
 SAME_NUMBER(ours::ValueType::kUnsignedLong, NVML_VALUE_TYPE_UNSIGNED_LONG);
 SAME_NUMBER(ours::ValueType::kUnsignedLongLong, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG);
 SAME_NUMBER(ours::ValueType::kSignedLongLong, NVML_VALUE_TYPE_SIGNED_LONG_LONG);
-#ifdef NVML_FI_DEV_POWER_INSTANT  // came with 12.2, as did that type; no field of older drivers has it
+#ifdef NVML_FI_DEV_POWER_INSTANT  // added in 12.2, like that type; no field of older drivers has it
 SAME_NUMBER(ours::ValueType::kSignedInt, NVML_VALUE_TYPE_SIGNED_INT);
 #endif
 
@@ -157,9 +157,9 @@ SAME_FIELD(ours::GpmMetricsGet, sample1, nvmlGpmMetricsGet_t, sample1);
 SAME_FIELD(ours::GpmMetricsGet, sample2, nvmlGpmMetricsGet_t, sample2);
 static_assert(offsetof(ours::GpmMetricsGet, metrics) == offsetof(nvmlGpmMetricsGet_t, metrics));
 static_assert(sizeof(ours::GpmMetricsGet) >= sizeof(nvmlGpmMetricsGet_t),
-              "the library may fill all of its own");
+              "the library may fill all of its own array");
 
-// The argument is the oldest branch of the driver that these headers are for.
+// The argument is the oldest driver branch that these headers are for.
 int main(int, char** arguments) {
   std::printf("gpm_metrics %zu %zu\n", sizeof(ours::GpmMetricsGet::metrics) / sizeof(ours::GpmMetric),
               sizeof(nvmlGpmMetricsGet_t::metrics) / sizeof(nvmlGpmMetric_t));

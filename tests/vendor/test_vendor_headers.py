@@ -1,8 +1,8 @@
-"""What we declare of NVML and of the CUDA driver, whose libraries are opened at run time and which no test machine may
-have, compiled against the vendor's own headers of several versions (scripts/vendor-headers.txt).
+"""Our declarations of NVML and the CUDA driver, compiled against several versions of the vendor's own headers
+(scripts/vendor-headers.txt): the libraries are opened at run time, and a test machine may not have them.
 
-Every function, structure and constant of ours must stand in a check; what differs between versions is named below, with
-the place where it is handled.
+Every function, structure and constant of ours must have a check; what differs between versions is named below, with the
+place where it is handled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NVML = ROOT / "src" / "measure" / "probe" / "nvml"
 CUDA = ROOT / "src" / "loader" / "cuda"
 HEADERS = ROOT / ".venv" / "vendor-headers"
 
-# The oldest branch of the driver that a toolkit's headers are for (CUDA Toolkit Release Notes, table 3).
+# The oldest driver branch that a toolkit's headers are for (CUDA Toolkit Release Notes, table 3).
 BRANCH_OF_TOOLKIT = {"12.0": 525, "12.2": 535, "12.4": 550, "12.6": 560, "12.8": 570, "12.9": 575, "13.0": 580}
 NEWER_BRANCH = 590  # 13.1 and newer
 
@@ -41,7 +41,7 @@ def text_without_comments(path: Path) -> str:
 
 
 def functions(source: Path) -> dict[str, list[str]]:
-    """Of each member that a library's source fills, the symbols that it may be, in the order of preference."""
+    """For each member that a library's source fills, the symbols it may come from, in order of preference."""
     found: dict[str, list[str]] = {}
     for member, names in re.findall(r'find\((?:driver->)?(\w+),\s*(\{[^}]*\}|"\w+")\)', text_without_comments(source)):
         found[member] = re.findall(r'"(\w+)"', names)
@@ -80,7 +80,7 @@ def test_our_nvml_declarations_match_the_header(package: str, tmp_path: Path) ->
     said = subprocess.run([tmp_path / "check", f"{branch}.10"], capture_output=True, text=True, check=True).stdout
     numbers = {name: (int(ours), int(theirs)) for name, ours, theirs in (line.split() for line in said.splitlines())}
     ours, theirs = numbers.pop("gpm_metrics")
-    assert ours >= theirs, "the library writes to all of its own array: see GpmMetricsGet in nvml_abi.h"
+    assert ours >= theirs, "the library fills all of its own array: see GpmMetricsGet in nvml_abi.h"
     for name, (ours, theirs) in numbers.items():
         assert ours == theirs, f"{name} of driver {branch}: see slowdown_fields.h"
 
@@ -109,7 +109,7 @@ def test_every_declaration_of_ours_is_checked(declarations: Path, check: str) ->
     assert names
     checked = (HERE / check).read_text()
     missing = {name for name in names if not re.search(rf"ours::{name}\b", checked)}
-    assert not missing, f"{check} says nothing of {sorted(missing)}"
+    assert not missing, f"{check} does not check {sorted(missing)}"
 
 
 def test_a_declaration_that_differs_does_not_compile(tmp_path: Path) -> None:

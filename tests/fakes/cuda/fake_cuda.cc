@@ -1,6 +1,6 @@
-// Stands for libcuda.so.1: one device whose memory is the host's. Work on a stream is queued and done only
-// when somebody waits for it, and then no more than CUDA's rules demand: memory reused too early holds the
-// wrong bytes in a test instead of once in a thousand runs.
+// Stands in for libcuda.so.1: one device whose memory is the host's. Work on a stream is queued and done only
+// when somebody waits for it, and then no more than CUDA's rules demand: memory reused too early has the
+// wrong bytes in every test run rather than once in a thousand.
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -20,7 +20,7 @@ struct FakeEvent {
   int recorded = 0, fired = 0;   // how often
 };
 
-// Either something to do, or an event to wait for.
+// Either work to do or an event to wait for.
 struct Work {
   std::function<void()> act;
   FakeEvent* awaited = nullptr;
@@ -31,16 +31,16 @@ struct FakeStream {
   std::deque<Work> queue;
 };
 
-std::recursive_mutex mutex;  // protects all of it
+std::recursive_mutex mutex;  // protects everything
 FakeStream default_stream;
 std::map<FakeStream*, std::unique_ptr<FakeStream>> streams;
-int live = 0;  // allocations, streams and events not given back
+int live = 0;  // allocations, streams and events not yet released
 
 FakeStream& Of(void* stream) {
   return stream == nullptr ? default_stream : *static_cast<FakeStream*>(stream);
 }
 
-// As little as makes the event fire: its stream up to there, and of other streams what that waits for.
+// The least that makes the event fire: its stream up to there, and what that waits for on other streams.
 void RunUntilFired(FakeEvent& event, int times) {
   while (event.fired < times && !event.stream->queue.empty()) {
     const Work work = std::move(event.stream->queue.front());
@@ -50,7 +50,7 @@ void RunUntilFired(FakeEvent& event, int times) {
   }
 }
 
-// All of it; the streams that were made run ahead of the default one as far as they can.
+// Everything; created streams run ahead of the default stream as far as they can.
 void RunAll() {
   const auto run = [](FakeStream& stream) {
     while (!stream.queue.empty()) {
@@ -138,7 +138,7 @@ EXPORT int cuEventCreate(void** event, unsigned) {
   return 0;
 }
 EXPORT int cuEventDestroy_v2(
-    void* event) {  // a driver may do so with work outstanding; the fake lets it be done first
+    void* event) {  // a driver may do so with work outstanding; the fake finishes it first
   const std::lock_guard lock(mutex);
   RunAll();
   --live;
@@ -164,7 +164,7 @@ EXPORT int cuEventSynchronize(void* event) {
   return 0;
 }
 
-// For tests: a kernel on `stream` that reads device memory, and the wait for all that is queued.
+// For tests: a kernel on `stream` that reads device memory, and a wait for everything queued.
 EXPORT void fake_cuda_queue_read(void* to, unsigned long long from, size_t bytes, void* stream) {
   const std::lock_guard lock(mutex);
   Of(stream).queue.push_back({[=] { std::memcpy(to, reinterpret_cast<const void*>(from), bytes); }});

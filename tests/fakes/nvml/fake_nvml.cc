@@ -1,26 +1,24 @@
-// A libnvidia-ml.so.1 that plays a scripted machine, for tests and for work without a GPU:
-//
-//   FULLBORE_NVML=build/.../libfake_nvml.so FULLBORE_FAKE_NVML=tests/fakes/nvml/eight_h100.json fullbore run
-//   -- ...
+// A libnvidia-ml.so.1 that simulates a scripted machine, for tests and for work without a GPU:
+//   FULLBORE_NVML=build/.../libfake_nvml.so FULLBORE_FAKE_NVML=tests/fakes/nvml/eight_h100.json
+//     fullbore run -- ...
 //
 // The script is JSON:
-//   "init"    what nvmlInit answers (18: the driver and the library differ); default 0
+//   "init"    what nvmlInit returns (18: driver and library versions differ); default 0
 //   "driver", "cuda"   "550.54.15", 12040
-//   "gpus"    one object a GPU, or several alike with "count":
+//   "gpus"    one object per GPU, or per several identical ones with "count":
 //     "name", "memory_gib"
 //     "gpm"        false: before Hopper
 //     "mig"        [1, 2]: gpu instance ids; the GPU itself then has no utilisation
-//     "lost_at", "back_at"   seconds after nvmlInit between which every call answers 15
-//     "errors"     {"nvmlDeviceGetPowerUsage": 3, "gpm:5": 3, "field:186": 3}: what single calls answer
+//     "lost_at", "back_at"   seconds after nvmlInit between which every call returns 15
+//     "errors"     {"nvmlDeviceGetPowerUsage": 3, "gpm:5": 3, "field:186": 3}: what single calls return
 //     "gpm_nan"    [5]: GPM metrics that are not a number
 //     "xid_at"     [seconds, number]
 //     "processes"  [{"pid": 1, "memory_gib": 2, "sm": 90}]; pid -1 is the process that loaded the library
-//     "reasons"    why the clocks are below: the bits of nvmlDeviceGetCurrentClocksEventReasons; default 4
-//     "slowed"     {"software_thermal": 0.2}: parts of the time, as counted by drivers that count them
+//     "reasons"    why the clocks are lowered: bits of nvmlDeviceGetCurrentClocksEventReasons; default 4
+//     "slowed"     {"software_thermal": 0.2}: shares of time, on drivers that count them
 //     "waves"      {"tensor_active": [mean, amplitude, period_s]}, see kWaves for the names
-//
-// Values depend on time alone: value(t) = mean + amplitude * sin(2 pi t / period + index). Time is that of
-// the machine, or what fakeNvmlSetTime was told.
+// Values depend only on time: value(t) = mean + amplitude * sin(2 pi t / period + index). Time is the
+// machine's, or whatever was passed to fakeNvmlSetTime.
 #include <time.h>
 #include <unistd.h>
 
@@ -177,7 +175,7 @@ double At(const FakeGpu& gpu, const char* name, double time) {
   return wave.mean + wave.amplitude * std::sin(2 * M_PI * time / wave.period_s + gpu.index);
 }
 
-// The integral of At from 0 to `time`: what a counter of it has counted.
+// The integral of At from 0 to `time`, as a counter of it would show.
 double SumAt(const FakeGpu& gpu, const char* name, double time) {
   const Wave& wave = gpu.waves.at(name);
   const double turn = 2 * M_PI / wave.period_s;
@@ -207,8 +205,8 @@ uint64_t UsedBytes(const FakeGpu& gpu) {
       std::clamp(At(gpu, "memory_used", Now()) * gpu.memory_gib / 80, 0.0, gpu.memory_gib) * kGiB);
 }
 
-// The numbers of 12.9's, 13.0's and 13.1's headers. Where they do not stand for slowdowns, they do for settings of power
-// smoothing, some of which would look like a GPU that is slowed down all the time.
+// The numbers in the headers of 12.9, 13.0 and 13.1. On other drivers they stand for power-smoothing
+// settings, some of which would look like a GPU that is slowed down all the time.
 void SetSlowdown(const FakeGpu& gpu, uint32_t reason, bool is_counter, nvml::FieldValue& field) {
   static constexpr const char* kReasons[] = {"software_thermal", "hardware_thermal", "power_brake"};
   const auto found = gpu.slowed.find(kReasons[reason]);
@@ -398,7 +396,7 @@ FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v2(nvml::Device device, uint32_t*
   }
   return nvml::kSuccess;
 }
-// As drivers 535.43 to 535.86: its entries have one field more.
+// As in drivers 535.43 to 535.86: its entries have one more field.
 struct LargerProcessInfo {
   nvml::ProcessInfo info;
   uint64_t protected_memory;
@@ -414,7 +412,7 @@ FAKE_NVML nvmlDeviceGetProcessUtilization(nvml::Device device, nvml::ProcessUtil
                                           uint32_t* count, unsigned long long last_seen_us) {
   ANSWER_FOR(device);
   const FakeGpu& gpu = GpuOf(device);
-  // As the real one: behind the fresh samples come a stale one and a wild one.
+  // Like the real one: after the fresh samples come a stale one and a nonsensical one.
   if (*count < gpu.processes.size() + 2) return nvml::kInsufficientSize;
   const auto now_us = static_cast<unsigned long long>(Now() * 1e6) + 1'000'000;
   if (now_us <= last_seen_us) return nvml::kNotFound;
