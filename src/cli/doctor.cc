@@ -23,6 +23,8 @@
 
 namespace fullbore::cli {
 
+using record::Metric;
+
 namespace {
 
 struct Check {
@@ -99,8 +101,9 @@ std::optional<std::string> FirstLineOf(const char* command) {
   return std::string(Trim(line));
 }
 
-Check SeriesCheck(const SeenSink& sink, const std::string& what, const std::string& series,
+Check SeriesCheck(const SeenSink& sink, const std::string& what, record::Metric metric,
                   const std::string& advice) {
+  const std::string series(Name(metric));
   const bool seen = sink.last.count(series) != 0;
   return {what, seen, seen ? series : "not readable", seen ? "" : advice};
 }
@@ -126,23 +129,24 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   checks.push_back({"python3 imports fullbore.data", data.has_value(), data.value_or("no"),
                     data ? "" : "for --fast-data and in scripts: pip install . in fullbore's sources"});
   checks.push_back(
-      SeriesCheck(sink, "CPU", "cpu_utilization", "/proc/stat is hidden: a container without /proc?"));
-  checks.push_back(SeriesCheck(sink, "pressure stalls (PSI)", "psi_cpu_some", "boot the kernel with psi=1"));
-  checks.push_back(SeriesCheck(sink, "memory", "memory_available", "/proc/meminfo is hidden"));
+      SeriesCheck(sink, "CPU", Metric::kCpuUtilization, "/proc/stat is hidden: a container without /proc?"));
   checks.push_back(
-      SeriesCheck(sink, "disks", "disk_read", "/proc/diskstats is hidden or names no disk: a container"));
-  checks.push_back(SeriesCheck(sink, "network", "net_receive", "/proc/net/dev is hidden"));
-  checks.push_back(SeriesCheck(sink, "limits of the control group", "cgroup_memory_used",
+      SeriesCheck(sink, "pressure stalls (PSI)", Metric::kPsiCpuSome, "boot the kernel with psi=1"));
+  checks.push_back(SeriesCheck(sink, "memory", Metric::kMemoryAvailable, "/proc/meminfo is hidden"));
+  checks.push_back(SeriesCheck(sink, "disks", Metric::kDiskRead,
+                               "/proc/diskstats is hidden or names no disk: a container"));
+  checks.push_back(SeriesCheck(sink, "network", Metric::kNetReceive, "/proc/net/dev is hidden"));
+  checks.push_back(SeriesCheck(sink, "limits of the control group", Metric::kCgroupMemoryUsed,
                                "no memory controller is visible: limits of a container are not known"));
-  checks.push_back(SeriesCheck(sink, "processes of a command", "process_cpu",
+  checks.push_back(SeriesCheck(sink, "processes of a command", Metric::kProcessCpu,
                                "/proc is mounted with hidepid: run as the same user"));
+  checks.push_back(SeriesCheck(sink, "shared memory", Metric::kShmTotal,
+                               "/dev/shm is not mounted: loader workers will fail"));
   checks.push_back(
-      SeriesCheck(sink, "shared memory", "shm_total", "/dev/shm is not mounted: loader workers will fail"));
-  checks.push_back(
-      SeriesCheck(sink, "GPU (NVML)", "gpu_utilization",
+      SeriesCheck(sink, "GPU (NVML)", Metric::kGpuUtilization,
                   "no NVIDIA driver, or the container lacks it: nvidia-smi; docker run --gpus all"));
-  checks.push_back(
-      SeriesCheck(sink, "SM and tensor-core activity (GPM)", "gpu_sm_active", "needs a Hopper or newer GPU"));
+  checks.push_back(SeriesCheck(sink, "SM and tensor-core activity (GPM)", Metric::kGpuSmActive,
+                               "needs a Hopper or newer GPU"));
   return checks;
 }
 

@@ -26,8 +26,6 @@ namespace fullbore::record {
 inline constexpr char kChannelMagic[8] = {'F', 'B', 'C', 'H', 'A', 'N', '1', '\0'};
 inline constexpr uint32_t kChannelHeaderBytes = 4096;
 inline constexpr uint32_t kChannelRecordBytes = 64;
-inline constexpr uint32_t kTrainerRingRecords = 8192;  // 512 kB: a second of 1 ms steps, seven records each
-inline constexpr uint32_t kWorkerRingRecords = 1024;
 
 enum class ChannelRole : uint32_t { kTrainer = 1, kLoaderWorker = 2 };
 

@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/testing/scratch_directory.h"
+#include "record/metrics.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 
@@ -161,6 +163,24 @@ TEST_F(RunFileTest, StagesOfOneRunKeepTheirOwnSeriesAndNamesakesAreNumbered) {
   ASSERT_EQ(run->stages.size(), 3u);
   EXPECT_EQ(run->stages[2].name, "train-2");
   for (const Stage& stage : run->stages) EXPECT_EQ(stage.series.size(), 1u);
+}
+
+TEST_F(RunFileTest, ASeriesUnderItsFormerNameIsFoundUnderTodays) {
+  auto writer = Open("train");
+  ASSERT_TRUE(writer.ok());
+  for (const char* stage : {"read", "user", "collate", "decode"}) {
+    const Labels labels = {{"loader", "1"}, {"rank", "0"}, {"stage", stage}};
+    writer->AppendReading(0, {"loader_blocked", "threads", labels, 0}, 2000, 1);
+  }
+  ASSERT_TRUE(writer->Close(3000, StageState::kEnded, 0, false).ok());
+  const auto run = ReadRun(path_);
+  ASSERT_TRUE(run.ok());
+  std::set<std::string> names;
+  for (const Series& series : run->stages[0].series) names.insert(LabelledName(series.key));
+  EXPECT_EQ(names, (std::set<std::string>{
+                       "loader_blocked_core{loader=1,rank=0}", "loader_blocked_room{loader=1,rank=0}",
+                       "loader_blocked_user{loader=1,rank=0}",
+                       "loader_blocked{loader=1,rank=0,stage=decode}"}));  // means none of the three
 }
 
 TEST_F(RunFileTest, RecoversFromTruncationAtEveryLengthOrSaysWhy) {

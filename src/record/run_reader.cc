@@ -11,6 +11,7 @@
 #include "record/database.h"
 #include "record/json_text.h"
 #include "record/limits.h"
+#include "record/loader_stage.h"
 #include "record/run_schema.h"
 #include "record/snapshot.h"
 #include "record/step_codec.h"
@@ -229,13 +230,27 @@ void AppendBlock(Reader& reader, const std::vector<Column>& columns, std::map<in
   }
 }
 
+// Earlier recordings have one name, told apart by its stage, for what are three metrics now. For the stages
+// behind which nothing waits that series is always 0; it keeps its name.
+SeriesKey UnderTodaysName(SeriesKey key) {
+  const auto stage = key.labels.find("stage");
+  if (key.name != "loader_blocked" || stage == key.labels.end()) return key;
+  const auto known = LoaderStageNamed(stage->second);
+  const auto metric = known ? BlockedIn(*known) : std::nullopt;
+  if (!metric) return key;
+  key.name = Name(*metric);
+  key.labels.erase(stage);
+  return key;
+}
+
 void ReadSeries(Reader& reader, std::vector<Stage>& stages) {
   std::map<int64_t, Series> series;
   std::map<int64_t, int64_t> stage_of;
   reader.ForEach(
       "series", "SELECT id, stage, name, unit, labels, resolution FROM series", [&](Statement& row) {
         stage_of[row.Int(0)] = row.Int(1);
-        series[row.Int(0)].key = {row.Text(2), row.Text(3), MapFromJson(row.Text(4)), row.Double(5)};
+        series[row.Int(0)].key =
+            UnderTodaysName({row.Text(2), row.Text(3), MapFromJson(row.Text(4)), row.Double(5)});
       });
   reader.ForEach("readings", "SELECT data FROM readings", [&](Statement& row) {
     std::vector<Column> columns;

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "record/json_text.h"
+#include "record/metrics.h"
 
 namespace fullbore::report {
 
@@ -15,18 +16,19 @@ namespace {
 
 using diagnose::Diagnosis;
 using diagnose::Resource;
+using record::Metric;
 
 // The summaries of one quantity, one for each of its label sets: keys are "name" or "name{label=...}".
-std::vector<Resource> Summaries(const Diagnosis& d, std::string_view name) {
+std::vector<Resource> Summaries(const Diagnosis& d, Metric metric) {
   std::vector<Resource> found;
   for (const auto& [key, resource] : d.resources) {
-    if (std::string_view(key).substr(0, key.find('{')) == name) found.push_back(resource);
+    if (std::string_view(key).substr(0, key.find('{')) == Name(metric)) found.push_back(resource);
   }
   return found;
 }
 
-std::optional<double> Mean(const Diagnosis& d, std::string_view name) {
-  const std::vector<Resource> all = Summaries(d, name);
+std::optional<double> Mean(const Diagnosis& d, Metric metric) {
+  const std::vector<Resource> all = Summaries(d, metric);
   if (all.empty()) return std::nullopt;
   double sum = 0;
   for (const Resource& resource : all) sum += resource.mean;
@@ -34,16 +36,16 @@ std::optional<double> Mean(const Diagnosis& d, std::string_view name) {
 }
 
 // Of several disks the one that works most: a mapped device and the disk under it must not count twice.
-std::optional<double> HighestMean(const Diagnosis& d, std::string_view name) {
+std::optional<double> HighestMean(const Diagnosis& d, Metric metric) {
   std::optional<double> highest;
-  for (const Resource& resource : Summaries(d, name))
+  for (const Resource& resource : Summaries(d, metric))
     highest = std::max(highest.value_or(resource.mean), resource.mean);
   return highest;
 }
 
-std::optional<double> Peak(const Diagnosis& d, std::string_view name) {
+std::optional<double> Peak(const Diagnosis& d, Metric metric) {
   std::optional<double> peak;
-  for (const Resource& resource : Summaries(d, name))
+  for (const Resource& resource : Summaries(d, metric))
     peak = std::max(peak.value_or(resource.max), resource.max);
   return peak;
 }
@@ -71,10 +73,10 @@ void AddUsed(std::vector<Figure>& figures, const char* label, std::optional<doub
   figures.push_back({label, used_text});
 }
 
-std::optional<double> SumOfMeans(const Diagnosis& d, std::string_view name) {
-  const std::optional<double> mean = Mean(d, name);
+std::optional<double> SumOfMeans(const Diagnosis& d, Metric metric) {
+  const std::optional<double> mean = Mean(d, metric);
   if (!mean) return std::nullopt;
-  return *mean * static_cast<double>(Summaries(d, name).size());
+  return *mean * static_cast<double>(Summaries(d, metric).size());
 }
 
 // Of the cores that the command may use: in a container these are fewer than the machine has, and what the
@@ -82,9 +84,9 @@ std::optional<double> SumOfMeans(const Diagnosis& d, std::string_view name) {
 void AddCores(std::vector<Figure>& figures, const Diagnosis& d) {
   const std::optional<double> usable = Number(d.machine, "cores");
   const std::optional<double> all = Number(d.machine, "cores_logical");
-  const std::optional<double> ratio = Mean(d, "cpu_utilization");
+  const std::optional<double> ratio = Mean(d, Metric::kCpuUtilization);
   std::optional<double> used = ratio && usable ? std::optional(*ratio * *usable) : std::nullopt;
-  if (usable && all && *usable < *all) used = SumOfMeans(d, "process_cpu");
+  if (usable && all && *usable < *all) used = SumOfMeans(d, Metric::kProcessCpu);
   if (used) {
     figures.push_back({"CPU", fmt::format("{:.1f} of {} cores", *used, FormatCount(*usable))});
   } else {
@@ -127,28 +129,28 @@ std::string HardwareText(const Diagnosis& d) {
 
 std::vector<Figure> DeviceFigures(const Diagnosis& d) {
   std::vector<Figure> figures;
-  AddRatio(figures, "GPU util", Mean(d, "gpu_utilization"));
-  AddRatio(figures, "SM", Mean(d, "gpu_sm_active"));
-  AddRatio(figures, "tensor", Mean(d, "gpu_tensor_active"));
-  AddUsed(figures, "memory", Peak(d, "gpu_memory_used"), Peak(d, "gpu_memory_total"));
+  AddRatio(figures, "GPU util", Mean(d, Metric::kGpuUtilization));
+  AddRatio(figures, "SM", Mean(d, Metric::kGpuSmActive));
+  AddRatio(figures, "tensor", Mean(d, Metric::kGpuTensorActive));
+  AddUsed(figures, "memory", Peak(d, Metric::kGpuMemoryUsed), Peak(d, Metric::kGpuMemoryTotal));
   return figures;
 }
 
 std::vector<Figure> HostFigures(const Diagnosis& d) {
   std::vector<Figure> figures;
   AddCores(figures, d);
-  AddRatio(figures, "iowait", Mean(d, "cpu_iowait"));
+  AddRatio(figures, "iowait", Mean(d, Metric::kCpuIowait));
   const std::optional<double> limit = Number(d.machine, "cgroup_memory_limit");
-  const std::optional<double> total = Peak(d, "memory_total");
+  const std::optional<double> total = Peak(d, Metric::kMemoryTotal);
   if (limit && total && *limit < *total) {
-    AddUsed(figures, "RAM", Peak(d, "cgroup_memory_used"), limit);
+    AddUsed(figures, "RAM", Peak(d, Metric::kCgroupMemoryUsed), limit);
   } else {
-    AddUsed(figures, "RAM", Peak(d, "memory_used"), total);
+    AddUsed(figures, "RAM", Peak(d, Metric::kMemoryUsed), total);
   }
-  if (const auto read = HighestMean(d, "disk_read"); read && *read >= 1e5) {
+  if (const auto read = HighestMean(d, Metric::kDiskRead); read && *read >= 1e5) {
     figures.push_back({"disk read", FormatBytes(*read) + "/s"});
   }
-  if (const auto write = HighestMean(d, "disk_write"); write && *write >= 1e5) {
+  if (const auto write = HighestMean(d, Metric::kDiskWrite); write && *write >= 1e5) {
     figures.push_back({"disk write", FormatBytes(*write) + "/s"});
   }
   return figures;

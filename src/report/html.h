@@ -9,7 +9,7 @@
 
 namespace fullbore::report {
 
-// The charts show the stage that was judged (diagnosis.stage, else the only or last one that trained). Costs
+// The charts show the stage that was judged (diagnose::JudgedStage). Costs
 // a few hundred kilobytes however long the run was: series and step windows are thinned out to what a screen
 // can show.
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);

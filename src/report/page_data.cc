@@ -5,6 +5,8 @@
 
 #include "base/printable.h"
 #include "base/text.h"
+#include "explain/diagnose/diagnose.h"
+#include "record/metrics.h"
 #include "report/figures.h"
 #include "report/json.h"
 #include "report/palette.h"
@@ -53,12 +55,6 @@ class StageClock {
   double per_ms_;
 };
 
-std::string KeyText(const record::SeriesKey& key) {
-  std::string text = key.name;
-  for (const auto& [label, value] : key.labels) text += (text == key.name ? "{" : ",") + label + "=" + value;
-  return key.labels.empty() ? text : text + "}";
-}
-
 Json SeriesData(const record::Series& series, const StageClock& clock, size_t buckets) {
   Json times = Json::array(), values = Json::array();
   for (const record::Reading& reading : Thin(series.readings, buckets)) {
@@ -66,8 +62,8 @@ Json SeriesData(const record::Series& series, const StageClock& clock, size_t bu
     times.push_back(clock.MsAt(reading.t_ns));
     values.push_back(Rounded(reading.value));
   }
-  return {{"key", KeyText(series.key)},        {"name", series.key.name}, {"unit", series.key.unit},
-          {"labels", Json(series.key.labels)}, {"t", std::move(times)},   {"v", std::move(values)}};
+  return {{"key", record::LabelledName(series.key)}, {"name", series.key.name}, {"unit", series.key.unit},
+          {"labels", Json(series.key.labels)},       {"t", std::move(times)},   {"v", std::move(values)}};
 }
 
 Json AllSeries(const Stage& stage) {
@@ -220,15 +216,6 @@ std::string StageText(const Stage& stage) {
   return text + ": " + CommandText(stage);
 }
 
-const Stage* JudgedStage(const Diagnosis& d, const Recording& recording) {
-  const Stage* judged = nullptr;
-  for (const Stage& stage : recording.stages) {
-    if (!d.stage.empty() && stage.name == d.stage) return &stage;
-    if (!judged || !stage.ranks.empty()) judged = &stage;
-  }
-  return judged;
-}
-
 std::string_view Name(record::Severity severity) {
   switch (severity) {
     case record::Severity::kInfo:
@@ -305,7 +292,7 @@ Json PageData(const Diagnosis& d, const Recording& recording) {
   for (const Stage& stage : recording.stages) {
     data["stages"].push_back({{"name", stage.name}, {"text", StageText(stage)}});
   }
-  const Stage* stage = JudgedStage(d, recording);
+  const Stage* stage = diagnose::JudgedStage(recording, d.stage);
   static const Stage kNothing;
   AddStage(data, d, recording, stage ? *stage : kNothing);
   return data;

@@ -19,33 +19,30 @@ struct ShareLook {
   int ansi;                  // the nearest of the terminal's 256 colours
   std::string_view glyph;    // in a bar without colours
   char ascii;                // and without Unicode
-  bool useful;               // training itself, rather than something it waits for
 };
 
 inline constexpr std::array<ShareLook, record::kShareCount> kShareLooks = {{
-    {"compute", "compute", "a compute kernel runs on the device", "#0072b2", "#3b9be0", 32, "█", '#', true},
+    {"compute", "compute", "a compute kernel runs on the device", "#0072b2", "#3b9be0", 32, "█", '#'},
     {"forward", "forward", "the training thread runs the model's forward pass", "#0072b2", "#3b9be0", 32, "█",
-     '#', true},
-    {"backward", "backward", "the training thread runs the backward pass", "#56a8dc", "#7cc4f0", 74, "▓", '=',
-     true},
-    {"optimizer", "optimizer", "the training thread runs the optimizer", "#9ccbe8", "#b9def5", 117, "▒", '+',
-     true},
+     '#'},
+    {"backward", "backward", "the training thread runs the backward pass", "#56a8dc", "#7cc4f0", 74, "▓",
+     '='},
+    {"optimizer", "optimizer", "the training thread runs the optimizer", "#9ccbe8", "#b9def5", 117, "▒", '+'},
     {"data_wait", "data", "training waits for the data loader's next batch", "#e69f00", "#f0ad1e", 214, "░",
-     '.', false},
-    {"copy_exposed", "copy", "a copy runs and nothing computes meanwhile", "#009e73", "#1fb58a", 36, "≡", '>',
-     false},
-    {"h2d", "copy", "the training thread copies the batch to the device", "#009e73", "#1fb58a", 36, "≡", '>',
-     false},
+     '.'},
+    {"copy_exposed", "copy", "a copy runs and nothing computes meanwhile", "#009e73", "#1fb58a", 36, "≡",
+     '>'},
+    {"h2d", "copy", "the training thread copies the batch to the device", "#009e73", "#1fb58a", 36, "≡", '>'},
     {"comm_exposed", "comm", "waiting for other ranks: a collective runs and nothing computes meanwhile",
-     "#d55e00", "#ee7733", 166, "▞", '~', false},
+     "#d55e00", "#ee7733", 166, "▞", '~'},
     {"sync", "sync", "the device idles because the host blocked in a synchronisation", "#cc79a7", "#dd90bb",
-     175, "×", '!', false},
+     175, "×", '!'},
     {"launch", "launch", "the device idles while the host prepares the next launch", "#7b4fa3", "#a57fd0", 97,
-     "╌", '-', false},
+     "╌", '-'},
     {"host_other", "other", "the loop does something besides training: checkpoint, logging, validation",
-     "#7a7a7a", "#9a9a9a", 245, "·", 'o', false},
+     "#7a7a7a", "#9a9a9a", 245, "·", 'o'},
     {"gap", "gap", "the device idles between kernels that were already queued", "#b8b8b8", "#666a70", 250,
-     "˙", '\'', false},
+     "˙", '\''},
 }};
 
 // The look of a share by its name; of host_other for a name that is not known.

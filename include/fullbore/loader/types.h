@@ -101,7 +101,6 @@ struct StageStats {
   // Waiting: "read" for leave to use a core, "user" inside the function (for Python's interpreter, or for
   // what it calls), "collate" for room among the finished batches.
   uint64_t blocked_ns = 0;
-  uint64_t starved_ns = 0;  // waiting for the stage before
 };
 
 struct LoaderStats {

@@ -11,6 +11,7 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
 using record::Share;
 using record::Stage;
 
@@ -23,31 +24,6 @@ constexpr void (*kJudges[])(const View&, Diagnosis&) = {JudgeInput,     JudgeWor
 constexpr void (*kDeviceJudges[])(const View&, Diagnosis&) = {JudgeCpu, JudgeActivity, JudgeTensorCores,
                                                               JudgeDeviceMemory, JudgeThrottle};
 
-const Stage* ChooseStage(const record::Recording& recording, const std::string& name) {
-  const Stage* chosen = nullptr;
-  int64_t most_ns = -1;
-  for (const Stage& stage : recording.stages) {
-    if (!name.empty() && stage.name != name) continue;
-    int64_t stepped_ns = 0;
-    for (const record::RankInfo& rank : stage.ranks) {
-      for (const record::StepWindow& window : rank.windows) stepped_ns += window.end_ns - window.begin_ns;
-      if (rank.windows.empty() && !rank.steps.empty())
-        stepped_ns += rank.steps.back().end_ns - rank.steps.front().end_ns;
-    }
-    if (stepped_ns > most_ns) {
-      most_ns = stepped_ns;
-      chosen = &stage;
-    }
-  }
-  return chosen;
-}
-
-std::string LabelledName(const record::SeriesKey& key) {
-  std::string labels;
-  for (const auto& [label, value] : key.labels) labels += (labels.empty() ? "" : ",") + label + "=" + value;
-  return labels.empty() ? key.name : key.name + "{" + labels + "}";
-}
-
 void FillResources(const View& view, Diagnosis& diagnosis) {
   for (const record::Series& series : view.stage().series) {
     std::vector<double> values;
@@ -59,9 +35,9 @@ void FillResources(const View& view, Diagnosis& diagnosis) {
     }
     if (values.empty()) continue;
     const double mean = sum / static_cast<double>(values.size());
-    diagnosis.resources[LabelledName(series.key)] = {mean, Quantile(values, 0.5), Quantile(values, 0.95),
-                                                     *std::max_element(values.begin(), values.end()),
-                                                     series.key.unit};
+    diagnosis.resources[record::LabelledName(series.key)] = {
+        mean, Quantile(values, 0.5), Quantile(values, 0.95), *std::max_element(values.begin(), values.end()),
+        series.key.unit};
   }
 }
 
@@ -171,10 +147,10 @@ void SayHealthy(const View& view, Diagnosis& diagnosis) {
   finding.title = fmt::format("Healthy: nothing costs more than {}; the {} is the narrowest pipe.",
                               FormatPercent(kHealthy), on_gpu ? "GPU's own work" : "computation on the CPU");
   finding.evidence.push_back({"waiting for data", waiting, "ratio", "hook", "", {}, {}});
-  if (const auto utilization = view.Mean("gpu_utilization")) {
+  if (const auto utilization = view.Mean(Metric::kGpuUtilization)) {
     finding.evidence.push_back({"GPU utilisation", *utilization, "ratio", "nvml", "gpu_utilization", {}, {}});
   }
-  if (const auto cpu = view.Mean("cpu_utilization"))
+  if (const auto cpu = view.Mean(Metric::kCpuUtilization))
     finding.evidence.push_back({"CPU in use", *cpu, "ratio", "proc", "cpu_utilization", {}, {}});
   finding.fix = {on_gpu ? "a faster GPU, or less work a sample (precision, model), is what would move it now"
                         : "more or faster cores, or a GPU, is what would move it now"};
@@ -201,12 +177,31 @@ bool IsHealthy(const std::vector<Finding>& findings) {
 
 }  // namespace
 
+const Stage* JudgedStage(const record::Recording& recording, const std::string& name) {
+  const Stage* chosen = nullptr;
+  int64_t most_ns = -1;
+  for (const Stage& stage : recording.stages) {
+    if (!name.empty() && stage.name != name) continue;
+    int64_t stepped_ns = 0;
+    for (const record::RankInfo& rank : stage.ranks) {
+      for (const record::StepWindow& window : rank.windows) stepped_ns += window.end_ns - window.begin_ns;
+      if (rank.windows.empty() && !rank.steps.empty())
+        stepped_ns += rank.steps.back().end_ns - rank.steps.front().end_ns;
+    }
+    if (stepped_ns > most_ns) {
+      most_ns = stepped_ns;
+      chosen = &stage;
+    }
+  }
+  return chosen;
+}
+
 Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_name) {
   Diagnosis diagnosis;
   diagnosis.run_id = recording.id;
   diagnosis.source = recording.path;
   diagnosis.machine = recording.machine;
-  const Stage* stage = ChooseStage(recording, stage_name);
+  const Stage* stage = JudgedStage(recording, stage_name);
   if (!stage) return diagnosis;
   diagnosis.stage = stage->name;
   diagnosis.exit_status = stage->exit_status;

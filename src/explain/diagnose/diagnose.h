@@ -8,8 +8,11 @@
 
 namespace fullbore::diagnose {
 
-// Judges the named stage, or without a name the one that trained most; an empty recording gives a diagnosis
-// without steps and findings.
+// The stage that a diagnosis is of: the named one, or without a name the one that trained longest, of equals the
+// first. Null where there is none.
+const record::Stage* JudgedStage(const record::Recording& recording, const std::string& name = "");
+
+// Judges that stage; without one it is a diagnosis without steps and findings.
 Diagnosis Diagnose(const record::Recording& recording, const std::string& stage = "");
 
 }  // namespace fullbore::diagnose

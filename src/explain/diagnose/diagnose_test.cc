@@ -11,6 +11,7 @@
 namespace fullbore::diagnose {
 namespace {
 
+using record::Metric;
 using testing::AddSeries;
 using testing::kMs;
 using testing::MadeLoader;
@@ -77,7 +78,7 @@ double StepWithoutStorage(double cpu_utilization) {
   rank.loaders.push_back(MadeLoader(1, 100, 400, 120));
   rank.loaders.back().run_delay_ns = 100 * 80 * kMs;
   auto run = MadeRun({rank}, /*cores=*/2);
-  AddSeries(run, "cpu_utilization", "ratio", cpu_utilization);
+  AddSeries(run, Metric::kCpuUtilization, cpu_utilization);
   return 200 / Diagnose(run).findings.at(0).speedup.expected;
 }
 
@@ -92,7 +93,7 @@ TEST(DiagnoseTest, WorkersThatFindNoCoreAreNotCuredByMore) {
   auto rank = MadeRank(0, 100, Waiting);
   rank.loaders.push_back(MadeLoader(2, 100, 400, 390));
   auto run = MadeRun({rank}, /*cores=*/2);
-  AddSeries(run, "process_cpu", "cores", 0.1, {{"role", "trainer"}});
+  AddSeries(run, Metric::kProcessCpu, 0.1, {{"role", "trainer"}});
   const Diagnosis diagnosis = Diagnose(run);
   EXPECT_EQ(diagnosis.findings.at(0).cause, "decode");
 }
@@ -162,16 +163,16 @@ TEST(DiagnoseTest, WhatWasNotRecordedIsNotGuessed) {
 
 TEST(DiagnoseTest, HighUtilisationWithIdleMultiprocessorsMisleads) {
   auto run = MadeRun({MadeRank(0, 100, Usual)});
-  AddSeries(run, "gpu_utilization", "ratio", 0.98, {{"gpu", "0"}});
-  AddSeries(run, "gpu_sm_active", "ratio", 0.2, {{"gpu", "0"}});
+  AddSeries(run, Metric::kGpuUtilization, 0.98, {{"gpu", "0"}});
+  AddSeries(run, Metric::kGpuSmActive, 0.2, {{"gpu", "0"}});
   EXPECT_NE(Find(Diagnose(run), "low-activity"), nullptr);
 }
 
 TEST(DiagnoseTest, IdleTensorCoresAreNamed) {
   auto run = MadeRun({MadeRank(0, 100, Usual)});
-  AddSeries(run, "gpu_utilization", "ratio", 0.95, {{"gpu", "0"}});
-  AddSeries(run, "gpu_sm_active", "ratio", 0.8, {{"gpu", "0"}});
-  AddSeries(run, "gpu_tensor_active", "ratio", 0.0, {{"gpu", "0"}});
+  AddSeries(run, Metric::kGpuUtilization, 0.95, {{"gpu", "0"}});
+  AddSeries(run, Metric::kGpuSmActive, 0.8, {{"gpu", "0"}});
+  AddSeries(run, Metric::kGpuTensorActive, 0.0, {{"gpu", "0"}});
   EXPECT_NE(Find(Diagnose(run), "no-tensor-cores"), nullptr);
 }
 
@@ -240,8 +241,8 @@ TEST(DiagnoseTraceTest, CollectivesOfOneRankAreJudgedAndStragglersAreNot) {
 record::Recording MadeBusyMachine(double own) {
   auto run = MadeRun({MadeRank(0, 100, Usual)}, /*cores=*/2);
   run.machine["cores_logical"] = "2";
-  AddSeries(run, "cpu_utilization", "ratio", 1.0);
-  AddSeries(run, "process_cpu", "cores", own, {{"role", "trainer"}});
+  AddSeries(run, Metric::kCpuUtilization, 1.0);
+  AddSeries(run, Metric::kProcessCpu, own, {{"role", "trainer"}});
   return run;
 }
 

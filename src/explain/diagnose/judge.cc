@@ -8,6 +8,8 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
+
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps) {
   if (share < levels.warning || steps < kStepsForWarning) return std::nullopt;
   return share >= levels.critical && steps >= kStepsForCritical ? Severity::kCritical : Severity::kWarning;
@@ -48,7 +50,7 @@ double EpochStartShare(const RankView& rank, const record::Loader& loader) {
 }
 
 std::optional<std::string> DeviceAgainstCpu(const View& view) {
-  const auto device = view.Mean("gpu_utilization"), cpu = view.Mean("cpu_utilization");
+  const auto device = view.Mean(Metric::kGpuUtilization), cpu = view.Mean(Metric::kCpuUtilization);
   if (!device || !cpu || *device >= kDeviceStarved) return std::nullopt;
   const std::string both = fmt::format("the GPU is busy {} of the time and the CPU {}",
                                        FormatPercent(*device), FormatPercent(*cpu));

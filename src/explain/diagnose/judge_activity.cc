@@ -10,6 +10,8 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
+
 namespace {
 
 constexpr int64_t kIdleForNs =
@@ -17,7 +19,7 @@ constexpr int64_t kIdleForNs =
 constexpr int64_t kHangForNs = 120 * kNsPerSecond;
 
 void JudgeLowActivity(const View& view, Diagnosis& diagnosis) {
-  const auto utilization = view.Mean("gpu_utilization"), sm = view.Mean("gpu_sm_active");
+  const auto utilization = view.Mean(Metric::kGpuUtilization), sm = view.Mean(Metric::kGpuSmActive);
   if (!utilization || !sm || *utilization < kUtilizationHigh || *sm >= kSmActiveLow || *sm < kNothingRuns)
     return;
   Finding finding;
@@ -32,7 +34,7 @@ void JudgeLowActivity(const View& view, Diagnosis& diagnosis) {
                  "look at a trace of some steps for many short kernels: fullbore explain TRACE"};
   finding.evidence.push_back({"GPU utilisation", *utilization, "ratio", "nvml", "gpu_utilization", {}, {}});
   finding.evidence.push_back({"multiprocessors active", *sm, "ratio", "nvml", "gpu_sm_active", {}, {}});
-  if (const auto occupancy = view.Mean("gpu_sm_occupancy")) {
+  if (const auto occupancy = view.Mean(Metric::kGpuSmOccupancy)) {
     finding.evidence.push_back(
         {"occupancy of the multiprocessors", *occupancy, "ratio", "nvml", "gpu_sm_occupancy", {}, {}});
   }
@@ -43,16 +45,17 @@ void JudgeLowActivity(const View& view, Diagnosis& diagnosis) {
 
 void JudgeActivity(const View& view, Diagnosis& diagnosis) {
   if (!view.has_gpu()) return;
-  if (!view.Has("gpu_sm_active")) {
+  if (!view.Has(Metric::kGpuSmActive)) {
     diagnosis.not_judged.push_back(
         {"SM and tensor-core activity", "this GPU or driver offers no GPM metrics", "a Hopper or newer GPU"});
   }
   JudgeLowActivity(view, diagnosis);
-  const auto utilization = view.Mean("gpu_utilization"), sm = view.Mean("gpu_sm_active");
+  const auto utilization = view.Mean(Metric::kGpuUtilization), sm = view.Mean(Metric::kGpuSmActive);
   const int64_t lasted_ns = view.end_ns() - view.begin_ns();
   const int64_t since_step_ns = view.HasSteps() ? view.stage().end_ns - view.lead().end_ns : lasted_ns;
   if (utilization && sm && view.HasSteps() && since_step_ns > kHangForNs) {
-    const auto last_utilization = view.Last("gpu_utilization"), last_sm = view.Last("gpu_sm_active");
+    const auto last_utilization = view.Last(Metric::kGpuUtilization),
+               last_sm = view.Last(Metric::kGpuSmActive);
     if (last_utilization && last_sm && *last_utilization >= kUtilizationHigh && *last_sm < kNothingRuns) {
       Finding finding;
       finding.id = "hang";
@@ -71,7 +74,7 @@ void JudgeActivity(const View& view, Diagnosis& diagnosis) {
       diagnosis.findings.push_back(std::move(finding));
     }
   }
-  const auto memory = view.Max("gpu_memory_used");
+  const auto memory = view.Max(Metric::kGpuMemoryUsed);
   if (utilization && *utilization < kNothingRuns && memory && lasted_ns > kIdleForNs && !view.HasSteps()) {
     Finding finding;
     finding.id = "idle-device";

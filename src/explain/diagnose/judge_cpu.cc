@@ -9,8 +9,10 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
+
 void JudgeCpu(const View& view, Diagnosis& diagnosis) {
-  const auto others = view.CoresOfOthers(), busy = view.Mean("cpu_utilization");
+  const auto others = view.CoresOfOthers(), busy = view.Mean(Metric::kCpuUtilization);
   if (!others || !busy || view.cores() <= 0 || !view.HasSteps()) return;
   if (*busy < kCpuSaturated || *others < kOthersBusy * view.cores()) return;
   Finding finding;

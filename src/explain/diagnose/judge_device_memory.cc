@@ -9,6 +9,8 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
+
 namespace {
 
 constexpr double kOccupancyLow = 0.25;  // of the warps that fit: latency of memory is no longer hidden
@@ -34,8 +36,8 @@ void JudgeFull(const View& view, double filled, Diagnosis& diagnosis) {
 }
 
 void JudgeRoom(const View& view, double filled, Diagnosis& diagnosis) {
-  const auto sm = view.Mean("gpu_sm_active"), occupancy = view.Mean("gpu_sm_occupancy");
-  const auto utilization = view.Mean("gpu_utilization");
+  const auto sm = view.Mean(Metric::kGpuSmActive), occupancy = view.Mean(Metric::kGpuSmOccupancy);
+  const auto utilization = view.Mean(Metric::kGpuUtilization);
   if (filled > 1 - kMemoryHeadroom || !view.HasSteps()) return;
   const bool chip_not_full = (sm && *sm < kDeviceBusy) || (occupancy && *occupancy < kOccupancyLow);
   const bool waits_for_others = utilization && *utilization < kDeviceBusy;
@@ -62,7 +64,7 @@ void JudgeRoom(const View& view, double filled, Diagnosis& diagnosis) {
 }  // namespace
 
 void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis) {
-  const auto used = view.Max("gpu_memory_used"), total = view.Max("gpu_memory_total");
+  const auto used = view.Max(Metric::kGpuMemoryUsed), total = view.Max(Metric::kGpuMemoryTotal);
   if (!used || !total || *total <= 0) return;
   JudgeFull(view, *used / *total, diagnosis);
   JudgeRoom(view, *used / *total, diagnosis);
@@ -71,8 +73,8 @@ void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis) {
 }
 
 void JudgeThrottle(const View& view, Diagnosis& diagnosis) {
-  const double thermal = view.Mean("gpu_throttle_thermal").value_or(0),
-               power = view.Mean("gpu_throttle_power").value_or(0);
+  const double thermal = view.Mean(Metric::kGpuThrottleThermal).value_or(0),
+               power = view.Mean(Metric::kGpuThrottlePower).value_or(0);
   if (std::max(thermal, power) < kThrottled) return;
   const bool hot = thermal >= kThrottled;
   Finding finding;
@@ -92,7 +94,7 @@ void JudgeThrottle(const View& view, Diagnosis& diagnosis) {
       {"time held back by heat", thermal, "ratio", "nvml", "gpu_throttle_thermal", {}, {}});
   finding.evidence.push_back(
       {"time held back by power", power, "ratio", "nvml", "gpu_throttle_power", {}, {}});
-  const auto clock = view.Mean("gpu_sm_clock"), most = view.Max("gpu_sm_clock_max");
+  const auto clock = view.Mean(Metric::kGpuSmClock), most = view.Max(Metric::kGpuSmClockMax);
   if (clock && most && *most > 0) {
     finding.evidence.push_back(
         {"SM clock of its maximum", *clock / *most, "ratio", "nvml", "gpu_sm_clock", {}, {}});

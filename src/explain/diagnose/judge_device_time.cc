@@ -9,6 +9,7 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
 using record::Share;
 
 namespace {
@@ -95,7 +96,7 @@ void JudgeLaunchFromTrace(const View& view, Diagnosis& diagnosis) {
 // Without device activity: the GPU idles, and the training thread neither waits for data nor does anything
 // but train.
 void JudgeLaunchFromUtilization(const View& view, Diagnosis& diagnosis) {
-  const auto utilization = view.Mean("gpu_utilization");
+  const auto utilization = view.Mean(Metric::kGpuUtilization);
   const RankView& rank = view.lead();
   if (!utilization || *utilization >= kDeviceBusy) return;
   const double elsewhere =
@@ -107,7 +108,7 @@ void JudgeLaunchFromUtilization(const View& view, Diagnosis& diagnosis) {
   finding.id = "launch-bound";
   finding.severity = *severity;
   finding.share = idle;
-  const auto trainer = view.Mean("process_cpu", {{"role", "trainer"}});
+  const auto trainer = view.Mean(Metric::kProcessCpu, {{"role", "trainer"}});
   finding.title = fmt::format(
       "The GPU idles {} of the time while the training thread runs code: the code does not keep it fed.",
       FormatPercent(idle));

@@ -9,14 +9,15 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
 using record::Share;
 
 void JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
-  const auto stalled = view.Mean("psi_memory_some");
-  const auto used = view.Max("cgroup_memory_used"), limit = view.Max("cgroup_memory_limit");
-  const auto swap_used = view.Max("swap_used");
-  const auto faults = view.Mean("major_faults");
+  const auto stalled = view.Mean(Metric::kPsiMemorySome);
+  const auto used = view.Max(Metric::kCgroupMemoryUsed), limit = view.Max(Metric::kCgroupMemoryLimit);
+  const auto swap_used = view.Max(Metric::kSwapUsed);
+  const auto faults = view.Mean(Metric::kMajorFaults);
   const double filled = used && limit && *limit > 0 ? *used / *limit : 0;
   const bool pressed = stalled && *stalled >= kMemoryPressure;
   if (!stalled && !limit && view.recording().source == "run") {

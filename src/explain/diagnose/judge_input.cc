@@ -15,6 +15,7 @@
 namespace fullbore::diagnose {
 
 using record::Loader;
+using record::Metric;
 using record::Share;
 
 namespace {
@@ -87,19 +88,19 @@ void AddEvidence(Input& input) {
                                 static_cast<double>(input.loader.worker_span_ns);
     evidence.push_back({"workers busy fetching", busy, "ratio", "hook", "", {}, {}});
   }
-  if (const auto cpu = input.view.Mean("cpu_utilization")) {
+  if (const auto cpu = input.view.Mean(Metric::kCpuUtilization)) {
     evidence.push_back({"CPU in use", *cpu, "ratio", "proc", "cpu_utilization", {}, {}});
   }
-  if (const auto gpu = input.view.Mean("gpu_utilization")) {
+  if (const auto gpu = input.view.Mean(Metric::kGpuUtilization)) {
     evidence.push_back({"GPU utilisation", *gpu, "ratio", "nvml", "gpu_utilization", {}, {}});
   }
-  if (const auto read = input.view.Sum("disk_read")) {
+  if (const auto read = input.view.Sum(Metric::kDiskRead)) {
     evidence.push_back({"read from disks", *read, "bytes/s", "proc", "disk_read", {}, {}});
   }
-  if (const auto io = input.view.Mean("psi_io_some")) {
+  if (const auto io = input.view.Mean(Metric::kPsiIoSome)) {
     evidence.push_back({"some task stalled on I/O", *io, "ratio", "proc", "psi_io_some", {}, {}});
   }
-  if (const auto iowait = input.view.Mean("cpu_iowait")) {
+  if (const auto iowait = input.view.Mean(Metric::kCpuIowait)) {
     evidence.push_back({"CPU idle waiting for I/O", *iowait, "ratio", "proc", "cpu_iowait", {}, {}});
   }
 }
@@ -144,7 +145,7 @@ void BlameStorage(Input& input) {
   Pipeline changed = input.pipeline;
   // Who has waited for storage waits for a core, too, before going on: where cores are free that is the
   // waking up, and goes with the wait.
-  const double contended = std::min(1.0, input.view.Mean("cpu_utilization").value_or(1));
+  const double contended = std::min(1.0, input.view.Mean(Metric::kCpuUtilization).value_or(1));
   const double keep = parts.Part(parts.cpu * kWithoutWaits + parts.run_delay * contended);
   for (double& ns : changed.fetch_ns) ns *= keep;
   Predict(input, changed,
@@ -213,9 +214,9 @@ void BlameRestarts(Input& input, double share) {
 
 // A worker starts as a copy of the trainer and shares most of it; at worst it grows as large.
 void SayWhetherMemoryAllows(Input& input, int64_t more) {
-  const auto free = input.view.Mean("memory_available");
+  const auto free = input.view.Mean(Metric::kMemoryAvailable);
   const bool some = input.loader.num_workers > 0;
-  const auto used = input.view.Mean("process_memory", {{"role", some ? "loader" : "trainer"}});
+  const auto used = input.view.Mean(Metric::kProcessMemory, {{"role", some ? "loader" : "trainer"}});
   if (!free || !used) return;
   const double each = *used / static_cast<double>(some ? input.loader.num_workers : 1);
   const bool room = static_cast<double>(more) * each < *free;
@@ -287,8 +288,8 @@ void BlameCpu(Input& input) {
 
 // More workers cost host memory: says whether there is room for them.
 void AddMemoryEvidence(Input& input) {
-  const auto used = input.view.Mean("process_memory", {{"role", "loader"}});
-  const auto free = input.view.Mean("memory_available");
+  const auto used = input.view.Mean(Metric::kProcessMemory, {{"role", "loader"}});
+  const auto free = input.view.Mean(Metric::kMemoryAvailable);
   if (free)
     input.finding.evidence.push_back(
         {"host memory free for more workers", *free, "bytes", "proc", "memory_available", {}, {}});
@@ -402,7 +403,7 @@ void JudgeInput(const View& view, Diagnosis& diagnosis) {
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
   PointAtWorstStep(rank, Share::kDataWait, finding);
   if (!loader->where.empty()) finding.where.insert(finding.where.begin(), PlaceOf(loader->where));
-  const auto stalled = view.Mean("psi_io_some");
+  const auto stalled = view.Mean(Metric::kPsiIoSome);
   if (finding.cause != "storage" && stalled && *stalled < kDataWait.warning) {
     diagnosis.would_not_help.push_back(
         {"a faster disk", fmt::format("tasks stalled on I/O only {} of the time: memory serves the data",

@@ -14,56 +14,61 @@
 #include "base/text.h"
 #include "explain/diagnose/replay.h"
 #include "explain/diagnose/thresholds.h"
+#include "record/loader_stage.h"
 
 namespace fullbore::diagnose {
 
+using record::LoaderStage;
+using record::Metric;
+
 namespace {
 
-enum Stage { kRead, kDecode, kTransform, kUser, kCollate, kCopy, kStages };
-constexpr std::array<const char*, kStages> kNames = {"read", "decode",  "transform",
-                                                     "user", "collate", "copy"};
+using enum LoaderStage;
 
-bool OnCore(Stage stage) { return stage == kDecode || stage == kTransform || stage == kCollate; }
+bool OnCore(LoaderStage stage) { return stage == kDecode || stage == kTransform || stage == kCollate; }
 
 // Means over the steady state, in threads.
 struct Stages {
-  std::array<double, kStages> busy{};
+  std::array<double, record::kLoaderStages.size()> busy_of{};
   double threads = 0;         // there are
   double on_cores = 0;        // of them may use a core at a time
   double want_core = 0;       // wait for leave to
-  double off_core = 0;        // of busy[kUser]: wait inside it
+  double off_core = 0;        // of Busy(kUser): wait inside it
   double no_room = 0;         // wait for room among the finished batches
   double training_waits = 0;  // part of the time, by the loader's own clock
 
-  double Core() const { return busy[kDecode] + busy[kTransform] + busy[kCollate]; }
-  double All() const { return Core() + busy[kRead] + busy[kUser] + busy[kCopy]; }
+  double& Busy(LoaderStage stage) { return busy_of[Index(stage)]; }
+  double Busy(LoaderStage stage) const { return busy_of[Index(stage)]; }
+  double Core() const { return Busy(kDecode) + Busy(kTransform) + Busy(kCollate); }
+  double All() const { return Core() + Busy(kRead) + Busy(kUser) + Busy(kCopy); }
   // Threads queue for a core: what is done on the cores binds, however long others sit in a read.
   bool CoresBind() const { return want_core > kPartOfFetch * on_cores; }
 };
 
-record::Labels LabelsOf(const View& view, const record::Loader& loader, const char* stage = nullptr) {
+record::Labels LabelsOf(const View& view, const record::Loader& loader,
+                        std::optional<LoaderStage> stage = {}) {
   record::Labels labels = {{"loader", std::to_string(loader.id)},
                            {"rank", std::to_string(view.lead().info->rank)}};
-  if (stage) labels["stage"] = stage;
+  if (stage) labels["stage"] = Name(*stage);
   return labels;
 }
 
 std::optional<Stages> RecordedStages(const View& view, const record::Loader& loader) {
-  const auto mean = [&](const char* series, Stage stage) {
-    return view.Mean(series, LabelsOf(view, loader, kNames[stage]));
+  const auto mean = [&](Metric metric, std::optional<LoaderStage> stage = {}) {
+    return view.Mean(metric, LabelsOf(view, loader, stage));
   };
-  const auto threads = mean("loader_threads", kRead), on_cores = mean("loader_threads", kCollate);
-  const auto waits = view.Mean("loader_wait", LabelsOf(view, loader));
+  const auto threads = mean(Metric::kLoaderThreads, kRead), on_cores = mean(Metric::kLoaderThreads, kCollate);
+  const auto waits = mean(Metric::kLoaderWait);
   if (!threads || !on_cores || !waits) return std::nullopt;
   Stages stages;
-  for (size_t i = 0; i < kStages; ++i)
-    stages.busy[i] = mean("loader_busy", static_cast<Stage>(i)).value_or(0);
+  for (const LoaderStage stage : record::kLoaderStages)
+    stages.Busy(stage) = mean(Metric::kLoaderBusy, stage).value_or(0);
   stages.threads = *threads;
   stages.on_cores = *on_cores;
-  stages.want_core = mean("loader_blocked", kRead).value_or(0);
-  stages.off_core = mean("loader_blocked", kUser).value_or(0);
-  stages.busy[kUser] += stages.off_core;
-  stages.no_room = mean("loader_blocked", kCollate).value_or(0);
+  stages.want_core = mean(Metric::kLoaderBlockedCore).value_or(0);
+  stages.off_core = mean(Metric::kLoaderBlockedUser).value_or(0);
+  stages.Busy(kUser) += stages.off_core;
+  stages.no_room = mean(Metric::kLoaderBlockedRoom).value_or(0);
   stages.training_waits = *waits;
   return stages.All() > 0 ? std::optional(stages) : std::nullopt;
 }
@@ -83,8 +88,8 @@ struct Judged {
     return fmt::format("{}({})", loader.dataset.empty() ? "Loader" : loader.dataset, argument);
   }
   // "1.40 threads at a time, of 2 that may use a core"
-  std::string AtATime(Stage stage) const {
-    const std::string busy = FormatCount(stages.busy[stage]);
+  std::string AtATime(LoaderStage stage) const {
+    const std::string busy = FormatCount(stages.Busy(stage));
     return OnCore(stage) ? fmt::format("{} threads at a time, of {} that may use a core", busy,
                                        FormatCount(stages.on_cores))
                          : fmt::format("{} threads at a time, of its {}", busy, FormatCount(stages.threads));
@@ -105,15 +110,15 @@ bool ReadsWaitForStorage(const Judged& judged) {
   const Stages& stages = judged.stages;
   if (stages.CoresBind()) return false;
   return stages.Core() < kPartOfFetch * stages.on_cores || judged.CoresAreIdle() || !judged.IdleCores() ||
-         judged.view.Mean("psi_io_some").value_or(0) >= kDataWait.warning;
+         judged.view.Mean(Metric::kPsiIoSome).value_or(0) >= kDataWait.warning;
 }
 
-Stage BindingStage(const Judged& judged) {
-  const auto& busy = judged.stages.busy;
-  Stage most = kDecode;
-  for (const Stage stage : {kRead, kTransform, kUser, kCollate, kCopy}) {
+LoaderStage BindingStage(const Judged& judged) {
+  const Stages& stages = judged.stages;
+  LoaderStage most = kDecode;
+  for (const LoaderStage stage : {kRead, kTransform, kUser, kCollate, kCopy}) {
     if (stage == kRead && !ReadsWaitForStorage(judged)) continue;
-    if (busy[stage] > busy[most]) most = stage;
+    if (stages.Busy(stage) > stages.Busy(most)) most = stage;
   }
   return most;
 }
@@ -138,14 +143,14 @@ std::optional<Pipeline> StagedPipeline(const Judged& judged, double threads, dou
 }
 
 // The gain where a stage takes `less` of its time. Where threads queue for a core, only those on one count.
-void PredictLess(Judged& judged, Stage stage, double less, const std::string& method) {
+void PredictLess(Judged& judged, LoaderStage stage, double less, const std::string& method) {
   const Stages& stages = judged.stages;
   const bool those_on_cores = OnCore(stage) && stages.CoresBind();
   auto pipeline = those_on_cores ? StagedPipeline(judged, stages.on_cores, 0)
                                  : StagedPipeline(judged, stages.threads, stages.no_room);
   if (!pipeline) return;
-  pipeline->fetch_ns[0] *= 1 - less * stages.busy[stage] / (those_on_cores ? stages.Core() : stages.All());
-  if (OnCore(stage)) pipeline->fetch_cpu_ns *= 1 - less * stages.busy[stage] / stages.Core();
+  pipeline->fetch_ns[0] *= 1 - less * stages.Busy(stage) / (those_on_cores ? stages.Core() : stages.All());
+  if (OnCore(stage)) pipeline->fetch_cpu_ns *= 1 - less * stages.Busy(stage) / stages.Core();
   // Threads beyond those that may use a core were there to read.
   if (stage == kRead) pipeline->workers = std::max<int64_t>(1, std::llround(stages.on_cores));
   judged.finding.speedup = PredictSpeedup(judged.view.lead().MeanStepNs(), *pipeline);
@@ -165,7 +170,7 @@ void BlameRead(Judged& judged) {
               "replay of the recorded steps with the time inside reads removed from every batch");
 }
 
-void BlameCores(Judged& judged, Stage stage) {
+void BlameCores(Judged& judged, LoaderStage stage) {
   const Stages& stages = judged.stages;
   const std::string work = stage == kDecode ? "decoding" : "the transforms";
   const auto cores = static_cast<double>(judged.view.cores());
@@ -214,7 +219,7 @@ void BlameUser(Judged& judged) {
   const Stages& stages = judged.stages;
   judged.finding.cause = "user-stage";
   const int64_t processes = judged.loader.map_processes.value_or(0);
-  const bool stand = processes == 0 && stages.off_core > kPartOfFetch * stages.busy[kUser];
+  const bool stand = processes == 0 && stages.off_core > kPartOfFetch * stages.Busy(kUser);
   judged.finding.title =
       fmt::format("{}: your own stage (map=) sets the pace ({}{}).", judged.Waits(), judged.AtATime(kUser),
                   stand ? fmt::format("; {} of them wait in it, for the interpreter or for what it calls",
@@ -288,47 +293,46 @@ void BlameHandOver(Judged& judged) {
 }
 
 // Evidence from a series of the loader, where it was recorded.
-void AddSeries(Judged& judged, const std::string& what, const char* series, const char* stage,
-               const char* unit) {
-  const record::Labels labels = LabelsOf(judged.view, judged.loader, stage);
-  const auto mean = judged.view.Mean(series, labels);
+void AddSeries(Judged& judged, const std::string& what, Metric metric,
+               std::optional<LoaderStage> stage = {}) {
+  const record::SeriesKey key = record::KeyOf(metric, LabelsOf(judged.view, judged.loader, stage));
+  const auto mean = judged.view.Mean(metric, key.labels);
   if (!mean) return;
-  std::string name;
-  for (const auto& [label, value] : labels) name += (name.empty() ? "" : ",") + label + "=" + value;
+  const std::string unit = metric == Metric::kLoaderThreads ? "threads" : key.unit;
   judged.finding.evidence.push_back(
-      {what, *mean, unit, "loader", fmt::format("{}{{{}}}", series, name), {}, {}});
+      {what, *mean, unit, std::string(record::InfoOf(metric).source), record::LabelledName(key), {}, {}});
 }
 
 void AddEvidence(Judged& judged) {
-  for (size_t i = 0; i < kStages; ++i) {
-    const std::string what = fmt::format(
-        "threads {}", i == kUser ? "on a core in your own stage" : fmt::format("in {}", kNames[i]));
-    AddSeries(judged, what, "loader_busy", kNames[i], "threads");
+  for (const LoaderStage stage : record::kLoaderStages) {
+    const std::string where =
+        stage == kUser ? "on a core in your own stage" : "in " + std::string(Name(stage));
+    AddSeries(judged, "threads " + where, Metric::kLoaderBusy, stage);
   }
-  AddSeries(judged, "threads waiting in your own stage", "loader_blocked", "user", "threads");
-  AddSeries(judged, "training waits inside the loader", "loader_wait", nullptr, "ratio");
-  AddSeries(judged, "threads waiting for a core", "loader_blocked", "read", "threads");
-  AddSeries(judged, "threads waiting for room", "loader_blocked", "collate", "threads");
-  AddSeries(judged, "threads of the loader", "loader_threads", "read", "threads");
-  AddSeries(judged, "of them on cores at most", "loader_threads", "collate", "threads");
-  AddSeries(judged, "finished batches waiting", "loader_ready_batches", nullptr, "count");
-  AddSeries(judged, "of so many at most", "loader_ready_capacity", nullptr, "count");
-  AddSeries(judged, "read by the loader", "loader_read", nullptr, "bytes/s");
+  AddSeries(judged, "threads waiting in your own stage", Metric::kLoaderBlockedUser);
+  AddSeries(judged, "training waits inside the loader", Metric::kLoaderWait);
+  AddSeries(judged, "threads waiting for a core", Metric::kLoaderBlockedCore);
+  AddSeries(judged, "threads waiting for room", Metric::kLoaderBlockedRoom);
+  AddSeries(judged, "threads of the loader", Metric::kLoaderThreads, kRead);
+  AddSeries(judged, "of them on cores at most", Metric::kLoaderThreads, kCollate);
+  AddSeries(judged, "finished batches waiting", Metric::kLoaderReadyBatches);
+  AddSeries(judged, "of so many at most", Metric::kLoaderReadyCapacity);
+  AddSeries(judged, "read by the loader", Metric::kLoaderRead);
   const View& view = judged.view;
   const auto add = [&](const char* what, std::optional<double> value, const char* unit, const char* source,
                        const char* series) {
     if (value) judged.finding.evidence.push_back({what, *value, unit, source, series, {}, {}});
   };
-  add("CPU in use", view.Mean("cpu_utilization"), "ratio", "proc", "cpu_utilization");
+  add("CPU in use", view.Mean(Metric::kCpuUtilization), "ratio", "proc", "cpu_utilization");
   add("cores that this command uses", view.CoresOfCommand(), "cores", "proc", "process_cpu");
-  add("GPU utilisation", view.Mean("gpu_utilization"), "ratio", "nvml", "gpu_utilization");
-  add("read from disks", view.Sum("disk_read"), "bytes/s", "proc", "disk_read");
-  add("some task stalled on I/O", view.Mean("psi_io_some"), "ratio", "proc", "psi_io_some");
+  add("GPU utilisation", view.Mean(Metric::kGpuUtilization), "ratio", "nvml", "gpu_utilization");
+  add("read from disks", view.Sum(Metric::kDiskRead), "bytes/s", "proc", "disk_read");
+  add("some task stalled on I/O", view.Mean(Metric::kPsiIoSome), "ratio", "proc", "psi_io_some");
 }
 
 void Explain(Judged& judged) {
   const Stages& stages = judged.stages;
-  const Stage binding = BindingStage(judged);
+  const LoaderStage binding = BindingStage(judged);
   // Less than half of the wait passes in the loader: its stages are not what the training waits for. But
   // threads in Python code hold the interpreter, and the training thread must have it back to take the batch.
   const bool holds_interpreter = binding == kUser && judged.loader.map_processes.value_or(0) == 0;

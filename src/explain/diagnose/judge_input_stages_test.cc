@@ -10,6 +10,7 @@
 namespace fullbore::diagnose {
 namespace {
 
+using record::Metric;
 using testing::AddSeries;
 using testing::MadeLoader;
 using testing::MadeRank;
@@ -43,16 +44,16 @@ record::Recording RunOf(const Made& made) {
   const auto labels = [](const std::string& stage) {
     return record::Labels{{"loader", "1"}, {"rank", "0"}, {"stage", stage}};
   };
-  for (const auto& [stage, threads] : made.busy)
-    AddSeries(run, "loader_busy", "threads", threads, labels(stage));
-  AddSeries(run, "loader_blocked", "threads", made.want_core, labels("read"));
-  AddSeries(run, "loader_blocked", "threads", made.no_room, labels("collate"));
-  if (made.user_waits > 0) AddSeries(run, "loader_blocked", "threads", made.user_waits, labels("user"));
-  AddSeries(run, "loader_threads", "count", made.threads, labels("read"));
-  AddSeries(run, "loader_threads", "count", made.on_cores, labels("collate"));
-  AddSeries(run, "loader_wait", "ratio", made.wait, {{"loader", "1"}, {"rank", "0"}});
-  AddSeries(run, "loader_ready_batches", "count", 0, {{"loader", "1"}, {"rank", "0"}});
-  AddSeries(run, "process_cpu", "cores", made.cores_used, {{"role", "trainer"}});
+  for (const auto& [stage, threads] : made.busy) AddSeries(run, Metric::kLoaderBusy, threads, labels(stage));
+  AddSeries(run, Metric::kLoaderBlockedCore, made.want_core, {{"loader", "1"}, {"rank", "0"}});
+  AddSeries(run, Metric::kLoaderBlockedRoom, made.no_room, {{"loader", "1"}, {"rank", "0"}});
+  if (made.user_waits > 0)
+    AddSeries(run, Metric::kLoaderBlockedUser, made.user_waits, {{"loader", "1"}, {"rank", "0"}});
+  AddSeries(run, Metric::kLoaderThreads, made.threads, labels("read"));
+  AddSeries(run, Metric::kLoaderThreads, made.on_cores, labels("collate"));
+  AddSeries(run, Metric::kLoaderWait, made.wait, {{"loader", "1"}, {"rank", "0"}});
+  AddSeries(run, Metric::kLoaderReadyBatches, 0, {{"loader", "1"}, {"rank", "0"}});
+  AddSeries(run, Metric::kProcessCpu, made.cores_used, {{"role", "trainer"}});
   return run;
 }
 
@@ -95,7 +96,7 @@ TEST(JudgeInputStagesTest, ReadsOnAMachineWithoutAnIdleCoreBlameTheStorageOnlyWh
   Made made = {.busy = {{"read", 2.2}, {"decode", 1.6}, {"transform", 0.1}, {"collate", 0.05}}};
   EXPECT_EQ(First(made).cause, "decode");
   auto run = RunOf(made);
-  AddSeries(run, "psi_io_some", "ratio", 0.4);
+  AddSeries(run, Metric::kPsiIoSome, 0.4);
   EXPECT_EQ(Diagnose(run).findings.at(0).cause, "storage");
 
   made = Reading();  // others keep the cores busy, but no thread of the loader wants one
@@ -198,7 +199,8 @@ TEST(JudgeInputStagesTest, ATrainingThatNeverWaitsIsHealthy) {
 
 TEST(JudgeInputStagesTest, WithoutItsCountersNoStageIsBlamed) {
   auto run = RunOf(Decoding());
-  std::erase_if(run.stages[0].series, [](const auto& series) { return series.key.name == "loader_wait"; });
+  std::erase_if(run.stages[0].series,
+                [](const auto& series) { return IsOf(series.key, Metric::kLoaderWait); });
   const Diagnosis diagnosis = Diagnose(run);
   EXPECT_EQ(diagnosis.findings.at(0).id, "input-bound");
   EXPECT_EQ(diagnosis.findings.at(0).cause, "");

@@ -9,6 +9,8 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
+
 namespace {
 
 // How much faster matrix kernels get by 16-bit precision on tensor cores. Practitioners measured 1.7 for
@@ -77,7 +79,7 @@ void JudgeFromKernels(const View& view, Diagnosis& diagnosis) {
 }
 
 void JudgeFromActivity(const View& view, Diagnosis& diagnosis) {
-  const auto tensor = view.Mean("gpu_tensor_active"), sm = view.Mean("gpu_sm_active");
+  const auto tensor = view.Mean(Metric::kGpuTensorActive), sm = view.Mean(Metric::kGpuSmActive);
   if (!tensor || !sm || *tensor >= kTensorActiveNone || *sm < kDeviceStarved) return;
   Finding finding = MakeFinding(std::min(1.0, *sm));
   finding.title =

@@ -12,13 +12,14 @@
 namespace fullbore::diagnose {
 
 using record::Loader;
+using record::Metric;
 using record::Share;
 
 void JudgeWorkers(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   const Loader* loader = rank.TrainingLoader();
   auto pipeline = RecordedPipeline(view);
-  const auto shm_used = view.Max("shm_used"), shm_total = view.Max("shm_total");
+  const auto shm_used = view.Max(Metric::kShmUsed), shm_total = view.Max(Metric::kShmTotal);
   const bool shm_full = shm_used && shm_total && *shm_total > 0 && *shm_used / *shm_total > kShmNearFull;
   if (!loader || !pipeline || loader->num_workers < 2) return;
 
@@ -67,7 +68,7 @@ void JudgeWorkers(const View& view, Diagnosis& diagnosis) {
          {},
          {}});
   }
-  if (const auto memory = view.Max("process_memory", {{"role", "loader"}})) {
+  if (const auto memory = view.Max(Metric::kProcessMemory, {{"role", "loader"}})) {
     evidence.push_back({"memory of all workers", *memory, "bytes", "proc", "process_memory", {}, {}});
   }
   if (shm_full)

@@ -9,6 +9,7 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
 using record::Share;
 
 namespace {
@@ -117,7 +118,7 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
     pipeline.receive_ns = pipeline.send_ns;
     pipeline.apart = kTrainingApart;
   }
-  if (const auto cpu = view.Mean("process_cpu", {{"role", "trainer"}})) {
+  if (const auto cpu = view.Mean(Metric::kProcessCpu, {{"role", "trainer"}})) {
     const double inline_fetch =
         loader->num_workers == 0 ? pipeline.batches_per_step * pipeline.fetch_cpu_ns : 0;
     const double trainer_ns = *cpu * rank.MeanStepNs() - inline_fetch;

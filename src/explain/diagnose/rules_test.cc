@@ -7,6 +7,7 @@
 namespace fullbore::diagnose {
 namespace {
 
+using record::Metric;
 using testing::AddSeries;
 using testing::MadeLoader;
 using testing::MadeRank;
@@ -27,8 +28,8 @@ record::Recording WaitsForItsLoader(int64_t workers, double gpu, double cpu) {
   auto rank = MadeRank(0, 100, Waiting);
   rank.loaders.push_back(MadeLoader(workers, 100, 300 * std::max<int64_t>(1, workers), 290));
   auto run = MadeRun({rank});
-  AddSeries(run, "gpu_utilization", "ratio", gpu, {{"gpu", "0"}});
-  AddSeries(run, "cpu_utilization", "ratio", cpu);
+  AddSeries(run, Metric::kGpuUtilization, gpu, {{"gpu", "0"}});
+  AddSeries(run, Metric::kCpuUtilization, cpu);
   return run;
 }
 
@@ -46,8 +47,8 @@ TEST(RulesTest, LowDeviceAndLowCpuIsSerialCode) {
   EXPECT_TRUE(Advises(loading.findings.at(0), "parallelise"));
 
   auto run = MadeRun({MadeRank(0, 100, [](int64_t) { return MadeStep{.other_ms = 300}; })});
-  AddSeries(run, "gpu_utilization", "ratio", 0.15, {{"gpu", "0"}});
-  AddSeries(run, "cpu_utilization", "ratio", 0.13);
+  AddSeries(run, Metric::kGpuUtilization, 0.15, {{"gpu", "0"}});
+  AddSeries(run, Metric::kCpuUtilization, 0.13);
   const Diagnosis looping = Diagnose(run);
   EXPECT_EQ(looping.findings.at(0).id, "host-other");
   EXPECT_TRUE(Advises(looping.findings.at(0), "parallelise"));
@@ -62,8 +63,8 @@ TEST(RulesTest, ABusyDeviceGetsNeitherAdvice) {
 TEST(RulesTest, LowHostMemoryMeansThatMoreWorkersAreAffordable) {
   for (const bool roomy : {true, false}) {
     auto run = WaitsForItsLoader(1, 0.15, 0.5);
-    AddSeries(run, "memory_available", "bytes", roomy ? 50e9 : 0.2e9);
-    AddSeries(run, "process_memory", "bytes", 1e9, {{"role", "loader"}});
+    AddSeries(run, Metric::kMemoryAvailable, roomy ? 50e9 : 0.2e9);
+    AddSeries(run, Metric::kProcessMemory, 1e9, {{"role", "loader"}});
     const Diagnosis diagnosis = Diagnose(run);
     const Finding& first = diagnosis.findings.at(0);
     EXPECT_EQ(first.cause, "too-few-workers");
@@ -75,11 +76,11 @@ TEST(RulesTest, LowHostMemoryMeansThatMoreWorkersAreAffordable) {
 TEST(RulesTest, LowDeviceMemoryMeansThatALargerBatchIsWorthTrying) {
   for (const bool roomy : {true, false}) {
     auto run = MadeRun({MadeRank(0, 100, Usual)});
-    AddSeries(run, "gpu_utilization", "ratio", 0.95, {{"gpu", "0"}});
-    AddSeries(run, "gpu_sm_active", "ratio", 0.5, {{"gpu", "0"}});
-    AddSeries(run, "gpu_tensor_active", "ratio", 0.3, {{"gpu", "0"}});
-    AddSeries(run, "gpu_memory_used", "bytes", roomy ? 9e9 : 70e9, {{"gpu", "0"}});
-    AddSeries(run, "gpu_memory_total", "bytes", 80e9, {{"gpu", "0"}});
+    AddSeries(run, Metric::kGpuUtilization, 0.95, {{"gpu", "0"}});
+    AddSeries(run, Metric::kGpuSmActive, 0.5, {{"gpu", "0"}});
+    AddSeries(run, Metric::kGpuTensorActive, 0.3, {{"gpu", "0"}});
+    AddSeries(run, Metric::kGpuMemoryUsed, roomy ? 9e9 : 70e9, {{"gpu", "0"}});
+    AddSeries(run, Metric::kGpuMemoryTotal, 80e9, {{"gpu", "0"}});
     bool said = false;
     for (const Finding& finding : Diagnose(run).findings) said |= finding.id == "small-batch";
     EXPECT_EQ(said, roomy);

@@ -24,7 +24,6 @@ inline constexpr int kStepsForCritical = 20;
 // One rank is the straggler when it is the last in this part of the steps; with two equal ranks chance gives
 // one half.
 inline constexpr double kSameRankLate = 0.60;
-inline constexpr double kCommOverlapGood = 0.30;
 
 // Which part of a fetch names the cause: more than a third is more than its fair part of read, decode and
 // collate.

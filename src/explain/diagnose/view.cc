@@ -8,6 +8,7 @@
 
 namespace fullbore::diagnose {
 
+using record::Metric;
 using record::RankInfo;
 using record::Reading;
 using record::Share;
@@ -70,17 +71,17 @@ RankView ViewOf(const RankInfo& info) {
   return view;
 }
 
-// No labels: every series of the name. Otherwise just the one with these: sums by role stand beside those by
+// No labels: every series of the metric. Otherwise just the one with these: sums by role stand beside those by
 // rank.
-bool Matches(const record::SeriesKey& key, std::string_view name, const record::Labels& labels) {
-  return key.name == name && (labels.empty() || key.labels == labels);
+bool Matches(const record::SeriesKey& key, Metric metric, const record::Labels& labels) {
+  return IsOf(key, metric) && (labels.empty() || key.labels == labels);
 }
 
 // Calls visit(mean, max, last) for each series that matches and has readings in the window.
 template <typename Visit>
-void ForEachMatch(const View& view, std::string_view name, const record::Labels& labels, Visit visit) {
+void ForEachMatch(const View& view, Metric metric, const record::Labels& labels, Visit visit) {
   for (const record::Series& series : view.stage().series) {
-    if (!Matches(series.key, name, labels) || !view.IsOurs(series.key)) continue;
+    if (!Matches(series.key, metric, labels) || !view.IsOurs(series.key)) continue;
     double sum = 0, largest = 0, last = 0;
     size_t count = 0;
     // A reading covers the time since the one before it: the first one's began before the window.
@@ -137,7 +138,7 @@ View::View(const record::Recording& recording, const record::Stage& stage)
   if (cores != recording.machine.end()) cores_ = ParseDouble(cores->second).value_or(0);
   for (const record::Series& series : stage.series) {
     const auto owner = series.key.labels.find("owner"), gpu = series.key.labels.find("gpu");
-    if (series.key.name != "gpu_process_memory" || owner == series.key.labels.end() ||
+    if (!IsOf(series.key, Metric::kGpuProcessMemory) || owner == series.key.labels.end() ||
         gpu == series.key.labels.end())
       continue;
     const bool used = std::any_of(series.readings.begin(), series.readings.end(),
@@ -151,51 +152,52 @@ bool View::IsOurs(const record::SeriesKey& key) const {
   return used_gpus_.empty() || gpu == key.labels.end() || used_gpus_.count(gpu->second);
 }
 
-std::optional<double> View::Mean(std::string_view name, const record::Labels& labels) const {
+std::optional<double> View::Mean(Metric metric, const record::Labels& labels) const {
   double sum = 0;
   size_t count = 0;
-  ForEachMatch(*this, name, labels, [&](double mean, double, double) { sum += mean, ++count; });
+  ForEachMatch(*this, metric, labels, [&](double mean, double, double) { sum += mean, ++count; });
   if (!count) return std::nullopt;
   return sum / static_cast<double>(count);
 }
 
-std::optional<double> View::Sum(std::string_view name, const record::Labels& labels) const {
+std::optional<double> View::Sum(Metric metric, const record::Labels& labels) const {
   std::optional<double> sum;
-  ForEachMatch(*this, name, labels, [&](double mean, double, double) { sum = sum.value_or(0) + mean; });
+  ForEachMatch(*this, metric, labels, [&](double mean, double, double) { sum = sum.value_or(0) + mean; });
   return sum;
 }
 
-std::optional<double> View::Max(std::string_view name, const record::Labels& labels) const {
+std::optional<double> View::Max(Metric metric, const record::Labels& labels) const {
   std::optional<double> most;
-  ForEachMatch(*this, name, labels,
+  ForEachMatch(*this, metric, labels,
                [&](double, double largest, double) { most = std::max(most.value_or(largest), largest); });
   return most;
 }
 
-std::optional<double> View::Last(std::string_view name, const record::Labels& labels) const {
+std::optional<double> View::Last(Metric metric, const record::Labels& labels) const {
   std::optional<double> value;
-  ForEachMatch(*this, name, labels, [&](double, double, double last) { value = last; });
+  ForEachMatch(*this, metric, labels, [&](double, double, double last) { value = last; });
   return value;
 }
 
 std::optional<double> View::CoresOfCommand() const {
   std::optional<double> cores;
   for (const char* role : {"trainer", "loader", "other"}) {
-    if (const auto of_role = Mean("process_cpu", {{"role", role}})) cores = cores.value_or(0) + *of_role;
+    if (const auto of_role = Mean(Metric::kProcessCpu, {{"role", role}}))
+      cores = cores.value_or(0) + *of_role;
   }
   return cores;
 }
 
 std::optional<double> View::CoresOfOthers() const {
   const auto logical = recording_->machine.find("cores_logical");
-  const auto busy = Mean("cpu_utilization"), own = CoresOfCommand();
+  const auto busy = Mean(Metric::kCpuUtilization), own = CoresOfCommand();
   if (logical == recording_->machine.end() || !busy || !own) return std::nullopt;
   return std::max(0.0, *busy * ParseDouble(logical->second).value_or(0) - *own);
 }
 
 bool View::has_gpu() const {
   return std::any_of(stage_->series.begin(), stage_->series.end(),
-                     [](const record::Series& series) { return series.key.name.starts_with("gpu_"); });
+                     [](const record::Series& series) { return series.key.labels.contains("gpu"); });
 }
 
 std::optional<std::string> View::Fact(const std::string& key) const {

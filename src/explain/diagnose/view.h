@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "explain/diagnose/diagnosis.h"
+#include "record/metrics.h"
 #include "record/recording.h"
 
 namespace fullbore::diagnose {
@@ -44,13 +45,13 @@ class View {
   int64_t end_ns() const { return end_ns_; }
 
   // Statistics of a series over the steady state; nothing where it was not recorded. With several series of
-  // the name (several GPUs, disks), `labels` picks the one that has exactly these; without, Mean and Max are
+  // the metric (several GPUs, disks), `labels` picks the one that has exactly these; without, Mean and Max are
   // over all, and Sum adds their means.
-  std::optional<double> Mean(std::string_view name, const record::Labels& labels = {}) const;
-  std::optional<double> Sum(std::string_view name, const record::Labels& labels = {}) const;
-  std::optional<double> Max(std::string_view name, const record::Labels& labels = {}) const;
-  std::optional<double> Last(std::string_view name, const record::Labels& labels = {}) const;
-  bool Has(std::string_view name) const { return Mean(name).has_value(); }
+  std::optional<double> Mean(record::Metric metric, const record::Labels& labels = {}) const;
+  std::optional<double> Sum(record::Metric metric, const record::Labels& labels = {}) const;
+  std::optional<double> Max(record::Metric metric, const record::Labels& labels = {}) const;
+  std::optional<double> Last(record::Metric metric, const record::Labels& labels = {}) const;
+  bool Has(record::Metric metric) const { return Mean(metric).has_value(); }
 
   double cores() const { return cores_; }  // that the command may use; 0 where unknown
   // Cores that programs outside the command keep busy; nothing where it could not be told.

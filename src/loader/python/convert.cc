@@ -149,7 +149,6 @@ nb::dict ToDict(const LoaderStats& stats) {
     said["bytes"] = stage.bytes;
     said["busy_ns"] = stage.busy_ns;
     said["blocked_ns"] = stage.blocked_ns;
-    said["starved_ns"] = stage.starved_ns;
     stages.append(said);
   }
   nb::dict said;

@@ -170,8 +170,8 @@ Error ErrorFromJson(const json& about) {
 json StatsToJson(const LoaderStats& stats) {
   json stages = json::array();
   for (const StageStats& stage : stats.stages) {
-    stages.push_back({stage.name, stage.threads, stage.samples, stage.bytes, stage.busy_ns, stage.blocked_ns,
-                      stage.starved_ns});
+    stages.push_back(
+        {stage.name, stage.threads, stage.samples, stage.bytes, stage.busy_ns, stage.blocked_ns});
   }
   return {{"stages", stages},
           {"ready_batches", stats.ready_batches},
@@ -186,7 +186,7 @@ json StatsToJson(const LoaderStats& stats) {
 LoaderStats StatsFromJson(const json& about) {
   LoaderStats stats;
   for (const json& stage : about.at("stages")) {
-    stats.stages.push_back({stage[0], stage[1], stage[2], stage[3], stage[4], stage[5], stage[6]});
+    stats.stages.push_back({stage[0], stage[1], stage[2], stage[3], stage[4], stage[5]});
   }
   stats.ready_batches = about.at("ready_batches");
   stats.ready_capacity = about.at("ready_capacity");

@@ -3,13 +3,14 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "measure/probe/metrics.h"
+#include "record/loader_stage.h"
 
 namespace fullbore::collect {
 
 namespace {
 
 using nlohmann::json;
+using record::Metric;
 
 // Totals so close together (the end of an epoch, then the loader's end) say little about a rate.
 constexpr int64_t kShortestNs = kNsPerSecond / 10;
@@ -27,8 +28,8 @@ std::optional<int64_t> CountOf(const json& object, const char* key) {
 
 }  // namespace
 
-void LoaderMeter::Add(int64_t t_ns, const char* name, const record::Labels& labels, double value) {
-  readings_.push_back({t_ns, name, labels, value});
+void LoaderMeter::Add(int64_t t_ns, Metric metric, const record::Labels& labels, double value) {
+  readings_.push_back({t_ns, metric, labels, value});
 }
 
 void LoaderMeter::AddStage(const Totals& before, const Totals& now, const std::string& stage,
@@ -47,13 +48,16 @@ void LoaderMeter::AddStage(const Totals& before, const Totals& now, const std::s
     return static_cast<double>(grown) / wall_ns;
   };
   if (const auto bytes = per_ns("bytes"); bytes && stage == "read")
-    Add(now.t_ns, "loader_read", labels, *bytes * 1e9);
+    Add(now.t_ns, Metric::kLoaderRead, labels, *bytes * 1e9);
+  const auto known = record::LoaderStageNamed(stage);
+  const auto waits_for = known ? record::BlockedIn(*known) : std::nullopt;
+  if (const auto blocked = per_ns("blocked_ns"); blocked && waits_for)
+    Add(now.t_ns, *waits_for, labels, *blocked);
   labels["stage"] = stage;
-  if (const auto busy = per_ns("busy_ns")) Add(now.t_ns, "loader_busy", labels, *busy);
-  if (const auto blocked = per_ns("blocked_ns")) Add(now.t_ns, "loader_blocked", labels, *blocked);
-  if (const auto samples = per_ns("samples")) Add(now.t_ns, "loader_samples", labels, *samples * 1e9);
+  if (const auto busy = per_ns("busy_ns")) Add(now.t_ns, Metric::kLoaderBusy, labels, *busy);
+  if (const auto samples = per_ns("samples")) Add(now.t_ns, Metric::kLoaderSamples, labels, *samples * 1e9);
   if (const auto threads = CountOf(last, "threads"))
-    Add(now.t_ns, "loader_threads", labels, static_cast<double>(*threads));
+    Add(now.t_ns, Metric::kLoaderThreads, labels, static_cast<double>(*threads));
 }
 
 void LoaderMeter::OnTotals(const json& line) {
@@ -77,12 +81,12 @@ void LoaderMeter::OnTotals(const json& line) {
   const record::Labels labels = {{"loader", std::to_string(*id)}};
   for (const auto& [stage, totals] : now.stages) AddStage(before, now, stage, labels);
   if (now.wait_ns >= before.wait_ns) {
-    Add(now.t_ns, "loader_wait", labels,
+    Add(now.t_ns, Metric::kLoaderWait, labels,
         static_cast<double>(now.wait_ns - before.wait_ns) / static_cast<double>(wall_ns));
   }
-  for (const auto& [total, series] : {std::pair("ready_batches", "loader_ready_batches"),
-                                      std::pair("ready_capacity", "loader_ready_capacity")}) {
-    if (const auto value = CountOf(line, total)) Add(now.t_ns, series, labels, static_cast<double>(*value));
+  for (const auto& [total, metric] : {std::pair("ready_batches", Metric::kLoaderReadyBatches),
+                                      std::pair("ready_capacity", Metric::kLoaderReadyCapacity)}) {
+    if (const auto value = CountOf(line, total)) Add(now.t_ns, metric, labels, static_cast<double>(*value));
   }
   before = std::move(now);
 }
@@ -90,7 +94,7 @@ void LoaderMeter::OnTotals(const json& line) {
 void LoaderMeter::Drain(int rank, record::RunWriter& writer) {
   for (Reading& reading : readings_) {
     reading.labels["rank"] = std::to_string(rank);
-    writer.AppendReading(kFirstGroup + rank, probe::KeyOf(reading.name, std::move(reading.labels)),
+    writer.AppendReading(kFirstGroup + rank, record::KeyOf(reading.metric, std::move(reading.labels)),
                          reading.t_ns, reading.value);
   }
   readings_.clear();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "record/metrics.h"
 #include "record/run_writer.h"
 
 namespace fullbore::collect {
@@ -30,12 +31,12 @@ class LoaderMeter {
   };
   struct Reading {
     int64_t t_ns = 0;
-    std::string name;
+    record::Metric metric{};
     record::Labels labels;  // but for the rank
     double value = 0;
   };
 
-  void Add(int64_t t_ns, const char* name, const record::Labels& labels, double value);
+  void Add(int64_t t_ns, record::Metric metric, const record::Labels& labels, double value);
   void AddStage(const Totals& before, const Totals& now, const std::string& stage, record::Labels labels);
 
   std::map<int64_t, Totals> before_;  // by loader

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/testing/scratch_directory.h"
 #include "record/run_reader.h"
 
@@ -13,18 +15,18 @@ using nlohmann::json;
 constexpr int64_t kSecond = 1'000'000'000;
 
 // As the hook copies it from the loader: `busy` and `blocked` are seconds of all threads so far.
-json Totals(double at_s, double busy, double blocked, double wait, int64_t samples) {
+json Totals(double at_s, double busy, double blocked, double wait, int64_t samples,
+            const char* stage = "read") {
   const auto ns = [](double seconds) { return static_cast<int64_t>(seconds * 1e9); };
   return {{"k", "loader_stages"},
           {"t", ns(at_s)},
           {"id", 1},
-          {"stages", json::array({{{"name", "read"},
+          {"stages", json::array({{{"name", stage},
                                    {"threads", 3},
                                    {"samples", samples},
                                    {"bytes", samples * 1000},
                                    {"busy_ns", ns(busy)},
-                                   {"blocked_ns", ns(blocked)},
-                                   {"starved_ns", 0}}})},
+                                   {"blocked_ns", ns(blocked)}}})},
           {"ready_batches", 2},
           {"ready_capacity", 4},
           {"consumer_wait_ns", ns(wait)},
@@ -85,13 +87,35 @@ TEST_F(LoaderMeterTest, EverySeriesOfTheTableIsFilled) {
   for (const record::Series& series : run->stages.at(0).series)
     values[series.key.name] = series.readings.at(0).value;
   EXPECT_EQ(values.size(), 8u);
-  EXPECT_NEAR(values["loader_blocked"], 0.5, 1e-9);
+  EXPECT_NEAR(values["loader_blocked_core"], 0.5, 1e-9);
   EXPECT_NEAR(values["loader_wait"], 0.5, 1e-9);
   EXPECT_NEAR(values["loader_samples"], 200, 1e-9);
   EXPECT_NEAR(values["loader_read"], 200'000, 4096);
   EXPECT_EQ(values["loader_threads"], 3);
   EXPECT_EQ(values["loader_ready_batches"], 2);
   EXPECT_EQ(values["loader_ready_capacity"], 4);
+}
+
+TEST_F(LoaderMeterTest, WhatThreadsWaitForFollowsFromTheStage) {
+  const auto of_stage = [&](const char* stage) {
+    meter_.OnTotals(Totals(10, 100, 20, 50, 1000, stage));
+    meter_.OnTotals(Totals(12, 103, 21, 51, 1400, stage));
+    meter_.Drain(5, *writer_);
+  };
+  of_stage("user");
+  meter_ = LoaderMeter();
+  of_stage("decode");  // nothing waits there
+  meter_ = LoaderMeter();
+  of_stage("collate");
+  ASSERT_TRUE(writer_->Close(100 * kSecond, record::StageState::kEnded, 0, false).ok());
+  std::set<std::string> blocked;
+  const auto run = record::ReadRun(path_);
+  ASSERT_TRUE(run.ok());
+  for (const record::Series& series : run->stages.at(0).series) {
+    if (series.key.name.starts_with("loader_blocked")) blocked.insert(record::LabelledName(series.key));
+  }
+  EXPECT_EQ(blocked, (std::set<std::string>{"loader_blocked_room{loader=1,rank=5}",
+                                            "loader_blocked_user{loader=1,rank=5}"}));
 }
 
 TEST_F(LoaderMeterTest, AStageThatAppearsLaterDidNothingBefore) {

@@ -39,8 +39,8 @@ class Recorder::ProbeSink : public probe::Sink {
 
   void Read(const record::SeriesKey& key, int64_t t_ns, double value) override {
     recorder_.writer_.AppendReading(group, key, t_ns, value);
-    if (key.name == "cpu_utilization") cpu_utilization = value;
-    if (key.name == "gpu_utilization") gpu_utilization[key.labels] = value;
+    if (IsOf(key, record::Metric::kCpuUtilization)) cpu_utilization = value;
+    if (IsOf(key, record::Metric::kGpuUtilization)) gpu_utilization[key.labels] = value;
   }
   void Say(record::Severity severity, std::string_view source, std::string_view text) override {
     recorder_.Say({MonotonicNs(), severity, std::string(source), std::string(text)});

@@ -11,9 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "record/metrics.h"
 #include "record/recording.h"
 
 namespace fullbore::probe {
+
+using record::KeyOf;
+using record::Metric;
+using record::Rate;
 
 // Where a probe puts what it read. Implemented by the recorder (into the run file) and by tests.
 class Sink {
@@ -32,8 +37,6 @@ struct Machine {
   bool keep_command_lines =
       true;  // of its processes, with their secrets masked; else the kernel's short names
 };
-
-enum class Rate : uint8_t { kFast, kSlow };  // 5 readings a second, 1 a second
 
 class Probe {
  public:

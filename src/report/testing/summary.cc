@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "record/metrics.h"
+
 namespace fullbore::report::testing {
 
 namespace {
@@ -38,14 +40,6 @@ Total TotalSince(const record::RankInfo& rank, int64_t steady_ns) {
   return total;
 }
 
-std::string KeyText(const record::SeriesKey& key) {
-  std::string text = key.name;
-  for (const auto& [label, value] : key.labels) {
-    text += (text == key.name ? "{" : ",") + label + "=" + value;
-  }
-  return key.labels.empty() ? text : text + "}";
-}
-
 diagnose::Resource SummaryOf(const record::Series& series, int64_t begin_ns) {
   std::vector<double> values;
   double sum = 0;
@@ -77,7 +71,7 @@ void Summarise(const record::Stage& stage, int64_t steady_ns, diagnose::Diagnosi
   d.begin_ns = steady_ns;
   d.end_ns = stage.end_ns;
   for (const record::Series& series : stage.series)
-    d.resources[KeyText(series.key)] = SummaryOf(series, steady_ns);
+    d.resources[record::LabelledName(series.key)] = SummaryOf(series, steady_ns);
   if (stage.ranks.empty()) return;
 
   Total all;

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "record/metrics.h"
 #include "record/recording.h"
 
 namespace fullbore::diagnose::testing {
@@ -73,9 +74,9 @@ inline record::Recording MadeRun(std::vector<record::RankInfo> ranks, int cores 
 }
 
 // A series of the same value once a second over the first `seconds`.
-inline void AddSeries(record::Recording& recording, const std::string& name, const std::string& unit,
-                      double value, const record::Labels& labels = {}, int64_t seconds = 60) {
-  record::Series series{{name, unit, labels, 0}, {}};
+inline void AddSeries(record::Recording& recording, record::Metric metric, double value,
+                      const record::Labels& labels = {}, int64_t seconds = 60) {
+  record::Series series{record::KeyOf(metric, labels), {}};
   for (int64_t t = 1; t <= seconds; ++t) series.readings.push_back({t * 1'000 * kMs, value});
   recording.stages.front().series.push_back(std::move(series));
 }

@@ -4,7 +4,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "measure/probe/metrics.h"
 #include "measure/probe/process/process_stat.h"
 
 namespace fullbore::probe {
@@ -24,12 +23,12 @@ CgroupProbe::CgroupProbe(const Machine& machine)
       command_cgroup_(DirectoryOf(machine) + "/cgroup"),
       command_stat_(DirectoryOf(machine) + "/stat"),
       own_cgroup_(machine.root + "/proc/self/cgroup"),
-      cpu_limit_(KeyOf("cgroup_cpu_limit")),
-      cpu_throttled_(KeyOf("cgroup_cpu_throttled")),
-      memory_limit_(KeyOf("cgroup_memory_limit")),
-      memory_used_(KeyOf("cgroup_memory_used")),
-      memory_cache_(KeyOf("cgroup_memory_cache")),
-      oom_kills_(KeyOf("cgroup_oom_kills")) {}
+      cpu_limit_(KeyOf(Metric::kCgroupCpuLimit)),
+      cpu_throttled_(KeyOf(Metric::kCgroupCpuThrottled)),
+      memory_limit_(KeyOf(Metric::kCgroupMemoryLimit)),
+      memory_used_(KeyOf(Metric::kCgroupMemoryUsed)),
+      memory_cache_(KeyOf(Metric::kCgroupMemoryCache)),
+      oom_kills_(KeyOf(Metric::kCgroupOomKills)) {}
 
 void CgroupProbe::Sample(int64_t t_ns, Sink& sink) {
   Follow();
@@ -83,7 +82,7 @@ void CgroupProbe::OpenFiles(const std::string& cgroup_text) {
   } else if (cgroup.cpu.found()) {
     files_.cpu_stat.emplace(cgroup.cpu.own() + "/cpu.stat");
   }
-  if (cgroup.unified.found()) files_.pressure.emplace(cgroup.unified.own(), ".pressure", "cgroup_psi_");
+  if (cgroup.unified.found()) files_.pressure.emplace(cgroup.unified.own(), PressureFiles::Scope::kCgroup);
 }
 
 void CgroupProbe::ReadLimits(int64_t t_ns, Sink& sink) {

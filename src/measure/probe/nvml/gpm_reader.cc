@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "measure/probe/metrics.h"
 
 namespace fullbore::probe::nvml {
 
@@ -27,7 +26,7 @@ GpmReader::GpmReader(Session& session, const Gpu& gpu, const std::vector<GpmSeri
                   library.gpm_sample_alloc(&before_) == kSuccess &&
                   library.gpm_sample_alloc(&now_) == kSuccess;
   if (!supported_.on) return;
-  for (const GpmSeries& s : series) metrics_.push_back({s.id, s.factor, KeyOf(s.name, gpu.labels), {}});
+  for (const GpmSeries& s : series) quantities_.push_back({s.id, s.factor, KeyOf(s.metric, gpu.labels), {}});
 }
 
 GpmReader::~GpmReader() {
@@ -49,17 +48,17 @@ void GpmReader::Sample(int64_t t_ns, Gpu& gpu, Sink& sink) {
   if (before_ns_ != 0) {
     // One metric a call: one that is not supported would spoil a call for several.
     static thread_local GpmMetricsGet get;
-    for (Metric& metric : metrics_) {
-      if (!metric.asked.on) continue;
+    for (Quantity& quantity : quantities_) {
+      if (!quantity.asked.on) continue;
       get.version = kGpmMetricsGetVersion;
       get.count = 1;
       get.sample1 = before_;
       get.sample2 = now_;
-      get.metrics[0] = {metric.id, kSuccess, NAN, nullptr, nullptr, nullptr};
-      if (!session_.Succeeded(library.gpm_metrics_get(&get), gpu, metric.asked, sink)) continue;
-      if (!session_.Succeeded(get.metrics[0].result, gpu, metric.asked, sink)) continue;
+      get.metrics[0] = {quantity.id, kSuccess, NAN, nullptr, nullptr, nullptr};
+      if (!session_.Succeeded(library.gpm_metrics_get(&get), gpu, quantity.asked, sink)) continue;
+      if (!session_.Succeeded(get.metrics[0].result, gpu, quantity.asked, sink)) continue;
       const double value = get.metrics[0].value;
-      if (std::isfinite(value) && value >= 0) sink.Read(metric.key, t_ns, value * metric.factor);
+      if (std::isfinite(value) && value >= 0) sink.Read(quantity.key, t_ns, value * quantity.factor);
     }
   }
   std::swap(before_, now_);

@@ -13,7 +13,7 @@ namespace fullbore::probe::nvml {
 
 struct GpmSeries {
   uint32_t id;
-  std::string_view name;
+  Metric metric;
   double factor;  // from NVML's unit to ours
 };
 
@@ -29,7 +29,7 @@ class GpmReader {
   void Sample(int64_t t_ns, Gpu& gpu, Sink& sink);
 
  private:
-  struct Metric {
+  struct Quantity {
     uint32_t id;
     double factor;
     record::SeriesKey key;
@@ -40,7 +40,7 @@ class GpmReader {
 
   Session& session_;
   Switch supported_;
-  std::vector<Metric> metrics_;
+  std::vector<Quantity> quantities_;
   GpmSample before_ = nullptr;
   GpmSample now_ = nullptr;
   int64_t before_ns_ = 0;  // 0: there is none

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "measure/probe/metrics.h"
 #include "measure/probe/nvml/slow_readings.h"
 
 namespace fullbore::probe::nvml {
@@ -42,10 +41,10 @@ const char* XidMeaning(uint64_t xid) {
 }
 
 const std::vector<GpmSeries>& FastGpmSeries() {
-  static const std::vector<GpmSeries> series = {{kGpmSmUtil, "gpu_sm_active", kPercent},
-                                                {kGpmSmOccupancy, "gpu_sm_occupancy", kPercent},
-                                                {kGpmAnyTensorUtil, "gpu_tensor_active", kPercent},
-                                                {kGpmDramBwUtil, "gpu_dram_active", kPercent}};
+  static const std::vector<GpmSeries> series = {{kGpmSmUtil, Metric::kGpuSmActive, kPercent},
+                                                {kGpmSmOccupancy, Metric::kGpuSmOccupancy, kPercent},
+                                                {kGpmAnyTensorUtil, Metric::kGpuTensorActive, kPercent},
+                                                {kGpmDramBwUtil, Metric::kGpuDramActive, kPercent}};
   return series;
 }
 
@@ -57,8 +56,8 @@ void FastProbe::Sample(int64_t t_ns, Sink& sink) {
   for (size_t i = readings_.size(); i < gpus.size(); ++i) {
     readings_.push_back({std::make_unique<GpmReader>(*session_, gpus[i], FastGpmSeries()),
                          {},
-                         KeyOf("gpu_utilization", gpus[i].labels),
-                         KeyOf("gpu_memory_utilization", gpus[i].labels)});
+                         KeyOf(Metric::kGpuUtilization, gpus[i].labels),
+                         KeyOf(Metric::kGpuMemoryUtilization, gpus[i].labels)});
   }
   for (size_t i = 0; i < gpus.size(); ++i) {
     Gpu& gpu = gpus[i];
@@ -121,7 +120,7 @@ void SlowProbe::ReadXids(int64_t t_ns, Sink& sink) {
     sink.Say(record::Severity::kError, "nvml",
              fmt::format("{} reported Xid {}{}", title, event.data, XidMeaning(event.data)));
     if (gpu != session_->gpus().end()) {
-      sink.Read(KeyOf("gpu_xid", gpu->labels), t_ns, static_cast<double>(event.data));
+      sink.Read(KeyOf(Metric::kGpuXid, gpu->labels), t_ns, static_cast<double>(event.data));
     }
   }
 }

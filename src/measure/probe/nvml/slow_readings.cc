@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "measure/probe/metrics.h"
-
 namespace fullbore::probe::nvml {
 
 namespace {
@@ -16,18 +14,18 @@ constexpr double kKiB = 1 << 10;
 constexpr uint32_t kMaxProcesses = 256;
 
 const std::vector<GpmSeries>& SlowGpmSeries() {
-  static const std::vector<GpmSeries> series = {{kGpmGraphicsUtil, "gpu_graphics_active", kPercent},
-                                                {kGpmIntegerUtil, "gpu_integer_active", kPercent},
-                                                {kGpmDfmaTensorUtil, "gpu_tensor_double_active", kPercent},
-                                                {kGpmHmmaTensorUtil, "gpu_tensor_half_active", kPercent},
-                                                {kGpmImmaTensorUtil, "gpu_tensor_integer_active", kPercent},
-                                                {kGpmFp64Util, "gpu_fp64_active", kPercent},
-                                                {kGpmFp32Util, "gpu_fp32_active", kPercent},
-                                                {kGpmFp16Util, "gpu_fp16_active", kPercent},
-                                                {kGpmPcieTxPerSec, "gpu_pcie_send", kMiB},
-                                                {kGpmPcieRxPerSec, "gpu_pcie_receive", kMiB},
-                                                {kGpmNvlinkRxPerSec, "gpu_nvlink_receive", kMiB},
-                                                {kGpmNvlinkTxPerSec, "gpu_nvlink_send", kMiB}};
+  static const std::vector<GpmSeries> series = {{kGpmGraphicsUtil, Metric::kGpuGraphicsActive, kPercent},
+                                                {kGpmIntegerUtil, Metric::kGpuIntegerActive, kPercent},
+                                                {kGpmDfmaTensorUtil, Metric::kGpuTensorDoubleActive, kPercent},
+                                                {kGpmHmmaTensorUtil, Metric::kGpuTensorHalfActive, kPercent},
+                                                {kGpmImmaTensorUtil, Metric::kGpuTensorIntegerActive, kPercent},
+                                                {kGpmFp64Util, Metric::kGpuFp64Active, kPercent},
+                                                {kGpmFp32Util, Metric::kGpuFp32Active, kPercent},
+                                                {kGpmFp16Util, Metric::kGpuFp16Active, kPercent},
+                                                {kGpmPcieTxPerSec, Metric::kGpuPcieSend, kMiB},
+                                                {kGpmPcieRxPerSec, Metric::kGpuPcieReceive, kMiB},
+                                                {kGpmNvlinkRxPerSec, Metric::kGpuNvlinkReceive, kMiB},
+                                                {kGpmNvlinkTxPerSec, Metric::kGpuNvlinkSend, kMiB}};
   return series;
 }
 
@@ -55,37 +53,37 @@ SlowProbe::Readings::Readings(Session& session, const Gpu& gpu, const std::funct
       is_ours_(is_ours),
       gpm_(session, gpu, SlowGpmSeries()),
       slowdown_(session.slowdown_fields()) {
-  const auto key = [&gpu](std::string_view name) { return KeyOf(name, gpu.labels); };
-  const auto key_of_owner = [&gpu](std::string_view name, const char* owner) {
+  const auto key = [&gpu](Metric metric) { return KeyOf(metric, gpu.labels); };
+  const auto key_of_owner = [&gpu](Metric metric, const char* owner) {
     record::Labels labels = gpu.labels;
     labels["owner"] = owner;
-    return KeyOf(name, std::move(labels));
+    return KeyOf(metric, std::move(labels));
   };
-  memory_used_.key = key("gpu_memory_used");
-  memory_total_.key = key("gpu_memory_total");
-  power_.key = key("gpu_power");
-  power_limit_.key = key("gpu_power_limit");
-  energy_.key = key("gpu_energy");
-  sm_clock_.key = key("gpu_sm_clock");
-  sm_clock_max_.key = key("gpu_sm_clock_max");
-  memory_clock_.key = key("gpu_memory_clock");
-  memory_clock_max_.key = key("gpu_memory_clock_max");
-  temperature_.key = key("gpu_temperature");
-  throttle_reasons_.key = key("gpu_throttle_reasons");
-  ecc_corrected_.key = key("gpu_ecc_corrected");
-  ecc_uncorrected_.key = key("gpu_ecc_uncorrected");
-  remapped_rows_.key = key("gpu_remapped_rows");
-  process_count_.key = key("gpu_process_count");
-  memory_of_command_ = key_of_owner("gpu_process_memory", "command");
-  memory_of_others_ = key_of_owner("gpu_process_memory", "other");
-  sm_of_command_ = key_of_owner("gpu_process_sm", "command");
-  sm_of_others_ = key_of_owner("gpu_process_sm", "other");
-  throttle_power_ = key("gpu_throttle_power");
-  throttle_thermal_ = key("gpu_throttle_thermal");
-  pcie_receive_ = key("gpu_pcie_receive");
-  pcie_send_ = key("gpu_pcie_send");
-  nvlink_receive_ = key("gpu_nvlink_receive");
-  nvlink_send_ = key("gpu_nvlink_send");
+  memory_used_.key = key(Metric::kGpuMemoryUsed);
+  memory_total_.key = key(Metric::kGpuMemoryTotal);
+  power_.key = key(Metric::kGpuPower);
+  power_limit_.key = key(Metric::kGpuPowerLimit);
+  energy_.key = key(Metric::kGpuEnergy);
+  sm_clock_.key = key(Metric::kGpuSmClock);
+  sm_clock_max_.key = key(Metric::kGpuSmClockMax);
+  memory_clock_.key = key(Metric::kGpuMemoryClock);
+  memory_clock_max_.key = key(Metric::kGpuMemoryClockMax);
+  temperature_.key = key(Metric::kGpuTemperature);
+  throttle_reasons_.key = key(Metric::kGpuThrottleReasons);
+  ecc_corrected_.key = key(Metric::kGpuEccCorrected);
+  ecc_uncorrected_.key = key(Metric::kGpuEccUncorrected);
+  remapped_rows_.key = key(Metric::kGpuRemappedRows);
+  process_count_.key = key(Metric::kGpuProcessCount);
+  memory_of_command_ = key_of_owner(Metric::kGpuProcessMemory, "command");
+  memory_of_others_ = key_of_owner(Metric::kGpuProcessMemory, "other");
+  sm_of_command_ = key_of_owner(Metric::kGpuProcessSm, "command");
+  sm_of_others_ = key_of_owner(Metric::kGpuProcessSm, "other");
+  throttle_power_ = key(Metric::kGpuThrottlePower);
+  throttle_thermal_ = key(Metric::kGpuThrottleThermal);
+  pcie_receive_ = key(Metric::kGpuPcieReceive);
+  pcie_send_ = key(Metric::kGpuPcieSend);
+  nvlink_receive_ = key(Metric::kGpuNvlinkReceive);
+  nvlink_send_ = key(Metric::kGpuNvlinkSend);
 
   fields_.push_back({kFieldPowerInstantMw, 0, {}, {}});
   for (const uint32_t id : {kFieldThrottlePowerNs, kFieldThrottleThermalNs})
@@ -119,12 +117,12 @@ void SlowProbe::Readings::Sample(int64_t t_ns, Gpu& gpu, Sink& sink) {
 }
 
 template <typename T, typename Call>
-void SlowProbe::Readings::ReadOne(Metric& metric, double factor, int64_t t_ns, Gpu& gpu, Sink& sink,
+void SlowProbe::Readings::ReadOne(Quantity& quantity, double factor, int64_t t_ns, Gpu& gpu, Sink& sink,
                                   Call call) {
-  if (!metric.asked.on || gpu.away) return;
+  if (!quantity.asked.on || gpu.away) return;
   T value{};
-  if (!session_.Succeeded(call(gpu.device, &value), gpu, metric.asked, sink)) return;
-  sink.Read(metric.key, t_ns, static_cast<double>(value) * factor);
+  if (!session_.Succeeded(call(gpu.device, &value), gpu, quantity.asked, sink)) return;
+  sink.Read(quantity.key, t_ns, static_cast<double>(value) * factor);
 }
 
 void SlowProbe::Readings::ReadMemory(int64_t t_ns, Gpu& gpu, Sink& sink) {

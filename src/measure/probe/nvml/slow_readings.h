@@ -17,7 +17,7 @@ class SlowProbe::Readings {
   void Sample(int64_t t_ns, Gpu& gpu, Sink& sink);
 
  private:
-  struct Metric {
+  struct Quantity {
     record::SeriesKey key;
     Switch asked;
   };
@@ -44,15 +44,15 @@ class SlowProbe::Readings {
 
   // Calls `function(device, ..., &value)` and records value * factor.
   template <typename T, typename Call>
-  void ReadOne(Metric& metric, double factor, int64_t t_ns, Gpu& gpu, Sink& sink, Call call);
+  void ReadOne(Quantity& quantity, double factor, int64_t t_ns, Gpu& gpu, Sink& sink, Call call);
   Field& FieldOf(uint32_t id);
 
   Session& session_;
   const std::function<bool(int64_t)>& is_ours_;
   GpmReader gpm_;
-  Metric memory_used_, memory_total_, power_, power_limit_, energy_, sm_clock_, sm_clock_max_, memory_clock_,
-      memory_clock_max_, temperature_, throttle_reasons_, ecc_corrected_, ecc_uncorrected_, remapped_rows_,
-      process_count_, process_sm_;
+  Quantity memory_used_, memory_total_, power_, power_limit_, energy_, sm_clock_, sm_clock_max_,
+      memory_clock_, memory_clock_max_, temperature_, throttle_reasons_, ecc_corrected_, ecc_uncorrected_,
+      remapped_rows_, process_count_, process_sm_;
   record::SeriesKey memory_of_command_, memory_of_others_, sm_of_command_, sm_of_others_, throttle_power_,
       throttle_thermal_, pcie_receive_, pcie_send_, nvlink_receive_, nvlink_send_;
   Switch memory_v2_;

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "measure/probe/metrics.h"
 
 namespace fullbore::probe {
 
@@ -29,12 +28,12 @@ uint64_t Grown(uint64_t before, uint64_t now) { return now > before ? now - befo
 CpuProbe::CpuProbe(const Machine& machine)
     : stat_(machine.root + "/proc/stat"),
       loadavg_(machine.root + "/proc/loadavg"),
-      utilization_(KeyOf("cpu_utilization")),
-      user_(KeyOf("cpu_user")),
-      system_(KeyOf("cpu_system")),
-      iowait_(KeyOf("cpu_iowait")),
-      steal_(KeyOf("cpu_steal")),
-      load1_(KeyOf("load1")) {
+      utilization_(KeyOf(Metric::kCpuUtilization)),
+      user_(KeyOf(Metric::kCpuUser)),
+      system_(KeyOf(Metric::kCpuSystem)),
+      iowait_(KeyOf(Metric::kCpuIowait)),
+      steal_(KeyOf(Metric::kCpuSteal)),
+      load1_(KeyOf(Metric::kLoad1)) {
   if (const auto text = stat_.Read()) {
     const int64_t cores = CountCores(*text);
     per_core_ = cores <= kMaxCoreSeries;
@@ -98,7 +97,8 @@ void CpuProbe::ReadTotal(const Times& now, int64_t t_ns, Sink& sink) {
 void CpuProbe::ReadCore(int64_t index, const Times& now, int64_t t_ns, Sink& sink) {
   if (index < 0 || index > 4 * kMaxCoreSeries) return;
   while (static_cast<size_t>(index) >= cores_.size()) {
-    cores_.push_back({KeyOf("cpu_core_utilization", {{"cpu", std::to_string(cores_.size())}}), {}, false});
+    cores_.push_back(
+        {KeyOf(Metric::kCpuCoreUtilization, {{"cpu", std::to_string(cores_.size())}}), {}, false});
   }
   Core& core = cores_[static_cast<size_t>(index)];
   const uint64_t busy = Grown(core.last.user, now.user) + Grown(core.last.system, now.system);

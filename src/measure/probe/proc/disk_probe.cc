@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "measure/probe/metrics.h"
-
 namespace fullbore::probe {
 
 namespace {
@@ -47,12 +45,12 @@ DiskProbe::Disk DiskProbe::MakeDisk(const std::string& device) {
   if (!disk.recorded) return disk;
   ++recorded_disks_;
   const record::Labels labels = {{"device", device}};
-  disk.read = KeyOf("disk_read", labels);
-  disk.write = KeyOf("disk_write", labels);
-  disk.read_operations = KeyOf("disk_read_operations", labels);
-  disk.write_operations = KeyOf("disk_write_operations", labels);
-  disk.busy = KeyOf("disk_busy", labels);
-  disk.queue = KeyOf("disk_queue", labels);
+  disk.read = KeyOf(Metric::kDiskRead, labels);
+  disk.write = KeyOf(Metric::kDiskWrite, labels);
+  disk.read_operations = KeyOf(Metric::kDiskReadOperations, labels);
+  disk.write_operations = KeyOf(Metric::kDiskWriteOperations, labels);
+  disk.busy = KeyOf(Metric::kDiskBusy, labels);
+  disk.queue = KeyOf(Metric::kDiskQueue, labels);
   return disk;
 }
 

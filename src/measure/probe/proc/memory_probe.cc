@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include "measure/probe/metrics.h"
-
 namespace fullbore::probe {
 
 namespace {
@@ -15,14 +13,14 @@ constexpr double kKiB = 1024;
 MemoryProbe::MemoryProbe(const Machine& machine)
     : meminfo_(machine.root + "/proc/meminfo"),
       vmstat_(machine.root + "/proc/vmstat"),
-      total_(KeyOf("memory_total")),
-      used_(KeyOf("memory_used")),
-      available_(KeyOf("memory_available")),
-      swap_used_(KeyOf("swap_used")),
-      swap_in_(KeyOf("swap_in")),
-      swap_out_(KeyOf("swap_out")),
-      major_faults_(KeyOf("major_faults")),
-      oom_kills_(KeyOf("oom_kills")) {}
+      total_(KeyOf(Metric::kMemoryTotal)),
+      used_(KeyOf(Metric::kMemoryUsed)),
+      available_(KeyOf(Metric::kMemoryAvailable)),
+      swap_used_(KeyOf(Metric::kSwapUsed)),
+      swap_in_(KeyOf(Metric::kSwapIn)),
+      swap_out_(KeyOf(Metric::kSwapOut)),
+      major_faults_(KeyOf(Metric::kMajorFaults)),
+      oom_kills_(KeyOf(Metric::kOomKills)) {}
 
 void MemoryProbe::Sample(int64_t t_ns, Sink& sink) {
   ReadMeminfo(t_ns, sink);

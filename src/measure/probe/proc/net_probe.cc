@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "base/text.h"
-#include "measure/probe/metrics.h"
 
 namespace fullbore::probe {
 
@@ -47,8 +46,8 @@ void NetProbe::FindRdmaPorts(const std::string& directory) {
       const record::Labels labels = {{"port", device.filename().string() + ":" + port.filename().string()}};
       const std::string counters = (port / "counters").string();
       rdma_ports_.push_back({TextFile(counters + "/port_rcv_data"), TextFile(counters + "/port_xmit_data"),
-                             Counter(), Counter(), KeyOf("rdma_receive", labels),
-                             KeyOf("rdma_send", labels)});
+                             Counter(), Counter(), KeyOf(Metric::kRdmaReceive, labels),
+                             KeyOf(Metric::kRdmaSend, labels)});
     }
   }
 }
@@ -80,10 +79,11 @@ void NetProbe::ReadInterfaces(int64_t t_ns, Sink& sink) {
     if (found == interfaces_.end()) {
       if (interfaces_.size() == kMaxInterfaces) continue;
       const record::Labels labels = {{"interface", std::string(name)}};
-      found = interfaces_
-                  .emplace(name, Interface{Counter(), Counter(), Counter(), KeyOf("net_receive", labels),
-                                           KeyOf("net_send", labels), KeyOf("net_drops", labels)})
-                  .first;
+      found =
+          interfaces_
+              .emplace(name, Interface{Counter(), Counter(), Counter(), KeyOf(Metric::kNetReceive, labels),
+                                       KeyOf(Metric::kNetSend, labels), KeyOf(Metric::kNetDrops, labels)})
+              .first;
     }
     Interface& interface = found->second;
     const auto rate = [&](Counter& counter, uint64_t value, const record::SeriesKey& key) {

@@ -3,17 +3,23 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "measure/probe/metrics.h"
 
 namespace fullbore::probe {
 
 namespace {
 
 // "full" of the CPU is always 0 for the whole machine (a CPU that runs nobody is idle): not recorded.
-constexpr struct {
-  const char* resource;
-  bool full;
-} kResources[] = {{"cpu", false}, {"io", true}, {"memory", true}};
+struct Resource {
+  const char* name;
+  Metric some;
+  std::optional<Metric> full;
+};
+constexpr Resource kOfMachine[] = {{"cpu", Metric::kPsiCpuSome, {}},
+                                   {"io", Metric::kPsiIoSome, Metric::kPsiIoFull},
+                                   {"memory", Metric::kPsiMemorySome, Metric::kPsiMemoryFull}};
+constexpr Resource kOfCgroup[] = {{"cpu", Metric::kCgroupPsiCpuSome, {}},
+                                  {"io", Metric::kCgroupPsiIoSome, Metric::kCgroupPsiIoFull},
+                                  {"memory", Metric::kCgroupPsiMemorySome, Metric::kCgroupPsiMemoryFull}};
 
 // "some avg10=1.17 avg60=0.87 avg300=0.49 total=11351059"
 std::optional<int64_t> TotalUs(std::string_view line) {
@@ -25,12 +31,13 @@ std::optional<int64_t> TotalUs(std::string_view line) {
 
 }  // namespace
 
-PressureFiles::PressureFiles(const std::string& directory, const std::string& file_suffix,
-                             const std::string& series_prefix) {
-  for (const auto& [resource, full] : kResources) {
-    File file{TextFile(directory + "/" + resource + file_suffix), {}};
-    file.stalls.push_back({"some", Counter(), KeyOf(series_prefix + resource + "_some")});
-    if (full) file.stalls.push_back({"full", Counter(), KeyOf(series_prefix + resource + "_full")});
+PressureFiles::PressureFiles(const std::string& directory, Scope scope) {
+  // The kernel names them /proc/pressure/cpu, but cpu.pressure in a cgroup.
+  const std::string suffix = scope == Scope::kCgroup ? ".pressure" : "";
+  for (const Resource& resource : scope == Scope::kCgroup ? kOfCgroup : kOfMachine) {
+    File file{TextFile(directory + "/" + resource.name + suffix), {}};
+    file.stalls.push_back({"some", Counter(), KeyOf(resource.some)});
+    if (resource.full) file.stalls.push_back({"full", Counter(), KeyOf(*resource.full)});
     files_.push_back(std::move(file));
   }
 }
@@ -56,7 +63,8 @@ bool PressureFiles::Sample(int64_t t_ns, Sink& sink) {
   return any;
 }
 
-PressureProbe::PressureProbe(const Machine& machine) : files_(machine.root + "/proc/pressure", "", "psi_") {}
+PressureProbe::PressureProbe(const Machine& machine)
+    : files_(machine.root + "/proc/pressure", PressureFiles::Scope::kMachine) {}
 
 void PressureProbe::Sample(int64_t t_ns, Sink& sink) {
   if (files_.Sample(t_ns, sink) || said_) return;

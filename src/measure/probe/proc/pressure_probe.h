@@ -16,9 +16,8 @@ namespace fullbore::probe {
 // The pressure files of the machine or of a cgroup, as series.
 class PressureFiles {
  public:
-  // `file_suffix`: the kernel names them /proc/pressure/cpu, but cpu.pressure in a cgroup.
-  PressureFiles(const std::string& directory, const std::string& file_suffix,
-                const std::string& series_prefix);
+  enum class Scope : uint8_t { kMachine, kCgroup };
+  PressureFiles(const std::string& directory, Scope scope);
 
   // False where none of them could be read.
   bool Sample(int64_t t_ns, Sink& sink);

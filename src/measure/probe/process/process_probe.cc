@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "measure/probe/metrics.h"
 #include "measure/probe/text_file.h"
 
 namespace fullbore::probe {
@@ -32,15 +31,15 @@ void AddKnown(std::optional<double>& sum, const std::optional<double>& value) {
 
 struct ProcessProbe::Group {
   explicit Group(const record::Labels& labels)
-      : cpu_key(KeyOf("process_cpu", labels)),
-        memory_key(KeyOf("process_memory", labels)),
-        pss_key(KeyOf("process_pss", labels)),
-        count_key(KeyOf("process_count", labels)),
-        threads_key(KeyOf("process_threads", labels)),
-        switches_key(KeyOf("process_context_switches", labels)),
-        read_key(KeyOf("process_io_read", labels)),
-        written_key(KeyOf("process_io_write", labels)),
-        read_calls_key(KeyOf("process_io_read_calls", labels)) {}
+      : cpu_key(KeyOf(Metric::kProcessCpu, labels)),
+        memory_key(KeyOf(Metric::kProcessMemory, labels)),
+        pss_key(KeyOf(Metric::kProcessPss, labels)),
+        count_key(KeyOf(Metric::kProcessCount, labels)),
+        threads_key(KeyOf(Metric::kProcessThreads, labels)),
+        switches_key(KeyOf(Metric::kProcessContextSwitches, labels)),
+        read_key(KeyOf(Metric::kProcessIoRead, labels)),
+        written_key(KeyOf(Metric::kProcessIoWrite, labels)),
+        read_calls_key(KeyOf(Metric::kProcessIoReadCalls, labels)) {}
 
   void Clear() {
     count = threads = 0;

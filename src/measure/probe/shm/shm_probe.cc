@@ -2,12 +2,10 @@
 
 #include <sys/statvfs.h>
 
-#include "measure/probe/metrics.h"
-
 namespace fullbore::probe {
 
 ShmProbe::ShmProbe(const Machine& machine)
-    : path_(machine.root + "/dev/shm"), used_(KeyOf("shm_used")), total_(KeyOf("shm_total")) {}
+    : path_(machine.root + "/dev/shm"), used_(KeyOf(Metric::kShmUsed)), total_(KeyOf(Metric::kShmTotal)) {}
 
 void ShmProbe::Sample(int64_t t_ns, Sink& sink) {
   struct statvfs space;

@@ -43,7 +43,7 @@ class FakeMachine {
 class FakeSink : public Sink {
  public:
   void Read(const record::SeriesKey& key, int64_t t_ns, double value) override {
-    series_[Title(key.name, key.labels)].push_back({t_ns, value});
+    series_[LabelledName(key)].push_back({t_ns, value});
   }
   void Say(record::Severity, std::string_view source, std::string_view text) override {
     messages.push_back(std::string(source) + ": " + std::string(text));
@@ -69,12 +69,6 @@ class FakeSink : public Sink {
   std::map<std::string, std::string> facts;
 
  private:
-  static std::string Title(const std::string& name, const record::Labels& labels) {
-    std::string title = name;
-    for (const auto& [label, value] : labels) title += (title == name ? "{" : ",") + label + "=" + value;
-    return labels.empty() ? title : title + "}";
-  }
-
   std::map<std::string, std::vector<record::Reading>> series_;
 };
 
