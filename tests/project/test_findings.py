@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+DIAGNOSE = ROOT / "src" / "explain" / "diagnose"
 PAGES = sorted((ROOT / "docs" / "findings").glob("*.md"))
 
 
@@ -35,21 +36,55 @@ def test_findings_that_a_page_refers_to_have_pages(page):
     assert set(referred) <= names
 
 
-def quoted_after(assignment: str, sources: str) -> set[str]:
-    """The quoted names on lines of the diagnosis that assign to `assignment`."""
-    names = set()
-    for path in (ROOT / "src" / "explain" / "diagnose").glob(sources):
+def table_of_findings() -> list[str]:
+    rows = re.findall(r'\{"([a-z-]+)", Judge(\w+), When::', (DIAGNOSE / "judge.cc").read_text())
+    for finding, judge in rows:
+        assert judge == "".join(word.capitalize() for word in finding.split("-"))
+    return [finding for finding, _ in rows]
+
+
+def judge_file(finding: str, suffix: str = ".cc") -> Path:
+    return DIAGNOSE / f"judge_{finding.replace('-', '_')}{suffix}"
+
+
+def test_findings_and_pages_are_the_same():
+    assert sorted(table_of_findings()) == [path.stem for path in PAGES]
+
+
+@pytest.mark.parametrize("finding", table_of_findings())
+def test_a_finding_is_a_file_that_says_at_its_top_what_it_is(finding):
+    text = judge_file(finding).read_text()
+    assert text.startswith(f"// {finding}: ")
+    judges = re.findall(r"^std::optional<Finding> (Judge\w+)\(", text, re.MULTILINE)
+    assert len(judges) == 1
+
+
+@pytest.mark.parametrize("finding", table_of_findings())
+def test_a_finding_is_tested_on_what_raises_it_and_on_a_near_miss(finding):
+    tests = re.findall(r"^TEST\(\w+, (\w+)\)", judge_file(finding, "_test.cc").read_text(), re.MULTILINE)
+    if "return finding;" not in judge_file(finding).read_text():
+        assert any(name.startswith("IsLeft") for name in tests), "a finding that no recording raises is left open"
+        return
+    assert any(name.startswith("IsRaised") for name in tests)
+    assert any(name.startswith("IsNotRaised") for name in tests)
+
+
+def test_no_two_findings_share_a_file():
+    files = {judge_file(finding).name for finding in table_of_findings()}
+    others = {path.name for path in DIAGNOSE.glob("judge_*.cc") if not path.name.endswith("_test.cc")} - files
+    assert others == {"judge_input_bound_stages.cc"}  # the same finding, for another loader
+
+
+def causes_of_input_bound() -> set[str]:
+    causes = set()
+    for path in DIAGNOSE.glob("judge_input_bound*.cc"):
         if not path.name.endswith("_test.cc"):
-            for line in re.findall(rf"finding\.{assignment} = .*", path.read_text()):
-                names |= set(re.findall(r'"([a-z-]+)"', line))
-    assert names, f"no assignment to {assignment} found in src/explain/diagnose/{sources}"
-    return names
-
-
-def test_every_finding_that_the_diagnosis_makes_has_a_page():
-    assert quoted_after("id", "*.cc") <= {path.stem for path in PAGES}
+            for line in re.findall(r"finding\.cause = .*", path.read_text()):
+                causes |= set(re.findall(r'"([a-z-]+)"', line))
+    assert causes
+    return causes
 
 
 def test_every_cause_of_input_bound_has_its_section():
     text = (ROOT / "docs" / "findings" / "input-bound.md").read_text()
-    assert {cause for cause in quoted_after("cause", "judge_input*.cc") if f"### {cause}\n" not in text} == set()
+    assert {cause for cause in causes_of_input_bound() if f"### {cause}\n" not in text} == set()

@@ -2,10 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include "explain/diagnose/diagnose.h"
+#include "explain/diagnose/testing/made_run.h"
+
 namespace fullbore::diagnose {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::MadeRank;
+using testing::MadeRun;
+using testing::MadeStep;
 
 Resource Mean(double mean, std::string unit) { return {mean, mean, mean, mean, std::move(unit)}; }
 
@@ -43,6 +49,33 @@ TEST(CompareTest, ResourcesThatTheVerdictRestsOnComeFirst) {
   EXPECT_THAT(Ranked(before, after),
               ElementsAre("process_cpu{role=trainer}", "process_cpu{role=loader}", "cpu_utilization",
                           "memory_used", "disk_write{device=sda}", "a_ratio"));
+}
+
+MadeStep Waiting(int64_t) { return {.data_ms = 100}; }
+MadeStep Usual(int64_t) { return {}; }
+
+TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {
+  const auto jitter = [](int64_t data_ms) {
+    return [data_ms](int64_t i) { return MadeStep{.data_ms = data_ms, .forward_ms = 40 + i % 3}; };
+  };
+  const Comparison comparison = Compare(Diagnose(MadeRun({MadeRank(0, 100, jitter(100))})),
+                                        Diagnose(MadeRun({MadeRank(0, 100, jitter(0))})));
+  EXPECT_NEAR(comparison.speedup, 2, 0.02);
+  EXPECT_TRUE(comparison.significant);
+  EXPECT_EQ(comparison.shares.at(0).what, "data_wait");
+  EXPECT_EQ(comparison.findings_gone, std::vector<std::string>{"input-bound"});
+}
+
+TEST(CompareTest, APredictionIsJudgedOnlyWhereTheCauseWasTakenAway) {
+  const Diagnosis waiting = Diagnose(MadeRun({MadeRank(0, 100, Waiting)}));
+  EXPECT_FALSE(Compare(waiting, waiting).predicted.has_value());
+  EXPECT_TRUE(Compare(waiting, Diagnose(MadeRun({MadeRank(0, 100, Usual)}))).predicted.has_value());
+}
+
+TEST(CompareTest, TheSameRunTwiceIsWithinTheNoise) {
+  const auto jitter = [](int64_t i) { return MadeStep{.forward_ms = 40 + (i * 7) % 5}; };
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, jitter)}));
+  EXPECT_FALSE(Compare(diagnosis, diagnosis).significant);
 }
 
 }  // namespace

@@ -17,13 +17,6 @@ using record::Stage;
 
 namespace {
 
-// In this order, for a later one may name a cause of which an earlier one saw the symptom.
-constexpr void (*kJudges[])(const View&, Diagnosis&) = {JudgeInput,     JudgeWorkers, JudgeHostMemory,
-                                                        JudgeHostOther, JudgeRanks,   JudgeLaunch,
-                                                        JudgeSync,      JudgeCopies,  JudgeSteps};
-constexpr void (*kDeviceJudges[])(const View&, Diagnosis&) = {JudgeCpu, JudgeActivity, JudgeTensorCores,
-                                                              JudgeDeviceMemory, JudgeThrottle};
-
 void FillResources(const View& view, Diagnosis& diagnosis) {
   for (const record::Series& series : view.stage().series) {
     std::vector<double> values;
@@ -138,25 +131,6 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
   FillThroughput(view, diagnosis);
 }
 
-// What binds a run that none of the findings costs much: it is as fast as this pipe.
-void SayHealthy(const View& view, Diagnosis& diagnosis) {
-  Finding finding;
-  finding.id = "healthy";
-  const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;
-  const double waiting = view.lead().Ratio(Share::kDataWait);
-  finding.title = fmt::format("Healthy: nothing costs more than {}; the {} is the narrowest pipe.",
-                              FormatPercent(kHealthy), on_gpu ? "GPU's own work" : "computation on the CPU");
-  finding.evidence.push_back({"waiting for data", waiting, "ratio", "hook", "", {}, {}});
-  if (const auto utilization = view.Mean(Metric::kGpuUtilization)) {
-    finding.evidence.push_back({"GPU utilisation", *utilization, "ratio", "nvml", "gpu_utilization", {}, {}});
-  }
-  if (const auto cpu = view.Mean(Metric::kCpuUtilization))
-    finding.evidence.push_back({"CPU in use", *cpu, "ratio", "proc", "cpu_utilization", {}, {}});
-  finding.fix = {on_gpu ? "a faster GPU, or less work a sample (precision, model), is what would move it now"
-                        : "more or faster cores, or a GPU, is what would move it now"};
-  diagnosis.findings.insert(diagnosis.findings.begin(), std::move(finding));
-}
-
 // By predicted gain; where none was predicted, behind those with one, by cost.
 void Rank(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
@@ -166,13 +140,36 @@ void Rank(std::vector<Finding>& findings) {
   });
 }
 
-bool IsHealthy(const std::vector<Finding>& findings) {
-  return std::all_of(findings.begin(), findings.end(),
-                     // What others do to the machine says nothing about this run's own health.
-                     [](const Finding& f) {
-                       return f.id == "cpu-contention" ||
-                              (f.severity == Severity::kInfo && f.share < kHealthy);
-                     });
+// One cause is named once: what a finding supersedes goes.
+void RemoveSuperseded(std::vector<Finding>& findings) {
+  std::vector<Finding::Superseded> superseded;
+  for (const Finding& finding : findings)
+    superseded.insert(superseded.end(), finding.supersedes.begin(), finding.supersedes.end());
+  std::erase_if(findings, [&](const Finding& finding) {
+    return std::ranges::any_of(superseded, [&](const Finding::Superseded& one) {
+      return one.id == finding.id && (one.cause.empty() || one.cause == finding.cause);
+    });
+  });
+}
+
+void Judge(const View& view, Diagnosis& diagnosis) {
+  const auto judged = [&](const FindingRow& row) {
+    std::optional<Finding> finding;
+    if (row.when == When::kAlways || view.HasSteps()) finding = row.judge(view, diagnosis);
+    if (finding) finding->id = row.id;
+    return finding;
+  };
+  for (const FindingRow& row : AllFindings()) {
+    if (row.when == When::kLast) continue;
+    if (auto finding = judged(row)) diagnosis.findings.push_back(std::move(*finding));
+  }
+  RemoveSuperseded(diagnosis.findings);
+  Rank(diagnosis.findings);
+  for (const FindingRow& row : AllFindings()) {
+    if (row.when != When::kLast) continue;
+    if (auto finding = judged(row))
+      diagnosis.findings.insert(diagnosis.findings.begin(), std::move(*finding));
+  }
 }
 
 }  // namespace
@@ -216,15 +213,12 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   FillResources(view, diagnosis);
   if (view.HasSteps()) {
     FillSteps(view, diagnosis);
-    for (const auto judge : kJudges) judge(view, diagnosis);
   } else {
     diagnosis.not_judged.push_back(
         {"training", "no optimizer step was seen",
          "a PyTorch training whose Python inherits the environment (not python -I, -E or -S)"});
   }
-  for (const auto judge : kDeviceJudges) judge(view, diagnosis);
-  Rank(diagnosis.findings);
-  if (view.HasSteps() && IsHealthy(diagnosis.findings)) SayHealthy(view, diagnosis);
+  Judge(view, diagnosis);
   return diagnosis;
 }
 

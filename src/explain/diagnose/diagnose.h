@@ -8,8 +8,8 @@
 
 namespace fullbore::diagnose {
 
-// The stage that a diagnosis is of: the named one, or without a name the one that trained longest, of equals the
-// first. Null where there is none.
+// The stage that a diagnosis is of: the named one, or without a name the one that trained longest
+// (of equals the first). Null where there is none.
 const record::Stage* JudgedStage(const record::Recording& recording, const std::string& name = "");
 
 // Judges that stage; without one it is a diagnosis without steps and findings.

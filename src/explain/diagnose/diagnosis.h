@@ -49,6 +49,16 @@ struct Finding {
   std::vector<Place> where;
   Speedup speedup;
   std::string method;  // how the prediction was made; empty: none was
+
+  // What it says of other findings; not part of the report.
+  std::vector<record::Share>
+      explains;  // shares whose slow steps it accounts for: unstable-steps only adds to it
+  struct Superseded {
+    std::string id;
+    std::string cause;  // "" for any
+  };
+  std::vector<Superseded> supersedes;  // its symptoms: left out where it is found, one cause is named once
+  bool of_others = false;  // what others do to the machine: says nothing about this run's own health
 };
 
 struct NotJudged {

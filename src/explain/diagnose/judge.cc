@@ -10,6 +10,36 @@ namespace fullbore::diagnose {
 
 using record::Metric;
 
+namespace {
+
+constexpr FindingRow kFindings[] = {
+    {"input-bound", JudgeInputBound, When::kWithSteps},
+    {"worker-overcommit", JudgeWorkerOvercommit, When::kWithSteps},
+    {"host-memory", JudgeHostMemory, When::kWithSteps},
+    {"host-other", JudgeHostOther, When::kWithSteps},
+    {"straggler", JudgeStraggler, When::kWithSteps},
+    {"comm-bound", JudgeCommBound, When::kWithSteps},
+    {"uneven-last-batch", JudgeUnevenLastBatch, When::kWithSteps},
+    {"launch-bound", JudgeLaunchBound, When::kWithSteps},
+    {"sync-bound", JudgeSyncBound, When::kWithSteps},
+    {"copy-bound", JudgeCopyBound, When::kWithSteps},
+    {"unstable-steps", JudgeUnstableSteps, When::kWithSteps},
+    {"cpu-contention", JudgeCpuContention, When::kWithSteps},
+    {"low-activity", JudgeLowActivity, When::kAlways},
+    {"hang", JudgeHang, When::kWithSteps},
+    {"idle-device", JudgeIdleDevice, When::kAlways},
+    {"no-tensor-cores", JudgeNoTensorCores, When::kAlways},
+    {"memory-pressure", JudgeMemoryPressure, When::kAlways},
+    {"small-batch", JudgeSmallBatch, When::kWithSteps},
+    {"oversized-batch", JudgeOversizedBatch, When::kAlways},
+    {"throttle", JudgeThrottle, When::kAlways},
+    {"healthy", JudgeHealthy, When::kLast},
+};
+
+}  // namespace
+
+std::span<const FindingRow> AllFindings() { return kFindings; }
+
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps) {
   if (share < levels.warning || steps < kStepsForWarning) return std::nullopt;
   return share >= levels.critical && steps >= kStepsForCritical ? Severity::kCritical : Severity::kWarning;

@@ -1,6 +1,10 @@
-// One cause a file: each judge looks at a view and adds what it finds, what it cannot judge, and what would
-// not help.
+// One finding a file, `judge_<finding>.cc`, with its test beside it. A judge looks at a view and returns its
+// finding, or nothing; into the diagnosis it writes only what it leaves open and what would not help. What it
+// says of other findings (that it explains or supersedes them) is declared in the finding.
 #pragma once
+
+#include <span>
+#include <string_view>
 
 #include "explain/diagnose/diagnosis.h"
 #include "explain/diagnose/thresholds.h"
@@ -8,25 +12,42 @@
 
 namespace fullbore::diagnose {
 
-void JudgeInput(const View& view, Diagnosis& diagnosis);       // input-bound
-void JudgeWorkers(const View& view, Diagnosis& diagnosis);     // worker-overcommit
-void JudgeHostOther(const View& view, Diagnosis& diagnosis);   // host-other
-void JudgeHostMemory(const View& view, Diagnosis& diagnosis);  // host-memory
-void JudgeCpu(const View& view, Diagnosis& diagnosis);         // cpu-contention
-void JudgeRanks(const View& view, Diagnosis& diagnosis);       // straggler, comm-bound, uneven-last-batch
-void JudgeSteps(const View& view, Diagnosis& diagnosis);       // unstable-steps
-void JudgeLaunch(const View& view, Diagnosis& diagnosis);      // launch-bound
-void JudgeSync(const View& view, Diagnosis& diagnosis);        // sync-bound
-void JudgeCopies(const View& view, Diagnosis& diagnosis);      // copy-bound
-void JudgeActivity(const View& view,
-                   Diagnosis& diagnosis);                        // low-activity, hang, idle-device
-void JudgeTensorCores(const View& view, Diagnosis& diagnosis);   // no-tensor-cores
-void JudgeDeviceMemory(const View& view, Diagnosis& diagnosis);  // memory-pressure, small-batch
-void JudgeThrottle(const View& view, Diagnosis& diagnosis);      // throttle
+std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeUnevenLastBatch(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeLaunchBound(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeCopyBound(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeLowActivity(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeHang(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeIdleDevice(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeNoTensorCores(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeMemoryPressure(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeOversizedBatch(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeThrottle(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis);
 
-// comm-bound, for JudgeRanks; with a straggler only what is left when waiting for it is taken off.
-void JudgeComm(const View& view, const std::vector<const RankView*>& ranks, bool straggler,
-               Diagnosis& diagnosis);
+enum class When : uint8_t {
+  kWithSteps,  // where optimizer steps were seen
+  kAlways,
+  kLast,  // with steps, once all others are known and ranked
+};
+
+struct FindingRow {
+  std::string_view id;  // docs/findings/ID.md explains it
+  std::optional<Finding> (*judge)(const View&, Diagnosis&);
+  When when;
+};
+
+// All findings, in the order in which they are judged: the symptom before the cause that may supersede it.
+std::span<const FindingRow> AllFindings();
 
 // Severity of a share against its levels, given how many steps stand behind it; nothing below the warning.
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps);
@@ -48,7 +69,7 @@ double EpochStartShare(const RankView& rank, const record::Loader& loader);
 // starves beside a full CPU waits for loading or preprocessing; where both idle, the code is serial.
 std::optional<std::string> DeviceAgainstCpu(const View& view);
 
-// The finding of this id, where one was made.
+// The finding of this id, where one was made so far.
 const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id);
 
 // "train.py:57" from "/home/u/train.py:57"; where the loader was made.

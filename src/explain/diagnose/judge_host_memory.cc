@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 
 namespace fullbore::diagnose {
@@ -12,7 +13,7 @@ namespace fullbore::diagnose {
 using record::Metric;
 using record::Share;
 
-void JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   const auto stalled = view.Mean(Metric::kPsiMemorySome);
   const auto used = view.Max(Metric::kCgroupMemoryUsed), limit = view.Max(Metric::kCgroupMemoryLimit);
@@ -24,10 +25,13 @@ void JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
     diagnosis.not_judged.push_back({"host-memory", "neither memory pressure nor a memory limit could be read",
                                     "a kernel with PSI (CONFIG_PSI, boot option psi=1)"});
   }
-  if (!pressed) return;
+  if (!pressed) return std::nullopt;
 
   Finding finding;
-  finding.id = "host-memory";
+  const EvidenceBuilder evidence(finding);
+  finding.explains = {Share::kDataWait};
+  // The waits for storage are its symptom.
+  finding.supersedes = {{"input-bound", "storage"}, {"input-bound", "slow-sample"}};
   // The stall shows in the step where pages are missing: in the loader's wait when its files are what is
   // thrown out.
   const Finding* input = FindingWithId(diagnosis, "input-bound");
@@ -47,25 +51,15 @@ void JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
       "dataset object",
       "keep large data in shared arrays (numpy.memmap, torch.Tensor.share_memory_) instead of Python lists",
       "a smaller prefetch_factor; fewer samples cached in memory"};
-  finding.evidence.push_back(
-      {"some task stalled for memory", *stalled, "ratio", "proc", "psi_memory_some", {}, {}});
-  if (limit)
-    finding.evidence.push_back({"memory limit", *limit, "bytes", "cgroup", "cgroup_memory_limit", {}, {}});
-  if (used)
-    finding.evidence.push_back(
-        {"memory in use at most", *used, "bytes", "cgroup", "cgroup_memory_used", {}, {}});
-  if (faults)
-    finding.evidence.push_back({"pages read back from disk", *faults, "1/s", "proc", "major_faults", {}, {}});
-  if (swap_used && *swap_used > 0)
-    finding.evidence.push_back({"swap in use at most", *swap_used, "bytes", "proc", "swap_used", {}, {}});
+  evidence.FromMetric(Metric::kPsiMemorySome, "some task stalled for memory", *stalled);
+  evidence.FromMetric(Metric::kCgroupMemoryLimit, "memory limit", limit);
+  evidence.FromMetric(Metric::kCgroupMemoryUsed, "memory in use at most", used);
+  evidence.FromMetric(Metric::kMajorFaults, "pages read back from disk", faults, "1/s");
+  if (swap_used && *swap_used > 0) evidence.FromMetric(Metric::kSwapUsed, "swap in use at most", *swap_used);
   finding.where = behind_input ? input->where : view.HottestLines(Share::kHostOther);
   finding.speedup = behind_input ? input->speedup : RemovalOf(finding.share, 0.5);
   finding.method = "the stalls removed";
-  // One cause, named once: the waits for storage are its symptom.
-  if (behind_input) {
-    std::erase_if(diagnosis.findings, [](const Finding& f) { return f.id == "input-bound"; });
-  }
-  diagnosis.findings.push_back(std::move(finding));
+  return finding;
 }
 
 }  // namespace fullbore::diagnose

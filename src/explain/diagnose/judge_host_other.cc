@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 
 namespace fullbore::diagnose {
@@ -55,21 +56,22 @@ const std::vector<Advice>& AdviceTable() {
 
 }  // namespace
 
-void JudgeHostOther(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
   const double share = rank.Ratio(Share::kHostOther);
   const auto severity = SeverityOf(share, kHostOther, rank.steps);
-  if (!severity) return;
+  if (!severity) return std::nullopt;
   const Advice* largest = &AdviceTable().back();
   for (const Advice& advice : AdviceTable()) {
     if (rank.Ratio(advice.part) > rank.Ratio(largest->part)) largest = &advice;
   }
   const double part = rank.Ratio(largest->part);
   Finding finding;
-  finding.id = "host-other";
+  const EvidenceBuilder evidence(finding);
   finding.cause = largest->cause;
   finding.severity = *severity;
   finding.share = share;
+  finding.explains = {Share::kHostOther};
   finding.title = fmt::format("The loop spends {} of the time besides training: it {} ({}).",
                               FormatPercent(share), largest->does, FormatPercent(part));
   finding.fix = largest->fix;
@@ -83,25 +85,21 @@ void JudgeHostOther(const View& view, Diagnosis& diagnosis) {
   for (const Advice& advice : AdviceTable()) {
     const double ratio = rank.Ratio(advice.part);
     if (ratio <= 0) continue;
-    finding.evidence.push_back({std::string(Name(advice.part)), ratio, "ratio", "hook", "", {}, {}});
+    evidence.FromHook(std::string(Name(advice.part)), ratio, "ratio");
   }
   int64_t steps_with = 0;
   for (const record::Step* step : rank.steady) {
-    steps_with += step->host_other_ns[static_cast<size_t>(largest->part)] > step->wall_ns / 20;
+    steps_with += step->host_other_ns[static_cast<size_t>(largest->part)] >
+                  static_cast<int64_t>(kOtherInStep * static_cast<double>(step->wall_ns));
   }
   if (!rank.steady.empty()) {
-    finding.evidence.push_back({"steps in which it takes more than a twentieth",
-                                static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()),
-                                "ratio",
-                                "hook",
-                                "",
-                                {},
-                                {}});
+    evidence.FromHook("steps in which it takes more than a twentieth",
+                      static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()), "ratio");
   }
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
   finding.speedup = RemovalOf(part, largest->least);
   finding.method = fmt::format("its share removed; at the low end, {} of it", FormatPercent(largest->least));
-  diagnosis.findings.push_back(std::move(finding));
+  return finding;
 }
 
 }  // namespace fullbore::diagnose

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "explain/diagnose/judge.h"
 #include "explain/diagnose/statistics.h"
+#include "explain/diagnose/thresholds.h"
 
 namespace fullbore::diagnose {
 
@@ -77,6 +79,13 @@ Lateness FromWholeRecordings(const std::vector<const RankView*>& ranks) {
   return lateness;
 }
 
+// One step cannot show that it is always the same rank: never critical.
+std::optional<Severity> SeverityOfLateness(const Lateness& late) {
+  if (!late.one_step) return SeverityOf(late.share, kStraggler, late.steps);
+  const auto severity = SeverityOf(late.share, kStraggler, late.collectives);
+  return severity ? std::optional(Severity::kWarning) : std::nullopt;
+}
+
 }  // namespace
 
 bool WaitsAreKnown(const std::vector<const RankView*>& ranks) {
@@ -120,6 +129,22 @@ Lateness FindLateness(const std::vector<const RankView*>& ranks) {
   lateness.share = wall_ns > 0 ? late_ns[most] / wall_ns : 0;
   lateness.steps = steps;
   return lateness;
+}
+
+std::vector<const RankView*> RanksTogether(const View& view) {
+  std::vector<const RankView*> ranks;
+  for (const RankView& rank : view.ranks()) {
+    if (rank.begin_ns < view.lead().end_ns && rank.end_ns > view.lead().begin_ns) ranks.push_back(&rank);
+  }
+  return ranks;
+}
+
+std::optional<Straggler> FindStraggler(const std::vector<const RankView*>& ranks) {
+  const Lateness late = FindLateness(ranks);
+  if (!late.rank || late.of_steps < kSameRankLate) return std::nullopt;
+  const auto severity = SeverityOfLateness(late);
+  if (!severity) return std::nullopt;
+  return Straggler{late, *severity};
 }
 
 }  // namespace fullbore::diagnose

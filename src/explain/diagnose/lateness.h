@@ -18,6 +18,17 @@ struct Lateness {
   int64_t collectives = 0;  // behind it, where there is one step only
 };
 
+// Ranks that trained together: their steady states overlap in time. Trainings one after the other are no
+// ranks.
+std::vector<const RankView*> RanksTogether(const View& view);
+
+// A rank that is late often enough, and by enough, to be named.
+struct Straggler {
+  Lateness lateness;
+  Severity severity = Severity::kWarning;
+};
+std::optional<Straggler> FindStraggler(const std::vector<const RankView*>& ranks);
+
 // The last rank to arrive is the one that waits least for the others; it is late by what the others wait
 // more. Where the recordings tell how long each rank waits inside collectives (WaitsAreKnown), by that; else
 // by the time in collectives that nothing hides.

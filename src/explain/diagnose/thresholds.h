@@ -1,6 +1,10 @@
 // Every threshold of the findings, each with where it comes from. A share is a ratio of the step's wall time.
 #pragma once
 
+#include <cstdint>
+
+#include "base/clock.h"
+
 namespace fullbore::diagnose {
 
 // A finding is a warning from the first value, critical from the second. Of the profilers that give
@@ -46,6 +50,12 @@ inline constexpr double kDeviceMemoryCritical = 0.97;
 inline constexpr double kMemoryHeadroom = 0.20;  // practitioners fill a device to about 80 %
 inline constexpr double kShmNearFull = 0.90;
 
+// More workers are proposed only where the replay gains this much by them; a wait below the second is none.
+inline constexpr double kWorthMoreWorkers = 1.03;
+inline constexpr double kStillWaits = 0.02;
+// A step in which the loop does something else for longer than this is counted as one in which it does.
+inline constexpr double kOtherInStep = 0.05;
+
 inline constexpr double kUnstable = 2.0;  // p99 over median of the step time
 
 inline constexpr double kDeviceBusy = 0.70;     // utilisation that is commonly called good
@@ -53,8 +63,14 @@ inline constexpr double kDeviceStarved = 0.25;  // below it, something starves t
 inline constexpr double kUtilizationHigh = 0.80;
 inline constexpr double kSmActiveLow = 0.40;  // while utilisation is high: half the chip sleeps
 inline constexpr double kTensorActiveNone = 0.01;
-inline constexpr double kNothingRuns = 0.02;  // SM, tensor and DRAM activity of a spinning kernel
-inline constexpr double kThrottled = 0.05;    // of the time
+inline constexpr double kNothingRuns = 0.02;   // SM, tensor and DRAM activity of a spinning kernel
+inline constexpr double kOccupancyLow = 0.25;  // of the warps that fit: latency of memory is no longer hidden
+inline constexpr double kPlainMatmul = 0.50;   // of the matrix kernels' time without tensor cores
+inline constexpr double kShortKernelNs =
+    10e3;  // a launch costs the host 5 to 10 us: shorter ones cannot hide it
+inline constexpr int64_t kIdleForNs = 300 * kNsPerSecond;  // start-up takes a minute or two
+inline constexpr int64_t kHangForNs = 120 * kNsPerSecond;  // a checkpoint or a validation may take one
+inline constexpr double kThrottled = 0.05;                 // of the time
 
 inline constexpr double kHealthy = 0.05;  // a run none of whose causes costs more is healthy
 

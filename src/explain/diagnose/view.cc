@@ -71,18 +71,18 @@ RankView ViewOf(const RankInfo& info) {
   return view;
 }
 
-// No labels: every series of the metric. Otherwise just the one with these: sums by role stand beside those by
-// rank.
+// No labels: every series of the metric. Otherwise just the one with these: sums by role stand beside those
+// by rank.
 bool Matches(const record::SeriesKey& key, Metric metric, const record::Labels& labels) {
   return IsOf(key, metric) && (labels.empty() || key.labels == labels);
 }
 
-// Calls visit(mean, max, last) for each series that matches and has readings in the window.
+// Calls visit(mean, max) for each series that matches and has readings in the window.
 template <typename Visit>
 void ForEachMatch(const View& view, Metric metric, const record::Labels& labels, Visit visit) {
   for (const record::Series& series : view.stage().series) {
     if (!Matches(series.key, metric, labels) || !view.IsOurs(series.key)) continue;
-    double sum = 0, largest = 0, last = 0;
+    double sum = 0, largest = 0;
     size_t count = 0;
     // A reading covers the time since the one before it: the first one's began before the window.
     const auto inside = [&](const Reading& reading) {
@@ -94,10 +94,9 @@ void ForEachMatch(const View& view, Metric metric, const record::Labels& labels,
       if (!inside(reading) || (std::exchange(first, false) && enough)) continue;
       sum += reading.value;
       largest = count ? std::max(largest, reading.value) : reading.value;
-      last = reading.value;
       ++count;
     }
-    if (count) visit(sum / static_cast<double>(count), largest, last);
+    if (count) visit(sum / static_cast<double>(count), largest);
   }
 }
 
@@ -155,28 +154,39 @@ bool View::IsOurs(const record::SeriesKey& key) const {
 std::optional<double> View::Mean(Metric metric, const record::Labels& labels) const {
   double sum = 0;
   size_t count = 0;
-  ForEachMatch(*this, metric, labels, [&](double mean, double, double) { sum += mean, ++count; });
+  ForEachMatch(*this, metric, labels, [&](double mean, double) { sum += mean, ++count; });
   if (!count) return std::nullopt;
   return sum / static_cast<double>(count);
 }
 
 std::optional<double> View::Sum(Metric metric, const record::Labels& labels) const {
   std::optional<double> sum;
-  ForEachMatch(*this, metric, labels, [&](double mean, double, double) { sum = sum.value_or(0) + mean; });
+  ForEachMatch(*this, metric, labels, [&](double mean, double) { sum = sum.value_or(0) + mean; });
   return sum;
 }
 
 std::optional<double> View::Max(Metric metric, const record::Labels& labels) const {
   std::optional<double> most;
   ForEachMatch(*this, metric, labels,
-               [&](double, double largest, double) { most = std::max(most.value_or(largest), largest); });
+               [&](double, double largest) { most = std::max(most.value_or(largest), largest); });
   return most;
 }
 
-std::optional<double> View::Last(Metric metric, const record::Labels& labels) const {
-  std::optional<double> value;
-  ForEachMatch(*this, metric, labels, [&](double, double, double last) { value = last; });
-  return value;
+std::optional<double> View::MeanAfterSteps(Metric metric) const {
+  double sum = 0;
+  size_t count = 0;
+  for (const record::Series& series : stage_->series) {
+    if (!IsOf(series.key, metric) || !IsOurs(series.key)) continue;
+    // A reading covers the time since the one before it: the first one's began before the last step's end.
+    bool first = true;
+    for (const Reading& reading : series.readings) {
+      if (reading.t_ns <= end_ns_ || std::exchange(first, false)) continue;
+      sum += reading.value;
+      ++count;
+    }
+  }
+  if (!count) return std::nullopt;
+  return sum / static_cast<double>(count);
 }
 
 std::optional<double> View::CoresOfCommand() const {

@@ -50,7 +50,8 @@ class View {
   std::optional<double> Mean(record::Metric metric, const record::Labels& labels = {}) const;
   std::optional<double> Sum(record::Metric metric, const record::Labels& labels = {}) const;
   std::optional<double> Max(record::Metric metric, const record::Labels& labels = {}) const;
-  std::optional<double> Last(record::Metric metric, const record::Labels& labels = {}) const;
+  // Over the time after the last step, while the stage went on.
+  std::optional<double> MeanAfterSteps(record::Metric metric) const;
   bool Has(record::Metric metric) const { return Mean(metric).has_value(); }
 
   double cores() const { return cores_; }  // that the command may use; 0 where unknown

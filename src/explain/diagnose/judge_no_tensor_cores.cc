@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 
 namespace fullbore::diagnose {
@@ -17,7 +18,6 @@ namespace {
 // whole training steps on a T4; datasheets promise 8 for the products alone, which memory bandwidth never
 // lets a real layer reach: at worst the bytes halve.
 constexpr Speedup kKernelGain = {2.0, 1.3, 4.0};
-constexpr double kMostly = 0.5;  // of the matrix kernels' time
 
 std::vector<std::string> Advice() {
   return {
@@ -33,7 +33,6 @@ double Whole(double share, double gain) { return 1 / (1 - share + share / gain);
 
 Finding MakeFinding(double share) {
   Finding finding;
-  finding.id = "no-tensor-cores";
   finding.severity = Severity::kWarning;
   finding.share = share;
   finding.change = "torch.autocast(\"cuda\", torch.bfloat16)";
@@ -44,7 +43,7 @@ Finding MakeFinding(double share) {
   return finding;
 }
 
-void JudgeFromKernels(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> FromKernels(const View& view) {
   const RankView& rank = view.lead();
   const auto& classes = rank.info->kernel_class_ns;
   const auto of_class = [&](const char* name) {
@@ -53,50 +52,43 @@ void JudgeFromKernels(const View& view, Diagnosis& diagnosis) {
   };
   const double plain = of_class("matmul"), tensor = of_class("matmul_tensor");
   const double compute = rank.info->compute_ns ? static_cast<double>(*rank.info->compute_ns) : 0;
-  if (compute <= 0 || plain + tensor <= 0 || plain < kMostly * (plain + tensor)) return;
+  if (compute <= 0 || plain + tensor <= 0 || plain < kPlainMatmul * (plain + tensor)) return std::nullopt;
   const double share = rank.Ratio(record::Share::kCompute) * plain / compute;
-  if (share < kHealthy) return;
+  if (share < kHealthy) return std::nullopt;
   Finding finding = MakeFinding(share);
+  const EvidenceBuilder evidence(finding);
   finding.title = fmt::format("Matrix products and convolutions take {} of the step without tensor cores.",
                               FormatPercent(share));
-  finding.evidence.push_back(
-      {"matrix kernels on tensor cores", tensor / (plain + tensor), "ratio", "trace", "", {}, {}});
-  finding.evidence.push_back({"matrix kernels without", plain / 1e6, "ms", "trace", "", {}, {}});
+  evidence.FromTrace("matrix kernels on tensor cores", tensor / (plain + tensor), "ratio");
+  evidence.FromTrace("matrix kernels without", plain / 1e6, "ms");
   if (rank.info->tables) {
     for (const record::KernelStats& kernel : rank.info->tables->kernels) {
       if (kernel.kernel_class != "matmul") continue;
-      finding.evidence.push_back({"most of it in " + kernel.name.substr(0, 60),
-                                  static_cast<double>(kernel.sum_ns) / 1e6,
-                                  "ms",
-                                  "trace",
-                                  "",
-                                  {},
-                                  {}});
+      evidence.FromTrace("most of it in " + kernel.name.substr(0, 60),
+                         static_cast<double>(kernel.sum_ns) / 1e6, "ms");
       break;
     }
   }
-  diagnosis.findings.push_back(std::move(finding));
+  return finding;
 }
 
-void JudgeFromActivity(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> FromActivity(const View& view) {
   const auto tensor = view.Mean(Metric::kGpuTensorActive), sm = view.Mean(Metric::kGpuSmActive);
-  if (!tensor || !sm || *tensor >= kTensorActiveNone || *sm < kDeviceStarved) return;
+  if (!tensor || !sm || *tensor >= kTensorActiveNone || *sm < kDeviceStarved) return std::nullopt;
   Finding finding = MakeFinding(std::min(1.0, *sm));
+  const EvidenceBuilder evidence(finding);
   finding.title =
       fmt::format("The tensor cores idle ({} active) while the multiprocessors work {} of the time.",
                   FormatPercent(*tensor), FormatPercent(*sm));
-  finding.evidence.push_back({"tensor cores active", *tensor, "ratio", "nvml", "gpu_tensor_active", {}, {}});
-  finding.evidence.push_back({"multiprocessors active", *sm, "ratio", "nvml", "gpu_sm_active", {}, {}});
-  diagnosis.findings.push_back(std::move(finding));
+  evidence.FromMetric(Metric::kGpuTensorActive, "tensor cores active", *tensor);
+  evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active", *sm);
+  return finding;
 }
 
 }  // namespace
 
-void JudgeTensorCores(const View& view, Diagnosis& diagnosis) {
-  if (view.HasSteps() && view.lead().info->device_activity)
-    JudgeFromKernels(view, diagnosis);
-  else
-    JudgeFromActivity(view, diagnosis);
+std::optional<Finding> JudgeNoTensorCores(const View& view, Diagnosis& /*diagnosis*/) {
+  return view.HasSteps() && view.lead().info->device_activity ? FromKernels(view) : FromActivity(view);
 }
 
 }  // namespace fullbore::diagnose

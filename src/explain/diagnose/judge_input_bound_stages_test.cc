@@ -12,7 +12,6 @@ namespace {
 
 using record::Metric;
 using testing::AddSeries;
-using testing::MadeLoader;
 using testing::MadeRank;
 using testing::MadeRun;
 using testing::MadeStep;
@@ -205,26 +204,6 @@ TEST(JudgeInputStagesTest, WithoutItsCountersNoStageIsBlamed) {
   EXPECT_EQ(diagnosis.findings.at(0).id, "input-bound");
   EXPECT_EQ(diagnosis.findings.at(0).cause, "");
   EXPECT_EQ(diagnosis.not_judged.at(0).id, "which stage of the loader binds");
-}
-
-// A DataLoader whose CPU work sets the pace, over a dataset of that class.
-Finding FirstOfDataLoader(const std::string& dataset) {
-  auto rank = MadeRank(0, 100, [](int64_t) { return MadeStep{.data_ms = 100}; });
-  rank.loaders.push_back(MadeLoader(0, 100, 90, 89));
-  rank.loaders[0].dataset = dataset;
-  auto run = MadeRun({rank});
-  run.stages[0].command = {"python", "train.py", "--name", "a b"};
-  return Diagnose(run).findings.at(0);
-}
-
-TEST(JudgeInputTest, AFolderOfImagesIsToldOfTheFastLoaderAndPromisedNothing) {
-  const Finding folder = FirstOfDataLoader("ImageFolder");
-  EXPECT_TRUE(Advises(folder, "fullbore run --fast-data -- python train.py --name 'a b'"));
-  EXPECT_TRUE(Advises(folder, "fullbore.data.from_torch(loader)"));
-  const Finding other = FirstOfDataLoader("Photos");
-  EXPECT_FALSE(Advises(other, "--fast-data"));
-  EXPECT_TRUE(Advises(other, "make loading itself cheaper"));
-  EXPECT_EQ(folder.speedup.expected, other.speedup.expected);
 }
 
 }  // namespace

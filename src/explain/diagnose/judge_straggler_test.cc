@@ -75,7 +75,7 @@ const Evidence* FindEvidence(const Finding& finding, const std::string& what) {
 Times Early(int64_t) { return {100, 60, 50}; }
 Times Late(int64_t) { return {150, 10, 0}; }
 
-TEST(JudgeRanksTest, TheRankThatWaitsLeastInsideCollectivesIsTheStraggler) {
+TEST(StragglerTest, IsRaisedByTheRankThatWaitsLeastInsideCollectives) {
   const Diagnosis diagnosis =
       DiagnoseTraces({TracedRank(0, 30, Early), TracedRank(1, 30, Late), TracedRank(2, 30, Early)});
   const Finding* finding = Find(diagnosis, "straggler");
@@ -91,7 +91,7 @@ TEST(JudgeRanksTest, TheRankThatWaitsLeastInsideCollectivesIsTheStraggler) {
   EXPECT_EQ(Find(diagnosis, "comm-bound"), nullptr) << "6 % of transfer is left: not worth a finding";
 }
 
-TEST(JudgeRanksTest, MuchTransferWithoutWaitingMakesNoStraggler) {
+TEST(StragglerTest, IsNotRaisedByMuchTransferWithoutWaiting) {
   // Rank 1 has the least exposed communication, for it hides more of it: by waiting nobody is late.
   const auto transfers = [](int64_t) { return Times{100, 50, 0}; };
   const auto hides_some = [](int64_t) { return Times{120, 30, 0}; };
@@ -104,7 +104,7 @@ TEST(JudgeRanksTest, MuchTransferWithoutWaitingMakesNoStraggler) {
   EXPECT_EQ(finding->cause, "");
 }
 
-TEST(JudgeRanksTest, WhatIsLeftBesideAStragglerIsTransferWithItsBandwidths) {
+TEST(StragglerTest, WhatIsLeftBesideAStragglerIsTransferWithItsBandwidths) {
   const auto early = [](int64_t) { return Times{100, 100, 50}; };
   const auto late = [](int64_t) { return Times{150, 50, 0}; };
   const Diagnosis diagnosis = DiagnoseTraces({TracedRank(0, 30, early), TracedRank(1, 30, late)});
@@ -121,7 +121,7 @@ TEST(JudgeRanksTest, WhatIsLeftBesideAStragglerIsTransferWithItsBandwidths) {
   EXPECT_NEAR(FindEvidence(*finding, "bus bandwidth")->value, 1.5e9 / 1.5, 1);
 }
 
-TEST(JudgeRanksTest, RanksLateInTurnsAreUnevenWorkAndNobodysFault) {
+TEST(StragglerTest, IsNotRaisedByRanksThatAreLateInTurns) {
   const auto turn = [](int64_t rank) {
     return [rank](int64_t i) { return i % 3 == rank ? Times{150, 10, 0} : Times{100, 60, 50}; };
   };
@@ -134,7 +134,7 @@ TEST(JudgeRanksTest, RanksLateInTurnsAreUnevenWorkAndNobodysFault) {
   EXPECT_THAT(finding->fix.front(), HasSubstr("equal work"));
 }
 
-TEST(JudgeRanksTest, OneStepOfEachRankIsAWarningThatSaysSo) {
+TEST(StragglerTest, OneStepOfEachRankIsAWarningThatSaysSo) {
   const Diagnosis diagnosis =
       DiagnoseTraces({TracedRank(0, 1, Early), TracedRank(1, 1, Late), TracedRank(2, 1, Early)});
   const Finding* finding = Find(diagnosis, "straggler");
@@ -144,7 +144,7 @@ TEST(JudgeRanksTest, OneStepOfEachRankIsAWarningThatSaysSo) {
   EXPECT_NEAR(FindEvidence(*finding, "rank 0 waits inside collectives")->value, 50, 1e-9);
 }
 
-TEST(JudgeRanksTest, WaitingThatComputationHidesCostsNothing) {
+TEST(StragglerTest, IsNotRaisedByWaitingThatComputationHides) {
   const auto hidden = [](int64_t) { return Times{150, 0, 50}; };
   const auto late = [](int64_t) { return Times{150, 0, 0}; };
   const Diagnosis diagnosis = DiagnoseTraces({TracedRank(0, 30, hidden), TracedRank(1, 30, late)});
@@ -152,7 +152,7 @@ TEST(JudgeRanksTest, WaitingThatComputationHidesCostsNothing) {
   EXPECT_EQ(Find(diagnosis, "comm-bound"), nullptr);
 }
 
-TEST(JudgeRanksTest, WithoutKnownWaitsTheExposedCommunicationTells) {
+TEST(StragglerTest, WithoutKnownWaitsTheExposedCommunicationTells) {
   std::vector<record::RankInfo> ranks = {TracedRank(0, 30, Early), TracedRank(1, 30, Late)};
   for (record::RankInfo& rank : ranks) {
     rank.comm_wait_ns.reset();
@@ -161,6 +161,18 @@ TEST(JudgeRanksTest, WithoutKnownWaitsTheExposedCommunicationTells) {
   const Diagnosis diagnosis = DiagnoseTraces(std::move(ranks));
   ASSERT_NE(Find(diagnosis, "straggler"), nullptr);
   EXPECT_NEAR(Find(diagnosis, "straggler")->share, 50.0 / 160, 1e-6);
+  EXPECT_EQ(Find(diagnosis, "comm-bound"), nullptr);
+}
+
+TEST(StragglerTest, IsRaisedByTheRankForWhichTheOthersWait) {
+  const auto waits = [](int64_t) { return testing::MadeStep{.comm_ms = 50}; };
+  const auto late = [](int64_t) { return testing::MadeStep{.data_ms = 50}; };
+  const Diagnosis diagnosis = Diagnose(MadeRun(
+      {testing::MadeRank(0, 100, waits), testing::MadeRank(1, 100, late), testing::MadeRank(2, 100, waits)}));
+  const Finding* finding = Find(diagnosis, "straggler");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->title.find("Rank 1"), std::string::npos);
+  EXPECT_NEAR(finding->share, 1.0 / 3, 1e-6);
   EXPECT_EQ(Find(diagnosis, "comm-bound"), nullptr);
 }
 

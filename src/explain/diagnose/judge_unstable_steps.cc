@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/statistics.h"
 
@@ -12,13 +13,13 @@ namespace fullbore::diagnose {
 using record::Share;
 using record::Step;
 
-void JudgeSteps(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   std::vector<double> wall_ns;
   for (const Step* step : rank.steady) wall_ns.push_back(static_cast<double>(step->wall_ns));
-  if (wall_ns.size() < static_cast<size_t>(kStepsForCritical)) return;
+  if (wall_ns.size() < static_cast<size_t>(kStepsForCritical)) return std::nullopt;
   const double median = Median(wall_ns), p99 = Quantile(wall_ns, 0.99);
-  if (median <= 0 || p99 / median < kUnstable) return;
+  if (median <= 0 || p99 / median < kUnstable) return std::nullopt;
 
   // What the slow steps have more of than a usual one.
   record::ShareTimes excess{};
@@ -35,7 +36,7 @@ void JudgeSteps(const View& view, Diagnosis& diagnosis) {
   const auto most = static_cast<Share>(std::max_element(excess.begin(), excess.end()) - excess.begin());
   const double share = excess_ns / static_cast<double>(rank.wall_ns);
   Finding finding;
-  finding.id = "unstable-steps";
+  const EvidenceBuilder evidence(finding);
   finding.share = std::min(share, 1.0);
   finding.severity = share >= kHostOther.warning ? Severity::kWarning : Severity::kInfo;
   finding.title = fmt::format(
@@ -44,29 +45,23 @@ void JudgeSteps(const View& view, Diagnosis& diagnosis) {
   finding.fix = {"look at what happens at the slow steps in the report's chart of steps",
                  "inputs of very different size: bucket them by length, or pad to a few fixed sizes"};
   finding.where = view.HottestLines(most);
-  finding.evidence.push_back({"99th percentile over median", p99 / median, "ratio", "hook", "", {}, {}});
-  finding.evidence.push_back({"slow steps", static_cast<double>(slow), "count", "hook", "", {}, {}});
+  evidence.FromSteps(rank, "99th percentile over median", p99 / median, "ratio");
+  evidence.FromSteps(rank, "slow steps", static_cast<double>(slow), "count");
   if (slow > 2) {
-    finding.evidence.push_back({"steps from one slow step to the next, on average",
-                                static_cast<double>(last_index - first_index) / static_cast<double>(slow - 1),
-                                "count",
-                                "hook",
-                                "",
-                                {},
-                                {}});
+    evidence.FromSteps(rank, "steps from one slow step to the next, on average",
+                       static_cast<double>(last_index - first_index) / static_cast<double>(slow - 1),
+                       "count");
   }
   // Where another finding already explains that time, it carries the prediction.
   const bool explained =
       std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& f) {
-        return (most == Share::kHostOther && f.id == "host-other") ||
-               (most == Share::kDataWait &&
-                (f.id == "input-bound" || f.id == "worker-overcommit" || f.id == "host-memory"));
+        return std::find(f.explains.begin(), f.explains.end(), most) != f.explains.end();
       });
   if (!explained) {
     finding.speedup = RemovalOf(finding.share, 0.3);
     finding.method = "slow steps made as fast as the median; at the low end, 30 % of that";
   }
-  diagnosis.findings.push_back(std::move(finding));
+  return finding;
 }
 
 }  // namespace fullbore::diagnose

@@ -3,7 +3,7 @@
 // leave to use a core decode, transform and collate; the others may sit in a read meanwhile, and how long is
 // no matter while they then queue for a core. And threads that wait for room among the finished batches,
 // although the training waits, say that no stage is too slow on average, but that the work comes in bursts.
-#include "explain/diagnose/judge_input_stages.h"
+#include "explain/diagnose/judge_input_bound_stages.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/replay.h"
 #include "explain/diagnose/thresholds.h"
 #include "record/loader_stage.h"
@@ -292,42 +293,33 @@ void BlameHandOver(Judged& judged) {
                         "fewer fields: fields=[...]; texts and bytes become one Python object a row"};
 }
 
-// Evidence from a series of the loader, where it was recorded.
-void AddSeries(Judged& judged, const std::string& what, Metric metric,
-               std::optional<LoaderStage> stage = {}) {
-  const record::SeriesKey key = record::KeyOf(metric, LabelsOf(judged.view, judged.loader, stage));
-  const auto mean = judged.view.Mean(metric, key.labels);
-  if (!mean) return;
-  const std::string unit = metric == Metric::kLoaderThreads ? "threads" : key.unit;
-  judged.finding.evidence.push_back(
-      {what, *mean, unit, std::string(record::InfoOf(metric).source), record::LabelledName(key), {}, {}});
-}
-
 void AddEvidence(Judged& judged) {
+  const View& view = judged.view;
+  const EvidenceBuilder evidence(judged.finding);
+  const auto add = [&](const std::string& what, Metric metric, std::optional<LoaderStage> stage = {},
+                       const char* unit = "") {
+    const record::Labels labels = LabelsOf(view, judged.loader, stage);
+    evidence.FromSeries(metric, labels, what, view.Mean(metric, labels), unit);
+  };
   for (const LoaderStage stage : record::kLoaderStages) {
     const std::string where =
         stage == kUser ? "on a core in your own stage" : "in " + std::string(Name(stage));
-    AddSeries(judged, "threads " + where, Metric::kLoaderBusy, stage);
+    add("threads " + where, Metric::kLoaderBusy, stage);
   }
-  AddSeries(judged, "threads waiting in your own stage", Metric::kLoaderBlockedUser);
-  AddSeries(judged, "training waits inside the loader", Metric::kLoaderWait);
-  AddSeries(judged, "threads waiting for a core", Metric::kLoaderBlockedCore);
-  AddSeries(judged, "threads waiting for room", Metric::kLoaderBlockedRoom);
-  AddSeries(judged, "threads of the loader", Metric::kLoaderThreads, kRead);
-  AddSeries(judged, "of them on cores at most", Metric::kLoaderThreads, kCollate);
-  AddSeries(judged, "finished batches waiting", Metric::kLoaderReadyBatches);
-  AddSeries(judged, "of so many at most", Metric::kLoaderReadyCapacity);
-  AddSeries(judged, "read by the loader", Metric::kLoaderRead);
-  const View& view = judged.view;
-  const auto add = [&](const char* what, std::optional<double> value, const char* unit, const char* source,
-                       const char* series) {
-    if (value) judged.finding.evidence.push_back({what, *value, unit, source, series, {}, {}});
-  };
-  add("CPU in use", view.Mean(Metric::kCpuUtilization), "ratio", "proc", "cpu_utilization");
-  add("cores that this command uses", view.CoresOfCommand(), "cores", "proc", "process_cpu");
-  add("GPU utilisation", view.Mean(Metric::kGpuUtilization), "ratio", "nvml", "gpu_utilization");
-  add("read from disks", view.Sum(Metric::kDiskRead), "bytes/s", "proc", "disk_read");
-  add("some task stalled on I/O", view.Mean(Metric::kPsiIoSome), "ratio", "proc", "psi_io_some");
+  add("threads waiting in your own stage", Metric::kLoaderBlockedUser);
+  add("training waits inside the loader", Metric::kLoaderWait);
+  add("threads waiting for a core", Metric::kLoaderBlockedCore);
+  add("threads waiting for room", Metric::kLoaderBlockedRoom);
+  add("threads of the loader", Metric::kLoaderThreads, kRead, "threads");
+  add("of them on cores at most", Metric::kLoaderThreads, kCollate, "threads");
+  add("finished batches waiting", Metric::kLoaderReadyBatches);
+  add("of so many at most", Metric::kLoaderReadyCapacity);
+  add("read by the loader", Metric::kLoaderRead);
+  evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", view.Mean(Metric::kCpuUtilization));
+  evidence.FromMetric(Metric::kProcessCpu, "cores that this command uses", view.CoresOfCommand());
+  evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", view.Mean(Metric::kGpuUtilization));
+  evidence.FromMetric(Metric::kDiskRead, "read from disks", view.Sum(Metric::kDiskRead));
+  evidence.FromMetric(Metric::kPsiIoSome, "some task stalled on I/O", view.Mean(Metric::kPsiIoSome));
 }
 
 void Explain(Judged& judged) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/replay.h"
 
@@ -15,13 +16,13 @@ using record::Loader;
 using record::Metric;
 using record::Share;
 
-void JudgeWorkers(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
   const Loader* loader = rank.TrainingLoader();
   auto pipeline = RecordedPipeline(view);
   const auto shm_used = view.Max(Metric::kShmUsed), shm_total = view.Max(Metric::kShmTotal);
   const bool shm_full = shm_used && shm_total && *shm_total > 0 && *shm_used / *shm_total > kShmNearFull;
-  if (!loader || !pipeline || loader->num_workers < 2) return;
+  if (!loader || !pipeline || loader->num_workers < 2) return std::nullopt;
 
   // The work of a fetch without the wait for a core that so many workers cause themselves.
   const double contention = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
@@ -29,14 +30,17 @@ void JudgeWorkers(const View& view, Diagnosis& diagnosis) {
   const int64_t needed = FewestWorkers(*pipeline, loader->num_workers);
   if (static_cast<double>(loader->num_workers) < kOvercommit * static_cast<double>(needed) ||
       loader->num_workers < needed + 2)
-    return;
+    return std::nullopt;
 
   Finding finding;
-  finding.id = "worker-overcommit";
+  const EvidenceBuilder evidence(finding);
   const double restart = EpochStartShare(rank, *loader);
   const auto severity = SeverityOf(restart, kDataWait, rank.steps);
   finding.severity = shm_full ? Severity::kCritical : severity.value_or(Severity::kInfo);
   finding.share = restart;
+  finding.explains = {Share::kDataWait};
+  // Waiting at the start of an epoch is its symptom.
+  finding.supersedes = {{"input-bound", "epoch-start"}};
   finding.title = fmt::format("{} loader workers where {} would do", loader->num_workers, needed);
   if (restart >= kDataWait.warning) {
     finding.title +=
@@ -51,36 +55,23 @@ void JudgeWorkers(const View& view, Diagnosis& diagnosis) {
   if (!loader->persistent_workers && loader->restarts > 0)
     finding.fix.push_back("keep them between epochs: persistent_workers=True");
   if (!loader->where.empty()) finding.where.push_back(PlaceOf(loader->where));
-  auto& evidence = finding.evidence;
-  evidence.push_back(
-      {"loader workers", static_cast<double>(loader->num_workers), "count", "hook", "", {}, {}});
-  evidence.push_back(
-      {"workers that keep up with the training", static_cast<double>(needed), "count", "replay", "", {}, {}});
-  evidence.push_back({"cores", view.cores(), "count", "proc", "", {}, {}});
-  evidence.push_back({"of a fetch waiting for a free core", contention, "ratio", "hook", "", {}, {}});
+  evidence.FromHook("loader workers", static_cast<double>(loader->num_workers), "count");
+  evidence.FromReplay("workers that keep up with the training", static_cast<double>(needed), "count");
+  evidence.FromMachine("cores", view.cores(), "count");
+  evidence.FromHook("of a fetch waiting for a free core", contention, "ratio");
   if (loader->restarts > 0) {
-    evidence.push_back(
-        {"wait at the start of an epoch",
-         static_cast<double>(loader->restart_wait_ns) / static_cast<double>(loader->restarts) / 1e6,
-         "ms",
-         "hook",
-         "",
-         {},
-         {}});
+    evidence.FromHook(
+        "wait at the start of an epoch",
+        static_cast<double>(loader->restart_wait_ns) / static_cast<double>(loader->restarts) / 1e6, "ms");
   }
-  if (const auto memory = view.Max(Metric::kProcessMemory, {{"role", "loader"}})) {
-    evidence.push_back({"memory of all workers", *memory, "bytes", "proc", "process_memory", {}, {}});
-  }
-  if (shm_full)
-    evidence.push_back({"/dev/shm in use", *shm_used / *shm_total, "ratio", "proc", "shm_used", {}, {}});
+  evidence.FromMetric(Metric::kProcessMemory, "memory of all workers",
+                      view.Max(Metric::kProcessMemory, {{"role", "loader"}}));
+  if (shm_full) evidence.FromMetric(Metric::kShmUsed, "/dev/shm in use", *shm_used / *shm_total, "ratio");
   // Starting takes time in proportion to the number of workers.
   const double saved = restart * (1 - static_cast<double>(needed) / static_cast<double>(loader->num_workers));
   finding.speedup = RemovalOf(saved, 0.5);
   finding.method = "epoch starts shortened in proportion to the workers; at the low end, by half of that";
-  // One cause, named once: waiting at the start of an epoch is its symptom.
-  std::erase_if(diagnosis.findings,
-                [](const Finding& f) { return f.id == "input-bound" && f.cause == "epoch-start"; });
-  diagnosis.findings.push_back(std::move(finding));
+  return finding;
 }
 
 }  // namespace fullbore::diagnose

@@ -8,8 +8,9 @@
 #include <set>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
-#include "explain/diagnose/judge_input_stages.h"
+#include "explain/diagnose/judge_input_bound_stages.h"
 #include "explain/diagnose/replay.h"
 
 namespace fullbore::diagnose {
@@ -72,37 +73,24 @@ struct Input {
 
 void AddEvidence(Input& input) {
   const FetchParts& parts = input.parts;
-  auto& evidence = input.finding.evidence;
+  const EvidenceBuilder evidence(input.finding);
   const auto ms = [](double ns) { return ns / 1e6; };
-  evidence.push_back({"a batch is fetched in", ms(parts.total), "ms", "hook", "", {}, {}});
-  evidence.push_back({"of that on a core", parts.Part(parts.cpu), "ratio", "hook", "", {}, {}});
-  evidence.push_back(
-      {"of that blocked (storage, network, locks)", parts.Part(parts.blocked), "ratio", "hook", "", {}, {}});
-  evidence.push_back(
-      {"of that waiting for a free core", parts.Part(parts.run_delay), "ratio", "hook", "", {}, {}});
-  evidence.push_back({"of that in collate", parts.Part(parts.collate), "ratio", "hook", "", {}, {}});
-  evidence.push_back(
-      {"loader workers", static_cast<double>(input.loader.num_workers), "count", "hook", "", {}, {}});
+  evidence.FromHook("a batch is fetched in", ms(parts.total), "ms");
+  evidence.FromHook("of that on a core", parts.Part(parts.cpu), "ratio");
+  evidence.FromHook("of that blocked (storage, network, locks)", parts.Part(parts.blocked), "ratio");
+  evidence.FromHook("of that waiting for a free core", parts.Part(parts.run_delay), "ratio");
+  evidence.FromHook("of that in collate", parts.Part(parts.collate), "ratio");
+  evidence.FromHook("loader workers", static_cast<double>(input.loader.num_workers), "count");
   if (input.loader.num_workers > 0 && input.loader.worker_span_ns > 0) {
     const double busy = 1 - static_cast<double>(input.loader.worker_idle_ns) /
                                 static_cast<double>(input.loader.worker_span_ns);
-    evidence.push_back({"workers busy fetching", busy, "ratio", "hook", "", {}, {}});
+    evidence.FromHook("workers busy fetching", busy, "ratio");
   }
-  if (const auto cpu = input.view.Mean(Metric::kCpuUtilization)) {
-    evidence.push_back({"CPU in use", *cpu, "ratio", "proc", "cpu_utilization", {}, {}});
-  }
-  if (const auto gpu = input.view.Mean(Metric::kGpuUtilization)) {
-    evidence.push_back({"GPU utilisation", *gpu, "ratio", "nvml", "gpu_utilization", {}, {}});
-  }
-  if (const auto read = input.view.Sum(Metric::kDiskRead)) {
-    evidence.push_back({"read from disks", *read, "bytes/s", "proc", "disk_read", {}, {}});
-  }
-  if (const auto io = input.view.Mean(Metric::kPsiIoSome)) {
-    evidence.push_back({"some task stalled on I/O", *io, "ratio", "proc", "psi_io_some", {}, {}});
-  }
-  if (const auto iowait = input.view.Mean(Metric::kCpuIowait)) {
-    evidence.push_back({"CPU idle waiting for I/O", *iowait, "ratio", "proc", "cpu_iowait", {}, {}});
-  }
+  evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", input.view.Mean(Metric::kCpuUtilization));
+  evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", input.view.Mean(Metric::kGpuUtilization));
+  evidence.FromMetric(Metric::kDiskRead, "read from disks", input.view.Sum(Metric::kDiskRead));
+  evidence.FromMetric(Metric::kPsiIoSome, "some task stalled on I/O", input.view.Mean(Metric::kPsiIoSome));
+  evidence.FromMetric(Metric::kCpuIowait, "CPU idle waiting for I/O", input.view.Mean(Metric::kCpuIowait));
 }
 
 void Predict(Input& input, const Pipeline& changed, const std::string& method) {
@@ -170,6 +158,7 @@ void BlameCollate(Input& input) {
 }
 
 void BlameSlowSample(Input& input) {
+  const EvidenceBuilder evidence(input.finding);
   const FetchParts& parts = input.parts;
   const double usual = std::max(1.0, (parts.total - parts.collate - parts.tail) / parts.samples);
   input.finding.cause = "slow-sample";
@@ -183,14 +172,9 @@ void BlameSlowSample(Input& input) {
       "retries",
       "prepare them offline once, or cache their decoded form",
       "a larger prefetch_factor smooths the waits where slow samples are rare"};
-  input.finding.evidence.push_back({"the slowest sample of a batch, 98th percentile",
-                                    input.loader.slowest_sample_ns.Quantile(0.98) / 1e6,
-                                    "ms",
-                                    "hook",
-                                    "",
-                                    {},
-                                    {}});
-  input.finding.evidence.push_back({"a usual sample", usual / 1e6, "ms", "hook", "", {}, {}});
+  evidence.FromHook("the slowest sample of a batch, 98th percentile",
+                    input.loader.slowest_sample_ns.Quantile(0.98) / 1e6, "ms");
+  evidence.FromHook("a usual sample", usual / 1e6, "ms");
   Pipeline changed = input.pipeline;
   const double even = std::max(0.0, parts.total - parts.tail);
   changed.fetch_ns.assign(changed.fetch_ns.size(), even);
@@ -229,6 +213,7 @@ void SayWhetherMemoryAllows(Input& input, int64_t more) {
 
 // CPU work in the loader: more workers where cores are idle, else less work.
 void BlameCpu(Input& input) {
+  const EvidenceBuilder evidence(input.finding);
   const Loader& loader = input.loader;
   const double cores = input.view.cores();
   const double trainer_cores = input.pipeline.train_cpu_ns / std::max(1.0, input.rank.MeanStepNs());
@@ -242,14 +227,12 @@ void BlameCpu(Input& input) {
                                  input.rank.MeanStepNs() * (1 - input.finding.share));
   const double loader_rate = Rate(
       input.parts.samples * static_cast<double>(std::max<int64_t>(1, loader.num_workers)), input.parts.total);
-  input.finding.evidence.push_back(
-      {"the loader alone delivers", loader_rate, "samples/s", "hook", "", {}, {}});
-  input.finding.evidence.push_back({"the training could take", train_rate, "samples/s", "hook", "", {}, {}});
-  input.finding.evidence.push_back(
-      {"cores the training itself uses", trainer_cores, "cores", "proc", "process_cpu", {}, {}});
+  evidence.FromHook("the loader alone delivers", loader_rate, "samples/s");
+  evidence.FromHook("the training could take", train_rate, "samples/s");
+  evidence.FromMetric(Metric::kProcessCpu, "cores the training itself uses", trainer_cores);
   const std::string rates = fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
                                         FormatCount(train_rate));
-  if (loader.num_workers == 0 || (wanted > loader.num_workers && gain > 1.03)) {
+  if (loader.num_workers == 0 || (wanted > loader.num_workers && gain > kWorthMoreWorkers)) {
     input.finding.cause = loader.num_workers == 0 ? "no-workers" : "too-few-workers";
     input.finding.title =
         loader.num_workers == 0
@@ -259,7 +242,7 @@ void BlameCpu(Input& input) {
                           loader.num_workers == 1 ? "" : "s", loader.num_workers == 1 ? "s" : "", rates);
     input.finding.change = fmt::format("DataLoader(num_workers={})", wanted);
     input.finding.fix = {fmt::format("DataLoader(num_workers={}): the fewest that {}", wanted,
-                                     replayed.cpu_bound || replayed.wait_ns > 0.02 * replayed.step_ns
+                                     replayed.cpu_bound || replayed.wait_ns > kStillWaits * replayed.step_ns
                                          ? "come near the best these cores allow"
                                          : "keep the training from waiting")};
     AdviseCheaperLoading(input.view, &input.loader, input.finding);
@@ -288,19 +271,13 @@ void BlameCpu(Input& input) {
 
 // More workers cost host memory: says whether there is room for them.
 void AddMemoryEvidence(Input& input) {
+  const EvidenceBuilder evidence(input.finding);
   const auto used = input.view.Mean(Metric::kProcessMemory, {{"role", "loader"}});
   const auto free = input.view.Mean(Metric::kMemoryAvailable);
-  if (free)
-    input.finding.evidence.push_back(
-        {"host memory free for more workers", *free, "bytes", "proc", "memory_available", {}, {}});
+  evidence.FromMetric(Metric::kMemoryAvailable, "host memory free for more workers", free);
   if (used && input.loader.num_workers > 0) {
-    input.finding.evidence.push_back({"memory of one worker now",
-                                      *used / static_cast<double>(input.loader.num_workers),
-                                      "bytes",
-                                      "proc",
-                                      "process_memory",
-                                      {},
-                                      {}});
+    evidence.FromMetric(Metric::kProcessMemory, "memory of one worker now",
+                        *used / static_cast<double>(input.loader.num_workers));
   }
 }
 
@@ -332,8 +309,9 @@ Speedup HiddenByWorkers(const RankView& rank) {
 }
 
 // No fetch was recorded: how long training waits is known, why the loader is slow is not.
-void JudgeWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
+Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
+  const EvidenceBuilder evidence(finding);
   const bool single = view.Fact("loader_processes") == "single";
   finding.title =
       fmt::format("Training waits for data {} of the time{}", FormatPercent(finding.share),
@@ -345,21 +323,16 @@ void JudgeWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
           : "raise the loader's num_workers as far as cores are free"};
   AdviseCheaperLoading(view, rank.TrainingLoader(), finding);
   finding.fix.push_back("read from a faster or nearer data store");
-  finding.evidence.push_back({"device idle while the loader is waited for",
-                              finding.share * rank.MeanStepNs() / 1e6,
-                              "ms a step",
-                              rank.info->device_activity ? "trace" : "hook",
-                              "",
-                              {},
-                              {}});
+  evidence.FromSteps(rank, "device idle while the loader is waited for",
+                     finding.share * rank.MeanStepNs() / 1e6, "ms a step");
   PointAtWorstStep(rank, Share::kDataWait, finding);
   finding.speedup = HiddenByWorkers(rank);
   finding.method =
       "the wait hidden by workers, but for taking over batches; the thread that launches slowed by 1.0 to "
       "1.5 beside them";
-  diagnosis.findings.push_back(std::move(finding));
   diagnosis.not_judged.push_back({"which part of the loader is slow", "no fetch of a DataLoader was recorded",
                                   "fullbore run -- the same command: it looks into the loader's workers"});
+  return finding;
 }
 
 void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
@@ -373,23 +346,22 @@ void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
 
 }  // namespace
 
-void JudgeInput(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   const double share = rank.Ratio(Share::kDataWait);
   SayWhatWouldNotHelp(view, share, diagnosis);
   const auto severity = SeverityOf(share, kDataWait, Observations(rank));
-  if (!severity) return;
+  if (!severity) return std::nullopt;
   Finding finding;
-  finding.id = "input-bound";
   finding.severity = *severity;
   finding.share = share;
+  finding.explains = {Share::kDataWait};
   finding.where = view.HottestLines(Share::kDataWait);
   const Loader* loader = rank.TrainingLoader();
   const bool staged = loader && loader->library == record::kFullboreData;
   const auto pipeline = staged ? std::nullopt : RecordedPipeline(view);
   if (!staged && (!loader || !pipeline)) {
-    JudgeWaitAlone(view, std::move(finding), diagnosis);
-    return;
+    return FromWaitAlone(view, std::move(finding), diagnosis);
   }
   if (staged) {
     ExplainByStages(view, *loader, finding, diagnosis);
@@ -409,7 +381,7 @@ void JudgeInput(const View& view, Diagnosis& diagnosis) {
         {"a faster disk", fmt::format("tasks stalled on I/O only {} of the time: memory serves the data",
                                       FormatPercent(*stalled))});
   }
-  diagnosis.findings.push_back(std::move(finding));
+  return finding;
 }
 
 }  // namespace fullbore::diagnose

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/lateness.h"
 #include "record/collective.h"
@@ -16,7 +17,7 @@ using record::Share;
 
 namespace {
 
-constexpr size_t kMostCollectives = 4;  // with figures of their own: more is a table, not evidence
+constexpr size_t kMaxCollectives = 4;  // with figures of their own: more is a table, not evidence
 
 struct Exposed {
   double all = 0;               // of the step, mean over ranks
@@ -37,15 +38,15 @@ Exposed ExposedOf(const std::vector<const RankView*>& ranks) {
   return exposed;
 }
 
-void AddCollectives(const record::RankInfo& info, Finding& finding) {
+void AddCollectives(const record::RankInfo& info, const EvidenceBuilder& evidence) {
   if (!info.tables) return;
   std::vector<const CollectiveStats*> by_exposed;
   for (const CollectiveStats& stats : info.tables->collectives) by_exposed.push_back(&stats);
   std::stable_sort(by_exposed.begin(), by_exposed.end(),
                    [](const auto* a, const auto* b) { return a->exposed_ns > b->exposed_ns; });
-  if (by_exposed.size() > kMostCollectives) by_exposed.resize(kMostCollectives);
+  if (by_exposed.size() > kMaxCollectives) by_exposed.resize(kMaxCollectives);
   const auto add = [&](const std::string& what, double value, const char* unit) {
-    finding.evidence.push_back({what, value, unit, "trace", "", {}, {}});
+    evidence.FromTrace(what, value, unit);
   };
   for (const CollectiveStats* stats : by_exposed) {
     std::string name = stats->kind;
@@ -91,46 +92,40 @@ std::vector<std::string> FixOf(bool waiting) {
 
 }  // namespace
 
-void JudgeComm(const View& view, const std::vector<const RankView*>& ranks, bool straggler,
-               Diagnosis& diagnosis) {
+std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/) {
+  const auto ranks = RanksTogether(view);
+  if (ranks.size() < 2 && view.lead().info->comm_ns.value_or(0) == 0) return std::nullopt;
+  const bool straggler = ranks.size() > 1 && FindStraggler(ranks);
   const Exposed exposed = ExposedOf(ranks);
   // What the straggler costs is its own finding.
   const double share = straggler ? exposed.transfer() : exposed.all;
   const auto severity = SeverityOf(share, kCommExposed, Observations(view.lead()));
-  if (!severity) return;
+  if (!severity) return std::nullopt;
   const bool waiting = !straggler && exposed.waits.value_or(0) > exposed.transfer();
   const record::RankInfo& info = *view.lead().info;
-  const std::string source = info.device_activity ? "trace" : "hook";
   Finding finding;
-  finding.id = "comm-bound";
+  const EvidenceBuilder evidence(finding);
   if (waiting) finding.cause = "uneven-ranks";
   finding.severity = *severity;
   finding.share = share;
   finding.title = TitleOf(exposed, ranks.size());
   finding.fix = FixOf(waiting);
   if (info.comm_ns && *info.comm_ns > 0 && info.comm_overlapped_ns) {
-    finding.evidence.push_back(
-        {"communication that overlaps compute",
-         static_cast<double>(*info.comm_overlapped_ns) / static_cast<double>(*info.comm_ns),
-         "ratio",
-         "trace",
-         "",
-         {},
-         {}});
+    evidence.FromTrace("communication that overlaps compute",
+                       static_cast<double>(*info.comm_overlapped_ns) / static_cast<double>(*info.comm_ns),
+                       "ratio");
   }
-  finding.evidence.push_back(
-      {"exposed communication, mean over ranks", exposed.all, "ratio", source, "", {}, {}});
+  evidence.FromSteps(view.lead(), "exposed communication, mean over ranks", exposed.all, "ratio");
   if (exposed.waits) {
-    finding.evidence.push_back(
-        {"of that, waiting for the last rank", *exposed.waits, "ratio", source, "", {}, {}});
+    evidence.FromSteps(view.lead(), "of that, waiting for the last rank", *exposed.waits, "ratio");
   }
-  finding.evidence.push_back({"ranks", static_cast<double>(ranks.size()), "count", source, "", {}, {}});
-  AddCollectives(info, finding);
+  evidence.FromSteps(view.lead(), "ranks", static_cast<double>(ranks.size()), "count");
+  AddCollectives(info, evidence);
   PointAtWorstStep(view.lead(), Share::kCommExposed, finding);
   finding.speedup = RemovalOf(share, 0.3);
   finding.method = straggler ? "exposed transfer hidden; at the low end, 30 % of it"
                              : "exposed communication hidden; at the low end, 30 % of it";
-  diagnosis.findings.push_back(std::move(finding));
+  return finding;
 }
 
 }  // namespace fullbore::diagnose

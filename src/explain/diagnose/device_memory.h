@@ -1,0 +1,14 @@
+// How full the devices are, for the findings about batch size and memory.
+#pragma once
+
+#include <optional>
+
+#include "explain/diagnose/view.h"
+
+namespace fullbore::diagnose {
+
+// The most that was in use of the device that was filled most, as a part of its memory; nothing where it was not
+// recorded.
+std::optional<double> FilledDeviceMemory(const View& view);
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,37 @@
+// hang: since the last step a kernel spins on the device and does no work: a collective waits for a rank that never
+// comes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge.h"
+
+namespace fullbore::diagnose {
+
+using record::Metric;
+
+std::optional<Finding> JudgeHang(const View& view, Diagnosis& /*diagnosis*/) {
+  const int64_t since_step_ns = view.stage().end_ns - view.end_ns();
+  if (since_step_ns <= kHangForNs) return std::nullopt;
+  // What counts is what the device did since then: the steps before were busy in earnest.
+  const auto utilization = view.MeanAfterSteps(Metric::kGpuUtilization),
+             sm = view.MeanAfterSteps(Metric::kGpuSmActive);
+  if (!utilization || !sm || *utilization < kUtilizationHigh || *sm >= kNothingRuns) return std::nullopt;
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.severity = Severity::kCritical;
+  finding.share = 1;
+  finding.title = fmt::format(
+      "No step for {}, while a kernel spins on the GPU without working: a collective waits for a rank.",
+      FormatDuration(since_step_ns));
+  finding.fix = {
+      "find the rank that is missing: py-spy dump on each rank; for the next time, the flight recorder "
+      "(TORCH_FR_BUFFER_SIZE, before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE)"};
+  evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", utilization);
+  evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active", sm);
+  return finding;
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,56 @@
+#include <gtest/gtest.h>
+
+#include "explain/diagnose/testing/a_run.h"
+
+namespace fullbore::diagnose {
+namespace {
+
+using record::Metric;
+using record::Share;
+using testing::ARun;
+using testing::ATraining;
+using testing::FindingIn;
+using testing::Finds;
+using testing::FindsCause;
+using testing::MadeLoader;
+using ::testing::Not;
+
+ARun WithStalls(ARun run, double stalled) { return run.Reading(Metric::kPsiMemorySome, stalled); }
+
+// Waits for half of its time for a loader whose fetches take 200 ms, `cpu_ms` of them on a core.
+ARun WaitingForALoader(int64_t cpu_ms) {
+  return ATraining().InEachStep(Share::kDataWait, 100).FedBy(MadeLoader(1, 100, 200, cpu_ms));
+}
+
+TEST(HostMemoryTest, IsRaisedByStallsForMemory) {
+  EXPECT_THAT(Diagnose(WithStalls(ATraining(), 0.2)), Finds("host-memory"));
+}
+
+TEST(HostMemoryTest, IsNotRaisedByFewStalls) {
+  EXPECT_THAT(Diagnose(WithStalls(ATraining(), 0.04)), Not(Finds("host-memory")));
+}
+
+TEST(HostMemoryTest, IsNotRaisedByALimitThatIsFullOfPageCache) {
+  EXPECT_THAT(Diagnose(WithStalls(ATraining(), 0)
+                           .Reading(Metric::kCgroupMemoryUsed, 16e9)
+                           .Reading(Metric::kCgroupMemoryLimit, 16e9)),
+              Not(Finds("host-memory")));
+}
+
+TEST(HostMemoryTest, StandsForTheWaitsForStorageThatItCauses) {
+  const Diagnosis before = Diagnose(WaitingForALoader(20));
+  ASSERT_THAT(before, FindsCause("input-bound", "storage"));
+  const Diagnosis diagnosis = Diagnose(WithStalls(WaitingForALoader(20), 0.2));
+  ASSERT_THAT(diagnosis, Finds("host-memory"));
+  EXPECT_THAT(diagnosis, Not(Finds("input-bound")));
+  EXPECT_EQ(FindingIn(diagnosis, "host-memory")->share, FindingIn(before, "input-bound")->share);
+}
+
+TEST(HostMemoryTest, LeavesALoaderThatComputesItsOwnFinding) {
+  const Diagnosis diagnosis = Diagnose(WithStalls(WaitingForALoader(199), 0.2));
+  EXPECT_THAT(diagnosis, Finds("host-memory"));
+  EXPECT_THAT(diagnosis, Finds("input-bound"));
+}
+
+}  // namespace
+}  // namespace fullbore::diagnose

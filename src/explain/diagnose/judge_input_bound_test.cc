@@ -1,0 +1,181 @@
+#include <gtest/gtest.h>
+
+#include "explain/diagnose/testing/a_run.h"
+
+namespace fullbore::diagnose {
+namespace {
+
+using record::Metric;
+using record::Share;
+using testing::AddSeries;
+using testing::Advises;
+using testing::ARun;
+using testing::ATraining;
+using testing::FindingIn;
+using testing::Finds;
+using testing::FindsCause;
+using testing::kMs;
+using testing::LeavesOpen;
+using testing::MadeLoader;
+using testing::MadeRank;
+using testing::MadeRun;
+using testing::MadeStep;
+using ::testing::Not;
+
+MadeStep Waiting(int64_t) { return {.data_ms = 100}; }
+
+TEST(InputBoundTest, IsRaisedByATwentiethOfWaiting) {
+  EXPECT_THAT(Diagnose(ATraining().InEachStep(Share::kDataWait, 6)), Finds("input-bound"));
+}
+
+TEST(InputBoundTest, IsNotRaisedByLess) {
+  const Diagnosis diagnosis =
+      Diagnose(ATraining().InEachStep(Share::kDataWait, 5).FedBy(MadeLoader(2, 100, 90, 89)));
+  EXPECT_THAT(diagnosis, Not(Finds("input-bound")));
+  EXPECT_EQ(diagnosis.would_not_help.at(0).what, "more loader workers");
+}
+
+TEST(InputBoundTest, WithoutARecordedLoaderTheCauseIsLeftOpen) {
+  const Diagnosis diagnosis = Diagnose(ATraining().InEachStep(Share::kDataWait, 100));
+  EXPECT_THAT(diagnosis, FindsCause("input-bound", ""));
+  EXPECT_THAT(diagnosis, LeavesOpen("which part of the loader is slow"));
+}
+
+TEST(InputBoundTest, WithoutWorkersTheCureIsWorkersAndTheGainIsWhatTheReplayGives) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(0, 100, 90, 89));
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  ASSERT_FALSE(diagnosis.findings.empty());
+  const Finding& first = diagnosis.findings[0];
+  EXPECT_EQ(first.id, "input-bound");
+  EXPECT_EQ(first.cause, "no-workers");
+  EXPECT_EQ(first.severity, Severity::kCritical);
+  EXPECT_NEAR(first.share, 0.5, 1e-9);
+  EXPECT_EQ(first.change, "DataLoader(num_workers=1)");
+  // The training thread takes its 100 ms or less: it no longer decodes in between.
+  EXPECT_GE(first.speedup.expected, 2);
+  EXPECT_LE(first.speedup.expected, 2.2);
+  EXPECT_EQ(first.where.at(0).line, 57);
+}
+
+TEST(InputBoundTest, TimeBlockedIsStorage) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(1, 100, 200, 20));
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  EXPECT_EQ(diagnosis.findings.at(0).cause, "storage");
+}
+
+// 400 ms a fetch: 120 on a core, 80 waiting for one, 200 for storage.
+double StepWithoutStorage(double cpu_utilization) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(1, 100, 400, 120));
+  rank.loaders.back().run_delay_ns = 100 * 80 * kMs;
+  auto run = MadeRun({rank}, /*cores=*/2);
+  AddSeries(run, Metric::kCpuUtilization, cpu_utilization);
+  return 200 / Diagnose(run).findings.at(0).speedup.expected;
+}
+
+TEST(InputBoundTest, WhereCoresAreFreeTheWakingUpGoesWithTheWaitForStorage) {
+  const double free = StepWithoutStorage(0.0), half = StepWithoutStorage(0.5), busy = StepWithoutStorage(1.0);
+  EXPECT_NEAR(free, 117, 6);
+  EXPECT_NEAR(half - free, 40, 2);
+  EXPECT_NEAR(busy - half, 40, 2);
+}
+
+TEST(InputBoundTest, WorkersThatFindNoCoreAreNotCuredByMore) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(2, 100, 400, 390));
+  auto run = MadeRun({rank}, /*cores=*/2);
+  AddSeries(run, Metric::kProcessCpu, 0.1, {{"role", "trainer"}});
+  const Diagnosis diagnosis = Diagnose(run);
+  EXPECT_EQ(diagnosis.findings.at(0).cause, "decode");
+}
+
+TEST(InputBoundTest, ALongCollateIsNamed) {
+  record::Loader loader = MadeLoader(1, 100, 200, 199);
+  loader.collate_ns = 100 * 150 * kMs;
+  EXPECT_THAT(Diagnose(ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader)),
+              FindsCause("input-bound", "collate"));
+}
+
+TEST(InputBoundTest, OneSlowSampleInABatchIsNamed) {
+  record::Loader loader = MadeLoader(1, 100, 200, 199);
+  loader.slowest_sample_ns = {};
+  for (int i = 0; i < 100; ++i) loader.slowest_sample_ns.Add(i < 20 ? 5.0 * kMs : 150.0 * kMs);
+  EXPECT_THAT(Diagnose(ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader)),
+              FindsCause("input-bound", "slow-sample"));
+}
+
+TEST(InputBoundTest, WaitsAtTheStartOfEpochsAreCuredByKeepingTheWorkers) {
+  record::Loader loader = MadeLoader(2, 100, 150, 149);
+  loader.restarts = 9;
+  loader.restart_wait_ns = 9 * 300 * kMs;
+  ARun run = ATraining();
+  for (int64_t i = 5; i < 95; i += 10) run.InStep(i, Share::kDataWait, 300);
+  const Diagnosis diagnosis = Diagnose(run.FedBy(loader));
+  ASSERT_THAT(diagnosis, FindsCause("input-bound", "epoch-start"));
+  EXPECT_EQ(FindingIn(diagnosis, "input-bound")->change, "DataLoader(persistent_workers=True)");
+}
+
+// A DataLoader whose CPU work sets the pace, over a dataset of that class.
+Finding FirstOfDataLoader(const std::string& dataset) {
+  auto rank = MadeRank(0, 100, [](int64_t) { return MadeStep{.data_ms = 100}; });
+  rank.loaders.push_back(MadeLoader(0, 100, 90, 89));
+  rank.loaders[0].dataset = dataset;
+  auto run = MadeRun({rank});
+  run.stages[0].command = {"python", "train.py", "--name", "a b"};
+  return Diagnose(run).findings.at(0);
+}
+
+TEST(InputBoundTest, AFolderOfImagesIsToldOfTheFastLoaderAndPromisedNothing) {
+  const Finding folder = FirstOfDataLoader("ImageFolder");
+  EXPECT_THAT(folder, Advises("fullbore run --fast-data -- python train.py --name 'a b'"));
+  EXPECT_THAT(folder, Advises("fullbore.data.from_torch(loader)"));
+  const Finding other = FirstOfDataLoader("Photos");
+  EXPECT_THAT(other, Not(Advises("--fast-data")));
+  EXPECT_THAT(other, Advises("make loading itself cheaper"));
+  EXPECT_EQ(folder.speedup.expected, other.speedup.expected);
+}
+
+// Waits for three quarters of its time for its loader.
+ARun WaitsForItsLoader(int64_t workers, double gpu, double cpu) {
+  return ATraining()
+      .InEachStep(Share::kDataWait, 300)
+      .FedBy(MadeLoader(workers, 100, 300 * std::max<int64_t>(1, workers), 290))
+      .OnGpu(Metric::kGpuUtilization, gpu)
+      .Reading(Metric::kCpuUtilization, cpu);
+}
+
+TEST(InputBoundTest, LowDeviceAndHighCpuIsLoadingOrPreprocessing) {
+  const Diagnosis diagnosis = Diagnose(WaitsForItsLoader(0, 0.15, 0.97));
+  EXPECT_EQ(diagnosis.findings.at(0).id, "input-bound");
+  EXPECT_THAT(diagnosis.findings.at(0), Advises("loading or preprocessing is the narrow pipe"));
+  EXPECT_THAT(diagnosis.findings.at(0), Not(Advises("serial")));
+}
+
+TEST(InputBoundTest, LowDeviceAndLowCpuIsSerialCode) {
+  const Diagnosis diagnosis = Diagnose(WaitsForItsLoader(0, 0.15, 0.13));
+  EXPECT_EQ(diagnosis.findings.at(0).cause, "no-workers");
+  EXPECT_THAT(diagnosis.findings.at(0), Advises("parallelise"));
+}
+
+TEST(InputBoundTest, ABusyDeviceGetsNeitherAdvice) {
+  const Diagnosis diagnosis = Diagnose(WaitsForItsLoader(0, 0.60, 0.97));
+  EXPECT_THAT(diagnosis.findings.at(0), Not(Advises("narrow pipe")));
+  EXPECT_THAT(diagnosis.findings.at(0), Not(Advises("parallelise")));
+}
+
+TEST(InputBoundTest, LowHostMemoryMeansThatMoreWorkersAreAffordable) {
+  for (const bool roomy : {true, false}) {
+    const Diagnosis diagnosis = Diagnose(WaitsForItsLoader(1, 0.15, 0.5)
+                                             .Reading(Metric::kMemoryAvailable, roomy ? 50e9 : 0.2e9)
+                                             .Reading(Metric::kProcessMemory, 1e9, {{"role", "loader"}}));
+    ASSERT_THAT(diagnosis, FindsCause("input-bound", "too-few-workers"));
+    const Finding& finding = *FindingIn(diagnosis, "input-bound");
+    EXPECT_THAT(finding, Advises(roomy ? "host memory allows more workers" : "host memory is short"));
+    EXPECT_THAT(finding, Not(Advises(roomy ? "host memory is short" : "host memory allows more workers")));
+  }
+}
+
+}  // namespace
+}  // namespace fullbore::diagnose

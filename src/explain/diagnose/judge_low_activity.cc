@@ -1,0 +1,40 @@
+// low-activity: a device that looks busy by its utilisation while most of the chip sleeps.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge.h"
+
+namespace fullbore::diagnose {
+
+using record::Metric;
+
+std::optional<Finding> JudgeLowActivity(const View& view, Diagnosis& diagnosis) {
+  if (!view.has_gpu()) return std::nullopt;
+  if (!view.Has(Metric::kGpuSmActive)) {
+    diagnosis.not_judged.push_back(
+        {"SM and tensor-core activity", "this GPU or driver offers no GPM metrics", "a Hopper or newer GPU"});
+  }
+  const auto utilization = view.Mean(Metric::kGpuUtilization), sm = view.Mean(Metric::kGpuSmActive);
+  if (!utilization || !sm || *utilization < kUtilizationHigh || *sm >= kSmActiveLow || *sm < kNothingRuns)
+    return std::nullopt;
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.severity = Severity::kWarning;
+  finding.share = *utilization - *sm;
+  finding.title = fmt::format(
+      "GPU utilisation says {}, yet on average only {} of its multiprocessors work: utilisation means \"some "
+      "kernel ran\".",
+      FormatPercent(*utilization), FormatPercent(*sm));
+  finding.fix = {"more work a kernel: a larger batch, torch.compile to fuse small kernels",
+                 "look at a trace of some steps for many short kernels: fullbore explain TRACE"};
+  evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", *utilization);
+  evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active", *sm);
+  evidence.FromMetric(Metric::kGpuSmOccupancy, "occupancy of the multiprocessors",
+                      view.Mean(Metric::kGpuSmOccupancy));
+  return finding;
+}
+
+}  // namespace fullbore::diagnose
