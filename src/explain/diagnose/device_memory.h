@@ -7,8 +7,8 @@
 
 namespace fullbore::diagnose {
 
-// The most that was in use of the device that was filled most, as a part of its memory; nothing where it was not
-// recorded.
+// The most that was in use of the device that was filled most, as a part of its memory; nothing where it
+// was not recorded.
 std::optional<double> FilledDeviceMemory(const View& view);
 
 }  // namespace fullbore::diagnose

@@ -1,5 +1,5 @@
-// hang: since the last step a kernel spins on the device and does no work: a collective waits for a rank that never
-// comes.
+// hang: since the last step a kernel spins on the device and does no work: a collective waits for a rank
+// that never comes.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// oversized-batch: throughput that a smaller batch reaches as well. It takes runs with several batch sizes to see it:
-// from one recording it is left open.
+// oversized-batch: throughput that a smaller batch reaches as well. It takes runs with several batch sizes to
+// see it: from one recording it is left open.
 #include "explain/diagnose/device_memory.h"
 #include "explain/diagnose/judge.h"
 

@@ -1,5 +1,5 @@
-// uneven-last-batch: in some steps, as a rule the last of an epoch, the ranks have batches of different size: those
-// with less wait, or have none at all.
+// uneven-last-batch: in some steps, as a rule the last of an epoch, the ranks have batches of different size:
+// those with less wait, or have none at all.
 #include <fmt/format.h>
 
 #include <algorithm>

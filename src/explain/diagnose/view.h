@@ -45,7 +45,7 @@ class View {
   int64_t end_ns() const { return end_ns_; }
 
   // Statistics of a series over the steady state; nothing where it was not recorded. With several series of
-  // the metric (several GPUs, disks), `labels` picks the one that has exactly these; without, Mean and Max are
+  // the metric (several GPUs, disks), `labels` picks the one that has just these; without, Mean and Max are
   // over all, and Sum adds their means.
   std::optional<double> Mean(record::Metric metric, const record::Labels& labels = {}) const;
   std::optional<double> Sum(record::Metric metric, const record::Labels& labels = {}) const;

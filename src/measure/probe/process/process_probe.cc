@@ -123,16 +123,6 @@ void ProcessProbe::SetRole(int64_t pid, const std::string& role, int rank) {
   processes_[process.listed].rank = rank;
 }
 
-bool ProcessProbe::AnyAlive() {
-  const auto alive = [this](const auto& entry) {
-    const auto stat = ReadStat(entry.first, entry.second);
-    return stat && stat->alive();
-  };
-  if (std::ranges::any_of(running_, alive)) return true;
-  for (const int64_t pid : tree_.Scan()) Adopt(pid, MonotonicNs());
-  return std::ranges::any_of(running_, alive);
-}
-
 std::vector<record::Process> ProcessProbe::Processes() const { return processes_; }
 
 void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {

@@ -36,9 +36,6 @@ class ProcessProbe : public Probe {
   // before the process was seen. `rank` is -1 where there is none.
   void SetRole(int64_t pid, const std::string& role, int rank);
 
-  // Whether any process of the command runs at this moment: looks again, does not wait for the next round.
-  bool AnyAlive();
-
   // Whether a process of the command with this number was running at the last round.
   bool IsOurs(int64_t pid) const { return running_.contains(pid); }
 

@@ -190,19 +190,6 @@ TEST_F(ProcessProbeTest, EndedProcessesAndZombiesStopCounting) {
   }
 }
 
-TEST_F(ProcessProbeTest, KnowsWhetherAnyProcessOfTheCommandIsAlive) {
-  Write(100, {});
-  ProcessProbe probe(files_.machine(100, "r"));
-  probe.Sample(Seconds(1), sink_);
-  EXPECT_TRUE(probe.AnyAlive());
-  // It forks a child that escapes, between two rounds.
-  Write(101, {.parent = 100});
-  Write(100, {.state = 'Z'});
-  EXPECT_TRUE(probe.AnyAlive());
-  Write(101, {.parent = 1, .state = 'X'});
-  EXPECT_FALSE(probe.AnyAlive());
-}
-
 TEST_F(ProcessProbeTest, CommandLinesAreShortAndFollowExec) {
   Write(100, {.name = "sh"});
   files_.Write("/proc/100/cmdline", std::string("sh\0-c\0python train.py", 21));
@@ -270,7 +257,6 @@ TEST_F(ProcessProbeTest, GarbageIsNoProcess) {
   ProcessProbe probe(files_.machine(100));
   probe.Sample(Seconds(1), sink_);
   EXPECT_THAT(probe.Processes(), IsEmpty());
-  EXPECT_FALSE(probe.AnyAlive());
 }
 
 // The real /proc: a child that is ours by its parent, and its end.
@@ -285,10 +271,10 @@ TEST(ProcessProbeRealTest, SeesARealChildAndItsEnd) {
   probe.Sample(Seconds(1), sink);
   EXPECT_EQ(sink.Last("process_count{role=other}"), 1);
   EXPECT_GT(*sink.Last("process_memory{role=other}"), 0);
-  EXPECT_TRUE(probe.AnyAlive());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  EXPECT_FALSE(probe.AnyAlive());
+  probe.Sample(Seconds(2), sink);
+  EXPECT_EQ(probe.Processes().at(0).end_ns, Seconds(2));
 }
 
 }  // namespace
