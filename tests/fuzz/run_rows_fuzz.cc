@@ -10,6 +10,7 @@
 #include <string>
 #include <variant>
 
+#include "base/testing/source_directory.h"
 #include "fuzzed_file.h"
 #include "fuzzed_input.h"
 #include "fuzzed_run.h"
@@ -128,7 +129,7 @@ struct Statement {
   sqlite3_stmt* get = nullptr;
 };
 
-std::vector<Table> ReadGolden(const char* path) {
+std::vector<Table> ReadGolden(const std::string& path) {
   sqlite3* db = nullptr;
   const std::string uri = std::string("file:") + path + "?immutable=1";
   FB_CHECK(sqlite3_open_v2(uri.c_str(), &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr) == SQLITE_OK);
@@ -213,8 +214,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace fullbore::fuzz;
   static const FuzzedFile file(".fbr");
   static const std::array<std::vector<Table>, 2> goldens = {
-      ReadGolden(FULLBORE_SOURCE_DIR "/tests/golden/resnet-no-workers.fbr"),
-      ReadGolden(FULLBORE_SOURCE_DIR "/tests/golden/resnet-one-worker.fbr")};
+      ReadGolden(fullbore::testing::SourceDirectory() + "/tests/golden/resnet-no-workers.fbr"),
+      ReadGolden(fullbore::testing::SourceDirectory() + "/tests/golden/resnet-one-worker.fbr")};
   Input input(data, size);
   std::vector<Table> tables = goldens[input.Byte() % goldens.size()];
   constexpr int kMostEdits = 64;

@@ -85,7 +85,7 @@ void WriteExport(const fs::path& path) {
 // The golden runs with small pages, so that most bytes carry something.
 void WriteRuns(const fs::path& root) {
   fs::create_directories(root / "run");
-  for (const auto& golden : fs::directory_iterator(FULLBORE_SOURCE_DIR "/tests/golden")) {
+  for (const auto& golden : fs::directory_iterator(fullbore::testing::SourceDirectory() + "/tests/golden")) {
     if (golden.path().extension() != ".fbr") continue;
     const fs::path small = root / "run" / golden.path().filename();
     fs::copy_file(golden.path(), small, fs::copy_options::overwrite_existing);
