@@ -1,6 +1,8 @@
 // What recording the machine costs: all probes, 8 GPUs played by the fake NVML, 200 real processes in the
 // command's process tree. The target is at most 1 % of one core at the default rates: five fast rounds and
-// one slow round a second. The cost of calls into the real NVML is not included.
+// one slow round a second.
+//
+// The cost of calls into the real NVML is not included.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <signal.h>

@@ -3,6 +3,7 @@
 // batch; no queues, no hand-over, no Python. Written independently of src/loader, so that it can judge it.
 //
 //   ceiling DIR|SHARDS... --threads N --seconds S [--kind image|text|image-tar|text-tar] [--check FILE]
+//
 // Prints one JSON line, like every contender of run.py. --check writes the first 64 images, resized whole to
 // 224x224 without randomness, as raw float32.
 #include <fcntl.h>

@@ -2,6 +2,7 @@
 # Installs the loaders that ours is compared with into a separate Python environment:
 #
 #   setup_peers.sh [DIR]       (default: build/peers-venv)
+#
 # What cannot be installed is named and left out; run.py then leaves it out too. Debian's torch and torchvision are used
 # if /usr/bin/python3 has them. What wheels do not include (OpenCV's headers for FFCV, FFmpeg for SPDL) is unpacked
 # below DIR from Debian's packages, so the system does not change.

@@ -1,6 +1,7 @@
 // How large an hour's run file is: the series that this machine and 8 fake GPUs really have, at the
 // recorder's rates, each value a random walk with steps of a few per cent; one rank with 50 ms steps.
 // Pessimistic: in reality many series do not change for minutes.
+//
 //   run_size [DIRECTORY]      prints one JSON object: bytes in total, by table and by probe
 #include <fmt/format.h>
 #include <signal.h>

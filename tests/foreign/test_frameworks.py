@@ -181,7 +181,7 @@ def test_lightning_fit(fullbore, torch_python, needs):
     loader = training_loader(rank)
     assert (loader["batch_size"], loader["num_workers"], loader["persistent_workers"]) == (8, 2, True)
     assert loader["dataset"] == "TensorDataset"
-    assert len(rank["loaders"]) == 2, "the validation loader is recorded separately from the training loader"
+    assert len(rank["loaders"]) == 2, "the validation loader is not recorded separately"
 
 
 def test_hf_trainer(fullbore, torch_python, needs):

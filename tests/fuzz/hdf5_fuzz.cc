@@ -221,8 +221,8 @@ void CheckRows(const std::string& bytes, const std::string& dataset) {
     ours.insert(ours.end(), sample.fields[0].bytes.begin(), sample.fields[0].bytes.end());
   }
   const std::vector<uint8_t> theirs = ReadByLibrary(bytes, dataset);
-  const bool widened =
-      ours.size() != theirs.size();  // half floats, and unsigned integers that we have no type for
+  // Half floats, and unsigned integers that we have no type for, are widened.
+  const bool widened = ours.size() != theirs.size();
   if (!widened && ours != theirs) std::abort();
 }
 

@@ -1,4 +1,5 @@
 // A libnvidia-ml.so.1 that simulates a scripted machine, for tests and for work without a GPU:
+//
 //   FULLBORE_NVML=build/.../libfake_nvml.so FULLBORE_FAKE_NVML=tests/fakes/nvml/eight_h100.json
 //     fullbore run -- ...
 //
@@ -17,6 +18,7 @@
 //     "reasons"    why the clocks are lowered: bits of nvmlDeviceGetCurrentClocksEventReasons; default 4
 //     "slowed"     {"software_thermal": 0.2}: shares of time, on drivers that count them
 //     "waves"      {"tensor_active": [mean, amplitude, period_s]}, see kWaves for the names
+//
 // Values depend only on time: value(t) = mean + amplitude * sin(2 pi t / period + index). Time is the
 // machine's, or whatever was passed to fakeNvmlSetTime.
 #include <time.h>
