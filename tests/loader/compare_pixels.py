@@ -1,6 +1,6 @@
-"""Compares the loader's rows with torchvision's on Pillow images, on the parameters that the loader drew.
+"""Compares the loader's rows with torchvision's on Pillow images, with the parameters that the loader drew.
 
-`compare_pixels.py APPLY_PLAN DIRECTORY` prints one JSON line a case: mean and largest difference in steps of
+`compare_pixels.py APPLY_PLAN DIRECTORY` prints one JSON line per case: mean and largest difference in steps of
 1/255, over all values of all samples, and the largest mean of a single sample. Needs torchvision and Pillow.
 """
 

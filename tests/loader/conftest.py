@@ -1,4 +1,4 @@
-"""Lets the tests of this folder share their helpers, and a server that misbehaves."""
+"""Shared by the tests of this folder: their helpers, and a server that misbehaves."""
 
 from __future__ import annotations
 

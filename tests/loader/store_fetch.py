@@ -1,4 +1,4 @@
-"""Runs the tool store_fetch, which reads through the remote store, and holds what it said."""
+"""Runs the tool store_fetch, which reads through the remote store, and keeps its output."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Said:
         self.digests = [line["sha256"] for line in self.lines if "sha256" in line]
         self.files = {line["path"]: line["bytes"] for line in self.lines if "path" in line}
         for resources in (line for line in self.lines if "before" in line):
-            assert resources["after"] == resources["before"], "file descriptors or threads are left behind"
+            assert resources["after"] == resources["before"], "file descriptors or threads were leaked"
 
     def said(self, text: str) -> bool:
         return any(text in message for message in self.messages)

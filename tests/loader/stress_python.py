@@ -1,4 +1,4 @@
-"""What a training script does to the loader at the wrong moment: threads, forks, garbage collection, early ends.
+"""What a training script does to the loader at the wrong moment: threads, forks, garbage collection, early exits.
 
 `make test` leaves it out; `make asan` and `make tsan` run it with an engine built for that (sanitize_python.sh).
 By hand: python -m pytest tests/loader/stress_python.py.
@@ -39,7 +39,7 @@ def opened(photos, **options):
 
 
 def at_once(*functions):
-    """Each in a thread of its own; what any of them raises, or a thread that does not end, fails the test."""
+    """Runs each in a separate thread; an exception, or a thread that does not end, fails the test."""
     raised = []
 
     def kept(function):
@@ -58,7 +58,7 @@ def at_once(*functions):
 
 
 def asker(loader, done):
-    """Asks whatever may be asked from any thread, until that ends."""
+    """Queries everything that may be queried from any thread, until told to stop."""
 
     def ask():
         while not done.is_set():
@@ -162,7 +162,7 @@ def test_a_user_stage_raises_collects_garbage_and_queries(photos):
 
 
 def test_a_loader_is_collected_by_its_own_thread(photos):
-    """The last reference goes while the stage runs, and the stage's thread is the one that collects the cycle."""
+    """The last reference goes while the stage runs, and it is the stage's thread that collects the cycle."""
     for _ in range(3):
         calls, dropped, collected = [], threading.Event(), threading.Event()
 
@@ -355,7 +355,7 @@ def test_a_device_loader_is_queried_from_other_threads(photos, tmp_path):
 
 
 def test_nothing_of_the_engine_leaks(photos):
-    """Batches are not known to the collector: nanobind and the leak sanitizer tell of them when Python ends."""
+    """The garbage collector does not know batches: nanobind and the leak sanitizer report them when Python exits."""
     for _ in range(10):
         loader = opened(photos, map=touch)
         next(iter(loader))

@@ -1,4 +1,4 @@
-"""`fullbore loader bench`: the real binary on small made data."""
+"""`fullbore loader bench`: the real binary on small synthetic data."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_json_has_rates_stages_and_the_threads_that_a_rate_takes(photos):
     flags = ("--seconds", "0.2", "--threads", "2,1", "--image-size", "32", "--samples-per-s", "1e9", "--json", "-")
     done = bench(photos, *flags)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)  # nothing else stands on standard output
+    said = json.loads(done.stdout)  # there is nothing else on standard output
     assert said["schema"] == "fullbore.loader_bench/1"
     assert said["samples"] == 24
     assert [point["threads"] for point in said["points"]] == [1, 2]
@@ -119,10 +119,10 @@ def test_failed_storage_ends_the_bench_with_the_storage_error(server, tmp_path):
             member.size = 500_000
             archive.addfile(member, io.BytesIO(b"x" * member.size))
     server.files["/shard.tar"] = held.getvalue()
-    server.versions = False  # so that nothing of it is cached
+    server.versions = False  # so that nothing is cached
 
     def fail(*_: object) -> None:
-        if len(server.gets()) > 60:  # beyond opening it and looking at some
+        if len(server.gets()) > 60:  # past opening it and reading a few samples
             server.faults[:] = [Fault(status=500)]
 
     server.before_answer = fail
@@ -199,7 +199,7 @@ def test_the_training_loader_of_a_script_is_found_and_iterated_alone(tmp_path):
     assert (said["dataset"], said["dataset_samples"]) == ("Slow", 64)
     assert (said["batch_size"], said["num_workers"]) == (8, 2)
     assert said["where"] == "train.py:15"
-    assert 0 < said["samples_per_s"] <= 2000 * 1.1  # two workers that sleep a millisecond a sample
+    assert 0 < said["samples_per_s"] <= 2000 * 1.1  # two workers that sleep a millisecond per sample
     assert not (tmp_path / "the-training-went-on").exists()
 
 
@@ -222,7 +222,7 @@ def catches(pid: int, number: signal.Signals) -> bool:
 
 
 def cpu_ticks(pid: int) -> int:
-    """The CPU time of a process so far, in hundredths of a second."""
+    """A process's CPU time so far, in hundredths of a second."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
@@ -245,7 +245,7 @@ def test_ctrl_c_prints_what_was_measured_so_far(photos):
         while process.poll() is None and not catches(process.pid, signal.SIGINT):
             time.sleep(0.01)
         ready = cpu_ticks(process.pid)
-        while process.poll() is None and cpu_ticks(process.pid) < ready + 30:  # 0.3 s of work: it measures
+        while process.poll() is None and cpu_ticks(process.pid) < ready + 30:  # 0.3 s of work: it is measuring
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""The disk cache: shared by processes, killed, out of room, out of date."""
+"""The disk cache: shared by processes, killed, out of space, out of date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two examples of the loader run as their first lines say, the one in C++ built against the installed library."""
+"""The loader's two examples run as their first lines say; the C++ one is built against the installed library."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def photos(tmp_path_factory):
 
 
 def tool(variable: str) -> str:
-    """What the build was configured with."""
+    """How the build was configured."""
     lines = (BUILD / "CMakeCache.txt").read_text().splitlines()
     return next(line.partition("=")[2] for line in lines if line.startswith(variable + ":"))
 
@@ -36,7 +36,7 @@ def must_succeed(*command: object) -> None:
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    """The library for programs in C++, installed."""
+    """The installed library for C++ programs."""
     if not (BUILD / "src" / "loader" / "libfullbore_loader.a").exists():
         pytest.skip("the library is not built: scripts/build.sh release fullbore_loader")
     place = tmp_path_factory.mktemp("installed")
@@ -46,7 +46,7 @@ def prefix(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def in_cpp(prefix, tmp_path_factory):
-    """The example, built where nothing of the source tree is in reach."""
+    """The example, built where nothing in the source tree is reachable."""
     place = tmp_path_factory.mktemp("project")
     shutil.copytree(ROOT / "examples" / "loader", place / "source")
     compiler = f"-DCMAKE_CXX_COMPILER={tool('CMAKE_CXX_COMPILER')}"

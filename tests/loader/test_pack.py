@@ -1,4 +1,4 @@
-"""`fullbore loader pack`, as people run it: what it writes, Python's own tarfile reads; Ctrl-C leaves whole shards."""
+"""`fullbore loader pack` as users run it: Python's tarfile reads what it writes; Ctrl-C leaves complete shards."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_full_disk_leaves_complete_shards_and_the_next_attempt_needs_no_force(
         tars = sorted(name for name in left if name.endswith(".tar"))
         assert left == {"classes.json", *tars, *(f"{name}.idx" for name in tars)}
         assert f"{len(tars)} whole shards" in ended.stderr and tars[-1] in ended.stderr
-        (tmp_path / "disk" / "out" / tars[0]).unlink()  # room for the names, not for a shard of all samples
+        (tmp_path / "disk" / "out" / tars[0]).unlink()  # space for the names, not for a shard with all samples
         again = pack(tmp_path / "in", tmp_path / "disk" / "other", "--shard-size", "1M")
         assert again.returncode == 1 and "no shard was finished" in again.stderr
         assert list((tmp_path / "disk" / "other").iterdir()) == []
@@ -131,7 +131,7 @@ def test_a_terminal_shows_progress(tmp_path: pathlib.Path, images: object) -> No
         try:
             while part := os.read(outer, 65536):
                 shown += part
-        except OSError:  # EIO: all of it was read
+        except OSError:  # EIO: everything was read
             pass
     os.close(outer)
     assert b"packing  [" in shown
@@ -141,7 +141,7 @@ def test_a_terminal_shows_progress(tmp_path: pathlib.Path, images: object) -> No
 def test_an_interrupt_leaves_complete_shards_and_says_so(
     tmp_path: pathlib.Path, images: list[tuple[pathlib.Path, int]]
 ) -> None:
-    # A link to a large sparse file, many times: packing it lasts until it is interrupted.
+    # Many links to a large sparse file: packing takes until it is interrupted.
     with open(tmp_path / "large", "wb") as large:
         large.truncate(64 << 20)
     for i in range(200):

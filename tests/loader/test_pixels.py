@@ -1,4 +1,4 @@
-"""The loader's pixels against torchvision's, on the parameters that the loader drew: `pytest -s` shows the table."""
+"""The loader's pixels against torchvision's, with the parameters that the loader drew: `pytest -s` shows the table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ APPLY_PLAN = ROOT / "build/release/src/loader/core/transform/loader_apply_plan"
 TIMEOUT_S = 180  # a hang, on any machine
 
 PROMISED = 1.0  # steps of 1/255 on average: what docs/loader.md promises of every transform
-# All but decoding at a smaller scale and gray from the JPEG's own luma follow Pillow to the rounding of 16-bit
-# weights; measured below 0.004 on average.
+# Except for decoding at a smaller scale and gray from the JPEG's own luma, everything matches Pillow up to the rounding
+# of 16-bit weights; measured below 0.004 on average.
 FAITHFUL = 0.02
 
 

@@ -1,4 +1,4 @@
-"""What the loader promises as a whole, on real files and a real server: order, resuming, bad samples, faults, leaks."""
+"""What the loader as a whole promises, on real files and a real server: order, resuming, bad samples, faults, leaks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fault_server import Fault, FaultServer
 from python_data import make_photos, require
 from s3_server import S3
 
-PER_CLASS = 34  # of three classes: 102 photos, of which one is about 1 %
+PER_CLASS = 34  # of three classes: 102 photos, so one is about 1 %
 CROP = 24
 PATIENCE_S = 30  # a leak, on any machine
 
@@ -91,7 +91,7 @@ def test_resuming_with_another_number_of_ranks_loses_and_repeats_nothing(photos)
 
 
 def damaged(photos: pathlib.Path, to: pathlib.Path) -> set[str]:
-    """A copy with one file in a hundred cut, one emptied and one that is no image; returns their names."""
+    """A copy with one file truncated, one emptied and one that is not an image; returns their names."""
     names = sorted(path.relative_to(photos) for path in photos.rglob("*.jpg"))
     bad = {names[5]: lambda data: data[: len(data) // 3], names[50]: lambda data: b"", names[90]: lambda data: b"text"}
     for name in names:
@@ -153,7 +153,7 @@ def test_a_shard_that_changes_under_the_loader_gives_no_wrong_sample(photos, tmp
         next(iteration)
         with open(shard, "r+b") as file:
             file.truncate(os.path.getsize(shard) // 4)
-        with pytest.raises(LoaderError, match="bad"):  # more of them than an epoch may have
+        with pytest.raises(LoaderError, match="bad"):  # more than an epoch may have
             for _ in iteration:
                 pass
         assert all("chang" in sample.error for sample in loader.bad_samples)
@@ -252,7 +252,7 @@ def has_no_more_than(before: tuple[int, int, set[str]]) -> bool:
 
 @pytest.mark.parametrize("in_process", [True, False])
 def test_loaders_stopped_anywhere_leave_no_threads_files_or_shared_memory(photos, in_process):
-    batches(folder(photos, in_process=in_process), 1)  # what a process makes once
+    batches(folder(photos, in_process=in_process), 1)  # what a process creates only once
     settle()
     before = resources()
     for stop in (None, 1, 3):
@@ -261,9 +261,9 @@ def test_loaders_stopped_anywhere_leave_no_threads_files_or_shared_memory(photos
         loader.close()
     consumer_that_stops = folder(photos, in_process=in_process)
     next(iter(consumer_that_stops))
-    time.sleep(0.3)  # it is full now, and its threads wait
+    time.sleep(0.3)  # its buffer is full now, and its threads wait
     del consumer_that_stops
-    # A thread that has let go of its work may still be on its way out, and others have shared memory, too.
+    # A thread that has finished its work may still be exiting, and other programs use shared memory, too.
     until = time.monotonic() + PATIENCE_S
     while not has_no_more_than(before) and time.monotonic() < until:
         time.sleep(0.02)
@@ -271,7 +271,7 @@ def test_loaders_stopped_anywhere_leave_no_threads_files_or_shared_memory(photos
 
 
 def settle() -> None:
-    """Waits a while for the threads of earlier tests; those of other libraries stay."""
+    """Waits a while for the threads of earlier tests; threads of other libraries stay."""
     for _ in range(100):
         if len(os.listdir("/proc/self/task")) <= threading.active_count():
             break

@@ -1,4 +1,4 @@
-"""Batches on a device: the parts that need no device, over a driver that plays one."""
+"""Batches on a device: the parts that need no real device, with a fake driver."""
 
 from __future__ import annotations
 

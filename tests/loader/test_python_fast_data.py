@@ -1,4 +1,4 @@
-"""fullbore run --fast-data: an unmodified script, faster, with the same samples; or as it was, and why."""
+"""fullbore run --fast-data: an unmodified script gets faster with the same samples, or stays as it is and says why."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_the_fast_loader_is_recorded_as_the_training_loader_and_each_batch_once(
         None,
         "fullbore.data",
         None,
-    ]  # and none for what is compared
-    # Five an epoch, two in the one that is left.
+    ]  # and none for the comparison
+    # Five per epoch, two in the one that ends early.
     steps = done.report["window"]["steps"] + done.report["window"]["warmup_steps"]
     assert steps == 17
 
@@ -114,7 +114,7 @@ def test_what_has_no_equivalent_trains_unchanged_with_one_message(fullbore, pyth
 
 
 def test_the_outcome_is_reported_while_the_script_runs(fullbore, python, photos):
-    """The script does not end before the test has seen the message, or has given up."""
+    """The script does not exit before the test has seen the message or given up."""
     waiting = "if __name__ == '__main__':\n    assert sys.stdin.readline() == 'seen\\n'\n"
     script = fullbore.script("train.py", TRAIN + waiting)
     process, _ = fullbore.start(python, script, str(photos), "own", flags=("--fast-data",), stdin=subprocess.PIPE)
@@ -125,7 +125,7 @@ def test_the_outcome_is_reported_while_the_script_runs(fullbore, python, photos)
 
 
 def test_a_script_whose_pixels_differ_trains_unchanged_with_one_message(fullbore, python, photos):
-    # What torchvision reads is not what it says: only the comparison can see it.
+    # torchvision reads something other than it says: only the comparison can detect that.
     patched = TRAIN.replace(
         "class Own",
         "from PIL import Image, ImageOps\n"
@@ -141,7 +141,7 @@ def test_a_script_whose_pixels_differ_trains_unchanged_with_one_message(fullbore
 
 
 def test_a_python_without_the_extension_trains_unchanged(fullbore, python, photos, monkeypatch, tmp_path):
-    # A package of that name, as an older version would be, comes first on the path.
+    # Another package of that name, as from an older version, comes first on the path.
     (tmp_path / "shadow" / "fullbore").mkdir(parents=True)
     (tmp_path / "shadow" / "fullbore" / "__init__.py").write_text("")
     script = fullbore.script("train.py", TRAIN)

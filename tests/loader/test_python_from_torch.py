@@ -1,4 +1,4 @@
-"""from_torch: what is equivalent is given, what is not is refused by name. In a Python that has torchvision."""
+"""from_torch: gives an equivalent loader or refuses, naming what stands in the way. Needs a Python with torchvision."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_all_reasons_are_given_at_once(python, tmp_path, photos):
 
 
 def test_timms_transforms_are_translated_and_its_own_augmentations_are_refused(python, tmp_path, photos):
-    # As timm 0.9's create_transform() makes them: classes of these names in its modules.
+    # As created by timm 0.9's create_transform(): classes with these names in its modules.
     said = run(
         python,
         tmp_path,

@@ -1,4 +1,4 @@
-"""Ctrl-C, forks, the interpreter's end, and the loader in a process of its own."""
+"""Ctrl-C, forks, the interpreter's exit, and the loader in a separate process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def started(tmp_path, photos, text):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # so that the signal reaches the loader's own process as a terminal's would
+        start_new_session=True,  # so that the signal reaches the loader's process as from a terminal
     )
 
 
@@ -48,7 +48,7 @@ def run(tmp_path, photos, text):
 
 
 def alive(pid):
-    """Whether it runs; who became the parent of an orphan may leave its number standing."""
+    """Whether a process runs; an orphan's new parent may never reap it, so a zombie does not count."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -111,7 +111,7 @@ def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, pho
             os.kill(process.pid, signal.SIGINT)
             _, err = process.communicate(timeout=TIMEOUT_S)
             assert process.returncode == -signal.SIGINT, err
-            while asked.recv(4096):  # until the one who asks has gone, too
+            while asked.recv(4096):  # until the client has gone, too
                 continue
 
 
@@ -122,7 +122,7 @@ def test_a_forked_child_gets_an_error_and_exits(tmp_path, photos, options):
         photos,
         f"""
         def slow(sample):
-            time.sleep(0.01)  # so that the fork is in the middle of a call, which the child would wait for
+            time.sleep(0.01)  # so that the fork happens during a call, which the child would wait for
 
         loader = opened({options})
         iteration = iter(loader)
@@ -165,7 +165,7 @@ def test_the_interpreter_exits_with_a_loader_running(tmp_path, photos, in_proces
         assert done.returncode == {"": 0, "raise SystemExit(3)": 3}.get(ending, -signal.SIGTERM), done.stderr
         assert done.stderr == ""
         pid = int(done.stdout)
-        wait_for(lambda pid=pid: pid == 0 or not alive(pid))  # its parent's end reaches it through the socket
+        wait_for(lambda pid=pid: pid == 0 or not alive(pid))  # it learns of its parent's exit through the socket
 
 
 def test_the_interpreter_exits_with_a_daemon_thread_in_the_loader(tmp_path, photos):
@@ -186,11 +186,11 @@ def test_the_interpreter_exits_with_a_daemon_thread_in_the_loader(tmp_path, phot
             time.sleep(0.05)
             """,
         )
-        assert done.returncode == 0, done.stderr  # not an abort of a thread that asked for the interpreter too late
+        assert done.returncode == 0, done.stderr  # not aborted by a thread that asked for the GIL too late
 
 
 def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
-    """A thread that opened one now would have its map functions cut off, within whatever destructor they are."""
+    """The map functions of a loader opened now would be killed, even in the middle of a destructor."""
     done = run_script(
         """
         import atexit, sys
@@ -265,7 +265,7 @@ def test_control_c_ends_python_even_if_a_map_function_never_returns(tmp_path, ph
         def endless(sample):
             open({str(tmp_path / "mapping")!r}, "w").close()
             while True:
-                kept = [torch.empty(100) for _ in range(300)]  # torch lets go of the interpreter to free them
+                kept = [torch.empty(100) for _ in range(300)]  # torch releases the GIL to free them
 
         loader = opened(map=endless, threads=4)
         next(iter(loader))
@@ -279,7 +279,7 @@ def test_control_c_ends_python_even_if_a_map_function_never_returns(tmp_path, ph
             _, err = process.communicate(timeout=0.2)
         except subprocess.TimeoutExpired:
             continue
-    assert process.returncode == -signal.SIGINT, err  # not an abort within a destructor
+    assert process.returncode == -signal.SIGINT, err  # not aborted inside a destructor
     assert "terminate" not in err
 
 
@@ -329,7 +329,7 @@ def test_the_loaders_process_is_restarted_where_it_was_killed(tmp_path, photos):
             before = set(os.listdir("/dev/shm"))
             kept = list(loader)
             loader.close()
-            until = time.monotonic() + 30  # other programs have shared memory, too
+            until = time.monotonic() + 30  # other programs use shared memory, too
             while not set(os.listdir("/dev/shm")) <= before and time.monotonic() < until:
                 time.sleep(0.02)
             print(sum(int(images.shape[0]) for images, _ in kept), set(os.listdir("/dev/shm")) <= before)
@@ -398,7 +398,7 @@ def test_a_forked_child_leaves_its_parents_map_processes_alone(tmp_path, photos)
             pids = loader._pool.pids()
             child = os.fork()
             if child == 0:
-                sys.exit(7)  # with multiprocessing's end of all its processes
+                sys.exit(7)  # multiprocessing then ends all its processes
             print(os.WEXITSTATUS(os.waitpid(child, 0)[1]), len(list(iteration)), loader._pool.pids() == pids)
         """,
     )
@@ -427,7 +427,7 @@ def test_a_map_function_runs_in_the_loaders_process(tmp_path, photos):
     assert done.stdout.startswith("True\n") and "top level" in done.stdout, done.stderr
 
 
-@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers take all addresses there are")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers reserve the whole address space")
 def test_a_source_too_large_for_memory_is_an_exception_not_a_crash(tmp_path):
     (tmp_path / "list.txt").write_text("cat/001.jpg 0\n" * 4_000_000)
     text = """

@@ -52,7 +52,7 @@ def test_a_folder_gives_normalised_tensors_and_labels(photos):
     images, labels = batches[0]
     assert images.dtype == torch.float32 and labels.dtype == torch.int64
     assert sorted(torch.cat([labels for _, labels in batches]).tolist()) == [0] * 8 + [1] * 8 + [2] * 8
-    # The classes' colours come out where their labels say.
+    # Each class's colour comes with its label.
     for image, label in zip(images, labels):
         assert int(image.mean(dim=(1, 2)).argmax()) == int(label)
 
@@ -87,7 +87,7 @@ def test_memory_is_reused_once_a_tensor_is_gone(photos):
     for _ in range(20):
         for _ in loader:
             pass
-    assert loader.stats()["pool_bytes"] <= 3 * settled  # 120 batches later: a few slots more at most
+    assert loader.stats()["pool_bytes"] <= 3 * settled  # 120 batches later: at most a few more slots
     kept = [batch for _ in range(8) for batch in loader]
     assert len({images.data_ptr() for images, _ in kept}) == len(kept) == 48
     assert loader.stats()["pool_bytes"] > 3 * settled
@@ -148,7 +148,7 @@ def test_an_iteration_resumes_where_its_state_was_taken(photos):
     resumed = fb.ImageFolder(photos, SMALL, 4, seed=5)
     resumed.load_state_dict(loader.state_dict())
     assert seen + ids_of(resumed) == whole
-    assert resumed.state_dict()["epoch"] == 1  # at the end: what comes next
+    assert resumed.state_dict()["epoch"] == 1  # at the end: the next epoch
     unpickled = pickle.loads(pickle.dumps(loader))
     assert seen + ids_of(unpickled) == whole
 
@@ -187,7 +187,7 @@ def test_pairs_of_paths_and_labels_need_no_file(photos):
     loader = fb.FileList(pairs, SMALL, 2, shuffle=False)
     _, labels = next(iter(loader))
     assert labels.tolist() == [7, 9]
-    assert [len(batch[1]) for batch in pickle.loads(pickle.dumps(loader))] == []  # where that one stood: at the end
+    assert [len(batch[1]) for batch in pickle.loads(pickle.dumps(loader))] == []  # like the pickled one: at the end
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_bad_sample_is_skipped_and_reported_once(tmp_path):
     told = [str(w.message) for w in caught if issubclass(w.category, fb.LoaderWarning)]
     assert len(told) == len(set(told))
     with warnings.catch_warnings(), pytest.raises(fb.LoaderError, match='003.jpg(.|\n)*on_bad_sample "skip"'):
-        warnings.simplefilter("error")  # the error says it all: no warning that something was left out
+        warnings.simplefilter("error")  # the error says everything: no warning about skipped samples
         list(fb.ImageFolder(photos, SMALL, 4, shuffle=False, on_bad_sample="raise"))
 
 
@@ -323,7 +323,7 @@ def test_a_map_function_may_keep_its_views(photos):
     loader.close()
     del loader
     gc.collect()
-    assert delivered <= {view.tobytes() for view in seen}  # memory that was let go of would end the process
+    assert delivered <= {view.tobytes() for view in seen}  # released memory would crash the process
 
 
 def test_a_loader_whose_map_function_refers_to_it_is_garbage_collected(photos):
@@ -342,7 +342,7 @@ def test_a_loader_whose_map_function_refers_to_it_is_garbage_collected(photos):
         gone = weakref.ref(trainer)
         del trainer
         until = time.monotonic() + 20
-        while gone() is not None and time.monotonic() < until:  # a call under way keeps it
+        while gone() is not None and time.monotonic() < until:  # a running call keeps it alive
             gc.collect()
             time.sleep(0.001)
         assert gone() is None
@@ -355,8 +355,8 @@ def test_threads_get_the_requested_niceness(photos):
         seen.add(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
 
     list(fb.ImageFolder(photos, SMALL, 4, map=note, nice=3))
-    assert seen == {min(own + 3, 19)}  # there is nothing nicer
-    assert os.getpriority(os.PRIO_PROCESS, 0) == own  # the training's stays
+    assert seen == {min(own + 3, 19)}  # 19 is the highest niceness
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own  # the training's own stays the same
 
 
 def test_records_are_read_from_a_tfrecord_file(photos, tmp_path):
@@ -375,7 +375,7 @@ def test_records_are_read_from_a_tfrecord_file(photos, tmp_path):
 
 @pytest.mark.parametrize("in_process", [True, False])
 def test_hdf5_files_that_h5py_wrote_and_still_has_open_are_read(photos, tmp_path, in_process):
-    """Two libhdf5 in one process, theirs and ours."""
+    """Two copies of libhdf5 in one process, theirs and ours."""
     h5py = pytest.importorskip("h5py")
     pictures = sorted(photos.glob("*/*.jpg"))[::4]
     numbers = numpy.random.default_rng(0).normal(size=(len(pictures), 3, 2)).astype("float32")
@@ -450,7 +450,7 @@ def test_threads_that_share_an_iteration_stop_at_its_end(photos):
             thread.start()
         for thread in threads:
             thread.join(20)
-    assert sum(rows) == 5 * 24  # none of the epoch that follows
+    assert sum(rows) == 5 * 24  # none from the next epoch
 
 
 MAP_PROCESSES = """
@@ -463,7 +463,7 @@ MAP_PROCESSES = """
             os.kill(os.getpid(), 9)
         if sys.argv[2] == "always" and sample.id == 5:
             os.kill(os.getpid(), 9)
-        sample["label"] = os.getppid()  # its own number says nothing where others took its place meanwhile
+        sample["label"] = os.getppid()  # its own pid says nothing if others have replaced it
 
     if __name__ == "__main__":
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""The remote store against servers as they are: a real S3 server that checks signatures, and one that misbehaves."""
+"""The remote store against realistic servers: a real S3 server that checks signatures, and one that misbehaves."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_refused_request_says_why_and_what_to_do(
     assert said.error["error"] == kind
     assert text in said.error["text"]
     assert hint in said.error["hint"]
-    assert not said.messages  # nothing was tried again
+    assert not said.messages  # nothing was retried
 
 
 def test_without_keys_the_error_says_where_they_are_looked_for(s3: S3) -> None:
@@ -203,7 +203,7 @@ def test_a_long_stall_is_reported_and_survived(server: FaultServer, stall_s: flo
     assert said.digests == [digest(server.files["/x"])]
     assert said.said("the server has been silent for"), said.messages
     assert said.said("answers again"), said.messages
-    assert len(server.gets()) == 1  # the same answer went on
+    assert len(server.gets()) == 1  # the same response continued
 
 
 def test_an_endless_stall_is_given_up_and_retried(server: FaultServer) -> None:
@@ -316,7 +316,7 @@ def test_https_is_read_only_from_a_server_that_proves_who_it_is(
     assert said.digests == [digest(secure_server.files["/x"])]
     refused = fetch(f"{secure_server.url}/x", "--cache-bytes", "0")
     assert refused.error and "SSL_CERT_FILE" in refused.error["hint"]
-    assert not refused.messages  # no try will change it
+    assert not refused.messages  # a retry would not change it
 
 
 def test_https_is_not_redirected_to_http(
@@ -330,5 +330,5 @@ def test_https_is_not_redirected_to_http(
     said = fetch(f"{secure_server.url}/here", "--cache-bytes", "0", env=trusted)
     assert said.error and not said.digests
     assert not server.seen
-    server.redirects["/here"] = f"{secure_server.url}/there"  # the other way is fine
+    server.redirects["/here"] = f"{secure_server.url}/there"  # HTTP to HTTPS is fine
     assert fetch(f"{server.url}/here", "--cache-bytes", "0", env=trusted).digests

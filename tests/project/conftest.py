@@ -1,4 +1,4 @@
-"""Lets the tests of this folder share their helpers."""
+"""Shared by the tests of this folder: their helpers."""
 
 import pathlib
 import sys

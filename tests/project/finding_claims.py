@@ -1,11 +1,11 @@
-"""What the blocks of the findings' pages take for granted, and what they and the text around them promise.
+"""What the code blocks of the findings' pages assume, and what they and the text around them claim.
 
-A block is a fragment, so the names that it does not define (a model, a loader) stand in GIVEN. CLAIMS are what a block
-must have brought about, FACTS what the text says of PyTorch and its relatives: code that fails where that is not so in
-the versions that scripts/requirements-test.txt pins.
+A block is a fragment, so GIVEN defines the names that it does not define itself (a model, a loader). CLAIMS are what a
+block must have achieved, FACTS what the text says about PyTorch and related libraries: code that fails if that is not
+true of the versions pinned in scripts/requirements-test.txt.
 """
 
-# What stands for a GPU where there is none.
+# Replacements for what needs a GPU.
 ON_CPU = {
     '"cuda"': '"cpu"',
     "torch.cuda.synchronize": "torch.cpu.synchronize",
@@ -14,7 +14,7 @@ ON_CPU = {
     "256 << 20": "1 << 20",
 }
 
-# What a block takes for granted, by name; each may use the others.
+# What a block assumes, by name; each may use the others.
 GIVEN = {
     "contextlib": "import contextlib",
     "datetime": "import datetime",
@@ -76,7 +76,7 @@ GIVEN = {
     "from page_function import function",
 }
 
-# Where a block means something else by a name than the others do.
+# Names that mean something else in one block than in the others.
 INSTEAD = {
     "comm-bound 3": {"model": "model = ddp_model"},
     "input-bound 6": {
@@ -85,14 +85,14 @@ INSTEAD = {
     },
 }
 
-# What a block must have brought about.
+# What a block must have achieved.
 CLAIMS = {
-    # 100 samples are 7 batches: the gradients of the third and the sixth were exchanged, and no others.
+    # 100 samples are 7 batches: only the gradients of the third and the sixth were exchanged.
     "comm-bound 3": "assert len(exchanges) == 2, len(exchanges)",
     "copy-bound 2": "assert loader.pin_memory and images.device == device",
     "hang 3": "backend = torch.distributed.group.WORLD._get_backend(torch.device('cpu'))\n"
     "assert backend.options._timeout == datetime.timedelta(minutes=5), backend.options._timeout",
-    # The next step does not reach the checkpoint, though the model is on the CPU.
+    # The next step does not change the checkpoint, although the model is on the CPU.
     "host-other 2": "before = {name: value.clone() for name, value in state.items()}\n"
     "train_step(*batch)\n"
     "writer.join()\n"
@@ -298,7 +298,7 @@ FACTS = {
     """,
 }
 
-# Named beside Hugging Face, but no argument of TrainingArguments.
+# Named after "Hugging Face" but not an argument of TrainingArguments.
 NO_ARGUMENTS = {
     "attn_implementation": "of from_pretrained",
     "group_by_length": "before Transformers 5",

@@ -1,8 +1,8 @@
-"""The pages of docs/findings taken apart: blocks of code, names and commands in the text.
+"""Parses the pages of docs/findings: blocks of code, names and commands in the text.
 
 The info string of a block says how the tests use it:
 
-    python            executed as it stands
+    python            executed as it is
     python cuda       needs a GPU: executed with the CPU in its place (finding_claims.ON_CPU)
     python not-run: WHY   cannot be executed without a GPU: compiled, and each dotted name in it looked up in torch
     sh                parsed by bash; the options of our own commands are looked up in their --help
@@ -18,7 +18,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs" / "findings").glob("*.md"))}
 
-# What the prose calls by a bare name. A call to one is checked against its signature.
+# What the prose calls by a bare name. Calls are checked against the signature.
 CALLED = {
     "torch": "torch",
     "nn": "torch.nn",
@@ -36,7 +36,7 @@ CALLED = {
 
 
 class Block(NamedTuple):
-    name: str  # "comm-bound 2": the second of the page
+    name: str  # "comm-bound 2": the second block of the page
     page: str
     info: str  # the words after the fence
     code: str
@@ -63,7 +63,7 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 
 class FreeNames(ast.NodeVisitor):
-    """Names that are used before they are made, in the order in which Python comes upon them."""
+    """Names that are used before they are defined, in the order in which Python meets them."""
 
     EVALUATED_FIRST = ("value", "iter", "generators", "args", "items")
 
@@ -100,7 +100,7 @@ class FreeNames(ast.NodeVisitor):
 
 
 def names_in(code: str) -> list[str]:
-    """The names that the code takes for granted."""
+    """The names that the code uses without defining them."""
     visitor = FreeNames()
     visitor.visit(ast.parse(code))
     return visitor.free
@@ -111,7 +111,7 @@ def prose(page: str) -> str:
 
 
 def spans(page: str) -> list[str]:
-    """What stands in backquotes, without line breaks."""
+    """The texts in backquotes, without line breaks."""
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose(page))]
 
 
@@ -124,7 +124,7 @@ def tree_of(code: str) -> ast.AST | None:
 
 
 def dotted(node: ast.AST) -> str | None:
-    """"torch.cuda.synchronize" of the node that says so."""
+    """The dotted name of a node, such as "torch.cuda.synchronize"."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -139,7 +139,7 @@ def resolved(name: str) -> str | None:
 
 
 def dotted_names(code: str) -> set[str]:
-    """The longest dotted names in the code whose beginning is known, in full."""
+    """The longest dotted names in the code whose root is known, in full."""
     tree = tree_of(code)
     found = {resolved(dotted(node) or "") for node in ast.walk(tree) if isinstance(node, ast.expr)} if tree else set()
     names = {name for name in found if name}
@@ -147,7 +147,7 @@ def dotted_names(code: str) -> set[str]:
 
 
 def calls(code: str) -> dict[str, set[str]]:
-    """The functions that the code passes keywords to, with these."""
+    """The functions that the code passes keywords to, with the keywords."""
     found: dict[str, set[str]] = {}
     tree = tree_of(code)
     for node in ast.walk(tree) if tree else ():
@@ -158,7 +158,7 @@ def calls(code: str) -> dict[str, set[str]]:
 
 
 def trainer_arguments(page: str) -> set[str]:
-    """Bare names behind "Hugging Face", up to where another framework's turn comes."""
+    """Bare names after "Hugging Face", up to where another framework is named."""
     others = r"Lightning|JAX|Keras|TensorFlow|accelerate|\n\n|\n- "
     names: set[str] = set()
     for text in re.findall(rf"Hugging\s+Face(.*?)(?={others}|\Z)", prose(page), re.DOTALL):
@@ -169,7 +169,7 @@ def trainer_arguments(page: str) -> set[str]:
 
 
 def own_commands() -> list[str]:
-    """Every call of our program, in blocks of shell and in the text."""
+    """Every call of our program, in shell blocks and in the text."""
     texts = [block.code for block in BLOCKS if block.language == "sh"]
     texts += [span for page in PAGES for span in spans(page)]
     return sorted({call.strip() for text in texts for call in re.findall(r"\bfullbore ([a-z][^;|#&\n]*)", text)})

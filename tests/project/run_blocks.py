@@ -1,8 +1,8 @@
-"""Executes pieces of Python, each in a namespace and a directory of its own, and says what went wrong with which.
+"""Executes pieces of Python, each in its own namespace and directory, and reports what went wrong in each.
 
-Run by test_finding_pages.py as a process of its own: torch is imported once for all pieces, and what they switch (the
-garbage collector, cuDNN's search, the precision of products) stays out of pytest. Standard input is a JSON object from
-the name of a piece to its code, standard output one from the name to a traceback, or null.
+test_finding_pages.py runs this as a separate process: torch is imported once for all pieces, and what they switch (the
+garbage collector, cuDNN's search, the precision of products) does not affect pytest. Standard input is a JSON object
+from the name of a piece to its code, standard output one from the name to a traceback or null.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import traceback
 
 
 def restore() -> None:
-    """Takes back what a piece may have switched for the whole process."""
+    """Undoes what a piece may have switched for the whole process."""
     gc.enable()
     gc.unfreeze()
     torch = sys.modules.get("torch")

@@ -1,4 +1,4 @@
-"""What the pages of the findings say is true for the versions that scripts/requirements-test.txt pins."""
+"""What the findings' pages say is true of the versions pinned in scripts/requirements-test.txt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOURCES = ("torch", "transformers", "accelerate", "lightning", "c10")
 
 
 def given(code: str, instead: dict[str, str]) -> list[str]:
-    """The definitions of what the code takes for granted, each behind those it needs itself."""
+    """The definitions of what the code assumes, each after those it needs itself."""
     definitions: list[str] = []
     done: set[str] = set()
 
@@ -57,7 +57,7 @@ def on_cpu(block: Block) -> str:
     code = block.code
     if block.info == "python cuda":
         replaced = [word for word in ON_CPU if word in code]
-        assert replaced, f"{block.name} is marked cuda, and needs no GPU"
+        assert replaced, f"{block.name} is marked cuda but needs no GPU"
         for word in replaced:
             code = code.replace(word, ON_CPU[word])
     return code
@@ -68,7 +68,7 @@ def piece(code: str, claim: str = "", instead: dict[str, str] | None = None) -> 
     try:
         compile(code, "block", "exec")
     except SyntaxError:
-        return code  # whoever runs it says what is wrong
+        return code  # running it will show what is wrong
     return "\n".join([*given(f"{code}\n{claim}", instead or {}), code, claim])
 
 
@@ -92,7 +92,7 @@ def block_piece(block: Block) -> str:
 
 
 def lookups() -> dict[str, str]:
-    """Code that fails where a name in the text, or a keyword of a call, does not exist."""
+    """Code that fails if a name in the text or a keyword of a call does not exist."""
     code: dict[str, str] = {}
     for page in PAGES:
         skipped = [block.code for block in blocks_of(page) if "not-run" in block.info]
@@ -103,7 +103,7 @@ def lookups() -> dict[str, str]:
                 code[f"{page}: {name}({', '.join(sorted(keywords))})"] = (
                     f"import inspect, pkgutil\ncalled = pkgutil.resolve_name({name!r})\n"
                     "try:\n    taken = inspect.signature(called).parameters\n"
-                    "except ValueError:\n    taken = {}  # a function of torch's own in C++: it tells nothing\n"
+                    "except ValueError:\n    taken = {}  # a torch function in C++, which has no signature\n"
                     "if taken and not any(one.kind == one.VAR_KEYWORD for one in taken.values()):\n"
                     f"    assert {keywords!r} <= set(taken), set(taken)"
                 )

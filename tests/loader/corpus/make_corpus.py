@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the corpus of broken and odd files, and outcomes.json: what the loader's decoders must say of each.
+"""Generates the corpus of broken and odd files, and outcomes.json: what the loader's decoders must make of each.
 
-Both are committed, since encoders change; run this to add a kind, and look at the difference. Of a picture that
-decodes, outcomes.json has the size, the orientation, the mean of each channel and a few pixels, as Pillow's
-convert("RGB") gives them; of the others the error's code and words of its text.
+Both are committed, because encoders change; run this to add a kind of file, and look at the diff. For a picture that
+decodes, outcomes.json has the size, the orientation, the mean of each channel and a few pixels, as from Pillow's
+convert("RGB"); for the others it has the error's code and words of its text.
 
 Needs NumPy, Pillow >= 11 and jpegtran (libjpeg-turbo-progs).    make_corpus.py [DIRECTORY]
 """
@@ -63,7 +63,7 @@ def as_rgb(gray: np.ndarray) -> np.ndarray:
 
 
 def segments(jpeg: bytes) -> list[tuple[int, int, int]]:
-    """(marker, begin, end) of each segment before the first scan's data, which the last one, SOS, precedes."""
+    """(marker, begin, end) of each segment before the first scan's data; the last one is SOS."""
     found, at = [], 2
     while True:
         marker, length = jpeg[at + 1], struct.unpack(">H", jpeg[at + 2 : at + 4])[0]
@@ -223,7 +223,7 @@ class Corpus:
         self.outcomes[name] = outcome
 
     def good(self, name: str, data: bytes, pixels: np.ndarray | None = None, orientation: int = 1) -> None:
-        """`pixels`: where Pillow refuses the file, or reads it otherwise."""
+        """`pixels`: for files that Pillow refuses or reads differently."""
         if pixels is None:
             pixels = decoded(data)
         height, width = pixels.shape[:2]
@@ -253,7 +253,7 @@ def add_odd_jpegs(corpus: Corpus) -> None:
     picture = photo()
     plain = encode(picture)
     corpus.good("plain.jpg", plain)
-    corpus.good("larger.jpg", encode(photo(151, 113)))  # libjpeg-turbo has a faster path for more than 3 KB of data
+    corpus.good("larger.jpg", encode(photo(151, 113)))  # libjpeg-turbo has a faster path above 3 KB of data
     corpus.good("chroma_444.jpg", encode(picture, subsampling=0))
     corpus.good("chroma_422.jpg", encode(picture, subsampling=1))
     corpus.good("progressive.jpg", encode(picture, progressive=True))
