@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from channel_reader import CHECKPOINT, FORWARD, OTHER, Channel
-from conftest import HOOK, SITE
+from conftest import HOOK, SITE, WARNINGS
 
 MODEL = """
     import copy, io, pickle, sys
@@ -64,6 +64,8 @@ def test_models_and_functions_copy_pickle_and_trace_as_usual(runner):
     path = runner.script(OBJECTS)
     with_hook, channel = runner.start([runner.python, path])
     without, _ = runner.start([runner.python, path], hooked=False)
+    if WARNINGS == "error" and "DeprecationWarning: `torch.jit" in without.stderr:
+        pytest.skip("this torch itself warns of what the script uses")
     assert without.returncode == 0, without.stderr
     assert with_hook.stderr == without.stderr
     strip = [line for line in without.stdout.splitlines() if "object at" not in line]
