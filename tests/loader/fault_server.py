@@ -1,4 +1,4 @@
-"""A web server that misbehaves on command: in front of a real S3 server, or with files of its own.
+"""A web server that misbehaves on command: in front of a real S3 server, or with its own files.
 
 Faults are queued; each affects one request for an object's bytes, in order of arrival. Without a fault, requests are
 answered correctly.

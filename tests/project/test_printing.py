@@ -8,9 +8,9 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRINTS = re.compile(r"\b(?:fmt::print|std::f?puts|std::v?f?printf|std::putchar|std::cout|std::cerr|std::clog|perror)\b")
 
-# Why each may: a file, not a terminal; or nothing but our own constants.
+# Why each may: it prints to a file, not a terminal, or prints only our own constants.
 ALLOWED = {
-    "base/result.cc": "a bug is told with what the compiler knows",
+    "base/result.cc": "reports a bug with constants of the compiler",
 }
 
 

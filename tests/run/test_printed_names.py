@@ -1,5 +1,5 @@
-"""Names hold whatever somebody chose: files, runs, kernels, members of archives. Nothing that is printed, by any command,
-carries a control of theirs to the terminal, forges a line, or turns around what is read."""
+"""Names of files, runs, kernels and archive members can contain anything. No command prints their control characters
+to the terminal, lets them forge a line, or reverses the text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FORGED = "fullbore: all is well"
-# A title for the terminal; the same introducer as one C1 character; a right-to-left override; a line of its own.
+# A terminal title; the escape introducer as a single C1 character; a right-to-left override; a separate line.
 HOSTILE = f"x\x1b]0;owned\x07\u009b31m\u202egpj\n{FORGED}\u2066"
-HOSTILE_FILE = os.fsencode(HOSTILE) + b"\x9b2J\xff"  # and bytes that are no UTF-8
+HOSTILE_FILE = os.fsencode(HOSTILE) + b"\x9b2J\xff"  # and bytes that are not valid UTF-8
 
 LOCALES = ["C.UTF-8", "C"]
 
 
 def check_printed(output: bytes, utf8: bool = True) -> str:
-    text = output.decode("utf-8" if utf8 else "ascii").replace("\r\n", "\n")  # CSV ends its lines so
+    text = output.decode("utf-8" if utf8 else "ascii").replace("\r\n", "\n")  # the line ends of CSV
     raw = {c for c in text if not c.isprintable() and c != "\n"}
     assert not raw, f"{raw} in {text!r}"
     assert not any(line.startswith(FORGED) for line in text.splitlines()), text
@@ -59,7 +59,7 @@ def hostile_path(directory: pathlib.Path, suffix: str = "") -> pathlib.Path:
 
 
 def hostile_json(value: object) -> object:
-    """All its texts hostile, also those that hold JSON themselves; the keys stay."""
+    """The value with all its texts hostile, also those that contain JSON themselves; the keys stay."""
     if isinstance(value, dict):
         return {key: hostile_json(member) for key, member in value.items()}
     if isinstance(value, list):
