@@ -1,4 +1,4 @@
-// What execvpe and posix_spawnp take, from texts.
+// Null-terminated argument and environment arrays for execvpe and posix_spawnp, made from strings.
 #pragma once
 
 #include <map>
@@ -7,10 +7,10 @@
 
 namespace fullbore {
 
-// This process's environment with `added` in front of it, "NAME=value" each.
+// This process's environment with `added` in front of it, each entry "NAME=value".
 std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string>& added);
 
-// Ends with a null pointer. Points into `texts`, which outlives it.
+// Ends with a null pointer. Points into `texts`, which must outlive it.
 std::vector<char*> Pointers(std::vector<std::string>& texts);
 
 }  // namespace fullbore

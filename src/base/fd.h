@@ -28,8 +28,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-// The whole file as text. /proc files report size 0: this reads to the end, whatever stat says.
+// The whole file as text. /proc files report size 0, so this reads to the end, whatever stat says.
 Result<std::string> ReadFile(const std::string& path);
-Result<std::string> ReadToEnd(int fd, const std::string& path);  // the path for the error's text
+Result<std::string> ReadToEnd(int fd, const std::string& path);  // `path` is for the error message
 
 }  // namespace fullbore

@@ -31,13 +31,13 @@ std::string WithoutEndingSlash(std::string path) {  // lstat would follow a link
 
 Error PlantedError(const std::string& path) {
   return {ErrorCode::kPermission,
-          Quoted(path) + " belongs to another user and lies where everybody may write: it is not used", ""};
+          Quoted(path) + " belongs to another user, in a directory that everybody can write to", ""};
 }
 
 Result<void> CheckNotPlanted(const std::string& path, const struct stat& entry) {
   struct stat parent {};
   const std::string directory = ParentOf(path);
-  if (stat(directory.c_str(), &parent) != 0) return ErrnoError("cannot look at " + Quoted(directory), errno);
+  if (stat(directory.c_str(), &parent) != 0) return ErrnoError("cannot stat " + Quoted(directory), errno);
   if (CouldBePlanted(entry, parent, geteuid())) return PlantedError(path);
   return {};
 }
@@ -57,16 +57,17 @@ Result<UniqueFd> OpenChecked(const std::string& path, int flags, mode_t mode) {
   UniqueFd fd(open(path.c_str(), flags | kAlways, mode));
   if (!fd.valid()) return OpenError(path, errno);
   struct stat status {};
-  if (fstat(fd.get(), &status) != 0) return ErrnoError("cannot look at " + Quoted(path), errno);
+  if (fstat(fd.get(), &status) != 0) return ErrnoError("cannot stat " + Quoted(path), errno);
   if (!S_ISREG(status.st_mode)) return NotRegularError(path);
   if (auto checked = CheckNotPlanted(path, status); !checked) return checked.error();
   return fd;
 }
 
-// 64 bits that nobody can foresee, as text.
+// 64 unpredictable bits, as text.
 std::string RandomName() {
   unsigned char bytes[8];
-  FB_CHECK(getrandom(bytes, sizeof bytes, 0) == static_cast<ssize_t>(sizeof bytes));  // never cut below 256
+  // Up to 256 bytes are never cut short.
+  FB_CHECK(getrandom(bytes, sizeof bytes, 0) == static_cast<ssize_t>(sizeof bytes));
   std::string name;
   for (const unsigned char byte : bytes) {
     name += "0123456789abcdef"[byte >> 4];
@@ -140,7 +141,7 @@ Result<void> MakeDirectory(const std::string& path, mode_t mode) {
       if (auto made = MakeDirectory(parent, kPrivateDirectory); !made) return made;
     }
     if (mkdir(plain.c_str(), mode) == 0) return {};
-    // Another process of ours may make it at the same moment: then it counts as found.
+    // Another of our processes may create it at the same moment: then it already existed.
     const int error_number = errno;
     if (error_number != EEXIST || stat(plain.c_str(), &entry) != 0)
       return ErrnoError("cannot create " + Quoted(path), error_number);
@@ -151,14 +152,14 @@ Result<void> MakeDirectory(const std::string& path, mode_t mode) {
 
 Result<void> MakeTrustedDirectory(const std::string& path, mode_t mode) {
   if (auto made = MakeDirectory(path, mode); !made) return made;
-  // Of a link, as to a larger disk, both count: the link and where it leads.
+  // For a symbolic link (to a larger disk, say) both the link and its target are checked.
   const std::string plain = WithoutEndingSlash(path);
   std::error_code broken;
   const std::string real = fs::canonical(plain, broken);
   if (broken) return ErrnoError("cannot use " + Quoted(path), broken.value());
   for (const std::string& at : {plain, real}) {
     struct stat entry {};
-    if (lstat(at.c_str(), &entry) != 0) return ErrnoError("cannot look at " + Quoted(at), errno);
+    if (lstat(at.c_str(), &entry) != 0) return ErrnoError("cannot stat " + Quoted(at), errno);
     if (auto checked = CheckNotPlanted(at, entry); !checked) return checked;
   }
   return {};

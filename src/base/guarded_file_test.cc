@@ -152,7 +152,7 @@ TEST_F(GuardedFile, FollowsALinkOfTheUsersOwnToADirectory) {
   EXPECT_FALSE(MakeTrustedDirectory(Path("to-a-file"), kPrivateDirectory));
 }
 
-// Who may give files away is root alone.
+// Only root may give files away.
 TEST_F(GuardedFile, UsesNothingThatAnotherUserPlanted) {
   if (geteuid() != 0) GTEST_SKIP() << "not root: cannot act as another user";
   ASSERT_EQ(chmod(directory_->path().c_str(), 01777), 0);

@@ -6,14 +6,14 @@ namespace fullbore {
 
 namespace {
 
-constexpr size_t kMaxMistyped = 3;     // letters, however long the word
-constexpr size_t kLeastContained = 3;  // "in" is contained in too much
+constexpr size_t kMaxMistyped = 3;   // letters, for words of any length
+constexpr size_t kMinContained = 3;  // "in" occurs in too many names
 
 size_t TypingMistakesIn(size_t letters) { return std::clamp<size_t>(letters / 3, 1, kMaxMistyped); }
 
 }  // namespace
 
-// Optimal string alignment: three rows of the usual table, for a swap looks two rows back.
+// Optimal string alignment distance: the usual table kept in three rows, because a swap looks two rows back.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -42,7 +42,7 @@ std::optional<std::string> Nearest(std::string_view word, const std::vector<std:
     least = distance;
     nearest = candidate;
   }
-  if (nearest || word.size() < kLeastContained) return nearest;
+  if (nearest || word.size() < kMinContained) return nearest;
   for (const std::string& candidate : candidates) {
     if (candidate.find(word) == std::string::npos) continue;
     if (nearest) return std::nullopt;

@@ -26,7 +26,7 @@ TEST(NearestTest, AMistypedWordIsRecognised) {
 
 TEST(NearestTest, TheOnlyNameThatContainsTheWordIsMeant) {
   EXPECT_EQ(Nearest("tensor", kFindings), "no-tensor-cores");
-  EXPECT_EQ(Nearest("batch", kFindings), std::nullopt);  // of two
+  EXPECT_EQ(Nearest("batch", kFindings), std::nullopt);  // two names contain it
   EXPECT_EQ(Nearest("no", kFindings), std::nullopt);     // too short to tell
 }
 

@@ -1,7 +1,8 @@
-// For std::visit with a lambda for each alternative. Without one that takes anything, an alternative that is
-// forgotten does not compile:
+// For std::visit with one lambda per alternative. Unless one of them accepts anything, a forgotten
+// alternative does not compile:
 //
-//   std::visit(Overloaded{[](const Circle& c) { ... }, [](const OneOf<Square, Triangle> auto& s) { ... }}, shape);
+//   std::visit(Overloaded{[](const Circle& c) { ... }, [](const OneOf<Square, Triangle> auto& s) { ... }},
+//              shape);
 #pragma once
 
 #include <concepts>

@@ -1,5 +1,5 @@
-// The one way to print to a terminal: what is put into a text is made printable, whatever it holds. The texts themselves
-// are ours, and so are their line breaks and colours.
+// The one way to print to a terminal: every argument is made printable, whatever it holds. The format strings
+// are our own, with their line breaks and colours.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 
 namespace fullbore {
 
-// A text that is laid out already, of parts that are printable. Where it cannot be written (a closed pipe, a full disk)
-// nothing is left to say it with.
+// Prints text that is already laid out, from printable parts. A failed write (a closed pipe, a full disk) is
+// ignored: there is no other place to report it.
 inline void PrintLaidOut(std::FILE* out, std::string_view text) {
   (void)std::fwrite(text.data(), 1, text.size(), out);
 }
@@ -29,7 +29,7 @@ auto PrintableArgument(const T& value, [[maybe_unused]] bool unicode) {
   }
 }
 
-// fmt::format with printable texts for arguments.
+// fmt::format with its text arguments made printable.
 template <typename... Args>
 std::string FormatPrintable([[maybe_unused]] bool unicode, fmt::format_string<Args...> format,
                             Args&&... args) {

@@ -16,8 +16,8 @@ namespace {
 
 int Width(char32_t code) { return utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)); }
 
-// By the Unicode category: a control, a format character (all that turn the direction of writing are), a separator of
-// lines, or a code that stands for nothing yet, of which nobody knows how wide it is.
+// By Unicode category: a control, a format character (this includes all that change the writing direction), a
+// line separator, or an unassigned code, whose width nobody knows.
 bool IsUnprintable(char32_t code) {
   if (code < 0x80) return code < 0x20 || code == 0x7F;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code))) {

@@ -16,11 +16,11 @@ TEST(PrintableTest, AFileNameCannotMoveTheCursor) {
   EXPECT_EQ(Printable(std::string_view("\0", 1), true), "\\x00");
 }
 
-TEST(PrintableTest, AFileNameCannotTurnAroundOrHideWhatIsRead) {
+TEST(PrintableTest, AFileNameCannotReverseOrHideText) {
   EXPECT_EQ(Printable("x\u202egpj.exe", true), "x\\u202egpj.exe");  // right-to-left override
   EXPECT_EQ(Printable("a\u2066b\u200bc\ufeff", true), "a\\u2066b\\u200bc\\ufeff");
   EXPECT_EQ(Printable("a\u2028b", true), "a\\u2028b");        // a line break to some
-  EXPECT_EQ(Printable("a\U000e0041", true), "a\\U000e0041");  // a letter that cannot be seen
+  EXPECT_EQ(Printable("a\U000e0041", true), "a\\U000e0041");  // an invisible letter
 }
 
 TEST(PrintableTest, BrokenUtf8IsEscapedByteForByte) {
@@ -30,7 +30,7 @@ TEST(PrintableTest, BrokenUtf8IsEscapedByteForByte) {
   EXPECT_EQ(Printable("\xc0\xaf", true), "\\xc0\\xaf");  // overlong '/'
 }
 
-TEST(PrintableTest, WhatIsPrintableStaysAsItIs) {
+TEST(PrintableTest, PrintableTextIsUnchanged) {
   const std::string text = "größer 训练 e\u0301 \u2764\ufe0f 🚀 /data/it's a \"test\".tar";
   EXPECT_EQ(Printable(text, true), text);
 }

@@ -11,24 +11,24 @@ namespace {
 
 using Names = std::span<const std::string_view>;
 
-// A name is cut into lower-case words ("dbPassword" and "DB_PASSWORD" into "db", "password"), and these tables
-// judge it. Where a name could mean either, it is masked: a masked number costs nobody anything.
+// A name is split into lower-case words ("dbPassword" and "DB_PASSWORD" into "db", "password") and judged by
+// these tables. A name that could mean either is masked: masking a harmless number does no harm.
 //
-// Secret whatever stands beside it, unless the name is that of kNotTheValue.
+// Always secret, unless the name ends in one of kNotTheValue.
 constexpr std::string_view kSecretWords[] = {
     "secret",     "secrets",       "password",   "passwords",   "passwd",    "pwd",
     "passphrase", "passcode",      "credential", "credentials", "apikey",    "accesskey",
     "secretkey",  "privatekey",    "authkey",    "apitoken",    "authtoken", "accesstoken",
     "bearer",     "authorization", "jwt",        "cookie"};
-// Secret as such, and beside anything but kHarmlessBeside.
+// Secret by themselves, and next to any word that is not in kHarmlessBeside.
 constexpr std::string_view kSecretAlone[] = {"key", "token", "auth", "signature", "sig", "pass"};
-// Beside these they are secret in any case, their plural too.
+// Next to these, they are secret in any case, and so are their plurals.
 constexpr std::string_view kSecretBeside[] = {
     "api", "access", "private", "auth",    "account", "encryption", "signing", "deploy",
     "ssh", "master", "service", "storage", "session", "refresh",    "license", "security",
     "hf",  "hub",    "github",  "gitlab",  "bot",     "wandb",      "openai",  "aws"};
 constexpr std::string_view kPlural[] = {"keys", "tokens", "signatures"};
-// Counts and sizes; the tokens of a text, the keys of attention, of a table and of a sample's members.
+// Counts and sizes; tokens of a text; keys of attention, of a table and of a sample's members.
 constexpr std::string_view kHarmlessBeside[] = {
     "num",       "n",       "max",     "min",     "len",    "length",    "limit",  "count", "size",
     "dim",       "dims",    "rate",    "ratio",   "prob",   "budget",    "weight", "loss",  "level",
@@ -38,7 +38,7 @@ constexpr std::string_view kHarmlessBeside[] = {
     "attention", "frame",   "frames",  "point",   "points", "image",     "img",    "label", "caption",
     "sort",      "primary", "foreign", "column",  "metric", "feature",   "type",   "types", "version",
     "method",    "mode",    "no"};
-// What the name of something about a secret ends in.
+// How a name ends that is about a secret but does not hold it.
 constexpr std::string_view kNotTheValue[] = {"file",   "path", "dir",    "directory",
                                              "length", "len",  "policy", "expiry"};
 
@@ -77,7 +77,7 @@ bool Any(const std::vector<std::string>& words, Names names) {
   return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return IsIn(word, names); });
 }
 
-// What a name may consist of, in a text: options have dashes in front, settings of Hydra have dots.
+// The characters of a name within a text: options start with dashes, Hydra settings contain dots.
 bool IsNameCharacter(char c) { return IsLetterOrDigit(c) || c == '-' || c == '_' || c == '.'; }
 
 size_t SkipBlanks(std::string_view text, size_t at) {
@@ -85,7 +85,7 @@ size_t SkipBlanks(std::string_view text, size_t at) {
   return at;
 }
 
-// The end of a value that begins at `at`: the closing quote, or what ends a word of a shell or of code.
+// The end of a value that begins at `at`: the closing quote, or the end of a word in a shell or in code.
 size_t EndOfValue(std::string_view text, size_t at) {
   constexpr std::string_view kEnds = ";|&)]}<>";
   while (at < text.size() && !IsBlank(text[at]) && !IsQuote(text[at]) &&
@@ -98,7 +98,7 @@ struct Range {
   size_t begin = 0, end = 0;
 };
 
-// The value that belongs to a secret's name which ends at `at`; empty where none follows.
+// The value that belongs to the secret's name ending at `at`; empty if none follows:
 //   name=X   name: X   "name": "X"   ["name"] = 'X'   --name X   "--name", "X"   Authorization: Bearer X
 Range ValueBehind(std::string_view text, std::string_view name, size_t at) {
   size_t next = at;
@@ -125,7 +125,7 @@ Range ValueBehind(std::string_view text, std::string_view name, size_t at) {
   return {next, end};
 }
 
-// Names of secrets with their values in any text.
+// Masks the values of secrets named anywhere in a text.
 std::string MaskNamed(std::string_view text) {
   std::string out;
   size_t at = 0;
@@ -157,8 +157,8 @@ bool IsHttp(std::string_view scheme) {
 
 bool EndsUrl(char c) { return IsBlank(c) || IsQuote(c) || c == '<' || c == '>'; }
 
-// Where a URL of a text ends cannot be told for sure: its path may hold blanks and quotes. A '?' behind it
-// begins its query in any case, unless a blank or a quote follows, as behind a question.
+// The end of a URL within a text is not certain: its path may hold blanks and quotes. A '?' after it always
+// begins its query, unless a blank or a quote follows, as after a question.
 std::string MaskUrlsIn(std::string_view text, bool is_url) {
   std::string out;
   size_t done = 0;
@@ -178,7 +178,7 @@ std::string MaskUrlsIn(std::string_view text, bool is_url) {
     size_t scheme = colon;
     while (scheme > 0 && IsLetterOrDigit(text[scheme - 1])) --scheme;
     if (!IsHttp(text.substr(scheme, colon - scheme))) continue;  // the key of an S3 object may hold a '?'
-    // In a list of URLs the next one may come first.
+    // In a list of URLs the next URL may come first.
     const size_t query = find(path, [&](size_t i) { return text[i] == '?' || text.substr(i, 3) == "://"; });
     if (query == text.size() || text[query] != '?') continue;
     const size_t end = find(query, [&](size_t i) { return !is_url && EndsUrl(text[i]); });
@@ -190,7 +190,7 @@ std::string MaskUrlsIn(std::string_view text, bool is_url) {
   return out;
 }
 
-// "--password=anything at all" holds one value, whatever is in it.
+// "--password=anything at all" is one value, whatever it contains.
 std::string MaskWord(const std::string& word) {
   const size_t equals = word.find('=');
   const auto name = std::string_view(word).substr(0, std::min(equals, word.size()));

@@ -1,9 +1,9 @@
-// What nobody but its owner should read (keys, tokens, passwords) is masked before it is stored or shown:
-// command lines of a run and of its processes, URLs in messages.
+// Masks secrets (keys, tokens, passwords) before they are stored or shown: in the command lines of a run and
+// of its processes, and in URLs in messages.
 //
-// What is a secret is told by its name, as in --api-key X, HF_TOKEN=X, "password": "X", by a URL's
-// "user:password@", and by being a URL's query, which may be a signature. A secret that is named nowhere (a
-// third argument) is not recognised: `fullbore run --no-command` keeps no command line at all.
+// A secret is recognised by its name, as in --api-key X, HF_TOKEN=X, "password": "X"; by its place in a URL,
+// as in "user:password@"; and every URL query counts as one, since it may be a signature. A secret without a
+// name (a third argument) is not recognised: `fullbore run --no-command` stores no command line at all.
 #pragma once
 
 #include <string>
@@ -17,19 +17,19 @@ namespace fullbore {
 inline constexpr std::string_view kMask = "***";
 
 // Whether an option, variable or member of this name holds a secret: "--api-key", "HF_TOKEN", "dbPassword";
-// not "--tokenizer", "--num-tokens", "--key-dim", "monkey".
+// but not "--tokenizer", "--num-tokens", "--key-dim", "monkey".
 bool NamesASecret(std::string_view name);
 
-// A command line. A word that is a text of its own, as behind `sh -c`, is searched as well.
+// A command line. A word that is itself a text, as after `sh -c`, is searched as well.
 std::vector<std::string> MaskSecrets(std::vector<std::string> words);
 
-// Any text: a line of code, what stands behind `sh -c`.
+// Any text: a line of code, the script after `sh -c`.
 std::string MaskSecrets(std::string_view text);
 
-// "https://***@host/x.tar?***". What is no URL stays as it is.
+// "https://***@host/x.tar?***". A text that is not a URL is returned unchanged.
 std::string MaskUrl(std::string_view url);
 
-// The same for all URLs of a text, such as a message that names some.
+// The same for every URL in a text, such as a message.
 std::string MaskUrls(std::string_view text);
 Error MaskUrls(Error error);
 

@@ -7,7 +7,7 @@ namespace {
 
 using testing::ElementsAreArray;
 
-TEST(Secrets, AreToldByTheirName) {
+TEST(Secrets, AreRecognisedByTheirName) {
   for (const char* name : {"--key",
                            "--token",
                            "--secret",
@@ -48,7 +48,7 @@ TEST(Secrets, AreToldByTheirName) {
   }
 }
 
-TEST(Secrets, AreNotToldByHalfAName) {
+TEST(Secrets, AreNotRecognisedByPartOfAName) {
   for (const char* name : {"--tokenizer",
                            "--num-tokens",
                            "--max-tokens",

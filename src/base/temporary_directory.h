@@ -1,4 +1,4 @@
-// A directory of this process alone, below the system's for temporary files, that is gone with the object.
+// A directory of this process alone, in the system's directory for temporary files; removed with the object.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class TemporaryDirectory {
   ~TemporaryDirectory();
 
   const std::string& path() const { return path_; }
-  // Leaves it there for people to find; returns its path.
+  // Keeps the directory for people to find; returns its path.
   std::string Keep() { return std::exchange(path_, {}); }
 
  private:

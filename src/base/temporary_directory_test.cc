@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(TemporaryDirectory, IsGoneWithWhatIsInIt) {
+TEST(TemporaryDirectory, IsRemovedWithItsContents) {
   std::string path;
   {
     auto made = TemporaryDirectory::Make();
@@ -25,7 +25,7 @@ TEST(TemporaryDirectory, IsGoneWithWhatIsInIt) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(TemporaryDirectory, SaysWhereItCannotBeMade) {
+TEST(TemporaryDirectory, NamesThePlaceItCannotBeCreatedIn) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before ? before : "";
   setenv("TMPDIR", "/nowhere", 1);

@@ -1,4 +1,4 @@
-// Small text helpers: cutting up /proc files, and numbers as people read them.
+// Small text helpers: splitting /proc files, and numbers formatted for people.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace fullbore {
 
 namespace {
 
-// The length of a front of ASCII letters: whole blocks of them, which the compiler looks at in vectors, then words.
+// The length of a leading run of ASCII: first whole blocks, which the compiler vectorises, then words.
 size_t AsciiBytes(std::string_view text) {
   constexpr uint64_t kNotAscii = 0x8080808080808080;
   std::array<uint64_t, 8> block;

@@ -1,5 +1,5 @@
-// Text as UTF-8: its characters, whether it is valid, and mending it where it is not. What people may be shown of a text
-// is the matter of printable.h.
+// UTF-8 text: its characters, whether it is valid, and repairing it if it is not. What people may be shown
+// is the concern of printable.h.
 #pragma once
 
 #include <cstddef>
@@ -15,19 +15,19 @@ struct Utf8Character {
   bool valid = false;  // else one byte that belongs to no character
 };
 
-// The character at the front of a text that is not empty.
+// The first character of a text that is not empty.
 Utf8Character FrontCharacter(std::string_view text);
 
-// U+FFFD for what is no character, such as half of a surrogate pair.
+// U+FFFD for a code that is not a character, such as half of a surrogate pair.
 void AppendUtf8(std::string* out, char32_t code);
 
-// Looks at ASCII text at the speed of memory.
+// Checks ASCII text at memory speed.
 bool IsUtf8(std::string_view text);
 
-// Every byte that belongs to no character becomes U+FFFD.
+// Replaces every byte that belongs to no character by U+FFFD.
 std::string MendUtf8(std::string_view text);
 
-// The longest front of at most `bytes` that ends with a whole character.
+// The longest prefix of at most `bytes` that ends with a whole character.
 std::string_view Utf8Front(std::string_view text, size_t bytes);
 
 }  // namespace fullbore

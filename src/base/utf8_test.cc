@@ -15,7 +15,7 @@ TEST(Utf8Test, EveryCharacterComesBackFromItsBytes) {
   }
 }
 
-TEST(Utf8Test, WhatIsNoCharacterIsWrittenAsTheReplacement) {
+TEST(Utf8Test, AnInvalidCodeIsWrittenAsTheReplacementCharacter) {
   for (const char32_t code : {0xD800, 0xDFFF, 0x110000, -1}) {
     std::string text;
     AppendUtf8(&text, code);

@@ -1,4 +1,4 @@
-// A directory that is gone with the test, and files in it.
+// A directory that is removed after the test, and files in it.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ class ScratchDirectory {
   const std::string& path() const { return directory_.path(); }
   std::string operator/(std::string_view name) const { return path() + "/" + std::string(name); }
 
-  // Makes the directories that are needed; returns the path.
+  // Creates missing directories; returns the path.
   std::string Write(std::string_view name, std::string_view bytes) const {
     const std::filesystem::path path = *this / name;
     std::filesystem::create_directories(path.parent_path());

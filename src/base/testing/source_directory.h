@@ -1,4 +1,4 @@
-// Where the checkout lies that a test was built from, for the files that it reads: "/home/me/fullbore".
+// The checkout that a test was built from, for the files that the test reads: "/home/me/fullbore".
 #pragma once
 
 #include <string>
