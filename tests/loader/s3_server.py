@@ -130,7 +130,7 @@ class S3:
         self.s3.put_object(Bucket="data", Key=name, Body=data)
 
     def stop(self) -> None:
-        """Kills it, because a regular shutdown takes half a minute. It leaves sockets, whose names no option changes."""
+        """Kills it: a regular shutdown takes half a minute. It leaves sockets, whose names no option changes."""
         self.process.kill()
         self.process.wait()
         for port in self.ports:

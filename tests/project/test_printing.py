@@ -1,4 +1,4 @@
-"""What is printed goes through base/print.h, which keeps names from controlling the terminal: no second way to print."""
+"""What is printed goes through base/print.h, which keeps names from controlling the terminal; there is no second way."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import pathlib
 import random
 import shutil
 import signal
-import sqlite3
 import struct
 import subprocess
 import sys

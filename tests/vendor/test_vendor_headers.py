@@ -52,8 +52,8 @@ def functions(source: Path) -> dict[str, list[str]]:
 def compile_(source: Path, vendor: Path, checks: str, directory: Path, *more: Path) -> subprocess.CompletedProcess:
     (directory / f"{source.stem.split('_')[0]}_functions.inc").write_text(checks)
     return subprocess.run(
-        ["g++", "-std=c++20", "-Wall", "-Wno-deprecated-declarations", "-Wno-invalid-offsetof", "-isystem", vendor.parent,
-         "-I", directory, "-I", ROOT / "src", "-I", ROOT / "include", "-I", HERE, source, *more,
+        ["g++", "-std=c++20", "-Wall", "-Wno-deprecated-declarations", "-Wno-invalid-offsetof",
+         "-isystem", vendor.parent, "-I", directory, "-I", ROOT / "src", "-I", ROOT / "include", "-I", HERE, source, *more,
          "-o", directory / "check"],
         capture_output=True,
         text=True,
@@ -105,7 +105,8 @@ def test_our_cuda_driver_declarations_match_the_header(package: str, tmp_path: P
 )
 def test_every_declaration_of_ours_is_checked(declarations: Path, check: str) -> None:
     ours = text_without_comments(declarations)
-    names = set(re.findall(r"inline constexpr [\w:]+ (k\w+) =", ours)) | set(re.findall(r"(?:struct|union) (\w+) \{", ours))
+    names = set(re.findall(r"inline constexpr [\w:]+ (k\w+) =|(?:struct|union) (\w+) \{", ours))
+    names = {constant or type_ for constant, type_ in names}
     assert names
     checked = (HERE / check).read_text()
     missing = {name for name in names if not re.search(rf"ours::{name}\b", checked)}
