@@ -1,4 +1,4 @@
-"""What is printed goes through base/print.h, which keeps names from controlling the terminal; there is no second way."""
+"""What is printed goes through base/print.h, which keeps names from controlling the terminal; nothing else prints."""
 
 from __future__ import annotations
 

@@ -52,12 +52,12 @@ def functions(source: Path) -> dict[str, list[str]]:
 def compile_(source: Path, vendor: Path, checks: str, directory: Path, *more: Path) -> subprocess.CompletedProcess:
     (directory / f"{source.stem.split('_')[0]}_functions.inc").write_text(checks)
     return subprocess.run(
-        ["g++", "-std=c++20", "-Wall", "-Wno-deprecated-declarations", "-Wno-invalid-offsetof",
-         "-isystem", vendor.parent, "-I", directory, "-I", ROOT / "src", "-I", ROOT / "include", "-I", HERE, source, *more,
-         "-o", directory / "check"],
+        ["g++", "-std=c++20", "-Wall", "-Wno-deprecated-declarations", "-Wno-invalid-offsetof"]
+        + ["-isystem", vendor.parent, "-I", directory, "-I", ROOT / "src", "-I", ROOT / "include", "-I", HERE]
+        + [source, *more, "-o", directory / "check"],
         capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("package", wanted("nvidia-nvml-dev"))
