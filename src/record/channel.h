@@ -1,4 +1,4 @@
-// The channel: how a training process tells the recorder what it does, without a system call in the hot path.
+// The channel: how a training process reports to the recorder without a system call on its hot path.
 //
 // Every Python process that imports torch (trainers, loader workers) owns two files in the directory named by
 // $FULLBORE_CHANNEL:
@@ -6,16 +6,17 @@
 //   <pid>-<created_ns>.ring    a header of 4096 bytes, then `capacity` records of 64 bytes, mapped shared
 //   <pid>-<created_ns>.jsonl   lines of JSON for what is rare and has text: facts, loaders, source lines
 //
-// The owner alone writes. Record n (from 1) goes to slot (n - 1) % capacity and carries n in its last field,
-// which is written last; so a reader that polls sees each record once, and counts those that were overwritten
-// before it came. All space is allocated before the file is mapped (posix_fallocate), for a full disk would
-// otherwise be a SIGBUS in the training process; a process that cannot allocate goes without a channel.
-// Nothing waits for the reader: when the recorder dies, the ring just turns.
+// Only the owner writes. Record n (counted from 1) goes to slot (n - 1) % capacity and carries n in its
+// last field, which is written last; so a polling reader sees each record once, and counts those that
+// were overwritten before it read them. All space is allocated before the file is mapped
+// (posix_fallocate), because a full disk would otherwise raise SIGBUS in the training process; a process
+// that cannot allocate the space goes without a channel. Nothing waits for the reader: if the recorder
+// dies, the ring simply wraps around.
 //
-// Rejected: a socket (a system call an event, and backpressure on the training), one file of text (parsing
-// cost in the trainer), inherited descriptors (Python closes them in children).
+// Rejected: a socket (a system call per event, and backpressure on the training), one text file (parsing cost
+// in the trainer), inherited descriptors (Python closes them in children).
 //
-// All numbers are little-endian. Times are CLOCK_MONOTONIC nanoseconds. Lines of the .jsonl file are
+// All numbers are little-endian. Times are CLOCK_MONOTONIC nanoseconds. The lines of the .jsonl file are
 // documented in docs/channel.md.
 #pragma once
 
@@ -44,27 +45,36 @@ struct ChannelHeader {
 static_assert(sizeof(ChannelHeader) == 48);
 
 enum class EventKind : uint16_t {
-  kNext =
-      1,  // the loader's `next`. id: loader; a: samples (-1 unknown, 0 no batch: the epoch ended, or, with
-          // c = 1, the iterator was made well before its first `next`); b: batches ready in the queue when
-          // entered (-1 unknown); c: 1 for the first of an epoch (worker start included); d: tokens
-  kForward = 2,   // outermost Module call. a: 1 in training mode with gradients, 0 in evaluation
-  kBackward = 3,  // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what
-                  // follows in a distributed run is the wait for the other ranks
-  kOptimizer =
-      4,       // a: 1 when this ends a step (the primary optimizer's step), 0 for zero_grad and the others
-  kH2d = 5,    // Tensor.to / Tensor.cuda to a device. a: bytes; b: 1 pinned
-  kFetch = 6,  // a batch fetched, in a worker or inline. id: loader as its trainer numbers it, 0 unknown;
-               // a: samples | slowest sample in us << 32, 0 where they are too cheap to be timed one by one;
-               // b: CPU ns; c: collate ns; d: ns runnable without a core, 0 unknown. Of fetches below a
-               // millisecond, b and d are read for one in 16 and scaled from it for the others
-  kOther = 7,  // id: OtherKind
-  kCollective = 8,  // torch.distributed called on the training thread. id: 0; a: bytes
-  kLine = 9,  // line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside,
-              // 0 none
-  kSync = 10,        // torch.cuda.synchronize and friends
-  kDeviceTime = 11,  // CUDA events around a step. a: device ns
-  kMemory = 12,      // device allocator. a: allocated bytes; b: reserved; c: peak allocated; d: retries
+  // The loader's `next`. id: loader; a: samples (-1 unknown, 0 no batch: the epoch ended, or, with c = 1, the
+  // iterator was created well before its first `next`); b: batches ready in the queue on entry (-1 unknown);
+  // c: 1 for the first of an epoch (worker start included); d: tokens.
+  kNext = 1,
+  // The outermost Module call. a: 1 in training mode with gradients, 0 in evaluation.
+  kForward = 2,
+  // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what follows in a
+  // distributed run is the wait for the other ranks.
+  kBackward = 3,
+  // a: 1 if this ends a step (the primary optimizer's step), 0 for zero_grad and the other optimizers.
+  kOptimizer = 4,
+  // Tensor.to / Tensor.cuda to a device. a: bytes; b: 1 pinned.
+  kH2d = 5,
+  // A batch fetched, in a worker or inline. id: loader as its trainer numbers it, 0 unknown; a: samples |
+  // slowest sample in us << 32, 0 where samples are too cheap to time one by one; b: CPU ns; c: collate ns;
+  // d: ns runnable without a core, 0 unknown. For fetches below a millisecond, b and d are read for one in 16
+  // and scaled from it for the others.
+  kFetch = 6,
+  // id: OtherKind.
+  kOther = 7,
+  // torch.distributed called on the training thread. id: 0; a: bytes.
+  kCollective = 8,
+  // The line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside, 0 none.
+  kLine = 9,
+  // torch.cuda.synchronize and similar calls.
+  kSync = 10,
+  // CUDA events around a step. a: device ns.
+  kDeviceTime = 11,
+  // The device allocator. a: allocated bytes; b: reserved; c: peak allocated; d: retries.
+  kMemory = 12,
 };
 
 enum class OtherKind : uint16_t { kCheckpoint = 1, kGarbageCollection = 2 };

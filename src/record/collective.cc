@@ -9,7 +9,7 @@ namespace {
 
 enum class Pattern { kAllReduce, kOneShare, kAllBytes, kUnknown };
 
-// Backends and versions write the same kind as "all_gather", "allgather" or "_allgather_base".
+// Backends and versions spell the same kind "all_gather", "allgather" or "_allgather_base".
 Pattern PatternOf(std::string_view kind) {
   const auto has = [&](std::string_view part) { return kind.find(part) != std::string_view::npos; };
   for (const auto part : {"reduce_scatter", "all_gather", "allgather", "all_to_all", "alltoall"}) {
@@ -39,7 +39,7 @@ double BusFactor(Pattern pattern, double ranks) {
 std::optional<double> AlgorithmBandwidth(const CollectiveStats& stats) {
   if (!stats.bytes || *stats.bytes <= 0) return std::nullopt;
   int64_t ns = stats.bytes_ns;
-  // The wait is of all calls: it can be told apart only where all have a known size.
+  // The wait is a total over all calls: it can be subtracted only if the size of every call is known.
   if (stats.wait_ns && stats.bytes_ns == stats.sum_ns) ns -= std::min(ns, *stats.wait_ns);
   if (ns <= 0) return std::nullopt;
   return static_cast<double>(*stats.bytes) * 1e9 / static_cast<double>(ns);

@@ -24,11 +24,11 @@ TEST(CollectiveTest, BusBandwidthIsThatOfNcclTests) {
   EXPECT_DOUBLE_EQ(*BusBandwidth(Calls("reduce", 4)), 8e9);
 }
 
-TEST(CollectiveTest, WaitingForTheLastRankIsNoTransfer) {
+TEST(CollectiveTest, WaitingForTheLastRankDoesNotCountAsTransfer) {
   CollectiveStats stats = Calls("all_reduce", 2);
   stats.wait_ns = 750'000;
   EXPECT_DOUBLE_EQ(*AlgorithmBandwidth(stats), 32e9);
-  stats.sum_ns *= 2;  // of half the calls the size is unknown, and so how long they waited
+  stats.sum_ns *= 2;  // half the calls have an unknown size, and so an unknown wait
   EXPECT_DOUBLE_EQ(*AlgorithmBandwidth(stats), 8e9);
 }
 

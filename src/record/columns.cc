@@ -41,7 +41,7 @@ void PutColumn(std::string& out, const Column& column) {
   }
 }
 
-// Reads from a text that may end anywhere; `failed` stays set once it did.
+// Reads a text that may end anywhere; `failed` stays set once a read has failed.
 struct Cursor {
   std::string_view rest;
   bool failed = false;
@@ -67,7 +67,8 @@ struct Cursor {
   }
 };
 
-// A column without a value present takes an eighth of a byte a row: counts are believed within limits only.
+// A column without present values takes an eighth of a byte per row: its count is
+// believed within limits only.
 Column TakeColumn(Cursor& cursor, uint64_t* values_left) {
   Column column;
   const uint64_t n = cursor.Varint();
@@ -82,7 +83,7 @@ Column TakeColumn(Cursor& cursor, uint64_t* values_left) {
     if (cursor.failed) return column;
     column.present.resize(n);
     for (uint64_t i = 0; i < n; ++i) column.present[i] = (bits[i / 8] >> (i % 8)) & 1;
-  } else if (n > cursor.rest.size()) {  // at least a byte a value: do not allocate for a damaged count
+  } else if (n > cursor.rest.size()) {  // at least a byte per value: do not allocate for a damaged count
     cursor.failed = true;
     return column;
   }
@@ -133,7 +134,7 @@ Result<std::vector<Column>> DecodeColumns(std::string_view bytes) {
   std::vector<Column> columns;
   for (uint64_t i = 0; i < count && !cursor.failed; ++i) columns.push_back(TakeColumn(cursor, &values_left));
   if (cursor.failed || !cursor.rest.empty()) {
-    return Error{ErrorCode::kCorrupt, "a block of columns ends in the middle", ""};
+    return Error{ErrorCode::kCorrupt, "a block of columns is truncated", ""};
   }
   return columns;
 }

@@ -4,8 +4,8 @@
 //   blob   := count of columns, column...
 //   column := n, flag, [n presence bits in ceil(n / 8) bytes where flag = 1], delta...
 //   delta  := zigzag(value - value before it), for the present values only
-// Neighbouring readings differ little, so most deltas take one byte before zstd sees them. Rejected: a row a
-// value in SQL (30 times the size), Gorilla XOR on floats (larger than scaled integers on sensor readings).
+// Neighbouring readings differ little, so most deltas take one byte before zstd sees them. Rejected: one SQL
+// row per value (30 times the size), Gorilla XOR on floats (larger than scaled integers on sensor readings).
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,7 @@ namespace fullbore::record {
 
 struct Column {
   std::vector<int64_t> values;
-  std::vector<bool>
-      present;  // empty: all are; otherwise as long as `values`, whose absent entries mean nothing
+  std::vector<bool> present;  // empty: all are; else as long as `values`, whose absent entries mean nothing
 };
 
 std::string EncodeColumns(const std::vector<Column>& columns);

@@ -28,14 +28,14 @@ TEST(ColumnsTest, SteadyReadingsTakeLessThanAByteEach) {
   EXPECT_LT(EncodeColumns({column}).size(), 10'000u);
 }
 
-TEST(ColumnsTest, EveryTruncationIsAnErrorAndNoCrash) {
+TEST(ColumnsTest, EveryTruncationIsAnErrorNotACrash) {
   const std::string bytes = EncodeColumns({{{1, 2, 3, 1000}, {}}, {{5, 0}, {true, false}}});
   for (size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_FALSE(DecodeColumns(bytes.substr(0, length)).ok()) << length;
   }
 }
 
-TEST(ColumnsTest, EveryFlippedByteIsAnErrorOrOtherValuesAndNoCrash) {
+TEST(ColumnsTest, EveryFlippedByteIsAnErrorOrOtherValuesNotACrash) {
   const std::string bytes = EncodeColumns({{{1, 2, 3, 1000}, {}}, {{5, 0}, {true, false}}});
   for (size_t at = 0; at < bytes.size(); ++at) {
     std::string damaged = bytes;
@@ -55,7 +55,7 @@ TEST(SketchTest, QuantilesAreWithinOnePercent) {
   EXPECT_DOUBLE_EQ(sketch.mean(), 5000.5);
 }
 
-TEST(SketchTest, MergedSketchesKnowWhatBothKnew) {
+TEST(SketchTest, AMergedSketchHoldsTheValuesOfBoth) {
   Sketch all, left, right;
   for (int i = 0; i < 1000; ++i) {
     all.Add(i);

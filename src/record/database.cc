@@ -23,7 +23,7 @@ constexpr int kBusyTimeoutMs = 5000;
 constexpr int kStepsBetweenLooks = 10'000;
 constexpr char kCannotUse[] = "the SQLite file cannot be used";
 
-Error TooMuch() { return {ErrorCode::kCorrupt, "the file holds more than a file of its size can", ""}; }
+Error TooMuch() { return {ErrorCode::kCorrupt, "the file claims to hold more than fits in its size", ""}; }
 
 Error ErrorOf(sqlite3* db, int code, const std::string& what) {
   ErrorCode kind = ErrorCode::kIo;
@@ -69,7 +69,7 @@ std::string Uri(const std::string& path, const char* query) {
   return uri + query;
 }
 
-// SQL that came with the file (triggers, views, expressions of indexes) runs nowhere.
+// SQL that came with the file (triggers, views, index expressions) is never run.
 void DistrustSchema(sqlite3* db) {
   for (const int setting :
        {SQLITE_DBCONFIG_ENABLE_TRIGGER, SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_TRUSTED_SCHEMA}) {
@@ -78,7 +78,7 @@ void DistrustSchema(sqlite3* db) {
   sqlite3_drop_modules(db, nullptr);  // no virtual tables
 }
 
-// What our own statements need, and not more.
+// What our own statements need, and nothing more.
 void LimitStatements(sqlite3* db) {
   constexpr std::pair<int, int> kLimits[] = {{SQLITE_LIMIT_LENGTH, kMaxValueBytes},
                                              {SQLITE_LIMIT_SQL_LENGTH, 100'000},
@@ -104,9 +104,10 @@ int TakeSteps(void* allowance) {
   return left->steps < 0 ? 1 : 0;
 }
 
-// A recorder that died while it changed the journal mode leaves a journal, which SQLite plays back. It names
-// another file, to be deleted afterwards, only where several databases changed at once: no recorder's does.
-// The name stands at the journal's end: its length and checksum, and the mark.
+// A recorder that died while changing the journal mode leaves a journal, which SQLite plays back. Such a
+// journal names another file to delete afterwards (a super-journal) only if several databases were
+// changed at once, which no recorder does. The name stands at the journal's end: its length and
+// checksum, then the magic bytes.
 bool JournalNamesAnotherFile(const std::string& path) {
   constexpr std::string_view kMark{"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8};
   std::ifstream journal(path + "-journal", std::ios::binary);
@@ -116,8 +117,8 @@ bool JournalNamesAnotherFile(const std::string& path) {
   return journal && end == kMark;
 }
 
-// SQLite's own timeout does not cover every change of the journal's mode: where another process is about to
-// make the same change, that fails at once.
+// SQLite's own timeout does not cover every change of the journal mode: if another process is about to make
+// the same change, it fails at once.
 Result<void> ExecuteWhenFree(Database& database, const std::string& sql) {
   constexpr auto kPause = std::chrono::milliseconds(20);
   const int64_t deadline_ns = MonotonicNs() + kBusyTimeoutMs * kNsPerMs;
@@ -205,7 +206,7 @@ Result<bool> MakeRunFile(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm", "-journal"}) {
     const std::string beside = path + suffix;
     struct stat status {};
-    // What is younger is of a stage that is recorded into this file already.
+    // A newer one belongs to a stage that is already being recorded into this file.
     if (lstat(beside.c_str(), &status) != 0 || age(status) >= age(file)) continue;
     if (unlink(beside.c_str()) != 0 && errno != ENOENT)
       return ErrnoError("cannot remove '" + beside + "', which belongs to another run", errno);
@@ -216,8 +217,8 @@ Result<bool> MakeRunFile(const std::string& path) {
 Result<Database> Database::OpenForWriting(const std::string& path) {
   if (JournalNamesAnotherFile(path)) {
     return Error{ErrorCode::kCorrupt,
-                 "'" + path + "-journal' is not a recorder's: it asks for another file to be deleted",
-                 "find out where it comes from, and remove it"};
+                 "'" + path + "-journal' was not left by a recorder: it asks to delete another file",
+                 "find out where it came from, then remove it"};
   }
   if (auto made = MakeRunFile(path); !made) return made.error();
   sqlite3* raw = nullptr;
@@ -227,7 +228,7 @@ Result<Database> Database::OpenForWriting(const std::string& path) {
   if (code != SQLITE_OK) return ErrorOf(raw, code, "cannot write '" + path + "'");
   sqlite3_busy_timeout(raw, kBusyTimeoutMs);
   DistrustSchema(raw);
-  // A small page cache: the recorder lives on a few megabytes beside the training.
+  // A small page cache: the recorder gets by on a few megabytes beside the training.
   const auto prepared = ExecuteWhenFree(
       database, "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-512;");
   if (!prepared) {
@@ -241,8 +242,8 @@ Result<Database> Database::OpenForWriting(const std::string& path) {
 Result<Database> Database::OpenForReading(const std::string& path) {
   const auto snapshot = Snapshot::Take(path);
   if (!snapshot) return snapshot.error();
-  // Of the copy nobody else knows: the log's index is kept in memory, and once all is open, the copy has no
-  // name any more.
+  // Nobody else knows the copy: the index of the log is kept in memory, and once everything is open,
+  // the copy no longer has a name.
   const bool copy = snapshot->is_copy();
   sqlite3* raw = nullptr;
   const int flags =
@@ -261,8 +262,8 @@ Result<void> Database::PrepareForReading(int64_t file_bytes) {
   DistrustSchema(db_.get());
   LimitStatements(db_.get());
   sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  // SQLite then accepts a file that is shorter than its header says: what is missing fails when it is read, not
-  // at once. (DEFENSIVE would forbid it; what that guards against is SQL that writes, and none is run.)
+  // SQLite then accepts a file that is shorter than its header says: the missing part fails when it is read,
+  // not at once. (DEFENSIVE would reject it; but that guards against SQL that writes, and none is run.)
   sqlite3_db_config(db_.get(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
   allowance_ = std::make_shared<Allowance>(
       Allowance{kFreeSteps + kStepsPerByte * file_bytes, kFreeBytes + kReadsPerByte * file_bytes});
@@ -275,7 +276,7 @@ Result<void> Database::PrepareForReading(int64_t file_bytes) {
   return prepared;
 }
 
-// As SQLite itself understood the schema, not as the rows of sqlite_schema say it.
+// The schema as SQLite understood it, not as the rows of sqlite_schema describe it.
 Result<void> Database::ReadSchema() {
   auto tables = Prepare("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'");
   if (!tables) return tables.error();

@@ -1,5 +1,5 @@
-// The part of SQLite that run files, and traces that are SQLite files, need, with errors as results. One
-// connection, one thread.
+// The part of SQLite that run files, and traces in SQLite format, need, with errors as
+// results. One connection, one thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct sqlite3_stmt;
 
 namespace fullbore::record {
 
-// What reading a file may still take before it is called damaged: see limits.h.
+// How much more reading a file may take before it counts as damaged: see limits.h.
 struct Allowance {
   int64_t steps = 0;
   int64_t bytes = 0;
@@ -47,30 +47,31 @@ class Statement {
     void operator()(sqlite3_stmt* statement) const;
   };
   std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
-  std::shared_ptr<Allowance> allowance_;  // null: without limits
+  std::shared_ptr<Allowance> allowance_;  // null: no limits
   int bound_ = 0;
   Result<void> status_;
 };
 
-// An empty run file, for its user alone; false where there is one. SQLite gives the files beside it the same
-// permissions. Those that lie there longer than the new file are of a run whose file was deleted, or were
-// planted: SQLite would play them back into it, so they are removed.
+// Creates an empty run file that only its user can read; false if it already exists. SQLite gives the files
+// beside it the same permissions. Any that are older than the new file belong to a deleted run or were
+// planted; SQLite would play them back into it, so they are removed.
 Result<bool> MakeRunFile(const std::string& path);
 
 class Database {
  public:
   static Result<Database> OpenForWriting(const std::string& path);  // created if missing
 
-  // As far as a damaged file allows. The file may come from anybody: nothing beside it is touched (snapshot.h),
-  // it is asked nothing but SELECT, of its own plain tables, and within limits (limits.h). An error about what
-  // the file holds leaves its name to the caller.
+  // As far as a damaged file allows. The file may come from anybody: nothing beside it is touched
+  // (snapshot.h), only SELECT is run on it, only on its plain tables, and within limits (limits.h). An error
+  // about the contents of the file does not name it; that is left to the caller.
   static Result<Database> OpenForReading(const std::string& path);
 
   Result<void> Execute(const std::string& sql);
   Result<Statement> Prepare(std::string_view sql);
 
-  // Opened for reading: the columns of a plain table; null where there is none. Views, virtual tables and
-  // tables with computed columns run code of whoever wrote the file: they count as not there.
+  // For a database opened for reading: the columns of a plain table, or null if there is none.
+  // Views, virtual tables and tables with computed columns would run code of whoever wrote the
+  // file, so they count as missing.
   const std::set<std::string>* ColumnsOf(const std::string& table) const;
   int64_t file_bytes() const { return file_bytes_; }
 
@@ -81,7 +82,7 @@ class Database {
   struct Closer {
     void operator()(sqlite3* db) const;
   };
-  std::shared_ptr<Allowance> allowance_;  // outlives db_, which looks at it
+  std::shared_ptr<Allowance> allowance_;  // outlives db_, which reads it
   int64_t file_bytes_ = 0;
   std::map<std::string, std::set<std::string>> columns_;
   std::unique_ptr<sqlite3, Closer> db_;

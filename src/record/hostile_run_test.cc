@@ -1,4 +1,5 @@
-// Run files as somebody might craft them: they are read within limits, or refused, and nothing of theirs runs.
+// Run files as an attacker might craft them: they are read within limits or
+// refused, and no code of theirs runs.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <zstd.h>
@@ -35,7 +36,7 @@ class HostileRunTest : public ::testing::Test {
     ASSERT_TRUE(writer->Close(3000, StageState::kEnded, 0, false).ok());
   }
 
-  // Changes the finished run, with everything allowed that SQLite can do.
+  // Changes the finished run with everything that SQLite can do allowed.
   void Craft(const std::string& sql) {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
@@ -68,7 +69,7 @@ class HostileRunTest : public ::testing::Test {
   const std::string path_ = directory_ / "run.fbr";
 };
 
-TEST_F(HostileRunTest, WhatIsLeftAloneIsReadWithoutComplaint) {
+TEST_F(HostileRunTest, AnUntouchedRunIsReadWithoutComplaint) {
   const Recording run = Read();
   EXPECT_TRUE(run.stages.at(0).messages.empty());
   EXPECT_EQ(run.stages[0].ranks.at(0).loaders.at(0).num_workers, 2);
@@ -124,7 +125,7 @@ TEST_F(HostileRunTest, DeeplyNestedJsonIsLeftOut) {
   EXPECT_EQ(run.stages[0].ranks.at(0).facts.at("a"), "b");
 }
 
-TEST_F(HostileRunTest, CountsThatCannotBeAreNotTaken) {
+TEST_F(HostileRunTest, ImpossibleCountsAreIgnored) {
   Craft(
       "UPDATE loader SET about = '{\"num_workers\": 9000000000000000000, \"batch_size\": -1, \"batches\": "
       "1e300,"
@@ -142,7 +143,7 @@ TEST_F(HostileRunTest, CountsThatCannotBeAreNotTaken) {
   EXPECT_EQ(rank.busy_ns, 7);
 }
 
-TEST_F(HostileRunTest, TimesStayWhereDifferencesOfThemFit) {
+TEST_F(HostileRunTest, TimesStayWithinARangeWhoseDifferencesFit) {
   Craft(
       "UPDATE stage SET begin_ns = -9223372036854775807, end_ns = 9223372036854775807, exit_status = 1234567;"
       "UPDATE meta SET value = '9223372036854775807' WHERE key = 'wall_offset_ns';");
@@ -155,7 +156,7 @@ TEST_F(HostileRunTest, TimesStayWhereDifferencesOfThemFit) {
   EXPECT_EQ(stage.exit_status, 255);
 }
 
-TEST_F(HostileRunTest, StepsThatCannotBeAreLeftOut) {
+TEST_F(HostileRunTest, ImpossibleStepsAreLeftOut) {
   Step step;
   step.wall_ns = -1;
   CraftBlob("UPDATE step SET data = ?", EncodeSteps({step}));
@@ -168,7 +169,7 @@ TEST_F(HostileRunTest, StepsThatCannotBeAreLeftOut) {
   EXPECT_TRUE(run.stages[0].ranks.at(0).steps.empty());
 }
 
-TEST_F(HostileRunTest, StepsThatLastLongerThanAnythingCanAllTogetherAreLeftOut) {
+TEST_F(HostileRunTest, StepsOfAnImpossibleTotalDurationAreLeftOut) {
   Step step;
   step.wall_ns = kMaxNs / 2;
   CraftBlob("UPDATE step SET data = ?", EncodeSteps(std::vector<Step>(100, step)));
@@ -177,7 +178,7 @@ TEST_F(HostileRunTest, StepsThatLastLongerThanAnythingCanAllTogetherAreLeftOut) 
   EXPECT_LE(run.stages[0].ranks.at(0).steps.size(), 2u);
 }
 
-TEST_F(HostileRunTest, RanksWithoutEndAreCutOff) {
+TEST_F(HostileRunTest, EndlessRanksAreCutOff) {
   Craft(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) "
       "INSERT INTO rank SELECT stage, i, 1, '', '', 0, 0, '{}', '{}', '[]' FROM rank, n;"
@@ -187,7 +188,7 @@ TEST_F(HostileRunTest, RanksWithoutEndAreCutOff) {
   EXPECT_EQ(run.stages[0].ranks.size(), kMaxRanks);
 }
 
-TEST_F(HostileRunTest, RowsInAnyOrderAreReadInTheirs) {
+TEST_F(HostileRunTest, RowsInAnyOrderAreReadInOrderOfTime) {
   Craft(
       "ALTER TABLE message RENAME TO old; CREATE TABLE message (stage, t_ns, severity, source, text);"
       "INSERT INTO message VALUES (1, 2000, 0, 'x', 'second'), (1, 1000, 0, 'x', 'first');");
@@ -210,7 +211,7 @@ std::string Varint(uint64_t value) {
   return out;
 }
 
-TEST(HostileBlockTest, AColumnOfAbsentValuesIsNotAllocatedForItsCountAlone) {
+TEST(HostileBlockTest, AColumnOfAbsentValuesIsNotAllocatedByItsCountAlone) {
   constexpr uint64_t kRows = uint64_t{1} << 28;  // with 32 MB of presence bits, which compress to nothing
   const std::string blob = Packed(Varint(1) + Varint(kRows) + '\1' + std::string(kRows / 8, '\0'));
   EXPECT_LT(blob.size(), 10'000u);
@@ -242,7 +243,7 @@ TEST(HostileBlockTest, ASketchWhoseCountsDoNotAddUpIsRefused) {
   EXPECT_FALSE(Sketch::Decode(EncodeColumns({buckets, counts, totals})).ok());
 }
 
-TEST(JsonTextTest, WhatIsNoJsonIsNull) {
+TEST(JsonTextTest, InvalidJsonIsNull) {
   EXPECT_TRUE(ParseJson("{").is_null());
   EXPECT_TRUE(ParseJson("").is_null());
   EXPECT_EQ(ParseJson("[1]").at(0), 1);

@@ -1,4 +1,5 @@
-// JSON texts in recordings: facts, arguments, labels. They come from training processes and from files of others.
+// JSON texts in recordings: facts, arguments, labels. They come from training
+// processes and from files of others.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +7,7 @@
 
 namespace fullbore::record {
 
-// Null where the text is no JSON. What nests deeper than limits.h allows is left out.
+// Null if the text is not JSON. Anything nested deeper than limits.h allows is left out.
 nlohmann::json ParseJson(std::string_view text);
 
 }  // namespace fullbore::record

@@ -1,5 +1,5 @@
-// The stages of fullbore.data through which its threads carry a sample, as its counters name them and as the
-// label `stage` of the metrics kLoader... does.
+// The stages of fullbore.data through which its threads carry a sample, named as its counters and the label
+// `stage` of the kLoader... metrics name them.
 #pragma once
 
 #include <array>
@@ -21,9 +21,10 @@ constexpr size_t Index(LoaderStage stage) { return static_cast<size_t>(stage); }
 std::string_view Name(LoaderStage stage);  // "read"
 std::optional<LoaderStage> LoaderStageNamed(std::string_view name);
 
-// The loader counts under one name, per stage, the time in which threads are there and not at work. What they
-// wait for differs: behind `read`, leave to use a core; inside `user`, the interpreter or what the function
-// calls; behind `collate`, room among the finished batches. Nothing for the other stages: none waits there.
+// The loader has one counter per stage for the time that threads spend in it without working. What
+// they wait for differs: after `read`, permission to use a core; inside `user`, the interpreter or
+// whatever the function calls; after `collate`, room among the finished batches. Nothing for the other
+// stages: no thread waits there.
 std::optional<Metric> BlockedIn(LoaderStage stage);
 
 }  // namespace fullbore::record

@@ -5,7 +5,7 @@ namespace fullbore::record {
 namespace {
 
 constexpr double kRatio = 0.001;
-constexpr double kCoarseRatio = 0.01;  // where there are many series of the kind
+constexpr double kCoarseRatio = 0.01;  // for kinds with many series
 constexpr double kMiB = 1 << 20;
 constexpr double kRateStep = 4096;  // bytes a second: a page
 constexpr Rate kFast = Rate::kFast;

@@ -1,9 +1,9 @@
-// What a series can be of: the contract between those who record (probes, the loader's meter) and those who
-// read (diagnosis, reports). Both name a metric by its enumerator, so that a misspelt one does not compile.
-// The table is metrics.inc; docs/metrics.md shows it to people, and a test holds the two together.
+// What a series can measure: the contract between those who record (probes, the loader's meter) and those who
+// read (diagnosis, reports). Both name a metric by its enumerator, so that a misspelt name does not compile.
+// The table is metrics.inc; docs/metrics.md documents it, and a test keeps the two in step.
 //
-// A run file stores names, and may hold some that are not in this table: of an older or a newer version.
-// These stay in the recording under the name they have, and no finding asks for them.
+// A run file stores names, and may hold some that this table lacks, from an older or a newer version. These
+// keep their names in the recording, and no finding asks for them.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ enum class Metric : uint8_t {
 #undef METRIC
 };
 
-enum class Rate : uint8_t { kFast, kSlow };  // 5 readings a second, 1 a second
+enum class Rate : uint8_t { kFast, kSlow };  // 5 readings per second, 1 per second
 
 struct MetricInfo {
   Metric metric;
@@ -30,7 +30,7 @@ struct MetricInfo {
   Rate rate;
   std::string_view labels;   // as in the document: "gpu", "role, rank"; "" for none
   std::string_view source;   // "proc", "cgroup", "loader", "nvml": what evidence names
-  std::string_view meaning;  // where it comes from, and what it says
+  std::string_view meaning;  // where it comes from and what it measures
 };
 
 std::span<const MetricInfo> AllMetrics();  // in the order of the enumerators
@@ -40,7 +40,7 @@ std::string_view Name(Metric metric);
 
 SeriesKey KeyOf(Metric metric, Labels labels = {});
 
-// "disk_read{device=vda}": as reports and evidence name a series.
+// "disk_read{device=vda}": how reports and evidence name a series.
 std::string LabelledName(const SeriesKey& key);
 
 inline bool IsOf(const SeriesKey& key, Metric metric) { return key.name == Name(metric); }

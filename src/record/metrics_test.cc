@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "base/testing/source_directory.h"
-#include "base/testing/source_directory.h"
 #include "base/text.h"
 
 namespace fullbore::record {
@@ -33,7 +32,7 @@ std::vector<std::string> DocumentedRows() {
   return rows;
 }
 
-TEST(MetricsTest, TheDocumentAndTheTableSayTheSame) {
+TEST(MetricsTest, TheDocumentAndTheTableAgree) {
   std::vector<std::string> rows;
   for (const MetricInfo& info : AllMetrics()) {
     std::string row;

@@ -1,6 +1,6 @@
-// A recording in memory: what diagnosis, reports and exports see, whoever recorded it (`fullbore run`, the
-// CUDA collector, a PyTorch-profiler trace, an Nsight Systems export). Plain values, owned by whoever holds
-// them.
+// A recording in memory: what diagnosis, reports and exports see, whatever recorded it (`fullbore
+// run`, the CUDA collector, a PyTorch profiler trace, an Nsight Systems export). Plain values,
+// owned by whoever holds them.
 //
 // Unknown is absent (empty optional, missing map entry), never 0.
 #pragma once
@@ -20,7 +20,7 @@ namespace fullbore::record {
 
 using Labels = std::map<std::string, std::string>;  // {"gpu": "0"}, {"role": "loader"}, {"device": "vda"}
 
-// One quantity of one thing. `resolution` is the step in which values are stored (0.01 for a ratio).
+// One quantity of one object. `resolution` is the step in which values are stored (0.01 for a ratio).
 struct SeriesKey {
   std::string name;  // "gpu_sm_active", from the table in docs/metrics.md
   std::string unit;  // "ratio", "bytes", "bytes/s", "W", "count", ...
@@ -42,7 +42,7 @@ struct Series {
 
 // ---- what the training did ----
 
-// One optimizer step of one rank: from the end of the optimizer step before to the end of this one.
+// One optimizer step of one rank: from the end of the previous optimizer step to the end of this one.
 struct Step {
   int64_t index = 0;  // 0 is the rank's first
   int64_t end_ns = 0;
@@ -69,7 +69,7 @@ struct StepWindow {
   std::array<int64_t, kHostOtherCount> host_other_ns{};
 };
 
-// Where a share of the training thread's time was seen by the line sampler.
+// A place where the line sampler saw the training thread spend time of one share.
 struct HotLine {
   Share share = Share::kHostOther;
   std::string file;
@@ -81,7 +81,7 @@ struct HotLine {
 
 inline constexpr char kFullboreData[] = "fullbore.data";
 
-// One data loader of one rank, and what its workers did. Times are sums over the steady part unless said.
+// One data loader of one rank, and what its workers did. Times are sums over the steady part unless noted.
 struct Loader {
   int id = 0;
   bool feeds_training = false;
@@ -91,26 +91,26 @@ struct Loader {
   std::optional<int64_t> prefetch_factor;
   bool pin_memory = false;
   bool persistent_workers = false;
-  std::string dataset;  // class name
+  std::string dataset;  // name of its class
   std::optional<int64_t> dataset_samples;
   std::string where;  // "train.py:57"
-  // Of fullbore.data alone, whose stages are in series `loader_*`:
+  // Only for fullbore.data, whose stages are in the series `loader_*`:
   std::optional<int64_t> threads;        // as the user chose them; 0: the loader chooses
   std::optional<int64_t> map_processes;  // that run the user's own stage; 0: the loader's threads do
 
   int64_t batches = 0;  // fetched in workers (or inline with num_workers=0)
   int64_t samples = 0;
-  int64_t fetch_ns = 0;        // wall time inside fetch, summed over workers; of that:
-  int64_t collate_ns = 0;      //   in collate_fn
-  int64_t cpu_ns = 0;          //   on a core
-  int64_t run_delay_ns = 0;    //   runnable, but no core free
-  int64_t worker_span_ns = 0;  // first fetch begun to last fetch ended, summed over workers
-  int64_t worker_idle_ns = 0;  // of that, between fetches: waiting for the parent to ask
-  int64_t restarts = 0;  // epochs begun after the first, and the wait for their first batch: worker start
-  int64_t restart_wait_ns = 0;  //   and refilling the queue
-  Sketch batch_fetch_ns;        // one value a batch
-  Sketch slowest_sample_ns;     // one value a batch: its slowest sample
-  Sketch wait_ns;               // one value a `next` of the parent
+  int64_t fetch_ns = 0;         // wall time inside fetch, summed over workers; of that:
+  int64_t collate_ns = 0;       //   in collate_fn
+  int64_t cpu_ns = 0;           //   on a core
+  int64_t run_delay_ns = 0;     //   runnable, but no core free
+  int64_t worker_span_ns = 0;   // first fetch begun to last fetch ended, summed over workers
+  int64_t worker_idle_ns = 0;   // of that, between fetches: waiting for the parent to ask
+  int64_t restarts = 0;         // epochs after the first
+  int64_t restart_wait_ns = 0;  // the wait for their first batch: worker start and refilling the queue
+  Sketch batch_fetch_ns;        // one value per batch
+  Sketch slowest_sample_ns;     // one value per batch: its slowest sample
+  Sketch wait_ns;               // one value per `next` of the parent
 };
 
 // ---- tables of device activity over the whole recording, from a trace or from the CUDA collector ----
@@ -166,10 +166,10 @@ struct LaunchStats {
 };
 
 struct DeviceTables {
-  std::vector<KernelStats> kernels;  // by sum_ns, the greatest first
+  std::vector<KernelStats> kernels;  // by sum_ns, largest first
   std::vector<CopyStats> copies;
-  std::vector<SyncStats> syncs;              // by idle_ns, the greatest first
-  std::vector<CollectiveStats> collectives;  // by sum_ns, the greatest first
+  std::vector<SyncStats> syncs;              // by idle_ns, largest first
+  std::vector<CollectiveStats> collectives;  // by sum_ns, largest first
   std::optional<LaunchStats> launches;
 };
 
@@ -179,9 +179,9 @@ struct RankInfo {
   std::string hostname;
   std::string device;  // "cuda:0", "cpu"; empty where unknown
   bool samples_known = false;
-  bool device_activity = false;     // shares are those of the device, not of the training thread
+  bool device_activity = false;     // shares describe the device, not the training thread
   std::vector<Step> steps;          // kept in full: the first ones, the worst ones, regular stretches between
-  std::vector<StepWindow> windows;  // all of them
+  std::vector<StepWindow> windows;  // covering all steps
   std::vector<HotLine> hot_lines;
   std::vector<Loader> loaders;
   std::map<std::string, std::string> facts;  // "torch" -> "2.13.0+cpu"; values are JSON texts
@@ -207,13 +207,13 @@ struct Process {
 enum class Severity : uint8_t { kInfo, kWarning, kError };
 
 struct Message {
-  std::optional<int64_t> t_ns;  // absent for what is said of a whole recording
+  std::optional<int64_t> t_ns;  // absent for a message about the whole recording
   Severity severity = Severity::kInfo;
   std::string source;  // "hook", "nvml", "recorder", "--fast-data"
   std::string text;
 };
 
-// A stage that is running although its recorder is gone was cut off.
+// A stage that is still marked as running although its recorder is gone was cut off.
 enum class StageState : uint8_t { kRunning, kEnded };
 
 // One command under a run id. A run of one command has one stage.
@@ -225,7 +225,7 @@ struct Stage {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;  // last moment recorded
   StageState state = StageState::kRunning;
-  std::optional<int> exit_status;  // as a shell shows it: 128+n for signal n
+  std::optional<int> exit_status;  // as a shell reports it: 128+n for signal n
   bool out_of_memory = false;      // the kernel killed a process of the command for memory
 
   std::vector<RankInfo> ranks;

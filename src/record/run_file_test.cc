@@ -63,12 +63,13 @@ class RunFileTest : public ::testing::Test {
   const fs::path path_ = directory_ / "run.fbr";
 };
 
-TEST_F(RunFileTest, IsReadAndWrittenByItsUserAlone) {
+TEST_F(RunFileTest, OnlyItsUserCanReadAndWriteIt) {
   auto writer = Open("train");
   ASSERT_TRUE(writer.ok());
   ASSERT_TRUE(writer->Flush(2000).ok());
   for (const char* suffix : {"", "-wal", "-shm"}) {
-    EXPECT_EQ(fs::status(path_.string() + suffix).permissions(), fs::perms::owner_read | fs::perms::owner_write)
+    EXPECT_EQ(fs::status(path_.string() + suffix).permissions(),
+              fs::perms::owner_read | fs::perms::owner_write)
         << suffix;
   }
 }
@@ -80,7 +81,7 @@ TEST_F(RunFileTest, IsNotWrittenThroughALink) {
   EXPECT_EQ(fs::file_size(victim), 0u);
 }
 
-TEST_F(RunFileTest, TakesNothingFromALogThatLayThereBefore) {
+TEST_F(RunFileTest, TakesNothingFromAnEarlierLog) {
   WriteSmallRun();
   const std::string copy = directory_ / "copy.fbr";
   {
@@ -124,7 +125,7 @@ TEST_F(RunFileTest, ReadsBackEverythingThatWasRecorded) {
   EXPECT_EQ(stage.messages.at(0).text, "no driver");
 }
 
-TEST_F(RunFileTest, UnknownReadingsAreAbsentAndNotZero) {
+TEST_F(RunFileTest, UnknownReadingsAreAbsentNotZero) {
   WriteSmallRun();
   const auto run = ReadRun(path_);
   ASSERT_TRUE(run.ok());
@@ -165,7 +166,7 @@ TEST_F(RunFileTest, StagesOfOneRunKeepTheirOwnSeriesAndNamesakesAreNumbered) {
   for (const Stage& stage : run->stages) EXPECT_EQ(stage.series.size(), 1u);
 }
 
-TEST_F(RunFileTest, ASeriesUnderItsFormerNameIsFoundUnderTodays) {
+TEST_F(RunFileTest, ASeriesWithAnOldNameIsFoundUnderItsCurrentName) {
   auto writer = Open("train");
   ASSERT_TRUE(writer.ok());
   for (const char* stage : {"read", "user", "collate", "decode"}) {
@@ -202,7 +203,7 @@ TEST_F(RunFileTest, RecoversFromTruncationAtEveryLengthOrSaysWhy) {
   EXPECT_GT(opened, 0u);  // the later cuts leave the first tables whole
 }
 
-TEST_F(RunFileTest, AForeignFileIsNamedAsSuch) {
+TEST_F(RunFileTest, AForeignFileIsReportedAsSuch) {
   std::ofstream(path_) << "not a database at all, but long enough to look at";
   const auto run = ReadRun(path_);
   ASSERT_FALSE(run.ok());

@@ -27,14 +27,14 @@ double Dequantise(int64_t stored, double resolution) {
   return value;
 }
 
-// Reads table after table; a table that breaks off keeps its first rows, and is named in `damaged`. The rows
-// come in the order of the primary key, where the file keeps to it: whoever needs an order makes it.
+// Reads one table after another; a table that breaks off keeps its first rows and is named in `damaged`. Rows
+// come in the order of the primary key if the file keeps to it: whoever needs an order must sort.
 class Reader {
  public:
   explicit Reader(Database database)
       : database_(std::move(database)), values_left_(kFreeValues + kValuesPerByte * database_.file_bytes()) {}
 
-  // Calls row(statement) for each row of `sql`, which asks `table`.
+  // Calls row(statement) for each row of `sql`, which selects from `table`.
   template <typename Row>
   void ForEach(const std::string& table, const std::string& sql, Row row) {
     if (database_.ColumnsOf(table) == nullptr) return Damaged(table);
@@ -49,14 +49,14 @@ class Reader {
   }
   const std::vector<std::string>& damaged() const { return damaged_; }
 
-  // What the row has there, if that can be; else the nearest that can.
+  // The value in the row if it is possible, else the nearest possible one.
   int64_t Within(const std::string& table, int64_t value, int64_t least, int64_t most) {
     if (value < least || value > most) Damaged(table);
     return std::clamp(value, least, most);
   }
   int64_t Moment(const std::string& table, int64_t ns) { return Within(table, ns, -kMaxNs, kMaxNs); }
 
-  // False, and damage, once blocks held more than a file of this size does.
+  // False, and damage, once the blocks have held more than a file of this size can.
   bool MayHold(const std::string& table, size_t values) {
     if (static_cast<int64_t>(values) > values_left_) return Damaged(table), false;
     values_left_ -= static_cast<int64_t>(values);
@@ -173,7 +173,7 @@ int64_t WallOf(const StepWindow& window) {
   return std::accumulate(window.share_ns.begin(), window.share_ns.end(), int64_t{0});
 }
 
-// Rows of blocks, as long as all of them together last no longer than anything can.
+// Rows of blocks, as long as their total duration remains possible.
 template <typename Row>
 void TakeRows(Reader& reader, const char* table, const std::vector<Row>& rows, int64_t* all_ns,
               std::vector<Row>& into) {
@@ -209,7 +209,7 @@ void ReadSteps(Reader& reader, std::vector<Stage>& stages) {
   }
 }
 
-// Column 0 the times, column 1 the series' ids, then a column a series: see RunWriter.
+// Column 0 holds the times, column 1 the ids of the series, then one column per series: see RunWriter.
 void AppendBlock(Reader& reader, const std::vector<Column>& columns, std::map<int64_t, Series>& series) {
   if (columns.size() < 2) return;
   const auto& times = columns[0].values;
@@ -224,14 +224,14 @@ void AppendBlock(Reader& reader, const std::vector<Column>& columns, std::map<in
     for (size_t i = 0; i < times.size(); ++i) {
       if (!column.present.empty() && !column.present[i]) continue;
       const double value = Dequantise(column.values[i], into->second.key.resolution);
-      if (!(std::abs(value) <= kMaxReading)) return reader.Damaged("readings");  // also what is no number
+      if (!(std::abs(value) <= kMaxReading)) return reader.Damaged("readings");  // catches NaN, too
       into->second.readings.push_back({times[i], value});
     }
   }
 }
 
-// Earlier recordings have one name, told apart by its stage, for what are three metrics now. For the stages
-// behind which nothing waits that series is always 0; it keeps its name.
+// Older recordings have one name, distinguished by its stage, for what are now three metrics. For stages
+// after which nothing waits that series is always 0, and it keeps its name.
 SeriesKey UnderTodaysName(SeriesKey key) {
   const auto stage = key.labels.find("stage");
   if (key.name != "loader_blocked" || stage == key.labels.end()) return key;
@@ -246,12 +246,12 @@ SeriesKey UnderTodaysName(SeriesKey key) {
 void ReadSeries(Reader& reader, std::vector<Stage>& stages) {
   std::map<int64_t, Series> series;
   std::map<int64_t, int64_t> stage_of;
-  reader.ForEach(
-      "series", "SELECT id, stage, name, unit, labels, resolution FROM series", [&](Statement& row) {
-        stage_of[row.Int(0)] = row.Int(1);
-        series[row.Int(0)].key =
-            UnderTodaysName({row.Text(2), row.Text(3), MapFromJson(row.Text(4)), row.Double(5)});
-      });
+  reader.ForEach("series", "SELECT id, stage, name, unit, labels, resolution FROM series",
+                 [&](Statement& row) {
+                   stage_of[row.Int(0)] = row.Int(1);
+                   series[row.Int(0)].key =
+                       UnderTodaysName({row.Text(2), row.Text(3), MapFromJson(row.Text(4)), row.Double(5)});
+                 });
   reader.ForEach("readings", "SELECT data FROM readings", [&](Statement& row) {
     std::vector<Column> columns;
     TakeBlob(reader, "readings", DecodeColumns(row.TextView(0)), columns);
@@ -288,9 +288,9 @@ void ReadProcessesAndMessages(Reader& reader, std::vector<Stage>& stages) {
   }
 }
 
-Error NoRunFile(const std::string& path, const std::string& why) {
-  return {ErrorCode::kCorrupt, "cannot read '" + path + "' as a run file of fullbore: " + why,
-          "a run file ends in .fbr; `fullbore runs` lists those that are here"};
+Error NotARunFile(const std::string& path, const std::string& why) {
+  return {ErrorCode::kCorrupt, "cannot read '" + path + "' as a fullbore run file: " + why,
+          "run files end in .fbr; `fullbore runs` lists them"};
 }
 
 struct Opened {
@@ -303,20 +303,20 @@ Result<Opened> OpenRun(const std::string& path) {
   auto database = Database::OpenForReading(path);
   if (!database) {
     if (database.error().code != ErrorCode::kCorrupt) return database.error();
-    return NoRunFile(path, database.error().text);
+    return NotARunFile(path, database.error().text);
   }
   Opened opened{Reader(std::move(*database)), {}, {}};
   opened.meta = ReadMap(opened.reader, "meta");
   const std::string format = opened.meta.count("format") ? opened.meta["format"] : "";
   if (format.empty())
-    return NoRunFile(path, "it holds no format mark (empty, cut off at the start, or foreign)");
+    return NotARunFile(path, "it has no format mark (empty, cut off at the start, or foreign)");
   if (format != kRunFormat) {
     return Error{ErrorCode::kUnsupported,
-                 "'" + path + "' has the format '" + format + "', this fullbore reads '" + kRunFormat + "'",
+                 "'" + path + "' has the format '" + format + "'; this fullbore reads '" + kRunFormat + "'",
                  "read it with the version of fullbore that wrote it, or a newer one"};
   }
   opened.stages = ReadStages(opened.reader);
-  if (opened.stages.empty()) return NoRunFile(path, "the table of its stages is lost");
+  if (opened.stages.empty()) return NotARunFile(path, "its table of stages is missing");
   return opened;
 }
 
@@ -326,7 +326,7 @@ int64_t WallOffset(const std::map<std::string, std::string>& meta) {
   return std::clamp(ParseInt(at->second).value_or(0), -kMaxWallOffsetNs, kMaxWallOffsetNs);
 }
 
-// A file that a recorder begins to change while it is read is read again.
+// Starts over if a recorder begins to change the file while it is being read.
 template <typename Read>
 auto ReadUnchanged(const std::string& path, Read read) {
   constexpr int kAttempts = 3;
@@ -358,7 +358,7 @@ Result<Recording> ReadOnce(const std::string& path) {
     for (const std::string& table : reader.damaged()) tables += (tables.empty() ? "" : ", ") + table;
     Stage& last = recording.stages.back();
     last.messages.push_back({last.end_ns, Severity::kWarning, "reader",
-                             "the run file is damaged; read as far as it goes, lost parts of: " + tables});
+                             "the run file is damaged: read as far as possible; incomplete: " + tables});
   }
   return recording;
 }

@@ -1,4 +1,4 @@
-// The tables of a run file, for its writer and its reader. docs/run-file.md explains them to others.
+// The tables of a run file, shared by its writer and its reader. docs/run-file.md documents them.
 #pragma once
 
 namespace fullbore::record {

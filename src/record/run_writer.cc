@@ -14,11 +14,11 @@ namespace fullbore::record {
 namespace {
 
 constexpr size_t kReadingsPerBlock =
-    64;  // 13 s at 5 readings a second: small rewrites, still compresses well
+    64;  // 13 s at 5 readings per second: cheap to rewrite, still compresses well
 constexpr size_t kStepsPerBlock = 256;
 constexpr size_t kWindowsPerBlock = 64;
-// Where nothing can be written any more, blocks stop growing at this many rows: a day of windows, an hour of
-// readings.
+// When nothing can be written any more, blocks stop growing at this many rows: a day of
+// windows, an hour of readings.
 constexpr size_t kRowsWhileFailing = 1 << 14;
 
 int64_t Quantise(double value, double resolution) {
@@ -216,7 +216,7 @@ Result<void> RunWriter::WriteNewSeries() {
   return {};
 }
 
-// A block of readings: column 0 the times, column 1 the ids of the series, then a column a series.
+// A block of readings: column 0 holds the times, column 1 the ids of the series, then one column per series.
 Result<void> RunWriter::WriteGroups() {
   auto insert = database_.Prepare("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)");
   if (!insert) return insert.error();
@@ -291,7 +291,7 @@ Result<void> RunWriter::Close(int64_t now_ns, StageState state, std::optional<in
   else
     stage->BindNull();
   if (auto done = stage->Bind(int64_t{out_of_memory}).Bind(stage_id_).Run(); !done) return done;
-  if (WasDeleted()) return {};  // SQLite could not read it any more
+  if (WasDeleted()) return {};  // SQLite can no longer read it
   // Fails while another stage or a reader has the file open; it is whole either way.
   (void)database_.Execute("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;");
   return {};

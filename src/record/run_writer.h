@@ -1,9 +1,10 @@
-// Writes a run file while the run goes on: an SQLite database in write-ahead mode, so that it can be read at
-// any moment and survives the death of its writer to the last flush. The tables are documented in
+// Writes a run file while the run goes on: an SQLite database in write-ahead mode, which can be read at any
+// moment and survives the death of its writer up to the last flush. The tables are documented in
 // docs/run-file.md and declared in run_schema.h.
 //
-// Owned and called by the recorder thread alone. Append... only buffers; Flush() is one transaction, meant
-// once a second. A failed flush (disk full) loses nothing as long as memory allows: the next one tries again.
+// Owned and called by the recorder thread alone. Append... only buffers; Flush() is one
+// transaction, meant to run once a second. A failed flush (disk full) loses nothing as long as
+// memory lasts: the next one tries again.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +33,15 @@ struct StageInfo {
 
 class RunWriter {
  public:
-  // Creates the file, or adds a stage to it where it exists (--run ID --stage NAME). A stage of the same name
-  // gets a number behind it.
+  // Creates the file, or adds a stage to it if it exists (--run ID --stage NAME). A stage whose name is
+  // taken gets a number appended.
   static Result<RunWriter> Open(const std::string& path, const StageInfo& info, int64_t now_ns,
                                 int64_t wall_ns);
 
   int64_t stage_id() const { return stage_id_; }
   bool IsOnlyStage();  // nothing else is in the file
 
-  // Readings of one group (a probe) share their times. Within a group t_ns does not go back.
+  // Readings of one group (a probe) share their times. Within a group t_ns never goes back.
   void AppendReading(int group, const SeriesKey& key, int64_t t_ns, double value);
   void AppendStep(int rank, const Step& step);
   void AppendWindow(int rank, const StepWindow& window);
@@ -51,11 +52,11 @@ class RunWriter {
   void PutMachineFact(const std::string& key, const std::string& value);
 
   Result<void> Flush(int64_t now_ns);
-  // The last flush; then the write-ahead log is folded into the one file.
+  // The last flush; then the write-ahead log is merged into the file.
   Result<void> Close(int64_t now_ns, StageState state, std::optional<int> exit_status, bool out_of_memory);
-  // Whether the file has gone from its place. It is still there for us, until the writer is gone as well.
+  // Whether the file was deleted from its place. We can still read it until the writer is gone as well.
   bool WasDeleted() const;
-  // The whole of it once more under another name.
+  // Writes a complete copy of it to another path.
   Result<void> CopyTo(const std::string& path);
 
  private:

@@ -1,4 +1,4 @@
-// What a step's wall time is divided into. The shares of a step sum to its wall time to the nanosecond.
+// The shares of a step's wall time. They sum to the wall time exactly, to the nanosecond.
 #pragma once
 
 #include <array>
@@ -11,17 +11,14 @@ namespace fullbore::record {
 enum class Share : uint8_t {
   // Where device activity is recorded.
   kCompute,      // a compute kernel runs on this rank's device
-  kCommExposed,  // a collective runs and no compute kernel does; host: the training thread waits for other
-                 // ranks
-  kCopyExposed,  // a copy or memset runs and neither of the above does
-  kDataWait,   // the training thread is inside the data loader's `next` (with device activity: and the device
-               // idles)
-  kSync,       // device idle after the host blocked in a synchronisation and had to launch anew
-  kLaunch,     // device idle while the host executes code that leads to the next launch
-  kHostOther,  // the host does something besides training: checkpoint, logging, validation, garbage
-               // collection
-  kGap,        // device idle between two kernels that were both already queued
-  // The training thread's phases, where no device activity is recorded.
+  kCommExposed,  // a collective and no compute kernel runs; host: the training thread waits for other ranks
+  kCopyExposed,  // a copy or memset runs and neither of the above
+  kDataWait,     // the training thread is inside the data loader's `next`, and any device is idle
+  kSync,         // device idle because the host blocked in a synchronisation and then had to launch again
+  kLaunch,       // device idle while the host executes code that leads to the next launch
+  kHostOther,    // the host does something else: checkpoint, logging, validation, garbage collection
+  kGap,          // device idle between two kernels that were both already queued
+  // The phases of the training thread, where no device activity is recorded.
   kH2d,
   kForward,
   kBackward,
@@ -35,7 +32,7 @@ constexpr size_t Index(Share share) { return static_cast<size_t>(share); }
 std::string_view Name(Share share);  // "data_wait": as in the report and the run file
 std::optional<Share> ShareNamed(std::string_view name);
 
-// Parts of host_other that can be named. They sum to at most host_other.
+// Parts of host_other that have a name. They sum to at most host_other.
 enum class HostOther : uint8_t { kCheckpoint, kValidation, kGarbageCollection, kUnnamed };
 inline constexpr size_t kHostOtherCount = 4;
 std::string_view Name(HostOther part);

@@ -17,7 +17,7 @@ const double kLogGamma = std::log((1 + kAlpha) / (1 - kAlpha));
 constexpr double kSmallest = 1e-9;  // below: zero
 
 int32_t BucketOf(double value) { return static_cast<int32_t>(std::ceil(std::log(value) / kLogGamma)); }
-// Those of 1e-9 and of the largest double.
+// The bucket numbers of 1e-9 and of the largest double.
 const int64_t kFirstBucket = BucketOf(kSmallest), kLastBucket = BucketOf(std::numeric_limits<double>::max());
 double MiddleOf(int32_t bucket) { return 2 * std::exp(bucket * kLogGamma) / (1 + std::exp(kLogGamma)); }
 
@@ -55,7 +55,7 @@ double Sketch::Quantile(double q) const {
   return max_;
 }
 
-// Two columns (buckets, counts), behind them one of four numbers: zeros, count, and the bits of sum and max.
+// Two columns (buckets, counts), followed by one of four numbers: zeros, count, and the bits of sum and max.
 std::string Sketch::Encode() const {
   Column buckets, counts, totals;
   for (const auto& [bucket, count] : buckets_) {

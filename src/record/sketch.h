@@ -1,6 +1,6 @@
 // A quantile sketch in bounded memory: a histogram over geometrically spaced buckets, so that any quantile is
-// known to within 1 % of its value (DDSketch's bound, arXiv 1908.10693, with alpha = 0.01). Sketches of the
-// same kind merge by adding buckets.
+// accurate to within 1 % of its value (DDSketch's bound, arXiv 1908.10693, with alpha = 0.01). Sketches of
+// the same kind merge by adding buckets.
 #pragma once
 
 #include <cstdint>

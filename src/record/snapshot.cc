@@ -24,14 +24,14 @@ constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
 constexpr char kLogSuffix[] = "-wal";
 constexpr size_t kLogHeaderBytes = 32;
 constexpr size_t kChunkBytes = 1 << 20;
-constexpr int kAttempts = 10;  // a log is begun anew every few megabytes: minutes, in a recording
+constexpr int kAttempts = 10;  // the log restarts every few megabytes: minutes, in a recording
 
 struct OpenFile {
   UniqueFd fd;
   struct stat info {};
 };
 
-// O_NONBLOCK: a FIFO would keep us waiting for a writer.
+// O_NONBLOCK, because a FIFO would make us wait for a writer.
 Result<OpenFile> OpenRegular(const std::string& path, int more_flags) {
   OpenFile file;
   file.fd.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags));
@@ -42,7 +42,7 @@ Result<OpenFile> OpenRegular(const std::string& path, int more_flags) {
   return file;
 }
 
-// As many bytes of the beginning as there are.
+// Up to that many bytes from the beginning, fewer if the file is shorter.
 std::string Head(int fd, size_t bytes) {
   std::string head(bytes, '\0');
   size_t filled = 0;
@@ -56,7 +56,7 @@ std::string Head(int fd, size_t bytes) {
   return head;
 }
 
-// A write-ahead log that is in use; its header has a new salt whenever it is begun anew.
+// A write-ahead log that is in use; its header gets a new salt whenever it restarts.
 struct Log {
   OpenFile file;
   std::string header;
@@ -67,7 +67,7 @@ struct Log {
   }
 };
 
-// Nothing where there is no log, or an empty one, as the last checkpoint leaves it.
+// Nothing if there is no log, or an empty one as the last checkpoint leaves it.
 Result<std::optional<Log>> OpenLog(const std::string& database) {
   auto file = OpenRegular(database + kLogSuffix, O_NOFOLLOW);
   if (!file) {
@@ -87,18 +87,18 @@ Result<void> Copy(const OpenFile& from, const std::string& to, int64_t* left) {
   for (;;) {
     const ssize_t got = ::pread(from.fd.get(), buffer.data(), buffer.size(), at);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError("cannot read what is copied to '" + to + "'", errno);
+    if (got < 0) return ErrnoError("cannot read the file being copied to '" + to + "'", errno);
     if (got == 0) return {};
     at += got;
     *left -= got;
     if (*left < 0) {
-      return Error{ErrorCode::kUnsupported, "with its write-ahead log the file is too large to be copied",
-                   "once the recorder has ended, the log is part of the file, and nothing is copied"};
+      return Error{ErrorCode::kUnsupported, "the file and its write-ahead log are too large to copy",
+                   "once the recorder has ended, the log is part of the file and no copy is needed"};
     }
     for (ssize_t done = 0; done < got;) {
       const ssize_t put = ::write(out->get(), buffer.data() + done, static_cast<size_t>(got - done));
       if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return ErrnoError("cannot write '" + to + "' (TMPDIR names another place)", errno);
+      if (put < 0) return ErrnoError("cannot write '" + to + "' (TMPDIR can name another directory)", errno);
       done += put;
     }
   }
@@ -107,7 +107,7 @@ Result<void> Copy(const OpenFile& from, const std::string& to, int64_t* left) {
 }  // namespace
 
 Result<Snapshot> Snapshot::Take(const std::string& path) {
-  // The log lies beside the file that a link leads to.
+  // The log lies beside the file that a symbolic link points to.
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (error) return ErrnoError("cannot open '" + path + "'", error.value());

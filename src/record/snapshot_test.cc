@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A table of two columns that always say the same in all rows.
+// A table of two columns that hold the same number in all rows.
 class Writer {
  public:
   explicit Writer(const std::string& path) : database_(Database::OpenForWriting(path).value()) {
@@ -49,7 +49,7 @@ class SnapshotTest : public ::testing::Test {
   const std::string path_ = directory_ / "x.db";
 };
 
-TEST_F(SnapshotTest, AFileWithoutALogIsReadWhereItLies) {
+TEST_F(SnapshotTest, AFileWithoutALogIsReadInPlace) {
   {
     Writer writer(path_);
     writer.Do("PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE;");
@@ -79,7 +79,7 @@ TEST_F(SnapshotTest, AFileWithALogIsReadWithItAndLeftAlone) {
   EXPECT_EQ(FilesIn(directory_.path()), files);
 }
 
-TEST_F(SnapshotTest, AReaderKeepsNoWriterFromFoldingTheLog) {
+TEST_F(SnapshotTest, AReaderDoesNotKeepAWriterFromMergingTheLog) {
   Writer writer(path_);
   auto database = Database::OpenForReading(path_);
   ASSERT_TRUE(database.ok());
@@ -99,8 +99,8 @@ TEST_F(SnapshotTest, AFileIsReadThroughALinkWithTheLogBesideTheFile) {
   EXPECT_EQ(Ask(*database, "SELECT max(a) FROM pair"), 1);
 }
 
-// With a checkpoint, and so a new log, after every few changes.
-TEST_F(SnapshotTest, EveryReadingOfAFileThatIsBeingWrittenIsWhole) {
+// With a checkpoint, and so a restarted log, after every few changes.
+TEST_F(SnapshotTest, EverySnapshotOfAFileBeingWrittenIsConsistent) {
   Writer writer(path_);
   writer.Do("PRAGMA wal_autocheckpoint=300");
   std::atomic<bool> stop = false;
@@ -128,7 +128,7 @@ TEST_F(SnapshotTest, EveryReadingOfAFileThatIsBeingWrittenIsWhole) {
   EXPECT_GT(before, 0);
 }
 
-TEST_F(SnapshotTest, WhatIsNoSqliteFileIsNotHandedToSqlite) {
+TEST_F(SnapshotTest, AFileOfAnotherFormatIsNotGivenToSqlite) {
   for (const char* bytes : {"", "{\"traceEvents\": []}", "SQLite format 2"}) {
     const auto snapshot = Snapshot::Take(directory_.Write("foreign", bytes));
     ASSERT_FALSE(snapshot.ok());
@@ -138,7 +138,7 @@ TEST_F(SnapshotTest, WhatIsNoSqliteFileIsNotHandedToSqlite) {
   EXPECT_FALSE(Snapshot::Take(directory_.path()).ok());
 }
 
-TEST_F(SnapshotTest, AFileThatChangedHasAnotherState) {
+TEST_F(SnapshotTest, AChangedFileHasAnotherState) {
   auto writer = std::make_unique<Writer>(path_);
   const FileState live = FileState::Of(path_);
   EXPECT_EQ(FileState::Of(path_), live);

@@ -36,7 +36,7 @@ void AddArray(std::vector<Field<T>>& fields, std::array<int64_t, N> T::*member) 
   }
 }
 
-// The order of the fields is the file format: new ones go to the end.
+// The order of the fields is the file format: new ones go at the end.
 const std::vector<Field<Step>>& StepFields() {
   static const auto fields = [] {
     std::vector<Field<Step>> f = {FieldOf(&Step::index),        FieldOf(&Step::end_ns),
@@ -105,7 +105,7 @@ Result<std::vector<T>> Decode(std::string_view bytes, const std::vector<Field<T>
     for (size_t row = 0; row < rows.size(); ++row) fields[i].set(rows[row], values[row]);
   }
   for (const T& row : rows) {
-    if (!IsPossible(row)) return Error{ErrorCode::kCorrupt, "a block of steps holds what cannot be", ""};
+    if (!IsPossible(row)) return Error{ErrorCode::kCorrupt, "a block of steps holds impossible values", ""};
   }
   return rows;
 }

@@ -17,7 +17,7 @@ std::string EncodeWindows(const std::vector<StepWindow>& windows);
 Result<std::vector<StepWindow>> DecodeWindows(std::string_view bytes);
 
 std::string TotalsToJson(const RankInfo& rank);
-void TotalsFromJson(const std::string& text, RankInfo& rank);  // ignores what it does not know
+void TotalsFromJson(const std::string& text, RankInfo& rank);  // ignores unknown members
 
 std::string HotLinesToJson(const std::vector<HotLine>& lines);
 std::vector<HotLine> HotLinesFromJson(const std::string& text);
