@@ -222,7 +222,7 @@ def test_a_disk_that_fills_up_costs_one_message(fullbore, torch_python, train, s
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0
     assert out.startswith(b"ended ")
-    assert err.count(b"the command goes on") == 1, err.decode()
+    assert err.count(b"the command continues") == 1, err.decode()
     (run_file,) = (small_disk / "runs").glob("*.fbr")
     assert fullbore.explain(run_file)["run_id"]
 

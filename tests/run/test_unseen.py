@@ -14,7 +14,7 @@ def run_python(fullbore, *words: str) -> str:
     done = fullbore.run(*words)
     assert done.code == 0, done.stderr
     said = "\n".join(done.report["messages"])
-    assert ("training steps in it are not seen" in said) == ("training steps in it are not seen" in done.stderr)
+    assert ("its training steps are not recorded" in said) == ("its training steps are not recorded" in done.stderr)
     return done.stderr
 
 
@@ -23,7 +23,7 @@ def test_an_option_that_keeps_the_hook_out_is_named(fullbore, option):
     script = fullbore.script("train.py", WAIT)
     said = run_python(fullbore, sys.executable, option, str(script))
     assert f"'train.py' was started with python -{option[-1]}" in said
-    assert "leave that option out" in said
+    assert "remove that option" in said
 
 
 def test_also_on_the_first_line_of_a_script_and_below_a_shell(fullbore):

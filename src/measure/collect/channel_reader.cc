@@ -27,11 +27,11 @@ constexpr std::string_view kRingSuffix = ".ring";
 constexpr std::string_view kTextSuffix = ".jsonl";
 constexpr uint32_t kLargestCapacity = 1 << 20;
 constexpr uint64_t kLastSequence = uint64_t{1} << 48;  // a century of 1 ms steps
-constexpr size_t kLongestLine = 1 << 20;
-// A dead owner's events are all in the ring at once; its children may still name it for a moment.
+constexpr size_t kMaxLineBytes = 1 << 20;
+// All events of a dead owner are in the ring already; its children may still refer to it for a moment.
 constexpr int64_t kOverAfterNs = 5 * kNsPerSecond;
 
-// Every file of a directory; as many as can be listed.
+// The files of a directory, as far as it can be listed.
 std::vector<std::string> FilesOf(const std::string& directory) {
   std::vector<std::string> files;
   std::error_code error;
@@ -50,18 +50,18 @@ std::vector<nlohmann::json> ParseLines(std::string_view text) {
   return lines;
 }
 
-// At most kLongestLine bytes: what a process says that could make no ring is a line or two.
+// At most kLongestLine bytes: a process that could not create a ring writes a line or two.
 std::string BeginningOf(const std::string& path) {
   const auto file = OpenRegularFile(path);
   if (!file) return "";
-  std::string text(kLongestLine, '\0');
+  std::string text(kMaxLineBytes, '\0');
   const ssize_t size = pread(file->get(), text.data(), text.size(), 0);
   text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
   return text;
 }
 
-Error NoChannel(const std::string& path, const std::string& why) {
-  return {ErrorCode::kCorrupt, "'" + path + "' is no channel: " + why, ""};
+Error NotAChannel(const std::string& path, const std::string& why) {
+  return {ErrorCode::kCorrupt, "'" + path + "' is not a channel: " + why, ""};
 }
 
 }  // namespace
@@ -71,21 +71,21 @@ Result<std::unique_ptr<Channel>> Channel::Open(const std::string& ring_path) {
   if (!opened) return opened.error();
   UniqueFd fd = std::move(*opened);
   struct stat about {};
-  if (fstat(fd.get(), &about) != 0) return ErrnoError("cannot look at '" + ring_path + "'", errno);
+  if (fstat(fd.get(), &about) != 0) return ErrnoError("cannot stat '" + ring_path + "'", errno);
   std::unique_ptr<Channel> channel(new Channel);
   if (static_cast<size_t>(about.st_size) < record::kChannelHeaderBytes)
-    return NoChannel(ring_path, "too short");
+    return NotAChannel(ring_path, "too short");
   ChannelHeader& header = channel->header_;
   if (pread(fd.get(), &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
     return ErrnoError("cannot read '" + ring_path + "'", errno);
   }
   if (std::memcmp(header.magic, record::kChannelMagic, sizeof header.magic) != 0) {
-    return NoChannel(ring_path, "wrong magic");
+    return NotAChannel(ring_path, "wrong magic");
   }
   const size_t wanted = record::kChannelHeaderBytes + size_t{header.capacity} * record::kChannelRecordBytes;
   if (header.record_bytes != record::kChannelRecordBytes || header.capacity == 0 ||
       header.capacity > kLargestCapacity || static_cast<size_t>(about.st_size) < wanted) {
-    return NoChannel(ring_path, "its header does not fit its size");
+    return NotAChannel(ring_path, "its header does not fit its size");
   }
   void* map = mmap(nullptr, wanted, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (map == MAP_FAILED) return ErrnoError("cannot map '" + ring_path + "'", errno);
@@ -104,7 +104,7 @@ Channel::~Channel() {
 
 std::vector<ChannelRecord> Channel::ReadEvents() {
   std::vector<ChannelRecord> events;
-  struct stat about {};  // a ring cut short by somebody would be a SIGBUS
+  struct stat about {};  // a truncated ring would raise SIGBUS
   if (fstat(ring_.get(), &about) != 0 || static_cast<size_t>(about.st_size) < map_bytes_) broken_ = true;
   const char* records = map_ + record::kChannelHeaderBytes;
   const auto slot_of = [&](uint64_t sequence) { return (sequence - 1) % header_.capacity; };
@@ -120,7 +120,7 @@ std::vector<ChannelRecord> Channel::ReadEvents() {
       broken_ = true;
       break;
     }
-    if (found > next_sequence_) {  // lapped: go on with the oldest that will live for another half turn
+    if (found > next_sequence_) {  // lapped: resume half a ring behind the writer
       const uint64_t oldest = found > header_.capacity / 2 ? found - header_.capacity / 2 : 1;
       const uint64_t next = std::max(oldest, next_sequence_ + 1);
       lost_ += next - next_sequence_;
@@ -129,7 +129,7 @@ std::vector<ChannelRecord> Channel::ReadEvents() {
     }
     ChannelRecord event;
     std::memcpy(&event, slot, sizeof event);
-    if (sequence_of(slot) != found) continue;  // overwritten while it was copied
+    if (sequence_of(slot) != found) continue;  // overwritten while being copied
     events.push_back(event);
     ++next_sequence_;
   }
@@ -147,11 +147,11 @@ std::vector<nlohmann::json> Channel::ReadLines() {
   for (ssize_t n; (n = read(text_.get(), buffer, sizeof buffer)) > 0;) {
     partial_line_.append(buffer, static_cast<size_t>(n));
     last_news_ns_ = MonotonicNs();
-    if (partial_line_.size() > kLongestLine) break;  // the rest at the next call
+    if (partial_line_.size() > kMaxLineBytes) break;  // the rest comes at the next call
   }
   const size_t end = partial_line_.rfind('\n');
   if (end == std::string::npos) {
-    if (partial_line_.size() > kLongestLine) partial_line_.clear();  // no line of ours is that long
+    if (partial_line_.size() > kMaxLineBytes) partial_line_.clear();  // no line of ours is that long
     return {};
   }
   std::vector<nlohmann::json> lines = ParseLines(std::string_view(partial_line_).substr(0, end));
@@ -180,7 +180,7 @@ void ChannelDirectory::RemoveFinished(int64_t now_ns) {
   std::erase_if(channels_, [&](const auto& entry) {
     if (!entry.second->IsOver(now_ns)) return false;
     std::error_code ignored;
-    // Where it cannot be removed it would be found anew, and read twice.
+    // If it cannot be removed, it would be found again and read twice.
     if (!std::filesystem::remove(entry.first, ignored)) return false;
     std::filesystem::remove(entry.second->text_path(), ignored);
     return true;

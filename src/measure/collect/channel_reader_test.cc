@@ -62,7 +62,7 @@ TEST_F(ChannelReaderTest, SeesEachEventOnceAndInOrder) {
   EXPECT_EQ((*channel)->lost_events(), 0u);
 }
 
-TEST_F(ChannelReaderTest, CountsEventsThatWereOverwrittenBeforeItCame) {
+TEST_F(ChannelReaderTest, CountsEventsOverwrittenBeforeTheyWereRead) {
   auto channel = Channel::Open(Ring());
   ASSERT_TRUE(channel.ok());
   for (uint64_t n = 1; n <= 30; ++n) Write(n);
@@ -72,7 +72,7 @@ TEST_F(ChannelReaderTest, CountsEventsThatWereOverwrittenBeforeItCame) {
   EXPECT_EQ((*channel)->lost_events() + events.size(), 30u);
 }
 
-TEST_F(ChannelReaderTest, ReadsTextLineByLineAndSkipsWhatIsNoObject) {
+TEST_F(ChannelReaderTest, ReadsTextLineByLineAndSkipsWhatIsNotAnObject) {
   auto channel = Channel::Open(Ring());
   ASSERT_TRUE(channel.ok());
   EXPECT_TRUE((*channel)->ReadLines().empty());
@@ -84,7 +84,7 @@ TEST_F(ChannelReaderTest, ReadsTextLineByLineAndSkipsWhatIsNoObject) {
   EXPECT_EQ(rest[0]["k"], "fact");
 }
 
-TEST_F(ChannelReaderTest, GarbageIsNoChannel) {
+TEST_F(ChannelReaderTest, GarbageIsNotAChannel) {
   for (const size_t length : {size_t{0}, size_t{10}, size_t{5000}}) {
     const std::string path = directory_ / "1-1.ring";
     std::ofstream(path, std::ios::binary | std::ios::trunc) << std::string(length, 'x');
@@ -93,15 +93,15 @@ TEST_F(ChannelReaderTest, GarbageIsNoChannel) {
   EXPECT_FALSE(Channel::Open(directory_ / "missing.ring").ok());
 }
 
-TEST_F(ChannelReaderTest, ADirectoryGivesItsNewChannelsOnce) {
+TEST_F(ChannelReaderTest, ADirectoryReturnsEachNewChannelOnce) {
   ChannelDirectory channels(directory_.path());
   EXPECT_EQ(channels.Discover().size(), 1u);
   EXPECT_EQ(channels.Discover().size(), 0u);
   EXPECT_EQ(channels.channels().size(), 1u);
 }
 
-// A named pipe without a writer keeps whoever opens it waiting, and a link may lead to one.
-TEST_F(ChannelReaderTest, WaitsForNothingThatIsNoRegularFile) {
+// A named pipe without a writer blocks whoever opens it, and a symbolic link may lead to one.
+TEST_F(ChannelReaderTest, DoesNotWaitForAnythingButARegularFile) {
   const std::string pipe = directory_ / "pipe";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   ASSERT_EQ(mkfifo((directory_ / "1-1.ring").c_str(), 0600), 0);

@@ -16,7 +16,7 @@ namespace fullbore::collect {
 namespace {
 
 Error NoProcess(int error_number) {
-  Error error = ErrnoError("cannot start the command beside the recorder", error_number);
+  Error error = ErrnoError("cannot create a process for the command", error_number);
   error.code = ErrorCode::kUnavailable;
   return error;
 }
@@ -41,7 +41,7 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   UniqueFd failure_out(ends[0]), failure_in(ends[1]);
   const pid_t pid = fork();
   if (pid < 0) return NoProcess(errno);
-  if (pid == 0) {  // from here on only what is safe after fork
+  if (pid == 0) {  // from here on, only async-signal-safe calls
     signals.Restore();
     execvpe(argv[0], argv.data(), envp.data());
     const int error_number = errno;

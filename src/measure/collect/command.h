@@ -1,5 +1,5 @@
 // The command under measurement: started in our own process group and session with our own descriptors, so
-// that terminal, Ctrl-C, Ctrl-Z, pipes and exit status are as without us.
+// that the terminal, Ctrl-C, Ctrl-Z, pipes and the exit status behave as without us.
 #pragma once
 
 #include <sys/types.h>
@@ -14,20 +14,21 @@
 
 namespace fullbore::collect {
 
-// What a shell would return where a command cannot be started.
+// What a shell would return for a command that cannot be started.
 inline constexpr int kStatusNotExecutable = 126;
 inline constexpr int kStatusNotFound = 127;
 
 class Command {
  public:
-  // `environment` is added to ours; signals are in the child as this process found them. Error code kNotFound
-  // or kPermission where the command cannot be executed, kUnavailable where there is no process for it.
+  // `environment` is added to ours; the child's signal state is as this process found it. Fails
+  // with kNotFound or kPermission if the command cannot be executed, and with kUnavailable if no
+  // process can be created for it.
   static Result<Command> Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
                                const InheritedSignals& signals);
 
-  // The command in the place of this process, with our environment: where it cannot be a child, it runs as
-  // without us. Returns only where it cannot be executed.
+  // Replaces this process by the command, with our environment: if it cannot be a child, it still runs.
+  // Returns only if it cannot be executed.
   static Error Become(const std::vector<std::string>& words, const InheritedSignals& signals);
 
   pid_t pid() const { return pid_; }
@@ -35,7 +36,8 @@ class Command {
 
   enum class Change { kNone, kStopped, kContinued, kEnded };
   Change Poll();  // never blocks
-  // As a shell shows it: the exit status, or 128 + the signal that ended it. Known once Poll() said kEnded.
+  // As a shell reports it: the exit status, or 128 + the signal that ended it. Known
+  // once Poll() returned kEnded.
   std::optional<int> exit_status() const { return exit_status_; }
   std::optional<int> ended_by_signal() const { return ended_by_signal_; }
   std::optional<int> stopped_by_signal() const { return stopped_by_signal_; }  // while it is stopped

@@ -18,8 +18,8 @@ namespace fullbore::collect {
 
 namespace {
 
-constexpr int kDeliveryMs = 20;  // the kernel goes from one process of a group to the next
-// On a busy machine the witness may wait for a core that long and longer.
+constexpr int kDeliveryMs = 20;  // the kernel signals the processes of a group one by one
+// On a busy machine the witness may wait that long for a core, and longer.
 constexpr int kPatienceMs = 5000;
 
 void CloseAllFiles() {
@@ -52,8 +52,8 @@ GroupWitness::~GroupWitness() {
   if (counts_) munmap(counts_, sizeof(Counts));
 }
 
-// Holds no file open: whoever waits for the end of our output must not wait for this process. What the
-// terminal sends (si_code above 0) is never asked for, and so not counted.
+// Holds no file open, so that whoever waits for the end of our output does not wait for this process. Signals
+// from the terminal (si_code above 0) are never asked for, and so not counted.
 void GroupWitness::Watch(Counts& counts, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "fullbore-signal");
@@ -68,10 +68,10 @@ void GroupWitness::Watch(Counts& counts, pid_t parent) {
   }
 }
 
-// Waits for signals and has counted all it got.
+// Waits until the witness has received and counted all its signals.
 bool GroupWitness::IsIdle() const {
   const auto status = ReadFile("/proc/" + std::to_string(pid_) + "/status");
-  if (!status) return true;  // it ended: nothing will be counted any more
+  if (!status) return true;  // it has ended: it counts nothing any more
   bool sleeps = false, none_pending = true;
   for (const std::string_view line : Split(*status, '\n')) {
     if (line.starts_with("State:")) sleeps = line.find('S', 6) != std::string_view::npos;
@@ -85,7 +85,7 @@ bool GroupWitness::SawToo(int signal) {
   if (pid_ <= 0 || signal <= 0 || signal >= kSignals) return false;
   const auto at = static_cast<size_t>(signal);
   for (int waited_ms = 0; waited_ms <= kPatienceMs; ++waited_ms) {
-    const bool counted_all = waited_ms >= kDeliveryMs && IsIdle();  // before the count is read
+    const bool counted_all = waited_ms >= kDeliveryMs && IsIdle();  // checked before the count is read
     const uint32_t count = (*counts_)[at];
     if (count != answered_[at]) {
       answered_[at] = count;

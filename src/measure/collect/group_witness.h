@@ -1,9 +1,9 @@
-// Tells a signal that was sent to us alone, which we have to pass on, from one that was sent to everybody
-// here (`kill %1`, a batch system's cancel, a service manager's stop), which the command has already:
+// Distinguishes a signal that was sent to us alone, which we have to pass on, from one that was sent to the
+// whole group (`kill %1`, a batch system's cancel, a service manager's stop), which the command already has:
 // handlers that save a checkpoint must not run twice.
 //
-// The kernel does not say whom a signal was sent to. A small process beside the command, in the same group,
-// session and control group, notes what it gets; it ends with us, however we end.
+// The kernel does not say to whom a signal was sent. So a small process in the same group, session and
+// control group as the command notes the signals it receives; it ends with us, however we end.
 #pragma once
 
 #include <sys/types.h>
@@ -21,8 +21,8 @@ class GroupWitness {
   GroupWitness(const GroupWitness&) = delete;
   GroupWitness& operator=(const GroupWitness&) = delete;
 
-  // Whether the witness got this signal, too, since the last time it was asked. Waits a moment for it, and on
-  // a busy machine until the witness had a core. False where no process could be started.
+  // Whether the witness, too, received this signal since the last call. Waits a moment for it, and on a busy
+  // machine until the witness had a core. False if no witness could be started.
   bool SawToo(int signal);
 
  private:

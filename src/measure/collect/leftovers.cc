@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kNote[] = "recorder";
 
-// Who records: where its process number means something, and since when.
+// Who records: the namespace in which its pid means something, and its start time.
 struct Recorder {
   std::string boot, pid_namespace;
   int64_t pid = 0;
@@ -53,7 +53,7 @@ int64_t TouchedNs(const struct stat& status) {
   return status.st_mtim.tv_sec * kNsPerSecond + status.st_mtim.tv_nsec;
 }
 
-// Only in a directory of this user's: one that somebody else planted may say anything.
+// Only in a directory of this user: one that somebody else planted may claim anything.
 std::optional<Note> ReadNote(const fs::path& directory) {
   struct stat status {};
   if (lstat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
@@ -70,8 +70,8 @@ std::optional<Note> ReadNote(const fs::path& directory) {
   return Note{{std::string(lines[0]), std::string(lines[1]), *pid, std::string(lines[3])}, TouchedNs(status)};
 }
 
-// What time the file system has that a directory is on, which may be another machine's; nothing where no file
-// can be made there, and so none be removed.
+// The time by the file system's clock, which may be another machine's. Nothing if no file can be created
+// there; then none could be removed either.
 std::optional<int64_t> NowOn(const std::string& directory) {
   std::string name = directory + "/.fullbore-XXXXXX";
   const UniqueFd fd(mkostemp(name.data(), O_CLOEXEC));
@@ -82,7 +82,7 @@ std::optional<int64_t> NowOn(const std::string& directory) {
   return known ? std::optional(TouchedNs(status)) : std::nullopt;
 }
 
-// Files of a channel are named <pid>-<created>.
+// The files of a channel are named <pid>-<created>.
 bool HasLiveOwner(const fs::path& file) {
   const std::string name = file.filename();
   const auto pid = ParseInt(std::string_view(name).substr(0, name.find('-')));
@@ -97,7 +97,7 @@ std::vector<fs::path> List(const fs::path& directory) {
   return entries;
 }
 
-// Numbers of processes mean something only where the kernel is the same and counts them in the same way.
+// Pids are comparable only within the same boot of the same kernel and the same PID namespace.
 bool LivesHere(const fs::path& directory, const Recorder& recorder, const Recorder& here) {
   if (recorder.boot != here.boot || recorder.pid_namespace != here.pid_namespace) return false;
   if (IsAlive(recorder.pid) && BeginOf(recorder.pid) == recorder.begin) return true;

@@ -36,7 +36,7 @@ class LeftoversTest : public ::testing::Test {
 
   static void Silence(const std::string& channel) { Touch(channel, kSilentNs + kNsPerSecond); }
 
-  // What a recorder elsewhere, or one that has ended, would have noted.
+  // The note of a recorder elsewhere, or of one that has ended.
   static void WriteNote(const std::string& channel, const std::string& boot, int64_t pid) {
     std::ofstream(channel + "/recorder") << boot << "\npid:[4026531836]\n" << pid << "\n1\n";
   }
@@ -44,7 +44,7 @@ class LeftoversTest : public ::testing::Test {
   ScratchDirectory runs_;
 };
 
-TEST_F(LeftoversTest, ASilentRecorderOfAnotherMachineIsTakenForDead) {
+TEST_F(LeftoversTest, ASilentRecorderOfAnotherMachineCountsAsDead) {
   const std::string channel = Make();
   WriteNote(channel, "another boot", getpid());
   Silence(channel);
@@ -52,8 +52,8 @@ TEST_F(LeftoversTest, ASilentRecorderOfAnotherMachineIsTakenForDead) {
   EXPECT_FALSE(fs::exists(channel));
 }
 
-// Cloned machines and pods have the same host name, and may have the same boot and the same numbers.
-TEST_F(LeftoversTest, ARecorderThatBeatsLivesWhateverItsNumbersSay) {
+// Cloned machines and pods have the same host name, and may have the same boot id and the same pids.
+TEST_F(LeftoversTest, ARecorderWithAHeartbeatLivesWhateverItsPid) {
   const std::string restarted = Make("restarted"), clone = Make("clone");
   WriteNote(restarted, "another boot", getpid());
   WriteNote(clone, "another boot", 999'999'999);
@@ -66,13 +66,13 @@ TEST_F(LeftoversTest, ARecorderThatBeatsLivesWhateverItsNumbersSay) {
 }
 
 TEST_F(LeftoversTest, AStoppedRecorderOfThisMachineIsKnownToLive) {
-  const std::string channel = Make();  // noted by this very process
+  const std::string channel = Make();  // the note names this process
   Touch(channel, 10 * kSilentNs);
   EXPECT_EQ(RemoveLeftovers(runs_.path()), 0);
   EXPECT_TRUE(fs::exists(channel));
 }
 
-TEST_F(LeftoversTest, WhatIsNoChannelOfOursStays) {
+TEST_F(LeftoversTest, FilesThatAreNotOurChannelsStay) {
   const fs::path empty = runs_ / "x.channel.7", pipe = runs_ / "y.channel.7";
   fs::create_directory(empty);
   fs::create_directory(pipe);
@@ -82,19 +82,19 @@ TEST_F(LeftoversTest, WhatIsNoChannelOfOursStays) {
   EXPECT_TRUE(fs::exists(empty) && fs::exists(pipe) && fs::exists(fs::path(runs_ / "notes.channel.txt")));
 }
 
-TEST_F(LeftoversTest, TwoRecordersWithOneNumberHaveADirectoryEach) {
+TEST_F(LeftoversTest, TwoRecordersWithTheSamePidHaveADirectoryEach) {
   const std::string first = Make(), second = Make();
   EXPECT_NE(first, second);
   EXPECT_TRUE(fs::exists(first + "/recorder") && fs::exists(second + "/recorder"));
 }
 
-TEST_F(LeftoversTest, NothingIsLeftOfTheLook) {
+TEST_F(LeftoversTest, LookingLeavesNothingBehind) {
   const std::string channel = Make();
   RemoveLeftovers(runs_.path());
   for (const auto& entry : fs::directory_iterator(runs_.path())) EXPECT_EQ(entry.path(), fs::path(channel));
 }
 
-TEST_F(LeftoversTest, AChannelIsOfItsUserAlone) {
+TEST_F(LeftoversTest, OnlyItsUserCanEnterAChannel) {
   const auto channel = MakeChannelDirectory(runs_.path(), "run");
   ASSERT_TRUE(channel);
   for (const fs::path& path : {fs::path(*channel), fs::path(*channel) / "recorder"}) {
@@ -104,8 +104,8 @@ TEST_F(LeftoversTest, AChannelIsOfItsUserAlone) {
   }
 }
 
-// The names that the next process with our number would take are as easily foreseen as its run's.
-TEST_F(LeftoversTest, AChannelIsNotMadeInWhatSomebodyPlanted) {
+// The names that the next process with our pid would use are as predictable as the name of its run.
+TEST_F(LeftoversTest, AChannelIsNotCreatedInAPlantedDirectory) {
   fs::create_directory(runs_ / "theirs");
   std::ofstream(runs_ / "theirs/victim") << "precious";
   const std::string foreseen = runs_ / ("run.channel." + std::to_string(getpid()));
@@ -117,7 +117,7 @@ TEST_F(LeftoversTest, AChannelIsNotMadeInWhatSomebodyPlanted) {
   EXPECT_TRUE(fs::is_symlink(foreseen));
 }
 
-TEST_F(LeftoversTest, AreNotLookedForBehindALinkNorInAFifo) {
+TEST_F(LeftoversTest, AreNotLookedForBehindALinkOrInAFifo) {
   fs::create_directory(runs_ / "mine");
   WriteNote(runs_ / "mine", "an earlier boot", 1);
   Silence(runs_ / "mine");

@@ -12,14 +12,14 @@ namespace {
 using nlohmann::json;
 using record::Metric;
 
-// Totals so close together (the end of an epoch, then the loader's end) say little about a rate.
+// Totals so close together (the end of an epoch followed by the loader's end) say little about a rate.
 constexpr int64_t kShortestNs = kNsPerSecond / 10;
-constexpr size_t kMostWaiting = 10'000;
-// Beside the groups of the probes, which are counted from 0: each rank's loaders have one of their own.
+constexpr size_t kMaxWaiting = 10'000;
+// After the groups of the probes, which count from 0: each rank's loaders have a group of their own.
 constexpr int kFirstGroup = 1000;
 
 std::optional<int64_t> CountOf(const json& object, const char* key) {
-  constexpr int64_t kLargest = int64_t{1} << 62;  // the difference of two must be a number, too
+  constexpr int64_t kLargest = int64_t{1} << 62;  // the difference of two must not overflow
   const auto at = object.find(key);
   if (at == object.end() || !at->is_number_integer()) return std::nullopt;
   const auto value = at->get<int64_t>();
@@ -35,7 +35,7 @@ void LoaderMeter::Add(int64_t t_ns, Metric metric, const record::Labels& labels,
 void LoaderMeter::AddStage(const Totals& before, const Totals& now, const std::string& stage,
                            record::Labels labels) {
   const json& last = now.stages.at(stage);
-  // A stage is not told of before its first sample: then it did nothing.
+  // A stage is not listed before its first sample: until then it did nothing.
   const auto at = before.stages.find(stage);
   const json none = json::object();
   const json& first = at == before.stages.end() ? none : at->second;
@@ -44,7 +44,7 @@ void LoaderMeter::AddStage(const Totals& before, const Totals& now, const std::s
     const auto value = CountOf(last, total);
     if (!value) return std::nullopt;
     const int64_t grown = *value - CountOf(first, total).value_or(0);
-    if (grown < 0) return std::nullopt;  // another loader's: its process was started again
+    if (grown < 0) return std::nullopt;  // from another loader: its process was restarted
     return static_cast<double>(grown) / wall_ns;
   };
   if (const auto bytes = per_ns("bytes"); bytes && stage == "read")
@@ -77,7 +77,7 @@ void LoaderMeter::OnTotals(const json& line) {
   Totals& before = at->second;
   const int64_t wall_ns = now.t_ns - before.t_ns;
   if (wall_ns < kShortestNs) return;
-  if (readings_.size() > kMostWaiting) readings_.clear();
+  if (readings_.size() > kMaxWaiting) readings_.clear();
   const record::Labels labels = {{"loader", std::to_string(*id)}};
   for (const auto& [stage, totals] : now.stages) AddStage(before, now, stage, labels);
   if (now.wait_ns >= before.wait_ns) {

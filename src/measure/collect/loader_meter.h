@@ -1,6 +1,6 @@
 // What the stages of a fullbore.data loader did, from totals to readings: a line `loader_stages` of the
-// channel holds sums since the loader was opened, and the difference to the line before is what the series of
-// docs/metrics.md say about the time between.
+// channel holds sums since the loader was opened; its difference to the previous line gives the readings of
+// the series in docs/metrics.md for the time between.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace fullbore::collect {
 
 class LoaderMeter {
  public:
-  // Anything may stand in a line: what is no total is left out.
+  // A line may contain anything: what is not a total is left out.
   void OnTotals(const nlohmann::json& line);
 
-  // Moves the readings since the last call into `writer`. Until a process trains, nobody asks for them: then
-  // the oldest are forgotten.
+  // Moves the readings since the last call into `writer`. Before a process trains, nobody asks for them; then
+  // all of them are dropped when there are too many.
   void Drain(int rank, record::RunWriter& writer);
 
  private:

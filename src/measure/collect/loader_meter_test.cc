@@ -41,7 +41,7 @@ class LoaderMeterTest : public ::testing::Test {
     writer_.emplace(std::move(*writer));
   }
 
-  // The readings of a series, after all was written and read again.
+  // The readings of a series, after everything was written and read back.
   std::vector<record::Reading> Written(const std::string& name, const record::Labels& labels) {
     meter_.Drain(/*rank=*/5, *writer_);
     EXPECT_TRUE(writer_->Close(100 * kSecond, record::StageState::kEnded, 0, false).ok());
@@ -128,7 +128,7 @@ TEST_F(LoaderMeterTest, AStageThatAppearsLaterDidNothingBefore) {
   EXPECT_NEAR(busy[0].value, 1.5, 1e-9);
 }
 
-TEST_F(LoaderMeterTest, TotalsCloseTogetherWaitForLaterOnes) {
+TEST_F(LoaderMeterTest, TotalsTooCloseTogetherWaitForLaterOnes) {
   meter_.OnTotals(Totals(10, 100, 0, 50, 1000));
   meter_.OnTotals(Totals(10.05, 100.1, 0, 50, 1000));
   meter_.OnTotals(Totals(12, 103, 0, 51, 1400));
@@ -137,7 +137,7 @@ TEST_F(LoaderMeterTest, TotalsCloseTogetherWaitForLaterOnes) {
   EXPECT_NEAR(busy[0].value, 1.5, 1e-9);
 }
 
-TEST_F(LoaderMeterTest, ALoaderThatWasStartedAgainIsCountedFromThere) {
+TEST_F(LoaderMeterTest, ARestartedLoaderIsCountedFromItsRestart) {
   meter_.OnTotals(Totals(10, 100, 0, 50, 1000));
   meter_.OnTotals(Totals(12, 1, 0, 0, 10));
   meter_.OnTotals(Totals(14, 3, 0, 1, 100));
@@ -161,7 +161,7 @@ TEST_F(LoaderMeterTest, LinesWithOddContentsAreLeftOut) {
   EXPECT_EQ(Written("loader_busy", kReading).size(), 1u);
 }
 
-TEST_F(LoaderMeterTest, WhatNobodyAsksForIsForgottenInTheEnd) {
+TEST_F(LoaderMeterTest, ReadingsThatNobodyAsksForAreDroppedEventually) {
   constexpr int kLines = 5'000;
   for (int i = 0; i < kLines; ++i) meter_.OnTotals(Totals(i, i, 0, 0, i));
   const auto waits = Written("loader_wait", kWhole);

@@ -12,7 +12,7 @@ namespace fullbore::collect {
 
 namespace {
 
-// Field `number` of /proc/PID/stat as proc(5) counts them, from 3 on: the name before may hold blanks.
+// Field `number` of /proc/PID/stat as proc(5) counts them, from 3 on: the name before it may contain blanks.
 std::string FieldOf(int64_t pid, size_t number) {
   const auto stat = ReadFile(fmt::format("/proc/{}/stat", pid));
   if (!stat) return "";

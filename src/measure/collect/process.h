@@ -1,4 +1,4 @@
-// Whether a process lives, by its number in /proc: of this machine and process namespace alone.
+// Whether a process is alive, by its pid in /proc: only on this machine and in this PID namespace.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,9 @@
 
 namespace fullbore::collect {
 
-bool IsAlive(int64_t pid);  // one that has ended and waits for its parent to notice is not
+bool IsAlive(int64_t pid);  // a zombie is not
 
-// When it began, in ticks since boot: a number may have been given to another process since. Empty where
-// there is no such process.
+// Its start time, in ticks since boot: the pid may have been reused since. Empty if there is no such process.
 std::string BeginOf(int64_t pid);
 
 }  // namespace fullbore::collect

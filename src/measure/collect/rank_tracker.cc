@@ -42,7 +42,7 @@ bool BoolOf(const json& object, const char* key) {
   return at != object.end() && at->is_boolean() && at->get<bool>();
 }
 
-// The text of one source line, as it stands on disk now; empty where it cannot be had.
+// The text of one source line as it is on disk now; empty if it cannot be read.
 std::string SourceText(const std::string& file, int line) {
   std::ifstream in(file);
   std::string text;
@@ -215,7 +215,7 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
   }
   const int64_t now_ns = MonotonicNs();
   if (!is_training_ || !(dirty_ || last) || (now_ns < next_put_ns_ && !last)) return;
-  // What is rewritten whole is written more rarely as the run grows old.
+  // What is rewritten as a whole is written less often as the run grows older.
   next_put_ns_ = now_ns + (steps_seen_ < kFirstStepsInFull ? kNsPerSecond : 10 * kNsPerSecond);
   dirty_ = false;
   info_.samples_known = host_steps_.samples_known();

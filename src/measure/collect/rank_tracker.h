@@ -1,9 +1,9 @@
 // Everything known about one training process while it runs: its steps, loaders, facts and hot lines, fed
 // from its channel and those of its loader workers, drained into the run file.
 //
-// What is kept: every step in windows of a second (five after ten minutes); in full the first steps, steps
-// that took far longer than usual, and a stretch of neighbours every two minutes, so that a day's file stays
-// small.
+// What is kept: every step in windows of a second (five seconds after ten minutes); in full the first steps,
+// those that took far longer than usual, and a stretch of consecutive steps every two minutes, so that the
+// file of a day-long run stays small.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,10 @@ class RankTracker {
   void SetLostEvents(uint64_t lost) { lost_events_ = lost; }
 
   bool is_training() const { return is_training_; }  // an optimizer stepped
-  int wanted_rank() const { return wanted_rank_; }   // $RANK of the process, -1 without
+  int wanted_rank() const { return wanted_rank_; }   // $RANK of the process, -1 if unset
   const record::RankInfo& info() const { return info_; }
 
-  // Moves what is new into `writer`; with `last`, unfinished windows too.
+  // Moves what is new into `writer`; if `last`, unfinished windows too.
   void Drain(record::RunWriter& writer, bool last);
 
   struct Live {  // of the last seconds, for the status line
@@ -72,7 +72,7 @@ class RankTracker {
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
   std::map<int64_t, SourceLine> source_lines_;
   std::map<std::pair<record::Share, int64_t>, int64_t> line_hits_;
-  std::map<std::string, int64_t> counts_;  // how often a rare thing was said, to say it once
+  std::map<std::string, int64_t> counts_;  // how often a rare message came, to report it once
   std::vector<record::Message> messages_;
   record::StepWindow window_{};
   std::deque<record::Step> recent_;

@@ -54,7 +54,7 @@ class RankTrackerTest : public ::testing::Test {
   RankTracker tracker_{42};
 };
 
-TEST_F(RankTrackerTest, AProcessThatNeverStepsIsNoRank) {
+TEST_F(RankTrackerTest, AProcessThatNeverStepsIsNotARank) {
   tracker_.OnLine(json::parse(R"({"k": "hello", "rank": 3})"));
   EXPECT_FALSE(tracker_.is_training());
   EXPECT_EQ(tracker_.wanted_rank(), 3);
@@ -111,7 +111,7 @@ TEST_F(RankTrackerTest, FetchesOfWorkersAreSummedByLoader) {
   EXPECT_NEAR(loader.slowest_sample_ns.Quantile(0.5), 4 * kMs, 0.05 * kMs);
 }
 
-TEST_F(RankTrackerTest, StagesOfALoaderOfOursBecomeSeriesOfItsRank) {
+TEST_F(RankTrackerTest, StagesOfAFullboreLoaderBecomeSeriesOfItsRank) {
   tracker_.OnLine(
       json::parse(R"({"k": "loader", "id": 1, "library": "fullbore.data", "dataset": "ImageFolder",
                                   "args": {"batch_size": 16, "threads": 2, "map_processes": 0}})"));
@@ -149,13 +149,13 @@ TEST_F(RankTrackerTest, ASourceLineIsKeptWithoutItsSecret) {
   EXPECT_EQ(rank.hot_lines[0].text, "fetch(path, password='***', n=1)");
 }
 
-TEST_F(RankTrackerTest, AMessageIsSaidOnce) {
+TEST_F(RankTrackerTest, AMessageIsReportedOnce) {
   for (int i = 0; i < 3; ++i)
     tracker_.OnLine(json::parse(R"({"k": "message", "severity": "warning", "text": "off"})"));
   EXPECT_EQ(tracker_.TakeMessages().size(), 1u);
 }
 
-TEST_F(RankTrackerTest, LinesWithOddContentsAreNoCrash) {
+TEST_F(RankTrackerTest, LinesWithOddContentsDoNotCrash) {
   for (const char* line :
        {R"({})", R"({"k": 5})", R"({"k": "loader"})", R"({"k": "loader", "args": 7, "id": "x"})",
         R"({"k": "line", "id": 1, "file": 3})", R"({"k": "fact", "key": "a"})"}) {

@@ -16,11 +16,11 @@ namespace {
 constexpr int64_t kFastNs = kNsPerSecond / 5;
 constexpr int64_t kSlowNs = kNsPerSecond;
 constexpr int64_t kFlushNs = kNsPerSecond;
-// After ten minutes a reading a second tells as much about a run, at a fifth of the file.
+// After ten minutes one reading per second tells as much about a run, in a fifth of the space.
 constexpr int64_t kFineForNs = 600 * kNsPerSecond;
 constexpr int64_t kRetryFlushNs = 10 * kNsPerSecond;
 
-// Times that a process of this machine can have noted: anything else is no event but garbage.
+// The times that a process of this machine can have noted: any other is garbage, not an event.
 bool IsPlausible(const record::ChannelRecord& event, int64_t now_ns) {
   return event.begin_ns > 0 && event.begin_ns <= event.end_ns && event.end_ns <= now_ns + kNsPerSecond;
 }
@@ -32,7 +32,7 @@ bool IsMessage(const nlohmann::json& line) {
 
 }  // namespace
 
-// Probe readings on their way into the run file; remembers the latest of what the status line shows.
+// Passes probe readings on to the run file; remembers the latest ones that the status line shows.
 class Recorder::ProbeSink : public probe::Sink {
  public:
   explicit ProbeSink(Recorder& recorder) : recorder_(recorder) {}
@@ -132,7 +132,7 @@ void Recorder::ReadChannels() {
     if (channel->broken() && broken_.insert(path).second) {
       Say({MonotonicNs(), record::Severity::kWarning, "recorder",
            "the channel of process " + std::to_string(channel->header().pid) +
-               " holds what its owner cannot have written: its later steps are not seen"});
+               " is corrupt: its later steps are not recorded"});
     }
   }
   NumberRanks();
@@ -142,7 +142,7 @@ void Recorder::ReadChannels() {
   }
 }
 
-// Why the hook did not start, in processes where it could not even make a ring.
+// Why the hook did not start, from processes where it could not even create a ring.
 void Recorder::SayLinesWithoutRing() {
   std::set<std::string> said;
   for (const nlohmann::json& line : channels_.LinesWithoutRing()) {
@@ -159,7 +159,7 @@ void Recorder::SayWhyUnseen() {
     Say({MonotonicNs(), record::Severity::kWarning, "recorder", why});
 }
 
-// A process that trains gets its $RANK; without one, or where another process of the command has it (two
+// A process that trains gets its $RANK; without one, or if another process of the command has it (two
 // trainings one after the other), the next free number.
 void Recorder::NumberRanks() {
   for (auto& [pid, tracker] : trackers_) {
@@ -178,7 +178,7 @@ void Recorder::DrainRanks(bool last) {
   }
 }
 
-// A full disk is said once; what could not be written waits in memory for the next try.
+// A full disk is reported once; unwritten data waits in memory for the next attempt.
 void Recorder::Flush(int64_t now_ns) {
   if (probes_.processes) {
     for (const record::Process& process : probes_.processes->Processes()) writer_.PutProcess(process);
@@ -189,9 +189,9 @@ void Recorder::Flush(int64_t now_ns) {
     write_failed_ = false;
   } else if (!write_failed_) {
     write_failed_ = true;
-    say_(
-        {now_ns, record::Severity::kWarning, "recorder",
-         flushed.error().text + "; the command goes on, and so does recording once the file can be written"});
+    say_({now_ns, record::Severity::kWarning, "recorder",
+          flushed.error().text +
+              "; the command continues, and recording resumes once the file can be written"});
   }
 }
 
@@ -216,7 +216,7 @@ record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_stat
   const auto closed = writer_.Close(now_ns, state, exit_status, out_of_memory_);
   if (!closed.ok() && !write_failed_) {
     say_({now_ns, record::Severity::kWarning, "recorder",
-          closed.error().text + "; the end of the run is not on disk"});
+          closed.error().text + "; the end of the run was not written to disk"});
   }
   write_failed_ = write_failed_ || !closed.ok();
   return state;

@@ -1,8 +1,8 @@
-// The recorder: one thread that reads the machine (probes), the training processes (channels) and writes a
-// run file.
+// The recorder: one thread that reads the machine (probes) and the training processes
+// (channels), and writes a run file.
 //
-// Tick() does whatever is due and says when it wants to be called again. It never throws and never ends the
-// run: what fails is said once and recording goes on with the rest.
+// Tick() does whatever is due and says when to call it again. It never throws and never ends the run: a
+// failure is reported once, and recording continues with the rest.
 #pragma once
 
 #include <functional>
@@ -24,18 +24,19 @@ namespace fullbore::collect {
 
 class Recorder {
  public:
-  // `hook_directory` is empty where no hook is meant to be in the processes. `say` gets each message as it comes,
-  // for the user's eyes.
+  // `hook_directory` is empty if the processes are not meant to load the hook. `say` receives each
+  // message as it comes, for the user.
   Recorder(record::RunWriter writer, std::string channel_directory, const probe::Machine& machine,
            std::string hook_directory, std::function<void(const record::Message&)> say);
   ~Recorder();
 
   int64_t Tick(int64_t now_ns);  // returns when the next one is due
-  // The last readings and the end of the stage. `exit_status` is empty where the command was left running.
+  // Writes the last readings and the end of the stage. `exit_status` is empty if
+  // the command was left running.
   record::StageState Finish(int64_t now_ns, std::optional<int> exit_status,
                             std::optional<int> ended_by_signal);
 
-  // After Finish(): whether the run file is gone, and the whole of it once more under another name.
+  // After Finish(): whether the run file was deleted, and writing a complete copy of it to another path.
   bool run_file_was_deleted() const { return writer_.WasDeleted(); }
   Result<void> CopyTo(const std::string& path) { return writer_.CopyTo(path); }
 
@@ -79,7 +80,7 @@ class Recorder {
   bool out_of_memory_ = false;
   OomKills oom_kills_;
   UnseenPythons unseen_pythons_;
-  std::set<std::string> broken_;  // channels already complained about
+  std::set<std::string> broken_;  // channels already reported as broken
 };
 
 }  // namespace fullbore::collect

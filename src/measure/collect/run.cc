@@ -31,7 +31,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A line of ours. Where nobody reads stderr (a full disk, a closed pipe) the run goes on without it.
+// Prints one line of ours. If stderr cannot be written (a full disk, a closed
+// pipe), the run goes on without it.
 void Say(const std::string& text) { Print(stderr, "fullbore: {}\n", text); }
 
 std::string NameWithTime(const std::string& name) {
@@ -39,12 +40,11 @@ std::string NameWithTime(const std::string& name) {
   return fmt::format("{:%Y-%m-%d-%H%M}-{}", fmt::localtime(now), name);
 }
 
-// Inside another `fullbore run`, whose status line already has the terminal's last row.
+// Inside another `fullbore run`, whose status line already occupies the last row of the terminal.
 bool IsNested() { return std::getenv("FULLBORE_RUN") != nullptr; }
 
-// PYTHONPATH with the hook in front. What follows stays byte for byte: an empty entry there means the working
-// directory, and an empty value no entry at all, to Python. In a run within a run the hook stands in front
-// already.
+// PYTHONPATH with the hook in front. The rest is kept byte for byte: to Python, an empty entry means the
+// working directory, and an empty value no entry at all. In a run within a run the hook is already in front.
 std::string InFrontOf(std::string_view path, const std::string& hook_directory) {
   if (path == hook_directory) return hook_directory;
   if (path.starts_with(hook_directory + ":")) return std::string(path);
@@ -57,8 +57,8 @@ bool IsPlainName(const std::string& name) {
                      [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// One run, from its files to its end. Whatever of it fails, the command runs, and the terminal says what is
-// lost.
+// One run, from creating its files to its end. Whatever part of it fails, the command runs, and
+// the terminal says what is lost.
 class Session {
  public:
   explicit Session(const RunOptions& options)
@@ -91,14 +91,14 @@ class Session {
   Signals signals_;
   StatusLine status_;
   std::optional<GroupWitness> witness_;
-  std::optional<Recorder> recorder_;  // none where nothing can be recorded
+  std::optional<Recorder> recorder_;  // none if nothing can be recorded
   RunPlace place_;
-  std::string channel_directory_;  // empty where there is none
+  std::string channel_directory_;  // empty if there is none
   int64_t begin_ns_ = 0;
   int64_t next_status_ns_ = 0;
   int64_t next_beat_ns_ = 0;
   std::vector<std::string> to_say_;
-  std::set<std::string> said_;  // of --fast-data: the ranks of a training say the same
+  std::set<std::string> said_;  // by --fast-data: all ranks of a training say the same
 };
 
 Result<void> Session::CheckNames() const {
@@ -106,14 +106,15 @@ Result<void> Session::CheckNames() const {
                                    {"--run", options_.run_id},
                                    {"--stage", options_.stage}}) {
     if (!name.empty() && !IsPlainName(name)) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("{} '{}' cannot be a file name", what, name),
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} '{}' cannot be used as a file name", what, name),
                    "use letters, digits, '-', '_' and '.'"};
     }
   }
   return {};
 }
 
-// All in that directory, or nothing.
+// All of them in that directory, or none.
 Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory) {
   const auto directory = MakeRunsDirectory(wanted_directory);
   if (!directory) return directory.error();
@@ -157,7 +158,7 @@ std::optional<record::RunWriter> Session::Prepare() {
     Say("the command runs, but nothing is recorded; choose a directory for runs with -o DIR");
     return std::nullopt;
   }
-  Say(fmt::format("the command runs; its run is kept in '{}' instead; choose a directory with -o DIR",
+  Say(fmt::format("the command runs; the run is recorded in '{}' instead; choose a directory with -o DIR",
                   instead->Keep()));
   return std::move(*writer);
 }
@@ -199,7 +200,7 @@ RunResult Session::Run() {
                     recorder_ && recorder_->wrote_everything()};
 }
 
-// Nothing ran: nothing is left of it, unless the file holds other stages.
+// Nothing ran, so nothing of it is kept, unless the file holds other stages.
 void Session::Discard(std::optional<record::RunWriter> writer) const {
   if (!writer) return;
   std::error_code ignored;
@@ -210,7 +211,7 @@ void Session::Discard(std::optional<record::RunWriter> writer) const {
   RemoveRunFile(place_.path);
 }
 
-// Where there can be no second process (a limit on processes or on open files) there is still this one.
+// If no second process can be created (a limit on processes or open files), this one becomes the command.
 RunResult Session::BecomeTheCommand(const Error& why) {
   Say(why.text + ": the command runs, but nothing is recorded");
   witness_.reset();
@@ -225,11 +226,12 @@ void Session::StartRecorder(record::RunWriter writer, const Command& command) {
                       channel_directory_.empty() ? "" : options_.hook_directory,
                       [this](const record::Message& message) { OnMessage(message); });
   } catch (const std::exception& error) {
-    Say(fmt::format("the recorder did not start: {}; the command goes on, unrecorded", error.what()));
+    Say(fmt::format("the recorder did not start: {}; the command continues unrecorded", error.what()));
   }
 }
 
-// An exception here (no memory, a bug) ends the recording. The command and its exit status stay.
+// An exception here (out of memory, a bug) ends the recording. The command and
+// its exit status are unaffected.
 template <typename Call>
 void Session::WithRecorder(Call call) {
   if (!recorder_) return;
@@ -237,12 +239,12 @@ void Session::WithRecorder(Call call) {
     call(*recorder_);
   } catch (const std::exception& error) {
     recorder_.reset();
-    Say(fmt::format("the recorder gave up: {}; the command goes on", error.what()));
+    Say(fmt::format("the recorder failed: {}; the command continues unrecorded", error.what()));
   }
 }
 
-// A run file that was deleted while it was written, as with the working directory in which it was, is still
-// there for who has it open.
+// A run file that was deleted while it was written, perhaps together with the working directory, still
+// exists for whoever has it open.
 void Session::KeepWhatWasDeleted() {
   if (!recorder_->run_file_was_deleted()) return;
   auto elsewhere = TemporaryDirectory::Make();
@@ -255,13 +257,13 @@ void Session::KeepWhatWasDeleted() {
     return;
   }
   to_say_.push_back(
-      fmt::format("'{}' was deleted during the run; the run is kept in '{}'", place_.path, copy));
+      fmt::format("'{}' was deleted during the run; the run is now in '{}'", place_.path, copy));
   place_.path = copy;
   (void)elsewhere->Keep();
 }
 
-// What --fast-data did is told at once: whoever asked for it would not wait hours to hear that nothing came
-// of it. What the recorder has to say waits for the end, where the command's output does not carry it away.
+// Messages of --fast-data are shown at once: nobody who asked for it wants to wait hours to hear that it had
+// no effect. Messages of the recorder wait for the end, where the command's output does not scroll them away.
 void Session::OnMessage(const record::Message& message) {
   if (message.source == "recorder") to_say_.push_back(message.text);
   if (message.source == "--fast-data" && !options_.quiet && said_.insert(message.text).second)
@@ -293,15 +295,16 @@ void Session::Loop(Command& command) {
 
 void Session::OnSignal(const signalfd_siginfo& info, Command& command) {
   if (info.ssi_signo == SIGCHLD) return;
-  if (info.ssi_signo == SIGCONT && !command.stopped_by_signal()) return;  // sent to all of us, as shells do
+  // A shell sends SIGCONT to the whole group.
+  if (info.ssi_signo == SIGCONT && !command.stopped_by_signal()) return;
   if (IsForCommand(info)) command.Send(static_cast<int>(info.ssi_signo));
 }
 
-// What the terminal sends goes to the whole foreground group, and so to the command as well; what somebody
-// sends to us alone is passed on. Of what the kernel sends to us alone, the command is meant by two: the first
-// process of a session stands for it, and when its terminal goes away it alone is told; and an alarm that was
-// set before we were started (`perl -e 'alarm 60; exec @ARGV'`) was set for the command, who lost it when it
-// became a child. What our own use of the processor or of files raises is nobody else's.
+// A signal from the terminal goes to the whole foreground group, so the command has it, too; one that
+// somebody sends to us alone is passed on. Of those that the kernel sends to us alone, two are meant for the
+// command: SIGHUP, which only the first process of a session gets when its terminal goes away, and an alarm
+// that was set before we were started (`perl -e 'alarm 60; exec @ARGV'`), which the command lost by becoming
+// a child. Signals raised by our own use of the processor or of files are our own business.
 bool Session::IsForCommand(const signalfd_siginfo& info) {
   const int signal = static_cast<int>(info.ssi_signo);
   const bool from_kernel = info.ssi_code > 0;
@@ -310,8 +313,8 @@ bool Session::IsForCommand(const signalfd_siginfo& info) {
   return !witness_->SawToo(signal);
 }
 
-// The shell that waits for us sees a stopped job, as it would without us; `fg` and `bg` go on from here. A
-// SIGSTOP was sent to the command alone, and so will be what continues it: we follow only where a shell would
+// The shell that waits for us sees a stopped job, as it would without us; `fg` and `bg` resume it. SIGSTOP
+// was sent to the command alone, and whatever continues it will be, too: we follow only if a shell would
 // otherwise wait for a job that stands still.
 void Session::StopWithCommand(int signal) {
   status_.Hide();

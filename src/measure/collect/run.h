@@ -1,4 +1,4 @@
-// `fullbore run`: runs a command as it is, beside a recorder.
+// `fullbore run`: runs a command unmodified, beside a recorder.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ struct RunOptions {
   std::map<std::string, std::string> tags;
   std::string hook_directory;      // holds the hook's sitecustomize.py; empty: no hook
   bool keep_command_lines = true;  // with their secrets masked
-  bool quiet = false;              // no line at the start, no status line
+  bool quiet = false;              // no start message, no status line
 };
 
-// The command ran. Where the run could not be kept in its directory it is kept in one for temporary files;
-// where that failed as well, `path` is empty. The terminal was told.
+// The command ran. If the run could not be recorded in its directory, it is in a temporary one; if that
+// failed as well, `path` is empty. The terminal has said so.
 struct RunOutcome {
   std::string run_id;
   std::string path;     // of the run file
@@ -31,8 +31,8 @@ struct RunOutcome {
   bool wrote_everything = true;
 };
 
-// Nothing ran. `exit_status` is ours: 2 where the arguments are at fault; 126 and 127, as a shell's, where the
-// command cannot be executed or is not there.
+// Nothing ran. `exit_status` is ours: 2 for wrong arguments; 126 or 127, as a shell's, if the command cannot
+// be executed or does not exist.
 struct RunFailure {
   Error error;
   int exit_status = 2;

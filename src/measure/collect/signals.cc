@@ -15,9 +15,9 @@ sigset_t Set(std::initializer_list<int> signals) {
   return set;
 }
 
-// All that can be. A fault of our own (SIGSEGV, SIGABRT, ...) still ends us: the kernel does not let those be
-// blocked, only what others send under their names. SIGTTIN and SIGTTOU are the terminal's way of stopping a
-// background job that reads or writes, and SIGPIPE and SIGXFSZ are errors of a write.
+// All that can be blocked. A fault of our own (SIGSEGV, SIGABRT, ...) still ends us: the kernel blocks only
+// those that others send under these names. SIGTTIN and SIGTTOU are how the terminal stops a background job
+// that reads or writes, and SIGPIPE and SIGXFSZ are write errors.
 sigset_t Watched() {
   sigset_t set;
   sigfillset(&set);
@@ -25,7 +25,7 @@ sigset_t Watched() {
   return set;
 }
 
-// What a person or a service manager ends and stops programs with.
+// The signals with which a person or a service manager ends and stops programs.
 sigset_t OfPeople() { return Set({SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGTSTP, SIGCONT}); }
 
 }  // namespace
@@ -69,7 +69,8 @@ std::optional<signalfd_siginfo> Signals::Next() {
   return info;
 }
 
-// The signal is raised while it is blocked, so that one which the terminal sent us already is the same stop.
+// The signal is raised while it is blocked, so that one that the terminal already sent
+// us merges into the same stop.
 void Signals::StopAs(int signal) {
   const sigset_t only = Set({signal});
   sigset_t before;

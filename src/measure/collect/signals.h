@@ -1,6 +1,6 @@
-// The signals of a run: while the command runs, whatever a terminal, a scheduler, a timer or a person sends is
-// read from a descriptor, never by a handler, and ends nobody: a recorder that died would leave the command
-// without its exit status. A closed stderr and a limit on the size of files are no reasons to die, either.
+// The signals of a run: while the command runs, whatever a terminal, a scheduler, a timer or a person sends
+// is read from a descriptor, never by a handler, and never ends this process: a recorder that died would lose
+// the command's exit status. Nor does a closed stderr or a file size limit.
 #pragma once
 
 #include <signal.h>
@@ -12,8 +12,8 @@
 
 namespace fullbore::collect {
 
-// How this process was started: a command under us must find the same (nohup ignores SIGHUP, a job runner may
-// have blocked signals).
+// The signal state in which this process was started: a command under us must find the same (nohup ignores
+// SIGHUP, a job runner may have blocked signals).
 class InheritedSignals {
  public:
   static InheritedSignals Take();
@@ -28,9 +28,9 @@ class InheritedSignals {
 class Signals {
  public:
   Signals();  // from here on a write that fails is an error, not a signal
-  // Drops what came meanwhile: an impatient second Ctrl-C was meant for the command, not for its report. From
-  // then on what ends or stops a program is heard again; what a timer or a limit sends is not, for it would
-  // only cost the report.
+  // Drops what came in the meantime: an impatient second Ctrl-C was meant for the command, not for its
+  // report. From then on, signals that end or stop a program work again; those of a timer or a limit stay
+  // blocked, because they would only cost the report.
   ~Signals();
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
@@ -41,7 +41,7 @@ class Signals {
   const InheritedSignals& inherited() const { return inherited_; }
 
   // Stops this process as `signal` (SIGTSTP, SIGTTIN, SIGTTOU) would have, until somebody continues it.
-  // Returns at once where nobody could: the kernel does not stop a group that no shell looks after.
+  // Returns at once if nobody could: the kernel does not stop an orphaned process group.
   void StopAs(int signal);
 
  private:

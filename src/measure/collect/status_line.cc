@@ -19,8 +19,8 @@ constexpr char kRestoreCursor[] = "\x1b\x38";
 constexpr char kIndex[] = "\x1b\x44";  // down a line in the same column; at the bottom the screen scrolls
 constexpr char kCursorUp[] = "\x1b[A";
 
-constexpr int kFewestRows = 10;  // below, a row is worth more to the command than to us
-constexpr int kFewestColumns = 40;
+constexpr int kMinRows = 10;  // below, a row is worth more to the command than to us
+constexpr int kMinColumns = 40;
 
 bool IsCapable() {
   const char* off = std::getenv("FULLBORE_STATUS");
@@ -37,9 +37,9 @@ StatusLine::StatusLine(int fd) : fd_(fd), available_(isatty(fd) && IsCapable()) 
 
 void StatusLine::Show(const std::string& text) {
   if (!available_) return;
-  if (!IsForeground(fd_)) return;  // another job owns the screen: writing would only spoil it
+  if (!IsForeground(fd_)) return;  // another job owns the screen: writing would garble it
   winsize size{};
-  if (ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_row < kFewestRows || size.ws_col < kFewestColumns)
+  if (ioctl(fd_, TIOCGWINSZ, &size) != 0 || size.ws_row < kMinRows || size.ws_col < kMinColumns)
     return Hide();
   std::string bytes;
   if (rows_ != size.ws_row) {
@@ -54,8 +54,8 @@ void StatusLine::Show(const std::string& text) {
   Write(bytes);
 }
 
-// The cursor may stand anywhere, even in the middle of a line on the last row: everything moves up a line
-// first where it does, and the column stays.
+// The cursor may be anywhere, even in the middle of a line on the last row: in that case everything first
+// moves up a line, and the column stays.
 std::string StatusLine::TakeRow(int rows) const {
   std::string bytes = kSaveCursor;
   if (rows_ != 0) bytes += fmt::format("\x1b[r\x1b[{};1H\x1b[2K", std::min(rows_, rows));  // the old one
@@ -69,8 +69,8 @@ void StatusLine::Hide() {
   rows_ = 0;
 }
 
-// One write a change, so that the terminal takes it as a whole. A terminal that does not take it loses a
-// status.
+// One write per change, so that the terminal receives it as a whole. If the write
+// fails, one status update is lost.
 void StatusLine::Write(const std::string& bytes) { (void)!write(fd_, bytes.data(), bytes.size()); }
 
 }  // namespace fullbore::collect

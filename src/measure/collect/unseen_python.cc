@@ -14,7 +14,7 @@ namespace fullbore::collect {
 
 namespace {
 
-constexpr size_t kMaxReasons = 3;  // more of them say the same of other scripts
+constexpr size_t kMaxReasons = 3;  // further ones would repeat the same for other scripts
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -23,8 +23,8 @@ struct Interpreter {
   std::string program;  // the script or module; empty for code on the command line or a session
 };
 
-// As Python itself reads its command line: letters may stand together, and what follows -c or -m is the
-// program's.
+// Parses the command line as Python does: letters may be combined, and everything after -c
+// or -m belongs to the program.
 Interpreter ReadOptions(const std::vector<std::string>& words) {
   Interpreter read;
   for (size_t at = 1; at < words.size(); ++at) {
@@ -83,18 +83,17 @@ std::string WhyUnseen(const std::vector<std::string>& words, const std::vector<s
   for (const char option : {'I', 'E', 'S'}) {
     if (python.options.find(option) == std::string::npos) continue;
     return fmt::format(
-        "{} was started with python -{}, which {}: training steps in it are not seen; leave that option out",
+        "{} was started with python -{}, which {}: its training steps are not recorded; remove that option",
         what, option,
-        option == 'S' ? "runs no sitecustomize, as which the hook gets in"
-                      : "ignores PYTHONPATH, by which the hook gets in");
+        option == 'S' ? "skips sitecustomize, which loads the hook"
+                      : "ignores PYTHONPATH, through which the hook is loaded");
   }
   const std::string path = ValueOf(environment, "PYTHONPATH").value_or("");
   const std::vector<std::string_view> entries = Split(path, ':');
   if (std::ranges::find(entries, std::string_view(hook_directory)) != entries.end()) return "";
   return fmt::format(
-      "{} was started with a PYTHONPATH that lacks the hook: training steps in it are not seen; where a "
-      "script "
-      "sets PYTHONPATH, let it end in :$PYTHONPATH",
+      "{} was started with a PYTHONPATH that lacks the hook: its training steps are not recorded; if a "
+      "script sets PYTHONPATH, append :$PYTHONPATH to it",
       what);
 }
 
@@ -106,7 +105,7 @@ void UnseenPythons::Look(const std::vector<record::Process>& processes) {
     if (looked_at == process.command) continue;
     const std::string directory = fmt::format("{}/proc/{}", root_, process.pid);
     const std::vector<std::string> environment = Entries(directory + "/environ");
-    if (environment.empty()) continue;  // in the midst of an exec, or another user's: nothing is known of it
+    if (environment.empty()) continue;  // in the middle of an exec, or another user's: nothing is known
     const std::string why = WhyUnseen(Entries(directory + "/cmdline"), environment, hook_directory_);
     looked_at = process.command;
     if (!why.empty()) reasons_.insert(why);

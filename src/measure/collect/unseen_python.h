@@ -1,6 +1,6 @@
-// Why the hook cannot be in a Python process. It gets in through PYTHONPATH, as a `sitecustomize`: options of the
-// interpreter keep that out, also those on the first line of a script (#!/usr/bin/python3 -I), and so does a
-// script that sets PYTHONPATH anew.
+// Why the hook cannot be in a Python process. It is loaded through PYTHONPATH, as `sitecustomize`. Some
+// options of the interpreter prevent that, also on the first line of a script (#!/usr/bin/python3 -I), and so
+// does a script that sets PYTHONPATH itself.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace fullbore::collect {
 
-// `words` is the command line, `environment` has an entry "NAME=value" each. Empty where the process is no Python
-// or where nothing keeps the hook out.
+// `words` is the command line, `environment` has entries of the form "NAME=value". Empty if the process is
+// not Python or nothing prevents the hook.
 std::string WhyUnseen(const std::vector<std::string>& words, const std::vector<std::string>& environment,
                       const std::string& hook_directory);
 
-// Looks at each process of the command once, and again when it has become another program.
+// Looks at each process of the command once, and again when it executes another program.
 class UnseenPythons {
  public:
-  // `root` is "" on a real machine. Without a hook (empty) there is nothing to be kept out.
+  // `root` is "" on a real machine. Without a hook (empty) there is nothing to report.
   UnseenPythons(std::string root, std::string hook_directory)
       : root_(std::move(root)), hook_directory_(std::move(hook_directory)) {}
 

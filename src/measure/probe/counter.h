@@ -8,7 +8,7 @@
 
 namespace fullbore::probe {
 
-// How much was counted, over how long.
+// The increase of a counter, and the time it took.
 struct Increment {
   uint64_t count = 0;
   int64_t ns = 0;
@@ -21,8 +21,8 @@ class Counter {
   enum class Width : uint8_t { k32, k64 };
   explicit Counter(Width width = Width::k64) : width_(width) {}
 
-  // Nothing at the first reading, when no time passed, and when the counter went backwards: a device that was
-  // reset starts anew. A counter of 32 bits that went backwards by more than half its range has wrapped.
+  // Nothing at the first reading, if no time has passed, and if the counter went backwards: a device that was
+  // reset starts over. A 32-bit counter that went backwards by more than half its range has wrapped.
   std::optional<Increment> Advance(int64_t t_ns, uint64_t value) {
     const std::optional<Reading> before = last_;
     last_ = Reading{t_ns, value};

@@ -1,9 +1,9 @@
-// A probe reads one source of what the machine is doing: /proc/stat, a cgroup, NVML. One class a source; the
-// table in registry.cc lists them, and a new probe is one class and one line there.
+// A probe reads one source of what the machine is doing: /proc/stat, a cgroup, NVML. One class per source;
+// the table in registry.cc lists them, and a new probe is one class and one line there.
 //
 // A probe is owned and called by the recorder thread alone. It takes the machine's root directory, so that
-// tests feed it canned files. A reading that cannot be had is left out, never written as 0; what is lost for
-// good is said once as a message.
+// tests can feed it canned files. A reading that is unavailable is left out, never written as 0; a permanent
+// loss is reported once as a message.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ using record::KeyOf;
 using record::Metric;
 using record::Rate;
 
-// Where a probe puts what it read. Implemented by the recorder (into the run file) and by tests.
+// Where a probe puts its readings. Implemented by the recorder (into the run file) and by tests.
 class Sink {
  public:
   virtual ~Sink() = default;
@@ -43,7 +43,7 @@ class Probe {
   virtual ~Probe() = default;
   virtual std::string_view name() const = 0;
   virtual Rate rate() const = 0;
-  // One round of readings at t_ns (CLOCK_MONOTONIC). Rates are over the time since the round before; the
+  // One round of readings at t_ns (CLOCK_MONOTONIC). Rates cover the time since the previous round; the
   // first round yields only levels.
   virtual void Sample(int64_t t_ns, Sink& sink) = 0;
 };

@@ -15,8 +15,8 @@ struct ProbeSet {
   ProcessProbe* processes = nullptr;  // one of them: the recorder tells it roles and asks it who lives
 };
 
-// Every probe there is, in the order in which they are sampled. A probe whose source this machine lacks is
-// among them and stays silent.
+// Every probe, in the order of sampling. A probe whose source this machine lacks
+// is included and stays silent.
 ProbeSet MakeProbes(const Machine& machine);
 
 }  // namespace fullbore::probe

@@ -1,5 +1,5 @@
-// A small file of /proc or /sys that is read again and again: kept open and read with pread, because opening
-// is half the cost. And two cursors that cut its text up without allocating.
+// A small file of /proc or /sys that is read over and over: kept open and read with pread, because opening is
+// half the cost. And two cursors that split its text without allocating.
 //
 // Owned and called by one thread.
 #pragma once
@@ -17,7 +17,7 @@ class TextFile {
  public:
   explicit TextFile(std::string path) : path_(std::move(path)) {}
 
-  // The whole text, valid until the next call; nothing when the file cannot be read now. A file that vanished
+  // The whole text, valid until the next call; nothing if the file cannot be read now. A file that vanished
   // is looked for again at the next call.
   std::optional<std::string_view> Read();
 
@@ -53,10 +53,12 @@ class WordCursor {
   std::string_view rest_;
 };
 
-// A file that holds one number, as most of sysfs does. "max" and anything else that is no number: nothing.
+// A file that holds one number, as most of sysfs does. Nothing for "max" and
+// anything else that is not a number.
 std::optional<uint64_t> ReadCount(const std::string& path);
 
-// The number behind `key` in lines like "oom_kill 3", "MemTotal:  1024 kB" (the key with its colon).
+// The number after `key` in lines like "oom_kill 3" or "MemTotal:  1024 kB" (where
+// the key includes its colon).
 std::optional<uint64_t> CountAfter(std::string_view text, std::string_view key);
 
 }  // namespace fullbore::probe

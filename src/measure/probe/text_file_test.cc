@@ -33,7 +33,7 @@ TEST(TextFileTest, FindsAFileThatAppearsLater) {
   EXPECT_EQ(file.Read(), "here");
 }
 
-TEST(TextFileTest, GivesNothingForWhatCannotBeRead) {
+TEST(TextFileTest, ReturnsNothingForAnUnreadableFile) {
   FakeMachine machine;
   machine.MakeDirectory("/proc/x");
   TextFile file(machine.root() + "/proc/x");
@@ -41,7 +41,7 @@ TEST(TextFileTest, GivesNothingForWhatCannotBeRead) {
   EXPECT_EQ(file.error_number(), EISDIR);
 }
 
-TEST(WordCursorTest, CutsWordsAndRefusesWhatIsNoCount) {
+TEST(WordCursorTest, SplitsWordsAndRejectsInvalidCounts) {
   WordCursor words("  12 -1 abc 18446744073709551615 18446744073709551616 7x");
   EXPECT_EQ(words.NextCount(), 12);
   EXPECT_FALSE(words.NextCount());
@@ -66,7 +66,7 @@ TEST(CounterTest, GivesARateFromTheSecondReadingOn) {
   EXPECT_FALSE(counter.RatePerSecond(Seconds(3), 1600)) << "no time passed";
 }
 
-TEST(CounterTest, StartsAnewAfterAReset) {
+TEST(CounterTest, StartsOverAfterAReset) {
   Counter counter;
   (void)counter.RatePerSecond(Seconds(1), 1000);
   EXPECT_FALSE(counter.RatePerSecond(Seconds(2), 10));

@@ -46,7 +46,8 @@ CgroupPath Locate(const std::string& root, const std::vector<Mount>& mounts, std
   });
   std::optional<std::string> path = PathIn(cgroup_text, controller);
   if (mount == mounts.end() || !path) return {};
-  // In a container without a cgroup namespace the path is the host's, and the mount shows only a part of it.
+  // In a container without a cgroup namespace the path is the host's, while the
+  // mount shows only a part of it.
   if (mount->root != "/" && path->starts_with(mount->root)) *path = path->substr(mount->root.size());
   const std::string base = root + mount->mount_point;
   while (path->ends_with('/')) path->pop_back();
@@ -86,7 +87,7 @@ std::optional<double> CpuMax(const std::string& directory) {  // "150000 100000"
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::optional<double> CfsQuota(const std::string& directory) {  // the quota is -1 where there is none
+std::optional<double> CfsQuota(const std::string& directory) {  // a quota of -1 means none
   const auto quota = ReadCount(directory + "/cpu.cfs_quota_us");
   const auto period = ReadCount(directory + "/cpu.cfs_period_us");
   if (!quota || !period || *period == 0) return std::nullopt;

@@ -39,9 +39,9 @@ void CgroupProbe::Sample(int64_t t_ns, Sink& sink) {
   if (files_.pressure) files_.pressure->Sample(t_ns, sink);
 }
 
-// A wrapper may put itself into another group before it starts the training. When the command has ended, its
-// last group is kept, for the kills are counted there: a zombie belongs to the root of v1 hierarchies, and
-// its number may become somebody else's.
+// A wrapper may move itself into another group before it starts the training. When the command has ended,
+// its last group is kept, because the kills are counted there: a zombie belongs to the root of v1
+// hierarchies, and its pid may be reused.
 void CgroupProbe::Follow() {
   auto text = command_cgroup_.Read();
   if (text && !CommandIsAlive()) text.reset();
@@ -51,7 +51,7 @@ void CgroupProbe::Follow() {
   OpenFiles(cgroup_text_);
 }
 
-// Asked after the group was read, which was right if it still holds.
+// Checked after the group was read: if the process is still the same one, the reading was right.
 bool CgroupProbe::CommandIsAlive() {
   const auto text = command_stat_.Read();
   const auto stat = text ? ParseProcessStat(*text) : std::nullopt;
@@ -66,7 +66,7 @@ void CgroupProbe::OpenFiles(const std::string& cgroup_text) {
   if (!mountinfo) return;
   files_.cgroup = FindCgroup(root_, cgroup_text, *mountinfo);
   const Cgroup& cgroup = files_.cgroup;
-  // A controller is either in the unified hierarchy or in one of its own: its files say where.
+  // A controller is either in the unified hierarchy or in its own: the files show which.
   if (cgroup.unified.found() && Exists(cgroup.unified.own() + "/memory.current")) {
     files_.memory_used.emplace(cgroup.unified.own() + "/memory.current");
     files_.memory_stat.emplace(cgroup.unified.own() + "/memory.stat");
@@ -91,7 +91,7 @@ void CgroupProbe::ReadLimits(int64_t t_ns, Sink& sink) {
     sink.Read(memory_limit_, t_ns, static_cast<double>(*bytes));
 }
 
-// The part of the scheduler's periods in which the group used up its quota and was stopped. The throttled
+// The fraction of the scheduler's periods in which the group used up its quota and was stopped. The throttled
 // time would not do: it adds up over cores.
 void CgroupProbe::ReadThrottling(int64_t t_ns, Sink& sink) {
   if (!files_.cpu_stat) return;
@@ -116,7 +116,7 @@ void CgroupProbe::ReadMemory(int64_t t_ns, Sink& sink) {
   const auto text = files_.memory_stat->Read();
   if (!text) return;
   const auto file = CountAfter(*text, files_.memory_is_v1 ? "total_cache" : "file");
-  // Shared memory is counted among the files, but cannot be dropped.
+  // Shared memory is counted as page cache, but cannot be dropped.
   const auto shared = CountAfter(*text, files_.memory_is_v1 ? "total_shmem" : "shmem");
   if (file && shared && *shared <= *file)
     sink.Read(memory_cache_, t_ns, static_cast<double>(*file - *shared));

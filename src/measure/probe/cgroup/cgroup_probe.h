@@ -1,5 +1,5 @@
-// What the control group of the command allows, uses and suffers: inside a container these, not the
-// machine's, are the denominators.
+// The limits, usage and stalls of the command's control group: inside a container, these and not the
+// machine's are the denominators.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ class CgroupProbe : public Probe {
   void Sample(int64_t t_ns, Sink& sink) override;
 
  private:
-  // The files of one group, opened anew when the command moves to another.
+  // The files of one group, reopened when the command moves to another.
   struct Files {
     Cgroup cgroup;
     std::optional<TextFile> cpu_stat, memory_used, memory_stat, oom;

@@ -10,7 +10,7 @@ namespace fullbore::probe {
 namespace {
 
 constexpr const char* kV2Mount = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-// A hybrid machine: memory and cpu in hierarchies of their own, the unified one without controllers.
+// A hybrid machine: memory and cpu in their own hierarchies, the unified one without controllers.
 constexpr const char* kHybridMounts =
     "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
     "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
@@ -82,7 +82,7 @@ TEST_F(CgroupProbeTest, ReadsEachControllerOfAHybridMachineWhereItIs) {
   CgroupProbe probe(files_.machine());
   probe.Sample(Seconds(1), sink_);
   EXPECT_EQ(sink_.Last("cgroup_cpu_limit"), 2.5);
-  EXPECT_EQ(sink_.Last("cgroup_memory_limit"), 8192000) << "the group above it binds";
+  EXPECT_EQ(sink_.Last("cgroup_memory_limit"), 8192000) << "the parent's limit applies";
   EXPECT_EQ(sink_.Last("cgroup_memory_used"), 5000000);
   EXPECT_EQ(sink_.Last("cgroup_memory_cache"), 500000);
   EXPECT_EQ(sink_.Last("cgroup_oom_kills"), 0);
@@ -91,7 +91,7 @@ TEST_F(CgroupProbeTest, ReadsEachControllerOfAHybridMachineWhereItIs) {
   EXPECT_EQ(sink_.Last("cgroup_cpu_throttled"), 0.5);
 }
 
-TEST_F(CgroupProbeTest, NoLimitsAreNoReadings) {
+TEST_F(CgroupProbeTest, WithoutLimitsThereAreNoReadings) {
   files_.Write("/proc/self/mountinfo", kV2Mount);
   files_.Write("/proc/self/cgroup", "0::/\n");
   files_.Write("/sys/fs/cgroup/cpu.stat", "usage_usec 9\nnr_periods 0\nnr_throttled 0\n");
@@ -138,7 +138,7 @@ TEST_F(CgroupProbeTest, KeepsTheLastGroupOfACommandThatHasEnded) {
   probe.Sample(Seconds(1), sink_);
   files_.Write("/sys/fs/cgroup/memory/api/job/memory.oom_control", "oom_kill 4\n");
   for (const std::string& stat :
-       {StatOf77('Z', 5), StatOf77('S', 900)}) {  // a zombie; another under its number
+       {StatOf77('Z', 5), StatOf77('S', 900)}) {  // a zombie; another process with its pid
     files_.Write("/proc/77/cgroup", "4:memory:/\n3:cpuset:/\n1:cpu,cpuacct:/\n0::/\n");
     files_.Write("/proc/77/stat", stat);
     sink_.Clear();
@@ -161,7 +161,7 @@ TEST_F(CgroupProbeTest, GarbageGivesNoReadings) {
   EXPECT_EQ(sink_.series_count(), 0);
 }
 
-TEST(CpuListTest, CountsRangesAndRefusesWhatIsNone) {
+TEST(CpuListTest, CountsRangesAndRejectsInvalidLists) {
   EXPECT_EQ(CountCpuList("0-3,8"), 5);
   EXPECT_EQ(CountCpuList("0"), 1);
   EXPECT_FALSE(CountCpuList(""));

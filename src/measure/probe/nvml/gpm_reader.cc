@@ -42,11 +42,11 @@ void GpmReader::Sample(int64_t t_ns, Gpu& gpu, Sink& sink) {
                           ? library.gpm_mig_sample_get(gpu.parent, gpu.gpu_instance_id, now_)
                           : library.gpm_sample_get(gpu.device, now_);
   if (!session_.Succeeded(code, gpu, supported_, sink)) {
-    before_ns_ = 0;  // the counters may start anew
+    before_ns_ = 0;  // the counters may start over
     return;
   }
   if (before_ns_ != 0) {
-    // One metric a call: one that is not supported would spoil a call for several.
+    // One metric per call: an unsupported metric would make a call for several fail.
     static thread_local GpmMetricsGet get;
     for (Quantity& quantity : quantities_) {
       if (!quantity.asked.on) continue;

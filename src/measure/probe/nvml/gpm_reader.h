@@ -1,6 +1,6 @@
-// GPU performance monitoring (GPM), Hopper and newer: how much of the chip works, which utilisation does not
-// tell. Two samples of the GPU's counters, at least 100 ms apart, give the averages between them. The sample
-// before is kept, so that readings cover all of the time.
+// GPU performance monitoring (GPM), Hopper and newer: how much of the chip is busy, which utilisation does
+// not show. Two samples of the GPU's counters, at least 100 ms apart, give the averages between them. The
+// last sample is kept, so that the readings cover the whole time.
 #pragma once
 
 #include <memory>
@@ -43,7 +43,7 @@ class GpmReader {
   std::vector<Quantity> quantities_;
   GpmSample before_ = nullptr;
   GpmSample now_ = nullptr;
-  int64_t before_ns_ = 0;  // 0: there is none
+  int64_t before_ns_ = 0;  // 0: none
 };
 
 }  // namespace fullbore::probe::nvml

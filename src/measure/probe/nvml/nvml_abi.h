@@ -1,6 +1,6 @@
 // The part of NVML's binary interface that we call, declared from its public documentation (NVML API
-// Reference, https://docs.nvidia.com/deploy/nvml-api). The library itself is opened at run time; no header of
-// the vendor is needed to build. Names are NVML's, so that they can be looked up.
+// Reference, https://docs.nvidia.com/deploy/nvml-api). The library itself is opened at run time; no vendor
+// header is needed to build. The names are NVML's, so that they can be looked up.
 #pragma once
 
 #include <cstddef>
@@ -161,8 +161,8 @@ struct GpmMetric {
 };
 static_assert(sizeof(GpmMetric) == 40);
 
-// The library's own array had room for 98 metrics, then 210, 333, 477, all as "version 1". It may write to
-// all of it: ours is larger than any.
+// The library's own array had room for 98 metrics, then 210, 333 and 477, all as "version 1". It may write to
+// all of it, so ours is larger than any of them.
 struct GpmMetricsGet {
   uint32_t version;
   uint32_t count;

@@ -13,7 +13,7 @@ Result<std::unique_ptr<Library>> Library::Open() {
   if (handle == nullptr) {
     const char* const reason = dlerror();
     return Error{ErrorCode::kNotFound, "cannot load '" + path + "': " + (reason ? reason : "unknown"),
-                 "without it GPUs are not seen; it comes with the NVIDIA driver"};
+                 "without it GPUs cannot be recorded; it comes with the NVIDIA driver"};
   }
   std::unique_ptr<Library> library(new Library(handle));
   library->FindFunctions();
@@ -23,7 +23,7 @@ Result<std::unique_ptr<Library>> Library::Open() {
 Library::~Library() { dlclose(handle_); }
 
 void Library::FindFunctions() {
-  // Several names: the first that is there.
+  // Several names: takes the first one that exists.
   const auto find = [this](auto& function, std::initializer_list<const char*> names) {
     for (const char* symbol : names) {
       if (!function) function.Set(dlsym(handle_, symbol));
@@ -54,7 +54,8 @@ void Library::FindFunctions() {
        {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
   find(ecc_errors, {"nvmlDeviceGetTotalEccErrors"});
   find(remapped_rows, {"nvmlDeviceGetRemappedRows"});
-  // Drivers 535.43 to 535.86 fill _v3 with larger entries, under the same name; all others alike. _v2 is the same to us.
+  // Drivers 535.43 to 535.86 fill _v3 with larger entries under the same name. _v2
+  // gives us the same everywhere.
   find(compute_processes,
        {"nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses_v3"});
   find(process_utilization, {"nvmlDeviceGetProcessUtilization"});

@@ -1,7 +1,7 @@
-// libnvidia-ml.so.1, opened at run time. A function that this version of the library lacks answers
+// libnvidia-ml.so.1, opened at run time. A function that this version of the library lacks returns
 // kFunctionNotFound, as NVML itself would.
 //
-// One thread may call: parallel GPM calls crash the library.
+// Only one thread may call it: parallel GPM calls crash the library.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ class Function {
 
 class Library {
  public:
-  // The library named by $FULLBORE_NVML, else the system's. kNotFound where there is none: no GPU, a normal
-  // case.
+  // The library named by $FULLBORE_NVML, else the system's. kNotFound if there is none:
+  // without a GPU this is normal.
   static Result<std::unique_ptr<Library>> Open();
   ~Library();
   Library(const Library&) = delete;

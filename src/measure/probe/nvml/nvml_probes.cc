@@ -13,28 +13,27 @@ namespace {
 constexpr double kPercent = 0.01;
 constexpr int kMaxXidsPerRound = 16;  // an error storm must not hold up the recorder
 
-// What to know of the commonest Xids, from NVIDIA's "XID Errors" document
-// (docs.nvidia.com/deploy/xid-errors).
+// What the most common Xids mean, from NVIDIA's "XID Errors" document (docs.nvidia.com/deploy/xid-errors).
 const char* XidMeaning(uint64_t xid) {
   switch (xid) {
     case 13:
-      return ": a kernel failed (graphics engine exception), mostly a bug in the program";
+      return ": a kernel failed (graphics engine exception), usually a bug in the program";
     case 31:
-      return ": a kernel touched memory that is not its own (page fault)";
+      return ": a kernel accessed an invalid address (page fault)";
     case 43:
       return ": a kernel ran into an error and was stopped";
     case 48:
-      return ": memory error that could not be corrected (double-bit ECC)";
+      return ": uncorrectable memory error (double-bit ECC)";
     case 63:
     case 64:
-      return ": a row of memory is taken out of use (remapping)";
+      return ": a faulty memory row is taken out of use (row remapping)";
     case 74:
       return ": NVLink error";
     case 79:
       return ": the GPU has fallen off the bus";
     case 94:
     case 95:
-      return ": memory error that could not be corrected, program stopped";
+      return ": uncorrectable memory error, program stopped";
     default:
       return "";
   }

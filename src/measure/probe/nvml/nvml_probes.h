@@ -1,9 +1,9 @@
-// NVIDIA GPUs. The fast probe reads how busy they are, the slow one all that changes slowly or costs more to
-// ask: memory, power, clocks, throttling, errors, processes, traffic. Both share one session; where there is
-// no NVML both stay silent.
+// NVIDIA GPUs. The fast probe reads how busy they are, the slow one everything that changes slowly or costs
+// more to read: memory, power, clocks, throttling, errors, processes, traffic. Both share one session;
+// without NVML both stay silent.
 //
-// GPM may be missing (before Hopper): then the bytes over PCIe and NVLink come from counters, and how much of
-// the chip works is not recorded.
+// GPM may be missing (before Hopper): then PCIe and NVLink traffic comes from counters, and how much of the
+// chip is busy is not recorded.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,7 @@ class NvmlProbesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     setenv("FULLBORE_NVML", FULLBORE_FAKE_NVML_LIBRARY, 1);
-    // Kept open: a library that is unloaded forgets the time it was told.
+    // Kept open: an unloaded library would forget the time that the test set.
     fake_ = dlopen(FULLBORE_FAKE_NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(fake_, nullptr) << dlerror();
     set_time_ = reinterpret_cast<void (*)(double)>(dlsym(fake_, "fakeNvmlSetTime"));
@@ -107,8 +107,8 @@ TEST_F(NvmlProbesTest, ConvertsUnits) {
   EXPECT_EQ(sink_.Last("gpu_remapped_rows{gpu=0}"), 1);
 }
 
-// What a run of three seconds says of a GPU that is slowed down for a fifth of the time by software's thermal limit and
-// for a third by the power brake.
+// The readings of a three-second run of a GPU slowed down for a fifth of the time by the software thermal
+// limit and for a third by the power brake.
 struct Slowed {
   double thermal = 0, power = 0;
 };
@@ -126,7 +126,7 @@ class SlowedDownTest : public NvmlProbesTest {
   }
 };
 
-TEST_F(SlowedDownTest, IsCountedByEachDriverUnderItsOwnNumbers) {
+TEST_F(SlowedDownTest, IsReadByTheFieldNumbersOfEachDriver) {
   for (const char* driver : {"575.51.03", "580.82.07", "590.44.01", "610.10"}) {
     const Slowed slowed = By(driver);
     EXPECT_NEAR(slowed.thermal, 0.2, 1e-6) << driver;
@@ -134,7 +134,7 @@ TEST_F(SlowedDownTest, IsCountedByEachDriverUnderItsOwnNumbers) {
   }
 }
 
-TEST_F(SlowedDownTest, SettingsUnderTheSameNumbersAreNoThrottle) {
+TEST_F(SlowedDownTest, SettingsWithTheSameFieldNumbersAreNotThrottling) {
   const Slowed slowed = By("570.133.20");
   EXPECT_EQ(slowed.thermal, 0);
   EXPECT_NEAR(slowed.power, 0.1, 1e-6) << "the power cap alone";
@@ -164,7 +164,7 @@ TEST_F(NvmlProbesTest, GpmSamplesTooCloseTogetherAreNotTaken) {
   EXPECT_EQ(sink_.Count("gpu_sm_active{gpu=0}"), 1);
 }
 
-TEST_F(NvmlProbesTest, GpmValuesThatAreNoNumbersAreLeftOut) {
+TEST_F(NvmlProbesTest, GpmValuesThatAreNotNumbersAreLeftOut) {
   Start(OneGpu(R"(, "gpm_nan": [5])"));
   SampleAt(0);
   SampleAt(1);
@@ -197,14 +197,14 @@ TEST_F(NvmlProbesTest, UnsupportedMetricsAreSwitchedOffAloneAndSilently) {
   EXPECT_DOUBLE_EQ(*sink_.Last("gpu_power{gpu=0}"), 500) << "by the older call";
 }
 
-TEST_F(NvmlProbesTest, PassingErrorsLeaveOutOneReading) {
+TEST_F(NvmlProbesTest, TransientErrorsLeaveOutOneReading) {
   Start(R"({"gpus": [{"errors": {"nvmlDeviceGetTemperature": 21}}]})");
   SampleAt(0);
   EXPECT_FALSE(sink_.Last("gpu_temperature{gpu=0}"));
   EXPECT_TRUE(sink_.Last("gpu_power{gpu=0}"));
 }
 
-TEST_F(NvmlProbesTest, ALostGpuIsSaidOnceAndFoundAgain) {
+TEST_F(NvmlProbesTest, ALostGpuIsReportedOnceAndFoundAgain) {
   Start(R"({"gpus": [{}, {"lost_at": 2, "back_at": 20}]})");
   SampleAt(0);
   SampleAt(1);
@@ -220,7 +220,7 @@ TEST_F(NvmlProbesTest, ALostGpuIsSaidOnceAndFoundAgain) {
   EXPECT_TRUE(sink_.Last("gpu_power{gpu=1}"));
 }
 
-TEST_F(NvmlProbesTest, ADriverMismatchIsSaidOnceWithWhatToDo) {
+TEST_F(NvmlProbesTest, ADriverMismatchIsReportedOnceWithARemedy) {
   Start(R"({"init": 18, "gpus": [{}]})");
   SampleAt(0);
   SampleAt(1);
@@ -236,7 +236,7 @@ TEST_F(NvmlProbesTest, ADriverMismatchWhileRunningStopsTheRecordingOfGpus) {
   EXPECT_EQ(sink_.series_count(), 0);
 }
 
-TEST_F(NvmlProbesTest, AccessLostInAContainerIsSaidOnceForAllGpus) {
+TEST_F(NvmlProbesTest, AccessLostInAContainerIsReportedOnceForAllGpus) {
   Start(R"({"gpus": [{"count": 8, "errors": {"nvmlDeviceGetUtilizationRates": 999}}]})");
   SampleAt(0);
   SampleAt(1);
@@ -258,7 +258,7 @@ TEST_F(NvmlProbesTest, InstancesOfADividedGpuAreReadThroughTheirParent) {
   EXPECT_THAT(sink_.messages, IsEmpty());
 }
 
-TEST_F(NvmlProbesTest, ProcessesAreDividedIntoTheCommandsAndOthers) {
+TEST_F(NvmlProbesTest, ProcessesAreSplitIntoTheCommandsAndOthers) {
   Start(
       R"({"gpus": [{"processes": [{"pid": 1000, "memory_gib": 3, "sm": 60}, {"pid": 5, "memory_gib": 1, "sm": 30}]}]})");
   SampleAt(0);
@@ -298,7 +298,7 @@ TEST_F(NvmlProbesTest, NoLibraryIsANormalCase) {
   EXPECT_THAT(sink_.messages, IsEmpty());
 }
 
-TEST_F(NvmlProbesTest, ALibraryWithoutADriverIsSaid) {
+TEST_F(NvmlProbesTest, ALibraryWithoutADriverIsReported) {
   session_ = std::make_shared<Session>();
   fast_ = std::make_unique<FastProbe>(session_);
   slow_ = std::make_unique<SlowProbe>(session_, [](int64_t) { return false; });

@@ -12,11 +12,9 @@ constexpr std::string_view kSource = "nvml";
 constexpr int64_t kAskAgainNs = 5 * kNsPerSecond;
 
 std::string MismatchText() {
-  return "GPUs are not recorded: the NVIDIA driver in the kernel and its library differ in version (error "
-         "18), "
-         "because the driver was updated while it ran. Reboot, or unload and load the nvidia modules; in a "
-         "container, "
-         "restart it";
+  return "GPUs are not recorded: the NVIDIA kernel driver and its library differ in version (error 18), "
+         "because the driver was updated while it was loaded. Reboot, or unload and reload the nvidia "
+         "modules; in a container, restart the container";
 }
 
 }  // namespace
@@ -29,7 +27,7 @@ bool Session::Start(Sink& sink) {
   if (state_ != State::kNotStarted) return state_ == State::kRunning;
   state_ = State::kStopped;
   Result<std::unique_ptr<Library>> library = Library::Open();
-  if (!library) return false;  // no GPU, or none that NVML knows: nothing to say
+  if (!library) return false;  // no GPU, or none that NVML knows: nothing to report
   library_ = std::move(library).value();
   if (const Return code = library_->init(); code != kSuccess) {
     SayWhyNot(code, sink);
@@ -49,8 +47,8 @@ void Session::SayWhyNot(Return code, Sink& sink) {
   }
   sink.Say(
       record::Severity::kWarning, kSource,
-      fmt::format("GPUs are not recorded: NVML does not start (error {}). Try nvidia-smi: it asks the same "
-                  "library; in a container, was it started with access to the GPUs?",
+      fmt::format("GPUs are not recorded: NVML does not initialise (error {}). Try nvidia-smi, which uses "
+                  "the same library; in a container, check that it was started with access to the GPUs",
                   code));
 }
 
@@ -96,7 +94,7 @@ void Session::AddInstances(const Gpu& parent, Sink& sink) {
   for (uint32_t i = 0; i < most; ++i) {
     Gpu instance;
     if (library_->mig_device_by_index(parent.device, i, &instance.device) != kSuccess)
-      continue;  // an empty place
+      continue;  // an empty slot
     if (library_->gpu_instance_id(instance.device, &instance.gpu_instance_id) != kSuccess) continue;
     ++found;
     instance.parent = parent.device;
@@ -153,7 +151,7 @@ bool Session::Succeeded(Return code, Gpu& gpu, Switch& metric, Sink& sink) {
       state_ = State::kStopped;
       return false;
     default:
-      return false;  // no data yet, busy: this reading is missing
+      return false;  // no data yet, or busy: only this reading is missing
   }
 }
 
@@ -167,16 +165,15 @@ void Session::SetAway(Gpu& gpu, Return code, Sink& sink) {
         code == kGpuIsLost
             ? gpu.title +
                   " is lost: it no longer answers on the bus (error 15). Look for Xid messages in dmesg; "
-                  "it takes a reboot, and if it happens again, a repair"
+                  "it takes a reboot, and a repair if it happens again"
             : gpu.title + " must be reset before it can be used again (error 16): nvidia-smi --gpu-reset");
     return;
   }
   if (std::exchange(said_access_lost_, true)) return;
-  sink.Say(
-      record::Severity::kWarning, kSource,
-      fmt::format("{} can no longer be read (error {}). In a container the access to the devices was lost, "
-                  "mostly by a `systemctl daemon-reload` on the host: restart the container",
-                  gpu.title, code));
+  sink.Say(record::Severity::kWarning, kSource,
+           fmt::format("{} can no longer be read (error {}). In a container, access to the devices was lost, "
+                       "usually through a `systemctl daemon-reload` on the host: restart the container",
+                       gpu.title, code));
 }
 
 }  // namespace fullbore::probe::nvml

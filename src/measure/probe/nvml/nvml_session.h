@@ -13,7 +13,7 @@
 
 namespace fullbore::probe::nvml {
 
-// A GPU, or an instance of one that is divided (MIG).
+// A GPU, or an instance of a partitioned one (MIG).
 struct Gpu {
   Device device = nullptr;
   Device parent = nullptr;       // of an instance: the GPU; else null
@@ -22,18 +22,18 @@ struct Gpu {
   uint32_t mig_index = 0;        // of an instance
   std::string title;             // "GPU 3", "GPU 0, instance 1": for messages
   record::Labels labels;         // {"gpu": "3"}, {"gpu": "0", "mig": "1"}
-  bool away = false;             // lost, or out of reach: asked again every few seconds
+  bool away = false;             // lost or out of reach: retried every few seconds
   int64_t asked_again_ns = 0;
 };
 
-// Whether one metric of one GPU is still asked for.
+// Whether one metric of one GPU is still being read.
 struct Switch {
   bool on = true;
 };
 
 class Session {
  public:
-  // Opens the library at the first call and says what there is. False where no GPU can be read.
+  // Opens the library at the first call and reports what it finds. False if no GPU can be read.
   bool Start(Sink& sink);
   ~Session();
 
@@ -41,11 +41,11 @@ class Session {
   std::vector<Gpu>& gpus() { return gpus_; }
   const std::optional<SlowdownFields>& slowdown_fields() const { return slowdown_fields_; }  // of this driver
 
-  // Whether to ask this GPU now. One that is away is asked whether it is back, at most every 5 seconds.
+  // Whether to read this GPU now. A GPU that is away is retried at most every 5 seconds.
   bool Reachable(Gpu& gpu, int64_t t_ns, Sink& sink);
 
-  // Whether a call succeeded. Else draws the consequence: the metric is switched off for good, the GPU is
-  // away for now, or just this reading is missing.
+  // Whether a call succeeded. If not, acts on the error: the metric is switched off for good, the GPU is away
+  // for now, or only this reading is missing.
   bool Succeeded(Return code, Gpu& gpu, Switch& metric, Sink& sink);
 
  private:

@@ -14,18 +14,19 @@ constexpr double kKiB = 1 << 10;
 constexpr uint32_t kMaxProcesses = 256;
 
 const std::vector<GpmSeries>& SlowGpmSeries() {
-  static const std::vector<GpmSeries> series = {{kGpmGraphicsUtil, Metric::kGpuGraphicsActive, kPercent},
-                                                {kGpmIntegerUtil, Metric::kGpuIntegerActive, kPercent},
-                                                {kGpmDfmaTensorUtil, Metric::kGpuTensorDoubleActive, kPercent},
-                                                {kGpmHmmaTensorUtil, Metric::kGpuTensorHalfActive, kPercent},
-                                                {kGpmImmaTensorUtil, Metric::kGpuTensorIntegerActive, kPercent},
-                                                {kGpmFp64Util, Metric::kGpuFp64Active, kPercent},
-                                                {kGpmFp32Util, Metric::kGpuFp32Active, kPercent},
-                                                {kGpmFp16Util, Metric::kGpuFp16Active, kPercent},
-                                                {kGpmPcieTxPerSec, Metric::kGpuPcieSend, kMiB},
-                                                {kGpmPcieRxPerSec, Metric::kGpuPcieReceive, kMiB},
-                                                {kGpmNvlinkRxPerSec, Metric::kGpuNvlinkReceive, kMiB},
-                                                {kGpmNvlinkTxPerSec, Metric::kGpuNvlinkSend, kMiB}};
+  static const std::vector<GpmSeries> series = {
+      {kGpmGraphicsUtil, Metric::kGpuGraphicsActive, kPercent},
+      {kGpmIntegerUtil, Metric::kGpuIntegerActive, kPercent},
+      {kGpmDfmaTensorUtil, Metric::kGpuTensorDoubleActive, kPercent},
+      {kGpmHmmaTensorUtil, Metric::kGpuTensorHalfActive, kPercent},
+      {kGpmImmaTensorUtil, Metric::kGpuTensorIntegerActive, kPercent},
+      {kGpmFp64Util, Metric::kGpuFp64Active, kPercent},
+      {kGpmFp32Util, Metric::kGpuFp32Active, kPercent},
+      {kGpmFp16Util, Metric::kGpuFp16Active, kPercent},
+      {kGpmPcieTxPerSec, Metric::kGpuPcieSend, kMiB},
+      {kGpmPcieRxPerSec, Metric::kGpuPcieReceive, kMiB},
+      {kGpmNvlinkRxPerSec, Metric::kGpuNvlinkReceive, kMiB},
+      {kGpmNvlinkTxPerSec, Metric::kGpuNvlinkSend, kMiB}};
   return series;
 }
 
@@ -102,7 +103,7 @@ SlowProbe::Readings::Readings(Session& session, const Gpu& gpu, const std::funct
 void SlowProbe::Readings::Sample(int64_t t_ns, Gpu& gpu, Sink& sink) {
   ReadMemory(t_ns, gpu, sink);
   if (!gpu.away) gpm_.Sample(t_ns, gpu, sink);
-  // An instance of a divided GPU has no clocks, power or bus of its own: its parent's are recorded.
+  // An instance of a partitioned GPU has no clocks, power or bus of its own: its parent's are recorded.
   if (gpu.parent != nullptr || gpu.away) return;
   ReadClocks(t_ns, gpu, sink);
   ReadHealth(t_ns, gpu, sink);
@@ -129,7 +130,7 @@ void SlowProbe::Readings::ReadMemory(int64_t t_ns, Gpu& gpu, Sink& sink) {
   if (!memory_used_.asked.on) return;
   Library& library = session_.library();
   uint64_t used = 0, total = 0;
-  // The newer call tells what the driver keeps for itself from what programs use.
+  // The newer call separates the memory reserved by the driver from that used by programs.
   if (MemoryV2 now{kMemoryV2Version, 0, 0, 0, 0};
       memory_v2_.on && session_.Succeeded(library.memory_v2(gpu.device, &now), gpu, memory_v2_, sink)) {
     used = now.used;
@@ -185,7 +186,7 @@ void SlowProbe::Readings::ReadHealth(int64_t t_ns, Gpu& gpu, Sink& sink) {
   });
 }
 
-// Recorded from 0 at the start of the recording: the counter itself began when the driver was loaded.
+// Recorded from 0 at the start of the recording: the counter itself started when the driver was loaded.
 void SlowProbe::Readings::ReadEnergy(int64_t t_ns, Gpu& gpu, Sink& sink) {
   unsigned long long mj = 0;
   if (!energy_.asked.on || gpu.away) return;
@@ -207,7 +208,7 @@ void SlowProbe::Readings::ReadFields(int64_t, Gpu& gpu, Sink& sink) {
   if (!session_.Succeeded(code, gpu, fields_asked_, sink)) return;
   for (const FieldValue& value : values_) {
     Field& field = FieldOf(value.field_id);
-    // A 32-bit counter of bytes wraps several times a second: it tells nothing.
+    // A 32-bit byte counter wraps several times a second and is useless.
     const bool pcie = value.field_id == kFieldPcieSentBytes || value.field_id == kFieldPcieReceivedBytes;
     if (pcie && value.result == kSuccess && value.value_type == ValueType::kUnsignedInt)
       field.asked.on = false;
@@ -238,8 +239,9 @@ std::optional<double> SlowProbe::Readings::RatioOf(uint32_t field, Counter& coun
   return std::min(*rate * 1e-9, 1.0);
 }
 
-// Two reasons may hold at once: the larger part of the time is certain, their sum is not. Where this driver has no
-// counter for a reason, what holds at this moment stands for the second: over a run its mean is right.
+// Two reasons may hold at once: the larger fraction of the time is certain, their sum is not. If
+// this driver has no counter for a reason, its state at this moment stands for the whole second:
+// over a run the mean is right.
 void SlowProbe::Readings::ReadThrottling(int64_t t_ns, Sink& sink) {
   const auto power_cap = RatioOf(kFieldThrottlePowerNs, power_cap_ns_, t_ns);
   const auto policy = RatioOf(kFieldThrottleThermalNs, thermal_ns_, t_ns);
@@ -278,8 +280,8 @@ void SlowProbe::Readings::ReadTraffic(int64_t t_ns, Sink& sink) {
   emit(kFieldNvlinkSentKib, nvlink_sent_, nvlink_send_, kKiB);
 }
 
-// Inside a container NVML shows the host's process numbers, which may be other processes here. So the memory
-// is divided by owner only once a process of the command was found among them.
+// Inside a container NVML shows the host's pids, which may belong to other processes here. So the memory is
+// split by owner only once a process of the command was found among them.
 void SlowProbe::Readings::ReadProcesses(int64_t t_ns, Gpu& gpu, Sink& sink) {
   if (!process_count_.asked.on || gpu.away) return;
   processes_.resize(kMaxProcesses);
@@ -306,12 +308,12 @@ void SlowProbe::Readings::ReadProcessUtilization(int64_t t_ns, Gpu& gpu, Sink& s
   uint32_t count = kMaxProcesses;
   const Return code =
       session_.library().process_utilization(gpu.device, utilizations_.data(), &count, last_seen_us_);
-  if (!session_.Succeeded(code, gpu, process_sm_.asked, sink)) return;  // 6: nobody used it since
+  if (!session_.Succeeded(code, gpu, process_sm_.asked, sink)) return;  // 6: nobody has used it since
   utilizations_.resize(std::min(count, kMaxProcesses));
   const unsigned long long seen_before_us = last_seen_us_;
   double ours = 0, others = 0;
   for (const ProcessUtilization& process : utilizations_) {
-    // The library fills up with processes that are gone and with wild values.
+    // The library also returns processes that are gone, and absurd values.
     if (process.timestamp_us <= seen_before_us || process.sm_percent > 100) continue;
     last_seen_us_ = std::max<unsigned long long>(last_seen_us_, process.timestamp_us);
     (is_ours_(process.pid) ? ours : others) += process.sm_percent * kPercent;

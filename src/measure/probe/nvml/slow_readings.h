@@ -21,7 +21,7 @@ class SlowProbe::Readings {
     record::SeriesKey key;
     Switch asked;
   };
-  // One of nvmlDeviceGetFieldValues, asked for all in one call.
+  // One field of nvmlDeviceGetFieldValues; all fields are read in one call.
   struct Field {
     uint32_t id;
     uint32_t scope;
@@ -36,7 +36,7 @@ class SlowProbe::Readings {
   void ReadPower(int64_t t_ns, Gpu& gpu, Sink& sink);
   void ReadReasons(int64_t t_ns, Gpu& gpu, Sink& sink);
   void ReadThrottling(int64_t t_ns, Sink& sink);
-  // The part of the time since the last round that a counter of nanoseconds moved on.
+  // The fraction of the time since the last round by which a nanosecond counter advanced.
   std::optional<double> RatioOf(uint32_t field, Counter& counter, int64_t t_ns);
   void ReadTraffic(int64_t t_ns, Sink& sink);
   void ReadProcesses(int64_t t_ns, Gpu& gpu, Sink& sink);
@@ -65,7 +65,7 @@ class SlowProbe::Readings {
   Counter pcie_received_, pcie_sent_, nvlink_received_, nvlink_sent_;
   std::optional<unsigned long long> first_energy_mj_;
   unsigned long long last_seen_us_ = 0;
-  bool ours_seen_ = false;  // process numbers of NVML are those of this namespace
+  bool ours_seen_ = false;  // NVML's pids are those of this namespace
   std::vector<ProcessInfo> processes_;
   std::vector<ProcessUtilization> utilizations_;
 };

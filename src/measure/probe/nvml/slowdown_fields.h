@@ -1,5 +1,5 @@
-// Which of nvmlDeviceGetFieldValues's numbers tell for how long a GPU was slowed down, and why. The vendor gave these
-// numbers twice:
+// Which field numbers of nvmlDeviceGetFieldValues tell how long a GPU was slowed down, and why. The
+// vendor used these numbers twice:
 //
 //   driver branch           headers of            251, 252, 253                  269, 270, 271
 //   570 and older           CUDA 12.8 and older   power-smoothing settings       none
@@ -8,7 +8,7 @@
 //                                                 by the power brake
 //   590 and newer           CUDA 13.1 and newer   power-smoothing settings       the three slowdowns
 //
-// tests/project/test_vendor_headers.py holds this table against the headers themselves.
+// tests/project/test_vendor_headers.py checks this table against the headers themselves.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct SlowdownFields {
   uint32_t power_brake = 0;       // ..._HW_POWER_BRAKE_SLOWDOWN, ns
 };
 
-// `driver_version` as nvmlSystemGetDriverVersion gives it: "580.82.07". Nothing where this driver has no such counters,
-// or where its version cannot be read: a wrong number would be a throttle that never was.
+// `driver_version` as nvmlSystemGetDriverVersion returns it: "580.82.07". Nothing if this driver has no such
+// counters or its version cannot be parsed: a wrong number would report throttling that never happened.
 std::optional<SlowdownFields> SlowdownFieldsOf(std::string_view driver_version);
 
 }  // namespace fullbore::probe::nvml

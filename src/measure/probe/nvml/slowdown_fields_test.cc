@@ -5,7 +5,7 @@
 namespace fullbore::probe::nvml {
 namespace {
 
-TEST(SlowdownFieldsTest, TheNumbersGoByTheBranchOfTheDriver) {
+TEST(SlowdownFieldsTest, TheNumbersFollowTheDriverBranch) {
   EXPECT_EQ(SlowdownFieldsOf("575.51.03")->software_thermal, 251u);
   EXPECT_EQ(SlowdownFieldsOf("580.82.07")->hardware_thermal, 252u);
   EXPECT_EQ(SlowdownFieldsOf("580.82.07")->power_brake, 253u);

@@ -7,11 +7,11 @@ namespace fullbore::probe {
 
 namespace {
 
-// /proc/stat sums interrupt counts over all cores when it is read: on a machine with more cores than this
-// five readings a second would no longer be cheap.
+// Reading /proc/stat sums interrupt counts over all cores: on a machine with more cores than this, five
+// readings per second would no longer be cheap.
 constexpr int64_t kMaxCoresForFastRate = 64;
 
-// A little less than a second, so that readings 5 times a second hit every fifth in spite of jitter.
+// A little less than a second, so that of 5 readings per second every fifth qualifies in spite of jitter.
 constexpr int64_t kSlowIntervalNs = kNsPerSecond - 100 * kNsPerMs;
 
 int64_t CountCores(std::string_view stat) {
@@ -76,7 +76,8 @@ void CpuProbe::Sample(int64_t t_ns, Sink& sink) {
 
 void CpuProbe::ReadTotal(const Times& now, int64_t t_ns, Sink& sink) {
   const Times before = total_;
-  // The kernel's iowait and idle counters can step back a little; a sum that does not grow is no interval.
+  // The kernel's iowait and idle counters can step back a little; a sum that does
+  // not grow is not an interval.
   const uint64_t user = Grown(before.user, now.user);
   const uint64_t system = Grown(before.system, now.system);
   const uint64_t iowait = Grown(before.iowait, now.iowait);

@@ -9,7 +9,7 @@
 
 namespace fullbore::probe {
 
-// More cores than this are summed only: a series a core would be most of the run file.
+// With more cores than this, only the sum is recorded: a series per core would be most of the run file.
 inline constexpr int kMaxCoreSeries = 32;
 
 class CpuProbe : public Probe {

@@ -9,9 +9,9 @@ namespace fullbore::probe {
 namespace {
 
 constexpr double kSectorBytes = 512;  // of /proc/diskstats, whatever the device's own sector size
-constexpr int kMaxDisks = 32;         // six series each
+constexpr int kMaxDisks = 32;         // with six series each
 
-// Fields of a line behind the name, see Documentation/admin-guide/iostats.rst of the kernel.
+// The fields after the name; see Documentation/admin-guide/iostats.rst in the kernel.
 enum Field {
   kReads,
   kReadsMerged,

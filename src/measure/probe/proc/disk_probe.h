@@ -1,5 +1,5 @@
-// Disks from /proc/diskstats: bytes, operations, the part of the time busy, requests in flight. Whole disks
-// only, for partitions count the same bytes again; devices that never did anything are left out.
+// Disks from /proc/diskstats: bytes, operations, busy time, requests in flight. Whole disks only, because
+// partitions count the same bytes again; devices that were never used are left out.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ class DiskProbe : public Probe {
 
  private:
   struct Disk {
-    bool recorded = false;  // false: a partition, a RAM disk: looked at once, then skipped
+    bool recorded = false;  // false: a partition or RAM disk, skipped after the first look
     Counter reads, sectors_read, writes, sectors_written;
     Counter busy_ms{Counter::Width::k32}, queue_ms{Counter::Width::k32};
     record::SeriesKey read, write, read_operations, write_operations, busy, queue;

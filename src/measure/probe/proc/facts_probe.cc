@@ -16,9 +16,9 @@ namespace fullbore::probe {
 namespace {
 
 struct CpuInfo {
-  std::string model;  // empty where /proc/cpuinfo names none (ARM)
+  std::string model;  // empty if /proc/cpuinfo names none (ARM)
   int64_t logical = 0;
-  std::set<std::pair<std::string, std::string>> physical;  // (socket, core); empty where it is not said
+  std::set<std::pair<std::string, std::string>> physical;  // (socket, core); empty if not given
 };
 
 CpuInfo ParseCpuinfo(std::string_view text) {
@@ -65,8 +65,8 @@ void FactsProbe::SayCpu(Sink& sink) const {
   if (!info.physical.empty()) sink.SetMachineFact("cores_physical", std::to_string(info.physical.size()));
 }
 
-// "cores" is what the command can use: the tightest of affinity, cpuset and quota. The command inherits all
-// three from this process.
+// "cores" is what the command can use: the tightest of affinity, cpuset and quota. The command inherits
+// all three from this process.
 void FactsProbe::SayLimits(Sink& sink) const {
   const Result<std::string> cgroup_text = ReadFile(root_ + "/proc/self/cgroup");
   const Result<std::string> mountinfo = ReadFile(root_ + "/proc/self/mountinfo");

@@ -1,4 +1,4 @@
-// The machine in facts that do not change: name, kernel, processor, cores, memory, limits. Said once.
+// Facts about the machine that do not change: name, kernel, processor, cores, memory, limits. Reported once.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ class HostProbesTest : public ::testing::Test {
   FakeSink sink_;
 };
 
-TEST_F(HostProbesTest, CpuTimeIsDividedOverTheInterval) {
+TEST_F(HostProbesTest, CpuTimeIsAFractionOfTheInterval) {
   files_.Write("/proc/stat", "cpu  100 10 50 800 40 0 0 0 0 0\ncpu0 100 10 50 800 40 0 0 0 0 0\nintr 5\n");
   files_.Write("/proc/loadavg", "1.25 0.5 0.3 2/300 4242\n");
   CpuProbe probe(files_.machine());
@@ -73,7 +73,7 @@ TEST_F(HostProbesTest, ManyCoresAreSummedOnlyAndVeryManyReadSlowly) {
   }
 }
 
-TEST_F(HostProbesTest, CpuCountersThatStepBackGiveNoNonsense) {
+TEST_F(HostProbesTest, CpuCountersThatStepBackGiveSaneReadings) {
   files_.Write("/proc/stat", "cpu 100 0 0 100 50 0 0 0\n");
   CpuProbe probe(files_.machine());
   probe.Sample(Seconds(1), sink_);
@@ -112,7 +112,7 @@ TEST_F(HostProbesTest, OldKernelsWithoutMemAvailableLeaveItOut) {
   EXPECT_FALSE(sink_.Last("swap_used"));
 }
 
-TEST_F(HostProbesTest, PressureIsTheStalledPartOfTheInterval) {
+TEST_F(HostProbesTest, PressureIsTheStalledFractionOfTheInterval) {
   const auto write = [&](int64_t some_us, int64_t full_us) {
     const auto line = [](int64_t us) {
       return " avg10=0.00 avg60=0.00 avg300=0.00 total=" + std::to_string(us) + "\n";
@@ -133,7 +133,7 @@ TEST_F(HostProbesTest, PressureIsTheStalledPartOfTheInterval) {
   EXPECT_EQ(sink_.series_count(), 5);
 }
 
-TEST_F(HostProbesTest, MissingPressureIsSaidOnce) {
+TEST_F(HostProbesTest, MissingPressureIsReportedOnce) {
   PressureProbe probe(files_.machine());
   probe.Sample(Seconds(1), sink_);
   probe.Sample(Seconds(2), sink_);
@@ -217,8 +217,8 @@ TEST_F(HostProbesTest, SharedMemoryIsRead) {
   EXPECT_LE(*sink_.Last("shm_used"), *sink_.Last("shm_total"));
 }
 
-// Every file of every probe, first missing, then with texts that were cut off or are no text at all.
-TEST_F(HostProbesTest, GarbageAndMissingFilesGiveNoReadingsAndNoCrash) {
+// Every file of every probe, first missing, then truncated or not text at all.
+TEST_F(HostProbesTest, GarbageAndMissingFilesGiveNoReadingsAndDoNotCrash) {
   constexpr const char* kFiles[] = {"/proc/stat",         "/proc/loadavg",     "/proc/meminfo",
                                     "/proc/vmstat",       "/proc/diskstats",   "/proc/net/dev",
                                     "/proc/pressure/cpu", "/proc/pressure/io", "/proc/pressure/memory"};

@@ -59,7 +59,7 @@ void MemoryProbe::ReadVmstat(int64_t t_ns, Sink& sink) {
   static const auto page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
   LineCursor lines(*text);
   for (std::string_view line; lines.Next(line);) {
-    // Nearly all of the 200 lines are none of ours: look at the first letter before cutting.
+    // Nearly all of the 200 lines are irrelevant: check the first letter before splitting.
     if (line.empty() || (line[0] != 'p' && line[0] != 'o')) continue;
     WordCursor words(line);
     const std::string_view key = words.Next();

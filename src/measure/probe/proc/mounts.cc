@@ -55,7 +55,7 @@ std::string WholeDisk(const fs::path& link) {
 std::string DiskOf(const std::string& root, const Mount& mount) {
   std::string disk = WholeDisk(fs::path(root + "/sys/dev/block") / mount.device_number);
   if (!disk.empty() || !mount.source.starts_with("/dev/")) return disk;
-  // btrfs and some others mount under an anonymous device number, but name the device.
+  // btrfs and some others mount with an anonymous device number, but name the device.
   return WholeDisk(fs::path(root + "/sys/class/block") / fs::path(mount.source).filename());
 }
 
@@ -94,12 +94,12 @@ Result<DataDevice> DeviceOfPath(const std::string& root, const std::string& path
   const Mount* best = nullptr;
   for (const Mount& mount : mounts) {
     if (!IsBelow(real, mount.mount_point)) continue;
-    // Of two on the same mount point the later one hides the earlier.
+    // Of two mounts on the same mount point the later one hides the earlier.
     if (best == nullptr || mount.mount_point.size() >= best->mount_point.size()) best = &mount;
   }
   if (best == nullptr) {
-    return Error{ErrorCode::kNotFound, "no mount of '" + root + "/proc/self/mountinfo' holds '" + real + "'",
-                 ""};
+    return Error{ErrorCode::kNotFound,
+                 "no mount of '" + root + "/proc/self/mountinfo' contains '" + real + "'", ""};
   }
   const bool in_memory = best->file_system == "tmpfs" || best->file_system == "ramfs";
   return DataDevice{DiskOf(root, *best), best->mount_point, best->file_system,

@@ -1,4 +1,4 @@
-// What is mounted where, from /proc/self/mountinfo, and so: which disk a path lies on.
+// What is mounted where, from /proc/self/mountinfo, and hence which disk a path is on.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ struct DataDevice {
   bool in_memory = false;  // tmpfs, ramfs
 };
 
-// `path` as the training sees it: it is resolved by the system, so symbolic links are followed.
+// `path` as the training sees it: resolved by the system, so symbolic links are followed.
 Result<DataDevice> DeviceOfPath(const std::string& root, const std::string& path);
 
 }  // namespace fullbore::probe

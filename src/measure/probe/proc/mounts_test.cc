@@ -21,7 +21,7 @@ class MountsTest : public ::testing::Test {
                  "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n"
                  "23 22 0:20 / /fast rw - tmpfs tmpfs rw,size=1k\n"
                  "24 22 0:40 / /data\\040sets rw - nfs4 server:/export rw\n"
-                 "a line that is none\n"
+                 "a malformed line\n"
                  "25 22 0:41 /sub /volume rw,noatime shared:3 master:1 - btrfs /dev/sdb rw\n"
                  "26 22 0:42 / /s3 rw - fuse.s3fs s3fs rw\n");
   }
@@ -29,7 +29,7 @@ class MountsTest : public ::testing::Test {
   FakeMachine files_;
 };
 
-TEST_F(MountsTest, APartitionIsTakenForItsDisk) {
+TEST_F(MountsTest, APartitionCountsAsItsDisk) {
   const auto found = DeviceOfPath(files_.root(), "/no-such-directory/train");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->device, "nvme0n1") << "diskstats of the whole disk";
@@ -57,7 +57,7 @@ TEST_F(MountsTest, RemoteAndMemoryFileSystemsHaveNoDisk) {
   EXPECT_TRUE(DeviceOfPath(files_.root(), "/fast/x")->in_memory);
 }
 
-TEST_F(MountsTest, OfTwoMountsOnOnePlaceTheLaterCounts) {
+TEST_F(MountsTest, OfTwoMountsOnOneMountPointTheLaterCounts) {
   files_.Write("/proc/self/mountinfo",
                "22 1 259:2 / / rw - ext4 /dev/nvme0n1p2 rw\n"
                "23 22 0:20 / /x rw - ext4 /dev/sda rw\n"

@@ -14,7 +14,7 @@ constexpr size_t kMaxRdmaPorts = 32;
 constexpr double kRdmaWordBytes =
     4;  // port_*_data count in 4-byte words (InfiniBand specification, PortCounters)
 
-// The far ends and switches of containers and virtual machines: their bytes pass a real interface as well.
+// The far ends and bridges of containers and virtual machines: their bytes also pass a real interface.
 bool IsInner(std::string_view interface) {
   for (const std::string_view prefix : {"veth", "docker", "br-", "virbr", "cali", "cni", "flannel", "ifb"}) {
     if (interface.starts_with(prefix)) return true;
@@ -66,8 +66,8 @@ void NetProbe::ReadInterfaces(int64_t t_ns, Sink& sink) {
     if (colon == std::string_view::npos) continue;  // the two lines of headings
     const std::string_view name = Trim(line.substr(0, colon));
     if (name.empty() || IsInner(name)) continue;
-    uint64_t field[12];  // receive: bytes packets errs drop fifo frame compressed multicast; send: the same
-                         // first four
+    // Receive: bytes packets errs drop fifo frame compressed multicast; send: bytes packets errs drop.
+    uint64_t field[12];
     WordCursor words(line.substr(colon + 1));
     const bool whole = std::ranges::all_of(field, [&words](uint64_t& value) {
       const auto count = words.NextCount();

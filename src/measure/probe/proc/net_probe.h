@@ -1,5 +1,5 @@
-// The network: bytes and drops an interface from /proc/net/dev, RDMA ports from /sys/class/infiniband, whose
-// traffic no network interface counts.
+// The network: bytes and drops per interface from /proc/net/dev, and RDMA ports from /sys/class/infiniband,
+// whose traffic no network interface counts.
 #pragma once
 
 #include <map>

@@ -8,7 +8,7 @@ namespace fullbore::probe {
 
 namespace {
 
-// "full" of the CPU is always 0 for the whole machine (a CPU that runs nobody is idle): not recorded.
+// "full" for the CPU is always 0 for the whole machine (a CPU that runs nothing is idle): not recorded.
 struct Resource {
   const char* name;
   Metric some;
@@ -55,7 +55,7 @@ bool PressureFiles::Sample(int64_t t_ns, Sink& sink) {
         const std::optional<int64_t> total_us = TotalUs(line);
         if (!total_us || *total_us < 0) continue;
         const auto stalled = stall.total_us.RatePerSecond(t_ns, static_cast<uint64_t>(*total_us));
-        // Our clock and the kernel's are read at different moments: a full stall may come out above 1.
+        // Our clock and the kernel's are read at different moments, so a full stall may come out above 1.
         if (stalled) sink.Read(stall.key, t_ns, std::min(*stalled / 1e6, 1.0));
       }
     }

@@ -1,6 +1,6 @@
-// Pressure stall information (PSI): the part of the time in which some task, or all of them, stood still for
-// want of CPU, disk or memory. Taken from the `total=` counters, so that it is exact for the interval; the
-// kernel's own averages look back 10 s and more.
+// Pressure stall information (PSI): the fraction of the time in which some task, or all of them, stood still
+// for lack of CPU, disk or memory. Taken from the `total=` counters, so that it is exact for the interval;
+// the kernel's own averages look back 10 s and more.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ class PressureFiles {
   enum class Scope : uint8_t { kMachine, kCgroup };
   PressureFiles(const std::string& directory, Scope scope);
 
-  // False where none of them could be read.
+  // False if none of them could be read.
   bool Sample(int64_t t_ns, Sink& sink);
 
  private:

@@ -104,7 +104,7 @@ void ProcessProbe::Sample(int64_t t_ns, Sink& sink) {
   if (unlisted_ > 0 && !std::exchange(said_unlisted_, true)) {
     sink.Say(
         record::Severity::kInfo, "process",
-        "the command started more than 1000 processes: the later ones are counted in the sums, not listed");
+        "the command started more than 1000 processes: later ones are included in the sums but not listed");
   }
 }
 
@@ -136,7 +136,7 @@ void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
   process.start_ticks = stat->start_ticks;
   process.threads = stat->threads;
   process.resident_bytes = stat->resident_pages * kPageBytes;
-  // Found at the first round, it may have run for long; found later, it began after the round before.
+  // If found at the first round, it may have run for long; if found later, it began after the previous round.
   process.last_cpu_ticks = stat->cpu_ticks;
   if (last_ns_ > 0 && t_ns > last_ns_) {
     process.cpu_cores =
@@ -151,7 +151,7 @@ void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
   if (processes_.size() < kMaxListed) {
     process.listed = processes_.size();
     std::string command = CommandOf(pid, process.name);
-    process.command_known = !command.empty();  // in the midst of an exec it has none
+    process.command_known = !command.empty();  // in the middle of an exec it has none
     if (command.empty()) command = process.name;
     processes_.push_back({pid, stat->parent_pid, process.role, process.rank, std::move(command), t_ns, 0});
   } else {
@@ -245,9 +245,8 @@ void ProcessProbe::ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns) {
   if (voluntary && forced) advance(details.switches, *voluntary + *forced, details.switches_per_s);
 }
 
-// Reading smaps_rollup walks the page tables of the process, 1 ms for some 100 MB, and holds its memory map
-// locked meanwhile. So what a reading took is taken off a budget, and the next waits until the budget allows
-// it.
+// Reading smaps_rollup walks the page tables of the process, 1 ms per 100 MB or so, and holds its memory map
+// locked meanwhile. So each reading is charged to a budget, and the next waits until the budget allows it.
 void ProcessProbe::ReadPss(int64_t t_ns) {
   pss_budget_ns_ = std::min(pss_budget_ns_ + kPssBudgetNsPerRound, kPssBudgetCapNs);
   std::vector<std::pair<int64_t, int64_t>> due;  // (time of the last reading, pid)

@@ -1,12 +1,12 @@
 // The processes of the command: CPU, memory, threads, context switches and I/O, summed by role ("trainer",
-// "loader", "other") and, where the rank is known, by role and rank. One series a role and not one a process
+// "loader", "other") and, if the rank is known, by role and rank. One series per role rather than per process
 // keeps the run file small; the processes themselves are listed once, by Processes().
 //
-// Cost: about 10 us a process and second. /proc/PID/stat stays open; what costs more (status, io) is read
-// from at most 24 processes a round in turn; the shared-aware memory (PSS), whose price grows with the
-// memory, on a budget of 0.1 % of a core.
+// Cost: about 10 us per process and second. /proc/PID/stat stays open; costlier files (status, io) are read
+// from at most 24 processes per round in turn; shared-aware memory (PSS), whose cost grows with the memory,
+// within a budget of 0.1 % of a core.
 //
-// Not seen: the CPU time of a process after its last reading, and processes shorter than a second.
+// Not seen: the CPU time of a process after its last reading, and processes that live less than a second.
 #pragma once
 
 #include <map>
@@ -32,14 +32,14 @@ class ProcessProbe : public Probe {
   Rate rate() const override { return Rate::kSlow; }
   void Sample(int64_t t_ns, Sink& sink) override;
 
-  // What a process said of itself. Before that, and without it, a process of the tree is "other". May come
-  // before the process was seen. `rank` is -1 where there is none.
+  // What a process said about itself. Until then a process of the tree is "other". May be called before the
+  // process was seen. `rank` is -1 if there is none.
   void SetRole(int64_t pid, const std::string& role, int rank);
 
-  // Whether a process of the command with this number was running at the last round.
+  // Whether a process of the command with this pid was running at the last round.
   bool IsOurs(int64_t pid) const { return running_.contains(pid); }
 
-  // All that were seen, the first 1000 of them; `end_ns` is the round in which the process was found gone.
+  // The first 1000 processes seen; `end_ns` is the round in which the process was found gone.
   std::vector<record::Process> Processes() const;
 
  private:

@@ -78,7 +78,7 @@ TEST_F(ProcessProbeTest, FindsTheTreeByParentsAndLeavesOutStrangers) {
   EXPECT_FALSE(probe.IsOurs(500));
 }
 
-TEST_F(ProcessProbeTest, FindsReparentedProcessesByTheirMark) {
+TEST_F(ProcessProbeTest, FindsReparentedProcessesByTheirEnvironment) {
   Write(100, {});
   Write(600, {.parent = 1});
   Mark(600, "run-7");
@@ -161,7 +161,7 @@ TEST_F(ProcessProbeTest, ManyProcessesHaveTheirDetailsReadInTurn) {
   EXPECT_LE(*sink_.Last("process_io_write{role=other}"), 60 * 600.0 / 2);
 }
 
-TEST_F(ProcessProbeTest, WhatMayNotBeReadIsAbsent) {
+TEST_F(ProcessProbeTest, UnreadableValuesAreAbsent) {
   Write(100, {});
   files_.MakeDirectory("/proc/100/io");  // reading it fails, as another user's file would
   files_.MakeDirectory("/proc/100/smaps_rollup");
@@ -229,7 +229,7 @@ TEST_F(ProcessProbeTest, CommandLinesAreLeftOutWhereTheyAreNotWanted) {
   EXPECT_EQ(probe.Processes()[0].command, "dd");
 }
 
-TEST_F(ProcessProbeTest, ACommandLineThatWasEmptyInTheMidstOfAnExecIsReadAgain) {
+TEST_F(ProcessProbeTest, ACommandLineThatWasEmptyDuringAnExecIsReadAgain) {
   Write(100, {.name = "dd"});
   ProcessProbe probe(files_.machine(100));
   probe.Sample(Seconds(1), sink_);
@@ -239,7 +239,7 @@ TEST_F(ProcessProbeTest, ACommandLineThatWasEmptyInTheMidstOfAnExecIsReadAgain) 
   EXPECT_EQ(probe.Processes()[0].command, "dd if=x");
 }
 
-TEST_F(ProcessProbeTest, AKernelNumberUsedAgainIsAnotherProcess) {
+TEST_F(ProcessProbeTest, AReusedPidIsAnotherProcess) {
   Write(100, {});
   Write(101, {.parent = 100, .start = 200});
   ProcessProbe probe(files_.machine(100));
@@ -249,7 +249,7 @@ TEST_F(ProcessProbeTest, AKernelNumberUsedAgainIsAnotherProcess) {
   EXPECT_EQ(sink_.Last("process_count{role=other}"), 1);
 }
 
-TEST_F(ProcessProbeTest, GarbageIsNoProcess) {
+TEST_F(ProcessProbeTest, GarbageIsNotAProcess) {
   files_.Write("/proc/100/stat", "100 (python");
   files_.Write("/proc/101/stat", ") 1 (");
   files_.Write("/proc/102/stat", "102 (x) S 100 1 1\n");

@@ -11,7 +11,7 @@ namespace fullbore::probe {
 namespace {
 
 constexpr size_t kMaxCommandBytes = 200;
-constexpr size_t kMaxSearchedBytes = 4096;  // for secrets: what is masked makes room for what follows
+constexpr size_t kMaxSearchedBytes = 4096;  // for secrets: masking makes room for what follows
 
 }  // namespace
 

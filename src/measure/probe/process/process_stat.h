@@ -20,11 +20,11 @@ struct ProcessStat {
   bool alive() const { return state != 'Z' && state != 'X' && state != 'x'; }
 };
 
-// Nothing where the text is no such line. The name points into the text.
+// Nothing if the text is not such a line. The name points into the text.
 std::optional<ProcessStat> ParseProcessStat(std::string_view text);
 
-// The command line of a process with blanks between its words and its secrets masked, at most 200 bytes; empty
-// where it has none.
+// The command line of a process, its words separated by blanks and its secrets masked, at most 200
+// bytes; empty if it has none.
 std::string ReadCommandLine(const std::string& process_directory);
 
 }  // namespace fullbore::probe

@@ -65,8 +65,8 @@ std::vector<ProcessTree::Candidate> ProcessTree::NewProcesses() {
   return candidates;
 }
 
-// Moves the candidates whose parent is in the tree, or that were claimed, into it, until none is left of
-// them.
+// Repeatedly moves into the tree each candidate that was claimed or whose parent is in the
+// tree, until none is left to move.
 void ProcessTree::Join(std::vector<Candidate>& candidates, std::vector<int64_t>& joined) {
   const auto belongs = [this](const Candidate& c) {
     return members_.contains(c.parent_pid) || claimed_.contains(c.pid);
@@ -84,7 +84,7 @@ void ProcessTree::Join(std::vector<Candidate>& candidates, std::vector<int64_t>&
 
 bool ProcessTree::IsMarked(int64_t pid) const {
   const Result<std::string> environment = ReadFile(proc_directory_ + "/" + std::to_string(pid) + "/environ");
-  if (!environment) return false;  // another user's: none of ours
+  if (!environment) return false;  // another user's, so not ours
   const std::vector<std::string_view> variables = Split(*environment, '\0');
   return std::ranges::find(variables, mark_) != variables.end();
 }

@@ -1,7 +1,7 @@
-// Which processes belong to the command: it, its children by parent links, and those that were reparented
-// when their parent died, which still carry FULLBORE_RUN=<run id> in their environment.
+// Which processes belong to the command: itself, its children by parent links, and those that were reparented
+// when their parent died but still carry FULLBORE_RUN=<run id> in their environment.
 //
-// A scan reads the names in /proc and then only what is new in it; a stranger's environment is read once.
+// A scan reads the names in /proc and then only what is new there; a stranger's environment is read once.
 #pragma once
 
 #include <dirent.h>
@@ -19,12 +19,12 @@ class ProcessTree {
  public:
   ProcessTree(std::string proc_directory, int64_t root_pid, const std::string& run_id);
 
-  // The numbers of the processes that joined the tree since the scan before.
+  // The pids of the processes that joined the tree since the previous scan.
   std::vector<int64_t> Scan();
 
-  // The process said that it is ours.
+  // The process said that it belongs to the command.
   void Claim(int64_t pid);
-  // The process has ended: its number may come back as a stranger's.
+  // The process has ended: its pid may be reused by a stranger.
   void Forget(int64_t pid);
 
  private:

@@ -1,4 +1,4 @@
-// How full /dev/shm is: loader workers hand batches over through it and die with SIGBUS when it is full.
+// How full /dev/shm is: loader workers pass batches through it, and die of SIGBUS when it is full.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// For tests of probes: a machine made of files in a temporary directory, and a sink that keeps what it is
-// told.
+// For tests of probes: a machine made of files in a temporary directory, and a sink
+// that stores what it receives.
 #pragma once
 
 #include <filesystem>
