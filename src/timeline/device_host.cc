@@ -5,8 +5,8 @@
 namespace fullbore::timeline {
 namespace {
 
-// Python between two operators of a training loop takes 1 to 100 us (measured on the traces of eager PyTorch
-// that the tests read); ten times the most is something else.
+// Between two operators of a training loop, Python takes 1 to 100 us (measured on the eager PyTorch traces
+// that the tests read); ten times the maximum must be something else.
 constexpr int64_t kAwayNs = 1'000'000;
 // A call that frees or allocates memory returns in a few us unless it waits for the device.
 constexpr int64_t kBlockingMemoryCallNs = 100'000;
@@ -34,7 +34,7 @@ bool IsWork(SpanKind kind) {
   return kind == SpanKind::kOp || kind == SpanKind::kBackward || kind == SpanKind::kCollectiveCall;
 }
 
-// The first of sorted, disjoint spans that ends after t.
+// The first of the sorted, disjoint spans that ends after t.
 template <typename T>
 auto FirstEndingAfter(const std::vector<T>& spans, int64_t t) {
   return std::partition_point(spans.begin(), spans.end(), [t](const T& span) { return span.end_ns <= t; });
@@ -48,8 +48,8 @@ HostActivity::HostActivity(const DeviceTrace& trace) : main_thread_(trace.main_t
   FillThreads(trace);
 }
 
-// A copy that is asynchronous by name blocks all the same where its host memory is pageable: then the call
-// returns only when the copy is done, and that is how it is recognised.
+// A copy that is asynchronous by name still blocks if its host memory is pageable: the call then returns only
+// when the copy is done, which is how it is recognised.
 void HostActivity::FindBlockingCalls(const DeviceTrace& trace) {
   blocking_.resize(trace.calls.size());
   for (size_t i = 0; i < trace.calls.size(); ++i) {
@@ -119,7 +119,7 @@ void HostActivity::LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t e
   int64_t at = begin_ns;
   while (at < end_ns) {
     if (it == working.end() || it->begin_ns >= end_ns || it->begin_ns > at) {
-      // Outside of everything: how long in all decides what it is, also where only a part is asked for.
+      // Outside of everything: the whole duration decides what it is, even if only a part is asked for.
       const bool known = operators_recorded_ && it != working.begin() && it != working.end();
       const bool away = known && it->begin_ns - std::prev(it)->end_ns >= kAwayNs;
       const int64_t until = it == working.end() ? end_ns : std::min(it->begin_ns, end_ns);

@@ -1,6 +1,6 @@
-// What each host thread was doing, for asking why the device had nothing to do. Built once from a trace;
-// spans of a thread do not overlap any more, the outermost wins: a synchronisation inside a checkpoint is the
-// checkpoint's.
+// What each host thread was doing, to explain why the device had nothing to do. Built once from a trace;
+// the spans of a thread no longer overlap, because the outermost wins: a synchronisation inside a
+// checkpoint belongs to the checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,9 @@ class HostActivity {
  public:
   explicit HostActivity(const DeviceTrace& trace);
 
-  // What `thread` did in [begin_ns, end_ns), in order and without holes, appended to `pieces`. Where that
-  // thread is outside of everything, the main thread is asked: it may be what the launching thread waits for.
+  // What `thread` did in [begin_ns, end_ns), in order and without gaps, appended to `pieces`.
+  // While that thread is outside of everything, the main thread counts instead: the launching
+  // thread may be waiting for it.
   void Look(uint16_t thread, int64_t begin_ns, int64_t end_ns, std::vector<HostPiece>* pieces) const;
 
   bool Blocks(uint32_t call) const { return blocking_[call]; }
@@ -55,7 +56,7 @@ class HostActivity {
   std::vector<Thread> threads_;
   std::vector<bool> blocking_;  // by call
   uint16_t main_thread_;
-  bool operators_recorded_ = false;  // else nothing can be said of a host that makes no calls
+  bool operators_recorded_ = false;  // else a host without calls cannot be explained
 };
 
 }  // namespace fullbore::timeline

@@ -10,7 +10,7 @@ using record::Share;
 const std::vector<IdlePiece>& IdleCauses::Divide(const Segment& idle) {
   pieces_.clear();
   const uint16_t main_thread = trace_.main_thread();
-  if (idle.next == kNoTag) {  // after the last operation: whatever the main thread does
+  if (idle.next == kNoTag) {  // after the last operation: the main thread decides
     DivideHostTime(main_thread, idle.begin_ns, idle.end_ns, idle.end_ns, kNone);
     return pieces_;
   }
@@ -29,7 +29,7 @@ const std::vector<IdlePiece>& IdleCauses::Divide(const Segment& idle) {
     return pieces_;
   }
   const int64_t launch_ns = std::clamp(op.launch_begin_ns, idle.begin_ns, idle.end_ns);
-  // A call that waits for its own operation (a pageable copy) holds the thread: the wait is its doing.
+  // A call that waits for its own operation (a pageable copy) holds the thread: it caused the wait.
   DivideHostTime(op.launch_thread, idle.begin_ns, launch_ns, idle.end_ns,
                  host_.Blocks(op.call) ? op.call : kNone);
   return pieces_;

@@ -1,10 +1,14 @@
 // Why the device had nothing to do. An idle interval is ended by an operation; what its launching thread did
-// between the begin of the interval and the launch is the cause:
+// between the start of the interval and the launch is the cause:
 //
-//   launched before the device ran dry       -> gap: both operations were queued, the device itself took its
-//   time the thread was in the data loader's next -> data_wait the thread was blocked, or had been and then
-//   had to launch anew with an empty queue -> sync the thread was saving, validating, collecting garbage, or
-//   away -> host_other otherwise it was on its way to the launch -> launch
+//   launched before the device ran dry             -> gap: both operations were queued, the device itself
+//                                                     took its time
+//   the thread was in the data loader's `next`     -> data_wait
+//   it was blocked, or had been and then had to
+//   launch again with an empty queue               -> sync
+//   it was saving, validating, collecting garbage,
+//   or away                                        -> host_other
+//   otherwise it was on its way to the launch      -> launch
 #pragma once
 
 #include <cstdint>
@@ -32,9 +36,8 @@ class IdleCauses {
   // Pieces that cover the idle segment, in order. The vector is reused from call to call.
   const std::vector<IdlePiece>& Divide(const Segment& idle);
 
-  int64_t unexplained() const {
-    return unexplained_;
-  }  // intervals ended by an operation without a known launch
+  // The intervals that ended with an operation whose launch is not known.
+  int64_t unexplained() const { return unexplained_; }
 
  private:
   void DivideHostTime(uint16_t thread, int64_t begin_ns, int64_t launch_ns, int64_t end_ns,

@@ -11,8 +11,7 @@ struct Pattern {
 };
 
 // The first that occurs in the name decides. Sources: kernel names of cuBLAS, cuDNN, CUTLASS, PyTorch ATen,
-// FBGEMM, FlashAttention, Triton (inductor), Apex, hipBLASLt/Tensile and MIOpen as they occur in published
-// traces.
+// FBGEMM, FlashAttention, Triton (inductor), Apex, hipBLASLt/Tensile and MIOpen as found in published traces.
 constexpr Pattern kKernelPatterns[] = {
     {"elementwise_kernel", Lane::kElementwise},  // ATen: the functor's name follows and would mislead
     {"at::native::reduce_kernel", Lane::kReduction},
@@ -76,8 +75,8 @@ constexpr Pattern kKernelPatterns[] = {
     {"dropout", Lane::kElementwise},
 };
 
-// A matrix product runs on tensor cores where its name says so: mma instructions (s884: Volta, s1688: Turing,
-// s16816 Ampere, warpgroup: Hopper), or types that have no other fast path.
+// A matrix product runs on tensor cores if its name says so: mma instructions (s884: Volta, s1688: Turing,
+// s16816: Ampere, warpgroup: Hopper), or types that have no other fast path.
 constexpr std::string_view kTensorMarks[] = {"tensorop", "s884",   "h884",      "i8816", "s1688", "s16816",
                                              "h16816",   "h1688",  "warpgroup", "sm100", "nvjet", "bf16",
                                              "_fp16",    "f16f16", "_mma_",     "tf32",  "e4m3",  "_MI16x16",

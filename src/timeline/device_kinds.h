@@ -1,5 +1,5 @@
-// What a device can be doing, told from the names of kernels and copies. The trace readers and the injected
-// collector classify with the same table; no allocation.
+// What a device can be doing, recognised by the names of kernels and copies. The trace readers and the
+// injected collector classify with the same table; it allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fullbore::timeline {
 
-// Lanes of the sweep, by priority: where several run at once, time belongs to the first.
+// Lanes of the sweep, by priority: when several are active at once, the time belongs to the first.
 enum class Lane : uint8_t {
   kMatmulTensor,  // matrix products and convolutions on tensor cores
   kMatmul,        // the same without
@@ -35,11 +35,11 @@ std::string_view Name(Lane lane);  // "matmul_tensor", "copy_h2d_pageable"
 Lane ClassifyKernel(std::string_view name);
 Lane ClassifyCopy(std::string_view name);  // "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
 
-// What a host call into the driver or runtime does, as far as it explains an idle device.
+// What a host call into the driver or runtime does, as far as it can explain an idle device.
 enum class CallKind : uint8_t {
   kLaunch,
   kGraphLaunch,
-  kCopy,  // asynchronous by name; it blocks all the same where host memory is pageable
+  kCopy,  // asynchronous by name, but blocks if the host memory is pageable
   kMemset,
   kSync,    // cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize, a copy that blocks by name
   kMemory,  // cudaMalloc, cudaFree, cudaHostAlloc: they wait for the device

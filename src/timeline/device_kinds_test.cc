@@ -5,7 +5,7 @@
 namespace fullbore::timeline {
 namespace {
 
-TEST(DeviceKindsTest, MatmulsAreToldApartByTensorCores) {
+TEST(DeviceKindsTest, MatmulsAreClassifiedByTensorCores) {
   EXPECT_EQ(ClassifyKernel("volta_sgemm_128x64_nn"), Lane::kMatmul);
   EXPECT_EQ(ClassifyKernel("volta_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1"), Lane::kMatmul);
   EXPECT_EQ(ClassifyKernel("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(...)"),

@@ -49,8 +49,8 @@ bool PhaseOf(const HostSpan& span, Phase* phase) {
   }
 }
 
-// The training thread's phases in order, without overlaps (the outermost wins: operators inside the loader
-// are the loader's), and what lies between them: short holes belong to the phase before.
+// The phases of the training thread in order, without overlaps (the outermost wins: operators inside the
+// loader belong to the loader), and the time between them: short gaps belong to the phase before.
 std::vector<Phase> PhasesOf(const DeviceTrace& trace) {
   std::vector<Phase> phases;
   for (const HostSpan& span : trace.spans) {

@@ -12,8 +12,8 @@
 namespace fullbore::timeline {
 namespace {
 
-// A run keeps the first, the worst and regular stretches; a trace is short, and its steps are few.
-constexpr size_t kMostSteps = 20'000;
+// A run keeps the first, the slowest and regular stretches of steps; a trace is short and has few steps.
+constexpr size_t kMaxSteps = 20'000;
 
 int64_t MainDevice(const DeviceTrace& trace) {
   int64_t device = 0;
@@ -81,8 +81,8 @@ void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult*
         "is taken from the main thread where that is recorded");
   }
   if (trace.device_ops.size() > 1) {
-    result->notes.push_back("operations of " + std::to_string(trace.device_ops.size()) +
-                            " devices are in one trace; shares are of their union");
+    result->notes.push_back("the trace holds operations of " + std::to_string(trace.device_ops.size()) +
+                            " devices; shares are of their union");
   }
 }
 
@@ -118,7 +118,7 @@ RankResult SummariseRank(const DeviceTrace& trace) {
     result.end_ns = std::max(result.end_ns, shares.steps.back().end_ns);
   }
   info.windows = WindowsOf(shares.steps);
-  if (shares.steps.size() > kMostSteps) shares.steps.resize(kMostSteps);
+  if (shares.steps.size() > kMaxSteps) shares.steps.resize(kMaxSteps);
   info.steps = std::move(shares.steps);
   result.series = SeriesOf(trace);
   if (!found.how.empty()) result.notes.push_back(found.how);

@@ -1,4 +1,4 @@
-// One rank's trace becomes what a recording keeps of a rank.
+// Turns one rank's trace into what a recording keeps of a rank.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace fullbore::timeline {
 struct RankResult {
   record::RankInfo info;
   std::vector<record::Series> series;  // memory and counters that the trace carries
-  std::vector<std::string> notes;      // for the report: how steps were found, what could not be told
+  std::vector<std::string> notes;      // for the report: how steps were found, what is unknown
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
 };
 
-// `trace` is finished (DeviceTrace::Finish). The rank's number is the caller's to set.
+// `trace` is finished (DeviceTrace::Finish). The caller sets the number of the rank.
 RankResult SummariseRank(const DeviceTrace& trace);
 
 }  // namespace fullbore::timeline

@@ -90,13 +90,13 @@ class Scene {
 
 int64_t Us(const record::Step& step, Share share) { return step.share_ns[Index(share)] / 1000; }
 
-TEST(DeviceIdleTest, BetweenKernelsThatWereBothQueuedIsAGap) {
+TEST(DeviceIdleTest, TimeBetweenQueuedKernelsIsAGap) {
   const auto step = Scene().Step(1, 0, 200).Kernel(0, 10, 50).Kernel(6, 60, 200).OnlyStep();
   EXPECT_EQ(Us(step, Share::kGap), 10);
   EXPECT_EQ(Us(step, Share::kCompute), 180);
 }
 
-TEST(DeviceIdleTest, AHostThatLaunchesTooLateIsLaunch) {
+TEST(DeviceIdleTest, ALateLaunchCountsAsLaunch) {
   const auto step = Scene().Step(1, 0, 200).Work(0, 200).Kernel(0, 0, 50).Kernel(90, 100, 200).OnlyStep();
   EXPECT_EQ(Us(step, Share::kLaunch), 50);
 }
@@ -122,7 +122,7 @@ TEST(DeviceIdleTest, TheMainThreadsLoaderExplainsAnIdleAutogradThread) {
   EXPECT_EQ(Us(step, Share::kDataWait), 40);
 }
 
-TEST(DeviceIdleTest, AfterASynchronisationTheNewLaunchIsItsCost) {
+TEST(DeviceIdleTest, ASynchronisationIsChargedWithTheLaunchAfterIt) {
   RankResult result = Scene()
                           .Step(1, 0, 200)
                           .Kernel(0, 0, 50)
@@ -178,7 +178,7 @@ TEST(DeviceIdleTest, WithoutAnyHostEventsTheCauseIsNotGuessed) {
   EXPECT_THAT(result.notes, ::testing::Contains(::testing::HasSubstr("launch is not in the trace")));
 }
 
-TEST(DeviceStepsTest, AStepEndsWhenItsLastKernelDoesAndTheNextBeginsThere) {
+TEST(DeviceStepsTest, AStepEndsWithItsLastKernelAndTheNextBeginsThere) {
   RankResult result =
       Scene().Step(1, 0, 100).Step(2, 101, 200).Kernel(10, 20, 150).Kernel(110, 150, 260).Summarise();
   ASSERT_EQ(result.info.steps.size(), 2U);
@@ -206,7 +206,7 @@ TEST(DeviceStepsTest, WithoutMarksTheOptimizersStepEndsAStep) {
   EXPECT_THAT(result.notes, ::testing::Contains(::testing::HasSubstr("optimizer")));
 }
 
-TEST(DeviceStepsTest, ElseTheRarestKernelThatReturnsAtAConstantDistance) {
+TEST(DeviceStepsTest, WithoutAnOptimizerTheRarestPeriodicKernelMarksTheSteps) {
   Scene scene;
   for (int step = 0; step < 8; ++step) {
     for (int layer = 0; layer < 10; ++layer) {
@@ -222,7 +222,7 @@ TEST(DeviceStepsTest, ElseTheRarestKernelThatReturnsAtAConstantDistance) {
   EXPECT_THAT(result.notes, ::testing::Contains(::testing::HasSubstr("periodicity")));
 }
 
-TEST(DeviceStepsTest, WithoutAnyPeriodTheWholeTraceIsOneStepAndThatIsSaid) {
+TEST(DeviceStepsTest, WithoutAnyPeriodTheWholeTraceIsOneStepAndANoteSaysSo) {
   RankResult result = Scene().Kernel(0, 10, 50).Kernel(20, 60, 90, kMain, "other").Summarise();
   ASSERT_EQ(result.info.steps.size(), 1U);
   EXPECT_EQ(result.info.steps[0].wall_ns, 80'000);

@@ -11,8 +11,9 @@
 namespace fullbore::timeline {
 namespace {
 
-// Clocks of one machine agree to a few us, those of machines with NTP to about a millisecond; a difference
-// below this is left alone, for the end of a collective itself differs by tens of microseconds between ranks.
+// Clocks of one machine agree to within a few us, those of machines with NTP to about a
+// millisecond; a difference below this is ignored, because the end of a collective itself differs
+// by tens of microseconds between ranks.
 constexpr int64_t kClocksAgreeNs = 200'000;
 
 int64_t Median(std::vector<int64_t> values) {
@@ -21,8 +22,8 @@ int64_t Median(std::vector<int64_t> values) {
   return *middle;
 }
 
-// For each kind its arrivals in order: the n-th of one rank is the n-th of the others, if all have equally
-// many.
+// For each kind, its arrivals in order: the n-th of one rank matches the n-th of the others,
+// if all have the same number.
 using ByKind = std::map<std::string, std::vector<size_t>>;
 
 ByKind Sequences(const Arrivals& arrivals) {
@@ -120,9 +121,8 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
     }
   }
   if (matching.unmatched > 0) {
-    comparison.notes.push_back(
-        std::to_string(matching.unmatched) +
-        " collectives have no partner on every rank: waiting inside them is not known");
+    comparison.notes.push_back(std::to_string(matching.unmatched) +
+                               " collectives do not appear on every rank: the wait inside them is unknown");
   }
   return comparison;
 }

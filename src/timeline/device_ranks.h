@@ -1,6 +1,6 @@
 // Several ranks of one run: their clocks are compared at the collectives, which end everywhere at the same
-// time, and the time that each rank waits inside a collective for the last one to arrive is told from the
-// time that the collective itself takes.
+// time, and the time that each rank waits inside a collective for the last one to arrive is separated from
+// the time of the collective itself.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct RankComparison {
 
 RankComparison CompareRanks(const std::vector<Arrivals>& ranks);
 
-// The waits of a rank, put into its steps and its tables. Before ShiftTimes: both are on the rank's own
-// clock.
+// Adds the waits of a rank to its steps and its tables. Call it before ShiftTimes:
+// both use the rank's own clock.
 void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankInfo* info);
 
 void ShiftTimes(int64_t by_ns, record::RankInfo* info);

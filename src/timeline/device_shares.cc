@@ -15,7 +15,7 @@ namespace {
 // In a trace everything is sorted: the window only has to hold what runs at the same time.
 constexpr size_t kConcurrentOps = 4096;
 
-// Takes pieces in order of time and gives each step its part. Pieces outside of all steps belong to none.
+// Takes pieces in order of time and adds each to its step. Pieces outside of all steps belong to none.
 class StepFiller {
  public:
   StepFiller(const std::vector<StepBounds>& bounds, std::vector<record::Step>* steps)

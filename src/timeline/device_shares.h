@@ -1,5 +1,5 @@
-// The sweep over one rank's whole trace: totals, each step's shares, and what each blocking call cost the
-// device.
+// The sweep over one rank's whole trace: totals, the shares of each step, and the device time
+// that each blocking call cost.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace fullbore::timeline {
 
-// Exposed time up to a moment, for asking how much of an interval was exposed.
+// Exposed time up to a moment, to compute how much of an interval was exposed.
 class ExposedTime {
  public:
   void Add(int64_t begin_ns, int64_t end_ns);  // in order
@@ -43,7 +43,7 @@ struct DeviceShares {
 DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
                              const std::vector<StepBounds>& steps);
 
-// Steps summed by stretches of about a second, as a run records them.
+// Steps summed over stretches of about a second, as a run records them.
 std::vector<record::StepWindow> WindowsOf(const std::vector<record::Step>& steps);
 
 }  // namespace fullbore::timeline

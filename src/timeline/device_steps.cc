@@ -8,8 +8,8 @@
 namespace fullbore::timeline {
 namespace {
 
-// Host steps -> device steps: each ends when the last operation launched in it does, if the host did not wait
-// longer.
+// Host steps to device steps: each ends when the last operation launched in it ends, or
+// later if the host waited longer.
 std::vector<StepBounds> EndOnDevice(const DeviceTrace& trace, const std::vector<StepMark>& marks) {
   std::vector<int64_t> device_end(marks.size(), INT64_MIN);
   for (const DeviceOp& op : trace.ops) {
@@ -33,8 +33,8 @@ std::vector<StepBounds> EndOnDevice(const DeviceTrace& trace, const std::vector<
   return steps;
 }
 
-// From one end of the optimizer's step to the next. Of several optimizers the one that steps most often
-// counts, and of those the last in the loop.
+// From the end of one optimizer step to the next. Of several optimizers the one that steps most often counts;
+// of equals, the last in the loop.
 std::vector<StepMark> MarksOfOptimizer(const DeviceTrace& trace) {
   std::map<NameId, std::vector<int64_t>> ends;
   for (const HostSpan& span : trace.spans) {
@@ -54,8 +54,8 @@ std::vector<StepMark> MarksOfOptimizer(const DeviceTrace& trace) {
   return marks;
 }
 
-// A kernel that comes back after a near-constant number of other kernels marks the period of the loop. The
-// rarest such kernel has the longest period, and that is the step: what comes more often is a layer.
+// A kernel that recurs after a nearly constant number of other kernels marks the period of the loop. The
+// rarest such kernel has the longest period, which is the step: anything more frequent is a layer.
 struct Period {
   NameId name = 0;
   std::vector<size_t> arrivals;  // positions among the compute kernels
@@ -117,7 +117,7 @@ FoundSteps FindSteps(const DeviceTrace& trace) {
     found.steps = EndOnDevice(trace, marks);
     found.marked = true;
     found.how =
-        "the trace has no ProfilerStep: steps are taken from one end of the optimizer's step to the next";
+        "the trace has no ProfilerStep: steps are taken from the end of one optimizer step to the next";
     return found;
   }
   if (!trace.has_device_activity()) {
@@ -137,7 +137,7 @@ FoundSteps FindSteps(const DeviceTrace& trace) {
   int64_t end = trace.ops[0].end_ns;
   for (const DeviceOp& op : trace.ops) end = std::max(end, op.end_ns);
   found.steps.push_back({trace.ops[0].begin_ns, end});
-  found.how = "the trace marks no steps and its kernels have no period: the whole of it is taken as one step";
+  found.how = "the trace marks no steps and its kernels have no period: all of it counts as one step";
   return found;
 }
 

@@ -1,8 +1,8 @@
 // Where one step ends and the next begins, in a recording of device activity.
 //
 // A step of the host ends on the device only when the work launched in it is done: a step lasts from the end
-// of the device's work for the step before to the end of its own (as torch-tb-profiler counts, so that
-// figures agree). Consecutive steps leave no hole.
+// of the device's work for the previous step to the end of its own (as torch-tb-profiler counts, so that the
+// numbers agree). Consecutive steps leave no gap.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct StepBounds {
 
 struct FoundSteps {
   std::vector<StepBounds> steps;
-  std::string how;      // one sentence for the report; empty where the trace itself marks its steps
+  std::string how;      // a sentence for the report; empty if the trace itself marks its steps
   bool marked = false;  // by the user or the profiler, not guessed
 };
 
-// By ProfilerStep#N; else by Optimizer.step; else by the period of the kernels; else the whole trace is one
-// step.
+// By ProfilerStep#N; else by Optimizer.step; else by the period of the kernels; else
+// the whole trace is one step.
 FoundSteps FindSteps(const DeviceTrace& trace);
 
 }  // namespace fullbore::timeline

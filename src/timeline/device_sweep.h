@@ -1,9 +1,9 @@
 // The sweep: intervals of device activity in, segments of constant activity out. Every interval is two events
 // (time, +-lane); between two events the set of active lanes is constant, so unions, overlaps and idle time
-// come by themselves, over any number of streams, exact to the nanosecond.
+// follow directly, over any number of streams, exact to the nanosecond.
 //
-// Intervals may come out of order by as much as the sort window. Memory is fixed at construction: no
-// allocation afterwards, so it serves inside a training process. One thread.
+// Intervals may be out of order by as much as the sort window. Memory is fixed at construction and nothing is
+// allocated afterwards, so it can run inside a training process. One thread.
 #pragma once
 
 #include <cstddef>
@@ -37,13 +37,13 @@ class DeviceSweep {
   // before the first interval counts from `begin_ns`.
   DeviceSweep(size_t capacity, int64_t begin_ns, Sink* sink);
 
-  // Intervals of no length are nothing. What lies before the time already swept is cut off and counted.
+  // Intervals of no length are ignored. A part before the time already swept is cut off and counted.
   void Add(int64_t begin_ns, int64_t end_ns, Lane lane, uint32_t tag);
 
-  // No interval that begins before t_ns will come any more.
+  // Promises that no interval beginning before t_ns will follow.
   void AdvanceTo(int64_t t_ns);
 
-  // The rest, and idle time up to end_ns.
+  // Sweeps the rest, and idle time up to end_ns.
   void Finish(int64_t end_ns);
 
   uint64_t late() const { return late_; }      // intervals that came after their time had been swept

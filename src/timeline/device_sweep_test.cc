@@ -81,7 +81,7 @@ TEST(DeviceSweepTest, OperationsWithoutLengthChangeNothing) {
   EXPECT_EQ(out.idle_ns, 10);
 }
 
-TEST(DeviceSweepTest, WhatComesLateIsCutOffAndCounted) {
+TEST(DeviceSweepTest, LateIntervalsAreCutOffAndCounted) {
   Recorder out;
   DeviceSweep sweep(8, 0, &out);
   sweep.Add(100, 110, Lane::kMatmul, 0);
@@ -93,7 +93,7 @@ TEST(DeviceSweepTest, WhatComesLateIsCutOffAndCounted) {
   EXPECT_EQ(out.totals.busy_ns, 10 + 50);
 }
 
-TEST(DeviceSweepTest, AFullWindowIsSweptEarlyAndNothingIsLostInOrder) {
+TEST(DeviceSweepTest, AFullWindowIsSweptEarlyAndOrderedIntervalsAreKept) {
   Recorder out;
   DeviceSweep sweep(2, 0, &out);
   for (int i = 0; i < 100; ++i) sweep.Add(i * 10, i * 10 + 5, Lane::kMatmul, 0);
@@ -102,7 +102,7 @@ TEST(DeviceSweepTest, AFullWindowIsSweptEarlyAndNothingIsLostInOrder) {
   EXPECT_EQ(out.totals.busy_ns, 500);
 }
 
-// The sweep against counting nanosecond by nanosecond.
+// Compares the sweep with counting nanosecond by nanosecond.
 TEST(DeviceSweepTest, AgreesWithCountingEveryNanosecond) {
   std::mt19937 random(1);
   for (int round = 0; round < 50; ++round) {

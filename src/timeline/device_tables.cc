@@ -50,7 +50,7 @@ std::vector<record::CopyStats> Copies(const DeviceTrace& trace, const DeviceTota
   return copies;
 }
 
-// Where a call stands: the outermost operator around it and the innermost Python function of the user's.
+// The place of a call: the outermost operator around it and the user's innermost Python function.
 class Places {
  public:
   explicit Places(const DeviceTrace& trace) : trace_(trace), by_thread_(trace.threads.size() + 1) {

@@ -10,7 +10,7 @@ namespace fullbore::timeline {
 
 record::DeviceTables TablesOf(const DeviceTrace& trace, const HostActivity& host, const DeviceShares& shares);
 
-// "all_reduce" from what the host called it, else from the kernel's name
+// "all_reduce", from the name of the host's call, else from the kernel's
 // ("ncclDevKernel_AllReduce_Sum_f32_RING_LL").
 std::string CollectiveKind(const DeviceTrace& trace, const DeviceOp& op);
 

@@ -8,8 +8,8 @@
 namespace fullbore::timeline {
 namespace {
 
-// CUPTI now and then yields times that are off by hours (pytorch#192021 saw 1e14 ns). A trace longer than a
-// day is not a trace that a profiler writes.
+// CUPTI occasionally yields times that are off by hours (pytorch#192021 saw 1e14 ns). No profiler
+// writes a trace longer than a day.
 constexpr int64_t kLongestTraceNs = 24 * 3600 * kNsPerSecond;
 
 template <typename T>
@@ -20,8 +20,8 @@ void SortByBegin(PodVector<T>* events) {
   }
 }
 
-// Correlation id -> index of the call, open addressing: a node-based map would cost more than the calls
-// themselves.
+// Correlation id -> index of the call, with open addressing: a node-based map would cost
+// more than the calls themselves.
 class CallIndex {
  public:
   explicit CallIndex(const PodVector<HostCall>& calls)

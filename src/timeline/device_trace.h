@@ -1,7 +1,8 @@
-// One rank's recorded activity, compact, as the trace readers fill it: device operations, the host calls that
-// launched them, and what the host was doing. From here on nothing knows which tool recorded it.
+// One rank's recorded activity in compact form, as the trace readers fill it: device operations,
+// the host calls that launched them, and what the host was doing. Beyond this point nothing depends
+// on the tool that recorded it.
 //
-// Times are the trace's own nanoseconds. About 60 bytes a device operation, 32 a call, 24 a span of the host.
+// Times are the trace's own nanoseconds. About 60 bytes per device operation, 32 per call, 24 per host span.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace fullbore::timeline {
 
 using NameId = uint32_t;
 
-// Texts by number. Bounded: beyond kMaxNames all new ones are "(further names)".
+// Numbered texts. Bounded: beyond kMaxNames all new ones become "(further names)".
 class NameTable {
  public:
   static constexpr size_t kMaxNames = 1 << 16;
@@ -99,7 +100,7 @@ struct Collective {
   int32_t group_size = -1;
 };
 
-// A collective as the host called it: the kernels launched inside belong to it.
+// A collective as called by the host: the kernels launched inside belong to it.
 struct CollectiveCall {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -109,7 +110,7 @@ struct CollectiveCall {
 
 std::string JsonText(std::string_view text);  // quoted and escaped, for facts
 
-// What a reader had to leave out, by reason; each becomes one message with its count.
+// What a reader had to leave out, by reason; each reason becomes one message with its count.
 using LeftOut = std::map<std::string, int64_t>;
 
 struct CounterReading {
@@ -151,8 +152,8 @@ struct DeviceTrace {
   LeftOut left_out;
   std::vector<std::string> notes;  // further messages for the report
 
-  // Call once when everything is in: sorts, leaves out what cannot be, ties operations to the calls that
-  // launched them.
+  // Call once when everything has been added: sorts, leaves out impossible values, and links operations to
+  // the calls that launched them.
   void Finish();
 
   uint16_t main_thread() const { return main_thread_; }  // runs the steps; else launches most

@@ -18,7 +18,7 @@ bool IsTraining(const ChannelRecord& event) {
   return KindOf(event) == EventKind::kBackward || (KindOf(event) == EventKind::kForward && event.a == 1);
 }
 
-// Marks without extent, and fetches, which lie inside the `next` that waits for them.
+// Marks without duration; and fetches, which lie inside the `next` that waits for them.
 bool TakesTime(const ChannelRecord& event) {
   switch (KindOf(event)) {
     case EventKind::kFetch:
@@ -35,7 +35,8 @@ bool TakesTime(const ChannelRecord& event) {
 
 void HostSteps::OnEvent(const ChannelRecord& event) {
   const bool ends_step = KindOf(event) == EventKind::kOptimizer && event.a == 1;
-  // What ends a step is kept even where other threads have filled the list: a step has at least that event.
+  // The event that ends a step is kept even if other threads have filled the list: a
+  // step has at least that event.
   if (ends_step || pending_.size() < kMaxPendingEvents)
     pending_.push_back(event);
   else
@@ -49,7 +50,7 @@ std::map<std::pair<Share, int64_t>, int64_t> HostSteps::TakeLineHits() {
   return std::exchange(line_hits_, {});
 }
 
-// The loader whose batch is the last one taken before a training pass feeds it.
+// The loader that feeds a training pass is the one whose batch was taken last before it.
 void HostSteps::LearnTrainingLoaders(const std::vector<ChannelRecord>& events) {
   std::optional<uint16_t> last;
   for (const ChannelRecord& event : events) {  // by begin
@@ -69,7 +70,7 @@ HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns
     case EventKind::kForward:
       return event.a == 1 ? as(Share::kForward) : as(Share::kHostOther, HostOther::kValidation);
     case EventKind::kBackward:
-      // Behind the last gradient of this rank there is nothing left but to wait for the others'.
+      // After this rank's last gradient, all that is left is waiting for the others'.
       return as(event.a > 0 && at_ns >= event.a ? Share::kCommExposed : Share::kBackward);
     case EventKind::kOptimizer:
       return as(Share::kOptimizer);
@@ -88,8 +89,8 @@ HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns
   }
 }
 
-// Cuts [begin, end) at every border of an event; each piece goes to the innermost event that covers it, which
-// is the one that began last. `events` are sorted by begin, the outer before the inner.
+// Cuts [begin, end) at every boundary of an event; each piece goes to the innermost event that covers it,
+// which is the one that began last. `events` are sorted by begin, the outer before the inner.
 std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecord>& events, int64_t begin_ns,
                                                   int64_t end_ns) const {
   std::vector<Segment> segments;
@@ -136,7 +137,7 @@ std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecor
 
 void HostSteps::CloseStep(const ChannelRecord& boundary) {
   std::vector<ChannelRecord> events = std::exchange(pending_, {});
-  // A hit of the line sampler is written by the sampler's thread and tells where the training thread is.
+  // A hit of the line sampler is written by the sampler's thread and says where the training thread is.
   std::erase_if(events, [&](const ChannelRecord& e) {
     return e.thread != boundary.thread && KindOf(e) != EventKind::kLine;
   });

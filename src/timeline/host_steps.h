@@ -1,11 +1,12 @@
-// A training process's events, as its hook wrote them, become steps whose wall time is divided into shares.
+// Turns a training process's events, as the hook wrote them, into steps whose wall
+// time is divided into shares.
 //
-// Events of one thread nest; each nanosecond belongs to the innermost event that covers it. What no event
-// covers is named by its neighbours: between the forward pass and the backward pass the loss is computed
-// (forward), between two evaluation events the validation loop runs; everything else is host_other.
+// Events of one thread nest; each nanosecond belongs to the innermost event that covers it. Time that no
+// event covers is classified by its neighbours: between the forward and the backward pass the loss is
+// computed (forward), between two evaluation events the validation loop runs; all else is host_other.
 //
-// Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of them,
-// and the one that ends it.
+// Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of
+// them, plus the one that ends it.
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,8 @@ ChannelRecord Event(EventKind kind, int64_t begin, int64_t end, int64_t a = 0, u
   return event;
 }
 
-// One step of a usual loop: next, forward, (loss), backward, optimizer, and 5 ns of something else before the
-// next.
+// One step of an ordinary loop: next, forward, (loss), backward, optimizer, and 5 ns of
+// something else before the next.
 std::vector<ChannelRecord> UsualStep(int64_t at) {
   return {Event(EventKind::kNext, at, at + 40, 32), Event(EventKind::kForward, at + 40, at + 60, 1),
           Event(EventKind::kBackward, at + 62, at + 90), Event(EventKind::kOptimizer, at + 90, at + 95, 1)};
@@ -78,7 +78,7 @@ TEST(HostStepsTest, AClosureInsideTheOptimizerKeepsItsPhases) {
   EXPECT_EQ(Sum(done[0]), done[0].wall_ns);
 }
 
-TEST(HostStepsTest, AnEvaluationLoopIsValidationWithWhatLiesBetween) {
+TEST(HostStepsTest, AnEvaluationLoopAndTheTimeInsideItAreValidation) {
   HostSteps steps;
   Feed(steps, UsualStep(1000));
   std::vector<ChannelRecord> events;
@@ -90,7 +90,7 @@ TEST(HostStepsTest, AnEvaluationLoopIsValidationWithWhatLiesBetween) {
   const auto done = Feed(steps, events);
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kValidation)], 150);
-  EXPECT_EQ(done[0].samples, 32);  // evaluation samples are no training samples
+  EXPECT_EQ(done[0].samples, 32);  // evaluation samples do not count as training samples
   EXPECT_EQ(Sum(done[0]), done[0].wall_ns);
 }
 
@@ -130,7 +130,7 @@ TEST(HostStepsTest, GradientAccumulationCountsItsBatches) {
   EXPECT_EQ(done[0].samples, 64);
 }
 
-TEST(HostStepsTest, LineHitsGoToTheShareTheyFellInto) {
+TEST(HostStepsTest, LineHitsCountForTheShareTheyFallInto) {
   HostSteps steps;
   std::vector<ChannelRecord> events = UsualStep(1000);
   events.insert(events.begin() + 1, Event(EventKind::kLine, 1020, 1020, /*line id=*/3));
@@ -161,7 +161,7 @@ TEST(HostStepsTest, EventsOfOtherThreadsTakeNoTimeFromTheStep) {
   EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 5);
 }
 
-TEST(HostStepsTest, AFloodOfEventsIsCountedAndNotKept) {
+TEST(HostStepsTest, AFloodOfEventsIsCountedButNotKept) {
   HostSteps steps;
   for (size_t i = 0; i < kMaxPendingEvents + 10; ++i)
     steps.OnEvent(Event(EventKind::kForward, 1000, 1001, 0));
@@ -169,7 +169,7 @@ TEST(HostStepsTest, AFloodOfEventsIsCountedAndNotKept) {
 }
 
 // Evaluation or inference on other threads may go on for long before the first optimizer step.
-TEST(HostStepsTest, AStepBehindAFloodFromOtherThreadsIsAStep) {
+TEST(HostStepsTest, AStepAfterAFloodFromOtherThreadsIsStillAStep) {
   HostSteps steps;
   for (size_t i = 0; i < kMaxPendingEvents; ++i) {
     ChannelRecord foreign = Event(EventKind::kForward, 1000, 1001, 0);

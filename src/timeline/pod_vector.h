@@ -1,6 +1,5 @@
-// A vector of plain values that grows in place where the kernel can move pages (realloc of a large block is a
-// mremap): std::vector would hold the old and the new block at once, which doubles the peak memory of a
-// trace.
+// A vector of plain values that grows in place where the kernel can move pages (realloc of a large block is
+// an mremap): std::vector would hold the old and the new block at once, doubling the peak memory of a trace.
 #pragma once
 
 #include <cstddef>
