@@ -2,14 +2,14 @@
 #
 #   bin/fullbore
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
-#                                       With fullbore.data and its extension, where that was built.
+#                                       Includes fullbore.data with its extension, if that was built.
 #   share/doc/fullbore/
 #   lib/libfullbore_loader.a, include/fullbore/, lib/cmake/fullbore/
-#                                       The loader for programs in C++: the component `dev`, which is installed when it
-#                                       is named (cmake --install BUILD --component dev); the package fullbore-dev.
+#                                       The loader for C++ programs: the component `dev`, installed only by name
+#                                       (cmake --install BUILD --component dev), and the package fullbore-dev.
 #
-# In a wheel the first goes to the environment's bin and the second to its share: pip keeps that relation too. There
-# fullbore.data and its extension are in site-packages only.
+# In a wheel the first goes to the environment's bin and the second to its share: the relative path stays the same.
+# There, fullbore.data and its extension are in site-packages only.
 
 include(CMakePackageConfigHelpers)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # installing needs the program, not the tests
@@ -35,7 +35,7 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/python/fullbore")
           PATTERN "__pycache__" EXCLUDE PATTERN "test*" EXCLUDE ${FULLBORE_LEFT_OUT})
 endif()
 if(TARGET fb_loader_python)
-  # Optional: `make build` makes the program alone.
+  # Optional: `make build` builds only the program.
   install(TARGETS fb_loader_python LIBRARY DESTINATION "${FULLBORE_EXTENSION_DIR}" ${FULLBORE_EXTENSION_NEED})
 endif()
 if(NOT SKBUILD)
@@ -65,7 +65,7 @@ set(CPACK_PACKAGE_DESCRIPTION
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-# Two packages: fullbore, and fullbore-dev with what the static library's users have to link with.
+# Two packages: fullbore, and fullbore-dev, which depends on what users of the static library must link with.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL Unspecified dev)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
@@ -74,7 +74,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_NAME fullbore-dev)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
     "libfmt-dev, libjpeg-dev, libpng-dev, libwebp-dev, zlib1g-dev, libhdf5-dev, libcurl4-openssl-dev, libssl-dev, libpugixml-dev, libutf8proc-dev, pkg-config")
-set(CPACK_COMPONENT_DEV_DESCRIPTION "The data loader of fullbore for programs in C++: headers and a static library.")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "The data loader of fullbore for C++ programs: headers and a static library.")
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS python3)

@@ -1,6 +1,6 @@
-# One target a folder: fullbore_component(NAME SOURCES ... DEPENDS ... LIBRARIES ...) makes the static
+# One target per folder: fullbore_component(NAME SOURCES ... DEPENDS ... LIBRARIES ...) makes the static
 # library fb_NAME from the folder's sources; fullbore_test(NAME SOURCES ... DEPENDS ...) its unit tests.
-# Links are PRIVATE unless a header of the folder shows the other's types (PUBLIC_DEPENDS).
+# Links are PRIVATE unless a header of the folder exposes the other's types (PUBLIC_DEPENDS).
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -49,7 +49,7 @@ if(FULLBORE_TESTS)
   enable_testing()
 endif()
 
-# The one file that depends on where the checkout lies: ccache then knows all others again in another clone.
+# The one file that depends on the path of the checkout: ccache can reuse all others in another clone.
 add_library(fb_source_directory STATIC EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/src/base/testing/source_directory.cc")
 target_link_libraries(fb_source_directory PRIVATE fb_options)
 target_compile_definitions(fb_source_directory PRIVATE FULLBORE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

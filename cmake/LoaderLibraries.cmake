@@ -1,5 +1,5 @@
-# The libraries that the loader links with, beside Threads and fmt: PkgConfig::jpeg and so on. Installed, too, for
-# whoever links with the loader's static library needs them all.
+# The libraries that the loader links with, beside Threads and fmt: PkgConfig::jpeg and so on. Also installed,
+# because whoever links with the loader's static library needs them all.
 pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)  # libjpeg-turbo's: crops and skips rows
 pkg_check_modules(png REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp)

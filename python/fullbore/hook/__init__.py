@@ -4,12 +4,12 @@ Loaded by site/sitecustomize.py as `_fullbore_hook` when the script imports torc
 The map, one idea a file:
 
     channel      the two files a process writes, as src/record/channel.h and docs/channel.md define them
-    runtime      what all parts share: the process's channel, its threads, and what happens when the hook fails
+    runtime      what all parts share: the channel, the threads, and what happens when the hook fails
     finder       patches a module right after the script has imported it
     waits        the script's loaders, of whatever library, and the waits in `next` of their iterators
     loader       torch's DataLoader: its arguments, and where it is waited for
-    fast_data    `fullbore run --fast-data`: the training DataLoader replaced by fullbore.data
-    stages       fullbore.data's loaders: what their threads did
+    fast_data    `fullbore run --fast-data`: replaces the training DataLoader by fullbore.data
+    stages       loaders of fullbore.data: what their threads did
     batch        how many samples and tokens a batch holds
     worker       what a batch costs where it is fetched, in a loader worker or inline
     steps        optimizers: where a step ends, and which loader feeds it
@@ -22,10 +22,10 @@ The map, one idea a file:
     where        which lines of the user's code step, copy and save
     facts        versions, model, precision, arguments
     frames       which code, and which frame of a stack, is the user's own
-    drain        the training loader iterated alone, for `fullbore loader bench --script`
+    drain        iterates the training loader alone, for `fullbore loader bench --script`
 
-Rules: what the script does and prints stays as it is; an exception of ours switches the hook off, never the script;
-nothing is done per operator; no lock and no system call in the training loop's path.
+Rules: what the script does and prints does not change; an exception of ours disables the hook, never the script;
+nothing runs per operator; no locks and no system calls on the path of the training loop.
 """
 
 from __future__ import annotations

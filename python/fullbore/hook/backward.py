@@ -11,14 +11,14 @@ from .runtime import clock, enter, guarded, is_compiling_test, leave
 from .where import say_where
 
 # Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
-# are watched, for the very first may take no part.
+# are watched, because the very first may not take part.
 WATCHED_PARAMETERS = 3
 
 
 class LastGradient:
-    """When the gradient of the model's first parameters became ready, in the backward under way.
+    """When the gradient of the model's first parameters became ready in the current backward pass.
 
-    Only set where several ranks train together: what follows in such a backward is the wait for the others.
+    Only set if several ranks train together: what follows in such a backward is the wait for the others.
     """
 
     def __init__(self) -> None:

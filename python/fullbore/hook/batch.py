@@ -1,7 +1,7 @@
-"""How many samples, and tokens, a batch holds.
+"""How many samples and tokens a batch holds.
 
 A batch is whatever a collate function made: a tensor, tuples and dictionaries of tensors, lists of images of different
-sizes. What its first tensor's leading dimension says is usually, but not always, the number of samples. So the first
+sizes. The leading dimension of its first tensor is usually, but not always, the number of samples. So the first
 batch is searched for a place that shows the loader's batch size, and later batches, the short last one above
 all, are read at that place.
 """
@@ -35,7 +35,7 @@ def children(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def sizes(value: Any, path: Path = ()) -> Iterator[tuple[int, Path, bool]]:
-    """All (size, path, is a leading dimension) of a batch, in the order of its nesting."""
+    """All sizes in a batch, in order of nesting, as (size, path, whether it is a leading dimension)."""
     size = leading(value)
     if size is not None:
         yield size, path, True
@@ -60,7 +60,7 @@ class BatchCounter:
         self.shape: list[int] | None = None  # of the tensor that counts, in the first batch
 
     def count(self, batch: Any) -> tuple[int, int]:
-        """(samples, -1 unknown; tokens, 0 unknown)."""
+        """(samples, -1 if unknown; tokens, 0 if unknown)."""
         samples = self._samples(batch)
         return samples, tokens(batch) if self._has_tokens else 0
 

@@ -34,7 +34,7 @@ class Ring:
         scratch = path + ".new"
         fd = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            # Space first: writing to a mapped hole of a full disk would be a SIGBUS in the training process.
+            # Allocate first: writing to a mapped hole on a full disk would raise SIGBUS in the training process.
             os.posix_fallocate(fd, 0, size)
             self._map = mmap.mmap(fd, size)
             self._map[: len(header)] = header
@@ -65,7 +65,7 @@ def make_record(buffer: Any, capacity: int, sequence: itertools.count) -> Record
 
 
 class Channel:
-    """The two files of this process. Raises OSError where they cannot be made, and is then not used."""
+    """The two files of this process. Raises OSError if they cannot be created; it is then not used."""
 
     def __init__(self, directory: str, role: int, parent_pid: int, worker_id: int = -1) -> None:
         created = time.monotonic_ns()
@@ -87,7 +87,7 @@ class Channel:
             raise
 
     def say(self, kind: str, **members: Any) -> None:
-        """Appends one line. A full disk costs the text from here on, not the ring."""
+        """Appends one line. On a full disk, further text is lost, but not the ring."""
         if self._text_fd is None:
             return
         line = json.dumps({"t": time.monotonic_ns(), "k": kind, **members}, default=str) + "\n"
@@ -97,7 +97,7 @@ class Channel:
             self.close()
 
     def close(self) -> None:
-        """Lets go of the text file; the map stays until the process ends, for a record may be under way."""
+        """Closes the text file; the map stays until the process ends, because a record may be in progress."""
         if self._text_fd is not None:
             fd, self._text_fd = self._text_fd, None
             os.close(fd)

@@ -1,4 +1,4 @@
-"""torch.distributed's collectives, where the script calls them itself (DDP reduces gradients inside backward)."""
+"""Collectives of torch.distributed that the script calls itself (DDP reduces gradients inside backward)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def timed(original: Any, is_compiling: Any) -> Any:
 
 def attach_data_parallel(module: Any) -> None:
     """DistributedDataParallel broadcasts rank 0's buffers (those of BatchNorm) at the start of each forward pass: there
-    the ranks wait for each other a first time."""
+    the ranks wait for each other for the first time."""
     parallel = module.DistributedDataParallel
     if hasattr(parallel, "_sync_buffers"):
         parallel._sync_buffers = timed(parallel._sync_buffers, is_compiling_test())

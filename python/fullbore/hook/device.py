@@ -1,4 +1,4 @@
-"""CUDA: copies to the device, what the host blocks in, device time and the allocator's state.
+"""CUDA: copies to the device, blocking host calls, device time and the state of the allocator.
 
 Nothing here starts CUDA or waits for it: it begins when the script itself has initialised CUDA, reads events only once
 they are done, and stays away from streams that are being captured. On a machine without CUDA nothing is patched.
@@ -16,7 +16,7 @@ from .runtime import Span, Thread, enter, guarded, hook, is_compiling_test, leav
 from .where import say_where
 
 MEMORY_PERIOD_NS = 1_000_000_000  # torch.cuda.memory_stats takes about 0.1 ms
-MAX_PENDING_EVENTS = 64  # steps that the device may lag behind; beyond it no new ones are begun
+MAX_PENDING_EVENTS = 64  # steps that the device may lag behind; beyond that, no new events are recorded
 
 
 class Device:
@@ -44,7 +44,7 @@ class Device:
             self.read_memory(thread, end)
 
     def mark(self, thread: Thread, now: int) -> None:
-        """Puts an event on the stream, and takes the device time between those that are done by now."""
+        """Records an event on the stream, and reads the device time between events that have completed."""
         marks = self.marks
         while len(marks) > 1 and marks[1][0].query():
             (first, begin), (second, end) = marks.popleft(), marks[0]
@@ -63,7 +63,7 @@ class Device:
 
 
 def attach_tensor(Tensor: Any) -> None:
-    """Copies between host and device, and the reading of a value from it."""
+    """Copies between host and device, and reading a value back."""
     for name in ("to", "cuda", "cpu"):
         setattr(Tensor, name, timed_copy(getattr(Tensor, name)))
     for name in ("item", "tolist"):
@@ -71,7 +71,7 @@ def attach_tensor(Tensor: Any) -> None:
 
 
 def timed_copy(original: Any) -> Any:
-    """Tensor.to and its like: a record only where the result is on another kind of device."""
+    """Tensor.to and similar methods: recorded only if the result is on another kind of device."""
     is_compiling = is_compiling_test()
 
     @functools.wraps(original)
@@ -107,7 +107,7 @@ def note_copy(source: Any, result: Any, span: Span) -> None:
 
 
 def timed_reading(original: Any) -> Any:
-    """Tensor.item: on a device tensor the host waits for all that was queued before."""
+    """Tensor.item: for a device tensor the host waits for everything queued before."""
     is_compiling = is_compiling_test()
 
     @functools.wraps(original)
@@ -143,7 +143,7 @@ def timed_call(original: Any, args: Any, kwargs: Any) -> Any:
 
 
 def attach(cuda: Any) -> None:
-    """Follows the steps, where this torch was built with CUDA at all."""
+    """Starts only if this torch was built with CUDA."""
     torch = sys.modules["torch"]
     if getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None):
         steps.after_step.append(Device(torch).after_step)

@@ -1,8 +1,8 @@
-"""Draining the training loader alone: what `fullbore loader bench --script train.py` does instead of recording.
+"""Drains the training loader alone: what `fullbore loader bench --script train.py` does instead of recording.
 
-At the first optimizer step that a DataLoader feeds, the script is held where it is, that DataLoader object is iterated
-alone for a few seconds, what came of it is written to $FULLBORE_DRAIN/<rank>.json, and the process ends. The script's
-own iterator stands still meanwhile: its workers fill their queues once and then wait.
+At the first optimizer step that a DataLoader feeds, the script is paused, that DataLoader object is iterated
+alone for a few seconds, the result is written to $FULLBORE_DRAIN/<rank>.json, and the process ends. The script's
+own iterator is idle meanwhile: its workers fill their queues once and then wait.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def describe(source: Any) -> dict[str, Any]:
     dataset = getattr(source, "dataset", None)
     try:
         length: int | None = len(dataset)  # type: ignore[arg-type]
-    except Exception:  # an iterable has none
+    except Exception:  # an iterable dataset has none
         length = None
     where = source.__dict__.get("_fullbore_where")
     return {
@@ -78,7 +78,7 @@ def time_of_children() -> tuple[float, float]:
 
 
 class Stream:
-    """The batches of one epoch after the other."""
+    """The batches of consecutive epochs."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -92,7 +92,7 @@ class Stream:
             except StopIteration:
                 self.epochs += 1
                 self.iterator = iter(self.source)
-        raise ValueError("it has no batches in an epoch")
+        raise ValueError("an epoch of it has no batches")
 
 
 def drain(source: Any, counter: Any) -> dict[str, Any]:
@@ -123,10 +123,10 @@ def drain(source: Any, counter: Any) -> dict[str, Any]:
 
 
 def fast(source: Any) -> dict[str, Any]:
-    """What fullbore.data makes of the same loader, or why it cannot."""
+    """The speed of the same loader in fullbore.data, or why it cannot be translated."""
     package = os.environ.get("FULLBORE_DRAIN_PACKAGE", "")
     if package:
-        sys.path.append(package)  # behind what is installed
+        sys.path.append(package)  # after the installed packages
     try:
         import fullbore.data
     except ImportError:
@@ -157,7 +157,7 @@ def finish(result: dict[str, Any]) -> None:
             json.dump(result, file)
         os.replace(path + ".part", path)
     except OSError as error:
-        print(f"fullbore: cannot write what was measured: {error}", file=sys.stderr)
+        print(f"fullbore: cannot write the measurements: {error}", file=sys.stderr)
     for child in multiprocessing.active_children():
         child.terminate()
     sys.stdout.flush()

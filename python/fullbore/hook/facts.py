@@ -1,4 +1,4 @@
-"""What is said once about the training: versions, model, precision, distribution."""
+"""What is reported once about the training: versions, model, precision, distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "d
 
 
 def at_import(torch: Any) -> None:
-    """Says what is known already; the rest when the first steps have shown it."""
+    """Reports what is known already; the rest follows once the first steps have shown it."""
     forward.at_forward.append(at_forward)
     steps.after_first_steps.append(after_step)
     hook.fact("torch", str(torch.__version__))
@@ -43,8 +43,8 @@ def autocast(torch: Any) -> str | None:
 
 
 def autocast_questions(torch: Any) -> list[tuple[Callable[[], bool], Callable[[], Any]]]:
-    """For each kind of device: whether autocast is on, and with which dtype. Never in a way that this torch has
-    deprecated: the warning would be ours, and where warnings are errors the answer would be lost."""
+    """For each kind of device: whether autocast is on, and with which dtype. Never by a call that this torch has
+    deprecated: the warning would be ours, and if warnings are errors, the answer would be lost."""
     if hasattr(torch, "get_autocast_dtype"):  # from 2.4 on
         return [
             (functools.partial(torch.is_autocast_enabled, kind), functools.partial(torch.get_autocast_dtype, kind))
@@ -57,7 +57,7 @@ def autocast_questions(torch: Any) -> list[tuple[Callable[[], bool], Callable[[]
 
 
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
-    """After each of the first steps: some things are true only after the very first."""
+    """After each of the first steps: some facts hold only after the very first."""
     hook.fact("optimizer", type(optimizer).__name__)
     about_process()
     model = forward.forward.main_model() if forward.forward is not None else None

@@ -1,9 +1,9 @@
-"""`fullbore run --fast-data`: the training DataLoader's batches come from fullbore.data, where that gives the same.
+"""`fullbore run --fast-data`: the training DataLoader's batches come from fullbore.data, if those are the same.
 
 A DataLoader is taken to be a training one when it is iterated with gradients enabled. Before its first batch it is
 translated (fullbore.data.from_torch) and a few samples of both are compared (fullbore.data.check), then the first batch
-itself: shape, type, and each row's label against the dataset's. Where one of these says no, the script's own loader
-goes on, and one message says why. The script sees what it saw: `len`, epochs, `sampler.set_epoch`, `break`.
+itself: shape, type, and each row's label against the dataset's. If any of these fails, the script's own loader
+is used, and one message says why. The script sees what it saw: `len`, epochs, `sampler.set_epoch`, `break`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VARIABLE = "FULLBORE_FAST_DATA"  # where the package fullbore is; set by `fullbo
 
 
 class FastLoader:
-    """What takes a DataLoader's place."""
+    """The replacement of a DataLoader."""
 
     def __init__(self, dataloader: Any, found: Any, loader: Any) -> None:
         torch = sys.modules["torch"]
@@ -34,7 +34,7 @@ class FastLoader:
         self.pins = bool(dataloader.pin_memory) and torch.cuda.is_available()
 
     def iterate(self) -> FastIterator:
-        """The script's next epoch: the one it told its sampler, or one more than the last."""
+        """The script's next epoch: the one it set on its sampler, or one more than the last."""
         epoch = self.epoch + 1
         if self.sampler is not None and self.sampler.epoch != self.sampler_epoch:
             epoch = self.sampler_epoch = self.sampler.epoch
@@ -52,20 +52,20 @@ class FastLoader:
 
 
 class FastIterator:
-    """One epoch, with its waits recorded as those of torch's iterators are."""
+    """One epoch, its waits recorded like those of torch's iterators."""
 
     def __init__(self, fast: FastLoader) -> None:
         self._fast = fast
         self._epoch = iter(fast.loader)
         self._first: Any = None
         self._fullbore_ready = self.ready
-        self._fullbore_loader = stages.staged(fast.loader)  # its waits count for this one, whose stages explain them
+        self._fullbore_loader = stages.staged(fast.loader)  # its waits count for the loader whose stages explain them
 
     def ready(self) -> int:
         return self._fast.loader.stats()["ready_batches"]
 
     def begin(self) -> None:
-        """Fetches the first batch, and judges it."""
+        """Fetches and checks the first batch."""
         self._first = next(self._epoch, None)
         if self._first is not None:
             self._fast.check(self._first)
@@ -105,14 +105,14 @@ hook.forget_in_child.append(_fast.clear)
 
 
 def wanted() -> bool:
-    """Whether an iteration that begins now is to be fast: asked for, and training."""
+    """Whether an iteration that begins now should be replaced: requested, and in training."""
     return bool(os.environ.get(VARIABLE)) and sys.modules["torch"].is_grad_enabled()
 
 
 def iterator(dataloader: Any) -> FastIterator | None:
-    """The fast one, or None where the script's own has to go on. Never raises."""
+    """The fast iterator, or None if the script's own has to be used. Never raises."""
     thread = hook.here()
-    outer, thread.in_next = thread.in_next, True  # what is compared is read in this wait, and is no batch of its own
+    outer, thread.in_next = thread.in_next, True  # the samples compared are read within this wait
     try:
         if dataloader not in _fast:
             return first_iterator(dataloader)
@@ -133,7 +133,7 @@ def first_iterator(dataloader: Any) -> FastIterator:
     options: dict[str, Any] = {}
     try:
         compared = data.check.compare(found)
-    except data.NotTranslatable:  # finest detail is where decoding at a smaller scale is seen
+    except data.NotTranslatable:  # decoding at a smaller scale shows in the finest detail
         options["scaled_decode"] = False
         compared = data.check.compare(found, **options)
     fast = FastLoader(dataloader, found, data.from_torch(dataloader, **options))
@@ -145,7 +145,7 @@ def first_iterator(dataloader: Any) -> FastIterator:
 
 
 def package() -> Any:
-    """fullbore.data: the script's own Python's, else the one that came with the program."""
+    """fullbore.data: from the script's own Python, else the one that came with the program."""
     directory = os.environ[VARIABLE]
     sys.path.append(directory)
     try:
@@ -158,7 +158,7 @@ def package() -> Any:
         version = ".".join(map(str, sys.version_info[:2]))
         raise ImportError(
             f"fullbore.data cannot be imported by this Python {version} ({error}); "
-            "python -m pip install . in fullbore's sources, with that Python"
+            "run `python -m pip install .` in fullbore's sources with that Python"
         ) from None
     finally:
         if directory in sys.path:
@@ -172,7 +172,7 @@ def reason(error: Exception) -> str:
 
 
 def say(dataloader: Any, text: str) -> None:
-    """Either way a warning: it changes how the run is to be read, and what is less does not reach the report."""
+    """Always a warning: it changes how to interpret the run, and lesser messages do not reach the report."""
     where = dataloader.__dict__.get("_fullbore_where")
     place = "" if where is None else f" of {os.path.basename(where[0])}:{where[1]}"
     hook.say("message", severity="warning", source="--fast-data", text=f"the DataLoader{place} {text}")

@@ -24,7 +24,7 @@ class Finder:
         self.watched: dict[str, Patch] = {"torch": attach_torch}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any | None:
-        patch = self.watched.pop(name, None)  # not ours to answer again while the others look for it
+        patch = self.watched.pop(name, None)  # removed, so that we do not answer again while other finders search
         if patch is None:
             return None
         try:
@@ -37,7 +37,7 @@ class Finder:
                     return spec
             return None
         finally:
-            self.watched[name] = patch  # who looks for a module (importlib.util.find_spec) has not imported it
+            self.watched[name] = patch  # looking for a module (importlib.util.find_spec) is not importing it
 
     def patch(self, name: str, module: Any) -> None:
         patch = self.watched.pop(name, None)
@@ -45,7 +45,7 @@ class Finder:
             patch(module)
 
     def attach(self) -> None:
-        """For a torch that was there before us."""
+        """For a torch that was imported before us."""
         self.watched.pop("torch", None)
         attach_torch(sys.modules["torch"])
 
@@ -81,7 +81,7 @@ def run_patch(patch: Patch, module: Any) -> None:
 
 
 def attach_torch(torch: Any) -> None:
-    """Torch is imported: say hello and take our places."""
+    """Torch is imported: introduces the process and patches torch's modules."""
     from . import backward, collectives, device, facts, forward, lines, loader, others, stages, steps, worker
 
     if not runtime.is_helper_process():

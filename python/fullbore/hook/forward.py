@@ -5,7 +5,7 @@ called outermost; after that those classes alone carry a `__call__` of their own
 
 Dynamo must not find a patch that comes and goes: it guards on what it traced, and would compile again. So the first
 torch.compile ends the learning; then the compiled module's class is watched, and what calls it is found on the
-stack. Our wrappers begin with torch's own test for tracing, which dynamo folds: nothing of them gets into a graph.
+stack. Our wrappers begin with torch's own test for tracing, which dynamo folds: no part of them enters a graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Call = tuple[Thread, int, int, int]  # thread, outer phase, training, begin
 
 
 class Forward:
-    """The patches, and what was learnt."""
+    """The patches, and what was learnt from the first calls."""
 
     def __init__(self, torch: Any) -> None:
         self.Module = torch.nn.Module
@@ -62,7 +62,7 @@ class Forward:
         if not self.learning:
             return
         self.learning = False
-        if self.Module.__call__ is self.patch:  # else somebody patched over us, and we only hand on
+        if self.Module.__call__ is self.patch:  # else somebody patched over us, and we only forward
             self.Module.__call__ = self.original
         for cls in self.classes:
             self.watch(cls)
@@ -98,7 +98,7 @@ class Forward:
         self.classes.add(cls)
         inner = module.__dict__.get("_modules", {}).get("module")
         if inner is not None and cls.__module__.startswith("torch.nn.parallel"):
-            self.classes.add(type(inner))  # evaluated without its wrapper, as often as not
+            self.classes.add(type(inner))  # often evaluated without its wrapper
         if training and not any(known() is module for known in self.models):
             self.models.append(weakref.ref(module))
         if self.compiled:

@@ -16,7 +16,7 @@ _is_user: dict[str, bool] = {}
 
 
 def is_user_file(name: str) -> bool:
-    """The user's: neither installed, nor Python's, nor generated, nor ours. A script run by `python -m` is, too."""
+    """Neither installed, nor Python's, nor generated, nor ours. A script run by `python -m` is the user's, too."""
     known = _is_user.get(name)
     if known is None:
         known = _is_user[name] = _judge(name)

@@ -21,7 +21,7 @@ from .runtime import Thread, clock, hook
 
 PERIOD_S = 0.05
 JITTER = 0.5  # of the period, to either side: a loop of the same period must not always be met at the same line
-STOP_S = 1.0  # the longest that the interpreter's end waits for a sample under way, which takes microseconds
+STOP_S = 1.0  # how long the interpreter's exit waits at most for a sample in progress, which takes microseconds
 
 
 class Sampler:
@@ -30,7 +30,7 @@ class Sampler:
         self.thread = thread
         self.known: dict[tuple[str, int], int] = {}
         self.random = random.Random()  # never the script's own generator
-        self.running = threading.Lock()  # held until stop(): to wait for it is a sleep that ends at once when told
+        self.running = threading.Lock()  # held until stop(): waiting for it is a sleep that can be ended at once
         self.worker: threading.Thread | None = None
 
     def start(self) -> None:
@@ -40,7 +40,7 @@ class Sampler:
         self.worker.start()
 
     def stop(self) -> None:
-        """Ends the thread and sees it gone. In a forked child, where it does not exist, there is nothing to end."""
+        """Ends the thread and waits until it is gone. In a forked child, where it does not exist, does nothing."""
         worker, self.worker = self.worker, None
         if worker is not None and sampler is self:
             self.running.release()

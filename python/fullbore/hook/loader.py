@@ -1,4 +1,4 @@
-"""DataLoader: what it was made with and where, and every wait in its iterator's `next`.
+"""DataLoader: its arguments, where it was created, and every wait in its iterator's `next`.
 
 The wait is timed on the iterator classes of torch itself, so that everything built on them (Lightning's prefetcher,
 accelerate's DataLoaderShard, WebLoader) is seen once and no object is replaced.
@@ -51,7 +51,7 @@ def made_by_library() -> bool:
 
 
 def known(source: Any) -> Loader:
-    """The Loader of a DataLoader, or of an iterator that came without one."""
+    """The Loader of a DataLoader, or of an iterator created without one."""
     return introduced(source, Loader, about)
 
 

@@ -1,4 +1,4 @@
-"""What else a training process spends time on, as far as it can be told: checkpoints and garbage collections.
+"""What else a training process spends time on, as far as it can be recognised: checkpoints, garbage collections.
 
 And the end of the process: the `bye`.
 """

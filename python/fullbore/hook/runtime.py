@@ -42,14 +42,14 @@ class Thread:
         self.loader = 0  # id of the loader it asked last
         self.fed_by: Any = None  # Loader of the last batch it took
         self.open_steps: list[Any] = []  # optimizers whose step is under way: (optimizer, begin, outer phase)
-        self.schedstat: int | None = None  # file descriptor, -1 where there is none
+        self.schedstat: int | None = None  # file descriptor, -1 if there is none
 
 
 FACTS_OF_A_CHILD = ("torch", "cuda_version")  # what a forked child may repeat of its parent's
 
 
 def drop(*_: int) -> None:
-    """Stands in for `record` where there is no channel."""
+    """Replaces `record` if there is no channel."""
 
 
 class Hook:
@@ -59,7 +59,7 @@ class Hook:
         self.channel: channel.Channel | None = None
         self.threads: dict[int, Thread] = {}
         self.facts: dict[str, Any] = {}
-        self.said: set = set()  # what is said once
+        self.said: set = set()  # keys of what was reported once
         self.steps = 0
         self.extra_ns = 0  # time spent in the hook beside the records: the line sampler's
         self.is_worker = False
@@ -77,7 +77,7 @@ class Hook:
         return thread
 
     def open(self) -> None:
-        """Opens the channel unless it is open. A process that cannot have one goes without."""
+        """Opens the channel if it is not open yet. A process that cannot create one goes without."""
         if self.channel is not None or self._failed_to_open or not self.on:
             return
         with self._opening:
@@ -110,7 +110,7 @@ class Hook:
         self.say("fact", key=key, value=value)
 
     def fail(self, where: str, error: BaseException) -> None:
-        """Switches the hook off for good and says so once. The script goes on."""
+        """Switches the hook off for good and reports it once. The script goes on."""
         if not self.on:
             return
         try:
@@ -125,12 +125,12 @@ class Hook:
                 traceback = traceback.tb_next
             place = "" if traceback is None else f" ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
             text = f"the hook switched itself off in {where}: {type(error).__name__}: {error}{place}"
-            self.say("message", severity="error", text=text + "; the training goes on, unseen from inside")
+            self.say("message", severity="error", text=text + "; the training goes on without it")
         except Exception:  # nothing left to try
             pass
 
     def after_fork(self) -> None:
-        """In a forked child: nothing of the parent's channel may be written to."""
+        """In a forked child: the parent's channel must not be written to."""
         try:
             self.record = drop
             inherited, self.channel = self.channel, None
@@ -187,7 +187,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def guarded(function: Function) -> Function:
-    """For what is called rarely: an exception switches the hook off. Hot paths carry their own try."""
+    """For functions called rarely: an exception switches the hook off. Hot paths have their own try."""
 
     @functools.wraps(function)
     def safe(*args: Any, **kwargs: Any) -> Any:
@@ -237,6 +237,6 @@ def never() -> bool:
 
 
 def is_compiling_test() -> Callable[[], bool]:
-    """torch's own test for 'dynamo is tracing me', which dynamo folds to a constant: our wrappers then vanish."""
+    """torch's own test for 'dynamo is tracing this', which dynamo folds to a constant: our wrappers then vanish."""
     compiler = getattr(sys.modules["torch"], "compiler", None)
     return getattr(compiler, "is_compiling", never)

@@ -1,6 +1,6 @@
-"""fullbore.data's loaders: their waits, and what their stages did.
+"""Loaders of fullbore.data: their waits, and what their stages did.
 
-Their `next` is timed as a DataLoader's is. What happens inside is counted by the loader itself, in threads that know no
+Their `next` is timed as a DataLoader's is. What happens inside is counted by the loader itself, in threads without
 Python; its totals are copied into the channel about once a second, by the thread that takes the batches.
 """
 
@@ -15,7 +15,7 @@ from .runtime import clock, guarded, hook
 from .waits import Loader, enter_next, introduced, leave_next
 
 PERIOD_NS = 1_000_000_000
-FINE_FOR_NS = 600 * PERIOD_NS  # after ten minutes more rarely: a day's totals must stay small
+FINE_FOR_NS = 600 * PERIOD_NS  # less often after ten minutes, so that a day's totals stay small
 LATER_PERIOD_NS = 5 * PERIOD_NS
 NEVER = sys.maxsize
 
@@ -31,7 +31,7 @@ class StagedLoader(Loader):
     def __init__(self, ident: int, batch_size: int | None, source: Any) -> None:
         super().__init__(ident, batch_size, source)
         self.since = clock()
-        self.due = 0  # when its totals are to be said next
+        self.due = 0  # when its totals are due next
 
 
 def about(source: Any) -> dict[str, Any]:
@@ -63,21 +63,21 @@ def loader_of(epoch: Any) -> StagedLoader:
 
 
 def after_next(source: Any, wait: Any, got: bool) -> None:
-    """Says the loader's totals when they are due, and at the end of an epoch. Never raises."""
+    """Reports the loader's totals when they are due, and at the end of an epoch. Never raises."""
     loader = wait.epoch.loader
     if type(loader) is StagedLoader and hook.on and loader.due != NEVER and (wait.begin >= loader.due or not got):
         say_totals(source, loader)
 
 
 def say_totals(source: Any, loader: StagedLoader) -> None:
-    """A loader that cannot tell is asked no more; its waits are seen all the same."""
+    """A loader whose totals cannot be read is not asked again; its waits are still recorded."""
     begin = clock()
     try:
         hook.say("loader_stages", id=loader.id, **source.stats())
         loader.due = begin + (PERIOD_NS if begin - loader.since < FINE_FOR_NS else LATER_PERIOD_NS)
     except Exception as error:
         loader.due = NEVER
-        hook.say("message", severity="warning", text=f"the loader did not tell what its stages do: {error}")
+        hook.say("message", severity="warning", text=f"the totals of the loader's stages cannot be read: {error}")
     hook.extra_ns += clock() - begin
 
 

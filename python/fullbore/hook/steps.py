@@ -1,6 +1,6 @@
 """Optimizers: where a step ends, which optimizer counts, and which loader feeds it.
 
-Torch calls the global step hooks since 2.0; before that, and only then, each optimizer class's `step` is wrapped, once.
+Torch has had global step hooks since 2.0; only for older versions, each optimizer class's `step` is wrapped, once.
 An optimizer that steps inside another one's step (SAM, wrappers) is part of it.
 """
 
@@ -17,12 +17,12 @@ from .where import say_where
 # The first optimizer that steps is the primary one, whose steps are counted; after this many steps of others without
 # one of its own, another takes over (a warm-up phase with an optimizer of its own).
 PATIENCE = 50
-# The loader that feeds the steps is said at the first step, and again when another has fed so many in a row.
-SURE = 5
+# The loader that feeds the steps is reported at the first step, and again once another has fed this many in a row.
+MIN_STEPS_IN_A_ROW = 5
 
 
 class Steps:
-    """Who is primary, and what feeds it."""
+    """Which optimizer is primary, and which loader feeds it."""
 
     def __init__(self) -> None:
         self.primary: Any = None  # a weak reference to the optimizer
@@ -47,7 +47,7 @@ class Steps:
             self.fed_by_another = 0
             return
         self.fed_by_another += 1
-        if self.training_loader == 0 or self.fed_by_another >= SURE:
+        if self.training_loader == 0 or self.fed_by_another >= MIN_STEPS_IN_A_ROW:
             self.training_loader = loader.id
             self.fed_by_another = 0
             hook.say("training_loader", id=loader.id)

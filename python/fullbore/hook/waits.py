@@ -13,7 +13,7 @@ from . import channel
 from .batch import BatchCounter
 from .runtime import Thread, clock, hook
 
-# An iterator made so shortly before its first `next` (a `for` loop) is part of that wait: one record for both.
+# An iterator created this shortly before its first `next` (a `for` loop) is part of that wait: one record for both.
 SAME_WAIT_NS = 1_000_000
 
 
@@ -29,7 +29,7 @@ class Loader:
 
 
 class Epoch:
-    """What an iterator carries: its loader, and the making of the iterator until the first batch pays for it."""
+    """What an iterator carries: its loader, and the time its creation took, which counts for the first batch."""
 
     __slots__ = ("loader", "begin", "end")
 
@@ -46,7 +46,7 @@ LoaderOf = Callable[[Any], Loader]
 
 
 def introduced(source: Any, make: type[Loader], about: Callable[[Any], Any]) -> Loader:
-    """What stands for a loader of the script; tells the recorder about it when it is new."""
+    """The Loader of one of the script's loaders; reports it to the recorder when it is new."""
     here = os.getpid()  # a loader that was pickled into this process brings the id of another
     pid, ident = source.__dict__.get("_fullbore_id", (here, 0))
     loader = loaders.get(ident) if pid == here else None
@@ -67,7 +67,7 @@ def where_made(source: Any) -> str | None:
 
 
 def ready(iterator: Any) -> int:
-    """Batches that are there already when `next` is entered; -1 where nobody can tell."""
+    """Batches that are ready when `next` is entered; -1 if unknown."""
     fields = iterator.__dict__
     if "_fullbore_ready" in fields:
         return fields["_fullbore_ready"]()
@@ -87,7 +87,7 @@ def ready(iterator: Any) -> int:
 
 
 class Wait:
-    """One `next` under way."""
+    """One `next` in progress."""
 
     __slots__ = ("thread", "epoch", "outer_phase", "ready", "begin")
 

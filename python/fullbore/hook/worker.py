@@ -1,7 +1,7 @@
 """What a batch costs where it is fetched: in a loader's worker process, or inline in the trainer.
 
-A fetcher of torch is given timed stand-ins for its dataset and its collate function; the objects of the user stay as
-they are. One record a batch: wall time, CPU time, the time without a core, collate, the slowest sample.
+A fetcher of torch is given timed stand-ins for its dataset and its collate function; the user's objects are not
+changed. One record per batch: wall time, CPU time, the time without a core, collate, the slowest sample.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from .runtime import Thread, clock, hook
 cpu_clock = time.thread_time_ns
 MAX_SLOWEST_US = (1 << 31) - 1
 
-# Samples cheaper than this are not timed one by one: at 0.2 us a reading that would be 1 % of their cost. A batch that
-# takes longer than SURPRISE times the mean brings the timing back.
+# Samples cheaper than this are not timed one by one: at 0.2 us per reading that would be 1 % of their cost. A batch
+# that takes longer than SLOW_BATCH_FACTOR times the mean brings the timing back.
 CHEAP_SAMPLE_NS = 20_000
 BATCHES_JUDGED = 8
-SURPRISE = 4
+SLOW_BATCH_FACTOR = 4
 
-# CPU time and the time without a core take system calls: 3 us and more a batch. Of fetches shorter than this (as the
-# one before tells) only one in so many is read, and what it showed stands for the others.
+# CPU time and the time without a core take system calls: 3 us and more per batch. Of fetches shorter than this
+# (judged by the previous one) only one in so many is read, and its readings stand for the others.
 SHORT_FETCH_NS = 1_000_000
 ONE_IN = 16
 
 
 class FetchClock:
-    """The readings of one fetcher's current batch, and what is known of its batches in general."""
+    """The readings of one fetcher's current batch, and averages over its earlier batches."""
 
     __slots__ = ("collate_ns", "slowest_ns", "samples", "batches", "mean_ns", "fetch_ns", "cpu_share", "waited_share")
 
@@ -54,7 +54,7 @@ class FetchClock:
 
 
 class TimedDataset:
-    """Stands in for a dataset inside a fetcher: times `[index]`, hands on everything else."""
+    """Stands in for a dataset inside a fetcher: times `[index]`, forwards everything else."""
 
     def __init__(self, dataset: Any, readings: FetchClock, one_by_one: bool) -> None:
         self.__dict__.update(_dataset=dataset, _readings=readings)
@@ -119,8 +119,8 @@ def is_plain_subset(dataset: Any) -> bool:
     return type(dataset) is data.Subset and not callable(getattr(dataset.dataset, "__getitems__", None))
 
 
-def outfit(fetcher: Any) -> None:
-    """Gives a fetcher its stand-ins."""
+def wrap_fetcher(fetcher: Any) -> None:
+    """Replaces a fetcher's dataset and collate function by timed stand-ins."""
     if not hook.on:
         return
     try:
@@ -174,7 +174,7 @@ def loader_id(thread: Thread) -> int:
 
 
 class Fetch:
-    """One fetch under way."""
+    """One fetch in progress."""
 
     __slots__ = ("thread", "readings", "loader", "begin", "cpu", "waited")
 
@@ -230,13 +230,13 @@ def judge(fetcher: Any, readings: FetchClock, sample_ns: float) -> None:
     """Decides whether samples are worth timing one by one in the next batch."""
     readings.batches += 1
     dataset = fetcher.__dict__.get("_fullbore_dataset")
-    if dataset is None:  # an iterable: its samples must be counted anyway
+    if dataset is None:  # an iterable: its samples have to be counted anyway
         return
-    surprised = sample_ns > SURPRISE * readings.mean_ns
+    is_slow = sample_ns > SLOW_BATCH_FACTOR * readings.mean_ns
     readings.mean_ns += (sample_ns - readings.mean_ns) / min(readings.batches, 4 * BATCHES_JUDGED)
     if readings.batches < BATCHES_JUDGED:
         return
-    wanted = surprised or readings.mean_ns > CHEAP_SAMPLE_NS
+    wanted = is_slow or readings.mean_ns > CHEAP_SAMPLE_NS
     if wanted != (fetcher.dataset is not dataset):
         time_samples(fetcher, wanted)
 
@@ -253,7 +253,7 @@ def attach_fetcher(Fetcher: Any) -> None:
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        outfit(self)
+        wrap_fetcher(self)
 
     @functools.wraps(fetch_batch)
     def fetch(self: Any, possibly_batched_index: Any) -> Any:

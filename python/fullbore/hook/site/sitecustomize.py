@@ -15,7 +15,7 @@ HERE = __file__.rpartition("/")[0]
 
 
 class TorchFinder:
-    """Finds nothing itself: it lets the other finders find torch, and loads the hook when torch is there."""
+    """Finds nothing itself: it lets the other finders find torch, and loads the hook once torch is imported."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -42,12 +42,12 @@ def load_hook():
 
 
 def report(error):
-    """Without a hook the script still runs. One line of docs/channel.md, without the help of what just failed."""
+    """Without a hook the script still runs. One line of docs/channel.md, without using what just failed."""
     try:
         import json
         import time
 
-        text = f"the hook did not start: {type(error).__name__}: {error}; the training goes on, unseen from inside"
+        text = f"the hook did not start: {type(error).__name__}: {error}; the training goes on without it"
         line = {"t": time.monotonic_ns(), "k": "message", "severity": "error", "text": text}
         with open(f"{os.environ['FULLBORE_CHANNEL']}/{os.getpid()}-{line['t']}.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -56,7 +56,7 @@ def report(error):
 
 
 def run_the_other_sitecustomize():
-    """Replaces this module by the user's or the distribution's own; an error in there is reported as ever."""
+    """Replaces this module by the user's or the distribution's own; an error in that one is reported as usual."""
     sys.path[:] = [entry for entry in sys.path if entry.rstrip("/") != HERE]
     spec = _frozen_importlib_external.PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None or (spec.origin or "").rpartition("/")[0] == HERE:
