@@ -35,11 +35,11 @@ bool Continues(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 
 Utf8Character FrontCharacter(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {lead, 1, true};
-  constexpr size_t kLongest = 4;
+  constexpr size_t kMaxBytes = 4;
   utf8proc_int32_t code = 0;
   const utf8proc_ssize_t bytes =
       utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                       static_cast<utf8proc_ssize_t>(std::min(text.size(), kLongest)), &code);
+                       static_cast<utf8proc_ssize_t>(std::min(text.size(), kMaxBytes)), &code);
   if (bytes <= 0) return {};
   return {static_cast<char32_t>(code), static_cast<size_t>(bytes), true};
 }

@@ -117,8 +117,8 @@ struct Loader {
 
 struct KernelStats {
   std::string name;
-  std::string kernel_class;  // "matmul_tensor", "matmul", "attention", "elementwise", "reduction",
-                             // "optimizer", "other"
+  // "matmul_tensor", "matmul", "attention", "elementwise", "reduction", "optimizer", "other".
+  std::string kernel_class;
   int64_t count = 0;
   int64_t sum_ns = 0;
   int64_t min_ns = 0;

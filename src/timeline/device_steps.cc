@@ -61,11 +61,11 @@ struct Period {
   std::vector<size_t> arrivals;  // positions among the compute kernels
 };
 
-constexpr size_t kLeastPeriods = 5;
+constexpr size_t kMinPeriods = 5;
 constexpr double kPeriodTolerance = 0.02;  // both from the design of the online collector
 
 bool IsPeriodic(const std::vector<size_t>& arrivals, size_t kernels) {
-  if (arrivals.size() <= kLeastPeriods) return false;
+  if (arrivals.size() <= kMinPeriods) return false;
   const double period =
       static_cast<double>(arrivals.back() - arrivals.front()) / static_cast<double>(arrivals.size() - 1);
   if (period < 2 ||

@@ -10,7 +10,7 @@ namespace {
 
 // CUPTI occasionally yields times that are off by hours (pytorch#192021 saw 1e14 ns). No profiler
 // writes a trace longer than a day.
-constexpr int64_t kLongestTraceNs = 24 * 3600 * kNsPerSecond;
+constexpr int64_t kMaxTraceNs = 24 * 3600 * kNsPerSecond;
 
 template <typename T>
 void SortByBegin(PodVector<T>* events) {
@@ -93,7 +93,7 @@ void DeviceTrace::LeaveOutImplausible() {
   if (ops.empty()) return;
   const int64_t middle = ops[ops.size() / 2].begin_ns;
   const auto implausible = [&](const DeviceOp& op) {
-    return op.begin_ns < middle - kLongestTraceNs || op.end_ns > middle + kLongestTraceNs;
+    return op.begin_ns < middle - kMaxTraceNs || op.end_ns > middle + kMaxTraceNs;
   };
   DeviceOp* kept = std::remove_if(ops.begin(), ops.end(), implausible);
   if (kept == ops.end()) return;

@@ -50,7 +50,7 @@ std::vector<nlohmann::json> ParseLines(std::string_view text) {
   return lines;
 }
 
-// At most kLongestLine bytes: a process that could not create a ring writes a line or two.
+// At most kMaxLineBytes bytes: a process that could not create a ring writes a line or two.
 std::string BeginningOf(const std::string& path) {
   const auto file = OpenRegularFile(path);
   if (!file) return "";

@@ -49,8 +49,8 @@ std::string SourceText(const std::string& file, int line) {
   for (int i = 0; i < line; ++i) {
     if (!std::getline(in, text)) return "";
   }
-  constexpr size_t kLongest = 160;
-  return std::string(Trim(text).substr(0, kLongest));
+  constexpr size_t kMaxBytes = 160;
+  return std::string(Trim(text).substr(0, kMaxBytes));
 }
 
 }  // namespace

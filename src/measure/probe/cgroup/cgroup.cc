@@ -21,8 +21,8 @@ bool HasWord(std::string_view list, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// The path of the process in the hierarchy of `controller` ("" for v2), from lines "4:memory:/a/b" and
-// "0::/a/b".
+// The path of the process in the hierarchy of `controller` ("" for v2), from lines like "4:memory:/a/b"
+// and "0::/a/b".
 std::optional<std::string> PathIn(std::string_view cgroup_text, std::string_view controller) {
   LineCursor lines(cgroup_text);
   for (std::string_view line; lines.Next(line);) {

@@ -45,7 +45,7 @@ class ProcessTree {
   void Join(std::vector<Candidate>& candidates, std::vector<int64_t>& joined);
 
   const std::string proc_directory_;
-  const std::string mark_;  // "FULLBORE_RUN=<id>", empty where there is none
+  const std::string mark_;  // "FULLBORE_RUN=<id>", empty if there is none
   const int64_t own_pid_;
   std::unique_ptr<DIR, CloseDirectory> directory_;
   uint64_t scans_ = 0;
