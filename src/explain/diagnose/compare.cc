@@ -29,7 +29,7 @@ struct Rate {
 Rate RateOf(const Diagnosis& diagnosis, bool samples) {
   if (!samples) {
     Rate rate{diagnosis.steps_per_s, -1};
-    // A trace of a few steps holds artefacts of the profiler's own start and end: the median passes them by.
+    // A trace of a few steps has artefacts of the profiler's own start and end: the median ignores them.
     if (diagnosis.device_shares && diagnosis.steps < kFewSteps && diagnosis.median_step_ns > 0) {
       rate.value = 1e9 / diagnosis.median_step_ns;
     }
@@ -79,7 +79,7 @@ void CompareShares(const Diagnosis& before, const Diagnosis& after, Comparison& 
   });
 }
 
-// "process_cpu" names "process_cpu{role=loader}", too.
+// "process_cpu" also names "process_cpu{role=loader}".
 bool IsNamedIn(const Diagnosis& diagnosis, const std::string& key) {
   for (const Finding& finding : diagnosis.findings) {
     for (const Evidence& evidence : finding.evidence) {
@@ -90,7 +90,7 @@ bool IsNamedIn(const Diagnosis& diagnosis, const std::string& key) {
   return false;
 }
 
-// Near the end of what there is: a ratio near one, or what is used near the total.
+// A ratio near one, or an amount in use near the total.
 bool IsNearlyUsedUp(const Diagnosis& diagnosis, const std::string& key) {
   const Resource& resource = diagnosis.resources.at(key);
   if (resource.unit == "ratio") return resource.mean >= kNearlyUsedUp;
@@ -109,12 +109,12 @@ void CompareResources(const Diagnosis& before, const Diagnosis& after, Compariso
     const auto at = after.resources.find(name);
     if (at == after.resources.end()) continue;
     Change change{name, resource.unit, resource.mean, at->second.mean, "", ""};
-    // A ratio that moves within a point of nothing is nothing.
+    // A ratio that moves by less than a percentage point has not changed.
     if (resource.unit == "ratio" && std::abs(*change.after - *change.before) < kShareMoved) continue;
     if (resource.unit == "bytes/s" && std::max(*change.before, *change.after) < kIdleBytesPerS) continue;
     if (moved(change) >= kResourceMoved) comparison.resources.push_back(std::move(change));
   }
-  // A ratio is a part of all there is: what it moved by is comparable as it stands.
+  // Ratios have a common scale, so their differences are comparable as they are.
   const auto weight = [&](const Change& change) {
     const bool named = IsNamedIn(before, change.what) || IsNamedIn(after, change.what);
     const bool scarce = IsNearlyUsedUp(before, change.what) || IsNearlyUsedUp(after, change.what);
@@ -141,8 +141,8 @@ bool Names(const std::vector<Finding>& findings, const std::string& id) {
   return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
 }
 
-// Whether the first finding's cause was taken away in between: it is gone, or costs half of what it did.
-// Without that its prediction has not been put to the test.
+// Whether the first finding's cause was removed in between: it is gone, or costs at most half of what it did.
+// Otherwise its prediction has not been tested.
 bool WasTreated(const Diagnosis& before, const Diagnosis& after) {
   if (before.findings.empty() || before.findings.front().method.empty()) return false;
   const Finding& first = before.findings.front();

@@ -20,15 +20,15 @@ struct Comparison {
   // Samples per second where both know it, else steps per second.
   std::string rate_unit;
   double rate_before = 0, rate_after = 0;
-  double speedup = 1;                        // rate after over rate before
+  double speedup = 1;                        // rate after, divided by rate before
   double speedup_low = 1, speedup_high = 1;  // 95 %; equal to speedup where a run was too short to tell
   bool significant = false;                  // the interval excludes 1
   bool interval_known = false;
-  std::vector<Change> shares;     // largest change first; those that moved by a point or more
-  std::vector<Change> resources;  // what findings name first, then what is nearly used up, then by change
+  std::vector<Change> shares;     // that changed by one percentage point or more; largest change first
+  std::vector<Change> resources;  // those that findings cite first, then those nearly used up, then by change
   std::vector<Change> facts;
   std::vector<std::string> findings_gone, findings_new;
-  // How the first run's prediction for its first finding turned out, where the change asked for was made.
+  // How the first run's prediction for its first finding turned out, if its advice was followed.
   std::optional<Speedup> predicted;
   bool prediction_held = false;
 };

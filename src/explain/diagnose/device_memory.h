@@ -7,8 +7,7 @@
 
 namespace fullbore::diagnose {
 
-// The most that was in use of the device that was filled most, as a part of its memory; nothing where it
-// was not recorded.
+// The peak memory in use on the fullest device, as a ratio of its memory; nothing where it was not recorded.
 std::optional<double> FilledDeviceMemory(const View& view);
 
 }  // namespace fullbore::diagnose

@@ -78,7 +78,7 @@ RankShares SharesOf(const RankView& rank) {
   return shares;
 }
 
-// Samples of all ranks by the time of the first, with the interval from its batch means.
+// The samples of all ranks per second, with the interval from the lead rank's batch means.
 void FillThroughput(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps_per_s = static_cast<double>(lead.steps) / (static_cast<double>(lead.wall_ns) / 1e9);
@@ -111,8 +111,9 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
   diagnosis.warmup_steps = lead.warmup_steps;
   if (lead.warmup_steps > 0) {
     diagnosis.warmup_why =
-        fmt::format("the first {} step{} took {} on average, the others {}", lead.warmup_steps,
-                    lead.warmup_steps == 1 ? "" : "s", FormatDuration(lead.warmup_ns / lead.warmup_steps),
+        fmt::format("the first {} took {}, the others {} on average",
+                    lead.warmup_steps == 1 ? "step" : fmt::format("{} steps", lead.warmup_steps),
+                    FormatDuration(lead.warmup_ns / lead.warmup_steps),
                     FormatDuration(static_cast<int64_t>(lead.MeanStepNs())));
   }
   std::vector<double> wall_ns;
@@ -131,7 +132,7 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
   FillThroughput(view, diagnosis);
 }
 
-// By predicted gain; where none was predicted, behind those with one, by cost.
+// By predicted gain; findings without a prediction follow, by severity and cost.
 void Rank(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
     if (a.speedup.expected != b.speedup.expected) return a.speedup.expected > b.speedup.expected;
@@ -140,7 +141,7 @@ void Rank(std::vector<Finding>& findings) {
   });
 }
 
-// One cause is named once: what a finding supersedes goes.
+// Each cause is named once: what a finding supersedes is removed.
 void RemoveSuperseded(std::vector<Finding>& findings) {
   std::vector<Finding::Superseded> superseded;
   for (const Finding& finding : findings)
@@ -216,7 +217,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   } else {
     diagnosis.not_judged.push_back(
         {"training", "no optimizer step was seen",
-         "a PyTorch training whose Python inherits the environment (not python -I, -E or -S)"});
+         "PyTorch training whose Python inherits the environment (not python -I, -E or -S)"});
   }
   Judge(view, diagnosis);
   return diagnosis;

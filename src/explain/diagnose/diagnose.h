@@ -1,4 +1,4 @@
-// A recording becomes a diagnosis. Pure: no files, no clock, the same answer for the same recording.
+// Turns a recording into a diagnosis. Pure: no files, no clock, the same answer for the same recording.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace fullbore::diagnose {
 
-// The stage that a diagnosis is of: the named one, or without a name the one that trained longest
-// (of equals the first). Null where there is none.
+// The stage that is judged: the named one, or without a name the one that trained longest (the first of
+// equals). Null if there is none.
 const record::Stage* JudgedStage(const record::Recording& recording, const std::string& name = "");
 
-// Judges that stage; without one it is a diagnosis without steps and findings.
+// Judges that stage. Without one, the diagnosis has no steps and no findings.
 Diagnosis Diagnose(const record::Recording& recording, const std::string& stage = "");
 
 }  // namespace fullbore::diagnose

@@ -19,11 +19,11 @@ struct Evidence {
   double value = 0;
   std::string unit;                         // "ratio", "ms", "samples/s", "count", ...
   std::string source;                       // "hook", "nvml", "cgroup", "proc", "trace"
-  std::string series;                       // the series to highlight in a chart, "" where none
-  std::optional<int64_t> begin_ns, end_ns;  // its place in time, where there is one
+  std::string series;                       // the series to highlight in a chart, "" if none
+  std::optional<int64_t> begin_ns, end_ns;  // its place in time, if it has one
 };
 
-// How many times faster the run gets: 1.5 means two thirds of the time.
+// How many times as fast the run becomes: 1.5 means two thirds of the time.
 struct Speedup {
   double expected = 1;
   double low = 1;
@@ -39,26 +39,26 @@ struct Place {
 
 struct Finding {
   std::string id;     // "input-bound": docs/findings/input-bound.md explains it
-  std::string cause;  // finer: "too-few-workers", "storage", "decode", "collate", "slow-sample", ""
+  std::string cause;  // more specific: "too-few-workers", "storage", "decode", "collate", "slow-sample", ""
   Severity severity = Severity::kInfo;
   double share = 0;   // of the step, 0..1
   std::string title;  // one sentence with the numbers in it
   std::vector<Evidence> evidence;
-  std::vector<std::string> fix;  // each a thing to do; the first is the one recommended
+  std::vector<std::string> fix;  // each one thing to do; the first is the recommended one
   std::string change;            // the recommended change in code, "DataLoader(num_workers=4)"; may be empty
   std::vector<Place> where;
   Speedup speedup;
-  std::string method;  // how the prediction was made; empty: none was
+  std::string method;  // how the prediction was made; empty if none was
 
-  // What it says of other findings; not part of the report.
-  std::vector<record::Share>
-      explains;  // shares whose slow steps it accounts for: unstable-steps only adds to it
+  // What it says of other findings; not part of the report. Shares whose slow steps it accounts for: for
+  // these, unstable-steps makes no prediction of its own.
+  std::vector<record::Share> explains;
   struct Superseded {
     std::string id;
     std::string cause;  // "" for any
   };
-  std::vector<Superseded> supersedes;  // its symptoms: left out where it is found, one cause is named once
-  bool of_others = false;  // what others do to the machine: says nothing about this run's own health
+  std::vector<Superseded> supersedes;  // its symptoms, which are left out: each cause is named once
+  bool of_others = false;              // about what others do to the machine, not about this run's own health
 };
 
 struct NotJudged {
@@ -72,7 +72,7 @@ struct WouldNotHelp {
   std::string why;
 };
 
-// One kind of collective in one process group. Bandwidths are bytes a second, as nccl-tests counts them.
+// One kind of collective in one process group. Bandwidths are in bytes/s, as nccl-tests counts them.
 struct CollectiveSummary {
   std::string kind;   // "all_reduce"
   std::string group;  // empty where unknown
@@ -81,7 +81,7 @@ struct CollectiveSummary {
   std::optional<int64_t> bytes;
   int64_t sum_ns = 0;
   int64_t exposed_ns = 0;
-  std::optional<int64_t> wait_ns;  // of sum_ns, until the last rank arrived
+  std::optional<int64_t> wait_ns;  // part of sum_ns, until the last rank arrived
   std::optional<double> algorithm_bandwidth, bus_bandwidth;
 };
 
@@ -95,7 +95,7 @@ struct RankShares {
       kernels;
   std::optional<double> comm_overlap_ratio;
   std::map<std::string, int64_t> kernel_class_ns;
-  std::vector<CollectiveSummary> collectives;  // by sum_ns, the greatest first
+  std::vector<CollectiveSummary> collectives;  // by sum_ns, largest first
 };
 
 struct Resource {
@@ -109,16 +109,17 @@ struct Diagnosis {
   std::string stage;   // which stage is judged, where there are several
   std::map<std::string, std::string> machine;
 
-  // The steady state of the judged stage. No steps: `steps` is 0 and what follows to `shares` is empty.
+  // The steady state of the judged stage. Without steps, `steps` is 0 and all that follows up to `shares` is
+  // empty.
   int64_t begin_ns = 0, end_ns = 0;
   int64_t steps = 0, warmup_steps = 0;
-  std::string warmup_why;  // "the first 12 steps took 3.1 s: change point at step 12"
+  std::string warmup_why;  // "the first 12 steps took 3.1 s, the others 80 ms on average"
   std::optional<double> samples_per_s, samples_per_s_low, samples_per_s_high;
   double steps_per_s = 0;
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
   std::map<std::string, double> shares;            // sums to 1
   std::map<std::string, double> host_other_parts;  // ratios of the step
-  bool device_shares = false;  // shares are those of the device; otherwise of the training thread
+  bool device_shares = false;  // the shares are those of the device, not of the training thread
 
   std::vector<RankShares> ranks;
   std::map<std::string, Resource> resources;  // series name with labels -> summary over the window

@@ -1,5 +1,5 @@
-// Adds evidence to a finding, a figure a call. Where it comes from is the name of the call; unit, source and
-// series of a metric are those of its table.
+// Adds evidence to a finding, one figure per call. The function's name says where the figure comes from; a
+// metric's unit, source and series come from the table of metrics.
 #pragma once
 
 #include <optional>
@@ -18,15 +18,15 @@ class EvidenceBuilder {
 
   void FromHook(std::string what, double value, std::string unit) const;
   void FromTrace(std::string what, double value, std::string unit) const;
-  // Of the steps of a rank: from the trace where device activity was recorded, else from the hook.
+  // About the steps of a rank: from the trace where device activity was recorded, else from the hook.
   void FromSteps(const RankView& rank, std::string what, double value, std::string unit) const;
   // Calculated by the replay of the recorded steps.
   void FromReplay(std::string what, double value, std::string unit) const;
-  // Of the machine, but no series: how many cores there are.
+  // A fact about the machine that is not a series, such as the number of cores.
   void FromMachine(std::string what, double value, std::string unit) const;
 
-  // Figures of a metric that was not recorded are left out. A unit is given where the figure is not in the
-  // metric's own: memory in use as a part of all.
+  // Leaves out a metric that was not recorded. Pass a unit where the figure is not in the metric's own:
+  // memory in use as a ratio of the total.
   void FromMetric(record::Metric metric, std::string what, std::optional<double> value,
                   std::string_view unit = "") const;
   void FromSeries(record::Metric metric, const record::Labels& labels, std::string what,

@@ -47,7 +47,7 @@ std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t s
 
 int64_t Observations(const RankView& rank) {
   if (rank.steps > 1 || !rank.info->device_activity) return rank.steps;
-  // Many kernels make a share sure, not typical: one window alone never is critical.
+  // Many kernels make a share certain, but not typical: one window alone is never critical.
   return std::min<int64_t>(rank.info->kernels.value_or(rank.steps), kStepsForCritical - 1);
 }
 
@@ -65,9 +65,9 @@ Speedup RemovalOf(double share, double least) {
   return {without(share * (1 + least) / 2), without(share * least), without(share)};
 }
 
-// The loader's sums are over the whole run, and a slow start may be among the steps of the warm-up. So its
-// part of all waits is taken, and applied to the waits of the steady state. The run's first step waits for
-// its first epoch, which is no new start.
+// The loader's sums cover the whole run, and a slow start may be among the warm-up steps. So the ratio of
+// such waits to all waits is applied to the waits of the steady state. The run's first step, which waits for
+// the first epoch, is not a restart.
 double EpochStartShare(const RankView& rank, const record::Loader& loader) {
   int64_t waited_ns = rank.share_ns[Index(record::Share::kDataWait)];
   for (const record::Step& step : rank.info->steps) {

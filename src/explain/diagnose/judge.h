@@ -1,6 +1,6 @@
-// One finding a file, `judge_<finding>.cc`, with its test beside it. A judge looks at a view and returns its
-// finding, or nothing; into the diagnosis it writes only what it leaves open and what would not help. What it
-// says of other findings (that it explains or supersedes them) is declared in the finding.
+// One file per finding, `judge_<finding>.cc`, with its test beside it. A judge looks at a view and returns
+// its finding, or nothing; in the diagnosis it notes only what it could not judge and what would not help.
+// Which other findings it explains or supersedes, it declares in the finding.
 #pragma once
 
 #include <span>
@@ -37,7 +37,7 @@ std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis);
 enum class When : uint8_t {
   kWithSteps,  // where optimizer steps were seen
   kAlways,
-  kLast,  // with steps, once all others are known and ranked
+  kLast,  // with steps, once all other findings are known and ranked
 };
 
 struct FindingRow {
@@ -46,33 +46,36 @@ struct FindingRow {
   When when;
 };
 
-// All findings, in the order in which they are judged: the symptom before the cause that may supersede it.
+// All findings, in the order in which they are judged: a symptom before the cause that may supersede it.
 std::span<const FindingRow> AllFindings();
 
-// Severity of a share against its levels, given how many steps stand behind it; nothing below the warning.
+// The severity of a share, given its levels and the number of observations behind it; nothing below a
+// warning.
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps);
 
-// What stands behind a share: steps, or where a trace marks none (one inference, one window), its kernels.
+// The number of observations behind a share: its steps, or where a trace marks none (one inference, one
+// window), its kernels.
 int64_t Observations(const RankView& rank);
 
-// The step in which `share` took most: where a report points to. Sets the place in time of the first
-// evidence.
+// Sets the place in time of the first evidence, which reports point to: the step in which `share` took
+// longest.
 void PointAtWorstStep(const RankView& rank, record::Share share, Finding& finding);
 
-// Removing this share of the step altogether, or only `least` of it.
+// The gain from removing this share of the step; at the low end, only the fraction `least` of it.
 Speedup RemovalOf(double share, double least = 1.0);
 
-// The part of the steady step that is spent waiting for the first batch of an epoch, workers started anew.
+// The ratio of the steady state that is spent at the start of epochs, waiting for new workers and their first
+// batch.
 double EpochStartShare(const RankView& rank, const record::Loader& loader);
 
-// What people conclude from how busy device and CPU are, where the two say something clear: a device that
-// starves beside a full CPU waits for loading or preprocessing; where both idle, the code is serial.
+// What the load of device and CPU suggests, where the two say something clear: a device that starves beside a
+// full CPU waits for loading or preprocessing; where both idle, the code is serial.
 std::optional<std::string> DeviceAgainstCpu(const View& view);
 
-// The finding of this id, where one was made so far.
+// The finding with this id, if there is one so far.
 const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id);
 
-// "train.py:57" from "/home/u/train.py:57"; where the loader was made.
+// The file and the line of "/home/u/train.py:57": where the loader was made.
 Place PlaceOf(const std::string& where);
 
 }  // namespace fullbore::diagnose

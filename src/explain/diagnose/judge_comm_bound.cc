@@ -1,5 +1,5 @@
-// comm-bound: collectives that no computation hides, told apart into waiting for ranks and transfer where the
-// recordings of several ranks can be compared.
+// comm-bound: collectives that no computation hides, split into waiting for other ranks and transfer where
+// the recordings of several ranks can be compared.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,11 +17,11 @@ using record::Share;
 
 namespace {
 
-constexpr size_t kMaxCollectives = 4;  // with figures of their own: more is a table, not evidence
+constexpr size_t kMaxCollectives = 4;  // listed one by one: more would be a table, not evidence
 
 struct Exposed {
   double all = 0;               // of the step, mean over ranks
-  std::optional<double> waits;  // of that, until the last rank arrived
+  std::optional<double> waits;  // the part of it until the last rank arrived
   double transfer() const { return std::max(0.0, all - waits.value_or(0)); }
 };
 
@@ -65,27 +65,28 @@ void AddCollectives(const record::RankInfo& info, const EvidenceBuilder& evidenc
 
 std::string TitleOf(const Exposed& exposed, size_t ranks) {
   if (!exposed.waits) {
-    return fmt::format("Collectives take {} of the time that no computation hides{}.",
+    return fmt::format("Collectives that no computation hides take {} of the time{}.",
                        FormatPercent(exposed.all), ranks > 1 ? ", on all ranks alike" : "");
   }
   return fmt::format(
-      "Collectives take {} of the time that no computation hides: {} is waiting for the last rank to arrive, "
-      "{} is transfer.",
+      "Collectives that no computation hides take {} of the time: {} waiting for the last rank to arrive, {} "
+      "transfer.",
       FormatPercent(exposed.all), FormatPercent(*exposed.waits), FormatPercent(exposed.transfer()));
 }
 
 std::vector<std::string> FixOf(bool waiting) {
   std::vector<std::string> fix = {
-      "synchronise less often: gradient accumulation, with forward and backward pass under model.no_sync()",
+      "synchronise less often: gradient accumulation, with the forward and backward passes under "
+      "model.no_sync()",
       "let communication overlap the backward pass: DDP's bucket_cap_mb and gradient_as_bucket_view",
-      "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), changes "
-      "the mathematics slightly",
-      "check the topology: NVLink or the right network interface (NCCL_DEBUG=INFO), ranks of a "
-      "node side by side"};
+      "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change the "
+      "numerics slightly",
+      "check the topology: NVLink or the right network interface (NCCL_DEBUG=INFO), the ranks of a node next "
+      "to each other"};
   if (waiting) {
     fix.insert(fix.begin(),
-               "give the ranks equal work in every step (samples of like length, equal shards): no "
-               "single rank is late, but one of them is each time");
+               "give the ranks equal work in every step (samples of similar length, equal shards): it is not "
+               "always the same rank, but in each step one is late");
   }
   return fix;
 }
@@ -97,7 +98,7 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   if (ranks.size() < 2 && view.lead().info->comm_ns.value_or(0) == 0) return std::nullopt;
   const bool straggler = ranks.size() > 1 && FindStraggler(ranks);
   const Exposed exposed = ExposedOf(ranks);
-  // What the straggler costs is its own finding.
+  // What the straggler costs is a finding of its own.
   const double share = straggler ? exposed.transfer() : exposed.all;
   const auto severity = SeverityOf(share, kCommExposed, Observations(view.lead()));
   if (!severity) return std::nullopt;

@@ -13,7 +13,7 @@ using record::Share;
 
 namespace {
 
-// Most of the time in copies to the device: some small ones (scalars, indices) are pageable in every program.
+// By time, not by count: every program makes some small pageable copies (scalars, indices).
 bool CopiesArePageable(const record::RankInfo& info) {
   if (!info.tables) return false;
   int64_t pageable_ns = 0, pinned_ns = 0;
@@ -39,7 +39,7 @@ std::optional<Finding> JudgeCopyBound(const View& view, Diagnosis& /*diagnosis*/
   finding.share = share;
   const bool staged = loader && loader->library == record::kFullboreData;
   const bool pageable = loader && !staged ? !loader->pin_memory : CopiesArePageable(*rank.info);
-  finding.title = fmt::format("Copies between host and device take {} of the step that nothing hides{}.",
+  finding.title = fmt::format("Exposed copies between host and device take {} of the step{}.",
                               FormatPercent(share), pageable ? ", from pageable memory" : "");
   if (staged) {
     finding.change = fmt::format("{}(device=\"cuda\")", loader->dataset);
@@ -49,13 +49,13 @@ std::optional<Finding> JudgeCopyBound(const View& view, Diagnosis& /*diagnosis*/
   } else {
     if (pageable) finding.change = "DataLoader(pin_memory=True)";
     finding.fix = {
-        "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True): the copy runs beside the "
+        "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True): the copy overlaps with "
         "compute"};
   }
   finding.fix.insert(finding.fix.end(), {"copy the next batch on a side stream while this one is computed",
                                          "send uint8 and convert on the device: a quarter of the bytes"});
   finding.where = view.HottestLines(kind);
-  evidence.FromSteps(rank, "copies that nothing hides", share, "ratio");
+  evidence.FromSteps(rank, "exposed copies", share, "ratio");
   finding.speedup = RemovalOf(share, 0.5);
   finding.method = "the exposed copies hidden; at the low end, half of them";
   PointAtWorstStep(rank, kind, finding);

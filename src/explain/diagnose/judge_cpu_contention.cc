@@ -1,5 +1,5 @@
-// cpu-contention: programs outside the command take the cores that it needs. Its figures are then those of a
-// shared machine, and a comparison with another run says little.
+// cpu-contention: programs outside the command take the cores that it needs. Its figures then describe a
+// shared machine, and comparing it with another run says little.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,14 +23,14 @@ std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& /*diagnos
   finding.title =
       fmt::format("Other programs keep {} of {} cores busy: this run is slower than it would be alone.",
                   FormatCount(*others), FormatCount(view.cores()));
-  finding.fix = {"look who it is (top, sort by CPU), and measure again when the machine is quiet",
+  finding.fix = {"find out which (top, sorted by CPU), and measure again when the machine is quiet",
                  "on a shared machine, ask for cores of your own (Slurm --cpus-per-task, a cpuset)"};
   evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", *busy);
   evidence.FromMachine("cores that other programs use", *others, "cores");
   evidence.FromMetric(Metric::kProcessCpu, "cores that this command uses", *view.CoresOfCommand());
   const record::Loader* loader = view.lead().TrainingLoader();
   if (loader && loader->fetch_ns > 0) {
-    evidence.FromHook("of a fetch waiting for a free core",
+    evidence.FromHook("part of a fetch spent waiting for a free core",
                       static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns),
                       "ratio");
   }

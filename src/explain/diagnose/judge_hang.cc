@@ -1,5 +1,5 @@
-// hang: since the last step a kernel spins on the device and does no work: a collective waits for a rank
-// that never comes.
+// hang: since the last step a kernel has been spinning on the device without doing any work: a collective is
+// waiting for a rank that never arrives.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using record::Metric;
 std::optional<Finding> JudgeHang(const View& view, Diagnosis& /*diagnosis*/) {
   const int64_t since_step_ns = view.stage().end_ns - view.end_ns();
   if (since_step_ns <= kHangForNs) return std::nullopt;
-  // What counts is what the device did since then: the steps before were busy in earnest.
+  // Only what the device did after the last step counts: before that it was really busy.
   const auto utilization = view.MeanAfterSteps(Metric::kGpuUtilization),
              sm = view.MeanAfterSteps(Metric::kGpuSmActive);
   if (!utilization || !sm || *utilization < kUtilizationHigh || *sm >= kNothingRuns) return std::nullopt;
@@ -24,10 +24,10 @@ std::optional<Finding> JudgeHang(const View& view, Diagnosis& /*diagnosis*/) {
   finding.severity = Severity::kCritical;
   finding.share = 1;
   finding.title = fmt::format(
-      "No step for {}, while a kernel spins on the GPU without working: a collective waits for a rank.",
+      "No step for {}, while a kernel spins on the GPU doing no work: a collective is waiting for a rank.",
       FormatDuration(since_step_ns));
   finding.fix = {
-      "find the rank that is missing: py-spy dump on each rank; for the next time, the flight recorder "
+      "find the missing rank: py-spy dump on each rank; for next time, turn on the flight recorder "
       "(TORCH_FR_BUFFER_SIZE, before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE)"};
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", utilization);
   evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active", sm);

@@ -1,4 +1,4 @@
-// healthy: none of the other findings costs much, and what binds such a run: it is as fast as this pipe.
+// healthy: no other finding costs much. Names what limits such a run, its narrowest pipe.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
   evidence.FromHook("waiting for data", waiting, "ratio");
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", view.Mean(Metric::kGpuUtilization));
   evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", view.Mean(Metric::kCpuUtilization));
-  finding.fix = {on_gpu ? "a faster GPU, or less work a sample (precision, model), is what would move it now"
-                        : "more or faster cores, or a GPU, is what would move it now"};
+  finding.fix = {on_gpu ? "to go faster now: a faster GPU, or less work per sample (precision, model)"
+                        : "to go faster now: more or faster cores, or a GPU"};
   return finding;
 }
 

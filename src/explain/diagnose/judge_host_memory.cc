@@ -1,5 +1,4 @@
-// host-memory: the run is short of memory, so that pages it needs again and again are thrown out and read
-// anew.
+// host-memory: the run is short of memory, so pages that it keeps needing are evicted and read back.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,19 +29,18 @@ std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.explains = {Share::kDataWait};
-  // The waits for storage are its symptom.
+  // Waiting for storage is its symptom.
   finding.supersedes = {{"input-bound", "storage"}, {"input-bound", "slow-sample"}};
-  // The stall shows in the step where pages are missing: in the loader's wait when its files are what is
-  // thrown out.
+  // The stall shows in the step wherever pages are missing: in the wait for the loader if it is the loader's
+  // files that are evicted.
   const Finding* input = FindingWithId(diagnosis, "input-bound");
   const bool behind_input = input && (input->cause == "storage" || input->cause == "slow-sample");
   finding.share = behind_input ? input->share : std::min(*stalled, 1 - rank.Ratio(Share::kDataWait));
   finding.severity = SeverityOf(finding.share, kDataWait, rank.steps).value_or(Severity::kWarning);
-  finding.title =
-      fmt::format("Memory is too short: tasks stall {} of the time until pages thrown out are read back",
-                  FormatPercent(*stalled));
+  finding.title = fmt::format("Memory is short: tasks stall {} of the time while evicted pages are read back",
+                              FormatPercent(*stalled));
   if (filled > kMemoryNearLimit) {
-    finding.title += fmt::format(" (the limit of {} is full).", FormatBytes(*limit));
+    finding.title += fmt::format(" (the limit of {} is reached).", FormatBytes(*limit));
   } else {
     finding.title += ".";
   }
@@ -51,11 +49,11 @@ std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
       "dataset object",
       "keep large data in shared arrays (numpy.memmap, torch.Tensor.share_memory_) instead of Python lists",
       "a smaller prefetch_factor; fewer samples cached in memory"};
-  evidence.FromMetric(Metric::kPsiMemorySome, "some task stalled for memory", *stalled);
+  evidence.FromMetric(Metric::kPsiMemorySome, "some task stalled on memory", *stalled);
   evidence.FromMetric(Metric::kCgroupMemoryLimit, "memory limit", limit);
-  evidence.FromMetric(Metric::kCgroupMemoryUsed, "memory in use at most", used);
+  evidence.FromMetric(Metric::kCgroupMemoryUsed, "peak memory in use", used);
   evidence.FromMetric(Metric::kMajorFaults, "pages read back from disk", faults, "1/s");
-  if (swap_used && *swap_used > 0) evidence.FromMetric(Metric::kSwapUsed, "swap in use at most", *swap_used);
+  if (swap_used && *swap_used > 0) evidence.FromMetric(Metric::kSwapUsed, "peak swap in use", *swap_used);
   finding.where = behind_input ? input->where : view.HottestLines(Share::kHostOther);
   finding.speedup = behind_input ? input->speedup : RemovalOf(finding.share, 0.5);
   finding.method = "the stalls removed";

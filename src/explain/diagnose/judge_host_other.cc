@@ -1,5 +1,5 @@
-// host-other: what the loop does besides training, named where the hook saw it (checkpoint, validation,
-// garbage collection) and where the line sampler found it.
+// host-other: what the loop does besides training. The hook names checkpoints, validation and garbage
+// collection; for the rest, the line sampler says where it happens.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Advice {
   const char* cause;
   const char* does;
   std::vector<std::string> fix;
-  double least;  // of its share that the fix removes at least
+  double least;  // the least part of its share that the fix removes
 };
 
 const std::vector<Advice>& AdviceTable() {
@@ -35,7 +35,7 @@ const std::vector<Advice>& AdviceTable() {
       {HostOther::kValidation,
        "validation",
        "validates",
-       {"validate less often, or on a fixed sample of the validation set; the whole of it at the end",
+       {"validate less often, or on a fixed sample of the validation set, and on all of it at the end",
         "validate in a job of its own from the checkpoints",
         "a larger batch and torch.inference_mode() for validation"},
        0.5},
@@ -43,7 +43,7 @@ const std::vector<Advice>& AdviceTable() {
        "garbage-collection",
        "collects garbage",
        {"gc.freeze() after start-up, gc.disable() in the loop and gc.collect() every few hundred steps",
-        "find what makes so many objects: lists of tensors, per-step closures"},
+        "find what creates so many objects: lists of tensors, per-step closures"},
        0.8},
       {HostOther::kUnnamed,
        "loop-code",
@@ -72,14 +72,14 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   finding.severity = *severity;
   finding.share = share;
   finding.explains = {Share::kHostOther};
-  finding.title = fmt::format("The loop spends {} of the time besides training: it {} ({}).",
+  finding.title = fmt::format("The loop spends {} of the time on work other than training: it {} ({}).",
                               FormatPercent(share), largest->does, FormatPercent(part));
   finding.fix = largest->fix;
   finding.where = view.HottestLines(Share::kHostOther);
   if (largest->part == HostOther::kUnnamed && !finding.where.empty()) {
     const Place& place = finding.where.front();
     finding.title =
-        fmt::format("The loop spends {} of the time besides training, most of it at {}:{}.",
+        fmt::format("The loop spends {} of the time on work other than training, most of it at {}:{}.",
                     FormatPercent(share), place.file.substr(place.file.rfind('/') + 1), place.line);
   }
   for (const Advice& advice : AdviceTable()) {
@@ -93,7 +93,7 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
                   static_cast<int64_t>(kOtherInStep * static_cast<double>(step->wall_ns));
   }
   if (!rank.steady.empty()) {
-    evidence.FromHook("steps in which it takes more than a twentieth",
+    evidence.FromHook("steps in which it takes more than 5 %",
                       static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()), "ratio");
   }
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);

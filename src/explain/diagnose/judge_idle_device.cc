@@ -1,4 +1,4 @@
-// idle-device: a command without training holds a device and runs next to nothing on it.
+// idle-device: a command that does not train holds a device and runs next to nothing on it.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// input-bound: the training thread waits inside the data loader's `next`. Which part of the loader is the
-// narrow one follows from what a fetch is made of: time blocked (storage), time in collate, a heavy tail (a
-// slow sample), and for what remains, CPU work, whether cores are free for more workers.
+// input-bound: the training thread waits inside the data loader's `next`. Which part of the loader limits it
+// follows from what a fetch consists of: time blocked (storage), time in collate, or a heavy tail (a slow
+// sample). The rest is CPU work, where what matters is whether cores are free for more workers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,18 +21,18 @@ using record::Share;
 
 namespace {
 
-// A worker that waits for storage between its samples comes back to cold caches and a clock turned down:
-// without the waits its work took this part of its time (docs/measurements.md).
+// A worker that waits for storage between samples comes back to cold caches and a lower clock: without the
+// waits, its work took this fraction of the time (docs/measurements.md).
 constexpr double kWithoutWaits = 0.95;
 
-// What an average batch's fetch is made of, nanoseconds.
+// What the fetch of an average batch consists of, in nanoseconds.
 struct FetchParts {
   double total = 0;
   double collate = 0;
   double cpu = 0;
-  double run_delay = 0;  // wanted a core and got none
+  double run_delay = 0;  // ready to run, but waiting for a core
   double blocked = 0;    // neither on a core nor waiting for one: storage, network, locks
-  double tail = 0;       // what its slowest sample takes beyond a usual one
+  double tail = 0;       // by how much its slowest sample exceeds a usual one
   double samples = 1;
 
   double Part(double ns) const { return total > 0 ? ns / total : 0; }
@@ -47,12 +47,12 @@ FetchParts PartsOf(const Loader& loader) {
   parts.run_delay = static_cast<double>(loader.run_delay_ns) / batches;
   parts.blocked = std::max(0.0, parts.total - parts.cpu - parts.run_delay);
   parts.samples = std::max(1.0, static_cast<double>(loader.samples) / batches);
-  // A usual sample: what the samples take that are not their batch's slowest. Batches with two slow ones make
-  // it look longer than it is, so the tail is rather under- than overstated.
+  // A usual sample: the mean over all samples that are not the slowest of their batch. Batches with two slow
+  // ones make it look longer than it is, so the tail is understated rather than overstated.
   if (parts.samples > 1.5) {
     const double slowest = loader.slowest_sample_ns.mean();
     const double usual = std::max(0.0, (parts.total - parts.collate - slowest) / (parts.samples - 1));
-    // In a batch of usual samples the slowest is not far above them: that much is no tail.
+    // Even among usual samples the slowest takes a little longer: that is not a tail.
     const double ordinary = std::max(usual, loader.slowest_sample_ns.Quantile(0.1));
     parts.tail = std::max(0.0, slowest - ordinary);
   }
@@ -61,7 +61,7 @@ FetchParts PartsOf(const Loader& loader) {
 
 double Rate(double samples, double ns) { return ns > 0 ? samples / ns * 1e9 : 0; }
 
-// What the findings of the different causes have in common.
+// What the causes share.
 struct Input {
   const View& view;
   const RankView& rank;
@@ -75,7 +75,7 @@ void AddEvidence(Input& input) {
   const FetchParts& parts = input.parts;
   const EvidenceBuilder evidence(input.finding);
   const auto ms = [](double ns) { return ns / 1e6; };
-  evidence.FromHook("a batch is fetched in", ms(parts.total), "ms");
+  evidence.FromHook("time to fetch a batch", ms(parts.total), "ms");
   evidence.FromHook("of that on a core", parts.Part(parts.cpu), "ratio");
   evidence.FromHook("of that blocked (storage, network, locks)", parts.Part(parts.blocked), "ratio");
   evidence.FromHook("of that waiting for a free core", parts.Part(parts.run_delay), "ratio");
@@ -98,8 +98,8 @@ void Predict(Input& input, const Pipeline& changed, const std::string& method) {
   input.finding.method = method;
 }
 
-// Loading itself made cheaper. fullbore.data reads what torchvision's folders of images read, or says why
-// not. What it gains here is not in the recording, so nothing is promised.
+// Makes loading itself cheaper. fullbore.data reads what torchvision's image folders read, or says why it
+// cannot. How much that gains is not in the recording, so no speedup is promised.
 void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
   const std::set<std::string> folders = {"ImageFolder", "DatasetFolder", "ImageNet"};
   if (!loader || !folders.contains(loader->dataset)) {
@@ -122,17 +122,18 @@ std::string WaitsFor(const Input& input) {
 void BlameStorage(Input& input) {
   const FetchParts& parts = input.parts;
   input.finding.cause = "storage";
-  input.finding.title =
-      fmt::format("{}: {} of a batch's {} fetch is waiting for storage, not computing.", WaitsFor(input),
-                  FormatPercent(parts.Part(parts.blocked)), FormatDuration(std::llround(parts.total)));
+  input.finding.title = fmt::format(
+      "{}: {} of a batch's {} fetch is spent waiting for storage, not computing.", WaitsFor(input),
+      FormatPercent(parts.Part(parts.blocked)), FormatDuration(std::llround(parts.total)));
   input.finding.fix = {
       "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training, or "
       "cache it",
-      "store samples in large shards (tar, one file of thousands) so that reads are long and sequential",
-      "where the storage has latency rather than a bandwidth limit, more workers overlap more waits"};
+      "store samples in large shards (tar files of thousands of samples), so that reads are long and "
+      "sequential",
+      "where latency rather than bandwidth limits the storage, more workers overlap more waits"};
   Pipeline changed = input.pipeline;
-  // Who has waited for storage waits for a core, too, before going on: where cores are free that is the
-  // waking up, and goes with the wait.
+  // After a wait for storage a worker also waits for a core before it goes on. Where cores are free, that is
+  // only the time to wake up, and it goes away together with the wait.
   const double contended = std::min(1.0, input.view.Mean(Metric::kCpuUtilization).value_or(1));
   const double keep = parts.Part(parts.cpu * kWithoutWaits + parts.run_delay * contended);
   for (double& ns : changed.fetch_ns) ns *= keep;
@@ -168,7 +169,7 @@ void BlameSlowSample(Input& input) {
       WaitsFor(input), FormatDuration(std::llround(input.loader.slowest_sample_ns.Quantile(0.98))),
       FormatDuration(std::llround(usual)));
   input.finding.fix = {
-      "find the slow samples (time __getitem__ by index) and repair them: oversized images, remote files, "
+      "find the slow samples (time __getitem__ by index) and fix them: oversized images, remote files, "
       "retries",
       "prepare them offline once, or cache their decoded form",
       "a larger prefetch_factor smooths the waits where slow samples are rare"};
@@ -185,7 +186,7 @@ void BlameSlowSample(Input& input) {
 void BlameRestarts(Input& input, double share) {
   input.finding.cause = "epoch-start";
   input.finding.title = fmt::format(
-      "{}: {} times, at the start of an epoch, it waits {} for new workers and their first batch.",
+      "{}: {} times, at the start of an epoch, it waited {} for new workers and their first batch.",
       WaitsFor(input), input.loader.restarts,
       FormatDuration(input.loader.restart_wait_ns / std::max<int64_t>(1, input.loader.restarts)));
   input.finding.change = "DataLoader(persistent_workers=True)";
@@ -196,7 +197,7 @@ void BlameRestarts(Input& input, double share) {
   input.finding.method = "the waits at epoch starts removed; at the low end, half of them";
 }
 
-// A worker starts as a copy of the trainer and shares most of it; at worst it grows as large.
+// A worker starts as a copy of the trainer and shares most of its memory; at worst it grows as large.
 void SayWhetherMemoryAllows(Input& input, int64_t more) {
   const auto free = input.view.Mean(Metric::kMemoryAvailable);
   const bool some = input.loader.num_workers > 0;
@@ -205,10 +206,9 @@ void SayWhetherMemoryAllows(Input& input, int64_t more) {
   const double each = *used / static_cast<double>(some ? input.loader.num_workers : 1);
   const bool room = static_cast<double>(more) * each < *free;
   const std::string figures =
-      fmt::format("{} are free, a worker takes {} at most", FormatBytes(*free), FormatBytes(each));
-  input.finding.fix.push_back(room
-                                  ? "host memory allows more workers: " + figures
-                                  : "host memory is short for more workers, add them one by one: " + figures);
+      fmt::format("{} free, at most {} per worker", FormatBytes(*free), FormatBytes(each));
+  input.finding.fix.push_back(room ? "host memory allows more workers: " + figures
+                                   : "host memory is tight, add workers one at a time: " + figures);
 }
 
 // CPU work in the loader: more workers where cores are idle, else less work.
@@ -243,13 +243,13 @@ void BlameCpu(Input& input) {
     input.finding.change = fmt::format("DataLoader(num_workers={})", wanted);
     input.finding.fix = {fmt::format("DataLoader(num_workers={}): the fewest that {}", wanted,
                                      replayed.cpu_bound || replayed.wait_ns > kStillWaits * replayed.step_ns
-                                         ? "come near the best these cores allow"
+                                         ? "come close to the best these cores allow"
                                          : "keep the training from waiting")};
     AdviseCheaperLoading(input.view, &input.loader, input.finding);
     Predict(input, changed,
-            fmt::format("replay of the recorded steps with {} workers at the measured fetch time, on {} "
+            fmt::format("replay of the recorded steps with {} worker{} at the measured fetch time, on {} "
                         "cores shared with the training",
-                        wanted, FormatCount(cores)));
+                        wanted, wanted == 1 ? "" : "s", FormatCount(cores)));
     SayWhetherMemoryAllows(input, wanted - loader.num_workers);
     if (replayed.cpu_bound)
       input.finding.fix.push_back("more workers than that do not help: no core is left for them");
@@ -269,7 +269,7 @@ void BlameCpu(Input& input) {
   Predict(input, halved, "replay of the recorded steps with fetches that take half the CPU time");
 }
 
-// More workers cost host memory: says whether there is room for them.
+// More workers cost host memory: shows whether there is room for them.
 void AddMemoryEvidence(Input& input) {
   const EvidenceBuilder evidence(input.finding);
   const auto used = input.view.Mean(Metric::kProcessMemory, {{"role", "loader"}});
@@ -286,19 +286,19 @@ void Explain(Input& input) {
   const FetchParts& parts = input.parts;
   if (input.loader.num_workers > 0 && restart_share > input.finding.share / 2)
     return BlameRestarts(input, restart_share);
-  // A tail shows as blocked time or as CPU time too: it is the more exact name, so it is asked first.
+  // A tail also shows as blocked time or CPU time. It is the more specific cause, so it is checked first.
   if (parts.Part(parts.tail) >= kPartOfFetch) return BlameSlowSample(input);
   if (parts.Part(parts.collate) >= kPartOfFetch) return BlameCollate(input);
   if (parts.Part(parts.blocked) >= kPartOfFetch) return BlameStorage(input);
   BlameCpu(input);
 }
 
-// What remains of a step when the wait is hidden by workers, where only the wait was recorded (a trace). A
-// batch must still be taken over from the worker, and the thread that launches is slower while workers run
-// beside it. Source: the one pair of traces whose fix was recorded too (ResNet-50 on a V100 with 0 and with 4
-// workers, published with PyTorch's TensorBoard plugin). There 2 % of the wait remained, and the device's
-// idle time behind launches grew 1.2-fold with loading beside it a third of the time: 1.6-fold while it runs.
-// The fast end leaves both out, the slow end takes 5 % and 2.5.
+// The gain when workers hide the wait, where only the wait was recorded (a trace). A batch must still be
+// taken from the worker, and the launching thread is slower while workers run beside it. Source: the one pair
+// of traces whose fix was recorded too (ResNet-50 on a V100 with 0 and with 4 workers, published with
+// PyTorch's TensorBoard plugin). There, 2 % of the wait remained, and the device's idle time behind launches
+// grew by a factor of 1.2 with loading beside it a third of the time: 1.6 while it runs. The optimistic end
+// leaves both out, the pessimistic end assumes 5 % and 2.5.
 Speedup HiddenByWorkers(const RankView& rank) {
   const double wait = rank.Ratio(Share::kDataWait);
   const double host = rank.Ratio(Share::kLaunch) + rank.Ratio(Share::kHostOther);
@@ -308,7 +308,7 @@ Speedup HiddenByWorkers(const RankView& rank) {
   return {gain(0.02, 1.6), gain(0.05, 2.5), gain(0, 1)};
 }
 
-// No fetch was recorded: how long training waits is known, why the loader is slow is not.
+// No fetch was recorded: we know how long training waits, but not why the loader is slow.
 Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   const EvidenceBuilder evidence(finding);
@@ -320,18 +320,18 @@ Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
   finding.fix = {
       single
           ? "load in worker processes: DataLoader(num_workers=...), as many as keep the device from waiting"
-          : "raise the loader's num_workers as far as cores are free"};
+          : "raise the loader's num_workers as long as cores are free"};
   AdviseCheaperLoading(view, rank.TrainingLoader(), finding);
   finding.fix.push_back("read from a faster or nearer data store");
-  evidence.FromSteps(rank, "device idle while the loader is waited for",
-                     finding.share * rank.MeanStepNs() / 1e6, "ms a step");
+  evidence.FromSteps(rank, "device idle while waiting for the loader",
+                     finding.share * rank.MeanStepNs() / 1e6, "ms per step");
   PointAtWorstStep(rank, Share::kDataWait, finding);
   finding.speedup = HiddenByWorkers(rank);
   finding.method =
-      "the wait hidden by workers, but for taking over batches; the thread that launches slowed by 1.0 to "
-      "1.5 beside them";
+      "the wait hidden by workers, except for handing over batches; the launching thread slowed by a factor "
+      "of 1.0 to 1.5 beside them";
   diagnosis.not_judged.push_back({"which part of the loader is slow", "no fetch of a DataLoader was recorded",
-                                  "fullbore run -- the same command: it looks into the loader's workers"});
+                                  "fullbore run -- COMMAND: it looks into the loader's workers"});
   return finding;
 }
 
@@ -378,7 +378,7 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   const auto stalled = view.Mean(Metric::kPsiIoSome);
   if (finding.cause != "storage" && stalled && *stalled < kDataWait.warning) {
     diagnosis.would_not_help.push_back(
-        {"a faster disk", fmt::format("tasks stalled on I/O only {} of the time: memory serves the data",
+        {"a faster disk", fmt::format("tasks stalled on I/O only {} of the time: the data comes from memory",
                                       FormatPercent(*stalled))});
   }
   return finding;

@@ -1,8 +1,9 @@
-// The threads of fullbore.data carry a sample through all stages, one after the other, so the stage in which
-// most of their time goes is the narrow one. Two things make it less simple. Only so many threads as have
-// leave to use a core decode, transform and collate; the others may sit in a read meanwhile, and how long is
-// no matter while they then queue for a core. And threads that wait for room among the finished batches,
-// although the training waits, say that no stage is too slow on average, but that the work comes in bursts.
+// Each thread of fullbore.data takes a sample through all stages, one after the other, so the stage that
+// takes most of the threads' time is the bottleneck. Two things complicate that. Only a limited number of
+// threads may use a core at a time to decode, transform and collate; meanwhile others may sit in a read,
+// which costs nothing as long as they queue for a core afterwards. And if threads wait for room among the
+// finished batches although the training waits for data, no stage is too slow on average: the work comes in
+// bursts.
 #include "explain/diagnose/judge_input_bound_stages.h"
 
 #include <fmt/format.h>
@@ -31,18 +32,18 @@ bool OnCore(LoaderStage stage) { return stage == kDecode || stage == kTransform 
 // Means over the steady state, in threads.
 struct Stages {
   std::array<double, record::kLoaderStages.size()> busy_of{};
-  double threads = 0;         // there are
-  double on_cores = 0;        // of them may use a core at a time
-  double want_core = 0;       // wait for leave to
-  double off_core = 0;        // of Busy(kUser): wait inside it
-  double no_room = 0;         // wait for room among the finished batches
-  double training_waits = 0;  // part of the time, by the loader's own clock
+  double threads = 0;         // in all
+  double on_cores = 0;        // that may use a core at a time
+  double want_core = 0;       // waiting for one of those places
+  double off_core = 0;        // part of Busy(kUser): waiting inside it
+  double no_room = 0;         // waiting for room among the finished batches
+  double training_waits = 0;  // ratio of the time, by the loader's own clock
 
   double& Busy(LoaderStage stage) { return busy_of[Index(stage)]; }
   double Busy(LoaderStage stage) const { return busy_of[Index(stage)]; }
   double Core() const { return Busy(kDecode) + Busy(kTransform) + Busy(kCollate); }
   double All() const { return Core() + Busy(kRead) + Busy(kUser) + Busy(kCopy); }
-  // Threads queue for a core: what is done on the cores binds, however long others sit in a read.
+  // Threads queue for a core: the work on the cores is the bottleneck, however long others sit in a read.
   bool CoresBind() const { return want_core > kPartOfFetch * on_cores; }
 };
 
@@ -74,7 +75,7 @@ std::optional<Stages> RecordedStages(const View& view, const record::Loader& loa
   return stages.All() > 0 ? std::optional(stages) : std::nullopt;
 }
 
-// What the causes have in common.
+// What the causes share.
 struct Judged {
   const View& view;
   const record::Loader& loader;
@@ -84,7 +85,7 @@ struct Judged {
   std::string Waits() const {
     return fmt::format("Training waits for data {} of the time", FormatPercent(finding.share));
   }
-  // "ImageFolder(threads=0)": the change in the call that made the loader.
+  // "ImageFolder(threads=0)": the changed argument of the call that made the loader.
   std::string Call(const std::string& argument) const {
     return fmt::format("{}({})", loader.dataset.empty() ? "Loader" : loader.dataset, argument);
   }
@@ -95,7 +96,7 @@ struct Judged {
                                        FormatCount(stages.on_cores))
                          : fmt::format("{} threads at a time, of its {}", busy, FormatCount(stages.threads));
   }
-  // Cores that nobody uses; nothing where that is not known.
+  // Cores that nobody uses, if known.
   std::optional<double> IdleCores() const {
     const auto own = view.CoresOfCommand();
     if (!own || view.cores() <= 0) return std::nullopt;
@@ -104,9 +105,9 @@ struct Judged {
   bool CoresAreIdle() const { return IdleCores().value_or(0) >= kIdleCores; }
 };
 
-// Whether threads in a read wait for the storage, rather than for a core like all others. Those that want one
-// are seen among the threads that may use a core; where these have little to do, or a core is idle, it is the
-// storage.
+// Whether threads in a read are waiting for storage rather than, like all others, for a core. Threads that
+// want a core show up among those that may use one; if these have little to do, or if a core is idle, it is
+// the storage.
 bool ReadsWaitForStorage(const Judged& judged) {
   const Stages& stages = judged.stages;
   if (stages.CoresBind()) return false;
@@ -124,9 +125,8 @@ LoaderStage BindingStage(const Judged& judged) {
   return most;
 }
 
-// The loader as the replay knows one: so many threads, each of which makes whole batches. Where the training
-// waits for them, a batch costs as much of their time as passes until the next one, but for those that stood
-// idle.
+// The loader as the replay models it: a number of threads that each make whole batches. While the training
+// waits for data, a batch costs the time until the next one on every thread that was not idle.
 std::optional<Pipeline> StagedPipeline(const Judged& judged, double threads, double idle) {
   auto pipeline = TrainingPipeline(judged.view);
   if (!pipeline) return std::nullopt;
@@ -143,7 +143,7 @@ std::optional<Pipeline> StagedPipeline(const Judged& judged, double threads, dou
   return pipeline;
 }
 
-// The gain where a stage takes `less` of its time. Where threads queue for a core, only those on one count.
+// The gain if `less` of a stage's time is saved. Where threads queue for a core, only those on one count.
 void PredictLess(Judged& judged, LoaderStage stage, double less, const std::string& method) {
   const Stages& stages = judged.stages;
   const bool those_on_cores = OnCore(stage) && stages.CoresBind();
@@ -152,7 +152,7 @@ void PredictLess(Judged& judged, LoaderStage stage, double less, const std::stri
   if (!pipeline) return;
   pipeline->fetch_ns[0] *= 1 - less * stages.Busy(stage) / (those_on_cores ? stages.Core() : stages.All());
   if (OnCore(stage)) pipeline->fetch_cpu_ns *= 1 - less * stages.Busy(stage) / stages.Core();
-  // Threads beyond those that may use a core were there to read.
+  // Threads beyond those that may use a core were only there to read.
   if (stage == kRead) pipeline->workers = std::max<int64_t>(1, std::llround(stages.on_cores));
   judged.finding.speedup = PredictSpeedup(judged.view.lead().MeanStepNs(), *pipeline);
   judged.finding.method = method;
@@ -166,7 +166,7 @@ void BlameRead(Judged& judged) {
       "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training; "
       "remote files stay in cache_directory=, what fits into memory in memory_cache_bytes=",
       "store samples in large shards, read from front to back: fullbore loader pack DIR OUT",
-      "more threads are no cure: the loader tries them by itself, and keeps those that help"};
+      "more threads will not help: the loader tries them by itself and keeps those that do"};
   PredictLess(judged, kRead, 1,
               "replay of the recorded steps with the time inside reads removed from every batch");
 }
@@ -188,7 +188,7 @@ void BlameCores(Judged& judged, LoaderStage stage) {
     pipeline->workers = std::max<int64_t>(pipeline->workers, std::llround(cores));
     judged.finding.speedup = PredictSpeedup(judged.view.lead().MeanStepNs(), *pipeline);
     judged.finding.method =
-        fmt::format("replay of the recorded steps with a thread a core ({}), shared with the training",
+        fmt::format("replay of the recorded steps with one thread per core ({}), shared with the training",
                     FormatCount(cores));
     return;
   }
@@ -202,11 +202,11 @@ void BlameCores(Judged& judged, LoaderStage stage) {
   auto& fix = judged.finding.fix;
   if (stage == kDecode) {
     fix.push_back(
-        "store the images nearer to the size that is used, once and offline: a quarter of the pixels "
-        "is about a quarter of the decoding");
+        "store the images closer to the size that is used, once and offline: a quarter of the pixels takes "
+        "about a quarter of the decoding");
     fix.push_back(
-        "scaled_decode=True (the default) decodes JPEGs that are twice as large as needed at a part of the "
-        "cost; fast_dct=True gains a little more where its error does not matter");
+        "scaled_decode=True (the default) decodes JPEGs that are twice as large as needed at a fraction of "
+        "the cost; fast_dct=True gains a little more where its error does not matter");
   } else {
     fix.push_back(
         "crop before the other transforms, so that they see fewer pixels; leave out what the model does "
@@ -232,31 +232,29 @@ void BlameUser(Judged& judged) {
   const std::string call = judged.Call(fmt::format("map_processes={}", processes == 0 ? wanted : most));
   const bool more = processes < most && (judged.CoresAreIdle() || !judged.IdleCores());
   if (more) judged.finding.change = call;
-  if (more && processes > 0) fix.push_back(call + ": a process a core, some are idle");
+  if (more && processes > 0) fix.push_back(call + ": one process per core, as some cores are idle");
   if (more && processes == 0)
-    fix.push_back(
-        call +
-        ": Python code holds the interpreter, in threads only one of them runs at a time; processes "
-        "run beside each other");
+    fix.push_back(call +
+                  ": Python code holds the interpreter lock: of several threads only one runs at a time, "
+                  "while processes run in parallel");
   fix.push_back(
-      "make it cheaper: whole-array NumPy calls instead of Python loops (they also let go of the "
-      "interpreter), or one of the loader's own transforms");
+      "make it cheaper: whole-array NumPy calls instead of Python loops (which also release the interpreter "
+      "lock), or one of the loader's own transforms");
   fix.push_back("do what is not random once, offline");
   if (!more && processes == 0)
-    fix.push_back(call +
-                  " lets it run without the interpreter's lock, where cores are free; now none is idle");
-  // What processes gain depends on the pipes between them, which nothing here has measured.
+    fix.push_back(call + " lets it run in parallel where cores are free; at present none is idle");
+  // What processes gain depends on the pipes between them, which have not been measured.
   if (more) return;
   PredictLess(judged, kUser, 0.5, "replay of the recorded steps with your own stage in half the time");
 }
 
 void BlameCollate(Judged& judged) {
   judged.finding.cause = "collate";
-  judged.finding.title = fmt::format("{}: writing samples into the batch sets the pace ({} are at it).",
-                                     judged.Waits(), judged.AtATime(kCollate));
+  judged.finding.title = fmt::format("{}: writing samples into the batch sets the pace ({}).", judged.Waits(),
+                                     judged.AtATime(kCollate));
   judged.finding.fix = {
       "make the batch smaller in bytes: dtype='float16' or 'bfloat16' halves it, 'uint8' (without Normalize) "
-      "is a quarter; convert on the device",
+      "makes it a quarter; convert on the device",
       "leave out fields that the training does not use: fields=[...]"};
   PredictLess(judged, kCollate, 0.5,
               "replay of the recorded steps with half the bytes written into each batch");
@@ -266,31 +264,30 @@ void BlameCopy(Judged& judged) {
   judged.finding.cause = "copy";
   judged.finding.title = fmt::format("{}: the loader's copies to the device set the pace.", judged.Waits());
   judged.finding.fix = {"copy fewer bytes: dtype='uint8' and normalise on the device, or dtype='float16'",
-                        "check that the device sits on its full PCIe width (fullbore doctor), and on the "
-                        "same socket as the threads"};
+                        "check that the device uses its full PCIe width (fullbore doctor) and is on the same "
+                        "socket as the threads"};
   PredictLess(judged, kCopy, 0.5, "replay of the recorded steps with half the bytes copied");
 }
 
 void BlameBursts(Judged& judged) {
   judged.finding.cause = "bursts";
   judged.finding.title = fmt::format(
-      "{}, although {} of the loader's {} threads stand idle for want of room: batches are used faster at "
-      "times than on average.",
+      "{}, although {} of the loader's {} threads are idle because there is no room for more finished "
+      "batches: batches are used in bursts.",
       judged.Waits(), FormatCount(judged.stages.no_room), FormatCount(judged.stages.threads));
   judged.finding.change = judged.Call("prefetch_batches=16");
   judged.finding.fix = {judged.Call("prefetch_batches=16") +
-                            ": more finished batches bridge the bursts, at the price of "
-                            "their memory",
-                        "spread the use of batches: gradient accumulation and validation take many at once"};
+                            ": more finished batches bridge the bursts, at the cost of their memory",
+                        "use batches more evenly: gradient accumulation and validation take many at once"};
 }
 
 void BlameHandOver(Judged& judged) {
   judged.finding.cause = "hand-over";
   judged.finding.title = fmt::format(
-      "{}, but for batches that are not ready only {}: the rest is Python around finished batches.",
+      "{}, but only {} for batches that are not ready: the rest is Python work around finished batches.",
       judged.Waits(), FormatPercent(judged.stages.training_waits));
-  judged.finding.fix = {"larger batches: what is done once a batch then counts for more samples",
-                        "fewer fields: fields=[...]; texts and bytes become one Python object a row"};
+  judged.finding.fix = {"larger batches: work per batch is then spread over more samples",
+                        "fewer fields: fields=[...]; texts and bytes become one Python object per row"};
 }
 
 void AddEvidence(Judged& judged) {
@@ -311,9 +308,9 @@ void AddEvidence(Judged& judged) {
   add("threads waiting for a core", Metric::kLoaderBlockedCore);
   add("threads waiting for room", Metric::kLoaderBlockedRoom);
   add("threads of the loader", Metric::kLoaderThreads, kRead, "threads");
-  add("of them on cores at most", Metric::kLoaderThreads, kCollate, "threads");
+  add("of those, may use a core", Metric::kLoaderThreads, kCollate, "threads");
   add("finished batches waiting", Metric::kLoaderReadyBatches);
-  add("of so many at most", Metric::kLoaderReadyCapacity);
+  add("room for finished batches", Metric::kLoaderReadyCapacity);
   add("read by the loader", Metric::kLoaderRead);
   evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", view.Mean(Metric::kCpuUtilization));
   evidence.FromMetric(Metric::kProcessCpu, "cores that this command uses", view.CoresOfCommand());
@@ -325,8 +322,8 @@ void AddEvidence(Judged& judged) {
 void Explain(Judged& judged) {
   const Stages& stages = judged.stages;
   const LoaderStage binding = BindingStage(judged);
-  // Less than half of the wait passes in the loader: its stages are not what the training waits for. But
-  // threads in Python code hold the interpreter, and the training thread must have it back to take the batch.
+  // Less than half of the wait is spent in the loader, so its stages are not what the training waits for. But
+  // threads in Python code hold the interpreter lock, which the training thread needs to take the batch.
   const bool holds_interpreter = binding == kUser && judged.loader.map_processes.value_or(0) == 0;
   if (stages.training_waits < judged.finding.share / 2) {
     return holds_interpreter ? BlameUser(judged) : BlameHandOver(judged);
@@ -355,7 +352,7 @@ void ExplainByStages(const View& view, const record::Loader& loader, Finding& fi
     finding.fix = {"record a longer run: the loader's stages are read once a second"};
     diagnosis.not_judged.push_back({"which stage of the loader binds",
                                     "its counters were not read often enough",
-                                    "some seconds of steady steps"});
+                                    "a few seconds of steady steps"});
     return;
   }
   Judged judged{view, loader, *stages, finding};

@@ -1,4 +1,4 @@
-// input-bound where the training's loader is fullbore.data: its own counters say which of its stages binds.
+// input-bound where the training's loader is fullbore.data: its own counters say which stage limits it.
 #pragma once
 
 #include "explain/diagnose/diagnosis.h"
@@ -6,8 +6,8 @@
 
 namespace fullbore::diagnose {
 
-// Completes `finding` (whose share is known) with the stage that binds, its evidence, the cure and the gain.
-// Where the counters were not recorded, says so in `diagnosis`.
+// Completes `finding` (whose share is known) with the limiting stage, the evidence, the fix and the gain. If
+// the counters were not recorded, says so in `diagnosis`.
 void ExplainByStages(const View& view, const record::Loader& loader, Finding& finding, Diagnosis& diagnosis);
 
 }  // namespace fullbore::diagnose

@@ -1,5 +1,5 @@
-// launch-bound: the device waits for the host's launches. Exact where device activity was recorded; from
-// NVML's utilisation and the training thread's phases where it was not.
+// launch-bound: the device waits for the host's launches. Exact where device activity was recorded, else
+// estimated from NVML's utilisation and the training thread's phases.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ const std::vector<std::string>& LaunchAdvice() {
   return advice;
 }
 
-// The device waits for the host's next launch, or between kernels that were queued already: many small
+// The device waits for the host's next launch, or between kernels that were already queued: many small
 // kernels cost both.
 std::optional<Finding> FromTrace(const View& view) {
   const RankView& rank = view.lead();
@@ -40,20 +40,20 @@ std::optional<Finding> FromTrace(const View& view) {
   finding.severity = *severity;
   finding.share = share;
   finding.title =
-      gaps ? fmt::format("The device idles {} of the time between kernels that were queued already.",
+      gaps ? fmt::format("The device idles {} of the time between kernels that were already queued.",
                          FormatPercent(share))
-           : fmt::format("The device idles {} of the time until the host has launched the next kernel.",
+           : fmt::format("The device idles {} of the time, waiting for the host to launch the next kernel.",
                          FormatPercent(share));
   evidence.FromTrace(gaps ? "idle between queued kernels" : "idle until the next launch", share, "ratio");
   if (info.kernels && info.compute_ns && *info.kernels > 0) {
     const double mean = static_cast<double>(*info.compute_ns) / static_cast<double>(*info.kernels);
-    evidence.FromTrace("a kernel takes on average", mean / 1e3, "us");
+    evidence.FromTrace("mean time of a kernel", mean / 1e3, "us");
     evidence.FromTrace("kernels", static_cast<double>(*info.kernels), "count");
     if (mean < kShortKernelNs && !gaps) {
       finding.cause = "small-kernels";
       finding.title = fmt::format(
-          "Kernels are too short to hide their launches ({} on average): the device idles {} of the time "
-          "until the next is launched.",
+          "Kernels are too short to hide their launches ({} on average): the device idles {} of the time, "
+          "waiting for the next launch.",
           FormatDuration(static_cast<int64_t>(mean)), FormatPercent(share));
     }
   }
@@ -64,7 +64,7 @@ std::optional<Finding> FromTrace(const View& view) {
                        "ratio");
     evidence.FromTrace("kernels shorter than the call that launched them",
                        static_cast<double>(launches.short_kernels) / count, "ratio");
-    evidence.FromTrace("a launch takes the host, median", launches.call_ns.Quantile(0.5) / 1e3, "us");
+    evidence.FromTrace("host time of a launch, median", launches.call_ns.Quantile(0.5) / 1e3, "us");
   }
   finding.fix = LaunchAdvice();
   finding.where = view.HottestLines(Share::kLaunch);
@@ -74,8 +74,8 @@ std::optional<Finding> FromTrace(const View& view) {
   return finding;
 }
 
-// Without device activity: the GPU idles, and the training thread neither waits for data nor does anything
-// but train.
+// Without device activity: the GPU idles although the training thread neither waits for data nor does
+// anything besides training.
 std::optional<Finding> FromUtilization(const View& view) {
   const auto utilization = view.Mean(Metric::kGpuUtilization);
   const RankView& rank = view.lead();
@@ -95,14 +95,13 @@ std::optional<Finding> FromUtilization(const View& view) {
       FormatPercent(idle));
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", *utilization);
   evidence.FromMetric(Metric::kProcessCpu, "cores the trainer uses", trainer);
-  if (view.cores() > 0) evidence.FromMachine("cores there are", view.cores(), "cores");
+  if (view.cores() > 0) evidence.FromMachine("cores", view.cores(), "cores");
   finding.fix = LaunchAdvice();
   if (trainer && view.cores() >= 2 && *trainer < view.cores() / 2) {
-    finding.fix.insert(
-        finding.fix.begin(),
-        fmt::format("one thread does the host's work while {} of {} cores idle: move it to others "
-                    "(loader workers, threads), or make it less",
-                    FormatCount(view.cores() - *trainer), FormatCount(view.cores())));
+    finding.fix.insert(finding.fix.begin(),
+                       fmt::format("one thread does the host's work while {} of {} cores idle: move some of "
+                                   "it to others (loader workers, threads), or reduce it",
+                                   FormatCount(view.cores() - *trainer), FormatCount(view.cores())));
   }
   finding.where = view.HottestLines(Share::kForward);
   finding.speedup = RemovalOf(idle, 0.3);
@@ -117,7 +116,7 @@ std::optional<Finding> JudgeLaunchBound(const View& view, Diagnosis& diagnosis) 
   if (!rank.info->device_activity) {
     diagnosis.not_judged.push_back(
         {"launch, gaps and copies on the device", "no device activity was recorded",
-         view.has_gpu() ? "a PyTorch-profiler trace of some steps: fullbore explain TRACE" : "a GPU"});
+         view.has_gpu() ? "a PyTorch-profiler trace of a few steps: fullbore explain TRACE" : "a GPU"});
     return FromUtilization(view);
   }
   return FromTrace(view);

@@ -1,4 +1,4 @@
-// low-activity: a device that looks busy by its utilisation while most of the chip sleeps.
+// low-activity: utilisation makes the device look busy while most of the chip sleeps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,8 +28,8 @@ std::optional<Finding> JudgeLowActivity(const View& view, Diagnosis& diagnosis) 
       "GPU utilisation says {}, yet on average only {} of its multiprocessors work: utilisation means \"some "
       "kernel ran\".",
       FormatPercent(*utilization), FormatPercent(*sm));
-  finding.fix = {"more work a kernel: a larger batch, torch.compile to fuse small kernels",
-                 "look at a trace of some steps for many short kernels: fullbore explain TRACE"};
+  finding.fix = {"more work per kernel: a larger batch, torch.compile to fuse small kernels",
+                 "look for many short kernels in a trace of a few steps: fullbore explain TRACE"};
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", *utilization);
   evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active", *sm);
   evidence.FromMetric(Metric::kGpuSmOccupancy, "occupancy of the multiprocessors",

@@ -25,7 +25,7 @@ std::optional<Finding> JudgeMemoryPressure(const View& view, Diagnosis& /*diagno
       "PYTORCH_ALLOC_CONF=expandable_segments:True against fragmentation (before PyTorch 2.10: "
       "PYTORCH_CUDA_ALLOC_CONF)",
       "a smaller batch with gradient accumulation; activation checkpointing; bf16"};
-  evidence.FromMetric(Metric::kGpuMemoryUsed, "device memory in use at most", filled, "ratio");
+  evidence.FromMetric(Metric::kGpuMemoryUsed, "peak device memory in use", filled, "ratio");
   return finding;
 }
 

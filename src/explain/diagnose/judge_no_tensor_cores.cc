@@ -1,5 +1,5 @@
-// no-tensor-cores: matrix products and convolutions run in full precision while the tensor cores idle. Exact
-// by kernel where kernels were recorded, from NVML's activity where they were not.
+// no-tensor-cores: matrix products and convolutions run in full precision while the tensor cores idle. Judged
+// by kernel where kernels were recorded, else from NVML's activity.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ using record::Metric;
 
 namespace {
 
-// How much faster matrix kernels get by 16-bit precision on tensor cores. Practitioners measured 1.7 for
-// whole training steps on a T4; datasheets promise 8 for the products alone, which memory bandwidth never
-// lets a real layer reach: at worst the bytes halve.
+// How much faster 16-bit precision on tensor cores makes matrix kernels. Practitioners measured 1.7 for whole
+// training steps on a T4; datasheets promise 8 for the products alone, which memory bandwidth keeps real
+// layers from reaching: at worst only the bytes are halved.
 constexpr Speedup kKernelGain = {2.0, 1.3, 4.0};
 
 std::vector<std::string> Advice() {
@@ -28,7 +28,7 @@ std::vector<std::string> Advice() {
       "channels_last for convolutions; layer sizes that are multiples of 8"};
 }
 
-// The step when `share` of it gets `gain` times faster.
+// How much faster the step gets when `share` of it gets `gain` times faster.
 double Whole(double share, double gain) { return 1 / (1 - share + share / gain); }
 
 Finding MakeFinding(double share) {
@@ -60,7 +60,7 @@ std::optional<Finding> FromKernels(const View& view) {
   finding.title = fmt::format("Matrix products and convolutions take {} of the step without tensor cores.",
                               FormatPercent(share));
   evidence.FromTrace("matrix kernels on tensor cores", tensor / (plain + tensor), "ratio");
-  evidence.FromTrace("matrix kernels without", plain / 1e6, "ms");
+  evidence.FromTrace("matrix kernels without tensor cores", plain / 1e6, "ms");
   if (rank.info->tables) {
     for (const record::KernelStats& kernel : rank.info->tables->kernels) {
       if (kernel.kernel_class != "matmul") continue;

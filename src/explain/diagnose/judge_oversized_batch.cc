@@ -1,5 +1,5 @@
-// oversized-batch: throughput that a smaller batch reaches as well. It takes runs with several batch sizes to
-// see it: from one recording it is left open.
+// oversized-batch: a smaller batch would reach the same throughput. That takes runs with several batch sizes,
+// so a single recording leaves it open.
 #include "explain/diagnose/device_memory.h"
 #include "explain/diagnose/judge.h"
 
@@ -7,8 +7,8 @@ namespace fullbore::diagnose {
 
 std::optional<Finding> JudgeOversizedBatch(const View& view, Diagnosis& diagnosis) {
   if (!FilledDeviceMemory(view)) return std::nullopt;
-  diagnosis.not_judged.push_back(
-      {"oversized-batch", "one batch size was measured", "fullbore compare of runs with other batch sizes"});
+  diagnosis.not_judged.push_back({"oversized-batch", "one batch size was measured",
+                                  "fullbore compare on runs with different batch sizes"});
   return std::nullopt;
 }
 

@@ -1,4 +1,4 @@
-// small-batch: memory of the device is left, and the chip is not full: a larger batch is worth trying.
+// small-batch: device memory is free and the chip is not full: a larger batch is worth trying.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& /*diagnosis*
   if (filled > 1 - kMemoryHeadroom || !view.HasSteps()) return std::nullopt;
   const bool chip_not_full = (sm && *sm < kDeviceBusy) || (occupancy && *occupancy < kOccupancyLow);
   const bool waits_for_others = utilization && *utilization < kDeviceBusy;
-  // Judged without GPM too: an idle device does not get busier by a larger batch while it waits for data.
+  // Judged without GPM too. While the device waits for data, a larger batch does not make it busier.
   if (waits_for_others || (!chip_not_full && (sm || occupancy))) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
@@ -31,7 +31,7 @@ std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& /*diagnosis*
   finding.fix = {"double the batch size and compare samples/s; stop at about 80 % of the memory",
                  "raise the learning rate with it (linearly for SGD, by the square root for Adam) and warm "
                  "up; very large batches can cost accuracy"};
-  evidence.FromMetric(Metric::kGpuMemoryUsed, "device memory in use at most", filled, "ratio");
+  evidence.FromMetric(Metric::kGpuMemoryUsed, "peak device memory in use", filled, "ratio");
   evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active", sm);
   evidence.FromMetric(Metric::kGpuSmOccupancy, "occupancy of the multiprocessors", occupancy);
   return finding;

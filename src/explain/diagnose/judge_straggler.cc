@@ -1,4 +1,4 @@
-// straggler: one rank comes last, and the others wait for it.
+// straggler: one rank arrives last, and the others wait for it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using record::Share;
 
 namespace {
 
-// The share of its step in which the late rank differs most from the mean of the others.
+// The share of its step by which the late rank exceeds the mean of the others most, and by how much.
 std::pair<Share, double> LargestExcess(const std::vector<const RankView*>& ranks, const RankView* late) {
   std::pair<Share, double> largest = {Share::kCompute, 0};
   for (size_t i = 0; i < record::kShareCount; ++i) {
@@ -35,16 +35,16 @@ std::string NameForPeople(Share share) {
     case Share::kDataWait:
       return "waits for data";
     case Share::kHostOther:
-      return "does other things than training";
+      return "does things other than training";
     case Share::kForward:
-      return "spends in the forward pass";
+      return "runs the forward pass";
     case Share::kBackward:
-      return "spends in the backward pass";
+      return "runs the backward pass";
     case Share::kOptimizer:
-      return "spends in the optimizer";
+      return "runs the optimizer";
     case Share::kH2d:
     case Share::kCopyExposed:
-      return "spends copying";
+      return "copies";
     case Share::kCompute:
       return "computes";
     case Share::kLaunch:
@@ -54,7 +54,7 @@ std::string NameForPeople(Share share) {
     case Share::kGap:
       return "idles between queued kernels";
     default:
-      return fmt::format("spends in {}", Name(share));
+      return fmt::format("is in {}", Name(share));
   }
 }
 
@@ -63,9 +63,9 @@ std::string TitleOf(const Lateness& late, Share share, double excess_ns) {
   std::string title =
       late.one_step
           ? fmt::format(
-                "In the one step recorded rank {} arrives last and holds up the others for {} of the time",
+                "In the one step recorded, rank {} arrives last and holds up the others for {} of the time",
                 rank, FormatPercent(late.share))
-          : fmt::format("Rank {} is the last in {} of the steps and holds up the others for {} of the time",
+          : fmt::format("Rank {} arrives last in {} of the steps and holds up the others for {} of the time",
                         rank, FormatPercent(late.of_steps), FormatPercent(late.share));
   if (excess_ns > 0) {
     title += fmt::format(": it {} {} longer", NameForPeople(share),
@@ -104,7 +104,7 @@ std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
   const auto [share, excess_ns] = LargestExcess(ranks, late.rank);
   Finding finding;
   const EvidenceBuilder evidence(finding);
-  // Without known waits its cost and the transfer cannot be told apart.
+  // Where waits are unknown, its cost and the transfer cannot be told apart.
   if (!WaitsAreKnown(ranks)) finding.supersedes = {{"comm-bound", ""}};
   finding.severity = straggler->severity;
   finding.share = late.share;
@@ -112,10 +112,10 @@ std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
   finding.fix = {
       fmt::format("look at rank {}: its input, its neighbours on the machine, its device's clocks and errors",
                   late.rank->info->rank),
-      "give every rank the same work: samples of like length, equal shards, logging and checkpoints spread "
+      "give every rank the same work: samples of similar length, equal shards, logging and checkpoints "
+      "spread "
       "or in the background"};
-  if (late.one_step)
-    finding.fix.push_back("trace twenty steps and more: is it the same rank in all of them?");
+  if (late.one_step) finding.fix.push_back("trace twenty steps or more: is it the same rank in all of them?");
   for (const record::HotLine& line : late.rank->info->hot_lines) {
     if (line.share == share && finding.where.size() < 3)
       finding.where.push_back({line.file, line.line, line.text, 0});
@@ -123,8 +123,7 @@ std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
   if (!late.one_step) evidence.FromSteps(*late.rank, "the same rank is last", late.of_steps, "ratio");
   evidence.FromSteps(*late.rank, "steps compared", static_cast<double>(late.steps), "count");
   if (excess_ns > 0) {
-    evidence.FromSteps(*late.rank, fmt::format("its step is longer in {} by", Name(share)), excess_ns / 1e6,
-                       "ms");
+    evidence.FromSteps(*late.rank, fmt::format("extra time in {}", Name(share)), excess_ns / 1e6, "ms");
   }
   AddEvidence(late, ranks, evidence);
   finding.speedup = RemovalOf(late.share, 0.8);

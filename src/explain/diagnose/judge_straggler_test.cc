@@ -82,7 +82,7 @@ TEST(StragglerTest, IsRaisedByTheRankThatWaitsLeastInsideCollectives) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, Severity::kCritical);
   EXPECT_NEAR(finding->share, 50.0 / 160, 1e-6);
-  EXPECT_THAT(finding->title, HasSubstr("Rank 1 is the last in 100 % of the steps"));
+  EXPECT_THAT(finding->title, HasSubstr("Rank 1 arrives last in 100 % of the steps"));
   EXPECT_THAT(finding->title, HasSubstr("it computes 50 ms longer"));
   ASSERT_NE(FindEvidence(*finding, "rank 2 waits"), nullptr);
   EXPECT_NEAR(FindEvidence(*finding, "rank 2 waits")->value, 50.0 / 160, 1e-6);
@@ -140,7 +140,7 @@ TEST(StragglerTest, OneStepOfEachRankIsAWarningThatSaysSo) {
   const Finding* finding = Find(diagnosis, "straggler");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, Severity::kWarning) << "at 31 % critical, were it known to be the same rank";
-  EXPECT_THAT(finding->title, HasSubstr("In the one step recorded rank 1 arrives last"));
+  EXPECT_THAT(finding->title, HasSubstr("In the one step recorded, rank 1 arrives last"));
   EXPECT_NEAR(FindEvidence(*finding, "rank 0 waits inside collectives")->value, 50, 1e-9);
 }
 

@@ -1,4 +1,4 @@
-// sync-bound: the device idles because the host waited for it and only then went on launching.
+// sync-bound: the device idles because the host waits for it before launching more work.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using record::Share;
 
 namespace {
 
-constexpr size_t kMaxSites = 3;  // with figures of their own: more is a table, not evidence
+constexpr size_t kMaxSites = 3;  // listed one by one: more would be a table, not evidence
 
 void AddCallSites(const record::RankInfo& info, const EvidenceBuilder& evidence) {
   if (!info.tables) return;
@@ -32,16 +32,16 @@ std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& /*diagnosis*/
   const RankView& rank = view.lead();
   const double share = rank.Ratio(Share::kSync);
   const auto severity = SeverityOf(share, kSync, Observations(rank));
-  // Seen from the training thread alone, a synchronisation is where it waits for a busy device: no cost by
+  // Seen from the training thread alone, a synchronisation is only a wait for a busy device: no cost in
   // itself.
   if (!severity || !rank.info->device_activity) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = *severity;
   finding.share = share;
-  finding.title = fmt::format(
-      "The device idles {} of the time because the host waited for it and only then went on launching.",
-      FormatPercent(share));
+  finding.title =
+      fmt::format("The device idles {} of the time because the host waits for it before launching more work.",
+                  FormatPercent(share));
   finding.fix = {
       "log every N steps: each .item(), .cpu(), print(tensor) stops the host until the device is done, "
       "and so does GradScaler.step unless the optimizer is fused",

@@ -19,8 +19,8 @@ std::optional<Finding> JudgeThrottle(const View& view, Diagnosis& /*diagnosis*/)
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.cause = hot ? "thermal" : "power";
-  // A device at its power limit works as hard as it was built to; one at its temperature limit is cooled too
-  // little.
+  // A device at its power limit works as hard as it was built to; one at its temperature limit is poorly
+  // cooled.
   finding.severity = hot ? Severity::kWarning : Severity::kInfo;
   finding.share = hot ? std::min(1.0, thermal) : 0;
   finding.title = fmt::format("The GPU was held back by {} {} of the time.", hot ? "heat" : "its power limit",
@@ -30,10 +30,10 @@ std::optional<Finding> JudgeThrottle(const View& view, Diagnosis& /*diagnosis*/)
                      : "see whether the power limit was lowered (nvidia-smi -q -d POWER)",
                  "another device may be cooler or less limited"};
   evidence.FromMetric(Metric::kGpuThrottleThermal, "time held back by heat", thermal);
-  evidence.FromMetric(Metric::kGpuThrottlePower, "time held back by power", power);
+  evidence.FromMetric(Metric::kGpuThrottlePower, "time held back by the power limit", power);
   const auto clock = view.Mean(Metric::kGpuSmClock), most = view.Max(Metric::kGpuSmClockMax);
   if (clock && most && *most > 0) {
-    evidence.FromMetric(Metric::kGpuSmClock, "SM clock of its maximum", *clock / *most, "ratio");
+    evidence.FromMetric(Metric::kGpuSmClock, "SM clock relative to its maximum", *clock / *most, "ratio");
     if (hot && *clock < *most) {
       finding.speedup = {1 + (*most / *clock - 1) / 2, 1, *most / *clock};
       finding.method = "the step scaled with the clock; at the low end not at all (memory-bound)";

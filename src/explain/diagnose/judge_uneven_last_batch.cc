@@ -1,5 +1,5 @@
-// uneven-last-batch: in some steps, as a rule the last of an epoch, the ranks have batches of different size:
-// those with less wait, or have none at all.
+// uneven-last-batch: in some steps, usually the last of an epoch, the ranks have batches of different sizes.
+// Ranks with smaller batches wait for the others, and some may have no batch at all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,13 +32,13 @@ std::optional<Finding> JudgeUnevenLastBatch(const View& view, Diagnosis& /*diagn
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kWarning;
-  finding.title = fmt::format("In {} step{} the ranks had batches of different size ({} and {} samples).",
+  finding.title = fmt::format("In {} step{} the ranks had batches of different sizes ({} and {} samples).",
                               uneven, uneven == 1 ? "" : "s", least, most);
   finding.fix = {
       "drop_last=True in the loader and the sampler, or let DistributedSampler pad by repeating (its "
       "default)",
-      "with batch normalisation a batch of very few samples has noisy statistics, and one value a "
-      "channel ends the training with an error"};
+      "with batch normalisation a batch of very few samples has noisy statistics, and one value per channel "
+      "ends the training with an error"};
   evidence.FromHook("steps with uneven batches", static_cast<double>(uneven), "count");
   return finding;
 }

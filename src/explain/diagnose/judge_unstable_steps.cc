@@ -21,7 +21,7 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis
   const double median = Median(wall_ns), p99 = Quantile(wall_ns, 0.99);
   if (median <= 0 || p99 / median < kUnstable) return std::nullopt;
 
-  // What the slow steps have more of than a usual one.
+  // What the slow steps spend more time in than usual ones.
   record::ShareTimes excess{};
   double excess_ns = 0;
   int64_t slow = 0, first_index = -1, last_index = -1;
@@ -40,10 +40,11 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis
   finding.share = std::min(share, 1.0);
   finding.severity = share >= kHostOther.warning ? Severity::kWarning : Severity::kInfo;
   finding.title = fmt::format(
-      "Steps are uneven: one in a hundred takes {} or more, the median {}; the slow ones spend it in {}.",
+      "Steps are uneven: one in a hundred takes {} or more, against a median of {}; the slow ones spend the "
+      "extra time in {}.",
       FormatDuration(static_cast<int64_t>(p99)), FormatDuration(static_cast<int64_t>(median)), Name(most));
   finding.fix = {"look at what happens at the slow steps in the report's chart of steps",
-                 "inputs of very different size: bucket them by length, or pad to a few fixed sizes"};
+                 "inputs of very different sizes: bucket them by length, or pad to a few fixed sizes"};
   finding.where = view.HottestLines(most);
   evidence.FromSteps(rank, "99th percentile over median", p99 / median, "ratio");
   evidence.FromSteps(rank, "slow steps", static_cast<double>(slow), "count");
@@ -52,7 +53,7 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis
                        static_cast<double>(last_index - first_index) / static_cast<double>(slow - 1),
                        "count");
   }
-  // Where another finding already explains that time, it carries the prediction.
+  // Where another finding already explains that time, that one makes the prediction.
   const bool explained =
       std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& f) {
         return std::find(f.explains.begin(), f.explains.end(), most) != f.explains.end();

@@ -1,5 +1,5 @@
-// worker-overcommit: far more loader workers than the training can use. They cost memory, start-up time at
-// every epoch, and cores that the training thread needs itself.
+// worker-overcommit: far more loader workers than the training can use. They cost memory, start-up time in
+// every epoch, and cores that the training thread itself needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diag
   const bool shm_full = shm_used && shm_total && *shm_total > 0 && *shm_used / *shm_total > kShmNearFull;
   if (!loader || !pipeline || loader->num_workers < 2) return std::nullopt;
 
-  // The work of a fetch without the wait for a core that so many workers cause themselves.
+  // The work of a fetch, without the waits for a core that so many workers cause each other.
   const double contention = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
   for (double& ns : pipeline->fetch_ns) ns *= 1 - std::min(contention, 0.95);
   const int64_t needed = FewestWorkers(*pipeline, loader->num_workers);
@@ -48,7 +48,7 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diag
   } else {
     finding.title += contention > kPartOfFetch ? fmt::format(": they spend {} of a fetch waiting for a core.",
                                                              FormatPercent(contention))
-                                               : ": they cost memory and bring nothing.";
+                                               : ": they cost memory and gain nothing.";
   }
   finding.change = fmt::format("DataLoader(num_workers={})", needed);
   finding.fix = {fmt::format("DataLoader(num_workers={})", needed)};
@@ -58,7 +58,7 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diag
   evidence.FromHook("loader workers", static_cast<double>(loader->num_workers), "count");
   evidence.FromReplay("workers that keep up with the training", static_cast<double>(needed), "count");
   evidence.FromMachine("cores", view.cores(), "count");
-  evidence.FromHook("of a fetch waiting for a free core", contention, "ratio");
+  evidence.FromHook("part of a fetch spent waiting for a free core", contention, "ratio");
   if (loader->restarts > 0) {
     evidence.FromHook(
         "wait at the start of an epoch",

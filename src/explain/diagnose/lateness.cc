@@ -19,8 +19,8 @@ int64_t ExposedWait(const Step& step) {
   return std::clamp<int64_t>(step.comm_wait_ns, 0, step.share_ns[Index(Share::kCommExposed)]);
 }
 
-// One collective phase that all ranks share, a step or a whole recording: what each waited in all, and of
-// that what it cost.
+// A collective phase that all ranks share, one step or a whole recording: how long each rank waited, and the
+// part of that which cost time.
 struct Meeting {
   std::vector<double> waits, costs_ns;
 };
@@ -50,7 +50,7 @@ Meeting MeetingOf(const std::vector<const Step*>& steps, bool waits_known) {
   return meeting;
 }
 
-// With one step of each rank the recording's own sum is taken: collectives outside the step count too.
+// With one step per rank, takes the sum over the recording: collectives outside the step count, too.
 Lateness FromWholeRecordings(const std::vector<const RankView*>& ranks) {
   Meeting meeting;
   for (const RankView* rank : ranks) {
@@ -62,7 +62,7 @@ Lateness FromWholeRecordings(const std::vector<const RankView*>& ranks) {
   const Latest latest = LatestOf(meeting);
   Lateness lateness;
   lateness.rank = ranks[latest.rank];
-  std::vector<double> spans_ns;  // of the others: it is their time that it costs
+  std::vector<double> spans_ns;  // of the others, whose time it costs
   for (const RankView* rank : ranks) {
     if (rank != lateness.rank)
       spans_ns.push_back(static_cast<double>(rank->info->span_ns.value_or(rank->wall_ns)));
@@ -79,7 +79,7 @@ Lateness FromWholeRecordings(const std::vector<const RankView*>& ranks) {
   return lateness;
 }
 
-// One step cannot show that it is always the same rank: never critical.
+// One step cannot show that it is always the same rank, so it is never critical.
 std::optional<Severity> SeverityOfLateness(const Lateness& late) {
   if (!late.one_step) return SeverityOf(late.share, kStraggler, late.steps);
   const auto severity = SeverityOf(late.share, kStraggler, late.collectives);

@@ -1,4 +1,4 @@
-// Who comes last among the ranks of one training, and what that costs the others.
+// Which rank of a training run arrives last, and what that costs the others.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 namespace fullbore::diagnose {
 
 struct Lateness {
-  const RankView* rank = nullptr;  // null where it cannot be told
-  double of_steps = 0;             // in how many it was the last
-  double share = 0;                // of the others' step that it costs
+  const RankView* rank = nullptr;  // null if it cannot be told
+  double of_steps = 0;             // the ratio of steps in which it was the last
+  double share = 0;                // the ratio of the others' step that it costs
   int64_t steps = 0;
-  // From one step of each rank: who is last in the next one is not known.
+  // Only one step of each rank was recorded: which rank would be last in the next one is not known.
   bool one_step = false;
-  int64_t collectives = 0;  // behind it, where there is one step only
+  int64_t collectives = 0;  // that it was judged by, if there is only one step
 };
 
-// Ranks that trained together: their steady states overlap in time. Trainings one after the other are no
-// ranks.
+// Ranks that trained together: their steady states overlap in time. Trainings that ran one after the other
+// did not.
 std::vector<const RankView*> RanksTogether(const View& view);
 
 // A rank that is late often enough, and by enough, to be named.
@@ -29,17 +29,17 @@ struct Straggler {
 };
 std::optional<Straggler> FindStraggler(const std::vector<const RankView*>& ranks);
 
-// The last rank to arrive is the one that waits least for the others; it is late by what the others wait
-// more. Where the recordings tell how long each rank waits inside collectives (WaitsAreKnown), by that; else
-// by the time in collectives that nothing hides.
+// The last rank to arrive is the one that waits least for the others, and it is late by how much longer they
+// wait. Measured by the time that each rank waits inside collectives, where that is known (WaitsAreKnown),
+// else by its exposed time in collectives.
 Lateness FindLateness(const std::vector<const RankView*>& ranks);
 
-// Whether matching collectives were found on all the ranks: then waiting for the last one to arrive is told
-// from transfer.
+// Whether matching collectives were found on all ranks, so that waiting for the last one to arrive can be
+// told from transfer.
 bool WaitsAreKnown(const std::vector<const RankView*>& ranks);
 
-// What the rank waits inside collectives for the others, as a ratio of its steps. Hidden waiting costs
-// nothing: at most the exposed communication counts.
+// How long the rank waits for the others inside collectives, as a ratio of its steps. Hidden waiting costs
+// nothing, so at most the exposed communication counts.
 double ExposedWaitRatio(const RankView& rank);
 
 }  // namespace fullbore::diagnose

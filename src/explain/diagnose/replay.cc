@@ -16,23 +16,25 @@ namespace {
 
 constexpr size_t kQuantiles = 256;
 constexpr size_t kReplayedSteps = 2000;
-// Steps of many batches, as none is, are replayed fewer of, and fewer workers are tried than a file may claim.
+// Limits for files that claim absurd figures: of steps with very many batches fewer are replayed, and only so
+// many numbers of workers are tried.
 constexpr double kReplayedBatches = 20'000;
-constexpr int64_t kMostWorkersTried = 256;
+constexpr int64_t kMaxWorkersTried = 256;
 constexpr double kNearBest = 1.03;
 // The figures below were measured with the planted causes; docs/measurements.md says how and when.
 //
-// A step that keeps all cores busy reaches this part of them: three processes on two cores do not always find
-// a core, and the rest of the machine wants some. At most all of it, at least the third figure.
+// The ratio of the cores that a step reaches when it keeps all of them busy: three processes on two cores do
+// not always find one, and the rest of the machine needs some. Expected, at most and at least.
 constexpr double kCoresReached = 0.95, kCoresReachedAtMost = 1.0, kCoresReachedAtLeast = 0.90;
-// A batch from a worker: pickled, copied into shared memory, mapped by the training; half of it on each side.
+// Handing over a batch: pickled, copied into shared memory, mapped by the training; half on each side.
 constexpr double kHandOverNs = 1.0e6, kHandOverNsPerByte = 1.0;
 // Of two programs that want the same core on equal terms, each waits half of the time.
 constexpr double kWaitAmongEquals = 0.5;
-constexpr double kBytesPerElement = 4;  // of the batch's first tensor, whose type is not recorded
-// What remains: cache misses, frequency changes, other programs. The range is this much wider on either side.
+constexpr double kBytesPerElement = 4;  // assumed for the batch's first tensor, whose type is not recorded
+// The rest (cache misses, frequency changes, other programs) widens the range by this much on either side.
 constexpr double kModelError = 0.08;
-// A training thread that also decodes finds its caches cold: moved apart it took this part of its time.
+// A training thread that also decodes finds its caches cold: without decoding it took this fraction of the
+// time.
 constexpr double kTrainingApart = 0.93;
 
 double Mean(const std::vector<double>& values) {
@@ -41,8 +43,8 @@ double Mean(const std::vector<double>& values) {
              : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The i-th point of van der Corput's sequence in base 2: any stretch of it covers [0, 1) evenly, so that the
-// replay draws slow and fast batches in their right proportion without a random generator.
+// The i-th point of van der Corput's sequence in base 2: any stretch of it covers [0, 1) evenly, so the
+// replay draws slow and fast batches in the right proportion without a random generator.
 double Scattered(size_t i) {
   double x = 0, half = 0.5;
   for (size_t n = i + 1; n; n >>= 1, half /= 2) x += (n & 1) ? half : 0;
@@ -54,7 +56,7 @@ double FetchOf(const Pipeline& pipeline, size_t batch) {
   return pipeline.fetch_ns[std::min(pipeline.fetch_ns.size() - 1, static_cast<size_t>(Scattered(batch) * n))];
 }
 
-// Core time a step needs at least, spread over all cores.
+// The least time of a step: the core time that it needs, spread over all cores.
 double CpuFloorNs(const Pipeline& pipeline, double reached) {
   if (pipeline.cores <= 0) return 0;
   const double hand_over_ns = pipeline.workers > 0 ? pipeline.send_ns + pipeline.receive_ns : 0;
@@ -105,8 +107,8 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
   for (double& ns : pipeline.fetch_ns) ns *= correction;
   pipeline.workers = loader->num_workers;
   pipeline.prefetch = loader->prefetch_factor.value_or(2);
-  // What other programs keep busy is not there for more workers, as far as they do not give way: then the
-  // fetches waited for a core. What the command had it can have again.
+  // Cores that other programs keep busy are not there for more workers, unless those programs give way.
+  // Fetches that waited for a core show that they do not. What the command had, it can have again.
   if (const auto others = view.CoresOfOthers(); others && pipeline.cores > 0) {
     const double waited = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
     const double kept = *others * std::min(1.0, waited / kWaitAmongEquals);
@@ -185,7 +187,7 @@ Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed) {
   fast.cores = changed.cores_alone;
   fast.apart *= changed.apart;
 
-  // As far as all cores are wanted, what runs beside the training thread slows it.
+  // The closer the demand comes to all cores, the more the training thread is slowed by what runs beside it.
   Pipeline slow = changed;
   if (expected_ns > 0) {
     const double wanted = std::min(1.0, CpuFloorNs(changed, 1) / expected_ns);
@@ -199,7 +201,7 @@ Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed) {
 }
 
 int64_t FewestWorkers(Pipeline pipeline, int64_t most) {
-  most = std::min(most, kMostWorkersTried);
+  most = std::min(most, kMaxWorkersTried);
   std::vector<double> step_ns;
   for (int64_t workers = 1; workers <= std::max<int64_t>(1, most); ++workers) {
     pipeline.workers = workers;

@@ -59,7 +59,7 @@ size_t WarmupSteps(const std::vector<double>& wall_ns) {
   size_t warmup = 0, end = logs.size();
   while (warmup < last) {
     size_t more = SlowStart(logs, warmup, end);
-    if (warmup + more > last) {  // a change of the run later on, no warm-up: look before it
+    if (warmup + more > last) {  // a later change of the run, not warm-up: look before it
       end = warmup + more;
       continue;
     }
@@ -111,8 +111,8 @@ double Quantile(std::vector<double> values, double q) {
   return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
 }
 
-// Cornish-Fisher expansion of the t quantile around the normal one (Abramowitz and Stegun, 26.7.5); within
-// 0.5 % from 3 degrees of freedom on.
+// Cornish-Fisher expansion of the t quantile around the normal one (Abramowitz and Stegun, 26.7.5), accurate
+// to 0.5 % from 3 degrees of freedom on.
 double StudentT95(size_t degrees_of_freedom) {
   if (degrees_of_freedom == 1) return 12.706;
   if (degrees_of_freedom == 2) return 4.303;

@@ -1,4 +1,4 @@
-// The statistics of steps: where the steady state begins, and how sure a mean is.
+// The statistics of steps: where the steady state begins, and how certain a mean is.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace fullbore::diagnose {
 
-// How many steps at the start are warm-up (compilation, cuDNN search, cold caches): the largest k behind
-// which a change-point test sees the steps become faster, applied again to what remains. A single slow step
-// among fast ones is no warm-up unless it is the first. Looks at the first half only: what lasts longer is
-// how the run is.
+// How many steps at the start are warm-up (compilation, cuDNN search, cold caches): the largest k after which
+// a change-point test sees the steps become faster, applied again to what remains. A single slow step among
+// fast ones is not warm-up unless it is the first. Only the first half is considered: slowness that lasts
+// longer is normal for the run.
 size_t WarmupSteps(const std::vector<double>& wall_ns);
 
 struct Interval {
   double mean = 0, low = 0, high = 0;
 };
 
-// 95 % interval of a ratio of sums (samples by time) from batch means: neighbouring steps depend on each
-// other, batches of them hardly do. Nothing below 10 values.
+// 95 % interval of a ratio of sums (samples over time) from batch means: neighbouring steps depend on each
+// other, batches of them hardly do. Nothing for fewer than 10 values.
 std::optional<Interval> RatioInterval(const std::vector<double>& numerators,
                                       const std::vector<double>& denominators);
 

@@ -7,53 +7,54 @@
 
 namespace fullbore::diagnose {
 
-// A finding is a warning from the first value, critical from the second. Of the profilers that give
-// thresholds, PyTorch's TensorBoard plugin warned at 5 % of a step in the DataLoader; a fifth of the step is
-// what people call half idle hardware once two such causes meet.
+// A finding is a warning from the first value on, critical from the second. Among profilers that state
+// thresholds, PyTorch's TensorBoard plugin warned at 5 % of a step in the DataLoader; two causes that each
+// take a fifth of the step leave the hardware nearly half idle.
 struct Levels {
   double warning, critical;
 };
 inline constexpr Levels kDataWait = {0.05, 0.20};
 inline constexpr Levels kCopyExposed = {0.05, 0.10};  // a copy should hide behind compute entirely
 inline constexpr Levels kLaunch = {0.05, 0.15};
-inline constexpr Levels kSync = {0.03, 0.10};  // a synchronisation also hides what it costs behind it
+inline constexpr Levels kSync = {0.03, 0.10};  // a synchronisation also delays the launches after it
 inline constexpr Levels kHostOther = {0.05, 0.15};
-inline constexpr Levels kCommExposed = {0.10, 0.20};  // some of it cannot be hidden: the last bucket
+inline constexpr Levels kCommExposed = {0.10, 0.20};  // the last bucket can never be hidden
 inline constexpr Levels kStraggler = {0.10, 0.20};
 
-// A warning needs two steady steps to be more than an accident, a critical finding twenty.
+// Fewer steady steps could be an accident.
 inline constexpr int kStepsForWarning = 2;
 inline constexpr int kStepsForCritical = 20;
 
-// One rank is the straggler when it is the last in this part of the steps; with two equal ranks chance gives
-// one half.
+// A rank is the straggler if it is the last in this ratio of the steps; with two equal ranks, chance alone
+// gives one half.
 inline constexpr double kSameRankLate = 0.60;
 
-// Which part of a fetch names the cause: more than a third is more than its fair part of read, decode and
+// The part of a fetch that names the cause: more than a third is more than a fair part of read, decode and
 // collate.
 inline constexpr double kPartOfFetch = 0.34;
 // With less than this many cores idle, one more worker has nowhere to run.
 inline constexpr double kIdleCores = 0.5;
-// Others that keep a quarter of the cores busy on a machine with no core idle slow whatever runs beside them.
+// With no core idle, other programs that keep a quarter of the cores busy slow whatever runs beside them.
 inline constexpr double kOthersBusy = 0.25;
 inline constexpr double kCpuSaturated = 0.90;
 // A serial program keeps one core busy: on four cores or more that is below this.
 inline constexpr double kCpuIdle = 0.30;
 inline constexpr double kOvercommit = 2.0;  // workers per worker needed
 
-// Linux counts a memory stall when tasks wait for reclaim or refaults; a healthy machine shows none for
+// Linux counts a memory stall while tasks wait for reclaim or refaults; a healthy machine shows none for
 // hours.
 inline constexpr double kMemoryPressure = 0.05;
 inline constexpr double kMemoryNearLimit = 0.95;
-inline constexpr double kDeviceMemoryWarning = 0.90;  // fragmentation fails large requests before 100 %
+inline constexpr double kDeviceMemoryWarning = 0.90;  // with fragmentation, large requests fail before 100 %
 inline constexpr double kDeviceMemoryCritical = 0.97;
 inline constexpr double kMemoryHeadroom = 0.20;  // practitioners fill a device to about 80 %
 inline constexpr double kShmNearFull = 0.90;
 
-// More workers are proposed only where the replay gains this much by them; a wait below the second is none.
+// More workers are proposed only if they gain this much in the replay; a wait below the second value is
+// ignored.
 inline constexpr double kWorthMoreWorkers = 1.03;
 inline constexpr double kStillWaits = 0.02;
-// A step in which the loop does something else for longer than this is counted as one in which it does.
+// A step counts as one in which the loop does something else if that takes longer than this.
 inline constexpr double kOtherInStep = 0.05;
 
 inline constexpr double kUnstable = 2.0;  // p99 over median of the step time
@@ -61,17 +62,17 @@ inline constexpr double kUnstable = 2.0;  // p99 over median of the step time
 inline constexpr double kDeviceBusy = 0.70;     // utilisation that is commonly called good
 inline constexpr double kDeviceStarved = 0.25;  // below it, something starves the device
 inline constexpr double kUtilizationHigh = 0.80;
-inline constexpr double kSmActiveLow = 0.40;  // while utilisation is high: half the chip sleeps
+inline constexpr double kSmActiveLow = 0.40;  // while utilisation is high: more than half of the chip sleeps
 inline constexpr double kTensorActiveNone = 0.01;
 inline constexpr double kNothingRuns = 0.02;   // SM, tensor and DRAM activity of a spinning kernel
-inline constexpr double kOccupancyLow = 0.25;  // of the warps that fit: latency of memory is no longer hidden
+inline constexpr double kOccupancyLow = 0.25;  // of the warps that fit: memory latency is no longer hidden
 inline constexpr double kPlainMatmul = 0.50;   // of the matrix kernels' time without tensor cores
-inline constexpr double kShortKernelNs =
-    10e3;  // a launch costs the host 5 to 10 us: shorter ones cannot hide it
+// A launch costs the host 5 to 10 us: shorter kernels cannot hide it.
+inline constexpr double kShortKernelNs = 10e3;
 inline constexpr int64_t kIdleForNs = 300 * kNsPerSecond;  // start-up takes a minute or two
 inline constexpr int64_t kHangForNs = 120 * kNsPerSecond;  // a checkpoint or a validation may take one
 inline constexpr double kThrottled = 0.05;                 // of the time
 
-inline constexpr double kHealthy = 0.05;  // a run none of whose causes costs more is healthy
+inline constexpr double kHealthy = 0.05;  // a run in which no cause costs more is healthy
 
 }  // namespace fullbore::diagnose

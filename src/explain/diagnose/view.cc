@@ -71,8 +71,8 @@ RankView ViewOf(const RankInfo& info) {
   return view;
 }
 
-// No labels: every series of the metric. Otherwise just the one with these: sums by role stand beside those
-// by rank.
+// Without labels, every series of the metric; else only the one with exactly these: there are sums by role
+// beside sums by rank.
 bool Matches(const record::SeriesKey& key, Metric metric, const record::Labels& labels) {
   return IsOf(key, metric) && (labels.empty() || key.labels == labels);
 }
@@ -84,7 +84,7 @@ void ForEachMatch(const View& view, Metric metric, const record::Labels& labels,
     if (!Matches(series.key, metric, labels) || !view.IsOurs(series.key)) continue;
     double sum = 0, largest = 0;
     size_t count = 0;
-    // A reading covers the time since the one before it: the first one's began before the window.
+    // A reading covers the time since the previous one, so the first one began before the window.
     const auto inside = [&](const Reading& reading) {
       return reading.t_ns >= view.begin_ns() && reading.t_ns <= view.end_ns();
     };
@@ -177,7 +177,7 @@ std::optional<double> View::MeanAfterSteps(Metric metric) const {
   size_t count = 0;
   for (const record::Series& series : stage_->series) {
     if (!IsOf(series.key, metric) || !IsOurs(series.key)) continue;
-    // A reading covers the time since the one before it: the first one's began before the last step's end.
+    // A reading covers the time since the previous one, so the first one began before the last step's end.
     bool first = true;
     for (const Reading& reading : series.readings) {
       if (reading.t_ns <= end_ns_ || std::exchange(first, false)) continue;

@@ -1,4 +1,4 @@
-// What the findings look at: one stage of a recording, cut to its steady state, with the questions they ask.
+// What the judges look at: one stage of a recording, cut to its steady state.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct RankView {
   std::vector<const record::Step*> steady;  // those kept in full, by index
   int64_t warmup_steps = 0;
   int64_t warmup_ns = 0;
-  int64_t steps = 0;  // of the steady state, whether kept in full or not; so are the sums
+  int64_t steps = 0;  // of the steady state, whether kept in full or not, like the sums below
   int64_t wall_ns = 0;
   int64_t samples = 0;
   record::ShareTimes share_ns{};
@@ -38,15 +38,15 @@ class View {
   const record::Recording& recording() const { return *recording_; }
   const record::Stage& stage() const { return *stage_; }
   const std::vector<RankView>& ranks() const { return ranks_; }
-  // The rank whose steps are judged: the first. Empty recordings have none: ask HasSteps() first.
+  // The rank whose steps are judged: the first. Empty recordings have none: check HasSteps() first.
   const RankView& lead() const { return ranks_.front(); }
   bool HasSteps() const { return !ranks_.empty() && ranks_.front().steps > 0; }
   int64_t begin_ns() const { return begin_ns_; }
   int64_t end_ns() const { return end_ns_; }
 
-  // Statistics of a series over the steady state; nothing where it was not recorded. With several series of
-  // the metric (several GPUs, disks), `labels` picks the one that has just these; without, Mean and Max are
-  // over all, and Sum adds their means.
+  // Statistics of a series over the steady state; nothing if it was not recorded. If the metric has several
+  // series (several GPUs or disks), `labels` picks the one with exactly these labels; without labels, Mean
+  // and Max cover all of them, and Sum adds their means.
   std::optional<double> Mean(record::Metric metric, const record::Labels& labels = {}) const;
   std::optional<double> Sum(record::Metric metric, const record::Labels& labels = {}) const;
   std::optional<double> Max(record::Metric metric, const record::Labels& labels = {}) const;
@@ -54,18 +54,17 @@ class View {
   std::optional<double> MeanAfterSteps(record::Metric metric) const;
   bool Has(record::Metric metric) const { return Mean(metric).has_value(); }
 
-  double cores() const { return cores_; }  // that the command may use; 0 where unknown
-  // Cores that programs outside the command keep busy; nothing where it could not be told.
+  double cores() const { return cores_; }  // that the command may use; 0 if unknown
+  // Cores that programs outside the command keep busy; nothing if that is not known.
   std::optional<double> CoresOfOthers() const;
   std::optional<double> CoresOfCommand() const;  // mean over the steady state
   bool has_gpu() const;
-  // Whether the series is worth reading: not that of a GPU which other people's processes use while the
-  // command uses others.
+  // Whether the series concerns the command. That of a GPU which only other people's processes use does not.
   bool IsOurs(const record::SeriesKey& key) const;
-  std::optional<std::string> Fact(
-      const std::string& key) const;  // of the lead rank: text, without JSON quotes
+  // A fact of the lead rank, as text without JSON quotes.
+  std::optional<std::string> Fact(const std::string& key) const;
 
-  // The lines where `share` was seen most, best first.
+  // The lines in which `share` was sampled most often, most frequent first.
   std::vector<Place> HottestLines(record::Share share, size_t most = 3) const;
 
  private:
@@ -74,7 +73,7 @@ class View {
   std::vector<RankView> ranks_;
   int64_t begin_ns_ = 0, end_ns_ = 0;
   double cores_ = 0;
-  std::set<std::string> used_gpus_;  // labels; empty: not known, so all
+  std::set<std::string> used_gpus_;  // labels; empty if not known, which means all
 };
 
 }  // namespace fullbore::diagnose

@@ -1,4 +1,4 @@
-// Recordings made by hand, so that a test reads as what was recorded and what it is called:
+// Handmade recordings, so that a test reads as what was recorded and what is found:
 //
 //   EXPECT_THAT(Diagnose(ATrace().InEachStep(Share::kCopyExposed, 20)), Finds("copy-bound"));
 #pragma once
@@ -15,11 +15,10 @@ namespace fullbore::diagnose::testing {
 class ARun {
  public:
   explicit ARun(record::Recording recording) : recording_(std::move(recording)) {}
-  operator record::Recording() const {
-    return recording_;
-  }  // NOLINT(google-explicit-constructor): reads as one
+  // NOLINTNEXTLINE(google-explicit-constructor): stands for a recording
+  operator record::Recording() const { return recording_; }
 
-  // Every step, or the one of this index, takes so much longer in `share`.
+  // Every step, or the one with this index, takes `ms` longer in `share`.
   ARun& InEachStep(record::Share share, int64_t ms) {
     return ForEachStep([&](record::Step& step) { Lengthen(step, share, ms); });
   }
@@ -28,7 +27,7 @@ class ARun {
       if (step.index == index) Lengthen(step, share, ms);
     });
   }
-  // The same part of each step as it is: does not lengthen it.
+  // Attributes `ms` of each step to `part` without lengthening the step.
   ARun& OfWhichEachStep(record::HostOther part, int64_t ms) {
     return ForEachStep([&](record::Step& step) {
       step.host_other_ns = {};
@@ -48,7 +47,7 @@ class ARun {
   ARun& OnGpu(record::Metric metric, double value, const char* gpu = "0") {
     return Reading(metric, value, {{"gpu", gpu}});
   }
-  // The readings of a GPU from the last step on, for so long.
+  // The readings of a GPU for `seconds` after the last step.
   ARun& ThenOnGpu(record::Metric metric, double value, int64_t seconds) {
     record::Stage& stage = recording_.stages.front();
     const int64_t begin_ns = rank().steps.back().end_ns;

@@ -1,4 +1,4 @@
-// Recordings made for tests: a run of equal steps, to which a test adds what it is about.
+// Recordings made for tests: a run of equal steps, to which each test adds what it tests.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ struct MadeStep {
   int64_t data_ms = 0, forward_ms = 40, backward_ms = 55, optimizer_ms = 5, other_ms = 0, comm_ms = 0;
 };
 
-// `steps` steps of one rank, 32 samples each, one after the other from t = 1 s. `shape(i)` gives step i.
+// `steps` steps of one rank with 32 samples each, back to back from t = 1 s. `shape(i)` gives step i.
 inline record::RankInfo MadeRank(int rank, int64_t steps, const std::function<MadeStep(int64_t)>& shape) {
   using record::Share;
   record::RankInfo info;
@@ -41,7 +41,7 @@ inline record::RankInfo MadeRank(int rank, int64_t steps, const std::function<Ma
   return info;
 }
 
-// A training loader all of whose fetches were alike.
+// A training loader whose fetches all took the same time.
 inline record::Loader MadeLoader(int64_t workers, int64_t batches, int64_t fetch_ms, int64_t cpu_ms) {
   record::Loader loader;
   loader.feeds_training = true;
@@ -73,7 +73,7 @@ inline record::Recording MadeRun(std::vector<record::RankInfo> ranks, int cores 
   return recording;
 }
 
-// A series of the same value once a second over the first `seconds`.
+// A series with the same value once a second for the first `seconds`.
 inline void AddSeries(record::Recording& recording, record::Metric metric, double value,
                       const record::Labels& labels = {}, int64_t seconds = 60) {
   record::Series series{record::KeyOf(metric, labels), {}};
