@@ -24,8 +24,8 @@ using diagnose::Change;
 using diagnose::Comparison;
 using diagnose::Diagnosis;
 
-constexpr size_t kMostRows = 8;  // of a kind, in the terminal; --json has all
-constexpr int kMostLabelColumns = 40;
+constexpr size_t kMaxRows = 8;  // of a kind, in the terminal; --json has all
+constexpr int kMaxLabelColumns = 40;
 
 struct Flags {
   std::string before, after;
@@ -51,10 +51,10 @@ void PrintChanges(const char* title, const std::vector<Change>& changes) {
   Print(stdout, "\n  {}\n", title);
   // Labels and values side by side where both have room, else the values below.
   int label_columns = 0;
-  for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i)
+  for (size_t i = 0; i < std::min(changes.size(), kMaxRows); ++i)
     label_columns = std::max(label_columns, Columns(Printable(changes[i].what, LocaleIsUtf8())));
-  label_columns = std::min({label_columns, kMostLabelColumns, OutputColumns() / 2});
-  for (size_t i = 0; i < std::min(changes.size(), kMostRows); ++i) {
+  label_columns = std::min({label_columns, kMaxLabelColumns, OutputColumns() / 2});
+  for (size_t i = 0; i < std::min(changes.size(), kMaxRows); ++i) {
     const Change& change = changes[i];
     const std::string from =
         change.before ? Quantity(*change.before, change.unit) : Printable(change.before_text, LocaleIsUtf8());
@@ -71,7 +71,7 @@ void PrintChanges(const char* title, const std::vector<Change>& changes) {
       PrintWrapped(values, 6, 6);
     }
   }
-  if (changes.size() > kMostRows) Print(stdout, "    and {} more: --json FILE\n", changes.size() - kMostRows);
+  if (changes.size() > kMaxRows) Print(stdout, "    and {} more: --json FILE\n", changes.size() - kMaxRows);
 }
 
 void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
@@ -183,10 +183,10 @@ void PrintDiff(const analyze::TraceSum& before, const analyze::TraceSum& after) 
     if (std::get<std::string>(row[3]) != "same") changed.rows.push_back(row);
   }
   Print(stdout, "\n  device time by class\n");
-  PrintLaidOut(
-      stdout, analyze::ToText(analyze::DiffOfClasses(before, after), kMostRows * 2, columns, LocaleIsUtf8()));
+  PrintLaidOut(stdout,
+               analyze::ToText(analyze::DiffOfClasses(before, after), kMaxRows * 2, columns, LocaleIsUtf8()));
   Print(stdout, "\n  kernels, copies and operators that changed most\n");
-  PrintLaidOut(stdout, analyze::ToText(changed, kMostRows * 2, columns, LocaleIsUtf8()));
+  PrintLaidOut(stdout, analyze::ToText(changed, kMaxRows * 2, columns, LocaleIsUtf8()));
 }
 
 int CompareIt(const Flags& flags) {

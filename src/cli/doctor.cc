@@ -1,4 +1,4 @@
-// fullbore doctor: tries every probe for a moment and says what came of it, and what to do about the rest.
+// fullbore doctor: tries every probe for a moment, says what can be measured, and what to do about the rest.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -34,7 +34,7 @@ struct Check {
   std::string advice;  // what to do, where something is missing
 };
 
-// Collects which series come.
+// Collects the series that arrive.
 class SeenSink : public probe::Sink {
  public:
   void Read(const record::SeriesKey& key, int64_t, double value) override { last[key.name] = value; }
@@ -50,7 +50,7 @@ class SeenSink : public probe::Sink {
   std::vector<std::string> messages;
 };
 
-// Stands for the command that `run` would start: the probe of processes leaves out our own.
+// Stands in for the command that `run` would start: the probe of processes leaves out our own.
 class IdleCommand {
  public:
   IdleCommand() : pid_(fork()) {
@@ -85,9 +85,9 @@ SeenSink TryProbes() {
   return sink;
 }
 
-// Before the first import of anything that is not built in: a torch.py in the working directory, which `-c`
-// would look in first, is nobody's torch. (-P does that from Python 3.11 on; -I would also leave out what the
-// user has installed for herself.)
+// Run before the first import of anything that is not built in: `-c` searches the working directory first,
+// and a torch.py there is not PyTorch. (-P does this from Python 3.11 on; -I would also leave out the user's
+// own site-packages.)
 constexpr char kNotFromHere[] = "import sys; sys.path[:1] == [\"\"] and sys.path.pop(0); ";
 
 // Runs a command and returns its first line of output; nothing where it failed.
@@ -114,13 +114,14 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   const std::filesystem::path here = std::filesystem::current_path(error);
   const bool writable = !error && access(here.c_str(), W_OK) == 0;
   checks.push_back({"runs can be stored here", writable, here.string(),
-                    writable ? "" : "use -o DIR for a directory that can be written"});
+                    writable ? "" : "use -o DIR with a writable directory"});
   const std::string import_torch =
       fmt::format("python3 -c '{}import torch; print(torch.__version__)' 2>/dev/null", kNotFromHere);
   const auto torch = FirstLineOf(import_torch.c_str());
-  checks.push_back({"python3 imports torch", torch.has_value(), torch.value_or("no"),
-                    torch ? "" : "activate the environment that the training uses; others are seen as well"});
-  // Where the hook looks for it: the interpreter's own, else the one beside this program.
+  checks.push_back(
+      {"python3 imports torch", torch.has_value(), torch.value_or("no"),
+       torch ? "" : "activate the environment that the training uses; other environments are recorded, too"});
+  // In the same places as the hook: the interpreter's own, else the one beside this program.
   const std::string import_data = fmt::format(
       "python3 -c '{}sys.path.extend(filter(None, sys.argv[1:])); import fullbore.data as d; "
       "print(d.__path__[0])' {} 2>/dev/null",
@@ -177,7 +178,7 @@ int Examine(const std::string& json) {
   for (const std::string& message : sink.messages) Print(stdout, "\n  {}", message);
   Print(stdout,
         "{}\n  {} series can be recorded here. Steps need PyTorch >= 1.13 on Python >= 3.9; everything else "
-        "works without.\n",
+        "works without them.\n",
         sink.messages.empty() ? "" : "\n", sink.last.size());
   return 0;
 }

@@ -78,7 +78,7 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("--json", flags->json, "Write the report object to this file; - is standard output")
       ->type_name("FILE");
   app.add_option("--html", flags->html, "Write the HTML report to this file")->type_name("FILE");
-  app.add_flag("--quiet,-q", flags->quiet, "Print nothing on the terminal");
+  app.add_flag("--quiet,-q", flags->quiet, "Print nothing to the terminal");
   app.add_option("--section", flags->sections.names,
                  "Traces: print this table instead of the verdict; may be given several times, or as a,b:\n" +
                      ListOfSections())
@@ -87,7 +87,7 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->type_name("NAME");
   app.add_option("--csv", flags->sections.csv, "Write the section to this file; - is standard output")
       ->type_name("FILE");
-  app.add_option("--rows", flags->sections.rows, "Show so many rows of a section on the terminal")
+  app.add_option("--rows", flags->sections.rows, "How many rows of a section to show on the terminal")
       ->default_val(kSectionRows)
       ->type_name("N");
   app.add_flag("--like-hta", flags->sections.like_hta,
@@ -99,7 +99,7 @@ Handler Define(CLI::App& app, const Invocation&) {
 }  // namespace
 
 const Subcommand kExplain = {
-    "explain", "Say where the time of a recorded run went, or of traces that others recorded",
+    "explain", "Say where the time went in a recorded run, or in traces that other tools recorded",
     "fullbore explain last --html report.html\n  fullbore explain rank0.json.gz "
     "rank1.json.gz\n  fullbore explain --section kernels --csv kernels.csv trace.json.gz",
     Define};

@@ -34,7 +34,7 @@ struct Flags {
   std::string output;
 };
 
-// What the first reading leaves of a trace for the second: how its times lie on the recording's clock.
+// What the first pass over a trace leaves for the second: how its times map to the recording's clock.
 struct Clock {
   int64_t first_event_ns = 0;
   std::optional<int64_t> first_step_end_ns;
@@ -91,7 +91,7 @@ Result<const record::Step*> StepNumbered(const Loaded& loaded, int64_t number) {
                fmt::format("its steps are {} to {}", first, last)};
 }
 
-// The step that takes the median time: small, and typical.
+// The step with the median time: small and typical.
 Window TypicalStep(const Loaded& loaded) {
   const record::Stage& stage = loaded.stage();
   Window window{loaded.begin_ns, stage.end_ns, loaded.begin_ns};
@@ -123,7 +123,7 @@ Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
   if (auto placed = place(flags.until, false, &window.end_ns); !placed) return placed.error();
   if (window.end_ns <= window.begin_ns || window.begin_ns >= loaded.stage().end_ns) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the window from {} to {} holds nothing",
+                 fmt::format("the window from {} to {} contains no events",
                              FormatDuration(window.begin_ns - loaded.begin_ns),
                              FormatDuration(window.end_ns - loaded.begin_ns)),
                  fmt::format("the trace lasts {}", FormatDuration(loaded.stage().end_ns - loaded.begin_ns))};
@@ -133,12 +133,12 @@ Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
 
 Result<void> Write(const Flags& flags, const exporting::PerfettoFile& file, const std::string& path) {
   const std::string json = file.Json();
-  constexpr size_t kMostBytes = std::numeric_limits<uint32_t>::max();  // of one call of zlib
-  if (json.size() > kMostBytes) {
+  constexpr size_t kMaxBytes = std::numeric_limits<uint32_t>::max();  // of one call of zlib
+  if (json.size() > kMaxBytes) {
     return Error{ErrorCode::kUnsupported,
-                 fmt::format("the window makes {} of JSON, too much to look at",
+                 fmt::format("the window would be {} of JSON, too much for a viewer",
                              FormatBytes(static_cast<double>(json.size()))),
-                 "a smaller one: --from 1s --until 2s"};
+                 "choose a smaller one: --from 1s --until 2s"};
   }
   return WriteText(flags.output == "-" ? "-" : path, path.ends_with(".gz") ? exporting::Gzip(json) : json);
 }
@@ -158,8 +158,8 @@ int Export(Flags flags) {
   if (!MeansTraces(flags.traces)) {
     return Fail(
         {ErrorCode::kInvalidArgument, fmt::format("'{}' is a recorded run, not a trace", flags.traces[0]),
-         "a run keeps no single events: record a trace with torch.profiler, or look at the run's HTML "
-         "report"},
+         "a run does not keep individual events: record a trace with torch.profiler, or look at the run's "
+         "HTML report"},
         kExitUsage);
   }
   const auto loaded = Load(flags.traces);
@@ -204,13 +204,13 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->type_name("FORMAT");
   app.add_option("--from", flags->from,
                  "Where the window begins: 1.5s, 200ms or 30us from the first event, or step:12\n"
-                 "(default: with --until the begin of the trace, else a typical step)")
+                 "(default: the beginning of the trace with --until, else a typical step)")
       ->type_name("T");
   app.add_option("--until", flags->until,
-                 "Where it ends: a time, or the end of step:12 (default: that of the trace)")
+                 "Where it ends: a time, or step:12 for its end (default: the end of the trace)")
       ->type_name("T");
   app.add_option("-o,--output", flags->output,
-                 "The file to write, packed where it ends in .gz; - is standard output (default: "
+                 "The file to write, compressed if it ends in .gz; - is standard output (default: "
                  "TRACE.window.json.gz)")
       ->type_name("FILE");
   return [flags] { return Export(*flags); };

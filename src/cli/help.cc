@@ -20,8 +20,8 @@ std::string IdOf(std::string_view page) {
   return std::string(page.substr(begin, page.find(':') - begin));
 }
 
-// How many backquotes or tildes begin the line, indented by at most three blanks: from three on they open a block of
-// code, and as many of the same close it.
+// The number of backquotes or tildes that begin the line, after at most three blanks: three or more open a
+// block of code, and as many of the same kind close it.
 std::string_view FenceOf(std::string_view line) {
   const size_t begin = line.find_first_not_of(' ');
   if (begin == std::string_view::npos || begin > 3 || (line[begin] != '`' && line[begin] != '~')) return {};
@@ -29,7 +29,7 @@ std::string_view FenceOf(std::string_view line) {
   return end - begin < 3 ? std::string_view() : line.substr(begin, end - begin);
 }
 
-// The pages follow one another; each begins with a heading "# id: ...", the only one of the first level. Inside a
+// The pages follow one another. Each begins with a heading "# id: ...", its only first-level one. Inside a
 // block of code such a line is a comment.
 std::vector<std::string_view> Pages() {
   std::vector<size_t> begins;
@@ -71,7 +71,7 @@ int Help(const std::string& topic) {
   }
   for (const Subcommand* command : AllSubcommands()) {
     topics.emplace_back(command->name);
-    if (topic == command->name) return Print(stdout, "fullbore {} --help says all about it\n", topic), 0;
+    if (topic == command->name) return Print(stdout, "fullbore {} --help describes it\n", topic), 0;
   }
   const auto meant = Nearest(topic, topics);
   return Fail({ErrorCode::kNotFound, fmt::format("no finding is called '{}'", topic),

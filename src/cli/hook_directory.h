@@ -5,11 +5,11 @@
 namespace fullbore::cli {
 
 // Where the hook's sitecustomize.py is: named by the environment, installed beside the binary, or in the
-// source tree that this was built from. Empty where it is nowhere.
+// source tree that this was built from. Empty if there is none.
 std::string HookDirectory();
 
 // Where the package fullbore.data is, for Pythons that do not have it installed: beside the installed hook,
-// or in the build tree. Empty where there is none.
+// or in the build tree. Empty if there is none.
 std::string PackageDirectory();
 
 }  // namespace fullbore::cli

@@ -44,7 +44,7 @@ struct Flags {
 
 std::atomic<bool> g_stop = false;
 
-// The first Ctrl-C ends the measuring; a second one, while storage stalls, the process.
+// The first Ctrl-C ends the measurement; a second one, while storage stalls, ends the process.
 void WatchSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { g_stop.store(true, std::memory_order_relaxed); };
@@ -53,7 +53,7 @@ void WatchSignals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-// The line that shows how far the measuring is, on a terminal only; gone at the end.
+// The progress line, on a terminal only; erased at the end.
 class MeasuringLine {
  public:
   ~MeasuringLine() {
@@ -99,24 +99,24 @@ std::optional<Error> Wrong(const Flags& flags) {
     }
     if (threads > loader::kMaxThreads) {
       return wrong(fmt::format("--threads {}: more than {}", threads, loader::kMaxThreads),
-                   "beyond the cores nothing is gained");
+                   "more threads than cores gain nothing");
     }
   }
   if (!flags.like.empty() && flags.like != "torch") {
-    return wrong(fmt::format("--like '{}' is not known", flags.like), "--like torch is");
+    return wrong(fmt::format("--like {} is not supported", flags.like), "the only choice is --like torch");
   }
   constexpr double kMaxSeconds = 86'400;
   if (!(flags.seconds > 0 && flags.seconds <= kMaxSeconds)) {
-    return wrong(fmt::format("--seconds {}: must be above 0, and a day at most", flags.seconds), "");
+    return wrong(fmt::format("--seconds {}: must be above 0 and at most a day", flags.seconds), "");
   }
   if (flags.batch_size < 1) {
-    return wrong(fmt::format("--batch-size {}: a batch has at least one sample", flags.batch_size), "");
+    return wrong(fmt::format("--batch-size {}: must be at least 1", flags.batch_size), "");
   }
   if (flags.image_size < 1) {
-    return wrong(fmt::format("--image-size {}: pixels are counted from 1", flags.image_size), "");
+    return wrong(fmt::format("--image-size {}: must be at least 1 pixel", flags.image_size), "");
   }
   if (!(flags.samples_per_s >= 0 && std::isfinite(flags.samples_per_s))) {
-    return wrong(fmt::format("--samples-per-s {}: a rate is a number from 0 on", flags.samples_per_s), "");
+    return wrong(fmt::format("--samples-per-s {}: a rate cannot be negative", flags.samples_per_s), "");
   }
   return std::nullopt;
 }
@@ -144,7 +144,7 @@ Result<MeasureOptions> OptionsOf(const Flags& flags) {
   return options;
 }
 
-// What PyTorch makes of the same data; a note where it cannot be measured.
+// How fast PyTorch reads the same data; a note if that cannot be measured.
 void AddTorch(const Flags& flags, const std::vector<int>& threads, Flow& flow, const Progress& progress) {
   TorchOptions options;
   options.python = flags.python;
@@ -160,7 +160,7 @@ void AddTorch(const Flags& flags, const std::vector<int>& threads, Flow& flow, c
   }
 }
 
-// On the terminal first: a file that cannot be written must not cost what was measured.
+// To the terminal first: if the file cannot be written, the measurements must not be lost.
 template <typename Flow>
 std::optional<int> Show(const Flags& flags, const Flow& flow) {
   if (flags.json != "-") {
@@ -216,17 +216,17 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       ->type_name("N,N");
   app.add_option("--samples-per-s", flags->samples_per_s, "Say how many threads this rate takes")
       ->type_name("N");
-  app.add_option("--like", flags->like, "Measure PyTorch's DataLoader on the same data, too")
+  app.add_option("--like", flags->like, "Also measure PyTorch's DataLoader on the same data")
       ->type_name("torch");
   app.add_option("--script", flags->script,
                  "Instead of PATH: find the training DataLoader of this script and iterate it alone.\n"
-                 "The script's own arguments stand behind --")
+                 "The script's own arguments go after --")
       ->type_name("FILE");
   app.add_option("--python", flags->python, "The interpreter for --like torch and --script")
       ->default_str("python3");
   app.add_option("--image-size", flags->image_size, "Side of the random crop that images become")
       ->default_str("224");
-  app.add_option("--batch-size", flags->batch_size, "Samples a batch")->default_str("64");
+  app.add_option("--batch-size", flags->batch_size, "Samples per batch")->default_str("64");
   app.add_option("--seconds", flags->seconds, "For each measurement")->default_str("3");
   app.add_flag("--warm-only", flags->warm_only,
                "Do not drop the files from memory to measure the disk: others may be using them");

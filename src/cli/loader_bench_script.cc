@@ -105,7 +105,7 @@ Result<loader::bench::ScriptFlow> DrainScript(const ScriptRun& run, const std::a
                  fmt::format("'{}' ended with {} before its first step", run.script,
                              WIFEXITED(status) ? fmt::format("status {}", WEXITSTATUS(status))
                                                : fmt::format("signal {}", WTERMSIG(status))),
-                 "what it said stands above"};
+                 "its output is above"};
   }
   auto flow = loader::bench::SumRanks(ranks);
   if (flow) {

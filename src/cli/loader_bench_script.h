@@ -1,5 +1,5 @@
 // Runs a training script until its training DataLoader is known, has the hook iterate that alone, and reads
-// what came of it.
+// the result.
 #pragma once
 
 #include <atomic>

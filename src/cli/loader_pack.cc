@@ -115,16 +115,17 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("DIR", flags->source,
                  "A directory of class directories with images, or a list file (\"path label\", .csv, .tsv)")
       ->required();
-  app.add_option("OUT", flags->output, "The directory for the shards; made where it is not there")
+  app.add_option("OUT", flags->output, "The directory for the shards; created if it does not exist")
       ->required();
-  app.add_option("--shard-size", flags->shard_bytes, "The most bytes a shard has: 256M, 1G (default: 256M)")
+  app.add_option("--shard-size", flags->shard_bytes, "The maximum size of a shard: 256M, 1G (default: 256M)")
       ->transform(CLI::AsSizeValue(true))
       ->type_name("SIZE");
   app.add_option("--shuffle", flags->shuffle_seed,
-                 "Pack in a random order that this number decides (default: sorted, as they are listed).\n"
+                 "Pack in a random order seeded with this number (default: sorted, as listed).\n"
                  "For training from remote storage, which reads shards from front to back")
       ->type_name("SEED");
-  app.add_flag("--force", flags->force, "Also into a directory that is not empty; shards there are replaced");
+  app.add_flag("--force", flags->force,
+               "Pack into a directory even if it is not empty; replaces the shards there");
   app.add_option("--json", flags->json, "Write a summary to this file; - is standard output")
       ->type_name("FILE");
   return [flags] { return Pack(*flags); };

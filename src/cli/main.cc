@@ -27,7 +27,7 @@ int UnknownSubcommand(const std::vector<CLI::App*>& all, const std::string& prog
   std::vector<std::string> names;
   for (const CLI::App* sub : all) names.push_back(sub->get_name());
   const auto meant = Nearest(word, names);
-  return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is no command of {}", word, program),
+  return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is not a command of {}", word, program),
                meant ? fmt::format("did you mean `{} {}`?", program, *meant)
                      : program + " --help lists the commands"},
               kExitUsage);
@@ -50,10 +50,10 @@ std::string HintFor(const CLI::App& app) {
     const auto meant = name.starts_with("--") ? Nearest(name, names) : std::nullopt;
     if (meant) return fmt::format("did you mean {}?", *meant);
   }
-  return program + " --help lists the options; a command to run stands behind --";
+  return program + " --help lists the options; a command to run goes after --";
 }
 
-// Looked for before CLI11 parses, whose message would name neither what there is nor what was meant.
+// Checked before CLI11 parses, whose message would name neither the commands nor the one that was meant.
 std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::string>& words) {
   CLI::App* within = &app;
   std::string program = "fullbore";
@@ -69,8 +69,8 @@ std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::stri
   return std::nullopt;
 }
 
-// Where a standard stream is closed, files that we open would take its number, and what is meant for people
-// would end in them. For us only: a command that we start finds the stream closed, as it was.
+// If a standard stream is closed, a file that we open would take its number, and messages would end up in
+// that file. For us only: a command that we start finds the stream closed, as it was.
 void HoldStandardDescriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(fd, F_GETFD) == -1) (void)open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -42,7 +42,7 @@ std::vector<fs::path> RunFiles(const std::string& directory) {
 Error NoSuchRun(const std::string& directory, const std::string& text, const std::vector<fs::path>& files) {
   Error error{ErrorCode::kNotFound, fmt::format("no run '{}' in '{}'", text, directory), ""};
   if (files.empty()) {
-    error.text = fmt::format("no run is recorded in '{}'", directory);
+    error.text = fmt::format("no runs are recorded in '{}'", directory);
     error.hint = "record one: fullbore run -- python train.py";
   } else {
     error.hint = fmt::format("the newest is {}; `fullbore runs` lists all", files.back().stem().string());
@@ -109,7 +109,7 @@ Result<std::string> FindRun(const std::string& directory, const std::string& tex
   if (matches.size() == 1) return matches.front().string();
   if (matches.size() > 1) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' begins the names of {} runs", text, matches.size()),
+                 fmt::format("the ids of {} runs begin with '{}'", matches.size(), text),
                  fmt::format("the newest of them is {}", matches.back().stem().string())};
   }
   return NoSuchRun(directory, text, files);
@@ -130,7 +130,8 @@ size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages) {
   return static_cast<size_t>(longest - stages.begin());
 }
 
-// Each report for itself: one that cannot be written costs none of the others. Returns the first error.
+// Each report on its own: one that cannot be written does not keep the others from being. Returns the first
+// error.
 Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets) {
   const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording);
   const diagnose::Diagnosis& judged = stages[JudgedStage(stages)];

@@ -1,4 +1,4 @@
-// What subcommands share: saying an error, writing a JSON object where --json asks for it, finding a run.
+// What subcommands share: reporting errors, writing JSON where --json asks for it, finding a run.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,27 +17,29 @@ inline constexpr char kDefaultRunsDirectory[] = ".fullbore/runs";
 // "fullbore: text" and the hint on stderr. Returns `status`.
 int Fail(const Error& error, int status);
 
-// How wide standard output is: a terminal's columns; in a file or a pipe there is room for names.
+// The width of standard output: a terminal's columns; wide enough for long names in a file or a pipe.
 int OutputColumns();
 
-// Text on standard output, broken between words: the first line indented by `indent` blanks, the others by `hanging`.
+// Text on standard output, broken between words: the first line indented by `indent` blanks, the others by
+// `hanging`.
 void PrintWrapped(std::string_view text, int indent, int hanging);
 
-// The exit status of something that could not be read: 2 where the command line named what is not there.
+// The exit status when something could not be read: 2 if the command line named something that does not
+// exist.
 int StatusOf(const Error& error);
 
-// Writes to a file, whole or not at all, or to standard output for "-".
+// Writes to a file, completely or not at all, or to standard output for "-".
 Result<void> WriteText(const std::string& path, std::string_view text, mode_t mode = kOrdinaryFile);
 Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 
-// The run file that a person means: a path, an id in `directory`, the beginning of one, or, for an empty text
-// or "last", the newest.
+// The run file that is meant: a path, an id in `directory` or the beginning of one, or, for an empty text or
+// "last", the newest.
 Result<std::string> FindRun(const std::string& directory, const std::string& text);
 
-// Diagnoses every stage of a recording that trained, in order; at least one, the judged one, where none did.
+// Diagnoses every stage of a recording that trained, in order; if none did, the judged one.
 std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording);
 
-// Which of them carries the run's verdict: the one that trained longest.
+// Which of them carries the verdict on the run: the one that trained longest.
 size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages);
 
 struct ReportTargets {

@@ -1,4 +1,4 @@
-// fullbore run: see docs of the flags below.
+// fullbore run: the flags are described below, in Define.
 #include "measure/collect/run.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::stri
 }
 
 int Report(const Flags& flags, const collect::RunOutcome& outcome) {
-  if (outcome.path.empty()) return outcome.exit_status;  // nothing could be recorded, and that was said
+  if (outcome.path.empty()) return outcome.exit_status;  // nothing was recorded, as reported already
   auto recording = record::ReadRun(outcome.path);
   if (!recording) {
     Fail(recording.error(), 0);
@@ -66,7 +66,7 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;
-  if (flags.html.empty()) {  // beside the run file, and read by whoever may read that
+  if (flags.html.empty()) {  // beside the run file, readable by whoever may read that
     targets.html = fs::path(outcome.path).replace_extension(".html").string();
     targets.html_mode = kPrivateFile;
   }
@@ -83,7 +83,7 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
 int RunIt(Flags& flags, const Invocation& invocation) {
   if (invocation.command.empty()) {
     return Fail({ErrorCode::kInvalidArgument, "run: no command",
-                 "put it behind --, as in: fullbore run -- python train.py"},
+                 "put it after --, as in: fullbore run -- python train.py"},
                 kExitUsage);
   }
   auto tags = ParseTags(flags.tags);

@@ -68,7 +68,7 @@ struct Column {
   const char* heading;
   bool right;  // aligned
   std::string (*cell)(const record::RunSummary& run);
-  int dropped;  // the how many-eth to go where the terminal is narrow; 0: never
+  int dropped;  // its place in the order of omission on a narrow terminal; 0: never omitted
   int columns = 0;
 };
 
@@ -115,7 +115,7 @@ std::string Line(const std::vector<Column>& columns, const std::function<std::st
 }
 
 void PrintList(const std::vector<record::RunSummary>& runs) {
-  // Not for a file or a pipe: there each run stays one line, for grep.
+  // Not for a file or a pipe: there, each run stays on one line, for grep.
   const int room = isatty(STDOUT_FILENO) != 0 ? OutputColumns() : std::numeric_limits<int>::max();
   const std::vector<Column> columns = ColumnsFor(runs, room);
   Print(stdout, "{}\n", Line(columns, [](const Column& column) { return std::string(column.heading); }));
@@ -165,7 +165,7 @@ int List(const Flags& flags) {
     return 0;
   }
   if (runs.empty()) {
-    Print(stdout, "no run is recorded in '{}'; record one: fullbore run -- python train.py\n",
+    Print(stdout, "no runs are recorded in '{}'; record one: fullbore run -- python train.py\n",
           flags.directory);
     return 0;
   }

@@ -15,7 +15,7 @@ struct SectionFlags {
 
 inline constexpr size_t kSectionRows = 30;
 
-std::string ListOfSections();   // a line each, for --help
+std::string ListOfSections();   // one line each, for --help
 std::string NamesOfSections();  // for errors
 int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& flags);  // the exit status
 

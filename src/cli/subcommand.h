@@ -1,5 +1,5 @@
-// A subcommand: its name, its help, its flags and its handler, declared together in one file each. The table
-// in main.cc lists them.
+// A subcommand: its name, help, flags and handler, declared together, one file per subcommand. The table in
+// main.cc lists them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,8 +9,8 @@
 
 namespace fullbore::cli {
 
-// What stands on a command line behind "--": the command to run. Cut off before the flags are parsed, so that
-// its own flags are never taken for ours.
+// What follows "--" on a command line: the command to run. Cut off before the flags are parsed, so that its
+// own flags are never mistaken for ours.
 struct Invocation {
   std::vector<std::string> command;
   bool has_separator = false;
@@ -21,7 +21,7 @@ using Handler = std::function<int()>;  // returns the exit status
 struct Subcommand {
   const char* name;
   const char* summary;  // one line
-  const char* example;  // the first thing that its help shows
+  const char* example;  // the first thing its help shows
   Handler (*define)(CLI::App& app, const Invocation& invocation);
 };
 

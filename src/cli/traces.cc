@@ -22,9 +22,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kRunSuffix = ".fbr";
-constexpr int64_t kSilentNs = 500'000'000;  // what is read in less needs no progress
+constexpr int64_t kSilentNs = 500'000'000;  // reading that takes less shows no progress
 
-// By its first bytes; an Nsight Systems export is an SQLite file as a run file is: only its tables tell.
+// Judged by its first bytes. An Nsight Systems export is an SQLite file like a run file: only the tables
+// tell.
 bool IsRunFile(const std::string& path) {
   if (path.ends_with(kRunSuffix)) return true;
   const auto kind = ingest::KindOfFile(path);

@@ -12,17 +12,17 @@
 namespace fullbore::cli {
 
 // Whether the words of a command line mean traces rather than a recorded run: several of them, a directory,
-// or a file that is no run file. A word that is no path is a run's id.
+// or a file that is not a run file. A word that is not a path is the id of a run.
 bool MeansTraces(const std::vector<std::string>& words);
 
-// An error where recorded runs are among what is meant as traces: several run files, a directory of runs.
+// An error if recorded runs are among what is meant as traces: several run files, a directory of runs.
 Result<void> RefuseRuns(const std::vector<std::string>& traces);
 
 // True for what can only be a path ("a/b.json", "trace.json.gz"), whether it exists or not.
 bool LooksLikePath(const std::string& word);
 
-// A line on standard error that says how far the reading is; nothing where that is no terminal, and nothing
-// for files that are read in a moment. Erased when it goes.
+// A progress line on standard error while traces are read: only on a terminal, and not for files that are
+// read in a moment. Erased in the destructor.
 class ReadingLine {
  public:
   ReadingLine();
@@ -38,7 +38,7 @@ class ReadingLine {
   bool shown_ = false;
 };
 
-// Options that draw the line, with HTA's window and rounding where asked for.
+// Options that draw the progress line, with HTA's window and rounding if asked for.
 ingest::TraceOptions TraceOptionsFor(ReadingLine* line, bool like_hta);
 
 Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, bool like_hta);

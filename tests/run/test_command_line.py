@@ -60,7 +60,7 @@ def test_a_stage_with_a_missing_command_leaves_the_others(fullbore):
     [
         (["run"], "no command"),
         (["run", "--"], "no command"),
-        (["run", "python", "train.py"], "behind --"),
+        (["run", "python", "train.py"], "after --"),
         (["run", "--no-such-flag", "--", "true"], "--no-such-flag"),
         (["run", "--tag", "novalue", "--", "true"], "key=value"),
         (["run", "--name", "a/b", "--", "true"], "cannot be used as a file name"),
