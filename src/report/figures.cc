@@ -18,7 +18,7 @@ using diagnose::Diagnosis;
 using diagnose::Resource;
 using record::Metric;
 
-// The summaries of one quantity, one for each of its label sets: keys are "name" or "name{label=...}".
+// The summaries of one quantity, one per set of labels: keys are "name" or "name{label=...}".
 std::vector<Resource> Summaries(const Diagnosis& d, Metric metric) {
   std::vector<Resource> found;
   for (const auto& [key, resource] : d.resources) {
@@ -35,7 +35,7 @@ std::optional<double> Mean(const Diagnosis& d, Metric metric) {
   return sum / static_cast<double>(all.size());
 }
 
-// Of several disks the one that works most: a mapped device and the disk under it must not count twice.
+// The busiest of several disks: a mapped device and the disk under it must not count twice.
 std::optional<double> HighestMean(const Diagnosis& d, Metric metric) {
   std::optional<double> highest;
   for (const Resource& resource : Summaries(d, metric))
@@ -59,7 +59,7 @@ void AddRatio(std::vector<Figure>& figures, const char* label, std::optional<dou
   if (ratio) figures.push_back({label, FormatPercent(*ratio)});
 }
 
-// "31 of 141 GB": the unit once where both have the same.
+// "31 of 141 GB": the unit only once if both have the same.
 void AddUsed(std::vector<Figure>& figures, const char* label, std::optional<double> used,
              std::optional<double> total) {
   if (!used) return;
@@ -79,8 +79,8 @@ std::optional<double> SumOfMeans(const Diagnosis& d, Metric metric) {
   return *mean * static_cast<double>(Summaries(d, metric).size());
 }
 
-// Of the cores that the command may use: in a container these are fewer than the machine has, and what the
-// whole machine does says nothing about them; then the command's own processes count.
+// How many of the cores that the command may use are busy. In a container these are fewer than the machine
+// has, and the machine's load says nothing about them; then the command's own processes count.
 void AddCores(std::vector<Figure>& figures, const Diagnosis& d) {
   const std::optional<double> usable = Number(d.machine, "cores");
   const std::optional<double> all = Number(d.machine, "cores_logical");
@@ -94,7 +94,7 @@ void AddCores(std::vector<Figure>& figures, const Diagnosis& d) {
   }
 }
 
-// A fact as plain text: a JSON string without its quotes, other values as they stand.
+// A fact as plain text: a JSON string without its quotes, other values as they are.
 std::string FactText(const Diagnosis& d, const char* key) {
   const auto found = d.facts.find(key);
   if (found == d.facts.end()) return "";
@@ -107,8 +107,8 @@ std::string MachineText(const Diagnosis& d, const std::string& key) {
   return found == d.machine.end() ? "" : found->second;
 }
 
-// "8x NVIDIA H200": the GPUs that ranks trained on where that is known, else those that are there; the
-// processor where no GPU is in play.
+// "8x NVIDIA H200": the GPUs that the ranks trained on if that is known, else all there are; the processor if
+// no GPU is involved.
 std::string HardwareText(const Diagnosis& d) {
   size_t gpus = 0;
   while (d.machine.contains("gpu" + std::to_string(gpus))) ++gpus;

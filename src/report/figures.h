@@ -1,5 +1,5 @@
-// The few figures about device and host that a person should see beside the verdict, from the summaries of
-// the recorded series. What was not recorded is not there.
+// The few figures about device and host to show beside the verdict, from the summaries of the recorded
+// series. What was not recorded is absent.
 #pragma once
 
 #include <optional>
@@ -19,19 +19,19 @@ struct Figure {
 std::vector<Figure> DeviceFigures(const diagnose::Diagnosis& diagnosis);
 std::vector<Figure> HostFigures(const diagnose::Diagnosis& diagnosis);
 
-// "640 samples/s", or "4.9 steps/s" where samples are not known.
+// "640 samples/s", or "4.9 steps/s" if samples are not known.
 std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
 
-// "1.63x to 1.71x", "1.03x" where both ends read alike; empty where no prediction was made.
+// "1.63x to 1.71x", "1.03x" if both ends read the same; empty if no prediction was made.
 std::string GainText(const diagnose::Finding& finding);
 
-// "train.py:57", without the directories; empty where the finding has no place.
+// "train.py:57", without the directories; empty if the finding has no place.
 std::string PlaceText(const diagnose::Finding& finding);
 
-// The first finding in one sentence, or that there is none.
+// The first finding in one sentence, or a sentence saying that there is none.
 std::string VerdictText(const diagnose::Diagnosis& diagnosis);
 
-// "the command was killed for memory (exit status 137)"; empty when it ended well or its end is not known.
+// "the command was killed for memory (exit status 137)"; empty if it ended well or its end is not known.
 std::string FailureText(const diagnose::Diagnosis& diagnosis);
 
 // What was run on what: model, devices or processor, precision; the parts that are known.

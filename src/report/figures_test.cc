@@ -16,7 +16,7 @@ std::vector<std::string> Texts(const std::vector<Figure>& figures) {
 
 diagnose::Resource Level(double value) { return {value, value, value, value, ""}; }
 
-TEST(FiguresTest, WhatWasNotRecordedIsNotThere) {
+TEST(FiguresTest, WhatWasNotRecordedIsAbsent) {
   EXPECT_THAT(DeviceFigures({}), IsEmpty());
   EXPECT_THAT(HostFigures({}), IsEmpty());
 }
@@ -43,7 +43,7 @@ TEST(FiguresTest, InAContainerTheCommandsOwnProcessesCount) {
   EXPECT_THAT(Texts(HostFigures(d)), ElementsAre("CPU 3.4 of 4 cores", "RAM 12 of 16 GB"));
 }
 
-TEST(FiguresTest, OnlyGpusThatWereTrainedOnAreNamed) {
+TEST(FiguresTest, OnlyGpusUsedForTrainingAreNamed) {
   diagnose::Diagnosis d;
   d.machine = {{"gpu0", "NVIDIA H200"}, {"gpu1", "NVIDIA H200"}, {"cores", "8"}};
   EXPECT_THAT(SubjectParts(d), ElementsAre("2x NVIDIA H200"));
@@ -54,7 +54,7 @@ TEST(FiguresTest, OnlyGpusThatWereTrainedOnAreNamed) {
   EXPECT_THAT(SubjectParts(d), ElementsAre("8 CPU cores"));
 }
 
-TEST(FiguresTest, GainsThatReadAlikeAreSaidOnce) {
+TEST(FiguresTest, GainsThatReadTheSameAreGivenOnce) {
   diagnose::Finding finding;
   finding.speedup = {1.5, 1.499, 1.501};
   EXPECT_EQ(GainText(finding), "") << "without a method no prediction was made";

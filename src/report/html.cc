@@ -35,8 +35,8 @@ std::string EscapeMarkup(std::string_view text) {
   return out;
 }
 
-// JSON that cannot end the script element it stands in: inside strings, markup becomes \u escapes; outside of
-// them these characters do not occur.
+// JSON that cannot end the script element around it: inside strings, markup becomes \u escapes; outside of
+// strings these characters do not occur.
 std::string EscapeForScript(std::string_view json) {
   std::string out;
   for (char c : json) {
@@ -64,7 +64,7 @@ std::string PrintableLines(std::string_view text) {
   return out;
 }
 
-// In a browser, too, a mark that turns the direction of writing makes a reader see another text than there is.
+// In a browser, too, a bidirectional control shows readers a different text from the real one.
 Json MakePrintable(const Json& value) {
   if (value.is_string()) return PrintableLines(value.get_ref<const std::string&>());
   if (!value.is_structured()) return value;
@@ -84,7 +84,7 @@ struct Part {
   std::string_view text;
 };
 
-// One pass, so that a mark inside a filled-in text stays what it is.
+// In one pass, so that a placeholder inside a filled-in text is left alone.
 std::string Fill(std::string_view page, const std::vector<Part>& parts) {
   std::string out;
   for (size_t at = 0; at < page.size();) {

@@ -1,5 +1,5 @@
-// A diagnosis and its recording as one HTML file: no network, opens from disk, light and dark, on paper and
-// on a phone. Texts of the recording reach the page as JSON and from there as text nodes only.
+// A diagnosis and its recording as one HTML file: needs no network, opens from disk, light and dark, for
+// paper and phones. Texts of the recording reach the page as JSON, and from there only as text nodes.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@
 
 namespace fullbore::report {
 
-// The charts show the stage that was judged (diagnose::JudgedStage). Costs
-// a few hundred kilobytes however long the run was: series and step windows are thinned out to what a screen
-// can show.
+// The charts show the judged stage (diagnose::JudgedStage). A few hundred kilobytes, however long the run
+// was: series and step windows are thinned out to what a screen can show.
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);
 
 }  // namespace fullbore::report

@@ -23,7 +23,7 @@ size_t CountOf(const std::string& text, std::string_view word) {
   return count;
 }
 
-TEST(HtmlTest, AllOfThePageIsFilledIn) {
+TEST(HtmlTest, EveryPlaceholderOfThePageIsFilledIn) {
   const testing::Sample sample = testing::Healthy();
   const std::string page = ToHtml(sample.diagnosis, sample.recording);
   for (const char* mark : {"@TITLE@", "@CSS@", "@TEXT@", "@DATA@", "@JS@"})
@@ -31,7 +31,7 @@ TEST(HtmlTest, AllOfThePageIsFilledIn) {
   EXPECT_THAT(page, HasSubstr("<title>2026-11-21-1102-train: healthy</title>"));
 }
 
-TEST(HtmlTest, NoTextEndsTheScriptItStandsIn) {
+TEST(HtmlTest, NoTextEndsTheScriptAroundIt) {
   const testing::Sample harmless = testing::InputBound();
   const testing::Sample hostile = testing::HostileTexts();
   const std::string page = ToHtml(hostile.diagnosis, hostile.recording);
@@ -39,20 +39,20 @@ TEST(HtmlTest, NoTextEndsTheScriptItStandsIn) {
   EXPECT_THAT(page, Not(HasSubstr("<img")));
 }
 
-TEST(HtmlTest, NoTextTurnsAroundWhatIsRead) {
+TEST(HtmlTest, NoTextReversesTheReadingDirection) {
   const testing::Sample hostile = testing::HostileTexts();
   const std::string page = ToHtml(hostile.diagnosis, hostile.recording);
   for (const std::string_view line : Split(page, '\n')) EXPECT_EQ(Printable(line, true), line);
   EXPECT_THAT(page, HasSubstr(R"(\u202e)"));
 }
 
-TEST(HtmlTest, MarksInTextsStayTexts) {
+TEST(HtmlTest, PlaceholdersInsideTextsAreLeftAlone) {
   testing::Sample sample = testing::Healthy();
   sample.diagnosis.run_id = "@DATA@@JS@";
   EXPECT_THAT(ToHtml(sample.diagnosis, sample.recording), HasSubstr("<title>@DATA@@JS@: healthy</title>"));
 }
 
-TEST(PageDataTest, TheChartsAreOfTheStageThatWasJudged) {
+TEST(PageDataTest, TheChartsShowTheJudgedStage) {
   const testing::Sample sample = testing::TwoStages();
   const Json data = PageData(sample.diagnosis, sample.recording);
   EXPECT_EQ(data["stage"], "train");

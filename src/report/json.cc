@@ -11,7 +11,7 @@ namespace {
 using diagnose::Diagnosis;
 using Json = nlohmann::ordered_json;
 
-// Numbers that are no numbers are unknown, and so absent.
+// NaN and infinity mean unknown, and so are absent.
 void Put(Json& object, const char* key, double value) {
   if (std::isfinite(value)) object[key] = value;
 }
@@ -146,7 +146,7 @@ Json FindingOf(const diagnose::Finding& f) {
   return finding;
 }
 
-// The value of a fact is a JSON text; one that is not is kept as it stands.
+// The value of a fact is a JSON text; if it is not valid JSON, it is kept as a string.
 Json Facts(const std::map<std::string, std::string>& facts) {
   Json object = Json::object();
   for (const auto& [key, text] : facts) {

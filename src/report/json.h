@@ -12,7 +12,7 @@ namespace fullbore::report {
 
 inline constexpr const char* kReportSchema = "fullbore.report/1";
 
-// Members come in the order in which people read them, hence the ordered kind.
+// Ordered, so that members come in the order in which people read them.
 nlohmann::ordered_json ToJson(const diagnose::Diagnosis& diagnosis);
 
 // The same as text, indented, with a newline at the end. Bytes that are not UTF-8 are replaced by U+FFFD.

@@ -64,7 +64,7 @@ TEST(JsonTest, WithoutStepsThereIsNoStepTime) {
   EXPECT_EQ(report["window"]["steps"], 0);
 }
 
-TEST(JsonTest, IdleIsWhatIsNotBusyOfTheSpan) {
+TEST(JsonTest, IdleIsThePartOfTheSpanThatIsNotBusy) {
   diagnose::Diagnosis d;
   d.ranks.resize(1);
   d.ranks[0].span_ns = 1'000;
@@ -76,7 +76,7 @@ TEST(JsonTest, IdleIsWhatIsNotBusyOfTheSpan) {
   EXPECT_FALSE(rank.contains("shares"));
 }
 
-TEST(JsonTest, CollectivesCarryWhatIsKnownOfThem) {
+TEST(JsonTest, CollectivesCarryWhatIsKnownAboutThem) {
   diagnose::Diagnosis d;
   d.ranks.resize(2);
   diagnose::CollectiveSummary calls;
@@ -96,7 +96,7 @@ TEST(JsonTest, CollectivesCarryWhatIsKnownOfThem) {
   EXPECT_FALSE(ranks[1].contains("collectives"));
 }
 
-TEST(JsonTest, FactsAreJsonValuesAndBrokenOnesTexts) {
+TEST(JsonTest, FactsAreJsonValuesAndBrokenOnesAreStrings) {
   diagnose::Diagnosis d;
   d.facts = {{"batch_shape", "[128,3]"}, {"odd", "{not json"}};
   const Json facts = ToJson(d)["facts"];
@@ -110,7 +110,7 @@ TEST(JsonTest, TextIsAlwaysUtf8) {
   EXPECT_THAT(text, ::testing::HasSubstr("\xef\xbf\xbd")) << "U+FFFD for the broken byte";
 }
 
-TEST(JsonTest, ATerminalMayBeShownIt) {
+TEST(JsonTest, IsSafeToShowOnATerminal) {
   const diagnose::Diagnosis diagnosis = testing::HostileTexts().diagnosis;
   const std::string text = ToJsonText(diagnosis);
   for (const std::string_view line : Split(text, '\n')) EXPECT_EQ(Printable(line, true), line);

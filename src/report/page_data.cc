@@ -23,23 +23,23 @@ using record::Stage;
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kBuckets = 400;  // of a series: two points each, about what a wide screen can tell apart
-constexpr size_t kSeriesOfOneName = 16;  // more of one name (CPU cores) share that room
+constexpr size_t kSeriesOfOneName = 16;  // if one name has more (CPU cores), they share this room
 constexpr size_t kWindows = 500;
-// Fewer windows than this say too little: a short recording (a trace) is shown by the step.
+// Fewer windows than this say too little: a short recording (a trace) is shown step by step.
 constexpr size_t kFewWindows = 30;
 constexpr size_t kHotLines = 15;
 constexpr size_t kKernels = 15;
 constexpr size_t kMessages = 100;
 
-// Four significant digits: a chart has no more, and the file is half as long.
+// Four significant digits: a chart shows no more, and the file is half as long.
 double Rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
   return std::round(value * scale) / scale;
 }
 
-// Milliseconds from the beginning of a stage: whole ones of a run, which keeps the file small; of a short stage (a
-// trace may be of one step) to the microsecond.
+// Milliseconds from the beginning of a stage: whole ones, which keeps the file small, but to the microsecond
+// for a short stage (a trace may have a single step).
 class StageClock {
  public:
   explicit StageClock(const Stage& stage)
@@ -78,7 +78,7 @@ Json AllSeries(const Stage& stage) {
   return all;
 }
 
-// A step's own window, where the recording is short and has all its steps in full.
+// One window per step, if the recording is short and has all its steps in full.
 std::vector<record::StepWindow> WindowsToShow(const record::RankInfo& rank) {
   int64_t steps = 0;
   for (const record::StepWindow& window : rank.windows) steps += window.steps;
@@ -93,7 +93,7 @@ std::vector<record::StepWindow> WindowsToShow(const record::RankInfo& rank) {
   return windows;
 }
 
-// Columns: one array for each quantity. Shares are ratios of the window's steps.
+// By column: one array per quantity. Shares are ratios of the window's steps.
 Json WindowsData(const record::RankInfo& rank, const Stage& stage) {
   const StageClock clock(stage);
   Json data;

@@ -1,5 +1,5 @@
-// What the page draws, as JSON: the report, and the recording thinned out for charts. It is a matter between
-// this folder and web/report alone and may change with either; what others read is ToJson.
+// What the page draws, as JSON: the report, and the recording thinned out for charts. Private to this folder
+// and web/report, and may change with either; the format for others is ToJson.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
-// How each share looks, the same in the terminal and in the page: one label, one colour, one glyph a share.
+// How each share looks, the same in the terminal and on the page: one label, one colour and one glyph each.
 //
 // The colours are the Okabe-Ito set (safe under the three common colour blindnesses) and blues for everything
-// that is training itself: what a reader looks for is whatever is not blue.
+// that is training itself: readers look for whatever is not blue.
 #pragma once
 
 #include <string_view>
@@ -45,7 +45,7 @@ inline constexpr std::array<ShareLook, record::kShareCount> kShareLooks = {{
      "˙", '\''},
 }};
 
-// The look of a share by its name; of host_other for a name that is not known.
+// The look of a share by its name; that of host_other for an unknown name.
 const ShareLook& LookOf(std::string_view share_name);
 
 }  // namespace fullbore::report

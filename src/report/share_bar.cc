@@ -14,7 +14,7 @@ namespace fullbore::report {
 
 namespace {
 
-constexpr double kLeastInLegend = 0.005;  // what FormatPercent rounds to one percent
+constexpr double kMinInLegend = 0.005;  // what FormatPercent rounds to one percent
 
 struct Segment {
   const ShareLook* look;
@@ -59,7 +59,7 @@ std::string ColorOf(const ShareLook& look) { return fmt::format("38;5;{}", look.
 std::string NamedParts(const std::map<std::string, double>& parts) {
   std::string text;
   for (const auto& [name, ratio] : parts) {
-    if (name == "unnamed" || ratio < kLeastInLegend) continue;
+    if (name == "unnamed" || ratio < kMinInLegend) continue;
     text += (text.empty() ? " (" : ", ") + name + " " + FormatPercent(ratio);
   }
   return text.empty() ? text : text + ")";
@@ -91,7 +91,7 @@ std::vector<Piece> ShareLegend(const std::map<std::string, double>& shares,
                                const TerminalStyle& style) {
   std::vector<Piece> legend;
   for (const Segment& segment : SegmentsOf(shares)) {
-    if (segment.share < kLeastInLegend) continue;
+    if (segment.share < kMinInLegend) continue;
     std::string text = fmt::format(" {} {}", segment.look->label, FormatPercent(segment.share));
     if (segment.look->name == "host_other") text += NamedParts(host_other_parts);
     const Piece key = Paint(Glyph(*segment.look, style), ColorOf(*segment.look), style);
@@ -117,7 +117,7 @@ std::vector<Piece> ShareLegendWithin(const std::map<std::string, double>& shares
       }
     }
     legend = ShareLegend(largest, {}, style);
-    if (rest >= kLeastInLegend) legend.push_back(Paint("rest " + FormatPercent(rest), "", style));
+    if (rest >= kMinInLegend) legend.push_back(Paint("rest " + FormatPercent(rest), "", style));
     int taken = -gap;
     for (const Piece& piece : legend) taken += gap + Columns(piece.plain);
     if (taken <= columns) break;

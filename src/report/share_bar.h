@@ -9,12 +9,12 @@
 
 namespace fullbore::report {
 
-// A text in two forms: as it is measured, and as it is printed (with colours).
+// A text in two forms: plain, for measuring, and as printed (with colours).
 struct Piece {
   std::string plain;
   std::string painted;
-  std::string_view sgr =
-      {};  // of the whole piece, so that it can be painted line by line; a mixture has none
+  // Of the whole piece, so that it can be painted line by line; a mixture has none.
+  std::string_view sgr = {};
 };
 
 Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style);  // sgr: "1;31", a constant
@@ -22,14 +22,14 @@ Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style);
 // Exactly `columns` columns, divided by largest remainder: a share of 1 % of 40 columns may get none.
 Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style);
 
-// "█ compute 54 %" for each share of at least one percent, in the order of the bar; named parts of host_other
-// follow it in brackets.
+// "█ compute 54 %" for each share of at least one percent, in the order of the bar; the named parts of
+// host_other follow it in brackets.
 std::vector<Piece> ShareLegend(const std::map<std::string, double>& shares,
                                const std::map<std::string, double>& host_other_parts,
                                const TerminalStyle& style);
 
-// The same within `columns`, `gap` columns between each two: the largest shares stay, and those that find no room are
-// summed up, "rest 7 %". At least one stays.
+// The same within `columns`, with `gap` columns in between: the largest shares stay, and those without room
+// are summed up as "rest 7 %". At least one stays.
 std::vector<Piece> ShareLegendWithin(const std::map<std::string, double>& shares, int columns, int gap,
                                      const TerminalStyle& style);
 

@@ -23,16 +23,16 @@ using diagnose::Diagnosis;
 using diagnose::Finding;
 using diagnose::Severity;
 
-constexpr size_t kMostFindings = 5;  // in "also": one screen
-constexpr size_t kMostMessages = 5;
-constexpr size_t kMostNotes = 6;  // of would-not-help and not-judged each
-constexpr size_t kMostRankLines = 8;
+constexpr size_t kMaxFindings = 5;  // in "also": one screen
+constexpr size_t kMaxMessages = 5;
+constexpr size_t kMaxNotes = 6;  // of would-not-help and not-judged each
+constexpr size_t kMaxRankLines = 8;
 constexpr int kBarColumns = 40;
 constexpr int kRankLegendColumns = 72;  // below this width, a rank's legend takes a line of its own
 constexpr int kTableColumns = 120;      // from this width on, a finding takes one line
 
-// From this on, ranks are shown apart: five points of a share, or five percent of the step (the least that
-// any finding is made of).
+// Ranks that differ by this much are shown separately: five percentage points of a share, or 5 % of the step
+// (the smallest difference that any finding is based on).
 constexpr double kRankDifference = 0.05;
 
 constexpr std::string_view kBold = "1";
@@ -51,7 +51,7 @@ std::string_view ColorOf(Severity severity) {
   return "";
 }
 
-// Ids end in the name that stages have by default, and in a number where several began in one minute.
+// Ids end in the default name of a stage, followed by a number if several runs began in the same minute.
 bool IsNamedAfter(std::string_view run_id, std::string_view stage) {
   if (run_id.ends_with(stage)) return true;
   const size_t dash = run_id.rfind('-');
@@ -59,12 +59,12 @@ bool IsNamedAfter(std::string_view run_id, std::string_view stage) {
   return run_id.substr(0, dash).ends_with(stage);
 }
 
-// The change in code; else the recommended fix in words.
+// The change in code, or else the recommended fix in words.
 std::string ChangeText(const Finding& finding) {
   return !finding.change.empty() || finding.fix.empty() ? finding.change : finding.fix.front();
 }
 
-// The page that says what the finding is, how to confirm it and how to mend it.
+// The page that says what the finding is, how to confirm it and how to fix it.
 std::string WhyText(const Finding& finding) { return "why: fullbore help " + finding.id; }
 
 // Ranks whose steps look alike.
@@ -118,7 +118,7 @@ void Screen::Paragraph(std::string_view text, int indent, int hanging, std::stri
   }
 }
 
-// Pieces side by side, as many on a line as fit. A piece that is wider than a line goes on in the next ones.
+// Pieces side by side, as many per line as fit. A piece that is wider than a line continues on the next.
 void Screen::Flow(const std::vector<Piece>& pieces, std::string_view separator, int indent, int hanging) {
   const std::string gap = Clean(separator);
   std::string line;
@@ -162,7 +162,7 @@ void Screen::Header() {
   const Piece name = Painted("fullbore", kBold);
   const std::string id = Clean(d_.run_id.empty() ? d_.source : d_.run_id);
   parts.push_back({name.plain + "  " + id, name.painted + "  " + id});
-  // A run of one command is commonly named after its stage: once is enough.
+  // A run of one command is usually named after its stage: once is enough.
   if (!d_.stage.empty() && !IsNamedAfter(d_.run_id, d_.stage)) parts.push_back(Plain("stage " + d_.stage));
   for (const std::string& part : SubjectParts(d_)) parts.push_back(Plain(part));
   std::string extent = d_.end_ns > d_.begin_ns ? FormatDuration(d_.end_ns - d_.begin_ns) : "";
@@ -249,7 +249,7 @@ void Screen::Figures() {
   Flow(pieces, "   ", 2, 2);
 }
 
-// "ranks 0-4,6 cuda:0": consecutive numbers joined, the device only of a single rank.
+// "ranks 0-4,6", "rank 5 cuda:5": consecutive numbers are joined; the device is shown for a single rank only.
 std::string RanksText(const RankGroup& group) {
   if (group.size() == 1) return fmt::format("rank {} {}", group[0]->rank, group[0]->device);
   std::string text = "ranks ";
@@ -309,7 +309,7 @@ void Screen::RankLine(const RankGroup& group, int label_columns) {
   Flow(pieces, "  ", 2, 4);
 }
 
-// One line for all ranks that are alike, and none where all are.
+// One line for all ranks that are alike, and none if all ranks are.
 void Screen::Ranks() {
   const std::vector<RankGroup> groups = GroupsOf(d_.ranks);
   if (groups.size() < 2) return;
@@ -317,14 +317,14 @@ void Screen::Ranks() {
   for (const RankGroup& group : groups)
     label_columns = std::max(label_columns, Columns(Clean(RanksText(group))));
   Line();
-  for (size_t i = 0; i < std::min(groups.size(), kMostRankLines); ++i)
+  for (size_t i = 0; i < std::min(groups.size(), kMaxRankLines); ++i)
     RankLine(groups[i], std::min(label_columns, 24));
-  if (groups.size() > kMostRankLines) {
+  if (groups.size() > kMaxRankLines) {
     Paragraph("and more that differ, in the full report", 2, 2, kDim);
   }
 }
 
-// Columns of title, place and gain; what is left of the width belongs to the change.
+// Columns of title, place and gain; the rest of the width is for the change.
 std::array<int, 3> Screen::TableColumns(std::span<const Finding> findings) const {
   std::array<int, 3> columns{0, 0, 4};
   for (const Finding& finding : findings) {
@@ -346,7 +346,7 @@ void Screen::FindingInTable(size_t number, const Finding& finding, const std::ar
   if (const std::string change = Clean(ChangeText(finding)); !change.empty()) {
     for (const std::string& line : Wrap(change, right)) changes.push_back(Paint(line, kGreen, style_));
   }
-  // A command is not broken: under the title, unless all titles are shorter than that.
+  // A command is not broken: it goes under the title, unless all titles are shorter.
   const std::string command = Elide(Clean(WhyText(finding)), std::max(title_columns, right), style_.unicode);
   const Piece why = Paint(command, kDim, style_);
   (Columns(why.plain) <= title_columns ? titles : changes).push_back(why);
@@ -386,7 +386,7 @@ void Screen::FindingInTwoLines(size_t number, const Finding& finding) {
 void Screen::Also() {
   if (d_.findings.size() < 2) return;
   const std::span<const Finding> others = std::span(d_.findings).subspan(1);
-  const std::span<const Finding> shown = others.first(std::min(others.size(), kMostFindings));
+  const std::span<const Finding> shown = others.first(std::min(others.size(), kMaxFindings));
   const std::array<int, 3> columns = TableColumns(shown);
   Line();
   if (style_.width >= kTableColumns) {
@@ -410,8 +410,8 @@ void Screen::Also() {
 void Screen::Note(std::string_view label, const std::vector<std::string>& notes) {
   if (notes.empty()) return;
   std::string text;
-  for (size_t i = 0; i < std::min(notes.size(), kMostNotes); ++i) text += (i == 0 ? "" : "; ") + notes[i];
-  if (notes.size() > kMostNotes) text += fmt::format("; and {} more", notes.size() - kMostNotes);
+  for (size_t i = 0; i < std::min(notes.size(), kMaxNotes); ++i) text += (i == 0 ? "" : "; ") + notes[i];
+  if (notes.size() > kMaxNotes) text += fmt::format("; and {} more", notes.size() - kMaxNotes);
   Paragraph(fmt::format("{}: {}", label, text), 2, 4, kDim);
 }
 
@@ -431,16 +431,16 @@ void Screen::Notes() {
 void Screen::Messages() {
   if (d_.messages.empty()) return;
   Line();
-  for (size_t i = 0; i < std::min(d_.messages.size(), kMostMessages); ++i) {
-    // Whole: the end of a message is where the reason and the next step stand.
+  for (size_t i = 0; i < std::min(d_.messages.size(), kMaxMessages); ++i) {
+    // In full: the reason and the next step come at the end of a message.
     std::string mark = Paint("  ! ", "33", style_).painted;
     for (const std::string& line : Wrap(Clean(d_.messages[i]), style_.width - 4)) {
       Line(std::exchange(mark, "    ") + line);
     }
   }
-  if (d_.messages.size() > kMostMessages) {
-    Paragraph(fmt::format("and {} more messages in the full report", d_.messages.size() - kMostMessages), 4,
-              4, kDim);
+  if (d_.messages.size() > kMaxMessages) {
+    Paragraph(fmt::format("and {} more messages in the full report", d_.messages.size() - kMaxMessages), 4, 4,
+              kDim);
   }
 }
 

@@ -39,7 +39,7 @@ void ExpectGolden(const testing::Sample& sample, const TerminalStyle& style, con
   EXPECT_EQ(text, *golden) << path;
 }
 
-TEST(TerminalTest, ReadsAsTheGoldensAtEightyAndAtOneHundredAndSixtyColumns) {
+TEST(TerminalTest, MatchesTheGoldensAt80And160Columns) {
   for (const testing::Sample& sample : testing::AllSamples()) {
     ExpectGolden(sample, {80, false, true}, "-80");
     ExpectGolden(sample, {160, false, true}, "-160");
@@ -69,7 +69,7 @@ TEST(TerminalTest, NoLineIsWiderThanTheTerminal) {
   }
 }
 
-TEST(TerminalTest, ColoursChangeNothingButColours) {
+TEST(TerminalTest, ColoursChangeNothingElse) {
   const std::regex colour("\x1b\\[[0-9;]*m");
   for (const testing::Sample& sample : testing::AllSamples()) {
     for (const int width : {80, 160}) {
@@ -117,7 +117,7 @@ TEST(TerminalTest, RanksThatAreAlikeShareALine) {
   EXPECT_THAT(ToTerminal(testing::Healthy().diagnosis, {}), Not(HasSubstr("rank")));
 }
 
-TEST(TerminalTest, ARankKeepsItsLargestSharesWhereRoomIsScarce) {
+TEST(TerminalTest, ARankKeepsItsLargestSharesWhenRoomIsScarce) {
   diagnose::Diagnosis d = testing::Straggler().diagnosis;
   d.ranks[5].shares = {{"compute", 0.28},      {"data_wait", 0.09}, {"copy_exposed", 0.06}, {"sync", 0.06},
                        {"comm_exposed", 0.43}, {"launch", 0.06},    {"host_other", 0.02}};
@@ -174,7 +174,7 @@ TEST(TerminalTest, AtMostFiveFurtherFindingsAreShown) {
   EXPECT_THAT(text, HasSubstr("and 3 more in the full report"));
 }
 
-TEST(TerminalTest, AMessageIsShownToItsEndWhereTheNextStepStands) {
+TEST(TerminalTest, AMessageIsShownInFullBecauseTheNextStepComesLast) {
   testing::Sample sample = testing::InputBound();
   sample.diagnosis.messages = {
       "hook: --fast-data: the DataLoader of train.py:10 stays as it is: its dataset has a transform that is "
@@ -204,7 +204,7 @@ TEST(TerminalTest, StagesFollowEachOther) {
   EXPECT_EQ(text.find("run.html"), text.rfind("run.html"));
 }
 
-TEST(TerminalTest, AFileIsNoTerminal) {
+TEST(TerminalTest, AFileIsNotATerminal) {
   const UniqueFd file(open("/dev/null", O_WRONLY | O_CLOEXEC));
   const TerminalStyle style = StyleFor(file.get());
   EXPECT_FALSE(style.color);

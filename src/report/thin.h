@@ -7,12 +7,12 @@
 
 namespace fullbore::report {
 
-// At most two readings for each of `buckets` equal stretches of time: its lowest and its highest, in their
-// order. So a spike that lasts one reading stays in the chart. A series that is short enough comes back as it
+// At most two readings for each of `buckets` equal intervals of time: its lowest and its highest, in order of
+// time. So a spike of a single reading stays in the chart. A series that is short enough is returned as it
 // is.
 std::vector<record::Reading> Thin(const std::vector<record::Reading>& readings, size_t buckets);
 
-// At most `most` windows: neighbours are summed, so that times and samples stay exact.
+// At most `most` windows: neighbours are summed, so times and samples stay exact.
 std::vector<record::StepWindow> Merge(const std::vector<record::StepWindow>& windows, size_t most);
 
 }  // namespace fullbore::report

@@ -8,8 +8,8 @@
 namespace fullbore::exporting {
 
 Result<Moment> ParseMoment(std::string_view text) {
-  const Error wrong{ErrorCode::kInvalidArgument, "'" + std::string(text) + "' is no moment of a recording",
-                    "write 1.5s, 200ms, 30us or 500ns from its begin, or step:12"};
+  const Error wrong{ErrorCode::kInvalidArgument, "'" + std::string(text) + "' is not a moment in a recording",
+                    "write 1.5s, 200ms, 30us or 500ns from its beginning, or step:12"};
   constexpr std::string_view kStep = "step:";
   if (text.starts_with(kStep)) {
     const auto step = ParseInt(text.substr(kStep.size()));

@@ -1,4 +1,4 @@
-// A moment of a recording as people write it on a command line.
+// A moment in a recording, as written on a command line.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace fullbore::exporting {
 
-// "1.5s", "200ms", "30us", "500ns" from the begin of the recording, or "step:12": its begin or end, by use.
+// "1.5s", "200ms", "30us" or "500ns" from the beginning of the recording, or "step:12": its beginning or end,
+// depending on use.
 struct Moment {
   int64_t ns = 0;
   std::optional<int64_t> step;

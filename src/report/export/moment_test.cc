@@ -17,7 +17,7 @@ TEST(MomentTest, StepsHaveNumbers) {
   EXPECT_FALSE(ParseMoment("0s")->step.has_value());
 }
 
-TEST(MomentTest, WhatIsNoMomentIsAnErrorWithAHint) {
+TEST(MomentTest, AnythingElseIsAnErrorWithAHint) {
   for (const char* text :
        {"", "12", "s", "-1s", "step:", "step:x", "step:-1", "1e300s", "nans", "perfetto"}) {
     const auto moment = ParseMoment(text);

@@ -18,7 +18,7 @@ using timeline::DeviceOp;
 
 namespace {
 
-// Process ids in the file: 1 is for findings, then three a rank, in the order in which the page shows them.
+// Process ids in the file: 1 is for findings, then three per rank, in the order in which viewers show them.
 constexpr int kFindingsPid = 1;
 int SharesPid(int rank) { return 10 * (rank + 1); }
 int DevicePid(int rank) { return 10 * (rank + 1) + 1; }
@@ -47,7 +47,8 @@ void PerfettoFile::Event(const std::string& json) {
 }
 
 int PerfettoFile::NewTrack(int pid, const std::string& process, const std::string& thread) {
-  const int tid = ++tracks_;  // unique in the file: viewers mix threads of one id up, whatever their process
+  const int tid =
+      ++tracks_;  // unique in the file: viewers mix up threads with the same id, even of different processes
   Event(fmt::format(R"({{"ph":"M","name":"process_name","pid":{},"args":{{"name":{}}}}})", pid,
                     Quoted(process)));
   Event(fmt::format(R"({{"ph":"M","name":"process_sort_index","pid":{},"args":{{"sort_index":{}}}}})", pid,
@@ -127,7 +128,7 @@ class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
     }
   }
 
-  // A share a slice, neighbours of one share together.
+  // One slice per share; neighbours of the same share are merged.
   void AddShares() {
     if (trace_.ops.empty()) return;
     constexpr size_t kConcurrentOps = 4096;  // everything is sorted: only what runs at once must fit

@@ -1,14 +1,13 @@
-// A window of a trace as Chrome JSON, which ui.perfetto.dev and chrome://tracing open, with what we say of it
-// as tracks of its own:
+// A window of a trace as Chrome JSON, for ui.perfetto.dev and chrome://tracing, with what Fullbore says about
+// it on tracks of its own:
 //
-//   fullbore          findings: each a slice where its evidence lies in the window, else over the whole of it
-//   fullbore, rank 0  steps (with their shares), where the time goes (a share a slice), the critical path,
-//   and
-//                     the shares of each step as counters
-//   rank 0, device    a track a stream: kernels and copies, with arrows from the host's calls
-//   rank 0, host      a track a thread: operators and calls
+//   fullbore          findings: each a slice where its evidence lies in the window, else over all of it
+//   fullbore, rank 0  the steps (with their shares), where the time goes (one slice per share), the critical
+//                     path, and the shares of each step as counters
+//   rank 0, device    one track per stream: kernels and copies, with arrows from the host's calls
+//   rank 0, host      one track per thread: operators and calls
 //
-// Events that reach over an edge of the window are cut there; their whole duration stands in their arguments.
+// Events that cross an edge of the window are cut there; their arguments give the whole duration.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ namespace fullbore::exporting {
 struct Window {  // on the recording's clock
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  int64_t origin_ns = 0;  // the begin of the recording: times in the file count from here
+  int64_t origin_ns = 0;  // the beginning of the recording: times in the file count from here
 };
 
 class PerfettoFile {
@@ -32,8 +31,8 @@ class PerfettoFile {
 
   void AddFindings(const diagnose::Diagnosis& diagnosis);
 
-  // `shift_ns` brings the trace's times onto the recording's clock. `numbers` are what the trace calls its
-  // steps; empty: as the recording counts them.
+  // `shift_ns` maps the trace's times to the recording's clock. `numbers` are the trace's own step numbers;
+  // empty: as the recording counts them.
   void AddRank(const timeline::DeviceTrace& trace, const record::RankInfo& info, int64_t shift_ns,
                const std::vector<int64_t>& numbers);
 

@@ -74,7 +74,7 @@ TEST_F(PerfettoTest, EveryEventLiesInTheWindow) {
   EXPECT_GT(timed, 10);
 }
 
-TEST_F(PerfettoTest, HasTracksForTheDeviceTheHostAndWhatWeSay) {
+TEST_F(PerfettoTest, HasTracksForTheDeviceTheHostAndFullbore) {
   diagnosis_.findings.push_back({});
   diagnosis_.findings.back().id = "comm-bound";
   EXPECT_THAT(Tracks(Exported({0, 300'000, 0})),
@@ -91,7 +91,7 @@ TEST_F(PerfettoTest, StepsCarryTheirNumbersAndShares) {
   }
 }
 
-TEST_F(PerfettoTest, SharesOfAWindowCoverItWithoutHole) {
+TEST_F(PerfettoTest, SharesOfAWindowCoverItWithoutGaps) {
   const auto events = Exported({110'000, 190'000, 0});
   double covered = 0;
   std::set<std::string> names;
@@ -106,7 +106,7 @@ TEST_F(PerfettoTest, SharesOfAWindowCoverItWithoutHole) {
   EXPECT_THAT(names, IsSupersetOf({"compute", "comm_exposed", "launch"}));
 }
 
-TEST_F(PerfettoTest, WhatIsCutKeepsItsWholeDurationInItsArguments) {
+TEST_F(PerfettoTest, CutEventsKeepTheirWholeDurationInTheirArguments) {
   for (const auto& event : Exported({130'000, 140'000, 0})) {
     if (event["name"] != "gemm<\"x\">") continue;
     EXPECT_EQ(event["dur"], 10.0);
@@ -133,7 +133,7 @@ TEST_F(PerfettoTest, AFindingLiesWhereItsEvidenceDoes) {
               ::testing::ElementsAre("It \"waits\""));
 }
 
-TEST_F(PerfettoTest, TimesOfARankAreShiftedOntoTheCommonClock) {
+TEST_F(PerfettoTest, TimesOfARankAreShiftedToTheCommonClock) {
   for (record::Step& step : info_.steps) step.end_ns += 1'000'000;
   for (const auto& event : Exported({1'000'000, 1'300'000, 1'000'000}, 1'000'000)) {
     if (event["name"] != "gemm<\"x\">") continue;
@@ -142,7 +142,7 @@ TEST_F(PerfettoTest, TimesOfARankAreShiftedOntoTheCommonClock) {
   }
 }
 
-TEST_F(PerfettoTest, GzipIsReadBack) {
+TEST_F(PerfettoTest, GzipOutputDecompressesToTheSameText) {
   const std::string text(100'000, 'x');
   const std::string packed = Gzip(text);
   std::string unpacked(text.size() + 1, '\0');

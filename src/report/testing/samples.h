@@ -1,5 +1,5 @@
-// Made-up runs for goldens, screenshots and tests: the same bytes every time. The figures of a sample fit
-// each other (shares, throughput, series), as those of a real run do.
+// Made-up runs for goldens, screenshots and tests: the same bytes every time. The figures of a sample are
+// consistent with each other (shares, throughput, series), as in a real run.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ Sample Straggler();     // eight ranks, one of them late
 Sample NoTraining();    // a program that never trains
 Sample OutOfMemory();   // killed for memory after a few steps
 Sample TwoStages();     // prepare, then train; the second is judged
-Sample OneStepTrace();  // somebody's trace of 41 ms, with what is said of all of it
+Sample OneStepTrace();  // somebody's trace of 41 ms, with a message about the whole of it
 Sample HostileTexts();  // markup, escapes and broken UTF-8 wherever a user's text can be
 
 std::vector<Sample> AllSamples();

@@ -1,5 +1,5 @@
-// What diagnosis would compute of a recording before it looks for causes: the figures of the steady state.
-// Enough of it that a sample's report agrees with its charts.
+// What a diagnosis computes from a recording before it looks for causes: the figures of the steady state.
+// Just enough for a sample's report to agree with its charts.
 #pragma once
 
 #include "explain/diagnose/diagnosis.h"
