@@ -67,8 +67,8 @@ class Walk {
     }
   }
 
-  // The thread besides the main one that makes most calls: autograd's. While it works, the main thread waits
-  // for it, which nothing records.
+  // The thread that makes most calls, apart from the main one: autograd's. While it works, the main thread
+  // waits for it, which is not recorded.
   void FindHelper() {
     std::vector<int64_t> calls(trace_.threads.size() + 1);
     for (const timeline::HostCall& call : trace_.calls) ++calls[call.thread];
@@ -98,7 +98,7 @@ class Walk {
     return trace_.ops[last].end_ns > after_ns ? last : kNone;
   }
 
-  // What the operation, which began at *t, had waited for: the next one on the path, or kNone at its end.
+  // What the operation that began at *t waited for: the next one on the path, or kNone at its end.
   uint32_t Before(uint32_t index, int64_t* t) {
     const DeviceOp& op = trace_.ops[index];
     const uint32_t previous = previous_[index];
@@ -123,7 +123,7 @@ class Walk {
     return previous;
   }
 
-  // The host's way to the launch, and on to the operation that it had waited for before.
+  // The host's way to the launch, and on to the operation that it waited for before.
   uint32_t FromHost(const DeviceOp& op, int64_t* t) {
     Take(std::min(op.launch_begin_ns, *t), t, Bound::kLaunch);
     uint16_t thread = op.launch_thread;
@@ -204,8 +204,8 @@ void SayHowSure(const RankTrace& rank, const CriticalPath& path, Table* table) {
   const std::string of_rank = "rank " + std::to_string(rank.rank()) + ": ";
   if (rank.trace().streams.size() > 1) {
     table->Note(
-        "the trace has no synchronisation events: what a stream waited for on another one cannot be told, "
-        "only assumed from the times");
+        "the trace has no synchronisation events: what a stream waited for on another one can only be "
+        "assumed from the times");
   }
   if (path.assumed > 0) {
     table->Note(of_rank + std::to_string(path.assumed) +
@@ -274,7 +274,7 @@ const char* Name(Bound bound) {
 CriticalPath FindCriticalPath(const RankTrace& rank) { return Walk(rank).Run(); }
 
 const Section kCriticalPath = {"critical-path",
-                               "what the run's length hangs on, by what binds it",
+                               "what the length of the run depends on, by what binds it",
                                {{"rank", ""},
                                 {"bound_by", ""},
                                 {"pieces", "count"},

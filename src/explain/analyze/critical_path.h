@@ -1,14 +1,14 @@
-// The critical path: from the end of the last device operation back to the begin, always to what the present
-// piece had waited for. What is on it, and only that, makes the run longer or shorter.
+// The critical path: from the end of the last device operation back to the beginning, each time to what the
+// current piece waited for. Only what is on it makes the run longer or shorter.
 //
-//   An operation began when the one before it on its stream ended (it was queued already), or when the host
-//   had launched it. The host launched when it had worked its way there from the last call in which it waited
-//   for the device, and that call returned when the operation that ended last in it had ended.
+//   An operation began when the previous one on its stream ended (it was already queued), or when the host had
+//   launched it. The host launched it after working its way there from the last call in which it waited for
+//   the device, and that call returned when the last operation that it waited for had ended.
 //
-// Traces carry no events of cudaStreamWaitEvent, so what a stream waited for on another one is not recorded.
-// Where an operation had been queued and began later than consecutive kernels follow one another, the path
-// goes to the operation of another stream that ended last before, if that was in the meantime: assumed, and
-// said so. Else the time cannot be told, and is listed as that.
+// Traces have no events for cudaStreamWaitEvent, so what a stream waited for on another one is not recorded.
+// If an operation was queued and began later than consecutive kernels usually follow one another, the path
+// goes to the last operation of another stream that ended in between. That is an assumption, and a note says
+// so. If there is none, the time is listed as one that cannot be told.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ enum class Bound : uint8_t {
   kGpuCompute,
   kGpuComm,
   kGpuCopy,
-  kKernelKernel,  // between two operations of a stream that were both queued
-  kLaunch,        // from the host's call to the begin on the device
+  kKernelKernel,  // between two operations of a stream, both queued
+  kLaunch,        // from the host's call to the beginning on the device
   kHost,          // framework and Python on the way to the launch
   kDataLoader,    // the host inside the loader's `next`
   kSync,          // from the end of the device's work to the return of the call that waited for it
@@ -41,9 +41,9 @@ struct PathPiece {
 };
 
 struct CriticalPath {
-  std::vector<PathPiece> pieces;  // by time, without holes
-  int64_t assumed = 0;            // dependencies between streams that are taken for granted, not recorded
-  bool to_the_begin = false;      // else the launch of an operation was not recorded, and the path ends there
+  std::vector<PathPiece> pieces;  // by time, without gaps
+  int64_t assumed = 0;            // dependencies between streams that are assumed, not recorded
+  bool to_the_begin = false;  // if not, the launch of an operation was not recorded, and the path ends there
 };
 
 CriticalPath FindCriticalPath(const RankTrace& rank);

@@ -14,7 +14,7 @@ class Distribution {
   int64_t sum() const { return sum_; }
   double mean() const;
   double deviation() const;         // of the sample (n - 1); 0 with one value
-  double Quantile(double q) const;  // linear between neighbours, as pandas and numpy do; 0 where empty
+  double Quantile(double q) const;  // linear between neighbours, as in pandas and numpy; 0 if empty
   int64_t min() const { return static_cast<int64_t>(Quantile(0)); }
   int64_t max() const { return static_cast<int64_t>(Quantile(1)); }
 

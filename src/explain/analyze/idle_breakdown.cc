@@ -1,7 +1,7 @@
 // What each stream's idle time waited for, from one operation to the next on it:
-//   host_wait    the host launched the next operation only after the one before had ended
-//   kernel_wait  both were queued, and less lies between them than consecutive kernels take to follow
-//   other        both were queued, and more lies between them: the stream waited for another one
+//   host_wait    the host launched the next operation only after the previous one had ended
+//   kernel_wait  both were queued, and the gap is no longer than usual between consecutive kernels
+//   other        both were queued, and the gap is longer: the stream waited for another one
 #include <algorithm>
 
 #include "explain/analyze/distribution.h"
@@ -10,8 +10,8 @@
 namespace fullbore::analyze {
 namespace {
 
-// As Holistic Trace Analysis has it (consecutive_kernel_delay = 30; its documentation says ns, its code
-// compares microseconds).
+// As in Holistic Trace Analysis (consecutive_kernel_delay = 30; its documentation says ns, its code compares
+// microseconds).
 constexpr int64_t kKernelWaitNs = 30'000;
 
 struct Waits {

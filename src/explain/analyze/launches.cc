@@ -1,4 +1,4 @@
-// From the host's call to the device: how long the call took, how long the operation, and what lay between.
+// From the host's call to the device: how long the call and the operation took, and the delay between them.
 #include <algorithm>
 #include <map>
 
@@ -10,7 +10,7 @@ namespace {
 
 using timeline::DeviceOp;
 
-// Outliers as Holistic Trace Analysis has them: runtime_cutoff = 50 us, launch_delay_cutoff = 100 us.
+// Outliers as in Holistic Trace Analysis: runtime_cutoff = 50 us, launch_delay_cutoff = 100 us.
 constexpr int64_t kLongCallNs = 50'000;
 constexpr int64_t kLongDelayNs = 100'000;
 
@@ -55,7 +55,7 @@ void AppendSummary(const RankTrace& rank, Table* table) {
   }
   if (unknown > 0) {
     table->Note("rank " + std::to_string(rank.rank()) + ": " + std::to_string(unknown) +
-                " operations are left out, their launch is not in the trace");
+                " operations are left out because their launch is not in the trace");
   }
 }
 

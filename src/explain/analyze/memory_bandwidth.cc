@@ -1,4 +1,4 @@
-// Copies and memsets: how many bytes a second, over time and by kind.
+// Copies and memsets: bytes per second, over time and by kind.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,7 @@ int64_t BytesOf(const RankTrace& rank, const DeviceOp& op) {
   return copy && op.detail != timeline::kNone ? rank.trace().copy_bytes[op.detail] : -1;
 }
 
-// An operation of no length at the profiler's resolution took a nanosecond at least.
+// An operation that has no length at the profiler's resolution took at least a nanosecond.
 double Bandwidth(int64_t bytes, const DeviceOp& op) {
   return static_cast<double>(bytes) * 1e9 /
          static_cast<double>(std::max<int64_t>(1, op.end_ns - op.begin_ns));
@@ -79,7 +79,7 @@ void AppendSummary(const RankTrace& rank, Table* table) {
 
 const Section kMemoryBandwidth = {
     "memory-bandwidth",
-    "bytes a second of copies and memsets over time, a row a change",
+    "bytes per second of copies and memsets over time, one row per change",
     {{"rank", ""}, {"kind", ""}, {"t_ns", "ns"}, {"bandwidth_bytes_per_s", "bytes/s"}},
     AppendSeries};
 

@@ -12,12 +12,12 @@ using timeline::DeviceOp;
 using timeline::kNone;
 using timeline::NameId;
 
-// HTA's min_pattern_len: shorter sequences are nothing to fuse.
+// HTA's min_pattern_len: shorter sequences are not worth fusing.
 constexpr size_t kLeastKernels = 3;
 constexpr size_t kLeastRepeats = 2;
-// Where no operators are recorded, windows of so many kernels of a stream are counted instead.
+// If no operators are recorded, windows of this many kernels of a stream are counted instead.
 constexpr size_t kWindow = 4;
-constexpr size_t kMostShown = 24;  // kernels of a sequence that are written out
+constexpr size_t kMaxShown = 24;  // kernels of a sequence that are named
 
 struct OperatorSum {
   int64_t count = 0, host_ns = 0, operations = 0, device_ns = 0, late_ns = 0;
@@ -123,7 +123,7 @@ std::string Written(const RankTrace& rank, const std::vector<NameId>& kernels) {
   for (size_t i = 0; i < kernels.size();) {
     size_t run = 1;
     while (i + run < kernels.size() && kernels[i + run] == kernels[i]) ++run;
-    if (++shown > kMostShown) return text + " | ...";
+    if (++shown > kMaxShown) return text + " | ...";
     text += (text.empty() ? "" : " | ") + rank.Name(kernels[i]);
     if (run > 1) text += " x" + std::to_string(run);
     i += run;
@@ -135,7 +135,7 @@ void AppendSequences(const RankTrace& rank, Table* table) {
   const bool operators = !rank.operators().empty();
   const Sequences sequences = operators ? ByOperator(rank) : ByWindow(rank);
   if (!operators && !sequences.empty()) {
-    table->Note("the trace records no operators: counted are all runs of " + std::to_string(kWindow) +
+    table->Note("the trace records no operators: these are all runs of " + std::to_string(kWindow) +
                 " kernels that follow one another on a stream, and these overlap");
   }
   std::vector<const Sequences::value_type*> sorted;

@@ -1,5 +1,5 @@
-// How many operations had been launched on a stream and had not begun: up at the call, down at the begin on
-// the device.
+// How many operations were launched on a stream and had not begun yet: up at the call, down when the
+// operation begins on the device.
 #include <algorithm>
 
 #include "explain/analyze/section.h"
@@ -7,7 +7,7 @@
 namespace fullbore::analyze {
 namespace {
 
-// So many launches a stream holds before the next one blocks (CUDA's launch queue; HTA's max_queue_length).
+// How many launches a stream holds before the next one blocks (CUDA's launch queue; HTA's max_queue_length).
 constexpr int64_t kFullQueue = 1024;
 
 struct Change {
@@ -16,7 +16,7 @@ struct Change {
 };
 
 // By time; at equal times the launch first, so that the length is never below 0. An operation that begins
-// before its call by the profiler's clock counts from its begin.
+// before its call, by the profiler's clock, counts from its beginning.
 std::vector<Change> ChangesOf(const std::vector<const timeline::DeviceOp*>& ops) {
   std::vector<Change> changes;
   for (const timeline::DeviceOp* op : ops) {
@@ -69,7 +69,7 @@ void AppendSummary(const RankTrace& rank, Table* table) {
 }  // namespace
 
 const Section kQueueLength = {"queue-length",
-                              "each stream's launch queue over time, a row a change",
+                              "each stream's launch queue over time, one row per change",
                               {{"rank", ""}, {"stream", ""}, {"t_ns", "ns"}, {"length", "count"}},
                               AppendLength};
 

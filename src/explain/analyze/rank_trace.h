@@ -1,4 +1,4 @@
-// One rank's trace as sections see it, with what several of them need made once, when first asked for.
+// One rank's trace as sections see it. What several of them need is computed once, on first use.
 #pragma once
 
 #include <map>
@@ -39,7 +39,7 @@ class RankTrace {
   std::string Name(timeline::NameId id) const { return std::string(trace_.names[id]); }
   std::string Stream(uint16_t stream) const { return trace_.streams.at(stream); }
 
-  // Index into operators() of the one that launched the operation, kNone where it is not known.
+  // Index into operators() of the one that launched the operation, kNone if that is not known.
   uint32_t OperatorOf(const timeline::DeviceOp& op) const;
   uint32_t OperatorAt(uint16_t thread, int64_t t_ns) const;
 

@@ -1,5 +1,5 @@
-// The sections of `fullbore explain --section`: everything that can be tabled about a trace, one a file. The
-// list in section.cc is the table of contents; docs/sections.md explains each.
+// The sections of `fullbore explain --section`: tables about a trace, one file each. The list in section.cc
+// is the table of contents; docs/sections.md explains each.
 #pragma once
 
 #include <string_view>
@@ -22,6 +22,6 @@ extern const Section kTemporalBreakdown, kSteps, kOverlap, kIdleBreakdown, kKern
     kSequences, kCollectives, kSyncs, kCounters, kCriticalPath, kCriticalPathItems;
 
 const std::vector<const Section*>& AllSections();
-const Section* SectionNamed(std::string_view name);  // null where there is none
+const Section* SectionNamed(std::string_view name);  // null if there is none
 
 }  // namespace fullbore::analyze

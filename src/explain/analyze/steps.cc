@@ -1,4 +1,4 @@
-// Each step's wall time and what it divides into: the shares of the report, a step a row.
+// Each step's wall time and its shares, as in the report, one row per step.
 #include "explain/analyze/section.h"
 
 namespace fullbore::analyze {

@@ -13,7 +13,7 @@
 namespace fullbore::analyze {
 namespace {
 
-constexpr int kLeastNameWidth = 16;  // a text column is not cut below this
+constexpr int kMinNameWidth = 16;  // a text column is not cut below this
 
 // "1.25 ms", "830 ns": three digits, so that a column of them can be compared.
 std::string Time(double ns) {
@@ -41,7 +41,7 @@ std::string Shown(const Cell& cell, std::string_view unit, bool unicode) {
   return "-";
 }
 
-// The units stand in the cells: "sum_ns" is headed "sum".
+// The units are in the cells: the heading of "sum_ns" is "sum".
 std::string Heading(const Column& column) {
   std::string_view name = column.name;
   for (const std::string_view suffix : {"_ns", "_bytes_per_s", "_ratio"}) {
@@ -78,7 +78,7 @@ std::string Aligned(const Cells& cells, const std::vector<int>& widths, const st
   return out;
 }
 
-// Each row as a line with what it is called, and under it the other cells, as many on a line as fit.
+// Each row as a line with its name, and below it the other cells, as many per line as fit.
 std::string Folded(const Cells& cells, const Layout& layout) {
   constexpr int kIndent = 6;
   const std::string indent(kIndent, ' ');
@@ -87,7 +87,7 @@ std::string Folded(const Cells& cells, const Layout& layout) {
   std::string out;
   for (size_t r = 1; r < cells.size(); ++r) {
     out += "  " + Elide(cells[r][lead], layout.width - 2, layout.unicode);
-    int column = layout.width;  // the first of the others begins a line
+    int column = layout.width;  // the first of the other cells begins a line
     for (size_t c = 0; c < cells[r].size(); ++c) {
       if (c == lead || cells[r][c].empty()) continue;
       const std::string cell = Elide(cells[0][c] + " " + cells[r][c], layout.width - kIndent, layout.unicode);
@@ -140,8 +140,8 @@ std::string ToText(const Table& table, size_t most_rows, int width, bool unicode
   }
   // The widest texts give way.
   for (size_t c = columns; c-- > 0 && total > width;) {
-    if (!text_column[c] || widths[c] <= kLeastNameWidth) continue;
-    const int less = std::min(total - width, widths[c] - kLeastNameWidth);
+    if (!text_column[c] || widths[c] <= kMinNameWidth) continue;
+    const int less = std::min(total - width, widths[c] - kMinNameWidth);
     widths[c] -= less;
     total -= less;
   }

@@ -1,4 +1,4 @@
-// What a section returns: a small table that the terminal, CSV and JSON show alike.
+// What a section returns: a small table, the same for the terminal, CSV and JSON.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,15 @@ using Cell = std::variant<std::monostate, int64_t, double, std::string>;  // mon
 struct Table {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::vector<std::string> notes;  // what a reader has to know of the figures: sentences
+  std::vector<std::string> notes;  // what readers have to know about the figures: sentences
 
   void Add(std::vector<Cell> row) { rows.push_back(std::move(row)); }
-  void Note(const std::string& text);  // once, however often it is said
+  void Note(const std::string& text);  // a repeated note is kept once
 };
 
-// Aligned columns with units people read, `most_rows` rows, names cut to fit `width`, all of it printable. Where that
-// does not suffice each row takes several lines: its name, then the other cells side by side, each behind its heading.
+// Aligned columns with human-readable units, at most `most_rows` rows, names cut to fit `width`, all
+// printable. If that is still too wide, each row takes several lines: its name, then the other cells, each
+// after its heading.
 std::string ToText(const Table& table, size_t most_rows, int width, bool unicode);
 // RFC 4180: a header line, plain numbers, printable texts, empty cells for the unknown.
 std::string ToCsv(const Table& table);

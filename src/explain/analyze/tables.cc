@@ -1,4 +1,4 @@
-// Collectives and places where the host waits: the tables that the recording keeps, a row a row.
+// Collectives and places where the host waits: the tables of the recording, row by row.
 #include "explain/analyze/section.h"
 #include "record/collective.h"
 #include "timeline/device_tables.h"

@@ -1,5 +1,5 @@
-// Where the time between the first and the last device activity went: HTA's temporal breakdown, and beside it
-// the communication and the copies.
+// Where the time between the first and the last device activity went: HTA's temporal breakdown, with
+// communication and copies beside it.
 #include "explain/analyze/section.h"
 
 namespace fullbore::analyze {
@@ -28,7 +28,7 @@ void AppendOverlap(const RankTrace& rank, Table* table) {
   if (totals.comm_ns > 0)
     ratio = Ratio(totals.comm_overlapped_ns, totals.comm_ns);
   else
-    table->Note("no collective ran: there is nothing to overlap");
+    table->Note("no collective ran, so there is nothing to overlap");
   table->Add({rank.rank(), totals.comm_ns, totals.comm_overlapped_ns, totals.comm_exposed_ns, ratio,
               totals.compute_ns});
 }

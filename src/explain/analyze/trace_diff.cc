@@ -10,7 +10,7 @@ namespace {
 
 using Sums = std::map<TraceSum::Key, TraceSum::Sum>;
 
-// Times of the same work vary by this much from run to run: less is no change.
+// Times of the same work vary by this much from run to run: less is not a change.
 constexpr double kSameTime = 0.05;
 
 const std::vector<Column> kColumns = {{"what", ""},

@@ -1,4 +1,4 @@
-// What differs between two traces: kernels, copies and operators added, removed, and changed in number or
+// What differs between two traces: kernels, copies and operators added, removed, or changed in number or
 // time.
 #pragma once
 
@@ -32,8 +32,8 @@ class TraceSum {
   int64_t traces_ = 0;
 };
 
-// By the change in time, the greatest first. Traces of different length are compared by the step, where both
-// mark their steps; a note says which it is.
+// By the change in time, largest first. Traces are compared per step if both mark their steps, as a whole
+// otherwise; a note says which.
 Table DiffOf(const TraceSum& before, const TraceSum& after);
 
 // The same by class of kernel: a few rows that fit on a screen.

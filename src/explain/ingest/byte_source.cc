@@ -17,10 +17,10 @@ namespace fullbore::ingest {
 namespace {
 
 constexpr size_t kChunkBytes = 256 * 1024;
-// Traces pack to a tenth, made-up ones to a fiftieth of their size. A file that unpacks to far more was made to keep
-// its reader busy for hours.
+// Traces compress to a tenth of their size, artificial ones to a fiftieth. A file that expands far more was
+// made to keep its reader busy for hours.
 constexpr int64_t kMaxExpansion = 500;
-constexpr int64_t kAnyExpansion = 64 << 20;  // bytes: this much is read in no time
+constexpr int64_t kAnyExpansion = 64 << 20;  // bytes: this much is read in no time at all
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip header only
 
@@ -182,7 +182,7 @@ class ZstdSource : public Decompressor {
   bool between_frames_ = false;
 };
 
-// The bytes read to look at the magic are given to whoever reads on.
+// Returns the bytes read for the magic again to whoever reads on.
 class PrefixedSource : public ByteSource {
  public:
   PrefixedSource(std::string prefix, std::unique_ptr<ByteSource> rest)

@@ -15,12 +15,13 @@
 namespace fullbore::ingest {
 namespace {
 
-constexpr int64_t kMaxNamedMembers = 20;  // of an archive, that are left out; the others are counted
+constexpr int64_t kMaxNamedMembers =
+    20;  // of the left-out members of an archive; the others are only counted
 
 using record::Message;
 using record::Severity;
 
-// Reads files one after the other, gives each trace its rank, and collects what has to be said.
+// Reads files one after the other, gives each trace its rank, and collects messages.
 class Visit {
  public:
   Visit(const TraceOptions& options, const TraceVisitor& visit) : options_(options), visit_(visit) {}
@@ -29,9 +30,9 @@ class Visit {
     messages_ = files.notes;
     if (!files.foreign.empty()) {
       Say(Severity::kInfo, "left out: " + std::to_string(files.foreign.size()) +
-                               " files that are no traces, '" + files.foreign.front() + "' the first");
+                               " files that are not traces, '" + files.foreign.front() + "' the first");
     }
-    // In a directory a damaged file is left out and said; alone it is the answer.
+    // In a directory, a damaged file is left out with a message; alone, it is an error.
     const bool must_read = files.files.size() == 1;
     for (const TraceFile& file : files.files) {
       directory_rank_ = file.directory_rank;
@@ -104,7 +105,7 @@ class Visit {
       Say(Severity::kError,
           "left out: " + std::to_string(left_out - kMaxNamedMembers) + " more files of '" + path + "'");
     }
-    if (read == 0) return Error{ErrorCode::kCorrupt, "'" + path + "' holds no trace that can be read", ""};
+    if (read == 0) return Error{ErrorCode::kCorrupt, "'" + path + "' holds no readable trace", ""};
     return {};
   }
 
@@ -128,8 +129,8 @@ class Visit {
       from = RankFrom::kOrder;
     }
     if (!ranks_.insert(rank).second) {
-      Say(Severity::kWarning, "left out: '" + name + "' is of rank " + std::to_string(rank) + ", as '" +
-                                  files_[rank] + "' is: only the first is judged");
+      Say(Severity::kWarning, "left out: '" + name + "' claims rank " + std::to_string(rank) + ", as '" +
+                                  files_[rank] + "' does: only the first is judged");
       return;
     }
     files_[rank] = name;
@@ -144,13 +145,14 @@ class Visit {
   void SayHowRanksWereTold() {
     if (traces_ < 2) return;
     if (told_by_[RankFrom::kName] > 0) {
-      Say(Severity::kInfo,
-          "the rank of " + std::to_string(told_by_[RankFrom::kName]) +
-              " traces is taken from the name of the file or its directory: they do not say it themselves");
+      Say(Severity::kInfo, "the rank of " + std::to_string(told_by_[RankFrom::kName]) +
+                               " traces is taken from the name of the file or its directory: the traces "
+                               "themselves do not say it");
     }
     if (told_by_[RankFrom::kOrder] > 0) {
-      Say(Severity::kWarning, "the rank of " + std::to_string(told_by_[RankFrom::kOrder]) +
-                                  " traces is taken from their order: neither they nor their names say it");
+      Say(Severity::kWarning,
+          "the rank of " + std::to_string(told_by_[RankFrom::kOrder]) +
+              " traces is taken from their order: neither the traces nor their names say it");
     }
   }
 
@@ -232,8 +234,8 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
     for (record::Series& series : result.series) stage.series.push_back(std::move(series));
     if (!base_ns) base_ns = trace.base_ns;
     recording.source = trace.source;
-    // Traces of several hosts count from bases of their own: brought onto the first one's before clocks are
-    // compared.
+    // Traces of different hosts count from different base times: convert them to the first one's before
+    // clocks are compared.
     ranks.push_back({std::move(result.info), timeline::ArrivalsOf(trace), result.begin_ns, result.end_ns,
                      trace.base_ns - *base_ns});
   });
@@ -241,7 +243,7 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
   stage.messages = std::move(*messages);
   std::move(notes.begin(), notes.end(), std::back_inserter(stage.messages));
   Finish(std::move(ranks), &stage);
-  const std::filesystem::path first = paths.front();  // "logs/" is called "logs", too
+  const std::filesystem::path first = paths.front();  // so that "logs/" is called "logs", too
   stage.name = (first.has_filename() ? first : first.parent_path()).filename().string();
   stage.state = record::StageState::kEnded;
   recording.id = stage.name;

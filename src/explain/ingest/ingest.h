@@ -1,10 +1,10 @@
-// Other people's recordings become a record::Recording: PyTorch-profiler traces (Kineto JSON, plain, gzip or
-// zstd, also inside tar files) and Nsight Systems sqlite exports. Several files are the ranks of one run.
+// Turns recordings of other tools into a record::Recording: PyTorch-profiler traces (Kineto JSON, plain, gzip
+// or zstd, also inside tar files) and Nsight Systems sqlite exports. Several files are the ranks of one run.
 //
 //   auto recording = ingest::ReadTraces({"traces/"}, {});
 //
-// A file that breaks off is read as far as it goes; what had to be left out is counted in Stage::messages. An
-// error names the file and the byte.
+// A truncated file is read as far as it goes; what had to be left out is counted in Stage::messages. An error
+// names the file and the byte.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,19 @@
 namespace fullbore::ingest {
 
 struct TraceOptions {
-  bool stacks = false;  // keep every Python function of traces with stacks: more memory, finer places
+  bool stacks = false;  // keep every Python function of traces with stacks: more memory, more precise places
   // Called every few megabytes of a file, from the calling thread.
   std::function<void(const std::string& file, int64_t position, int64_t size)> progress;
-  // Called for each trace before anything is made of it; may cut it (--like-hta) or take figures from it.
+  // Called for each trace before it is processed; may cut it (--like-hta) or take figures from it.
   std::function<void(timeline::DeviceTrace& trace)> prepare;
 };
 
-// `paths`: files and directories (whose files are looked at one by one, foreign ones left out and counted).
+// `paths`: files and directories (every file in them is examined; those that are not traces are counted).
 Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, const TraceOptions& options = {});
 
-// The same traces one after the other in full, for what needs single events (exports, sections). The trace is
-// gone after the call. Its rank is set; messages are what ReadTraces would put into the stage.
+// Visits the same traces one after the other, in full, for what needs individual events (exports, sections).
+// A trace is valid only during the call. Its rank is set; messages are what ReadTraces would put into the
+// stage.
 using TraceVisitor = std::function<void(timeline::DeviceTrace& trace, const std::string& file)>;
 Result<std::vector<record::Message>> VisitTraces(const std::vector<std::string>& paths,
                                                  const TraceOptions& options, const TraceVisitor& visit);

@@ -108,7 +108,7 @@ TEST(ReadTracesTest, ForeignFilesOfADirectoryAreCounted) {
   auto recording = ReadTraces({dir.path()});
   ASSERT_TRUE(recording.ok()) << ToString(recording.error());
   EXPECT_EQ(recording->stages[0].ranks.size(), 2U);
-  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("2 files that are no traces"));
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("2 files that are not traces"));
   EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("config.json"));
 }
 
@@ -141,7 +141,8 @@ TEST(ReadTracesTest, OfSeveralRecordingsTheNewestIsTakenAndSaid) {
     auto recording = ReadTraces({dir.path()});
     EXPECT_TRUE(recording.ok());
     EXPECT_EQ(recording->stages[0].ranks.size(), 1U);
-    EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("holds traces in 2 directories: the newest"));
+    EXPECT_THAT(Texts(recording->stages[0]),
+                ::testing::HasSubstr("holds traces in 2 directories: the newest"));
     return recording->stages[0].ranks[0].steps.size();
   };
   const auto now = std::filesystem::last_write_time(monday);

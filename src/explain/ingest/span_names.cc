@@ -16,12 +16,12 @@ bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Names of ranges around one step, without case, number and separators. The first that occurs often enough
-// counts.
+// Names of ranges around one step, without case, number and separators. The first that occurs often enough is
+// used.
 constexpr std::array<std::string_view, 8> kStepStems = {
     "step", "trainstep", "trainingstep", "iteration", "trainiteration", "iter", "batch", "trainbatch"};
 
-constexpr int64_t kUnnumbered = -1;  // by its place among the others, once all are there
+constexpr int64_t kUnnumbered = -1;  // numbered by its position once all have been read
 
 }  // namespace
 
@@ -85,7 +85,7 @@ void NamedSteps::PutInto(timeline::DeviceTrace* trace) && {
     }
     trace->steps = std::move(marks);
     trace->notes.push_back("the profiler marks no steps: the ranges named '" + found->first +
-                           "' are taken for them");
+                           "' are taken as steps");
     return;
   }
 }

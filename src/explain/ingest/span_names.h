@@ -1,4 +1,4 @@
-// What names of host spans mean, whichever tool recorded them: operators of PyTorch, ranges that frameworks
+// What the names of host spans mean, whichever tool recorded them: PyTorch operators, ranges that frameworks
 // and users put around parts of a loop (record_function, NVTX), Python functions.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace fullbore::ingest {
 
 timeline::SpanKind KindOfName(std::string_view name, timeline::SpanKind otherwise);
 
-// "torch/utils/data/dataloader.py(628): __next__"; nothing for frames of libraries.
+// "torch/utils/data/dataloader.py(628): __next__"; nothing for library frames.
 std::optional<timeline::SpanKind> KindOfFrame(std::string_view name);
 
 // Ranges that the user named steps ("step 12", "iteration", "train_step#7"): collected while reading, and
-// used where the profiler itself marked none.
+// used if the profiler itself marked no steps.
 class NamedSteps {
  public:
   void Offer(std::string_view name, int64_t begin_ns, int64_t end_ns, uint16_t thread);

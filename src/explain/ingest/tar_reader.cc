@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kInputBytes = 64 * 1024;
 
-// Headers hold bytes; pax records hold UTF-8. libarchive gives what it has, and nothing for what it cannot convert.
+// Headers hold bytes; pax records hold UTF-8. libarchive returns what there is, or null if it cannot convert
+// it.
 std::string NameOf(archive_entry* entry) {
   for (const char* name : {archive_entry_pathname(entry), archive_entry_pathname_utf8(entry)}) {
     if (name != nullptr) return name;
@@ -44,7 +45,7 @@ TarReader::TarReader(std::unique_ptr<ByteSource> source)
     : source_(std::move(source)), archive_(archive_read_new()), input_(kInputBytes, '\0') {
   FB_CHECK(archive_ != nullptr);
   archive_read_support_format_tar(archive_);
-  // Of the file's first bytes it may decide that they are no tar: the first Next() says so.
+  // It may reject the file's first bytes as not tar: the first Next() reports that.
   archive_read_open(archive_, this, nullptr, Supply, nullptr);
 }
 
@@ -92,7 +93,7 @@ Result<bool> TarReader::FillBlock() {
     const int status = archive_read_data_block(archive_, &bytes, &size, &offset);
     if (status == ARCHIVE_EOF) return false;
     if (status != ARCHIVE_OK && status != ARCHIVE_WARN) return Failure();
-    // Holes are how a few bytes claim to be exabytes, and no trace has any.
+    // With holes, a few bytes can claim to be exabytes; traces have none.
     if (size > 0 && offset != position_) {
       return Error{ErrorCode::kUnsupported, "'" + name_ + "' has holes in the tar file",
                    "pack it without --sparse"};

@@ -1,6 +1,6 @@
-// The files inside a tar stream, one after the other, without unpacking: libarchive's reader of tar, and of nothing else,
-// over our stream. Memory is bounded, whatever the archive claims. The names are the archive's own: no file of that name
-// is ever made, and what is printed of them goes through Printable.
+// The files inside a tar stream, one after the other, without unpacking to disk: libarchive's tar reader, and
+// no other format, on our stream. Memory is bounded, whatever the archive claims. Names are as in the
+// archive: no file with such a name is ever created, and they are printed through Printable only.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,12 @@ class TarReader {
   TarReader(const TarReader&) = delete;
   TarReader& operator=(const TarReader&) = delete;
 
-  // Moves to the next regular file; false at the end. What was left of the one before is skipped.
+  // Moves to the next regular file; false at the end. The rest of the previous one is skipped.
   Result<bool> Next();
 
   const std::string& name() const { return name_; }
-  std::unique_ptr<ByteSource> Contents();  // of the current file, once; dies with the reader or with Next()
+  // Of the current file, once; invalid after Next() or without the reader.
+  std::unique_ptr<ByteSource> Contents();
 
  private:
   class Member;

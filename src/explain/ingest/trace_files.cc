@@ -20,7 +20,7 @@ constexpr size_t kHeadBytes = 512;  // a tar header
 constexpr size_t kTarMagicAt = 257;
 
 constexpr int kMaxDepth = 8;            // TensorBoard's traces lie four below the directory of all logs
-constexpr size_t kMaxEntries = 20'000;  // looked at, of all directories together
+constexpr size_t kMaxEntries = 20'000;  // examined, over all directories together
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -32,7 +32,7 @@ Result<std::string> HeadOf(const std::string& path) {
   size_t size = 0;
   while (size < head.size()) {
     auto got = (*source)->Read(head.data() + size, head.size() - size);
-    if (!got || *got == 0) break;  // a file damaged further on is its reader's to report
+    if (!got || *got == 0) break;  // damage further on is for the reader to report
     size += *got;
   }
   head.resize(size);
@@ -47,7 +47,8 @@ FileKind KindOf(std::string_view head) {
   return FileKind::kForeign;
 }
 
-// JSON and databases lie about in directories of logs: below the one that was named, a file must look like a trace.
+// Directories of logs also hold other JSON files and databases: below the directory that was named, a file must
+// look like a trace.
 bool LooksLikeATrace(const std::string& path, FileKind kind, std::string_view head) {
   if (kind == FileKind::kSqlite) return path.ends_with(".sqlite");
   if (kind != FileKind::kJson) return false;
@@ -58,13 +59,13 @@ bool LooksLikeATrace(const std::string& path, FileKind kind, std::string_view he
                      [&](std::string_view member) { return head.find(member) != std::string_view::npos; });
 }
 
-// What one directory holds, itself.
+// What one directory holds, without its subdirectories.
 struct Directory {
   std::string path;
   std::vector<TraceFile> traces;
-  std::vector<TraceFile> likely;  // of them, what looks like a trace and not like any other JSON
+  std::vector<TraceFile> likely;  // those that look like a trace and not like other JSON
   std::vector<std::string> foreign;
-  std::vector<std::string> directories;  // no links, which may lead in circles, and no hidden ones
+  std::vector<std::string> directories;  // without links, which may be circular, and hidden ones
   size_t entries = 0;
 };
 
@@ -103,7 +104,7 @@ struct Search {
   bool complete = true;
 };
 
-// Level by level, so that what lies near is found although something deep is endless.
+// Level by level, so that what is near is found even if something deep never ends.
 Search SearchBelow(const Directory& top) {
   Search search;
   size_t left = kMaxEntries - std::min(kMaxEntries, top.entries);
@@ -113,7 +114,7 @@ Search SearchBelow(const Directory& top) {
     for (const std::string& path : level) {
       if (left == 0) return search.complete = false, search;
       auto listed = List(path, left);
-      if (!listed) continue;  // not ours to read: what else is there counts
+      if (!listed) continue;  // not readable: the rest counts
       left -= std::min(left, listed->entries);
       next.insert(next.end(), listed->directories.begin(), listed->directories.end());
       if (!listed->likely.empty()) search.found.push_back(std::move(*listed));
@@ -167,7 +168,7 @@ void TakeFromBelow(const Directory& top, TraceFiles* files) {
       for (TraceFile& file : each.likely) file.directory_rank = RankInName(each.path);
     }
   } else if (found.size() > 1) {
-    // Those of one age in the order of their names, which often are dates.
+    // Those of the same age in order of their names, which are often dates.
     std::sort(found.begin(), found.end(),
               [](const Directory& a, const Directory& b) { return a.path < b.path; });
     const auto newest = std::max_element(found.rbegin(), found.rend(),
@@ -204,7 +205,7 @@ Result<TraceFiles> FindTraceFiles(const std::vector<std::string>& paths) {
     if (!fs::is_directory(path, status)) {
       auto kind = KindOfFile(path);
       if (!kind) return kind.error();
-      // A file that the user named is a trace until its reader finds out: its error says more than "foreign".
+      // A file that the user named is taken for a trace: its reader's error says more than "foreign".
       found.files.push_back({path, *kind == FileKind::kForeign ? FileKind::kJson : *kind});
       continue;
     }
@@ -238,8 +239,8 @@ int RankInName(const std::string& path) {
         ++digits;
       size_t end = digits;
       while (end < name.size() && IsDigit(name[end])) ++end;
-      constexpr size_t kMostDigits = 6;  // longer ones are times
-      if (end > digits && end - digits <= kMostDigits) {
+      constexpr size_t kMaxDigits = 6;  // longer numbers are times
+      if (end > digits && end - digits <= kMaxDigits) {
         return static_cast<int>(*ParseInt(std::string_view(name).substr(digits, end - digits)));
       }
       at = name.find(word, at + 1);

@@ -1,4 +1,4 @@
-// Which files are meant by what the user named, and what each of them is.
+// Which files the user's arguments refer to, and what each of them is.
 #pragma once
 
 #include <string>
@@ -14,26 +14,26 @@ enum class FileKind : uint8_t { kJson, kSqlite, kTar, kForeign };
 struct TraceFile {
   std::string path;
   FileKind kind = FileKind::kForeign;
-  int directory_rank =
-      -1;  // where each rank's traces lie in a directory of their own, and only its name says which
+  // Set if each rank's traces are in a directory of their own and only its name tells the rank.
+  int directory_rank = -1;
 };
 
 struct TraceFiles {
   std::vector<TraceFile> files;        // in the order given; those of a directory by name
-  std::vector<std::string> foreign;    // files of directories that are no traces
+  std::vector<std::string> foreign;    // files in directories that are not traces
   std::vector<record::Message> notes;  // which directories the traces were taken from; a choice is a warning
 };
 
-// By the first bytes, decompressed: names lie.
+// Judged by the first bytes, decompressed: names may mislead.
 Result<FileKind> KindOfFile(const std::string& path);
 
-// A directory that holds no traces itself is searched below, as TensorBoard's logs need it
-// (logs/plugins/profile/2026_11_21/host.pt.trace.json.gz): to a bounded depth and number of files, without following
-// links to directories. Directories named after ranks ("rank0", "rank1") are one recording; of others the one with the
-// newest trace is taken.
+// A directory that holds no traces itself is searched recursively, as TensorBoard's logs need it
+// (logs/plugins/profile/2026_11_21/host.pt.trace.json.gz), to a bounded depth and number of files and without
+// following links to directories. Directories named after ranks ("rank0", "rank1") are one recording;
+// otherwise the directory with the newest trace is taken.
 Result<TraceFiles> FindTraceFiles(const std::vector<std::string>& paths);
 
-// "worker3_step_12.pt.trace.json" -> 3, "rank-0.json" -> 0; -1 where the name says nothing.
+// "worker3_step_12.pt.trace.json" -> 3, "rank-0.json" -> 0; -1 if the name says nothing.
 int RankInName(const std::string& path);
 
 }  // namespace fullbore::ingest

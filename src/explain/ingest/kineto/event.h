@@ -16,7 +16,7 @@ struct RawEvent {
 
 enum class Parse : uint8_t { kOk, kTextEnded, kBroken };
 
-// `p` stands behind the event's opening brace; on kOk `*after` is behind the closing one.
+// `p` is just after the event's opening brace; on kOk `*after` is just after the closing one.
 Parse ParseEvent(const char* p, const char* end, RawEvent* event, const char** after);
 
 // Walks the members of an object: `object` begins with '{' and lies in a window (kPadding bytes may be read
@@ -35,7 +35,7 @@ class Members {
 };
 
 // Microseconds with a fraction, as nanoseconds, digit by digit: a double would lose nanoseconds beyond 2^53.
-// Nothing where the text is no number or the result does not fit.
+// Nothing if the text is not a number or the result does not fit.
 std::optional<int64_t> NanosecondsOfMicros(std::string_view text);
 std::optional<int64_t> Integer(std::string_view text);  // a fraction is cut off
 

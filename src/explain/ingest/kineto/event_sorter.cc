@@ -17,8 +17,8 @@ using timeline::SpanKind;
 
 namespace {
 
-// Category names by version of PyTorch: 1.8 wrote "Kernel" and "Operator", since 1.10 they are "kernel",
-// "cpu_op".
+// Category names depend on the version of PyTorch: 1.8 wrote "Kernel" and "Operator", since 1.10 they are
+// "kernel" and "cpu_op".
 enum class Category : uint8_t {
   kIgnored,
   kKernel,
@@ -67,7 +67,7 @@ Category CategoryNamed(std::string_view name) {
   return name.ends_with("_runtime") || name.ends_with("_driver") ? Category::kCall : Category::kIgnored;
 }
 
-// Bytes of an element of the types that collectives carry, 0 where the name is not known.
+// Bytes per element of the types that collectives carry, 0 for an unknown name.
 int64_t ElementBytes(std::string_view type) {
   struct Type {
     std::string_view name;
@@ -166,7 +166,7 @@ void EventSorter::Take(const RawEvent& event) {
     case 'C':
       TakeCounter(event);
       break;
-    default:  // flows say what correlation ids say already; metadata names processes
+    default:  // flows repeat the correlation ids; metadata names processes
       break;
   }
 }
@@ -330,7 +330,7 @@ void EventSorter::TakeCollectiveCall(const RawEvent& event, const Times& times) 
                                        static_cast<int32_t>(collective.group_size)}});
 }
 
-// Of nested operators only the outermost is kept: it is what the user called.
+// Only the outermost of nested operators is kept: the one that the user called.
 void EventSorter::AddSpan(const RawEvent& event, const Times& times, SpanKind kind) {
   const uint16_t thread = ThreadOf(event);
   const auto swallows = [](SpanKind k) {
@@ -392,7 +392,7 @@ void EventSorter::TakeKernelCounters(const RawEvent& event, const Times& times) 
   ++counted_kernels_;
 }
 
-// At most one reading a millisecond, the highest: memory peaks are what is asked for, and the count stays
+// At most one reading per millisecond, the highest: what matters are memory peaks, and the count stays
 // bounded.
 void EventSorter::AddReading(const std::string& counter, int64_t t_ns, double value) {
   auto& readings = trace_->counters[counter];

@@ -2,10 +2,10 @@
 // general parser: it finds the ends of values and leaves their meaning to the caller, and it is lenient where
 // writers of traces are wrong (control characters and broken UTF-8 inside strings pass).
 //
-// Of our own, although there are parsers of JSON enough, because a trace asks for three things at once: many gigabytes in
-// bounded memory at 750 MB/s (docs/measurements.md; simdjson wants the whole text in memory), microseconds with a fraction
-// as exact nanoseconds (a double loses them), and patience with control characters inside names, which a parser of JSON
-// has to refuse. Truncation at every length, mutations and a fuzz target hold it to that.
+// Why not an existing JSON parser: a trace asks for three things at once. Many gigabytes in bounded memory at
+// 750 MB/s (docs/measurements.md; simdjson wants the whole text in memory), microseconds with a fraction as
+// exact nanoseconds (a double loses them), and tolerance of control characters inside names, which a JSON
+// parser has to reject. Truncation at every length, mutations and a fuzz target test it.
 //
 // The text is cut into whole values: a value that reaches past the window makes it slide and grow (to
 // kMaxValue), so memory follows the largest single event, never the file. Measured: the scan alone runs at
@@ -23,8 +23,7 @@
 
 namespace fullbore::ingest::kineto {
 
-// ---- steps over text that ends in kPadding zero bytes: each returns where it stopped, null where the text
-// ended ----
+// Steps over text that ends in kPadding zero bytes. Each returns where it stopped, null if the text ended.
 
 inline constexpr size_t kPadding = 64;
 

@@ -118,7 +118,7 @@ class Reader {
     return window_.SkipAny();
   }
 
-  // Something that is no event: one value is passed over, if it has an end.
+  // Not an event: one value is skipped, if it has an end.
   bool SkipBroken() {
     const int64_t before = window_.offset();
     const std::string_view skipped = window_.TakeValue();

@@ -17,8 +17,8 @@ struct ReadOptions {
   std::function<void(int64_t position, int64_t size)> progress;  // bytes of the file, every few megabytes
 };
 
-// `name` is for messages. A text that breaks off is read as far as it goes, and the trace's `notes` say so;
-// an error when it is no trace at all.
+// `name` is for messages. A truncated text is read as far as it goes, and the trace's `notes` say so; an
+// error if it is not a trace at all.
 Result<timeline::DeviceTrace> ReadKineto(std::unique_ptr<ByteSource> source, const std::string& name,
                                          const ReadOptions& options = {});
 

@@ -126,7 +126,7 @@ class Reader {
     return place->second;
   }
 
-  // Begin and end that can be: the rest is counted.
+  // Whether begin and end are possible; events where they are not are counted.
   static bool TakeTimes(const Rows& row, DeviceTrace* trace, int64_t* begin_ns, int64_t* end_ns) {
     ++trace->events;
     *begin_ns = row.Int(0);
@@ -134,7 +134,7 @@ class Reader {
     constexpr int64_t kLongestEventNs = 24 * 3600 * kNsPerSecond;
     if (row.IsNull(0) || row.IsNull(1) || *begin_ns < 0 || *end_ns < *begin_ns ||
         *end_ns - *begin_ns > kLongestEventNs) {
-      ++trace->left_out["events without a begin and an end that can be"];
+      ++trace->left_out["events with an impossible begin or end"];
       return false;
     }
     return true;
@@ -241,7 +241,8 @@ class Reader {
     return found == processes_.end() ? nullptr : &found->second;
   }
 
-  // Sorted here and not by SQLite, which would copy the texts of all rows, as many as a file makes of one page.
+  // Sorted here and not by SQLite, which would copy the texts of all rows: in a crafted file, very many rows can
+  // share one text.
   Result<void> ReadRanges() {
     if (!file_.HasTable("NVTX_EVENTS")) return {};
     auto rows = file_.Read("NVTX_EVENTS", {"start", "end", "globalTid", "eventType", "text", "textId"});

@@ -1,5 +1,5 @@
-// Nsight Systems exports (nsys export --type sqlite, schemas 2.x to 3.x) into one DeviceTrace a process that
-// used a device. Which tables and columns exist depends on what was traced and on the version: what is
+// Nsight Systems exports (nsys export --type sqlite, schemas 2.x to 3.x) into one DeviceTrace per process
+// that used a device. Which tables and columns exist depends on what was traced and on the version: what is
 // missing is not read.
 #pragma once
 

@@ -133,7 +133,7 @@ TEST(NsysReaderTest, TimesThatCannotBeAreCounted) {
                         "(-5, 100, 0, 7, 9, 1, 1, 167772160), (NULL, 1, 0, 7, 9, 1, 1, 167772160),"
                         "('x', 'y', 0, 7, 9, 1, 1, 167772160);"));
   ASSERT_TRUE(traces.ok());
-  EXPECT_EQ((*traces)[0].left_out.at("events without a begin and an end that can be"), 3);
+  EXPECT_EQ((*traces)[0].left_out.at("events with an impossible begin or end"), 3);
 }
 
 TEST(NsysReaderTest, AnExportWithoutDeviceActivityIsAnErrorThatSaysWhatToDo) {
