@@ -33,6 +33,18 @@ if(FULLBORE_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(fb_options INTERFACE -fsanitize=${FULLBORE_SANITIZE})
 endif()
+# What is shipped reads files and servers that others made. A slip in it then ends the program rather than obeys
+# them: positions in memory are random, tables of functions read-only, buffers and stacks watched. Where the
+# sources lay on the builder's machine is nobody's business.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)
+target_compile_options(fb_options INTERFACE -fstack-protector-strong
+  "-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=" "-ffile-prefix-map=${PROJECT_BINARY_DIR}/=build/")
+target_link_options(fb_options INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+if(NOT FULLBORE_SANITIZE)  # which know more of the same calls than these checks do
+  target_compile_options(fb_options INTERFACE $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
+    $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)  # needs optimisation
+endif()
 target_include_directories(fb_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
 function(fullbore_component name)

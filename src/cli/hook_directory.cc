@@ -14,7 +14,7 @@ std::string HookDirectory() {
   if (const char* named = std::getenv("FULLBORE_HOOK_DIR")) candidates.emplace_back(named);
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   candidates.push_back(self.parent_path() / "../share/fullbore/python/fullbore/hook/site");
-  candidates.emplace_back(FULLBORE_SOURCE_HOOK_DIR);
+  candidates.push_back(self.parent_path() / "hook");
   for (const fs::path& candidate : candidates) {
     if (fs::exists(candidate / "sitecustomize.py", error)) return fs::weakly_canonical(candidate, error);
   }

@@ -4,8 +4,8 @@
 
 namespace fullbore::cli {
 
-// Where the hook's sitecustomize.py is: named by the environment, installed beside the binary, or in the
-// source tree that this was built from. Empty if there is none.
+// Where the hook's sitecustomize.py is: named by the environment, installed beside the binary, or linked
+// beside it in a build tree. Empty if there is none.
 std::string HookDirectory();
 
 // Where the package fullbore.data is, for Pythons that do not have it installed: beside the installed hook,
