@@ -17,14 +17,14 @@ namespace {
 constexpr int kUpsamplingMargin = 2;
 
 // libjpeg-turbo's own limit for files from anywhere (TJFLAG_LIMITSCANS); the usual progressive file has 10.
-constexpr uint64_t kMostScans = 500;
+constexpr uint64_t kMaxScans = 500;
 // And so that a tiny file of the largest size allowed cannot ask for minutes of work.
 constexpr uint64_t kScansOfLargest = 20;
 
 int ScanLimit(uint64_t pixels, uint64_t max_pixels) {
   const uint64_t by_size =
       std::max<uint64_t>(1, max_pixels / std::max<uint64_t>(1, pixels)) * kScansOfLargest;
-  return static_cast<int>(std::min(kMostScans, by_size));
+  return static_cast<int>(std::min(kMaxScans, by_size));
 }
 
 // All coefficients of up to 4 components of 2 bytes each, at whole MCUs of at most 32 pixels, and some room

@@ -17,9 +17,9 @@ namespace {
 
 // The header is a Python dictionary in text: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }.
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr size_t kVersionEnd = 8;            // magic, major, minor
-constexpr size_t kMostHeaderBytes = 10'000;  // numpy.load's max_header_size
-constexpr size_t kMostDimensions = 64;       // NumPy's own limit (NPY_MAXDIMS)
+constexpr size_t kVersionEnd = 8;           // magic, major, minor
+constexpr size_t kMaxHeaderBytes = 10'000;  // numpy.load's max_header_size
+constexpr size_t kMaxDimensions = 64;       // NumPy's own limit (NPY_MAXDIMS)
 
 Error Corrupt(std::string text) { return {ErrorCode::kCorrupt, std::move(text), ""}; }
 Error Unsupported(std::string text) {
@@ -86,7 +86,7 @@ std::optional<std::vector<int64_t>> HeaderParser::TakeShape() {
     SkipBlanks();
     const size_t digits = std::min(left_.find_first_not_of("0123456789"), left_.size());
     const auto size = ParseInt(left_.substr(0, digits));
-    if (digits == 0 || !size || shape.size() == kMostDimensions) return std::nullopt;
+    if (digits == 0 || !size || shape.size() == kMaxDimensions) return std::nullopt;
     shape.push_back(*size);
     left_.remove_prefix(digits);
     (void)Take("L");  // Python 2's long integers
@@ -196,9 +196,9 @@ Result<Parts> Split(std::span<const uint8_t> bytes) {
   const size_t start = kVersionEnd + (major == 1 ? 2 : 4);
   if (bytes.size() < start) return cut();
   const size_t length = major == 1 ? Little16(&bytes[kVersionEnd]) : Little32(&bytes[kVersionEnd]);
-  if (length > kMostHeaderBytes) {
+  if (length > kMaxHeaderBytes) {
     return Corrupt(
-        fmt::format("the .npy header says it has {} bytes; {} are the most", length, kMostHeaderBytes));
+        fmt::format("the .npy header says it has {} bytes; {} are the most", length, kMaxHeaderBytes));
   }
   if (length > bytes.size() - start) return cut();
   return Parts{text.substr(start, length), start + length};

@@ -13,7 +13,7 @@ namespace fullbore::loader {
 namespace {
 
 // More shards than any data set has: a mistyped range ends here, not in memory.
-constexpr size_t kMostPaths = 1'000'000;
+constexpr size_t kMaxPaths = 1'000'000;
 
 struct Range {
   size_t begin = 0, end = 0;  // of "{a..b}" in the text
@@ -29,8 +29,8 @@ struct Number {
 
 // At most 18 digits, so that no arithmetic on it overflows.
 std::optional<Number> ParseNumber(std::string_view text) {
-  constexpr size_t kMostDigits = 18;
-  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+  constexpr size_t kMaxDigits = 18;
+  if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
   Number number{0, text.size(), text.size() > 1 && text[0] == '0'};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number.value);
   if (error != std::errc() || end != text.data() + text.size() || number.value < 0) return std::nullopt;
@@ -58,9 +58,9 @@ std::optional<Range> FindRange(std::string_view text) {
 Result<void> ExpandBraces(std::string_view before, std::string_view rest, std::vector<std::string>& out) {
   const auto range = FindRange(rest);
   if (!range) {
-    if (out.size() >= kMostPaths) {
+    if (out.size() >= kMaxPaths) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("'{}{}' and those before it are more than {} paths", before, rest, kMostPaths),
+                   fmt::format("'{}{}' and those before it are more than {} paths", before, rest, kMaxPaths),
                    "give a directory or a \"*\" pattern"};
     }
     out.push_back(std::string(before) + std::string(rest));

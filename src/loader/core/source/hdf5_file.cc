@@ -15,10 +15,10 @@ namespace fullbore::loader {
 namespace {
 
 constexpr int kDeepestGroup = 16;
-constexpr size_t kMostDatasets = 10'000;
-constexpr size_t kMostRowBytes = size_t{1} << 31;  // more in one sample is damage
+constexpr size_t kMaxDatasets = 10'000;
+constexpr size_t kMaxRowBytes = size_t{1} << 31;  // more in one sample is damage
 // libhdf5 1.10 walks through all chunks to find one: beyond this, opening would take seconds.
-constexpr uint64_t kMostLocatedChunks = 4096;
+constexpr uint64_t kMaxLocatedChunks = 4096;
 
 enum class Content { kNumbers, kText, kVariableText, kVariableBytes, kOpaque };
 
@@ -190,7 +190,7 @@ Result<void> Hdf5File::OpenLibrary() {
 void Hdf5File::FindDatasets(int64_t group, const std::string& prefix, int depth) {
   H5G_info_t info;
   if (depth > kDeepestGroup || H5Gget_info(group, &info) < 0) return;
-  for (hsize_t i = 0; i < info.nlinks && datasets_.size() < kMostDatasets; ++i) {
+  for (hsize_t i = 0; i < info.nlinks && datasets_.size() < kMaxDatasets; ++i) {
     char name[1024];
     const ssize_t length =
         H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name, H5P_DEFAULT);
@@ -240,14 +240,14 @@ void Hdf5File::Describe(Hdf5Dataset& dataset, Handle& handle) const {
   handle.element = *element;
   if (element->content != Content::kNumbers) {
     if (handle.dims.size() > 1) dataset.unusable = "a sample of it is several texts";
-    if (element->bytes > kMostRowBytes) dataset.unusable = "a sample of it is larger than 2 GiB";
+    if (element->bytes > kMaxRowBytes) dataset.unusable = "a sample of it is larger than 2 GiB";
     const bool text = element->content == Content::kText || element->content == Content::kVariableText;
     if (text) dataset.field.kind = SourceFieldKind::kText;
     return;
   }
   uint64_t elements = 1;
   for (size_t i = 1; i < handle.dims.size(); ++i) {
-    if (handle.dims[i] == 0 || elements > kMostRowBytes / handle.dims[i]) {
+    if (handle.dims[i] == 0 || elements > kMaxRowBytes / handle.dims[i]) {
       dataset.unusable =
           handle.dims[i] == 0 ? "its samples are empty" : "a sample of it is larger than 2 GiB";
       return;
@@ -256,7 +256,7 @@ void Hdf5File::Describe(Hdf5Dataset& dataset, Handle& handle) const {
     dataset.field.shape.push_back(static_cast<int64_t>(handle.dims[i]));
   }
   handle.row_bytes = elements * BytesOf(element->dtype);
-  if (handle.row_bytes > kMostRowBytes) dataset.unusable = "a sample of it is larger than 2 GiB";
+  if (handle.row_bytes > kMaxRowBytes) dataset.unusable = "a sample of it is larger than 2 GiB";
   const bool floats = H5Tget_class(handle.type.get()) == H5T_FLOAT;
   dataset.field.kind = floats || handle.dims.size() > 1 ? SourceFieldKind::kArray : SourceFieldKind::kInteger;
   if (dataset.field.kind == SourceFieldKind::kArray) dataset.field.dtype = element->dtype;
@@ -286,7 +286,7 @@ void Hdf5File::LocateRows(const Hdf5Dataset& dataset, Handle& handle) const {
   if (H5Pget_chunk(create.get(), static_cast<int>(shape.size()), shape.data()) < 0 || shape[0] == 0) return;
   if (!std::equal(shape.begin() + 1, shape.end(), handle.dims.begin() + 1)) return;
   const uint64_t count = (dataset.rows - 1) / shape[0] + 1;
-  if (count > kMostLocatedChunks) return;
+  if (count > kMaxLocatedChunks) return;
   std::vector<uint64_t> chunks;
   std::vector<hsize_t> corner(handle.dims.size(), 0);
   for (uint64_t i = 0; i < count; ++i) {

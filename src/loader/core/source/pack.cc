@@ -163,8 +163,8 @@ Result<PackResult> Pack(const PackOptions& options, const PackWatcher& watch) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no directory here", options.output),
                  "shards are packed on a local disk; copy them from there, as with `aws s3 sync`"};
   }
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();  // a negative number came out beyond it
-  if (options.shard_bytes == 0 || options.shard_bytes > kMost) {
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();  // a negative number came out beyond it
+  if (options.shard_bytes == 0 || options.shard_bytes > kMax) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("a shard cannot have {} bytes", options.shard_bytes), "--shard-size 256M"};
   }

@@ -23,7 +23,7 @@ constexpr size_t kType = 156;
 constexpr char kPosixMagic[] = "ustar";  // with its NUL; GNU's has a blank there, and no prefix
 
 // A name or a set of pax records longer than this is damage, not data.
-constexpr uint64_t kMostExtendedBytes = 1 << 20;
+constexpr uint64_t kMaxExtendedBytes = 1 << 20;
 
 using Block = std::span<const uint8_t>;
 
@@ -143,7 +143,7 @@ void PutOctal(std::array<uint8_t, kTarBlock>& block, Place place, uint64_t value
 
 Result<void> TarScanner::ReadExtended(char type, uint64_t bytes, Extended& extended) {
   const uint64_t header = at_;
-  if (bytes > kMostExtendedBytes) return Damaged(reader_.path(), header, "an impossibly long name");
+  if (bytes > kMaxExtendedBytes) return Damaged(reader_.path(), header, "an impossibly long name");
   auto data = reader_.At(at_ + kTarBlock, bytes);
   if (!data) return data.error();
   const std::string_view text(reinterpret_cast<const char*>(data->data()), data->size());

@@ -21,7 +21,7 @@ int KindNumber(const Transform& transform) {
       transform);
 }
 
-constexpr int kMostOfAKind = 1 << 16;
+constexpr int kMaxOfAKind = 1 << 16;
 constexpr int kCropTries = 10;   // torchvision's
 constexpr int kDrawsPerTry = 4;  // area, ratio, top, left
 
@@ -46,7 +46,7 @@ Draws::Draws(SampleSeed seed, const std::vector<Transform>& transforms, size_t i
   const int kind = KindNumber(transforms[index]);
   int before = 0;
   for (size_t i = 0; i < index; ++i) before += KindNumber(transforms[i]) == kind ? 1 : 0;
-  position_ = kind * kMostOfAKind + before;
+  position_ = kind * kMaxOfAKind + before;
 }
 
 double Draws::Between(int index, double low, double high) const {

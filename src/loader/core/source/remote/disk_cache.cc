@@ -14,8 +14,8 @@
 namespace fullbore::loader::remote {
 namespace {
 
-constexpr size_t kMostOpenChunks = 128;   // of 1,024 descriptors, which is what a process often may have
-constexpr uint64_t kMostChunksAhead = 3;  // 24 MiB beyond what is wanted now
+constexpr size_t kMaxOpenChunks = 128;   // of 1,024 descriptors, which is what a process often may have
+constexpr uint64_t kMaxChunksAhead = 3;  // 24 MiB beyond what is wanted now
 constexpr auto kPollEvery = std::chrono::milliseconds(10);
 constexpr double kUsagePatienceS = 10;  // counting a million files takes about 2 s
 
@@ -102,7 +102,7 @@ std::optional<DiskCache::Chunk> DiskCache::ChunkToBringMeanwhile(const std::stri
   if (!flights_.contains(chunk.key) || chunk.offset == 0) return std::nullopt;
   // Only where the shard is read in its order: the one before is in use.
   if (!open_.contains(Locate(identity, file, chunk.offset - options_.chunk_bytes).key)) return std::nullopt;
-  for (uint64_t i = 1; i <= kMostChunksAhead; ++i) {
+  for (uint64_t i = 1; i <= kMaxChunksAhead; ++i) {
     const uint64_t offset = chunk.offset + i * options_.chunk_bytes;
     if (offset >= file.bytes) return std::nullopt;
     Chunk next = Locate(identity, file, offset);
@@ -259,7 +259,7 @@ Result<void> DiskCache::Write(int fd, std::span<const uint8_t> data, uint64_t of
 void DiskCache::Remember(const Chunk& chunk, std::shared_ptr<ChunkFile> file) {
   uses_.push_front(chunk.key);
   open_[chunk.key] = {std::move(file), uses_.begin()};
-  if (open_.size() <= kMostOpenChunks) return;
+  if (open_.size() <= kMaxOpenChunks) return;
   open_.erase(uses_.back());
   uses_.pop_back();
 }

@@ -15,10 +15,10 @@ namespace {
 
 // Longer than a slow but healthy store takes for its first byte (S3: 100-200 ms, its tail about 1 s).
 constexpr int64_t kStallMessageNs = 5 * kNsPerSecond;
-constexpr size_t kMostIdleConnections = 64;  // twice the most read threads of a loader
-constexpr size_t kMostErrorBytes = 64 * 1024;
+constexpr size_t kMaxIdleConnections = 64;  // twice the most read threads of a loader
+constexpr size_t kMaxErrorBytes = 64 * 1024;
 constexpr long kReceiveBytes = 512 * 1024;  // libcurl's default, 16 KB, costs a tenth of the rate at 1 GB/s
-constexpr long kMostRedirects = 10;
+constexpr long kMaxRedirects = 10;
 
 void InitialiseCurlOnce() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -123,7 +123,7 @@ class HttpClient::Connection {
     curl_easy_setopt(easy_, CURLOPT_NOBODY, request.head ? 1L : 0L);
     curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
-    curl_easy_setopt(easy_, CURLOPT_MAXREDIRS, kMostRedirects);
+    curl_easy_setopt(easy_, CURLOPT_MAXREDIRS, kMaxRedirects);
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
     // Whoever asked for https was promised that nobody on the way reads or changes it. Credentials of the URL
     // go to its host alone, as libcurl does it of its own accord.
@@ -218,9 +218,9 @@ class HttpClient::Connection {
     const int status = me.outcome_.headers.status;
     if (status != 200 && status != 206) {
       auto& body = me.outcome_.error_body;
-      body.append(data, std::min(bytes, kMostErrorBytes - body.size()));
+      body.append(data, std::min(bytes, kMaxErrorBytes - body.size()));
       if (me.error_since_ns_ == 0) me.error_since_ns_ = me.last_byte_ns_;
-      me.stopped_ = body.size() == kMostErrorBytes;  // some go on for ever
+      me.stopped_ = body.size() == kMaxErrorBytes;  // some go on for ever
       return me.stopped_ ? 0 : bytes;
     }
     me.stopped_ = !(*me.sink_)(me.outcome_.headers, {reinterpret_cast<const uint8_t*>(data), bytes});
@@ -287,7 +287,7 @@ std::unique_ptr<HttpClient::Connection> HttpClient::Lease() {
 void HttpClient::Return(std::unique_ptr<Connection> connection) {
   std::lock_guard lock(mutex_);
   std::erase(busy_, connection.get());
-  if (idle_.size() < kMostIdleConnections) idle_.push_back(std::move(connection));
+  if (idle_.size() < kMaxIdleConnections) idle_.push_back(std::move(connection));
 }
 
 }  // namespace fullbore::loader::remote

@@ -26,8 +26,8 @@ bool SameName(std::string_view a, std::string_view lower) {
 
 // Longer ones are nobody's ETag; they would end in each cache key.
 std::string Bounded(std::string_view value) {
-  constexpr size_t kMostBytes = 1024;
-  return value.size() > kMostBytes ? std::string() : std::string(value);
+  constexpr size_t kMaxBytes = 1024;
+  return value.size() > kMaxBytes ? std::string() : std::string(value);
 }
 
 // Listings of some stores leave out the quotes.

@@ -7,7 +7,7 @@ namespace {
 
 // Often enough to see that it goes on, rare enough that an hour of it is 120 lines.
 constexpr int64_t kBetweenTroublesNs = 30 * kNsPerSecond;
-constexpr size_t kMostMessages = 100;  // where nobody takes them
+constexpr size_t kMaxMessages = 100;  // where nobody takes them
 
 }  // namespace
 
@@ -43,7 +43,7 @@ std::vector<Message> MessageLog::Take() {
 }
 
 void MessageLog::Add(Message::Severity severity, std::string text) {
-  if (messages_.size() < kMostMessages) messages_.push_back({severity, std::move(text)});
+  if (messages_.size() < kMaxMessages) messages_.push_back({severity, std::move(text)});
 }
 
 }  // namespace fullbore::loader::remote

@@ -40,7 +40,7 @@ ReadAhead::File& ReadAhead::Find(const std::string& name) {
   if (added) {
     uses_.push_front(name);
     found->second.use = uses_.begin();
-    if (files_.size() > kMostFiles) {
+    if (files_.size() > kMaxFiles) {
       files_.erase(uses_.back());
       uses_.pop_back();
     }
@@ -62,10 +62,10 @@ std::shared_ptr<ReadAhead::Window> ReadAhead::WindowFor(const StoredFile& file, 
   const uint64_t end = std::max(state.next, state.window ? state.window->end : 0);
   // Some gap is allowed: an index reads the headers of a tar and leaves out what is between.
   const uint64_t reach = std::max({state.window_bytes, size, kFirstBytes});
-  const bool follows = end != 0 && offset + size > end && offset <= end + reach && offset + kMostBytes > end;
+  const bool follows = end != 0 && offset + size > end && offset <= end + reach && offset + kMaxBytes > end;
   // Another thread was faster: this one does not end the row.
-  const bool late = offset + size <= end && offset + kMostBytes > end;
-  if (!follows || size >= kMostBytes) {
+  const bool late = offset + size <= end && offset + kMaxBytes > end;
+  if (!follows || size >= kMaxBytes) {
     if (!late) {
       state.next = offset + size;
       state.window = nullptr;
@@ -74,7 +74,7 @@ std::shared_ptr<ReadAhead::Window> ReadAhead::WindowFor(const StoredFile& file, 
     return nullptr;
   }
   state.next = offset + size;
-  state.window_bytes = std::min(kMostBytes, std::max(kFirstBytes, state.window_bytes * 2));
+  state.window_bytes = std::min(kMaxBytes, std::max(kFirstBytes, state.window_bytes * 2));
   auto window = std::make_shared<Window>();
   window->begin = offset;
   window->end = std::min(file.bytes, offset + std::max(size, state.window_bytes));

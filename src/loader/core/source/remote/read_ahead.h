@@ -25,8 +25,8 @@ class ReadAhead {
  public:
   using Fetch = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
 
-  static constexpr uint64_t kFirstBytes = 256 * 1024, kMostBytes = 8 << 20;
-  static constexpr size_t kMostFiles = 16;  // read at the same time; together at most 128 MiB of windows
+  static constexpr uint64_t kFirstBytes = 256 * 1024, kMaxBytes = 8 << 20;
+  static constexpr size_t kMaxFiles = 16;  // read at the same time; together at most 128 MiB of windows
 
   Result<void> Read(const StoredFile& file, uint64_t offset, std::span<uint8_t> out, const Fetch& fetch,
                     const Cancellation::Token& token);

@@ -80,9 +80,9 @@ std::string StatusText(const HttpOutcome& outcome) {
   std::string text = std::to_string(outcome.headers.status);
   const auto error = ParseS3Error(outcome.error_body);
   if (!error) return text;
-  constexpr size_t kMostMessageBytes = 200;
-  const std::string message = error->message.substr(0, kMostMessageBytes);
-  return text + " (" + error->code.substr(0, kMostMessageBytes) + (message.empty() ? "" : ": " + message) +
+  constexpr size_t kMaxMessageBytes = 200;
+  const std::string message = error->message.substr(0, kMaxMessageBytes);
+  return text + " (" + error->code.substr(0, kMaxMessageBytes) + (message.empty() ? "" : ": " + message) +
          ")";
 }
 

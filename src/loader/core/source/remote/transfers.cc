@@ -15,9 +15,9 @@ namespace {
 // So many new bytes make a try count as progress: a server that breaks each connection after 64 KB still
 // delivers, one that breaks after every byte does not keep us for ever.
 constexpr uint64_t kProgressBytes = 64 * 1024;
-constexpr int kMostLessons = 3;                     // regions or keys learned in one call
-constexpr size_t kMostListPageBytes = 16 << 20;     // 1,000 keys of 1,024 bytes, each escaped sixfold, fit
-constexpr size_t kMostListedObjects = 100'000'000;  // beyond, the server repeats itself
+constexpr int kMaxLessons = 3;                     // regions or keys learned in one call
+constexpr size_t kMaxListPageBytes = 16 << 20;     // 1,000 keys of 1,024 bytes, each escaped sixfold, fit
+constexpr size_t kMaxListedObjects = 100'000'000;  // beyond, the server repeats itself
 
 double Jitter() {  // 0.5 to 1
   thread_local std::minstd_rand generator{std::random_device{}()};
@@ -72,7 +72,7 @@ class Transfers::Attempts {
                    FormatDuration(MonotonicNs() - trouble_since_ns_));
   }
 
-  bool MayLearn() { return lessons_++ < kMostLessons; }
+  bool MayLearn() { return lessons_++ < kMaxLessons; }
 
  private:
   const RetryPolicy& policy_;
@@ -171,7 +171,7 @@ Result<std::vector<StoredFile>> Transfers::List(const std::string& prefix, const
                     .sink =
                         [&](const ResponseHeaders&, std::span<const uint8_t> bytes) {
                           page_text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-                          return page_text.size() <= kMostListPageBytes;
+                          return page_text.size() <= kMaxListPageBytes;
                         }};
     const auto outcome = Ask(prefix, step, token);
     if (!outcome) return outcome.error();
@@ -187,7 +187,7 @@ Result<std::vector<StoredFile>> Transfers::List(const std::string& prefix, const
     }
     const bool stuck =
         !page->next_token.empty() && (page->next_token == continuation || page->objects.empty());
-    if (stuck || files.size() > kMostListedObjects) {
+    if (stuck || files.size() > kMaxListedObjects) {
       return Error{ErrorCode::kCorrupt,
                    "the listing of '" + MaskUrl(prefix) + "' does not end: the server repeats itself", ""};
     }
