@@ -1,4 +1,4 @@
-// The data loader: from files, archives or an object store to normalised batches, in threads of its own.
+// The data loader: reads files, archives or an object store and makes normalised batches, in its own threads.
 //
 //   fullbore::loader::LoaderOptions options;
 //   options.source.paths = {"photos/train"};
@@ -11,11 +11,11 @@
 //     Train((*batch)->fields[0].data, (*batch)->fields[1].data);
 //   }
 //
-// Which sample stands where in which batch depends on the seed, the epoch and the number of ranks; never on
-// the number of threads, the storage's speed or where a run was resumed.
+// Which sample is in which row of which batch depends on the seed, the epoch and the number of ranks; never
+// on the number of threads, the speed of the storage or where a run was resumed.
 //
-// With CMake: find_package(fullbore), and link to fullbore::loader, a static library. examples/loader is a
-// project of its own that does so. Between versions neither names nor layouts are kept: build again.
+// With CMake: find_package(fullbore), then link to fullbore::loader, a static library. examples/loader is a
+// stand-alone project that does so. Names and layouts may change between versions: rebuild after an upgrade.
 #pragma once
 
 #include "fullbore/loader/loader.h"

@@ -1,5 +1,5 @@
-// Result<T>: what a call returns that can fail for reasons outside the program (a file, a driver, an
-// argument). Bugs are not results: CHECK ends the process with a line that says where.
+// Result<T>: the return value of a call that can fail for reasons outside the program (a file, a driver, an
+// argument). Bugs are not results: FB_CHECK ends the process with a line that says where.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@
 namespace fullbore {
 
 enum class ErrorCode {
-  kInvalidArgument,  // the user asked for something that cannot be: exit status 2
+  kInvalidArgument,  // the user asked for something impossible: exit status 2
   kNotFound,
   kPermission,
   kNoSpace,
   kCorrupt,      // the bytes are not what they claim to be
-  kUnsupported,  // this machine, version or format lacks it
-  kUnavailable,  // there, but not now
-  kTimeout,      // not within the time that was given: ask again
+  kUnsupported,  // not supported by this machine, version or format
+  kUnavailable,  // exists, but is not available now
+  kTimeout,      // not within the given time: ask again
   kIo,
   kInternal,
 };
 
-// `text` says what failed, with which value and why; `hint` the next step, and may be empty.
-// Nobody matches on the texts.
+// `text` says what failed, with which value and why; `hint` says what to do next, and may be empty.
+// Do not match on the texts.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string text;
@@ -33,7 +33,7 @@ struct Error {
 // An error for a failed system call: "cannot read '/x': Permission denied".
 Error ErrnoError(const std::string& what, int error_number);
 
-// "text" or "text\nhint: hint", as people read it: names in it cannot send anything to a terminal but letters.
+// "text" or "text\nhint: hint", as shown to people, with terminal control characters in names made harmless.
 std::string ToString(const Error& error);
 
 [[noreturn]] void CheckFailed(const char* condition, const char* file, int line);

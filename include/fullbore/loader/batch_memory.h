@@ -1,5 +1,5 @@
-// Where the memory of batches comes from: this process's own, memory shared with another process, or pinned
-// memory. Blocks are made rarely, when the pool grows, and used again for every batch after that.
+// Where the memory of batches comes from: private to this process, shared with another process, or pinned.
+// Blocks are allocated rarely, when the pool grows, and reused for every batch after that.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,25 @@
 namespace fullbore::loader {
 
 struct MemoryBlock {
-  void* data = nullptr;  // aligned to a page, zeroed
+  void* data = nullptr;  // page-aligned, zeroed
   size_t bytes = 0;
-  int fd = -1;  // what another process maps to see the same bytes; -1 where that cannot be
+  int fd = -1;  // what another process maps to see the same bytes; -1 if it cannot
 };
 
-// Safe to call from many threads. Outlives the last block: the pool shares it.
+// Thread-safe. Outlives the last block: the pool shares ownership.
 class BatchMemory {
  public:
   virtual ~BatchMemory() = default;
   virtual Result<MemoryBlock> Allocate(size_t bytes) = 0;
   virtual void Free(MemoryBlock block) = 0;
-  // The last reader in this process has let go; a copy to a device that it asked for may still be reading.
+  // The last reader in this process has released the block; a copy to a device that it started may still be
+  // reading it.
   virtual void Released(const MemoryBlock& block) { (void)block; }
-  // Returns when that is done too. Called before a released block is filled again or freed.
+  // Returns when that copy is done, too. Called before a released block is filled again or freed.
   virtual void AwaitReaders(const MemoryBlock& block) { (void)block; }
 };
 
-std::shared_ptr<BatchMemory> PrivateMemory();  // anonymous pages, huge ones where the kernel gives them
-std::shared_ptr<BatchMemory> SharedMemory();   // a memfd a block: no name that could be left behind
+std::shared_ptr<BatchMemory> PrivateMemory();  // anonymous pages, huge ones if the kernel provides them
+std::shared_ptr<BatchMemory> SharedMemory();   // one memfd per block: leaves no name behind
 
 }  // namespace fullbore::loader

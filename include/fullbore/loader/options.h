@@ -1,4 +1,4 @@
-// What a loader is made with. Each option has one name, here, in Python and as JSON; docs/loader.md has the table.
+// The options of a loader. Each has the same name here, in Python and in JSON; docs/loader.md has the table.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@ enum class Layout { kNchw, kNhwc };
 enum class ImageMode { kRgb, kGray };
 
 enum class OnBadSample {
-  kSkip,   // left out, reported, up to bad_sample_budget
-  kRaise,  // the first ends the iteration with its error
+  kSkip,   // leave it out and report it, up to bad_sample_budget
+  kRaise,  // the first one ends the iteration with its error
 };
 
-constexpr int kMaxThreads = 1024;  // of either kind; a mistyped number would otherwise take the machine along
+constexpr int kMaxThreads = 1024;  // of either kind; otherwise a mistyped number could bring the machine down
 
 struct SourceOptions {
   // A directory of class directories; tar shards ("train-{000..012}.tar", "dir/*.tar", a list of them);
-  // .tfrecord; .h5; a list file ("path label" a line, .csv or .tsv); http(s)://..., s3://bucket/key.
-  // The URL of remote files may hold {000..012}; s3://bucket/prefix/ lists.
+  // .tfrecord; .h5; a list file (one "path label" per line, .csv or .tsv); http(s)://..., s3://bucket/key.
+  // URLs may contain {000..012}; s3://bucket/prefix/ means every object with that prefix.
   std::vector<std::string> paths;
   std::string kind = "auto";  // or folder, tar, tfrecord, hdf5, list
 
-  // Which fields a sample has, in this order; empty: an image and a label for folders and lists, whatever the
-  // first sample holds for archives. For tar: extensions ("jpg", "cls", "json"); TFRecord: features; HDF5:
+  // The fields of a sample, in this order. Empty: image and label for folders and lists, all fields of the
+  // first sample for archives. For tar: extensions ("jpg", "cls", "json"); for TFRecord: features; for HDF5:
   // datasets. "jpg;png;webp": the first of these that a sample has.
   std::vector<std::string> fields;
 
@@ -36,42 +36,43 @@ struct SourceOptions {
   uint64_t cache_bytes = 20'000'000'000;  // its limit; 0: no disk cache
   uint64_t memory_cache_bytes = 0;        // encoded samples kept in memory, for storage slower than memory
   std::string s3_endpoint;                // "http://127.0.0.1:9000"; empty: $AWS_ENDPOINT_URL, else AWS
-  double timeout_s = 30;  // without any byte arriving from a server, before a request counts as failed
-  int retries = 5;        // of a request, with growing pauses
+  double timeout_s = 30;                  // a request fails when the server has sent no byte for this long
+  int retries = 5;                        // per request, with growing pauses
 };
 
 struct LoaderOptions {
   SourceOptions source = {};
-  std::vector<Transform> transforms = {};  // of every image field
+  std::vector<Transform> transforms = {};  // applied to every image field
   int64_t batch_size = 1;
 
   bool shuffle = true;
-  // 0: over everything. n: the order of shards is shuffled, and samples within groups of n consecutive shards
-  // of that order, which reads remote shards one after the other.
+  // 0: shuffle over everything. n: shuffle the order of the shards, then samples within groups of n
+  // consecutive shards of that order, so that remote shards are read one after the other.
   int shuffle_shards = 0;
   uint64_t seed = 0;
   int rank = 0, world_size = 1;
-  // A last batch that is short is delivered with fewer rows, and ranks still get equally many batches; or it is
-  // left out; or it has batch_size rows, of which repeated ones have valid == 0.
+  // By default a short last batch is delivered with fewer rows, and all ranks still get equally many batches.
+  // drop_last leaves it out; pad_last fills it to batch_size rows, where repeated rows have valid == 0.
   bool drop_last = false, pad_last = false;
 
   OnBadSample on_bad_sample = OnBadSample::kSkip;
-  double bad_sample_budget = 0.1;  // share of an epoch's samples that may be bad before the iteration fails
+  double bad_sample_budget = 0.1;  // the iteration fails when a larger share of an epoch's samples is bad
 
-  DType dtype = DType::kFloat32;  // of images: kUInt8 (then without Normalize), kFloat32, kFloat16, kBFloat16
+  DType dtype = DType::kFloat32;  // of images: kUInt8 (without Normalize), kFloat32, kFloat16, kBFloat16
   Layout layout = Layout::kNchw;
   ImageMode image_mode = ImageMode::kRgb;
   bool apply_exif_orientation = false;  // torchvision's ImageFolder ignores it too
-  bool fast_dct = false;                // errors up to 23/255 for some per cent of speed
-  // JPEGs much larger than needed are decoded at 1/2, 1/4 or 1/8 in the DCT: faster, and within 1/255 on average.
+  bool fast_dct = false;                // a few percent faster, with errors of up to 23/255
+  // Decode JPEGs that are much larger than needed at 1/2, 1/4 or 1/8 in the DCT: faster, and within 1/255 on
+  // average.
   bool scaled_decode = true;
   uint64_t max_image_pixels =
-      178'956'970;  // twice Pillow's warning: larger images are bad samples, undecoded
+      178'956'970;  // twice Pillow's warning limit: larger images are bad samples and are not decoded
 
-  int threads = 0;            // 0: as many as the consumer needs, at most one a core this process may use
-  int max_read_threads = 32;  // started only while reading, not decoding, is what the consumer waits for
+  int threads = 0;  // 0: as many as the consumer needs, at most one per core that this process may use
+  int max_read_threads = 32;  // started only while the consumer waits for reading rather than decoding
   int nice = 0;               // added to the threads' niceness, so that the training loop goes first
-  int prefetch_batches = 0;   // finished batches waiting at most; 0: 2 to 8, by what the consumer needs
+  int prefetch_batches = 0;   // most finished batches to keep ready; 0: 2 to 8, as the consumer needs
 };
 
 }  // namespace fullbore::loader

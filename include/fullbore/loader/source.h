@@ -1,6 +1,6 @@
 // Where samples come from: any sample by its number, in any order, from many threads at once. Random access
-// is what makes order, sharding and resume exact; whatever a container lacks for it (offsets in a tar) is
-// indexed when the source is opened.
+// makes order, sharding and resuming exact; what a container lacks for it (offsets in a tar file) is indexed
+// when the source is opened.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 namespace fullbore::loader {
 
 enum class SourceFieldKind {
-  kImage,    // an encoded image: JPEG, PNG, WebP; told by its bytes, not by its name
+  kImage,    // an encoded image: JPEG, PNG, WebP; recognised by its bytes, not by its name
   kNpy,      // one array in NumPy's format, with its header
   kArray,    // plain numbers of SourceField::dtype and shape
   kInteger,  // FieldValue::integer: a label
-  kText,     // UTF-8; json too
+  kText,     // UTF-8, including JSON
   kBytes,    // anything else
 };
 
@@ -35,10 +35,10 @@ struct FieldValue {
   int64_t integer = 0;             // kInteger only
 };
 
-// What one Read fills. Kept by a thread and filled again, so that a steady state allocates nothing: storage
-// only grows, and may be larger than what the fields' bytes use of it.
+// What one Read fills. Each thread keeps one and refills it, so that nothing is allocated in the steady
+// state: storage only grows, and may be larger than the part that the fields use.
 struct RawSample {
-  std::vector<FieldValue> fields;  // as Source::fields()
+  std::vector<FieldValue> fields;  // in the order of Source::fields()
   std::vector<uint8_t> storage;
 };
 
@@ -48,25 +48,25 @@ class Source {
 
   virtual uint64_t size() const = 0;
   virtual const std::vector<SourceField>& fields() const = 0;
-  virtual const std::vector<std::string>& class_names() const = 0;  // empty where labels have no names
+  virtual const std::vector<std::string>& class_names() const = 0;  // empty if labels have no names
 
-  // Numbers of samples that lie together (a shard each), in order; they sum to size(). One entry where
-  // nothing is gained by reading neighbours one after the other.
+  // How many samples lie together (in one shard each), in order; they sum to size(). One entry if nothing is
+  // gained by reading neighbours one after the other.
   virtual std::vector<uint64_t> blocks() const { return {size()}; }
 
   // Fills `out` with sample `id`. Blocks; called from many threads. The error names the
-  // file and the offset. A file that vanished, shrank or does not parse is kNotFound or
-  // kCorrupt: a bad sample, as is any other code (kPermission, kIo: a bad sector) but
-  // kUnavailable: then the storage, not the sample, failed after all retries.
+  // file and the offset. kNotFound or kCorrupt mean that the file vanished, shrank or does
+  // not parse. These and all other codes (kPermission, kIo: a bad sector) mark a bad sample,
+  // except kUnavailable: the storage, not the sample, failed after all retries.
   virtual Result<void> Read(uint64_t id, RawSample& out) const = 0;
 
   // For messages: "train/cat/0012.jpg", "shard-003.tar at 51,200: 000123.jpg".
   virtual std::string NameOf(uint64_t id) const = 0;
 
-  // Ends waiting reads of remote storage early: they fail as kUnavailable.
+  // Ends pending reads of remote storage early: they fail with kUnavailable.
   virtual void Cancel() {}
 
-  // What the source has to say since the last call: a cache that is off for lack of space, a stalled server.
+  // Messages since the last call: a cache that is off for lack of space, a stalled server.
   virtual std::vector<Message> TakeMessages() { return {}; }
 };
 

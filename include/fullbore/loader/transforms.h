@@ -1,4 +1,4 @@
-// What may be done to images, with torchvision's names, arguments and defaults.
+// The image transforms, with torchvision's names, arguments and defaults.
 #pragma once
 
 #include <array>
@@ -7,13 +7,13 @@
 
 namespace fullbore::loader {
 
-enum class Interpolation { kNearest, kBilinear, kBicubic };  // the last two antialiased, as Pillow's
+enum class Interpolation { kNearest, kBilinear, kBicubic };  // the last two are antialiased, as in Pillow
 
-// width 0: the shorter side becomes `height`, the other follows (torchvision's Resize(int)).
+// width 0: the shorter side becomes `height`, the other keeps the aspect ratio (torchvision's Resize(int)).
 struct Resize {
   int height = 0, width = 0;
   Interpolation interpolation = Interpolation::kBilinear;
-  int max_size = 0;  // only with width 0: the longer side's limit; 0: none
+  int max_size = 0;  // limit of the longer side, only with width 0; 0: none
 };
 struct CenterCrop {
   int height = 0, width = 0;
@@ -27,7 +27,7 @@ struct RandomResizedCrop {
 struct RandomHorizontalFlip {
   double p = 0.5;
 };
-// Factors are drawn from these intervals; {1, 1} (hue: {0, 0}) leaves that property as it is.
+// Factors are drawn from these intervals; {1, 1} (hue: {0, 0}) leaves the property unchanged.
 struct ColorJitter {
   std::array<double, 2> brightness = {1, 1}, contrast = {1, 1}, saturation = {1, 1}, hue = {0, 0};
 };

@@ -1,4 +1,4 @@
-// What batches are made of, and what a loader tells of itself.
+// What batches are made of, and what a loader reports about itself.
 #pragma once
 
 #include <cstddef>
@@ -33,56 +33,56 @@ std::optional<DType> DTypeNamed(std::string_view name);
 
 enum class FieldKind {
   kTensor,  // data is an array of shape {rows, ...}
-  kText,    // items are UTF-8 texts, one a row
-  kBytes,   // items are the raw bytes, one a row
+  kText,    // items are UTF-8 texts, one per row
+  kBytes,   // items are raw bytes, one per row
 };
 
 struct BatchField {
   std::string name;
   FieldKind kind = FieldKind::kTensor;
   DType dtype = DType::kUInt8;
-  std::vector<int64_t> shape;           // in the order of the layout, contiguous
+  std::vector<int64_t> shape;           // in layout order, contiguous
   void* data = nullptr;                 // 64-byte aligned
   std::vector<std::string_view> items;  // kText and kBytes only
 };
 
-// A finished batch. Copies share it; its memory returns to the loader's pool with the last copy, from any
-// thread, also after the loader is gone.
+// A finished batch. Copies share its memory, which returns to the loader's pool with the last copy, on any
+// thread, even after the loader is gone.
 struct Batch {
   std::vector<BatchField> fields;
   int64_t rows = 0;
   uint64_t epoch = 0;
-  uint64_t index = 0;                // among this rank's batches of the epoch
+  uint64_t index = 0;                // within this rank's batches of the epoch
   std::vector<uint64_t> sample_ids;  // which sample of the source each row is
   std::vector<uint8_t> valid;        // 0 for rows that only pad the last batch, else 1
-  int cuda_device = -1;              // whose memory the tensors lie in; -1: the host's
+  int cuda_device = -1;              // the device whose memory holds the tensors; -1: host memory
   std::shared_ptr<void> owner;
 };
 
-// A user's own stage: called in the loader's threads for each finished row, after the transforms. May change
-// the row's bytes in place. An error makes the sample a bad one.
+// A user stage: called in the loader's threads for each finished row, after the transforms. May change the
+// row's bytes in place. An error marks the sample as bad.
 struct Row {
   uint64_t sample_id = 0, epoch = 0;
-  std::vector<BatchField> fields;  // of this row alone: no leading dimension; items hold one entry
-  uint64_t random_seed = 0;        // hash of seed, epoch and sample: the same whichever thread calls
-  std::shared_ptr<void> owner;     // of the fields' memory; a stage that keeps a field keeps this
+  std::vector<BatchField> fields;  // this row only: no leading dimension; items has one entry
+  uint64_t random_seed = 0;        // hash of seed, epoch and sample: the same on any thread
+  std::shared_ptr<void> owner;     // owns the fields' memory; a stage that keeps a field keeps this, too
 };
 using RowFunction = std::function<Result<void>(Row& row)>;
 
-// Where an iteration stands, exact to the sample. Also
-// valid for another number of ranks and another batch size.
+// The position of an iteration, exact to the sample. Valid
+// for a different number of ranks or batch size, too.
 struct LoaderState {
   uint64_t seed = 0;
   uint64_t epoch = 0;
-  uint64_t consumed = 0;  // samples of the epoch that all ranks together have been given
-  uint64_t samples = 0;   // of the source, to notice when it is another one
+  uint64_t consumed = 0;  // samples of the epoch given to all ranks together
+  uint64_t samples = 0;   // of the source, to notice when it is a different one
   std::string ToJson() const;
   static Result<LoaderState> FromJson(std::string_view text);
 };
 
 struct BadSample {
   uint64_t epoch = 0, id = 0;
-  std::string name;  // the file, and where in it
+  std::string name;  // the file, and the place in it
   Error error;
 };
 
@@ -94,12 +94,12 @@ struct Message {
 // What a stage did since the loader was opened, summed over its threads.
 struct StageStats {
   std::string name;  // "read", "decode", "transform", "user", "collate", "copy"
-  int threads = 0;   // at work in it now; stages that share threads show the same number
+  int threads = 0;   // working in it now; stages that share threads show the same number
   uint64_t samples = 0;
   uint64_t bytes = 0;
   uint64_t busy_ns = 0;
-  // Waiting: "read" for leave to use a core, "user" inside the function (for Python's interpreter, or for
-  // what it calls), "collate" for room among the finished batches.
+  // Waiting: "read" for a permit to use a core, "user" inside the function (for Python's interpreter, or for
+  // what the function calls), "collate" for room among the finished batches.
   uint64_t blocked_ns = 0;
 };
 
@@ -107,7 +107,7 @@ struct LoaderStats {
   std::vector<StageStats> stages;
   int ready_batches = 0, ready_capacity = 0;
   uint64_t batches = 0;           // given to the consumer
-  uint64_t consumer_wait_ns = 0;  // time that the consumer spent waiting in Next
+  uint64_t consumer_wait_ns = 0;  // time the consumer spent waiting in Next
   uint64_t consumer_busy_ns = 0;  // time between its calls
   uint64_t pool_bytes = 0;        // of all batch memory, in use or free
   uint64_t bad_samples = 0;
