@@ -1,4 +1,4 @@
-"""fullbore.data: from files to batches in C++ threads; the cure for "waiting for data".
+"""fullbore.data: a data loader in C++ threads, from files to batches; the cure for "waiting for data".
 
     from fullbore.data import ImageFolder, transforms
 
@@ -8,7 +8,7 @@
         batch_size=64,
         seed=0,
     )
-    for images, labels in train:  # an epoch; torch tensors, or numpy arrays without torch
+    for images, labels in train:  # one epoch; torch tensors, or numpy arrays if torch is not installed
         ...
 
 There is no number of workers to choose. docs/loader.md has the rest.
@@ -25,9 +25,9 @@ except ImportError as error:
     version = ".".join(map(str, sys.version_info[:2]))
     if isinstance(error, ModuleNotFoundError):
         text = f"fullbore.data was not built for this Python {version}: {error}"
-    else:  # a library of the system that was there when it was built
+    else:  # a system library that was there when it was built
         text = f"fullbore.data cannot load its extension into this Python {version}: {error}"
-    raise ImportError(f"{text}\nhint: python -m pip install . in fullbore's sources, with this Python") from error
+    raise ImportError(f"{text}\nhint: python -m pip install . in fullbore's source tree, with this Python") from error
 
 from . import transforms
 from .errors import ArgumentError, LoaderError, LoaderWarning, MissingFileError, NotTranslatable

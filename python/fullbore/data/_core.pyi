@@ -1,10 +1,10 @@
-"""The engine of fullbore.data. Use fullbore.data; this module's names may change."""
+"""The engine of fullbore.data. Use fullbore.data: the names in this module may change."""
 
 from collections.abc import Callable
 from typing import Any
 
 class Batch:
-    """A finished batch; its memory returns to the pool with the last array on it."""
+    """A finished batch; its memory returns to the pool with the last array that uses it."""
 
     rows: int
     epoch: int
@@ -12,7 +12,7 @@ class Batch:
     ids: list[int]
     valid: list[bool]
     def fields(self) -> list[tuple[str, Any]]:
-        """(name, array with DLPack and the buffer protocol | list[str] | list[bytes]) of each field, uncopied."""
+        """(name, array with DLPack and the buffer protocol | list[str] | list[bytes]) of each field, without a copy."""
 
 class Loader:
     samples: int
@@ -20,9 +20,9 @@ class Loader:
     class_names: list[str]
     pid: int
     def next(self) -> Batch | None:
-        """Waits without the interpreter; None at the end of the epoch. Ctrl-C ends the wait."""
+        """Releases the interpreter while it waits; None at the end of the epoch. Ctrl-C ends the wait."""
     def set_stream(self, stream: int) -> None:
-        """The address of the CUDA stream that the script queues its work on, before `next`."""
+        """The handle of the CUDA stream that the script queues its work on; call it before `next`."""
     def set_epoch(self, epoch: int) -> None: ...
     def state(self) -> str: ...
     def restore(self, state: str) -> None: ...
@@ -33,13 +33,13 @@ class Loader:
     def bad_samples(self) -> list[tuple[int, int, str, str]]: ...
 
 def open(options: str, function: Callable[..., str | None] | None, cuda_device: int) -> Loader:
-    """cuda_device: whose memory the batches land in; -1: the host's."""
+    """cuda_device: the device whose memory the batches go to; -1: host memory."""
 
 def open_process(
     options: str, command: list[str], environment: dict[str, str], stage: bytes, max_restarts: int
 ) -> Loader: ...
 def allow_no_more_calls() -> None:
-    """Calls of map=, and for batches, from now on fail."""
+    """From now on, calls of map= and calls for batches fail."""
 
 def mask_urls(text: str) -> str:
     """The text with the credentials and queries of its URLs masked."""

@@ -1,10 +1,10 @@
-"""Does a translated loader give the original's pixels and labels? Asked before it takes the original's place.
+"""Checks that a translated loader gives the original's pixels and labels, before it replaces the original.
 
-Two loaders draw different random crops, so their batches cannot be compared pixel by pixel. What can be compared is
-everything but the draws: for a few samples, evenly spread over the dataset, the original's own image function and its
-own transforms, with each random transform taken out (a random resized crop becomes the resize of the whole image to
-the same size), against ours with the same ones taken out. That covers files and their order, labels, decoding,
-resampling, channel order, scaling, normalisation, shape and type. The ranges of the draws are carried over by value.
+Two loaders draw different random crops, so their batches cannot be compared pixel by pixel. Everything but the draws
+can be compared. For a few samples, spread evenly over the dataset, this compares the original's image function and
+transforms with ours, each without its random transforms (a random resized crop becomes a resize of the whole image to
+the same size). That covers files and their order, labels, decoding, resampling, channel order, scaling, normalisation,
+shape and type. The ranges of the draws are carried over by value.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from .translate import Translation
 
 SAMPLES = 8
 # In units of 1/255. Decoders and resamplers round differently: below 1 on average (docs/loader.md). Swapped
-# channels, a forgotten normalisation or another filter are tens.
+# channels, a forgotten normalisation or a different filter give tens.
 MEAN_TOLERANCE = 2.0
 
 
 def compare(found: Translation, **options: Any) -> str:
-    """One line of what was compared, or NotTranslatable."""
+    """Returns one line on what was compared; raises NotTranslatable if they differ."""
     spread = max(1, len(found.samples) // SAMPLES)
     samples = found.samples[::spread][:SAMPLES]
     theirs, mine = fixed(found)
     try:
         expected = [apply(theirs, found.read(path)) for path, _ in samples]
-    except Exception as error:  # the original fails on it, too; which of its samples we take is chance
+    except Exception as error:  # the original fails on it, too; which samples we take is arbitrary
         raise NotTranslatable([f"the original cannot make its samples: {type(error).__name__}: {error}"]) from None
     shapes = {tuple(image.shape) for image in expected}
     if len(shapes) != 1:
@@ -62,7 +62,7 @@ def judge(expected: list[Any], expected_labels: list[int], images: Any, labels: 
 
 
 def levels(found: Translation, images: Any) -> Any:
-    """What turns a difference of values into one of 8-bit levels."""
+    """The factor from a difference of values to one of 8-bit levels."""
     import torch
 
     if not images.is_floating_point():
@@ -74,7 +74,7 @@ def levels(found: Translation, images: Any) -> Any:
 
 
 def fixed(found: Translation) -> tuple[list[Any], list[ours.Transform]]:
-    """Both lists without their random parts."""
+    """Both lists of transforms, without the random ones."""
     theirs: list[Any] = []
     mine: list[ours.Transform] = []
     for original, made in found.steps:
@@ -92,7 +92,7 @@ def fixed(found: Translation) -> tuple[list[Any], list[ours.Transform]]:
 
 
 def resize_like(original: Any, size: list[int]) -> Any:
-    """Their own Resize, of the same generation of torchvision's transforms."""
+    """torchvision's own Resize, of the same generation (v1 or v2) as the original."""
     is_v2 = type(original).__module__.startswith("torchvision.transforms.v2")
     module = importlib.import_module("torchvision.transforms.v2" if is_v2 else "torchvision.transforms")
     options = {"antialias": True} if getattr(original, "antialias", None) is True else {}

@@ -1,4 +1,4 @@
-"""What the loader raises. Every text says what, which value and why; a next step follows as a hint."""
+"""What the loader raises. Every text says what failed, with which value and why; a hint says what to do next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def printable(text: str) -> str:
 
 
 class LoaderError(Exception):
-    """The loader cannot go on. `code` is the kind of failure, `hint` the next step (may be empty)."""
+    """The loader cannot continue. `code` is the kind of failure, `hint` says what to do next (may be empty)."""
 
     code = "internal"
     hint = ""
@@ -21,15 +21,15 @@ class LoaderError(Exception):
 
 
 class ArgumentError(LoaderError, ValueError):
-    """An argument that cannot be: also a ValueError."""
+    """An invalid argument: also a ValueError."""
 
 
 class MissingFileError(LoaderError, FileNotFoundError):
-    """A path with nothing behind it: also a FileNotFoundError."""
+    """A path that does not exist: also a FileNotFoundError."""
 
 
 class NotTranslatable(LoaderError, ValueError):
-    """`from_torch` cannot give an equivalent loader. `reasons`: all of them, each with the object and what to do."""
+    """`from_torch` cannot make an equivalent loader. `reasons` has all of them, each naming the object and a remedy."""
 
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("this DataLoader has no equivalent: " + "; ".join(reasons))
@@ -37,7 +37,7 @@ class NotTranslatable(LoaderError, ValueError):
 
 
 class LoaderWarning(UserWarning):
-    """What the loader has to say while it goes on: a bad sample, a cache that is off, a process started again."""
+    """A message from a loader that carries on: a bad sample, a cache that is off, a restarted process."""
 
 
 CLASSES = {"invalid argument": ArgumentError, "not found": MissingFileError}

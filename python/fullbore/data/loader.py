@@ -1,4 +1,4 @@
-"""The loader: options under their Python names, and the iteration."""
+"""The Loader class: its options, and the iteration over batches."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from .progress import ProgressBar
 Path = Union[str, "os.PathLike[str]"]
 logger = logging.getLogger("fullbore.data")
 
-MAX_RESTARTS = 3  # of the loader's own process
-END_IS_TOLD_S = 5.0  # so long Python's end waits without a word
+MAX_RESTARTS = 3  # of the loader's separate process
+SILENT_WAIT_S = 5.0  # Python's exit waits this long before it says what for
 _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
 
-# The engine's options, as include/fullbore/loader/options.h has them.
+# The engine's options, as in include/fullbore/loader/options.h.
 SOURCE = ("paths", "kind", "fields", "cache_directory", "cache_bytes", "memory_cache_bytes", "s3_endpoint")
 SOURCE += ("timeout_s", "retries")
 ENGINE = ("transforms", "batch_size", "shuffle", "shuffle_shards", "seed", "rank", "world_size", "drop_last")
 ENGINE += ("pad_last", "on_bad_sample", "bad_sample_budget", "dtype", "layout", "image_mode", "apply_exif_orientation")
 ENGINE += ("fast_dct", "scaled_decode", "max_image_pixels", "threads", "max_read_threads", "nice", "prefetch_batches")
-UNSAID = ("cache_directory", "cache_bytes", "s3_endpoint", "max_image_pixels")  # where they are None
+LEFT_OUT_IF_NONE = ("cache_directory", "cache_bytes", "s3_endpoint", "max_image_pixels")  # the engine has a default
 
-# What scripts that come from torch's DataLoader and torchvision's ImageFolder give, and where it went.
-TORCHS = {
-    "collate_fn": "rows go straight into the batch; map= changes each of them",
-    "dataset": "give the path of its files, or translate the DataLoader: fullbore.data.from_torch(dataloader)",
-    "num_workers": "leave it out: the loader finds the number of threads itself; threads=N fixes it",
+# Options of torch's DataLoader and torchvision's ImageFolder, and what to do instead.
+TORCH_OPTIONS = {
+    "collate_fn": "rows go straight into the batch; map= can change each of them",
+    "dataset": "give the path of its files, or translate the DataLoader with fullbore.data.from_torch(dataloader)",
+    "num_workers": "leave it out: the loader chooses the number of threads itself; threads=N fixes it",
     "persistent_workers": "leave it out: threads live as long as the loader",
     "pin_memory": "leave it out: device='cuda' delivers batches on the GPU, from pinned memory",
-    "prefetch_factor": "leave it out, or limit the finished batches: prefetch_batches=N",
-    "root": "it is called paths",
+    "prefetch_factor": "leave it out, or limit the number of finished batches with prefetch_batches=N",
+    "root": "use paths",
     "sampler": "the order depends on seed=; shuffle=False keeps the source's",
-    "target_transform": "map= changes a row's label",
-    "transform": "it is called transforms: a list of fullbore.data.transforms",
+    "target_transform": "map= can change a row's label",
+    "transform": "use transforms, with a list of fullbore.data.transforms",
 }
 
 
 @dataclass(frozen=True)
 class BatchInfo:
-    """What the batch delivered last is."""
+    """Describes the batch that was delivered last."""
 
     epoch: int
-    index: int  # among this rank's batches of the epoch
+    index: int  # within this rank's batches of the epoch
     rows: int
     ids: list[int]  # which sample of the source each row is
     valid: list[bool]  # False for rows that only pad the last batch
@@ -74,17 +74,18 @@ class BadSample:
 
 
 class Loader:
-    """Iterates over batches of a source; each iteration is one epoch.
+    """Iterates over the batches of a source; each iteration is one epoch.
 
-    paths: one or a list of: a directory of class directories, tar shards ("train-{000..012}.tar", "dir/*.tar"),
-    .tfrecord, .h5, a list file (.txt, .csv, .tsv: path and label a line), http(s)://..., s3://bucket/key.
+    paths: one of the following, or a list: a directory of class directories, tar shards ("train-{000..012}.tar",
+    "dir/*.tar"), .tfrecord, .h5, a list file (.txt, .csv, .tsv: one path and label per line), http(s)://...,
+    s3://bucket/key.
 
-    Batches are torch tensors where torch is installed, else numpy arrays, on memory that the loader uses again once
-    the last tensor on it is gone. A source of two fields gives tuples (images, labels); images are float32 in [0, 1]
-    of shape (batch, 3, height, width) unless `dtype`, `layout` or a Normalize say otherwise; labels are int64
-    of shape (batch,); texts are list[str], other bytes list[bytes].
+    Batches are torch tensors if torch is installed, else numpy arrays, in memory that the loader reuses once the last
+    tensor in it is gone. A source with two fields gives tuples (images, labels). Images are float32 in [0, 1] of shape
+    (batch, 3, height, width) unless `dtype`, `layout` or a Normalize says otherwise; labels are int64 of shape
+    (batch,); texts are list[str], other bytes list[bytes].
 
-    Order, random crops and all else depend on seed, epoch and world_size alone, never on threads or timing.
+    The order, random crops and everything else depend only on seed, epoch and world_size, never on threads or timing.
 
     Raises ArgumentError (a ValueError), MissingFileError (a FileNotFoundError), LoaderError.
     """
@@ -93,8 +94,8 @@ class Loader:
 
     def __new__(cls, *_: Any, **options: Any) -> Any:
         for name in options:
-            if name in TORCHS:
-                raise TypeError(f"{cls.__name__} has no option {name!r}\nhint: {TORCHS[name]}")
+            if name in TORCH_OPTIONS:
+                raise TypeError(f"{cls.__name__} has no option {name!r}\nhint: {TORCH_OPTIONS[name]}")
         return super().__new__(cls)
 
     def __init__(
@@ -138,40 +139,43 @@ class Loader:
         progress: bool = False,
     ) -> None:
         """
-        batch_size: rows of a batch. drop_last leaves a short last batch out; pad_last fills it with repeated samples,
-            and last_batch.valid tells which.
-        seed, shuffle: the order. shuffle_shards=n keeps to groups of n consecutive shards, for remote data.
+        batch_size: rows per batch. drop_last leaves out a short last batch; pad_last fills it with repeated samples,
+            which last_batch.valid marks.
+        seed, shuffle: the order. shuffle_shards=n shuffles within groups of n consecutive shards, for remote data.
         rank, world_size: this process's share; by default torch.distributed's, else $RANK and $WORLD_SIZE.
-        fields: which, of archives: extensions ("jpg", "cls"), features or datasets; "jpg;png": the first there is.
+        fields: what to read from archives: extensions ("jpg", "cls"), features or datasets; "jpg;png": the first of
+            these that a sample has.
         dtype: of images: "uint8", "float32", "float16", "bfloat16", or torch's. layout: "nchw", or "nhwc" for (batch,
-            height, width, channels). image_mode: "rgb", or "gray" for one channel. apply_exif_orientation: turn
-            images as their EXIF says.
-        fast_dct, scaled_decode: speed for exactness, see docs/loader.md. max_image_pixels: larger ones are bad samples.
-        on_bad_sample: "skip" leaves bad samples out, up to the share bad_sample_budget of an epoch; "raise" ends with
+            height, width, channels). image_mode: "rgb", or "gray" for one channel. apply_exif_orientation: rotate
+            images as their EXIF data say.
+        fast_dct, scaled_decode: trade accuracy for speed, see docs/loader.md. max_image_pixels: larger images are bad
+            samples.
+        on_bad_sample: "skip" leaves bad samples out, up to bad_sample_budget, a share of the epoch; "raise" stops at
             the first.
-        map: a function of your own, called with each row (fullbore.data.sample.Sample); map_processes: how many
-            processes run it, 0: the loader's threads.
-        cache_directory: for remote files, at most cache_bytes (20 GB; 0: none). memory_cache_bytes: encoded samples
-            kept in memory. s3_endpoint, timeout_s (without a byte), retries: of remote storage.
-        threads: 0: as many as the consumer needs. max_read_threads: those that may wait for storage. nice: added to
-            their niceness. prefetch_batches: finished batches at most.
-        device: batches are delivered there ("cuda"). as_numpy: numpy arrays even where torch is installed.
-        in_process: False runs all of this in a process of its own, with batches in shared memory.
-        progress: a progress line on standard error, where that is a terminal.
+        map: your own function, called with each row (fullbore.data.sample.Sample). map_processes: the number of
+            processes that run it; 0: the loader's threads.
+        cache_directory: the cache of remote files, with at most cache_bytes (20 GB; 0: no cache). memory_cache_bytes:
+            how much to keep of encoded samples in memory. s3_endpoint, timeout_s (without a byte), retries: for remote
+            storage.
+        threads: 0: as many as the consumer needs. max_read_threads: how many may wait for storage. nice: added to
+            their niceness. prefetch_batches: the most finished batches to keep ready.
+        device: where to deliver batches ("cuda"). as_numpy: numpy arrays even if torch is installed.
+        in_process: False runs the loader in a separate process, with batches in shared memory.
+        progress: a progress line on standard error, if that is a terminal.
         """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         if map_processes and map is None:
-            raise argument(f"map_processes={map_processes} without map", "map= is the function they run")
+            raise argument(f"map_processes={map_processes} without map", "give the function to run as map=")
         rank, world_size = placed(rank, world_size)
         self._arguments.update(rank=rank, world_size=world_size)
-        # Where the engine fills the device's memory itself; a process of its own has no part in this one's device.
+        # Set if the engine fills the device's memory itself; a separate process cannot use this process's device.
         self._cuda = deliver.cuda_ordinal(device) if in_process and not as_numpy else None
         self._convert = deliver.converter(as_numpy, device, dtype_name(dtype), already_there=self._cuda is not None)
         self._make_batch: Callable[[list[Any]], Any] | None = None
         self._pool: Any = None
         self._said: set[str] = set()
-        self._running = False  # a batch came, and not yet the end of its epoch
-        self._generation = 0  # of iterators: the newest one is valid
+        self._running = False  # a batch was delivered, but not yet the end of its epoch
+        self._generation = 0  # of iterators: only the newest is valid
         self.last_batch: BatchInfo | None = None
         self._core = self._open(self._options())
         _loaders.add(self)
@@ -180,7 +184,7 @@ class Loader:
     # --- The iteration
 
     def __iter__(self) -> Iterator[Any]:
-        """The next epoch; after `break`, too. After load_state_dict, the rest of that epoch."""
+        """Begins the next epoch, even after `break`. After load_state_dict, the rest of that epoch."""
         if self._running and self.last_batch is not None:
             self._core.set_epoch(self.last_batch.epoch + 1)
             self._running = False
@@ -188,63 +192,63 @@ class Loader:
         return Epoch(self, self._generation, ProgressBar(len(self)) if self._arguments["progress"] else None)
 
     def __len__(self) -> int:
-        """Batches of an epoch, for this rank."""
+        """The number of batches per epoch, for this rank."""
         return self._core.batches_per_epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch, from its first batch."""
+        """Makes the next iteration this epoch, from its first batch."""
         self._core.set_epoch(epoch)
         self._running = False
         self._generation += 1
 
     @property
     def epoch(self) -> int:
-        """The epoch under way, or the one that the next iteration begins."""
+        """The current epoch, or the one that the next iteration begins."""
         return self.state_dict()["epoch"]
 
     @property
     def samples(self) -> int:
-        """Samples of the source, over all ranks."""
+        """The number of samples in the source, for all ranks together."""
         return self._core.samples
 
     @property
     def classes(self) -> list[str]:
-        """Names of the labels, in their order; empty where labels have none."""
+        """Names of the labels, in order; empty if labels have no names."""
         return self._core.class_names
 
-    # --- Where it stands
+    # --- State
 
     def state_dict(self) -> dict[str, int]:
-        """Where the iteration stands, exact to the sample; for another batch size or number of ranks, too."""
+        """The position of the iteration, exact to the sample; valid for other batch sizes and numbers of ranks, too."""
         return json.loads(self._core.state())
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """The next iteration goes on there. Raises where the source has another number of samples."""
+        """Makes the next iteration continue there. Raises if the source has a different number of samples."""
         self._core.restore(json.dumps(state))
         self._running = False
         self._generation += 1
 
     def stats(self) -> dict[str, Any]:
-        """What each stage did since the loader was opened, and how long the consumer waited; times in ns."""
+        """What each stage has done since the loader was opened, and how long the consumer waited; times in ns."""
         return self._core.stats()
 
     @property
     def bad_samples(self) -> list[BadSample]:
-        """The first 1,000 that were left out."""
+        """The first 1,000 samples that were left out."""
         return [BadSample(*found) for found in self._core.bad_samples()]
 
     @property
     def pid(self) -> int:
-        """Of the loader's own process; 0 where it is in this one."""
+        """Of the loader's separate process; 0 if it runs in this one."""
         return self._core.pid
 
-    # --- Its end
+    # --- Closing
 
     def close(self) -> None:
-        """Ends threads and processes now rather than with the last reference. Batches stay valid."""
+        """Ends threads and processes now instead of with the last reference. Batches stay valid."""
         core = self.__dict__.get("_core")
         if self._pool is not None:
-            self._pool.close()  # first: threads may be waiting for it
+            self._pool.close()  # first, because threads may be waiting for it
         if core is not None:
             core.close()
 
@@ -258,7 +262,7 @@ class Loader:
         if "_pool" in self.__dict__:
             self.close()
 
-    # --- Pickled, it is its options and where it stands: spawned processes open it again
+    # --- Pickling: options and position, so that spawned processes can open the loader again
 
     def __reduce__(self) -> tuple:
         return reopened, (type(self), self._arguments, self.state_dict())
@@ -268,7 +272,7 @@ class Loader:
         shown = repr(paths) if isinstance(paths, (str, os.PathLike)) or len(paths) <= 2 else f"{len(paths):,} paths"
         return f"{type(self).__name__}({_core.mask_urls(shown)}, batch_size={self._arguments['batch_size']})"
 
-    # --- Inside
+    # --- Internals
 
     def _options(self) -> dict[str, Any]:
         """As src/loader/core/options_json.h defines it."""
@@ -286,7 +290,7 @@ class Loader:
 
         def options(names: tuple[str, ...]) -> dict[str, Any]:
             values = {name: read[name] if name in read else given[name] for name in names}
-            return {name: value for name, value in values.items() if name not in UNSAID or value is not None}
+            return {name: value for name, value in values.items() if name not in LEFT_OUT_IF_NONE or value is not None}
 
         return {**options(ENGINE), "source": options(SOURCE)}
 
@@ -294,7 +298,7 @@ class Loader:
         text = json.dumps(options)
         function, processes = self._arguments["map"], self._arguments["map_processes"]
         if function is not None and options["dtype"] == "bfloat16":
-            raise argument("map with dtype='bfloat16': numpy has no such numbers", "use float32, or map in torch")
+            raise argument("map with dtype='bfloat16': numpy has no such type", "use float32, or map in torch")
         if not self._arguments["in_process"]:
             return _core.open_process(text, *own_process(function, processes), MAX_RESTARTS)
         made = None
@@ -320,7 +324,7 @@ class Loader:
         return self._make_batch([value if isinstance(value, list) else convert(value) for _, value in fields])
 
     def _say(self) -> None:
-        """What the engine has to say, each text once: warnings as warnings, the rest to logging."""
+        """Passes on the engine's messages, each text once: warnings as warnings, the rest to logging."""
         said = self._core.take_messages()
         if self._pool is not None and self._pool.messages:
             taken, self._pool.messages = self._pool.messages, []
@@ -337,14 +341,14 @@ class Loader:
 
 
 class Epoch:
-    """One iteration. Ends for good: at the epoch's end, or when a newer one begins."""
+    """One iteration. Ends for good at the end of the epoch, or when a newer iteration begins."""
 
     def __init__(self, loader: Loader, generation: int, progress: ProgressBar | None) -> None:
         self._loader = loader
         self._generation = generation
         self._progress = progress
         self._ended = False
-        # Threads may share an iteration; the engine alone would give one that waits the next epoch's first batch.
+        # Threads may share an iteration. Without the lock, a waiting thread would get the next epoch's first batch.
         self._turn = threading.Lock()
         self._pid = os.getpid()
 
@@ -356,7 +360,7 @@ class Epoch:
 
     def __next__(self) -> Any:
         if os.getpid() != self._pid:
-            return self._step()  # which says so; the lock may be held by a thread of the parent
+            return self._step()  # raises; a thread of the parent may hold the lock
         with self._turn:
             return self._step()
 
@@ -366,8 +370,8 @@ class Epoch:
         loader = self._loader
         if self._generation != loader._generation:
             raise LoaderError(
-                "this iteration was ended by a newer one of the same loader, set_epoch or load_state_dict\n"
-                "hint: open two loaders to iterate twice at a time"
+                "this iteration was ended by a newer one of the same loader, by set_epoch or by load_state_dict\n"
+                "hint: open two loaders to iterate twice at the same time"
             )
         batch = loader._next()
         if batch is None:
@@ -380,7 +384,7 @@ class Epoch:
         return batch
 
 
-# --- Reading the arguments
+# --- Arguments
 
 
 def as_paths(paths: Any) -> list[str]:
@@ -399,16 +403,16 @@ def as_number(name: str, value: Any) -> float:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Of "float32", torch.float32, numpy.float32 or numpy.dtype("float32")."""
+    """The name of "float32", torch.float32, numpy.float32 or numpy.dtype("float32")."""
     if isinstance(dtype, str):
         return dtype
     return getattr(dtype, "__name__", str(dtype)).replace("torch.", "")
 
 
 def placed(rank: int | None, world_size: int | None) -> tuple[int, int]:
-    """This process's rank and the number of ranks: as given, torch.distributed's, the environment's, or 0 of 1."""
+    """This process's rank and the number of ranks: as given, from torch.distributed, the environment, or 0 of 1."""
     if (rank is None) != (world_size is None):
-        raise argument(f"rank={rank} and world_size={world_size}: one without the other", "give both, or neither")
+        raise argument(f"rank={rank} and world_size={world_size}: only one of them is given", "give both or neither")
     if rank is not None and world_size is not None:
         return rank, world_size
     distributed = sys.modules.get("torch.distributed")
@@ -420,13 +424,13 @@ def placed(rank: int | None, world_size: int | None) -> tuple[int, int]:
         return 0, 1
     except ValueError:
         raise argument(
-            f"RANK={os.environ['RANK']!r} and WORLD_SIZE={os.environ['WORLD_SIZE']!r} are no numbers",
-            "give rank= and world_size=",
+            f"RANK={os.environ['RANK']!r} and WORLD_SIZE={os.environ['WORLD_SIZE']!r} are not both numbers",
+            "correct them, or give rank= and world_size=",
         ) from None
 
 
 def frames_of_ours() -> int:
-    """The stack level of the script's own line, for warnings called by our caller."""
+    """The stack level of the line in the script, for warnings that our caller issues."""
     here, level, frame = os.path.dirname(__file__), 1, sys._getframe(1)
     while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
         frame, level = frame.f_back, level + 1
@@ -454,9 +458,9 @@ def reopened(kind: type[Loader], arguments: dict[str, Any], state: dict[str, int
 
 @atexit.register
 def close_all() -> None:
-    """Before the interpreter goes: no thread of ours may ask for it afterwards."""
+    """Runs before the interpreter ends: no thread of ours may ask for it afterwards."""
     _core.allow_no_more_calls()
-    with contextlib.ExitStack() as ending:  # one that fails, or Ctrl-C in its middle, ends that one alone
+    with contextlib.ExitStack() as ending:  # one that fails, or that Ctrl-C interrupts, does not stop the others
         ending.callback(await_calls)
         for loader in open_loaders():
             ending.callback(loader.close)
@@ -466,11 +470,11 @@ def open_loaders() -> list[Loader]:
     while True:
         try:
             return list(_loaders)
-        except RuntimeError:  # a thread has opened one meanwhile
+        except RuntimeError:  # another thread opened one meanwhile
             continue
 
 
 def await_calls() -> None:
-    if not _core.await_calls(END_IS_TOLD_S):
-        logger.warning("Python's end waits for a map= function that does not return; Ctrl-C ends without it")
+    if not _core.await_calls(SILENT_WAIT_S):
+        logger.warning("Python's exit waits for a map= function that does not return; press Ctrl-C to exit without it")
         _core.await_calls(math.inf)

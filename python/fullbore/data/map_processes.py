@@ -1,7 +1,7 @@
-"""Runs a map function in processes of its own, for one that holds the interpreter: rows travel through pipes.
+"""Runs a map function that holds the interpreter lock in separate processes; rows travel through pipes.
 
-A process that dies is started again, and its row tried once more; then the row is a bad sample. Processes end with
-the pool, and when the process that has it dies.
+A process that dies is restarted and its row tried once more; after that the row is a bad sample. The processes end
+with the pool, or when the process that owns it dies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from .sample import Function, as_views, changed, describe, store
 
-MAX_RESTARTS = 3  # of all processes together: a function that kills its process does it again
+MAX_RESTARTS = 3  # over all processes: a function that kills its process will do so again
 PARENT_CHECK_S = 1.0
 
 
@@ -30,8 +30,8 @@ class Worker:
         try:
             self.process.start()
         finally:
-            theirs.close()  # so that its death closes the pipe
-        # The pool ends it. What multiprocessing knows of, it ends in the exit of any fork of this process, too.
+            theirs.close()  # so that the pipe closes when the process dies
+        # The pool ends it. multiprocessing would also end every process it knows when a fork of this process exits.
         getattr(multiprocessing.process, "_children", set()).discard(self.process)
 
     def ask(self, question: Any) -> Any:
@@ -50,10 +50,10 @@ class Pool:
     def __init__(self, function: Function, processes: int) -> None:
         self._function = function
         self._pid = os.getpid()
-        # Of what follows. Garbage may be collected while it is held, and with it the loader, which closes us: so the
-        # same thread may take it again, and the queue is one whose put may come in the middle of its get.
+        # Protects what follows. Reentrant, and the queue is one whose put may interrupt its get, because the garbage
+        # collector may run while we hold it and collect the loader, which closes this pool.
         self._lock = threading.RLock()
-        self._closed = ""  # why there is nobody to ask any more
+        self._closed = ""  # why there is no process left to ask
         self._restarts = 0
         self._workers: list[Worker] = []
         self._idle: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
@@ -62,14 +62,14 @@ class Pool:
             self._start()
 
     def stage(self, fields: list, ident: int, epoch: int, seed: int) -> str | None:
-        """As stage.in_threads gives it to the engine; called by many threads."""
+        """The same as the stage that stage.in_threads makes for the engine; called by many threads."""
         try:
             views = as_views(fields)
             question = (views, ident, epoch, seed)
             problem = "map: its process ended"
             for _ in range(2):
                 worker = self._idle.get()
-                if worker is None:  # closed: for the next who waits, too
+                if worker is None:  # closed: pass it on to the next thread that waits
                     self._idle.put(None)
                     return self._closed
                 try:
@@ -87,7 +87,7 @@ class Pool:
             return describe(error)
 
     def close(self) -> None:
-        """Ends the processes, busy or not: nobody waits for a function that hangs."""
+        """Ends the processes, busy or not, so that a function that hangs delays nobody."""
         if os.getpid() != self._pid:
             return
         with self._lock:
@@ -119,16 +119,16 @@ class Pool:
             self._workers.remove(worker)
             self._restarts += 1
             if self._restarts <= MAX_RESTARTS:
-                self.messages.append(f"{problem}; started again ({self._restarts} of {MAX_RESTARTS})")
+                self.messages.append(f"{problem}; restarted ({self._restarts} of {MAX_RESTARTS})")
                 self._start()
             elif not self._workers:
-                self._closed = f"{problem}, and so did those before it"
-                self.messages.append(f"{problem}, the last one; no sample can be mapped any more")
+                self._closed = f"{problem}, after {MAX_RESTARTS} restarts"
+                self.messages.append(f"{problem}; none is left, so no more samples can be mapped")
                 self._idle.put(None)
 
 
 def end_with_parent(parent: int) -> None:
-    """By its number: a process that was forked beside us may hold its end of our pipe open."""
+    """Watches its pid: another process forked by it may hold its end of our pipe open."""
     while os.getppid() == parent:
         time.sleep(PARENT_CHECK_S)
     os._exit(1)
@@ -136,8 +136,8 @@ def end_with_parent(parent: int) -> None:
 
 def work(pipe: Any, function: Function) -> None:
     """The process's loop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    # Also in the middle of a call.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
+    # In a thread, so that it works in the middle of a call, too.
     threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
     while True:
         try:
@@ -147,7 +147,7 @@ def work(pipe: Any, function: Function) -> None:
         try:
             values = changed(function, views, ident, epoch, seed)
             arrays = {name: value for name, value in views.items() if not isinstance(value, (str, bytes))}
-            answer = (None, {**arrays, **values})  # it may have changed any of them in place
+            answer = (None, {**arrays, **values})  # the function may have changed any of them in place
         except BaseException as error:
             answer = (describe(error), None)
         pipe.send(answer)

@@ -1,4 +1,4 @@
-"""A progress line on standard error, where that is a terminal."""
+"""A progress line on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 import time
 
 WIDTH = 28
-PERIOD_S = 0.1  # faster is not read
+PERIOD_S = 0.1  # faster than this nobody can read
 
 
 class ProgressBar:
-    """One epoch's line. Rewritten in place; ended by a new line."""
+    """The line of one epoch, rewritten in place; a newline ends it."""
 
     def __init__(self, batches: int) -> None:
         self.batches = batches

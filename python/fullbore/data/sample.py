@@ -1,4 +1,4 @@
-"""One row of a batch in the hands of a map function: what it is given, and what becomes of what it returns."""
+"""One row of a batch for a map function: what the function gets, and how its result gets back into the batch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Stage = Callable[[list, int, int, int], "str | None"]
 
 
 class Sample(dict):
-    """One row: field name -> numpy view (a label is an array without dimensions), str or bytes.
+    """One row: field name -> numpy view (a label is a 0-dimensional array), str or bytes.
 
-    id: of the sample in the source. seed: the same for the same sample and epoch, whichever thread calls:
-    numpy.random.default_rng(sample.seed) gives decisions that a resume repeats.
+    id: of the sample in the source. seed: the same for the same sample and epoch, on any thread:
+    numpy.random.default_rng(sample.seed) draws the same numbers again after a resume.
     """
 
     def __init__(self, fields: dict[str, Any], ident: int, epoch: int, seed: int) -> None:
@@ -29,7 +29,7 @@ def as_views(fields: list) -> dict[str, Any]:
 
 
 def changed(function: Function, views: dict[str, Any], ident: int, epoch: int, seed: int) -> dict[str, Any]:
-    """Calls it, and gives the fields that are no longer the views it was given."""
+    """Calls the function; returns the fields that it replaced with something other than the given view."""
     sample = Sample(views, ident, epoch, seed)
     result = function(sample)
     if result is None:
@@ -38,12 +38,12 @@ def changed(function: Function, views: dict[str, Any], ident: int, epoch: int, s
         result = dict(zip(views, result if isinstance(result, (tuple, list)) else (result,)))
     unknown = [name for name in result if name not in views]
     if unknown:
-        raise KeyError(f"map returned a field {unknown[0]!r}; the sample has {', '.join(views)}")
+        raise KeyError(f"map returned an unknown field {unknown[0]!r}; the sample has {', '.join(views)}")
     return {name: value for name, value in result.items() if value is not views[name]}
 
 
 def store(views: dict[str, Any], values: dict[str, Any]) -> None:
-    """Copies what was returned into the row."""
+    """Copies the returned values into the row."""
     import numpy
 
     for name, value in values.items():
@@ -55,12 +55,12 @@ def store(views: dict[str, Any], values: dict[str, Any]) -> None:
         array = numpy.asarray(value)
         if array.shape != view.shape:
             raise ValueError(f"map returned {name!r} with shape {array.shape}; the batch has room for {view.shape}")
-        # A Python number fits where its value does.
+        # A Python number is cast to the type of the row.
         numpy.copyto(view, array, casting="unsafe" if isinstance(value, (int, float)) else "same_kind")
 
 
 def describe(error: BaseException) -> str:
-    """The last line of the traceback, and where."""
+    """The last line of the traceback, and its place in the script."""
     frames = traceback.extract_tb(error.__traceback__)
     last = traceback.format_exception_only(type(error), error)[-1].strip()
     own = [frame for frame in frames if os.path.dirname(frame.filename) != os.path.dirname(__file__)]

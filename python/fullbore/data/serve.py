@@ -1,4 +1,4 @@
-"""python -m fullbore.data.serve FD: the loader's own process (in_process=False). FD is its end of a socket."""
+"""python -m fullbore.data.serve FD: the separate process of a loader (in_process=False). FD is its end of a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A class for each kind of source. `Loader` itself tells the kind by the path."""
+"""One class for each kind of source. `Loader` itself recognises the kind by the path."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from .loader import Loader, Path
 
 
 class ImageFolder(Loader):
-    """A directory of class directories; labels are numbered in the order of the classes' names."""
+    """A directory of class directories; labels number the classes in alphabetical order."""
 
     kind = "folder"
 
 
 class WebDataset(Loader):
-    """Tar shards in WebDataset's layout: files of one sample share a name up to the first dot.
+    """Tar shards in WebDataset's layout: the files of a sample share a name up to the first dot.
 
-    "train-{000..012}.tar", "dir/*.tar", URLs, s3://. `fields` names extensions; the default is what the first
-    sample has.
+    "train-{000..012}.tar", "dir/*.tar", URLs, s3://. `fields` lists extensions; the default is those of the first
+    sample.
     """
 
     kind = "tar"
 
 
 class TFRecord(Loader):
-    """TFRecord files of tf.train.Example. `fields` names features."""
+    """TFRecord files of tf.train.Example. `fields` lists features."""
 
     kind = "tfrecord"
 
 
 class HDF5(Loader):
-    """HDF5 files. `fields` names datasets, whose first dimension counts samples."""
+    """HDF5 files. `fields` lists datasets, whose first dimension is the samples."""
 
     kind = "hdf5"
 
 
 class FileList(Loader):
-    """A list file ("path label" a line; .csv, .tsv), or a list of (path, label) pairs with int labels.
+    """A list file (one "path label" per line; .csv, .tsv), or a list of (path, label) pairs with int labels.
 
-    classes: names of the labels, where you know them.
+    classes: names of the labels, if you know them.
     """
 
     kind = "list"
@@ -77,7 +77,7 @@ class FileList(Loader):
         return super()._options()
 
     def _forget_list(self) -> None:
-        """The engine has read it. A process of its own reads it again when it is started again."""
+        """The engine has read the list. (A separate process reads it again when it is restarted.)"""
         if self._list is not None:
             try:
                 os.unlink(self._list)
@@ -91,7 +91,7 @@ class FileList(Loader):
 
 
 def written(pairs: Sequence[tuple[Path, int]]) -> str:
-    """The pairs as a list file."""
+    """Writes the pairs as a list file; returns its path."""
     lines = ["path\tlabel\n"]
     for path, label in pairs:
         quoted = os.path.abspath(os.fsdecode(path)).replace('"', '""')

@@ -1,9 +1,9 @@
-"""`map=`: a Python function as the user's own stage, in the loader's threads or in processes of its own.
+"""`map=`: a Python function as the user stage, in the loader's threads or in separate processes.
 
 The function gets a Sample, a dictionary of numpy views of one row of the batch, and changes them in place, or returns
-a dictionary (or tuple, in the order of the fields) of what takes their places: the same shapes, for the batch is
-there already. A view that is kept keeps its batch's memory. An exception makes the sample a bad one. How a row is
-handed over is in sample.py, the processes are in map_processes.py.
+a dictionary (or a tuple, in the order of the fields) of replacements. Replacements need the same shapes, because the
+batch is already allocated. A view that outlives the call keeps its batch's memory alive. An exception marks the sample
+as bad. sample.py has how a row is handed over, map_processes.py the processes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .sample import Function, Stage, as_views, changed, describe, store
 
 
 def in_threads(function: Function) -> Stage:
-    """For the engine: gives None, or why the sample is a bad one."""
+    """The stage as the engine calls it: returns None, or why the sample is bad."""
 
     def stage(fields: list, ident: int, epoch: int, seed: int) -> str | None:
         try:
@@ -30,11 +30,11 @@ def in_threads(function: Function) -> Stage:
 
 
 def to_bytes(function: Function, processes: int) -> bytes:
-    """For the loader's own process: with what makes functions of the script's main module importable there."""
+    """For the loader's separate process: includes what it needs to import functions of the script's main module."""
     from multiprocessing import spawn
 
     preparation = spawn.get_preparation_data("fullbore.data")
-    preparation.pop("authkey", None)  # multiprocessing's own, which it refuses to have pickled
+    preparation.pop("authkey", None)  # belongs to multiprocessing, which refuses to pickle it
     return pickle.dumps((preparation, processes, pickle.dumps(function)))
 
 
@@ -50,7 +50,7 @@ def make(function: Function, processes: int) -> tuple[Stage, Any]:
     """The stage, and the pool of processes it needs, if any."""
     if processes <= 0:
         return in_threads(function), None
-    from .map_processes import Pool  # with multiprocessing, which nobody else here needs
+    from .map_processes import Pool  # imports multiprocessing, which nothing else here needs
 
     try:
         pool = Pool(function, processes)

@@ -1,6 +1,6 @@
-"""Transforms with torchvision's names, arguments and defaults; resampling is antialiased, as Pillow's is.
+"""Transforms with torchvision's names, arguments and defaults; resampling is antialiased, as in Pillow.
 
-They describe; the loader carries them out in C++, fused with the decoding where that is possible.
+These classes only describe. The loader runs the transforms in C++, fused with decoding where possible.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 INTERPOLATIONS = ("nearest", "bilinear", "bicubic")
-PIL_INTERPOLATIONS = {0: "nearest", 2: "bilinear", 3: "bicubic"}  # Pillow's and older torchvisions' numbers
+PIL_INTERPOLATIONS = {0: "nearest", 2: "bilinear", 3: "bicubic"}  # numbers of Pillow and of older torchvision versions
 
 
 class Transform:
-    """Base of all: knows its description for the engine, and prints as it was made."""
+    """Base class: keeps the description for the engine, and prints as it was constructed."""
 
-    random: bool  # whether it decides something anew for each sample
+    random: bool  # whether it draws something at random for each sample
 
     def __init_subclass__(cls, *, random: bool) -> None:
         cls.random = random
@@ -57,9 +57,9 @@ class Transform:
 
 
 class Resize(Transform, random=False):
-    """To `size` (height, width); an int is the shorter side, and the other follows.
+    """To `size` (height, width); an int is the shorter side, and the other keeps the aspect ratio.
 
-    max_size: the longer side's limit, with an int only.
+    max_size: limit of the longer side, only if `size` is an int.
     """
 
     def __init__(self, size: Size, interpolation: Any = "bilinear", max_size: int | None = None) -> None:
@@ -67,7 +67,7 @@ class Resize(Transform, random=False):
         sides = sides_of(name, size)
         height, width = sides[0], sides[1] if len(sides) == 2 else 0
         if width and max_size is not None:
-            raise argument(f"{name}: max_size={max_size} needs size to be an int, not {tuple(sides)}")
+            raise argument(f"{name}: max_size={max_size} requires size to be an int, not {tuple(sides)}")
         positive(name, height, width or height)
         super().__init__(
             height=height, width=width, interpolation=interpolation_name(name, interpolation), max_size=max_size or 0
@@ -75,7 +75,7 @@ class Resize(Transform, random=False):
 
 
 class CenterCrop(Transform, random=False):
-    """The middle of the image, `size` (height, width) or an int for a square."""
+    """The centre of the image: `size` (height, width), or an int for a square."""
 
     def __init__(self, size: Size) -> None:
         height, width = pair("CenterCrop", size)
@@ -83,7 +83,7 @@ class CenterCrop(Transform, random=False):
 
 
 class RandomResizedCrop(Transform, random=True):
-    """A random part, `scale` of the area and of an aspect `ratio` (width / height), resized to `size`."""
+    """A random crop with `scale` of the area and aspect `ratio` (width / height), resized to `size`."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class RandomResizedCrop(Transform, random=True):
 
 
 class RandomHorizontalFlip(Transform, random=True):
-    """Left to right, with probability `p`."""
+    """Mirrors left to right, with probability `p`."""
 
     def __init__(self, p: float = 0.5) -> None:
         if not 0.0 <= p <= 1.0:
@@ -112,7 +112,7 @@ class RandomHorizontalFlip(Transform, random=True):
 
 
 class ColorJitter(Transform, random=True):
-    """Factors drawn from [1 - x, 1 + x] (hue: [-x, x], x at most 0.5), or from the interval that is given."""
+    """Factors drawn from [1 - x, 1 + x] (hue: [-x, x], x at most 0.5), or from the given interval."""
 
     def __init__(self, brightness: Amount = 0, contrast: Amount = 0, saturation: Amount = 0, hue: Amount = 0) -> None:
         super().__init__(
@@ -124,21 +124,21 @@ class ColorJitter(Transform, random=True):
 
 
 class RandomRotation(Transform, random=True):
-    """By an angle from [-degrees, degrees], or from the interval; about the centre; the size stays.
+    """Rotates about the centre by an angle from [-degrees, degrees] or the given interval, and keeps the size.
 
-    fill: 0 to 255, one number or three.
+    fill: one number or three, from 0 to 255.
     """
 
     def __init__(self, degrees: Amount, interpolation: Any = "nearest", fill: int | Sequence[int] = 0) -> None:
         if isinstance(degrees, (int, float)):
             if degrees < 0:
-                raise argument(f"RandomRotation: degrees cannot be {degrees!r}", "a single number is not negative")
+                raise argument(f"RandomRotation: degrees cannot be {degrees!r}", "a single number must not be negative")
             degrees = (-degrees, degrees)
         colour = [fill] * 3 if isinstance(fill, (int, float)) else list(fill)
         if len(colour) == 1:
             colour = colour * 3
         if len(colour) != 3 or not all(0 <= part <= 255 for part in colour):
-            raise argument(f"RandomRotation: fill cannot be {fill!r}", "a number from 0 to 255, or three")
+            raise argument(f"RandomRotation: fill cannot be {fill!r}", "give one number from 0 to 255, or three")
         super().__init__(
             degrees=interval("RandomRotation: degrees", degrees),
             interpolation=interpolation_name("RandomRotation", interpolation),
@@ -147,25 +147,25 @@ class RandomRotation(Transform, random=True):
 
 
 class Normalize(Transform, random=False):
-    """(value - mean) / std by channel, of values in [0, 1]. The defaults are ImageNet's."""
+    """(value - mean) / std per channel, for values in [0, 1]. The defaults are ImageNet's."""
 
     def __init__(
         self, mean: Sequence[float] = (0.485, 0.456, 0.406), std: Sequence[float] = (0.229, 0.224, 0.225)
     ) -> None:
         super().__init__(mean=channels("Normalize: mean", mean), std=channels("Normalize: std", std))
         if not all(self._description["std"]):
-            raise argument(f"Normalize: std cannot be {tuple(std)!r}", "a division by 0 has no result")
+            raise argument(f"Normalize: std cannot be {tuple(std)!r}", "it would divide by 0")
 
 
 class Compose:
-    """A list of transforms, for scripts that have one; a plain list does as well."""
+    """A list of transforms, for scripts that use Compose; a plain list works just as well."""
 
     def __init__(self, transforms: Sequence[Transform]) -> None:
         self.transforms = list(transforms)
 
 
 def flat(transforms: Any) -> list[Transform]:
-    """The list of what `transforms=` was given."""
+    """The value of `transforms=` as a flat list."""
     if transforms is None:
         return []
     if isinstance(transforms, Compose):
@@ -180,14 +180,14 @@ def flat(transforms: Any) -> list[Transform]:
             result.append(one)
         else:
             raise argument(
-                f"transforms: {one!r} is none of fullbore.data.transforms",
-                "a function of your own goes to map=; torchvision's lists are translated by fullbore.data.from_torch",
+                f"transforms: {one!r} is not one of fullbore.data.transforms",
+                "pass your own function as map=; fullbore.data.from_torch translates torchvision's transforms",
             )
     return result
 
 
 def interpolation_name(what: str, value: Any) -> str:
-    """Of a name, of torchvision's InterpolationMode or of Pillow's number."""
+    """The name of a name, of torchvision's InterpolationMode or of Pillow's number."""
     name = PIL_INTERPOLATIONS.get(value, value) if isinstance(value, int) else getattr(value, "value", value)
     if name not in INTERPOLATIONS:
         raise argument(f"{what}: interpolation cannot be {value!r}", "one of: " + ", ".join(INTERPOLATIONS))
@@ -196,7 +196,7 @@ def interpolation_name(what: str, value: Any) -> str:
 
 def positive(what: str, *sizes: int) -> None:
     if any(size <= 0 for size in sizes):
-        raise argument(f"{what}: size cannot be {sizes!r}", "pixels are counted from 1")
+        raise argument(f"{what}: size cannot be {sizes!r}", "a size is at least 1 pixel")
 
 
 def pair(what: str, size: Size) -> tuple[int, int]:
@@ -206,19 +206,19 @@ def pair(what: str, size: Size) -> tuple[int, int]:
 
 
 def sides_of(what: str, size: Size) -> list[int]:
-    """One number, or two."""
+    """The size as one number or two."""
     try:
         sides = [operator.index(side) for side in ([size] if isinstance(size, int) else size)]
     except TypeError:
         sides = []
     if len(sides) not in (1, 2):
-        raise argument(f"{what}: size cannot be {size!r}", "an int, or (height, width)")
+        raise argument(f"{what}: size cannot be {size!r}", "give an int, or (height, width)")
     return sides
 
 
 def interval(what: str, value: Interval, low: float = float("-inf"), high: float = float("inf")) -> list[float]:
     if len(value) != 2 or not low <= value[0] <= value[1] <= high:
-        raise argument(f"{what} cannot be {value!r}", f"an interval (low, high) within [{low}, {high}]")
+        raise argument(f"{what} cannot be {value!r}", f"give an interval (low, high) within [{low}, {high}]")
     return [float(value[0]), float(value[1])]
 
 
@@ -229,7 +229,7 @@ def amount(
         return [center, center]
     if isinstance(value, (int, float)):
         if value < 0:
-            raise argument(f"{what} cannot be {value!r}", "a single number is not negative")
+            raise argument(f"{what} cannot be {value!r}", "a single number must not be negative")
         value = (max(low, center - value) if center else -value, center + value)
     return interval(what, value, low, high)
 
@@ -239,5 +239,5 @@ def channels(what: str, value: Sequence[float]) -> list[float]:
     if len(values) == 1:
         values = values * 3
     if len(values) != 3:
-        raise argument(f"{what} cannot be {tuple(value)!r}", "one number for each of three channels")
+        raise argument(f"{what} cannot be {tuple(value)!r}", "give one number, or one for each of three channels")
     return values

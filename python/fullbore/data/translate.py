@@ -1,8 +1,8 @@
-"""`from_torch`: a torch DataLoader over torchvision's ImageFolder as a loader of ours, or precisely why not.
+"""`from_torch`: translates a torch DataLoader over torchvision's ImageFolder, or says precisely why it cannot.
 
-Everything is recognised by its class's module and name, so nothing is imported that the user does not have. What is
-known is carried over by value; what is not known is refused by name, all of it at once: a loader that is nearly the
-same would be worse than none.
+Everything is recognised by the module and name of its class, so nothing is imported that the user does not have. What
+is known is carried over by value; everything that is not known is refused by name, all at once: a loader that is
+almost the same would be worse than none.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .errors import LoaderError, NotTranslatable
 from .loader import Loader
 from .sources import FileList
 
-OWN_LOADER = "or write the loader with fullbore.data.ImageFolder, and what is your own as map="
-MAX_SHOWN = 100  # of a transform, in a reason; timm's RandAugment prints itself over a page
+OWN_LOADER = "or write the loader with fullbore.data.ImageFolder, and pass your own code as map="
+MAX_SHOWN = 100  # characters of a transform in a reason; timm's RandAugment fills a page
 DECODED = (".jpg", ".jpeg", ".png", ".webp")
 
 
@@ -44,16 +44,16 @@ class Translation:
 
 
 def from_torch(dataloader: Any, **options: Any) -> Loader:
-    """The loader that gives what `dataloader` gives: the same samples, labels, transforms, batches and share of ranks.
+    """A loader that gives the same as `dataloader`: samples, labels, transforms, batches and share of ranks.
 
     dataloader: a torch DataLoader over torchvision's ImageFolder, DatasetFolder or ImageNet (or a Subset of one) with
     torchvision's or timm's transforms, a sequential, random or distributed sampler, and the default collate function.
-    options: of Loader, in addition (threads=, in_process=, progress=, seed= ...).
+    options: further options of Loader (threads=, in_process=, progress=, seed=, ...).
 
-    The random order and the random crops are other draws of the same distribution. With a DistributedSampler call
-    set_epoch on the loader. `worker_init_fn`, `num_workers`, `prefetch_factor` have nothing left to do.
+    The random order and the random crops are different draws from the same distribution. With a DistributedSampler
+    call set_epoch on the loader. `worker_init_fn`, `num_workers` and `prefetch_factor` have no effect.
 
-    Raises NotTranslatable, whose `reasons` say what stands in the way, each by name and with what to do.
+    Raises NotTranslatable, whose `reasons` say what is in the way, each by name and with a remedy.
     """
     found = understand(dataloader)
     loader = found.open(**options)
@@ -61,7 +61,7 @@ def from_torch(dataloader: Any, **options: Any) -> Loader:
         mine, theirs = len(loader), len(dataloader)
         loader.close()
         raise NotTranslatable(
-            [f"{named(dataloader)} has {theirs} batches an epoch, the equivalent loader {mine}: use drop_last=False"]
+            [f"{named(dataloader)} has {theirs} batches per epoch, the equivalent loader {mine}: use drop_last=False"]
         )
     return loader
 
@@ -79,11 +79,11 @@ def understand(dataloader: Any) -> Translation:
     return found
 
 
-# --- Telling what something is
+# --- Recognising classes
 
 
 def is_a(value: Any, module: str, name: str) -> bool:
-    """By the names of its class and of that class's bases; `module` may be the beginning of it."""
+    """By the names of its class and base classes; `module` may be a parent package."""
     return base_named(value, module, name) is not None
 
 
@@ -100,7 +100,7 @@ def is_exactly(value: Any, module: str, name: str) -> bool:
 
 
 def named(value: Any) -> str:
-    """Such as "MyDataset (train.data)": enough to find it in the script."""
+    """For example "MyDataset (train.data)": enough to find it in the script."""
     kind = value if callable(value) and hasattr(value, "__qualname__") else type(value)
     return f"{kind.__qualname__} ({kind.__module__})"
 
@@ -111,7 +111,7 @@ def named(value: Any) -> str:
 def read_dataloader(dataloader: Any, found: Translation) -> None:
     base: Any = base_named(dataloader, "torch.utils.data.dataloader", "DataLoader")
     if type(dataloader).__iter__ is not base.__iter__:
-        found.refuse(f"{named(dataloader)} iterates in a way of its own: pass the plain DataLoader")
+        found.refuse(f"{named(dataloader)} overrides how it iterates: pass a plain DataLoader")
     batch_sampler = dataloader.batch_sampler
     if batch_sampler is None:
         found.refuse("the DataLoader does not make batches (batch_size=None): give it a batch_size")
@@ -121,13 +121,13 @@ def read_dataloader(dataloader: Any, found: Translation) -> None:
         found.options.update(batch_size=batch_sampler.batch_size, drop_last=batch_sampler.drop_last)
     collate = dataloader.collate_fn
     if batch_sampler is None:
-        return  # its collate function is of single samples
+        return  # its collate function handles single samples
     if getattr(collate, "__name__", "") != "default_collate" or not collate.__module__.startswith("torch.utils.data"):
         found.refuse(f"collate_fn={named(collate)} is not the default one: leave it out, {OWN_LOADER}")
 
 
 def read_sampler(dataloader: Any, found: Translation) -> list[int] | None:
-    """Notes order and share. Gives the indices of the dataset it goes over, None for all."""
+    """Records the order and this rank's share. Returns the indices of the dataset that it visits, or None for all."""
     sampler = getattr(dataloader.batch_sampler, "sampler", dataloader.sampler)
     found.options.update(rank=0, world_size=1, seed=seed_of(dataloader, sampler))
     size = len(dataloader.dataset) if hasattr(dataloader.dataset, "__len__") else -1
@@ -137,7 +137,7 @@ def read_sampler(dataloader: Any, found: Translation) -> list[int] | None:
         found.options["shuffle"] = True
         if sampler.replacement or sampler.num_samples != size:
             found.refuse(
-                f"RandomSampler(replacement={sampler.replacement}, num_samples={sampler.num_samples}) does not go over "
+                f"RandomSampler(replacement={sampler.replacement}, num_samples={sampler.num_samples}) does not visit "
                 "every sample once: use shuffle=True"
             )
     elif is_exactly(sampler, "torch.utils.data", "SubsetRandomSampler"):
@@ -177,7 +177,7 @@ def read_dataset(dataset: Any, indices: list[int] | None, found: Translation) ->
         found.refuse(f"dataset={named(dataset)} is not torchvision's ImageFolder: put the files into one, {OWN_LOADER}")
         return
     if type(dataset).__getitem__ is not base.__getitem__:
-        found.refuse(f"dataset={named(dataset)} has a __getitem__ of its own: use ImageFolder itself, {OWN_LOADER}")
+        found.refuse(f"dataset={named(dataset)} overrides __getitem__: use ImageFolder itself, {OWN_LOADER}")
     if getattr(dataset, "target_transform", None) is not None:
         found.refuse(f"target_transform={named(dataset.target_transform)} changes labels: rename the directories")
     read_image_loader(dataset.loader, found)
@@ -189,7 +189,7 @@ def read_dataset(dataset: Any, indices: list[int] | None, found: Translation) ->
             found.refuse(f"{path} is not {', '.join(DECODED)}: convert it")
             break
     if not found.samples:
-        found.refuse(f"dataset={named(dataset)} is empty: look at its root, {dataset.root!r}")
+        found.refuse(f"dataset={named(dataset)} is empty: check its root, {dataset.root!r}")
     read_transform(dataset.transform, found)
 
 
@@ -208,7 +208,7 @@ def read_image_loader(loader: Any, found: Translation) -> None:
 
 
 class Chain:
-    """The images' state on the way through the list."""
+    """What the images are so far, while going through the transforms."""
 
     def __init__(self) -> None:
         self.tensor = False  # after ToTensor
@@ -234,9 +234,9 @@ def read_transform(transform: Any, found: Translation) -> None:
         else:
             found.steps.append(step)
     if not chain.tensor:
-        found.refuse("the transforms do not end in a tensor: add ToTensor()")
+        found.refuse("the transforms do not end with a tensor: add ToTensor()")
     if chain.dtype not in ("uint8", "float32", "float16", "bfloat16"):
-        found.refuse(f"images of {chain.dtype} are not made: use float32")
+        found.refuse(f"images of type {chain.dtype} are not supported: use float32")
     found.options["dtype"] = chain.dtype
 
 
@@ -256,7 +256,7 @@ def unrolled(transform: Any) -> list[Any]:
 def described(transform: Any) -> str:
     try:
         text = " ".join(repr(transform).split())
-    except Exception:  # a class of the script's own, made for other attributes
+    except Exception:  # a class of the script whose __repr__ needs other attributes
         return named(transform)
     return named(transform) if " at 0x" in text or len(text) > MAX_SHOWN else text
 
@@ -267,10 +267,10 @@ def before_normalize(chain: Chain) -> None:
 
 
 def resampled(theirs: Any, chain: Chain) -> None:
-    """Resampling: Pillow's is antialiased always, a tensor's only when asked."""
+    """Pillow always antialiases when it resamples, tensors only on request."""
     before_normalize(chain)
     if chain.tensor and getattr(theirs, "antialias", None) is not True:
-        raise Refused("it resamples tensors without antialiasing: move it before ToTensor, or say antialias=True")
+        raise Refused("it resamples tensors without antialiasing: move it before ToTensor, or set antialias=True")
 
 
 def resize(theirs: Any, chain: Chain) -> ours.Transform:
@@ -303,9 +303,9 @@ def rotation(theirs: Any, chain: Chain) -> ours.Transform:
     before_normalize(chain)
     fill = theirs.fill
     if isinstance(fill, dict):
-        raise Refused("its fill depends on the type: give one number")
+        raise Refused("its fill differs by type: give one number")
     if theirs.expand or theirs.center is not None:
-        raise Refused("expand and center are not known: leave them out")
+        raise Refused("expand and center are not supported: leave them out")
     if chain.tensor and chain.dtype != "uint8" and fill not in (0, None):
         raise Refused("it fills tensors: move it before ToTensor")
     return ours.RandomRotation(theirs.degrees, theirs.interpolation, fill or 0)
@@ -323,9 +323,9 @@ def to_image(theirs: Any, chain: Chain) -> None:
 def to_dtype(theirs: Any, chain: Chain) -> None:
     wanted = str(theirs.dtype).replace("torch.", "")
     if not chain.tensor:
-        raise Refused("it comes before the image is a tensor: move it behind ToImage or PILToTensor")
+        raise Refused("it comes before the image is a tensor: move it after ToImage or PILToTensor")
     if chain.dtype == "uint8" and wanted != "uint8" and getattr(theirs, "scale", True) is not True:
-        raise Refused("values from 0 to 255 as floating point are not made: say scale=True")
+        raise Refused("floating-point values from 0 to 255 are not supported: set scale=True")
     if chain.normalized:
         raise Refused("it comes after Normalize: move it before")
     chain.dtype = wanted
@@ -334,7 +334,7 @@ def to_dtype(theirs: Any, chain: Chain) -> None:
 def normalize(theirs: Any, chain: Chain) -> ours.Transform:
     before_normalize(chain)
     if not chain.tensor or chain.dtype == "uint8":
-        raise Refused("it comes before the image is a floating-point tensor: move it behind ToTensor")
+        raise Refused("it comes before the image is a floating-point tensor: move it after ToTensor")
     chain.normalized = True
     return ours.Normalize([float(part) for part in theirs.mean], [float(part) for part in theirs.std])
 
