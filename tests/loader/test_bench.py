@@ -209,7 +209,7 @@ def test_a_script_that_trains_nothing_or_fails_is_an_error(tmp_path):
     script.write_text("import torch\n")
     done = bench("--script", script, "--python", sys.executable)
     assert done.returncode == 1
-    assert "no DataLoader was seen that feeds an optimizer step" in done.stderr
+    assert "no DataLoader that feeds an optimizer step was seen" in done.stderr
     script.write_text("raise SystemExit(3)\n")
     done = bench("--script", script, "--python", sys.executable)
     assert done.returncode == 1

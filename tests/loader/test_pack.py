@@ -96,11 +96,11 @@ def test_a_full_disk_leaves_complete_shards_and_the_next_attempt_needs_no_force(
     try:
         ended = pack(tmp_path / "in", tmp_path / "disk" / "out", "--shard-size", "20K")
         assert ended.returncode == 1
-        assert "No space left" in ended.stderr and "whole shards are in" in ended.stderr
+        assert "No space left" in ended.stderr and "complete shards are in" in ended.stderr
         left = {path.name for path in (tmp_path / "disk" / "out").iterdir()}
         tars = sorted(name for name in left if name.endswith(".tar"))
         assert left == {"classes.json", *tars, *(f"{name}.idx" for name in tars)}
-        assert f"{len(tars)} whole shards" in ended.stderr and tars[-1] in ended.stderr
+        assert f"{len(tars)} complete shards" in ended.stderr and tars[-1] in ended.stderr
         (tmp_path / "disk" / "out" / tars[0]).unlink()  # space for the names, not for a shard with all samples
         again = pack(tmp_path / "in", tmp_path / "disk" / "other", "--shard-size", "1M")
         assert again.returncode == 1 and "no shard was finished" in again.stderr
@@ -153,7 +153,7 @@ def test_an_interrupt_leaves_complete_shards_and_says_so(
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 128 + signal.SIGINT
-    assert "interrupted" in said and "whole shard" in said
+    assert "interrupted" in said and "complete shard" in said
     assert not list((tmp_path / "out").glob("*.part"))
     expected = [(path.read_bytes(), label) for path, label in images]
     got = members(tmp_path / "out")

@@ -218,7 +218,7 @@ def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
         photos,
         directory=tmp_path,
     )
-    ending = "Python is ending, and with it all loaders\n"
+    ending = "Python is shutting down, and all loaders with it\n"
     assert done.stdout == "the loader is closed\n" + 2 * ending, done.stderr
     assert done.returncode == 0 and done.stderr == ""
 

@@ -210,7 +210,7 @@ def test_pairs_of_paths_and_labels_need_no_file(photos):
         (lambda p: fb.ImageFolder(p, SMALL, threads=100_000), ValueError, "threads 100000"),
         (lambda p: fb.ImageFolder(p, SMALL, timeout_s="long"), ValueError, "timeout_s cannot be 'long'"),
         (lambda p: fb.ImageFolder(p, SMALL, bad_sample_budget=None), ValueError, "bad_sample_budget cannot be None"),
-        (lambda p: fb.ImageFolder(p, SMALL, prefetch_batches=-1), ValueError, "prefetch_batches -1: none may be"),
+        (lambda p: fb.ImageFolder(p, SMALL, prefetch_batches=-1), ValueError, "prefetch_batches -1: none of them"),
         (lambda p: fb.ImageFolder(p, SMALL, device="gpu"), ValueError, "torch does not know device='gpu'"),
         (lambda p: fb.ImageFolder(p, abs), ValueError, "map="),
         (lambda p: fb.ImageFolder(p, [T.Resize("a")]), ValueError, "height, width"),

@@ -180,7 +180,7 @@ def test_temporary_faults_are_survived(request: pytest.FixtureRequest, name: str
             expected = between.files["/shard.tar"] = make_bytes(2_000_000)
             said = fetch(f"{between.url}/shard.tar", "--cache-bytes", "0")
         assert said.digests == [digest(expected)], said.lines
-        assert said.said(text if text != "tried" else "asked again"), said.messages
+        assert said.said(text if text != "tried" else "retry in"), said.messages
         assert said.said("shard.tar"), "the message names no URL"
         assert said.said("answers again"), said.messages
         assert not between.faults
@@ -213,7 +213,7 @@ def test_an_endless_stall_is_given_up_and_retried(server: FaultServer) -> None:
     said = fetch(f"{server.url}/x", "--cache-bytes", "0", "--timeout", "1")
     held.set()
     assert said.digests == [digest(server.files["/x"])]
-    assert said.said("no byte for 1.0 s"), said.messages
+    assert said.said("no data for 1.0 s"), said.messages
 
 
 def test_a_server_that_stays_silent_ends_in_an_error(server: FaultServer) -> None:
@@ -267,7 +267,7 @@ def test_an_object_that_changes_between_two_reads_is_corrupt(request: pytest.Fix
             between.faults = [Fault(headers={"ETag": '"another"'})]
             said = fetch(f"{between.url}/x", "--cache-bytes", "0")
         assert said.error and said.error["error"] == "corrupt", said.lines
-        assert "changed under us" in said.error["text"]
+        assert "changed while it was in use" in said.error["text"]
     finally:
         between.close()
 

@@ -25,7 +25,7 @@ double CostOf(const Point& point, Pipe pipe) {
   return 0;
 }
 
-// Rate that one more thread adds beyond the largest measured number.
+// The rate that one more thread adds beyond the largest measured number of threads.
 double LastSlope(const std::vector<Point>& points) {
   const Point& last = points.back();
   const double average = last.samples_per_s / last.threads;
@@ -38,7 +38,7 @@ double LastSlope(const std::vector<Point>& points) {
 std::string NextStep(Pipe pipe, bool remote) {
   switch (pipe) {
     case Pipe::kStorage:
-      return "keep the data where it is read faster: a local disk, more of it in memory "
+      return "keep the data where it can be read faster: a local disk, more of it in memory "
              "(memory_cache_bytes), "
              "or shards read in sequence (fullbore loader pack, shuffle_shards)";
     case Pipe::kRead:
@@ -53,7 +53,7 @@ std::string NextStep(Pipe pipe, bool remote) {
     case Pipe::kTransform:
       return "fewer or cheaper transforms (ColorJitter and rotations cost most), or more cores";
     case Pipe::kCollate:
-      return "smaller rows: dtype uint8 or float16, normalised on the device";
+      return "smaller rows: dtype uint8 or float16, with normalisation on the device";
   }
   return "";
 }
@@ -107,7 +107,7 @@ std::optional<Verdict> Judge(const Flow& flow) {
   const double cost = CostOf(fastest, binding);
   return Verdict{
       binding,
-      fmt::format("{} binds: {:.0f} of the {:.0f} us that a sample costs a thread ({}), which makes "
+      fmt::format("{} binds: {:.0f} of the {:.0f} us of thread time that a sample costs ({}), which gives "
                   "{} samples/s with {} thread{}",
                   NameOf(binding), cost, total, FormatPercent(cost / total),
                   FormatCount(std::round(fastest.samples_per_s)), fastest.threads,
@@ -145,11 +145,11 @@ Demand ThreadsFor(const Flow& flow, double samples_per_s) {
     const bool measured = *demand.threads <= flow.points.back().threads;
     demand.text =
         fmt::format("{} samples/s take {} thread{}{}", wanted, *demand.threads,
-                    *demand.threads == 1 ? "" : "s", measured ? "" : ", by the slope of what was measured");
+                    *demand.threads == 1 ? "" : "s", measured ? "" : ", extrapolated from what was measured");
   } else if (!flow.points.empty()) {
     const double slope = LastSlope(flow.points);
     demand.text =
-        fmt::format("{} samples/s are more than the {} core{} here give: {} at most", wanted, flow.cores,
+        fmt::format("{} samples/s are more than the {} core{} here can give: at most {}", wanted, flow.cores,
                     flow.cores == 1 ? "" : "s", FormatCount(std::round(demand.at_most)));
     if (slope > 0) {
       demand.machines_cores = flow.cores + std::ceil((samples_per_s - demand.at_most) / slope);

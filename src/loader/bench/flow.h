@@ -1,5 +1,5 @@
-// What `fullbore loader bench` measured of the data alone, and what follows from it: which part binds, and
-// how many threads a wanted rate takes. Arithmetic only: no clock, no files.
+// What `fullbore loader bench` measured of the data alone, and what follows: which part is the bottleneck,
+// and how many threads a wanted rate takes. Arithmetic only: no clock, no files.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fullbore::loader::bench {
 
-// Time of a thread that one sample costs in one stage.
+// The thread time that a sample costs in one stage.
 struct StageCost {
   std::string name;  // as StageStats: "read", "decode", "transform", "collate"
   double us_per_sample = 0;
@@ -30,7 +30,7 @@ struct Reading {
   double bytes_per_s = 0;
 };
 
-// The same data through PyTorch's DataLoader.
+// The same data with PyTorch's DataLoader.
 struct TorchPoint {
   int workers = 0;
   double samples_per_s = 0;
@@ -38,9 +38,9 @@ struct TorchPoint {
 
 struct Flow {
   std::string path;
-  bool remote = false;  // by HTTP or S3
+  bool remote = false;  // over HTTP or S3
   uint64_t samples = 0;
-  uint64_t used_samples = 0;  // as many were gone through again and again; all, where they fit in memory
+  uint64_t used_samples = 0;  // how many were read repeatedly; all, if they fit in memory
   double bytes_per_sample = 0;
   std::string row;  // "3x224x224 float32"
   int64_t batch_size = 0;
@@ -62,24 +62,23 @@ struct Verdict {
   std::string next_step;  // what to change
 };
 
-// Nothing where nothing was measured.
+// Empty if nothing was measured.
 std::optional<Verdict> Judge(const Flow& flow);
 
-// The rate at `threads`: measured, between two measured numbers by the line through them, beyond the last by
-// its slope as far as the cores go. Beyond the cores nothing is gained.
+// The rate with `threads`: as measured, interpolated between two measurements, or extrapolated beyond the
+// last one up to the number of cores. More threads than cores gain nothing.
 double RateAt(const Flow& flow, int threads);
 
 struct Demand {
   double samples_per_s = 0;
-  std::optional<int> threads;  // absent: more than the cores give
-  double at_most = 0;          // what all cores give
-  std::optional<double>
-      machines_cores;  // how many cores of this kind it would take, where more than there are
+  std::optional<int> threads;            // absent: more than the cores can give
+  double at_most = 0;                    // what all cores can give
+  std::optional<double> machines_cores;  // how many cores of this kind it would take, if more than available
   std::string text;
 };
 Demand ThreadsFor(const Flow& flow, double samples_per_s);
 
-// The best of the cold readings; nothing where none was made.
+// The best of the cold readings; empty if there was none.
 std::optional<Reading> BestColdReading(const Flow& flow);
 
 }  // namespace fullbore::loader::bench

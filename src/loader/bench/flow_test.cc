@@ -50,7 +50,7 @@ TEST(FlowTest, AWantedRateTakesTheFewestThreadsThatReachIt) {
   EXPECT_EQ(ThreadsFor(flow, 1001).threads, 2);
   const Demand beyond_measured = ThreadsFor(flow, 2500);
   EXPECT_EQ(beyond_measured.threads, 3);
-  EXPECT_THAT(beyond_measured.text, HasSubstr("by the slope"));
+  EXPECT_THAT(beyond_measured.text, HasSubstr("extrapolated"));
 }
 
 TEST(FlowTest, MoreThanTheCoresGiveIsSaidWithTheCoresItWouldTake) {

@@ -132,7 +132,7 @@ def measure(dataset, batch_size, workers, seconds):
 
     stream, begin = batches(), time.perf_counter()
     next(stream)
-    while time.perf_counter() - begin < seconds / 4:  # as the other side: a quarter of the time to warm up
+    while time.perf_counter() - begin < seconds / 4:  # as for our loader: a quarter of the time to warm up
         next(stream)
     count, since = 0, time.perf_counter()
     while time.perf_counter() - since < seconds:
@@ -147,7 +147,7 @@ def main():
     parser.add_argument("--batch-size", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--workers", type=lambda text: [int(one) for one in text.split(",")], required=True)
-    parser.add_argument("--limit", type=int, required=True, help="as many samples, evenly spaced")
+    parser.add_argument("--limit", type=int, required=True, help="how many samples to use, evenly spaced")
     args = parser.parse_args()
     samples = samples_of(args.paths)
     if not samples:

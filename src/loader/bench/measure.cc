@@ -21,21 +21,21 @@ namespace fullbore::loader::bench {
 namespace {
 
 // Requests that wait for a device or a server overlap: one reader shows the latency, many the throughput. 16
-// is below the engine's own limit (max_read_threads) and beyond what a local disk's queue gains from.
+// is below the engine's own limit (max_read_threads) and more than the queue of a local disk benefits from.
 constexpr int kManyReaders = 16;
-// What is gone through again and again must stay in the page cache: at most this part of the free memory.
+// Data that is read repeatedly must stay in the page cache, so it is at most this share of the free memory.
 constexpr double kPartOfMemory = 0.25;
 constexpr double kMaxWarmBytes = 1e9;
 constexpr uint64_t kMinWarmSamples = 256;
-// More than this left in memory after dropping: what is then read is no cold reading.
+// If more than this stays in memory after dropping, a reading is not cold.
 constexpr double kStillWarm = 0.05;
-constexpr size_t kMaxFilesToDrop = 500'000;  // a few seconds' work
+constexpr size_t kMaxFilesToDrop = 500'000;  // takes a few seconds
 constexpr auto kPatience = std::chrono::milliseconds(100);
-constexpr double kWarmUpShare = 0.25;  // of a measurement's time, before its clock runs
+constexpr double kWarmUpShare = 0.25;  // of the time of a measurement, before its clock starts
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / static_cast<double>(kNsPerSecond); }
 
-// Evenly spaced samples of another source: those that are gone through again and again.
+// Evenly spaced samples of another source: those that are read repeatedly.
 class Subset : public Source {
  public:
   Subset(std::shared_ptr<const Source> inner, uint64_t size) : inner_(std::move(inner)), size_(size) {}
@@ -84,7 +84,7 @@ void ReadOn(const Source& source, uint64_t stride, bool once, ReadTotals& totals
   while (!totals.end.load(std::memory_order_relaxed)) {
     const uint64_t turn = totals.next.fetch_add(1);
     if (once && turn >= source.size()) return;
-    // A stride without a factor in common with the size visits every sample, and no neighbours in a row.
+    // A stride coprime to the size visits every sample, and no two neighbours in a row.
     const auto id = static_cast<uint64_t>(static_cast<Wide>(turn) * stride % source.size());
     if (!source.Read(id, sample).ok()) {
       ++totals.failed;
@@ -133,12 +133,12 @@ class Measurement {
     if (source_->size() == 0) {
       return Error{ErrorCode::kNotFound,
                    fmt::format("'{}' has no samples", options_.loader.source.paths.front()),
-                   "an image folder has one directory a class; see docs/loader.md for the other layouts"};
+                   "an image folder has one directory per class; see docs/loader.md for the other layouts"};
     }
     return {};
   }
 
-  // The samples' size, from a few of them; and the first one must be readable at all.
+  // The sample size, estimated from a few samples; the first one must be readable at all.
   Result<void> Describe() {
     constexpr uint64_t kLookedAt = 32;
     flow_.path = options_.loader.source.paths.front();
@@ -170,7 +170,7 @@ class Measurement {
     return {};
   }
 
-  // Reading alone with this many readers; empty where nothing was read.
+  // Reading alone with this many readers; empty if nothing was read.
   std::optional<Reading> Read(const Source& source, int readers, bool once, bool cold) {
     ReadTotals totals;
     const uint64_t stride = StrideFor(source.size());
@@ -210,7 +210,7 @@ class Measurement {
     }
   }
 
-  // A source whose samples are not in memory; nothing, and a note, where that cannot be had.
+  // A source whose samples are not in memory; empty, with a note, if that is impossible.
   std::shared_ptr<const Source> MakeCold() {
     const auto expanded = ExpandPaths(options_.loader.source.paths);
     if (!expanded.ok()) return nullptr;
@@ -287,9 +287,9 @@ class Measurement {
     return {};
   }
 
-  // The loader's hint names its options, which nobody has here.
+  // The loader's hint names options that do not exist here.
   static Error Explained(Error error) {
-    if (error.code == ErrorCode::kCorrupt) error.hint = "mend or remove them, then measure again";
+    if (error.code == ErrorCode::kCorrupt) error.hint = "repair or remove them, then measure again";
     return error;
   }
 
@@ -330,7 +330,7 @@ class Measurement {
   Steps steps_;
   Flow flow_;
   std::shared_ptr<const Source> source_, subset_;
-  std::map<std::string, std::string> bad_;  // why, by name; the same ones at every number of threads
+  std::map<std::string, std::string> bad_;  // why, by name; the same for every number of threads
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ double LargestRate(const Flow& flow) {
   return largest;
 }
 
-// The stages that any point has, in their order along the way.
+// The stages of any point, in processing order.
 std::vector<std::string> StageNames(const Flow& flow) {
   std::vector<std::string> names;
   for (const char* name : {"read", "decode", "transform", "collate"}) {
@@ -57,7 +57,7 @@ std::string PointRows(const Flow& flow, const PlotStyle& style) {
   const int cells = std::clamp(style.width - used, kMinBar, kMaxBar);
   std::string out = fmt::format("  {:>9}{:>13}", "threads", "samples/s");
   for (const std::string& name : stages) out += fmt::format("{:>{}}", name, kColumn);
-  out += stages.empty() ? "\n" : "   (us of a thread a sample)\n";
+  out += stages.empty() ? "\n" : "   (us of thread time per sample)\n";
   const double largest = LargestRate(flow);
   for (const Point& point : flow.points) {
     out += fmt::format("  {:>9}{:>13}", point.threads, Rate(point.samples_per_s));
@@ -81,7 +81,7 @@ std::string TorchRows(const Flow& flow, const PlotStyle& style) {
   double ours = 0;
   for (const Point& point : flow.points) ours = std::max(ours, point.samples_per_s);
   if (best > 0 && ours > 0)
-    out += fmt::format("  fullbore.data reaches {:.1f} times its best\n", ours / best);
+    out += fmt::format("  fullbore.data reaches {:.1f} times its best rate\n", ours / best);
   return out;
 }
 
@@ -102,7 +102,7 @@ std::string Head(const Flow& flow, const PlotStyle& style) {
   if (flow.used_samples > 0 && flow.used_samples < flow.samples) {
     out += fmt::format(" ({} of them measured)", FormatCount(static_cast<double>(flow.used_samples)));
   }
-  if (!flow.row.empty()) out += " -> " + Printable(flow.row, style.unicode);  // known by the first batch
+  if (!flow.row.empty()) out += " -> " + Printable(flow.row, style.unicode);  // known once there was a batch
   return out + fmt::format(", batches of {}, {} core{}\n\n", flow.batch_size, flow.cores,
                            flow.cores == 1 ? "" : "s");
 }

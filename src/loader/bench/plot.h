@@ -1,4 +1,4 @@
-// A flow as a terminal shows it: a table with a bar a row, then the verdict. Plain where it is piped.
+// A flow for the terminal: a table with a bar per row, then the verdict. Plain if it is piped.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct PlotStyle {
 // A bar of `share` (0 to 1) of `cells` character cells, without trailing blanks.
 std::string Bar(double share, int cells, const PlotStyle& style);
 
-// Ends with a line break. `wanted_samples_per_s` 0: nobody asked.
+// Ends with a newline. `wanted_samples_per_s` 0: no rate was requested.
 std::string ToTerminal(const Flow& flow, double wanted_samples_per_s, const PlotStyle& style);
 
 }  // namespace fullbore::loader::bench

@@ -15,7 +15,7 @@ namespace {
 // processes take the rest (0.92 of two cores was the most that training with two workers reached,
 // docs/measurements.md).
 constexpr double kFull = 0.88;
-// Where the workers spend more than this part of their time without a core, the cores are what lacks, whoever
+// If the workers spend more than this share of their time without a core, cores are the bottleneck, whoever
 // else uses them.
 constexpr double kManyWaits = 0.3;
 
@@ -33,8 +33,8 @@ std::string BarRow(const char* name, double rate, double largest, const char* co
 Result<ScriptFlow> SumRanks(const std::vector<nlohmann::json>& ranks) {
   if (ranks.empty()) {
     return Error{
-        ErrorCode::kNotFound, "no DataLoader was seen that feeds an optimizer step",
-        "the script must train at least one step with a torch DataLoader; give its arguments behind --"};
+        ErrorCode::kNotFound, "no DataLoader that feeds an optimizer step was seen",
+        "the script must train at least one step with a torch DataLoader; give its arguments after --"};
   }
   ScriptFlow flow;
   double fast = 0;
@@ -42,7 +42,7 @@ Result<ScriptFlow> SumRanks(const std::vector<nlohmann::json>& ranks) {
     if (rank.contains("error")) {
       return Error{ErrorCode::kUnavailable,
                    "the training loader was not measured: " + rank.value("error", ""),
-                   "other data is measured by its path: fullbore loader bench PATH"};
+                   "measure other data by its path: fullbore loader bench PATH"};
     }
     flow.samples_per_s += rank.value("samples_per_s", 0.0);
     flow.batches_per_s += rank.value("batches_per_s", 0.0);
@@ -80,18 +80,18 @@ ScriptVerdict JudgeItself(const ScriptFlow& flow) {
                         flow.ranks == 1 ? "" : "s in all"),
             flow.cores > flow.ranks ? fmt::format("num_workers={} and persistent_workers=True",
                                                   std::max(1, flow.cores / flow.ranks))
-                                    : "a loader that needs less of a core: fullbore.data"};
+                                    : "a loader that needs less CPU: fullbore.data"};
   }
   if (used >= kFull * flow.cores) {
     return {"cores", fmt::format("the cores bind: {:.1f} of {} are used", used, flow.cores),
-            "less work a sample (smaller images, cheaper transforms), or fullbore.data"};
+            "less work per sample (smaller images, cheaper transforms), or fullbore.data"};
   }
   if (flow.worker_waits > kManyWaits * workers) {
     return {"cores",
             fmt::format(
                 "other programs keep the cores busy: of {} worker{}, {:.1f} had work but no core on average",
                 workers, workers == 1 ? "" : "s", flow.worker_waits),
-            "measure again while nothing else runs, or take fewer workers"};
+            "measure again while nothing else runs, or use fewer workers"};
   }
   if (flow.worker_cores >= kFull * workers) {
     return {"workers",

@@ -1,5 +1,5 @@
-// What `--script` measured: the training DataLoader of somebody's script, iterated alone in its own process
-// (python/fullbore/hook/drain.py writes one JSON object a rank).
+// What `--script` measured: the training DataLoader of a script, iterated alone in its own process
+// (python/fullbore/hook/drain.py writes one JSON object per rank).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -19,8 +19,8 @@ struct ScriptFlow {
   double samples_per_s = 0, batches_per_s = 0;  // of all ranks
   double worker_cores = 0, main_cores = 0;      // used by loader workers, by the training processes
   double worker_waits = 0;                      // workers that were ready to run and had no core, on average
-  // The loader's own, as the first rank has it:
-  int num_workers = 0;  // a rank
+  // The loader's own options, from the first rank:
+  int num_workers = 0;  // per rank
   std::optional<int64_t> batch_size, dataset_samples;
   std::string dataset, where;
   // The equivalent loader of fullbore.data, or why there is none.
@@ -28,7 +28,7 @@ struct ScriptFlow {
   std::string fast_reason;
 };
 
-// Sums the ranks' objects. kUnavailable, with the hook's reason, where one holds an error; kNotFound where
+// Sums the objects of the ranks. kUnavailable, with the hook's reason, if one holds an error; kNotFound if
 // there are none.
 Result<ScriptFlow> SumRanks(const std::vector<nlohmann::json>& ranks);
 

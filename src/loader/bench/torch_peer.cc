@@ -18,7 +18,7 @@ namespace fullbore::loader::bench {
 
 namespace {
 
-// The script as a file: workers that are spawned import it again, which a script on standard input cannot.
+// The script as a file, because spawned workers import it again, which standard input does not allow.
 Result<std::string> WriteScript(const TemporaryDirectory& directory) {
   const std::string path = directory.path() + "/like_torch.py";
   if (auto written = WriteFileAtOnce(path, kTorchScript, kPrivateFile); !written) return written.error();

@@ -33,7 +33,7 @@ const char* NameIn(const Named<E> (&table)[N], E value) {
   return "";
 }
 
-// Thrown inside this file only: a member whose value cannot be.
+// Thrown inside this file only: a member with an invalid value.
 struct BadMember {
   std::string text, hint;
 };
@@ -48,7 +48,7 @@ E ValueIn(const Named<E> (&table)[N], const std::string& member, const json& val
   throw BadMember{fmt::format("{} cannot be {}", member, value.dump()), "one of: " + names};
 }
 
-// --- Members: one function names them all, once, for both directions
+// --- Members: one function lists them all, once, for both directions
 
 // Visits write to or read from one JSON object.
 struct Writer {
@@ -67,14 +67,14 @@ struct Writer {
 
 struct Reader {
   json object;
-  std::string where;  // "transforms[2].", or nothing: options are unique by their names
+  std::string where;  // "transforms[2].", or empty: options have unique names
 
   template <typename T>
   void Member(const char* name, T& value) {
     Take(
         name,
         [&](const json& found) {
-          // A fraction would be cut off silently, a number out of range become another.
+          // A fraction would be silently truncated, and a number out of range would wrap.
           if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
             if (!HoldsIn<T>(found)) throw json::type_error::create(302, "no such integer", &found);
           }
@@ -90,7 +90,8 @@ struct Reader {
     Take(name, [&](const json& found) {
       const auto type = DTypeNamed(found.get<std::string>());
       if (!type)
-        throw BadMember{fmt::format("{}{} cannot be {}", where, name, found.dump()), "such as float32"};
+        throw BadMember{fmt::format("{}{} cannot be {}", where, name, found.dump()),
+                        "give one such as float32"};
       value = *type;
     });
   }
@@ -110,7 +111,7 @@ struct Reader {
   template <typename T>
   static const char* Wanted() {
     if constexpr (std::is_same_v<T, bool>) return "true or false is expected";
-    if constexpr (std::is_unsigned_v<T>) return "a whole number from 0 on is expected";
+    if constexpr (std::is_unsigned_v<T>) return "a whole number, 0 or more, is expected";
     if constexpr (std::is_integral_v<T>) return "a whole number is expected";
     if constexpr (std::is_floating_point_v<T>) return "a number is expected";
     return "another type is expected";
@@ -280,7 +281,7 @@ Result<LoaderOptions> OptionsFromJson(std::string_view text) {
     return Error{ErrorCode::kInvalidArgument, bad.text, bad.hint};
   } catch (const json::exception& error) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the loader's options do not parse: {}", error.what()), ""};
+                 fmt::format("the loader's options cannot be parsed: {}", error.what()), ""};
   }
 }
 

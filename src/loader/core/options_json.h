@@ -1,6 +1,6 @@
-// LoaderOptions as JSON and back: how a loader's description travels to another process, and how the Python
-// face hands it over. Every member has its C++ name; a transform is {"name": "Resize", "height": 256, ...}.
-// What is absent has its default; an unknown name is an error, for it is most likely mistyped.
+// LoaderOptions as JSON and back: how a loader's options get to another process, and from Python to the
+// engine. Every member has its C++ name; a transform is {"name": "Resize", "height": 256, ...}.
+// Absent members have their defaults; an unknown name is an error, because it is most likely a typo.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(OptionsJson, SurvivesTheWayThereAndBack) {
+TEST(OptionsJson, SurvivesARoundTrip) {
   LoaderOptions options;
   options.source.paths = {"a b", "c"};
   options.source.memory_cache_bytes = 7;
@@ -37,7 +37,7 @@ TEST(OptionsJson, NamesAnOptionOfTheSourceLikeAnyOther) {
   EXPECT_THAT(options.error().text, testing::StartsWith("retries cannot be \"many\""));
 }
 
-TEST(OptionsJson, NamesTheTransformAndTheValueThatCannotBe) {
+TEST(OptionsJson, NamesTheTransformAndTheInvalidValue) {
   const auto type = OptionsFromJson(R"({"transforms": [{"name": "Resize", "height": "big"}]})");
   ASSERT_FALSE(type.ok());
   EXPECT_THAT(type.error().text, HasSubstr("transforms[0].height cannot be \"big\""));

@@ -1,6 +1,6 @@
 // Random decisions that depend on seed, epoch and sample alone, so that neither the number of threads nor
 // ranks nor a resume changes them. Each decision of a sample has its own number: adding a transform of
-// another kind does not shift the others'.
+// another kind does not shift the draws of the others.
 #pragma once
 
 #include <cstdint>

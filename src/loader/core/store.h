@@ -1,4 +1,4 @@
-// Bytes by name: what the containers are read through, so
+// Bytes by name: containers are read through this interface, so
 // that each works from local disk, HTTP(S) and S3 alike.
 #pragma once
 
@@ -22,7 +22,7 @@ struct StoredFile {
   std::string version;
 };
 
-// Safe to call from many threads.
+// Thread-safe.
 class Store {
  public:
   virtual ~Store() = default;
@@ -31,20 +31,20 @@ class Store {
   virtual Result<std::vector<StoredFile>> List(const std::string& prefix) = 0;
   virtual Result<StoredFile> Stat(const std::string& path) = 0;
 
-  // Fills all of `out` from `offset`, or fails: kNotFound, kCorrupt where the
-  // file ends before, kUnavailable when the server failed after all retries.
-  // Where `version` is not empty and the file has changed since: kCorrupt.
+  // Fills all of `out` from `offset`, or fails: kNotFound, kCorrupt if the file
+  // ends before that, kUnavailable if the server failed after all retries. If
+  // `version` is not empty and the file has changed since: kCorrupt.
   virtual Result<void> Read(const StoredFile& file, uint64_t offset, std::span<uint8_t> out) = 0;
 
-  // A whole file whose size nobody has asked for. Grows `out` where it is too
-  // small and never shrinks it, so that a buffer in use again is not cleared
-  // again; returns how many bytes of it are the file. Here: Stat, then Read.
+  // Reads a whole file of unknown size. Grows `out` if it is too small and never
+  // shrinks it, so that a reused buffer is not cleared again; returns how many
+  // bytes of it are the file. Here: Stat, then Read.
   virtual Result<size_t> ReadWhole(const std::string& path, std::vector<uint8_t>& out);
 
   // The names of all files below a directory or prefix, in any order, without their
-  // sizes, which cost a system call each where List is not asked for them anyway.
-  // `directory` is relative to `prefix` and empty for itself; an empty `name` tells
-  // of a directory, which may have no files. Links are followed. Here: List.
+  // sizes, which may cost a system call each. `directory` is relative to `prefix`
+  // and empty for `prefix` itself; an empty `name` reports a directory, which may
+  // have no files. Links are followed. Here: List.
   using WalkVisitor = std::function<void(std::string_view directory, std::string_view name)>;
   virtual Result<void> Walk(const std::string& prefix, const WalkVisitor& visit);
 
@@ -56,8 +56,8 @@ class Store {
 Result<std::shared_ptr<Store>> OpenStore(const std::string& path_or_url, const SourceOptions& options);
 
 // Expands "{000..012}" (as bash does: zeros in front keep the width) and, for local paths, "*" and "?", whose
-// matches are sorted by their bytes. A local path that exists as it is written is taken as it is. kNotFound
-// where a "*" matches nothing. file:// is taken off.
+// matches are sorted bytewise. A local path that exists as written is taken literally. kNotFound if a "*"
+// matches nothing. file:// is removed.
 Result<std::vector<std::string>> ExpandPaths(const std::vector<std::string>& patterns);
 
 }  // namespace fullbore::loader

@@ -66,7 +66,7 @@ Result<std::optional<Batch>> DeviceLoader::Next(std::chrono::milliseconds patien
     const bool timeout = !impl_->ahead->ok() && impl_->ahead->error().code == ErrorCode::kTimeout;
     if (timeout) return std::exchange(impl_->ahead, std::nullopt)->error();
   }
-  // The state is asked for before the host goes a batch further.
+  // The state is read before the host loader advances by a batch.
   impl_->given = impl_->host.State();
   auto taken = std::move(*std::exchange(impl_->ahead, std::nullopt));
   if (!taken.ok()) return taken;

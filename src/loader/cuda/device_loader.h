@@ -1,6 +1,6 @@
-// Batches on the device: copied from pinned memory on a stream of their own,
-// one batch ahead of the consumer, so that the copy runs beside the computation
-// and the consumer's stream waits for an event, not the host for a copy.
+// Batches on the device: copied from pinned memory on a separate stream, one
+// batch ahead of the consumer, so that the copy overlaps with computation, and
+// the consumer's stream waits for an event instead of the host for a copy.
 #pragma once
 
 #include <chrono>

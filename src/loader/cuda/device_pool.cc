@@ -10,7 +10,7 @@
 namespace fullbore::loader::cuda {
 namespace {
 
-// The one given out, the one ahead, and one whose reader has just let go.
+// The batch in use, the one ahead, and one whose reader has just released it.
 constexpr size_t kFreeBuffers = 3;
 
 // As cudaMalloc aligns, so that any kernel's vector loads are aligned in every field.
@@ -33,7 +33,7 @@ Result<std::shared_ptr<DevicePool>> DevicePool::Make(std::shared_ptr<PrimaryCont
   const Driver& driver = pool->context_->driver();
   if (const Status status = driver.stream_create(&pool->side_, kNonBlocking); status != 0) {
     pool->side_ = nullptr;
-    return driver.Failed("cannot make a CUDA stream", status);
+    return driver.Failed("cannot create a CUDA stream", status);
   }
   return pool;
 }
@@ -73,7 +73,7 @@ Result<std::unique_ptr<DevicePool::Buffer>> DevicePool::Take(size_t bytes) {
   if (status == 0) return buffer;
   Destroy(*buffer);
   return driver.Failed(
-      fmt::format("cannot get {} on the device for a batch", FormatBytes(static_cast<double>(bytes))),
+      fmt::format("cannot allocate {} on the device for a batch", FormatBytes(static_cast<double>(bytes))),
       status);
 }
 

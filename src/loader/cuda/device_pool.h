@@ -1,4 +1,4 @@
-// Device memory for batches, and the side stream that fills it.
+// Device memory for batches, and the stream that fills it.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace fullbore::loader::cuda {
 
-// Safe to call from many threads. Batches keep it alive.
+// Thread-safe. Batches keep it alive.
 class DevicePool : public std::enable_shared_from_this<DevicePool> {
  public:
   static Result<std::shared_ptr<DevicePool>> Make(std::shared_ptr<PrimaryContext> context);

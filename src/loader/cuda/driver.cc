@@ -11,7 +11,7 @@ namespace {
 
 Error NoDriver(const std::string& why) {
   return {ErrorCode::kUnsupported, fmt::format("there is no CUDA device to load batches onto: {}", why),
-          "without device= the batches stay in the host's memory"};
+          "leave device out to keep batches in host memory"};
 }
 
 }  // namespace
@@ -56,11 +56,11 @@ Result<std::shared_ptr<const Driver>> Driver::Load() {
 
 Error Driver::Failed(const std::string& what, Status status) const {
   const char* text = nullptr;
-  if (get_error_string(status, &text) != 0 || text == nullptr) text = "an error without a text";
+  if (get_error_string(status, &text) != 0 || text == nullptr) text = "an unknown error";
   const bool memory = status == kOutOfMemory;
   return {memory ? ErrorCode::kNoSpace : ErrorCode::kIo,
           fmt::format("{}: {} (CUDA error {})", what, text, status),
-          memory ? "a smaller batch_size or fewer prefetch_batches need less" : ""};
+          memory ? "reduce batch_size or prefetch_batches" : ""};
 }
 
 Result<std::shared_ptr<PrimaryContext>> PrimaryContext::Of(std::shared_ptr<const Driver> driver,
@@ -70,7 +70,7 @@ Result<std::shared_ptr<PrimaryContext>> PrimaryContext::Of(std::shared_ptr<const
   if (driver->device_get_count(&count) != 0 || ordinal < 0 || ordinal >= count) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("there is no CUDA device {}: this process sees {}", ordinal, count),
-                 "CUDA_VISIBLE_DEVICES decides which devices a process sees"};
+                 "check CUDA_VISIBLE_DEVICES, which decides what devices a process sees"};
   }
   if (const Status status = driver->device_get(&device, ordinal); status != 0) {
     return driver->Failed(fmt::format("cannot open CUDA device {}", ordinal), status);

@@ -30,8 +30,8 @@ inline constexpr unsigned kPortable = 1;     // CU_MEMHOSTALLOC_PORTABLE: pinned
 // Loaded once a process and never unloaded.
 class Driver {
  public:
-  // The library named by $FULLBORE_CUDA, else the system's. kUnsupported, saying why: there is none, it lacks
-  // a function, or cuInit's own words.
+  // Loads the library named by $FULLBORE_CUDA, else the system's. kUnsupported, with the reason: there is
+  // none, it lacks a function, or cuInit failed.
   static Result<std::shared_ptr<const Driver>> Load();
 
   // "cannot copy a batch to the device: out of memory".
@@ -63,7 +63,7 @@ class Driver {
   Driver() = default;
 };
 
-// The device's primary context, which is the one that PyTorch uses too. Shared by all that allocate in it.
+// The device's primary context, which PyTorch uses, too. Shared by everything that allocates in it.
 class PrimaryContext {
  public:
   static Result<std::shared_ptr<PrimaryContext>> Of(std::shared_ptr<const Driver> driver, int ordinal);
@@ -74,7 +74,7 @@ class PrimaryContext {
   const Driver& driver() const { return *driver_; }
   int ordinal() const { return device_; }
 
-  // Makes the context the calling thread's while it lives.
+  // Makes the context current in the calling thread for its lifetime.
   class Current {
    public:
     explicit Current(const PrimaryContext& context) : driver_(*context.driver_) {

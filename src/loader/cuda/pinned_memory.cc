@@ -29,7 +29,7 @@ class Pinned : public BatchMemory {
     Event event = nullptr;
     if (const Status status = driver.event_create(&event, kNoTiming); status != 0) {
       driver.host_free(data);
-      return driver.Failed("cannot make a CUDA event", status);
+      return driver.Failed("cannot create a CUDA event", status);
     }
     std::memset(data, 0, bytes);
     const std::lock_guard lock(mutex_);

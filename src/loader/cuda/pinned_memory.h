@@ -1,4 +1,4 @@
-// Batch memory that the device copies from directly. Pinned once, when the pool grows; never a pin a batch.
+// Batch memory that the device copies from directly. Pinned once, when the pool grows, not per batch.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace fullbore::loader::cuda {
 
-// A block whose last reader let go may still be read by a copy that was queued before: it is filled again
-// only after what stood on the default stream at that moment is done. A consumer that copies on a stream of
-// its own which does not wait for the default stream (a "non-blocking" one) must hold the batch until its
-// copy is done.
+// A block whose last reader released it may still be read by a copy that was queued before, so it is filled
+// again only after the work then queued on the default stream is done. A consumer that copies on a stream
+// that does not wait for the default stream (a "non-blocking" one) must hold the batch until its copy is
+// done.
 std::shared_ptr<BatchMemory> PinnedMemory(std::shared_ptr<PrimaryContext> context);
 
 }  // namespace fullbore::loader::cuda

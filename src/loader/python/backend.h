@@ -1,4 +1,4 @@
-// What the Python face iterates: a loader in this process or in one of its own, with the same calls.
+// What the Python interface iterates: a loader in this process or in a separate one, with the same calls.
 #pragma once
 
 #include <memory>

@@ -17,8 +17,8 @@ namespace nb = nanobind;
 
 namespace {
 
-// What an array keeps alive. In a forked child it is left alone: the pool's lock may have been held by a
-// thread that the child does not have.
+// What an array keeps alive. In a forked child it is never released: the pool's lock may be held by a thread
+// that the child does not have.
 struct Keeper {
   std::shared_ptr<void> owner;
   pid_t pid = getpid();
@@ -163,7 +163,7 @@ nb::dict ToDict(const LoaderStats& stats) {
   return said;
 }
 
-// --- The user's own stage
+// --- The user stage
 
 namespace {
 

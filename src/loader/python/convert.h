@@ -1,4 +1,4 @@
-// Between the loader's types and Python's objects. Called with the interpreter held.
+// Conversions between the loader's types and Python objects. Called with the interpreter held.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -12,31 +12,31 @@
 
 namespace fullbore::loader {
 
-// Raises it as a fullbore.data exception; see python/fullbore/data/errors.py.
+// Raises the error as a fullbore.data exception; see python/fullbore/data/errors.py.
 [[noreturn]] void Raise(const Error& error);
 
-// A text of ours for people: printable, whatever names it holds.
+// One of our texts, for people: printable, whatever names it contains.
 nanobind::str ToText(std::string_view text);
-// A file's name as os.listdir has it: bytes that are no UTF-8 come back when it is used as a name.
+// A file name as os.listdir returns it: bytes that are not UTF-8 survive when it is used as a name.
 nanobind::str ToFileName(std::string_view name);
 
-// The memory itself, not a copy: an object with DLPack and the buffer protocol that keeps `owner`.
+// The memory itself, not a copy: an object with DLPack and the buffer protocol that keeps `owner` alive.
 nanobind::object ToArray(const BatchField& field, const std::shared_ptr<void>& owner, int cuda_device = -1);
 // [(name, array | [str] | [bytes]), ...]
 nanobind::list ToFields(const Batch& batch);
 nanobind::dict ToDict(const LoaderStats& stats);
 
-// A Python function as the user's own stage: called as function(fields, sample_id, epoch, seed), where a
-// field is (name, array | str | bytes); gives None, or why the sample is a bad one.
+// A Python function as the user stage: called as function(fields, sample_id, epoch, seed), where a field is
+// (name, array | str | bytes); returns None, or why the sample is bad.
 //
 // Threads that the loader had to leave behind may outlive the interpreter, and a thread that asks for an
-// interpreter that is gone takes the process down. So the function is let go of by Close, not with the last
-// thread, and no call is under way when the interpreter ends: interpreter.h.
+// interpreter that is gone takes the process down. So Close releases the function rather than the last
+// thread, and no call is in progress when the interpreter ends: see interpreter.h.
 class PythonStage {
  public:
   static std::shared_ptr<PythonStage> Of(nanobind::object function);
   static RowFunction ToRowFunction(std::shared_ptr<PythonStage> stage);
-  // With the interpreter held. No call begins from now on.
+  // With the interpreter held. No call begins after this.
   void Close();
   // For the garbage collector: the function may hold the loader that holds it.
   int Visit(visitproc visit, void* arg) const;

@@ -61,9 +61,9 @@ struct CallUnderWay::Calls {
   int under_way = 0;  // protected by mutex
 };
 
-// Never destroyed: a thread that stayed behind may look at it while the process ends. Null before the first
-// call and in a forked child, which gets another: the lock may be held, and calls be under way, by threads
-// that it lacks.
+// Never destroyed, because a thread that was left behind may look at it while the process ends. Null before
+// the first call and in a forked child, which gets its own: threads that the child lacks may hold the lock or
+// be in a call.
 std::atomic<CallUnderWay::Calls*> CallUnderWay::calls_of_this_process_ = nullptr;
 std::atomic<bool> CallUnderWay::no_more_ = false;
 

@@ -1,10 +1,9 @@
-// Taking the interpreter, and letting go of it, in threads that may outlive it.
+// Acquiring and releasing the interpreter in threads that may outlive it.
 //
 // CPython before 3.14 ends every thread that asks for an interpreter that is gone, by pthread_exit: that
-// unwinds its stack, through destructors and into handlers that end the process with an abort. A script with
-// a daemon thread in the loader would end like that. So our threads of that kind stay where they are: the
-// process is about to end anyway. And what runs Python code within C++ is counted, for a place to wait until
-// it is through.
+// unwinds its stack, through destructors and into handlers that abort the process. A script with a daemon
+// thread in the loader would end like that. So such threads of ours stay where they are: the process is about
+// to end anyway. And C++ code that runs Python code is counted, so that the exit can wait for it.
 #pragma once
 
 #include <Python.h>
@@ -14,7 +13,7 @@
 
 namespace fullbore::loader {
 
-// As nanobind's gil_scoped_release and gil_scoped_acquire, but for that end.
+// Like nanobind's gil_scoped_release and gil_scoped_acquire, except when the interpreter has ended.
 class LetGoOfInterpreter {
  public:
   LetGoOfInterpreter() : state_(PyEval_SaveThread()) {}
@@ -40,10 +39,10 @@ class TakeInterpreter {
 // Calls Python code that may take long. A new reference; null: it raised.
 PyObject* CallAndMayOutlive(PyObject* function, PyObject* const* arguments, size_t count);
 
-// While one of these lives, the interpreter should not end. Those of a parent do not count in its fork.
+// While one of these exists, the interpreter should not end. Those of a parent do not count in its fork.
 //
-// Whoever makes one asks MayBegin after that, not before:
-// then AllowNoMore and AwaitNone see it, or it sees them.
+// Call MayBegin after constructing one, not before: then either
+// AllowNoMore and AwaitNone see it, or it sees them.
 class CallUnderWay {
  public:
   CallUnderWay();
@@ -54,7 +53,7 @@ class CallUnderWay {
   // Before the interpreter ends. Where it then does not wait for a call (Ctrl-C), that call's thread stays
   // where it is, even in a destructor that may not be left by force: torch's let go of the interpreter.
   static void AllowNoMore();
-  // Without the interpreter: until there is none, or `patience` has passed: false.
+  // Without the interpreter: waits until there is none; false if `patience` has passed.
   static bool AwaitNone(std::chrono::milliseconds patience);
   // Once, when the extension is loaded.
   static void ForgetInForks();

@@ -1,4 +1,4 @@
-// fullbore.data._core: binds the loader, and lets go of the interpreter wherever it waits.
+// fullbore.data._core: binds the loader, and releases the interpreter wherever it waits.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
@@ -27,19 +27,20 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using std::chrono::milliseconds;
 
-// How long Ctrl-C may go unseen.
+// How long Ctrl-C may go unnoticed.
 constexpr milliseconds kSignalCheck{50};
-// A loader's own process sees its parent's end this late, and gives whatever it is in so long to end, too.
+// A loader's separate process may notice its parent's end this late, and gives its own calls this long to
+// end.
 constexpr std::chrono::seconds kParentCheck{1}, kEndPatience{2};
 
-// After the making of a CallUnderWay, where that is to be waited for.
+// Call it after constructing a CallUnderWay, if the exit is to wait for that.
 void RaiseAtTheEnd() {
   if (CallUnderWay::MayBegin()) return;
-  Raise({ErrorCode::kUnavailable, "Python is ending, and with it all loaders", ""});
+  Raise({ErrorCode::kUnavailable, "Python is shutting down, and all loaders with it", ""});
 }
 
-// Owned by a Python object. Every call takes its own reference to the backend, so that `close` in one thread
-// never takes it from under another.
+// Owned by a Python object. Every call holds its own reference to the backend, so that `close` in one thread
+// never destroys it while another uses it.
 class PyLoader {
  public:
   PyLoader(std::shared_ptr<Backend> backend, std::shared_ptr<PythonStage> stage)
@@ -49,7 +50,7 @@ class PyLoader {
 
   ~PyLoader() {
     if (getpid() != pid_) {
-      new std::shared_ptr<Backend>(std::move(backend_));  // left alone: its threads are the parent's
+      new std::shared_ptr<Backend>(std::move(backend_));  // leaked: its threads are the parent's
       return;
     }
     Close();
@@ -114,13 +115,13 @@ class PyLoader {
     if (stage_ && getpid() == pid_) stage_->Close();
   }
 
-  // For what does not wait.
+  // For calls that do not wait.
   std::shared_ptr<Backend> Taken() const {
     if (getpid() != pid_) {
       Raise({ErrorCode::kUnsupported,
-             "this loader belongs to process " + std::to_string(pid_) + ", of which this one (" +
-                 std::to_string(getpid()) + ") is a fork",
-             "open a loader of its own in the child, or start the child with the 'spawn' method and pass the "
+             "this loader belongs to process " + std::to_string(pid_) + ", and this one (" +
+                 std::to_string(getpid()) + ") is a fork of it",
+             "open a loader in the child, or start the child with the 'spawn' method and pass the "
              "loader to it"});
     }
     const std::lock_guard lock(pointer_);
@@ -142,15 +143,15 @@ LoaderOptions Options(const std::string& json) {
   return *options;
 }
 
-// In a thread of its own, so that Ctrl-C ends the wait for storage that does not answer. A thread that is
-// left behind ends with its call, and what it opened with it.
+// In a separate thread, so that Ctrl-C ends the wait for storage that does not answer. A thread that is left
+// behind ends with its call, and closes what it opened.
 template <typename Open>
 auto AwaitOpened(Open open) {
   struct Opening {
     std::mutex mutex;
     std::condition_variable change;
     std::optional<decltype(open())> opened;  // protected by mutex, as is what follows
-    std::exception_ptr thrown;               // as where memory is short
+    std::exception_ptr thrown;               // for example when memory is short
   };
   const auto opening = std::make_shared<Opening>();
   const auto work = [opening, open = std::move(open)] {
@@ -169,7 +170,7 @@ auto AwaitOpened(Open open) {
       const LetGoOfInterpreter others_may_run;
       try {
         if (!begun) std::thread(work).detach();
-      } catch (const std::system_error&) {  // no thread can be had
+      } catch (const std::system_error&) {  // no thread can be started
         work();
       }
       begun = true;
@@ -188,7 +189,7 @@ PyLoader* Opened(Result<L> loader, std::shared_ptr<PythonStage> stage = nullptr)
   return new PyLoader(std::make_shared<BackendOf<L>>(std::move(*loader)), std::move(stage));
 }
 
-// Into the memory of the CUDA device `cuda_device`; -1: the host's.
+// Batches go to the memory of the CUDA device `cuda_device`; -1: host memory.
 PyLoader* Open(const std::string& options_json, nb::object function, int cuda_device) {
   RaiseAtTheEnd();
   const LoaderOptions options = Options(options_json);
@@ -229,7 +230,7 @@ bool AwaitCalls(double patience_s) {
   }
 }
 
-// A function of the user's, or storage, that hangs would keep a process without a parent.
+// Otherwise a user function or storage that hangs would keep a process without a parent alive.
 void EndWithParent() {
   std::thread([parent = getppid()] {
     while (getppid() == parent) std::this_thread::sleep_for(kParentCheck);
@@ -248,7 +249,7 @@ void Serve(int fd, nb::object make_stage) {
       return PythonStage::ToRowFunction(stage);
     } catch (const std::exception& error) {
       return Error{ErrorCode::kInvalidArgument,
-                   std::string("the map function cannot be had in the loader's process: ") + error.what(),
+                   std::string("the map function cannot be loaded in the loader's process: ") + error.what(),
                    "define it in a module that can be imported, or use in_process=True"};
     }
   };
@@ -297,11 +298,11 @@ PyType_Slot collectable[] = {{Py_tp_traverse, reinterpret_cast<void*>(Traverse)}
 }  // namespace
 
 NB_MODULE(_core, module) {
-  module.doc() = "The engine of fullbore.data. Use fullbore.data; this module's names may change.";
+  module.doc() = "The engine of fullbore.data. Use fullbore.data: the names in this module may change.";
   CallUnderWay::ForgetInForks();
 #ifndef FULLBORE_SANITIZED
   // A script that ends with a daemon thread in the loader leaves
-  // objects behind, and no user can do anything about it.
+  // objects behind, about which users can do nothing.
   nb::set_leak_warnings(false);
 #endif
 

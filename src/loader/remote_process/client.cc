@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 namespace {
 constexpr milliseconds kForever{-1};
-constexpr milliseconds kLongPatience{100};  // of one question in a Next without a limit
+constexpr milliseconds kLongPatience{100};  // of one request in a Next without a limit
 }  // namespace
 
 class RemoteLoader::Client {
@@ -27,10 +27,10 @@ class RemoteLoader::Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   ~Client() {
-    if (connection_) (void)connection_->End();  // batches that are out keep the memory, not the process
+    if (connection_) (void)connection_->End();  // batches in use keep the memory, not the process
   }
 
-  // What the server said last; read by any thread.
+  // From the last response of the server; read by any thread.
   struct Known {
     LoaderState state;
     LoaderStats stats;
@@ -44,7 +44,7 @@ class RemoteLoader::Client {
     {
       std::lock_guard lock(mutex_);
       connection_ = *connection;
-      if (stopped_) connection_->Shutdown();  // Stop knew the one before
+      if (stopped_) connection_->Shutdown();  // Stop had the previous connection
     }
     pid_ = connection_->pid();
     if (auto asked = connection_->Ask(FrameKind::kOpen, {{"options", options_json_}}, process_.user_stage);
@@ -87,7 +87,7 @@ class RemoteLoader::Client {
     return Answered(std::optional<Batch>(std::move(*batch)));
   }
 
-  // An answer under way is of the position before: it is waited for, and dropped.
+  // A pending response belongs to the old position: waits for it and drops it.
   Result<void> Command(FrameKind kind, const json& about, const LoaderState& wanted) {
     for (int attempt = 0;; ++attempt) {
       auto asked = Drain();
@@ -149,7 +149,7 @@ class RemoteLoader::Client {
     return {};
   }
 
-  // The answer to a question that takes no patience.
+  // The response to a request that has no patience.
   Result<Frame> Settled() {
     for (;;) {
       auto frame = connection_->Answer(kForever);
@@ -165,15 +165,15 @@ class RemoteLoader::Client {
     const std::string how = connection_->End();
     if (stopped_) return Stopped();
     if (restarts_ >= process_.max_restarts) {
-      return Error{ErrorCode::kInternal,
-                   fmt::format("the loader's process was started again {} times, and is gone again: {}",
-                               restarts_, how),
-                   "look for what ends it (dmesg shows the kernel's kills for lack of memory), or use the "
-                   "loader inside this process"};
+      return Error{
+          ErrorCode::kInternal,
+          fmt::format("the loader's process was restarted {} times, and is gone again: {}", restarts_, how),
+          "find out what ends it (dmesg shows when the kernel ran out of memory), or run the "
+          "loader in this process"};
     }
     ++restarts_;
     waiting_ = false;
-    AddMessage(fmt::format("the loader's process {} was {}; started again at epoch {}, sample {} ({} of {})",
+    AddMessage(fmt::format("the loader's process {} was {}; restarted at epoch {}, sample {} ({} of {})",
                            pid_.load(), how, position.epoch, position.consumed, restarts_,
                            process_.max_restarts));
     if (auto started = Start(); !started) return started;
@@ -205,7 +205,7 @@ class RemoteLoader::Client {
   const std::string options_json_;
   const ProcessOptions process_;
   std::atomic<bool> stopped_{false};
-  bool waiting_ = false;  // a kNext is unanswered
+  bool waiting_ = false;  // a kNext has no response yet
   int restarts_ = 0;
 
   mutable std::mutex mutex_;

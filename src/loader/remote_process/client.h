@@ -1,8 +1,8 @@
-// A Loader whose threads live in a process of their own: a training process that holds one interpreter lock,
-// or counts its threads, keeps its cores to itself. Batches lie in memory that both have mapped.
+// A Loader whose threads run in a separate process, so that a training process with one interpreter lock, or
+// one that counts its threads, is left undisturbed. Batches are in memory that both processes have mapped.
 //
-// A process that dies is started again where the iteration stood, with a message; batches that were handed
-// out stay readable. The process ends when the RemoteLoader does, and when the process that has it dies.
+// A process that dies is restarted at the position of the iteration, with a message; batches that were handed
+// out stay readable. The process ends with the RemoteLoader, or when the process that owns it dies.
 #pragma once
 
 #include <sys/types.h>
@@ -19,15 +19,15 @@
 namespace fullbore::loader {
 
 struct ProcessOptions {
-  // Is started with the number of a socket as its last argument, and calls ServeLoader on it.
+  // Gets the number of a socket as its last argument, and must call ServeLoader on it.
   std::vector<std::string> command;
   std::map<std::string, std::string> environment;  // in addition to this process's
-  std::string user_stage;                          // for the server's StageFactory; empty: no user's stage
+  std::string user_stage;                          // for the server's StageFactory; empty: no user stage
   int max_restarts = 3;
 };
 
-// As Loader's, with two differences: Stats, messages and bad samples are
-// those of the last answer, and a forked child must not touch it. One thread
+// Like Loader, with two differences: Stats, messages and bad samples are those
+// of the last response, and a forked child must not touch it. One thread
 // iterates; Stats, TakeMessages and Stop may be called from any other.
 class RemoteLoader {
  public:

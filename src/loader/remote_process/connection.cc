@@ -20,8 +20,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// From the closed socket to the end of an interpreter takes tens of milliseconds; a server that is stuck in a
-// read of stalled storage is not waited for.
+// After its socket closes, an interpreter takes tens of milliseconds to end; a server that is stuck in a read
+// of stalled storage is killed.
 constexpr milliseconds kEndPatience{1000};
 
 class SpawnSettings {
@@ -31,7 +31,7 @@ class SpawnSettings {
     // Onto itself: that clears close-on-exec (glibc 2.29, POSIX 2024).
     posix_spawn_file_actions_adddup2(&actions_, kept_fd, kept_fd);
     posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    // Ctrl-C goes to every process of the terminal's group; this one is ended by its parent.
+    // Ctrl-C goes to every process of the terminal's group, but this one's parent ends it.
     posix_spawnattr_init(&attributes_);
     sigset_t blocked;
     sigemptyset(&blocked);
@@ -64,7 +64,7 @@ Result<std::shared_ptr<Mapping>> Mapping::Map(int fd, size_t bytes) {
 
 Mapping::~Mapping() { munmap(data_, bytes_); }
 
-// What a batch's owner keeps.
+// What the owner of a batch keeps alive.
 struct Connection::HeldBatch {
   std::shared_ptr<Connection> connection;
   uint64_t token = 0;
@@ -104,7 +104,7 @@ void Connection::Release(uint64_t token) {
   if (getpid() != owner_) return;
   std::lock_guard lock(send_mutex_);
   (void)socket_.SendWithoutWaiting(FrameKind::kRelease,
-                                   {{"token", token}});  // one that is gone holds nothing
+                                   {{"token", token}});  // a process that is gone holds nothing
 }
 
 Result<Batch> Connection::ToBatch(Frame frame) {

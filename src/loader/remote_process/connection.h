@@ -1,4 +1,4 @@
-// The client's end of one server process: the process, the socket, and the server's memory mapped here.
+// The client's side of one server process: the process, the socket, and the server's memory mapped here.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@
 
 namespace fullbore::loader {
 
-// A block of the server's memory, mapped here; unmapped with its last batch, after the server's end too.
+// A block of the server's memory, mapped here; unmapped with its last batch, even after the server's end.
 class Mapping {
  public:
   static Result<std::shared_ptr<Mapping>> Map(int fd, size_t bytes);
@@ -29,7 +29,7 @@ class Mapping {
   size_t bytes_;
 };
 
-// Shared by the client and by the batches that are out: these say when they are let go of.
+// Shared by the client and the batches in use, which report when they are released.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   static Result<std::shared_ptr<Connection>> Start(const ProcessOptions& process);
@@ -44,7 +44,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   Result<Batch> ToBatch(Frame frame);
   void Shutdown();
-  // Ends the process, at once where it does not end by itself, and says what became of it.
+  // Ends the process, by force if it does not end by itself, and says how it ended.
   std::string End();
   pid_t pid() const { return pid_; }
 
@@ -57,7 +57,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   pid_t pid_;
   const pid_t owner_;  // a forked child must not speak for its parent
   bool ended_ = false;
-  std::map<uint64_t, std::shared_ptr<Mapping>> mappings_;  // by the server's number of the block
+  std::map<uint64_t, std::shared_ptr<Mapping>> mappings_;  // by the server's block number
 };
 
 }  // namespace fullbore::loader

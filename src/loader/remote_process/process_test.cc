@@ -98,7 +98,7 @@ TEST_F(RemoteProcess, GivesWhatALoaderInThisProcessGives) {
   EXPECT_EQ(ids, IdsInThisProcess(options_));
 }
 
-TEST_F(RemoteProcess, KilledProcessIsStartedAgainAtTheExactPosition) {
+TEST_F(RemoteProcess, KilledProcessIsRestartedAtTheExactPosition) {
   const std::vector<uint64_t> expected = IdsInThisProcess(options_);
   RemoteLoader loader = Opened();
   std::vector<uint64_t> ids = Taken(loader).sample_ids;
@@ -126,7 +126,7 @@ TEST_F(RemoteProcess, GivesUpAfterTheRestartsAllowed) {
   kill(loader.pid(), SIGKILL);
   const auto batch = loader.Next();
   ASSERT_FALSE(batch.ok());
-  EXPECT_THAT(batch.error().text, HasSubstr("started again 1 times"));
+  EXPECT_THAT(batch.error().text, HasSubstr("restarted 1 times"));
 }
 
 TEST_F(RemoteProcess, BatchesOutliveTheLoaderAndTheProcess) {
@@ -142,7 +142,7 @@ TEST_F(RemoteProcess, BatchesOutliveTheLoaderAndTheProcess) {
             batch->sample_ids[0] < kImages / 2 ? 0 : 1);
 }
 
-TEST_F(RemoteProcess, ForgetsNothingOfAStateWhenRestored) {
+TEST_F(RemoteProcess, RestoresTheWholeState) {
   const std::vector<uint64_t> expected = IdsInThisProcess(options_);
   RemoteLoader first = Opened();
   std::vector<uint64_t> ids = Taken(first).sample_ids;
@@ -154,7 +154,7 @@ TEST_F(RemoteProcess, ForgetsNothingOfAStateWhenRestored) {
   EXPECT_EQ(ids, expected);
 }
 
-TEST_F(RemoteProcess, ABatchIsLetGoOfThoughItsProcessWaitsToBeHeard) {
+TEST_F(RemoteProcess, ABatchIsReleasedWhileItsProcessWaitsToSend) {
   // More batches than a socket has room to say so, and then answers that are larger than it, too.
   constexpr int kSmall = 600;
   const std::string list = directory_.path() + "/list.csv";
@@ -177,7 +177,7 @@ TEST_F(RemoteProcess, ABatchIsLetGoOfThoughItsProcessWaitsToBeHeard) {
   EXPECT_EQ(Taken(loader).fields[1].items[0].size(), size_t{1} << 20);
 }
 
-TEST_F(RemoteProcess, ASignalDoesNotConfuseWhatIsAskedInTheMiddleOfAWait) {
+TEST_F(RemoteProcess, ASignalDuringAWaitDoesNotMixUpRequests) {
   RemoteLoader loader = Opened();
   const pid_t first = loader.pid();
   const auto before = signal(SIGALRM, [](int) {});

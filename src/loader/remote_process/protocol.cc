@@ -19,7 +19,7 @@ struct Head {
   uint64_t bytes = 0;
 };
 constexpr size_t kMaxFds = 64;  // a message; SCM_MAX_FD of the kernel is 253
-// More than any frame needs: a head that says so is not a head.
+// More than any frame needs: a header that says more is invalid.
 constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 34;
 
 Error Gone(const char* what) {

@@ -1,8 +1,8 @@
-// What the two ends of a loader in a process of its own say to each other, over one stream socket.
+// The protocol between a loader in a separate process and its client, over one stream socket.
 //
-// A frame is a fixed head, a JSON object and raw bytes. The client asks, the server answers each question
-// with one frame; only kRelease has no answer. The samples themselves never pass through the socket: they lie
-// in memory that both have mapped, a file descriptor of which comes with the first batch that uses it.
+// A frame is a fixed header, a JSON object and raw bytes. The server answers each request of the client with
+// one frame; only kRelease has no response. The samples themselves never pass through the socket: they are in
+// memory that both have mapped, whose file descriptor comes with the first batch that uses it.
 //
 //   client                      server
 //   kOpen {options} + stage  -> kDone | kFailed
@@ -10,8 +10,8 @@
 //   kSetEpoch, kRestore      -> kDone | kFailed
 //   kRelease {token}
 //
-// Every answer carries the state after it and what is new of messages, bad samples and statistics, so that
-// the client can say where the iteration stands when the server is gone. A closed socket ends the server.
+// Every response carries the state after it and new messages, bad samples and statistics, so that the client
+// knows the position of the iteration when the server is gone. A closed socket ends the server.
 #pragma once
 
 #include <chrono>
@@ -51,22 +51,22 @@ class FrameSocket {
  public:
   explicit FrameSocket(UniqueFd fd) : fd_(std::move(fd)) {}
 
-  // kUnavailable: the other end is gone. `fds` are sent, and stay the caller's.
+  // kUnavailable: the other end is gone. Sends `fds`, which the caller still owns.
   Result<void> Send(FrameKind kind, const nlohmann::json& about, std::string_view bytes = {},
                     const std::vector<int>& fds = {});
-  // Never waits: what the socket has no room for goes out with the next frame. The other end may itself wait
-  // for room, and for us to read, while our caller holds what our reader needs.
+  // Never waits: what does not fit in the socket goes out with the next frame. The other end may itself be
+  // waiting for room, and thus for us to read, while our caller holds a lock that our reader needs.
   Result<void> SendWithoutWaiting(FrameKind kind, const nlohmann::json& about);
-  // Empty when nothing has come after `patience` (negative: waits). kUnavailable: the other end is gone.
+  // Empty if nothing came within `patience` (negative: no limit). kUnavailable: the other end is gone.
   Result<std::optional<Frame>> Receive(std::chrono::milliseconds patience);
-  // The other end, and whoever waits in Receive here, finds the socket closed.
+  // Closes the socket for the other end and for any thread waiting in Receive here.
   void Shutdown();
 
  private:
   Result<void> SendUnsent(int flags);
 
   UniqueFd fd_;
-  std::string unsent_;  // whole frames, but for a first part that is out
+  std::string unsent_;  // whole frames, except that the first may be partly sent
 };
 
 nlohmann::json ErrorToJson(const Error& error);

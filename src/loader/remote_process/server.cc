@@ -16,13 +16,13 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// While the client waits for a batch, what it lets go of is looked at this often: the batch may be waiting
-// for exactly that memory.
+// While the client waits for a batch, its releases are checked this often: the batch may be waiting for
+// exactly that memory.
 constexpr milliseconds kReleaseCheck{20};
-// A process that was forked beside us may hold the client's end open: then only the parent's pid tells.
+// Another forked process may hold the client's end open: then only the parent's pid shows that it is gone.
 constexpr milliseconds kParentCheck{1000};
 
-// Shared memory that knows which block an address lies in.
+// Shared memory that knows the block of an address.
 class NumberedMemory : public BatchMemory {
  public:
   struct Place {
@@ -57,7 +57,7 @@ class NumberedMemory : public BatchMemory {
     return {block.number, block.bytes, offset, block.fd};
   }
 
-  // Numbers of the blocks that are no more among `known`, which loses them.
+  // The numbers of blocks in `known` that no longer exist; removes them from `known`.
   std::vector<uint64_t> TakeFreed(std::map<uint64_t, bool>& known) const {
     std::lock_guard lock(mutex_);
     std::map<uint64_t, bool> alive;
@@ -128,7 +128,7 @@ class Server {
         return Say(FrameKind::kDone, json::object());
       }
       default:
-        return Error{ErrorCode::kInternal, "an unknown question", ""};
+        return Error{ErrorCode::kInternal, "unknown request", ""};
     }
   }
 
@@ -159,14 +159,14 @@ class Server {
     }
   }
 
-  // While the client waits for its answer, nothing but releases can come.
+  // While the client waits for its response, only releases can arrive.
   Result<void> TakeReleases() {
     for (;;) {
       auto frame = socket_.Receive(milliseconds(0));
       if (!frame) return frame.error();
       if (!*frame) return {};
       if ((*frame)->kind != FrameKind::kRelease)
-        return Error{ErrorCode::kInternal, "a question during another", ""};
+        return Error{ErrorCode::kInternal, "a request during another one", ""};
       given_.erase((*frame)->about.at("token").get<uint64_t>());
     }
   }
@@ -241,7 +241,7 @@ class Server {
   const StageFactory& make_stage_;
   const std::shared_ptr<NumberedMemory> memory_ = std::make_shared<NumberedMemory>();
   std::optional<Loader> loader_;
-  std::map<uint64_t, Batch> given_;  // by token, until the client has let go of them
+  std::map<uint64_t, Batch> given_;  // by token, until the client releases them
   uint64_t next_token_ = 1;
   std::map<uint64_t, bool> known_;  // blocks that the client has mapped
   size_t bad_samples_said_ = 0;

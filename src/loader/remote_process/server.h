@@ -1,5 +1,5 @@
-// The end of a loader's own process: runs the engine with
-// its batches in shared memory and answers the client.
+// The server side of a loader in a separate process: runs the
+// engine with batches in shared memory and answers the client.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace fullbore::loader {
 
-// Makes the user's stage of what ProcessOptions::user_stage says; called in the server.
+// Makes the user stage from ProcessOptions::user_stage; called in the server.
 using StageFactory = std::function<Result<RowFunction>(const std::string& user_stage)>;
 
 // Serves one client until it is gone: until it closes the socket or dies.

@@ -16,8 +16,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // a cache line, and the widest vector loads
 
-// How many samples are tried when a shape must be seen: a data set whose first hundred samples are all
-// damaged has another problem.
+// How many samples to try when the shape has to be learned from one: a data set whose first hundred samples
+// are all damaged has another problem.
 constexpr uint64_t kTries = 100;
 
 size_t BytesOfRow(DType dtype, const std::vector<int64_t>& shape) {
@@ -89,21 +89,24 @@ Result<void> LearnShapes(const Source& source, const ImagePlan& plan, const Imag
     }
     if (last.ok()) return last;
   }
-  return Error{last.error().code, fmt::format("no sample shows the shape of a batch: {}", last.error().text),
+  return Error{last.error().code,
+               fmt::format("no sample could be read to learn the shape of a batch: {}", last.error().text),
                last.error().hint};
 }
 
 Error WrongShape(const FieldLayout& field, DType dtype, const std::vector<int64_t>& shape) {
   return {ErrorCode::kCorrupt,
-          fmt::format("'{}' is {} of [{}], where the first sample has {} of [{}]", field.name, NameOf(dtype),
-                      fmt::join(shape, ", "), NameOf(field.dtype), fmt::join(field.row_shape, ", ")),
-          "all samples of a batch need one shape"};
+          fmt::format("'{}' is {} of shape [{}], but the first sample has {} of shape [{}]", field.name,
+                      NameOf(dtype), fmt::join(shape, ", "), NameOf(field.dtype),
+                      fmt::join(field.row_shape, ", ")),
+          "all samples of a batch need the same shape"};
 }
 
 Result<void> CopyArray(const FieldLayout& field, std::span<const uint8_t> bytes, uint8_t* out) {
   if (bytes.size() != field.row_bytes) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("'{}' has {} bytes, not {}", field.name, bytes.size(), field.row_bytes), ""};
+                 fmt::format("'{}' has {} bytes instead of {}", field.name, bytes.size(), field.row_bytes),
+                 ""};
   }
   if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
   return {};
@@ -118,8 +121,9 @@ Result<void> CopyNpy(const FieldLayout& field, std::span<const uint8_t> bytes, u
   return CopyArray(field, array->data, out);
 }
 
-// A sample that is mostly this one value gives the memory it was read into, and takes the item's in exchange:
-// a long text is not copied. Where other values fill that memory, to keep it all would cost more than a copy.
+// A sample that is mostly this one value swaps the memory it was read into with the item's, so that a long
+// text is not copied. If other values fill most of that memory, keeping all of it would cost more than a
+// copy.
 void KeepItem(std::span<const uint8_t> bytes, RawSample& sample, Item& item) {
   size_t all = 0;
   for (const FieldValue& field : sample.fields) all += field.bytes.size();
@@ -129,7 +133,7 @@ void KeepItem(std::span<const uint8_t> bytes, RawSample& sample, Item& item) {
   item.length = bytes.size();
   if (inside && bytes.size() > all / 2) {
     item.begin = static_cast<size_t>(bytes.data() - begin);
-    std::swap(item.storage, sample.storage);  // the sample's other fields now point into the item's
+    std::swap(item.storage, sample.storage);  // the sample's other fields now point into the item's memory
     return;
   }
   item.begin = 0;

@@ -1,4 +1,4 @@
-// What a batch looks like in memory, decided once, and the writing of one sample into its row.
+// The memory layout of a batch, decided once, and writing a sample into its row.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct FieldLayout {
 
 class BatchLayout {
  public:
-  // Reads samples only where a field's shape is known from its content alone; the first good one counts.
+  // Reads samples only if a field's shape can be learned from its content alone; the first good one decides.
   static Result<BatchLayout> Of(const Source& source, const ImagePlan& plan,
                                 const ImagePlanOptions& image_options, int64_t batch_size);
 
@@ -44,13 +44,13 @@ class BatchLayout {
   size_t slot_bytes_ = 0;
 };
 
-// Time spent in writing a row, added to.
+// Accumulates the time spent writing rows.
 struct WriteTimes {
   ImageTimes image;
   uint64_t collate_ns = 0;
 };
 
-// `image` may be null where the layout has no images. May
+// `image` may be null if the layout has no images. May
 // take the sample's memory: it is to be read anew then.
 Result<void> WriteRow(const BatchLayout& layout, RawSample& sample, SampleSeed seed, ImagePlan::Worker* image,
                       Slot& slot, size_t row, WriteTimes& times);

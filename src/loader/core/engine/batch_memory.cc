@@ -13,11 +13,11 @@ namespace fullbore::loader {
 namespace {
 
 Error NoMemory(size_t bytes, int error_number) {
-  Error error =
-      ErrnoError(fmt::format("cannot get {} of memory for a batch", FormatBytes(static_cast<double>(bytes))),
-                 error_number);
+  Error error = ErrnoError(
+      fmt::format("cannot allocate {} of memory for a batch", FormatBytes(static_cast<double>(bytes))),
+      error_number);
   error.code = ErrorCode::kNoSpace;
-  error.hint = "a smaller batch_size or fewer prefetch_batches need less";
+  error.hint = "reduce batch_size or prefetch_batches";
   return error;
 }
 

@@ -24,8 +24,8 @@ BatchPlan::Batch BatchPlan::At(uint64_t index) const {
     batch.valid = std::min(cut_.batch_size, cut_.samples - std::min(batch.first, cut_.samples));
     return batch;
   }
-  // What is left is dealt evenly; a rank left without any repeats
-  // one, for a rank without a batch makes the others wait.
+  // The rest is dealt out evenly. A rank that would get nothing
+  // repeats a sample: a rank without a batch makes the others wait.
   const uint64_t each = left / cut_.world_size, more = left % cut_.world_size;
   batch.first = base + cut_.rank * each + std::min(cut_.rank, more);
   batch.valid = each + (cut_.rank < more ? 1 : 0);

@@ -4,8 +4,8 @@
 //   step k of all ranks covers world_size * batch_size positions after `start`;
 //   rank r takes the r-th run of batch_size.
 //
-// So where an iteration stands is one number, the positions consumed by all ranks, which means the same for
-// any other world size and batch size: resuming is cutting what remains anew.
+// So the state of an iteration is one number, the positions consumed by all ranks. It means the same for any
+// world size and batch size: to resume is to cut the remaining positions again.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace fullbore::loader {
 
-// What becomes of a last batch that is short.
+// What to do with a short last batch.
 enum class LastBatch { kShort, kDrop, kPad };
 LastBatch LastBatchOf(const LoaderOptions& options);
 
@@ -27,8 +27,8 @@ class BatchPlan {
     uint64_t rank = 0, world_size = 1;
     LastBatch last = LastBatch::kShort;
   };
-  // Row i of a batch is position `first + i` below `rows`; what
-  // is not below `valid` repeats positions, see PositionOf.
+  // Row i < rows of a batch is position `first + i`; rows from
+  // `valid` on repeat positions, see PositionOf.
   struct Batch {
     uint64_t first = 0;
     uint64_t rows = 0;
@@ -42,9 +42,9 @@ class BatchPlan {
   Batch At(uint64_t index) const;
   // Rows past the last position wrap around to the first ones, as torch's DistributedSampler does.
   uint64_t PositionOf(const Batch& batch, uint64_t row) const { return (batch.first + row) % cut_.samples; }
-  // Positions consumed by all ranks once they had batch `index`.
+  // Positions that all ranks have consumed after batch `index`.
   uint64_t ConsumedAfter(uint64_t index) const;
-  uint64_t first_index() const { return cut_.start / step_; }  // what batch 0 is called in its epoch
+  uint64_t first_index() const { return cut_.start / step_; }  // the index of batch 0 within its epoch
 
  private:
   Cut cut_;

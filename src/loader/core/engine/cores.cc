@@ -18,7 +18,7 @@ int CoresOfAffinity() {
   return std::max(1, CPU_COUNT(&set));
 }
 
-// "max 100000" or "150000 100000": microseconds of CPU a period.
+// "max 100000" or "150000 100000": microseconds of CPU per period.
 double QuotaOf(const std::string& cpu_max) {
   const auto words = Words(cpu_max);
   if (words.size() != 2) return HUGE_VAL;
@@ -40,8 +40,8 @@ std::string CgroupPath(const std::string& root) {
 
 int UsableCores(const std::string& root) {
   double cores = CoresOfAffinity();
-  // Every level above may be the tightest. Inside a container
-  // the path is "/" and its own limit is at the top.
+  // Any level above may have the tightest limit. Inside a
+  // container the path is "/" and its own limit is at the top.
   for (std::string path = CgroupPath(root);;) {
     if (const auto text = ReadFile(root + "/sys/fs/cgroup" + path + "/cpu.max"); text.ok()) {
       cores = std::min(cores, std::ceil(QuotaOf(*text)));

@@ -5,7 +5,7 @@
 
 namespace fullbore::loader {
 
-// At least 1. `root` stands before /proc and /sys.
+// At least 1. `root` is prepended to /proc and /sys.
 int UsableCores(const std::string& root = "");
 
 }  // namespace fullbore::loader

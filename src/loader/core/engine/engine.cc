@@ -1,4 +1,4 @@
-// The consumer's side of the engine: batches in order, where the iteration stands, tuning, and messages.
+// The consumer's side of the engine: batches in order, iteration state, tuning, and messages.
 #include "loader/core/engine/engine.h"
 
 #include <fmt/format.h>
@@ -20,12 +20,12 @@ namespace {
 
 constexpr int64_t kTickNs = 100 * kNsPerMs;  // how often a waiting consumer looks at the tuner and the clock
 
-// A window the tuner can judge: long enough to hold several
-// samples, short enough that a start does not drag on.
+// A window that the tuner can judge: long enough for several
+// samples, short enough that tuning converges quickly.
 constexpr int64_t kWindowNs = 250 * kNsPerMs, kLongWindowNs = kNsPerSecond;
 constexpr uint64_t kWindowSamples = 16;
 
-// Waiting this long for a batch is told; then again after twice as long.
+// A wait this long for a batch is reported, and again after twice as long.
 constexpr int64_t kStallNs = 5 * kNsPerSecond;
 
 // Threads get this long to end; a read of stalled storage cannot be interrupted.
@@ -45,7 +45,7 @@ ThreadLimits LimitsOf(const LoaderOptions& options) {
 
 void LowerPriority(int by) {
   if (by == 0) return;
-  const auto thread = static_cast<id_t>(syscall(SYS_gettid));  // Linux has a niceness a thread
+  const auto thread = static_cast<id_t>(syscall(SYS_gettid));  // Linux has a niceness per thread
   (void)setpriority(PRIO_PROCESS, thread, getpriority(PRIO_PROCESS, thread) + by);
 }
 
@@ -78,7 +78,7 @@ std::shared_ptr<const Loader::Engine::EpochPlan> Loader::Engine::PlanOf(uint64_t
       EpochPlan{epoch, SampleOrder(blocks_, order, epoch), BatchPlan(cut)});
 }
 
-// --- Where the iteration stands
+// --- Iteration state
 
 void Loader::Engine::Begin(uint64_t epoch, uint64_t start) {
   for (auto& batch : pending_) batch->abandoned.store(true, std::memory_order_relaxed);
@@ -95,7 +95,7 @@ void Loader::Engine::Begin(uint64_t epoch, uint64_t start) {
 void Loader::Engine::SetEpoch(uint64_t epoch) {
   if (getpid() != owner_) return;
   const std::lock_guard lock(mutex_);
-  // Nothing of it was given out yet: what was read ahead is right.
+  // None of its batches was handed out yet: what was read ahead is still valid.
   if (epoch == epoch_ && consumed_ == 0 && !interrupted_) return;
   Begin(epoch, 0);
 }
@@ -109,13 +109,12 @@ Result<void> Loader::Engine::Restore(const LoaderState& state) {
   const auto differs = [](const char* what, uint64_t was, uint64_t is) {
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("the state is of a loader with {} {}, and this one has {}", what, was, is),
+        fmt::format("the state comes from a loader with {} {}, but this one has {}", what, was, is),
         "open the loader over the same data with the same seed, or begin a new epoch with set_epoch"};
   };
-  if (state.samples != source_->size())
-    return differs("a number of samples of", state.samples, source_->size());
+  if (state.samples != source_->size()) return differs("number of samples", state.samples, source_->size());
   if (state.seed != options_.seed) return differs("seed", state.seed, options_.seed);
-  if (state.consumed > state.samples) return differs("samples consumed:", state.consumed, state.samples);
+  if (state.consumed > state.samples) return differs("consumed samples", state.consumed, state.samples);
   const std::lock_guard lock(mutex_);
   Begin(state.epoch, state.consumed);
   return {};
@@ -126,7 +125,7 @@ Result<void> Loader::Engine::Restore(const LoaderState& state) {
 Result<std::optional<Batch>> Loader::Engine::Next(std::optional<std::chrono::milliseconds> patience) {
   if (getpid() != owner_) {
     return Error{ErrorCode::kUnavailable,
-                 fmt::format("this loader belongs to process {}, and this is its fork {}", owner_, getpid()),
+                 fmt::format("this loader belongs to process {}, but this is its fork {}", owner_, getpid()),
                  "open the loader in the process that uses it"};
   }
   const int64_t called = MonotonicNs();
@@ -149,13 +148,13 @@ Result<std::optional<Batch>> Loader::Engine::Next(std::optional<std::chrono::mil
     }
     if (interrupted_) {
       return Error{ErrorCode::kUnavailable, "the loader was stopped",
-                   "set_epoch or load_state_dict begins again"};
+                   "call set_epoch or load_state_dict to begin again"};
     }
     if (!FrontIsComplete()) return Error{ErrorCode::kTimeout, "no batch is ready yet", "call again"};
     waited();
     Tune(now);
     auto taken = TakeFront();
-    // A batch of which every sample was bad is none.
+    // A batch whose samples were all bad is skipped.
     if (taken.ok() && *taken && (*taken)->rows == 0) continue;
     return taken;
   }
@@ -165,11 +164,11 @@ Result<std::optional<Batch>> Loader::Engine::TakeFront() {
   const std::shared_ptr<Pending> front = pending_.front();
   if (front->storage_error) {
     const Error error = *front->storage_error;
-    Begin(epoch_, consumed_);  // the next call asks the storage again
+    Begin(epoch_, consumed_);  // the next call tries the storage again
     return error;
   }
   if (stall_was_said_) {
-    messages_.push_back({Message::Severity::kInfo, "data flows again"});
+    messages_.push_back({Message::Severity::kInfo, "batches arrive again"});
     stall_was_said_ = false;
   }
   if (const auto error = SettleBadSamples(*front)) return *error;
@@ -197,8 +196,8 @@ Batch Loader::Engine::MakeBatch(const Pending& pending) const {
   return batch;
 }
 
-// Each bad sample is told once; where the first one ends the iteration, the batch stays, so that who goes on
-// after the error still gets its good samples.
+// Reports each bad sample once. If the first one ends the iteration, the batch stays, so that a caller who
+// goes on after the error still gets its good samples.
 std::optional<Error> Loader::Engine::SettleBadSamples(Pending& front) {
   if (front.bad.empty()) return std::nullopt;
   const BadSample first = front.bad.front();
@@ -207,7 +206,7 @@ std::optional<Error> Loader::Engine::SettleBadSamples(Pending& front) {
     ++bad_in_epoch_;
     ++bad_total_;
     if (bad_samples_.size() >= kMaxBadSamplesKept) continue;
-    if (!raises || bad.id != first.id)  // that one is told by the error
+    if (!raises || bad.id != first.id)  // the error itself reports that one
       messages_.push_back(
           {Message::Severity::kWarning, fmt::format("left out {}: {}", bad.name, bad.error.text)});
     bad_samples_.push_back(std::move(bad));
@@ -220,11 +219,11 @@ std::optional<Error> Loader::Engine::SettleBadSamples(Pending& front) {
   const double allowed = std::max(1.0, options_.bad_sample_budget * static_cast<double>(source_->size()));
   if (static_cast<double>(bad_in_epoch_) <= allowed) return std::nullopt;
   return Error{ErrorCode::kCorrupt,
-               fmt::format("{} samples of epoch {} are bad, more than the {} % that may be; the last: {}: {}",
+               fmt::format("{} samples of epoch {} are bad, more than the allowed {} %; the last one: {}: {}",
                            FormatCount(static_cast<double>(bad_in_epoch_)), epoch_,
                            FormatCount(100 * options_.bad_sample_budget), first.name, first.error.text),
                (first.error.hint.empty() ? "" : first.error.hint + "; ") +
-                   "bad_samples lists them; bad_sample_budget allows more"};
+                   "see bad_samples for all of them; a larger bad_sample_budget allows more"};
 }
 
 // --- Threads and their number
@@ -232,7 +231,7 @@ std::optional<Error> Loader::Engine::SettleBadSamples(Pending& front) {
 uint64_t Loader::Engine::Capacity() const {
   const ThreadSetting& setting = tuner_.setting();
   const auto threads = static_cast<uint64_t>(setting.decode_threads + setting.read_threads);
-  // Beside the finished ones: as many as the threads have rows of, and the one that is being claimed.
+  // Besides the finished batches: those that threads have rows of, and the one being claimed.
   return static_cast<uint64_t>(setting.ready_batches) + 1 +
          threads / static_cast<uint64_t>(options_.batch_size);
 }
@@ -253,9 +252,9 @@ std::optional<Error> Loader::Engine::StartThreads() {
       }).detach();
       ++threads_;
     } catch (const std::system_error& error) {
-      if (threads_ > 0) return std::nullopt;  // slower, but it goes on
+      if (threads_ > 0) return std::nullopt;  // slower, but it works
       return Error{ErrorCode::kUnavailable, fmt::format("no thread could be started: {}", error.what()),
-                   "how many are allowed: ulimit -u, and pids.max of the cgroup"};
+                   "check the limits: ulimit -u, and pids.max of the cgroup"};
     }
   }
   return std::nullopt;
@@ -276,7 +275,7 @@ void Loader::Engine::Tune(int64_t now) {
     tuner_.After({static_cast<uint64_t>(wall), samples, totals.consumer_wait_ns - start.consumer_wait_ns,
                   totals.core_ns - start.core_ns, totals.idle_ns - start.idle_ns});
     if (!(tuner_.setting() == before)) {
-      (void)StartThreads();  // some run
+      (void)StartThreads();  // some are running
       room_.notify_all();
     }
   }
@@ -317,7 +316,7 @@ void Loader::Engine::Shutdown() {
   for (auto& batch : pending_) batch->abandoned.store(true, std::memory_order_relaxed);
   room_.notify_all();
   ready_.notify_all();
-  // Cancel ends the reads that are under way; a thread may have been about to begin one.
+  // Cancel only ends reads in progress; a thread may have been about to begin one.
   const auto deadline = std::chrono::steady_clock::now() + kGrace;
   while (threads_ > 0 && std::chrono::steady_clock::now() < deadline) {
     lock.unlock();
@@ -327,7 +326,7 @@ void Loader::Engine::Shutdown() {
   }
 }
 
-// --- What there is to tell
+// --- Statistics and messages
 
 LoaderStats Loader::Engine::Stats() const {
   const std::lock_guard lock(mutex_);

@@ -3,14 +3,14 @@
 //
 //   claim rows ─► read ─► (a permit to use a core) decode, transform, write the row ─► user's stage
 //
-// There is no queue between the stages and so no copy and no hand-over: a thread claims the next rows of the
-// epoch, in order, and their place in the batch is fixed by the order alone. What would be a queue's length
-// is instead the number of threads: at most `decode_threads` hold a permit, all others may sit in a read, so
-// slow storage is met with more threads that sleep in the kernel while the cores stay with those that decode.
-// Back-pressure is the number of batches on their way: when it is reached, nobody may claim.
+// There is no queue between the stages, and so no copy and no hand-over: a thread claims the next rows of the
+// epoch, in order, and that order alone fixes their place in the batch. The number of threads takes the place
+// of a queue's length: at most `decode_threads` hold a permit, and all others may sit in a read. Slow storage
+// gets more threads that sleep in the kernel, while the cores stay with those that decode. Back-pressure is a
+// limit on the number of batches in progress: when it is reached, no thread may claim rows.
 //
-// Threads hold the engine. Shutdown gives them a moment, then leaves behind whom the storage holds captive;
-// such a thread ends with its read.
+// Each thread shares ownership of the engine. Shutdown waits briefly for the threads, then abandons those
+// that are blocked in a read; they end with that read.
 #pragma once
 
 #include <sys/types.h>
@@ -63,7 +63,7 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
     BatchPlan cuts;
   };
 
-  // A batch on its way, or the mark that an epoch ends. Rows are written by the threads that claimed them.
+  // A batch in progress, or the mark of an epoch's end. Rows are written by the threads that claimed them.
   struct Pending {
     std::shared_ptr<const EpochPlan> plan;
     bool ends_epoch = false;
@@ -75,7 +75,7 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
     std::vector<uint8_t> valid;  // as in Batch
     uint64_t rows = 0;           // once complete: those at the front of the slot
     std::atomic<uint64_t> rows_left = 0;
-    std::atomic<bool> abandoned = false;  // the iteration went elsewhere: nobody wants it any more
+    std::atomic<bool> abandoned = false;  // the iteration moved elsewhere and no longer needs it
     // Protected by mutex_:
     std::vector<BadSample> bad;
     std::optional<Error> storage_error;
@@ -87,7 +87,7 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
     uint64_t first_row = 0, rows = 0;
   };
 
-  // What a thread is doing, for the message when nothing arrives.
+  // What a thread is doing, for the message that no batch arrives.
   struct Activity {
     std::atomic<const char*> doing = nullptr;
     std::atomic<uint64_t> sample_id = 0;
@@ -100,7 +100,7 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
   };
   using StageCounts = std::array<StageCount, kStages>;
 
-  // Time summed over threads while they wait for something; protected by mutex_.
+  // Waiting time, summed over threads; protected by mutex_.
   class IdleMeter {
    public:
     void Change(int threads, int64_t now) {
@@ -131,7 +131,7 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
 
   // Threads (workers.cc).
   void Work();
-  bool ClaimRows(Carrier& carrier, Claim& claim);  // false: the thread is no longer one of ours
+  bool ClaimRows(Carrier& carrier, Claim& claim);  // false: the thread is to end
   bool OpenBatch();                                // with mutex_ held; false: no room
   void DoRow(Carrier& carrier, Pending& batch, uint64_t row);
   Result<void> TryRow(Carrier& carrier, Pending& batch, uint64_t row);
@@ -144,7 +144,7 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
   bool StandIn(Carrier& carrier, Pending& batch);
 
   // Consumer (engine.cc); mutex_ held.
-  std::optional<Error> StartThreads();  // why there is none
+  std::optional<Error> StartThreads();  // the error if there is none
   void Begin(uint64_t epoch, uint64_t start);
   bool FrontIsComplete() const { return !pending_.empty() && pending_.front()->complete; }
   Result<std::optional<Batch>> TakeFront();
@@ -161,18 +161,18 @@ class Loader::Engine : public std::enable_shared_from_this<Loader::Engine> {
   const BatchLayout layout_;
   const std::shared_ptr<SlotPool> pool_;
   const std::vector<uint64_t> blocks_;
-  const pid_t owner_;  // a forked child has the engine, but none of its threads
+  const pid_t owner_;  // a forked child has the engine but none of its threads
 
-  mutable std::mutex mutex_;       // protects all that follows, unless it says otherwise
-  std::condition_variable room_;   // threads wait: rows to claim, or the end
-  std::condition_variable ready_;  // the consumer waits: the front batch is complete
+  mutable std::mutex mutex_;       // protects everything below unless noted otherwise
+  std::condition_variable room_;   // threads wait here for rows to claim, or the end
+  std::condition_variable ready_;  // the consumer waits here for the front batch to be complete
   std::condition_variable threads_gone_;
 
   std::deque<std::shared_ptr<Pending>> pending_;  // in the consumer's order; the last one is being claimed
   uint64_t claimed_rows_ = 0;                     // of the last one
   std::shared_ptr<const EpochPlan> claim_plan_;
   uint64_t claim_index_ = 0;
-  double row_ns_ = 0;  // what a row takes, smoothed: cheap rows are claimed by the dozen
+  double row_ns_ = 0;  // smoothed time per row: cheap rows are claimed by the dozen
 
   uint64_t epoch_ = 0, consumed_ = 0;  // where the consumer is
   uint64_t bad_in_epoch_ = 0;

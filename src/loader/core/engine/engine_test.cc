@@ -138,7 +138,7 @@ TEST_F(LoaderTest, FillsTheGapsOfBadSamplesWhereEveryBatchMustBeFull) {
   EXPECT_EQ(valid, expected);
 }
 
-TEST_F(LoaderTest, GivesRanksEquallyManyBatchesThoughAllSamplesOfOneAreBad) {
+TEST_F(LoaderTest, GivesRanksEquallyManyBatchesEvenIfAllSamplesOfOneAreBad) {
   for (uint64_t id : {4, 5, 6, 7, 8}) behaviour_->broken[id] = {ErrorCode::kCorrupt, "cut off", ""};
   const LoaderOptions options{.batch_size = 4, .shuffle = false, .world_size = 2, .bad_sample_budget = 0.5};
   using Batches = std::vector<std::vector<uint64_t>>;
@@ -156,7 +156,7 @@ TEST_F(LoaderTest, GivesRanksEquallyManyBatchesThoughAllSamplesOfOneAreBad) {
   EXPECT_EQ(second.bad_samples().size(), 4u) << "those of its own batches";
 }
 
-TEST_F(LoaderTest, EndsWhenMoreSamplesAreBadThanMayBe) {
+TEST_F(LoaderTest, EndsWhenTooManySamplesAreBad) {
   for (uint64_t id = 0; id < 20; ++id) behaviour_->broken[id] = {ErrorCode::kCorrupt, "cut off", ""};
   Loader loader = Over(100, {.batch_size = 10, .shuffle = false, .bad_sample_budget = 0.15});
   Result<std::optional<Batch>> batch = loader.Next();
@@ -271,7 +271,7 @@ TEST_F(LoaderTest, StopsAWaitingConsumer) {
   EXPECT_EQ(Flat(Epoch(loader)), UpTo(10));
 }
 
-TEST_F(LoaderTest, EndsThoughAReadIsStuck) {
+TEST_F(LoaderTest, EndsEvenIfAReadIsStuck) {
   behaviour_->Let(false);
   {
     Loader loader = Over(10, {.threads = 1});
@@ -317,10 +317,10 @@ TEST_F(LoaderTest, ServesFromMemoryWhatWasReadBefore) {
   EXPECT_EQ(Flat(Epoch(loader)), UpTo(20));
 }
 
-TEST_F(LoaderTest, NamesTheOptionThatCannotBe) {
+TEST_F(LoaderTest, NamesTheInvalidOption) {
   const std::vector<std::pair<LoaderOptions, const char*>> wrong = {
       {{.batch_size = 0}, "batch_size is 0"},
-      {{.rank = 2, .world_size = 2}, "rank 2 of world_size 2"},
+      {{.rank = 2, .world_size = 2}, "rank 2 is impossible with world_size 2"},
       {{.threads = -1}, "threads -1"},
       {{.threads = 100'000}, "threads 100000"},
       {{.bad_sample_budget = 2}, "bad_sample_budget is 2"},

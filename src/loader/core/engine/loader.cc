@@ -1,4 +1,4 @@
-// The public face of the engine, and the check of what it is given.
+// The public interface of the engine, and the checks of its options.
 #include "fullbore/loader.h"
 
 #include <fmt/format.h>
@@ -20,13 +20,14 @@ Result<void> Check(const LoaderOptions& options) {
     return wrong(fmt::format("batch_size is {}", options.batch_size), "a batch has at least one sample");
   }
   if (options.world_size < 1 || options.rank < 0 || options.rank >= options.world_size) {
-    return wrong(fmt::format("rank {} of world_size {} cannot be", options.rank, options.world_size),
+    return wrong(fmt::format("rank {} is impossible with world_size {}", options.rank, options.world_size),
                  "ranks count from 0 to world_size - 1");
   }
   if (options.threads < 0 || options.max_read_threads < 0 || options.prefetch_batches < 0) {
-    return wrong(fmt::format("threads {}, max_read_threads {}, prefetch_batches {}: none may be negative",
-                             options.threads, options.max_read_threads, options.prefetch_batches),
-                 "0 threads or prefetch_batches means as many as are needed");
+    return wrong(
+        fmt::format("threads {}, max_read_threads {}, prefetch_batches {}: none of them may be negative",
+                    options.threads, options.max_read_threads, options.prefetch_batches),
+        "0 threads or prefetch_batches means as many as are needed");
   }
   if (options.threads > kMaxThreads || options.max_read_threads > kMaxThreads) {
     return wrong(fmt::format("threads {}, max_read_threads {}: more than {}", options.threads,
@@ -34,14 +35,15 @@ Result<void> Check(const LoaderOptions& options) {
                  "0 threads means as many as are needed");
   }
   if (options.drop_last && options.pad_last) {
-    return wrong("drop_last and pad_last contradict each other", "a short last batch is left out, or padded");
+    return wrong("drop_last and pad_last contradict each other",
+                 "drop_last leaves out a short last batch, pad_last pads it: choose one");
   }
   if (options.shuffle_shards < 0) {
     return wrong(fmt::format("shuffle_shards is {}", options.shuffle_shards), "0 shuffles over everything");
   }
   if (!(options.bad_sample_budget >= 0 && options.bad_sample_budget <= 1)) {
     return wrong(fmt::format("bad_sample_budget is {}", options.bad_sample_budget),
-                 "it is a share, from 0 to 1");
+                 "it is a fraction between 0 and 1");
   }
   return {};
 }
@@ -55,7 +57,7 @@ Result<void> CheckSize(uint64_t samples, const LoaderOptions& options) {
         fmt::format(
             "{} samples do not fill one batch of {} on each of {} ranks, and short batches are dropped",
             samples, options.batch_size, options.world_size),
-        "a smaller batch_size, or drop_last=false"};
+        "reduce batch_size, or set drop_last=false"};
   }
   return {};
 }
@@ -72,7 +74,7 @@ ImagePlanOptions PlanOptionsOf(const LoaderOptions& options) {
   return plan;
 }
 
-// Sources name files in what they say, and those may be URLs with credentials or signatures: all of it comes
+// The messages of sources name files, which may be URLs with credentials or signatures: all of them pass
 // through here.
 template <typename T>
 Result<T> Masked(Result<T> result) {

@@ -20,12 +20,12 @@ std::string LoaderState::ToJson() const {
 Result<LoaderState> LoaderState::FromJson(std::string_view text) {
   const auto parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const Error not_a_state{ErrorCode::kInvalidArgument, "this is not the state of a loader",
-                          "it is what state_dict() returned, unchanged"};
+                          "pass what state_dict() returned, unchanged"};
   if (!parsed.is_object()) return not_a_state;
   try {
     if (parsed.at("version") != kVersion) {
       return Error{ErrorCode::kUnsupported,
-                   fmt::format("the loader's state has version {}, and {} is read here",
+                   fmt::format("the loader's state has version {}, but this fullbore reads version {}",
                                parsed["version"].dump(), kVersion),
                    "restore it with the version of fullbore that wrote it"};
     }

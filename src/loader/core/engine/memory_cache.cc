@@ -9,7 +9,7 @@
 namespace fullbore::loader {
 namespace {
 
-// Fields are kept by their place in the storage, so that a copy is enough to have them again.
+// Fields are kept as offsets into the storage, so that copying the storage restores them.
 struct Kept {
   struct Field {
     size_t offset = 0, bytes = 0;
@@ -40,7 +40,7 @@ class MemoryCache : public Source {
   }
 
  private:
-  // Shards, so that threads seldom meet at a lock.
+  // Sharded, so that threads rarely contend for a lock.
   struct Shard {
     std::mutex mutex;
     std::unordered_map<uint64_t, std::shared_ptr<const Kept>> samples;  // protected by mutex

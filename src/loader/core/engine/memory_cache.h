@@ -1,6 +1,6 @@
 // Keeps encoded samples in memory, for storage that is slower than memory and data that fits at least in
-// part. What was read first stays: with every sample read once an epoch, replacing would only throw out what
-// is needed just as much.
+// part. Nothing is evicted: as every sample is read once per epoch, evicting would only drop a sample that is
+// needed just as much.
 #pragma once
 
 #include <memory>

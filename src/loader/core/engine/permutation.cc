@@ -7,8 +7,8 @@
 namespace fullbore::loader {
 namespace {
 
-// Four rounds make a strong pseudo-random permutation of a strong round function (Luby and Rackoff 1988); two
-// more for the small halves of small data sets.
+// Four rounds of a strong round function make a strong pseudo-random permutation (Luby and Rackoff 1988); two
+// more because small data sets have small halves.
 constexpr int kRounds = 6;
 
 }  // namespace

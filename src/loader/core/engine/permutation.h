@@ -1,4 +1,4 @@
-// A permutation of [0, n) in constant memory: position to element, computed anew for each call.
+// A permutation of [0, n) in constant memory: position to element, computed on each call.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace fullbore::loader {
 
 // A Feistel network over the next even power of two, walked until it lands below n (Black and Rogaway,
 // "Ciphers with Arbitrary Finite Domains", 2002): at most four, on average fewer than two evaluations where n
-// is just above a quarter of the domain. About 20 ns a call.
+// is just above a quarter of the domain. About 20 ns per call.
 class Permutation {
  public:
   Permutation() = default;

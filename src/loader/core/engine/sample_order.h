@@ -1,4 +1,4 @@
-// Which sample comes at which position of an epoch.
+// Which sample is at which position of an epoch.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace fullbore::loader {
 
 struct OrderOptions {
   bool shuffle = true;
-  // 0: one permutation of everything. n: blocks (shards) are permuted, and samples within groups of n blocks
-  // that follow one another in that order, so that storage sees n shards at a time.
+  // 0: one permutation of everything. n: permute the blocks (shards), then samples within groups of n
+  // consecutive blocks of that order, so that only n shards are read at a time.
   int shuffle_blocks = 0;
   uint64_t seed = 0;
 };
 
-// The order of one epoch. Memory: nothing a sample, a few words a block, and those only for shuffle_blocks.
+// The order of one epoch. Memory: nothing per sample, a few words per block, and only with shuffle_blocks.
 class SampleOrder {
  public:
   SampleOrder(const std::vector<uint64_t>& blocks, const OrderOptions& options, uint64_t epoch);

@@ -1,6 +1,6 @@
-// The memory of batches: slots that are filled, handed out, and filled again once the last reader has let go.
-// A slot that is still read is never filled, and the loader never waits for a reader: it takes another slot
-// instead, so a consumer that keeps every batch costs memory, not a deadlock.
+// The memory of batches: slots that are filled, handed out, and filled again once the last reader has
+// released them. A slot with a reader is never filled, and the loader never waits for a reader but takes
+// another slot: a consumer that keeps every batch costs memory, but never causes a deadlock.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace fullbore::loader {
 
-// A value without a fixed size, somewhere in memory of its own; what lies around it is nobody's.
+// A value without a fixed size, in memory of its own; the bytes around it mean nothing.
 struct Item {
   std::vector<uint8_t> storage;
   size_t begin = 0, length = 0;
@@ -26,7 +26,7 @@ struct Slot {
   std::vector<std::vector<Item>> items;  // by field and row; empty for the fields that lie in `block`
 };
 
-// Safe to call from many threads. Slots keep the pool alive.
+// Thread-safe. Slots keep the pool alive.
 class SlotPool : public std::enable_shared_from_this<SlotPool> {
  public:
   SlotPool(std::shared_ptr<BatchMemory> memory, size_t slot_bytes, std::vector<bool> field_has_items,
@@ -35,9 +35,9 @@ class SlotPool : public std::enable_shared_from_this<SlotPool> {
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
-  // A slot nobody reads. It returns to the pool with the last copy of the pointer.
+  // A slot without readers. It returns to the pool with the last copy of the pointer.
   Result<std::shared_ptr<Slot>> Take();
-  // Free slots beyond this many are given back to the system.
+  // Free slots beyond this number are returned to the system.
   void KeepAtMost(size_t free_slots);
   uint64_t bytes() const;  // of all slots, in use or free
 

@@ -5,14 +5,14 @@
 namespace fullbore::loader {
 namespace {
 
-// Shares of the consumer's time that it may wait: above the first it is short of data, below the second it is
-// not. Between them nothing changes, so that the setting does not swing.
+// Shares of time that the consumer waits: above the first it is short of data, below the second it is not.
+// Between the two nothing changes, so that the setting does not oscillate.
 constexpr double kWaits = 0.02, kDoesNotWait = 0.005;
-// Decoding threads this busy are what binds; the rest of the time goes into handing over and being scheduled.
+// Decoding threads this busy are the bottleneck; the rest of their time goes to hand-overs and scheduling.
 constexpr double kBusy = 0.8;
 // Threads idle for this share while the consumer also waited: bursts.
 constexpr double kBursts = 0.2;
-// A change must gain this much to stay: below it lies the noise between two windows.
+// A change must gain this much to stay: smaller differences between two windows are noise.
 constexpr double kWorthwhile = 1.03;
 constexpr int kLongestHold = 64;  // windows
 
@@ -23,7 +23,7 @@ void Tuner::Direction::Failed() {
   next_hold = std::min(2 * next_hold, kLongestHold);
 }
 
-// Starts with all cores, for the first batches are waited for whatever comes after.
+// Starts with all cores, because the consumer waits for the first batches in any case.
 Tuner::Tuner(const ThreadLimits& limits)
     : limits_(limits),
       setting_{limits.max_decode_threads, 0, limits.min_ready_batches},
@@ -37,7 +37,7 @@ const ThreadSetting& Tuner::After(const Window& window) {
   const auto wall = static_cast<double>(window.wall_ns);
   const double wait = static_cast<double>(window.consumer_wait_ns) / wall;
   const double rate = static_cast<double>(window.samples) / wall;
-  if (!JudgeTrial(rate, wait > kWaits)) return setting_;  // taken back: see what the old setting does now
+  if (!JudgeTrial(rate, wait > kWaits)) return setting_;  // undone: see what the old setting gives now
   rate_before_trial_ = rate;
   before_trial_ = setting_;
   if (wait > kWaits) {
@@ -75,7 +75,7 @@ void Tuner::Grow(const Window& window) {
     ++setting_.decode_threads;
     trial_ = &more_decoding_;
   } else if (setting_.read_threads < limits_.max_read_threads && more_reading_.MayTry()) {
-    // Latency is what reading waits for, so each doubling is felt; one more thread among ten is not.
+    // Reading waits for latency, so each doubling shows; one more thread among ten does not.
     setting_.read_threads = std::min(limits_.max_read_threads, std::max(2, 2 * setting_.read_threads));
     trial_ = &more_reading_;
   }
@@ -85,7 +85,7 @@ void Tuner::Shrink(const Window& window) {
   if (!fewer_.MayTry()) return;
   const double idle_threads = static_cast<double>(window.idle_ns) / static_cast<double>(window.wall_ns);
   if (setting_.read_threads > 0) {
-    // Half of them would do the same if, of all threads, half stood idle.
+    // If half of all threads stood idle, half of these would do the same work.
     if (idle_threads < 0.5 * (setting_.decode_threads + setting_.read_threads)) return;
     setting_.read_threads /= 2;
   } else {

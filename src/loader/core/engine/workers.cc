@@ -1,4 +1,4 @@
-// The engine's threads: claim rows, carry them into the batch, finish batches.
+// The engine's threads: they claim rows, carry them into the batch, and finish batches.
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
@@ -12,11 +12,12 @@
 namespace fullbore::loader {
 namespace {
 
-// A claim costs a lock: enough rows to make that small, few enough that a batch is not held up by one thread.
+// A claim costs a lock: take enough rows to make that negligible, but so few that one thread holds up no
+// batch.
 constexpr double kClaimNs = 100'000;
 constexpr uint64_t kMaxClaim = 64;
 
-// Where so many samples in a row are bad, the budget for bad samples ends the epoch anyway.
+// If this many samples in a row are bad, the budget for bad samples ends the epoch anyway.
 constexpr uint64_t kStandInTries = 100;
 
 uint64_t Since(int64_t start_ns) { return static_cast<uint64_t>(MonotonicNs() - start_ns); }
@@ -47,7 +48,7 @@ bool Loader::Engine::ClaimRows(Carrier& carrier, Claim& claim) {
   for (;;) {
     const ThreadSetting& setting = tuner_.setting();
     if (ending_ || threads_ > setting.decode_threads + setting.read_threads) {
-      // Before anybody else looks: all who see one thread too many would leave, and nobody be left.
+      // Before any other thread looks: if all that see one thread too many left, none would remain.
       std::erase(activities_, carrier.activity);
       --threads_;
       threads_gone_.notify_all();
@@ -83,8 +84,8 @@ bool Loader::Engine::OpenBatch() {
     return OpenBatch();
   }
   auto slot = pool_->Take();
-  if (!slot.ok()) {  // with a batch on its way the consumer will free one; else it must hear why nothing
-                     // comes
+  if (!slot.ok()) {  // with a batch in progress the consumer will free a slot; otherwise it must learn why
+                     // nothing comes
     if (!pending_.empty()) return false;
     batch->storage_error = slot.error();
     batch->complete = true;
@@ -114,7 +115,7 @@ void Loader::Engine::DoRow(Carrier& carrier, Pending& batch, uint64_t row) {
   if (!done.ok()) ReportBad(batch, row, done.error());
 }
 
-// Leave to use a core, and what a decoder keeps from image to image.
+// A permit to use a core, and what a decoder keeps from image to image.
 class Loader::Engine::Permit {
  public:
   Permit(Engine& engine, Carrier& carrier) : engine_(engine) {
@@ -133,7 +134,7 @@ class Loader::Engine::Permit {
   Permit(const Permit&) = delete;
   Permit& operator=(const Permit&) = delete;
   ~Permit() {
-    const bool decoder_threw = std::uncaught_exceptions() > 0;  // who knows what it left in there
+    const bool decoder_threw = std::uncaught_exceptions() > 0;  // its state is unknown
     {
       const std::lock_guard lock(engine_.permit_mutex_);
       --engine_.permits_taken_;
@@ -144,7 +145,7 @@ class Loader::Engine::Permit {
     engine_.permit_.notify_one();
   }
 
-  ImagePlan::Worker* worker() {  // null where nothing is an image
+  ImagePlan::Worker* worker() {  // null if no field is an image
     if (!worker_ && engine_.layout_.has_images()) {
       worker_ = std::make_unique<ImagePlan::Worker>(engine_.image_plan_);
     }
@@ -156,7 +157,7 @@ class Loader::Engine::Permit {
   std::unique_ptr<ImagePlan::Worker> worker_;
 };
 
-// The decoders' libraries, a user's stage: whatever they throw is this sample's failure only.
+// Whatever the decoders' libraries or a user stage throw is a failure of this sample only.
 Result<void> Loader::Engine::TryRow(Carrier& carrier, Pending& batch, uint64_t row) {
   try {
     auto written = WriteSample(carrier, batch, row);
@@ -207,7 +208,7 @@ Result<void> Loader::Engine::WriteSample(Carrier& carrier, Pending& batch, uint6
 Result<void> Loader::Engine::RunUserStage(Carrier& carrier, Pending& batch, uint64_t row) {
   const int64_t start = MonotonicNs(), start_on_core = ThreadCpuNs();
   carrier.activity->since_ns.store(start, std::memory_order_relaxed);
-  carrier.activity->doing.store("your own stage is working on", std::memory_order_relaxed);
+  carrier.activity->doing.store("your own function is working on", std::memory_order_relaxed);
   const uint64_t id = batch.ids[row];
   Row view{id, batch.plan->epoch, layout_.ViewOfRow(*batch.slot, row),
            Mix(SampleSeed::Of(options_.seed, batch.plan->epoch, id).value), batch.slot};
@@ -225,11 +226,11 @@ void Loader::Engine::ReportBad(Pending& batch, uint64_t row, Error error) {
   std::string name = source_->NameOf(id);
   const std::lock_guard lock(mutex_);
   if (error.code == ErrorCode::kUnavailable) {
-    // The storage is at fault, not the sample: nothing is left out, the batch is asked for again.
+    // The storage is at fault, not the sample: nothing is left out, and the batch is read again.
     if (!batch.storage_error) batch.storage_error = std::move(error);
     return;
   }
-  // Rows that only pad were, or will be, reported where they count.
+  // Rows that are only padding are reported where they count as samples.
   if (row < batch.cut.valid) batch.bad.push_back({batch.plan->epoch, id, std::move(name), std::move(error)});
 }
 
@@ -258,7 +259,7 @@ void Loader::Engine::FinishRows(Carrier& carrier, const Claim& claim, uint64_t t
 }
 
 // Closes the gaps that bad samples left: with rows from the
-// end, or, where every batch must be full, with copies.
+// end, or with copies if every batch must be full.
 void Loader::Engine::Complete(Carrier& carrier, Pending& batch) {
   const uint64_t rows = batch.cut.rows;
   batch.valid.assign(rows, 1);
@@ -290,14 +291,14 @@ void Loader::Engine::Complete(Carrier& carrier, Pending& batch) {
   batch.valid.resize(batch.rows);
 }
 
-// A batch of which nothing is left would leave its rank one step behind the
-// others, and all of them waiting for each other at the epoch's end. Its
-// first row becomes a sample from further on in the epoch, marked as padding.
+// An empty batch would leave its rank one step behind the others, and all of
+// them would wait for each other at the end of the epoch. So its first row
+// becomes a sample from later in the epoch, marked as padding.
 bool Loader::Engine::StandIn(Carrier& carrier, Pending& batch) {
   if (batch.abandoned.load(std::memory_order_relaxed)) return false;  // its rows were left out, not bad
   {
     const std::lock_guard lock(mutex_);
-    if (batch.storage_error) return false;  // nothing is lost: the batch is asked for again
+    if (batch.storage_error) return false;  // nothing is lost: the batch is read again
   }
   const uint64_t tries = std::min(kStandInTries, source_->size() - std::min(batch.cut.rows, source_->size()));
   for (uint64_t behind = 0; behind < tries; ++behind) {

@@ -14,7 +14,7 @@ class Codec {
   virtual ~Codec() = default;
   // `encoded` begins with the format's magic, and stays valid until the last Decode of it.
   virtual Result<ImageInfo> ReadInfo(std::span<const uint8_t> encoded, uint64_t max_pixels) = 0;
-  // `wanted` lies within the image that ReadInfo told. May be called several times.
+  // `wanted` must lie within the image that ReadInfo reported. May be called several times.
   virtual Result<void> Decode(const Rect& wanted, const DecodeRequest& request, Pixels& out) = 0;
 };
 

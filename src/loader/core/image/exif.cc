@@ -27,7 +27,7 @@ int TiffOrientation(std::span<const uint8_t> tiff) {
     const size_t entry = directory + 2 + i * kEntryBytes;
     if (read16(entry) != kOrientationTag) continue;
     const uint16_t type = read16(entry + 2);
-    // SHORT is what the standard asks for; LONG and BYTE are seen too, and Pillow takes them.
+    // The standard requires SHORT; LONG and BYTE also occur, and Pillow accepts them.
     const uint32_t value = type == 3   ? read16(entry + 8)
                            : type == 4 ? read32(entry + 8)
                            : type == 1 ? tiff[entry + 8]

@@ -1,4 +1,4 @@
-// The one thing of EXIF that matters to pixels: which way up they are.
+// The one part of EXIF that matters for pixels: the orientation.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace fullbore::loader {
 
-// Of a TIFF structure ("II*\0..." or "MM\0*..."), which is what EXIF is. 1, the plain one, where the tag is
-// missing, out of 1 to 8, or the structure damaged: metadata never makes a picture a bad one.
+// From a TIFF structure ("II*\0..." or "MM\0*..."), the format of EXIF. 1, the default, if the tag is missing
+// or not 1 to 8, or the structure is damaged: metadata never makes a sample bad.
 int TiffOrientation(std::span<const uint8_t> tiff);
 
-// The same with the "Exif\0\0" in front that JPEG, and some WebP, puts there. 0: no EXIF at all.
+// The same, after the prefix "Exif\0\0" that JPEG and some WebP files have. 0: no EXIF at all.
 int ExifOrientation(std::span<const uint8_t> segment);
 
 }  // namespace fullbore::loader

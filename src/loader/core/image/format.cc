@@ -54,7 +54,7 @@ constexpr Magic kForeign[] = {
     {0, "<?xml"sv, "an XML or SVG file", kConvert},
     {8, "WAVE"sv, "a WAV sound", kNotAnImage},
     {8, "AVI "sv, "an AVI video", kNotAnImage},
-    {0, "\x93NUMPY"sv, "a .npy array", "give it as a field of its own, named *.npy"},
+    {0, "\x93NUMPY"sv, "a .npy array", "give it as a separate field, named *.npy"},
     {0, "PK\x03\x04"sv, "a ZIP archive", "unpack it"},
     {0, "\x1F\x8B\x08"sv, "gzip-compressed data", "unpack it"},
     {0, "P4\n"sv, "a PBM", kConvert},
@@ -83,19 +83,19 @@ Result<ImageFormat> RecogniseFormat(std::span<const uint8_t> encoded) {
     return ImageFormat::kWebp;
   }
   if (bytes.empty()) return Corrupt("the file is empty (0 bytes)");
-  // So short that no magic fits: what there is may yet be the beginning of one.
+  // Too short for any magic; the bytes may still be the beginning of one.
   if (bytes.size() < 12 && (kPngMagic.starts_with(bytes.substr(0, 8)) ||
                             "\xFF\xD8\xFF"sv.starts_with(bytes) || bytes.starts_with("RIFF"sv))) {
     return Corrupt(
         fmt::format("the file ends after {} bytes, within the first bytes of an image", bytes.size()));
   }
   if (bytes.starts_with(kPngMagic.substr(0, 4))) {
-    return Corrupt(fmt::format("the PNG's first bytes are damaged, as by a transfer in text mode:{}",
+    return Corrupt(fmt::format("the first bytes of the PNG are damaged, as after a transfer in text mode:{}",
                                FirstBytes(bytes)));
   }
   for (const Magic& magic : kForeign) {
     if (bytes.size() >= magic.offset && bytes.substr(magic.offset).starts_with(magic.bytes)) {
-      return Unsupported(fmt::format("{}, which is not decoded: only JPEG, PNG and WebP are", magic.name),
+      return Unsupported(fmt::format("{}, which is not supported: only JPEG, PNG and WebP are", magic.name),
                          magic.hint);
     }
   }

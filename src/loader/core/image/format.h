@@ -1,4 +1,4 @@
-// Which kind of image some bytes are: by the bytes, never by a file's name.
+// Which image format some bytes have, by the bytes and never by the file name.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,13 @@
 
 namespace fullbore::loader {
 
-// kUnsupported names the format where it is one that is known but not decoded (GIF, TIFF, HEIC, ...), with
-// the next step; kCorrupt: no bytes, or no image at all.
+// kUnsupported: a known format that is not decoded (GIF, TIFF, HEIC, ...); the error names it and says what
+// to do. kCorrupt: no bytes, or not an image.
 Result<ImageFormat> RecogniseFormat(std::span<const uint8_t> encoded);
 
-// Without the zeros at the end, where there are 512 or more: the least that storage leaves unwritten when a
-// file was announced with its size and then copied only in part. JPEG and WebP have no checksum, so zeros
-// would decode to something; as a file that ends they are noticed. No image loses anything: its last bytes
-// are not zeros.
+// Strips zeros from the end if there are 512 or more: the smallest gap that storage leaves when a file was
+// allocated at full size but copied only in part. JPEG and WebP have no checksum, so zeros would decode to
+// something; a file that ends early is noticed. No valid image loses anything, because none ends with zeros.
 std::span<const uint8_t> WithoutUnwrittenTail(std::span<const uint8_t> encoded);
 
 }  // namespace fullbore::loader

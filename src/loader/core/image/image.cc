@@ -14,12 +14,12 @@ struct ImageDecoder::State {
   std::unique_ptr<Codec> jpeg = MakeJpegCodec(), png = MakePngCodec(), webp = MakeWebpCodec();
   Codec* current = nullptr;  // null: ReadInfo has not succeeded
   ImageInfo info;
-  size_t unwritten = 0;  // zeros at the file's end, which the codec does not see
+  size_t unwritten = 0;  // zeros at the end of the file, hidden from the codec
 
   Error Explained(Error error) const {
     if (unwritten > 0 && error.code == ErrorCode::kCorrupt) {
       error.text +=
-          fmt::format("; the file's last {} bytes are zeros, as of a copy that was not finished", unwritten);
+          fmt::format("; the last {} bytes of the file are zeros, as in an unfinished copy", unwritten);
     }
     return error;
   }
@@ -63,9 +63,9 @@ Result<void> ImageDecoder::Decode(const DecodeRequest& request, Pixels& out) {
     if (!decoded) return state_->Explained(decoded.error());
     return decoded;
   } catch (const std::bad_alloc&) {  // max_pixels allows more than this machine has
-    return Unsupported(
-        fmt::format("no memory for an image of {} x {} pixels", state_->info.width, state_->info.height),
-        "lower max_image_pixels, or scale the picture down once");
+    return Unsupported(fmt::format("not enough memory for an image of {} x {} pixels", state_->info.width,
+                                   state_->info.height),
+                       "lower max_image_pixels, or scale the image down once");
   }
 }
 

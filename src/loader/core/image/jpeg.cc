@@ -1,5 +1,6 @@
 // JPEG: only the blocks that a region needs go through the inverse transform, and nothing after its last row
-// is read. Entropy coding has no entry points, so what lies before the region is decoded too, without pixels.
+// is read. Entropy coding has no entry points, so everything before the region is decoded, too, but without
+// pixels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +17,9 @@ namespace {
 // At the edge of a crop it would see the edge instead.
 constexpr int kUpsamplingMargin = 2;
 
-// libjpeg-turbo's own limit for files from anywhere (TJFLAG_LIMITSCANS); the usual progressive file has 10.
+// libjpeg-turbo's own limit for untrusted files (TJFLAG_LIMITSCANS); the usual progressive file has 10.
 constexpr uint64_t kMaxScans = 500;
-// And so that a tiny file of the largest size allowed cannot ask for minutes of work.
+// Also, a tiny file with the largest allowed size must not cause minutes of work.
 constexpr uint64_t kScansOfLargest = 20;
 
 int ScanLimit(uint64_t pixels, uint64_t max_pixels) {
@@ -41,7 +42,7 @@ struct Geometry {
 
 int ScaleAllowed(int max_scale) { return max_scale >= 8 ? 8 : max_scale >= 4 ? 4 : max_scale >= 2 ? 2 : 1; }
 
-// Inside Guarded: what is asked of libjpeg, and the data of all scans where there are several.
+// Inside Guarded: sets libjpeg's parameters, and reads the data of all scans if there are several.
 void Start(JpegSession& session, const DecodeRequest& request, int scale) {
   jpeg_decompress_struct& info = session.info;
   switch (info.jpeg_color_space) {
@@ -61,12 +62,12 @@ void Start(JpegSession& session, const DecodeRequest& request, int scale) {
   info.scale_num = 1;
   info.scale_denom = static_cast<unsigned>(scale);
   info.dct_method = request.fast_dct ? JDCT_IFAST : JDCT_ISLOW;
-  info.do_block_smoothing = FALSE;  // it guesses coefficients that a progressive file does not have
+  info.do_block_smoothing = FALSE;  // it guesses coefficients that a progressive file lacks
   (void)jpeg_start_decompress(&info);
 }
 
-// Inside Guarded, after all scans have been read: every component asked for has been sent, and where the file
-// just ends, to the last bit. A scan that is missing leaves no other trace.
+// Inside Guarded, after all scans have been read: checks that every requested component is there and, if the
+// file just ends, complete to the last bit. A missing scan leaves no other trace.
 void CheckScans(JpegSession& session) {
   const jpeg_decompress_struct& info = session.info;
   for (int c = 0; c < info.num_components; ++c) {
@@ -82,7 +83,7 @@ void CheckScans(JpegSession& session) {
 
 // With such sampling, chroma is scaled down less than luma and yet has to
 // be upsampled; jpeg_crop_scanline then takes its width for a smaller one
-// than it is (seen with libjpeg-turbo 2.1.5). Rare enough to go without.
+// than it is (seen with libjpeg-turbo 2.1.5). Rare enough to do without.
 bool CanCrop(const jpeg_decompress_struct& info) {
   return info.scale_denom == 1 || (info.max_h_samp_factor <= 2 && info.max_v_samp_factor <= 2);
 }
@@ -108,7 +109,7 @@ void SeekRegion(JpegSession& session, Geometry& geometry) {
 
 // Inside Guarded.
 void ReadRows(JpegSession& session, uint8_t* to, size_t stride, int rows) {
-  constexpr int kRowsAtOnce = 16;  // the most that libjpeg makes in one go
+  constexpr int kRowsAtOnce = 16;  // the most that libjpeg returns at once
   std::array<JSAMPROW, kRowsAtOnce> pointers;
   while (rows > 0) {
     const int wanted = std::min(rows, kRowsAtOnce);
@@ -119,8 +120,8 @@ void ReadRows(JpegSession& session, uint8_t* to, size_t stride, int rows) {
     to += got * stride;
     rows -= static_cast<int>(got);
   }
-  // Arithmetic coding has no end of its own: whatever is cut off reads as zeros, without a warning.
-  if (session.info.arith_code && session.ended) FailJpeg(session, "arithmetic-coded data without an end");
+  // Arithmetic coding has no end marker of its own: missing data reads as zeros, without a warning.
+  if (session.info.arith_code && session.ended) FailJpeg(session, "arithmetic-coded data that does not end");
 }
 
 class JpegCodec : public Codec {
@@ -158,10 +159,11 @@ Result<ImageInfo> JpegCodec::ReadInfo(std::span<const uint8_t> encoded, uint64_t
     CloseJpeg(session_);
     return size.error();
   }
-  if (info.data_precision != 8) {  // libjpeg-turbo 3 reads on, for functions that are not used here
+  if (info.data_precision != 8) {  // libjpeg-turbo 3 accepts these, for functions that are not used here
     const int bits = info.data_precision;
     CloseJpeg(session_);
-    return Unsupported(fmt::format("the JPEG has {} bits a sample; 8 are decoded", bits), "convert it once");
+    return Unsupported(fmt::format("the JPEG has {} bits per sample; only 8 are supported", bits),
+                       "convert it once");
   }
   session_.most_scans = ScanLimit(uint64_t{info.image_width} * info.image_height, max_pixels);
   info.mem->max_memory_to_use = MemoryLimit(info);

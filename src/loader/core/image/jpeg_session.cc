@@ -30,10 +30,10 @@ JpegSession& SessionOf(jpeg_decompress_struct* info) { return *static_cast<JpegS
   FailJpeg(session, "the file ends");
 }
 
-// Whether libjpeg goes on with the file's own pixels after this warning.
+// Whether the pixels are still those of the file after this warning of libjpeg.
 bool Harmless(const jpeg_error_mgr& errors) {
   switch (errors.msg_code) {
-    case JWRN_ADOBE_XFORM:     // an unknown colour transform: taken for the common one, as everybody does
+    case JWRN_ADOBE_XFORM:     // an unknown colour transform: treated as the common one, as all programs do
     case JWRN_JFIF_MAJOR:      // an unknown version of JFIF
     case JWRN_NOT_SEQUENTIAL:  // odd parameters of a sequential scan, which are not used
     case JWRN_BOGUS_ICC:       // colour profiles are not applied
@@ -54,8 +54,9 @@ void OnMessage(jpeg_common_struct* info, int level) {
 
 void Nothing(jpeg_decompress_struct*) {}
 
-// The file is used up. In a header that is an error. In image data libjpeg asks for bytes ahead of need, so a
-// file without its end marker may yet be complete: it gets the marker, and warns when data was missing.
+// The end of the file is reached. In a header that is an error. In image data libjpeg asks for bytes before
+// it needs them, so a file without an end marker may still be complete: libjpeg gets the marker, and warns if
+// data was missing.
 boolean OnUsedUp(jpeg_decompress_struct* info) {
   JpegSession& session = SessionOf(info);
   if (session.in_header || session.ended) FailAtEnd(session);
@@ -91,7 +92,7 @@ boolean OnApp1(jpeg_decompress_struct* info) {
 void OnProgress(jpeg_common_struct* info) {
   JpegSession& session = SessionOf(info);
   if (session.most_scans > 0 && session.info.input_scan_number > session.most_scans) {
-    session.code = JERR_OUT_OF_MEMORY;  // a limit of ours, as memory is
+    session.code = JERR_OUT_OF_MEMORY;  // a limit of ours, like memory
     std::snprintf(session.message, sizeof session.message, "more than %d scans for %u x %u pixels",
                   session.most_scans, session.info.image_width, session.info.image_height);
     std::longjmp(session.escape, 1);
@@ -176,9 +177,8 @@ Error JpegError(const JpegSession& session) {
     if (what.starts_with(prefix)) what.remove_prefix(prefix.size());
   }
   if (IsUnsupported(session.code)) {
-    return Unsupported(
-        fmt::format("the JPEG is of a kind that is not decoded: {} (at byte {})", what, offset),
-        "convert it once to a baseline JPEG of 8 bits, for example: mogrify -format jpg FILE");
+    return Unsupported(fmt::format("the JPEG is of an unsupported kind: {} (at byte {})", what, offset),
+                       "convert it once to a baseline JPEG of 8 bits, for example: mogrify -format jpg FILE");
   }
   if (session.in_header && at_end) {
     return Corrupt(fmt::format("the JPEG ends at byte {}, before its image data", size));

@@ -1,12 +1,12 @@
-// libjpeg with its ways made ours: input from a span, errors that come back as values.
+// libjpeg with an interface that suits us: input from a span, errors as values.
 //
 // libjpeg reports an error by a function that must not return, so we leave it by longjmp. A longjmp that
 // skips a destructor is undefined, and one that passes through setjmp's own function loses its local
 // variables. Therefore: all calls that can fail happen inside Guarded(), in a lambda that is trivially
 // destructible, and whose variables live in the caller.
 //
-// Warnings are errors here where they mean that pixels are not the file's (libjpeg would fill in gray): the
-// authors of libjpeg-turbo ask that of programs that read files from anywhere (CVE-2019-13960).
+// Warnings are errors here if they mean that pixels are made up (libjpeg would fill in gray): the authors of
+// libjpeg-turbo ask that of programs that read untrusted files (CVE-2019-13960).
 #pragma once
 
 #include <csetjmp>
@@ -26,8 +26,8 @@
 namespace fullbore::loader {
 
 // Holds pointers to itself: never moved. A file's tables outlive it inside a jpeg_decompress_struct, and the
-// next file could lack its own without anybody noticing; so each file gets a fresh one, which is too cheap to
-// show in bench/loader/decode_bench.cc.
+// next file could lack its own unnoticed; so each file gets a fresh one, which is too cheap to show up in
+// bench/loader/decode_bench.cc.
 struct JpegSession {
   jpeg_decompress_struct info;
   jpeg_error_mgr errors;
@@ -39,11 +39,11 @@ struct JpegSession {
   const uint8_t* end;
   bool open;         // `info` is to be destroyed
   bool in_header;    // before the first scan's data
-  bool ended;        // libjpeg asked for more than the file has, and was given an end marker instead
+  bool ended;        // libjpeg asked for more than the file has, and got an end marker instead
   int most_scans;    // 0: not known yet
   int orientation;   // EXIF; 0: none seen
-  bool out_of_data;  // the failure is that the file ends
-  int code;          // the failure's libjpeg code; 0: one of ours
+  bool out_of_data;  // the error is that the file ends
+  int code;          // libjpeg's code of the error; 0: one of ours
   char message[JMSG_LENGTH_MAX];
 };
 

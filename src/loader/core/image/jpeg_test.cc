@@ -120,7 +120,7 @@ TEST(JpegTest, ARegionHasThePixelsOfTheWholeToTheBit) {
 
 constexpr DecodeRequest kWhole{.region = {0, 0, kWidth, kHeight}};
 
-TEST(JpegTest, CutAnywhereItFailsOrHasThePixelsOfTheWhole) {
+TEST(JpegTest, AnyTruncationFailsOrKeepsThePixels) {
   for (const Kind& kind : Kinds()) {
     SCOPED_TRACE(kind.name);
     const int with_pixels = CutEverywhere(Encode(kind, 37, 35), kWhole);

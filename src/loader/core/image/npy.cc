@@ -34,7 +34,7 @@ struct Header {
   std::optional<std::vector<int64_t>> shape;
 };
 
-// Reads the dictionary from left to right; every Take leaves the text behind what it took.
+// Reads the dictionary from left to right; every Take consumes what it read.
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text), left_(text) {}
@@ -103,7 +103,7 @@ Result<void> HeaderParser::TakeEntry(Header& header) {
   if (!key || !Take(":")) return Wrong("'key':");
   if (*key == "descr") {
     SkipBlanks();
-    if (left_.starts_with("[")) return Unsupported("the .npy array is of records, not of plain numbers");
+    if (left_.starts_with("[")) return Unsupported("the .npy array holds records, not plain numbers");
     const auto descr = TakeString();
     if (!descr) return Wrong("the element type, as '<f4',");
     header.descr = std::string(*descr);
@@ -155,11 +155,12 @@ Result<DType> TypeOf(const std::string& descr) {
     if (order == '<' || order == '=' || order == '|' || BytesOf(element.type) == 1) return element.type;
     return Unsupported(fmt::format("the .npy array is big-endian ('{}')", descr));
   }
-  if (code.starts_with("O")) return Unsupported("the .npy array holds Python objects, which are not loaded");
-  return Unsupported(fmt::format("the .npy array's element type '{}' is not loaded", descr.substr(0, 40)));
+  if (code.starts_with("O"))
+    return Unsupported("the .npy array holds Python objects, which are not supported");
+  return Unsupported(fmt::format("the .npy array's element type '{}' is not supported", descr.substr(0, 40)));
 }
 
-// Nothing where it does not fit in 63 bits.
+// Empty if it does not fit in 63 bits.
 std::optional<uint64_t> BytesOf(const std::vector<int64_t>& shape, DType type) {
   // A size of 0 makes the array empty, however large the others are.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
@@ -191,14 +192,14 @@ Result<Parts> Split(std::span<const uint8_t> bytes) {
   if (bytes.size() < kVersionEnd) return cut();
   const int major = bytes[6];
   if (major < 1 || major > 3) {
-    return Unsupported(fmt::format("the .npy file is of version {}.{}; 1 to 3 are loaded", major, bytes[7]));
+    return Unsupported(fmt::format("the .npy file has version {}.{}; 1 to 3 are supported", major, bytes[7]));
   }
   const size_t start = kVersionEnd + (major == 1 ? 2 : 4);
   if (bytes.size() < start) return cut();
   const size_t length = major == 1 ? Little16(&bytes[kVersionEnd]) : Little32(&bytes[kVersionEnd]);
   if (length > kMaxHeaderBytes) {
     return Corrupt(
-        fmt::format("the .npy header says it has {} bytes; {} are the most", length, kMaxHeaderBytes));
+        fmt::format("the .npy header says it has {} bytes; at most {} are allowed", length, kMaxHeaderBytes));
   }
   if (length > bytes.size() - start) return cut();
   return Parts{text.substr(start, length), start + length};
@@ -220,7 +221,7 @@ Result<NpyArray> ParseNpy(std::span<const uint8_t> bytes) {
   const size_t there = bytes.size() - parts->data;
   if (!needed || *needed > there) {
     return Corrupt(
-        fmt::format("the .npy file ends at byte {}: its shape needs {} bytes of data, {} are there",
+        fmt::format("the .npy file ends at byte {}: its shape needs {} bytes of data, but it has {}",
                     bytes.size(), needed ? std::to_string(*needed) : "more than 2^63", there));
   }
   NpyArray array;

@@ -23,7 +23,7 @@ TEST(NpyTest, DataPointsIntoTheBytesGiven) {
   EXPECT_EQ(array->data.data() + array->data.size(), bytes.data() + bytes.size());
 }
 
-TEST(NpyTest, CutAnywhereItIsCorrupt) {
+TEST(NpyTest, AnyTruncationIsCorrupt) {
   for (const char* name : {"float64.npy", "version_3.npy", "scalar.npy"}) {
     const Bytes bytes = Corpus(name);
     for (size_t size = 0; size < bytes.size(); ++size) {

@@ -17,7 +17,7 @@ Result<void> CheckSize(const char* format, uint64_t width, uint64_t height, uint
   return Unsupported(
       fmt::format("the {} is {} x {} pixels, more than the {} pixels allowed (against decompression bombs)",
                   format, width, height, FormatCount(static_cast<double>(max_pixels))),
-      "if the picture is meant, raise max_image_pixels or scale it down once");
+      "if the image is genuine, raise max_image_pixels or scale it down once");
 }
 
 Result<Rect> ClampRegion(const Rect& region, int width, int height) {
@@ -26,8 +26,8 @@ Result<Rect> ClampRegion(const Rect& region, int width, int height) {
   const int64_t bottom = std::min<int64_t>(int64_t{region.y} + region.height, height);
   if (left >= right || top >= bottom) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the region {} x {} at ({}, {}) has no pixel of an image of {} x {}",
-                             region.width, region.height, region.x, region.y, width, height),
+                 fmt::format("the region {} x {} at ({}, {}) lies outside an image of {} x {}", region.width,
+                             region.height, region.x, region.y, width, height),
                  ""};
   }
   return Rect{static_cast<int>(left), static_cast<int>(top), static_cast<int>(right - left),

@@ -1,5 +1,4 @@
-// What the decoders of all formats share: sizes that are checked, rows that are made ready, colours that are
-// converted where they lie.
+// What the decoders of all formats share: checking sizes, preparing rows, and converting colours in place.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +12,7 @@ namespace fullbore::loader {
 // kUnsupported, with the numbers, for more than `max_pixels`; kCorrupt for no pixels at all.
 Result<void> CheckSize(const char* format, uint64_t width, uint64_t height, uint64_t max_pixels);
 
-// The part of `region` that lies in the image. kInvalidArgument where nothing does.
+// The part of `region` inside the image. kInvalidArgument if there is none.
 Result<Rect> ClampRegion(const Rect& region, int width, int height);
 
 // Makes room for region.height rows of region.width pixels of `bytes_per_pixel`. Never shrinks `data`: a

@@ -1,5 +1,5 @@
-// PNG, on libpng. Rows above a region have to be decoded, as each is stored relative to the one before; rows
-// below it are not. An interlaced image is decoded whole.
+// PNG, using libpng. Rows above a region have to be decoded, because each is stored relative to the previous
+// one; rows below it are not. An interlaced image is decoded whole.
 #include <fmt/format.h>
 #include <png.h>
 
@@ -16,7 +16,7 @@
 namespace fullbore::loader {
 namespace {
 
-// libpng's state for one file. As with libjpeg, an error leaves by longjmp: jpeg_session.h says what follows.
+// libpng's state for one file. As with libjpeg, an error is a longjmp: jpeg_session.h has the consequences.
 // Lives in the frame that calls Guarded(), which no longjmp leaves.
 struct PngSession {
   PngSession() = default;
@@ -102,7 +102,7 @@ void ReadRows(PngSession& session, uint8_t* to, size_t stride, int first, int ro
   }
 }
 
-// In place: indices at the beginning of each row become pixels, the last first.
+// In place: turns the indices at the beginning of each row into pixels, from last to first.
 Result<void> ApplyPalette(const PngSession& session, Pixels& out) {
   png_color* palette = nullptr;
   int colours = 0;
@@ -112,7 +112,7 @@ Result<void> ApplyPalette(const PngSession& session, Pixels& out) {
     for (int x = out.region.width - 1; x >= 0; --x) {
       const int index = row[x];
       if (index >= colours) {
-        return Corrupt(fmt::format("the PNG's pixel ({}, {}) has colour {} of a palette of {}", x,
+        return Corrupt(fmt::format("the PNG's pixel ({}, {}) has colour {} in a palette of {}", x,
                                    y + out.region.y, index, colours));
       }
       const png_color colour = palette[index];
@@ -154,7 +154,7 @@ Error PngCodec::Failed(const PngSession& session) const {
     return Corrupt(fmt::format("the PNG ends at byte {}, within its image data (row {} of {})",
                                encoded_.size(), session.row, height_));
   }
-  const char* what = session.png == nullptr ? "libpng cannot start" : session.message;
+  const char* what = session.png == nullptr ? "libpng cannot be initialised" : session.message;
   return Corrupt(fmt::format("the PNG is damaged near byte {} (row {} of {}): {}",
                              encoded_.size() - session.left, session.row, height_, what));
 }

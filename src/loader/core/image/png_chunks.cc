@@ -23,13 +23,13 @@ struct Chunk {
   std::string_view type;
   size_t length = 0;
   bool whole = false;
-  std::span<const uint8_t> data;  // as much as there is
+  std::span<const uint8_t> data;  // as far as it exists
 
   size_t end() const { return offset + kChunkOverhead + length; }
   bool critical() const { return (type[0] & 0x20) == 0; }  // the standard's bit: an upper-case letter
 };
 
-// Nothing where not even a chunk's length and type are left.
+// Empty if not even a chunk's length and type are left.
 std::optional<Chunk> ChunkAt(std::span<const uint8_t> png, size_t offset) {
   if (offset > png.size() || png.size() - offset < 8) return std::nullopt;
   const auto left = png.subspan(offset);
@@ -42,7 +42,7 @@ std::optional<Chunk> ChunkAt(std::span<const uint8_t> png, size_t offset) {
   return chunk;
 }
 
-// For messages: a damaged type may be any bytes.
+// For messages: the bytes of a damaged type are arbitrary.
 std::string NameOf(const Chunk& chunk) {
   const bool letters = std::all_of(chunk.type.begin(), chunk.type.end(),
                                    [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); });
@@ -59,8 +59,9 @@ Result<void> CheckChunk(std::span<const uint8_t> png, const Chunk& chunk) {
   const auto actual = static_cast<uint32_t>(crc32_z(0, type, chunk.length + 4));
   const uint32_t stored = Big32(type + 4 + chunk.length);
   if (actual == stored) return {};
-  return Corrupt(fmt::format("the PNG's {} is damaged: its checksum is {:08x}, its data's {:08x}",
-                             NameOf(chunk), stored, actual));
+  return Corrupt(
+      fmt::format("the PNG's {} is damaged: its checksum is {:08x}, but that of its data is {:08x}",
+                  NameOf(chunk), stored, actual));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(PngTest, GrayStaysGray) {
 }
 
 // Every cut but one within the last chunk, which nothing depends on, hits a checksum or the end.
-TEST(PngTest, CutAnywhereItFailsOrHasThePixelsOfTheWhole) {
+TEST(PngTest, AnyTruncationFailsOrKeepsThePixels) {
   constexpr int kEndChunkBytes = 12;
   for (const bool interlaced : {false, true}) {
     EXPECT_EQ(CutEverywhere(EncodePng(MakePicture(kWidth, kHeight), interlaced), kWhole), kEndChunkBytes);

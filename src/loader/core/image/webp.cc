@@ -1,4 +1,5 @@
-// WebP, on libwebp. Of an animation the first frame counts, on a black canvas where it is smaller than that.
+// WebP, using libwebp. Of an animation only the first frame is used, on a black canvas if it is smaller than
+// that.
 #include <fmt/format.h>
 #include <webp/decode.h>
 
@@ -69,8 +70,8 @@ class WebpCodec : public Codec {
 Error WebpCodec::Failed(VP8StatusCode status) const {
   const uint64_t promised = encoded_.size() < kRiffHeaderBytes ? 0 : uint64_t{Little32(&encoded_[4])} + 8;
   if (promised > encoded_.size()) {
-    return Corrupt(fmt::format("the WebP ends at byte {} of the {} that its header promises", encoded_.size(),
-                               promised));
+    return Corrupt(fmt::format("the WebP ends at byte {} of the {} that its header announces",
+                               encoded_.size(), promised));
   }
   switch (status) {
     case VP8_STATUS_NOT_ENOUGH_DATA:
@@ -78,9 +79,9 @@ Error WebpCodec::Failed(VP8StatusCode status) const {
       return Corrupt(
           fmt::format("the WebP's image data ends too early, in a file of {} bytes", encoded_.size()));
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-      return Unsupported("the WebP uses a feature that libwebp does not decode", "convert it once");
+      return Unsupported("the WebP uses a feature that libwebp does not support", "convert it once");
     case VP8_STATUS_OUT_OF_MEMORY:
-      return Unsupported("libwebp has no memory for this WebP", "");
+      return Unsupported("libwebp ran out of memory on this WebP", "");
     default:
       return Corrupt(fmt::format("the WebP of {} bytes is damaged", encoded_.size()));
   }
@@ -109,7 +110,7 @@ Result<void> WebpCodec::Decode(const Rect& wanted, const DecodeRequest& request,
   return decoded;
 }
 
-// Into `out`'s rows, which are RGB, from `to` on.
+// Writes to the RGB rows of `out`, from `to` on.
 VP8StatusCode DecodeInto(std::span<const uint8_t> bytes, const Rect* crop, uint8_t* to, size_t room,
                          size_t stride) {
   WebPDecoderConfig config;
@@ -155,9 +156,9 @@ Result<void> WebpCodec::DecodeFirstFrame(Pixels& out) {
   if (header != VP8_STATUS_OK) return Failed(header);
   if (x + width > static_cast<uint64_t>(width_) || y + height > static_cast<uint64_t>(height_) ||
       features.width != static_cast<int>(width) || features.height != static_cast<int>(height)) {
-    return Corrupt(
-        fmt::format("the animated WebP's first frame ({} x {} at ({}, {})) is not of its canvas, {} x {}",
-                    width, height, x, y, width_, height_));
+    return Corrupt(fmt::format(
+        "the animated WebP's first frame ({} x {} at ({}, {})) does not match its canvas, {} x {}", width,
+        height, x, y, width_, height_));
   }
   PrepareRows(out, {0, 0, width_, height_}, 3);
   const size_t room = out.stride * static_cast<size_t>(height_);

@@ -35,7 +35,7 @@ TEST(WebpTest, ARegionHasThePixelsOfTheWholeToTheBit) {
   }
 }
 
-TEST(WebpTest, CutAnywhereItFailsOrHasThePixelsOfTheWhole) {
+TEST(WebpTest, AnyTruncationFailsOrKeepsThePixels) {
   const Picture picture = MakePicture(24, 20);
   const DecodeRequest whole{.region = {0, 0, 24, 20}};
   for (const bool lossless : {false, true}) {

@@ -36,7 +36,7 @@ Result<void> ForEachFile(size_t count, const std::function<Result<void>(size_t n
   try {
     for (size_t i = 1; i < std::min(kThreads, count); ++i) threads.emplace_back(run);
   } catch (const std::system_error&) {
-    // As many as there may be: this one does it alone, if it must.
+    // As many threads as can be started: this one works alone if it must.
   }
   run();
   for (std::thread& thread : threads) thread.join();

@@ -1,4 +1,4 @@
-// What the containers share: how each is opened, and where they put what they read.
+// What the containers share: how each one is opened, and where they put what they read.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ OpenedSource OpenTar(const Opening& opening);
 OpenedSource OpenTfRecord(const Opening& opening);
 OpenedSource OpenHdf5(const Opening& opening);
 
-// Messages from any thread, until somebody takes them.
+// Messages from any thread, kept until they are taken.
 class MessageBox {
  public:
   void Add(Message::Severity severity, std::string text);
@@ -37,14 +37,14 @@ class MessageBox {
   std::vector<Message> messages_;
 };
 
-// Calls `work` for 0 to count - 1, several at once: indexing waits for the storage, not for the processor.
-// The error of the first number that failed.
+// Calls `work` for 0 to count - 1, several at once, because indexing waits for the storage, not for the CPU.
+// Returns the error of the lowest number that failed.
 Result<void> ForEachFile(size_t count, const std::function<Result<void>(size_t number)>& work);
 
-// The container's own messages, then the store's.
+// The container's own messages, then those of the store.
 std::vector<Message> TakeAll(MessageBox& box, Store& store);
 
-// At least `bytes` of `storage`, which is not cleared where it is large enough.
+// Makes `storage` at least `bytes` large; if it already is, it is not cleared.
 std::span<uint8_t> RoomIn(std::vector<uint8_t>& storage, size_t bytes);
 
 }  // namespace fullbore::loader

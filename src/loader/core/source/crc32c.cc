@@ -10,8 +10,8 @@ namespace {
 constexpr uint32_t kPolynomial = 0x82f63b78;  // reflected
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
-// tables[k][b]: what the byte b does to the CRC with k zero
-// bytes behind it, so that eight bytes are taken at once.
+// tables[k][b]: the effect of byte b on the CRC with k zero
+// bytes after it, so that eight bytes are processed at once.
 constexpr Tables MakeTables() {
   Tables tables{};
   for (uint32_t byte = 0; byte < 256; ++byte) {

@@ -8,7 +8,7 @@ namespace fullbore::loader {
 
 uint32_t Crc32c(std::span<const uint8_t> bytes);
 
-// As TFRecord stores it: a CRC over bytes that hold a CRC themselves would be weak.
+// The form that TFRecord stores: a plain CRC of bytes that contain a CRC would be weak.
 constexpr uint32_t MaskCrc(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
 
 }  // namespace fullbore::loader

@@ -24,7 +24,7 @@ class Walker {
  public:
   Walker(const std::string& root, const Store::WalkVisitor& visit) : root_(root), visit_(visit) {}
 
-  // `path` is relative to the root; `fd` is it, opened. Returns an errno, with where_ its directory.
+  // `path` is relative to the root; `fd` is the same, opened. Returns an errno; where_ is then its directory.
   int Visit(UniqueFd fd, const std::string& path) {
     where_ = path;
     struct stat status;
@@ -34,7 +34,7 @@ class Walker {
     visit_(path, {});
     std::vector<std::string> below;
     if (const int error = ReadNames(fd, path, below); error != 0) return error;
-    fd.reset();  // one descriptor at a time, however deep; children are opened by their path
+    fd.reset();  // one descriptor at any depth; children are opened by their path
     above_.push_back(self);
     for (const std::string& name : below) {
       const std::string child = path.empty() ? name : path + "/" + name;
@@ -55,7 +55,7 @@ class Walker {
   int ReadNames(const UniqueFd& fd, const std::string& path, std::vector<std::string>& below) {
     const int own = fcntl(fd.get(), F_DUPFD_CLOEXEC, 0);
     if (own < 0) return errno;
-    DIR* names = fdopendir(own);  // takes `own`; reads 32 KiB of names a system call
+    DIR* names = fdopendir(own);  // takes `own`; reads 32 KiB of names per system call
     if (!names) {
       const int error = errno;
       UniqueFd closes(own);
@@ -75,7 +75,7 @@ class Walker {
     return error;
   }
 
-  // Of what a link leads to. A link to nowhere stays a file: reading it says what is missing.
+  // The type of what a link leads to. A dangling link counts as a file: reading it says what is missing.
   static unsigned char TypeOf(const UniqueFd& fd, const dirent& entry) {
     if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return entry.d_type;
     struct stat status;

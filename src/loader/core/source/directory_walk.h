@@ -1,5 +1,5 @@
-// All names below a local directory. A million of them take a second in a warm cache: no stat but for links
-// and for file systems that do not tell a name's type.
+// All names below a local directory. A million of them take a second with a warm cache: stat is only called
+// for links and on file systems that do not report the type of a name.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fullbore::loader {
 
-// As Store::Walk. Links to directories are followed, but not into a directory that holds them.
+// Like Store::Walk. Follows links to directories, but not to one of their own parents.
 Result<void> WalkDirectory(const std::string& root, const Store::WalkVisitor& visit);
 
 }  // namespace fullbore::loader

@@ -16,7 +16,7 @@ class Fields {
  public:
   explicit Fields(Bytes message) : left_(message) {}
 
-  // False at the end and where the message is damaged.
+  // False at the end or if the message is damaged.
   bool Next() {
     if (left_.empty() || failed_) return false;
     const uint64_t tag = TakeVarint();
@@ -76,7 +76,7 @@ class Fields {
   bool failed_ = false;
 };
 
-// How many varints end in `packed`; nothing where the last does not, or one is longer than ten bytes.
+// The number of varints in `packed`; empty if the last is incomplete or one is longer than ten bytes.
 std::optional<uint64_t> CountVarints(Bytes packed) {
   uint64_t count = 0, length = 0;
   constexpr uint64_t kLongest = 10;

@@ -12,7 +12,7 @@ namespace fullbore::loader {
 
 namespace {
 
-// More shards than any data set has: a mistyped range ends here, not in memory.
+// More shards than any data set has: a mistyped range fails here instead of filling the memory.
 constexpr size_t kMaxPaths = 1'000'000;
 
 struct Range {
@@ -27,7 +27,7 @@ struct Number {
   bool padded = false;
 };
 
-// At most 18 digits, so that no arithmetic on it overflows.
+// At most 18 digits, so that arithmetic on it cannot overflow.
 std::optional<Number> ParseNumber(std::string_view text) {
   constexpr size_t kMaxDigits = 18;
   if (text.empty() || text.size() > kMaxDigits) return std::nullopt;
@@ -59,9 +59,10 @@ Result<void> ExpandBraces(std::string_view before, std::string_view rest, std::v
   const auto range = FindRange(rest);
   if (!range) {
     if (out.size() >= kMaxPaths) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("'{}{}' and those before it are more than {} paths", before, rest, kMaxPaths),
-                   "give a directory or a \"*\" pattern"};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("'{}{}' and the paths before it are more than {} paths", before, rest, kMaxPaths),
+          "give a directory or a \"*\" pattern"};
     }
     out.push_back(std::string(before) + std::string(rest));
     return {};
@@ -75,7 +76,7 @@ Result<void> ExpandBraces(std::string_view before, std::string_view rest, std::v
   }
 }
 
-// Only "*" and "?" are special to us; a "[" is a letter.
+// Only "*" and "?" are special here; "[" is an ordinary character.
 std::string GlobPattern(std::string_view path) {
   std::string pattern;
   for (const char c : path) pattern += c == '[' ? std::string("[[]") : std::string(1, c);
@@ -85,7 +86,7 @@ std::string GlobPattern(std::string_view path) {
 Result<void> ExpandGlob(const std::string& path, std::vector<std::string>& out) {
   glob_t found{};
   const int status = glob(GlobPattern(path).c_str(), GLOB_NOSORT | GLOB_NOESCAPE, nullptr, &found);
-  // glob() would sort by the locale's order, which differs between the machines of a job.
+  // glob() would sort by locale, which may differ between the machines of a job.
   std::vector<std::string> matches(found.gl_pathv, found.gl_pathv + (status == 0 ? found.gl_pathc : 0));
   globfree(&found);
   if (matches.empty()) {

@@ -56,7 +56,7 @@ Result<std::vector<WantedField>> ParseWantedFields(const std::vector<std::string
     for (const std::string_view name : Split(field, ';')) {
       if (Trim(name).empty())
         return Error{ErrorCode::kInvalidArgument, "the field '" + field + "' has an empty name",
-                     "name them as \"jpg;png\""};
+                     "write alternatives as \"jpg;png\""};
       parsed.alternatives.emplace_back(Trim(name));
     }
     parsed.name = parsed.alternatives.front();

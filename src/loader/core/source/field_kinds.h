@@ -1,4 +1,4 @@
-// What kind of field some bytes are: by the extension of a name, or by the bytes themselves.
+// What kind of field some bytes are, by the extension of a name or by the bytes themselves.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@
 
 namespace fullbore::loader {
 
-// By the last part of an extension ("seg.png": an image). Images, "cls" and its like (integers), json and txt
-// (text), npy; the rest are bytes. WebDataset's own decoders tell them the same way.
+// By the last part of an extension ("seg.png": an image): images, "cls" and similar (integers), json and txt
+// (text), npy; the rest are bytes. WebDataset's own decoders use the same rules.
 SourceFieldKind KindOfExtension(std::string_view extension);
 
 // JPEG, PNG, WebP, npy by their first bytes; UTF-8 text; else bytes.
 SourceFieldKind KindOfContent(std::span<const uint8_t> bytes);
 
-// What a field of text has to be: valid UTF-8.
+// Text fields must be valid UTF-8.
 bool IsText(std::span<const uint8_t> bytes);
 
 // One entry of SourceOptions::fields: "jpg;png;webp" is the
@@ -28,7 +28,7 @@ struct WantedField {
 };
 Result<std::vector<WantedField>> ParseWantedFields(const std::vector<std::string>& fields);
 
-// Where a first sample has an image as `extension`, others may have theirs as any of these.
+// If the first sample has an image as `extension`, others may have theirs as any of these.
 std::vector<std::string> ImageAlternatives(std::string_view extension);
 
 }  // namespace fullbore::loader

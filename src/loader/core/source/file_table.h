@@ -1,4 +1,4 @@
-// Which file each sample is, for millions of them: some 25 bytes each.
+// Which file each sample is, for millions of samples: about 25 bytes each.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace fullbore::loader {
 
-// Texts one behind the other in one memory.
+// Texts one after the other in one block of memory.
 class TextColumn {
  public:
   void Add(std::string_view text) {
@@ -35,7 +35,7 @@ class FileTable {
  public:
   struct Directory {
     std::string path;
-    int64_t label = 0;   // of all files in it, where directories are classes
+    int64_t label = 0;   // of all files in it, if directories are classes
     uint64_t first = 0;  // sample
   };
 
@@ -48,7 +48,7 @@ class FileTable {
   uint64_t size() const { return names_.size(); }
   const Directory& DirectoryOf(uint64_t id) const;
   std::string_view NameOf(uint64_t id) const { return names_[id]; }
-  void PathOf(uint64_t id, std::string& out) const;  // allocates nothing where `out` has room
+  void PathOf(uint64_t id, std::string& out) const;  // allocates nothing if `out` has room
 
  private:
   std::vector<Directory> directories_;

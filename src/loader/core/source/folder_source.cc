@@ -1,5 +1,5 @@
-// A directory of class directories, in the order and with the numbers of torchvision's ImageFolder: classes
-// sorted by name; within a class, directories sorted by their whole path, and files by name within each.
+// A directory of class directories, with the order and labels of torchvision's ImageFolder: classes sorted by
+// name; within a class, directories sorted by their whole path, and files by name within each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,19 +66,19 @@ Result<std::vector<SourceField>> FieldsOf(const std::vector<std::string>& names)
   for (const std::string& name : names.empty() ? defaults : names) {
     if (name != kImage && name != kLabel) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("an image folder has no field '{}'", name),
-                   "its fields are image and label"};
+                   "it has the fields image and label"};
     }
     fields.push_back({name, name == kImage ? SourceFieldKind::kImage : SourceFieldKind::kInteger, {}, {}});
   }
   return fields;
 }
 
-// What is below the root, as it is found. Keyed by directory: a listing by prefix has a directory's files
-// before and behind those of the directories in it.
+// What is below the root, as it is found. Keyed by directory, because a listing by prefix has files of a
+// directory both before and after those of its subdirectories.
 struct Listing {
   std::map<std::string, TextColumn, std::less<>> images;  // by directory, "" for the root
   std::vector<std::string> classes;                       // sorted
-  uint64_t others = 0;                                    // files that are no images by their name
+  uint64_t others = 0;                                    // files that are not images by their name
 
   bool HasImages(std::string_view class_name) const {
     const auto inside = [&](std::string_view directory) {
@@ -124,7 +124,7 @@ void AddSorted(const TextColumn& names, FileTable& files) {
   for (const uint32_t index : order) files.Add(names[index]);
 }
 
-// Moves the listing into the order of the samples; each directory's names are let go as they are copied.
+// Moves the listing into sample order; frees each directory's names as they are copied.
 FileTable InOrder(const std::string& root, Listing& listing, bool with_root) {
   FileTable files;
   const auto add = [&](const std::string& directory, TextColumn& names, int64_t label) {
@@ -154,25 +154,25 @@ Error NoImages(const std::string& root, const Listing& listing) {
               fmt::format("no images below '{}' (looked for {})", root, kExtensions), ""};
   if (listing.others > 0) {
     error.text += fmt::format("; other files: {}", listing.others);
-    error.hint = "a directory of class directories with images in them is wanted: root/cat/1.jpg";
+    error.hint = "give a directory of class directories with images in them: root/cat/1.jpg";
   } else if (listing.images.size() <= 1) {
-    error.hint = "the directory is empty";
+    error.hint = "the directory is empty: check the path";
   } else {
-    error.hint = "its directories are all empty";
+    error.hint = "all its directories are empty: check the path";
   }
   return error;
 }
 
 Error NoClasses(const std::string& root, uint64_t images) {
   return {ErrorCode::kInvalidArgument,
-          fmt::format("'{}' has {} images but no class directories, which give the labels", root, images),
+          fmt::format("'{}' has {} images but no class directories to give the labels", root, images),
           fmt::format("did you mean the directory above, '{}'? For images without labels ask for fields = "
                       "[\"image\"]",
                       DirectoryOf(root).empty() ? ".." : DirectoryOf(root))};
 }
 
 // torchvision refuses them too: an empty class, often a
-// forgotten ".ipynb_checkpoints", shifts all labels behind it.
+// forgotten ".ipynb_checkpoints", shifts all labels after it.
 std::optional<Error> EmptyClasses(const std::string& root, const Listing& listing) {
   std::string empty;
   for (const std::string& name : listing.classes) {
@@ -181,10 +181,10 @@ std::optional<Error> EmptyClasses(const std::string& root, const Listing& listin
   if (empty.empty()) return std::nullopt;
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("no images in the class directories {} of '{}'", empty, root),
-               "remove them: an empty class would shift the numbers of those behind it"};
+               "remove them: an empty class would shift the labels of the classes after it"};
 }
 
-// A prefix of remote keys ends with its slash: "photos" would list "photos2/" too.
+// A prefix of remote keys ends with a slash, because "photos" would list "photos2/" too.
 std::string AsRoot(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return IsRemote(path) ? path + "/" : path;
@@ -194,9 +194,10 @@ std::string AsRoot(std::string path) {
 
 OpenedSource OpenFolder(const Opening& opening) {
   if (opening.paths.size() != 1) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} directories are given, but an image folder is one", opening.paths.size()),
-                 "give the directory above them"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} directories were given, but an image folder is a single one", opening.paths.size()),
+        "give their parent directory"};
   }
   auto fields = FieldsOf(opening.options.fields);
   if (!fields) return fields.error();

@@ -38,8 +38,8 @@ herr_t CloseFile(H5FD_t* file) {
   return 0;
 }
 
-// Two files are never the same one: libhdf5 would share
-// what the first one's owner may end before the other's.
+// No two files compare as the same: libhdf5 would share
+// state that the owner of the first may end before the other.
 int Compare(const H5FD_t* a, const H5FD_t* b) { return a < b ? -1 : a > b ? 1 : 0; }
 
 herr_t Query(const H5FD_t*, unsigned long* flags) {
@@ -56,7 +56,7 @@ herr_t SetEndOfAllocation(H5FD_t* file, H5FD_mem_t, haddr_t end) {
 
 haddr_t EndOfFile(const H5FD_t* file, H5FD_mem_t) { return Of(file)->target.file->bytes; }
 
-// Fails behind the end of the file, where libhdf5's own driver gives zeros: made-up values.
+// Fails beyond the end of the file, where libhdf5's own driver would make up zeros.
 herr_t ReadBytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* buffer) {
   const Target& target = Of(file)->target;
   if (address > target.file->bytes || size > target.file->bytes - address) return -1;
@@ -65,13 +65,13 @@ herr_t ReadBytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, 
 
 herr_t RefuseWrite(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) { return -1; }
 
-// A fork waits for the call under way: a child without the thread that is in libhdf5 could never enter it.
-// But a call may be reading from storage that stalls, and then the child does without.
+// A fork waits for the call in progress, because a child that lacks the thread inside libhdf5 could never
+// enter it. But that call may be reading from stalled storage; then the child has to do without libhdf5.
 constexpr std::chrono::seconds kForkPatience{1};
 std::timed_mutex mutex;
 bool lost = false, held_in_fork = false;  // of the thread that forks, and of its child
 
-// By the clock of the wall: the thread sanitizer of gcc 12 does not see the lock that waits by the other one.
+// By wall clock: the thread sanitizer of gcc 12 does not see the lock that waits by the monotonic clock.
 void BeforeFork() { held_in_fork = mutex.try_lock_until(std::chrono::system_clock::now() + kForkPatience); }
 void AfterForkInParent() {
   if (held_in_fork) mutex.unlock();
@@ -79,18 +79,18 @@ void AfterForkInParent() {
 void AfterForkInChild() {
   if (held_in_fork) return mutex.unlock();
   lost = true;
-  new (&mutex) std::timed_mutex;  // nobody is left who could unlock it
+  new (&mutex) std::timed_mutex;  // no thread is left to unlock it
 }
 
 hid_t Driver() {
   static const hid_t driver = [] {
-    H5dont_atexit();  // files may be read until the process is gone
+    H5dont_atexit();  // files may be read until the process ends
     H5open();
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     H5FD_class_t description = {};
 #ifdef H5FD_CLASS_VERSION
     description.version = H5FD_CLASS_VERSION;
-    constexpr int kUnregistered = 600;  // beyond the values that The HDF Group gives away
+    constexpr int kUnregistered = 600;  // beyond the values that The HDF Group assigns
     description.value = static_cast<H5FD_class_value_t>(kUnregistered);
 #endif
     description.name = "fullbore_store";

@@ -1,4 +1,4 @@
-// libhdf5's virtual file driver that reads through a Store.
+// A virtual file driver for libhdf5 that reads through a Store.
 #pragma once
 
 #include <hdf5.h>
@@ -10,12 +10,12 @@
 namespace fullbore::loader {
 
 std::timed_mutex& Hdf5Mutex();  // held around every call into libhdf5
-bool Hdf5IsLost();  // this process was forked in the middle of a call that did not end, and must make none
+bool Hdf5IsLost();  // forked in the middle of a call that did not end: this process must not call libhdf5
 
-// H5Fopen through the driver, for reading. `store` and `file` outlive it. Negative where it fails.
+// H5Fopen through the driver, for reading. `store` and `file` must outlive it. Negative on failure.
 hid_t OpenHdf5Through(Store& store, const StoredFile& file);
 
-// An id of libhdf5 that is closed with its owner, under a mutex that the owner holds.
+// An id of libhdf5 that is closed with this object; the caller then holds the mutex.
 class Hdf5Id {
  public:
   Hdf5Id() = default;

@@ -17,7 +17,7 @@ namespace {
 constexpr int kDeepestGroup = 16;
 constexpr size_t kMaxDatasets = 10'000;
 constexpr size_t kMaxRowBytes = size_t{1} << 31;  // more in one sample is damage
-// libhdf5 1.10 walks through all chunks to find one: beyond this, opening would take seconds.
+// libhdf5 1.10 walks through all chunks to find one: with more, opening would take seconds.
 constexpr uint64_t kMaxLocatedChunks = 4096;
 
 enum class Content { kNumbers, kText, kVariableText, kVariableBytes, kOpaque };
@@ -27,7 +27,7 @@ struct ElementType {
   DType dtype = DType::kUInt8;
   size_t bytes = 0;  // of one element, in the file
   bool is_unsigned = false;
-  bool converted = false;  // the file's form is not memory's
+  bool converted = false;  // stored in a form other than in memory
 };
 
 std::optional<DType> DTypeOf(H5T_class_t type_class, size_t bytes, bool is_unsigned) {
@@ -50,7 +50,7 @@ std::optional<DType> DTypeOf(H5T_class_t type_class, size_t bytes, bool is_unsig
   }
 }
 
-// Nothing for what is no field: compounds, references, numbers without a type of ours.
+// Empty for what cannot be a field: compounds, references, numbers without a matching DType.
 std::optional<ElementType> ElementOf(hid_t type) {
   ElementType element;
   const H5T_class_t type_class = H5Tget_class(type);
@@ -69,7 +69,7 @@ std::optional<ElementType> ElementOf(hid_t type) {
     element.content = Content::kVariableBytes;
     return element;
   }
-  if (type_class == H5T_ENUM && element.bytes == 1) {  // as h5py stores truth values
+  if (type_class == H5T_ENUM && element.bytes == 1) {  // as h5py stores booleans
     element.dtype = DType::kBool;
     return element;
   }
@@ -103,7 +103,7 @@ hid_t MemoryType(DType dtype, hid_t file_type) {
     case DType::kFloat64:
       return H5T_NATIVE_DOUBLE;
     default:
-      return file_type;  // truth values and halves: as they lie there
+      return file_type;  // booleans and halves: as stored
   }
 }
 
@@ -137,8 +137,9 @@ struct Hdf5File::Handle {
   Hdf5Id dataset, type;
   ElementType element;
   std::vector<hsize_t> dims;
-  size_t row_bytes = 0;  // in memory; 0: it differs from row to row
-  // Where rows lie, for reading them without libhdf5: chunks of chunk_rows each. Empty: only libhdf5 can.
+  size_t row_bytes = 0;  // in memory; 0: varies from row to row
+  // Where rows are, to read them without libhdf5: chunks of chunk_rows each. Empty: only libhdf5 can read
+  // them.
   std::vector<uint64_t> chunks;
   uint64_t chunk_rows = 0;
 };
@@ -155,7 +156,7 @@ Hdf5File::~Hdf5File() {
 Result<std::unique_ptr<Hdf5File>> Hdf5File::Open(std::shared_ptr<Store> store, StoredFile file) {
   std::unique_ptr<Hdf5File> opened(new Hdf5File(std::move(store), std::move(file)));
   if (auto done = opened->OpenLibrary(); !done) return done.error();
-  // Variable bytes are images, arrays or text by their content, which reading tells.
+  // Variable-length bytes are images, arrays or text by their content, so they must be read first.
   for (size_t i = 0; i < opened->datasets_.size(); ++i) {
     Hdf5Dataset& dataset = opened->datasets_[i];
     if (dataset.field.kind != SourceFieldKind::kBytes || dataset.rows == 0 || !dataset.unusable.empty())
@@ -177,7 +178,8 @@ Result<void> Hdf5File::OpenLibrary() {
   id_ = OpenHdf5Through(*store_, file_);
   if (id_ < 0) {
     return Error{ErrorCode::kCorrupt,
-                 fmt::format("'{}' cannot be opened as HDF5: it is cut, damaged or no such file", file_.path),
+                 fmt::format("'{}' cannot be opened as HDF5: it is truncated, damaged or not an HDF5 file",
+                             file_.path),
                  ""};
   }
   const Hdf5Id root(H5Gopen2(id_, "/", H5P_DEFAULT), H5Gclose);
@@ -211,7 +213,7 @@ void Hdf5File::AddDataset(int64_t id, const std::string& name) {
   Handle handle;
   Hdf5Dataset dataset{name, {name, SourceFieldKind::kBytes, {}, {}}, 0, ""};
   if (rank < 1 || rank > H5S_MAX_RANK) {
-    dataset.unusable = "it has no dimension that could be the samples'";
+    dataset.unusable = "it has no dimension that could count samples";
   } else {
     handle.dims.resize(static_cast<size_t>(rank));
     H5Sget_simple_extent_dims(space.get(), handle.dims.data(), nullptr);
@@ -221,7 +223,7 @@ void Hdf5File::AddDataset(int64_t id, const std::string& name) {
     handle.dataset = Hdf5Id(id, H5Oclose);
     handle.type = Hdf5Id(H5Dget_type(id), H5Tclose);
     if (H5Pget_external_count(create.get()) > 0 || H5Pget_layout(create.get()) == H5D_VIRTUAL) {
-      dataset.unusable = "its data lie in other files";
+      dataset.unusable = "its data are in other files";
     } else {
       Describe(dataset, handle);
     }
@@ -234,12 +236,12 @@ void Hdf5File::AddDataset(int64_t id, const std::string& name) {
 void Hdf5File::Describe(Hdf5Dataset& dataset, Handle& handle) const {
   const auto element = ElementOf(handle.type.get());
   if (!element) {
-    dataset.unusable = "its type is neither numbers, text nor bytes";
+    dataset.unusable = "it holds neither numbers, text nor bytes";
     return;
   }
   handle.element = *element;
   if (element->content != Content::kNumbers) {
-    if (handle.dims.size() > 1) dataset.unusable = "a sample of it is several texts";
+    if (handle.dims.size() > 1) dataset.unusable = "each of its samples has several texts";
     if (element->bytes > kMaxRowBytes) dataset.unusable = "a sample of it is larger than 2 GiB";
     const bool text = element->content == Content::kText || element->content == Content::kVariableText;
     if (text) dataset.field.kind = SourceFieldKind::kText;
@@ -262,7 +264,7 @@ void Hdf5File::Describe(Hdf5Dataset& dataset, Handle& handle) const {
   if (dataset.field.kind == SourceFieldKind::kArray) dataset.field.dtype = element->dtype;
 }
 
-// Called while the mutex is held. Leaves the chunks empty wherever anything is out of the ordinary.
+// Called with the mutex held. Leaves the chunks empty if anything is out of the ordinary.
 void Hdf5File::LocateRows(const Hdf5Dataset& dataset, Handle& handle) const {
   if (handle.row_bytes == 0 || handle.element.converted || dataset.rows == 0) return;
   const Hdf5Id create(H5Dget_create_plist(handle.dataset.get()), H5Pclose);
@@ -328,8 +330,8 @@ Result<Hdf5File::RowPlace> Hdf5File::ReadByLibrary(size_t number, uint64_t row, 
                                                    size_t at) const {
   const Handle& handle = handles_[number];
   const Error failed{ErrorCode::kCorrupt,
-                     fmt::format("'{}': row {} of '{}' cannot be read: it is cut or damaged", file_.path, row,
-                                 datasets_[number].name),
+                     fmt::format("'{}': row {} of '{}' cannot be read: the file is truncated or damaged",
+                                 file_.path, row, datasets_[number].name),
                      ""};
   const std::lock_guard lock(Hdf5Mutex());
   std::vector<hsize_t> start(handle.dims.size(), 0), count = handle.dims;

@@ -1,9 +1,9 @@
 // One HDF5 file, opened through a Store by a driver of our own, so that it may be remote.
 //
-// libhdf5 as distributions build it serves one thread at a time, so every call into it, of all files, holds
-// one mutex. Rows that lie in the file as they are needed (contiguous, or in chunks without filters) are
-// therefore not read by it: their places are asked for once, and many threads read them at the same time.
-// Compressed rows, texts and variable lengths are read by the library, one thread after the other.
+// libhdf5 as distributions build it serves one thread at a time, so every call into it, for any file, holds
+// one mutex. Rows that are stored as they are needed (contiguous, or in chunks without filters) are therefore
+// read without it: their offsets are looked up once, and many threads read them at the same time. Compressed
+// rows, texts and variable lengths are read by the library, one thread at a time.
 #pragma once
 
 #include <memory>
@@ -24,15 +24,15 @@ struct Hdf5Dataset {
 
 class Hdf5File {
  public:
-  // kCorrupt: no HDF5 file, or cut off.
+  // kCorrupt: not an HDF5 file, or truncated.
   static Result<std::unique_ptr<Hdf5File>> Open(std::shared_ptr<Store> store, StoredFile file);
   ~Hdf5File();
 
   const std::vector<Hdf5Dataset>& datasets() const { return datasets_; }
   const StoredFile& file() const { return file_; }
 
-  // Appends the row's bytes to `storage` at `at`, which is moved behind them; integers go into `value`.
-  // Positions rather than pointers: the storage may move.
+  // Appends the row's bytes to `storage` at `at`, which moves past them; integers go into `value`.
+  // Offsets rather than pointers, because the storage may move.
   struct RowPlace {
     size_t begin = 0, bytes = 0;
     int64_t integer = 0;

@@ -1,4 +1,4 @@
-// HDF5 files: the first dimension of each dataset is the samples'. Several files follow one another.
+// HDF5 files: the first dimension of each dataset is the samples. Several files follow one another.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Hdf5Source : public ShardedSource {
       out.fields[i].integer = places[i].integer;
       if (source_fields[i].kind == SourceFieldKind::kText && !IsText(out.fields[i].bytes)) {
         return Error{ErrorCode::kCorrupt,
-                     fmt::format("{}: '{}' is no UTF-8", NameOf(id), source_fields[i].name), ""};
+                     fmt::format("{}: '{}' is not valid UTF-8", NameOf(id), source_fields[i].name), ""};
       }
     }
     return {};
@@ -58,10 +58,10 @@ std::string NamesOf(const Hdf5File& file) {
 
 Error NoDataset(const Hdf5File& file, const std::string& name) {
   return {ErrorCode::kInvalidArgument,
-          fmt::format("'{}' has no dataset '{}' (there are: {})", file.file().path, name, NamesOf(file)), ""};
+          fmt::format("'{}' has no dataset '{}' (it has: {})", file.file().path, name, NamesOf(file)), ""};
 }
 
-// The datasets that are wanted of a file; of the first, where none are named, all that can be fields.
+// The datasets to read from a file; if none are named, all in the first file that can be fields.
 Result<std::vector<size_t>> ChooseDatasets(const Hdf5File& file, const std::vector<std::string>& wanted,
                                            MessageBox& messages) {
   std::vector<size_t> chosen;
@@ -89,7 +89,7 @@ Result<std::vector<size_t>> ChooseDatasets(const Hdf5File& file, const std::vect
   }
   if (chosen.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' has no dataset that could be a field (there are: {})", file.file().path,
+                 fmt::format("'{}' has no dataset that could be a field (it has: {})", file.file().path,
                              NamesOf(file)),
                  ""};
   }
@@ -98,7 +98,7 @@ Result<std::vector<size_t>> ChooseDatasets(const Hdf5File& file, const std::vect
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the datasets of '{}' have different numbers of rows: {}", file.file().path,
                              NamesOf(file)),
-                 "name those that belong together with fields"};
+                 "list those that belong together in fields"};
   }
   return chosen;
 }
@@ -110,10 +110,11 @@ Result<void> CheckSame(const std::vector<SourceField>& fields, const Hdf5File& f
     const SourceField& field = file.datasets()[chosen[i]].field;
     if (field.kind == fields[i].kind && field.dtype == fields[i].dtype && field.shape == fields[i].shape)
       continue;
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the dataset '{}' of '{}' has another type or shape than in the files before",
-                             field.name, file.file().path),
-                 ""};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("the dataset '{}' of '{}' has a different type or shape than in the files before",
+                    field.name, file.file().path),
+        ""};
   }
   return {};
 }

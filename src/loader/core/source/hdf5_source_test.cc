@@ -116,7 +116,7 @@ TEST(Hdf5SourceTest, SaysWhichDatasetsThereAre) {
   auto source = OpenBytes(SmallFile(), {"lable"});
   ASSERT_FALSE(source.ok());
   EXPECT_THAT(source.error().text,
-              HasSubstr("no dataset 'lable' (there are: chunked (5 rows), contiguous (5 rows)"));
+              HasSubstr("no dataset 'lable' (it has: chunked (5 rows), contiguous (5 rows)"));
 }
 
 TEST(Hdf5SourceTest, ManyThreadsReadAtOnce) {
@@ -146,7 +146,7 @@ bool ChildSees(const std::function<bool()>& what) {
   return waitpid(child, &status, 0) == child && status == 0;
 }
 
-TEST(Hdf5SourceTest, ForksOfAProcessThatReadsReadToo) {
+TEST(Hdf5SourceTest, ForksOfAReadingProcessCanRead) {
   const std::string bytes = SmallFile();
   auto source = OpenBytes(bytes, {"packed", "text"});
   ASSERT_TRUE(source.ok());
@@ -165,7 +165,7 @@ TEST(Hdf5SourceTest, ForksOfAProcessThatReadsReadToo) {
   reader.join();
 }
 
-TEST(Hdf5SourceTest, AForkInAReadThatDoesNotEndIsToldRatherThanHangs) {
+TEST(Hdf5SourceTest, AForkDuringAStuckReadGetsAnErrorInsteadOfHanging) {
   const std::string bytes = SmallFile();
   std::promise<void> holds, may_end;
   std::thread reader([&] {

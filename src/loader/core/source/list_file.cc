@@ -60,8 +60,8 @@ class SeparatedValues {
         cell += '"';
       } else if (c == '"') {
         if (AtLineEnd() || text_[at_] == separator_) return {};
-        return Error{ErrorCode::kInvalidArgument, fmt::format("line {}: text behind a closing quote", line_),
-                     "a quote within quotes is written twice"};
+        return Error{ErrorCode::kInvalidArgument, fmt::format("line {}: text after a closing quote", line_),
+                     "write a quote within quotes twice"};
       } else {
         line_ += c == '\n';
         cell += c;
@@ -74,7 +74,7 @@ class SeparatedValues {
   const char separator_;
   size_t at_ = 0;
   uint64_t line_ = 1;
-  std::vector<std::string> row_;  // kept from row to row for their memory; cells_ of them count
+  std::vector<std::string> row_;  // kept from row to row to reuse their memory; the first cells_ are valid
   size_t cells_ = 0;
 };
 

@@ -1,9 +1,9 @@
 // Samples that a list file names, relative to its own directory, in its order.
 //
-// Columns: with a header line they have its names; without one they are image, label and column3, column4...
-// The image's column is the one called image, path, file..., else the first; the label's the one called
-// label, class..., else the second. Where the first file is a .npy, all are. Labels that are all numbers are
-// taken as they are; texts become the numbers of their sorted set, which class_names() has.
+// Columns: a header line names them; without one they are image, label and column3, column4...
+// The image column is the one called image, path, file..., else the first; the label column the one called
+// label, class..., else the second. If the first file is a .npy, all must be. Labels that are all numbers are
+// used as they are; texts are numbered in sorted order, and class_names() has them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,9 +40,9 @@ struct Column {
   size_t index = 0;  // in the rows
 };
 
-// Labels of all rows, before it is known whether they are numbers.
+// The labels of all rows, until it is known whether they are numbers.
 struct Labels {
-  std::vector<uint32_t> number_of_row;  // into the texts, in the order of their first appearance
+  std::vector<uint32_t> number_of_row;  // index into the texts, which are in order of first appearance
   std::map<std::string, uint32_t, std::less<>> texts;
 
   void Add(const std::string& text) {
@@ -58,7 +58,7 @@ class ListSource : public Source {
  public:
   FileTable files;
   std::vector<int64_t> labels;
-  std::vector<TextColumn> texts;  // a column a text field, in the order of the fields
+  std::vector<TextColumn> texts;  // one column per text field, in field order
   std::vector<std::string> classes;
   std::vector<SourceField> source_fields;
   std::shared_ptr<Store> store;
@@ -205,7 +205,8 @@ class ListReader {
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (KindOf(columns_[i].role) != source_->source_fields[i].kind)
         return Error{ErrorCode::kInvalidArgument,
-                     fmt::format("'{}' is another kind of column than in the lists before", wanted_[i]), ""};
+                     fmt::format("'{}' is a different kind of column than in the lists before", wanted_[i]),
+                     ""};
     }
     return header;
   }
@@ -238,7 +239,7 @@ class ListReader {
     if (cells.size() < row_cells_ && NeedsCell(cells.size())) {
       return Error{
           ErrorCode::kInvalidArgument,
-          fmt::format("line {}: {} columns where the first line has {}", line, cells.size(), row_cells_), ""};
+          fmt::format("line {}: {} columns, but the first line has {}", line, cells.size(), row_cells_), ""};
     }
     if (cells[image_].empty())
       return Error{ErrorCode::kInvalidArgument, fmt::format("line {}: no path", line), ""};
@@ -256,7 +257,7 @@ class ListReader {
                                            [&](const Column& column) { return column.index >= behind; });
   }
 
-  // A list of paths alone: what looks like a label is part of a path that holds blanks.
+  // A list of paths only: what looks like a label is part of a path with blanks.
   std::string PathOf(std::span<const std::string> cells) const {
     const bool alone = syntax_ == ListSyntax::kPathLabel && cells.size() == 2 && labels_wanted() == 0;
     return alone && !HasImageExtension(cells[0]) ? cells[0] + " " + cells[1] : cells[image_];
@@ -274,7 +275,7 @@ class ListReader {
 
   Result<void> NumberLabels() {
     if (labels_.texts.empty()) return {};
-    if (labels_wanted() > 1) return Error{ErrorCode::kInvalidArgument, "the label is asked for twice", ""};
+    if (labels_wanted() > 1) return Error{ErrorCode::kInvalidArgument, "fields lists the label twice", ""};
     std::vector<int64_t> number(labels_.texts.size());
     const bool numbers = std::all_of(labels_.texts.begin(), labels_.texts.end(),
                                      [](const auto& text) { return ParseInt(text.first).has_value(); });

@@ -78,11 +78,10 @@ TEST_F(ListSourceTest, SaysWhichLineIsWrong) {
     auto source = OpenList(name, text);
     return source.ok() ? std::string() : source.error().text;
   };
-  EXPECT_THAT(text_of("l.txt", "a.jpg 1\nb.jpg\n"),
-              HasSubstr("line 2: 1 columns where the first line has 2"));
+  EXPECT_THAT(text_of("l.txt", "a.jpg 1\nb.jpg\n"), HasSubstr("line 2: 1 columns, but the first line has 2"));
   EXPECT_THAT(text_of("l.csv", "a.jpg,1\n\"b.jpg,2\n\n"), HasSubstr("line 2: a quote is never closed"));
   EXPECT_THAT(text_of("l.csv", "\"a\nb.jpg\",1\n\"c\"d,2\n"),
-              HasSubstr("line 3: text behind a closing quote"));
+              HasSubstr("line 3: text after a closing quote"));
   EXPECT_THAT(text_of("l.csv", "path,caption\na.jpg,x\n,y\n"), HasSubstr("line 3: no path"));
   EXPECT_THAT(text_of("l.txt", "a.jpg\n"), HasSubstr("there is no label"));
   EXPECT_THAT(text_of("l.txt", "\n"), HasSubstr("names no samples"));

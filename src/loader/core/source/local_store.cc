@@ -17,7 +17,7 @@ namespace fullbore::loader {
 
 namespace {
 
-// A quarter of what the process may have open, at most: the training needs descriptors too.
+// At most a quarter of what the process may have open: the training needs descriptors, too.
 size_t MostOpen() {
   constexpr size_t kFewest = 8, kMost = 256;
   rlimit limit{};
@@ -38,20 +38,20 @@ Error OpenError(const std::string& path, int error_number) {
   Error error = ErrnoError(fmt::format("cannot open '{}'", path), error_number);
   if (error_number == EMFILE || error_number == ENFILE) {
     error.code = ErrorCode::kUnavailable;
-    error.hint = "raise the limit of open files: ulimit -n";
+    error.hint = "raise the limit on open files: ulimit -n";
   }
   return error;
 }
 
 Error ChangedError(const std::string& path) {
   return {ErrorCode::kCorrupt, fmt::format("'{}' has changed since it was indexed", path),
-          "its samples can no longer be told apart: open the source again"};
+          "its index is out of date: open the source again"};
 }
 
 Error CutError(const std::string& path, uint64_t wanted_end, uint64_t bytes) {
   return {ErrorCode::kCorrupt,
-          fmt::format("'{}' ends at byte {}, but what is read reaches to byte {}", path, bytes, wanted_end),
-          "the file was cut, or its copy is incomplete"};
+          fmt::format("'{}' ends at byte {}, but the read extends to byte {}", path, bytes, wanted_end),
+          "the file was truncated, or its copy is incomplete"};
 }
 
 struct Opened {
@@ -59,7 +59,7 @@ struct Opened {
   struct stat status;
 };
 
-// O_NONBLOCK: a FIFO, which is refused here, would wait for its writer. For regular files it means nothing.
+// O_NONBLOCK: opening a FIFO, which is refused here, would wait for a writer. Regular files ignore it.
 Result<Opened> OpenRegular(const std::string& path) {
   Opened opened{UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)), {}};
   if (!opened.fd.valid()) return OpenError(path, errno);
@@ -70,7 +70,7 @@ Result<Opened> OpenRegular(const std::string& path) {
   return opened;
 }
 
-// How much was there to read; less than `out` only at the end of the file.
+// Returns how much was read; less than `out` only at the end of the file.
 Result<size_t> ReadFully(int fd, const std::string& path, uint64_t offset, std::span<uint8_t> out) {
   size_t done = 0;
   while (done < out.size()) {
@@ -94,7 +94,7 @@ Result<std::vector<StoredFile>> LocalStore::List(const std::string& prefix) {
     if (name.empty()) return;
     StoredFile file{JoinPath(directory.empty() ? root : JoinPath(root, directory), name), 0, ""};
     struct stat status;
-    if (stat(file.path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;  // vanished since
+    if (stat(file.path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;  // it has vanished
     file.bytes = static_cast<uint64_t>(status.st_size);
     file.version = VersionOf(status);
     files.push_back(std::move(file));
@@ -120,7 +120,7 @@ Result<std::shared_ptr<const LocalStore::OpenFile>> LocalStore::OpenedFile(const
     uses_.splice(uses_.begin(), uses_, known->second.use);
     const auto& opened = known->second.file;
     if (file.version.empty() || file.version == opened->stored.version) return opened;
-    uses_.pop_front();  // another file of that name: perhaps the one that is asked for is there now
+    uses_.pop_front();  // a different file of that name: perhaps the requested one is there now
     open_.erase(known);
   }
   auto opened = OpenRegular(LocalPath(file.path));
@@ -147,7 +147,7 @@ Result<void> LocalStore::Read(const StoredFile& file, uint64_t offset, std::span
   const OpenFile& source = **opened;
   auto done = ReadFully(source.fd.get(), file.path, offset, out);
   if (!done) return done.error();
-  // Behind the read: whatever changed the bytes that were read has changed the time by then.
+  // After the read: whatever changed the bytes that were read has changed the time by then.
   struct stat now;
   if (fstat(source.fd.get(), &now) != 0) return OpenError(file.path, errno);
   const auto bytes = static_cast<uint64_t>(now.st_size);

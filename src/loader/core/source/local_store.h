@@ -1,5 +1,5 @@
-// Files of this machine. Descriptors of files that are read in parts (shards) stay open, a limited number of
-// them; never mapped, for a mapped file that is cut raises SIGBUS.
+// Files of this machine. Descriptors of files that are read in parts (shards) stay open, up to a limit. Files
+// are never mapped, because truncating a mapped file raises SIGBUS.
 #pragma once
 
 #include <list>
@@ -17,7 +17,7 @@ class LocalStore : public Store {
 
   Result<std::vector<StoredFile>> List(const std::string& prefix) override;
   Result<StoredFile> Stat(const std::string& path) override;
-  // A file that was replaced while it is open here is read on as it was; one changed in place is kCorrupt.
+  // A file that is replaced while it is open here is still read as it was; one changed in place is kCorrupt.
   Result<void> Read(const StoredFile& file, uint64_t offset, std::span<uint8_t> out) override;
   Result<size_t> ReadWhole(const std::string& path, std::vector<uint8_t>& out) override;
   Result<void> Walk(const std::string& prefix, const WalkVisitor& visit) override;
@@ -40,7 +40,7 @@ class LocalStore : public Store {
   const size_t most_open_;
   mutable std::mutex mutex_;
   std::unordered_map<std::string, Slot> open_;  // by path; the rest by mutex_ too
-  std::list<const std::string*> uses_;          // the latest first; points to open_'s keys
+  std::list<const std::string*> uses_;          // most recent first; points to open_'s keys
 };
 
 }  // namespace fullbore::loader

@@ -15,7 +15,7 @@ struct Kind {
   const char* name;
   OpenedSource (*open)(const Opening& opening);
   std::vector<const char*> extensions;
-  bool in_directories = false;  // a directory of such files means them
+  bool in_directories = false;  // a directory of such files stands for them
 };
 
 const std::vector<Kind>& Kinds() {
@@ -35,7 +35,7 @@ std::string KindNames() {
   return names;
 }
 
-// One for each kind: those that its files usually have.
+// One per kind: the extensions that its files usually have.
 std::string Extensions() {
   std::string names;
   for (const Kind& kind : Kinds()) {
@@ -57,7 +57,7 @@ const Kind* KindOfFile(std::string_view path) {
     const auto& known = kind.extensions;
     if (std::find(known.begin(), known.end(), extension) != known.end()) return &kind;
   }
-  // As TensorFlow numbers its files: "train-00000-of-01024", "x.tfrecord-00000-of-00008".
+  // How TensorFlow numbers its files: "train-00000-of-01024", "x.tfrecord-00000-of-00008".
   constexpr std::string_view kNumbered = "-00000-of-00000";
   const std::string_view base = BaseName(path);
   if (base.size() <= kNumbered.size()) return nullptr;
@@ -75,20 +75,19 @@ bool IsDirectory(const std::string& path) {
 }
 
 Error NothingIn(const std::string& directory, const std::string& kind) {
-  return {ErrorCode::kInvalidArgument, fmt::format("'{}' holds no files of the kind {}", directory, kind),
-          ""};
+  return {ErrorCode::kInvalidArgument, fmt::format("'{}' holds no files of kind {}", directory, kind), ""};
 }
 
 Error UnknownKind(const std::string& path) {
   const std::string extension = ExtensionOf(path);
   Error error{
-      ErrorCode::kInvalidArgument, fmt::format("'{}' is no data source by its name", path),
+      ErrorCode::kInvalidArgument, fmt::format("'{}' does not look like a data source by its name", path),
       fmt::format("names end in {}; a directory's on remote storage in /; in a program say which with "
                   "kind: {}",
                   Extensions(), KindNames())};
   if (extension == ".gz" || extension == ".tgz" || extension == ".zst") {
-    error.text = fmt::format("'{}' is compressed: no sample of it can be read without those before", path);
-    error.hint = "unpack it; images are compressed already";
+    error.text = fmt::format("'{}' is compressed: no sample can be read without those before it", path);
+    error.hint = "decompress it; images are compressed already";
   }
   return error;
 }
@@ -96,7 +95,7 @@ Error UnknownKind(const std::string& path) {
 Result<const Kind*> FindKind(const std::string& wanted, const std::vector<std::string>& paths) {
   if (wanted != "auto" && !wanted.empty()) {
     if (const Kind* kind = KindNamed(wanted)) return kind;
-    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no kind of source", wanted),
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is not a kind of source", wanted),
                  fmt::format("the kinds are {}", KindNames())};
   }
   if (IsDirectory(paths[0])) return KindNamed("folder");
@@ -107,7 +106,8 @@ Result<const Kind*> FindKind(const std::string& wanted, const std::vector<std::s
   return UnknownKind(paths[0]);
 }
 
-// The containers right in a directory, sorted: what `fullbore loader pack` leaves is read by its directory.
+// The containers directly in a directory, sorted, so that the output of `fullbore loader pack` can be opened
+// by its directory.
 Result<std::vector<std::string>> ContainersIn(const std::string& directory, Store& store) {
   std::vector<std::string> paths;
   if (IsRemote(directory)) {
@@ -135,8 +135,8 @@ OpenedSource OpenSource(const SourceOptions& options) {
   auto paths = ExpandPaths(options.paths);
   if (!paths) return paths.error();
   if (paths->empty()) {
-    return Error{ErrorCode::kInvalidArgument, "no path is given to read samples from",
-                 "a directory of class directories, tar shards, .tfrecord, .h5 or a list file"};
+    return Error{ErrorCode::kInvalidArgument, "no path to read samples from was given",
+                 "give a directory of class directories, tar shards, .tfrecord, .h5 or a list file"};
   }
   auto store = OpenStore(paths->front(), options);
   if (!store) return store.error();

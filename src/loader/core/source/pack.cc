@@ -28,7 +28,7 @@ std::string ShardPath(const std::string& directory, uint64_t number) {
   return JoinPath(directory, fmt::format("{}{:06}.tar", kShardPrefix, number));
 }
 
-// What an earlier pack left: its shards, their indexes, their class names, and parts of a killed one.
+// What an earlier pack left: its shards, their indexes and class names, and partial files of a killed one.
 bool IsOurs(const fs::path& file) {
   std::string name = file.filename();
   if (name.ends_with(".part")) name.resize(name.size() - 5);
@@ -39,7 +39,8 @@ bool IsOurs(const fs::path& file) {
 Result<void> PrepareOutput(const PackOptions& options) {
   std::error_code error;
   fs::create_directories(options.output, error);
-  if (error) return ErrnoError(fmt::format("cannot make the directory '{}'", options.output), error.value());
+  if (error)
+    return ErrnoError(fmt::format("cannot create the directory '{}'", options.output), error.value());
   std::vector<fs::path> ours;
   bool empty = true;
   for (const auto& entry : fs::directory_iterator(options.output, error)) {
@@ -49,7 +50,7 @@ Result<void> PrepareOutput(const PackOptions& options) {
   if (error) return ErrnoError(fmt::format("cannot list '{}'", options.output), error.value());
   if (!empty && !options.force) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is not empty", options.output),
-                 "name another directory, or --force to replace the shards there"};
+                 "choose another directory, or --force to replace the shards there"};
   }
   for (const fs::path& path : ours) {
     fs::remove(path, error);
@@ -58,7 +59,7 @@ Result<void> PrepareOutput(const PackOptions& options) {
   return {};
 }
 
-// Fisher and Yates. The remainder prefers some numbers by less than one in 2^40 for any data set that exists.
+// Fisher-Yates. The modulo bias is less than 1 in 2^40 for any data set that exists.
 std::vector<uint64_t> OrderOf(uint64_t samples, const std::optional<uint64_t>& seed) {
   std::vector<uint64_t> order(samples);
   std::iota(order.begin(), order.end(), uint64_t{0});
@@ -67,8 +68,8 @@ std::vector<uint64_t> OrderOf(uint64_t samples, const std::optional<uint64_t>& s
   return order;
 }
 
-// Without its dot. What is longer than any format's is the rest of a name that has dots; the bytes tell what an
-// image is anyway.
+// Without its dot. What is longer than the extension of any format is the rest of a name with dots; the
+// format of an image is recognised by its bytes anyway.
 std::string ImageExtension(std::string_view name) {
   constexpr size_t kLongest = 16;
   const std::string extension = ExtensionOf(name);
@@ -135,14 +136,13 @@ class Packer {
     shard_.reset();
     const uint64_t shards = result_.done.shards;
     if (shards == 0) {
-      std::error_code
-          ignored;  // nothing that it would describe, and the next attempt finds the directory empty
+      std::error_code ignored;  // it would describe nothing, and the next attempt finds the directory empty
       fs::remove(JoinPath(options_.output, kClassesFile), ignored);
       error.text += "; no shard was finished";
     } else {
       error.text +=
           fmt::format("; {} in '{}', the last is '{}'",
-                      shards == 1 ? "one whole shard is" : fmt::format("{} whole shards are", shards),
+                      shards == 1 ? "one complete shard is" : fmt::format("{} complete shards are", shards),
                       options_.output, ShardPath(options_.output, shards - 1));
     }
     return error;
@@ -160,10 +160,11 @@ class Packer {
 
 Result<PackResult> Pack(const PackOptions& options, const PackWatcher& watch) {
   if (IsRemote(options.output)) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no directory here", options.output),
-                 "shards are packed on a local disk; copy them from there, as with `aws s3 sync`"};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is not a local directory", options.output),
+                 "pack shards to a local disk and copy them from there, for example with `aws s3 sync`"};
   }
-  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();  // a negative number came out beyond it
+  constexpr uint64_t kMax =
+      std::numeric_limits<int64_t>::max();  // a negative number wrapped to more than this
   if (options.shard_bytes == 0 || options.shard_bytes > kMax) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("a shard cannot have {} bytes", options.shard_bytes), "--shard-size 256M"};

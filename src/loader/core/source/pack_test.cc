@@ -86,7 +86,7 @@ TEST_F(PackTest, ShufflesBySeedAlone) {
   EXPECT_EQ(shuffled, sorted);
 }
 
-TEST_F(PackTest, TouchesNoFullDirectoryUnlessForced) {
+TEST_F(PackTest, LeavesANonEmptyDirectoryAloneUnlessForced) {
   root_.Write("out/mine.txt", "keep");
   root_.Write("out/shard-000099.tar", "of an earlier pack");
   root_.Write("out/shard-000098.tar.part", "of a killed one");
@@ -104,7 +104,7 @@ TEST_F(PackTest, AnInterruptLeavesWholeShardsOnly) {
   auto stopped = Pack(options_, [](const PackProgress& progress) { return progress.samples < 12; });
   ASSERT_FALSE(stopped.ok());
   EXPECT_EQ(stopped.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(stopped.error().text, HasSubstr("whole shards are in"));
+  EXPECT_THAT(stopped.error().text, HasSubstr("complete shards are in"));
   for (const std::string& name : Files()) EXPECT_FALSE(name.ends_with(".part")) << name;
   auto shards = Open("out");
   auto all = ReadAll(*Open("in"));
@@ -113,7 +113,7 @@ TEST_F(PackTest, AnInterruptLeavesWholeShardsOnly) {
   EXPECT_EQ(ReadAll(*shards), all);
 }
 
-TEST_F(PackTest, AVanishedFileEndsItByName) {
+TEST_F(PackTest, NamesAVanishedFile) {
   auto stopped =
       Pack(options_, [this](const PackProgress&) { return fs::remove(root_ / "in/cat/8.PNG") || true; });
   ASSERT_FALSE(stopped.ok());
@@ -141,12 +141,12 @@ TEST_F(PackTest, AShardWhoseIndexCannotBeWrittenIsNotLeftBehind) {
     return true;
   });
   ASSERT_FALSE(stopped.ok());
-  EXPECT_THAT(stopped.error().text, HasSubstr("one whole shard is in"));
+  EXPECT_THAT(stopped.error().text, HasSubstr("one complete shard is in"));
   EXPECT_THAT(Files(), ElementsAre("classes.json", "shard-000000.tar", "shard-000000.tar.idx",
                                    "shard-000001.tar.idx"));
 }
 
-TEST_F(PackTest, PacksAFileWhoseNameGoesOnAndOnBehindItsDot) {
+TEST_F(PackTest, PacksAFileWithAnEndlessExtension) {
   const std::string path = root_.Write("long/a." + std::string(200, 'e'), "an image");
   root_.Write("long.csv", "path,label\n" + path + ",1\n");
   options_.source.paths = {root_ / "long.csv"};
@@ -155,7 +155,7 @@ TEST_F(PackTest, PacksAFileWhoseNameGoesOnAndOnBehindItsDot) {
   EXPECT_EQ(ReadAll(*Open("out")), ReadAll(*Open("long.csv")));
 }
 
-TEST_F(PackTest, ANameThatFitsNoTarFileIsAnErrorAndNoAbort) {
+TEST_F(PackTest, ANameTooLongForATarFileIsAnError) {
   auto shard = TarWriter::Create(root_ / "x.tar");
   ASSERT_TRUE(shard.ok());
   const std::string longest(96, 'e');
@@ -167,7 +167,7 @@ TEST_F(PackTest, ANameThatFitsNoTarFileIsAnErrorAndNoAbort) {
   EXPECT_EQ(shard->bytes(), bytes);
 }
 
-TEST_F(PackTest, RefusesWhatIsNoPlaceOrSizeForShards) {
+TEST_F(PackTest, RefusesInvalidOutputsAndShardSizes) {
   options_.output = "s3://bucket/packed";
   auto remote = Pack(options_, nullptr);
   ASSERT_FALSE(remote.ok());

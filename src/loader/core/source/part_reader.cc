@@ -11,7 +11,7 @@ namespace fullbore::loader {
 namespace {
 
 constexpr size_t kLeastLocal = 4096;
-constexpr size_t kLeastRemote = 1 << 20;  // a request costs milliseconds, whatever it brings
+constexpr size_t kLeastRemote = 1 << 20;  // a request costs milliseconds, whatever its size
 constexpr size_t kMost = 1 << 20;
 
 }  // namespace
@@ -21,10 +21,10 @@ PartReader::PartReader(Store& store, const StoredFile& file)
 
 Result<std::span<const uint8_t>> PartReader::At(uint64_t offset, size_t bytes) {
   if (offset > file_.bytes || bytes > file_.bytes - offset) {
-    return Error{
-        ErrorCode::kCorrupt,
-        fmt::format("'{}' ends at byte {}, within what begins at byte {}", file_.path, file_.bytes, offset),
-        "the file was cut, or its copy is incomplete"};
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("'{}' ends at byte {}, in the middle of what begins at byte {}", file_.path,
+                             file_.bytes, offset),
+                 "the file was truncated, or its copy is incomplete"};
   }
   if (offset < begin_ || offset + bytes > begin_ + window_.size()) {
     constexpr size_t kManyParts = 4;

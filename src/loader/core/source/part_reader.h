@@ -1,5 +1,5 @@
-// Reads small parts of a file from front to back, as an indexer does: through a window that grows while
-// several parts lie in it and shrinks while each lies far behind the last.
+// Reads small parts of a file from front to back, as an indexer does, through a window that grows while it
+// serves several parts and shrinks while each part is far from the previous one.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ class PartReader {
  public:
   PartReader(Store& store, const StoredFile& file);
 
-  // Valid until the next call. kCorrupt where the file ends before.
+  // Valid until the next call. kCorrupt if the file ends before that.
   Result<std::span<const uint8_t>> At(uint64_t offset, size_t bytes);
   uint64_t file_bytes() const { return file_.bytes; }
   const std::string& path() const { return file_.path; }

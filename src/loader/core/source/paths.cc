@@ -59,7 +59,7 @@ std::string ExtensionOf(std::string_view path) {
 }
 
 bool HasImageExtension(std::string_view path) {
-  // Called for each of a million names: nothing is allocated.
+  // Called for a million names, so it allocates nothing.
   const std::string_view tail = path.substr(path.size() - std::min(path.size(), kLongestImageExtension));
   return std::any_of(kImageExtensions.begin(), kImageExtensions.end(), [&](std::string_view extension) {
     if (tail.size() < extension.size()) return false;

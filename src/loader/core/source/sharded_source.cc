@@ -23,7 +23,7 @@ ShardedSource::Place ShardedSource::Find(uint64_t id) const {
 Error NoSamples(const Opening& opening, ShardedSource& source, const char* called, const char* hint) {
   Error error{ErrorCode::kCorrupt,
               fmt::format("no {} in '{}'{}", called, opening.paths[0],
-                          opening.paths.size() > 1 ? " and the files behind it" : ""),
+                          opening.paths.size() > 1 ? " and the files after it" : ""),
               hint};
   const auto messages = source.messages.Take();
   if (!messages.empty()) error.text += ": " + messages[0].text;

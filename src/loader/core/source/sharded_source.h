@@ -1,5 +1,5 @@
-// What sources of several files share, one file following the other: tar shards, TFRecord and HDF5 files. Their
-// samples are numbered through all files; blocks() are the files.
+// What sources of several consecutive files share: tar shards, TFRecord and HDF5 files. Their samples are
+// numbered across all files; blocks() are the files.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace fullbore::loader {
 
-// Filled while the source is opened, by one thread, but for `messages`; constant after that.
+// Filled by one thread while the source is opened, except `messages`; constant after that.
 class ShardedSource : public Source {
  public:
   explicit ShardedSource(std::shared_ptr<Store> its_store) : store(std::move(its_store)) {}
@@ -38,14 +38,14 @@ class ShardedSource : public Source {
   Place Find(uint64_t id) const;
 
  private:
-  std::vector<uint64_t> first_of_ = {0};  // sample of each file; then the number of all
+  std::vector<uint64_t> first_of_ = {0};  // first sample of each file; then the number of all
 };
 
-// kCorrupt: files without a single sample, with the first of the messages that say why.
+// kCorrupt: the files have no samples; includes the first of the messages that say why.
 Error NoSamples(const Opening& opening, ShardedSource& source, const char* called, const char* hint);
 
-// Fills `shards`, one for each path: sets its `file` and calls `index` on it, several at once. Then numbers the
-// samples() of all.
+// Fills `shards`, one for each path: sets its `file` and calls `index` on it, several at once. Then numbers
+// the samples() of all.
 template <typename Shard, typename Index>
 Result<void> IndexShards(const Opening& opening, ShardedSource& source, std::vector<Shard>& shards,
                          const Index& index) {

@@ -13,14 +13,14 @@ namespace fullbore::loader {
 
 namespace {
 
-// Where the fields of a header lie (POSIX.1-1988 ustar).
+// Where the fields of a header are (POSIX.1-1988 ustar).
 struct Place {
   size_t offset, length;
 };
 constexpr Place kName{0, 100}, kMode{100, 8}, kUser{108, 8}, kGroup{116, 8}, kSize{124, 12}, kTime{136, 12},
     kChecksum{148, 8}, kMagic{257, 8}, kPrefix{345, 155};
 constexpr size_t kType = 156;
-constexpr char kPosixMagic[] = "ustar";  // with its NUL; GNU's has a blank there, and no prefix
+constexpr char kPosixMagic[] = "ustar";  // with its NUL; GNU has a blank there, and no prefix
 
 // A name or a set of pax records longer than this is damage, not data.
 constexpr uint64_t kMaxExtendedBytes = 1 << 20;
@@ -86,7 +86,7 @@ Error Damaged(const std::string& path, uint64_t at, const std::string& why) {
 
 Error Sparse(const std::string& path, uint64_t at) {
   return {ErrorCode::kUnsupported, fmt::format("'{}' has a sparse member at byte {}", path, at),
-          "pack it again without --sparse"};
+          "create it again without --sparse"};
 }
 
 // "LENGTH key=value\n" after one another.
@@ -161,7 +161,7 @@ Result<void> TarScanner::ReadExtended(char type, uint64_t bytes, Extended& exten
     if (readable) extended.bytes = static_cast<uint64_t>(*size);
   });
   if (sparse) return Sparse(reader_.path(), header);
-  if (!whole || !readable) return Damaged(reader_.path(), header, "its pax records do not parse");
+  if (!whole || !readable) return Damaged(reader_.path(), header, "its pax records cannot be parsed");
   return {};
 }
 
@@ -177,9 +177,9 @@ Result<std::optional<TarMember>> TarScanner::Next() {
       return std::optional<TarMember>();
     }
     if (!ChecksumHolds(block))
-      return Damaged(reader_.path(), at_, "no tar header, or one with a wrong checksum");
+      return Damaged(reader_.path(), at_, "not a tar header, or one with a wrong checksum");
     const auto stored = ParseSize(block);
-    if (!stored) return Damaged(reader_.path(), at_, "its size is no number");
+    if (!stored) return Damaged(reader_.path(), at_, "its size is not a number");
     const char type = static_cast<char>(block[kType]);
     TarMember member{NameOf(block), at_, *stored, Crc32c(block)};
     const Meaning meaning = MeaningOf(type, member.name);
@@ -195,9 +195,9 @@ Result<std::optional<TarMember>> TarScanner::Next() {
     if (data > left) {
       return Error{
           ErrorCode::kCorrupt,
-          fmt::format("'{}' is cut at byte {}, within '{}', which begins at byte {} and has {} bytes",
+          fmt::format("'{}' is truncated at byte {}, within '{}', which begins at byte {} and has {} bytes",
                       reader_.path(), reader_.file_bytes(), member.name, at_, data),
-          "its copy is incomplete"};
+          "the copy is incomplete"};
     }
     at_ += kTarBlock + std::min(TarPadded(data), left);
     if (meaning == Meaning::kFile) return std::optional(std::move(member));

@@ -20,9 +20,9 @@ inline constexpr uint64_t TarPadded(uint64_t bytes) {
 
 struct TarMember {
   std::string name;
-  uint64_t header = 0;  // where its last header block lies: the data is right behind
+  uint64_t header = 0;  // offset of its last header block: the data follows immediately
   uint64_t bytes = 0;
-  uint32_t header_crc = 0;  // of that block: tells later whether the member still lies there
+  uint32_t header_crc = 0;  // of that block: shows later whether the member is still there
 };
 
 // The regular files of an archive, in order.
@@ -30,14 +30,14 @@ class TarScanner {
  public:
   TarScanner(Store& store, const StoredFile& file) : reader_(store, file) {}
 
-  // Empty at the end. kCorrupt, naming the byte, where a header is damaged or a member is cut off: those
-  // before are whole. kUnsupported: a sparse member.
+  // Empty at the end. kCorrupt, naming the byte: a header is damaged or a member truncated; those before it
+  // are complete. kUnsupported: a sparse member.
   Result<std::optional<TarMember>> Next();
 
   bool ended_with_marker() const { return ended_with_marker_; }
 
  private:
-  struct Extended {  // what headers in front of a member's own say of it
+  struct Extended {  // what the headers before a member's own say about it
     std::optional<std::string> name;
     std::optional<uint64_t> bytes;
   };
@@ -49,7 +49,7 @@ class TarScanner {
 };
 
 // A header block of a regular file: owner 0, time 0, so that the same files give the same archive.
-// Within these limits, which are a plain header's.
+// Only within these limits, which are those of a plain header.
 inline constexpr size_t kMaxTarNameBytes = 100;
 inline constexpr uint64_t kMaxTarMemberBytes = (uint64_t{1} << 33) - 1;
 std::array<uint8_t, kTarBlock> MakeTarHeader(std::string_view name, uint64_t bytes);

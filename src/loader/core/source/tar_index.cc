@@ -21,7 +21,7 @@ struct SplitName {
   std::string_view key, extension;
 };
 
-// Nothing where it is no part of a sample: hidden files, names without a dot, WebDataset's "__meta__" names.
+// Empty if it is not part of a sample: hidden files, names without a dot, WebDataset's "__meta__" names.
 std::optional<SplitName> Split(std::string_view name) {
   if (name.starts_with("./")) name.remove_prefix(2);
   const size_t base = name.rfind('/') + 1;
@@ -78,7 +78,7 @@ void PutText(std::string& out, std::string_view text) {
   out.append(text);
 }
 
-// Reads from the front of bytes that may be anything. After a failure all reads give zeros.
+// Reads from the front of untrusted bytes. After a failure all reads return zeros.
 class Cursor {
  public:
   explicit Cursor(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -126,7 +126,7 @@ class Cursor {
   bool failed_ = false;
 };
 
-// The part's place, from the distance to the end of the one before; false where it lies outside of the shard.
+// The member's offset, from the distance to the end of the one before; false if it is outside the shard.
 bool Locate(uint64_t distance, uint64_t shard_bytes, uint64_t& end, TarPart& part) {
   if (end > shard_bytes || distance > shard_bytes - end) return false;
   part.header = end + distance;
@@ -136,7 +136,7 @@ bool Locate(uint64_t distance, uint64_t shard_bytes, uint64_t& end, TarPart& par
   return true;
 }
 
-// False where it does not hold together. Run twice: to check, then to visit.
+// False if it is inconsistent. Runs twice: to check, then to visit.
 bool WalkBody(Cursor body, uint64_t samples, uint64_t shard_bytes, const TarSampleVisitor* visit) {
   std::vector<TarPart> parts;
   uint64_t end = 0;
@@ -207,16 +207,16 @@ Result<void> ReadTarIndex(std::span<const uint8_t> index, uint64_t shard_bytes,
                           const TarSampleVisitor& visit) {
   Cursor header(index);
   if (header.Text(kMagic.size()) != kMagic) {
-    return Error{ErrorCode::kCorrupt, "it is no index of this version", "pack the shards again"};
+    return Error{ErrorCode::kCorrupt, "it is not an index of this version", "pack the shards again"};
   }
   const auto stored_bytes = header.Number<uint64_t>();
   const auto samples = header.Number<uint64_t>();
   const auto crc = header.Number<uint32_t>();
-  if (header.failed()) return Error{ErrorCode::kCorrupt, "it is cut off in its header", ""};
+  if (header.failed()) return Error{ErrorCode::kCorrupt, "its header is truncated", ""};
   if (stored_bytes != shard_bytes) {
-    return Error{ErrorCode::kCorrupt,
-                 fmt::format("it is of a shard of {} bytes, but this one has {}", stored_bytes, shard_bytes),
-                 ""};
+    return Error{
+        ErrorCode::kCorrupt,
+        fmt::format("it belongs to a shard of {} bytes, but this one has {}", stored_bytes, shard_bytes), ""};
   }
   constexpr size_t kHeaderBytes = 8 + 8 + 8 + 4;
   const std::span<const uint8_t> body = index.subspan(kHeaderBytes);

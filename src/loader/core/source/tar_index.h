@@ -1,4 +1,4 @@
-// The samples of a tar shard, and the index file that spares reading through the shard when it is opened.
+// The samples of a tar shard, and the index file that saves reading through the shard when it is opened.
 //
 // Index file, NAME.tar.idx beside NAME.tar; `fullbore loader pack` writes it. All numbers little-endian:
 //
@@ -8,11 +8,11 @@
 //   u32       CRC-32C of the body
 //   body      for each sample, in the order of the shard: varint length and text of its key; varint number of
 //             members; for each member: varint length and text of its extension, varint distance of its
-//             header block from the end of the member before (0 for the first of the shard: from the begin),
+//             header block from the end of the member before (for the first one: from the beginning),
 //             varint size, u32 CRC-32C of the header block
 //
-// Varints are LEB128. The CRC of the header block is compared at each read: a shard that was packed anew with
-// the same size never yields a wrong sample, whatever index lies beside it.
+// Varints are LEB128. The CRC of the header block is compared on each read, so that a shard that was repacked
+// to the same size never yields a wrong sample, whatever index is beside it.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ namespace fullbore::loader {
 
 struct TarPart {
   std::string_view extension;  // in lower case: "jpg", "seg.png"
-  uint64_t header = 0;         // offset of the header block right in front of the data
+  uint64_t header = 0;         // offset of the header block directly before the data
   uint64_t bytes = 0;
   uint32_t header_crc = 0;
 };
@@ -41,7 +41,7 @@ using TarSampleVisitor = std::function<void(const TarSample& sample)>;
 
 struct TarScanResult {
   std::optional<Error> damage;  // what ended the scan early; the samples before it were visited
-  bool has_end = true;          // false: the marker at the end is missing, so members may be too
+  bool has_end = true;          // false: the end-of-archive marker is missing, so members may be missing, too
 };
 // Reads the headers of the whole shard. A sample ends where the next key begins. Only kUnavailable (the
 // storage failed) and kUnsupported are errors.
@@ -57,7 +57,7 @@ class TarIndexBuilder {
   uint64_t samples_ = 0, end_ = 0;
 };
 
-// kCorrupt: not an index, damaged, or of a shard of another size. Nothing is visited before all is checked.
+// kCorrupt: not an index, damaged, or for a shard of a different size. Checks everything before visiting any.
 Result<void> ReadTarIndex(std::span<const uint8_t> index, uint64_t shard_bytes,
                           const TarSampleVisitor& visit);
 

@@ -1,5 +1,5 @@
-// Tar shards in WebDataset's layout. What the index keeps of a sample: its key and, for each field, where it
-// lies, how long it is and the CRC of its header; some 50 bytes for an image with a label.
+// Tar shards in WebDataset's layout. The index keeps for each sample its key and, for each field, its offset,
+// its length and the CRC of its header: about 50 bytes for an image with a label.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct Member {
 struct Shard {
   StoredFile file;
   TextColumn keys;
-  std::vector<Member> members;  // fields.size() a sample
+  std::vector<Member> members;  // fields.size() per sample
   uint64_t samples() const { return keys.size(); }
 };
 
@@ -73,8 +73,8 @@ class TarSource : public ShardedSource {
     return std::span(shard.members).subspan(index * wanted.size(), wanted.size());
   }
 
-  // Fills the fields' bytes with header block and data. In one read where they lie close together, as members
-  // of a sample do, even with some between that nobody asked for.
+  // Fills the fields' bytes with header block and data. Uses one read if they are close together, as members
+  // of a sample are, even with some unwanted ones in between.
   Result<void> ReadBlocks(const Shard& shard, std::span<const Member> members, RawSample& out) const {
     constexpr uint64_t kWorthSkipping = 64 << 10;
     uint64_t begin = kAbsent, end = 0, sum = 0;
@@ -106,23 +106,23 @@ class TarSource : public ShardedSource {
     value.integer = 0;
     if (Crc32c(value.bytes.first(kTarBlock)) != member.header_crc) {
       return Error{ErrorCode::kCorrupt,
-                   fmt::format("{}: another member lies there than was indexed", NameOf(id)),
+                   fmt::format("{}: the member there is not the one that was indexed", NameOf(id)),
                    "the shard was changed: open the source again, and remove the .idx file beside it"};
     }
     value.bytes = value.bytes.subspan(kTarBlock);
     if (source_fields[field].kind == SourceFieldKind::kText && !IsText(value.bytes)) {
-      return Error{ErrorCode::kCorrupt, fmt::format("{}: '{}' is no UTF-8", NameOf(id), wanted[field].name),
-                   ""};
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("{}: '{}' is not valid UTF-8", NameOf(id), wanted[field].name), ""};
     }
     if (source_fields[field].kind != SourceFieldKind::kInteger) return {};
     const std::string_view text(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
     const auto number = ParseInt(Trim(text));
     if (!number) {
       constexpr size_t kShown = 20;
-      return Error{
-          ErrorCode::kCorrupt,
-          fmt::format("{}: '{}' is no integer: '{}'", NameOf(id), wanted[field].name, text.substr(0, kShown)),
-          ""};
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("{}: '{}' is not an integer: '{}'", NameOf(id), wanted[field].name,
+                               text.substr(0, kShown)),
+                   ""};
     }
     value.integer = *number;
     value.bytes = {};
@@ -138,7 +138,7 @@ class TarSource : public ShardedSource {
 
   Error TooLong(uint64_t id, size_t field) const {
     return {ErrorCode::kUnsupported,
-            fmt::format("{}: '{}' has 4 GiB or more", NameOf(id), wanted[field].name), ""};
+            fmt::format("{}: '{}' is 4 GiB or larger", NameOf(id), wanted[field].name), ""};
   }
 };
 
@@ -160,10 +160,10 @@ class TarOpener {
 
  private:
   Error Empty() {
-    return NoSamples(opening_, *source_, "samples", "a sample is files of one name: 0001.jpg, 0001.cls");
+    return NoSamples(opening_, *source_, "samples", "the files of a sample share a name: 0001.jpg, 0001.cls");
   }
 
-  // Visits a shard's samples, by its index file where there is one that belongs to it, else by its headers.
+  // Visits a shard's samples by its index file if there is one that belongs to it, else by its headers.
   Result<void> VisitShard(const StoredFile& file, bool tell, const TarSampleVisitor& visit) {
     if (!IsRemote(file.path) || file.path.find('?') == std::string::npos) {
       std::vector<uint8_t> index;
@@ -174,7 +174,7 @@ class TarOpener {
         const auto used = UseIndex(file, whole, visit);
         if (used) return {};
         if (tell)
-          Warn(fmt::format("the index '{}' is not used: {}; the shard is read through instead",
+          Warn(fmt::format("the index '{}' is not used: {}; the whole shard is read instead",
                            IndexPathOf(file.path), used.error().text));
       }
     }
@@ -189,13 +189,13 @@ class TarOpener {
       Warn(fmt::format("{}; what is used of it is its first {} sample{}", scanned->damage->text, samples,
                        samples == 1 ? "" : "s"));
     } else if (!scanned->has_end) {
-      Warn(fmt::format("'{}' ends at byte {} without the mark of its end: samples may be missing", file.path,
-                       file.bytes));
+      Warn(fmt::format("'{}' ends at byte {} without an end-of-archive marker: samples may be missing",
+                       file.path, file.bytes));
     }
     return {};
   }
 
-  // An index whose last member is not where it says is of another shard of the same size.
+  // If the last member is not where the index says, the index belongs to another shard of the same size.
   Result<void> UseIndex(const StoredFile& file, std::span<const uint8_t> index,
                         const TarSampleVisitor& visit) {
     TarPart last;
@@ -212,7 +212,7 @@ class TarOpener {
 
   void Warn(std::string text) { source_->messages.Add(Message::Severity::kWarning, std::move(text)); }
 
-  // Those asked for; else what the first sample holds, its image under any image's extension.
+  // The requested fields; else those of the first sample, with its image under any image extension.
   Result<void> ChooseFields() {
     auto wanted = ParseWantedFields(opening_.options.fields);
     if (!wanted) return wanted.error();
@@ -245,7 +245,7 @@ class TarOpener {
       if (!visited) return visited.error();
       if (!fields.empty()) break;
     }
-    // Two images in one sample ("jpg" and "png" of it) are two fields: neither may stand for the other.
+    // Two images in one sample ("jpg" and "png") are two fields: neither may replace the other.
     const auto count = std::count_if(fields.begin(), fields.end(),
                                      [](const auto& field) { return field.alternatives.size() > 1; });
     if (count > 1) {
@@ -276,7 +276,7 @@ class TarOpener {
     return {};
   }
 
-  // classes.json beside the shards: an array of names, the first for label 0. Absent is fine.
+  // classes.json beside the shards: an array of names, the first for label 0. It may be missing.
   Result<void> ReadClassNames() {
     const bool labels = std::any_of(source_->source_fields.begin(), source_->source_fields.end(),
                                     [](const auto& field) { return field.name == "cls"; });
@@ -295,7 +295,7 @@ class TarOpener {
     if (names) {
       source_->classes = json.get<std::vector<std::string>>();
     } else {
-      Warn(fmt::format("'{}' is not used: it is no JSON array of names", path));
+      Warn(fmt::format("'{}' is not used: it is not a JSON array of names", path));
     }
     return {};
   }

@@ -145,7 +145,7 @@ TEST(TarSourceTest, ASampleThatLacksAFieldIsABadSample) {
   ASSERT_TRUE(source.ok());
   EXPECT_THAT(ReadAll(**source), ElementsAre("j|0", "bad: a.tar at 2,560: 1 has no 'cls'",
                                              StartsWith("bad: a.tar: 2 has no 'jpg' or 'jpeg'"),
-                                             "bad: a.tar at 4,608: 3: 'cls' is no integer: 'x'"));
+                                             "bad: a.tar at 4,608: 3: 'cls' is not an integer: 'x'"));
 }
 
 TEST(TarSourceTest, ReadsLongNamesPaxAndBase256) {
@@ -228,7 +228,7 @@ TEST(TarSourceTest, NamesTheCut) {
   const auto messages = (*source)->TakeMessages();
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_THAT(messages[0].text,
-              HasSubstr("'a.tar' is cut at byte 3000, within '1.jpg', which begins at byte 2048"));
+              HasSubstr("'a.tar' is truncated at byte 3000, within '1.jpg', which begins at byte 2048"));
 }
 
 TEST(TarSourceTest, NoFlippedBitOfAHeaderGivesAWrongSample) {
@@ -257,7 +257,7 @@ TEST(TarSourceTest, AShardRewrittenUnderUsGivesBadSamples) {
   EXPECT_THAT(ReadAll(**source)[0], HasSubstr("has changed since it was indexed"));
 }
 
-TEST(TarSourceTest, StorageThatFailsIsNoBadSample) {
+TEST(TarSourceTest, StorageFailureIsNotABadSample) {
   auto store = std::make_shared<MemoryStore>();
   store->files["a.tar"] = SmallArchive();
   auto source = OpenTar({{}, {"a.tar"}, store});
@@ -340,8 +340,8 @@ TEST_F(TarIndexFileTest, AMemberThatMovedIsNeverGivenAsAnother) {
   shard.replace(0, 8 * kTarBlock, second + first);
   auto source = Open();
   const auto texts = ReadAll(*source);
-  EXPECT_THAT(texts[0], HasSubstr("another member lies there than was indexed"));
-  EXPECT_THAT(texts[1], HasSubstr("another member lies there than was indexed"));
+  EXPECT_THAT(texts[0], HasSubstr("the member there is not the one that was indexed"));
+  EXPECT_THAT(texts[1], HasSubstr("the member there is not the one that was indexed"));
   EXPECT_EQ(texts[2], expected_[2]);
 }
 

@@ -20,7 +20,7 @@ constexpr char kPartSuffix[] = ".part";
 Error WriteError(const std::string& path, int error_number) {
   Error error = ErrnoError(fmt::format("cannot write '{}'", path), error_number);
   if (error.code == ErrorCode::kNoSpace)
-    error.hint = "the file begun was removed; make room, or choose another disk";
+    error.hint = "the unfinished file was removed; make room, or choose another disk";
   return error;
 }
 
@@ -40,7 +40,7 @@ Result<void> WriteFully(int fd, const std::string& path, std::span<const uint8_t
   return {};
 }
 
-// On the disk before it has its name: a crash leaves no empty shard behind that looks whole.
+// Synced to disk before it gets its name, so that a crash leaves no empty shard that looks complete.
 Result<void> Publish(UniqueFd fd, const std::string& path) {
   const std::string part = path + kPartSuffix;
   if (fdatasync(fd.get()) != 0) return WriteError(path, errno);
@@ -81,9 +81,9 @@ Result<void> TarWriter::Add(std::string_view key, std::span<const Member> member
     if (key.size() + 1 + member.extension.size() > kMaxTarNameBytes ||
         member.bytes.size() > kMaxTarMemberBytes) {
       return Error{ErrorCode::kUnsupported,
-                   fmt::format("'{}.{}' with {} bytes does not fit into a tar file", key, member.extension,
+                   fmt::format("'{}.{}' with {} bytes does not fit in a tar file", key, member.extension,
                                member.bytes.size()),
-                   fmt::format("a name may have {} bytes, a file 8 GiB", kMaxTarNameBytes)};
+                   fmt::format("a name may have at most {} bytes, a file at most 8 GiB", kMaxTarNameBytes)};
     }
   }
   std::vector<TarPart> parts;
@@ -120,7 +120,7 @@ Result<void> TarWriter::Finish() {
   constexpr std::array<uint8_t, 2 * kTarBlock> kEnd{};
   if (auto written = Write(kEnd); !written) return written;
   if (auto flushed = Flush(); !flushed) return flushed;
-  // The index first: where the disk is full now, the shard that would be without one goes with it.
+  // The index first: if the disk is full now, the shard that would lack its index is removed, too.
   const std::string index = path_ + ".idx";
   if (auto written = WriteWholeFile(index, index_.Finish(bytes_)); !written) return written;
   UniqueFd fd = std::move(fd_);

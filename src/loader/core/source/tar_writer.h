@@ -1,4 +1,4 @@
-// Writes tar shards: a file, its index beside it, both under a temporary name until they are whole.
+// Writes tar shards: a file and its index beside it, both under temporary names until they are complete.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace fullbore::loader {
 
-// One shard. Nothing is left behind where Finish was not reached. One thread.
+// One shard. Leaves nothing behind unless Finish succeeds. Not thread-safe.
 class TarWriter {
  public:
   // Writes to "PATH.part" until Finish.
@@ -23,13 +23,13 @@ class TarWriter {
     std::string_view extension;
     std::span<const uint8_t> bytes;
   };
-  // kUnsupported, and nothing added, where `key` with an extension or a member is longer than a tar file can
-  // have it. kNoSpace where the disk is full.
+  // kUnsupported, and nothing is added: `key` with an extension, or a member, is too long for a tar file.
+  // kNoSpace: the disk is full.
   Result<void> Add(std::string_view key, std::span<const Member> members);
   Result<void> Finish();
 
   uint64_t bytes() const { return bytes_; }  // so far
-  // What Add would add.
+  // The bytes that Add would add.
   static uint64_t BytesOf(std::span<const Member> members);
 
  private:
@@ -44,7 +44,7 @@ class TarWriter {
   uint64_t bytes_ = 0;
 };
 
-// Through "PATH.part", so that the file is either whole or not there.
+// Written through "PATH.part", so that the file is either complete or absent.
 Result<void> WriteWholeFile(const std::string& path, std::string_view bytes);
 
 }  // namespace fullbore::loader

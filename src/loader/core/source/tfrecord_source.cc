@@ -2,9 +2,10 @@
 //
 //   u64 length, u32 masked CRC-32C of it, the Example, u32 masked CRC-32C of that; all little-endian
 //
-// so that opening reads a dozen bytes of each; 8 bytes of index a record. Which kind a field is, the first
-// record says: a bytes feature by its content (an image, an array, text, else bytes), one integer a label,
-// several an array of int64, floats an array of float32. A record that deviates is a bad sample.
+// so that opening reads a dozen bytes of each; the index takes 8 bytes per record. The first record decides
+// the kind of each field: a bytes feature by its content (an image, an array, text, else bytes), one integer
+// is a label, several are an array of int64, floats an array of float32. A record that deviates is a bad
+// sample.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,8 +73,8 @@ class TfRecordSource : public ShardedSource {
         if (source_fields[i].name == name) features[i] = feature;
       }
     });
-    if (!parsed) return Error{ErrorCode::kCorrupt, NameOf(id) + " is no tf.train.Example", ""};
-    // Behind the record, which leaves the arrays aligned.
+    if (!parsed) return Error{ErrorCode::kCorrupt, NameOf(id) + " is not a tf.train.Example", ""};
+    // After the record, so that the arrays stay aligned.
     uint8_t* array = out.storage.data() + ArraysBegin(example->size());
     for (size_t i = 0; i < features.size(); ++i) {
       if (auto taken = TakeFeature(id, source_fields[i], features[i], array, out.fields[i]); !taken)
@@ -83,7 +84,7 @@ class TfRecordSource : public ShardedSource {
     return {};
   }
 
-  // The Example of a record, its CRCs checked.
+  // The Example of a record, after checking its CRCs.
   Result<std::span<const uint8_t>> ReadRecord(uint64_t id, std::vector<uint8_t>& storage,
                                               size_t behind) const {
     const auto [number, index] = Find(id);
@@ -94,11 +95,11 @@ class TfRecordSource : public ShardedSource {
     if (auto read = store->Read(file.file, begin, room); !read) return read.error();
     const std::span<const uint8_t> example = room.subspan(kHeaderBytes, length - kAroundBytes);
     if (LengthOf(room) != example.size()) {
-      return Error{ErrorCode::kCorrupt, NameOf(id) + ": another record lies there than was indexed",
+      return Error{ErrorCode::kCorrupt, NameOf(id) + ": the record there is not the one that was indexed",
                    "the file was changed: open the source again"};
     }
     if (MaskCrc(Crc32c(example)) != NumberAt<uint32_t>(room, length - kCrcBytes))
-      return Error{ErrorCode::kCorrupt, NameOf(id) + ": its checksum does not fit: the record is damaged",
+      return Error{ErrorCode::kCorrupt, NameOf(id) + ": its checksum does not match: the record is damaged",
                    ""};
     return example;
   }
@@ -137,7 +138,8 @@ class TfRecordSource : public ShardedSource {
     } else {
       value.bytes = feature.bytes;
       if (field.kind == SourceFieldKind::kText && !IsText(value.bytes))
-        return Error{ErrorCode::kCorrupt, fmt::format("{}: '{}' is no UTF-8", NameOf(id), field.name), ""};
+        return Error{ErrorCode::kCorrupt, fmt::format("{}: '{}' is not valid UTF-8", NameOf(id), field.name),
+                     ""};
     }
     return {};
   }
@@ -145,7 +147,7 @@ class TfRecordSource : public ShardedSource {
   Error Deviates(uint64_t id, const SourceField& field, const Feature& feature, uint64_t count) const {
     constexpr const char* kNames[] = {"nothing", "bytes", "floats", "integers"};
     return {ErrorCode::kCorrupt,
-            fmt::format("{}: '{}' holds {} ({} values) where the first record has {} value{} of its kind",
+            fmt::format("{}: '{}' holds {} ({} values), but the first record has {} value{} of its kind",
                         NameOf(id), field.name, kNames[static_cast<int>(feature.kind)], feature.count, count,
                         count == 1 ? "" : "s"),
             ""};
@@ -184,10 +186,10 @@ class TfRecordOpener {
     return {};
   }
 
-  // Not an error: the records before are whole.
+  // Not an error: the records before are complete.
   Result<void> Cut(const RecordFile& file, uint64_t at) {
-    Warn(file, fmt::format("'{}' is cut at byte {}, within the record that begins at byte {}", file.file.path,
-                           file.file.bytes, at));
+    Warn(file, fmt::format("'{}' is truncated at byte {}, within the record that begins at byte {}",
+                           file.file.path, file.file.bytes, at));
     return {};
   }
 
@@ -196,19 +198,19 @@ class TfRecordOpener {
     const bool zlib = header[0] == 0x78 && (header[0] * 256 + header[1]) % 31 == 0;
     if (at == 0 && (gzip || zlib)) {
       return Error{ErrorCode::kUnsupported,
-                   fmt::format("'{}' is compressed as a whole: no record can be read without those before",
+                   fmt::format("'{}' is compressed as a whole: no record can be read without those before it",
                                file.file.path),
                    "write it without compression; images are compressed already"};
     }
     Warn(file, fmt::format("'{}' is damaged at byte {}: the length of a record has a wrong checksum, so the "
-                           "records behind it cannot be found",
+                           "records after it cannot be found",
                            file.file.path, at));
     return {};
   }
 
   void Warn(const RecordFile& file, std::string text) {
     source_->messages.Add(Message::Severity::kWarning,
-                          fmt::format("{}; records used of it: {}", text, file.samples()));
+                          fmt::format("{}; records used from it: {}", text, file.samples()));
   }
 
   struct Named {
@@ -216,7 +218,7 @@ class TfRecordOpener {
     Feature feature;
   };
 
-  // Sorted by name: the order on the wire changes from record to record.
+  // Sorted by name, because the order on the wire changes from record to record.
   Result<void> DeclareFields() {
     std::vector<uint8_t> storage;
     std::vector<Named> features;
@@ -247,7 +249,7 @@ class TfRecordOpener {
     return {};
   }
 
-  // Of the first record that is whole.
+  // From the first record that is complete.
   Result<void> FirstExample(std::vector<uint8_t>& storage, std::vector<Named>& features) {
     std::optional<Error> damage;
     constexpr uint64_t kTries = 100;
@@ -262,7 +264,7 @@ class TfRecordOpener {
           });
       if (parsed) return {};
       if (!damage)
-        damage = example ? Error{ErrorCode::kCorrupt, source_->NameOf(id) + " is no tf.train.Example", ""}
+        damage = example ? Error{ErrorCode::kCorrupt, source_->NameOf(id) + " is not a tf.train.Example", ""}
                          : example.error();
     }
     return *damage;
@@ -293,7 +295,7 @@ class TfRecordOpener {
     std::string there;
     for (const Named& named : features) there += (there.empty() ? "" : ", ") + named.name;
     return {ErrorCode::kInvalidArgument,
-            fmt::format("'{}' has no feature '{}' (there are: {})", opening_.paths[0], name,
+            fmt::format("'{}' has no feature '{}' (it has: {})", opening_.paths[0], name,
                         there.empty() ? "none" : there),
             ""};
   }

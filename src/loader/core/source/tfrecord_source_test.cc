@@ -88,7 +88,7 @@ TEST(TfRecordSourceTest, ReadsTheFieldsThatAreAskedFor) {
               ElementsAre("-1|\xff\xd8\xff image0", "0|\xff\xd8\xff image1", "1|\xff\xd8\xff image2"));
   EXPECT_THAT((*source)->NameOf(1), HasSubstr("a.tfrecord at "));
   const auto none = OpenBytes(Small(0), {"lable"});
-  EXPECT_THAT(none.error().text, HasSubstr("no feature 'lable' (there are: image, label, text)"));
+  EXPECT_THAT(none.error().text, HasSubstr("no feature 'lable' (it has: image, label, text)"));
 }
 
 TEST(TfRecordSourceTest, ARecordThatDeviatesIsABadSample) {
@@ -100,7 +100,7 @@ TEST(TfRecordSourceTest, ARecordThatDeviatesIsABadSample) {
   ASSERT_TRUE(source.ok());
   EXPECT_THAT(ReadAll(**source),
               ElementsAre("3", HasSubstr("bad: a.tfrecord at "), HasSubstr("'label' holds floats"),
-                          HasSubstr("'label' holds nothing"), HasSubstr("is no tf.train.Example"), "4"));
+                          HasSubstr("'label' holds nothing"), HasSubstr("is not a tf.train.Example"), "4"));
 }
 
 TEST(TfRecordSourceTest, EveryTruncationGivesOnlyTheRecordsBeforeTheCut) {

@@ -12,7 +12,7 @@ uint8_t LumaOf(const uint8_t* rgb) {
   return static_cast<uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
 }
 
-// From `base` (factor 0) through `value` (factor 1) and beyond; fractions are cut off.
+// From `base` (factor 0) through `value` (factor 1) and beyond; fractions are truncated.
 uint8_t Blended(int base, int value, float factor) {
   const float mixed = static_cast<float>(base) + factor * static_cast<float>(value - base);
   return static_cast<uint8_t>(std::clamp(mixed, 0.0f, 255.0f));
@@ -36,8 +36,8 @@ int MeanGray(const PixelBuffer& image) {
   return static_cast<int>(std::lround(static_cast<double>(sum) / static_cast<double>(pixels)));
 }
 
-// Hue, saturation and value are rounded to 8 bits on the way, as in Pillow's HSV images; single and double
-// precision alternate as there, for where a value lies on an edge that decides which byte it becomes.
+// Hue, saturation and value are rounded to 8 bits in between, as in Pillow's HSV images; single and double
+// precision alternate as they do there, because that decides which byte a value on an edge becomes.
 uint8_t HueOf(int r, int g, int b, int highest, int range) {
   const auto share = [&](int c) { return static_cast<float>(highest - c) / static_cast<float>(range); };
   float hue = 0;
@@ -94,7 +94,7 @@ void AdjustSaturation(PixelBuffer& image, double factor) {
 
 void AdjustHue(PixelBuffer& image, double shift) {
   if (image.channels == 1) return;
-  // Cut towards 0, then modulo 256: NumPy's conversion, which torchvision relies on.
+  // Truncated towards 0, then modulo 256: NumPy's conversion, which torchvision relies on.
   const auto steps = static_cast<uint8_t>(static_cast<int>(shift * 255));
   uint8_t* rgb = image.storage.data();
   for (uint8_t* end = rgb + image.bytes(); rgb < end; rgb += 3) ShiftHue(rgb, steps);

@@ -9,7 +9,7 @@ namespace fullbore::loader {
 
 void AdjustBrightness(PixelBuffer& image, double factor);
 void AdjustContrast(PixelBuffer& image, double factor);    // around the mean gray of the image
-void AdjustSaturation(PixelBuffer& image, double factor);  // gray images stay as they are
+void AdjustSaturation(PixelBuffer& image, double factor);  // leaves gray images unchanged
 void AdjustHue(PixelBuffer& image, double shift);          // in turns of the colour wheel; the same
 
 void Apply(const JitterDraw& drawn, PixelBuffer& image);

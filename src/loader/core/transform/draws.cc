@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDrawsNothing = 0;
 
-// Part of what a seed means: a number once given stays, also when transforms are added to the variant.
+// Part of what a seed means: a number never changes, even when transforms are added to the variant.
 int KindNumber(const Transform& transform) {
   return std::visit(
       Overloaded{[](const RandomResizedCrop&) { return 1; }, [](const RandomHorizontalFlip&) { return 2; },

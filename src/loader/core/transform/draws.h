@@ -1,4 +1,5 @@
-// What each random transform draws for a sample: torchvision's distributions, from the sample's own numbers.
+// What each random transform draws for a sample: torchvision's distributions, from the sample's own random
+// numbers.
 #pragma once
 
 #include <array>
@@ -14,8 +15,8 @@ namespace fullbore::loader {
 // The numbers of one transform of one sample.
 class Draws {
  public:
-  // Transforms are numbered by kind, and within their kind by order: one of another kind anywhere in the list
-  // changes nothing for the rest.
+  // Transforms are numbered by kind, and within their kind by order, so that one of another kind anywhere in
+  // the list changes nothing for the rest.
   Draws(SampleSeed seed, const std::vector<Transform>& transforms, size_t index);
 
   double Between(int index, double low, double high) const;
@@ -33,7 +34,7 @@ bool DrawFlip(const RandomHorizontalFlip& flip, const Draws& draws);
 
 enum class JitterKind { kBrightness, kContrast, kSaturation, kHue };
 struct JitterDraw {
-  std::array<std::optional<double>, 4> factors;  // by JitterKind; empty: left as it is
+  std::array<std::optional<double>, 4> factors;  // by JitterKind; empty: unchanged
   std::array<JitterKind, 4> order;
 };
 JitterDraw DrawJitter(const ColorJitter& jitter, const Draws& draws);

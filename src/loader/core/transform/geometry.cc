@@ -10,7 +10,7 @@
 namespace fullbore::loader {
 namespace {
 
-// Python's round(x / 2): halves go to the even neighbour.
+// Python's round(x / 2): rounds halves to even.
 int RoundedHalf(int x) { return static_cast<int>(std::nearbyint(x / 2.0)); }
 
 int CenteredOffset(int image, int crop) {
@@ -80,7 +80,7 @@ Size GeometryChain::size() const { return {passes_.back().window.width, passes_.
 void GeometryChain::Crop(const Rect& rect) {
   const Size now = size();
   const bool pads = !Inside(rect, now);
-  // What was cropped away before must not come back: black lies there by now.
+  // What was cropped away before must not come back: that area is black now.
   if (pads && !ShowsAll(passes_.back())) StartPass(now);
   Pass& pass = passes_.back();
   if (sized_ || pads) {

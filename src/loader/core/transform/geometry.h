@@ -1,5 +1,5 @@
-// Sizes and regions only: what a chain of resizes, crops and flips amounts to, before any pixel is read.
-// Torchvision's arithmetic, rounding included.
+// Sizes and regions only: the result of a chain of resizes, crops and flips, computed before any pixel is
+// read. Torchvision's arithmetic, rounding included.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct Size {
 
 Size ResizedSize(const Resize& resize, Size in);
 
-// Partly outside the image where that is smaller; what lies outside is black.
+// Partly outside the image if that is smaller; the part outside is black.
 Rect CenterCropRect(const CenterCrop& crop, Size in);
 
 // One resampling: `box` of the input is resized to `size`, of which only `window` is computed. Mirrors are
@@ -37,11 +37,11 @@ struct Pass {
 class GeometryChain {
  public:
   void Start(Size input);
-  void Crop(const Rect& rect);  // of the image as it is by then; reaching outside of it pads with black
+  void Crop(const Rect& rect);  // of the current image; parts outside of it are padded with black
   void ResizeTo(Size size, Interpolation interpolation);
   void Flip();
 
-  Size size() const;                                           // of the image as it is by then
+  Size size() const;                                           // of the current image
   const std::vector<Pass>& passes() const { return passes_; }  // at least one
 
  private:

@@ -42,7 +42,7 @@ TEST(GeometryTest, CentresCropsWithHalvesRoundedToEven) {
   EXPECT_EQ(CenterCropRect({.height = 224, .width = 224}, {339, 256}), (Rect{58, 16, 224, 224}));  // 57.5
 }
 
-TEST(GeometryTest, PadsWhatIsSmallerThanTheCrop) {
+TEST(GeometryTest, PadsImagesSmallerThanTheCrop) {
   EXPECT_EQ(CenterCropRect({.height = 10, .width = 10}, {5, 20}), (Rect{-2, 5, 10, 10}));
 }
 
@@ -72,7 +72,7 @@ TEST(GeometryTest, CropResizeFlipAndCropAreOnePass) {
   EXPECT_FALSE(pass.mirror_box);
 }
 
-TEST(GeometryTest, TwoFlipsAreNone) {
+TEST(GeometryTest, TwoFlipsCancelOut) {
   GeometryChain chain = ChainOf({50, 40});
   chain.Flip();
   chain.Flip();

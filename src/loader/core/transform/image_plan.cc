@@ -39,7 +39,8 @@ struct ImagePlan::Compiled {
 
 namespace {
 
-// What GeometryChain gathers, and what needs the pixels before it. Normalize, the last, belongs to the output.
+// What GeometryChain gathers, and what needs the pixels before it. Normalize, the last, belongs to the
+// output.
 template <typename T>
 concept Geometric = OneOf<T, Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip>;
 template <typename T>
@@ -57,7 +58,7 @@ bool FollowsImageSize(const Transform& transform) {
   return resize != nullptr && resize->width == 0;
 }
 
-// The size whatever the image's, or nothing.
+// The size if it is the same for every image, else empty.
 Size FixedSize(const std::vector<Transform>& transforms) {
   Size size;
   for (const Transform& transform : transforms) {
@@ -84,7 +85,7 @@ int AllowedScale(const Pass& pass) {
   return 1;
 }
 
-// Filters keep to the pixels there are; copies rely on it.
+// Filters stay within the existing pixels; copies rely on that.
 bool Covers(const Pixels& pixels, const Rect& wanted) {
   const Rect& has = pixels.region;
   const int scale = pixels.scale;
@@ -167,7 +168,7 @@ Result<std::vector<int64_t>> ImagePlan::ShapeOf(const ImageInfo& info) const {
         ErrorCode::kUnsupported,
         fmt::format("an image of {} x {} pixels would become {} x {}: more than {} pixels", info.width,
                     info.height, size.width, size.height, compiled_->options.max_image_pixels),
-        "follow Resize by CenterCrop, or raise max_image_pixels"};
+        "put a CenterCrop after Resize, or raise max_image_pixels"};
   }
   return compiled_->ShapeFor(size);
 }
@@ -206,7 +207,7 @@ struct ImagePlan::Worker::State {
   std::vector<uint8_t> upright;
   GeometryChain chain;
   PixelBuffer buffers[2];
-  std::deque<Resampler> resamplers;  // one for each pass, for each keeps its last filters
+  std::deque<Resampler> resamplers;  // one for each pass, because each keeps its last filters
   size_t passes_run = 0;
 };
 
@@ -246,7 +247,7 @@ Result<ImageView> ImagePlan::Worker::State::Decode(const ImageInfo& info, int or
   request.mode = plan.options.mode;
   request.fast_dct = plan.options.fast_dct;
   if (plan.options.scaled_decode && info.format == ImageFormat::kJpeg) request.max_scale = AllowedScale(pass);
-  // Mirrored, the pixels of a smaller image would not lie on those of the full one.
+  // When mirrored, the pixels of a smaller image would not align with those of the full one.
   while (orientation != 1 &&
          (stored.width % request.max_scale != 0 || stored.height % request.max_scale != 0)) {
     request.max_scale /= 2;
@@ -254,8 +255,8 @@ Result<ImageView> ImagePlan::Worker::State::Decode(const ImageInfo& info, int or
   request.region = StoredRect(SourceRegion(pass, request.max_scale), stored, orientation);
   if (auto decoded = decoder.Decode(request, pixels); !decoded.ok()) return decoded.error();
   if (!Covers(pixels, request.region) || pixels.channels != plan.values.channels) {
-    return Error{ErrorCode::kInternal, "the decoder returned another part of the image than was asked for",
-                 ""};
+    return Error{ErrorCode::kInternal,
+                 "the decoder returned a different part of the image than was requested", ""};
   }
   const ImageView view = {pixels.data.data(), pixels.data.size(), pixels.stride,
                           pixels.channels,    pixels.region,      pixels.scale};
@@ -322,7 +323,7 @@ Result<void> ImagePlan::Worker::State::Run(std::span<const uint8_t> encoded, Sam
     return Error{ErrorCode::kUnsupported,
                  fmt::format("an image of {} x {} pixels becomes {}, but the rows of the batch are {}",
                              size.width, size.height, Text(plan.ShapeFor(final_size)), Text(shape)),
-                 "let a Resize, CenterCrop or RandomResizedCrop with width and height fix the size"};
+                 "fix the size with a Resize, CenterCrop or RandomResizedCrop that has width and height"};
   }
   chain.Start(size);
   passes_run = 0;

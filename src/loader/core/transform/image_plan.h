@@ -32,11 +32,11 @@ struct ImageTimes {
 class ImagePlan {
  public:
   // kInvalidArgument, naming the transform and the value: sizes <= 0, Normalize with uint8, pixel transforms
-  // after Normalize, std of 0, an interval upside down.
+  // after Normalize, std of 0, a reversed interval.
   static Result<ImagePlan> Compile(const std::vector<Transform>& transforms, const ImagePlanOptions& options);
 
-  // Of one row, in the order of the layout: {3, 224, 224}. Empty where no transform fixes the size: then all
-  // images must have the same, and the first one's counts (ShapeOf).
+  // Of one row, in layout order: {3, 224, 224}. Empty if no transform fixes the size: then all images must
+  // have the same size, which the first one decides (ShapeOf).
   std::vector<int64_t> output_shape() const;
   Result<std::vector<int64_t>> ShapeOf(const ImageInfo& info) const;
   DType dtype() const;
@@ -47,7 +47,7 @@ class ImagePlan {
     explicit Worker(const ImagePlan& plan);  // `plan` outlives it
     ~Worker();
     Worker(Worker&&) noexcept;
-    // Writes the row of `shape`. kCorrupt, kUnsupported: a bad sample; `out` then holds anything.
+    // Writes the row of `shape`. kCorrupt, kUnsupported: a bad sample; `out` is then undefined.
     Result<void> Run(std::span<const uint8_t> encoded, SampleSeed seed, const std::vector<int64_t>& shape,
                      void* out, ImageTimes& times);
 

@@ -16,7 +16,7 @@ int32_t Half(int precision) { return precision > 0 ? 1 << (precision - 1) : 0; }
 template <int kChannels>
 void HorizontalRow(const uint8_t* in, const Taps& taps, uint8_t* out) {
   const int16_t* weights = taps.weights.data();
-  // Surplus taps of an image narrower than the filter weigh nothing, and lie outside.
+  // If the image is narrower than the filter, surplus taps have weight 0 and are outside of it.
   const int inside = std::min(taps.taps, taps.input);
   for (const int32_t start : taps.start) {
     const uint8_t* pixel = in + static_cast<size_t>(start) * kChannels;

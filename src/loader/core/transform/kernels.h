@@ -16,7 +16,7 @@ namespace fullbore::loader {
 // and output rows written, this far beyond their last pixel.
 constexpr size_t kRowSlack = 32;
 
-// What a byte of each channel becomes: byte * scale + bias, in `dtype`.
+// How the bytes of each channel are converted: byte * scale + bias, in `dtype`.
 struct ValueMap {
   DType dtype = DType::kFloat32;
   int channels = 3;

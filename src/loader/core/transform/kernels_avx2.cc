@@ -1,7 +1,7 @@
 #include "loader/core/transform/kernels.h"
 
-// The whole file may assume nothing of the CPU but in functions so marked; lambdas and library templates
-// would not inherit the mark.
+// Only functions marked so may assume anything about the CPU; lambdas and library templates would not inherit
+// the mark.
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -120,8 +120,8 @@ FB_AVX2 void Vertical(const uint8_t* const* rows, const int16_t* weights, int ta
   VerticalChunk(rows, weights, taps, half, shift, bytes - 32, out);  // again what overlaps
 }
 
-// Eight values as each dtype stores them. Multiplied, then added: a fused operation would round otherwise
-// than the table.
+// Eight values as each dtype stores them. Multiplied, then added: a fused operation would round
+// differently from the table.
 struct AsFloat32 {
   static constexpr size_t kBytes = 4;
   FB_AVX2_INLINE static void Put(std::byte* out, __m256 values) {

@@ -1,5 +1,5 @@
-// A whole 8-bit image between two passes, rows without gaps; with room behind the last one, so that a row
-// can be read a little beyond its end.
+// A whole 8-bit image between two passes, with rows without gaps and room after the last one, so that a row
+// can be read slightly beyond its end.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class Checker {
       return {};
     }
     const std::string range = std::isinf(high) && std::isinf(low) ? "finite numbers"
-                              : std::isinf(high)                  ? fmt::format("numbers from {} on", low)
+                              : std::isinf(high)                  ? fmt::format("numbers of at least {}", low)
                                                                   : fmt::format("{} to {}", low, high);
     return Wrong(argument, fmt::format("({}, {})", value[0], value[1]), range + ", the lower one first");
   }
@@ -59,7 +59,7 @@ Result<void> Check(const Checker& checker, const Resize& resize) {
   if (resize.max_size == 0) return {};
   if (resize.width != 0) {
     return checker.Wrong("max_size", fmt::format("{}", resize.max_size),
-                         fmt::format("0 where width is given (here {})", resize.width));
+                         fmt::format("0 if width is given (here {})", resize.width));
   }
   if (resize.max_size > resize.height && resize.max_size <= kLargestSide) return {};
   return checker.Wrong(
@@ -128,13 +128,13 @@ Result<void> CheckTransforms(const std::vector<Transform>& transforms, const Ima
     if (!std::holds_alternative<Normalize>(transforms[i])) continue;
     if (options.dtype == DType::kUInt8) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("transform {}, Normalize: its results do not fit the dtype uint8", i + 1),
-                   "leave Normalize out, or ask for float32, float16 or bfloat16"};
+                   fmt::format("transform {}, Normalize: its results do not fit dtype uint8", i + 1),
+                   "leave Normalize out, or choose float32, float16 or bfloat16"};
     }
     if (i + 1 < transforms.size()) {
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("transform {}, {}: stands after Normalize", i + 2, NameOf(transforms[i + 1])),
-                   "Normalize must be the last of the transforms"};
+                   fmt::format("transform {}, {}: comes after Normalize", i + 2, NameOf(transforms[i + 1])),
+                   "Normalize must be the last transform"};
     }
   }
   return {};

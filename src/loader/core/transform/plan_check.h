@@ -1,4 +1,4 @@
-// What a list of transforms must fulfil before any image is read.
+// Checks a list of transforms before any image is read.
 #pragma once
 
 #include <string>

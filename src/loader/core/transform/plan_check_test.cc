@@ -32,7 +32,7 @@ TEST(PlanCheckTest, NamesTheTransformTheArgumentItsValueAndWhatIsAllowed) {
   EXPECT_THAT(error, HasSubstr("1 to 65535"));
 }
 
-TEST(PlanCheckTest, RefusesSizesThatCannotBe) {
+TEST(PlanCheckTest, RefusesImpossibleSizes) {
   EXPECT_THAT(ErrorOf({Resize{}}), HasSubstr("height is 0"));
   EXPECT_THAT(ErrorOf({Resize{.height = 70'000}}), HasSubstr("height is 70000"));
   EXPECT_THAT(ErrorOf({Resize{.height = 256, .max_size = 256}}), HasSubstr("max_size is 256"));
@@ -40,7 +40,7 @@ TEST(PlanCheckTest, RefusesSizesThatCannotBe) {
   EXPECT_THAT(ErrorOf({RandomResizedCrop{.height = 0, .width = 4}}), HasSubstr("height is 0"));
 }
 
-TEST(PlanCheckTest, RefusesIntervalsUpsideDownOrOutOfRange) {
+TEST(PlanCheckTest, RefusesReversedOrOutOfRangeIntervals) {
   EXPECT_THAT(ErrorOf({RandomResizedCrop{.height = 4, .width = 4, .scale = {1, 0.08}}}),
               HasSubstr("scale is (1, 0.08)"));
   EXPECT_THAT(ErrorOf({RandomResizedCrop{.height = 4, .width = 4, .ratio = {0, 1}}}),
@@ -56,7 +56,7 @@ TEST(PlanCheckTest, RefusesNormalizeWhereItCannotWork) {
   EXPECT_THAT(ErrorOf({Normalize{}}, DType::kUInt8), HasSubstr("uint8"));
   EXPECT_THAT(ErrorOf({Normalize{.std = {1, 0, 1}}}), HasSubstr("std[1] is 0"));
   EXPECT_THAT(ErrorOf({Normalize{}, ColorJitter{}}),
-              HasSubstr("transform 2, ColorJitter: stands after Normalize"));
+              HasSubstr("transform 2, ColorJitter: comes after Normalize"));
 }
 
 TEST(PlanCheckTest, RefusesDTypesThatNoImageHas) {

@@ -12,7 +12,7 @@
 
 namespace fullbore::loader {
 
-// 8-bit interleaved pixels of somebody else's: `region` of an image that is scaled down by `scale`.
+// A view of 8-bit interleaved pixels: `region` of an image that is scaled down by `scale`.
 struct ImageView {
   const uint8_t* data = nullptr;
   size_t bytes = 0;  // that may be read from `data` on

@@ -9,7 +9,7 @@
 namespace fullbore::loader {
 namespace {
 
-// Where an output position comes from: x' = a x + b y + c, y' = d x + e y + f.
+// The source of an output position: x' = a x + b y + c, y' = d x + e y + f.
 struct Affine {
   double a = 1, b = 0, c = 0, d = 0, e = 1, f = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace fullbore::loader {
 
-// Counter-clockwise; what comes from outside the image is `fill` (its first value for gray).
+// Counter-clockwise; what is outside the image becomes `fill` (its first value for gray).
 void Rotate(const PixelBuffer& in, double degrees, Interpolation interpolation,
             const std::array<uint8_t, 3>& fill, PixelBuffer& out);
 

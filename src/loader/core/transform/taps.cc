@@ -89,7 +89,7 @@ void TapBuilder::AddFiltered(const Axis& axis) {
       weights[k] = kFilter((begin + k - center + 0.5) * narrowing);
       sum += weights[k];
     }
-    // Nothing under the filter: only where a decoder returned less than was asked for.
+    // Nothing under the filter: only if a decoder returned less than requested.
     if (sum == 0) weights[0] = sum = 1;
     const double norm = 1 / sum;
     for (int k = 0; k < end - begin; ++k) {

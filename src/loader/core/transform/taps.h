@@ -1,4 +1,4 @@
-// The filter of one axis of a resampling: for each wanted output position, which input pixels count how much.
+// The filter of one axis of a resampling: the weights of the input pixels for each wanted output position.
 // Pillow's definition: a triangle or Keys' cubic (a = -0.5), widened by the shrink factor, cut off at the
 // borders of the crop and normalised. Weights are 16-bit integers, as precise as 16 bits allow for the
 // largest of them; Pillow's have 22 bits after the point, so that results differ by 1 now and then.

@@ -32,7 +32,7 @@ Result<void> ReadFully(int fd, uint64_t offset, std::span<uint8_t> out) {
     const ssize_t n = pread(fd, out.data(), out.size(), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoError("cannot read a cached chunk", errno);
-    if (n == 0) return Corrupt("is cut off");
+    if (n == 0) return Corrupt("is truncated");
     out = out.subspan(static_cast<size_t>(n));
     offset += static_cast<uint64_t>(n);
   }
@@ -82,9 +82,9 @@ Result<std::vector<uint64_t>> ParseChunkTail(std::span<const uint8_t> tail, uint
   std::memcpy(&footer, tail.data() + blocks * sizeof(uint64_t), sizeof footer);
   if (std::memcmp(footer.magic, kChunkMagic, sizeof footer.magic) != 0) return Corrupt("has no footer");
   if (footer.block_bytes != kCacheBlockBytes || footer.data_bytes != data_bytes)
-    return Corrupt("has another layout");
+    return Corrupt("has a different layout");
   if (key.size() != sizeof footer.key || std::memcmp(footer.key, key.data(), sizeof footer.key) != 0) {
-    return Corrupt("is of another file");
+    return Corrupt("belongs to another file");
   }
   std::vector<uint64_t> hashes(blocks);
   if (blocks > 0) std::memcpy(hashes.data(), tail.data(), blocks * sizeof(uint64_t));
@@ -102,12 +102,12 @@ Result<std::shared_ptr<ChunkFile>> ChunkFile::Open(const std::string& path, cons
   struct stat status {};
   if (fstat(fd->get(), &status) != 0) return ErrnoError("cannot stat '" + path + "'", errno);
   const auto file_bytes = static_cast<uint64_t>(status.st_size);
-  if (file_bytes != ChunkFileBytes(data_bytes)) return Corrupt("'" + path + "' has another length");
+  if (file_bytes != ChunkFileBytes(data_bytes)) return Corrupt("'" + path + "' has the wrong length");
   std::vector<uint8_t> tail(file_bytes - data_bytes);
   if (auto read = ReadFully(fd->get(), data_bytes, tail); !read) return read.error();
   auto hashes = ParseChunkTail(tail, file_bytes, data_bytes, key);
   if (!hashes) return hashes.error();
-  // When it was used last, for eviction; of another user's file it stays as it is.
+  // The time of last use, for eviction; another user's file keeps its time.
   (void)futimens(fd->get(), nullptr);
   return std::shared_ptr<ChunkFile>(new ChunkFile(std::move(*fd), data_bytes, std::move(*hashes)));
 }
@@ -115,7 +115,7 @@ Result<std::shared_ptr<ChunkFile>> ChunkFile::Open(const std::string& path, cons
 Result<void> ChunkFile::Read(uint64_t offset, std::span<uint8_t> out) {
   FB_CHECK(offset <= data_bytes_ && out.size() <= data_bytes_ - offset);
   while (!out.empty()) {
-    // Blocks that are checked already are read in one go.
+    // Blocks that were checked before are read in one go.
     const uint64_t block = offset / kCacheBlockBytes;
     uint64_t end = block;
     while (end < checked_.size() && checked_[end].load(std::memory_order_relaxed)) ++end;

@@ -1,14 +1,14 @@
-// A chunk of a remote file as the disk cache keeps it: one
-// file, written once, renamed into place when it is whole.
+// A chunk of a remote file in the disk cache: one file,
+// written once, renamed into place when it is complete.
 //
 //   data          as it came from the server
 //   block hashes  64 bits (XXH3) for each 64 KiB of data, little-endian
 //   footer        ChunkFooter
 //
-// The hashes are at the end because data is written as it arrives. Nothing is synced to disk: a chunk that a
-// power failure tore fails its hashes and is fetched again, which costs less than an fsync for each of
-// thousands. A block is checked when a process reads it for the first time, so that a sample of 100 KB does
-// not cost the hash of 8 MB.
+// The hashes are at the end because data is written as it arrives. Nothing is synced to disk: a chunk torn by
+// a power failure fails its hashes and is fetched again, which costs less than an fsync for each of thousands
+// of chunks. A block is checked when a process first reads it, so that a sample of 100 KB does not cost the
+// hash of 8 MB.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@ namespace fullbore::loader::remote {
 
 inline constexpr uint32_t kCacheBlockBytes = 64 * 1024;
 
-struct ChunkFooter {  // as on disk, on the little-endian machines that we build for
+struct ChunkFooter {  // as on disk, on the little-endian machines that we support
   char magic[8];      // kChunkMagic
-  uint8_t key[32];    // SHA-256 of what the chunk is of
+  uint8_t key[32];    // SHA-256 of what identifies the chunk
   uint64_t data_bytes;
   uint64_t block_bytes;
   uint64_t tail_hash;  // XXH3 of the block hashes and the fields above
@@ -39,7 +39,7 @@ using ChunkKey = std::string;  // 32 bytes
 
 uint64_t ChunkFileBytes(uint64_t data_bytes);  // with hashes and footer
 
-// What follows the data, of data that comes in pieces.
+// Computes what follows the data, for data that arrives in pieces.
 class ChunkTail {
  public:
   void Add(std::span<const uint8_t> data);
@@ -51,15 +51,15 @@ class ChunkTail {
   uint64_t data_bytes_ = 0;
 };
 
-// The block hashes, if `tail` is the tail of a whole chunk file of `file_bytes` bytes about `key`.
+// The block hashes, if `tail` is the tail of a complete chunk file of `file_bytes` bytes for `key`.
 Result<std::vector<uint64_t>> ParseChunkTail(std::span<const uint8_t> tail, uint64_t file_bytes,
                                              uint64_t data_bytes, const ChunkKey& key);
 
-// An open chunk, of which each block is checked at its first use. Stays readable when it is evicted
-// meanwhile. Any thread.
+// An open chunk. Each block is checked at its first use. Stays readable if it is evicted meanwhile.
+// Thread-safe.
 class ChunkFile {
  public:
-  // kNotFound; kCorrupt where the file is not what it should be: remove it.
+  // kNotFound; kCorrupt if the file is not what it should be: remove it.
   static Result<std::shared_ptr<ChunkFile>> Open(const std::string& path, const ChunkKey& key,
                                                  uint64_t data_bytes);
   Result<void> Read(uint64_t offset, std::span<uint8_t> out);

@@ -53,11 +53,11 @@ TEST_F(ChunkFileTest, GivesBackWhatWasWritten) {
   }
 }
 
-TEST_F(ChunkFileTest, IsNothingWhereItIsMissing) {
+TEST_F(ChunkFileTest, IsNotFoundIfMissing) {
   EXPECT_EQ(ChunkFile::Open(path_ + ".none", kKey, 10).error().code, ErrorCode::kNotFound);
 }
 
-TEST_F(ChunkFileTest, CutOffAnywhereItIsCorrupt) {
+TEST_F(ChunkFileTest, AnyTruncationIsCorrupt) {
   const std::string data = SomeData(30), whole = data + TailOf(data);
   for (size_t bytes = 0; bytes < whole.size(); ++bytes) {
     Write(whole.substr(0, bytes));
@@ -67,7 +67,7 @@ TEST_F(ChunkFileTest, CutOffAnywhereItIsCorrupt) {
   }
 }
 
-TEST_F(ChunkFileTest, NoBitMayBeAnother) {
+TEST_F(ChunkFileTest, DetectsAnyFlippedBit) {
   const std::string data = SomeData(30), whole = data + TailOf(data);
   for (size_t at = 0; at < whole.size(); ++at) {
     std::string damaged = whole;
@@ -79,7 +79,7 @@ TEST_F(ChunkFileTest, NoBitMayBeAnother) {
   }
 }
 
-TEST_F(ChunkFileTest, TheChunkOfAnotherFileIsNotTaken) {
+TEST_F(ChunkFileTest, IgnoresTheChunkOfAnotherFile) {
   const std::string data = SomeData(300);
   Write(data + TailOf(data));
   EXPECT_EQ(ChunkFile::Open(path_, ChunkKey(32, 'x'), data.size()).error().code, ErrorCode::kCorrupt);

@@ -31,7 +31,7 @@ Result<std::optional<CacheLock>> CacheLock::Try(const std::string& path, uint64_
 }
 
 CacheLock::~CacheLock() {
-  // Said rather than left to close(): a forked child may hold a copy of the descriptor.
+  // Explicit rather than left to close(), because a forked child may hold a copy of the descriptor.
   if (fd_.valid()) SetLock(fd_.get(), F_UNLCK, place_);
 }
 

@@ -1,5 +1,6 @@
 // Locks between the processes that share a cache directory: byte ranges of one file, so that each chunk has a
-// lock of its own and no lock files are left behind. The kernel releases them when a process dies, however.
+// lock of its own and no lock files are left behind. The kernel releases them when a process dies, however it
+// dies.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace fullbore::loader::remote {
 
 class CacheLock {
  public:
-  // Byte `place` of the file at `path`; without waiting. Empty: somebody else holds it (another process, or
-  // another lock of this one).
+  // Locks byte `place` of the file at `path`, without waiting. Empty: it is locked already, by another
+  // process or by another lock of this one.
   static Result<std::optional<CacheLock>> Try(const std::string& path, uint64_t place);
 
   CacheLock(CacheLock&&) noexcept = default;

@@ -17,7 +17,7 @@
 namespace fullbore::loader::remote {
 namespace {
 
-// An eviction counts all files; freeing a tenth at once makes it rare.
+// An eviction counts all files; freeing a tenth at once keeps it rare.
 constexpr double kKeptShare = 0.9;
 
 struct CachedFile {
@@ -45,14 +45,14 @@ std::optional<uint64_t> ReadUsage(int fd) {
 }
 
 Result<void> SetLength(int fd, const std::string& path, uint64_t bytes) {
-  // Reserving the blocks now tells of a full disk before anything is fetched. Not posix_fallocate: where the
+  // Reserving the blocks now reveals a full disk before anything is fetched. Not posix_fallocate: if the
   // file system lacks it, that writes zeros.
   if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0) return {};
   if (errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
     return ErrnoError("cannot reserve " + std::to_string(bytes) + " bytes for '" + path + "'", errno);
   }
   if (ftruncate(fd, static_cast<off_t>(bytes)) == 0) return {};
-  return ErrnoError("cannot lengthen '" + path + "'", errno);
+  return ErrnoError("cannot extend '" + path + "'", errno);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ Result<UniqueFd> CacheSpace::Create(const std::string& path, uint64_t bytes) {
   const auto usage = OpenOrCreateFile(usage_path, kOrdinaryFile);
   if (!usage) return usage.error();
   auto used = ReadUsage(usage->get());
-  // Once in a process's life in any case: it removes what killed processes left.
+  // At least once per process, because it removes what killed processes left.
   if (!counted_ || !used || *used > limit_bytes_ - bytes) used = CountAndEvict(bytes);
   counted_ = true;
   const uint64_t then = *used + bytes;

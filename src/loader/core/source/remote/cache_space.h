@@ -1,8 +1,8 @@
-// How much of the disk the cache takes: one count for all processes that share the directory, and the
-// eviction of what was used the longest ago.
+// How much of the disk the cache takes: one count for all processes that share the directory, and eviction of
+// the least recently used chunks.
 //
 // The count is in a file of its own and is changed under a lock. It may be too high (a process died between
-// counting and writing), never too low; each eviction counts the files anew.
+// counting and writing), never too low; each eviction counts the files again.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class CacheSpace {
   static constexpr const char* kPartSuffix = ".part";  // of a chunk that is being written
   static constexpr uint64_t kUsagePlace = 0;           // in the lock file
 
-  // Files in `directory`/xx/; `lock_path` and `place_of` are how their writers lock them.
+  // Manages files in `directory`/xx/; their writers lock them by `lock_path` and `place_of`.
   CacheSpace(std::string directory, uint64_t limit_bytes, std::string lock_path,
              std::function<uint64_t(const std::string& name)> place_of)
       : directory_(std::move(directory)),
@@ -28,12 +28,12 @@ class CacheSpace {
         lock_path_(std::move(lock_path)),
         place_of_(std::move(place_of)) {}
 
-  // A new empty file with room for `bytes`, in the place of any remains. Makes that room within the limit by
-  // evicting others. The caller holds the lock of the file, and that of kUsagePlace.
+  // Creates an empty file with room for `bytes` and replaces any leftovers. Evicts others to stay within the
+  // limit. The caller holds the lock of the file, and that of kUsagePlace.
   Result<UniqueFd> Create(const std::string& path, uint64_t bytes);
 
  private:
-  uint64_t CountAndEvict(uint64_t bytes);  // what is left after it
+  uint64_t CountAndEvict(uint64_t bytes);  // what is left afterwards
 
   const std::string directory_;
   const uint64_t limit_bytes_;

@@ -1,4 +1,4 @@
-// Ends what is under way, from another thread, and leaves what begins later alone.
+// Cancels calls in progress from another thread, and leaves later ones alone.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@ namespace fullbore::loader::remote {
 
 class Cancellation {
  public:
-  // One for each call of the store, made when the call begins.
+  // One per call of the store, created when the call begins.
   class Token {
    public:
     explicit Token(Cancellation& owner) : owner_(&owner), generation_(owner.generation()) {}
     bool cancelled() const { return owner_->generation() != generation_; }
-    // True when the time passed, false as soon as it was cancelled.
+    // True if the time passed, false as soon as it was cancelled.
     bool Sleep(std::chrono::nanoseconds time) const {
       std::unique_lock lock(owner_->mutex_);
       return !owner_->changed_.wait_for(lock, time, [&] { return owner_->generation_ != generation_; });

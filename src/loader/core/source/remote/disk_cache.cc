@@ -14,8 +14,8 @@
 namespace fullbore::loader::remote {
 namespace {
 
-constexpr size_t kMaxOpenChunks = 128;   // of 1,024 descriptors, which is what a process often may have
-constexpr uint64_t kMaxChunksAhead = 3;  // 24 MiB beyond what is wanted now
+constexpr size_t kMaxOpenChunks = 128;   // of 1,024 descriptors, a common limit per process
+constexpr uint64_t kMaxChunksAhead = 3;  // 24 MiB beyond what is needed now
 constexpr auto kPollEvery = std::chrono::milliseconds(10);
 constexpr double kUsagePatienceS = 10;  // counting a million files takes about 2 s
 
@@ -40,9 +40,9 @@ uint64_t LockPlace(const std::string& name) {
   return std::strtoull(name.substr(0, 15).c_str(), nullptr, 16) + CacheSpace::kUsagePlace + 1;
 }
 
-// Ours alone where we create it: the data may be private. One who wants to share it with chosen users creates
-// it with the permissions for that, and below it ours are no narrower than the umask. What everybody could have
-// put there holds whatever they like, and is not read.
+// Private if we create it, because the data may be private. To share the cache with chosen users, create the
+// directory with the permissions for that; below it, ours are no narrower than the umask. A directory that
+// everybody can write to may contain anything, and is not read.
 constexpr mode_t kBelowMode = 0777;
 
 Result<void> MakeRoot(const std::string& directory, const std::string& root) {
@@ -50,7 +50,7 @@ Result<void> MakeRoot(const std::string& directory, const std::string& root) {
   return MakeTrustedDirectory(root, kBelowMode);
 }
 
-// Anything that moves while a chunk is written.
+// Everything that changes while a chunk is written.
 int64_t ProgressOf(const std::string& path) {
   struct stat status {};
   if (path.empty() || stat(path.c_str(), &status) != 0) return 0;
@@ -83,9 +83,9 @@ Result<bool> DiskCache::Read(const std::string& identity, const StoredFile& file
                              std::span<uint8_t> out, const Fetch& fetch, const Cancellation::Token& token) {
   if (!usable_) return false;
   const Chunk chunk = Locate(identity, file, offset);
-  // If that fails, whoever wants it will find out.
+  // If that fails, the thread that needs the chunk will find out.
   if (const auto ahead = ChunkToBringMeanwhile(identity, file, chunk)) (void)Get(*ahead, fetch, token);
-  // A second time where a chunk turns out damaged: it is removed, and fetched anew.
+  // A second time if a chunk turns out to be damaged: it is removed and fetched again.
   for (int tries = 0; tries < 2; ++tries) {
     auto got = Get(chunk, fetch, token);
     if (!got) return got.error();
@@ -100,7 +100,7 @@ std::optional<DiskCache::Chunk> DiskCache::ChunkToBringMeanwhile(const std::stri
                                                                  const StoredFile& file, const Chunk& chunk) {
   std::lock_guard lock(mutex_);
   if (!flights_.contains(chunk.key) || chunk.offset == 0) return std::nullopt;
-  // Only where the shard is read in its order: the one before is in use.
+  // Only if the shard is read in order: the previous chunk is in use.
   if (!open_.contains(Locate(identity, file, chunk.offset - options_.chunk_bytes).key)) return std::nullopt;
   for (uint64_t i = 1; i <= kMaxChunksAhead; ++i) {
     const uint64_t offset = chunk.offset + i * options_.chunk_bytes;
@@ -112,7 +112,7 @@ std::optional<DiskCache::Chunk> DiskCache::ChunkToBringMeanwhile(const std::stri
 }
 
 void DiskCache::Wake() {
-  { std::lock_guard lock(mutex_); }  // whoever looked at its token before waits by now
+  { std::lock_guard lock(mutex_); }  // any thread that checked its token before this is waiting now
   landed_.notify_all();
 }
 
@@ -124,7 +124,8 @@ DiskCache::Chunk DiskCache::Locate(const std::string& identity, const StoredFile
   std::string text;
   for (const std::string& part : {identity, file.version, std::to_string(file.bytes),
                                   std::to_string(chunk.offset), std::to_string(chunk.bytes)}) {
-    text += std::to_string(part.size()) + ":" + part;  // so that no two lists of parts read the same
+    text += std::to_string(part.size()) + ":" +
+            part;  // so that different lists of parts never give the same text
   }
   chunk.key = Sha256(text);
   chunk.name = Hex(chunk.key);
@@ -145,7 +146,7 @@ DiskCache::Outcome DiskCache::Get(const Chunk& chunk, const Fetch& fetch, const 
     landed_.wait(lock, [&] { return flight->ended || token.cancelled(); });
     if (flight->ended && !flight->cancelled) return flight->outcome;
     if (token.cancelled())
-      return std::shared_ptr<ChunkFile>();  // reading directly fails at once, as cancelled
+      return std::shared_ptr<ChunkFile>();  // reading directly then fails at once as cancelled
   }
   const auto flight = std::make_shared<Flight>();
   flights_[chunk.key] = flight;
@@ -225,7 +226,7 @@ std::optional<CacheLock> DiskCache::WaitForLock(uint64_t place, const std::strin
       return std::nullopt;
     }
     if (*lock) return std::move(*lock);
-    // The kernel frees the locks of the dead; the holder may be stopped, or its server silent.
+    // The kernel frees the locks of dead processes, so the holder may be stopped or its server silent.
     const int64_t now = MonotonicNs(), progress = ProgressOf(progress_path);
     if (progress != last_progress) last_progress_ns = now;
     last_progress = progress;
@@ -239,7 +240,7 @@ Result<UniqueFd> DiskCache::CreatePart(const std::string& path, uint64_t bytes,
                                        const Cancellation::Token& token) {
   std::lock_guard one_thread(space_mutex_);
   const auto lock = WaitForLock(CacheSpace::kUsagePlace, "", token);
-  if (!lock) return Error{ErrorCode::kUnavailable, "the cache's count is locked", ""};
+  if (!lock) return Error{ErrorCode::kUnavailable, "the count of the cache's size is locked", ""};
   return space_.Create(path, bytes);
 }
 
@@ -276,9 +277,9 @@ void DiskCache::Forget(const Chunk& chunk) {
 void DiskCache::StopWriting(const Error& error) {
   writing_ = false;
   log_.Once("cache", Message::Severity::kWarning,
-            "the disk cache in '" + options_.directory + "' takes nothing more: " + error.text +
+            "the disk cache in '" + options_.directory + "' stores nothing more: " + error.text +
                 ". Remote data is read without it" +
-                (error.hint.empty() ? "; cache_directory may name another place" : "; " + error.hint));
+                (error.hint.empty() ? "; cache_directory can name another place" : "; " + error.hint));
 }
 
 }  // namespace fullbore::loader::remote

@@ -138,7 +138,7 @@ TEST_F(DiskCacheTest, ThreadsThatWantOneChunkFetchItOnce) {
   EXPECT_EQ(fetches_, 1);
 }
 
-TEST_F(DiskCacheTest, WhoWouldWaitForAChunkBringsTheNextOfARow) {
+TEST_F(DiskCacheTest, AThreadThatWouldWaitForAChunkFetchesTheNextOne) {
   DiskCache cache(Options(), log_);
   EXPECT_TRUE(Cached(cache, 0));
   std::promise<void> first_begun, next_begun;
@@ -280,7 +280,7 @@ TEST_F(DiskCacheTest, AnotherUsersDirectorySwitchesItOffWithOneMessage) {
 }
 
 // In a cache that several may write to, each of its names can be a trap.
-TEST_F(DiskCacheTest, WritesThroughNoLinkAndWaitsForNoFifo) {
+TEST_F(DiskCacheTest, NeitherFollowsLinksNorWaitsForFifos) {
   { EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(Options(), log_), 0)); }
   const fs::path chunk = Files().at(0), root = directory_ + "/chunks-1";
   const std::string victim = directory_ + "/victim";
@@ -318,7 +318,7 @@ TEST_F(DiskCacheTest, ReadsNothingThatAnotherUserPlanted) {
   EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(options, log_), 0)) << "shared on purpose";
 }
 
-TEST_F(DiskCacheTest, ALimitBelowAChunkIsSaid) {
+TEST_F(DiskCacheTest, ReportsALimitBelowAChunk) {
   auto options = Options();
   options.limit_bytes = 1000;
   DiskCache cache(options, log_);
@@ -326,7 +326,7 @@ TEST_F(DiskCacheTest, ALimitBelowAChunkIsSaid) {
   EXPECT_THAT(Messages(), ElementsAre(HasSubstr("raise cache_bytes")));
 }
 
-TEST_F(DiskCacheTest, ADamagedChunkIsFetchedAnew) {
+TEST_F(DiskCacheTest, ADamagedChunkIsFetchedAgain) {
   { EXPECT_TRUE(Cached(*std::make_unique<DiskCache>(Options(), log_), 0)); }
   {
     std::fstream file(Files().at(0), std::ios::in | std::ios::out | std::ios::binary);
@@ -356,7 +356,7 @@ TEST_F(DiskCacheTest, AServersErrorComesThroughAndLeavesNothing) {
 
 // A process that holds a chunk's lock and brings nothing:
 // another one does not wait for ever, nor after Cancel.
-TEST_F(DiskCacheTest, AStuckWriterHoldsNobodyUp) {
+TEST_F(DiskCacheTest, AStuckWriterDelaysNobody) {
   DiskCache stuck(Options(), log_);
   std::promise<void> began, release;
   std::thread writer([&] {

@@ -13,9 +13,9 @@
 namespace fullbore::loader::remote {
 namespace {
 
-// Longer than a slow but healthy store takes for its first byte (S3: 100-200 ms, its tail about 1 s).
+// Longer than a slow but healthy store takes for its first byte (S3: 100-200 ms, about 1 s in the tail).
 constexpr int64_t kStallMessageNs = 5 * kNsPerSecond;
-constexpr size_t kMaxIdleConnections = 64;  // twice the most read threads of a loader
+constexpr size_t kMaxIdleConnections = 64;  // twice the largest number of read threads of a loader
 constexpr size_t kMaxErrorBytes = 64 * 1024;
 constexpr long kReceiveBytes = 512 * 1024;  // libcurl's default, 16 KB, costs a tenth of the rate at 1 GB/s
 constexpr long kMaxRedirects = 10;
@@ -25,7 +25,7 @@ void InitialiseCurlOnce() {
   FB_CHECK(once == CURLE_OK);
 }
 
-// What is worth another try: everything about the connection. What is not: the request itself.
+// Errors of the connection are worth a retry; errors of the request itself are not.
 bool IsBroken(CURLcode code) {
   switch (code) {
     case CURLE_COULDNT_RESOLVE_PROXY:
@@ -47,8 +47,8 @@ bool IsBroken(CURLcode code) {
   }
 }
 
-// Certificates of authorities beside the system's, as for a store of one's own: the file that other programs
-// are told to use. libcurl itself reads none of these.
+// A file with further certificates of authorities, as for a private store, from the variables that other
+// programs use. libcurl itself reads none of these.
 std::string AuthoritiesPath() {
   for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
     const char* path = std::getenv(name);
@@ -78,13 +78,13 @@ struct HeaderList {
 
 }  // namespace
 
-// A handle of libcurl with the connections that it keeps, and the transfer that uses it. The multi interface,
-// because only it can be woken from another thread.
+// A libcurl handle with its open connections, and the transfer that uses it. Uses the multi interface,
+// because only that can be woken from another thread.
 class HttpClient::Connection {
  public:
   Connection() : multi_(curl_multi_init()), easy_(curl_easy_init()) {
     FB_CHECK(multi_ != nullptr && easy_ != nullptr);
-    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, 4L);  // a redirect or two beside the server
+    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, 4L);  // the server and a redirect or two
   }
   ~Connection() {
     if (abandoned_) return;
@@ -94,7 +94,7 @@ class HttpClient::Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // After a fork: closing would tell the server goodbye in the parent's name. The memory is given up.
+  // After a fork: closing would end the parent's connection. The memory is leaked.
   void Abandon() { abandoned_ = true; }
   void Wake() { curl_multi_wakeup(multi_); }
 
@@ -111,7 +111,7 @@ class HttpClient::Connection {
     FB_CHECK(curl_multi_add_handle(multi_, easy_) == CURLM_OK);
     Drive(request, token, timeout_ns, log);
     curl_multi_remove_handle(multi_, easy_);
-    curl_easy_reset(easy_);  // keeps the connections, drops what points into this frame
+    curl_easy_reset(easy_);  // keeps the connections, drops pointers into this frame
     return std::move(outcome_);
   }
 
@@ -125,14 +125,14 @@ class HttpClient::Connection {
     curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, request.follow_redirects ? 1L : 0L);
     curl_easy_setopt(easy_, CURLOPT_MAXREDIRS, kMaxRedirects);
     curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
-    // Whoever asked for https was promised that nobody on the way reads or changes it. Credentials of the URL
-    // go to its host alone, as libcurl does it of its own accord.
+    // https promises that nobody on the way reads or changes the data. Credentials in the URL go to its host
+    // only, which libcurl ensures by default.
     const bool secure = request.url.size() > 5 && (request.url[4] == 's' || request.url[4] == 'S');
     curl_easy_setopt(easy_, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
-    // Parallel ranges are faster over connections of their own than as streams of one.
+    // Parallel ranges are faster over separate connections than as streams of one.
     curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-    curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);    // signals belong to the host process
-    curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);  // a cancelled name look-up is not waited for
+    curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);    // signals are the business of the host process
+    curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);  // does not wait for a cancelled name lookup
     curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timeout_ns / kNsPerMs));
     curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, kReceiveBytes);
@@ -163,23 +163,23 @@ class HttpClient::Connection {
       if (running == 0) return Conclude();
       const int64_t now_ns = MonotonicNs(), silent_ns = now_ns - last_byte_ns_;
       if (error_since_ns_ != 0 && now_ns - error_since_ns_ >= timeout_ns) {
-        outcome_.end = HttpOutcome::End::kStopped;  // what it says by now has to do
+        outcome_.end = HttpOutcome::End::kStopped;  // what has arrived so far must do
         return;
       }
       if (silent_ns >= timeout_ns) {
         outcome_.end = HttpOutcome::End::kSilent;
-        outcome_.problem = "no byte for " + FormatDuration(timeout_ns);
+        outcome_.problem = "no data for " + FormatDuration(timeout_ns);
         return;
       }
       if (silent_ns >= kStallMessageNs && !outcome_.stalled) {
         outcome_.stalled = true;
         log.Trouble(request.name + ": the server has been silent for " + FormatDuration(silent_ns) +
-                    "; it is given up and asked again after " + FormatDuration(timeout_ns));
+                    "; the request is given up and sent again after " + FormatDuration(timeout_ns));
       }
       int64_t next_ns = silent_ns < kStallMessageNs ? std::min(kStallMessageNs, timeout_ns) : timeout_ns;
       if (error_since_ns_ != 0)
         next_ns = std::min(next_ns, silent_ns + error_since_ns_ + timeout_ns - now_ns);
-      // Libcurl's own timers may be nearer; it takes the nearest.
+      // libcurl's own timers may be earlier; it takes the earliest.
       curl_multi_poll(multi_, nullptr, 0, static_cast<int>((next_ns - silent_ns) / kNsPerMs + 1), nullptr);
     }
   }
@@ -197,8 +197,7 @@ class HttpClient::Connection {
       outcome_.end = IsBroken(code) ? HttpOutcome::End::kBroken : HttpOutcome::End::kImpossible;
       outcome_.problem = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code);
       if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE) {
-        outcome_.hint =
-            "a file with its authority's certificate can be named in SSL_CERT_FILE or AWS_CA_BUNDLE";
+        outcome_.hint = "name a file with the certificate of its authority in SSL_CERT_FILE or AWS_CA_BUNDLE";
       }
     }
   }
@@ -220,11 +219,11 @@ class HttpClient::Connection {
       auto& body = me.outcome_.error_body;
       body.append(data, std::min(bytes, kMaxErrorBytes - body.size()));
       if (me.error_since_ns_ == 0) me.error_since_ns_ = me.last_byte_ns_;
-      me.stopped_ = body.size() == kMaxErrorBytes;  // some go on for ever
+      me.stopped_ = body.size() == kMaxErrorBytes;  // some never end
       return me.stopped_ ? 0 : bytes;
     }
     me.stopped_ = !(*me.sink_)(me.outcome_.headers, {reinterpret_cast<const uint8_t*>(data), bytes});
-    return me.stopped_ ? 0 : bytes;  // another number ends the transfer
+    return me.stopped_ ? 0 : bytes;  // any other number ends the transfer
   }
 
   CURLM* multi_;
@@ -232,11 +231,11 @@ class HttpClient::Connection {
   bool abandoned_ = false;
   char error_text_[CURL_ERROR_SIZE] = {};
 
-  // Of the transfer under way.
+  // Of the current transfer.
   HttpOutcome outcome_;
   const BodySink* sink_ = nullptr;
   int64_t last_byte_ns_ = 0;
-  int64_t error_since_ns_ = 0;  // when the body of a refusal began; 0: it has not
+  int64_t error_since_ns_ = 0;  // when an error body began; 0: it has not
   bool stopped_ = false;
 };
 
@@ -277,7 +276,7 @@ std::unique_ptr<HttpClient::Connection> HttpClient::Lease() {
     connection = std::make_unique<Connection>();
   } else {
     connection =
-        std::move(idle_.back());  // the one used last: its connection is the least likely to be closed
+        std::move(idle_.back());  // the most recently used: its connection is the least likely to be closed
     idle_.pop_back();
   }
   busy_.push_back(connection.get());

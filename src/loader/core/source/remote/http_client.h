@@ -1,4 +1,4 @@
-// One HTTP request at a time and thread, over connections that are kept for the next one. libcurl's header
+// HTTP requests, one at a time per thread, over connections that are kept for the next one. libcurl's header
 // stays in the .cc.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace fullbore::loader::remote {
 
 struct HttpRequest {
   bool head = false;
-  bool follow_redirects = true;  // not where a signature covers the host
+  bool follow_redirects = true;  // not if a signature covers the host
   std::string url;
   std::string name;                  // for messages
   std::vector<std::string> headers;  // "Name: value"
@@ -28,25 +28,25 @@ struct HttpRequest {
 struct HttpOutcome {
   enum class End {
     kComplete,   // the whole response arrived, whatever its status
-    kStopped,    // the sink wanted no more
+    kStopped,    // the sink stopped it
     kCancelled,  // Cancellation
     kSilent,     // no byte for timeout_s
-    kBroken,     // a connection that failed or ended early: worth another try
-    kImpossible  // a bad URL, a certificate that does not verify: no try will change it
+    kBroken,     // the connection failed or ended early: worth a retry
+    kImpossible  // a bad URL, a certificate that does not verify: a retry will not help
   };
   End end = End::kImpossible;
   ResponseHeaders headers;
   std::string problem;     // kSilent, kBroken, kImpossible: what went wrong
-  std::string hint;        // and, for some of it, the next step
-  std::string error_body;  // the beginning of the body where the status is neither 200 nor 206
-  bool stalled = false;    // it was silent for so long that a message said so
+  std::string hint;        // what to do about it, if known
+  std::string error_body;  // the beginning of the body if the status is neither 200 nor 206
+  bool stalled = false;    // it was silent for so long that a message was logged
 };
 
-// Called with each piece of the body of a 200 or 206. False: no more is wanted.
+// Called with each piece of the body of a 200 or 206. False: stop.
 using BodySink = std::function<bool(const ResponseHeaders&, std::span<const uint8_t>)>;
 
-// Any thread. Connections stay open between requests, one a thread that reads at the same time. A child of a
-// fork opens its own: two processes on one connection would mix their answers.
+// Thread-safe. Connections stay open between requests, one per concurrent thread. A forked child opens its
+// own, because two processes on one connection would mix up their responses.
 class HttpClient {
  public:
   HttpClient(double timeout_s, MessageLog& log);
@@ -56,7 +56,7 @@ class HttpClient {
 
   HttpOutcome Perform(const HttpRequest& request, const BodySink& sink, const Cancellation::Token& token);
 
-  // Wakes the transfers that wait for the network, so that they look at their tokens.
+  // Wakes transfers that wait for the network, so that they check their tokens.
   void Wake();
 
  private:
@@ -65,7 +65,7 @@ class HttpClient {
   void Return(std::unique_ptr<Connection> connection);
 
   const double timeout_s_;
-  const std::string authorities_path_;  // empty: the system's
+  const std::string authorities_path_;  // empty: the system's authorities
   MessageLog& log_;
   std::mutex mutex_;  // protects what follows
   std::vector<std::unique_ptr<Connection>> idle_;

@@ -24,13 +24,13 @@ bool SameName(std::string_view a, std::string_view lower) {
                     [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x - 'A' + 'a' : x) == y; });
 }
 
-// Longer ones are nobody's ETag; they would end in each cache key.
+// Nothing longer is a real ETag, and it would become part of each cache key.
 std::string Bounded(std::string_view value) {
   constexpr size_t kMaxBytes = 1024;
   return value.size() > kMaxBytes ? std::string() : std::string(value);
 }
 
-// Listings of some stores leave out the quotes.
+// Some stores leave out the quotes in listings.
 std::string_view EtagText(std::string_view etag) {
   if (etag.starts_with("W/")) etag.remove_prefix(2);
   if (etag.size() >= 2 && etag.front() == '"' && etag.back() == '"') etag = etag.substr(1, etag.size() - 2);
@@ -93,7 +93,7 @@ void ResponseHeaders::Take(std::string_view line, int64_t now_s) {
 
 std::optional<uint64_t> ResponseHeaders::total_bytes() const {
   if (content_range) return content_range->total;
-  // The length of a 206 without a range (it happens) is that of the part.
+  // The length of a 206 without a range (which occurs) is that of the part.
   return status == 200 ? content_length : std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// The header fields of a response that decide something here. Whatever a server sends, parsing it ends in a
-// known state: what does not parse is absent.
+// The response header fields that matter here. Whatever a server sends, parsing ends in a known state: fields
+// that cannot be parsed are absent.
 #pragma once
 
 #include <cstdint>
@@ -30,20 +30,20 @@ struct ResponseHeaders {
   std::string content_encoding;
   std::string bucket_region;  // x-amz-bucket-region
 
-  // Takes a line with or without its line end. A status line begins a new response: after a redirect only the
-  // last one counts.
+  // Accepts a line with or without its line end. A status line begins a new response: after a redirect only
+  // the last response counts.
   void Take(std::string_view line, int64_t now_s);
 
-  std::optional<uint64_t> total_bytes() const;  // of the whole object, from whichever field tells it
+  std::optional<uint64_t> total_bytes() const;  // of the whole object, from whichever field has it
   std::string version() const;                  // for StoredFile::version
 };
 
-// Whether two versions, neither of them empty and both of one kind (ETags, or dates), differ. Weak ETags are
+// Whether two versions differ that are both non-empty and of the same kind (ETags or dates). Weak ETags are
 // compared by their text.
 bool VersionsDiffer(std::string_view a, std::string_view b);
 
 // What to send as If-Match so that a changed object answers
-// 412; empty where a version cannot be asked for so.
+// 412; empty if the version cannot be used for that.
 std::string IfMatchValue(std::string_view version);
 
 }  // namespace fullbore::loader::remote

@@ -34,7 +34,7 @@ TEST(RetryAfterTest, ReadsSecondsAndDates) {
   EXPECT_FALSE(ParseRetryAfter("", 0));
 }
 
-TEST(ResponseHeadersTest, AStatusLineBeginsAnew) {
+TEST(ResponseHeadersTest, AStatusLineStartsOver) {
   ResponseHeaders headers;
   for (const char* line : {"HTTP/1.1 302 Found\r\n", "ETag: \"of the redirect\"\r\n", "HTTP/1.1 200 OK\r\n",
                            "content-LENGTH: 12\r\n", "Last-Modified: today\r\n", "\r\n"}) {

@@ -5,9 +5,9 @@
 namespace fullbore::loader::remote {
 namespace {
 
-// Often enough to see that it goes on, rare enough that an hour of it is 120 lines.
+// Often enough to show that the trouble lasts, rarely enough that an hour of it is 120 lines.
 constexpr int64_t kBetweenTroublesNs = 30 * kNsPerSecond;
-constexpr size_t kMaxMessages = 100;  // where nobody takes them
+constexpr size_t kMaxMessages = 100;  // if nobody takes them
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What the store has to say, without flooding: while a server is in trouble, thousands of requests notice it.
+// The messages of the store, without flooding: when a server is in trouble, thousands of requests notice it.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace fullbore::loader::remote {
 
-// Any thread.
+// Thread-safe.
 class MessageLog {
  public:
   explicit MessageLog(std::function<int64_t()> clock_ns = MonotonicNs) : clock_ns_(std::move(clock_ns)) {}
 
-  // Said once for each `topic` in the life of this log.
+  // Logged once per `topic` in the lifetime of this log.
   void Once(const std::string& topic, Message::Severity severity, std::string text);
 
-  // A request failed and is tried again, or stalls. The first is said at once, then one in 30 s, with the
+  // A request failed and is retried, or stalls. The first is logged at once, then one every 30 s, with the
   // number of those left out.
   void Trouble(const std::string& text);
-  // A request that was in trouble ended well. Said where its trouble was.
+  // A request that was in trouble succeeded. Logged only if its trouble was.
   void Recovered(const std::string& text);
 
   std::vector<Message> Take();
@@ -39,7 +39,7 @@ class MessageLog {
   int64_t last_trouble_ns_ = 0;
   uint64_t left_out_ = 0;
   bool ever_trouble_ = false;
-  bool in_trouble_ = false;  // a trouble was said, its recovery not yet
+  bool in_trouble_ = false;  // a trouble was logged, but not yet its recovery
 };
 
 }  // namespace fullbore::loader::remote

@@ -16,7 +16,7 @@ class MessageLogTest : public testing::Test {
   MessageLog log_{[this] { return now_ns_; }};
 };
 
-TEST_F(MessageLogTest, SaysTheFirstTroubleAtOnceAndThenOneInHalfAMinute) {
+TEST_F(MessageLogTest, LogsTheFirstTroubleAtOnceAndThenOneEveryHalfMinute) {
   for (int i = 0; i < 1000; ++i) log_.Trouble("trouble " + std::to_string(i));
   EXPECT_EQ(Texts(), (std::vector<std::string>{"trouble 0"}));
   now_ns_ += 31 * kNsPerSecond;
@@ -24,7 +24,7 @@ TEST_F(MessageLogTest, SaysTheFirstTroubleAtOnceAndThenOneInHalfAMinute) {
   EXPECT_EQ(Texts(), (std::vector<std::string>{"still (999 more like this since the last message)"}));
 }
 
-TEST_F(MessageLogTest, SaysARecoveryOnlyAfterATroubleItSaid) {
+TEST_F(MessageLogTest, LogsARecoveryOnlyAfterLoggingTheTrouble) {
   log_.Recovered("from nothing");
   log_.Trouble("trouble");
   log_.Recovered("well again");
@@ -32,7 +32,7 @@ TEST_F(MessageLogTest, SaysARecoveryOnlyAfterATroubleItSaid) {
   EXPECT_EQ(Texts(), (std::vector<std::string>{"trouble", "well again"}));
 }
 
-TEST_F(MessageLogTest, SaysATopicOnce) {
+TEST_F(MessageLogTest, LogsATopicOnce) {
   log_.Once("cache", Message::Severity::kWarning, "first");
   EXPECT_EQ(Texts().size(), 1u);
   log_.Once("cache", Message::Severity::kWarning, "second");

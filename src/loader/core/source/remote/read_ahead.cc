@@ -18,13 +18,13 @@ Result<void> ReadAhead::Read(const StoredFile& file, uint64_t offset, std::span<
   } else {
     std::unique_lock lock(mutex_);
     landed_.wait(lock, [&] { return window->ended || token.cancelled(); });
-    // A window that failed may be another read's misfortune (cancelled, or bytes that only it wanted).
+    // A window may have failed for reasons of another read (cancelled, or bytes that only that one wanted).
     if (!window->ended || !window->outcome) {
       lock.unlock();
       return fetch(offset, out);
     }
   }
-  if (!window->outcome) return window->outcome;  // ended: nobody writes it any more
+  if (!window->outcome) return window->outcome;  // ended: no thread writes to it any more
   std::copy_n(window->bytes.begin() + static_cast<ptrdiff_t>(offset - window->begin), out.size(),
               out.begin());
   return {};
@@ -60,10 +60,10 @@ std::shared_ptr<ReadAhead::Window> ReadAhead::WindowFor(const StoredFile& file, 
     return state.window;
   }
   const uint64_t end = std::max(state.next, state.window ? state.window->end : 0);
-  // Some gap is allowed: an index reads the headers of a tar and leaves out what is between.
+  // Gaps are allowed: an indexer reads the headers of a tar file and skips what is in between.
   const uint64_t reach = std::max({state.window_bytes, size, kFirstBytes});
   const bool follows = end != 0 && offset + size > end && offset <= end + reach && offset + kMaxBytes > end;
-  // Another thread was faster: this one does not end the row.
+  // Another thread was faster; this does not end the sequence.
   const bool late = offset + size <= end && offset + kMaxBytes > end;
   if (!follows || size >= kMaxBytes) {
     if (!late) {

@@ -1,7 +1,7 @@
-// Reading without the disk cache: neighbours in a file come with one request for many, strangers one by one.
+// Reading without the disk cache: sequential reads share requests, random reads get one each.
 //
-// As the kernel reads ahead: the first reads that follow each other get a small window, each further one
-// twice as much, up to a chunk's size. What jumps about in a file gets exactly what it asks for.
+// Works like the kernel's read-ahead: the first sequential reads get a small window, each further one twice
+// as much, up to the size of a chunk. Random reads get exactly what they ask for.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace fullbore::loader::remote {
 
-// Any thread.
+// Thread-safe.
 class ReadAhead {
  public:
   using Fetch = std::function<Result<void>(uint64_t offset, std::span<uint8_t> out)>;
@@ -42,8 +42,8 @@ class ReadAhead {
   };
   struct File {
     std::shared_ptr<Window> window;  // the newest
-    uint64_t next = 0;               // where the furthest read of this row ended
-    uint64_t window_bytes = 0;       // 0: no two reads followed each other yet
+    uint64_t next = 0;               // where the furthest read of this sequence ended
+    uint64_t window_bytes = 0;       // 0: no two reads were sequential yet
     std::list<std::string>::iterator use;
   };
 
@@ -53,7 +53,7 @@ class ReadAhead {
   std::mutex mutex_;  // protects what follows
   std::condition_variable landed_;
   std::map<std::string, File> files_;
-  std::list<std::string> uses_;  // the last one first
+  std::list<std::string> uses_;  // most recent first
 };
 
 }  // namespace fullbore::loader::remote

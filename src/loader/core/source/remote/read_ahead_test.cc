@@ -42,18 +42,18 @@ class ReadAheadTest : public testing::Test {
   bool fails_ = false;
 };
 
-TEST_F(ReadAheadTest, NeighboursCostAFewRequests) {
+TEST_F(ReadAheadTest, SequentialReadsShareRequests) {
   for (uint64_t offset = 0; offset < kFile.bytes; offset += kSample) EXPECT_TRUE(Read(offset));
   EXPECT_LE(fetches_, 15);  // 500 samples; 256 KiB twice as much each time up to 8 MiB
   EXPECT_LT(fetched_bytes_, kFile.bytes * 11 / 10);
 }
 
-TEST_F(ReadAheadTest, HeadersOnTheWayThroughAnArchiveAreNeighboursToo) {
+TEST_F(ReadAheadTest, HeadersOfAnArchiveAreSequentialReads) {
   for (uint64_t offset = 0; offset < kFile.bytes; offset += kSample) EXPECT_TRUE(Read(offset, 512));
   EXPECT_LE(fetches_, 15);
 }
 
-TEST_F(ReadAheadTest, StrangersGetWhatTheyAskFor) {
+TEST_F(ReadAheadTest, RandomReadsGetExactlyWhatTheyAskFor) {
   for (uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(Read(i * 37 % 100 * 499'000));
   EXPECT_EQ(fetches_, 100);
   EXPECT_EQ(fetched_bytes_, 100 * kSample);

@@ -22,12 +22,12 @@ std::string HintFor(const S3ErrorText& error, bool anonymous) {
   }
   static const std::map<std::string, std::string> kHints = {
       {"NoSuchBucket", "check the bucket's name and the endpoint (s3_endpoint, AWS_ENDPOINT_URL)"},
-      {"NoSuchKey", "check the key: upper and lower case, and the whole prefix, count"},
-      {"AccessDenied", "these keys may not read it: allow them s3:GetObject, and s3:ListBucket for listing"},
-      {"SignatureDoesNotMatch", "AWS_SECRET_ACCESS_KEY does not belong to this access key: copy it anew"},
+      {"NoSuchKey", "check the key: case and the whole prefix matter"},
+      {"AccessDenied", "these keys may not read it: grant them s3:GetObject, and s3:ListBucket for listing"},
+      {"SignatureDoesNotMatch", "AWS_SECRET_ACCESS_KEY does not belong to this access key: copy it again"},
       {"InvalidAccessKeyId", "the server does not know AWS_ACCESS_KEY_ID: is it for this endpoint?"},
-      {"ExpiredToken", "renew the session's keys, as with `aws sso login`"},
-      {"InvalidToken", "AWS_SESSION_TOKEN does not belong to these keys: set all three anew"},
+      {"ExpiredToken", "renew the keys of the session, for example with `aws sso login`"},
+      {"InvalidToken", "AWS_SESSION_TOKEN does not belong to these keys: set all three again"},
       {"PermanentRedirect", "set AWS_REGION to the bucket's region"},
       {"AuthorizationHeaderMalformed", "set AWS_REGION to the bucket's region"},
       {"InvalidObjectState", "the object is archived: restore it first"},
@@ -51,7 +51,8 @@ ErrorCode CodeFor(int status) {
 }
 
 std::string HttpHint(int status) {
-  if (status == 401 || status == 403) return "a signed URL may have expired; else the server wants a login";
+  if (status == 401 || status == 403)
+    return "a signed URL may have expired; otherwise the server wants a login";
   if (status == 404 || status == 410) return "check the URL";
   return "";
 }
@@ -88,11 +89,11 @@ std::string StatusText(const HttpOutcome& outcome) {
 
 Error RefusalError(const std::string& url, const HttpOutcome& outcome, bool anonymous) {
   const int status = outcome.headers.status;
-  if (status == 412) return ChangedError(url, "it has another ETag now");
+  if (status == 412) return ChangedError(url, "it has a different ETag now");
   if (status == 416) return ChangedError(url, "it ends earlier now");
   std::string hint = HttpHint(status);
   if (SchemeOf(url) == Scheme::kS3) {
-    // A refusal without a text (some servers have none for strangers) means what AccessDenied means.
+    // A refusal without text (some servers send none to unknown clients) means the same as AccessDenied.
     S3ErrorText without_text;
     if (status == 401 || status == 403) without_text.code = "AccessDenied";
     hint = HintFor(ParseS3Error(outcome.error_body).value_or(without_text), anonymous);
@@ -102,8 +103,8 @@ Error RefusalError(const std::string& url, const HttpOutcome& outcome, bool anon
 }
 
 Error ChangedError(const std::string& url, const std::string& how) {
-  return {ErrorCode::kCorrupt, "'" + MaskUrl(url) + "' changed under us: " + how,
-          "data that is being trained on must stay as it is: write new versions under new names"};
+  return {ErrorCode::kCorrupt, "'" + MaskUrl(url) + "' changed while it was in use: " + how,
+          "training data must not change during training: write new versions under new names"};
 }
 
 }  // namespace fullbore::loader::remote

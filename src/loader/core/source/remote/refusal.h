@@ -1,4 +1,4 @@
-// A server's final "no" as an error that says what it means and what to do next.
+// Turns a server's final refusal into an error that says what it means and what to do next.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ bool IsTemporary(const HttpOutcome& outcome);
 // "503 (SlowDown: Please reduce your request rate)"
 std::string StatusText(const HttpOutcome& outcome);
 
-// kNotFound, kPermission, kCorrupt where the object changed, else kUnavailable. `anonymous`: the request bore
-// no signature, because no keys were found.
+// kNotFound, kPermission, kCorrupt if the object changed, else kUnavailable. `anonymous`: the request was not
+// signed, because no keys were found.
 Error RefusalError(const std::string& url, const HttpOutcome& outcome, bool anonymous);
 
 Error ChangedError(const std::string& url, const std::string& how);

@@ -26,7 +26,7 @@ class RemoteStore : public Store {
     const Cancellation::Token token(cancellation_);
     if (SchemeOf(prefix) == Scheme::kS3) return transfers_.List(prefix, token);
     return Error{ErrorCode::kUnsupported, "HTTP has no listing: cannot list '" + MaskUrl(prefix) + "'",
-                 "name the files, as in https://host/train-{000..012}.tar, or use s3://"};
+                 "list the files, as in https://host/train-{000..012}.tar, or use s3://"};
   }
 
   Result<StoredFile> Stat(const std::string& path) override {
@@ -37,7 +37,8 @@ class RemoteStore : public Store {
     if (offset > file.bytes || out.size() > file.bytes - offset) {
       return Error{ErrorCode::kCorrupt,
                    "'" + MaskUrl(file.path) + "' ends at byte " + std::to_string(file.bytes) + ": " +
-                       std::to_string(out.size()) + " bytes were asked for from " + std::to_string(offset),
+                       std::to_string(out.size()) + " bytes were requested from byte " +
+                       std::to_string(offset),
                    ""};
     }
     const Cancellation::Token token(cancellation_);
@@ -69,7 +70,7 @@ class RemoteStore : public Store {
       log_.Once(
           "cache", Message::Severity::kWarning,
           "remote data is read without a disk cache: neither cache_directory nor XDG_CACHE_HOME nor HOME "
-          "says where it may be");
+          "says where to put one");
       return;
     }
     cache_.emplace(DiskCacheOptions{.directory = directory,
@@ -79,7 +80,7 @@ class RemoteStore : public Store {
                    log_);
   }
 
-  // What lies in one chunk of the cache.
+  // Reads a part of one chunk of the cache.
   Result<void> ReadPart(const StoredFile& file, uint64_t offset, std::span<uint8_t> out,
                         const Cancellation::Token& token) {
     if (cache_ && file.version.empty()) {
@@ -123,16 +124,16 @@ class RemoteStore : public Store {
   HttpClient client_;
   Requests requests_;
   Transfers transfers_;
-  std::optional<DiskCache> cache_;  // none: switched off
-  ReadAhead read_ahead_;            // of what the cache does not take
+  std::optional<DiskCache> cache_;  // empty: switched off
+  ReadAhead read_ahead_;            // for what the cache does not store
 };
 
 }  // namespace
 
 Result<std::shared_ptr<Store>> OpenRemoteStore(const std::string& url, const SourceOptions& options) {
   if (SchemeOf(url) == Scheme::kNone) {
-    return Error{ErrorCode::kInvalidArgument, "'" + MaskUrl(url) + "' is no http://, https:// or s3:// URL",
-                 ""};
+    return Error{ErrorCode::kInvalidArgument,
+                 "'" + MaskUrl(url) + "' is not an http://, https:// or s3:// URL", ""};
   }
   if (!(options.timeout_s > 0) || options.retries < 0) {
     return Error{ErrorCode::kInvalidArgument, "timeout_s must be above 0, and retries not negative", ""};

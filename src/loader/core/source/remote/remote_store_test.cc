@@ -129,7 +129,7 @@ TEST_F(RemoteStoreTest, TriesAgainAfterAServersErrorsAndSaysSo) {
   ASSERT_TRUE(read) << read.error().text;
   EXPECT_EQ(*read, Data().substr(100, 1000));
   const auto messages = Messages();
-  EXPECT_THAT(messages, Contains(HasSubstr("the server answers 503; asked again")));
+  EXPECT_THAT(messages, Contains(HasSubstr("the server answers 503; retry in")));
   EXPECT_THAT(messages, Contains(HasSubstr("answers again")));
 }
 
@@ -190,7 +190,7 @@ TEST_F(RemoteStoreTest, NoticesAnObjectThatChanged) {
     const auto read = Read(10, 100);
     ASSERT_FALSE(read) << kind;
     EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
-    EXPECT_THAT(read.error().text, HasSubstr("changed under us"));
+    EXPECT_THAT(read.error().text, HasSubstr("changed while it was in use"));
   }
 }
 
@@ -299,7 +299,7 @@ TEST_F(RemoteStoreTest, ASilentServerIsGivenUpAfterItsTime) {
   const auto read = Read(0, 1000);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kUnavailable);
-  EXPECT_THAT(read.error().text, HasSubstr("no byte for"));
+  EXPECT_THAT(read.error().text, HasSubstr("no data for"));
 }
 
 TEST_F(RemoteStoreTest, CancelEndsATransferAndAPauseAndNothingLater) {

@@ -11,7 +11,7 @@ namespace {
 
 struct Server {
   std::string base;  // "https://host:port"
-  std::string host;  // as the Host header will say it
+  std::string host;  // as in the Host header
   std::string path;  // before the key: "", "/bucket"
 };
 
@@ -20,7 +20,7 @@ Server ServerAt(const std::string& endpoint, const std::string& bucket) {
   const size_t slash = std::min(endpoint.find('/', begin), endpoint.size());
   Server server{endpoint.substr(0, slash), endpoint.substr(begin, slash - begin),
                 endpoint.substr(slash) + "/" + bucket};
-  // libcurl leaves the scheme's own port out of Host.
+  // libcurl leaves the scheme's default port out of Host.
   const std::string own_port = endpoint.starts_with("https") ? ":443" : ":80";
   if (server.host.ends_with(own_port)) server.host.resize(server.host.size() - own_port.size());
   return server;
@@ -28,7 +28,7 @@ Server ServerAt(const std::string& endpoint, const std::string& bucket) {
 
 Server AwsServer(const std::string& bucket, const std::string& region) {
   const std::string host = "s3." + region + ".amazonaws.com";
-  // No certificate covers a bucket's name with dots in it.
+  // No certificate covers a bucket name with dots in it.
   if (bucket.find('.') != std::string::npos) return {"https://" + host, host, "/" + bucket};
   return {"https://" + bucket + "." + host, bucket + "." + host, ""};
 }

@@ -1,4 +1,4 @@
-// Turns what is wanted of a URL into the HTTP request for it: addressed, encoded and, for S3, signed.
+// Builds the HTTP request for a read of a URL: addressed, encoded and, for S3, signed.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@
 namespace fullbore::loader::remote {
 
 struct Wanted {
-  std::string url;  // as the user names it
+  std::string url;  // as the user wrote it
   bool head = false;
   std::optional<std::pair<uint64_t, uint64_t>> range = std::nullopt;  // first and last byte
   std::string if_match = {};
-  bool list = false;  // the keys of the bucket that begin with the URL's key, a page of them
+  bool list = false;  // one page of the bucket's keys that begin with the URL's key
   std::string continuation_token = {};
 };
 
-// Any thread.
+// Thread-safe.
 class Requests {
  public:
   Requests(std::string endpoint_option, S3Surroundings surroundings);
 
-  // Anew for each try: a signature is valid for some minutes.
+  // Built again for each try, because a signature is valid only for some minutes.
   Result<HttpRequest> Build(const Wanted& wanted);
 
-  // After a refusal: true when something was learned that may change the answer (the bucket's region; keys
-  // that were renewed in ~/.aws), so that the request is worth building again.
+  // After a refusal: true if it taught something that may change the answer (the bucket's region; keys that
+  // were renewed in ~/.aws), so that the request is worth building again.
   bool LearnFrom(const std::string& url, const HttpOutcome& refused);
 
   bool Anonymous() const;
-  // Names the store that S3 URLs lead to: the same bucket and key at another endpoint is another object.
+  // Names the store of S3 URLs: the same bucket and key at another endpoint are a different object.
   std::string S3Endpoint() const;
 
  private:

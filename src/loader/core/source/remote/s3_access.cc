@@ -42,7 +42,7 @@ class Finder {
                        (key ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID") + " is not",
                    "set both, or neither for public data"};
     }
-    // A key may stand in the config file too.
+    // A key may be in the config file, too.
     for (const IniFile* file : {&credentials_, &config_}) {
       const std::string section = Section(*file);
       Credentials found{Field(*file, section, "aws_access_key_id"),
@@ -54,7 +54,7 @@ class Finder {
       return Error{ErrorCode::kInvalidArgument,
                    "AWS_PROFILE is '" + *named + "', and neither '" + credentials_path_ + "' nor '" +
                        config_path_ + "' holds an access key for it",
-                   "profiles of SSO and roles are not read here: run `aws configure export-credentials "
+                   "profiles for SSO and roles are not supported: run `aws configure export-credentials "
                    "--format env`, or unset AWS_PROFILE for public data"};
     }
     return std::optional<Credentials>();
@@ -96,7 +96,7 @@ IniFile ParseIni(std::string_view text) {
   IniFile file;
   std::string section;
   for (std::string_view line : Split(text, '\n')) {
-    // An indented line belongs to the value above ("s3 =" and what follows): nothing that is read here.
+    // An indented line belongs to the value above ("s3 =" and what follows): nothing that we need.
     if (!line.empty() && (line[0] == ' ' || line[0] == '\t')) continue;
     line = Trim(line);
     if (line.empty() || line[0] == '#' || line[0] == ';') continue;
@@ -121,8 +121,8 @@ Result<S3Access> FindS3Access(const std::string& endpoint_option, const S3Surrou
   while (access.endpoint.ends_with('/')) access.endpoint.pop_back();
   if (!access.endpoint.empty() && SchemeOf(access.endpoint) != Scheme::kHttp) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the S3 endpoint '" + MaskUrl(access.endpoint) + "' is no http:// or https:// URL",
-                 "write it as http://127.0.0.1:9000"};
+                 "the S3 endpoint '" + MaskUrl(access.endpoint) + "' is not an http:// or https:// URL",
+                 "write it like http://127.0.0.1:9000"};
   }
   auto keys = finder.Keys();
   if (!keys) return keys.error();

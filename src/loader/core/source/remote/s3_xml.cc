@@ -8,17 +8,17 @@
 namespace fullbore::loader::remote {
 namespace {
 
-// Texts exactly as they stand: a key may consist of blanks, or hold any line break.
+// Texts exactly as they are: a key may consist of blanks or contain any line break.
 constexpr unsigned kParse = pugi::parse_escapes | pugi::parse_cdata | pugi::parse_ws_pcdata_single;
 
-// True where the text is well-formed to its end. Else `document` has what stands before the damage.
+// True if the text is well-formed to its end. Otherwise `document` has what precedes the damage.
 bool Load(std::string_view xml, pugi::xml_document* document) {
   const auto parsed = document->load_buffer(xml.data(), xml.size(), kParse, pugi::encoding_utf8);
   const pugi::xml_node root = document->document_element();
   return parsed && !root.next_sibling() && !root.previous_sibling();
 }
 
-// All of an element's own text: plain and CDATA may take turns.
+// All of an element's own text: plain text and CDATA may alternate.
 std::string TextOf(const pugi::xml_node& element) {
   std::string text;
   for (const pugi::xml_node& part : element) {
@@ -31,7 +31,7 @@ std::string TextOf(const pugi::xml_node& element) {
 
 Result<S3ListPage> ParseS3ListPage(std::string_view xml) {
   pugi::xml_document document;
-  const Error incomplete{ErrorCode::kCorrupt, "the answer is no complete ListBucketResult", ""};
+  const Error incomplete{ErrorCode::kCorrupt, "the answer is not a complete ListBucketResult", ""};
   if (!Load(xml, &document)) return incomplete;
   const pugi::xml_node list = document.child("ListBucketResult");
   if (!list) return incomplete;
@@ -52,7 +52,7 @@ Result<S3ListPage> ParseS3ListPage(std::string_view xml) {
 
 std::optional<S3ErrorText> ParseS3Error(std::string_view xml) {
   pugi::xml_document document;
-  (void)Load(xml, &document);  // one that is cut off still says what is wrong
+  (void)Load(xml, &document);  // a truncated one still says what is wrong
   const pugi::xml_node error = document.child("Error");
   const std::string code = TextOf(error.child("Code"));
   if (code.empty()) return std::nullopt;

@@ -1,5 +1,6 @@
-// The two answers of S3 that are XML: a page of a listing, and an error. Read by pugixml, which neither recurses nor
-// follows entities of a document's own; how long a text from the network may be is its receiver's matter.
+// The two answers of S3 that are XML: a page of a listing, and an error. Read by pugixml, which neither
+// recurses nor expands entities that a document defines; the receiver limits how much text it takes from the
+// network.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ struct S3ListPage {
   std::vector<S3Object> objects;
   std::string next_token;  // empty: this was the last page
 };
-// kCorrupt where it is no complete ListBucketResult.
+// kCorrupt if it is not a complete ListBucketResult.
 Result<S3ListPage> ParseS3ListPage(std::string_view xml);
 
 struct S3ErrorText {

@@ -37,14 +37,14 @@ TEST(S3ListTest, ALastPageHasNoToken) {
   EXPECT_EQ(page->next_token, "");
 }
 
-TEST(S3ListTest, APageThatIsCutOffAnywhereIsNoPage) {
+TEST(S3ListTest, ATruncatedPageIsAnError) {
   const size_t whole = kPage.rfind('>') + 1;
   for (size_t bytes = 0; bytes < whole; ++bytes) {
     EXPECT_FALSE(ParseS3ListPage(kPage.substr(0, bytes))) << bytes;
   }
 }
 
-TEST(S3ListTest, RefusesWhatIsNoListing) {
+TEST(S3ListTest, RefusesWhatIsNotAListing) {
   std::string deep;
   for (int i = 0; i < 10'000; ++i) deep += "<a>";
   for (const std::string& text :
@@ -85,7 +85,7 @@ TEST(S3ErrorTest, ReadsCodeAndMessage) {
   EXPECT_EQ(error->region, "eu-west-1");
 }
 
-TEST(S3ErrorTest, OneThatIsCutOffStillHasItsCode) {
+TEST(S3ErrorTest, ATruncatedOneStillHasItsCode) {
   const auto error = ParseS3Error("<Error><Code>SlowDown</Code><Message>Please re");
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code, "SlowDown");

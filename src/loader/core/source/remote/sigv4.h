@@ -1,10 +1,10 @@
 // AWS Signature Version 4 for requests without a body.
 //
-// Of our own although libcurl has CURLOPT_AWS_SIGV4: that one wants the payload's hash and the query in
-// canonical form from its caller, treats both differently from version to version, and takes the time from
-// the clock, so that it cannot be held against AWS's published examples. And although there is the AWS SDK: that
-// is a client, a thread pool and a dozen libraries, where this is a page of calls of HMAC. The tests hold it against
-// the published examples, and against a server that checks signatures.
+// Our own, although libcurl has CURLOPT_AWS_SIGV4: libcurl's needs the payload hash and the canonical query
+// from its caller, treats both differently from version to version, and takes the time from the clock, so
+// that it cannot be tested against AWS's published examples. The AWS SDK would be a client, a thread pool and
+// a dozen libraries, where this is a page of HMAC calls. The tests compare it with the published examples,
+// and use a server that checks signatures.
 #pragma once
 
 #include <string>
@@ -30,16 +30,16 @@ std::string CanonicalQuery(const QueryParameters& query);
 
 struct SigningInput {
   std::string method;  // "GET"
-  std::string host;    // with the port, where it is not the scheme's own
+  std::string host;    // with the port, unless it is the scheme's default
   std::string path;    // as sent: percent-encoded, slashes kept
   std::string canonical_query;
-  HeaderFields headers;  // further ones to sign; names in lower case
+  HeaderFields headers;  // additional headers to sign; names in lower case
   std::string region;
   std::string service = "s3";
   int64_t time_s = 0;  // since 1970
 };
 
-// The headers to send beside Host: x-amz-date, x-amz-content-sha256, x-amz-security-token where there is one,
+// The headers to send besides Host: x-amz-date, x-amz-content-sha256, x-amz-security-token if there is one,
 // Authorization, and input.headers.
 HeaderFields Sign(const SigningInput& input, const Credentials& credentials);
 

@@ -12,8 +12,8 @@
 namespace fullbore::loader::remote {
 namespace {
 
-// So many new bytes make a try count as progress: a server that breaks each connection after 64 KB still
-// delivers, one that breaks after every byte does not keep us for ever.
+// A try with this many new bytes counts as progress: a server that breaks each connection after 64 KB still
+// delivers, but one that breaks it after every byte cannot hold us up for ever.
 constexpr uint64_t kProgressBytes = 64 * 1024;
 constexpr int kMaxLessons = 3;                     // regions or keys learned in one call
 constexpr size_t kMaxListPageBytes = 16 << 20;     // 1,000 keys of 1,024 bytes, each escaped sixfold, fit
@@ -32,29 +32,29 @@ bool IsBody(int status) { return status == 200 || status == 206; }
 
 }  // namespace
 
-// How often one call has failed in a row, and how long it waits before the next try.
+// Counts how often a call has failed in a row, and waits before the next try.
 class Transfers::Attempts {
  public:
   Attempts(const RetryPolicy& policy, MessageLog& log, std::string name, const Cancellation::Token& token)
       : policy_(policy), log_(log), name_(std::move(name)), token_(token) {}
 
-  // Waits; or says that it is enough.
+  // Waits, or returns an error if there were enough tries.
   std::optional<Error> Failed(const std::string& problem, std::optional<double> retry_after_s,
                               uint64_t new_bytes) {
     if (new_bytes >= kProgressBytes) failures_ = 0;
     if (failures_ == policy_.retries) {
-      return Error{
-          ErrorCode::kUnavailable,
-          "cannot read '" + name_ + "': " + problem + ", " + std::to_string(failures_ + 1) +
-              " times in a row",
-          "is the server reachable from here, and does it answer others? More patience: retries, timeout_s"};
+      return Error{ErrorCode::kUnavailable,
+                   "cannot read '" + name_ + "': " + problem + ", " + std::to_string(failures_ + 1) +
+                       " times in a row",
+                   "is the server reachable from here, and does it answer other clients? raise retries or "
+                   "timeout_s to wait longer"};
     }
     ++failures_;
     InTrouble();
     double pause_s =
         std::min(policy_.longest_pause_s, policy_.first_pause_s * std::exp2(failures_ - 1)) * Jitter();
     if (retry_after_s) pause_s = std::max(pause_s, std::min(*retry_after_s, policy_.longest_obeyed_s));
-    log_.Trouble(name_ + ": " + problem + "; asked again in " +
+    log_.Trouble(name_ + ": " + problem + "; retry in " +
                  FormatDuration(static_cast<int64_t>(pause_s * kNsPerSecond)) + ", try " +
                  std::to_string(failures_) + " of " + std::to_string(policy_.retries));
     const bool passed = token_.Sleep(std::chrono::nanoseconds(static_cast<int64_t>(pause_s * kNsPerSecond)));
@@ -132,7 +132,7 @@ Result<StoredFile> Transfers::Stat(const std::string& url, const Cancellation::T
   if (headers.status == 200 && headers.content_length) {
     return StoredFile{url, *headers.content_length, headers.version()};
   }
-  // Signed URLs are for GET alone, some servers know no
+  // Signed URLs allow only GET, some servers do not know
   // HEAD, and a refusal of HEAD has no body that says why.
   return StatByRange(url, token);
 }
@@ -141,7 +141,7 @@ Result<StoredFile> Transfers::StatByRange(const std::string& url, const Cancella
   const Step step{.next = [&] { return Wanted{.url = url, .range = std::pair(0, 0)}; },
                   .sink =
                       [](const ResponseHeaders& headers, std::span<const uint8_t>) {
-                        return headers.status == 206;  // of a 200, the whole file would follow
+                        return headers.status == 206;  // with a 200 the whole file would follow
                       }};
   const auto outcome = Ask(url, step, token);
   if (!outcome) return outcome.error();
@@ -150,7 +150,7 @@ Result<StoredFile> Transfers::StatByRange(const std::string& url, const Cancella
   if (IsBody(headers.status) && total) return StoredFile{url, *total, headers.version()};
   if (headers.status == 416 && total == 0u) return StoredFile{url, 0, headers.version()};
   if (IsBody(headers.status)) {
-    return Error{ErrorCode::kUnsupported, "the server does not tell how long '" + MaskUrl(url) + "' is",
+    return Error{ErrorCode::kUnsupported, "the server does not say how long '" + MaskUrl(url) + "' is",
                  "it is probably generated on the fly: serve it as a file"};
   }
   return Refusal(url, *outcome);
@@ -179,7 +179,7 @@ Result<std::vector<StoredFile>> Transfers::List(const std::string& prefix, const
     auto page = ParseS3ListPage(page_text);
     if (!page) {
       return Error{page.error().code, "cannot list '" + MaskUrl(prefix) + "': " + page.error().text,
-                   "is it an S3 server that answers there? (s3_endpoint, AWS_ENDPOINT_URL)"};
+                   "is the server there an S3 server? (s3_endpoint, AWS_ENDPOINT_URL)"};
     }
     for (const S3Object& object : page->objects) {
       if (object.key.ends_with('/') && object.bytes == 0) continue;  // a "folder", made by a web console
@@ -220,7 +220,7 @@ class Transfers::RangeFetch {
     if (bytes.empty()) return !more_than_asked;
     stopped_ = !sink_(bytes);
     done_ += bytes.size();
-    // The last byte of a 206 ends the response by itself, and the connection stays good for the next.
+    // The last byte of a 206 ends the response by itself, and the connection can be reused.
     return !stopped_ && !more_than_asked;
   }
 
@@ -241,9 +241,9 @@ class Transfers::RangeFetch {
     } else if (headers.status == 206 && !(headers.content_range && headers.content_range->has_range &&
                                           headers.content_range->first == from)) {
       error_ = Error{ErrorCode::kUnavailable,
-                     "'" + MaskUrl(file_.path) + "': asked for the bytes from " + std::to_string(from) +
+                     "'" + MaskUrl(file_.path) + "': requested the bytes from " + std::to_string(from) +
                          ", the server sent others",
-                     "a proxy between may be at fault"};
+                     "a proxy on the way may be at fault"};
     }
     if (version_.empty()) version_ = headers.version();
     skip_ = headers.status == 200 ? from : 0;
@@ -252,14 +252,14 @@ class Transfers::RangeFetch {
           "ranges", Message::Severity::kWarning,
           MaskUrl(file_.path) +
               ": the server ignores the range that was asked for, so that every read transfers the file "
-              "from its beginning; use a server that knows ranges, or smaller shards");
+              "from its beginning; use a server that supports ranges, or smaller shards");
     }
     return !error_;
   }
 
   const StoredFile& file_;
   const uint64_t offset_, bytes_;
-  std::string version_;  // what the bytes so far are of
+  std::string version_;  // the version of the bytes so far
   const ByteSink& sink_;
   MessageLog& log_;
   uint64_t done_ = 0, skip_ = 0;
@@ -280,7 +280,7 @@ Result<void> Transfers::Fetch(const StoredFile& file, uint64_t offset, uint64_t 
     if (!outcome) return outcome.error();
     if (fetch.error()) return *fetch.error();
     if (!IsBody(outcome->headers.status)) return Refusal(file.path, *outcome);
-    if (fetch.done() == before) {  // a server may give less than asked for, but not nothing
+    if (fetch.done() == before) {  // a server may send less than requested, but not nothing
       return ChangedError(file.path, "it ends at byte " + std::to_string(offset + fetch.done()) +
                                          ", not at " + std::to_string(file.bytes));
     }

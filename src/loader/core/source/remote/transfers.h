@@ -1,5 +1,5 @@
-// What is asked of servers, with the patience that networks need: every call here tries again what is worth
-// another try, goes on from the byte that was reached, and says so in the messages.
+// Transfers from servers, with the patience that networks need: every call retries what is worth retrying,
+// resumes at the byte that was reached, and logs that.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace fullbore::loader::remote {
 
-// Pauses between tries grow twofold and are drawn at random from the upper half, so that the threads and
-// ranks that failed together do not come back together.
+// Pauses between tries double and are drawn at random from the upper half, so that threads and ranks that
+// failed together do not retry together.
 struct RetryPolicy {
   int retries = 5;  // in a row, without progress
   double first_pause_s = 0.2;
   double longest_pause_s = 10;
-  double longest_obeyed_s = 60;  // of a server's Retry-After
+  double longest_obeyed_s = 60;  // the longest Retry-After of a server that is obeyed
 };
 
-// Receives the bytes in order, each once. False: stop, with success as far as the transfer goes.
+// Receives the bytes in order, each once. False: stop; the transfer counts as a success.
 using ByteSink = std::function<bool(std::span<const uint8_t>)>;
 
-// Any thread.
+// Thread-safe.
 class Transfers {
  public:
   Transfers(HttpClient& client, Requests& requests, MessageLog& log, RetryPolicy policy)
@@ -47,7 +47,7 @@ class Transfers {
     std::function<uint64_t()> arrived = [] { return uint64_t{0}; };
     BodySink sink = {};
   };
-  // Until the server has answered with something that waiting does not change.
+  // Repeats until the server has given an answer that waiting will not change.
   Result<HttpOutcome> Ask(const std::string& url, const Step& step, const Cancellation::Token& token);
   Result<StoredFile> StatByRange(const std::string& url, const Cancellation::Token& token);
 

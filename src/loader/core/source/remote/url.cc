@@ -36,14 +36,14 @@ Scheme SchemeOf(std::string_view url) {
 
 Result<S3Location> ParseS3Url(std::string_view url) {
   if (SchemeOf(url) != Scheme::kS3) {
-    return Error{ErrorCode::kInvalidArgument, "'" + MaskUrl(url) + "' is no s3:// URL",
+    return Error{ErrorCode::kInvalidArgument, "'" + MaskUrl(url) + "' is not an s3:// URL",
                  "write s3://bucket/key"};
   }
   const std::string_view rest = url.substr(5);
   const size_t slash = std::min(rest.find('/'), rest.size());
   S3Location location{std::string(rest.substr(0, slash)),
                       std::string(rest.substr(std::min(slash + 1, rest.size())))};
-  // The bucket becomes a part of a host name.
+  // The bucket becomes part of a host name.
   const bool legal =
       !location.bucket.empty() && std::all_of(location.bucket.begin(), location.bucket.end(),
                                               [](char c) { return IsUnreserved(c) && c != '~'; });

@@ -1,4 +1,4 @@
-// The few things we do to URLs: recognise them and encode keys.
+// The few things that we do with URLs: recognise them and encode keys.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ Result<S3Location> ParseS3Url(std::string_view url);
 // Percent-encodes everything but RFC 3986's unreserved characters, as Signature V4 asks for.
 std::string PercentEncode(std::string_view text, bool keep_slashes);
 
-// An http URL as people type it: blanks and non-ASCII bytes are encoded, what is already encoded stays.
+// For an http URL as people type it: encodes blanks and non-ASCII bytes, and keeps what is already encoded.
 std::string EncodeTypedUrl(std::string_view url);
 
 }  // namespace fullbore::loader::remote
