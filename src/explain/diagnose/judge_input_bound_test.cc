@@ -165,15 +165,15 @@ TEST(InputBoundTest, ABusyDeviceGetsNeitherAdvice) {
   EXPECT_THAT(diagnosis.findings.at(0), Not(Advises("parallelise")));
 }
 
-TEST(InputBoundTest, LowHostMemoryMeansThatMoreWorkersAreAffordable) {
+TEST(InputBoundTest, FreeHostMemoryDecidesHowMoreWorkersAreAdvised) {
   for (const bool roomy : {true, false}) {
     const Diagnosis diagnosis = Diagnose(WaitsForItsLoader(1, 0.15, 0.5)
                                              .Reading(Metric::kMemoryAvailable, roomy ? 50e9 : 0.2e9)
                                              .Reading(Metric::kProcessMemory, 1e9, {{"role", "loader"}}));
     ASSERT_THAT(diagnosis, FindsCause("input-bound", "too-few-workers"));
     const Finding& finding = *FindingIn(diagnosis, "input-bound");
-    EXPECT_THAT(finding, Advises(roomy ? "host memory allows more workers" : "host memory is short"));
-    EXPECT_THAT(finding, Not(Advises(roomy ? "host memory is short" : "host memory allows more workers")));
+    EXPECT_THAT(finding, Advises(roomy ? "host memory allows more workers" : "host memory is tight"));
+    EXPECT_THAT(finding, Not(Advises(roomy ? "host memory is tight" : "host memory allows more workers")));
   }
 }
 

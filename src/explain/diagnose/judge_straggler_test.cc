@@ -100,7 +100,7 @@ TEST(StragglerTest, IsNotRaisedByMuchTransferWithoutWaiting) {
   const Finding* finding = Find(diagnosis, "comm-bound");
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(finding->share, 40.0 / 150, 1e-6);
-  EXPECT_THAT(finding->title, HasSubstr("27 % is transfer"));
+  EXPECT_THAT(finding->title, HasSubstr("27 % transfer"));
   EXPECT_EQ(finding->cause, "");
 }
 
