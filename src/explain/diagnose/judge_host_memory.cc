@@ -19,7 +19,8 @@ std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
   const auto swap_used = view.Max(Metric::kSwapUsed);
   const auto faults = view.Mean(Metric::kMajorFaults);
   const double filled = used && limit && *limit > 0 ? *used / *limit : 0;
-  const bool pressed = stalled && *stalled >= kMemoryPressure;
+  const bool is_at_limit = filled > kMemoryNearLimit;
+  const bool pressed = stalled && *stalled >= (is_at_limit ? kMemoryPressureAtLimit : kMemoryPressure);
   if (!stalled && !limit && view.recording().source == "run") {
     diagnosis.not_judged.push_back({"host-memory", "neither memory pressure nor a memory limit could be read",
                                     "a kernel with PSI (CONFIG_PSI, boot option psi=1)"});
@@ -39,7 +40,7 @@ std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
   finding.severity = SeverityOf(finding.share, kDataWait, rank.steps).value_or(Severity::kWarning);
   finding.title = fmt::format("Memory is short: tasks stall {} of the time while evicted pages are read back",
                               FormatPercent(*stalled));
-  if (filled > kMemoryNearLimit) {
+  if (is_at_limit) {
     finding.title += fmt::format(" (the limit of {} is reached).", FormatBytes(*limit));
   } else {
     finding.title += ".";

@@ -30,6 +30,15 @@ TEST(HostMemoryTest, IsNotRaisedByFewStalls) {
   EXPECT_THAT(Diagnose(WithStalls(ATraining(), 0.04)), Not(Finds("host-memory")));
 }
 
+TEST(HostMemoryTest, IsRaisedByFewerStallsWhereTheLimitIsReached) {
+  for (const double stalls : {0.03, 0.01}) {
+    const Diagnosis diagnosis = Diagnose(WithStalls(ATraining(), stalls)
+                                             .Reading(Metric::kCgroupMemoryUsed, 16e9)
+                                             .Reading(Metric::kCgroupMemoryLimit, 16e9));
+    EXPECT_EQ(FindingIn(diagnosis, "host-memory") != nullptr, stalls > 0.02) << stalls;
+  }
+}
+
 TEST(HostMemoryTest, IsNotRaisedByALimitThatIsFullOfPageCache) {
   EXPECT_THAT(Diagnose(WithStalls(ATraining(), 0)
                            .Reading(Metric::kCgroupMemoryUsed, 16e9)

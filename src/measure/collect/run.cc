@@ -73,6 +73,7 @@ class Session {
   std::optional<record::RunWriter> Prepare();
   Result<record::RunWriter> PrepareIn(const std::string& wanted_directory);
   std::vector<std::string> KeptCommand() const;
+  std::string ProcessMark() const;
   std::map<std::string, std::string> ChildEnvironment() const;
   void Discard(std::optional<record::RunWriter> writer) const;
   RunResult BecomeTheCommand(const Error& why);
@@ -163,8 +164,14 @@ std::optional<record::RunWriter> Session::Prepare() {
   return std::move(*writer);
 }
 
+// In the environment of every process of the command. Runs in two directories may have the same id, which alone
+// would count the processes of one among those of the other.
+std::string Session::ProcessMark() const {
+  return fmt::format("{}:{}:{}", place_.run_id, getpid(), begin_ns_);
+}
+
 std::map<std::string, std::string> Session::ChildEnvironment() const {
-  std::map<std::string, std::string> environment = {{"FULLBORE_RUN", place_.run_id}};
+  std::map<std::string, std::string> environment = {{"FULLBORE_RUN", ProcessMark()}};
   if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;
   environment["FULLBORE_CHANNEL"] = channel_directory_;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
@@ -222,7 +229,7 @@ RunResult Session::BecomeTheCommand(const Error& why) {
 void Session::StartRecorder(record::RunWriter writer, const Command& command) {
   try {
     recorder_.emplace(std::move(writer), channel_directory_,
-                      probe::Machine{"", command.pid(), place_.run_id, options_.keep_command_lines},
+                      probe::Machine{"", command.pid(), ProcessMark(), options_.keep_command_lines},
                       channel_directory_.empty() ? "" : options_.hook_directory,
                       [this](const record::Message& message) { OnMessage(message); });
   } catch (const std::exception& error) {

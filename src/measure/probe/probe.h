@@ -33,7 +33,7 @@ class Sink {
 struct Machine {
   std::string root;         // "" on a real machine; a directory holding proc/, sys/, dev/ in tests
   int64_t command_pid = 0;  // the command being recorded, 0 for none
-  std::string run_id;       // value of FULLBORE_RUN in the environment of all its processes, "" for none
+  std::string mark;         // value of FULLBORE_RUN in the environment of all its processes, "" for none
   bool keep_command_lines =
       true;  // of its processes, with their secrets masked; else the kernel's short names
 };

@@ -90,7 +90,7 @@ struct ProcessProbe::Group {
 ProcessProbe::ProcessProbe(const Machine& machine)
     : proc_directory_(machine.root + "/proc"),
       keep_command_lines_(machine.keep_command_lines),
-      tree_(proc_directory_, machine.command_pid, machine.run_id) {}
+      tree_(proc_directory_, machine.command_pid, machine.mark) {}
 
 ProcessProbe::~ProcessProbe() = default;
 

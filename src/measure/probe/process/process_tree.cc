@@ -10,9 +10,9 @@
 
 namespace fullbore::probe {
 
-ProcessTree::ProcessTree(std::string proc_directory, int64_t root_pid, const std::string& run_id)
+ProcessTree::ProcessTree(std::string proc_directory, int64_t root_pid, const std::string& mark)
     : proc_directory_(std::move(proc_directory)),
-      mark_(run_id.empty() ? "" : "FULLBORE_RUN=" + run_id),
+      mark_(mark.empty() ? "" : "FULLBORE_RUN=" + mark),
       own_pid_(getpid()) {
   if (root_pid > 0) claimed_.insert(root_pid);
 }

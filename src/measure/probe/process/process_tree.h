@@ -1,5 +1,5 @@
 // Which processes belong to the command: itself, its children by parent links, and those that were reparented
-// when their parent died but still carry FULLBORE_RUN=<run id> in their environment.
+// when their parent died but still carry FULLBORE_RUN=<mark> in their environment.
 //
 // A scan reads the names in /proc and then only what is new there; a stranger's environment is read once.
 #pragma once
@@ -17,7 +17,7 @@ namespace fullbore::probe {
 
 class ProcessTree {
  public:
-  ProcessTree(std::string proc_directory, int64_t root_pid, const std::string& run_id);
+  ProcessTree(std::string proc_directory, int64_t root_pid, const std::string& mark);
 
   // The pids of the processes that joined the tree since the previous scan.
   std::vector<int64_t> Scan();
@@ -45,7 +45,7 @@ class ProcessTree {
   void Join(std::vector<Candidate>& candidates, std::vector<int64_t>& joined);
 
   const std::string proc_directory_;
-  const std::string mark_;  // "FULLBORE_RUN=<id>", empty if there is none
+  const std::string mark_;  // "FULLBORE_RUN=<mark>", empty if there is none
   const int64_t own_pid_;
   std::unique_ptr<DIR, CloseDirectory> directory_;
   uint64_t scans_ = 0;
