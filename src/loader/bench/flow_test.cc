@@ -58,7 +58,7 @@ TEST(FlowTest, MoreThanTheCoresGiveIsSaidWithTheCoresItWouldTake) {
   EXPECT_EQ(demand.threads, std::nullopt);
   EXPECT_DOUBLE_EQ(demand.at_most, 3700);
   EXPECT_EQ(demand.machines_cores, 11);  // 4 + (10,000 - 3,700) / 900
-  EXPECT_THAT(demand.text, HasSubstr("more than the 4 cores here give: 3,700"));
+  EXPECT_THAT(demand.text, HasSubstr("more than the 4 cores here can give: at most 3,700"));
 }
 
 TEST(FlowTest, ADemandNamesColdStorageThatCannotFollow) {

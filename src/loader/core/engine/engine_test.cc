@@ -161,7 +161,7 @@ TEST_F(LoaderTest, EndsWhenTooManySamplesAreBad) {
   Loader loader = Over(100, {.batch_size = 10, .shuffle = false, .bad_sample_budget = 0.15});
   Result<std::optional<Batch>> batch = loader.Next();
   ASSERT_FALSE(batch.ok());
-  EXPECT_THAT(batch.error().text, HasSubstr("more than the 15 %"));
+  EXPECT_THAT(batch.error().text, HasSubstr("more than the allowed 15 %"));
 }
 
 TEST_F(LoaderTest, RaisesTheFirstBadSampleWhenAskedToAndThenGoesOn) {
