@@ -57,7 +57,9 @@ int main(int, char** words) {
 }
 """
     )
-    good = "-O2 -fPIE -pie -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -Wl,-z,relro,-z,now,-z,noexecstack"
-    subprocess.run([compiler, *good.split(), *flags, source, "-o", tmp_path / "program"], check=True, capture_output=True)
+    good = "-O2 -fPIE -pie -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2"
+    good += " -Wl,-z,relro,-z,now,-z,noexecstack"
+    program = tmp_path / "program"
+    subprocess.run([compiler, *good.split(), *flags, source, "-o", program], check=True, capture_output=True)
     checked = check(tmp_path / "program")
     assert said in checked.stderr and (checked.returncode == 0) == (said == "")
