@@ -6,7 +6,10 @@
 #                                        earlier runs found; 0 runs each existing input once
 #   fuzz.sh --inputs COUNT [TARGET...]   runs COUNT inputs, from the seeds alone and the same every time: the tests do
 #                                        this to get the same result every day
+#   fuzz.sh --build                      only builds the targets and their seeds
 #   fuzz.sh --check                      only says whether fuzzing can run here
+#
+# Several may run at once, as long as no two fuzz the same target.
 source "$(dirname "$0")/lib.sh"
 
 # Prints a clang++ that can link libFuzzer, or nothing.
@@ -26,6 +29,31 @@ compiler="$(fuzzing_compiler)"
 [ -n "$compiler" ] || die "no clang++ with libFuzzer" "apt-get install clang libclang-rt-14-dev"
 [ "${1:-}" != --check ] || exit 0
 
+# Builds the targets and writes their seeds, while nobody else does.
+build() {
+  mkdir -p build
+  exec {lock}>build/fuzz.lock
+  flock "$lock"
+  [ -f build/fuzz/build.ninja ] ||
+    "$(cmake_directory)/cmake" --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
+  "$(cmake_directory)/cmake" --build --preset fuzz -- ${JOBS:+-j "$JOBS"} >build/fuzz/build.log 2>&1 || {
+    cat build/fuzz/build.log >&2
+    die "the fuzz targets do not build"
+  }
+  if [ "$programs/fuzz_seeds" -nt build/fuzz/seeds.written ]; then
+    "$programs/fuzz_seeds" build/fuzz/seeds
+    touch build/fuzz/seeds.written
+  fi
+  exec {lock}>&-
+}
+
+cd "$root"
+programs=build/fuzz/tests/fuzz
+[ "${1:-}" != --build ] || {
+  build
+  exit 0
+}
+
 inputs=
 if [ "${1:-}" = --inputs ]; then
   inputs="${2:-}"
@@ -40,16 +68,7 @@ targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys run run_rows columns channel jpeg png webp npy s3_list http_headers cache
   tar tar_index tfrecord list hdf5)
 
-cd "$root"
-[ -f build/fuzz/build.ninja ] ||
-  "$(cmake_directory)/cmake" --preset fuzz -DCMAKE_CXX_COMPILER="$compiler" >/dev/null
-"$(cmake_directory)/cmake" --build --preset fuzz -- ${JOBS:+-j "$JOBS"} >build/fuzz/build.log 2>&1 || {
-  cat build/fuzz/build.log >&2
-  die "the fuzz targets do not build"
-}
-
-programs=build/fuzz/tests/fuzz
-"$programs/fuzz_seeds" build/fuzz/seeds
+build
 mkdir -p build/fuzz/findings
 status=0
 for target in "${targets[@]}"; do

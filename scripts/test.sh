@@ -20,7 +20,7 @@ python_tests() {  # python_tests LOG ARGUMENT...
   shift
   "$venv/bin/python3" -m pytest "$@" 2>&1 </dev/null | tee "$log" || status=1
 }
-python_tests pytest.log -n "${JOBS:-$(nproc)}" --dist loadgroup -m "not alone"
+python_tests pytest.log -n "${JOBS:-$(nproc)}" --dist worksteal -m "not alone"
 say "Python tests that measure, one after another"
 python_tests pytest-alone.log -m alone
 
