@@ -1,0 +1,47 @@
+"""What may be planted, and which first findings name it: patterns over "id cause".
+
+Several may be right: a generator that decodes in the loop is both waiting for data and work beside the training. A
+renamed finding is renamed here, and the results on file are judged anew without a new run.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+CAUSES: dict[str, tuple[str, ...]] = {
+    "healthy": ("healthy",),
+    "no-workers": ("input-bound no-workers", "input-bound too-few-workers", "input-bound fast-data"),
+    "too-few-workers": ("input-bound too-few-workers", "input-bound fast-data"),
+    "decode": ("input-bound decode",),
+    "storage": ("input-bound storage", "input-bound blocked*"),
+    "storage-latency": ("input-bound storage", "input-bound blocked*", "input-bound *-workers"),
+    "blocked": ("input-bound blocked*", "input-bound storage"),
+    "collate": ("input-bound collate",),
+    "blocked-collate": ("input-bound blocked*", "input-bound *collate*"),
+    "slow-sample": ("input-bound slow-sample",),
+    "epoch-start": ("input-bound epoch-start", "worker-overcommit"),
+    "worker-overcommit": ("worker-overcommit", "input-bound epoch-start"),
+    "own-loader": ("input-bound*", "host-other data*", "host-other waiting*", "host-other queue*"),
+    "image-folder": ("input-bound*",),
+    "logging": ("host-other *log*", "host-other loop-code", "host-other *file*", "host-other *print*"),
+    "checkpoint": ("host-other checkpoint",),
+    "validation": ("host-other validation",),
+    "garbage-collection": ("host-other garbage-collection",),
+    "metrics": ("host-other metrics", "host-other loop-code", "host-other python*"),
+    "subprocess": ("host-other *subprocess*", "host-other loop-code"),
+    "sleep": ("host-other sleep*", "host-other loop-code"),
+    "rollout": ("host-other rollout", "host-other environment*", "host-other loop-code", "host-other python*"),
+    "memory-growth": ("*memory*",),
+    "thread-oversubscription": ("*thread*", "*oversubscri*"),
+    "straggler": ("straggler",),
+    "foreign-load": ("cpu-contention",),
+}
+# These cost no time until the run ends of them: it is enough that they are among the findings.
+NAMED_ANYWHERE = {"memory-growth"}
+# First findings that say "there is nothing to gain", where they promise nothing.
+NOTHING_TO_GAIN = {"healthy", "input-bound", "host-other"}
+
+
+def names(finding: dict, patterns: tuple[str, ...]) -> bool:
+    said = f"{finding['id']} {finding.get('cause', '')}".strip()
+    return any(fnmatchcase(said, pattern) for pattern in patterns)
