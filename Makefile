@@ -20,8 +20,8 @@ demo:  ## train a real ResNet under fullbore, apply its advice, compare predicti
 bench:  ## run the benchmarks
 	@scripts/bench.sh
 
-accuracy:  ## apply what the reports recommend, and compare what it brings with what was predicted (quiet machine)
-	@scripts/accuracy.sh
+accuracy:  ## a tenth of the exam: do what the reports of random programs recommend, and measure it (quiet machine)
+	@scripts/accuracy.sh $(ARGUMENTS)
 
 asan:  ## the C++ tests and the loader's Python tests under the address and undefined-behaviour sanitizers
 	@scripts/setup.sh test

@@ -6,7 +6,7 @@ The header is the script's docstring, one `KEY  value` per line:
     PLANTED  what is actually done, and where the time goes
     EXPECT   id and cause of the first finding
     TRUTH    the name under which the script timed what it planted
-    FIX      the flags that apply the recommended change; {num_workers} is the number the report recommends
+    FIX      the setting of the script that the recommended change concerns: num_workers or a switch (bench/accuracy)
     LINE     text of the source line that the finding must name first
     RANK     the rank that the finding must name
     WARMUP   how many steps are warm-up
@@ -38,7 +38,6 @@ MEMORY_GROUPS = Path("/sys/fs/cgroup/memory")
 # Neighbours on a shared machine take cores whenever they like; if permitted, the runs get priority. The kernel weighs
 # sessions against each other before it looks at a process's own priority (sched(7), autogroup).
 PRIORITY = -19
-SINCE = 8  # steps before an unrecorded run counts as steady: workers start, queues fill
 
 
 @dataclass
@@ -79,10 +78,6 @@ class Truth:
 
     steps: list[dict[str, float]]
 
-    def mean_step_s(self, since: int) -> float:
-        steps = self.steps[since:]
-        return sum(step["wall"] for step in steps) / len(steps)
-
     def share(self, name: str, since: int) -> float:
         steps = self.steps[since:]
         return sum(step.get(name, 0.0) for step in steps) / sum(step["wall"] for step in steps)
@@ -100,15 +95,6 @@ class Outcome:
     @property
     def warmup(self) -> int:
         return self.report["window"]["warmup_steps"]
-
-    def fix(self, flags: str) -> list[str]:
-        """The flags of a case's FIX, with the number of workers that the first finding recommends."""
-        recommended = re.search(r"num_workers=(\d+)", self.first.get("change", ""))
-        return flags.format(num_workers=recommended.group(1) if recommended else "").split()
-
-    @property
-    def step_s(self) -> float:
-        return self.report["step_time"]["mean_ns"] / 1e9
 
     def says(self) -> str:
         """The findings, one per line, for a failed test."""
@@ -151,23 +137,21 @@ def go_first() -> None:
 
 
 class Laboratory:
-    """Runs cases with the tests' interpreter, with or without fullbore."""
+    """Records cases, with the tests' interpreter."""
 
     def __init__(self, photos: Path, scratch: Path) -> None:
         self.photos = photos
         self.scratch = scratch
         self.runs = 0
 
-    def run(self, case: Case, *flags: str, recorded: bool = True) -> Outcome:
+    def run(self, case: Case) -> Outcome:
         self.runs += 1
         truth, report = self.scratch / f"truth{self.runs}.json", self.scratch / f"report{self.runs}.json"
         launch = case["LAUNCH"].split()
         files = ["--truth", truth, "--photos", self.photos, "--scratch", self.scratch]
         with memory_limit(case["MEMORY"]) as inside:
-            command = [*inside, sys.executable, *launch, case.script, *files, *flags]
-            if recorded:
-                runs = ["-o", self.scratch / "runs", "--json", report, "--quiet"]
-                command = [FULLBORE, "run", *runs, "--", *command]
+            runs = ["-o", self.scratch / "runs", "--json", report, "--quiet"]
+            command = [FULLBORE, "run", *runs, "--", *inside, sys.executable, *launch, case.script, *files]
             environment = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_")}
             result = subprocess.run(
                 [str(part) for part in command],
@@ -180,4 +164,4 @@ class Laboratory:
             )
         assert result.returncode == 0, result.stderr
         steps = json.loads(truth.read_text())["steps"]
-        return Outcome(Truth(steps), json.loads(report.read_text()) if recorded else {})
+        return Outcome(Truth(steps), json.loads(report.read_text()))

@@ -1,5 +1,5 @@
 """Planted causes: training scripts that each have one thing wrong. The first finding must name it and give the cost
-that the script's own clock measured. What the fix gains is measured by bench/accuracy/fixes.py: that needs a dedicated
+that the script's own clock measured. What the fix gains is measured by bench/accuracy/exam.py: that needs a dedicated
 machine, and hours rather than minutes to be sure.
 """
 

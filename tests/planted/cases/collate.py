@@ -3,7 +3,7 @@ NAME     Sentences padded one number at a time
 PLANTED  collate_fn copies every token in a Python loop
 EXPECT   input-bound collate
 TRUTH    wait
-FIX      --vectorised
+FIX      vectorised
 """
 
 from __future__ import annotations

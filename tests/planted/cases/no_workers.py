@@ -3,7 +3,7 @@ NAME     Expensive decoding, all of it in the training thread
 PLANTED  every photo is decoded inside the training loop, because num_workers is 0
 EXPECT   input-bound no-workers
 TRUTH    wait
-FIX      --workers {num_workers}
+FIX      num_workers
 """
 
 from torch.utils.data import DataLoader
@@ -11,11 +11,11 @@ from training import Network, Photos, StepClock, Trainer, arguments
 
 
 def main() -> None:
-    args = arguments(lambda parser: parser.add_argument("--workers", type=int, default=0))
+    args = arguments(lambda parser: parser.add_argument("--num-workers", type=int, default=0))
     clock = StepClock()
     trainer = Trainer(Network(width=64), clock)
     photos = Photos(args.photos, length=16 * args.steps)
-    for images, labels in clock.waits(DataLoader(photos, batch_size=16, num_workers=args.workers)):
+    for images, labels in clock.waits(DataLoader(photos, batch_size=16, num_workers=args.num_workers)):
         trainer.step(images, labels)
     clock.write(args.truth)
 

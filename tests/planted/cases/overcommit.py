@@ -12,11 +12,11 @@ BATCHES = 20
 
 
 def main() -> None:
-    args = arguments(lambda parser: parser.add_argument("--workers", type=int, default=16))
+    args = arguments(lambda parser: parser.add_argument("--num-workers", type=int, default=16))
     clock = StepClock()
     trainer = Trainer(Network(width=48), clock)
     photos = Photos(args.photos, length=8 * BATCHES, size=64)
-    loader = DataLoader(photos, batch_size=8, num_workers=args.workers, shuffle=True)
+    loader = DataLoader(photos, batch_size=8, num_workers=args.num_workers, shuffle=True)
     for _ in range(args.steps // BATCHES):
         for images, labels in clock.waits(loader, first="start"):
             trainer.step(images, labels)

@@ -3,7 +3,7 @@ NAME     One photo in fifty is eighty times as large
 PLANTED  a camera's full picture of 15 megapixels among thumbnails holds up its whole batch
 EXPECT   input-bound slow-sample
 TRUTH    wait
-FIX      --repair
+FIX      repair
 """
 
 from __future__ import annotations

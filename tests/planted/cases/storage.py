@@ -3,7 +3,7 @@ NAME     Photos on a storage server that lets only 12 MB/s through
 PLANTED  the files come over a socket from a process that throttles itself; the worker blocks in read()
 EXPECT   input-bound storage
 TRUTH    wait
-FIX      --local
+FIX      local
 """
 
 from __future__ import annotations

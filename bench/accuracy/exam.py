@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""How far can the live verdicts be trusted? An exam on random training programs.
+
+    exam.py run [--part 1/10] [--cases N] [--seeds odd] [--conditions as-is,one-core]
+    exam.py summary [--write docs/accuracy.md]
+    exam.py show SEED             the program of a seed, and what is planted in it
+
+`run` records each program under fullbore, takes the advice of the first finding, and measures the program without
+fullbore: as it is, with the change, as it is, with the change. Every finished case is one line in the results file;
+Ctrl-C at any time, and the same command continues. Figures from a machine that does anything else are worthless.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from live.case import Case
+from live.conditions import CONDITIONS, Condition, Unavailable, under
+from live.examine import examine
+from live.laboratory import FULLBORE, ROOT, Laboratory
+from live.planted import planted
+from live.programs import BUILDERS, generated
+from live.summary import markdown, read_results, write_into
+
+SEEDS = 6 * len(BUILDERS)  # three odd and three even programs of each kind
+RESULTS = ROOT / ".fullbore" / "accuracy" / "results.jsonl"
+ORDER = 20261122  # any number: the order of the cases, the same in every run
+
+
+def all_cases(which: str, seeds: int) -> list[Case]:
+    """In a fixed random order, so that every part of them, also of a run cut short, is a fair sample."""
+    chosen = [generated(seed) for seed in range(seeds) if which == "both" or (seed % 2 == 1) == (which == "odd")]
+    if which != "odd":
+        chosen += planted()
+    random.Random(ORDER).shuffle(chosen)
+    return chosen
+
+
+def part(cases: list[Case], text: str) -> list[Case]:
+    number, of = (int(word) for word in text.split("/"))
+    if not 1 <= number <= of:
+        raise argparse.ArgumentTypeError(f"--part {text}: 1/10 to 10/10, for instance")
+    return cases[number - 1 :: of]
+
+
+def commit() -> str:
+    said = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return said.stdout.strip()
+
+
+def conditions_of(names: str) -> list[Condition]:
+    """Those of the names that this machine can provide; says why it cannot provide the others."""
+    chosen = []
+    for name in names.split(","):
+        if name not in CONDITIONS:
+            sys.exit(f"exam.py: no condition '{name}'\nhint: {', '.join(CONDITIONS)}")
+        try:
+            with under(CONDITIONS[name]):
+                chosen.append(CONDITIONS[name])
+        except Unavailable as why:
+            print(f"left out: {why}", file=sys.stderr)
+    return chosen
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not arguments.fullbore.exists():
+        sys.exit(f"exam.py: no {arguments.fullbore}\nhint: make build")
+    if arguments.only:
+        by_name = {case.name: case for case in all_cases("both", 100 * SEEDS if arguments.only else SEEDS)}
+        cases = [by_name[name] for name in arguments.only]
+    else:
+        cases = part(all_cases(arguments.seeds, arguments.programs), arguments.part)[: arguments.cases]
+    wanted = [(case, condition) for condition in conditions_of(arguments.conditions) for case in cases]
+    finished = {(result["case"], result["condition"]) for result in read_results(arguments.results)}
+    todo = [each for each in wanted if (each[0].name, each[1].name) not in finished]
+    print(f"{len(todo)} cases, {len(wanted) - len(todo)} finished before; results in {arguments.results}", flush=True)
+    arguments.results.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix="fullbore-exam-") as scratch:
+            laboratory = Laboratory(Path(scratch), arguments.seconds, arguments.fullbore)
+            laboratory.make_photos()
+            examine_all(todo, laboratory, arguments)
+    except KeyboardInterrupt:
+        print("\nstopped; the same command continues", file=sys.stderr)
+        return 130
+    print(f"\n{markdown(read_results(arguments.results), 'both')}")
+    return 0
+
+
+def examine_all(todo: list[tuple[Case, Condition]], laboratory: Laboratory, arguments: argparse.Namespace) -> None:
+    begin, of = time.monotonic(), commit()
+    for number, (case, condition) in enumerate(todo):
+        result = {**examine(case, condition, laboratory, arguments.rounds), "commit": of}
+        with open(arguments.results, "a") as file:
+            file.write(json.dumps(result) + "\n")
+        left_s = (time.monotonic() - begin) / (number + 1) * (len(todo) - number - 1)
+        print(f"{number + 1}/{len(todo)}  {line_of(result)}  [{left_s / 60:.0f} min left]", flush=True)
+
+
+def line_of(result: dict) -> str:
+    head = f"{result['case']:>5} {result['condition']} {result['cause']}:"
+    if "halves" not in result:
+        return f"{head} {result.get('skipped') or 'failed: ' + result['failed'].splitlines()[0][:100]}"
+    first = result["findings"][0]
+    means = {name: sum(half["mean_s"] for half in rounds) / len(rounds) for name, rounds in result["halves"].items()}
+    steps = ", ".join(f"{name} {1e3 * mean:.1f} ms" for name, mean in means.items())
+    return f"{head} said {first['id']} {first.get('cause', '')}, {steps}"
+
+
+def summary(arguments: argparse.Namespace) -> int:
+    text = markdown(read_results(arguments.results), arguments.half)
+    if arguments.write:
+        write_into(arguments.write, text)
+    else:
+        print(text)
+    return 0
+
+
+def show(arguments: argparse.Namespace) -> int:
+    case = generated(arguments.seed)
+    print(f"# {case.cause}: {case.about}\n# started with {case.base or 'nothing'}, cured by {case.cure or 'nothing'}")
+    print(f"# other changes: {case.changes or 'none'}\n\n{case.script}", end="")
+    return 0
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    runs = commands.add_parser("run", help="examine the cases that are not in the results file yet")
+    runs.add_argument("--part", default="1/1", metavar="K/N", help="the K-th of N equal parts (1/10: a tenth)")
+    runs.add_argument("--cases", type=int, metavar="N", help="only the first N of them")
+    runs.add_argument("--only", nargs="+", metavar="NAME", help="these: a seed, or planted-NAME")
+    runs.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd ones are never fitted to")
+    runs.add_argument("--programs", type=int, default=SEEDS, metavar="N", help=f"seeds below N ({SEEDS})")
+    runs.add_argument("--conditions", default="as-is", metavar="LIST", help=", ".join(CONDITIONS))
+    runs.add_argument("--seconds", type=float, default=12, help="of training in each half (12)")
+    runs.add_argument("--rounds", type=int, default=2, help="of as it is and changed (2: A B A B)")
+    runs.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
+    runs.add_argument("--results", type=Path, default=RESULTS)
+    runs.set_defaults(command=run)
+    tables = commands.add_parser("summary", help="the tables of docs/accuracy.md")
+    tables.add_argument("--half", choices=("odd", "even", "both"), default="odd")
+    tables.add_argument("--write", type=Path, metavar="PAGE", help="into this page, between its marks")
+    tables.add_argument("--results", type=Path, default=RESULTS)
+    tables.set_defaults(command=summary)
+    shows = commands.add_parser("show", help="the program of a seed")
+    shows.add_argument("seed", type=int)
+    shows.set_defaults(command=show)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    parsed = parse()
+    sys.exit(parsed.command(parsed))

@@ -1,0 +1,81 @@
+"""From a finding to the change that a person would make to this program after reading it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .case import Case, Change
+
+# By what a finding says of its cause: which of a program's changes do what it advises.
+CHANGES = {
+    "storage": ("storage", "blocked"),
+    "blocked": ("blocked", "storage"),
+    "collate": ("collate",),
+    "slow-sample": ("slow-sample",),
+    "epoch-start": ("persistent-workers",),
+    "checkpoint": ("checkpoint",),
+    "validation": ("validation",),
+    "garbage-collection": ("garbage-collection",),
+    # "log every N steps": only a program that logs can do that
+    "loop-code": ("logging",),
+    "logging": ("logging",),
+    "metrics": ("metrics",),
+    "subprocess": ("subprocess",),
+    "sleep": ("sleep",),
+    "straggler": ("straggler",),
+    "memory-growth": ("memory-growth",),
+}
+# Advice with a gain that is about a program that has yet to be written ("resize and re-encode offline").
+UNTESTABLE = {"decode"}
+WORKERS = re.compile(r"num_workers=(\d+)")
+THREADS = re.compile(r"(?:OMP_NUM_THREADS=|set_num_threads\()(\d+)")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """state: applied (`change` does it), none (no gain is promised), untestable, or misfit: a gain is promised for
+    something that the program does not do."""
+
+    state: str
+    change: Change | None = None
+
+
+def advised(finding: dict, case: Case) -> Advice:
+    if "speedup" not in finding:
+        return Advice("none")
+    recommended = " ".join([finding.get("change", ""), *finding.get("fix", [])[:1]])
+    if "fast-data" in finding.get("cause", "") or "--fast-data" in recommended or "from_torch" in recommended:
+        return found(case, "fast-data")
+    if match := WORKERS.search(recommended):
+        workers = int(match.group(1))
+        return Advice("applied", {"num_workers": workers}) if case.takes("num_workers") else Advice("misfit")
+    if match := THREADS.search(recommended):
+        return Advice("applied", {"env:OMP_NUM_THREADS": int(match.group(1))})
+    if "persistent_workers=True" in recommended:
+        return found(case, "persistent-workers")
+    cause = finding.get("cause") or finding["id"]
+    if cause in UNTESTABLE:
+        return Advice("untestable")
+    return found(case, *CHANGES.get(cause, ()))
+
+
+def found(case: Case, *keys: str) -> Advice:
+    return next((Advice("applied", case.changes[key]) for key in keys if key in case.changes), Advice("misfit"))
+
+
+def usual_changes(case: Case, cores: int, most: int = 4) -> dict[str, Change]:
+    """The laboratory's list: what people try when nothing is advised, and what was planted first of all."""
+    tried: dict[str, Change] = {"cure": case.cure} if case.cure else {}
+    if case.base.get("env:OMP_NUM_THREADS") != 1:
+        tried["one-thread"] = {"env:OMP_NUM_THREADS": 1}
+    if case.takes("num_workers"):
+        for workers in (1, cores, 0):
+            if workers != case.settings.values["num_workers"]:
+                tried[f"workers-{workers}"] = {"num_workers": workers}
+    tried.update(case.changes)
+    different: dict[str, Change] = {}
+    for name, change in tried.items():
+        if change not in different.values():
+            different[name] = change
+    return dict(list(different.items())[:most])

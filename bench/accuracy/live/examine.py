@@ -1,0 +1,83 @@
+"""One case from start to end: the recorded half, then rounds of the program as it is and with each change (A B A B)."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import asdict
+
+from .advice import advised, usual_changes
+from .case import Case, Change
+from .causes import CAUSES
+from .conditions import Condition, under
+from .laboratory import Failed, Laboratory
+
+AS_IS = "as-is"
+ADVISED = "advised"
+CURE = "cure"
+
+
+def missing(case: Case) -> str:
+    """Why this machine cannot run the case; empty if it can."""
+    absent = [module for module in case.needs if importlib.util.find_spec(module) is None]
+    return f"needs {', '.join(absent)}" if absent else ""
+
+
+def examine(case: Case, condition: Condition, laboratory: Laboratory, rounds: int) -> dict:
+    """The finished case as one JSON object: what was said and measured, nothing judged yet."""
+    result: dict = {
+        "case": case.name,
+        "condition": condition.name,
+        "cause": case.cause,
+        "about": case.about,
+        "expects": list(case.expects or CAUSES[case.cause]),
+        "foreign": case.foreign_load + condition.foreign,
+        "seconds": laboratory.seconds,
+    }
+    if why := missing(case):
+        return {**result, "skipped": why}
+    try:
+        with under(condition, case.foreign_load) as enter:
+            recorded, report = laboratory.record(case, enter)
+            result.update(said(report), recorded=recorded.json())
+            if not report["findings"]:
+                raise Failed("the report has no finding: no training was seen")
+            changes, state = chosen_changes(report["findings"][0], case, condition)
+            result.update(advice=state, changes=changes)
+            result["halves"] = halves(case, {AS_IS: {}, **changes}, laboratory, enter, rounds)
+    except Failed as failure:
+        result["failed"] = str(failure)
+    return result
+
+
+def chosen_changes(finding: dict, case: Case, condition: Condition) -> tuple[dict[str, Change], str]:
+    """The advised change and the planted cure. Where nothing is advised: what people usually try."""
+    advice = advised(finding, case)
+    if advice.change is not None:
+        cure = {CURE: case.cure} if case.cure and case.cure != advice.change else {}
+        return {ADVISED: advice.change, **cure}, advice.state
+    if advice.state == "none":
+        return usual_changes(case, condition.cores), advice.state
+    return ({CURE: case.cure} if case.cure else {}), advice.state
+
+
+def said(report: dict) -> dict:
+    kept = ("id", "cause", "severity", "share", "title", "change", "speedup")
+    findings = [{k: f[k] for k in kept if k in f} | {"fix": f.get("fix", [])[:1]} for f in report["findings"]]
+    step = report.get("step_time", {})
+    return {
+        "findings": findings,
+        "step_s": step["mean_ns"] / 1e9 if step else None,
+        "steps": report["window"]["steps"],
+        "warmup_steps": report["window"]["warmup_steps"],
+    }
+
+
+def halves(
+    case: Case, changes: dict[str, Change], laboratory: Laboratory, enter: Callable[[], None], rounds: int
+) -> dict[str, list[dict]]:
+    measured: dict[str, list[dict]] = {name: [] for name in changes}
+    for _ in range(rounds):
+        for name, change in changes.items():
+            measured[name].append(asdict(laboratory.measure(case, change, enter)))
+    return measured

@@ -1,0 +1,132 @@
+"""Runs a case's program, with or without fullbore, and reads what the program's own clock said."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean, median
+
+from .case import Case, Change
+
+ROOT = Path(__file__).resolve().parents[3]
+FULLBORE = Path(os.environ.get("FULLBORE", ROOT / "build/release/fullbore"))
+PYTHON_PACKAGE = ROOT / "build/release/python"  # with the engine that fullbore.data needs
+SINCE = 8  # steps before a planted case counts as steady; generated programs leave out their own warm-up
+FEWEST_STEPS = 5
+# What whoever starts the exam may have set, and what would change every program.
+LEFT_OUT = ("FULLBORE_", "OMP_", "MKL_", "PYTHONPATH", "TORCH_")
+
+
+class Failed(Exception):
+    """A program did not run, or its clock says too little; the text says what."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """One run. The mean is what a step costs: it includes the rare long steps that checkpoints and epochs cause."""
+
+    mean_s: float
+    median_s: float
+    steps: int
+
+    def json(self) -> dict:
+        return asdict(self)
+
+
+def half_from(times: list[float]) -> Half:
+    if len(times) < FEWEST_STEPS:
+        raise Failed(f"only {len(times)} steps after its warm-up: too few to judge")
+    return Half(mean(times), median(times), len(times))
+
+
+def read_clock(path: Path) -> list[float]:
+    """A list of seconds per step, or what tests/planted writes: the parts of every step."""
+    try:
+        said = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise Failed(f"the program's clock wrote nothing readable: {error}") from error
+    return said if isinstance(said, list) else [step["wall"] for step in said["steps"][SINCE:]]
+
+
+class Laboratory:
+    """Owns a scratch folder; every program runs in it and finds the photos there."""
+
+    def __init__(self, scratch: Path, seconds: float, fullbore: Path = FULLBORE) -> None:
+        self.scratch = scratch
+        self.seconds = seconds
+        self.fullbore = fullbore
+
+    def make_photos(self) -> None:
+        maker = ROOT / "examples" / "make_photos.py"
+        command = [sys.executable, maker, self.scratch / "photos", "--count", "48"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    def measure(self, case: Case, change: Change, enter: Callable[[], None]) -> Half:
+        half, _ = self._run(case, change, enter, recorded=False)
+        return half
+
+    def record(self, case: Case, enter: Callable[[], None]) -> tuple[Half, dict]:
+        """The same under `fullbore run`, with its report."""
+        return self._run(case, {}, enter, recorded=True)
+
+    def _run(self, case: Case, change: Change, enter: Callable[[], None], recorded: bool) -> tuple[Half, dict]:
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            place = Path(folder)
+            (place / "photos").symlink_to(self.scratch / "photos")
+            command, environment = self._command(case, change, place)
+            report = place / "report.json"
+            if recorded:
+                watch = [self.fullbore, "run", "-o", place / "runs", "--json", report, "--quiet", "--"]
+                command = [*watch, *command]
+            run_to_the_end(command, environment, place, enter, 120 + 10 * self.seconds)
+            half = half_from(read_clock(place / "clock.json"))
+            return half, json.loads(report.read_text()) if recorded else {}
+
+    def _command(self, case: Case, change: Change, place: Path) -> tuple[list, dict[str, str]]:
+        asked: Change = {case.clock: "clock.json"}
+        if case.takes("seconds"):
+            asked["seconds"] = self.seconds
+        started = case.invocation({**asked, **change})
+        script = place / "train.py"
+        if case.file:
+            script = case.file
+        else:
+            script.write_text(started.script)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)}
+        if "fast-data" in case.changes:
+            environment["PYTHONPATH"] = str(PYTHON_PACKAGE)
+        return [sys.executable, script, *started.arguments], {**environment, **started.environment}
+
+
+def run_to_the_end(command: list, environment: dict[str, str], place: Path, enter: Callable, timeout_s: float) -> None:
+    """Its own session, so that Ctrl-C or a hang leaves no process of it behind."""
+    with open(place / "output.txt", "w+") as output:
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            env=environment,
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=enter,
+        )
+        try:
+            code = process.wait(timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise Failed(f"did not end within {timeout_s:.0f} s") from error
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if code != 0:
+            output.seek(0)
+            raise Failed(f"ended with {code}: {output.read()[-2000:].strip()}")

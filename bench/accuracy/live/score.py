@@ -1,0 +1,105 @@
+"""What one finished case says of the verdict. Pure: results on file can be judged again at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from .causes import CAUSES, NAMED_ANYWHERE, NOTHING_TO_GAIN, names
+from .examine import ADVISED, AS_IS, CURE
+
+LEAST_NOISE = 0.03  # two runs of the same program differ by that on a quiet machine
+WORTH_DOING = 1.05  # a gain below this is none: the report must not make a headline of it
+MISSED = 1.10  # "healthy" is wrong if a usual change gains this much
+
+
+@dataclass(frozen=True)
+class Score:
+    """Unknown is None: a case without applicable advice says nothing about predictions."""
+
+    right: bool  # the first finding
+    slower: bool | None = None  # the advised change made the program slower by more than noise
+    gain: float | None = None  # of the advised change, measured
+    error: float | None = None  # of the predicted step time, as a ratio of the measured one; negative: too fast
+    in_range: bool | None = None
+    width: float | None = None  # of the predicted range, high over low
+    missed: bool | None = None  # nothing was advised, though a change gains 10 %
+    best: float | None = None  # the largest measured gain of any change
+    misfit: bool = False  # a gain was promised for something that the program does not do
+    noise: float = LEAST_NOISE
+    clock_error: float | None = None  # of the report's step time against the program's own clock, in the same run
+
+
+def step_s(result: dict, name: str) -> float | None:
+    """The median over the rounds of what a step costs."""
+    measured = result.get("halves", {}).get(name)
+    return median(half["mean_s"] for half in measured) if measured else None
+
+
+def gain(result: dict, name: str) -> float | None:
+    before, after = step_s(result, AS_IS), step_s(result, name)
+    return before / after if before and after else None
+
+
+def noise(result: dict, *among: str) -> float:
+    """How far runs of the same program are apart: the widest of those that are compared."""
+    spreads = []
+    for name in among:
+        means = [half["mean_s"] for half in result.get("halves", {}).get(name, [])]
+        if len(means) > 1:
+            spreads.append((max(means) - min(means)) / median(means))
+    return max([LEAST_NOISE, *spreads])
+
+
+def score(result: dict) -> Score:
+    first = result["findings"][0]
+    gains = {name: gain(result, name) for name in result["halves"] if name != AS_IS}
+    best_name = max(gains, key=lambda name: gains[name], default=None)
+    best = gains[best_name] if best_name else None
+    promised, state = first.get("speedup"), result["advice"]
+    scored = {
+        "right": is_right(result, gains),
+        "best": best,
+        "misfit": state == "misfit",
+        "noise": noise(result, AS_IS, *gains),
+        "clock_error": clock_error(result),
+    }
+    if state == "none":
+        around = noise(result, AS_IS, best_name) if best_name else LEAST_NOISE
+        scored["missed"] = best is not None and best >= MISSED and best - 1 > around
+    if state == "applied":
+        measured = gains[ADVISED]
+        scored.update(
+            gain=measured,
+            slower=measured < 1 - noise(result, AS_IS, ADVISED),
+            error=measured / promised["expected"] - 1,
+            in_range=promised["low"] <= measured <= promised["high"],
+            width=promised["high"] / promised["low"],
+        )
+    return Score(**scored)
+
+
+def is_right(result: dict, gains: dict[str, float]) -> bool:
+    """It names what was planted; or, as the measurements may show something else to be true on this machine: its advice
+    brings as much as the planted cure; or it says that nothing is to be gained, and nothing is.
+    """
+    findings = result["findings"]
+    first = findings[0]
+    expects = tuple(result["expects"])
+    if names(first, expects):
+        return True
+    if result["cause"] in NAMED_ANYWHERE:
+        return any(names(finding, expects) for finding in findings)
+    if result["foreign"] and names(first, CAUSES["foreign-load"]):
+        return True
+    advised, cured = gains.get(ADVISED), gains.get(CURE)
+    if advised is not None and advised >= WORTH_DOING and advised >= (cured or 1) * (1 - LEAST_NOISE):
+        return True
+    silent = first["id"] in NOTHING_TO_GAIN and "speedup" not in first
+    return silent and all(value < WORTH_DOING for value in gains.values()) and bool(gains)
+
+
+def clock_error(result: dict) -> float | None:
+    if not result.get("step_s") or "recorded" not in result:
+        return None
+    return result["step_s"] / result["recorded"]["mean_s"] - 1

@@ -1,0 +1,97 @@
+"""Scores of finished cases: what counts as right, as a loss, as kept promises and as missed gains."""
+
+from __future__ import annotations
+
+import pytest
+from finished_case import finding, halves, result
+from live.score import score
+
+
+def test_advice_that_brings_what_was_predicted_is_right_in_every_respect():
+    scored = score(result())
+    assert scored.right and not scored.slower and scored.in_range
+    assert scored.gain == pytest.approx(1.5)
+    assert scored.error == pytest.approx(0.0)
+    assert scored.width == pytest.approx(1.7 / 1.3)
+
+
+def test_the_error_is_that_of_the_predicted_step_time():
+    scored = score(result(halves={"as-is": halves(0.030), "advised": halves(0.025)}))
+    assert scored.error == pytest.approx(0.020 / 0.025 - 1)  # 20 ms were predicted, 25 ms measured
+    assert not scored.in_range
+
+
+def test_advice_that_loses_more_than_the_noise_is_slower():
+    assert score(result(halves={"as-is": halves(0.030, 0.030), "advised": halves(0.040, 0.040)})).slower
+
+
+def test_a_loss_within_the_spread_of_the_runs_is_noise():
+    scored = score(result(halves={"as-is": halves(0.027, 0.033), "advised": halves(0.032, 0.032)}))
+    assert not scored.slower
+    assert scored.noise == pytest.approx(0.2)
+
+
+def test_another_cause_than_the_planted_one_is_wrong():
+    first = finding("host-other checkpoint")
+    more = {"cure": halves(0.015, 0.015), "as-is": halves(0.03, 0.03), "advised": halves(0.03, 0.03)}
+    assert not score(result(first, halves=more)).right
+
+
+def test_advice_that_brings_as_much_as_the_planted_cure_is_right_whatever_its_name():
+    first = finding("input-bound fast-decoder")
+    same = {"cure": halves(0.020, 0.020), "as-is": halves(0.03, 0.03), "advised": halves(0.020, 0.020)}
+    assert score(result(first, halves=same)).right
+
+
+def test_advice_that_brings_less_than_the_planted_cure_under_another_name_is_wrong():
+    first = finding("input-bound fast-decoder")
+    less = {"cure": halves(0.010, 0.010), "as-is": halves(0.03, 0.03), "advised": halves(0.020, 0.020)}
+    assert not score(result(first, halves=less)).right
+
+
+def silent(said: str, **changes: list[dict]) -> dict:
+    return result(finding(said, None), state="none", halves={"as-is": halves(0.03, 0.03), **changes})
+
+
+def test_healthy_is_right_where_no_change_gains_anything():
+    scored = score(silent("healthy", cure=halves(0.0299, 0.0299)))
+    assert scored.right and scored.missed is False
+
+
+def test_healthy_is_wrong_and_a_miss_where_a_change_gains_a_tenth():
+    scored = score(silent("healthy", cure=halves(0.0299, 0.0299), **{"one-thread": halves(0.002, 0.002)}))
+    assert not scored.right and scored.missed
+    assert scored.best == pytest.approx(15)
+
+
+def test_a_gain_within_the_noise_is_not_missed():
+    assert score(silent("healthy", cure=[*halves(0.020), *halves(0.032)])).missed is False
+
+
+def test_healthy_without_any_other_measurement_is_not_called_right():
+    assert not score(silent("healthy")).right
+
+
+def test_contention_is_wrong_where_no_other_program_runs():
+    assert not score(silent("cpu-contention", cure=halves(0.03, 0.03))).right
+
+
+def test_contention_is_right_beside_other_programs():
+    assert score({**silent("cpu-contention"), "foreign": 2}).right
+
+
+def test_a_promise_about_something_that_the_program_does_not_do_is_a_misfit():
+    scored = score(result(state="misfit", halves={"as-is": halves(0.03)}))
+    assert scored.misfit and scored.gain is None and scored.slower is None
+
+
+def test_growing_memory_may_stand_behind_another_finding():
+    leak = {"expects": ["*memory*"], "cause": "memory-growth", "advice": "none"}
+    beside = [finding("healthy", None), finding("memory-growth", None)]
+    assert score(result(**leak, findings=beside)).right
+    assert not score(result(**leak, findings=beside[:1])).right
+
+
+def test_the_report_is_held_against_the_clock_of_the_same_run():
+    assert score(result()).clock_error == pytest.approx(0.031 / 0.030 - 1)
+    assert score(result(step_s=None)).clock_error is None
