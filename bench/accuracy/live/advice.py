@@ -20,6 +20,7 @@ CHANGES = {
     # "log every N steps": only a program that logs can do that
     "loop-code": ("logging",),
     "logging": ("logging",),
+    "files": ("logging", "checkpoint"),
     "metrics": ("metrics",),
     "subprocess": ("subprocess",),
     "sleep": ("sleep",),
@@ -27,7 +28,7 @@ CHANGES = {
     "memory-growth": ("memory-growth",),
 }
 # Advice with a gain that is about a program that has yet to be written ("resize and re-encode offline").
-UNTESTABLE = {"decode"}
+UNTESTABLE = {"decode", "data-preparation", "tokenising"}
 WORKERS = re.compile(r"num_workers=(\d+)")
 THREADS = re.compile(r"(?:OMP_NUM_THREADS=|set_num_threads\()(\d+)")
 

@@ -120,15 +120,19 @@ def make_corpus(lines, seed=0):
 TOKENISER = """
 class Tokeniser:
     def __init__(self, words):
-        self.ids = {word: i + 2 for i, word in enumerate(words)}
+        pieces = sorted({word[:3] for word in words} | {word[-2:] for word in words})[:4900]
+        self.ids = {piece: i + 2 for i, piece in enumerate(pieces)}
 
     def __call__(self, line):
         out = []
         for word in re.findall(r"\\w+|[^\\w\\s]", line.lower()):
-            if word in self.ids:
-                out.append(self.ids[word])
-            else:
-                out.extend(2 + ord(c) % 26 for c in word)
+            begin = 0
+            while begin < len(word):  # the longest known piece first
+                for end in range(len(word), begin, -1):
+                    if word[begin:end] in self.ids:
+                        break
+                out.append(self.ids.get(word[begin:end], 1))
+                begin = end
         return out
 """
 
@@ -158,7 +162,7 @@ class TextDataset(Dataset):
 
 def ragged_text(rng: random.Random) -> Piece:
     """Lines that are tokens already, of different lengths: the collate function has to pad them."""
-    longest = rng.choice([150, 200])
+    longest = rng.choice([300, 500])
     source = f"""
 class Sentences(torch.utils.data.Dataset):
     def __init__(self, length):
@@ -219,9 +223,9 @@ class CsvDigits(Dataset):
 def costly(rng: random.Random, kind: str) -> Piece:
     """A dataset whose samples take CPU time, one or a few milliseconds."""
     if kind == "image":
-        return rng.choice([photos, photos, arrays])(rng, "image")
+        return arrays(rng, "image", rng.choice([20, 30])) if rng.random() < 0.3 else photos(rng)
     if kind == "series":
-        return arrays(rng, "series", rng.choice([12, 20]))
+        return arrays(rng, "series", rng.choice([40, 60]))
     if kind == "tokens":
         return text(rng, "tokens", rng.choice([600, 900]))
     return csv_rows(rng, kind, 6)

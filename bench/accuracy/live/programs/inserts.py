@@ -14,7 +14,7 @@ class Insert:
     before: str
     every_step: str
     settings: dict[str, object]
-    removed: dict[str, object]  # the settings with which it no longer costs anything
+    removed: dict[str, object]  # the settings with which it costs nothing, or a tenth where the advice is "every N"
     imports: tuple[str, ...] = ()
     definitions: str = ""
     about: str = ""
@@ -34,7 +34,7 @@ if step % $log_every == 0:
     log.flush()
 """.replace("$LOGGED", str(rng.choice([1500, 3000, 5000]))),
         settings={"log": "gradients.jsonl", "log_every": 1},
-        removed={"log_every": 1000},
+        removed={"log_every": 10},
         about="writes gradients as JSON each step",
     )
 
@@ -46,15 +46,16 @@ def synced_log(rng: random.Random) -> Insert:
         every_step="""
 if step % $log_interval == 0:
     history.append({"step": step, "loss": loss.item(), "norm": sum(p.norm().item() for p in model.parameters())})
+    del history[:-$KEEP]
     with open($log, "w") as f:
-        json.dump(history * $REPEAT, f, indent=1)
+        json.dump(history, f, indent=1)
         f.flush()
         os.fsync(f.fileno())
-""".replace("$REPEAT", str(rng.choice([20, 40]))),
+""".replace("$KEEP", str(rng.choice([300, 600]))),
         settings={"log": "history.json", "log_interval": 1},
-        removed={"log_interval": 1000},
+        removed={"log_interval": 10},
         imports=("import os",),
-        about="rewrites its growing history file each step",
+        about="rewrites its history file each step and forces it to the disk",
     )
 
 
@@ -66,7 +67,7 @@ def checkpoints(rng: random.Random) -> Insert:
 if $save_every and step % $save_every == 0:
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, $checkpoint)
     torch.save({"archive": torch.zeros($ARCHIVE)}, $checkpoint + ".buffer")
-""".replace("$ARCHIVE", str(every * rng.choice([150_000, 300_000]))),
+""".replace("$ARCHIVE", str(every * rng.choice([300_000, 500_000]))),
         settings={"save_every": every, "checkpoint": "last.pt"},
         removed={"save_every": 0},
         about=f"saves a checkpoint every {every} steps",
@@ -118,7 +119,7 @@ if $metrics_every and step % $metrics_every == 0:
         scores = f1_scores(matrix)
 """,
         settings={"metrics_every": 1},
-        removed={"metrics_every": 0},
+        removed={"metrics_every": 10},
         definitions="""
 def update_confusion(matrix, truth, predicted):
     for t, p in zip(truth, predicted):
@@ -145,7 +146,7 @@ if $probe_every and step % $probe_every == 0:
     load = subprocess.run(["cat", "/proc/loadavg"], capture_output=True, text=True).stdout.split()[0]
 """,
         settings={"probe_every": 1},
-        removed={"probe_every": 0},
+        removed={"probe_every": 10},
         imports=("import subprocess",),
         about="starts a subprocess each step to note the machine's load",
     )

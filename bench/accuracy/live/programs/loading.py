@@ -22,7 +22,7 @@ def no_workers(rng: random.Random, name: str) -> Case:
     plan = Plan(
         cause="no-workers",
         about="every sample is decoded or augmented in the training thread",
-        model=models.any_model(rng, kind, rng.choice([1.0, 1.5])),
+        model=models.any_model(rng, kind, rng.choice([0.7, 1.0])),
         data=data.costly(rng, kind),
         batch_size=batch_size(rng, kind),
         cure={"num_workers": 2},
@@ -36,7 +36,7 @@ def too_few_workers(rng: random.Random, name: str) -> Case:
     plan = Plan(
         cause="too-few-workers",
         about="one worker prepares the samples, and needs longer for a batch than the model",
-        model=models.any_model(rng, kind, 1.0),
+        model=models.any_model(rng, kind, 0.6),
         data=data.costly(rng, kind),
         batch_size=batch_size(rng, kind),
         num_workers=1,
@@ -164,14 +164,14 @@ def wrapped(source: Piece, wrapper: str, use: str, imports: tuple[str, ...] = ()
 
 def slow_reads(rng: random.Random, name: str) -> Case:
     kind = rng.choice(("image", "flat", "tokens"))
-    latency = rng.choice([0.001, 0.002, 0.003])
+    latency = rng.choice([0.003, 0.005])
     plan = Plan(
         cause="storage-latency",
         about="each sample is fetched over a slow link, with a delay that workers could overlap",
         model=models.any_model(rng, kind, 1.0),
         data=wrapped(data.cheap(rng, kind if kind in data.SHAPES else "flat"), SLOW_READS, "Remote(DATASET, $latency)"),
         batch_size=16,
-        num_workers=rng.choice([0, 0, 1, 2]),
+        num_workers=rng.choice([0, 0, 1]),
         settings={"latency": latency},
         changes={"storage": {"latency": 0.0}},
         cure={"latency": 0.0},
@@ -208,7 +208,7 @@ def locked(rng: random.Random, name: str) -> Case:
         data=wrapped(data.cheap(rng, kind), LOCKED, "OneAtATime(DATASET)", ("import multiprocessing",)),
         batch_size=16,
         num_workers=2,
-        settings={"use_lock": True, "hold": rng.choice([0.001, 0.002])},
+        settings={"use_lock": True, "hold": rng.choice([0.002, 0.003])},
         changes={"blocked": {"use_lock": False}},
         cure={"use_lock": False},
     )
@@ -241,7 +241,7 @@ def slow_collate(rng: random.Random, name: str) -> Case:
     plan = Plan(
         cause="collate",
         about="the collate function copies tokens one by one",
-        model=models.rnn(rng, 0.5) if rng.random() < 0.5 else models.transformer(rng, 0.5),
+        model=models.bag_of_words(rng, 1.0),
         data=data.ragged_text(rng),
         batch_size=rng.choice([8, 16]),
         num_workers=rng.choice([0, 1]),
@@ -257,7 +257,7 @@ def blocked_collate(rng: random.Random, name: str) -> Case:
     plan = Plan(
         cause="blocked-collate",
         about="the collate function waits for a service: nothing to vectorise",
-        model=models.rnn(rng, 0.5),
+        model=models.bag_of_words(rng, 1.0),
         data=data.ragged_text(rng),
         batch_size=16,
         num_workers=rng.choice([0, 1]),
@@ -445,7 +445,7 @@ def queue_thread(rng: random.Random, name: str) -> Case:
     if slow:
         kind = "flat"
         source = wrapped(source, SLOW_READS, "Remote(DATASET, $latency)")
-        settings, cure = {"latency": rng.choice([0.001, 0.002])}, {"latency": 0.0}
+        settings, cure = {"latency": rng.choice([0.002, 0.004])}, {"latency": 0.0}
         changes = {"storage": cure}
     plan = Plan(
         cause="own-loader",

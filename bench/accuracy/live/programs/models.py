@@ -157,10 +157,10 @@ def elbo(recon, x, mu, logvar):
 
 
 def transformer(rng: random.Random, weight: float) -> Model:
-    dim = 16 * int(rng.choice([4, 6]) * weight)
+    dim = 16 * max(1, int(rng.choice([2, 3]) * weight))
     text = """
 class TextClassifier(nn.Module):
-    def __init__(self, vocabulary, dim, depth=2):
+    def __init__(self, vocabulary, dim, depth=1):
         super().__init__()
         self.embed = nn.Embedding(vocabulary, dim, padding_idx=0)
         self.position = nn.Parameter(torch.zeros(1, 512, dim))
@@ -193,6 +193,22 @@ class SentenceRNN(nn.Module):
 """
     use = "prediction = model(x)\nloss = nn.functional.cross_entropy(prediction, y)"
     return Model("tokens", "rnn", f"SentenceRNN(5000, {hidden})", Piece(text, use, IMPORTS))
+
+
+def bag_of_words(rng: random.Random, weight: float) -> Model:
+    dim = int(rng.choice([64, 128]) * weight)
+    text = """
+class BagOfWords(nn.Module):
+    def __init__(self, vocabulary, dim):
+        super().__init__()
+        self.words = nn.Embedding(vocabulary, dim, padding_idx=0)
+        self.head = nn.Sequential(nn.Linear(dim, 256), nn.ReLU(), nn.Linear(256, 10))
+
+    def forward(self, tokens):
+        return self.head(self.words(tokens).mean(1))
+"""
+    use = "loss = F.cross_entropy(model(x), y)"
+    return Model("tokens", "bag", f"BagOfWords(5000, {dim})", Piece(text, use, IMPORTS))
 
 
 def forecaster(rng: random.Random, weight: float) -> Model:
@@ -256,7 +272,7 @@ class Recommender(nn.Module):
 FAMILIES = {
     "image": (convnet, residual, conv_autoencoder, vit),
     "flat": (mlp, vae),
-    "tokens": (transformer, rnn),
+    "tokens": (transformer, rnn, bag_of_words),
     "series": (forecaster, temporal_conv),
     "categories": (recommender,),
 }
