@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
 import random
 import subprocess
 import sys
 import tempfile
 import time
+from importlib import metadata
 from pathlib import Path
 
 from live.case import Case
@@ -53,6 +56,12 @@ def part(cases: list[Case], text: str) -> list[Case]:
 def commit() -> str:
     said = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
     return said.stdout.strip()
+
+
+def machine() -> str:
+    model = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), "")
+    versions = f"torch {metadata.version('torch')}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores, {model.partition(':')[2].strip() or platform.machine()}, {versions}"
 
 
 def conditions_of(names: str) -> list[Condition]:
@@ -95,9 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine_all(todo: list[tuple[Case, Condition]], laboratory: Laboratory, arguments: argparse.Namespace) -> None:
-    begin, of = time.monotonic(), commit()
+    begin, origin = time.monotonic(), {"commit": commit(), "machine": machine()}
     for number, (case, condition) in enumerate(todo):
-        result = {**examine(case, condition, laboratory, arguments.rounds), "commit": of}
+        result = {**examine(case, condition, laboratory, arguments.rounds), **origin}
         with open(arguments.results, "a") as file:
             file.write(json.dumps(result) + "\n")
         left_s = (time.monotonic() - begin) / (number + 1) * (len(todo) - number - 1)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import exam
 import pytest
-from finished_case import finding
+from finished_case import finding, result
 from live.advice import advised, usual_changes
 from live.case import Case
 from live.conditions import CONDITIONS, under
-from live.examine import examine
+from live.examine import NOTHING_SAID, examine, said
 from live.laboratory import FULLBORE, Laboratory, run_to_the_end
-from live.programs import BUILDERS, generated, whole
+from live.programs import generated
+from live.score import score
 from live.settings import Settings
 
 PROGRAM = """
@@ -26,11 +27,29 @@ step = 0.01 if NUM_WORKERS == 2 or os.environ.get("OMP_NUM_THREADS") == "1" else
 json.dump([step] * 20, open(TIMES, "w"))
 """
 
+# By steps rather than by time, so that it is as long on a busy machine.
+TRAINING = """
+import json, time, torch
+NUM_WORKERS = 0
+TIMES = "step_times.json"
+torch.set_num_threads(1)
+model = torch.nn.Linear(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+stamps = [time.perf_counter()]
+for _ in range(40):
+    optimizer.zero_grad()
+    model(torch.rand(4, 8)).square().mean().backward()
+    optimizer.step()
+    stamps.append(time.perf_counter())
+json.dump([b - a for a, b in zip(stamps, stamps[1:])], open(TIMES, "w"))
+"""
+
 STAND_IN = """#!{python}
 import json, subprocess, sys
 words = sys.argv[1:]
 command = words[words.index("--") + 1:]
-report = {{"findings": [{finding}], "window": {{"steps": 20, "warmup_steps": 0}}, "step_time": {{"mean_ns": 3e7}}}}
+report = {{"findings": [each for each in [{finding}] if each], "step_time": {{"mean_ns": 3e7}}}}
+report["window"] = {{"steps": 20, "warmup_steps": 0}}
 json.dump(report, open(words[words.index("--json") + 1], "w"))
 sys.exit(subprocess.run(command).returncode)
 """
@@ -41,44 +60,50 @@ def program(text: str = PROGRAM, **more) -> Case:
     return Case("1", "no-workers", "a program", text, settings, **more)
 
 
-def stand_in(folder: Path, said: dict) -> Path:
+def stand_in(folder: Path, first: dict) -> Path:
     path = folder / "fullbore"
-    path.write_text(STAND_IN.format(python=sys.executable, finding=said))
+    path.write_text(STAND_IN.format(python=sys.executable, finding=first))
     path.chmod(0o755)
     return path
 
 
-def examined(folder: Path, said: dict, case: Case) -> dict:
+def examined(folder: Path, first: dict, case: Case) -> dict:
     (folder / "photos").mkdir()
-    return examine(case, CONDITIONS["as-is"], Laboratory(folder, 1, stand_in(folder, said)), rounds=2)
+    return examine(case, CONDITIONS["as-is"], Laboratory(folder, 1, stand_in(folder, first)), rounds=2)
 
 
 def test_the_advised_change_is_measured_in_turns_with_the_program_as_it_is(tmp_path):
-    result = examined(tmp_path, finding(change="DataLoader(num_workers=2)"), program(cure={"num_workers": 2}))
-    assert result["changes"] == {"advised": {"num_workers": 2}}
-    assert [half["mean_s"] for half in result["halves"]["as-is"]] == pytest.approx([0.03, 0.03])
-    assert [half["mean_s"] for half in result["halves"]["advised"]] == pytest.approx([0.01, 0.01])
-    json.dumps(result)
+    done = examined(tmp_path, finding(change="DataLoader(num_workers=2)"), program(cure={"num_workers": 2}))
+    assert done["changes"] == {"advised": {"num_workers": 2}}
+    assert [half["mean_s"] for half in done["halves"]["as-is"]] == pytest.approx([0.03, 0.03])
+    assert [half["mean_s"] for half in done["halves"]["advised"]] == pytest.approx([0.01, 0.01])
+    json.dumps(done)
 
 
 def test_where_nothing_is_advised_the_usual_changes_are_tried(tmp_path):
-    result = examined(tmp_path, finding("healthy", None), program())
-    assert result["halves"]["one-thread"][0]["mean_s"] == pytest.approx(0.01)
-    assert "advised" not in result["halves"]
+    done = examined(tmp_path, finding("healthy", None), program())
+    assert done["halves"]["one-thread"][0]["mean_s"] == pytest.approx(0.01)
+    assert "advised" not in done["halves"]
+
+
+def test_a_report_without_findings_is_a_wrong_answer_not_a_case_left_out(tmp_path):
+    done = examined(tmp_path, {}, program(cure={"num_workers": 2}))
+    assert done["findings"] == [NOTHING_SAID]
+    assert not score(done).right and score(done).missed
 
 
 def test_a_program_that_fails_is_a_result_with_its_last_words(tmp_path):
-    result = examined(tmp_path, finding("healthy", None), program("raise SystemExit('no data here')"))
-    assert "no data here" in result["failed"] and "halves" not in result
+    done = examined(tmp_path, finding("healthy", None), program("raise SystemExit('no data here')"))
+    assert "no data here" in done["failed"] and "halves" not in done
 
 
 def test_a_module_that_is_missing_skips_the_case(tmp_path):
-    result = examined(tmp_path, finding(), program(needs=("no_such_module",)))
-    assert result["skipped"] == "needs no_such_module"
+    done = examined(tmp_path, finding(), program(needs=("no_such_module",)))
+    assert done["skipped"] == "needs no_such_module"
 
 
 @pytest.mark.parametrize(
-    ("said", "state"),
+    ("first", "state"),
     [
         (finding("healthy", None), "none"),
         (finding("input-bound decode"), "untestable"),
@@ -87,8 +112,8 @@ def test_a_module_that_is_missing_skips_the_case(tmp_path):
         (finding("thread-oversubscription", change="OMP_NUM_THREADS=1"), "applied"),
     ],
 )
-def test_advice_is_what_a_person_could_do_to_this_program(said, state):
-    assert advised(said, program()).state == state
+def test_advice_is_what_a_person_could_do_to_this_program(first, state):
+    assert advised(first, program()).state == state
 
 
 def test_a_program_that_logs_can_log_less():
@@ -114,12 +139,33 @@ def test_every_part_is_a_different_tenth_of_the_same_cases():
     assert sorted(case.name for each in parts for case in each) == sorted(case.name for case in cases)
 
 
-def test_a_real_program_is_recorded_and_measured(tmp_path):
+def test_an_exam_that_was_stopped_continues_with_the_cases_that_are_left(tmp_path, monkeypatch):
+    cases = [generated(seed) for seed in (1, 3, 5)]
+    examined_now: list[str] = []
+
+    def stopped_at_the_second(case, condition, *_):
+        examined_now.append(case.name)
+        if len(examined_now) == 2:
+            raise KeyboardInterrupt
+        return {**result(case=case.name), "condition": condition.name}
+
+    monkeypatch.setattr(exam, "all_cases", lambda *_: cases)
+    monkeypatch.setattr(exam, "examine", stopped_at_the_second)
+    monkeypatch.setattr(exam.Laboratory, "make_photos", lambda self: None)
+    results = ["--results", str(tmp_path / "results.jsonl"), "--fullbore", sys.executable]
+    monkeypatch.setattr(sys, "argv", ["exam.py", "run", *results])
+    assert exam.run(exam.parse()) == 130
+    assert exam.run(exam.parse()) == 0
+    assert examined_now == ["1", "3", "3", "5"]
+    assert [json.loads(line)["case"] for line in open(tmp_path / "results.jsonl")] == ["1", "3", "5"]
+
+
+def test_a_real_program_is_recorded_by_the_real_fullbore(tmp_path):
     pytest.importorskip("torch")
     if not FULLBORE.exists():
         pytest.skip("the binary is not built: make build")
     (tmp_path / "photos").mkdir()
-    case = generated(2 * BUILDERS.index(whole.adversarial))
-    recorded, report = Laboratory(tmp_path, 1).record(case, lambda: None)
-    assert recorded.steps > 0 and recorded.mean_s > 0
-    assert report["window"]["steps"] > 0 and report["findings"]
+    recorded, report = Laboratory(tmp_path, 1).record(program(TRAINING), lambda: None)
+    assert recorded.steps == 40
+    assert report["window"]["steps"] + report["window"]["warmup_steps"] == 40
+    assert said(report)["findings"][0]["title"]

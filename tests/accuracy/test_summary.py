@@ -32,6 +32,7 @@ def test_the_first_table_counts_every_judged_case_once():
     wrong = result(finding("host-other checkpoint"), case="9", halves=result()["halves"] | {"cure": halves(0.01)})
     text = markdown([result(), wrong, result(case="11", condition="one-core")], "odd")
     assert "| all | 3 | 2 of 3 (21 to 94 %) |" in text
+    assert text.startswith("Odd seeds (never fitted to), 3 cases. Halves of 12 s;")
     assert "| one-core | 1 | 1 of 1 (21 to 100 %) |" in text
 
 

@@ -131,13 +131,22 @@ def markdown(results: list[dict], half: str) -> str:
     if not cases:
         return "No results yet."
     halves = {"odd": "odd seeds (never fitted to)", "even": "even seeds and planted cases", "both": "all cases"}
-    blocks = [f"{halves[half].capitalize()}, {len(cases)} cases, {len({r['seconds'] for r, _ in cases})} length(s)."]
+    blocks = [f"{halves[half].capitalize()}, {len(cases)} cases. {provenance(cases)}"]
     blocks += [table({"all": cases}, ""), table(grouped(cases, "condition"), "condition")]
     for condition, members in grouped(cases, "condition").items():
         blocks.append(f"By cause, {condition}:\n\n{table(grouped(members, 'cause'), 'planted')}")
     blocks.append(f"The worst cases:\n\n{worst(cases)}")
     blocks += left_out(chosen)
     return "\n\n".join(blocks)
+
+
+def provenance(cases: list[tuple[dict, Score]]) -> str:
+    """What the figures are of, and how long each half was."""
+
+    def listed(member: str) -> str:
+        return ", ".join(sorted({str(result[member]) for result, _ in cases if member in result}))
+
+    return f"Halves of {listed('seconds')} s; commit {listed('commit')}; {listed('machine')}.".replace("commit ; ", "")
 
 
 def left_out(results: list[dict]) -> list[str]:
