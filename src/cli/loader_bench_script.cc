@@ -33,7 +33,7 @@ constexpr int kNotStarted = 127;
   setenv("FULLBORE_CHANNEL", directory.c_str(), 1);
   setenv("FULLBORE_DRAIN", directory.c_str(), 1);
   setenv("FULLBORE_DRAIN_SECONDS", fmt::format("{}", run.seconds).c_str(), 1);
-  setenv("FULLBORE_DRAIN_PACKAGE", PackageDirectory().c_str(), 1);
+  setenv("FULLBORE_PACKAGE", PackageDirectory().c_str(), 1);
   signal(SIGINT, SIG_DFL);
   signal(SIGTERM, SIG_DFL);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // our stdout is for what was measured

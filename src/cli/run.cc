@@ -38,8 +38,7 @@ Result<void> AskForFastData(const Flags& flags) {
                  "run: --fast-data works through the hook, which --no-hook leaves out",
                  "leave out one of them"};
   }
-  const std::string directory = PackageDirectory();
-  (void)setenv("FULLBORE_FAST_DATA", directory.empty() ? "/" : directory.c_str(), 1);
+  (void)setenv("FULLBORE_FAST_DATA", "1", 1);
   return {};
 }
 
@@ -100,6 +99,7 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   flags.run.keep_command_lines = !flags.no_command;
   if (!flags.no_hook) {
     flags.run.hook_directory = HookDirectory();
+    (void)setenv("FULLBORE_PACKAGE", PackageDirectory().c_str(), 1);  // for python/fullbore/hook/fast_data.py
     if (flags.run.hook_directory.empty()) {
       Print(stderr,
             "fullbore: the Python hook is not installed beside this binary: steps will not be seen (fullbore "

@@ -97,6 +97,10 @@ struct Loader {
   // Only for fullbore.data, whose stages are in the series `loader_*`:
   std::optional<int64_t> threads;        // as the user chose them; 0: the loader chooses
   std::optional<int64_t> map_processes;  // that run the user's own stage; 0: the loader's threads do
+  // Only for torch's DataLoader: what fullbore.data would need a sample, on a core, measured on some of its own
+  // samples; or why it cannot take its place. Neither where that was not tried.
+  std::optional<int64_t> fast_sample_ns;
+  std::string fast_refused;
 
   int64_t batches = 0;  // fetched in workers (or inline with num_workers=0)
   int64_t samples = 0;

@@ -245,6 +245,8 @@ std::string LoaderToJson(const Loader& loader) {
   Put(about, "dataset_samples", loader.dataset_samples);
   Put(about, "threads", loader.threads);
   Put(about, "map_processes", loader.map_processes);
+  Put(about, "fast_sample_ns", loader.fast_sample_ns);
+  if (!loader.fast_refused.empty()) about["fast_refused"] = loader.fast_refused;
   return Dump(about);
 }
 
@@ -265,6 +267,8 @@ Loader LoaderFromJson(const std::string& text) {
   Take(about, "dataset_samples", loader.dataset_samples, kMaxCount);
   Take(about, "threads", loader.threads, kMaxWorkers);
   Take(about, "map_processes", loader.map_processes, kMaxWorkers);
+  Take(about, "fast_sample_ns", loader.fast_sample_ns);
+  Take(about, "fast_refused", loader.fast_refused);
   return loader;
 }
 

@@ -155,3 +155,23 @@ def test_a_python_without_the_extension_trains_unchanged(fullbore, python, photo
 def test_the_flag_needs_the_hook(fullbore):
     done = fullbore.call("run", "--fast-data", "--no-hook", "--", "true")
     assert done.code == 2 and "--no-hook" in done.stderr
+
+
+def loaders_of(done):
+    with contextlib.closing(sqlite3.connect(done.run_file)) as run:
+        return [json.loads(about) for (about,) in run.execute("SELECT about FROM loader ORDER BY id")]
+
+
+def test_a_run_without_it_learns_at_its_end_what_it_would_cost(fullbore, python, photos):
+    done = fullbore.run(python, fullbore.script("train.py", TRAIN), str(photos))
+    training, other = loaders_of(done)
+    assert training["fast_sample_ns"] > 0 and "fast_refused" not in training
+    assert "fast_sample_ns" not in other  # it only validates
+    assert json.loads(done.stdout)["length"] == 5
+
+
+def test_a_run_whose_loader_it_cannot_serve_learns_why(fullbore, python, photos):
+    done = fullbore.run(python, fullbore.script("train.py", TRAIN), str(photos), "own")
+    training, _ = loaders_of(done)
+    assert "fast_sample_ns" not in training
+    assert "Own (__main__)" in training["fast_refused"] and "overrides __getitem__" in training["fast_refused"]

@@ -66,14 +66,14 @@ def from_torch(dataloader: Any, **options: Any) -> Loader:
     return loader
 
 
-def understand(dataloader: Any) -> Translation:
-    """Raises NotTranslatable with all reasons."""
+def understand(dataloader: Any, most: int | None = None) -> Translation:
+    """Raises NotTranslatable with all reasons. most: of this many samples only, spread evenly over the dataset."""
     found = Translation()
     if not is_a(dataloader, "torch.utils.data.dataloader", "DataLoader"):
         raise NotTranslatable([f"{named(dataloader)} is not a torch.utils.data.DataLoader: pass one"])
     read_dataloader(dataloader, found)
     indices = read_sampler(dataloader, found)
-    read_dataset(dataloader.dataset, indices, found)
+    read_dataset(dataloader.dataset, indices, most, found)
     if found.reasons:
         raise NotTranslatable(found.reasons)
     return found
@@ -167,7 +167,7 @@ def seed_of(dataloader: Any, sampler: Any) -> int:
 # --- The dataset
 
 
-def read_dataset(dataset: Any, indices: list[int] | None, found: Translation) -> None:
+def read_dataset(dataset: Any, indices: list[int] | None, most: int | None, found: Translation) -> None:
     while is_exactly(dataset, "torch.utils.data", "Subset"):
         chosen = [int(index) for index in dataset.indices]
         indices = chosen if indices is None else [chosen[index] for index in indices]
@@ -181,6 +181,9 @@ def read_dataset(dataset: Any, indices: list[int] | None, found: Translation) ->
     if getattr(dataset, "target_transform", None) is not None:
         found.refuse(f"target_transform={named(dataset.target_transform)} changes labels: rename the directories")
     read_image_loader(dataset.loader, found)
+    if most is not None:
+        every = range(len(dataset.samples)) if indices is None else indices
+        indices = list(every[:: max(1, len(every) // most)])[:most]
     samples = dataset.samples if indices is None else [dataset.samples[index] for index in indices]
     found.samples = [(os.fspath(path), int(label)) for path, label in samples]
     found.classes = list(dataset.classes)

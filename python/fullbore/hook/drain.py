@@ -124,7 +124,7 @@ def drain(source: Any, counter: Any) -> dict[str, Any]:
 
 def fast(source: Any) -> dict[str, Any]:
     """The speed of the same loader in fullbore.data, or why it cannot be translated."""
-    package = os.environ.get("FULLBORE_DRAIN_PACKAGE", "")
+    package = os.environ.get("FULLBORE_PACKAGE", "")
     if package:
         sys.path.append(package)  # after the installed packages
     try:

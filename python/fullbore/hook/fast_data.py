@@ -16,7 +16,8 @@ from typing import Any
 from . import stages, waits
 from .runtime import hook
 
-VARIABLE = "FULLBORE_FAST_DATA"  # where the package fullbore is; set by `fullbore run --fast-data`
+VARIABLE = "FULLBORE_FAST_DATA"  # set by `fullbore run --fast-data`
+PACKAGE = "FULLBORE_PACKAGE"  # where the package fullbore is
 
 
 class FastLoader:
@@ -129,13 +130,7 @@ def iterator(dataloader: Any) -> FastIterator | None:
 def first_iterator(dataloader: Any) -> FastIterator:
     """Translates and compares."""
     data = package()
-    found = data.translate.understand(dataloader)
-    options: dict[str, Any] = {}
-    try:
-        compared = data.check.compare(found)
-    except data.NotTranslatable:  # decoding at a smaller scale shows in the finest detail
-        options["scaled_decode"] = False
-        compared = data.check.compare(found, **options)
+    found, options, compared = translated(data, dataloader)
     fast = FastLoader(dataloader, found, data.from_torch(dataloader, **options))
     made = fast.iterate()
     made.begin()
@@ -144,9 +139,22 @@ def first_iterator(dataloader: Any) -> FastIterator:
     return made
 
 
+def translated(data: Any, dataloader: Any, most: int | None = None) -> tuple[Any, dict[str, Any], str]:
+    """What the DataLoader does (of at most `most` samples), the options that give the same pixels, and what was
+    compared. Raises NotTranslatable."""
+    found = data.translate.understand(dataloader, most)
+    options: dict[str, Any] = {}
+    try:
+        compared = data.check.compare(found)
+    except data.NotTranslatable:  # decoding at a smaller scale shows in the finest detail
+        options["scaled_decode"] = False
+        compared = data.check.compare(found, **options)
+    return found, options, compared
+
+
 def package() -> Any:
     """fullbore.data: from the script's own Python, else the one that came with the program."""
-    directory = os.environ[VARIABLE]
+    directory = os.environ.get(PACKAGE) or os.sep
     sys.path.append(directory)
     try:
         import fullbore.data

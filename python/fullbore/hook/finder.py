@@ -82,7 +82,7 @@ def run_patch(patch: Patch, module: Any) -> None:
 
 def attach_torch(torch: Any) -> None:
     """Torch is imported: introduces the process and patches torch's modules."""
-    from . import backward, collectives, device, facts, forward, lines, loader, others, stages, steps, worker
+    from . import backward, collectives, device, facts, fast_cost, forward, lines, loader, others, stages, steps, worker
 
     if not runtime.is_helper_process():
         hook.open()
@@ -101,6 +101,7 @@ def attach_torch(torch: Any) -> None:
     )
     facts.at_import(torch)
     lines.attach()
+    fast_cost.attach()
     for name, patch in places:
         FINDER.when_imported(name, patch)
     others.attach_process()

@@ -131,6 +131,10 @@ void RankTracker::OnLine(const json& line) {
     loader.library = TextOf(line, "library");
     loader.threads = IntOf(a, "threads");
     loader.map_processes = IntOf(a, "map_processes");
+  } else if (kind == "loader_fast") {
+    record::Loader& loader = LoaderWithId(static_cast<int>(IntOf(line, "id").value_or(0)));
+    loader.fast_sample_ns = IntOf(line, "cpu_ns_per_sample");
+    loader.fast_refused = TextOf(line, "refused");
   } else if (kind == "loader_stages") {
     loader_meter_.OnTotals(line);
   } else if (kind == "line") {

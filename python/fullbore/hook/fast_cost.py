@@ -1,0 +1,81 @@
+"""What fullbore.data would cost in place of the script's own training loader: the report then offers it with its gain.
+
+Only loaders over torchvision's image folders can be translated. Such a loader is kept until the script ends; then some
+of its own samples are loaded by fullbore.data, on one thread and for less than a second. Nothing happens before that,
+and nothing at all in a run that is served by fullbore.data already.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import time
+from typing import Any
+
+from . import channel, fast_data, steps, waits
+from .runtime import hook
+
+SAMPLES = 64  # a few dozen photos give the mean to some percent, and are read from the page cache
+SECONDS = 0.6
+BATCH = 8
+
+_kept: dict[int, Any] = {}  # DataLoaders by id
+hook.forget_in_child.append(_kept.clear)
+
+
+def attach() -> None:
+    steps.after_first_steps.append(after_step)
+
+
+def after_step(optimizer: Any, thread: Any, end: int) -> None:
+    """Keeps the loader that feeds the training: a script that made it in a function lets go of it at its end."""
+    feeding = thread.fed_by
+    if feeding is None or feeding.id in _kept or type(feeding) is not waits.Loader or fast_data.wanted():
+        return
+    source = feeding.source()
+    if source is None or channel.env_int("LOCAL_RANK", 0) > 0 or not reads_folder(source):
+        return
+    if not _kept:
+        atexit.register(at_exit)
+    _kept[feeding.id] = source
+
+
+def reads_folder(dataloader: Any) -> bool:
+    dataset = getattr(dataloader, "dataset", None)
+    while type(dataset).__name__ == "Subset":
+        dataset = dataset.dataset
+    return any(base.__name__ == "DatasetFolder" for base in type(dataset).__mro__)
+
+
+def at_exit() -> None:
+    """Never raises, and never takes much more than SECONDS a loader."""
+    if not hook.on or hook.channel is None:
+        return
+    thread = hook.here()
+    for ident, dataloader in _kept.items():
+        try:
+            thread.in_next = True  # what is loaded here is not the script's
+            said = {"cpu_ns_per_sample": cost_ns(dataloader)}
+        except ImportError:
+            return  # fullbore.data is not built for this Python: `fullbore doctor` says so
+        except Exception as error:
+            said = {"refused": fast_data.reason(error)}
+        finally:
+            thread.in_next = False
+        hook.say("loader_fast", id=ident, **said)
+    _kept.clear()
+
+
+def cost_ns(dataloader: Any) -> int:
+    """CPU time a sample, all threads together."""
+    data = fast_data.package()
+    found, options, _ = fast_data.translated(data, dataloader, SAMPLES)
+    options.update(rank=0, world_size=1, shuffle=False, drop_last=False, batch_size=BATCH)
+    with found.open(in_process=True, threads=1, **options) as loader:
+        for _ in loader:  # what is slower the first time: files not in the page cache, memory not yet mapped
+            pass
+        samples, begin, until = 0, time.process_time_ns(), time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            for images, _ in loader:
+                samples += len(images)
+        return (time.process_time_ns() - begin) // samples
