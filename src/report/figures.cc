@@ -156,6 +156,17 @@ std::vector<Figure> HostFigures(const Diagnosis& d) {
   return figures;
 }
 
+std::string RegimesText(const Diagnosis& d) {
+  if (d.regimes.size() < 2) return "";
+  const auto duration = [](const diagnose::Regime& regime) {
+    return FormatDuration(static_cast<int64_t>(regime.mean_step_ns));
+  };
+  return fmt::format(
+      "the first {} of these steps took {} on average, the other {} {}; nothing says that they were warm-up",
+      FormatCount(static_cast<double>(d.regimes[0].steps)), duration(d.regimes[0]),
+      FormatCount(static_cast<double>(d.regimes[1].steps)), duration(d.regimes[1]));
+}
+
 std::string RateText(const Diagnosis& d, double times_faster) {
   if (d.samples_per_s) return FormatCount(*d.samples_per_s * times_faster) + " samples/s";
   return FormatCount(d.steps_per_s * times_faster) + " steps/s";

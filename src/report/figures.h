@@ -19,6 +19,9 @@ struct Figure {
 std::vector<Figure> DeviceFigures(const diagnose::Diagnosis& diagnosis);
 std::vector<Figure> HostFigures(const diagnose::Diagnosis& diagnosis);
 
+// "its first 240 steps took 52 ms, the other 900 40 ms: ..."; empty where the steady state has one regime.
+std::string RegimesText(const diagnose::Diagnosis& d);
+
 // "640 samples/s", or "4.9 steps/s" if samples are not known.
 std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
 

@@ -33,6 +33,9 @@ Json Window(const Diagnosis& d) {
   Json window = {
       {"begin_ns", d.begin_ns}, {"end_ns", d.end_ns}, {"steps", d.steps}, {"warmup_steps", d.warmup_steps}};
   Put(window, "warmup_why", d.warmup_why);
+  for (const diagnose::Regime& regime : d.regimes)
+    window["regimes"].push_back({{"steps", regime.steps}, {"mean_step_ns", regime.mean_step_ns}});
+  Put(window, "noise", d.noise);
   return window;
 }
 

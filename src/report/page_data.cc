@@ -267,6 +267,7 @@ void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const 
   if (recording.wall_offset_ns != 0) data["begin_utc"] = FormatUtc(stage.begin_ns + recording.wall_offset_ns);
   data["begin_ns"] = stage.begin_ns;
   data["end_ms"] = StageClock(stage).MsAt(stage.end_ns);
+  if (const std::string regimes = RegimesText(d); !regimes.empty()) data["regimes"] = regimes;
   data["steady_ms"] = d.warmup_steps > 0 ? std::max(0.0, StageClock(stage).MsAt(d.begin_ns)) : 0.0;
   data["series"] = AllSeries(stage);
   data["ranks"] = RanksData(stage);

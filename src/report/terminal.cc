@@ -78,6 +78,7 @@ class Screen {
 
   void Header();
   void Failure();
+  void Noise();
   void Verdict();
   void Step();
   void Figures();
@@ -185,6 +186,12 @@ void Screen::Failure() {
   Line();
 }
 
+void Screen::Noise() {
+  if (d_.noise.empty()) return;
+  Paragraph(d_.noise, 2, 2, "33");
+  Line();
+}
+
 void Screen::Verdict() {
   const Severity severity = d_.findings.empty() ? Severity::kInfo : d_.findings.front().severity;
   const std::string mark = style_.color && style_.unicode ? "▌ " : "  ";
@@ -230,6 +237,7 @@ void Screen::Step() {
     Flow(first, "", 2, 2);
     Flow(legend, "   ", 2, 2);
   }
+  if (const std::string regimes = RegimesText(d_); !regimes.empty()) Paragraph(regimes, 2, 2, kDim);
 }
 
 void Screen::Figures() {
@@ -462,6 +470,7 @@ void Screen::Further(const FurtherReading& further) {
 void ShowStage(Screen& screen) {
   screen.Header();
   screen.Failure();
+  screen.Noise();
   screen.Verdict();
   screen.Step();
   screen.Figures();

@@ -51,7 +51,8 @@ function predictedRate(finding) {
 
 function verdict() {
   const first = report.findings[0];
-  const box = el("section", { class: "card verdict " + (first ? first.severity : "none") }, el("h1", {}, data.verdict));
+  const box = el("section", { class: "card verdict " + (first ? first.severity : "none") },
+    report.window.noise ? el("p", { class: "noise" }, report.window.noise) : "", el("h1", {}, data.verdict));
   const change = first && (first.change || first.fix[0]);
   if (!change) return box;
   const place = (first.where || [])[0];
@@ -90,7 +91,7 @@ function stepSection() {
   return el("section", { class: "card step" },
     el("header", {}, el("span", {}, el("b", {}, `A step takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}${rank}`)),
       el("span", { class: "soft" }, spreadText(step), el("span", { title: report.window.warmup_why }, stepsText()))),
-    shareBar(step.shares), el("ul", { class: "legend" }, legend));
+    shareBar(step.shares), el("ul", { class: "legend" }, legend), data.regimes ? el("p", { class: "soft" }, data.regimes) : "");
 }
 
 // One step has no spread, and fewer than twenty have no 95th percentile.

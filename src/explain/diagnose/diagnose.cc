@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/advice.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/noise.h"
 #include "explain/diagnose/statistics.h"
 #include "record/collective.h"
 
@@ -105,6 +107,21 @@ void FillThroughput(const View& view, Diagnosis& diagnosis) {
   }
 }
 
+std::vector<Regime> RegimesOf(const RankView& rank) {
+  std::vector<Regime> regimes(2);
+  std::array<double, 2> seen{};
+  for (const record::Step* step : rank.steady) {
+    const size_t which = step->index < rank.warmup_steps + rank.slow_steps ? 0 : 1;
+    regimes[which].mean_step_ns += static_cast<double>(step->wall_ns);
+    ++seen[which];
+  }
+  if (seen[0] == 0 || seen[1] == 0) return {};
+  for (size_t i = 0; i < 2; ++i) regimes[i].mean_step_ns /= seen[i];
+  regimes[0].steps = rank.slow_steps;
+  regimes[1].steps = rank.steps - rank.slow_steps;
+  return regimes;
+}
+
 void FillSteps(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps = lead.steps;
@@ -116,6 +133,7 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
                     FormatDuration(lead.warmup_ns / lead.warmup_steps),
                     FormatDuration(static_cast<int64_t>(lead.MeanStepNs())));
   }
+  if (lead.slow_steps > 0) diagnosis.regimes = RegimesOf(lead);
   std::vector<double> wall_ns;
   for (const record::Step* step : lead.steady) wall_ns.push_back(static_cast<double>(step->wall_ns));
   diagnosis.mean_step_ns = lead.MeanStepNs();
@@ -130,15 +148,6 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
   }
   diagnosis.facts = lead.info->facts;
   FillThroughput(view, diagnosis);
-}
-
-// By predicted gain; findings without a prediction follow, by severity and cost.
-void Rank(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
-    if (a.speedup.expected != b.speedup.expected) return a.speedup.expected > b.speedup.expected;
-    if (a.severity != b.severity) return a.severity > b.severity;
-    return a.share > b.share;
-  });
 }
 
 // Each cause is named once: what a finding supersedes is removed.
@@ -165,7 +174,10 @@ void Judge(const View& view, Diagnosis& diagnosis) {
     if (auto finding = judged(row)) diagnosis.findings.push_back(std::move(*finding));
   }
   RemoveSuperseded(diagnosis.findings);
-  Rank(diagnosis.findings);
+  const Noise noise = NoiseOf(view);
+  diagnosis.noise = InWords(noise);
+  for (Finding& finding : diagnosis.findings) Widen(finding, noise);
+  RankByGain(diagnosis.findings);
   for (const FindingRow& row : AllFindings()) {
     if (row.when != When::kLast) continue;
     if (auto finding = judged(row))

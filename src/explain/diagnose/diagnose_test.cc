@@ -55,6 +55,29 @@ TEST(DiagnoseTest, ASlowStartIsWarmupAndNoFinding) {
   EXPECT_FALSE(diagnosis.warmup_why.empty());
 }
 
+TEST(DiagnoseTest, ALongSlowStartThatNothingExplainsIsShownAndNotLeftOut) {
+  const auto slow_start = [](int64_t i) { return MadeStep{.forward_ms = i < 40 ? 80 : 40}; };
+  const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, slow_start)}));
+  EXPECT_LE(diagnosis.warmup_steps, 20);
+  ASSERT_EQ(diagnosis.regimes.size(), 2u);
+  EXPECT_EQ(diagnosis.regimes[0].steps + diagnosis.warmup_steps, 40);
+  EXPECT_NEAR(diagnosis.regimes[0].mean_step_ns, 140e6, 1);
+  EXPECT_NEAR(diagnosis.regimes[1].mean_step_ns, 100e6, 1);
+}
+
+TEST(DiagnoseTest, ALongSlowStartOfACompilerIsWarmup) {
+  auto rank = MadeRank(0, 100, [](int64_t i) { return MadeStep{.forward_ms = i < 40 ? 80 : 40}; });
+  rank.facts["compile"] = "\"default\"";
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  EXPECT_EQ(diagnosis.warmup_steps, 40);
+  EXPECT_TRUE(diagnosis.regimes.empty());
+}
+
+TEST(DiagnoseTest, ALongSlowStartOfAColdLoaderIsWarmup) {
+  const auto cold = [](int64_t i) { return MadeStep{.data_ms = i < 40 ? 40 : 1}; };
+  EXPECT_EQ(Diagnose(MadeRun({MadeRank(0, 100, cold)})).warmup_steps, 40);
+}
+
 TEST(DiagnoseTest, WhatWasNotRecordedIsNotGuessed) {
   const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, Usual)}));
   const auto names = [&](const std::string& id) {

@@ -46,6 +46,8 @@ struct Finding {
   std::vector<Evidence> evidence;
   std::vector<std::string> fix;  // each one thing to do; the first is the recommended one
   std::string change;            // the recommended change in code, "DataLoader(num_workers=4)"; may be empty
+  std::vector<std::string>
+      otherwise;  // takes the place of `fix` if that is not sure to gain; not part of the report
   std::vector<Place> where;
   Speedup speedup;
   std::string method;  // how the prediction was made; empty if none was
@@ -103,6 +105,12 @@ struct Resource {
   std::string unit;
 };
 
+// A stretch of steady steps that take alike long.
+struct Regime {
+  int64_t steps = 0;
+  double mean_step_ns = 0;
+};
+
 struct Diagnosis {
   std::string run_id;
   std::string source;  // path of the run file or trace
@@ -114,6 +122,9 @@ struct Diagnosis {
   int64_t begin_ns = 0, end_ns = 0;
   int64_t steps = 0, warmup_steps = 0;
   std::string warmup_why;  // "the first 12 steps took 3.1 s, the others 80 ms on average"
+  // Where the steady state itself has two: its first steps and the others. Empty if it has one.
+  std::vector<Regime> regimes;
+  std::string noise;  // why the figures are uncertain, in one sentence; empty if they are not
   std::optional<double> samples_per_s, samples_per_s_low, samples_per_s_high;
   double steps_per_s = 0;
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;

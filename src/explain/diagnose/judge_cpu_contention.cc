@@ -7,15 +7,15 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/noise.h"
 
 namespace fullbore::diagnose {
 
 using record::Metric;
 
 std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& /*diagnosis*/) {
-  const auto others = view.CoresOfOthers(), busy = view.Mean(Metric::kCpuUtilization);
-  if (!others || !busy || view.cores() <= 0 || !view.HasSteps()) return std::nullopt;
-  if (*busy < kCpuSaturated || *others < kOthersBusy * view.cores()) return std::nullopt;
+  const auto others = NoiseOf(view).contended_cores;
+  if (!others || !view.HasSteps()) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kWarning;
@@ -25,7 +25,7 @@ std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& /*diagnos
                   FormatCount(*others), FormatCount(view.cores()));
   finding.fix = {"find out which (top, sorted by CPU), and measure again when the machine is quiet",
                  "on a shared machine, ask for cores of your own (Slurm --cpus-per-task, a cpuset)"};
-  evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", *busy);
+  evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", view.Mean(Metric::kCpuUtilization));
   evidence.FromMachine("cores that other programs use", *others, "cores");
   evidence.FromMetric(Metric::kProcessCpu, "cores that this command uses", *view.CoresOfCommand());
   const record::Loader* loader = view.lead().TrainingLoader();

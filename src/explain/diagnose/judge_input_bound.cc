@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "explain/diagnose/advice.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/judge_input_bound_stages.h"
@@ -24,6 +25,8 @@ namespace {
 // A worker that waits for storage between samples comes back to cold caches and a lower clock: without the
 // waits, its work took this fraction of the time (docs/measurements.md).
 constexpr double kWithoutWaits = 0.95;
+// Collate counts as blocked where it spends at least this part of its time off the cores: more than half.
+constexpr double kMostlyBlocked = 0.5;
 
 // What the fetch of an average batch consists of, in nanoseconds.
 struct FetchParts {
@@ -98,39 +101,68 @@ void Predict(Input& input, const Pipeline& changed, const std::string& method) {
   input.finding.method = method;
 }
 
-// Makes loading itself cheaper. fullbore.data reads what torchvision's image folders read, or says why it
-// cannot. How much that gains is not in the recording, so no speedup is promised.
-void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
-  const std::set<std::string> folders = {"ImageFolder", "DatasetFolder", "ImageNet"};
-  if (!loader || !folders.contains(loader->dataset)) {
-    finding.fix.push_back("make loading itself cheaper: a faster decoder, smaller images prepared offline");
-    return;
-  }
+bool IsImageFolder(const Loader* loader) {
+  static const std::set<std::string> folders = {"ImageFolder", "DatasetFolder", "ImageNet"};
+  return loader && folders.contains(loader->dataset);
+}
+
+std::string FastDataCommand(const View& view) {
   std::string command;
   for (const std::string& word : view.stage().command) command += " " + ShellQuote(word);
+  return "fullbore run --fast-data --" + (command.empty() ? " ..." : command);
+}
+
+constexpr const char* kKeepFastData = "keep it with one line: loader = fullbore.data.from_torch(loader)";
+
+// Makes loading itself cheaper. fullbore.data reads what torchvision's image folders read. What it would gain is
+// only promised where its cost was measured.
+void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
+  if (!IsImageFolder(loader)) {
+    finding.fix.push_back(
+        "make loading itself cheaper: do once, offline, what is the same in every epoch; whole-array calls "
+        "instead of Python loops in __getitem__");
+    return;
+  }
+  if (!loader->fast_refused.empty()) {
+    finding.fix.push_back("fullbore.data cannot serve this loader: " + loader->fast_refused);
+    return;
+  }
   finding.fix.push_back(
       "make loading itself cheaper: try fullbore.data on the unchanged script (that run shows how much it "
-      "gains): fullbore run --fast-data --" +
-      (command.empty() ? " ..." : command));
-  finding.fix.push_back("keep it with one line: loader = fullbore.data.from_torch(loader)");
+      "gains): " +
+      FastDataCommand(view));
+  finding.fix.push_back(kKeepFastData);
 }
 
 std::string WaitsFor(const Input& input) {
   return fmt::format("Training waits for data {} of the time", FormatPercent(input.finding.share));
 }
 
+// No disk kept anything waiting: what blocks is elsewhere, and nothing here tells where.
+bool StorageIsSilent(const View& view) {
+  const auto iowait = view.Mean(Metric::kCpuIowait), stalled = view.Mean(Metric::kPsiIoSome);
+  if (!iowait && !stalled) return false;
+  return iowait.value_or(0) < kStorageSilent && stalled.value_or(0) < kStorageSilent;
+}
+
 void BlameStorage(Input& input) {
   const FetchParts& parts = input.parts;
   input.finding.cause = "storage";
   input.finding.title = fmt::format(
-      "{}: {} of a batch's {} fetch is spent waiting for storage, not computing.", WaitsFor(input),
-      FormatPercent(parts.Part(parts.blocked)), FormatDuration(std::llround(parts.total)));
+      "{}: {} of a batch's {} fetch is spent waiting{}, not computing.", WaitsFor(input),
+      FormatPercent(parts.Part(parts.blocked)), FormatDuration(std::llround(parts.total)),
+      StorageIsSilent(input.view) ? " (for a network, a lock or a sleep: no disk is busy)" : " for storage");
   input.finding.fix = {
       "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training, or "
       "cache it",
       "store samples in large shards (tar files of thousands of samples), so that reads are long and "
       "sequential",
       "where latency rather than bandwidth limits the storage, more workers overlap more waits"};
+  if (StorageIsSilent(input.view)) {
+    input.finding.fix.insert(
+        input.finding.fix.begin(),
+        "find what the dataset's __getitem__ waits for, and do it once, before training");
+  }
   Pipeline changed = input.pipeline;
   // After a wait for storage a worker also waits for a core before it goes on. Where cores are free, that is
   // only the time to wake up, and it goes away together with the wait.
@@ -144,14 +176,25 @@ void BlameStorage(Input& input) {
 void BlameCollate(Input& input) {
   const FetchParts& parts = input.parts;
   input.finding.cause = "collate";
-  input.finding.title =
-      fmt::format("{}: {} of a batch's fetch is spent in collate, putting samples together.", WaitsFor(input),
-                  FormatPercent(parts.Part(parts.collate)));
-  input.finding.fix = {
-      "build the batch with one vectorised operation (torch.stack of preallocated tensors) instead of Python "
-      "loops",
-      "do per-sample work in the dataset's __getitem__, where workers share it evenly",
-      "pad to a few fixed lengths; let the dataset return tensors, not lists"};
+  // Off the cores for most of it: it waits for something rather than computes.
+  const bool blocked = parts.blocked >= kMostlyBlocked * parts.collate;
+  input.finding.title = fmt::format(
+      "{}: {} of a batch's fetch is spent in collate, {}.", WaitsFor(input),
+      FormatPercent(parts.Part(parts.collate)),
+      blocked ? "waiting (a lock, a sleep, a remote call), not computing" : "putting samples together");
+  if (blocked) {
+    input.finding.fix = {
+        "find what collate waits for, and do it once, before training, or in the dataset's __getitem__, "
+        "where more "
+        "workers overlap it"};
+  } else {
+    input.finding.fix = {
+        "build the batch with one vectorised operation (torch.stack of preallocated tensors) instead of "
+        "Python "
+        "loops",
+        "do per-sample work in the dataset's __getitem__, where workers share it evenly",
+        "pad to a few fixed lengths; let the dataset return tensors, not lists"};
+  }
   Pipeline changed = input.pipeline;
   for (double& ns : changed.fetch_ns) ns *= 1 - parts.Part(parts.collate);
   changed.fetch_cpu_ns *= 1 - parts.Part(parts.collate);
@@ -211,62 +254,162 @@ void SayWhetherMemoryAllows(Input& input, int64_t more) {
                                    : "host memory is tight, add workers one at a time: " + figures);
 }
 
-// CPU work in the loader: more workers where cores are idle, else less work.
+// The loader replaced by fullbore.data: its threads share the cores with the training, and its batches need no
+// pickling. Nothing where its cost a sample was not measured.
+std::optional<Pipeline> FastDataPipeline(const Input& input) {
+  if (!input.loader.fast_sample_ns || input.view.cores() <= 0) return std::nullopt;
+  Pipeline fast = WithWorkers(input.pipeline, std::max<int64_t>(1, std::llround(input.pipeline.cores)));
+  const double batch_ns = static_cast<double>(*input.loader.fast_sample_ns) * input.parts.samples;
+  fast.fetch_ns.assign(1, batch_ns);
+  fast.fetch_cpu_ns = batch_ns;
+  fast.send_ns = fast.receive_ns = 0;  // batches are written where the training reads them
+  return fast;
+}
+
+// What can be done about CPU work in the loader, each with what the replay says of it.
+struct CpuOptions {
+  int64_t wanted = 0;  // workers
+  Replayed with_workers;
+  Speedup workers;              // with so many
+  std::optional<Speedup> none;  // without any
+  std::optional<Speedup> fast;  // with fullbore.data
+  Speedup cheaper;              // with half the CPU time a batch
+
+  bool Worth(const std::optional<Speedup>& speedup) const { return speedup && IsWorthwhile(*speedup); }
+  bool FastIsBest() const {
+    return Worth(fast) && (!Worth(workers) || fast->low > workers.low) &&
+           (!Worth(none) || fast->low > none->low);
+  }
+  bool NoneIsBest() const { return Worth(none) && (!Worth(workers) || none->low > workers.low); }
+};
+
+CpuOptions OptionsOf(const Input& input) {
+  const double step_ns = input.rank.MeanStepNs();
+  const auto cores = static_cast<int64_t>(std::ceil(std::max(input.pipeline.cores, 1.0)));
+  CpuOptions options;
+  options.wanted = FewestWorkers(input.pipeline, std::max(cores, input.loader.num_workers));
+  const Pipeline with_workers = WithWorkers(input.pipeline, options.wanted);
+  options.with_workers = Replay(with_workers);
+  if (options.wanted != input.loader.num_workers) options.workers = PredictSpeedup(step_ns, with_workers);
+  if (input.loader.num_workers > 0) options.none = PredictSpeedup(step_ns, WithWorkers(input.pipeline, 0));
+  if (const auto fast = FastDataPipeline(input)) options.fast = PredictSpeedup(step_ns, *fast);
+  Pipeline halved = input.pipeline;
+  for (double& ns : halved.fetch_ns) ns /= 2;
+  halved.fetch_cpu_ns /= 2;
+  options.cheaper = PredictSpeedup(step_ns, halved);
+  return options;
+}
+
+void AdviseWorkers(Input& input, const CpuOptions& options) {
+  const int64_t wanted = options.wanted;
+  Finding& finding = input.finding;
+  finding.change = fmt::format("DataLoader(num_workers={})", wanted);
+  const Replayed& replayed = options.with_workers;
+  finding.fix = {fmt::format("DataLoader(num_workers={}): the fewest that {}", wanted,
+                             replayed.cpu_bound || replayed.wait_ns > kStillWaits * replayed.step_ns
+                                 ? "come close to the best these cores allow"
+                                 : "keep the training from waiting")};
+  AdviseCheaperLoading(input.view, &input.loader, finding);
+  finding.speedup = options.workers;
+  finding.method = fmt::format(
+      "replay of the recorded steps with {} worker{} at the measured fetch time, on {} cores shared with the "
+      "training",
+      wanted, wanted == 1 ? "" : "s", FormatCount(input.pipeline.cores));
+  SayWhetherMemoryAllows(input, wanted - input.loader.num_workers);
+  if (replayed.cpu_bound)
+    finding.fix.push_back("more workers than that do not help: no core is left for them");
+}
+
+void AdviseFastData(Input& input, const CpuOptions& options) {
+  Finding& finding = input.finding;
+  finding.change = FastDataCommand(input.view);
+  finding.fix = {finding.change + ": the unchanged script, its batches served by fullbore.data",
+                 kKeepFastData};
+  if (options.Worth(options.workers)) {
+    finding.fix.push_back(
+        fmt::format("or DataLoader(num_workers={}), which is predicted to be {:.2f}x to {:.2f}x as fast",
+                    options.wanted, options.workers.low, options.workers.high));
+  }
+  finding.speedup = *options.fast;
+  finding.method = fmt::format(
+      "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} cores shared "
+      "with the "
+      "training",
+      FormatDuration(*input.loader.fast_sample_ns), FormatCount(input.pipeline.cores));
+}
+
+void AdviseNoWorkers(Input& input, const CpuOptions& options) {
+  Finding& finding = input.finding;
+  finding.change = "DataLoader(num_workers=0)";
+  finding.fix = {
+      "DataLoader(num_workers=0): fetching a batch costs less than handing it over from another process"};
+  finding.speedup = *options.none;
+  finding.method = "replay of the recorded steps with every batch fetched by the training thread";
+}
+
+// Nothing that can be switched on gains: what is left is to make the work itself cheaper.
+void SayWorkersWillNotHelp(Input& input, const CpuOptions& options) {
+  Finding& finding = input.finding;
+  finding.fix = {
+      options.with_workers.cpu_bound
+          ? "more workers will not help: the cores are full, and a worker takes from the computation what "
+            "it brings"
+          : "more workers will not help: handing their batches over costs what they bring"};
+  AdviseCheaperLoading(input.view, &input.loader, finding);
+  if (IsWorthwhile(options.cheaper)) {
+    finding.fix.push_back(fmt::format("half the CPU time a sample would make the run about {:.2f}x as fast",
+                                      options.cheaper.expected));
+    finding.fix.push_back("give the run more CPU cores");
+  } else {
+    finding.severity = Severity::kInfo;  // real, but nothing to act on
+  }
+}
+
+// CPU work in the loader: more workers where cores are idle, a cheaper loader, or else less work.
 void BlameCpu(Input& input) {
   const EvidenceBuilder evidence(input.finding);
   const Loader& loader = input.loader;
-  const double cores = input.view.cores();
-  const double trainer_cores = input.pipeline.train_cpu_ns / std::max(1.0, input.rank.MeanStepNs());
-  const auto most = static_cast<int64_t>(std::max(1.0, std::ceil(std::max(cores, 1.0))));
-  const int64_t wanted = FewestWorkers(input.pipeline, std::max(most, loader.num_workers));
-  Pipeline changed = input.pipeline;
-  changed.workers = wanted;
-  const Replayed replayed = Replay(changed);
-  const double gain = input.rank.MeanStepNs() / replayed.step_ns;
+  const CpuOptions options = OptionsOf(input);
   const double train_rate = Rate(input.parts.samples * input.pipeline.batches_per_step,
                                  input.rank.MeanStepNs() * (1 - input.finding.share));
   const double loader_rate = Rate(
       input.parts.samples * static_cast<double>(std::max<int64_t>(1, loader.num_workers)), input.parts.total);
   evidence.FromHook("the loader alone delivers", loader_rate, "samples/s");
   evidence.FromHook("the training could take", train_rate, "samples/s");
-  evidence.FromMetric(Metric::kProcessCpu, "cores the training itself uses", trainer_cores);
+  evidence.FromMetric(Metric::kProcessCpu, "cores the training itself uses",
+                      input.pipeline.train_cpu_ns / std::max(1.0, input.rank.MeanStepNs()));
+  if (loader.fast_sample_ns)
+    evidence.FromHook("CPU a sample with fullbore.data", static_cast<double>(*loader.fast_sample_ns) / 1e6,
+                      "ms");
   const std::string rates = fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
                                         FormatCount(train_rate));
-  if (loader.num_workers == 0 || (wanted > loader.num_workers && gain > kWorthMoreWorkers)) {
-    input.finding.cause = loader.num_workers == 0 ? "no-workers" : "too-few-workers";
+  const bool more = options.wanted > loader.num_workers && options.Worth(options.workers);
+  if (loader.num_workers > 0 && loader_rate > train_rate) {
+    input.finding.cause = "hand-over";
+    input.finding.title = fmt::format(
+        "{}, although the loader alone delivers {}: the wait is for batches to be handed over from the "
+        "workers, and "
+        "for cores.",
+        WaitsFor(input), rates);
+  } else if (loader.num_workers == 0) {
+    input.finding.cause = more ? "no-workers" : "decode";
+    input.finding.title = fmt::format("{}: the training thread loads every batch itself (num_workers=0){}",
+                                      WaitsFor(input), more ? "." : ", and no core is left for workers.");
+  } else if (more) {
+    input.finding.cause = "too-few-workers";
     input.finding.title =
-        loader.num_workers == 0
-            ? fmt::format("{}: the training thread loads every batch itself (num_workers=0).",
-                          WaitsFor(input))
-            : fmt::format("{}: {} loader worker{} deliver{} {}.", WaitsFor(input), loader.num_workers,
-                          loader.num_workers == 1 ? "" : "s", loader.num_workers == 1 ? "s" : "", rates);
-    input.finding.change = fmt::format("DataLoader(num_workers={})", wanted);
-    input.finding.fix = {fmt::format("DataLoader(num_workers={}): the fewest that {}", wanted,
-                                     replayed.cpu_bound || replayed.wait_ns > kStillWaits * replayed.step_ns
-                                         ? "come close to the best these cores allow"
-                                         : "keep the training from waiting")};
-    AdviseCheaperLoading(input.view, &input.loader, input.finding);
-    Predict(input, changed,
-            fmt::format("replay of the recorded steps with {} worker{} at the measured fetch time, on {} "
-                        "cores shared with the training",
-                        wanted, wanted == 1 ? "" : "s", FormatCount(cores)));
-    SayWhetherMemoryAllows(input, wanted - loader.num_workers);
-    if (replayed.cpu_bound)
-      input.finding.fix.push_back("more workers than that do not help: no core is left for them");
-    return;
+        fmt::format("{}: {} loader worker{} deliver{} {}.", WaitsFor(input), loader.num_workers,
+                    loader.num_workers == 1 ? "" : "s", loader.num_workers == 1 ? "s" : "", rates);
+  } else {
+    input.finding.cause = "decode";
+    input.finding.title =
+        fmt::format("{}: the loader's CPU work sets the pace ({}), and no core is left for more workers.",
+                    WaitsFor(input), rates);
   }
-  input.finding.cause = "decode";
-  input.finding.title =
-      fmt::format("{}: the loader's CPU work sets the pace ({}), and no core is left for more workers.",
-                  WaitsFor(input), rates);
-  input.finding.fix = {"prepare offline what is not random: resize, decode, re-encode into shards"};
-  AdviseCheaperLoading(input.view, &input.loader, input.finding);
-  input.finding.fix.push_back(
-      "give the run more CPU cores; move augmentation to the device where that is not the narrow pipe");
-  Pipeline halved = input.pipeline;
-  for (double& ns : halved.fetch_ns) ns /= 2;
-  halved.fetch_cpu_ns /= 2;
-  Predict(input, halved, "replay of the recorded steps with fetches that take half the CPU time");
+  if (options.FastIsBest()) return AdviseFastData(input, options);
+  if (options.NoneIsBest()) return AdviseNoWorkers(input, options);
+  if (more) return AdviseWorkers(input, options);
+  SayWorkersWillNotHelp(input, options);
 }
 
 // More workers cost host memory: shows whether there is room for them.

@@ -76,10 +76,10 @@ double StepWithoutStorage(double cpu_utilization) {
 }
 
 TEST(InputBoundTest, WhereCoresAreFreeTheWakingUpGoesWithTheWaitForStorage) {
-  const double free = StepWithoutStorage(0.0), half = StepWithoutStorage(0.5), busy = StepWithoutStorage(1.0);
+  const double free = StepWithoutStorage(0.0), half = StepWithoutStorage(0.3), busy = StepWithoutStorage(0.6);
   EXPECT_NEAR(free, 117, 6);
-  EXPECT_NEAR(half - free, 40, 2);
-  EXPECT_NEAR(busy - half, 40, 2);
+  EXPECT_NEAR(half - free, 24, 2);
+  EXPECT_NEAR(busy - half, 24, 2);
 }
 
 TEST(InputBoundTest, WorkersThatFindNoCoreAreNotCuredByMore) {
@@ -135,6 +135,72 @@ TEST(InputBoundTest, AFolderOfImagesIsToldOfTheFastLoaderAndPromisedNothing) {
   EXPECT_THAT(other, Not(Advises("--fast-data")));
   EXPECT_THAT(other, Advises("make loading itself cheaper"));
   EXPECT_EQ(folder.speedup.expected, other.speedup.expected);
+}
+
+TEST(InputBoundTest, WhereTheCoresAreFullNoWorkerIsAdvised) {
+  auto rank = MadeRank(0, 100, [](int64_t) { return MadeStep{.data_ms = 20}; });
+  rank.loaders.push_back(MadeLoader(0, 100, 19, 18));
+  auto run = MadeRun({rank}, /*cores=*/2);
+  AddSeries(run, Metric::kProcessCpu, 1.9, {{"role", "trainer"}});
+  const Finding finding = Diagnose(run).findings.at(0);
+  EXPECT_EQ(finding.id, "input-bound");
+  EXPECT_EQ(finding.change, "");
+  EXPECT_EQ(finding.method, "");
+  EXPECT_THAT(finding, Advises("more workers will not help: the cores are full"));
+}
+
+// Two ranks on two cores, each with a loader that one worker would hide if the other rank were not there.
+TEST(InputBoundTest, RanksShareTheCoresThatWorkersWouldTake) {
+  std::vector<record::RankInfo> ranks;
+  for (int i = 0; i < 2; ++i) {
+    ranks.push_back(MadeRank(i, 100, Waiting));
+    ranks.back().loaders.push_back(MadeLoader(0, 100, 90, 89));
+  }
+  auto alone = MadeRun({ranks[0]}, /*cores=*/2), beside = MadeRun(ranks, /*cores=*/2);
+  AddSeries(alone, Metric::kProcessCpu, 1.0, {{"role", "trainer"}});
+  AddSeries(beside, Metric::kProcessCpu, 2.0, {{"role", "trainer"}});
+  EXPECT_EQ(Diagnose(alone).findings.at(0).change, "DataLoader(num_workers=1)");
+  EXPECT_EQ(Diagnose(beside).findings.at(0).change, "");
+}
+
+TEST(InputBoundTest, ALoaderThatIsFasterThanTheTrainingIsNotWhatSetsThePace) {
+  auto rank = MadeRank(0, 100, [](int64_t) { return MadeStep{.data_ms = 40}; });
+  rank.loaders.push_back(MadeLoader(1, 100, 4, 4));
+  const Finding finding = Diagnose(MadeRun({rank}, /*cores=*/2)).findings.at(0);
+  EXPECT_EQ(finding.cause, "hand-over");
+  EXPECT_EQ(finding.change, "DataLoader(num_workers=0)");
+}
+
+TEST(InputBoundTest, TheCheaperLoaderIsAdvisedWithItsGainWhereItsCostIsKnown) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(0, 100, 90, 89));
+  rank.loaders[0].dataset = "ImageFolder";
+  rank.loaders[0].fast_sample_ns = kMs;  // a third of the original's
+  auto run = MadeRun({rank}, /*cores=*/1);
+  AddSeries(run, Metric::kProcessCpu, 1.0, {{"role", "trainer"}});
+  const Finding finding = Diagnose(run).findings.at(0);
+  EXPECT_THAT(finding.change, ::testing::StartsWith("fullbore run --fast-data -- "));
+  EXPECT_GT(finding.speedup.low, 1);
+  EXPECT_LT(finding.speedup.high, 1.9);  // 100 ms of training and 32 of loading on the one core
+}
+
+TEST(InputBoundTest, ALoaderThatCannotBeServedIsToldWhy) {
+  record::Loader loader = MadeLoader(0, 100, 90, 89);
+  loader.dataset = "ImageFolder";
+  loader.fast_refused = "collate_fn=pad (train) is not the default one";
+  const Diagnosis diagnosis = Diagnose(ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader));
+  EXPECT_THAT(diagnosis.findings.at(0),
+              Advises("fullbore.data cannot serve this loader: collate_fn=pad (train)"));
+  EXPECT_THAT(diagnosis.findings.at(0), Not(Advises("--fast-data")));
+}
+
+TEST(InputBoundTest, ACollateThatIsBlockedIsNotToldToComputeFaster) {
+  record::Loader loader = MadeLoader(1, 100, 200, 50);
+  loader.collate_ns = 100 * 150 * kMs;
+  const Diagnosis diagnosis = Diagnose(ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader));
+  ASSERT_THAT(diagnosis, FindsCause("input-bound", "collate"));
+  EXPECT_THAT(diagnosis.findings.at(0), Advises("find what collate waits for"));
+  EXPECT_THAT(diagnosis.findings.at(0), Not(Advises("vectorised")));
 }
 
 // Waits for three quarters of its time for its loader.

@@ -32,13 +32,9 @@ std::optional<Finding> JudgeThrottle(const View& view, Diagnosis& /*diagnosis*/)
   evidence.FromMetric(Metric::kGpuThrottleThermal, "time held back by heat", thermal);
   evidence.FromMetric(Metric::kGpuThrottlePower, "time held back by the power limit", power);
   const auto clock = view.Mean(Metric::kGpuSmClock), most = view.Max(Metric::kGpuSmClockMax);
-  if (clock && most && *most > 0) {
+  // How much of the step follows the clock is not known (memory-bound work does not), so nothing is promised.
+  if (clock && most && *most > 0)
     evidence.FromMetric(Metric::kGpuSmClock, "SM clock relative to its maximum", *clock / *most, "ratio");
-    if (hot && *clock < *most) {
-      finding.speedup = {1 + (*most / *clock - 1) / 2, 1, *most / *clock};
-      finding.method = "the step scaled with the clock; at the low end not at all (memory-bound)";
-    }
-  }
   return finding;
 }
 

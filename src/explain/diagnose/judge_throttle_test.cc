@@ -19,7 +19,7 @@ TEST(ThrottleTest, IsRaisedByADeviceHeldBackByHeat) {
                                            .OnGpu(Metric::kGpuSmClockMax, 2000e6));
   ASSERT_THAT(diagnosis, FindsCause("throttle", "thermal"));
   EXPECT_EQ(FindingIn(diagnosis, "throttle")->severity, Severity::kWarning);
-  EXPECT_NEAR(FindingIn(diagnosis, "throttle")->speedup.high, 2, 1e-9);
+  EXPECT_EQ(FindingIn(diagnosis, "throttle")->method, "") << "how much follows the clock is not known";
 }
 
 TEST(ThrottleTest, AtThePowerLimitADeviceWorksAsItWasBuilt) {

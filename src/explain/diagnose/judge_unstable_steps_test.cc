@@ -13,8 +13,14 @@ using testing::Finds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Two of a hundred steps take five times as long, and spend it in `share`.
-ARun WithSpikesIn(Share share) { return ATraining().InStep(40, share, 400).InStep(80, share, 400); }
+// Four of a hundred steps take seven times as long, and spend it in `share`.
+ARun WithSpikesIn(Share share) {
+  return ATraining()
+      .InStep(20, share, 600)
+      .InStep(40, share, 600)
+      .InStep(60, share, 600)
+      .InStep(80, share, 600);
+}
 
 TEST(UnstableStepsTest, IsRaisedByStepsThatTakeSeveralTimesTheMedian) {
   const Diagnosis diagnosis = Diagnose(WithSpikesIn(Share::kForward));

@@ -88,7 +88,7 @@ std::optional<Pipeline> TrainingPipeline(const View& view) {
   }
   if (pipeline.consume_ns.empty() || batches == 0) return std::nullopt;
   pipeline.batches_per_step = static_cast<double>(batches) / static_cast<double>(pipeline.consume_ns.size());
-  pipeline.cores = pipeline.cores_alone = view.cores();
+  pipeline.cores = pipeline.cores_alone = view.cores() / static_cast<double>(view.RanksBesideEachOther());
   return pipeline;
 }
 
@@ -112,7 +112,8 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
   if (const auto others = view.CoresOfOthers(); others && pipeline.cores > 0) {
     const double waited = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
     const double kept = *others * std::min(1.0, waited / kWaitAmongEquals);
-    pipeline.cores = std::max(pipeline.cores - kept, std::min(pipeline.cores, *view.CoresOfCommand()));
+    const double left = std::max(view.cores() - kept, std::min(view.cores(), *view.CoresOfCommand()));
+    pipeline.cores = left / static_cast<double>(view.RanksBesideEachOther());
   }
   pipeline.fetch_cpu_ns = static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
   pipeline.send_ns = (kHandOverNs + kHandOverNsPerByte * kBytesPerElement * ElementsOfBatch(view)) / 2;
@@ -124,10 +125,19 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
     const double inline_fetch =
         loader->num_workers == 0 ? pipeline.batches_per_step * pipeline.fetch_cpu_ns : 0;
     const double trainer_ns = *cpu * rank.MeanStepNs() - inline_fetch;
-    pipeline.train_cpu_ns =
-        std::max(0.0, trainer_ns / static_cast<double>(std::max<size_t>(1, view.ranks().size())));
+    pipeline.train_cpu_ns = std::max(0.0, trainer_ns / static_cast<double>(view.RanksBesideEachOther()));
   }
   return training;
+}
+
+Pipeline WithWorkers(Pipeline pipeline, int64_t workers) {
+  if (pipeline.workers > 0 && workers == 0) {
+    for (double& ns : pipeline.consume_ns) ns /= kTrainingApart;
+    pipeline.train_cpu_ns /= kTrainingApart;
+    pipeline.start_ns_per_step = 0;
+  }
+  pipeline.workers = workers;
+  return pipeline;
 }
 
 namespace {

@@ -11,7 +11,8 @@
 // With W = 0 the training fetches each batch itself, when it asks for it.
 //
 // Work that shares the CPU cannot overlap beyond the number of cores: a step takes at least the CPU time that
-// training and loading need together, divided by the cores. A batch that a worker fetched is handed over to
+// training and loading need together, divided by the cores; ranks that train beside each other share them evenly,
+// as each takes the same advice. A batch that a worker fetched is handed over to
 // the training process, which costs time in both.
 #pragma once
 
@@ -35,8 +36,8 @@ struct Pipeline {
   // Waiting for workers to start at the beginning of epochs, spread over all steps.
   double start_ns_per_step = 0;
   // The CPU; 0 cores if unknown.
-  double cores = 0;         // that were left to the command
-  double cores_alone = 0;   // that it would have with no other program beside it
+  double cores = 0;         // this rank's part of those that were left to the command
+  double cores_alone = 0;   // of those that it would have with no other program beside it
   double train_cpu_ns = 0;  // core time per step outside the loader
   double fetch_cpu_ns = 0;  // core time per batch
 };
@@ -46,6 +47,10 @@ std::optional<Pipeline> TrainingPipeline(const View& view);
 
 // The pipeline as it was recorded; nothing if the loader's fetches were not recorded.
 std::optional<Pipeline> RecordedPipeline(const View& view);
+
+// The same with another number of workers: fetching in the training thread leaves its caches cold, and fetching
+// elsewhere leaves them to it.
+Pipeline WithWorkers(Pipeline pipeline, int64_t workers);
 
 struct Replayed {
   double step_ns = 0;      // mean

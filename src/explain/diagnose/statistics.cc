@@ -52,10 +52,10 @@ size_t SlowStart(const std::vector<double>& logs, size_t from, size_t end) {
 
 }  // namespace
 
-size_t WarmupSteps(const std::vector<double>& wall_ns) {
+size_t WarmupSteps(const std::vector<double>& wall_ns, size_t last) {
   std::vector<double> logs;
   for (const double wall : wall_ns) logs.push_back(std::log(std::max(wall, 1.0)));
-  const size_t last = logs.size() / 2;
+  last = std::min(last, logs.size() / 2);
   size_t warmup = 0, end = logs.size();
   while (warmup < last) {
     size_t more = SlowStart(logs, warmup, end);

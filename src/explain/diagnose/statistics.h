@@ -12,9 +12,9 @@ namespace fullbore::diagnose {
 
 // How many steps at the start are warm-up (compilation, cuDNN search, cold caches): the largest k after which
 // a change-point test sees the steps become faster, applied again to what remains. A single slow step among
-// fast ones is not warm-up unless it is the first. Only the first half is considered: slowness that lasts
-// longer is normal for the run.
-size_t WarmupSteps(const std::vector<double>& wall_ns);
+// fast ones is not warm-up unless it is the first. Never more than `last` steps, nor more than half of them:
+// slowness that lasts longer is normal for the run.
+size_t WarmupSteps(const std::vector<double>& wall_ns, size_t last);
 
 struct Interval {
   double mean = 0, low = 0, high = 0;

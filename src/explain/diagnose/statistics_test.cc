@@ -17,38 +17,45 @@ std::vector<double> Steps(size_t n, size_t slow, double factor) {
   return steps;
 }
 
-TEST(WarmupTest, ASteadyRunHasNone) { EXPECT_EQ(WarmupSteps(Steps(200, 0, 1)), 0u); }
+TEST(WarmupTest, ASteadyRunHasNone) { EXPECT_EQ(WarmupSteps(Steps(200, 0, 1), 100), 0u); }
 
-TEST(WarmupTest, OneSlowFirstStepIsWarmup) { EXPECT_EQ(WarmupSteps(Steps(200, 1, 20)), 1u); }
+TEST(WarmupTest, OneSlowFirstStepIsWarmup) { EXPECT_EQ(WarmupSteps(Steps(200, 1, 20), 100), 1u); }
 
 TEST(WarmupTest, ALongSlowStartIsFoundToTheStep) {
-  EXPECT_NEAR(static_cast<double>(WarmupSteps(Steps(200, 40, 1.6))), 40, 1);
+  EXPECT_NEAR(static_cast<double>(WarmupSteps(Steps(200, 40, 1.6), 100)), 40, 1);
 }
 
 TEST(WarmupTest, TwoLevelsOfSlowStartAreBothWarmup) {
   std::vector<double> steps = Steps(200, 30, 1.5);
   steps[0] *= 20;
-  EXPECT_NEAR(static_cast<double>(WarmupSteps(steps)), 30, 1);
+  EXPECT_NEAR(static_cast<double>(WarmupSteps(steps, 100)), 30, 1);
 }
 
 TEST(WarmupTest, ASlowStepInTheMiddleIsNoWarmup) {
   std::vector<double> steps = Steps(200, 0, 1);
   for (size_t i = 9; i < 200; i += 10) steps[i] *= 8;  // a checkpoint every ten steps
-  EXPECT_EQ(WarmupSteps(steps), 0u);
+  EXPECT_EQ(WarmupSteps(steps, 100), 0u);
 }
 
-TEST(WarmupTest, SlownessBeyondTheFirstHalfIsHowTheRunIs) { EXPECT_LE(WarmupSteps(Steps(100, 70, 2)), 1u); }
+TEST(WarmupTest, SlownessBeyondTheFirstHalfIsHowTheRunIs) {
+  EXPECT_LE(WarmupSteps(Steps(100, 70, 2), 100), 1u);
+}
 
 TEST(WarmupTest, AChangeOfTheRunLaterOnHidesNoSlowStart) {
   std::vector<double> steps = Steps(200, 30, 1.6);
   for (size_t i = 130; i < 200; ++i) steps[i] /= 2;
-  EXPECT_NEAR(static_cast<double>(WarmupSteps(steps)), 30, 1);
+  EXPECT_NEAR(static_cast<double>(WarmupSteps(steps, 100)), 30, 1);
+}
+
+TEST(WarmupTest, IsNeverLongerThanItsLimit) {
+  EXPECT_LE(WarmupSteps(Steps(200, 60, 1.6), 40), 40u);
+  EXPECT_NEAR(static_cast<double>(WarmupSteps(Steps(200, 30, 1.6), 40)), 30, 1);
 }
 
 TEST(WarmupTest, VeryShortRunsAreTakenAsTheyAre) {
-  EXPECT_EQ(WarmupSteps({}), 0u);
-  EXPECT_EQ(WarmupSteps({5}), 0u);
-  EXPECT_LE(WarmupSteps({50, 5, 5}), 1u);
+  EXPECT_EQ(WarmupSteps({}, 100), 0u);
+  EXPECT_EQ(WarmupSteps({5}, 100), 0u);
+  EXPECT_LE(WarmupSteps({50, 5, 5}, 100), 1u);
 }
 
 TEST(RatioIntervalTest, HoldsTheTrueRateInAboutNineteenOfTwentyRuns) {

@@ -32,6 +32,9 @@ inline constexpr double kSameRankLate = 0.60;
 // The part of a fetch that names the cause: more than a third is more than a fair part of read, decode and
 // collate.
 inline constexpr double kPartOfFetch = 0.34;
+// Disks that keep tasks waiting less than this, as a ratio of the time, hold nothing up: a machine that only reads
+// from its page cache shows about 0.1 %.
+inline constexpr double kStorageSilent = 0.01;
 // With less than this many cores idle, one more worker has nowhere to run.
 inline constexpr double kIdleCores = 0.5;
 // With no core idle, other programs that keep a quarter of the cores busy slow whatever runs beside them.
@@ -53,9 +56,7 @@ inline constexpr double kDeviceMemoryCritical = 0.97;
 inline constexpr double kMemoryHeadroom = 0.20;  // practitioners fill a device to about 80 %
 inline constexpr double kShmNearFull = 0.90;
 
-// More workers are proposed only if they gain this much in the replay; a wait below the second value is
-// ignored.
-inline constexpr double kWorthMoreWorkers = 1.03;
+// A wait below this is ignored when the replay says that workers keep the training from waiting.
 inline constexpr double kStillWaits = 0.02;
 // A step counts as one in which the loop does something else if that takes longer than this.
 inline constexpr double kOtherInStep = 0.05;
@@ -76,6 +77,13 @@ inline constexpr int64_t kIdleForNs = 300 * kNsPerSecond;  // start-up takes a m
 inline constexpr int64_t kHangForNs = 120 * kNsPerSecond;  // a checkpoint or a validation may take one
 inline constexpr double kThrottled = 0.05;                 // of the time
 
+// A change that gains less is not worth the trouble: the difference between two runs of the same program on the
+// same quiet machine is of this size (docs/measurements.md).
+inline constexpr double kWorthwhileGain = 1.05;
+// The mean of the steps is known to this ratio or worse: said before anything else...
+inline constexpr double kNoisy = 0.05;
+// ...and to this: no gain is predicted, as a usual one would be lost in it.
+inline constexpr double kTooNoisy = 0.15;
 inline constexpr double kHealthy = 0.05;  // a run in which no cause costs more is healthy
 
 }  // namespace fullbore::diagnose

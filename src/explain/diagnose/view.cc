@@ -18,6 +18,8 @@ using record::StepWindow;
 namespace {
 
 constexpr int64_t kReadingsToSpareOne = 3;
+// Without a named cause, a slow start that takes more of the run's steps than this is how the run is.
+constexpr double kLongestWarmup = 0.2;
 
 template <typename Of>
 void AddTo(RankView& view, const Of& part, int64_t steps, int64_t wall_ns) {
@@ -34,6 +36,36 @@ int64_t WallOf(const StepWindow& window) {
   return wall_ns;
 }
 
+int64_t StepsOf(const RankInfo& info) {
+  int64_t steps = info.steps.empty() ? 0 : info.steps.back().index + 1;
+  for (const StepWindow& window : info.windows) steps = std::max(steps, window.first_step + window.steps);
+  return steps;
+}
+
+// Whether something is known that makes the first steps slow for a while: a compiler, cuDNN's search for the
+// fastest kernels, or a loader whose workers and caches were still cold.
+bool StartIsNamed(const RankInfo& info, int64_t slow_steps) {
+  const auto fact = [&](const char* name) {
+    const auto found = info.facts.find(name);
+    return found == info.facts.end() ? std::string() : found->second;
+  };
+  if (!fact("compile").empty()) return true;
+  if (fact("cudnn_benchmark") == "true" && info.device.starts_with("cuda")) return true;
+  double slow_ns = 0, slow_wait_ns = 0, rest_ns = 0, rest_wait_ns = 0;
+  int64_t rest_steps = 0;
+  for (const Step& step : info.steps) {
+    const bool slow = step.index < slow_steps;
+    (slow ? slow_ns : rest_ns) += static_cast<double>(step.wall_ns);
+    (slow ? slow_wait_ns : rest_wait_ns) += static_cast<double>(step.share_ns[Index(Share::kDataWait)]);
+    rest_steps += !slow;
+  }
+  if (rest_steps == 0 || slow_steps == 0) return false;
+  const auto excess = [&](double slow, double rest) {
+    return slow / static_cast<double>(slow_steps) - rest / static_cast<double>(rest_steps);
+  };
+  return excess(slow_wait_ns, rest_wait_ns) > 0.5 * excess(slow_ns, rest_ns);
+}
+
 RankView ViewOf(const RankInfo& info) {
   RankView view;
   view.info = &info;
@@ -43,7 +75,17 @@ RankView ViewOf(const RankInfo& info) {
     if (step.index != static_cast<int64_t>(wall_ns.size())) break;
     wall_ns.push_back(static_cast<double>(step.wall_ns));
   }
-  view.warmup_steps = static_cast<int64_t>(WarmupSteps(wall_ns));
+  const int64_t all_steps = StepsOf(info);
+  const auto longest = static_cast<size_t>(
+      std::max<int64_t>(1, static_cast<int64_t>(kLongestWarmup * static_cast<double>(all_steps))));
+  view.warmup_steps = static_cast<int64_t>(WarmupSteps(wall_ns, longest));
+  const auto slow = static_cast<int64_t>(WarmupSteps(wall_ns, wall_ns.size()));
+  if (slow > view.warmup_steps) {
+    if (StartIsNamed(info, slow))
+      view.warmup_steps = slow;
+    else
+      view.slow_steps = slow - view.warmup_steps;
+  }
   for (const Step& step : info.steps) {
     if (step.index < view.warmup_steps)
       view.warmup_ns += step.wall_ns;
@@ -144,6 +186,15 @@ View::View(const record::Recording& recording, const record::Stage& stage)
                                   [](const Reading& r) { return r.value > 0; });
     if (owner->second == "command" && used) used_gpus_.insert(gpu->second);
   }
+}
+
+size_t View::RanksBesideEachOther() const {
+  if (!HasSteps()) return 1;
+  const auto beside = std::ranges::count_if(ranks_, [&](const RankView& rank) {
+    const int64_t both = std::min(rank.end_ns, lead().end_ns) - std::max(rank.begin_ns, lead().begin_ns);
+    return 2 * both > lead().end_ns - lead().begin_ns;
+  });
+  return std::max<size_t>(1, static_cast<size_t>(beside));
 }
 
 bool View::IsOurs(const record::SeriesKey& key) const {

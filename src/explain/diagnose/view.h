@@ -18,6 +18,8 @@ struct RankView {
   std::vector<const record::Step*> steady;  // those kept in full, by index
   int64_t warmup_steps = 0;
   int64_t warmup_ns = 0;
+  // The steady state's own first steps, where they were slower and nothing says that it was warm-up; 0 if none.
+  int64_t slow_steps = 0;
   int64_t steps = 0;  // of the steady state, whether kept in full or not, like the sums below
   int64_t wall_ns = 0;
   int64_t samples = 0;
@@ -40,6 +42,8 @@ class View {
   const std::vector<RankView>& ranks() const { return ranks_; }
   // The rank whose steps are judged: the first. Empty recordings have none: check HasSteps() first.
   const RankView& lead() const { return ranks_.front(); }
+  // How many ranks step during most of the lead's steady state, itself included; 1 without steps.
+  size_t RanksBesideEachOther() const;
   bool HasSteps() const { return !ranks_.empty() && ranks_.front().steps > 0; }
   int64_t begin_ns() const { return begin_ns_; }
   int64_t end_ns() const { return end_ns_; }

@@ -1,0 +1,63 @@
+#include "explain/diagnose/noise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "explain/diagnose/advice.h"
+#include "explain/diagnose/statistics.h"
+#include "explain/diagnose/thresholds.h"
+
+namespace fullbore::diagnose {
+
+using record::Metric;
+
+Noise NoiseOf(const View& view) {
+  Noise noise;
+  noise.cores = view.cores();
+  if (view.HasSteps()) {
+    // Steps far beyond the usual have a cause that a finding names; what is left is how unsteady the machine is. A
+    // last batch that is smaller than the others is not noise, so the rate is that of samples where they are known.
+    std::vector<double> done, wall_ns;
+    for (const record::Step* step : view.lead().steady) {
+      done.push_back(view.lead().info->samples_known ? static_cast<double>(step->samples) : 1);
+      wall_ns.push_back(static_cast<double>(step->wall_ns));
+    }
+    const double usual = kUnstable * Median(wall_ns);
+    for (double& ns : wall_ns) ns = std::min(ns, usual);
+    if (const auto rate = RatioInterval(done, wall_ns); rate && rate->mean > 0)
+      noise.of_mean_step = (rate->high - rate->mean) / rate->mean;
+  }
+  const auto others = view.CoresOfOthers(), busy = view.Mean(Metric::kCpuUtilization);
+  if (others && busy && view.cores() > 0 && *busy >= kCpuSaturated && *others >= kOthersBusy * view.cores())
+    noise.contended_cores = others;
+  return noise;
+}
+
+std::string InWords(const Noise& noise) {
+  const bool wide = noise.of_mean_step >= kNoisy;
+  if (!noise.contended_cores && !wide) return "";
+  const std::string known =
+      fmt::format("the mean step is only known to ±{}", FormatPercent(noise.of_mean_step));
+  std::string text = noise.contended_cores
+                         ? fmt::format("Noisy: other programs keep {} of {} cores busy{}",
+                                       FormatCount(*noise.contended_cores), FormatCount(noise.cores),
+                                       wide ? ", and " + known : "")
+                         : fmt::format("Noisy: steps vary so much that {}", known);
+  text += noise.of_mean_step >= kTooNoisy
+              ? "; no gain can be predicted. Measure again when the machine is quiet."
+              : ". Take every figure with that in mind.";
+  return text;
+}
+
+void Widen(Finding& finding, const Noise& noise) {
+  if (finding.method.empty()) return;
+  if (noise.of_mean_step >= kTooNoisy) return DropGain(finding);
+  // Doubt about the figures is no danger of the change: it makes no promise of a loss.
+  if (finding.speedup.low >= 1)
+    finding.speedup.low = std::max(1.0, finding.speedup.low / (1 + noise.of_mean_step));
+  finding.speedup.high *= 1 + noise.of_mean_step;
+}
+
+}  // namespace fullbore::diagnose
