@@ -99,7 +99,7 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   flags.run.keep_command_lines = !flags.no_command;
   if (!flags.no_hook) {
     flags.run.hook_directory = HookDirectory();
-    (void)setenv("FULLBORE_PACKAGE", PackageDirectory().c_str(), 1);  // for python/fullbore/hook/fast_data.py
+    flags.run.package_directory = PackageDirectory();
     if (flags.run.hook_directory.empty()) {
       Print(stderr,
             "fullbore: the Python hook is not installed beside this binary: steps will not be seen (fullbore "

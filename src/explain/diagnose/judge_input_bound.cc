@@ -300,6 +300,8 @@ CpuOptions OptionsOf(const Input& input) {
   return options;
 }
 
+std::string CoresText(const Input& input) { return FormatCount(std::round(10 * input.pipeline.cores) / 10); }
+
 void AdviseWorkers(Input& input, const CpuOptions& options) {
   const int64_t wanted = options.wanted;
   Finding& finding = input.finding;
@@ -314,7 +316,7 @@ void AdviseWorkers(Input& input, const CpuOptions& options) {
   finding.method = fmt::format(
       "replay of the recorded steps with {} worker{} at the measured fetch time, on {} cores shared with the "
       "training",
-      wanted, wanted == 1 ? "" : "s", FormatCount(input.pipeline.cores));
+      wanted, wanted == 1 ? "" : "s", CoresText(input));
   SayWhetherMemoryAllows(input, wanted - input.loader.num_workers);
   if (replayed.cpu_bound)
     finding.fix.push_back("more workers than that do not help: no core is left for them");
@@ -335,7 +337,7 @@ void AdviseFastData(Input& input, const CpuOptions& options) {
       "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} cores shared "
       "with the "
       "training",
-      FormatDuration(*input.loader.fast_sample_ns), FormatCount(input.pipeline.cores));
+      FormatDuration(*input.loader.fast_sample_ns), CoresText(input));
 }
 
 void AdviseNoWorkers(Input& input, const CpuOptions& options) {

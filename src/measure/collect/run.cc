@@ -175,6 +175,7 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
   if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;
   environment["FULLBORE_CHANNEL"] = channel_directory_;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
+  environment["FULLBORE_PACKAGE"] = options_.package_directory;
   const char* before = std::getenv("PYTHONPATH");
   environment["PYTHONPATH"] = InFrontOf(before ? before : "", options_.hook_directory);
   return environment;

@@ -18,6 +18,7 @@ struct RunOptions {
   std::string stage;
   std::map<std::string, std::string> tags;
   std::string hook_directory;      // holds the hook's sitecustomize.py; empty: no hook
+  std::string package_directory;   // holds the Python package fullbore, for the hook; empty: none
   bool keep_command_lines = true;  // with their secrets masked
   bool quiet = false;              // no start message, no status line
 };
