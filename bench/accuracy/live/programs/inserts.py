@@ -114,8 +114,8 @@ def metrics(rng: random.Random) -> Insert:
         before="matrix = [[0] * 10 for _ in range(10)]",
         every_step=f"""
 if $metrics_every and step % $metrics_every == 0:
-    for _ in range({rng.choice([30, 60])}):
-        update_confusion(matrix, y.tolist(), [(v * 7 + step) % 10 for v in y.tolist()])
+    for threshold in range({rng.choice([100, 200])}):
+        update_confusion(matrix, y.tolist(), [(v * 7 + threshold) % 10 for v in y.tolist()])
         scores = f1_scores(matrix)
 """,
         settings={"metrics_every": 1},

@@ -450,13 +450,13 @@ def queue_thread(rng: random.Random, name: str) -> Case:
     plan = Plan(
         cause="own-loader",
         about="an own loader thread with a queue, which runs dry",
-        model=models.any_model(rng, kind, 0.7),
+        model=models.any_model(rng, kind, 0.5),
         data=Piece(
             source.text + "\n\n\n" + QUEUE_THREAD.strip("\n"),
             source.use,
             (*source.imports, "import queue", "import threading"),
         ),
-        batch_size=batch_size(rng, kind) // 2,
+        batch_size=16 if slow else batch_size(rng, kind),
         loader=f"Prefetcher({source.use}, $batch_size)",
         settings=settings,
         changes=changes,

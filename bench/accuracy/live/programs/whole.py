@@ -61,6 +61,7 @@ def train(rank, model):
 
 
 if __name__ == "__main__":
+    mp.set_start_method("spawn")  # a forked OpenMP pool would hang
     model = Net()
     model.share_memory()
     processes = [mp.Process(target=train, args=(rank, model)) for rank in range($processes)]
