@@ -52,9 +52,7 @@ struct Finding {
   Speedup speedup;
   std::string method;  // how the prediction was made; empty if none was
 
-  // What it says of other findings; not part of the report. Shares whose slow steps it accounts for: for
-  // these, unstable-steps makes no prediction of its own.
-  std::vector<record::Share> explains;
+  // What it says of other findings; not part of the report.
   struct Superseded {
     std::string id;
     std::string cause;  // "" for any

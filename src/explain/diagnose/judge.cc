@@ -16,6 +16,7 @@ constexpr FindingRow kFindings[] = {
     {"input-bound", JudgeInputBound, When::kWithSteps},
     {"worker-overcommit", JudgeWorkerOvercommit, When::kWithSteps},
     {"host-memory", JudgeHostMemory, When::kWithSteps},
+    {"memory-growth", JudgeMemoryGrowth, When::kWithSteps},
     {"host-other", JudgeHostOther, When::kWithSteps},
     {"straggler", JudgeStraggler, When::kWithSteps},
     {"comm-bound", JudgeCommBound, When::kWithSteps},

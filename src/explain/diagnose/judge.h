@@ -1,6 +1,6 @@
 // One file per finding, `judge_<finding>.cc`, with its test beside it. A judge looks at a view and returns
 // its finding, or nothing; in the diagnosis it notes only what it could not judge and what would not help.
-// Which other findings it explains or supersedes, it declares in the finding.
+// Which other findings it supersedes, it declares in the finding.
 #pragma once
 
 #include <span>
@@ -15,6 +15,7 @@ namespace fullbore::diagnose {
 std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& diagnosis);

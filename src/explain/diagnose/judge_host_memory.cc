@@ -29,7 +29,6 @@ std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
 
   Finding finding;
   const EvidenceBuilder evidence(finding);
-  finding.explains = {Share::kDataWait};
   // Waiting for storage is its symptom.
   finding.supersedes = {{"input-bound", "storage"}, {"input-bound", "slow-sample"}};
   // The stall shows in the step wherever pages are missing: in the wait for the loader if it is the loader's

@@ -71,7 +71,6 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   finding.cause = largest->cause;
   finding.severity = *severity;
   finding.share = share;
-  finding.explains = {Share::kHostOther};
   finding.title = fmt::format("The loop spends {} of the time on work other than training: it {} ({}).",
                               FormatPercent(share), largest->does, FormatPercent(part));
   finding.fix = largest->fix;

@@ -500,7 +500,6 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   Finding finding;
   finding.severity = *severity;
   finding.share = share;
-  finding.explains = {Share::kDataWait};
   finding.where = view.HottestLines(Share::kDataWait);
   const Loader* loader = rank.TrainingLoader();
   const bool staged = loader && loader->library == record::kFullboreData;

@@ -13,7 +13,7 @@ namespace fullbore::diagnose {
 using record::Share;
 using record::Step;
 
-std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
   std::vector<double> wall_ns;
   for (const Step* step : rank.steady) wall_ns.push_back(static_cast<double>(step->wall_ns));
@@ -43,8 +43,9 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis
       "Steps are uneven: one in a hundred takes {} or more, against a median of {}; the slow ones spend the "
       "extra time in {}.",
       FormatDuration(static_cast<int64_t>(p99)), FormatDuration(static_cast<int64_t>(median)), Name(most));
-  finding.fix = {"look at what happens at the slow steps in the report's chart of steps",
-                 "inputs of very different sizes: bucket them by length, or pad to a few fixed sizes"};
+  // Why they are slow is not known, so nothing is promised.
+  finding.fix = {"inputs of very different sizes: bucket them by length, or pad to a few fixed sizes",
+                 "the report's chart of steps shows when the slow ones come"};
   finding.where = view.HottestLines(most);
   evidence.FromSteps(rank, "99th percentile over median", p99 / median, "ratio");
   evidence.FromSteps(rank, "slow steps", static_cast<double>(slow), "count");
@@ -52,15 +53,6 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis
     evidence.FromSteps(rank, "steps from one slow step to the next, on average",
                        static_cast<double>(last_index - first_index) / static_cast<double>(slow - 1),
                        "count");
-  }
-  // Where another finding already explains that time, that one makes the prediction.
-  const bool explained =
-      std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [&](const Finding& f) {
-        return std::find(f.explains.begin(), f.explains.end(), most) != f.explains.end();
-      });
-  if (!explained) {
-    finding.speedup = RemovalOf(finding.share, 0.3);
-    finding.method = "slow steps made as fast as the median; at the low end, 30 % of that";
   }
   return finding;
 }

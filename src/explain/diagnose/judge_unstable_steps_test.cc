@@ -26,7 +26,7 @@ TEST(UnstableStepsTest, IsRaisedByStepsThatTakeSeveralTimesTheMedian) {
   const Diagnosis diagnosis = Diagnose(WithSpikesIn(Share::kForward));
   ASSERT_THAT(diagnosis, Finds("unstable-steps"));
   EXPECT_THAT(FindingIn(diagnosis, "unstable-steps")->title, HasSubstr("in forward"));
-  EXPECT_FALSE(FindingIn(diagnosis, "unstable-steps")->method.empty());
+  EXPECT_EQ(FindingIn(diagnosis, "unstable-steps")->method, "") << "why they are slow is not known";
 }
 
 TEST(UnstableStepsTest, IsNotRaisedByOneSlowStepInAHundred) {
@@ -37,14 +37,6 @@ TEST(UnstableStepsTest, IsNotRaisedByStepsBelowTwiceTheMedian) {
   ARun run = ATraining();
   for (int64_t i = 1; i < 100; i += 10) run.InStep(i, Share::kForward, 95);
   EXPECT_THAT(Diagnose(run), Not(Finds("unstable-steps")));
-}
-
-TEST(UnstableStepsTest, PredictsNothingWhereAnotherFindingExplainsTheSlowSteps) {
-  const Diagnosis diagnosis = Diagnose(WithSpikesIn(Share::kDataWait));
-  ASSERT_THAT(diagnosis, Finds("input-bound"));
-  ASSERT_THAT(diagnosis, Finds("unstable-steps"));
-  EXPECT_EQ(FindingIn(diagnosis, "unstable-steps")->method, "");
-  EXPECT_EQ(FindingIn(diagnosis, "unstable-steps")->speedup.expected, 1);
 }
 
 }  // namespace

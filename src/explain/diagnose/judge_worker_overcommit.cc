@@ -38,7 +38,6 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diag
   const auto severity = SeverityOf(restart, kDataWait, rank.steps);
   finding.severity = shm_full ? Severity::kCritical : severity.value_or(Severity::kInfo);
   finding.share = restart;
-  finding.explains = {Share::kDataWait};
   // Waiting at the start of an epoch is its symptom.
   finding.supersedes = {{"input-bound", "epoch-start"}};
   finding.title = fmt::format("{} loader workers where {} would do", loader->num_workers, needed);

@@ -51,6 +51,12 @@ inline constexpr double kMemoryNearLimit = 0.95;
 // If the limit is reached as well, less is enough: on cores that others keep busy, time in which pages are read
 // back counts as waiting for a core or for the disk (tests/planted/cases/memory.py: 6 %, 1.6 of 2 cores taken).
 inline constexpr double kMemoryPressureAtLimit = 0.02;
+// Memory that grew by less while it was recorded may be fragmentation, or a list of numbers. A rise whose second half
+// is slower than this part of its first levels off.
+inline constexpr double kGrowthBytes = 32e6;
+inline constexpr double kStillGrowing = 0.6;
+// A run that will be killed within two hours is at risk now; one that lasts for a week is longer than most.
+inline constexpr double kGrowthEndsSoonS = 2 * 3600, kGrowthLastsS = 7 * 24 * 3600;
 inline constexpr double kDeviceMemoryWarning = 0.90;  // with fragmentation, large requests fail before 100 %
 inline constexpr double kDeviceMemoryCritical = 0.97;
 inline constexpr double kMemoryHeadroom = 0.20;  // practitioners fill a device to about 80 %

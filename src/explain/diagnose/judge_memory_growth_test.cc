@@ -1,0 +1,78 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "explain/diagnose/testing/a_run.h"
+
+namespace fullbore::diagnose {
+namespace {
+
+using record::Metric;
+using testing::ARun;
+using testing::ATraining;
+using testing::FindingIn;
+using testing::Finds;
+using testing::FindsCause;
+using ::testing::HasSubstr;
+using testing::kMs;
+using ::testing::Not;
+
+constexpr double kMB = 1e6;
+
+// 100 steps in ten seconds, during which the memory of a role follows `bytes` of the seconds, ten times a second.
+record::Recording WithMemory(const std::function<double(double)>& bytes, const std::string& role = "trainer",
+                             double available = 1e9) {
+  record::Recording recording = ATraining().Reading(Metric::kMemoryAvailable, available);
+  record::Series series{record::KeyOf(Metric::kProcessMemory, {{"role", role}}), {}};
+  for (int64_t i = 0; i < 100; ++i)
+    series.readings.push_back({1'000 * kMs + i * 100 * kMs, bytes(0.1 * static_cast<double>(i))});
+  recording.stages.front().series.push_back(std::move(series));
+  return recording;
+}
+
+TEST(MemoryGrowthTest, IsRaisedByMemoryThatRisesAllTheTime) {
+  const Diagnosis diagnosis = Diagnose(WithMemory([](double s) { return 500 * kMB + 20 * kMB * s; }));
+  ASSERT_THAT(diagnosis, FindsCause("memory-growth", "training"));
+  const Finding& finding = *FindingIn(diagnosis, "memory-growth");
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_THAT(finding.title, HasSubstr("by 2.0 MB a step"));
+  EXPECT_THAT(finding.title, HasSubstr("the 1.0 GB that are left last for 50 s"));
+  EXPECT_EQ(finding.method, "") << "it is not the speed that is at stake";
+}
+
+TEST(MemoryGrowthTest, IsNotRaisedByWhatIsCollectedFromTimeToTime) {
+  const auto saw = [](double s) { return 500 * kMB + 300 * kMB * std::fmod(s, 2.5); };
+  EXPECT_THAT(Diagnose(WithMemory(saw)), Not(Finds("memory-growth")));
+}
+
+TEST(MemoryGrowthTest, IsRaisedByALeakUnderCollections) {
+  const auto saw = [](double s) { return 500 * kMB + 30 * kMB * s + 20 * kMB * std::fmod(s, 0.7); };
+  EXPECT_THAT(Diagnose(WithMemory(saw)), Finds("memory-growth"));
+}
+
+TEST(MemoryGrowthTest, IsNotRaisedByACacheThatFills) {
+  const auto filling = [](double s) { return 500 * kMB + 400 * kMB * (1 - std::exp(-s / 2)); };
+  EXPECT_THAT(Diagnose(WithMemory(filling)), Not(Finds("memory-growth")));
+}
+
+TEST(MemoryGrowthTest, IsNotRaisedByAFewMegabytes) {
+  EXPECT_THAT(Diagnose(WithMemory([](double s) { return 500 * kMB + 1 * kMB * s; })),
+              Not(Finds("memory-growth")));
+}
+
+TEST(MemoryGrowthTest, ThatOfWorkersIsTheirs) {
+  const auto grows = [](double s) { return 500 * kMB + 20 * kMB * s; };
+  EXPECT_THAT(Diagnose(WithMemory(grows, "loader")), FindsCause("memory-growth", "workers"));
+}
+
+TEST(MemoryGrowthTest, WhereItLastsForMonthsItIsOnlySaid) {
+  const auto grows = [](double s) { return 500 * kMB + 5 * kMB * s; };
+  const Diagnosis diagnosis = Diagnose(WithMemory(grows, "trainer", /*available=*/100e12));
+  ASSERT_THAT(diagnosis, Finds("memory-growth"));
+  EXPECT_EQ(FindingIn(diagnosis, "memory-growth")->severity, Severity::kInfo);
+}
+
+}  // namespace
+}  // namespace fullbore::diagnose
