@@ -1,7 +1,7 @@
 """What may be planted, and which first findings name it: patterns over "id cause".
 
-Several may be right: a generator that decodes in the loop is both waiting for data and work beside the training. A
-renamed finding is renamed here, and the results on file are judged anew without a new run.
+Several may be right: a generator that decodes in the loop is both waiting for data and work beside the training. What
+was right for a case is kept with its result, so a finding that is renamed here counts from the next run on.
 """
 
 from __future__ import annotations
