@@ -16,7 +16,8 @@ constexpr size_t kMaxListed = 1000;
 constexpr size_t kNotListed = SIZE_MAX;
 constexpr size_t kMaxOpenFiles = 256;  // of the usual limit of 1024 a process
 constexpr int kDetailedPerRound = 24;
-constexpr int64_t kPssBudgetNsPerRound = kNsPerMs;  // rounds are a second apart: 0.1 % of a core
+constexpr int64_t kDelayBudgetNsPerRound = 2 * kNsPerMs;  // rounds are a second apart: 0.2 % of a core
+constexpr int64_t kPssBudgetNsPerRound = kNsPerMs;
 constexpr int64_t kPssBudgetCapNs = 5 * kNsPerMs;
 constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond;
 
@@ -32,6 +33,7 @@ void AddKnown(std::optional<double>& sum, const std::optional<double>& value) {
 struct ProcessProbe::Group {
   explicit Group(const record::Labels& labels)
       : cpu_key(KeyOf(Metric::kProcessCpu, labels)),
+        delay_key(KeyOf(Metric::kProcessRunDelay, labels)),
         memory_key(KeyOf(Metric::kProcessMemory, labels)),
         pss_key(KeyOf(Metric::kProcessPss, labels)),
         count_key(KeyOf(Metric::kProcessCount, labels)),
@@ -45,7 +47,7 @@ struct ProcessProbe::Group {
     count = threads = 0;
     memory_bytes = pss_bytes = 0;
     pss_known = true;
-    cpu_cores = switches = read = written = read_calls = std::nullopt;
+    cpu_cores = delay_cores = switches = read = written = read_calls = std::nullopt;
   }
 
   void Add(const Running& process) {
@@ -57,6 +59,7 @@ struct ProcessProbe::Group {
       pss_bytes += *process.pss_bytes;
     else
       pss_known = false;
+    AddKnown(delay_cores, process.delay_cores);
     AddKnown(switches, process.details.switches_per_s);
     AddKnown(read, process.details.read_per_s);
     AddKnown(written, process.details.written_per_s);
@@ -73,18 +76,19 @@ struct ProcessProbe::Group {
       if (value) sink.Read(key, t_ns, *value);
     };
     emit(cpu_key, cpu_cores);
+    emit(delay_key, delay_cores);
     emit(switches_key, switches);
     emit(read_key, read);
     emit(written_key, written);
     emit(read_calls_key, read_calls);
   }
 
-  const record::SeriesKey cpu_key, memory_key, pss_key, count_key, threads_key, switches_key, read_key,
-      written_key, read_calls_key;
+  const record::SeriesKey cpu_key, delay_key, memory_key, pss_key, count_key, threads_key, switches_key,
+      read_key, written_key, read_calls_key;
   int64_t count = 0, threads = 0;
   uint64_t memory_bytes = 0, pss_bytes = 0;
   bool pss_known = true;
-  std::optional<double> cpu_cores, switches, read, written, read_calls;
+  std::optional<double> cpu_cores, delay_cores, switches, read, written, read_calls;
 };
 
 ProcessProbe::ProcessProbe(const Machine& machine)
@@ -98,6 +102,7 @@ void ProcessProbe::Sample(int64_t t_ns, Sink& sink) {
   ReadStats(t_ns);
   for (const int64_t pid : tree_.Scan()) Adopt(pid, t_ns);
   ReadDetails(t_ns);
+  ReadDelays(t_ns);
   ReadPss(t_ns);
   EmitSums(t_ns, sink);
   last_ns_ = t_ns;
@@ -243,6 +248,29 @@ void ProcessProbe::ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns) {
   const auto voluntary = CountAfter(lines, "voluntary_ctxt_switches:");
   const auto forced = CountAfter(lines, "nonvoluntary_ctxt_switches:");
   if (voluntary && forced) advance(details.switches, *voluntary + *forced, details.switches_per_s);
+}
+
+void ProcessProbe::ReadDelays(int64_t t_ns) {
+  delay_budget_ns_ = std::min(delay_budget_ns_ + kDelayBudgetNsPerRound, kDelayBudgetNsPerRound);
+  std::vector<std::pair<int64_t, int64_t>> due;  // (time of the last reading, pid)
+  for (auto& [pid, process] : running_) {
+    if (process.delay_ns == 0 || process.last_cpu_ticks != process.delay_cpu_ticks) {
+      due.emplace_back(process.delay_ns, pid);
+    } else if (process.delay_cores) {
+      process.delay_cores = 0;
+      process.delay.Rest(t_ns);
+    }
+  }
+  std::ranges::sort(due);
+  for (const auto& [last, pid] : due) {
+    if (delay_budget_ns_ <= 0) return;
+    Running& process = running_.at(pid);
+    const int64_t begin_ns = ThreadCpuNs();
+    process.delay_ns = t_ns;
+    process.delay_cpu_ticks = process.last_cpu_ticks;
+    process.delay_cores = process.delay.Read(DirectoryOf(pid), t_ns);
+    delay_budget_ns_ -= ThreadCpuNs() - begin_ns;
+  }
 }
 
 // Reading smaps_rollup walks the page tables of the process, 1 ms per 100 MB or so, and holds its memory map

@@ -49,6 +49,10 @@ class ProcessProbeTest : public ::testing::Test {
     files_.Write(directory + "/smaps_rollup",
                  "0-1 ---p\nRss: 9 kB\nPss: " + std::to_string(pss_kib) + " kB\n");
   }
+  void WriteDelay(int64_t pid, int64_t thread, double seconds) {
+    files_.Write("/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + "/schedstat",
+                 "1000000000 " + std::to_string(Seconds(seconds)) + " 12\n");
+  }
   void Mark(int64_t pid, const std::string& run_id) {
     files_.Write("/proc/" + std::to_string(pid) + "/environ",
                  std::string("PATH=/bin\0FULLBORE_RUN=", 23) + run_id + std::string("\0X=1\0", 5));
@@ -161,6 +165,41 @@ TEST_F(ProcessProbeTest, ManyProcessesHaveTheirDetailsReadInTurn) {
   EXPECT_LE(*sink_.Last("process_io_write{role=other}"), 60 * 600.0 / 2);
 }
 
+TEST_F(ProcessProbeTest, WaitsForACoreAreThoseOfAllThreadsByRoleAndRank) {
+  Write(100, {.user_ticks = 5});
+  Write(101, {.parent = 100, .user_ticks = 5});
+  for (const int64_t pid : {100, 101}) {
+    WriteDelay(pid, pid, 3);
+    WriteDelay(pid, pid + 1000, 4);
+  }
+  ProcessProbe probe(files_.machine(100));
+  probe.SetRole(101, "trainer", 1);
+  probe.Sample(Seconds(1), sink_);
+  EXPECT_FALSE(sink_.Last("process_run_delay{role=trainer}"));
+  Write(100, {.user_ticks = 9});
+  Write(101, {.parent = 100, .user_ticks = 9});
+  WriteDelay(100, 1100, 5);
+  WriteDelay(101, 101, 3.5);
+  WriteDelay(101, 1101, 6);
+  probe.Sample(Seconds(3), sink_);
+  EXPECT_DOUBLE_EQ(sink_.Last("process_run_delay{role=other}").value_or(-1), 0.5);
+  EXPECT_DOUBLE_EQ(sink_.Last("process_run_delay{rank=1,role=trainer}").value_or(-1), 1.25);
+}
+
+TEST_F(ProcessProbeTest, AProcessThatTakesNoCpuTimeWaitsForNone) {
+  Write(100, {.user_ticks = 5});
+  WriteDelay(100, 100, 3);
+  ProcessProbe probe(files_.machine(100));
+  probe.Sample(Seconds(1), sink_);
+  Write(100, {.user_ticks = 9});
+  WriteDelay(100, 100, 4);
+  probe.Sample(Seconds(2), sink_);
+  EXPECT_DOUBLE_EQ(sink_.Last("process_run_delay{role=other}").value_or(-1), 1);
+  WriteDelay(100, 100, 400);
+  probe.Sample(Seconds(3), sink_);
+  EXPECT_DOUBLE_EQ(sink_.Last("process_run_delay{role=other}").value_or(-1), 0) << "its threads are not read";
+}
+
 TEST_F(ProcessProbeTest, UnreadableValuesAreAbsent) {
   Write(100, {});
   files_.MakeDirectory("/proc/100/io");  // reading it fails, as another user's file would
@@ -171,6 +210,7 @@ TEST_F(ProcessProbeTest, UnreadableValuesAreAbsent) {
   EXPECT_FALSE(sink_.Last("process_pss{role=other}"));
   EXPECT_FALSE(sink_.Last("process_io_read{role=other}"));
   EXPECT_FALSE(sink_.Last("process_context_switches{role=other}"));
+  EXPECT_FALSE(sink_.Last("process_run_delay{role=other}"));
   EXPECT_TRUE(sink_.Last("process_memory{role=other}"));
 }
 
