@@ -115,6 +115,8 @@ def test_facts_and_places_are_reported(plain):
     assert facts["optimizer"] == "SGD" and facts["device"] == "cpu"
     assert facts["precision"] == "float32" and facts["batch_shape"] == [8, 6]
     assert facts["torch_threads"] == 1 and facts["world_size"] == 1
+    assert facts["omp_num_threads"] == "1", "as the environment has it, not as torch uses it"
+    assert "omp_wait_policy" not in facts and "opencv_threads" not in facts, "neither set nor imported"
     assert tuple(map(int, facts["torch"].split(".")[:2])) == runner.torch
 
     script = (runner.directory / "train.py").read_text().splitlines()

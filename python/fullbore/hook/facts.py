@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from typing import Any, Callable
 
@@ -10,6 +11,9 @@ from . import backward, forward, steps
 from .runtime import Thread, guarded, hook
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
+# How many threads the OpenMP and MKL pools were asked for, and whether their idle threads spin.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+MAX_SETTING = 32  # characters: a number, or a number for each level
 
 
 def at_import(torch: Any) -> None:
@@ -69,7 +73,7 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
 
 def about_process() -> None:
     torch = sys.modules["torch"]
-    hook.fact("torch_threads", torch.get_num_threads())
+    about_threads(torch)
     hook.fact("world_size", backward.world_size())
     hook.fact("cudnn_benchmark", bool(torch.backends.cudnn.benchmark))
     cudnn = torch.backends.cudnn
@@ -78,6 +82,17 @@ def about_process() -> None:
     present = {name: version(name) for name in FRAMEWORKS if name in sys.modules}
     if present:
         hook.fact("frameworks", present)
+
+
+def about_threads(torch: Any) -> None:
+    hook.fact("torch_threads", torch.get_num_threads())
+    opencv = sys.modules.get("cv2")
+    if opencv is not None:
+        hook.fact("opencv_threads", ask(lambda: int(opencv.getNumThreads())))
+    for name in THREAD_VARIABLES:
+        value = os.environ.get(name)
+        if value:
+            hook.fact(name.lower(), value[:MAX_SETTING])
 
 
 def version(name: str) -> str:
