@@ -17,6 +17,7 @@ constexpr size_t kNotListed = SIZE_MAX;
 constexpr size_t kMaxOpenFiles = 256;  // of the usual limit of 1024 a process
 constexpr int kDetailedPerRound = 24;
 constexpr int64_t kDelayBudgetNsPerRound = 2 * kNsPerMs;  // rounds are a second apart: 0.2 % of a core
+constexpr double kDelayToSample = 0.2;  // cores: less is the ordinary traffic of a busy machine
 constexpr int64_t kPssBudgetNsPerRound = kNsPerMs;
 constexpr int64_t kPssBudgetCapNs = 5 * kNsPerMs;
 constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond;
@@ -34,6 +35,7 @@ struct ProcessProbe::Group {
   explicit Group(const record::Labels& labels)
       : cpu_key(KeyOf(Metric::kProcessCpu, labels)),
         delay_key(KeyOf(Metric::kProcessRunDelay, labels)),
+        spin_key(KeyOf(Metric::kProcessSpin, labels)),
         memory_key(KeyOf(Metric::kProcessMemory, labels)),
         pss_key(KeyOf(Metric::kProcessPss, labels)),
         count_key(KeyOf(Metric::kProcessCount, labels)),
@@ -47,6 +49,7 @@ struct ProcessProbe::Group {
     count = threads = 0;
     memory_bytes = pss_bytes = 0;
     pss_known = true;
+    spin = {};
     cpu_cores = delay_cores = switches = read = written = read_calls = std::nullopt;
   }
 
@@ -60,6 +63,8 @@ struct ProcessProbe::Group {
     else
       pss_known = false;
     AddKnown(delay_cores, process.delay_cores);
+    spin.all += process.spin.all;
+    spin.in_runtime += process.spin.in_runtime;
     AddKnown(switches, process.details.switches_per_s);
     AddKnown(read, process.details.read_per_s);
     AddKnown(written, process.details.written_per_s);
@@ -77,23 +82,28 @@ struct ProcessProbe::Group {
     };
     emit(cpu_key, cpu_cores);
     emit(delay_key, delay_cores);
+    if (spin.all > 0) {
+      sink.Read(spin_key, t_ns, static_cast<double>(spin.in_runtime) / static_cast<double>(spin.all));
+    }
     emit(switches_key, switches);
     emit(read_key, read);
     emit(written_key, written);
     emit(read_calls_key, read_calls);
   }
 
-  const record::SeriesKey cpu_key, delay_key, memory_key, pss_key, count_key, threads_key, switches_key,
-      read_key, written_key, read_calls_key;
+  const record::SeriesKey cpu_key, delay_key, spin_key, memory_key, pss_key, count_key, threads_key,
+      switches_key, read_key, written_key, read_calls_key;
   int64_t count = 0, threads = 0;
   uint64_t memory_bytes = 0, pss_bytes = 0;
   bool pss_known = true;
+  SpinSamples spin;
   std::optional<double> cpu_cores, delay_cores, switches, read, written, read_calls;
 };
 
 ProcessProbe::ProcessProbe(const Machine& machine)
     : proc_directory_(machine.root + "/proc"),
       keep_command_lines_(machine.keep_command_lines),
+      may_sample_(machine.root.empty()),
       tree_(proc_directory_, machine.command_pid, machine.mark) {}
 
 ProcessProbe::~ProcessProbe() = default;
@@ -103,6 +113,7 @@ void ProcessProbe::Sample(int64_t t_ns, Sink& sink) {
   for (const int64_t pid : tree_.Scan()) Adopt(pid, t_ns);
   ReadDetails(t_ns);
   ReadDelays(t_ns);
+  ReadSpins(sink);
   ReadPss(t_ns);
   EmitSums(t_ns, sink);
   last_ns_ = t_ns;
@@ -214,6 +225,7 @@ void ProcessProbe::End(int64_t pid, int64_t t_ns) {
   const auto found = running_.find(pid);
   if (found->second.listed != kNotListed) processes_[found->second.listed].end_ns = t_ns;
   running_.erase(found);
+  spins_.Stop(pid);
   tree_.Forget(pid);
 }
 
@@ -270,6 +282,21 @@ void ProcessProbe::ReadDelays(int64_t t_ns) {
     process.delay_cpu_ticks = process.last_cpu_ticks;
     process.delay_cores = process.delay.Read(DirectoryOf(pid), t_ns);
     delay_budget_ns_ -= ThreadCpuNs() - begin_ns;
+  }
+}
+
+void ProcessProbe::ReadSpins(Sink& sink) {
+  for (auto& [pid, process] : running_) {
+    process.spin = spins_.Take(pid);
+    const bool queues = process.role == "trainer" && process.delay_cores.value_or(0) >= kDelayToSample;
+    if (may_sample_ && queues && !spins_.Samples(pid))
+      spins_.Start(pid, DirectoryOf(pid), process.delay.MostDelayed(SpinSampler::kMaxThreadsOfProcess));
+  }
+  if (spins_.refused() && !std::exchange(said_refused_, true)) {
+    sink.Say(
+        record::Severity::kInfo, "process",
+        "the kernel does not let us sample the threads of the training (perf events): whether they compute "
+        "or spin is not known");
   }
 }
 

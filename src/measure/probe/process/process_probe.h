@@ -5,7 +5,8 @@
 // Cost: about 10 us per process and second. /proc/PID/stat stays open; costlier files (status, io) are read
 // from at most 24 processes per round in turn. Two are read within a budget each, those processes first that
 // have gone longest without: the threads' waits for a core, of processes that took CPU time (0.2 % of a core:
-// some 700 threads a second), and shared-aware memory (PSS), whose cost grows with the memory (0.1 %).
+// some 700 threads a second), and shared-aware memory (PSS), whose cost grows with the memory (0.1 %). Training
+// processes whose threads wait for cores are also sampled (spin_sampler.h): do they compute, or only spin?
 //
 // Not seen: the CPU time of a process after its last reading, and processes that live less than a second.
 #pragma once
@@ -21,6 +22,7 @@
 #include "measure/probe/probe.h"
 #include "measure/probe/process/process_stat.h"
 #include "measure/probe/process/process_tree.h"
+#include "measure/probe/process/spin_sampler.h"
 #include "measure/probe/process/thread_delay.h"
 
 namespace fullbore::probe {
@@ -67,6 +69,7 @@ class ProcessProbe : public Probe {
     std::optional<double> delay_cores;
     uint64_t delay_cpu_ticks = 0;  // last_cpu_ticks when its threads were last read
     int64_t delay_ns = 0;          // when that was; 0 if never
+    SpinSamples spin;              // since the previous round
     std::optional<uint64_t> pss_bytes;
     int64_t pss_ns = 0;
   };
@@ -80,6 +83,7 @@ class ProcessProbe : public Probe {
   void ReadDetails(int64_t t_ns);
   void ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns);
   void ReadDelays(int64_t t_ns);
+  void ReadSpins(Sink& sink);
   void ReadPss(int64_t t_ns);
   void End(int64_t pid, int64_t t_ns);
   Group& GroupOf(const std::string& role, int rank);
@@ -88,6 +92,7 @@ class ProcessProbe : public Probe {
 
   const std::string proc_directory_;
   const bool keep_command_lines_;
+  const bool may_sample_;  // the processes are those of this machine
   ProcessTree tree_;
   std::map<int64_t, Running> running_;
   std::vector<record::Process> processes_;
@@ -99,6 +104,8 @@ class ProcessProbe : public Probe {
   int64_t pss_budget_ns_ = 0;
   size_t unlisted_ = 0;
   bool said_unlisted_ = false;
+  SpinSampler spins_;
+  bool said_refused_ = false;
   char buffer_[1024];
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 
 #include "base/fd.h"
@@ -58,6 +59,15 @@ std::optional<double> ThreadDelay::Read(const std::string& process_directory, in
     waited_ns += ran_before ? ns - earlier->second : ns;
   }
   return static_cast<double>(waited_ns) / static_cast<double>(took_ns);
+}
+
+std::vector<int64_t> ThreadDelay::MostDelayed(size_t most) const {
+  std::vector<Waited> threads = threads_;
+  std::ranges::sort(threads, std::greater(), &Waited::second);
+  threads.resize(std::min(most, threads.size()));
+  std::vector<int64_t> numbers;
+  for (const auto& [thread, ns] : threads) numbers.push_back(thread);
+  return numbers;
 }
 
 }  // namespace fullbore::probe

@@ -22,6 +22,9 @@ class ThreadDelay {
   // threads.
   std::optional<double> Read(const std::string& process_directory, int64_t t_ns);
 
+  // Those threads that have waited longest so far, of the previous reading.
+  std::vector<int64_t> MostDelayed(size_t most) const;
+
   // The process took no CPU time since the previous reading: no thread ran, or waited for long. What comes
   // after `t_ns` is not spread over the time before it.
   void Rest(int64_t t_ns) { last_ns_ = t_ns; }

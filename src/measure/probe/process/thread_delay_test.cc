@@ -1,5 +1,6 @@
 #include "measure/probe/process/thread_delay.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "measure/probe/testing/fake_machine.h"
@@ -59,6 +60,15 @@ TEST_F(ThreadDelayTest, TimeAtRestIsNotSpreadOverTheWaitsAfterIt) {
   delay_.Rest(Seconds(99));
   Waited(100, 7.5);
   EXPECT_DOUBLE_EQ(Read(100).value_or(-1), 0.5);
+}
+
+TEST_F(ThreadDelayTest, NamesTheThreadsThatWaitedLongest) {
+  Waited(100, 7);
+  Waited(101, 900);
+  Waited(102, 30);
+  Read(10);
+  EXPECT_THAT(delay_.MostDelayed(2), ::testing::ElementsAre(101, 102));
+  EXPECT_EQ(delay_.MostDelayed(9).size(), 3);
 }
 
 TEST_F(ThreadDelayTest, IsUnknownWhereTheKernelDoesNotCount) {
