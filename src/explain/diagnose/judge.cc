@@ -24,6 +24,7 @@ constexpr FindingRow kFindings[] = {
     {"launch-bound", JudgeLaunchBound, When::kWithSteps},
     {"sync-bound", JudgeSyncBound, When::kWithSteps},
     {"copy-bound", JudgeCopyBound, When::kWithSteps},
+    {"thread-oversubscription", JudgeThreadOversubscription, When::kWithSteps},
     {"unstable-steps", JudgeUnstableSteps, When::kWithSteps},
     {"cpu-contention", JudgeCpuContention, When::kWithSteps},
     {"low-activity", JudgeLowActivity, When::kAlways},

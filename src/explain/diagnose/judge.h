@@ -25,6 +25,7 @@ std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeCopyBound(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeLowActivity(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHang(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeIdleDevice(const View& view, Diagnosis& diagnosis);

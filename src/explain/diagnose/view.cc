@@ -188,12 +188,14 @@ View::View(const record::Recording& recording, const record::Stage& stage)
   }
 }
 
+bool View::IsBesideLead(const RankView& rank) const {
+  const int64_t both = std::min(rank.end_ns, lead().end_ns) - std::max(rank.begin_ns, lead().begin_ns);
+  return 2 * both > lead().end_ns - lead().begin_ns;
+}
+
 size_t View::RanksBesideEachOther() const {
   if (!HasSteps()) return 1;
-  const auto beside = std::ranges::count_if(ranks_, [&](const RankView& rank) {
-    const int64_t both = std::min(rank.end_ns, lead().end_ns) - std::max(rank.begin_ns, lead().begin_ns);
-    return 2 * both > lead().end_ns - lead().begin_ns;
-  });
+  const auto beside = std::ranges::count_if(ranks_, [&](const RankView& rank) { return IsBesideLead(rank); });
   return std::max<size_t>(1, static_cast<size_t>(beside));
 }
 

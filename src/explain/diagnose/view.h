@@ -42,7 +42,9 @@ class View {
   const std::vector<RankView>& ranks() const { return ranks_; }
   // The rank whose steps are judged: the first. Empty recordings have none: check HasSteps() first.
   const RankView& lead() const { return ranks_.front(); }
-  // How many ranks step during most of the lead's steady state, itself included; 1 without steps.
+  // Whether the rank steps during most of the lead's steady state.
+  bool IsBesideLead(const RankView& rank) const;
+  // How many ranks do, the lead included; 1 without steps.
   size_t RanksBesideEachOther() const;
   bool HasSteps() const { return !ranks_.empty() && ranks_.front().steps > 0; }
   int64_t begin_ns() const { return begin_ns_; }
