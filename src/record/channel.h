@@ -67,7 +67,9 @@ enum class EventKind : uint16_t {
   kOther = 7,
   // torch.distributed called on the training thread. id: 0; a: bytes.
   kCollective = 8,
-  // The line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside, 0 none.
+  // The line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside, 0 none;
+  // c: Activity; d: 1 in the iterator that the training loop goes through, 2 in its body while it waits to
+  // receive something.
   kLine = 9,
   // torch.cuda.synchronize and similar calls.
   kSync = 10,

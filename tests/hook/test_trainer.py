@@ -316,3 +316,34 @@ def test_a_killed_trainer_loses_only_its_bye(newest):
     assert result.returncode == -9
     trainer = Channel(directory).trainer
     assert len(trainer.steps) == 5 and trainer.say("bye") == []
+
+
+@pytest.mark.alone
+def test_python_code_between_short_operations_is_sampled_as_long_as_it_takes(newest):
+    # Operations release Python's lock, so that a thread which waits for it gets it there and nowhere else.
+    channel, output = newest.run(
+        PARTS
+        + """
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    spent, begun = 0, time.perf_counter()
+    for _ in range(400):
+        optimizer.zero_grad(); model(torch.randn(2, 6)).sum().backward(); optimizer.step()
+        for _ in range(10):
+            torch.tensor([0.5])
+            begin = time.perf_counter()
+            for i in range(4000):
+                i * i  # here
+            spent += time.perf_counter() - begin
+    print(spent / (time.perf_counter() - begun), sys.getswitchinterval())
+    """
+    )
+    share, interval = map(float, output.split())
+    trainer = channel.trainer
+    lines = {line["id"]: line["line"] for line in trainer.say("line")}
+    script = (newest.directory / "train.py").read_text().splitlines()
+    here = next(number for number, text in enumerate(script, 1) if "# here" in text)
+    seen = trainer.of(LINE)
+    assert len(seen) > 20
+    assert len([r for r in seen if lines[r.a] in (here - 1, here)]) / len(seen) > share / 2
+    assert interval in (pytest.approx(0.005), pytest.approx(0.000005))

@@ -18,7 +18,10 @@ The map, one idea a file:
     collectives  torch.distributed
     others       checkpoints, garbage collections, and the end of the process
     device       CUDA: copies, synchronisation, device time, memory
-    lines        the line sampler
+    lines        the line sampler: when it samples, and what it records
+    stacks       what one sample of a stack says: the line, what is done there, whether it feeds the loop
+    activities   the table by which that is told
+    instructions what a frame is executing: which call, or the head of which loop
     where        which lines of the user's code step, copy and save
     facts        versions, model, precision, arguments
     frames       which code, and which frame of a stack, is the user's own

@@ -1,8 +1,11 @@
-"""The line sampler: where in the user's own code the training thread is, twenty times a second.
+"""The line sampler: where in the user's own code the training thread is, and what it does there.
 
 It starts at the first optimizer step, so never in a loader's worker. It is a daemon, so that a script which waits
 for all its threads does not wait for it, and it has ended before the interpreter does: a thread that Python's end
 cuts off inside a destructor of torch's (the garbage collector runs on whichever thread allocates) aborts the process.
+
+Twenty samples a second name the hottest lines. The shares of what the loop does beside training come from samples
+alone; where that is much of the time, they are taken as densely as the budget allows. So they are at first.
 """
 
 from __future__ import annotations
@@ -16,12 +19,57 @@ import time
 from typing import Any
 
 from . import channel, steps
-from .frames import place, user_frame
 from .runtime import Thread, clock, hook
+from .stacks import Loop, Sample, all_wait, read
 
-PERIOD_S = 0.05
+SPARSE_S, DENSE_S = 0.05, 0.01
 JITTER = 0.5  # of the period, to either side: a loop of the same period must not always be met at the same line
+BUDGET = 0.004  # of the time: what sampling may cost, in time on a core
+SAMPLES_TO_JUDGE = 100  # after each so many, the density is chosen anew
+MUCH_BESIDE = 0.05  # of the samples, outside all that the hook times: the threshold of the finding host-other
 STOP_S = 1.0  # how long the interpreter's exit waits at most for a sample in progress, which takes microseconds
+
+
+class Density:
+    """How long to wait for the next sample."""
+
+    def __init__(self) -> None:
+        self.dense = True
+        self.samples = self.beside = 0
+        self.cost_ns = 0.0  # of a sample, on average
+
+    def note(self, phase: int, cost_ns: int) -> None:
+        self.cost_ns += (cost_ns - self.cost_ns) / 16 if self.cost_ns else cost_ns
+        self.samples += 1
+        self.beside += phase == 0
+        if self.samples >= SAMPLES_TO_JUDGE:
+            self.dense = self.beside >= MUCH_BESIDE * self.samples
+            self.samples = self.beside = 0
+
+    def period_s(self) -> float:
+        return min(SPARSE_S, max(DENSE_S, self.cost_ns / 1e9 / BUDGET)) if self.dense else SPARSE_S
+
+
+class Turn:
+    """When the sampler gets Python's lock.
+
+    A thread that wants the lock waits until it is released, and only after 5 ms asks for it. So the sampler would meet
+    a loop of Python code and short operations of torch always in the same operation, the one that releases the lock.
+    It asks sooner, as long as it is alone: the interval is the process's, and another thread that wants the lock would
+    get it sooner than it does without us.
+    """
+
+    USUAL_US, SOON_US = 5000, 5
+
+    def __init__(self) -> None:
+        self.soon = False
+
+    def take(self, alone: bool) -> None:
+        if alone == self.soon:
+            return
+        if round(sys.getswitchinterval() * 1e6) == (self.USUAL_US if alone else self.SOON_US):  # not the script's own
+            sys.setswitchinterval((self.SOON_US if alone else self.USUAL_US) / 1e6)
+        self.soon = alone
 
 
 class Sampler:
@@ -29,6 +77,9 @@ class Sampler:
         self.ident = ident
         self.thread = thread
         self.known: dict[tuple[str, int], int] = {}
+        self.loop = Loop()
+        self.density = Density()
+        self.turn = Turn()
         self.random = random.Random()  # never the script's own generator
         self.running = threading.Lock()  # held until stop(): waiting for it is a sleep that can be ended at once
         self.worker: threading.Thread | None = None
@@ -47,28 +98,45 @@ class Sampler:
             worker.join(STOP_S)
 
     def run(self, running: threading.Lock) -> None:
+        import dis  # noqa: F401  # which the first sample needs: not to be counted as the cost of a sample
+
         number = hook.here().number
+        try:
+            self.sample_until(running, number)
+        finally:
+            self.turn.take(alone=False)
+
+    def sample_until(self, running: threading.Lock, number: int) -> None:
         while hook.on and sampler is self:
-            if running.acquire(timeout=PERIOD_S * self.random.uniform(1 - JITTER, 1 + JITTER)):
+            if running.acquire(timeout=self.density.period_s() * self.random.uniform(1 - JITTER, 1 + JITTER)):
                 return
             begin = time.thread_time_ns()  # the wait for the interpreter's lock is not the script's cost
             try:
                 self.sample(clock(), number)
             except Exception as error:
                 hook.fail("line sampler", error)
-            hook.extra_ns += time.thread_time_ns() - begin
+            cost_ns = time.thread_time_ns() - begin
+            hook.extra_ns += cost_ns
+            self.density.note(self.thread.phase, cost_ns)
 
     def sample(self, now: int, number: int) -> None:
         phase = self.thread.phase
-        frame = user_frame(sys._current_frames().get(self.ident))
-        if frame is None:
-            return
-        where = place(frame)
+        frames = sys._current_frames()
+        frames.pop(threading.get_ident(), None)
+        frame = frames.pop(self.ident, None)
+        self.turn.take(alone=all_wait(frames.values()))
+        seen = None if frame is None else read(frame, self.loop)
+        if seen is not None:
+            hook.record(channel.LINE, 0, number, now, now, self.number_of(seen), phase, seen.activity, seen.feeds)
+
+    def number_of(self, seen: Sample) -> int:
+        where = (seen.file, seen.line)
         ident = self.known.get(where)
         if ident is None:
             ident = self.known[where] = len(self.known) + 1
-            hook.say("line", id=ident, file=where[0], line=where[1], function=frame.f_code.co_name)
-        hook.record(channel.LINE, 0, number, now, now, ident, phase)
+            library = {"library": seen.library} if seen.library else {}
+            hook.say("line", id=ident, file=seen.file, line=seen.line, function=seen.function, **library)
+        return ident
 
 
 sampler: Sampler | None = None
@@ -99,12 +167,14 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
     if sampler is not None:
         if sampler.thread is not thread:
             sampler.ident, sampler.thread = threading.get_ident(), thread
+        sampler.loop.learn(sys._getframe(1))
         if sampler.worker is None:
             sampler.start()
         return
     if hook.channel is None:
         return
     sampler = Sampler(threading.get_ident(), thread)
+    sampler.loop.learn(sys._getframe(1))
     sampler.start()
     atexit.register(stop)
 

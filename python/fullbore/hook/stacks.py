@@ -1,0 +1,187 @@
+"""What one sample of the training thread's stack says: the line, what is being done there, and whether it feeds the loop.
+
+The training loop is found rather than guessed: it is the innermost code that is also on the stack when the optimizer
+steps. What it called is judged by the table in activities.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from . import activities as act
+from .frames import MAX_DEPTH, STANDARD_LIBRARY, is_user_file, place, user_frame
+from .instructions import CALL, INDEX, INTERPRETER, LOOP, executing, local
+
+# What feeds the steps: in the iterator that the loop goes through, or in its body, waiting to receive something.
+NOTHING, ITERATOR, RECEIVES = range(3)
+NOT_DATA = (act.LOGGING, act.PLOTTING, act.METRICS, act.ENVIRONMENT)
+# A library that calls the user's code is what that code is for, except for those that only wrap a loop or a call.
+ACROSS_USER_CODE = (act.METRICS, act.ENVIRONMENT, act.DATA_PREPARATION, act.TOKENISING)
+CO_GENERATOR = 0x20
+MAX_STACKS = 8  # of steps: different loops may step, such as those of two phases
+PROTOCOL_OF_AN_ENVIRONMENT = ("step", "reset")  # the methods of gym, gymnasium and dm_env
+
+
+class Sample(NamedTuple):
+    file: str
+    line: int
+    function: str
+    library: str  # whose loop it is, where the user has no line of their own in it
+    activity: int
+    feeds: int
+
+
+class Loop:
+    """The stacks on which the optimizer stepped."""
+
+    def __init__(self) -> None:
+        self.codes: dict[int, CodeType] = {}
+        self.offsets: dict[int, set[int]] = {}  # of a code: where its steps are
+        self.user_lines: set[tuple[int, int]] = set()  # innermost lines of the user's, at a step
+        self.stacks = 0
+
+    def learn(self, frame: FrameType | None) -> None:
+        """The calling thread is inside an optimizer's step."""
+        if self.stacks >= MAX_STACKS:
+            return
+        self.stacks += 1
+        user = user_frame(frame)
+        if user is not None:
+            self.user_lines.add((id(user.f_code), user.f_lineno))
+        while frame is not None:
+            code = frame.f_code
+            self.codes[id(code)] = code
+            self.offsets.setdefault(id(code), set()).add(frame.f_lasti)
+            frame = frame.f_back
+
+    def split(self, frame: FrameType) -> tuple[list[FrameType], FrameType | None]:
+        """What the loop has called, innermost first, and the loop's own frame."""
+        inner: list[FrameType] = []
+        at: FrameType | None = frame
+        while at is not None and id(at.f_code) not in self.codes:
+            if len(inner) >= MAX_DEPTH:
+                return inner, None
+            inner.append(at)
+            at = at.f_back
+        return inner, at
+
+
+def read(frame: FrameType, loop: Loop) -> Sample | None:
+    """None where the user has no frame on the stack."""
+    user = user_frame(frame)
+    if user is None:
+        return None
+    inner, own = loop.split(frame)
+    activity, receives = activity_of(inner, own, frame)
+    feeds = NOTHING
+    if own is not None and activity not in NOT_DATA and advances(own, loop):
+        feeds = ITERATOR
+    elif receives:
+        feeds = RECEIVES
+    file, line = place(user)
+    function, library = user.f_code.co_name, ""
+    if own is not None and (id(user.f_code), user.f_lineno) in loop.user_lines:
+        found = frame_of_library(frame, own)
+        if found is not None:
+            library = package_of(own)
+            (file, line), function = place(found), found.f_code.co_name
+    return Sample(file, line, function, library, activity, feeds)
+
+
+def activity_of(inner: list[FrameType], own: FrameType | None, innermost: FrameType) -> tuple[int, bool]:
+    """What the loop's callees do, and whether they wait to receive something from elsewhere."""
+    purpose, wait, receives = act.UNKNOWN, act.UNKNOWN, False
+    crossed = False  # a frame of the user's
+    caller = None  # the user's innermost frame, or the loop's: what it calls is looked up
+    for frame in inner:
+        code = frame.f_code
+        if is_user_file(code.co_filename):
+            caller = caller or frame
+            crossed = True
+            if purpose == act.UNKNOWN and is_environment(frame):
+                purpose = act.ENVIRONMENT
+            continue
+        module = act.of_module(module_of(frame))
+        if module is act.NOTHING:
+            continue
+        if module.purpose:
+            # A progress bar is an iterator around the one that works.
+            bar = module.purpose == act.LOGGING and code.co_flags & CO_GENERATOR and (purpose or wait)
+            if not crossed and not bar:
+                purpose = module.purpose
+            elif crossed and purpose == act.UNKNOWN and module.purpose in ACROSS_USER_CODE:
+                purpose = module.purpose
+        if not crossed:
+            found = act.of_wait(module, code.co_name)
+            if found is not None:
+                wait, receives = found
+    if purpose:
+        return purpose, False
+    if wait:
+        return wait, receives
+    caller = caller or own or innermost
+    now = executing(caller)
+    if now.kind == CALL:
+        called = act.of_call(now.callee) if now.callee else act.UNKNOWN
+        if called == act.PYTHON and now.callee == "builtins.next":
+            called = act.UNKNOWN
+        return called, called == act.QUEUE
+    if caller is not innermost:
+        return act.UNKNOWN, False
+    return {INDEX: act.DATA_PREPARATION, INTERPRETER: act.PYTHON}.get(now.kind, act.UNKNOWN), False
+
+
+def advances(own: FrameType, loop: Loop) -> bool:
+    """Whether the loop is asking its iterator for the next item: at the head of the `for` that steps, or in next()."""
+    now = executing(own)
+    if now.kind == LOOP:
+        begin, end = now.body
+        return any(begin < offset < end for offset in loop.offsets.get(id(own.f_code), ()))
+    return now.kind == CALL and now.callee == "builtins.next"
+
+
+_environments: dict[int, tuple[CodeType, bool]] = {}
+
+
+def is_environment(frame: FrameType) -> bool:
+    """Whether it runs a method of an object that one steps and resets. Asked once for each method."""
+    code = frame.f_code
+    if code.co_name not in PROTOCOL_OF_AN_ENVIRONMENT or not code.co_argcount:
+        return False
+    known = _environments.get(id(code))
+    if known is None:
+        kind = type(local(frame, code.co_varnames[0]))
+        has = all(any(name in vars(base) for base in kind.__mro__) for name in PROTOCOL_OF_AN_ENVIRONMENT)
+        known = _environments[id(code)] = (code, has)
+    return known[1]
+
+
+def module_of(frame: FrameType) -> str:
+    name = frame.f_globals.get("__name__")
+    return name if type(name) is str else ""
+
+
+def package_of(frame: FrameType) -> str:
+    return module_of(frame).partition(".")[0]
+
+
+def frame_of_library(frame: FrameType | None, own: FrameType) -> FrameType | None:
+    """The innermost frame of the library whose loop `own` is; None where that is the user's, torch's or Python's."""
+    name = own.f_code.co_filename
+    library = package_of(own)
+    if is_user_file(name) or name.startswith((STANDARD_LIBRARY + "/", "<")) and "-packages" not in name:
+        return None
+    if library in ("torch", "_fullbore_hook", ""):
+        return None
+    for _ in range(MAX_DEPTH):
+        if frame is None or package_of(frame) == library:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def all_wait(frames: Iterable[FrameType]) -> bool:
+    """Whether all of these threads wait: none of them wants Python's lock."""
+    return all(act.of_wait(act.of_module(module_of(frame)), frame.f_code.co_name) is not None for frame in frames)

@@ -1,0 +1,33 @@
+// What the time of host_other without a name of its own consists of, from the samples of the line sampler.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "explain/diagnose/diagnosis.h"
+#include "explain/diagnose/view.h"
+#include "record/activity.h"
+
+namespace fullbore::diagnose {
+
+// A ratio that was sampled, with its 95 % interval (Wilson's, which also holds for few samples).
+struct Sampled {
+  double ratio = 0, low = 0, high = 1;
+};
+Sampled SampledRatio(int64_t hits, int64_t samples);
+
+// One activity's part of the step.
+struct ActivityShare {
+  record::Activity activity = record::Activity::kUnknown;
+  int64_t samples = 0;
+  Sampled of_step;
+  std::vector<Place> where;  // hottest first; each share is of this activity's own time
+  std::string library;       // that runs the loop at the first place; empty where that is the user's own line
+};
+
+// Largest first. They sum to the ratio of host_other that has no other name. Empty without samples there.
+// Samples of a line of which it is not known what it calls count for what its other samples do.
+std::vector<ActivityShare> ActivitySharesOf(const RankView& rank);
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,511 @@
+"""What a sample of the training thread's stack says: stacks made for real, in a thread that loops as a training does."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import csv
+import io
+import json
+import logging
+import multiprocessing
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+from hook_package import load
+
+act = load("activities")
+stacks = load("stacks")
+SAMPLES = 25
+needs_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
+
+
+class Training:
+    """A thread that steps and then does something beside; sampled from outside, as the line sampler does."""
+
+    def __init__(self, run: Callable[[Training], None]) -> None:
+        self.loop = stacks.Loop()
+        self.over = False
+        self.steps = 0
+        self.stepped = threading.Event()
+        self.thread = threading.Thread(target=run, args=[self], daemon=True)
+
+    def step(self) -> None:
+        self.loop.learn(sys._getframe(1))  # the optimizer is no code of the user
+        self.steps += 1
+        self.stepped.set()
+
+    def sampled(self) -> list:
+        self.thread.start()
+        self.stepped.wait()
+        seen: list = []
+        while len(seen) < SAMPLES:
+            time.sleep(0.002)
+            sample = stacks.read(sys._current_frames()[self.thread.ident], self.loop)
+            if sample is not None:
+                seen.append(sample)
+        self.over = True
+        return seen
+
+
+def most(seen: list, what: str):
+    return collections.Counter(getattr(sample, what) for sample in seen).most_common(1)[0][0]
+
+
+def beside(body: Callable[[], object], release: Callable[[], object] = lambda: None) -> list:
+    """Samples of a loop that calls `body` after each step. `release` lets it go on if it waits."""
+
+    def train(training: Training) -> None:
+        while not training.over:
+            training.step()
+            body()
+
+    training = Training(train)
+    seen = training.sampled()
+    release()
+    training.thread.join()
+    return seen
+
+
+def does(seen: list) -> int:
+    return most(seen, "activity")
+
+
+# ---- waiting ----
+
+
+def test_a_queue_is_waited_for_and_received_from():
+    line: queue.Queue = queue.Queue()
+    seen = beside(lambda: line.get(), lambda: line.put(1))
+    assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.RECEIVES)
+    assert most(seen, "file") == __file__ and most(seen, "library") == ""
+
+
+def test_a_full_queue_is_waited_for_but_nothing_is_received():
+    line: queue.Queue = queue.Queue(1)
+    line.put(0)
+    seen = beside(lambda: line.put(1), line.get)
+    assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.NOTHING)
+
+
+@needs_columns
+def test_a_queue_written_in_c_is_known_by_the_instruction():
+    line: queue.SimpleQueue = queue.SimpleQueue()
+
+    def body() -> None:
+        line.get()
+
+    seen = beside(body, lambda: line.put(1))
+    assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.RECEIVES)
+
+
+@needs_columns
+def test_another_get_is_no_queue():
+    table = dict.fromkeys(range(10000), 1)
+
+    def body() -> None:
+        for key in range(10000):
+            table.get(key)
+
+    seen = beside(body)
+    assert does(seen) == act.PYTHON and most(seen, "feeds") == stacks.NOTHING
+
+
+def test_a_queue_of_processes_is_a_queue():
+    line = multiprocessing.get_context("spawn").Queue()
+    seen = beside(lambda: line.get(), lambda: line.put(1))
+    assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.RECEIVES)
+    line.close()
+    line.join_thread()
+
+
+def test_a_pipe_of_processes_is_a_queue():
+    here, there = multiprocessing.Pipe()
+    seen = beside(here.recv, lambda: there.send(1))
+    assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.RECEIVES)
+
+
+def test_a_future_is_received():
+    future: Future = Future()
+    seen = beside(future.result, lambda: future.set_result(1))
+    assert (does(seen), most(seen, "feeds")) == (act.FUTURE, stacks.RECEIVES)
+
+
+def test_an_event_is_a_lock_that_may_stand_for_data():
+    event = threading.Event()
+    seen = beside(event.wait, event.set)
+    assert (does(seen), most(seen, "feeds")) == (act.LOCK, stacks.RECEIVES)
+
+
+@needs_columns
+@pytest.mark.parametrize("entered", [False, True])
+def test_a_lock_is_known_by_the_instruction(entered):
+    lock = threading.Lock()
+    lock.acquire()
+
+    def take() -> None:
+        lock.acquire()
+
+    def enter() -> None:
+        with lock:
+            pass
+
+    seen = beside(enter if entered else take, lock.release)
+    assert (does(seen), most(seen, "feeds")) == (act.LOCK, stacks.NOTHING)
+
+
+def test_a_program_is_waited_for():
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    seen = beside(child.wait, child.stdin.close)
+    assert does(seen) == act.SUBPROCESS
+
+
+@needs_columns
+def test_a_socket_is_the_network():
+    here, there = socket.socketpair()
+
+    def body() -> None:
+        here.recv(1)
+
+    seen = beside(body, there.close)
+    assert does(seen) == act.NETWORK
+    here.close()
+
+
+@needs_columns
+def test_a_read_of_a_file_descriptor_is_a_file():
+    reading, writing = os.pipe()
+
+    def body() -> None:
+        os.read(reading, 1)
+
+    seen = beside(body, lambda: os.close(writing))
+    assert does(seen) == act.FILE
+    os.close(reading)
+
+
+@needs_columns
+def test_a_sleep_is_known_by_what_is_called_not_by_its_name():
+    def body() -> None:
+        time.sleep(0.01)
+
+    assert does(beside(body)) == act.SLEEP
+
+    class Bed:
+        def sleep(self) -> None:
+            sum(range(10000))
+
+    bed = Bed()
+
+    def mine() -> None:
+        bed.sleep()
+
+    assert act.SLEEP not in {sample.activity for sample in beside(mine)}
+
+
+# ---- work ----
+
+
+@needs_columns
+def test_printing_is_logging(capfd):
+    def body() -> None:
+        for _ in range(100):
+            print("loss", 0.1)
+
+    assert does(beside(body)) == act.LOGGING
+
+
+def test_a_logger_that_waits_for_its_lock_is_logging():
+    handler = logging.StreamHandler(io.StringIO())
+    logger = logging.Logger("mine")
+    logger.addHandler(handler)
+    handler.acquire()  # by the thread of the test
+    seen = beside(lambda: logger.info("loss %f", 0.1), handler.release)
+    assert (does(seen), most(seen, "feeds")) == (act.LOGGING, stacks.NOTHING)
+
+
+@needs_columns
+def test_text_formats_are_logging():
+    writer = csv.writer(io.StringIO())
+    rows = [[0.1] * 100] * 100
+
+    def table() -> None:
+        writer.writerows(rows)
+
+    assert does(beside(table)) == act.LOGGING
+    assert does(beside(lambda: json.dumps(rows, indent=1))) == act.LOGGING
+
+
+def test_a_progress_bar_is_not_what_it_goes_around():
+    tqdm = pytest.importorskip("tqdm")
+    line: queue.Queue = queue.Queue()
+
+    def items() -> Iterator[int]:
+        while True:
+            yield line.get()
+
+    def train(training: Training) -> None:
+        for _ in tqdm.tqdm(items(), file=io.StringIO()):
+            if training.over:
+                return
+            training.step()
+
+    training = Training(train)
+    line.put(0)
+    seen = training.sampled()
+    line.put(1)
+    assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.ITERATOR)
+
+
+def test_images_are_data():
+    image = pytest.importorskip("PIL.Image").new("RGB", (640, 640))
+    assert does(beside(lambda: image.resize((200, 200), 2))) == act.DATA_PREPARATION
+
+
+@needs_columns
+def test_arrays_are_data_and_their_means_are_metrics():
+    numpy = pytest.importorskip("numpy")
+    rows = [numpy.zeros(50000)] * 16
+    assert does(beside(lambda: numpy.stack(rows))) == act.DATA_PREPARATION
+
+    def mean() -> None:
+        numpy.mean(rows[0])
+
+    assert does(beside(mean)) == act.METRICS
+
+
+def test_metrics_are_told_by_their_library():
+    torchmetrics = pytest.importorskip("torchmetrics")
+    torch = pytest.importorskip("torch")
+    metric = torchmetrics.MeanMetric()
+    values = torch.zeros(100)
+    assert does(beside(lambda: metric(values))) == act.METRICS
+
+
+@needs_columns
+def test_words_become_tokens():
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}, unk_token="a"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    text = "a b c " * 5000
+
+    def body() -> None:
+        tokenizer.encode(text)
+
+    assert does(beside(body)) == act.TOKENISING
+
+
+class Pole:
+    """What gym calls an environment."""
+
+    def reset(self) -> float:
+        return 0.0
+
+    def step(self, action: float) -> float:
+        return sum(i * action for i in range(5000))
+
+
+class Clock:
+    """Steps, too, but is no environment."""
+
+    def step(self, action: float) -> float:
+        return sum(i * action for i in range(5000))
+
+
+def test_what_one_steps_and_resets_is_an_environment():
+    pole, clock = Pole(), Clock()
+    assert does(beside(lambda: pole.step(0.1))) == act.ENVIRONMENT
+    assert act.ENVIRONMENT not in {sample.activity for sample in beside(lambda: clock.step(0.1))}
+
+
+def test_reading_an_environments_self_keeps_nothing_alive():
+    seen = []
+
+    class Heavy:
+        pass
+
+    class Game(Pole):
+        def step(self, action: float) -> float:
+            import weakref
+
+            ballast = Heavy()
+            gone = weakref.ref(ballast)
+            super().step(action)
+            ballast = None
+            seen.append(gone())
+            return 0.0
+
+    game = Game()
+    beside(lambda: game.step(0.1))
+    assert seen and not any(seen)
+
+
+@needs_columns
+def test_the_interpreters_own_work_is_pythons():
+    def body() -> None:
+        total = 0
+        for value in range(20000):
+            total += value
+
+    assert does(beside(body)) == act.PYTHON
+
+
+@needs_columns
+def test_a_call_that_is_in_no_table_is_unknown():
+    import zlib
+
+    text = bytes(1 << 20)
+
+    def body() -> None:
+        zlib.compress(text)
+
+    assert does(beside(body)) == act.UNKNOWN
+
+
+# ---- what feeds the loop ----
+
+
+def prepared() -> Iterator[int]:
+    while True:
+        yield sum(range(20000))
+
+
+def test_the_iterator_of_the_loop_that_steps_feeds_it():
+    def train(training: Training) -> None:
+        for _ in prepared():
+            training.step()
+            if training.over:
+                return
+
+    assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
+
+
+@needs_columns
+def test_next_in_the_loop_feeds_it():
+    items = prepared()
+
+    def train(training: Training) -> None:
+        while not training.over:
+            item = next(items)
+            training.step()
+            del item
+
+    assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
+
+
+class Batches:
+    """An iterator of the script's own."""
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> int:
+        return sum(range(20000))
+
+
+def test_an_iterator_of_a_class_feeds_the_loop():
+    def train(training: Training) -> None:
+        for _ in Batches():
+            training.step()
+            if training.over:
+                return
+
+    assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
+
+
+def test_a_loop_inside_the_body_does_not_feed_the_training():
+    def body() -> None:
+        for _, value in zip(range(3), prepared()):
+            del value
+
+    assert most(beside(body), "feeds") == stacks.NOTHING
+
+
+def test_generators_that_are_no_iterators_of_the_loop_do_not_feed_it():
+    @contextlib.contextmanager
+    def timed() -> Iterator[None]:
+        sum(range(20000))
+        yield
+
+    def train(training: Training) -> None:
+        while not training.over:
+            training.step()
+            with timed():
+                pass
+            sum(value for value in range(20000))
+
+    assert most(Training(train).sampled(), "feeds") == stacks.NOTHING
+
+
+def test_results_of_a_pool_feed_the_loop():
+    gate = threading.Event()
+
+    def work(item: int) -> int:
+        if item > 0:
+            gate.wait()
+        return item
+
+    with ThreadPoolExecutor(1) as pool:
+
+        def train(training: Training) -> None:
+            for _ in pool.map(work, range(2)):
+                training.step()
+
+        training = Training(train)
+        seen = training.sampled()
+        gate.set()
+    assert (does(seen), most(seen, "feeds")) == (act.FUTURE, stacks.ITERATOR)
+
+
+# ---- the line ----
+
+
+def library(directory, name: str, text: str):
+    """A package installed where pip installs them."""
+    folder = directory / "site-packages" / name
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(text)
+    sys.path.insert(0, str(folder.parent))
+    try:
+        return __import__(name)
+    finally:
+        sys.path.remove(str(folder.parent))
+
+
+LOOP_OF_A_LIBRARY = """
+def fit(training, callback=None):
+    while not training.over:
+        training.step()
+        if callback is None:
+            sum(range(20000))  # the library's own work
+        else:
+            callback()
+"""
+
+
+def test_where_the_user_has_no_line_in_the_loop_the_library_is_named(tmp_path):
+    trainer = library(tmp_path, "some_trainer", LOOP_OF_A_LIBRARY)
+    training = Training(lambda training: trainer.fit(training))
+    seen = training.sampled()
+    assert most(seen, "library") == "some_trainer"
+    assert most(seen, "file").endswith("site-packages/some_trainer/__init__.py")
+    assert most(seen, "function") == "fit"
+
+
+def test_the_users_own_line_inside_a_librarys_loop_is_named(tmp_path):
+    trainer = library(tmp_path, "other_trainer", LOOP_OF_A_LIBRARY)
+
+    def mine() -> None:
+        sum(range(20000))
+
+    training = Training(lambda training: trainer.fit(training, mine))
+    seen = training.sampled()
+    assert (most(seen, "library"), most(seen, "function"), most(seen, "file")) == ("", "mine", __file__)
