@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "record/activity.h"
 #include "record/share.h"
 #include "record/sketch.h"
 
@@ -69,7 +70,8 @@ struct StepWindow {
   std::array<int64_t, kHostOtherCount> host_other_ns{};
 };
 
-// A place where the line sampler saw the training thread spend time of one share.
+// A place where the line sampler saw the training thread spend time of one share, doing one thing. The hits
+// of all lines too rare to be kept are in lines without a file, so that sums are those of all samples.
 struct HotLine {
   Share share = Share::kHostOther;
   std::string file;
@@ -77,6 +79,11 @@ struct HotLine {
   std::string function;
   std::string text;  // the source line, trimmed; empty where it could not be read
   int64_t samples = 0;
+  HostOther part = HostOther::kUnnamed;  // where the share is host_other
+  Activity activity = Activity::kUnknown;
+  // In the iterator that the training loop goes through, rather than in the loop's body.
+  bool in_iterator = false;
+  std::string library;  // whose loop it is, where the user has no line of their own in it: "ultralytics"
 };
 
 inline constexpr char kFullboreData[] = "fullbore.data";

@@ -50,6 +50,8 @@ class RunFileTest : public ::testing::Test {
     RankInfo rank;
     rank.facts["torch"] = "\"2.13.0\"";
     rank.hot_lines.push_back({Share::kDataWait, "train.py", 7, "main", "for x in loader:", 12});
+    rank.hot_lines.push_back({Share::kHostOther, "trainer.py", 9, "train", "", 5, HostOther::kUnnamed,
+                              Activity::kLogging, true, "ultralytics"});
     rank.loaders.emplace_back().where = "train.py:3";
     rank.loaders.back().wait_ns.Add(40);
     writer->PutRank(rank);
@@ -120,6 +122,10 @@ TEST_F(RunFileTest, ReadsBackEverythingThatWasRecorded) {
   EXPECT_EQ(rank.windows.at(0).steps, 300);
   EXPECT_EQ(rank.facts.at("torch"), "\"2.13.0\"");
   EXPECT_EQ(rank.hot_lines.at(0).share, Share::kDataWait);
+  EXPECT_EQ(rank.hot_lines.at(0).activity, Activity::kUnknown);
+  EXPECT_EQ(rank.hot_lines.at(1).activity, Activity::kLogging);
+  EXPECT_TRUE(rank.hot_lines.at(1).in_iterator);
+  EXPECT_EQ(rank.hot_lines.at(1).library, "ultralytics");
   EXPECT_EQ(rank.loaders.at(0).wait_ns.count(), 1u);
   EXPECT_EQ(stage.processes.at(0).role, "trainer");
   EXPECT_EQ(stage.messages.at(0).text, "no driver");

@@ -23,6 +23,13 @@ std::optional<Share> ShareNamed(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<HostOther> HostOtherNamed(std::string_view name) {
+  for (size_t i = 0; i < kHostOtherCount; ++i) {
+    if (kHostOtherNames[i] == name) return static_cast<HostOther>(i);
+  }
+  return std::nullopt;
+}
+
 std::string_view Name(HostOther part) { return kHostOtherNames[static_cast<size_t>(part)]; }
 
 }  // namespace fullbore::record

@@ -13,11 +13,13 @@ enum class Share : uint8_t {
   kCompute,      // a compute kernel runs on this rank's device
   kCommExposed,  // a collective and no compute kernel runs; host: the training thread waits for other ranks
   kCopyExposed,  // a copy or memset runs and neither of the above
-  kDataWait,     // the training thread is inside the data loader's `next`, and any device is idle
-  kSync,         // device idle because the host blocked in a synchronisation and then had to launch again
-  kLaunch,       // device idle while the host executes code that leads to the next launch
-  kHostOther,    // the host does something else: checkpoint, logging, validation, garbage collection
-  kGap,          // device idle between two kernels that were both already queued
+  // The training thread is inside the data loader's `next`, or waits for (or runs) what feeds it instead of
+  // one; any device is idle.
+  kDataWait,
+  kSync,       // device idle because the host blocked in a synchronisation and then had to launch again
+  kLaunch,     // device idle while the host executes code that leads to the next launch
+  kHostOther,  // the host does something else: checkpoint, logging, validation, garbage collection
+  kGap,        // device idle between two kernels that were both already queued
   // The phases of the training thread, where no device activity is recorded.
   kH2d,
   kForward,
@@ -36,5 +38,6 @@ std::optional<Share> ShareNamed(std::string_view name);
 enum class HostOther : uint8_t { kCheckpoint, kValidation, kGarbageCollection, kUnnamed };
 inline constexpr size_t kHostOtherCount = 4;
 std::string_view Name(HostOther part);
+std::optional<HostOther> HostOtherNamed(std::string_view name);
 
 }  // namespace fullbore::record

@@ -204,12 +204,12 @@ void TotalsFromJson(const std::string& text, RankInfo& rank) {
 std::string HotLinesToJson(const std::vector<HotLine>& lines) {
   json array = json::array();
   for (const HotLine& line : lines) {
-    array.push_back({{"share", Name(line.share)},
-                     {"file", line.file},
-                     {"line", line.line},
-                     {"function", line.function},
-                     {"text", line.text},
-                     {"samples", line.samples}});
+    json object = {{"share", Name(line.share)},       {"file", line.file},      {"line", line.line},
+                   {"function", line.function},       {"text", line.text},      {"samples", line.samples},
+                   {"activity", Name(line.activity)}, {"part", Name(line.part)}};
+    if (line.in_iterator) object["in_iterator"] = true;
+    if (!line.library.empty()) object["library"] = line.library;
+    array.push_back(std::move(object));
   }
   return Dump(array);
 }
@@ -219,9 +219,15 @@ std::vector<HotLine> HotLinesFromJson(const std::string& text) {
   for (const json& object : ParseJson(text)) {
     if (!object.is_object()) continue;
     HotLine line;
-    std::string share;
+    std::string share, part, activity;
     Take(object, "share", share);
     line.share = ShareNamed(share).value_or(Share::kHostOther);
+    Take(object, "part", part);
+    line.part = HostOtherNamed(part).value_or(HostOther::kUnnamed);
+    Take(object, "activity", activity);
+    line.activity = ActivityNamed(activity).value_or(Activity::kUnknown);
+    Take(object, "in_iterator", line.in_iterator);
+    Take(object, "library", line.library);
     Take(object, "file", line.file);
     Take(object, "line", line.line);
     Take(object, "function", line.function);

@@ -134,6 +134,7 @@ Json HotLines(const record::RankInfo& rank) {
   Json data = Json::array();
   for (const record::HotLine& line : lines) {
     if (line.samples == 0) break;
+    if (line.file.empty()) continue;  // the sum of rare ones
     data.push_back({{"share", Name(line.share)},
                     {"file", line.file},
                     {"line", line.line},

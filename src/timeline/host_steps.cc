@@ -1,7 +1,9 @@
 #include "timeline/host_steps.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
+#include <utility>
 
 namespace fullbore::timeline {
 
@@ -11,6 +13,13 @@ using record::HostOther;
 using record::Share;
 
 namespace {
+
+// With fewer samples before forward passes, none of that time is called a wait for data.
+constexpr int64_t kFewestSamples = 10;
+// The ratio follows a run that changes: once this many samples are counted, older ones count half.
+constexpr int64_t kManySamples = 512;
+// Of one in twenty, the sampler may as well have met a stray call.
+constexpr double kLeastFeeding = 0.05;
 
 EventKind KindOf(const ChannelRecord& event) { return static_cast<EventKind>(event.kind); }
 
@@ -46,15 +55,23 @@ void HostSteps::OnEvent(const ChannelRecord& event) {
 
 std::vector<record::Step> HostSteps::TakeSteps() { return std::exchange(done_, {}); }
 
-std::map<std::pair<Share, int64_t>, int64_t> HostSteps::TakeLineHits() {
-  return std::exchange(line_hits_, {});
+std::map<LineHit, int64_t> HostSteps::TakeLineHits() { return std::exchange(line_hits_, {}); }
+
+double HostSteps::Feeding::ratio() const {
+  if (all < kFewestSamples) return 0;
+  const double ratio = static_cast<double>(seen) / static_cast<double>(all);
+  return ratio < kLeastFeeding ? 0 : ratio;
 }
 
-// The loader that feeds a training pass is the one whose batch was taken last before it.
+// The loader that feeds a training pass is the one whose batch was taken last before it, unless that was the
+// end of its epoch: a validation's loader, after which the training goes on without one.
 void HostSteps::LearnTrainingLoaders(const std::vector<ChannelRecord>& events) {
   std::optional<uint16_t> last;
   for (const ChannelRecord& event : events) {  // by begin
-    if (KindOf(event) == EventKind::kNext) last = event.id;
+    if (KindOf(event) == EventKind::kNext && event.c == 1) last = event.id;
+    if (KindOf(event) == EventKind::kNext && event.c != 1) {
+      last = event.a == 0 ? std::nullopt : std::optional<uint16_t>(event.id);
+    }
     if (IsTraining(event) && last) training_loaders_.insert(*last);
   }
 }
@@ -135,6 +152,37 @@ std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecor
   return segments;
 }
 
+void HostSteps::MarkTimeBeforeForward(const std::vector<ChannelRecord>& events,
+                                      std::vector<Segment>& segments) const {
+  auto next = events.begin();
+  for (Segment& segment : segments) {
+    if (segment.covered || segment.share != Share::kHostOther || segment.part != HostOther::kUnnamed)
+      continue;
+    const auto trains = [&](const ChannelRecord& event) {
+      const bool steps = KindOf(event) == EventKind::kOptimizer && event.a == 1;
+      return event.begin_ns >= segment.end_ns && (steps || IsTraining(event));
+    };
+    next = std::find_if(next, events.end(), trains);
+    segment.before_forward = next != events.end() && KindOf(*next) == EventKind::kForward;
+  }
+}
+
+// A sample is counted where its time goes: if it saw the training being fed, that is data_wait.
+void HostSteps::CountLineHit(const ChannelRecord& hit, const std::vector<Segment>& segments) {
+  const auto inside = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) {
+    return s.begin_ns <= hit.begin_ns && hit.begin_ns < s.end_ns;
+  });
+  if (inside == segments.end()) return;
+  LineHit key = {inside->share, inside->part, hit.a, record::ActivityNumbered(hit.c), hit.d == 1};
+  if (inside->before_forward && training_loaders_.empty()) {
+    if (feeding_.all >= kManySamples) feeding_ = {feeding_.all / 2, feeding_.seen / 2};
+    ++feeding_.all;
+    feeding_.seen += hit.d > 0;
+    if (hit.d > 0) key.share = Share::kDataWait;
+  }
+  ++line_hits_[key];
+}
+
 void HostSteps::CloseStep(const ChannelRecord& boundary) {
   std::vector<ChannelRecord> events = std::exchange(pending_, {});
   // A hit of the line sampler is written by the sampler's thread and says where the training thread is.
@@ -153,9 +201,19 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
   step.wall_ns = std::max<int64_t>(0, step.end_ns - begin_ns);
   last_end_ns_ = step.end_ns;
 
-  const std::vector<Segment> segments = Divide(events, begin_ns, step.end_ns);
+  std::vector<Segment> segments = Divide(events, begin_ns, step.end_ns);
+  MarkTimeBeforeForward(events, segments);
+  for (const ChannelRecord& event : events) {
+    if (KindOf(event) == EventKind::kLine) CountLineHit(event, segments);
+  }
+  const double feeding = training_loaders_.empty() ? feeding_.ratio() : 0;
   for (const Segment& segment : segments) {
-    const int64_t ns = segment.end_ns - segment.begin_ns;
+    int64_t ns = segment.end_ns - segment.begin_ns;
+    if (segment.before_forward) {
+      const int64_t fed_ns = std::llround(feeding * static_cast<double>(ns));
+      step.share_ns[Index(Share::kDataWait)] += fed_ns;
+      ns -= fed_ns;
+    }
     step.share_ns[Index(segment.share)] += ns;
     if (segment.share == Share::kHostOther) step.host_other_ns[static_cast<size_t>(segment.part)] += ns;
   }
@@ -172,11 +230,6 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
       }
     } else if (KindOf(event) == EventKind::kDeviceTime) {
       step.device_ns = std::max<int64_t>(step.device_ns, 0) + event.a;
-    } else if (KindOf(event) == EventKind::kLine) {
-      const auto inside = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) {
-        return s.begin_ns <= event.begin_ns && event.begin_ns < s.end_ns;
-      });
-      if (inside != segments.end()) ++line_hits_[{inside->share, event.a}];
     }
   }
   done_.push_back(step);

@@ -5,10 +5,16 @@
 // event covers is classified by its neighbours: between the forward and the backward pass the loss is
 // computed (forward), between two evaluation events the validation loop runs; all else is host_other.
 //
+// A script without a DataLoader feeds its steps by other means: a thread and a queue, a generator, an iterator
+// of its own. No event covers these; what tells them from other work in the loop are the samples of the line
+// sampler. Time that no event covers before a forward pass is data_wait in the ratio in which the latest such
+// samples saw the thread wait for a batch, or run the iterator that the loop goes through.
+//
 // Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of
 // them, plus the one that ends it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -21,6 +27,17 @@ namespace fullbore::timeline {
 
 inline constexpr size_t kMaxPendingEvents = 1 << 16;
 
+// What a sample of the line sampler says, beside its time.
+struct LineHit {
+  record::Share share;
+  record::HostOther part;
+  int64_t line;  // its id in the channel
+  record::Activity activity;
+  bool in_iterator;
+
+  auto operator<=>(const LineHit&) const = default;
+};
+
 class HostSteps {
  public:
   void OnEvent(const record::ChannelRecord& event);
@@ -28,8 +45,8 @@ class HostSteps {
   // Steps completed since the last call.
   std::vector<record::Step> TakeSteps();
 
-  // Line sampler hits by (share, line id of the channel) since the last call.
-  std::map<std::pair<record::Share, int64_t>, int64_t> TakeLineHits();
+  // Line sampler hits since the last call.
+  std::map<LineHit, int64_t> TakeLineHits();
 
   bool IsTrainingLoader(uint16_t loader) const { return training_loaders_.count(loader) != 0; }
   bool samples_known() const { return samples_known_; }
@@ -41,17 +58,26 @@ class HostSteps {
     bool covered;  // by an event; otherwise to be named by its neighbours
     record::Share share;
     record::HostOther part;
+    bool before_forward = false;  // unnamed, and a forward pass in training is what comes next
+  };
+  struct Feeding {  // of the samples before forward passes
+    int64_t all = 0, seen = 0;
+    double ratio() const;
   };
 
   void CloseStep(const record::ChannelRecord& boundary);
   void LearnTrainingLoaders(const std::vector<record::ChannelRecord>& events);
   std::vector<Segment> Divide(const std::vector<record::ChannelRecord>& events, int64_t begin_ns,
                               int64_t end_ns) const;
+  void MarkTimeBeforeForward(const std::vector<record::ChannelRecord>& events,
+                             std::vector<Segment>& segments) const;
+  void CountLineHit(const record::ChannelRecord& hit, const std::vector<Segment>& segments);
   Segment Classify(const record::ChannelRecord& event, int64_t at_ns) const;
 
   std::vector<record::ChannelRecord> pending_;
   std::vector<record::Step> done_;
-  std::map<std::pair<record::Share, int64_t>, int64_t> line_hits_;
+  std::map<LineHit, int64_t> line_hits_;
+  Feeding feeding_;
   std::set<uint16_t> training_loaders_;
   int64_t last_end_ns_ = 0;
   int64_t next_index_ = 0;

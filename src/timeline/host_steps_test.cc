@@ -137,7 +137,8 @@ TEST(HostStepsTest, LineHitsCountForTheShareTheyFallInto) {
   Feed(steps, events);
   const auto hits = steps.TakeLineHits();
   ASSERT_EQ(hits.size(), 1u);
-  EXPECT_EQ(hits.begin()->first, std::make_pair(Share::kDataWait, int64_t{3}));
+  EXPECT_EQ(hits.begin()->first.share, Share::kDataWait);
+  EXPECT_EQ(hits.begin()->first.line, 3);
 }
 
 TEST(HostStepsTest, LineHitsCountThoughAnotherThreadWritesThem) {
@@ -148,6 +149,88 @@ TEST(HostStepsTest, LineHitsCountThoughAnotherThreadWritesThem) {
   events.insert(events.begin() + 1, hit);
   Feed(steps, events);
   EXPECT_EQ(steps.TakeLineHits().size(), 1u);
+}
+
+// A step without a loader: 60 ns before the forward pass, 10 ns of them a copy.
+std::vector<ChannelRecord> StepWithoutLoader(int64_t at, std::vector<ChannelRecord> hits) {
+  hits.push_back(Event(EventKind::kH2d, at + 50, at + 60));
+  hits.push_back(Event(EventKind::kForward, at + 60, at + 70, 1));
+  hits.push_back(Event(EventKind::kBackward, at + 70, at + 80));
+  hits.push_back(Event(EventKind::kOptimizer, at + 80, at + 90, 1));
+  return hits;
+}
+
+ChannelRecord Hit(int64_t at, record::Activity activity, int64_t feeds) {
+  ChannelRecord hit = Event(EventKind::kLine, at, at, /*line id=*/3);
+  hit.c = static_cast<int64_t>(activity);
+  hit.d = feeds;
+  return hit;
+}
+
+TEST(HostStepsTest, WhatTheSamplesSawFeedTheStepsIsWaitingForData) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 3000; at += 100) {
+    done = Feed(steps, StepWithoutLoader(at, {Hit(at + 10, record::Activity::kQueue, 2),
+                                              Hit(at + 45, record::Activity::kLogging, 0)}));
+  }
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].wall_ns, 100);
+  EXPECT_EQ(Sum(done[0]), 100);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 30) << "half of the samples, half of 60 ns";
+  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 30);
+  EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kUnnamed)], 30);
+  const auto hits = steps.TakeLineHits();
+  const LineHit waiting = {Share::kDataWait, HostOther::kUnnamed, 3, record::Activity::kQueue, false};
+  const LineHit logging = {Share::kHostOther, HostOther::kUnnamed, 3, record::Activity::kLogging, false};
+  EXPECT_EQ(hits.at(waiting), 20);
+  EXPECT_EQ(hits.at(logging), 20);
+}
+
+TEST(HostStepsTest, AFewSamplesAreNotEnoughToCallItWaiting) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 1900; at += 100)
+    done = Feed(steps, StepWithoutLoader(at, {Hit(at + 10, record::Activity::kQueue, 2)}));
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
+  done = Feed(steps, StepWithoutLoader(1900, {Hit(1910, record::Activity::kQueue, 2)}));
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 60);
+}
+
+TEST(HostStepsTest, AQueueThatIsReadAfterTheForwardPassFeedsNothing) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 3000; at += 100) {
+    done =
+        Feed(steps,
+             {Event(EventKind::kForward, at, at + 20, 1), Event(EventKind::kBackward, at + 20, at + 50),
+              Hit(at + 70, record::Activity::kQueue, 2), Event(EventKind::kOptimizer, at + 90, at + 100, 1)});
+  }
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 40);
+}
+
+TEST(HostStepsTest, WhereALoaderFeedsTheStepsAQueueBesideItIsOtherWork) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 3000; at += 100) {
+    std::vector<ChannelRecord> events = UsualStep(at);
+    events.insert(events.begin(), Hit(at - 3, record::Activity::kQueue, 2));
+    done = Feed(steps, events);
+  }
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 40);
+}
+
+TEST(HostStepsTest, TheLoaderOfAValidationDoesNotFeedTheTrainingAfterIt) {
+  HostSteps steps;
+  Feed(steps, StepWithoutLoader(1000, {}));
+  std::vector<ChannelRecord> events = {Event(EventKind::kNext, 1100, 1110, 16, /*id=*/7),
+                                       Event(EventKind::kForward, 1110, 1150, 0),
+                                       Event(EventKind::kNext, 1150, 1160, 0, /*id=*/7)};
+  for (const auto& event : StepWithoutLoader(1200, {})) events.push_back(event);
+  const auto done = Feed(steps, events);
+  EXPECT_FALSE(steps.IsTrainingLoader(7));
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
 }
 
 TEST(HostStepsTest, EventsOfOtherThreadsTakeNoTimeFromTheStep) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <tuple>
 
 #include "base/clock.h"
 #include "base/secrets.h"
@@ -40,6 +41,22 @@ std::optional<int64_t> IntOf(const json& object, const char* key) {
 bool BoolOf(const json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_boolean() && at->get<bool>();
+}
+
+// Keeps the hottest lines, by samples, and adds up all others: what is told from sums must not depend on how
+// many lines the time is spread over.
+void FoldRareLines(std::vector<record::HotLine>& lines) {
+  if (lines.size() <= kHotLinesKept) return;
+  std::map<std::tuple<record::Share, record::HostOther, record::Activity, bool>, int64_t> rest;
+  for (size_t i = kHotLinesKept; i < lines.size(); ++i) {
+    const record::HotLine& line = lines[i];
+    rest[{line.share, line.part, line.activity, line.in_iterator}] += line.samples;
+  }
+  lines.resize(kHotLinesKept);
+  for (const auto& [what, samples] : rest) {
+    const auto& [share, part, activity, in_iterator] = what;
+    lines.push_back({share, "", 0, "", "", samples, part, activity, in_iterator, ""});
+  }
 }
 
 // The text of one source line as it is on disk now; empty if it cannot be read.
@@ -138,8 +155,9 @@ void RankTracker::OnLine(const json& line) {
   } else if (kind == "loader_stages") {
     loader_meter_.OnTotals(line);
   } else if (kind == "line") {
-    source_lines_[IntOf(line, "id").value_or(0)] = {
-        TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)), TextOf(line, "function")};
+    source_lines_[IntOf(line, "id").value_or(0)] = {TextOf(line, "file"),
+                                                    static_cast<int>(IntOf(line, "line").value_or(0)),
+                                                    TextOf(line, "function"), TextOf(line, "library")};
   } else if (kind == "where") {
     info_.facts["where." + TextOf(line, "what")] =
         json(TextOf(line, "file") + ":" + std::to_string(IntOf(line, "line").value_or(0))).dump();
@@ -199,15 +217,16 @@ void RankTracker::OnStep(const record::Step& step, record::RunWriter& writer) {
 void RankTracker::UpdateHotLines() {
   for (const auto& [key, hits] : host_steps_.TakeLineHits()) line_hits_[key] += hits;
   info_.hot_lines.clear();
-  for (const auto& [key, hits] : line_hits_) {
-    const auto source = source_lines_.find(key.second);
+  for (const auto& [hit, samples] : line_hits_) {
+    const auto source = source_lines_.find(hit.line);
     if (source == source_lines_.end()) continue;
-    info_.hot_lines.push_back(
-        {key.first, source->second.file, source->second.line, source->second.function, "", hits});
+    const SourceLine& at = source->second;
+    info_.hot_lines.push_back({hit.share, at.file, at.line, at.function, "", samples, hit.part, hit.activity,
+                               hit.in_iterator, at.library});
   }
   std::stable_sort(info_.hot_lines.begin(), info_.hot_lines.end(),
                    [](const auto& a, const auto& b) { return a.samples > b.samples; });
-  if (info_.hot_lines.size() > kHotLinesKept) info_.hot_lines.resize(kHotLinesKept);
+  FoldRareLines(info_.hot_lines);
 }
 
 void RankTracker::Drain(record::RunWriter& writer, bool last) {

@@ -57,6 +57,7 @@ class RankTracker {
     std::string file;
     int line = 0;
     std::string function;
+    std::string library;
   };
 
   record::Loader& LoaderWithId(int id);
@@ -71,7 +72,7 @@ class RankTracker {
   LoaderMeter loader_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
   std::map<int64_t, SourceLine> source_lines_;
-  std::map<std::pair<record::Share, int64_t>, int64_t> line_hits_;
+  std::map<timeline::LineHit, int64_t> line_hits_;
   std::map<std::string, int64_t> counts_;  // how often a rare message came, to report it once
   std::vector<record::Message> messages_;
   record::StepWindow window_{};
