@@ -1,57 +1,257 @@
-// host-other: what the loop does besides training. The hook names checkpoints, validation and garbage
-// collection; for the rest, the line sampler says where it happens.
+// host-other: what the loop does besides training. The hook times checkpoints, validation and garbage
+// collection; what the rest consists of is told by the samples of the line sampler. A gain is promised for
+// what the advice removes, and for nothing else: a rollout, a wait or code that was not recognised is named.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
+#include "explain/diagnose/activity_shares.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/library_options.h"
 
 namespace fullbore::diagnose {
 
+using record::Activity;
 using record::HostOther;
 using record::Share;
 
 namespace {
 
-struct Advice {
-  HostOther part;
-  const char* cause;
-  const char* does;
-  std::vector<std::string> fix;
-  double least;  // the least part of its share that the fix removes
+// The part of its share that the advice removes, at least and at most.
+struct Removes {
+  double least, most;
 };
 
-const std::vector<Advice>& AdviceTable() {
-  static const std::vector<Advice> table = {
+struct Kind {
+  const char* cause;
+  const char* does;  // "it ..."
+  std::vector<std::string> fix;
+  std::optional<Removes> removes;  // nothing: no gain is promised
+};
+
+struct NamedKind {
+  HostOther part;
+  Kind kind;
+};
+
+const std::vector<NamedKind>& NamedKinds() {
+  static const std::vector<NamedKind> table = {
       {HostOther::kCheckpoint,
-       "checkpoint",
-       "saves checkpoints",
-       {"save in the background (torch.distributed.checkpoint.async_save, or a thread that writes a CPU "
-        "copy), or less often",
-        "save to fast local storage first and copy from there", "save only what a restart needs"},
-       0.5},
+       {"checkpoint",
+        "saves checkpoints",
+        {"save in the background (torch.distributed.checkpoint.async_save, or a thread that writes a CPU "
+         "copy), or less often",
+         "save to fast local storage first and copy from there", "save only what a restart needs"},
+        Removes{0.5, 1}}},
       {HostOther::kValidation,
-       "validation",
-       "validates",
-       {"validate less often, or on a fixed sample of the validation set, and on all of it at the end",
-        "validate in a job of its own from the checkpoints",
-        "a larger batch and torch.inference_mode() for validation"},
-       0.5},
+       {"validation",
+        "validates",
+        {"validate less often, or on a fixed sample of the validation set, and on all of it at the end",
+         "validate in a job of its own from the checkpoints",
+         "a larger batch and torch.inference_mode() for validation"},
+        Removes{0.5, 1}}},
       {HostOther::kGarbageCollection,
-       "garbage-collection",
-       "collects garbage",
-       {"gc.freeze() after start-up, gc.disable() in the loop and gc.collect() every few hundred steps",
-        "find what creates so many objects: lists of tensors, per-step closures"},
-       0.8},
-      {HostOther::kUnnamed,
-       "loop-code",
-       "runs other code between the steps",
-       {"log every N steps, not every step; write files and metrics from a thread",
-        "move what does not need the step's result out of the loop"},
-       0.5}};
+       {"garbage-collection",
+        "collects garbage",
+        {"gc.freeze() after start-up, gc.disable() in the loop and gc.collect() every few hundred steps",
+         "find what creates so many objects: lists of tensors, per-step closures"},
+        Removes{0.8, 1}}},
+  };
   return table;
+}
+
+// One in ten remains where something is done every tenth time; as much again where a part is done in each
+// step to be reported later.
+constexpr Removes kEveryTenthTime = {0.8, 0.9};
+
+struct ActivityKind {
+  Activity activity;
+  Kind kind;
+};
+
+const std::vector<ActivityKind>& ActivityKinds() {
+  static const std::vector<ActivityKind> table = {
+      {Activity::kLogging,
+       {"logging",
+        "logs or prints",
+        {"log every N steps, not every step: every tenth leaves a tenth of it",
+         "write files and metrics from a thread; keep values as tensors until they are logged"},
+        kEveryTenthTime}},
+      {Activity::kPlotting,
+       {"plotting",
+        "draws figures",
+        {"draw every N steps, or after the training from saved values", "draw in another process"},
+        kEveryTenthTime}},
+      {Activity::kMetrics,
+       {"metrics",
+        "computes metrics",
+        {"compute metrics every N steps, or at the end of the epoch from what was collected",
+         "keep predictions on the device, and compute there"},
+        Removes{0.5, 0.9}}},
+      {Activity::kDataPreparation,
+       {"data-preparation",
+        "prepares data",
+        {"prepare batches in a Dataset behind DataLoader(num_workers=...), beside the training",
+         "prepare once, before the training, what is not random"},
+        Removes{0.4, 1}}},
+      {Activity::kTokenising,
+       {"tokenising",
+        "turns text into tokens",
+        {"tokenise once, before the training, and keep the tokens",
+         "or tokenise in a Dataset behind DataLoader(num_workers=...)"},
+        Removes{0.8, 1}}},
+      {Activity::kFile,
+       {"files",
+        "reads or writes files",
+        {"write from a thread, or less often", "keep what is read again in memory"},
+        Removes{0.5, 1}}},
+      {Activity::kNetwork,
+       {"network",
+        "waits for the network",
+        {"send from a thread, or less often", "fetch what the next step needs while this one computes"},
+        Removes{0.5, 1}}},
+      {Activity::kSubprocess,
+       {"subprocess",
+        "waits for a program that it started",
+        {"start it without waiting (subprocess.Popen) and look at its result later, or call it less often"},
+        Removes{0.5, 1}}},
+      {Activity::kSleep,
+       {"sleep",
+        "sleeps (time.sleep)",
+        {"remove the sleep; where it waits for something, wait for that (an event, a queue) instead"},
+        Removes{0.5, 1}}},
+      {Activity::kEnvironment,
+       {"rollout", "runs the environment and samples actions, which is this program's own work", {}, {}}},
+      {Activity::kQueue, {"queue", "waits for a queue or a pipe", {}, {}}},
+      {Activity::kLock, {"lock", "waits for a lock or another thread", {}, {}}},
+      {Activity::kFuture, {"future", "waits for a future", {}, {}}},
+      {Activity::kPython, {"loop-code", "runs Python code of its own between the steps", {}, {}}},
+      {Activity::kUnknown, {"loop-code", "runs other code between the steps", {}, {}}},
+  };
+  return table;
+}
+
+const Kind& KindOf(Activity activity) {
+  const auto& table = ActivityKinds();
+  const auto at = std::find_if(table.begin(), table.end(),
+                               [&](const ActivityKind& row) { return row.activity == activity; });
+  return at == table.end() ? table.back().kind : at->kind;
+}
+
+// One thing that the loop does, timed by the hook or sampled.
+struct Part {
+  const Kind* kind;
+  std::optional<HostOther> named;
+  Sampled of_step;
+  int64_t samples = 0;  // 0: it was timed
+  std::vector<Place> where;
+  std::string library;
+};
+
+std::vector<Part> PartsOf(const View& view) {
+  const RankView& rank = view.lead();
+  std::vector<Part> parts;
+  for (const NamedKind& row : NamedKinds()) {
+    const double ratio = rank.Ratio(row.part);
+    if (ratio > 0) parts.push_back({&row.kind, row.part, {ratio, ratio, ratio}, 0, {}, ""});
+  }
+  std::vector<ActivityShare> shares = ActivitySharesOf(rank);
+  const double unnamed = rank.Ratio(HostOther::kUnnamed);
+  if (shares.empty() && (unnamed > 0 || parts.empty())) {
+    const double rest = parts.empty() ? rank.Ratio(Share::kHostOther) : unnamed;
+    parts.push_back({&KindOf(Activity::kUnknown), HostOther::kUnnamed, {rest, rest, rest}, 0, {}, ""});
+  }
+  for (ActivityShare& share : shares) {
+    parts.push_back({&KindOf(share.activity), std::nullopt, share.of_step, share.samples,
+                     std::move(share.where), std::move(share.library)});
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return a.of_step.ratio > b.of_step.ratio; });
+  return parts;
+}
+
+// "most of it at train.py:70", "31 % of it at train.py:70"; empty without a place.
+std::string AtItsLine(const Part& part) {
+  if (part.where.empty()) return "";
+  const Place& place = part.where.front();
+  const std::string of_it = place.share > 0.5 ? "most" : FormatPercent(place.share);
+  return fmt::format("{} of it at {}:{}", of_it, place.file.substr(place.file.rfind('/') + 1), place.line);
+}
+
+// The hottest lines of it, with their shares of the step.
+std::vector<Place> PlacesOf(const Part& part) {
+  constexpr size_t kMost = 3;
+  std::vector<Place> places = part.where;
+  if (places.size() > kMost) places.resize(kMost);
+  for (Place& place : places) place.share *= part.of_step.ratio;
+  return places;
+}
+
+Speedup GainOf(const Part& part) {
+  const Removes removes = *part.kind->removes;
+  const auto without = [](double ratio) { return 1 / (1 - std::min(ratio, 0.99)); };
+  return {without(part.of_step.ratio * (removes.least + removes.most) / 2),
+          without(part.of_step.low * removes.least), without(part.of_step.high * removes.most)};
+}
+
+// Work that moves to other processes needs cores for them.
+bool HasRoomFor(const View& view, const Part& part) {
+  if (part.kind != &KindOf(Activity::kDataPreparation)) return true;
+  const auto used = view.CoresOfCommand();
+  return used && view.cores() - *used - view.CoresOfOthers().value_or(0) >= kIdleCores;
+}
+
+void AddEvidence(const View& view, const std::vector<Part>& parts, const EvidenceBuilder& evidence) {
+  const RankView& rank = view.lead();
+  int64_t samples = 0;
+  for (const Part& part : parts) {
+    std::string what = part.named ? std::string(Name(*part.named)) : std::string(part.kind->cause);
+    evidence.FromHook(std::move(what), part.of_step.ratio, "ratio");
+    samples += part.samples;
+  }
+  if (samples > 0)
+    evidence.FromHook("samples of what has no name of its own", static_cast<double>(samples), "count");
+  if (parts.empty() || !parts.front().named || rank.steady.empty()) return;
+  const auto part = static_cast<size_t>(*parts.front().named);
+  const auto steps_with = std::ranges::count_if(rank.steady, [&](const record::Step* step) {
+    return step->host_other_ns[part] >
+           static_cast<int64_t>(kOtherInStep * static_cast<double>(step->wall_ns));
+  });
+  evidence.FromHook("steps in which it takes more than 5 %",
+                    static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()), "ratio");
+}
+
+// The gain of the largest part that its advice makes smaller.
+void Promise(const View& view, const std::vector<Part>& parts, Finding& finding) {
+  for (const Part& part : parts) {
+    if (!part.kind->removes || part.of_step.ratio < kHostOther.warning) continue;
+    finding.fix = part.kind->fix;
+    if (!HasRoomFor(view, part)) {
+      finding.fix = {part.kind->fix.back(),
+                     "no core is idle for loader workers, which alone would gain nothing"};
+      return;
+    }
+    finding.speedup = GainOf(part);
+    const Removes removes = *part.kind->removes;
+    finding.method = fmt::format("{} to {} of the {} removed", FormatPercent(removes.least),
+                                 FormatPercent(removes.most), part.kind->cause);
+    if (part.samples > 0) {
+      finding.method += fmt::format("; its share, {} to {} of the step, is told from {} samples",
+                                    FormatPercent(part.of_step.low), FormatPercent(part.of_step.high),
+                                    FormatCount(static_cast<double>(part.samples)));
+    }
+    if (&part == &parts.front()) return;
+    finding.title.pop_back();  // the full stop
+    const std::string at = AtItsLine(part);
+    finding.title += fmt::format("; it also {} ({}{}).", part.kind->does, FormatPercent(part.of_step.ratio),
+                                 at.empty() ? "" : ", " + at);
+    std::vector<Place> places = PlacesOf(part);
+    if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
+    return;
+  }
 }
 
 }  // namespace
@@ -61,43 +261,26 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   const double share = rank.Ratio(Share::kHostOther);
   const auto severity = SeverityOf(share, kHostOther, rank.steps);
   if (!severity) return std::nullopt;
-  const Advice* largest = &AdviceTable().back();
-  for (const Advice& advice : AdviceTable()) {
-    if (rank.Ratio(advice.part) > rank.Ratio(largest->part)) largest = &advice;
-  }
-  const double part = rank.Ratio(largest->part);
+  const std::vector<Part> parts = PartsOf(view);
   Finding finding;
   const EvidenceBuilder evidence(finding);
-  finding.cause = largest->cause;
   finding.severity = *severity;
   finding.share = share;
-  finding.title = fmt::format("The loop spends {} of the time on work other than training: it {} ({}).",
-                              FormatPercent(share), largest->does, FormatPercent(part));
-  finding.fix = largest->fix;
-  finding.where = view.HottestLines(Share::kHostOther);
-  if (largest->part == HostOther::kUnnamed && !finding.where.empty()) {
-    const Place& place = finding.where.front();
-    finding.title =
-        fmt::format("The loop spends {} of the time on work other than training, most of it at {}:{}.",
-                    FormatPercent(share), place.file.substr(place.file.rfind('/') + 1), place.line);
-  }
-  for (const Advice& advice : AdviceTable()) {
-    const double ratio = rank.Ratio(advice.part);
-    if (ratio <= 0) continue;
-    evidence.FromHook(std::string(Name(advice.part)), ratio, "ratio");
-  }
-  int64_t steps_with = 0;
-  for (const record::Step* step : rank.steady) {
-    steps_with += step->host_other_ns[static_cast<size_t>(largest->part)] >
-                  static_cast<int64_t>(kOtherInStep * static_cast<double>(step->wall_ns));
-  }
-  if (!rank.steady.empty()) {
-    evidence.FromHook("steps in which it takes more than 5 %",
-                      static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()), "ratio");
+  const Part& largest = parts.front();
+  finding.cause = largest.kind->cause;
+  std::string at = AtItsLine(largest);
+  if (!at.empty()) at = ", " + at;
+  finding.title =
+      fmt::format("The loop spends {} of the time on work other than training: it {} ({}{}).",
+                  FormatPercent(share), largest.kind->does, FormatPercent(largest.of_step.ratio), at);
+  finding.where = PlacesOf(largest);
+  if (finding.where.empty()) finding.where = view.HottestLines(Share::kHostOther);
+  Promise(view, parts, finding);
+  AddEvidence(view, parts, evidence);
+  if (const std::string option = OptionOf(largest.library, largest.kind->cause); !option.empty()) {
+    finding.fix.insert(finding.fix.begin(), option);
   }
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
-  finding.speedup = RemovalOf(part, largest->least);
-  finding.method = fmt::format("its share removed; at the low end, {} of it", FormatPercent(largest->least));
   return finding;
 }
 

@@ -1,10 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "explain/diagnose/testing/a_run.h"
 
 namespace fullbore::diagnose {
 namespace {
 
+using record::Activity;
+using record::HostOther;
 using record::Metric;
 using record::Share;
 using testing::Advises;
@@ -13,15 +17,112 @@ using testing::ATraining;
 using testing::FindingIn;
 using testing::Finds;
 using testing::FindsCause;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(HostOtherTest, IsRaisedByCodeBesideTrainingAndNamesItsLine) {
+// A third of the step, of which the sampler saw this.
+ARun WithSamples(std::initializer_list<record::HotLine> lines) {
   ARun run = ATraining().InEachStep(Share::kHostOther, 50);
-  run.rank().hot_lines.push_back({Share::kHostOther, "/home/u/train.py", 70, "main", "log(metrics)", 9});
-  const Diagnosis diagnosis = Diagnose(run);
-  ASSERT_THAT(diagnosis, FindsCause("host-other", "loop-code"));
-  EXPECT_NEAR(FindingIn(diagnosis, "host-other")->share, 1.0 / 3, 1e-9);
-  EXPECT_THAT(FindingIn(diagnosis, "host-other")->title, ::testing::HasSubstr("train.py:70"));
+  run.rank().hot_lines = lines;
+  return run;
+}
+
+record::HotLine Seen(Activity activity, int64_t samples, int line = 70, Share share = Share::kHostOther) {
+  return {share, "/home/u/train.py", line, "main", "text", samples, HostOther::kUnnamed, activity, false, ""};
+}
+
+TEST(HostOtherTest, IsRaisedByCodeBesideTrainingAndNamesItsLine) {
+  const Diagnosis diagnosis =
+      Diagnose(WithSamples({Seen(Activity::kLogging, 90), Seen(Activity::kLogging, 10, 71)}));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "logging"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_NEAR(finding.share, 1.0 / 3, 1e-9);
+  EXPECT_THAT(finding.title, HasSubstr("most of it at train.py:70"));
+  EXPECT_THAT(finding, Advises("every N steps"));
+  EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.85 / 3), 1e-9);
+}
+
+TEST(HostOtherTest, OnlyMoreThanHalfIsMost) {
+  const Diagnosis diagnosis = Diagnose(WithSamples(
+      {Seen(Activity::kLogging, 40), Seen(Activity::kLogging, 30, 71), Seen(Activity::kLogging, 30, 72)}));
+  EXPECT_THAT(FindingIn(diagnosis, "host-other")->title, HasSubstr("40 % of it at train.py:70"));
+}
+
+TEST(HostOtherTest, ARolloutIsNamedAndNothingIsPromised) {
+  const Diagnosis diagnosis =
+      Diagnose(WithSamples({Seen(Activity::kEnvironment, 80), Seen(Activity::kUnknown, 20, 71)}));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "rollout"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_THAT(finding.title, HasSubstr("environment"));
+  EXPECT_TRUE(finding.fix.empty());
+  EXPECT_TRUE(finding.method.empty());
+  EXPECT_EQ(finding.speedup.high, 1);
+}
+
+TEST(HostOtherTest, NothingIsPromisedForCodeThatWasNotRecognised) {
+  for (const ARun& run :
+       {WithSamples({}), WithSamples({Seen(Activity::kUnknown, 100)}),
+        WithSamples({Seen(Activity::kPython, 100)}), WithSamples({Seen(Activity::kQueue, 100)}),
+        WithSamples({Seen(Activity::kLock, 100)}), WithSamples({Seen(Activity::kFuture, 100)})}) {
+    const Diagnosis diagnosis = Diagnose(run);
+    const Finding& finding = *FindingIn(diagnosis, "host-other");
+    EXPECT_EQ(finding.speedup.high, 1) << finding.title;
+    EXPECT_TRUE(finding.fix.empty()) << finding.fix.front();
+  }
+}
+
+TEST(HostOtherTest, EachActivityWithACureHasItsOwn) {
+  for (const auto& [activity, cause, words] : {std::tuple(Activity::kPlotting, "plotting", "draw"),
+                                               {Activity::kMetrics, "metrics", "epoch"},
+                                               {Activity::kTokenising, "tokenising", "tokenise once"},
+                                               {Activity::kFile, "files", "thread"},
+                                               {Activity::kNetwork, "network", "send"},
+                                               {Activity::kSubprocess, "subprocess", "Popen"},
+                                               {Activity::kSleep, "sleep", "remove the sleep"}}) {
+    const Diagnosis diagnosis = Diagnose(WithSamples({Seen(activity, 100)}));
+    ASSERT_THAT(diagnosis, FindsCause("host-other", cause));
+    EXPECT_THAT(*FindingIn(diagnosis, "host-other"), Advises(words));
+    EXPECT_GT(FindingIn(diagnosis, "host-other")->speedup.low, 1);
+  }
+}
+
+TEST(HostOtherTest, TheGainIsOnlyThatOfWhatTheAdviceRemoves) {
+  const Diagnosis diagnosis =
+      Diagnose(WithSamples({Seen(Activity::kEnvironment, 700), Seen(Activity::kLogging, 300, 90)}));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "rollout"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_THAT(finding.title, HasSubstr("it also logs or prints (10 %, most of it at train.py:90)"));
+  EXPECT_THAT(finding, Advises("every N steps"));
+  EXPECT_LT(finding.speedup.high, 1.13);
+  EXPECT_EQ(finding.where.front().line, 90);
+}
+
+TEST(HostOtherTest, FewSamplesWidenTheRange) {
+  const auto range = [](int64_t times) {
+    const Diagnosis diagnosis =
+        Diagnose(WithSamples({Seen(Activity::kLogging, 8 * times), Seen(Activity::kUnknown, 2 * times, 71)}));
+    const Speedup speedup = FindingIn(diagnosis, "host-other")->speedup;
+    return speedup.high - speedup.low;
+  };
+  EXPECT_GT(range(1), 1.5 * range(100));
+}
+
+TEST(HostOtherTest, DataIsPreparedElsewhereOnlyWhereACoreIsIdle) {
+  const auto gain = [](double trainer_cores) {
+    const Diagnosis diagnosis =
+        Diagnose(WithSamples({Seen(Activity::kDataPreparation, 100)})
+                     .OnCores(2)
+                     .Reading(Metric::kProcessCpu, trainer_cores, {{"role", "trainer"}}));
+    return FindingIn(diagnosis, "host-other")->speedup.expected;
+  };
+  EXPECT_GT(gain(1.0), 1.2);
+  EXPECT_EQ(gain(1.9), 1);
+}
+
+TEST(HostOtherTest, TheLibraryThatRunsTheLoopIsNamedWithItsOption) {
+  ARun run = WithSamples({Seen(Activity::kLogging, 100)});
+  run.rank().hot_lines.front().library = "transformers";
+  EXPECT_THAT(*FindingIn(Diagnose(run), "host-other"), Advises("TrainingArguments(logging_steps=...)"));
 }
 
 TEST(HostOtherTest, IsNotRaisedBelowATwentieth) {
@@ -29,7 +130,6 @@ TEST(HostOtherTest, IsNotRaisedBelowATwentieth) {
 }
 
 TEST(HostOtherTest, WhatTheLoopDoesIsNamedWhereItWasSeen) {
-  using record::HostOther;
   for (const auto& [part, cause] :
        {std::pair(HostOther::kCheckpoint, "checkpoint"), std::pair(HostOther::kValidation, "validation"),
         std::pair(HostOther::kGarbageCollection, "garbage-collection")}) {

@@ -11,6 +11,7 @@
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge_input_bound_own.h"
 #include "explain/diagnose/judge_input_bound_stages.h"
 #include "explain/diagnose/replay.h"
 
@@ -504,6 +505,9 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   const Loader* loader = rank.TrainingLoader();
   const bool staged = loader && loader->library == record::kFullboreData;
   const auto pipeline = staged ? std::nullopt : RecordedPipeline(view);
+  if (!loader) {
+    if (auto own = FromOwnFeed(view, finding, diagnosis)) return own;
+  }
   if (!staged && (!loader || !pipeline)) {
     return FromWaitAlone(view, std::move(finding), diagnosis);
   }

@@ -21,8 +21,6 @@ namespace {
 
 // The cores that a step can keep busy, expected and at most: as in the replay of a DataLoader.
 constexpr double kCoresReached = 0.95;
-// A promise below this is none: a finding that gains less says so in words.
-constexpr double kWorthSaying = 1.05;
 // Handing batches over between processes takes a part of what is won: at least half of the gain remains.
 constexpr double kLeastOfGain = 0.5;
 
@@ -85,7 +83,7 @@ void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
     low = std::min(low, 1 + (expected - 1) * kLeastOfGain);
     high = std::min(high, view.cores() / *used);
   }
-  if (expected < kWorthSaying) {
+  if (expected < kWorthwhileGain) {
     finding.fix.insert(
         finding.fix.begin(),
         "no core is idle, so that more threads or processes gain nothing: prepare the data once, "

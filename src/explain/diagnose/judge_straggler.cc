@@ -117,7 +117,7 @@ std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
       "or in the background"};
   if (late.one_step) finding.fix.push_back("trace twenty steps or more: is it the same rank in all of them?");
   for (const record::HotLine& line : late.rank->info->hot_lines) {
-    if (line.share == share && finding.where.size() < 3)
+    if (line.share == share && !line.file.empty() && finding.where.size() < 3)
       finding.where.push_back({line.file, line.line, line.text, 0});
   }
   if (!late.one_step) evidence.FromSteps(*late.rank, "the same rank is last", late.of_steps, "ratio");

@@ -1,6 +1,7 @@
 #include "explain/diagnose/view.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/text.h"
@@ -278,10 +279,18 @@ std::vector<Place> View::HottestLines(Share share, size_t most) const {
   int64_t all = 0;
   for (const record::HotLine& line : lead().info->hot_lines) all += line.samples;
   for (const record::HotLine& line : lead().info->hot_lines) {
-    if (line.share != share || places.size() == most) continue;
-    places.push_back(
-        {line.file, line.line, line.text, static_cast<double>(line.samples) / static_cast<double>(all)});
+    if (line.share != share || line.file.empty()) continue;
+    const auto same = std::ranges::find_if(
+        places, [&](const Place& place) { return place.file == line.file && place.line == line.line; });
+    const double part = static_cast<double>(line.samples) / static_cast<double>(all);
+    if (same != places.end()) {
+      same->share += part;  // another activity at the same line
+      continue;
+    }
+    places.push_back({line.file, line.line, line.text, part});
   }
+  std::ranges::stable_sort(places, std::greater(), &Place::share);
+  if (places.size() > most) places.resize(most);
   return places;
 }
 

@@ -1,7 +1,7 @@
 """
 NAME     Every step writes its gradients to a log
 PLANTED  one line of the loop turns thousands of numbers into text, each step
-EXPECT   host-other loop-code
+EXPECT   host-other logging
 TRUTH    logging
 LINE     json.dumps
 """

@@ -1,0 +1,31 @@
+"""
+NAME     A generator that decodes every batch in the training thread
+PLANTED  the loop goes through a generator, and waits while it decodes
+EXPECT   input-bound own-iterator
+TRUTH    wait
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch.utils.data import default_collate
+from training import Network, Photos, StepClock, Trainer, arguments
+
+
+def batches(photos: Photos, size: int) -> Iterator[torch.Tensor]:
+    for begin in range(0, len(photos), size):
+        yield default_collate([photos[index] for index in range(begin, begin + size)])
+
+
+def main() -> None:
+    args = arguments()
+    clock = StepClock()
+    trainer = Trainer(Network(width=64), clock)
+    photos = Photos(args.photos, length=16 * args.steps)
+    for images, labels in clock.waits(batches(photos, 16)):
+        trainer.step(images, labels)
+    clock.write(args.truth)
+
+
+if __name__ == "__main__":
+    main()
