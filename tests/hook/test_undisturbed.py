@@ -237,7 +237,7 @@ FAULTS = (
         if child == 0:
             break_(point)
             print(train(), os.getpid(), point, flush=True)
-            if point == "lines.user_frame":  # fails whenever the sampler runs, and ends it
+            if point == "lines.read":  # fails whenever the sampler runs, and ends it
                 for thread in threading.enumerate()[1:]:
                     thread.join(30)
             os._exit(0)
@@ -248,7 +248,7 @@ FAULTS = (
 POINTS = """
     loader.known loader.describe waits.ready loader.caller_place batch.BatchCounter._samples runtime.hook.here
     worker.timed_collate worker.runnable_ns worker.judge steps.state.note_feed where.caller_place
-    forward.Forward.note forward.parameter_count facts.about_process facts.autocast lines.Sampler lines.user_frame
+    forward.Forward.note forward.parameter_count facts.about_process facts.autocast lines.Sampler lines.read
 """.split()
 
 

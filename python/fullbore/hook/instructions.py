@@ -43,7 +43,11 @@ def executing(frame: FrameType) -> Executing:
         if len(_known) >= MAX_PLACES:
             _known.clear()
             _kept.clear()
-        known = _known[id(code), offset] = _look(frame, code, offset)
+        try:
+            known = _look(frame, code, offset)
+        except Exception:  # the script's objects may be anything: then it is not known what is called
+            known = Executing(OPERATOR)
+        _known[id(code), offset] = known
         _kept[id(code)] = code
     return known
 

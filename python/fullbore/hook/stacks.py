@@ -20,7 +20,8 @@ NOT_DATA = (act.LOGGING, act.PLOTTING, act.METRICS, act.ENVIRONMENT)
 # A library that calls the user's code is what that code is for, except for those that only wrap a loop or a call.
 ACROSS_USER_CODE = (act.METRICS, act.ENVIRONMENT, act.DATA_PREPARATION, act.TOKENISING)
 CO_GENERATOR = 0x20
-MAX_STACKS = 8  # of steps: different loops may step, such as those of two phases
+FIRST_STACKS, EVERY_STACKS = 8, 64  # those of the first steps, then now and then: a later phase has a loop of its own
+MAX_CODES = 4096
 PROTOCOL_OF_AN_ENVIRONMENT = ("step", "reset")  # the methods of gym, gymnasium and dm_env
 
 
@@ -44,9 +45,9 @@ class Loop:
 
     def learn(self, frame: FrameType | None) -> None:
         """The calling thread is inside an optimizer's step."""
-        if self.stacks >= MAX_STACKS:
-            return
         self.stacks += 1
+        if self.stacks > FIRST_STACKS and (self.stacks % EVERY_STACKS or len(self.codes) > MAX_CODES):
+            return
         user = user_frame(frame)
         if user is not None:
             self.user_lines.add((id(user.f_code), user.f_lineno))

@@ -13,6 +13,7 @@
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/judge_input_bound_own.h"
 #include "explain/diagnose/judge_input_bound_stages.h"
+#include "explain/diagnose/library_options.h"
 #include "explain/diagnose/replay.h"
 
 namespace fullbore::diagnose {
@@ -521,6 +522,9 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
     finding = std::move(input.finding);
   }
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
+  const std::string option = OptionOf(LibraryIn(rank, Share::kDataWait), "own-loader");
+  if (!option.empty() && finding.change.find("num_workers") != std::string::npos)
+    finding.fix.insert(finding.fix.begin() + 1, option);
   PointAtWorstStep(rank, Share::kDataWait, finding);
   if (!loader->where.empty()) finding.where.insert(finding.where.begin(), PlaceOf(loader->where));
   const auto stalled = view.Mean(Metric::kPsiIoSome);

@@ -30,7 +30,6 @@ struct Feed {
   int64_t preparing = 0;  // in the loop's own iterator
   int64_t blocked = 0;    // of that: asleep, or waiting for files or the network, so that no core is in use
   int64_t beside = 0;     // not fed: what else the loop did
-  std::string library;
 
   int64_t all() const { return waiting + preparing; }
 };
@@ -43,7 +42,6 @@ Feed FeedOf(const RankView& rank) {
     if (line.share != Share::kDataWait) continue;
     const bool waits = line.activity == Activity::kQueue || line.activity == Activity::kLock ||
                        line.activity == Activity::kFuture;
-    if (feed.all() == 0) feed.library = line.library;  // of the hottest
     if (waits) feed.waiting += line.samples;
     if (waits || !line.in_iterator) continue;
     feed.preparing += line.samples;
@@ -133,7 +131,7 @@ std::optional<Finding> FromOwnFeed(const View& view, Finding finding, Diagnosis&
         "training"};
   }
   finding.fix.push_back("images, tar shards, TFRecord and HDF5: fullbore.data reads them in native threads");
-  if (const std::string option = OptionOf(feed.library, finding.cause); !option.empty())
+  if (const std::string option = OptionOf(LibraryIn(rank, Share::kDataWait), finding.cause); !option.empty())
     finding.fix.insert(finding.fix.begin(), option);
   evidence.FromHook("the training waits", finding.share * rank.MeanStepNs() / 1e6, "ms per step");
   evidence.FromHook("samples of the training thread that saw it wait", static_cast<double>(feed.all()),

@@ -41,6 +41,14 @@ TEST(InputBoundTest, WithoutARecordedLoaderTheCauseIsLeftOpen) {
   EXPECT_THAT(diagnosis, LeavesOpen("which part of the loader is slow"));
 }
 
+TEST(InputBoundTest, WhereALibraryRunsTheLoopItsOptionIsNamed) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(0, 100, 90, 89));
+  rank.hot_lines = {{Share::kDataWait, "/x/site-packages/transformers/trainer.py", 9, "train", "", 50,
+                     record::HostOther::kUnnamed, record::Activity::kUnknown, false, "transformers"}};
+  EXPECT_THAT(*FindingIn(Diagnose(MadeRun({rank})), "input-bound"), Advises("dataloader_num_workers"));
+}
+
 TEST(InputBoundTest, WithoutWorkersTheCureIsWorkersAndTheGainIsWhatTheReplayGives) {
   auto rank = MadeRank(0, 100, Waiting);
   rank.loaders.push_back(MadeLoader(0, 100, 90, 89));

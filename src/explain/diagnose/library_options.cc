@@ -42,4 +42,13 @@ std::string OptionOf(const std::string& library, const std::string& cause) {
   return option.empty() ? "" : fmt::format("{} runs this loop: {}", library, option);
 }
 
+std::string LibraryIn(const RankView& rank, record::Share share) {
+  const record::HotLine* hottest = nullptr;
+  for (const record::HotLine& line : rank.info->hot_lines) {
+    if (line.share == share && !line.file.empty() && (!hottest || line.samples > hottest->samples))
+      hottest = &line;
+  }
+  return hottest ? hottest->library : "";
+}
+
 }  // namespace fullbore::diagnose
