@@ -46,14 +46,15 @@ std::string InWords(const Noise& noise) {
                                        wide ? ", and " + known : "")
                          : fmt::format("Noisy: steps vary so much that {}", known);
   text += noise.of_mean_step >= kTooNoisy
-              ? "; no gain can be predicted. Measure again when the machine is quiet."
+              ? "; a gain smaller than that cannot be told. Measure again when the machine is quiet."
               : ". Take every figure with that in mind.";
   return text;
 }
 
 void Widen(Finding& finding, const Noise& noise) {
   if (finding.method.empty()) return;
-  if (noise.of_mean_step >= kTooNoisy) return DropGain(finding);
+  const bool drowns = finding.speedup.low - 1 < noise.of_mean_step;
+  if (noise.of_mean_step >= kTooNoisy && drowns) return DropGain(finding);
   // Doubt about the figures is no danger of the change: it makes no promise of a loss.
   if (finding.speedup.low >= 1)
     finding.speedup.low = std::max(1.0, finding.speedup.low / (1 + noise.of_mean_step));

@@ -48,10 +48,19 @@ TEST(NoiseTest, StepsThatVaryWidenThePrediction) {
   EXPECT_GT(wide.high / wide.low, 1.1 * quiet.high / quiet.low);
 }
 
-TEST(NoiseTest, AboveItsBoundNoGainIsPredicted) {
-  const Diagnosis diagnosis = Diagnose(Unsteady(4'000, 16));
-  EXPECT_THAT(diagnosis.noise, HasSubstr("no gain can be predicted"));
-  for (const Finding& finding : diagnosis.findings) EXPECT_EQ(finding.method, "") << finding.id;
+TEST(NoiseTest, AGainThatDrownsInItIsNotPredicted) {
+  EXPECT_THAT(Diagnose(Unsteady(4'000, 16)).noise, HasSubstr("a gain smaller than that cannot be told"));
+  const auto promised = [](double low) {
+    Finding finding;
+    finding.method = "replay";
+    finding.speedup = {low + 0.1, low, low + 0.2};
+    Noise noise;
+    noise.of_mean_step = 0.2;
+    Widen(finding, noise);
+    return !finding.method.empty();
+  };
+  EXPECT_FALSE(promised(1.15));
+  EXPECT_TRUE(promised(6));
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ inline constexpr double kThrottled = 0.05;                 // of the time
 inline constexpr double kWorthwhileGain = 1.05;
 // The mean of the steps is known to this ratio or worse: said before anything else...
 inline constexpr double kNoisy = 0.05;
-// ...and to this: no gain is predicted, as a usual one would be lost in it.
+// ...and to this: a gain that is not larger is not predicted.
 inline constexpr double kTooNoisy = 0.15;
 inline constexpr double kHealthy = 0.05;  // a run in which no cause costs more is healthy
 
