@@ -1,4 +1,4 @@
-"""What a sample of the training thread's stack says: stacks made for real, in a thread that loops as a training does."""
+"""What a sample of the training thread's stack says: stacks made for real, in a thread that loops like a training."""
 
 from __future__ import annotations
 

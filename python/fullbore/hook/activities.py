@@ -27,8 +27,8 @@ PURPOSES: dict[int, str] = {
     """,
     PLOTTING: "matplotlib mpl_toolkits seaborn plotly bokeh altair pylab",
     METRICS: """
-        sklearn.metrics torchmetrics torcheval evaluate ignite.metrics scipy.stats sacrebleu rouge_score bert_score jiwer
-        seqeval pycocotools nltk.translate torch_fidelity lpips
+        sklearn.metrics torchmetrics torcheval evaluate ignite.metrics scipy.stats sacrebleu rouge_score bert_score
+        jiwer seqeval pycocotools nltk.translate torch_fidelity lpips
     """,
     ENVIRONMENT: """
         gym gymnasium pettingzoo envpool dm_env dm_control mujoco mujoco_py ale_py procgen minigrid highway_env
@@ -36,14 +36,14 @@ PURPOSES: dict[int, str] = {
     """,
     DATA_PREPARATION: """
         PIL cv2 imageio skimage torchvision.transforms torchvision.io torchvision.datasets torchvision.tv_tensors
-        albumentations kornia.augmentation imgaug datasets librosa torchaudio soundfile pandas polars pyarrow h5py zarr
-        tables lmdb webdataset decord av torchdata torch.utils.data torch_geometric.data torch_geometric.loader dgl
-        monai.transforms json.decoder pickle numpy.lib.npyio numpy.lib._npyio_impl torch.serialization
+        albumentations kornia.augmentation imgaug datasets librosa torchaudio soundfile pandas polars pyarrow h5py
+        zarr tables lmdb webdataset decord av torchdata torch.utils.data torch_geometric.data torch_geometric.loader
+        dgl monai.transforms json.decoder pickle numpy.lib.npyio numpy.lib._npyio_impl torch.serialization
     """,
     TOKENISING: """
         tokenizers sentencepiece tiktoken transformers.tokenization_utils transformers.tokenization_utils_base
-        transformers.tokenization_utils_fast transformers.tokenization_utils_tokenizers transformers.tokenization_python
-        spacy nltk.tokenize torchtext.data torchtext.transforms
+        transformers.tokenization_utils_fast transformers.tokenization_utils_tokenizers
+        transformers.tokenization_python spacy nltk.tokenize torchtext.data torchtext.transforms
     """,
 }
 
@@ -52,9 +52,9 @@ PURPOSES: dict[int, str] = {
 WAITS: dict[int, str] = {
     QUEUE: """
         queue.get* queue.put queue.join multiprocessing.queues.get* multiprocessing.queues.put
-        multiprocessing.connection.recv* multiprocessing.connection.recv_bytes* multiprocessing.connection.recv_bytes_into*
-        multiprocessing.connection.poll* multiprocessing.connection.wait* multiprocessing.connection.send
-        multiprocessing.managers._callmethod* torch.multiprocessing.queue.recv*
+        multiprocessing.connection.recv* multiprocessing.connection.recv_bytes*
+        multiprocessing.connection.recv_bytes_into* multiprocessing.connection.poll* multiprocessing.connection.wait*
+        multiprocessing.connection.send multiprocessing.managers._callmethod* torch.multiprocessing.queue.recv*
     """,
     LOCK: """
         threading.acquire threading.__enter__ threading.wait* threading.wait_for* threading.join
@@ -62,17 +62,18 @@ WAITS: dict[int, str] = {
     """,
     FUTURE: """
         concurrent.futures._base.result* concurrent.futures._base.result_iterator* concurrent.futures._base.wait*
-        concurrent.futures._base.as_completed* concurrent.futures._base.exception concurrent.futures._base._result_or_cancel*
-        concurrent.futures.process._chain_from_iterable_of_lists* multiprocessing.pool.wait* multiprocessing.pool.get*
-        multiprocessing.pool.next* multiprocessing.pool.__next__* asyncio.base_events._run_once* ray._private.worker.get*
+        concurrent.futures._base.as_completed* concurrent.futures._base.exception
+        concurrent.futures._base._result_or_cancel* concurrent.futures.process._chain_from_iterable_of_lists*
+        multiprocessing.pool.wait* multiprocessing.pool.get* multiprocessing.pool.next* multiprocessing.pool.__next__*
+        asyncio.base_events._run_once* ray._private.worker.get*
     """,
     SUBPROCESS: """
         subprocess.wait subprocess._wait subprocess.communicate subprocess._communicate subprocess.run
         multiprocessing.process.join multiprocessing.popen_fork.wait
     """,
     NETWORK: """
-        socket.* ssl.* http.client.* urllib.request.* urllib3.* requests.* botocore.* boto3.* aiohttp.* httpx.* httpcore.*
-        s3fs.* gcsfs.* fsspec.* paramiko.* redis.* pymongo.* grpc.* zmq.* selectors.*
+        socket.* ssl.* http.client.* urllib.request.* urllib3.* requests.* botocore.* boto3.* aiohttp.* httpx.*
+        httpcore.* s3fs.* gcsfs.* fsspec.* paramiko.* redis.* pymongo.* grpc.* zmq.* selectors.*
     """,
     FILE: "shutil.* tempfile.* gzip.* bz2.* lzma.* zipfile.* tarfile.* pathlib.*",
 }
@@ -84,9 +85,9 @@ CALLS: dict[int, str] = {
     SUBPROCESS: "posix.waitpid posix.system os.waitpid os.system",
     NETWORK: "socket.socket _socket.socket select.select select.poll select.epoll ssl.SSLSocket _ssl._SSLSocket",
     FILE: """
-        builtins.open io.open _io.TextIOWrapper.read _io.TextIOWrapper.readline _io.BufferedReader _io.BufferedWriter _io.BufferedRandom _io.FileIO
-        os.read os.write os.fsync os.listdir os.stat os.replace os.rename os.remove os.sync posix.read posix.write
-        posix.fsync mmap.mmap
+        builtins.open io.open _io.TextIOWrapper.read _io.TextIOWrapper.readline _io.BufferedReader _io.BufferedWriter
+        _io.BufferedRandom _io.FileIO os.read os.write os.fsync os.listdir os.stat os.replace os.rename os.remove
+        os.sync posix.read posix.write posix.fsync mmap.mmap
     """,
     SLEEP: "time.sleep",
     LOGGING: "builtins.print _csv.writer _csv.Writer _io.TextIOWrapper",  # text that a loop writes is a log
@@ -98,7 +99,8 @@ CALLS: dict[int, str] = {
     DATA_PREPARATION: """
         torch.from_numpy torch.tensor torch.as_tensor torch.stack torch.frombuffer torch.FloatTensor torch.LongTensor
         numpy.array numpy.asarray numpy.ascontiguousarray numpy.stack numpy.concatenate numpy.vstack numpy.hstack
-        numpy.frombuffer numpy.fromfile numpy.load numpy.loadtxt numpy.pad numpy.memmap numpy.ndarray.astype cv2.* PIL.*
+        numpy.frombuffer numpy.fromfile numpy.load numpy.loadtxt numpy.pad numpy.memmap numpy.ndarray.astype cv2.*
+        PIL.*
     """,
     TOKENISING: "tokenizers.* sentencepiece.* tiktoken.* _tiktoken.*",
     PYTHON: "builtins.* builtins.list builtins.dict builtins.str builtins.set builtins.tuple math.* collections.* re.*",
