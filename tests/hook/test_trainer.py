@@ -327,7 +327,7 @@ def test_python_code_between_short_operations_is_sampled_as_long_as_it_takes(new
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     spent, begun = 0, time.perf_counter()
-    for _ in range(400):
+    for _ in range(1200):
         optimizer.zero_grad(); model(torch.randn(2, 6)).sum().backward(); optimizer.step()
         for _ in range(10):
             torch.tensor([0.5])

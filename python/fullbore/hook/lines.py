@@ -50,26 +50,26 @@ class Density:
         return min(SPARSE_S, max(DENSE_S, self.cost_ns / 1e9 / BUDGET)) if self.dense else SPARSE_S
 
 
-class Turn:
-    """When the sampler gets Python's lock.
+USUAL_US, SOON_US = 5000, 5  # sys.getswitchinterval()
+MOMENT_S = 0.005  # as long as the interpreter makes a thread wait that wants its lock
 
-    A thread that wants the lock waits until it is released, and only after 5 ms asks for it. So the sampler would meet
-    a loop of Python code and short operations of torch always in the same operation, the one that releases the lock.
-    It asks sooner, as long as it is alone: the interval is the process's, and another thread that wants the lock would
-    get it sooner than it does without us.
+
+def come_unexpected(until: float) -> None:
+    """Sleeps for `until` seconds, at most MOMENT_S, and then interrupts whatever runs.
+
+    A thread that wants Python's lock waits until it is released, and only after 5 ms asks for it. So the sampler would
+    meet a loop of Python code and short operations of torch always in the same operation, the one that releases the
+    lock. For a moment it asks sooner. The interval is the process's: it is left alone if the script has set it, and set
+    back at once.
     """
-
-    USUAL_US, SOON_US = 5000, 5
-
-    def __init__(self) -> None:
-        self.soon = False
-
-    def take(self, alone: bool) -> None:
-        if alone == self.soon:
-            return
-        if round(sys.getswitchinterval() * 1e6) == (self.USUAL_US if alone else self.SOON_US):  # not the script's own
-            sys.setswitchinterval((self.SOON_US if alone else self.USUAL_US) / 1e6)
-        self.soon = alone
+    if round(sys.getswitchinterval() * 1e6) != USUAL_US:
+        return
+    sys.setswitchinterval(SOON_US / 1e6)
+    try:
+        time.sleep(until)
+    finally:
+        if round(sys.getswitchinterval() * 1e6) == SOON_US:
+            sys.setswitchinterval(USUAL_US / 1e6)
 
 
 class Sampler:
@@ -79,7 +79,7 @@ class Sampler:
         self.known: dict[tuple[str, int], int] = {}
         self.loop = Loop()
         self.density = Density()
-        self.turn = Turn()
+        self.alone = False  # all other threads waited for something when the last sample was taken
         self.random = random.Random()  # never the script's own generator
         self.running = threading.Lock()  # held until stop(): waiting for it is a sleep that can be ended at once
         self.worker: threading.Thread | None = None
@@ -101,17 +101,13 @@ class Sampler:
         import dis  # noqa: F401  # which the first sample needs: not to be counted as the cost of a sample
 
         number = hook.here().number
-        try:
-            self.sample_until(running, number)
-        finally:
-            self.turn.take(alone=False)
-
-    def sample_until(self, running: threading.Lock, number: int) -> None:
         while hook.on and sampler is self:
             if running.acquire(timeout=self.density.period_s() * self.random.uniform(1 - JITTER, 1 + JITTER)):
                 return
             begin = time.thread_time_ns()  # the wait for the interpreter's lock is not the script's cost
             try:
+                if self.alone:  # another thread that wants the lock would get it sooner than it does without us
+                    come_unexpected(MOMENT_S * self.random.random())
                 self.sample(clock(), number)
             except Exception as error:
                 hook.fail("line sampler", error)
@@ -124,7 +120,7 @@ class Sampler:
         frames = sys._current_frames()
         frames.pop(threading.get_ident(), None)
         frame = frames.pop(self.ident, None)
-        self.turn.take(alone=all_wait(frames.values()))
+        self.alone = all_wait(frames.values())
         seen = None if frame is None else read(frame, self.loop)
         if seen is not None:
             hook.record(channel.LINE, 0, number, now, now, self.number_of(seen), phase, seen.activity, seen.feeds)
