@@ -44,6 +44,10 @@ bool TakesTime(const ChannelRecord& event) {
 
 void HostSteps::OnEvent(const ChannelRecord& event) {
   const bool ends_step = KindOf(event) == EventKind::kOptimizer && event.a == 1;
+  if (!stepped_) {
+    if (BeginsBatch(event)) CloseBatch(event);
+    if (of_batch_.size() < kMaxPendingEvents) of_batch_.push_back(event);
+  }
   // The event that ends a step is kept even if other threads have filled the list: a
   // step has at least that event.
   if (ends_step || pending_.size() < kMaxPendingEvents)
@@ -51,6 +55,45 @@ void HostSteps::OnEvent(const ChannelRecord& event) {
   else
     ++dropped_;
   if (ends_step) CloseStep(event);
+}
+
+bool HostSteps::BeginsBatch(const ChannelRecord& event) {
+  const EventKind kind = KindOf(event);
+  const bool takes = kind == EventKind::kNext && event.a != 0;
+  const bool begins = passes_.any && (takes || (kind == EventKind::kForward && passes_.backward));
+  if (begins) passes_ = {false, false, passes_.begin_ns};
+  passes_.any |= kind == EventKind::kForward || kind == EventKind::kBackward;
+  passes_.backward |= kind == EventKind::kBackward;
+  return begins;
+}
+
+// `next` is the first event of the batch after this one.
+void HostSteps::CloseBatch(const ChannelRecord& next) {
+  std::vector<ChannelRecord> events;
+  std::erase_if(of_batch_, [&](const ChannelRecord& event) {
+    const bool before = event.begin_ns < next.begin_ns;
+    if (before) events.push_back(event);
+    return before;
+  });
+  // What precedes the first batch is the start of the program.
+  const int64_t begin_ns = std::exchange(passes_.begin_ns, next.begin_ns);
+  if (begin_ns == 0 || begin_ns >= next.begin_ns) return;
+  for (const ChannelRecord& event : events) {
+    if (KindOf(event) == EventKind::kNext && event.a != 0) fed_by_.insert(event.id);
+  }
+  batches_.push_back(StepOf(std::move(events), next.thread, begin_ns, next.begin_ns));
+  if (batches_.size() > kMaxBatches) batches_.pop_front();
+}
+
+bool HostSteps::TakeBatchesForSteps() {
+  if (stepped_ || batches_.size() < 2) return false;
+  training_loaders_ = fed_by_;
+  for (record::Step& batch : batches_) {
+    batch.index = next_index_++;
+    done_.push_back(batch);
+  }
+  batches_.clear();
+  return true;
 }
 
 std::vector<record::Step> HostSteps::TakeSteps() { return std::exchange(done_, {}); }
@@ -82,10 +125,9 @@ HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns
   };
   switch (KindOf(event)) {
     case EventKind::kNext:
-      return IsTrainingLoader(event.id) ? as(Share::kDataWait)
-                                        : as(Share::kHostOther, HostOther::kValidation);
+      return Feeds(event.id) ? as(Share::kDataWait) : as(Share::kHostOther, HostOther::kValidation);
     case EventKind::kForward:
-      return event.a == 1 ? as(Share::kForward) : as(Share::kHostOther, HostOther::kValidation);
+      return event.a == 1 || !stepped_ ? as(Share::kForward) : as(Share::kHostOther, HostOther::kValidation);
     case EventKind::kBackward:
       // After this rank's last gradient, all that is left is waiting for the others'.
       return as(event.a > 0 && at_ns >= event.a ? Share::kCommExposed : Share::kBackward);
@@ -184,23 +226,38 @@ void HostSteps::CountLineHit(const ChannelRecord& hit, const std::vector<Segment
 }
 
 void HostSteps::CloseStep(const ChannelRecord& boundary) {
+  if (!std::exchange(stepped_, true)) {
+    batches_ = {};
+    of_batch_ = {};
+    fed_by_.clear();
+  }
   std::vector<ChannelRecord> events = std::exchange(pending_, {});
+  int64_t begin_ns = last_end_ns_;
+  if (begin_ns == 0) {  // the first step begins with its thread's first event
+    begin_ns = boundary.begin_ns;
+    for (const ChannelRecord& event : events) {
+      if (event.thread == boundary.thread) begin_ns = std::min(begin_ns, event.begin_ns);
+    }
+  }
+  last_end_ns_ = boundary.end_ns;
+  record::Step step = StepOf(std::move(events), boundary.thread, begin_ns, boundary.end_ns);
+  step.index = next_index_++;
+  done_.push_back(step);
+}
+
+record::Step HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_t thread, int64_t begin_ns,
+                               int64_t end_ns) {
   // A hit of the line sampler is written by the sampler's thread and says where the training thread is.
-  std::erase_if(events, [&](const ChannelRecord& e) {
-    return e.thread != boundary.thread && KindOf(e) != EventKind::kLine;
-  });
+  std::erase_if(events,
+                [&](const ChannelRecord& e) { return e.thread != thread && KindOf(e) != EventKind::kLine; });
   std::stable_sort(events.begin(), events.end(), [](const ChannelRecord& a, const ChannelRecord& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   });
-  LearnTrainingLoaders(events);
+  if (stepped_) LearnTrainingLoaders(events);
 
   record::Step step;
-  step.index = next_index_++;
-  step.end_ns = boundary.end_ns;
-  const int64_t begin_ns = last_end_ns_ ? last_end_ns_ : events.front().begin_ns;
-  step.wall_ns = std::max<int64_t>(0, step.end_ns - begin_ns);
-  last_end_ns_ = step.end_ns;
-
+  step.end_ns = end_ns;
+  step.wall_ns = std::max<int64_t>(0, end_ns - begin_ns);
   std::vector<Segment> segments = Divide(events, begin_ns, step.end_ns);
   MarkTimeBeforeForward(events, segments);
   for (const ChannelRecord& event : events) {
@@ -218,7 +275,7 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
     if (segment.share == Share::kHostOther) step.host_other_ns[static_cast<size_t>(segment.part)] += ns;
   }
   for (const ChannelRecord& event : events) {
-    if (KindOf(event) == EventKind::kNext && IsTrainingLoader(event.id) && event.a != 0) {
+    if (KindOf(event) == EventKind::kNext && Feeds(event.id) && event.a != 0) {
       ++step.batches;
       if (event.a > 0)
         step.samples += event.a;
@@ -232,7 +289,7 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
       step.device_ns = std::max<int64_t>(step.device_ns, 0) + event.a;
     }
   }
-  done_.push_back(step);
+  return step;
 }
 
 }  // namespace fullbore::timeline

@@ -10,12 +10,17 @@
 // sampler. Time that no event covers before a forward pass is data_wait in the ratio in which the latest such
 // samples saw the thread wait for a batch, or run the iterator that the loop goes through.
 //
+// Where no optimizer ever steps (an evaluation, weights that are updated by hand), a batch counts as a step: from
+// one batch that a loader delivers to the next, or from one forward pass to the next that has a backward pass
+// between them. Whether that is so is only known at the end.
+//
 // Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of
 // them, plus the one that ends it.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <vector>
@@ -26,6 +31,7 @@
 namespace fullbore::timeline {
 
 inline constexpr size_t kMaxPendingEvents = 1 << 16;
+inline constexpr size_t kMaxBatches = 1 << 14;  // the latest, in a process without an optimizer
 
 // What a sample of the line sampler says, beside its time.
 struct LineHit {
@@ -44,6 +50,11 @@ class HostSteps {
 
   // Steps completed since the last call.
   std::vector<record::Step> TakeSteps();
+
+  // Batches that count as steps if no optimizer steps, so far.
+  size_t batches() const { return batches_.size(); }
+  // Makes steps of them, to be called at the end. False if there are too few, or if an optimizer stepped.
+  bool TakeBatchesForSteps();
 
   // Line sampler hits since the last call.
   std::map<LineHit, int64_t> TakeLineHits();
@@ -65,7 +76,13 @@ class HostSteps {
     double ratio() const;
   };
 
+  // Whether waiting for this loader is waiting for data: of the training, or of what there is instead.
+  bool Feeds(uint16_t loader) const { return !stepped_ || IsTrainingLoader(loader); }
+  bool BeginsBatch(const record::ChannelRecord& event);
+  void CloseBatch(const record::ChannelRecord& next);
   void CloseStep(const record::ChannelRecord& boundary);
+  record::Step StepOf(std::vector<record::ChannelRecord> events, uint16_t thread, int64_t begin_ns,
+                      int64_t end_ns);
   void LearnTrainingLoaders(const std::vector<record::ChannelRecord>& events);
   std::vector<Segment> Divide(const std::vector<record::ChannelRecord>& events, int64_t begin_ns,
                               int64_t end_ns) const;
@@ -76,6 +93,15 @@ class HostSteps {
 
   std::vector<record::ChannelRecord> pending_;
   std::vector<record::Step> done_;
+  bool stepped_ = false;  // an optimizer did
+  std::deque<record::Step> batches_;
+  std::vector<record::ChannelRecord>
+      of_batch_;               // the events of the current one; the first step needs them as well
+  std::set<uint16_t> fed_by_;  // the loaders of these batches
+  struct Passes {              // since the last batch began
+    bool any = false, backward = false;
+    int64_t begin_ns = 0;  // of the batch; 0 before the first
+  } passes_;
   std::map<LineHit, int64_t> line_hits_;
   Feeding feeding_;
   std::set<uint16_t> training_loaders_;

@@ -233,6 +233,47 @@ TEST(HostStepsTest, TheLoaderOfAValidationDoesNotFeedTheTrainingAfterIt) {
   EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
 }
 
+// A batch of an evaluation: next, forward, and 5 ns of something else.
+std::vector<ChannelRecord> EvaluatedBatch(int64_t at) {
+  return {Event(EventKind::kNext, at, at + 40, 32), Event(EventKind::kForward, at + 40, at + 95, 0)};
+}
+
+TEST(HostStepsTest, WithoutAnOptimizerABatchIsAStep) {
+  HostSteps steps;
+  for (int64_t at = 1000; at < 1500; at += 100) EXPECT_TRUE(Feed(steps, EvaluatedBatch(at)).empty());
+  ASSERT_TRUE(steps.TakeBatchesForSteps());
+  const std::vector<Step> taken = steps.TakeSteps();
+  ASSERT_EQ(taken.size(), 3u) << "the first has no begin, the last no end";
+  EXPECT_EQ(taken[1].index, 1);
+  EXPECT_EQ(taken[1].wall_ns, 100);
+  EXPECT_EQ(taken[1].share_ns[Index(Share::kDataWait)], 40);
+  EXPECT_EQ(taken[1].share_ns[Index(Share::kForward)], 55);
+  EXPECT_EQ(taken[1].samples, 32);
+  EXPECT_TRUE(steps.IsTrainingLoader(0));
+}
+
+TEST(HostStepsTest, WeightsUpdatedByHandStepWithEachBackwardPass) {
+  HostSteps steps;
+  for (int64_t at = 1000; at < 1500; at += 100) {
+    Feed(steps, {Event(EventKind::kForward, at, at + 30, 1), Event(EventKind::kForward, at + 30, at + 40, 1),
+                 Event(EventKind::kBackward, at + 40, at + 80)});
+  }
+  ASSERT_TRUE(steps.TakeBatchesForSteps());
+  const std::vector<Step> taken = steps.TakeSteps();
+  ASSERT_EQ(taken.size(), 3u);
+  EXPECT_EQ(taken[0].wall_ns, 100);
+  EXPECT_EQ(taken[0].share_ns[Index(Share::kBackward)], 40);
+}
+
+TEST(HostStepsTest, AnEvaluationBeforeTheTrainingIsNotItsSteps) {
+  HostSteps steps;
+  for (int64_t at = 1000; at < 1500; at += 100) Feed(steps, EvaluatedBatch(at));
+  const std::vector<Step> trained = Feed(steps, UsualStep(1500));
+  ASSERT_EQ(trained.size(), 1u);
+  EXPECT_EQ(trained[0].index, 0);
+  EXPECT_FALSE(steps.TakeBatchesForSteps());
+}
+
 TEST(HostStepsTest, EventsOfOtherThreadsTakeNoTimeFromTheStep) {
   HostSteps steps;
   Feed(steps, UsualStep(1000));

@@ -147,6 +147,12 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
     if (lead.Ratio(part) > 0) diagnosis.host_other_parts[std::string(Name(part))] = lead.Ratio(part);
   }
   diagnosis.facts = lead.info->facts;
+  if (view.Fact("step_is") == "batch") {
+    diagnosis.not_judged.push_back({"optimizer steps",
+                                    "no optimizer of torch.optim stepped: each batch, or each backward pass "
+                                    "where there is no loader, counts as a step",
+                                    ""});
+  }
   FillThroughput(view, diagnosis);
 }
 

@@ -229,6 +229,12 @@ void RankTracker::UpdateHotLines() {
   FoldRareLines(info_.hot_lines);
 }
 
+void RankTracker::CountBatchesAsSteps() {
+  if (!takes_batches() || !host_steps_.TakeBatchesForSteps()) return;
+  is_training_ = dirty_ = true;
+  info_.facts["step_is"] = "\"batch\"";
+}
+
 void RankTracker::Drain(record::RunWriter& writer, bool last) {
   for (const record::Step& step : host_steps_.TakeSteps()) OnStep(step, writer);
   loader_meter_.Drain(info_.rank, writer);

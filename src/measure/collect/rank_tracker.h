@@ -31,8 +31,12 @@ class RankTracker {
   void SetRank(int rank) { info_.rank = rank; }
   void SetLostEvents(uint64_t lost) { lost_events_ = lost; }
 
-  bool is_training() const { return is_training_; }  // an optimizer stepped
-  int wanted_rank() const { return wanted_rank_; }   // $RANK of the process, -1 if unset
+  bool is_training() const { return is_training_; }  // an optimizer stepped, or batches count as steps
+  // Whether it seems to work without an optimizer: what it does with its batches is then judged at the end.
+  bool takes_batches() const { return host_steps_.batches() >= kFewestBatches; }
+  // At the end of a run in which no optimizer stepped.
+  void CountBatchesAsSteps();
+  int wanted_rank() const { return wanted_rank_; }  // $RANK of the process, -1 if unset
   const record::RankInfo& info() const { return info_; }
 
   // Moves what is new into `writer`; if `last`, unfinished windows too.
@@ -49,6 +53,7 @@ class RankTracker {
   std::vector<record::Message> TakeMessages() { return std::exchange(messages_, {}); }
 
  private:
+  static constexpr size_t kFewestBatches = 20;
   struct Worker {
     int64_t first_ns = 0;
     int64_t last_ns = 0;

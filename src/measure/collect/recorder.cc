@@ -163,7 +163,8 @@ void Recorder::SayWhyUnseen() {
 // trainings one after the other), the next free number.
 void Recorder::NumberRanks() {
   for (auto& [pid, tracker] : trackers_) {
-    if (!tracker->is_training() || !numbered_.insert(pid).second) continue;
+    const bool works = tracker->is_training() || (tracker->takes_batches() && !saw_training());
+    if (!works || !numbered_.insert(pid).second) continue;
     int rank = std::max(0, tracker->wanted_rank());
     while (taken_ranks_.count(rank)) ++rank;
     taken_ranks_.insert(rank);
@@ -205,6 +206,10 @@ record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_stat
                                     std::optional<int> ended_by_signal) {
   ReadChannels();
   SampleProbes(now_ns, /*slow_ones=*/true);
+  if (!saw_training()) {
+    for (auto& [pid, tracker] : trackers_) tracker->CountBatchesAsSteps();
+    NumberRanks();
+  }
   DrainRanks(/*last=*/true);
   SayLinesWithoutRing();
   SayWhyUnseen();
