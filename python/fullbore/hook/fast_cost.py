@@ -8,7 +8,6 @@ and nothing at all in a run that is served by fullbore.data already.
 from __future__ import annotations
 
 import atexit
-import sys
 import time
 from typing import Any
 
