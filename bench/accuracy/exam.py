@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory(prefix="fullbore-exam-") as scratch:
-            laboratory = Laboratory(Path(scratch), arguments.seconds, arguments.fullbore)
+            laboratory = Laboratory(Path(scratch), arguments.seconds, arguments.fullbore, arguments.python)
             laboratory.make_photos()
             examine_all(todo, laboratory, arguments)
     except KeyboardInterrupt:
@@ -152,6 +152,7 @@ def parse() -> argparse.Namespace:
     runs.add_argument("--seconds", type=float, default=12, help="of training in each half (12)")
     runs.add_argument("--rounds", type=int, default=2, help="of as it is and changed (2: A B A B)")
     runs.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
+    runs.add_argument("--python", default=sys.executable, help="runs the programs (some need torchvision)")
     runs.add_argument("--results", type=Path, default=RESULTS)
     runs.set_defaults(command=run)
     tables = commands.add_parser("summary", help="the tables of docs/accuracy.md")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import asdict
 
@@ -19,9 +18,9 @@ CURE = "cure"
 NOTHING_SAID = {"id": "none", "title": "No training was seen."}
 
 
-def missing(case: Case) -> str:
+def missing(case: Case, laboratory: Laboratory) -> str:
     """Why this machine cannot run the case; empty if it can."""
-    absent = [module for module in case.needs if importlib.util.find_spec(module) is None]
+    absent = [module for module in case.needs if laboratory.lacks(module)]
     return f"needs {', '.join(absent)}" if absent else ""
 
 
@@ -36,7 +35,7 @@ def examine(case: Case, condition: Condition, laboratory: Laboratory, rounds: in
         "foreign": case.foreign_load + condition.foreign,
         "seconds": laboratory.seconds,
     }
-    if why := missing(case):
+    if why := missing(case, laboratory):
         return {**result, "skipped": why}
     try:
         with under(condition, case.foreign_load) as enter:

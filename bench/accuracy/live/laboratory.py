@@ -59,10 +59,17 @@ def read_clock(path: Path) -> list[float]:
 class Laboratory:
     """Owns a scratch folder; every program runs in it and finds the photos there."""
 
-    def __init__(self, scratch: Path, seconds: float, fullbore: Path = FULLBORE) -> None:
+    def __init__(
+        self, scratch: Path, seconds: float, fullbore: Path = FULLBORE, python: str = sys.executable
+    ) -> None:
         self.scratch = scratch
         self.seconds = seconds
         self.fullbore = fullbore
+        self.python = python  # which runs the programs
+
+    def lacks(self, module: str) -> bool:
+        """Whether the programs' Python cannot import it."""
+        return subprocess.run([self.python, "-c", f"import {module}"], capture_output=True).returncode != 0
 
     def make_photos(self) -> None:
         maker = ROOT / "examples" / "make_photos.py"
@@ -103,7 +110,7 @@ class Laboratory:
         environment = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)}
         if "fast-data" in case.changes:
             environment["PYTHONPATH"] = str(PYTHON_PACKAGE)
-        return [sys.executable, script, *started.arguments], {**environment, **started.environment}
+        return [self.python, script, *started.arguments], {**environment, **started.environment}
 
 
 def run_to_the_end(command: list, environment: dict[str, str], place: Path, enter: Callable, timeout_s: float) -> None:
