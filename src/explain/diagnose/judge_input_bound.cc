@@ -228,20 +228,6 @@ void BlameSlowSample(Input& input) {
   Predict(input, changed, "replay of the recorded steps with every sample as fast as a usual one");
 }
 
-void BlameRestarts(Input& input, double share) {
-  input.finding.cause = "epoch-start";
-  input.finding.title = fmt::format(
-      "{}: {} times, at the start of an epoch, it waited {} for new workers and their first batch.",
-      WaitsFor(input), input.loader.restarts,
-      FormatDuration(input.loader.restart_wait_ns / std::max<int64_t>(1, input.loader.restarts)));
-  input.finding.change = "DataLoader(persistent_workers=True)";
-  input.finding.fix = {
-      "keep the workers between epochs: DataLoader(persistent_workers=True)",
-      "make starting cheaper: open files in the worker, not in the dataset's constructor; fewer workers"};
-  input.finding.speedup = RemovalOf(share, 0.5);
-  input.finding.method = "the waits at epoch starts removed; at the low end, half of them";
-}
-
 // A worker starts as a copy of the trainer and shares most of its memory; at worst it grows as large.
 void SayWhetherMemoryAllows(Input& input, int64_t more) {
   const auto free = input.view.Mean(Metric::kMemoryAvailable);
@@ -324,21 +310,20 @@ void AdviseWorkers(Input& input, const CpuOptions& options) {
     finding.fix.push_back("more workers than that do not help: no core is left for them");
 }
 
-void AdviseFastData(Input& input, const CpuOptions& options) {
+void AdviseFastData(Input& input, const Speedup& gain, const std::string& other, const Speedup& of_other) {
   Finding& finding = input.finding;
   finding.change = FastDataCommand(input.view);
   finding.fix = {finding.change + ": the unchanged script, its batches served by fullbore.data",
                  kKeepFastData};
-  if (options.Worth(options.workers)) {
-    finding.fix.push_back(
-        fmt::format("or DataLoader(num_workers={}), which is predicted to be {:.2f}x to {:.2f}x as fast",
-                    options.wanted, options.workers.low, options.workers.high));
+  if (IsWorthwhile(of_other)) {
+    finding.fix.push_back(fmt::format("or {}, which is predicted to be {:.2f}x to {:.2f}x as fast", other,
+                                      of_other.low, of_other.high));
   }
-  finding.speedup = *options.fast;
+  finding.speedup = gain;
   finding.method = fmt::format(
       "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} cores shared "
-      "with the "
-      "training",
+      "with "
+      "the training",
       FormatDuration(*input.loader.fast_sample_ns), CoresText(input));
 }
 
@@ -367,6 +352,26 @@ void SayWorkersWillNotHelp(Input& input, const CpuOptions& options) {
   } else {
     finding.severity = Severity::kInfo;  // real, but nothing to act on
   }
+}
+
+void BlameRestarts(Input& input, double share) {
+  input.finding.cause = "epoch-start";
+  input.finding.title = fmt::format(
+      "{}: {} times, at the start of an epoch, it waited {} for new workers and their first batch.",
+      WaitsFor(input), input.loader.restarts,
+      FormatDuration(input.loader.restart_wait_ns / std::max<int64_t>(1, input.loader.restarts)));
+  input.finding.change = "DataLoader(persistent_workers=True)";
+  input.finding.fix = {
+      "keep the workers between epochs: DataLoader(persistent_workers=True)",
+      "make starting cheaper: open files in the worker, not in the dataset's constructor; fewer workers"};
+  input.finding.speedup = RemovalOf(share, 0.5);
+  input.finding.method = "the waits at epoch starts removed; at the low end, half of them";
+  // fullbore.data starts nothing anew, and loads at less cost.
+  const auto fast = FastDataPipeline(input);
+  if (!fast) return;
+  const Speedup gain = PredictSpeedup(input.rank.MeanStepNs(), *fast);
+  if (IsWorthwhile(gain) && gain.low > input.finding.speedup.low)
+    AdviseFastData(input, gain, "DataLoader(persistent_workers=True)", input.finding.speedup);
 }
 
 // CPU work in the loader: more workers where cores are idle, a cheaper loader, or else less work.
@@ -410,7 +415,10 @@ void BlameCpu(Input& input) {
         fmt::format("{}: the loader's CPU work sets the pace ({}), and no core is left for more workers.",
                     WaitsFor(input), rates);
   }
-  if (options.FastIsBest()) return AdviseFastData(input, options);
+  if (options.FastIsBest()) {
+    const std::string workers = fmt::format("DataLoader(num_workers={})", options.wanted);
+    return AdviseFastData(input, *options.fast, workers, options.workers);
+  }
   if (options.NoneIsBest()) return AdviseNoWorkers(input, options);
   if (more) return AdviseWorkers(input, options);
   SayWorkersWillNotHelp(input, options);

@@ -125,6 +125,20 @@ TEST(InputBoundTest, WaitsAtTheStartOfEpochsAreCuredByKeepingTheWorkers) {
   EXPECT_EQ(FindingIn(diagnosis, "input-bound")->change, "DataLoader(persistent_workers=True)");
 }
 
+TEST(InputBoundTest, AtTheStartOfEpochsTheLoaderThatStartsNothingAnewIsAdvisedIfItGainsMore) {
+  record::Loader loader = MadeLoader(1, 100, 150, 149);
+  loader.restarts = 9;
+  loader.restart_wait_ns = 9 * 300 * kMs;
+  loader.dataset = "ImageFolder";
+  loader.fast_sample_ns = kMs / 2;
+  ARun run = ATraining().InEachStep(Share::kDataWait, 20);
+  for (int64_t i = 5; i < 95; i += 10) run.InStep(i, Share::kDataWait, 300);
+  const Diagnosis diagnosis = Diagnose(run.FedBy(loader));
+  ASSERT_THAT(diagnosis, FindsCause("input-bound", "epoch-start"));
+  EXPECT_THAT(FindingIn(diagnosis, "input-bound")->change, ::testing::StartsWith("fullbore run --fast-data"));
+  EXPECT_THAT(*FindingIn(diagnosis, "input-bound"), Advises("or DataLoader(persistent_workers=True)"));
+}
+
 // A DataLoader whose CPU work sets the pace, over a dataset of that class.
 Finding FirstOfDataLoader(const std::string& dataset) {
   auto rank = MadeRank(0, 100, [](int64_t) { return MadeStep{.data_ms = 100}; });
