@@ -19,6 +19,10 @@ from waiting import PATIENCE_S
 STATUS = re.compile(r"^ fullbore  [\d.]+ .*no training step yet")
 
 
+def set_size(fd: int, rows: int, columns: int) -> None:
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
 class Terminal:
     def __init__(
         self,
@@ -37,11 +41,11 @@ class Terminal:
         if self.pid == 0:
             signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in a terminal, also where nohup runs the tests
             os.chdir(cwd)
+            set_size(0, rows, columns)  # before the command asks for it
             os.execvpe(command[0], list(command), {"TERM": "xterm", **env})
-        self.resize(rows)
 
     def resize(self, rows: int) -> None:
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, self.columns, 0, 0))
+        set_size(self.fd, rows, self.columns)
         self.screen.resize(rows, self.columns)
 
     def type(self, text: str) -> None:
