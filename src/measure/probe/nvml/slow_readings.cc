@@ -207,7 +207,9 @@ void SlowProbe::Readings::ReadFields(int64_t, Gpu& gpu, Sink& sink) {
       session_.library().field_values(gpu.device, static_cast<int>(values_.size()), values_.data());
   if (!session_.Succeeded(code, gpu, fields_asked_, sink)) return;
   for (const FieldValue& value : values_) {
-    Field& field = FieldOf(value.field_id);
+    Field* const asked = FieldOf(value.field_id);
+    if (!asked) continue;  // the driver answers what was not asked
+    Field& field = *asked;
     // A 32-bit byte counter wraps several times a second and is useless.
     const bool pcie = value.field_id == kFieldPcieSentBytes || value.field_id == kFieldPcieReceivedBytes;
     if (pcie && value.result == kSuccess && value.value_type == ValueType::kUnsignedInt)
@@ -217,14 +219,20 @@ void SlowProbe::Readings::ReadFields(int64_t, Gpu& gpu, Sink& sink) {
   }
 }
 
-SlowProbe::Readings::Field& SlowProbe::Readings::FieldOf(uint32_t id) {
-  return *std::ranges::find(fields_, id, &Field::id);
+SlowProbe::Readings::Field* SlowProbe::Readings::FieldOf(uint32_t id) {
+  const auto found = std::ranges::find(fields_, id, &Field::id);
+  return found == fields_.end() ? nullptr : &*found;
+}
+
+std::optional<double> SlowProbe::Readings::ValueOf(uint32_t id) {
+  const Field* field = FieldOf(id);
+  return field ? field->value : std::nullopt;
 }
 
 void SlowProbe::Readings::ReadPower(int64_t t_ns, Gpu& gpu, Sink& sink) {
   Library& library = session_.library();
   ReadOne<uint32_t>(power_limit_, kMilli, t_ns, gpu, sink, library.power_limit_mw);
-  if (const auto milliwatts = FieldOf(kFieldPowerInstantMw).value) {
+  if (const auto milliwatts = ValueOf(kFieldPowerInstantMw)) {
     sink.Read(power_.key, t_ns, *milliwatts * kMilli);
   } else {
     ReadOne<uint32_t>(power_, kMilli, t_ns, gpu, sink, library.power_mw);
@@ -232,7 +240,7 @@ void SlowProbe::Readings::ReadPower(int64_t t_ns, Gpu& gpu, Sink& sink) {
 }
 
 std::optional<double> SlowProbe::Readings::RatioOf(uint32_t field, Counter& counter, int64_t t_ns) {
-  const auto ns = FieldOf(field).value;
+  const auto ns = ValueOf(field);
   if (!ns || *ns < 0) return std::nullopt;
   const auto rate = counter.RatePerSecond(t_ns, static_cast<uint64_t>(*ns));
   if (!rate) return std::nullopt;
@@ -268,7 +276,7 @@ void SlowProbe::Readings::ReadThrottling(int64_t t_ns, Sink& sink) {
 void SlowProbe::Readings::ReadTraffic(int64_t t_ns, Sink& sink) {
   if (gpm_.supported()) return;
   const auto emit = [&](uint32_t id, Counter& counter, const record::SeriesKey& key, double factor) {
-    const auto value = FieldOf(id).value;
+    const auto value = ValueOf(id);
     if (!value || *value < 0) return;
     if (const auto rate = counter.RatePerSecond(t_ns, static_cast<uint64_t>(*value))) {
       sink.Read(key, t_ns, *rate * factor);

@@ -45,7 +45,8 @@ class SlowProbe::Readings {
   // Calls `function(device, ..., &value)` and records value * factor.
   template <typename T, typename Call>
   void ReadOne(Quantity& quantity, double factor, int64_t t_ns, Gpu& gpu, Sink& sink, Call call);
-  Field& FieldOf(uint32_t id);
+  Field* FieldOf(uint32_t id);                 // null where it is not asked for: an instance has few of them
+  std::optional<double> ValueOf(uint32_t id);  // of this round
 
   Session& session_;
   const std::function<bool(int64_t)>& is_ours_;

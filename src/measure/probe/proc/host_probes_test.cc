@@ -231,7 +231,7 @@ TEST_F(HostProbesTest, GarbageAndMissingFilesGiveNoReadingsAndDoNotCrash) {
                                  "8 x sda 1 2 3\n8 0\n8",
                                  "eth0: 1 2 3\n:\neth0\n: 1 1 1 1 1 1 1 1 1 1 1 1\n",
                                  "some avg10=0.00 total=\nfull total=-5\nsome",
-                                 std::string("\0\xff\xfe\0 1 2 3", 12),
+                                 std::string("\0\xff\xfe\0 1 2 3", 10),
                                  std::string(70'000, '9')};
   CpuProbe cpu(files_.machine());
   MemoryProbe memory(files_.machine());
