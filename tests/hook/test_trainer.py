@@ -326,7 +326,7 @@ def test_python_code_between_short_operations_is_sampled_as_long_as_it_takes(new
         + """
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    spent, begun = 0, time.perf_counter()
+    spent, begun, intervals = 0, time.perf_counter(), []
     for _ in range(1200):
         optimizer.zero_grad(); model(torch.randn(2, 6)).sum().backward(); optimizer.step()
         for _ in range(10):
@@ -335,7 +335,8 @@ def test_python_code_between_short_operations_is_sampled_as_long_as_it_takes(new
             for i in range(4000):
                 i * i  # here
             spent += time.perf_counter() - begin
-    print(spent / (time.perf_counter() - begun), sys.getswitchinterval())
+        intervals.append(sys.getswitchinterval())
+    print(spent / (time.perf_counter() - begun), sorted(intervals)[len(intervals) // 2])
     """
     )
     share, interval = map(float, output.split())
@@ -346,4 +347,4 @@ def test_python_code_between_short_operations_is_sampled_as_long_as_it_takes(new
     seen = trainer.of(LINE)
     assert len(seen) > 20
     assert len([r for r in seen if lines[r.a] in (here - 1, here)]) / len(seen) > share / 2
-    assert interval in (pytest.approx(0.005), pytest.approx(0.000005))
+    assert interval == pytest.approx(0.005), "shorter for moments only"

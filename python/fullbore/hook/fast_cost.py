@@ -1,8 +1,8 @@
 """What fullbore.data would cost in place of the script's own training loader: the report then offers it with its gain.
 
 Only loaders over torchvision's image folders can be translated. Such a loader is kept until the script ends; then some
-of its own samples are loaded by fullbore.data, on one thread and for less than a second. Nothing happens before that,
-and nothing at all in a run that is served by fullbore.data already.
+of its own samples are compared and loaded by fullbore.data, on one thread, which keeps the script's end back for about
+a second. Nothing happens before that, and nothing at all in a run that is served by fullbore.data already.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from . import channel, fast_data, steps, waits
 from .runtime import hook
 
-SAMPLES = 64  # a few dozen photos give the mean to some percent, and are read from the page cache
-SECONDS = 0.6
+SAMPLES = 32  # a few dozen photos give the mean to some percent, and are read from the page cache
+SECONDS = 0.3  # for each of two passes: to warm up, and to measure
 BATCH = 8
 
 _kept: dict[int, Any] = {}  # DataLoaders by id
@@ -47,7 +47,7 @@ def reads_folder(dataloader: Any) -> bool:
 
 
 def at_exit() -> None:
-    """Never raises, and never takes much more than SECONDS a loader."""
+    """Never raises."""
     if not hook.on or hook.channel is None:
         return
     thread = hook.here()
@@ -57,6 +57,8 @@ def at_exit() -> None:
             said = {"cpu_ns_per_sample": cost_ns(dataloader)}
         except ImportError:
             return  # fullbore.data is not built for this Python: `fullbore doctor` says so
+        except KeyboardInterrupt:
+            return  # whoever wants the script to end wants it now
         except Exception as error:
             said = {"refused": fast_data.reason(error)}
         finally:
@@ -71,10 +73,18 @@ def cost_ns(dataloader: Any) -> int:
     found, options, _ = fast_data.translated(data, dataloader, SAMPLES)
     options.update(rank=0, world_size=1, shuffle=False, drop_last=False, batch_size=BATCH)
     with found.open(in_process=True, threads=1, **options) as loader:
-        for _ in loader:  # what is slower the first time: files not in the page cache, memory not yet mapped
-            pass
-        samples, begin, until = 0, time.process_time_ns(), time.monotonic() + SECONDS
-        while time.monotonic() < until:
-            for images, _ in loader:
-                samples += len(images)
+        load_for(SECONDS, loader)  # the first time is slower: files not in the page cache, memory not yet mapped
+        begin = time.process_time_ns()
+        samples = load_for(SECONDS, loader)
         return (time.process_time_ns() - begin) // samples
+
+
+def load_for(seconds: float, loader: Any) -> int:
+    """How many samples it loaded: at least one batch."""
+    samples, until = 0, time.monotonic() + seconds
+    while samples == 0 or time.monotonic() < until:
+        for images, _ in loader:
+            samples += len(images)
+            if time.monotonic() >= until:
+                break
+    return samples

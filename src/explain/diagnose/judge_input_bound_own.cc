@@ -10,6 +10,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/library_options.h"
+#include "explain/diagnose/replay.h"
 
 namespace fullbore::diagnose {
 
@@ -19,8 +20,6 @@ using record::Share;
 
 namespace {
 
-// The cores that a step can keep busy, expected and at most: as in the replay of a DataLoader.
-constexpr double kCoresReached = 0.95;
 // Handing batches over between processes takes a part of what is won: at least half of the gain remains.
 constexpr double kLeastOfGain = 0.5;
 

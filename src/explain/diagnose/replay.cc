@@ -23,9 +23,9 @@ constexpr int64_t kMaxWorkersTried = 256;
 constexpr double kNearBest = 1.03;
 // The figures below were measured with the planted causes; docs/measurements.md says how and when.
 //
-// The ratio of the cores that a step reaches when it keeps all of them busy: three processes on two cores do
-// not always find one, and the rest of the machine needs some. Expected, at most and at least.
-constexpr double kCoresReached = 0.95, kCoresReachedAtMost = 1.0, kCoresReachedAtLeast = 0.90;
+// Around kCoresReached: three processes on two cores do not always find one, and the rest of the machine needs
+// some.
+constexpr double kCoresReachedAtMost = 1.0, kCoresReachedAtLeast = 0.90;
 // Handing over a batch: pickled, copied into shared memory, mapped by the training; half on each side.
 constexpr double kHandOverNs = 1.0e6, kHandOverNsPerByte = 1.0;
 // Of two programs that want the same core on equal terms, each waits half of the time.

@@ -24,6 +24,9 @@
 
 namespace fullbore::diagnose {
 
+// The ratio of the cores that a step reaches when it keeps all of them busy.
+inline constexpr double kCoresReached = 0.95;
+
 struct Pipeline {
   std::vector<double> consume_ns;  // each step without its wait for data
   std::vector<double> fetch_ns;    // recorded fetch times by quantile, drawn in a fixed scattered order

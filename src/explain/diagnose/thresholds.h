@@ -32,8 +32,8 @@ inline constexpr double kSameRankLate = 0.60;
 // The part of a fetch that names the cause: more than a third is more than a fair part of read, decode and
 // collate.
 inline constexpr double kPartOfFetch = 0.34;
-// Disks that keep tasks waiting less than this, as a ratio of the time, hold nothing up: a machine that only reads
-// from its page cache shows about 0.1 %.
+// Disks that keep tasks waiting less than this, as a ratio of the time, hold nothing up: runs that read from the
+// page cache alone showed 0.1 to 0.5 %.
 inline constexpr double kStorageSilent = 0.01;
 // With less than this many cores idle, one more worker has nowhere to run.
 inline constexpr double kIdleCores = 0.5;
@@ -100,10 +100,9 @@ inline constexpr int64_t kIdleForNs = 300 * kNsPerSecond;  // start-up takes a m
 inline constexpr int64_t kHangForNs = 120 * kNsPerSecond;  // a checkpoint or a validation may take one
 inline constexpr double kThrottled = 0.05;                 // of the time
 
-// A change that gains less is not worth the trouble: the difference between two runs of the same program on the
-// same quiet machine is of this size (docs/measurements.md).
+// A change that gains less is not worth the trouble: a choice, as small as most people would still act on.
 inline constexpr double kWorthwhileGain = 1.05;
-// The mean of the steps is known to this ratio or worse: said before anything else...
+// Both a choice. The mean of the steps is known to this ratio or worse: said before anything else...
 inline constexpr double kNoisy = 0.05;
 // ...and to this: a gain that is not larger is not predicted.
 inline constexpr double kTooNoisy = 0.15;
