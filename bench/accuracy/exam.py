@@ -149,7 +149,7 @@ def parse() -> argparse.Namespace:
     runs.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd ones are never fitted to")
     runs.add_argument("--programs", type=int, default=SEEDS, metavar="N", help=f"seeds below N ({SEEDS})")
     runs.add_argument("--conditions", default="as-is", metavar="LIST", help=", ".join(CONDITIONS))
-    runs.add_argument("--seconds", type=float, default=12, help="of training in each half (12)")
+    runs.add_argument("--seconds", type=float, default=10, help="of training in each half (10)")
     runs.add_argument("--rounds", type=int, default=2, help="of as it is and changed (2: A B A B)")
     runs.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
     runs.add_argument("--python", default=sys.executable, help="runs the programs (some need torchvision)")

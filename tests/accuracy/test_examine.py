@@ -13,7 +13,7 @@ from finished_case import finding, result
 from live.advice import advised, usual_changes
 from live.case import Case
 from live.conditions import CONDITIONS, under
-from live.examine import NOTHING_SAID, examine, said
+from live.examine import NOTHING_SAID, chosen_changes, examine, said
 from live.laboratory import FULLBORE, Laboratory, run_to_the_end
 from live.programs import generated
 from live.score import score
@@ -78,6 +78,14 @@ def test_the_advised_change_is_measured_in_turns_with_the_program_as_it_is(tmp_p
     assert [half["mean_s"] for half in done["halves"]["as-is"]] == pytest.approx([0.03, 0.03])
     assert [half["mean_s"] for half in done["halves"]["advised"]] == pytest.approx([0.01, 0.01])
     json.dumps(done)
+
+
+def test_the_planted_cure_is_measured_only_where_the_finding_names_something_else():
+    cured = program(cure={"num_workers": 1})
+    named = chosen_changes(finding(change="DataLoader(num_workers=2)"), cured, CONDITIONS["as-is"], named=True)
+    other = chosen_changes(finding(change="DataLoader(num_workers=2)"), cured, CONDITIONS["as-is"], named=False)
+    assert named[0] == {"advised": {"num_workers": 2}}
+    assert other[0] == {"advised": {"num_workers": 2}, "cure": {"num_workers": 1}}
 
 
 def test_where_nothing_is_advised_the_usual_changes_are_tried(tmp_path):

@@ -65,7 +65,7 @@ def found(case: Case, *keys: str) -> Advice:
     return next((Advice("applied", case.changes[key]) for key in keys if key in case.changes), Advice("misfit"))
 
 
-def usual_changes(case: Case, cores: int, most: int = 4) -> dict[str, Change]:
+def usual_changes(case: Case, cores: int, most: int = 3) -> dict[str, Change]:
     """The laboratory's list: what people try when nothing is advised, and what was planted first of all."""
     tried: dict[str, Change] = {"cure": case.cure} if case.cure else {}
     if case.base.get("env:OMP_NUM_THREADS") != 1:

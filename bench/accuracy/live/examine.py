@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from .advice import advised, usual_changes
 from .case import Case, Change
-from .causes import CAUSES
+from .causes import CAUSES, names
 from .conditions import Condition, under
 from .laboratory import Failed, Laboratory
 
@@ -41,7 +41,8 @@ def examine(case: Case, condition: Condition, laboratory: Laboratory, rounds: in
         with under(condition, case.foreign_load) as enter:
             recorded, report = laboratory.record(case, enter)
             result.update(said(report), recorded=recorded.json())
-            changes, state = chosen_changes(result["findings"][0], case, condition)
+            named = names(result["findings"][0], tuple(result["expects"]))
+            changes, state = chosen_changes(result["findings"][0], case, condition, named)
             result.update(advice=state, changes=changes)
             result["halves"] = halves(case, {AS_IS: {}, **changes}, laboratory, enter, rounds)
     except Failed as failure:
@@ -49,12 +50,15 @@ def examine(case: Case, condition: Condition, laboratory: Laboratory, rounds: in
     return result
 
 
-def chosen_changes(finding: dict, case: Case, condition: Condition) -> tuple[dict[str, Change], str]:
-    """The advised change and the planted cure. Where nothing is advised: what people usually try."""
+def chosen_changes(
+    finding: dict, case: Case, condition: Condition, named: bool
+) -> tuple[dict[str, Change], str]:
+    """The advised change; and, unless the finding `named` what was planted, the planted cure, which then shows whether
+    the advice is as good. Where nothing is advised: what people usually try."""
     advice = advised(finding, case)
     if advice.change is not None:
-        cure = {CURE: case.cure} if case.cure and case.cure != advice.change else {}
-        return {ADVISED: advice.change, **cure}, advice.state
+        compared = case.cure and case.cure != advice.change and not named
+        return {ADVISED: advice.change, **({CURE: case.cure} if compared else {})}, advice.state
     if advice.state == "none":
         return usual_changes(case, condition.cores), advice.state
     return ({CURE: case.cure} if case.cure else {}), advice.state
