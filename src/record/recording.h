@@ -14,6 +14,7 @@
 #include "record/activity.h"
 #include "record/share.h"
 #include "record/sketch.h"
+#include "record/step_graph.h"
 
 namespace fullbore::record {
 
@@ -203,6 +204,7 @@ struct RankInfo {
   std::map<std::string, int64_t> kernel_class_ns;  // parts of compute_ns; overlaps count once
   std::optional<int64_t> comm_wait_ns;  // of the collectives' time, until the last rank arrived (straggler)
   std::optional<DeviceTables> tables;
+  std::optional<StepGraph> graph;  // of the first steps, what waited for what
 };
 
 struct Process {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "timeline/device_graph.h"
 #include "timeline/device_host.h"
 #include "timeline/device_none.h"
 #include "timeline/device_shares.h"
@@ -101,6 +102,7 @@ RankResult SummariseRank(const DeviceTrace& trace) {
     shares = ShareDeviceTime(trace, host, found.steps);
     TakeTotals(trace, shares, &info);
     info.tables = TablesOf(trace, host, shares);
+    info.graph = GraphOf(trace, host, found.steps);
     const int64_t device = MainDevice(trace);
     info.device = "cuda:" + std::to_string(device);
     if (device >= 0 && static_cast<size_t>(device) < trace.devices.size()) {

@@ -127,6 +127,20 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
   return comparison;
 }
 
+namespace {
+
+// The graph holds the first collectives of the trace, in the same order.
+void ApplyWaits(const RankWaits& waits, record::StepGraph* graph) {
+  size_t arrival = 0;
+  for (record::StepGraph::Node& node : graph->nodes) {
+    if (node.work != record::Work::kDevice || node.lane != Lane::kComm) continue;
+    if (arrival == waits.wait_ns.size()) return;
+    node.wait_ns = std::max<int64_t>(0, waits.wait_ns[arrival++]);
+  }
+}
+
+}  // namespace
+
 void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankInfo* info) {
   std::map<std::string, int64_t> by_kind;
   int64_t total = 0;
@@ -139,6 +153,7 @@ void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankIn
   }
   if (!known) return;
   info->comm_wait_ns = total;
+  if (info->graph) ApplyWaits(waits, &*info->graph);
   for (record::Step& step : info->steps) {
     step.comm_wait_ns = 0;
     const auto first = std::partition_point(

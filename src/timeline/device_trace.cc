@@ -84,6 +84,10 @@ void DeviceTrace::Finish() {
   SortByBegin(&spans);
   std::sort(steps.begin(), steps.end(),
             [](const StepMark& a, const StepMark& b) { return a.begin_ns < b.begin_ns; });
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const WaitRecord& a, const WaitRecord& b) { return a.begin_ns < b.begin_ns; });
+  std::stable_sort(event_calls.begin(), event_calls.end(),
+                   [](const EventCall& a, const EventCall& b) { return a.correlation < b.correlation; });
   TieLaunches();
   TieCollectives();
   FindMainThread();

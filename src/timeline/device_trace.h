@@ -113,6 +113,32 @@ std::string JsonText(std::string_view text);  // quoted and escaped, for facts
 // What a reader had to leave out, by reason; each reason becomes one message with its count.
 using LeftOut = std::map<std::string, int64_t>;
 
+// What a synchronisation waits for, where the recorder says so: Kineto's "cuda_sync" events, Nsight's table of
+// synchronisations.
+enum class WaitKind : uint8_t {
+  kStream,       // the host, for all that was launched on a stream
+  kDevice,       // the host, for everything
+  kEvent,        // the host, for what a stream had been given when the event was recorded
+  kStreamEvent,  // a stream, for the same
+};
+
+struct WaitRecord {
+  int64_t begin_ns = 0;
+  uint32_t correlation = 0;        // of the call that waits, or makes a stream wait
+  uint32_t event_recorded = 0;     // the correlation of the call that recorded the event; 0 where unknown
+  uint16_t stream = kNoStream;     // kStream: that is waited for. kStreamEvent: that waits
+  uint16_t on_stream = kNoStream;  // on which the event was recorded
+  WaitKind kind = WaitKind::kDevice;
+
+  static constexpr uint16_t kNoStream = 0xffff;
+};
+
+// cudaEventRecord and the like: too many and too short to be calls that explain anything by themselves.
+struct EventCall {
+  int64_t begin_ns = 0;
+  uint32_t correlation = 0;
+};
+
 struct CounterReading {
   int64_t t_ns = 0;
   double value = 0;
@@ -136,8 +162,10 @@ struct DeviceTrace {
   std::vector<int64_t> copy_bytes;      // DeviceOp::detail of copies
   std::vector<Collective> collectives;  // DeviceOp::detail of collectives
   std::vector<CollectiveCall> collective_calls;
-  std::vector<std::string> threads;  // how the recorder names them
-  std::vector<std::string> streams;  // "0/7": device and stream
+  std::vector<WaitRecord> waits;       // by begin
+  std::vector<EventCall> event_calls;  // that recorded an event, by correlation
+  std::vector<std::string> threads;    // how the recorder names them
+  std::vector<std::string> streams;    // "0/7": device and stream
   std::map<std::string, std::vector<CounterReading>> counters;
   std::vector<KernelCounter> kernel_counters;
   std::map<std::string, std::string> facts;  // values are JSON texts

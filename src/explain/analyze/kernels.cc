@@ -22,9 +22,9 @@ void AppendKernels(const RankTrace& rank, Table* table) {
                    [](const auto& a, const auto& b) { return a.second->sum() > b.second->sum(); });
   for (const auto& [key, times] : sorted) {
     const double share = all > 0 ? static_cast<double>(times->sum()) / static_cast<double>(all) : 0;
-    table->Add({rank.rank(), TypeOf(key.second), std::string(timeline::Name(key.second)),
-                rank.Name(key.first), times->count(), times->sum(), share, times->mean(), times->deviation(),
-                times->min(), times->Quantile(0.5), times->Quantile(0.95), times->max()});
+    table->Add({rank.rank(), TypeOf(key.second), std::string(record::Name(key.second)), rank.Name(key.first),
+                times->count(), times->sum(), share, times->mean(), times->deviation(), times->min(),
+                times->Quantile(0.5), times->Quantile(0.95), times->max()});
   }
 }
 
@@ -69,7 +69,7 @@ void AppendTypes(const RankTrace& rank, Table* table) {
     lanes[op.lane].second += op.end_ns - op.begin_ns;
   }
   for (const auto& [lane, sum] : lanes) {
-    table->Add({rank.rank(), "class", std::string(timeline::Name(lane)), sum.first, sum.second,
+    table->Add({rank.rank(), "class", std::string(record::Name(lane)), sum.first, sum.second,
                 static_cast<double>(sum.second) / static_cast<double>(sink.busy_ns)});
   }
 }

@@ -41,7 +41,7 @@ void AppendSeries(const RankTrace& rank, Table* table) {
     for (const Change& change : changes) {
       running += change.delta >= 0 ? 1 : -1;
       now = running == 0 ? 0 : now + change.delta;  // nothing runs: exactly 0, whatever the sums lost
-      table->Add({rank.rank(), std::string(timeline::Name(lane)), change.t_ns - rank.begin_ns(), now});
+      table->Add({rank.rank(), std::string(record::Name(lane)), change.t_ns - rank.begin_ns(), now});
     }
   }
 }
@@ -68,7 +68,7 @@ void AppendSummary(const RankTrace& rank, Table* table) {
   for (const auto& [lane, s] : kinds) {
     const double mean = s.ns.sum() > 0 ? static_cast<double>(s.bytes) * 1e9 / static_cast<double>(s.ns.sum())
                                        : s.bandwidth.mean();
-    table->Add({rank.rank(), std::string(timeline::Name(lane)), s.ns.count(), s.bytes, s.ns.sum(), mean,
+    table->Add({rank.rank(), std::string(record::Name(lane)), s.ns.count(), s.bytes, s.ns.sum(), mean,
                 s.bandwidth.Quantile(0), s.bandwidth.Quantile(0.5), s.bandwidth.Quantile(1)});
   }
   if (unknown > 0)

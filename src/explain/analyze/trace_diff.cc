@@ -75,7 +75,7 @@ Sums ByClass(const Sums& sums) {
 void TraceSum::Add(const timeline::DeviceTrace& trace) {
   const RankTrace rank(trace);
   for (const timeline::DeviceOp& op : trace.ops) {
-    Sum& sum = sums_[{"device", std::string(timeline::Name(op.lane)), rank.Name(op.name)}];
+    Sum& sum = sums_[{"device", std::string(record::Name(op.lane)), rank.Name(op.name)}];
     ++sum.count;
     sum.ns += op.end_ns - op.begin_ns;
   }

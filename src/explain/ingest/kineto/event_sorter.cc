@@ -27,7 +27,8 @@ enum class Category : uint8_t {
   kOperator,
   kAnnotation,
   kPython,
-  kKernelCounters
+  kKernelCounters,
+  kSync
 };
 
 Category CategoryNamed(std::string_view name) {
@@ -37,6 +38,7 @@ Category CategoryNamed(std::string_view name) {
       if (name == "cpu_op") return Category::kOperator;
       if (name == "cuda_runtime" || name == "cuda_driver") return Category::kCall;
       if (name == "cuda_profiler_range") return Category::kKernelCounters;
+      if (name == "cuda_sync") return Category::kSync;
       break;
     case 'k':
     case 'K':
@@ -195,6 +197,9 @@ void EventSorter::TakeComplete(const RawEvent& event) {
     case Category::kKernelCounters:
       TakeKernelCounters(event, *times);
       break;
+    case Category::kSync:
+      TakeSync(event, *times);
+      break;
     case Category::kIgnored:
       break;
   }
@@ -264,6 +269,7 @@ void EventSorter::TakeCall(const RawEvent& event, const Times& times) {
   call.begin_ns = times.begin_ns;
   call.end_ns = times.end_ns;
   call.kind = timeline::ClassifyCall(event.name);
+  if (event.name.find("EventRecord") != std::string_view::npos) TakeEventCall(event, times);
   if (call.kind == CallKind::kOther && times.end_ns - times.begin_ns < kLongCallNs) return;
   call.name = NameOf(event.name);
   call.thread = ThreadOf(event);
@@ -345,6 +351,48 @@ void EventSorter::AddSpan(const RawEvent& event, const Times& times, SpanKind ki
     trace_->spans.resize_down(trace_->spans.size() - 1);  // PyTorch 1.8 writes the inner ones first
   }
   trace_->spans.push_back({times.begin_ns, times.end_ns, NameOf(event.name), thread, kind});
+}
+
+void EventSorter::TakeEventCall(const RawEvent& event, const Times& times) {
+  Members args(event.args);
+  while (args.Next()) {
+    if (args.key() != "correlation") continue;
+    trace_->event_calls.push_back({times.begin_ns, Correlation(args.value())});
+    return;
+  }
+}
+
+// Recorded with `enable_cuda_sync_events`. A stream or an event that is not known has the number -1.
+void EventSorter::TakeSync(const RawEvent& event, const Times& times) {
+  using timeline::WaitKind;
+  timeline::WaitRecord wait;
+  wait.begin_ns = times.begin_ns;
+  std::string_view device = event.pid, stream = event.tid, on_stream;
+  Members args(event.args);
+  while (args.Next()) {
+    if (args.key() == "correlation")
+      wait.correlation = Correlation(args.value());
+    else if (args.key() == "device")
+      device = args.value();
+    else if (args.key() == "stream")
+      stream = args.value();
+    else if (args.key() == "wait_on_stream")
+      on_stream = args.value();
+    else if (args.key() == "wait_on_cuda_event_record_corr_id")
+      wait.event_recorded = Correlation(args.value());
+  }
+  const auto known = [&](std::string_view number) {
+    return Integer(number).value_or(-1) < 0 ? timeline::WaitRecord::kNoStream : StreamOf(device, number);
+  };
+  wait.stream = known(stream);
+  wait.on_stream = known(on_stream);
+  if (event.name.starts_with("Stream Wait"))
+    wait.kind = WaitKind::kStreamEvent;
+  else if (event.name.starts_with("Stream"))
+    wait.kind = WaitKind::kStream;
+  else if (event.name.starts_with("Event"))
+    wait.kind = WaitKind::kEvent;
+  trace_->waits.push_back(wait);
 }
 
 void EventSorter::TakeMemory(const RawEvent& event) {

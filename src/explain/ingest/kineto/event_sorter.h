@@ -37,6 +37,8 @@ class EventSorter {
   void TakePython(const RawEvent& event, const Times& times);
   void TakeStepMark(const RawEvent& event, const Times& times, std::string_view number);
   void TakeCollectiveCall(const RawEvent& event, const Times& times);
+  void TakeEventCall(const RawEvent& event, const Times& times);
+  void TakeSync(const RawEvent& event, const Times& times);
   void TakeMemory(const RawEvent& event);
   void TakeCounter(const RawEvent& event);
   void TakeKernelCounters(const RawEvent& event, const Times& times);

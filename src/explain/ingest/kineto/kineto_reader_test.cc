@@ -50,6 +50,36 @@ TEST(KinetoReaderTest, KernelsAreTiedToTheCallsThatLaunchedThem) {
   EXPECT_EQ(trace.streams[trace.ops[0].stream], "0/7");
 }
 
+// As newer versions write them, with enable_cuda_sync_events.
+TEST(KinetoReaderTest, WhatAStreamAndACallWaitForIsReadWhereItIsRecorded) {
+  const auto sync = [](const std::string& name, const std::string& args) {
+    return R"({"ph":"X","cat":"cuda_sync","name":")" + name +
+           R"(","pid":0,"tid":20,"ts":15,"dur":1,"args":{)" + args + "}}";
+  };
+  const DeviceTrace trace = Read(
+      TraceBuilder()
+          .Raw(R"({"ph":"X","cat":"cuda_runtime","name":"cudaEventRecord","pid":1,"tid":1,"ts":14,"dur":1,)"
+               R"("args":{"correlation":4}})")
+          .Raw(sync("Stream Wait Event",
+                    R"("stream":20,"correlation":5,"device":0,"wait_on_stream":7,)"
+                    R"("wait_on_cuda_event_record_corr_id":4,"wait_on_cuda_event_id":2)"))
+          .Raw(sync("Stream Sync", R"("stream":7,"correlation":6,"device":0)"))
+          .Raw(sync("Context Sync", R"("stream":-1,"correlation":8,"device":0)"))
+          .Json());
+  using timeline::WaitKind;
+  ASSERT_EQ(trace.waits.size(), 3U);
+  EXPECT_EQ(trace.waits[0].kind, WaitKind::kStreamEvent);
+  EXPECT_EQ(trace.waits[0].event_recorded, 4U);
+  EXPECT_EQ(trace.streams.at(trace.waits[0].stream), "0/20");
+  EXPECT_EQ(trace.streams.at(trace.waits[0].on_stream), "0/7");
+  EXPECT_EQ(trace.waits[1].kind, WaitKind::kStream);
+  EXPECT_EQ(trace.streams.at(trace.waits[1].stream), "0/7");
+  EXPECT_EQ(trace.waits[2].kind, WaitKind::kDevice);
+  EXPECT_EQ(trace.waits[2].stream, timeline::WaitRecord::kNoStream);
+  ASSERT_EQ(trace.event_calls.size(), 1U);
+  EXPECT_EQ(trace.event_calls[0].correlation, 4U);
+}
+
 TEST(KinetoReaderTest, GzipZstdAndBareArraysReadTheSame) {
   const std::string text = testing::SmallTrainingTrace();
   const std::string want = Summary(Read(text));

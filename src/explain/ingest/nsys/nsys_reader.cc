@@ -61,7 +61,7 @@ class Reader {
   Result<std::vector<DeviceTrace>> Read(const std::string& path) {
     for (const auto& step :
          {&Reader::ReadKernels, &Reader::ReadGraphs, &Reader::ReadCopies, &Reader::ReadMemsets,
-          &Reader::ReadCalls, &Reader::ReadRanges, &Reader::ReadDevices}) {
+          &Reader::ReadCalls, &Reader::ReadWaits, &Reader::ReadRanges, &Reader::ReadDevices}) {
       if (auto read = (this->*step)(); !read) broken_.push_back(read.error().text);
     }
     std::vector<Process*> used;
@@ -232,6 +232,39 @@ class Reader {
       if (auto done = rows->status(); !done) return done;
     }
     return {};
+  }
+
+  // An event that a stream waits for is known by its number only, and which call recorded it is not exported unless
+  // the profile was made with --cuda-event-trace.
+  Result<void> ReadWaits() {
+    const std::string table = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
+    if (!file_.HasTable(table)) return {};
+    auto rows = file_.Read(table, OpColumns({"syncType"}));
+    if (!rows) return rows.error();
+    while (rows->Next()) {
+      const auto found = processes_.find(rows->Int(5));
+      if (found == processes_.end()) continue;
+      timeline::WaitRecord wait;
+      int64_t end_ns = 0;
+      if (!TakeTimes(*rows, &found->second.trace, &wait.begin_ns, &end_ns)) continue;
+      wait.correlation = static_cast<uint32_t>(rows->Int(4));
+      switch (rows->Int(6)) {  // ENUM_CUPTI_SYNC_TYPE
+        case 1:
+          wait.kind = timeline::WaitKind::kEvent;
+          break;
+        case 3:
+          wait.kind = timeline::WaitKind::kStream;
+          wait.stream = StreamIn(&found->second, rows->Int(2), rows->Int(3));
+          break;
+        case 4:
+          wait.kind = timeline::WaitKind::kDevice;
+          break;
+        default:
+          continue;
+      }
+      found->second.trace.waits.push_back(wait);
+    }
+    return rows->status();
   }
 
   // Old exports have no globalPid with their kernels: then there is one process for all.

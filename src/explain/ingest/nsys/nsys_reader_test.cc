@@ -106,6 +106,24 @@ TEST(NsysReaderTest, TablesAndColumnsMayBeMissing) {
   }
 }
 
+TEST(NsysReaderTest, SynchronisationsKnowTheirStream) {
+  const ScratchDirectory dir;
+  auto traces = ReadNsys(Database(
+      dir,
+      std::string(kStrings) + Kernels(true) + Calls() +
+          "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, deviceId INTEGER, "
+          "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER);"
+          "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (70, 80, 0, 7, 33, " +
+          std::to_string(int64_t{10} << 24) + ", 3), (90, 95, 0, 7, 34, " +
+          std::to_string(int64_t{10} << 24) + ", 2);"));
+  ASSERT_TRUE(traces.ok()) << ToString(traces.error());
+  const auto& waits = (*traces)[0].waits;  // which event a stream waits for is not in the table
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].kind, timeline::WaitKind::kStream);
+  EXPECT_EQ(waits[0].correlation, 33U);
+  EXPECT_EQ((*traces)[0].streams.at(waits[0].stream), "0/7");
+}
+
 TEST(NsysReaderTest, CopiesKnowDirectionAndHostMemory) {
   const ScratchDirectory dir;
   auto traces = ReadNsys(Database(

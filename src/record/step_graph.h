@@ -1,0 +1,81 @@
+// What the steps of one rank waited for: a graph that explain/replay runs again with something changed.
+//
+// A node begins when everything that it waits for has come: each edge into it is the end (or the begin) of
+// another node plus a lag. No node keeps its time of day, so the recorded step time is a result of the graph,
+// not an input.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "record/lane.h"
+
+namespace fullbore::record {
+
+enum class Work : uint8_t {
+  kHost,    // a thread between two of its calls: framework, Python
+  kLoader,  // the data loader's `next`
+  kCheckpoint,
+  kValidation,
+  kGarbageCollection,
+  kAway,          // inside nothing recorded for longer than Python needs between two operators
+  kLaunch,        // a call that launches work, or a copy that does not block
+  kBlockingCall,  // a call, as far as it does not wait; what it waits for is tied to the kReturn behind it
+  kReturn,        // of a call that waited; of no duration
+  kDevice,        // an operation on a stream
+  kUnexplained,   // an operation began, or a call returned, later than all that is known to precede it
+  kFetch,         // a worker of the data loader fetches a batch
+  kStepEnd,       // of no duration
+};
+inline constexpr size_t kWorkCount = 13;
+
+enum class Dependency : uint8_t {
+  kThread,    // order on a thread
+  kStream,    // order on a stream
+  kLaunch,    // an operation follows its call
+  kEvent,     // an operation waits for one of another stream, as recorded
+  kAssumed,   // an operation follows one of another stream: not recorded, but assumed from times
+  kSync,      // a blocking call returns when this operation has ended
+  kHandOver,  // one thread waits for another
+  kQueue,     // a launch waits for room in the launch queue
+  kLoader,    // `next` waits for a batch, or a worker for room to put one
+  kStart,     // what waits for nothing known begins as long after the first node as recorded
+};
+
+// The part of a step that launched an operation, or that a thread is in.
+enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+
+struct StepGraph {
+  struct Node {
+    int64_t duration_ns = 0;
+    int64_t bytes = -1;   // of copies and collectives; -1 where unknown
+    int64_t wait_ns = 0;  // part of a collective's duration: until its last rank arrived
+    uint32_t name =
+        0;  // into `names`: of the operation, or of the place of a call ("aten::item, train.py(81): step")
+    uint16_t place = 0;  // thread or stream
+    Work work = Work::kHost;
+    Lane lane =
+        Lane::kOtherCompute;  // of kDevice; of kReturn, the copy that the call or the one before it made
+    Phase phase = Phase::kForward;
+  };
+  struct Edge {
+    uint32_t from = 0;
+    Dependency kind = Dependency::kThread;
+    bool from_begin = false;  // counts from the begin of `from`, not from its end
+    int64_t lag_ns = 0;
+  };
+
+  std::vector<Node> nodes;           // every edge goes from a lower to a higher index
+  std::vector<uint32_t> first_edge;  // edges into node i: edges[first_edge[i]] up to edges[first_edge[i + 1]]
+  std::vector<Edge> edges;
+  std::vector<uint32_t> step_ends;  // kStepEnd nodes by time; the first is the begin of the first step
+  std::vector<std::string> names;
+  int64_t begin_ns = 0;         // of the first node, in the recording's time
+  bool loads_inline = false;    // the training thread fetches its batches itself
+  double recorded_step_ns = 0;  // mean, of the steps in the graph
+  int64_t assumed = 0;          // dependencies between streams that are assumed, not recorded
+  int64_t contradicted = 0;     // dependencies left out, because the recorded times contradict them
+};
+
+}  // namespace fullbore::record

@@ -1,0 +1,28 @@
+#include "timeline/device_phases.h"
+
+#include <algorithm>
+
+namespace fullbore::timeline {
+
+using record::Phase;
+
+Phases::Phases(const DeviceTrace& trace)
+    : main_thread_(trace.main_thread()), by_thread_(trace.threads.size() + 1) {
+  for (const HostSpan& span : trace.spans) {
+    const bool optimizer = span.kind == SpanKind::kOptimizer;
+    if (!optimizer && span.kind != SpanKind::kBackward) continue;
+    auto& spans = by_thread_[span.thread];
+    if (!spans.empty() && span.end_ns <= spans.back().end_ns) continue;  // inside the one before
+    spans.push_back({span.begin_ns, span.end_ns, optimizer ? Phase::kOptimizer : Phase::kBackward});
+  }
+}
+
+Phase Phases::At(uint16_t thread, int64_t t_ns) const {
+  const auto& spans = by_thread_[thread];
+  const auto past = std::partition_point(spans.begin(), spans.end(),
+                                         [t_ns](const Stretch& span) { return span.begin_ns <= t_ns; });
+  if (past != spans.begin() && std::prev(past)->end_ns > t_ns) return std::prev(past)->phase;
+  return thread == main_thread_ ? Phase::kForward : Phase::kBackward;
+}
+
+}  // namespace fullbore::timeline
