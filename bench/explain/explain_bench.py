@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reading a trace: Fullbore, json.load and Holistic Trace Analysis compared in one run.
+"""Reading a trace: Fullbore, json.load and Holistic Trace Analysis compared in one run. `explain` is the whole command,
+with findings and their predictions; `fullbore` only reads.
 
     explain_bench.py [--traces DIR] [--hta-python PYTHON] [--copies 20] [--large-peers]
 
@@ -24,6 +25,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
 READER = ROOT / "build/release/bench/read_trace"
+EXPLAIN = [ROOT / "build/release/fullbore", "explain", "--quiet", "--json", "/dev/null"]
 
 JSON_LOAD = "import json, sys; json.load(open(sys.argv[1], encoding='utf-8', errors='replace'), strict=False)"
 HTA = """
@@ -93,6 +95,7 @@ def main() -> None:
             about = json.loads(ours["out"])
             print(f"\n{name}: {size / 1e6:.0f} MB, {about['events']} events, busy {about['busy_ns']} ns")
             row("fullbore", ours, size, None)
+            row("explain", fastest([*map(str, EXPLAIN), str(path)], 3), size, None)
             if path == small or args.large_peers:
                 row("json.load", measured([sys.executable, "-c", JSON_LOAD, str(path)]), size, ours)
                 if args.hta_python:

@@ -6,7 +6,7 @@ namespace fullbore {
 namespace {
 
 const std::vector<std::string> kFindings = {"input-bound",     "copy-bound",  "comm-bound",
-                                            "no-tensor-cores", "small-batch", "oversized-batch"};
+                                            "no-tensor-cores", "small-batch", "uneven-last-batch"};
 
 TEST(NearestTest, DistanceCountsInsertedDroppedChangedAndSwappedLetters) {
   EXPECT_EQ(EditDistance("explain", "explain"), 0U);

@@ -6,6 +6,7 @@
 #include "cli/sections.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
+#include "explain/replay/change.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -16,9 +17,36 @@ struct Flags {
   std::vector<std::string> what;
   std::string directory = kDefaultRunsDirectory;
   std::string json, html;
+  std::vector<std::string> what_if;
   bool quiet = false;
   SectionFlags sections;
 };
+
+std::string NamesOfChanges() {
+  std::string names;
+  for (const replay::Change* change : replay::AllChanges())
+    names += (names.empty() ? "" : ", ") + std::string(change->id());
+  return names;
+}
+
+std::string ListOfChanges() {
+  std::string list;
+  for (const replay::Change* change : replay::AllChanges())
+    list += fmt::format("{}{:<19} {}", list.empty() ? "" : "\n", change->id(), change->does());
+  return list;
+}
+
+Result<std::vector<const replay::Change*>> ChangesNamed(const std::vector<std::string>& names) {
+  std::vector<const replay::Change*> changes;
+  for (const std::string& name : names) {
+    changes.push_back(replay::ChangeNamed(name));
+    if (changes.back() == nullptr) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", name),
+                   "the changes are " + NamesOfChanges() + ", and workers=N with 1 to 64 of them"};
+    }
+  }
+  return changes;
+}
 
 Result<record::Recording> ReadRecordedRun(const Flags& flags) {
   const auto path = FindRun(flags.directory, flags.what.empty() ? "" : flags.what[0]);
@@ -36,6 +64,10 @@ Result<void> CheckFlags(const Flags& flags, bool traces) {
   if (only_traces != nullptr && !traces) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("{} is for traces, not for runs", only_traces),
                  fmt::format("fullbore explain {} ... trace.json.gz", only_traces)};
+  }
+  if (!flags.what_if.empty() && (!traces || !flags.sections.names.empty())) {
+    return Error{ErrorCode::kInvalidArgument, "--what-if is for the report on traces of devices",
+                 "fullbore explain --what-if pin,graphs trace.json.gz"};
   }
   if (!flags.sections.csv.empty() && flags.sections.names.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--csv writes a section, and none is named",
@@ -56,11 +88,14 @@ int Explain(const Flags& flags) {
     sections.json = flags.json;
     return ExplainSections(flags.what, sections);
   }
+  const auto what_if = ChangesNamed(flags.what_if);
+  if (!what_if) return Fail(what_if.error(), kExitUsage);
   const auto recording = traces ? ReadTraces(flags.what, flags.sections.like_hta) : ReadRecordedRun(flags);
   if (!recording) return Fail(recording.error(), StatusOf(recording.error()));
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;
+  targets.what_if = *what_if;
   targets.terminal = !flags.quiet && flags.json != "-";
   if (auto written = WriteReports(*recording, targets); !written) return Fail(written.error(), kExitFailure);
   return 0;
@@ -78,6 +113,12 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("--json", flags->json, "Write the report object to this file; - is standard output")
       ->type_name("FILE");
   app.add_option("--html", flags->html, "Write the HTML report to this file")->type_name("FILE");
+  app.add_option(
+         "--what-if", flags->what_if,
+         "Traces: also predict the step with these changes made, one after the other:\n" + ListOfChanges())
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("CHANGE");
   app.add_flag("--quiet,-q", flags->quiet, "Print nothing to the terminal");
   app.add_option("--section", flags->sections.names,
                  "Traces: print this table instead of the verdict; may be given several times, or as a,b:\n" +

@@ -115,11 +115,12 @@ Result<std::string> FindRun(const std::string& directory, const std::string& tex
   return NoSuchRun(directory, text, files);
 }
 
-std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording) {
+std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording,
+                                                const std::vector<const replay::Change*>& what_if) {
   std::vector<diagnose::Diagnosis> diagnoses;
-  if (recording.stages.size() < 2) return {diagnose::Diagnose(recording)};
+  if (recording.stages.size() < 2) return {diagnose::Diagnose(recording, "", what_if)};
   for (const record::Stage& stage : recording.stages)
-    diagnoses.push_back(diagnose::Diagnose(recording, stage.name));
+    diagnoses.push_back(diagnose::Diagnose(recording, stage.name, what_if));
   return diagnoses;
 }
 
@@ -133,7 +134,7 @@ size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages) {
 // Each report on its own: one that cannot be written does not keep the others from being. Returns the first
 // error.
 Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets) {
-  const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording);
+  const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording, targets.what_if);
   const diagnose::Diagnosis& judged = stages[JudgedStage(stages)];
   Result<void> html, json;
   if (!targets.html.empty())

@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/guarded_file.h"
 #include "base/result.h"
 #include "explain/diagnose/diagnosis.h"
+#include "explain/replay/change.h"
 #include "record/recording.h"
 
 namespace fullbore::cli {
@@ -37,7 +39,8 @@ Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& js
 Result<std::string> FindRun(const std::string& directory, const std::string& text);
 
 // Diagnoses every stage of a recording that trained, in order; if none did, the judged one.
-std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording);
+std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording,
+                                                const std::vector<const replay::Change*>& what_if = {});
 
 // Which of them carries the verdict on the run: the one that trained longest.
 size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages);
@@ -46,6 +49,7 @@ struct ReportTargets {
   std::string json;  // a path, "-", or empty
   std::string html;
   mode_t html_mode = kOrdinaryFile;
+  std::vector<const replay::Change*> what_if;
   std::string again;  // the command that prints the report again
   bool terminal = true;
   bool to_stderr = false;  // for `run`, whose stdout is the command's

@@ -126,6 +126,14 @@ Json PlaceOf(const diagnose::Place& p) {
   return place;
 }
 
+Json SpeedupOf(const diagnose::Speedup& s) {
+  Json speedup = Json::object();
+  Put(speedup, "expected", s.expected);
+  Put(speedup, "low", s.low);
+  Put(speedup, "high", s.high);
+  return speedup;
+}
+
 Json FindingOf(const diagnose::Finding& f) {
   Json finding = {{"id", f.id}};
   Put(finding, "cause", f.cause);
@@ -140,13 +148,29 @@ Json FindingOf(const diagnose::Finding& f) {
     for (const auto& place : f.where) finding["where"].push_back(PlaceOf(place));
   }
   if (!f.method.empty()) {
-    Json& speedup = finding["speedup"] = Json::object();
-    Put(speedup, "expected", f.speedup.expected);
-    Put(speedup, "low", f.speedup.low);
-    Put(speedup, "high", f.speedup.high);
+    finding["speedup"] = SpeedupOf(f.speedup);
     finding["method"] = f.method;
   }
   return finding;
+}
+
+Json RungOf(const diagnose::Rung& r) {
+  Json rung = {{"change", r.change}, {"does", r.does}, {"assumes", r.assumes}, {"costs", r.costs}};
+  Put(rung, "step_ns", r.step_ns);
+  rung["speedup"] = SpeedupOf(r.speedup);
+  return rung;
+}
+
+Json ReplayOf(const diagnose::ReplayReport& r) {
+  Json replay = Json::object();
+  Put(replay, "error", r.error);
+  Put(replay, "unexplained", r.unexplained);
+  replay["assumed"] = r.assumed;
+  replay["ladder"] = Json::array();
+  for (const auto& rung : r.ladder) replay["ladder"].push_back(RungOf(rung));
+  for (const auto& rung : r.what_if) replay["what_if"].push_back(RungOf(rung));
+  for (const auto& [change, why] : r.refused) replay["refused"].push_back({{"change", change}, {"why", why}});
+  return replay;
 }
 
 // The value of a fact is a JSON text; if it is not valid JSON, it is kept as a string.
@@ -194,6 +218,7 @@ Json ToJson(const Diagnosis& d) {
     report["not_judged"].push_back({{"id", id}, {"why", why}, {"needs", needs}});
   }
   for (const auto& rank : d.ranks) report["ranks"].push_back(Rank(rank));
+  if (d.replay) report["replay"] = ReplayOf(*d.replay);
   report["resources"] = Json::object();
   for (const auto& [series, summary] : d.resources) report["resources"][series] = Resource(summary);
   report["facts"] = Facts(d.facts);

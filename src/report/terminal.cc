@@ -84,6 +84,7 @@ class Screen {
   void Figures();
   void Ranks();
   void Also();
+  void Replay();
   void Notes();
   void Messages();
   void Further(const FurtherReading& further);
@@ -102,6 +103,7 @@ class Screen {
   void FindingInTwoLines(size_t number, const Finding& finding);
   std::array<int, 3> TableColumns(std::span<const Finding> findings) const;
   void RankLine(const RankGroup& group, int label_columns);
+  void Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs);
   void Note(std::string_view label, const std::vector<std::string>& notes);
 
   const Diagnosis& d_;
@@ -415,6 +417,36 @@ void Screen::Also() {
   }
 }
 
+// "one after the other   177.6 ms → 126.7 ms workers → 104.9 ms compile": the step after each change.
+void Screen::Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs) {
+  std::vector<Piece> pieces{Plain(FormatDuration(static_cast<int64_t>(d_.mean_step_ns)))};
+  for (const diagnose::Rung& rung : rungs) {
+    const double step_ns = d_.mean_step_ns / rung.speedup.expected;
+    pieces.push_back(Plain(fmt::format("{} {}", FormatDuration(static_cast<int64_t>(step_ns)), rung.change)));
+  }
+  pieces.front().plain = fmt::format("{}   {}", label, pieces.front().plain);
+  pieces.front().painted = Paint(std::string(label), kDim, style_).painted + "   " + pieces.front().painted;
+  Flow(pieces, style_.unicode ? " → " : " -> ", 2, 4);
+}
+
+// What the findings' predictions add up to, given one another, and what the user asked for.
+void Screen::Replay() {
+  if (!d_.replay) return;
+  const diagnose::ReplayReport& replay = *d_.replay;
+  if (replay.ladder.empty() && replay.what_if.empty() && replay.refused.empty() && !replay.rough) return;
+  Line();
+  if (!replay.ladder.empty()) Rungs("one after the other", replay.ladder);
+  if (!replay.what_if.empty()) Rungs("what if", replay.what_if);
+  for (const auto& [change, why] : replay.refused)
+    Paragraph(fmt::format("what if {}: cannot be made here: {}", change, why), 2, 4, "33");
+  if (replay.rough) {
+    Paragraph(fmt::format("{}: run again unchanged, the recorded steps come out {} off",
+                          replay.predicts ? "predictions are rough" : "no predictions",
+                          FormatPercent(replay.error)),
+              2, 4, "33");
+  }
+}
+
 void Screen::Note(std::string_view label, const std::vector<std::string>& notes) {
   if (notes.empty()) return;
   std::string text;
@@ -476,6 +508,7 @@ void ShowStage(Screen& screen) {
   screen.Figures();
   screen.Ranks();
   screen.Also();
+  screen.Replay();
   screen.Notes();
   screen.Messages();
 }

@@ -1,17 +1,10 @@
 // The critical path: from the end of the last device operation back to the beginning, each time to what the
-// current piece waited for. Only what is on it makes the run longer or shorter.
-//
-//   An operation began when the previous one on its stream ended (it was already queued), or when the host had
-//   launched it. The host launched it after working its way there from the last call in which it waited for
-//   the device, and that call returned when the last operation that it waited for had ended.
-//
-// Traces have no events for cudaStreamWaitEvent, so what a stream waited for on another one is not recorded.
-// If an operation was queued and began later than consecutive kernels usually follow one another, the path
-// goes to the last operation of another stream that ended in between. That is an assumption, and a note says
-// so. If there is none, the time is listed as one that cannot be told.
+// current piece waited for, as the graph of the trace says (timeline/device_graph.h). Only what is on it makes the
+// run longer or shorter.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "explain/analyze/rank_trace.h"
@@ -37,12 +30,14 @@ struct PathPiece {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   Bound bound = Bound::kCannotBeTold;
-  uint32_t op = timeline::kNone;  // index into the trace's operations, of the pieces on the device
+  uint32_t name =
+      0;  // into CriticalPath::names: the operation, of the pieces on the device; 0 for the others
 };
 
 struct CriticalPath {
   std::vector<PathPiece> pieces;  // by time, without gaps
-  int64_t assumed = 0;            // dependencies between streams that are assumed, not recorded
+  std::vector<std::string> names;
+  int64_t assumed = 0;        // dependencies between streams that are assumed, not recorded
   bool to_the_begin = false;  // if not, the launch of an operation was not recorded, and the path ends there
 };
 

@@ -9,6 +9,7 @@ namespace fullbore::diagnose {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::MadeLoader;
 using testing::MadeRank;
 using testing::MadeRun;
 using testing::MadeStep;
@@ -67,7 +68,9 @@ TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {
 }
 
 TEST(CompareTest, APredictionIsJudgedOnlyWhereTheCauseWasTakenAway) {
-  const Diagnosis waiting = Diagnose(MadeRun({MadeRank(0, 100, Waiting)}));
+  record::RankInfo rank = MadeRank(0, 100, Waiting);
+  rank.loaders = {MadeLoader(1, 100, 200, 190)};
+  const Diagnosis waiting = Diagnose(MadeRun({rank}));
   EXPECT_FALSE(Compare(waiting, waiting).predicted.has_value());
   EXPECT_TRUE(Compare(waiting, Diagnose(MadeRun({MadeRank(0, 100, Usual)}))).predicted.has_value());
 }

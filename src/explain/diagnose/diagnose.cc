@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "explain/diagnose/advice.h"
+#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/noise.h"
 #include "explain/diagnose/statistics.h"
@@ -212,7 +213,8 @@ const Stage* JudgedStage(const record::Recording& recording, const std::string& 
   return chosen;
 }
 
-Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_name) {
+Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_name,
+                   const std::vector<const replay::Change*>& what_if) {
   Diagnosis diagnosis;
   diagnosis.run_id = recording.id;
   diagnosis.source = recording.path;
@@ -238,6 +240,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
          "PyTorch training whose Python inherits the environment (not python -I, -E or -S)"});
   }
   Judge(view, diagnosis);
+  if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if);
   return diagnosis;
 }
 

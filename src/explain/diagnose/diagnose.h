@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "explain/diagnose/diagnosis.h"
+#include "explain/replay/change.h"
 #include "record/recording.h"
 
 namespace fullbore::diagnose {
@@ -12,7 +14,9 @@ namespace fullbore::diagnose {
 // equals). Null if there is none.
 const record::Stage* JudgedStage(const record::Recording& recording, const std::string& name = "");
 
-// Judges that stage. Without one, the diagnosis has no steps and no findings.
-Diagnosis Diagnose(const record::Recording& recording, const std::string& stage = "");
+// Judges that stage. Without one, the diagnosis has no steps and no findings. `what_if`: changes whose gain is
+// wanted as well, each given those before it.
+Diagnosis Diagnose(const record::Recording& recording, const std::string& stage = "",
+                   const std::vector<const replay::Change*>& what_if = {});
 
 }  // namespace fullbore::diagnose

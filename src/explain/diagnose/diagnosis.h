@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "record/share.h"
@@ -109,6 +110,28 @@ struct Regime {
   double mean_step_ns = 0;
 };
 
+// The recorded steps with a change made, and all those before it in the list.
+struct Rung {
+  std::string change;   // as in --what-if: "no-sync"
+  std::string does;     // "the host reads nothing back from the device within a step"
+  std::string assumes;  // what it cannot do without
+  std::string costs;    // "nothing", "code", "memory", "numerics"
+  double step_ns = 0;   // expected
+  Speedup speedup;      // against the recorded steps
+};
+
+// The recorded steps of the judged rank, run again as a graph of what waited for what.
+struct ReplayReport {
+  double error = 0;        // of the unchanged replay against what was recorded, as a ratio
+  bool rough = false;      // so large that predictions are rough
+  bool predicts = true;    // not so large that there are none
+  double unexplained = 0;  // of the step: time that follows from nothing recorded
+  int64_t assumed = 0;     // dependencies between streams that are assumed, not recorded
+  std::vector<Rung> ladder;
+  std::vector<Rung> what_if;                                 // what the user asked for
+  std::vector<std::pair<std::string, std::string>> refused;  // of that: the change, and why it cannot be made
+};
+
 struct Diagnosis {
   std::string run_id;
   std::string source;  // path of the run file or trace
@@ -135,6 +158,7 @@ struct Diagnosis {
   std::vector<Finding> findings;              // ordered: the verdict first
   std::vector<WouldNotHelp> would_not_help;
   std::vector<NotJudged> not_judged;
+  std::optional<ReplayReport> replay;
   std::map<std::string, std::string> facts;  // values are JSON texts
   std::vector<std::string> messages;
   std::optional<int> exit_status;

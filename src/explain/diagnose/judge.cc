@@ -33,8 +33,8 @@ constexpr FindingRow kFindings[] = {
     {"no-tensor-cores", JudgeNoTensorCores, When::kAlways},
     {"memory-pressure", JudgeMemoryPressure, When::kAlways},
     {"small-batch", JudgeSmallBatch, When::kWithSteps},
-    {"oversized-batch", JudgeOversizedBatch, When::kAlways},
     {"throttle", JudgeThrottle, When::kAlways},
+    {"unexplained", JudgeUnexplained, When::kLast},
     {"healthy", JudgeHealthy, When::kLast},
 };
 

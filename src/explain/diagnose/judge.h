@@ -32,8 +32,8 @@ std::optional<Finding> JudgeIdleDevice(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeNoTensorCores(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeMemoryPressure(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeOversizedBatch(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeThrottle(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis);
 
 enum class When : uint8_t {
@@ -58,6 +58,12 @@ std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t s
 // The number of observations behind a share: its steps, or where a trace marks none (one inference, one
 // window), its kernels.
 int64_t Observations(const RankView& rank);
+
+// Whether no finding so far costs as much as 5 % of the step, those about other programs aside.
+bool NothingCostsMuch(const Diagnosis& diagnosis);
+
+// Whether a share is the training's own work, on the device or on the CPU.
+bool IsComputation(record::Share share);
 
 // Sets the place in time of the first evidence, which reports point to: the step in which `share` took
 // longest.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/lateness.h"
@@ -17,6 +18,10 @@ using record::Share;
 
 namespace {
 
+constexpr const char* kSendLess =
+    "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change the "
+    "numerics "
+    "slightly";
 constexpr size_t kMaxCollectives = 4;  // listed one by one: more would be a table, not evidence
 
 struct Exposed {
@@ -79,8 +84,7 @@ std::vector<std::string> FixOf(bool waiting) {
       "synchronise less often: gradient accumulation, with the forward and backward passes under "
       "model.no_sync()",
       "let communication overlap the backward pass: DDP's bucket_cap_mb and gradient_as_bucket_view",
-      "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change the "
-      "numerics slightly",
+      kSendLess,
       "check the topology: NVLink or the right network interface (NCCL_DEBUG=INFO), the ranks of a node next "
       "to each other"};
   if (waiting) {
@@ -123,6 +127,9 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   evidence.FromSteps(view.lead(), "ranks", static_cast<double>(ranks.size()), "count");
   AddCollectives(info, evidence);
   PointAtWorstStep(view.lead(), Share::kCommExposed, finding);
+  if (waiting ? AdviseBest(view.lead(), {"straggler"}, finding) : AdviseBest(view.lead(), {"comm"}, finding))
+    return finding;
+  if (ReplayableGraph(view.lead()) != nullptr) return finding;
   finding.speedup = RemovalOf(share, 0.3);
   finding.method = straggler ? "exposed transfer hidden; at the low end, 30 % of it"
                              : "exposed communication hidden; at the low end, 30 % of it";

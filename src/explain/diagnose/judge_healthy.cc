@@ -12,11 +12,14 @@ namespace fullbore::diagnose {
 using record::Metric;
 using record::Share;
 
-std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
-  const bool healthy = std::ranges::all_of(diagnosis.findings, [](const Finding& finding) {
+bool NothingCostsMuch(const Diagnosis& diagnosis) {
+  return std::ranges::all_of(diagnosis.findings, [](const Finding& finding) {
     return finding.of_others || (finding.severity == Severity::kInfo && finding.share < kHealthy);
   });
-  if (!healthy) return std::nullopt;
+}
+
+std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
+  if (!NothingCostsMuch(diagnosis)) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;

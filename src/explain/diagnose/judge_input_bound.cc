@@ -9,18 +9,24 @@
 
 #include "base/text.h"
 #include "explain/diagnose/advice.h"
+#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/judge_input_bound_own.h"
 #include "explain/diagnose/judge_input_bound_stages.h"
 #include "explain/diagnose/library_options.h"
-#include "explain/diagnose/replay.h"
+#include "explain/diagnose/recorded_pipeline.h"
 
 namespace fullbore::diagnose {
 
 using record::Loader;
 using record::Metric;
 using record::Share;
+using replay::FewestWorkers;
+using replay::Pipeline;
+using replay::Replay;
+using replay::Replayed;
+using replay::WithWorkers;
 
 namespace {
 
@@ -448,21 +454,6 @@ void Explain(Input& input) {
   BlameCpu(input);
 }
 
-// The gain when workers hide the wait, where only the wait was recorded (a trace). A batch must still be
-// taken from the worker, and the launching thread is slower while workers run beside it. Source: the one pair
-// of traces whose fix was recorded too (ResNet-50 on a V100 with 0 and with 4 workers, published with
-// PyTorch's TensorBoard plugin). There, 2 % of the wait remained, and the device's idle time behind launches
-// grew by a factor of 1.2 with loading beside it a third of the time: 1.6 while it runs. The optimistic end
-// leaves both out, the pessimistic end assumes 5 % and 2.5.
-Speedup HiddenByWorkers(const RankView& rank) {
-  const double wait = rank.Ratio(Share::kDataWait);
-  const double host = rank.Ratio(Share::kLaunch) + rank.Ratio(Share::kHostOther);
-  const auto gain = [&](double remains, double host_slower) {
-    return 1 / (1 - wait * (1 - remains) + host * wait * (host_slower - 1));
-  };
-  return {gain(0.02, 1.6), gain(0.05, 2.5), gain(0, 1)};
-}
-
 // No fetch was recorded: we know how long training waits, but not why the loader is slow.
 Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
@@ -481,10 +472,12 @@ Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
   evidence.FromSteps(rank, "device idle while waiting for the loader",
                      finding.share * rank.MeanStepNs() / 1e6, "ms per step");
   PointAtWorstStep(rank, Share::kDataWait, finding);
-  finding.speedup = HiddenByWorkers(rank);
-  finding.method =
-      "the wait hidden by workers, except for handing over batches; the launching thread slowed by a factor "
-      "of 1.0 to 1.5 beside them";
+  if (const auto gain = GainOf(rank, {replay::ChangeNamed("workers")})) {
+    finding.speedup = *gain;
+    finding.method =
+        "the recorded steps run again with the wait hidden by workers, except for taking each batch from "
+        "them";
+  }
   diagnosis.not_judged.push_back({"which part of the loader is slow", "no fetch of a DataLoader was recorded",
                                   "fullbore run -- COMMAND: it looks into the loader's workers"});
   return finding;

@@ -10,7 +10,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/library_options.h"
-#include "explain/diagnose/replay.h"
+#include "explain/diagnose/recorded_pipeline.h"
 
 namespace fullbore::diagnose {
 
@@ -76,7 +76,7 @@ void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
   const bool needs_cores = feed.blocked * 2 < feed.all();
   if (needs_cores && used && *used > 0 && view.cores() > 0) {
     const double free = view.cores() - view.CoresOfOthers().value_or(0);
-    expected = std::min(expected, free * kCoresReached / *used);
+    expected = std::min(expected, free * replay::kCoresReached / *used);
     low = std::min(low, 1 + (expected - 1) * kLeastOfGain);
     high = std::min(high, view.cores() / *used);
   }

@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
-#include "explain/diagnose/replay.h"
+#include "explain/diagnose/recorded_pipeline.h"
 #include "explain/diagnose/thresholds.h"
 #include "record/loader_stage.h"
 
@@ -22,6 +22,7 @@ namespace fullbore::diagnose {
 
 using record::LoaderStage;
 using record::Metric;
+using replay::Pipeline;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 
@@ -15,10 +16,8 @@ using record::Share;
 
 namespace {
 
-const std::vector<std::string>& LaunchAdvice() {
+const std::vector<std::string>& FewerLaunches() {
   static const std::vector<std::string> advice = {
-      "torch.compile(model), or CUDA graphs (mode=\"reduce-overhead\"): many launches become few",
-      "fused optimizer: torch.optim.AdamW(..., fused=True)",
       "a larger batch, where memory and accuracy allow: the same launches do more work",
       "move per-step Python work (metrics, logging, list building) out of the loop"};
   return advice;
@@ -66,10 +65,9 @@ std::optional<Finding> FromTrace(const View& view) {
                        static_cast<double>(launches.short_kernels) / count, "ratio");
     evidence.FromTrace("host time of a launch, median", launches.call_ns.Quantile(0.5) / 1e3, "us");
   }
-  finding.fix = LaunchAdvice();
+  finding.fix = FewerLaunches();
+  AdviseBest(rank, {"graphs", "compile", "fused-optimizer"}, finding);
   finding.where = view.HottestLines(Share::kLaunch);
-  finding.speedup = RemovalOf(share, 0.5);
-  finding.method = "this idle time removed; at the low end, half of it";
   PointAtWorstStep(rank, gaps ? Share::kGap : Share::kLaunch, finding);
   return finding;
 }
@@ -96,7 +94,9 @@ std::optional<Finding> FromUtilization(const View& view) {
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", *utilization);
   evidence.FromMetric(Metric::kProcessCpu, "cores the trainer uses", trainer);
   if (view.cores() > 0) evidence.FromMachine("cores", view.cores(), "cores");
-  finding.fix = LaunchAdvice();
+  finding.fix = {"torch.compile(model), or CUDA graphs (mode=\"reduce-overhead\"): many launches become few",
+                 "fused optimizer: torch.optim.AdamW(..., fused=True)"};
+  finding.fix.insert(finding.fix.end(), FewerLaunches().begin(), FewerLaunches().end());
   if (trainer && view.cores() >= 2 && *trainer < view.cores() / 2) {
     finding.fix.insert(finding.fix.begin(),
                        fmt::format("one thread does the host's work while {} of {} cores idle: move some of "

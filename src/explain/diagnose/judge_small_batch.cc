@@ -12,13 +12,18 @@ namespace fullbore::diagnose {
 
 using record::Metric;
 
-std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& /*diagnosis*/) {
+std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& diagnosis) {
   const auto fullest = FilledDeviceMemory(view);
   if (!fullest) return std::nullopt;
   const double filled = *fullest;
   const auto sm = view.Mean(Metric::kGpuSmActive), occupancy = view.Mean(Metric::kGpuSmOccupancy);
   const auto utilization = view.Mean(Metric::kGpuUtilization);
-  if (filled > 1 - kMemoryHeadroom || !view.HasSteps()) return std::nullopt;
+  if (!view.HasSteps()) return std::nullopt;
+  if (filled > 1 - kMemoryHeadroom) {
+    diagnosis.not_judged.push_back({"whether a smaller batch would do", "one batch size was measured",
+                                    "fullbore compare on runs with different batch sizes"});
+    return std::nullopt;
+  }
   const bool chip_not_full = (sm && *sm < kDeviceBusy) || (occupancy && *occupancy < kOccupancyLow);
   const bool waits_for_others = utilization && *utilization < kDeviceBusy;
   // Judged without GPM too. While the device waits for data, a larger batch does not make it busier.

@@ -9,6 +9,7 @@ using record::Metric;
 using testing::ARun;
 using testing::ATraining;
 using testing::Finds;
+using testing::LeavesOpen;
 using ::testing::Not;
 
 ARun AGpuAtWork(double memory_used, double sm_active) {
@@ -26,6 +27,10 @@ TEST(SmallBatchTest, IsRaisedWhereMemoryIsLeftAndTheChipIsNotFull) {
 
 TEST(SmallBatchTest, IsNotRaisedWithoutHeadroomInMemory) {
   EXPECT_THAT(Diagnose(AGpuAtWork(65e9, 0.5)), Not(Finds("small-batch")));
+}
+
+TEST(SmallBatchTest, WhetherASmallerBatchWouldDoIsLeftToTwoRuns) {
+  EXPECT_THAT(Diagnose(AGpuAtWork(79e9, 0.5)), LeavesOpen("whether a smaller batch would do"));
 }
 
 TEST(SmallBatchTest, IsNotRaisedByAFullChip) {

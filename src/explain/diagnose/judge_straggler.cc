@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/lateness.h"
@@ -88,6 +89,21 @@ void AddEvidence(const Lateness& late, const std::vector<const RankView*>& ranks
   }
 }
 
+// By a rank that waits: the late one's own steps contain no wait that could go.
+void Promise(const Lateness& late, const std::vector<const RankView*>& ranks, Finding& finding) {
+  const auto waiting = std::ranges::find_if(ranks, [&](const RankView* rank) { return rank != late.rank; });
+  const auto gain =
+      waiting == ranks.end() ? std::nullopt : GainOf(**waiting, {replay::ChangeNamed("straggler")});
+  if (gain) {
+    finding.speedup = *gain;
+    finding.method = fmt::format("the recorded steps of rank {} run again so that it waits for nobody",
+                                 (*waiting)->info->rank);
+    return;
+  }
+  finding.speedup = RemovalOf(late.share, 0.8);
+  finding.method = "the late rank made as fast as the median of the others; at the low end, 80 % of that";
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
@@ -126,8 +142,7 @@ std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
     evidence.FromSteps(*late.rank, fmt::format("extra time in {}", Name(share)), excess_ns / 1e6, "ms");
   }
   AddEvidence(late, ranks, evidence);
-  finding.speedup = RemovalOf(late.share, 0.8);
-  finding.method = "the late rank made as fast as the median of the others; at the low end, 80 % of that";
+  Promise(late, ranks, finding);
   return finding;
 }
 

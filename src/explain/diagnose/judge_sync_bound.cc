@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 
@@ -42,17 +43,12 @@ std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& /*diagnosis*/
   finding.title =
       fmt::format("The device idles {} of the time because the host waits for it before launching more work.",
                   FormatPercent(share));
-  finding.fix = {
-      "log every N steps: each .item(), .cpu(), print(tensor) stops the host until the device is done, "
-      "and so does GradScaler.step unless the optimizer is fused",
-      "keep metrics on the device and read them once an epoch",
-      "copies to the device with pin_memory=True, non_blocking=True"};
+  finding.fix = {"keep metrics on the device and read them once an epoch"};
   finding.where = view.HottestLines(Share::kSync);
   evidence.FromTrace("idle after a synchronisation", share, "ratio");
   AddCallSites(*rank.info, evidence);
   PointAtWorstStep(rank, Share::kSync, finding);
-  finding.speedup = RemovalOf(share, 0.5);
-  finding.method = "the idle time behind synchronisations removed; at the low end, half of it";
+  AdviseBest(rank, {"pin", "no-sync"}, finding);
   return finding;
 }
 

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
-#include "explain/diagnose/replay.h"
+#include "explain/diagnose/recorded_pipeline.h"
 
 namespace fullbore::diagnose {
 
@@ -27,7 +27,7 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diag
   // The work of a fetch, without the waits for a core that so many workers cause each other.
   const double contention = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
   for (double& ns : pipeline->fetch_ns) ns *= 1 - std::min(contention, 0.95);
-  const int64_t needed = FewestWorkers(*pipeline, loader->num_workers);
+  const int64_t needed = replay::FewestWorkers(*pipeline, loader->num_workers);
   if (static_cast<double>(loader->num_workers) < kOvercommit * static_cast<double>(needed) ||
       loader->num_workers < needed + 2)
     return std::nullopt;

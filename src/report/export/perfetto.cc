@@ -164,10 +164,10 @@ class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
   void AddCriticalPath() {
     if (trace_.ops.empty()) return;
     const int tid = file_->NewTrack(SharesPid(info_.rank), "fullbore, " + name_, "critical path");
-    for (const analyze::PathPiece& piece : analyze::FindCriticalPath(rank_).pieces) {
+    const analyze::CriticalPath path = analyze::FindCriticalPath(rank_);
+    for (const analyze::PathPiece& piece : path.pieces) {
       std::string args;
-      if (piece.op != timeline::kNone)
-        args = "\"operation\":" + Quoted(trace_.names[trace_.ops[piece.op].name]);
+      if (piece.name != 0) args = "\"operation\":" + Quoted(path.names[piece.name]);
       file_->Slice(SharesPid(info_.rank), tid, analyze::Name(piece.bound), piece.begin_ns + shift_ns_,
                    piece.end_ns + shift_ns_, args);
     }
@@ -189,7 +189,7 @@ class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
       }
       place->second.second = op.end_ns;
       const std::string args =
-          fmt::format(R"("class":"{}","correlation":{})", timeline::Name(op.lane), op.correlation);
+          fmt::format(R"("class":"{}","correlation":{})", record::Name(op.lane), op.correlation);
       file_->Slice(DevicePid(info_.rank), place->second.first, std::string(trace_.names[op.name]),
                    op.begin_ns + shift_ns_, op.end_ns + shift_ns_, args);
       Arrow(op, place->second.first);

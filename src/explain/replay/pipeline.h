@@ -1,28 +1,24 @@
-// What if: runs the recorded steps through the pipeline loader -> training again, with one thing changed.
+// A loader and the training that it feeds, where only their times are known and not what each thread did: a
+// run without a recording of the device. It is run as a graph like any other:
 //
-// The loader is W workers that each fetch every W-th batch, deliver in order and run at most K batches ahead
-// of the training, as torch.utils.data.DataLoader does. The training is ready for batch i once it has used
-// batch i - 1:
-//
-//   begin(i) = max(done(i - W), taken(i - K))
-//   done(i)  = begin(i) + fetch(i)
-//   taken(i) = max(done(i), ready(i))
+//   worker      fetch -> hand over ------.      W workers, each fetches every W-th batch,
+//   worker           fetch -> hand over --+-.   delivers in order and runs at most K batches ahead
+//   training           wait, take -> step -> wait, take -> step
 //
 // With W = 0 the training fetches each batch itself, when it asks for it.
 //
 // Work that shares the CPU cannot overlap beyond the number of cores: a step takes at least the CPU time that
-// training and loading need together, divided by the cores; ranks that train beside each other share them evenly,
-// as each takes the same advice. A batch that a worker fetched is handed over to
-// the training process, which costs time in both.
+// training and loading need together, divided by the cores. Ranks that train beside each other share them
+// evenly, as each takes the same advice.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "explain/diagnose/diagnosis.h"
-#include "explain/diagnose/view.h"
+#include "explain/replay/predict.h"
+#include "record/step_graph.h"
 
-namespace fullbore::diagnose {
+namespace fullbore::replay {
 
 // The ratio of the cores that a step reaches when it keeps all of them busy.
 inline constexpr double kCoresReached = 0.95;
@@ -45,14 +41,12 @@ struct Pipeline {
   double fetch_cpu_ns = 0;  // core time per batch
 };
 
-// The training's part of the pipeline as it was recorded, without a loader; nothing if there was no batch.
-std::optional<Pipeline> TrainingPipeline(const View& view);
+// A training thread that also decodes finds its caches cold: without decoding it takes this fraction of the
+// time.
+inline constexpr double kTrainingApart = 0.93;
 
-// The pipeline as it was recorded; nothing if the loader's fetches were not recorded.
-std::optional<Pipeline> RecordedPipeline(const View& view);
-
-// The same with another number of workers: fetching in the training thread leaves its caches cold, and fetching
-// elsewhere leaves them to it.
+// The same with another number of workers: fetching in the training thread leaves its caches cold, and
+// fetching elsewhere leaves them to it.
 Pipeline WithWorkers(Pipeline pipeline, int64_t workers);
 
 struct Replayed {
@@ -63,13 +57,12 @@ struct Replayed {
 
 Replayed Replay(const Pipeline& pipeline);
 
-// How much faster `changed` is than the recorded mean step, with a range for the spread over steps and for
-// what the replay leaves out. The slow end assumes that less of the cores can be used; the fast end, that all
-// of them can, that other programs leave them alone, and that the training takes the time of its faster
-// quartile.
-Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed);
+// The step of this pipeline, with a range for the spread over steps and for what the replay leaves out. The
+// cautious end assumes that less of the cores can be used; the hopeful one, that all of them can, that other
+// programs leave them alone, and that the training takes the time of its faster quartile.
+Prediction PredictStep(const Pipeline& pipeline);
 
 // The fewest workers whose replayed step is within 3 % of the best that any number up to `most` reaches.
 int64_t FewestWorkers(Pipeline pipeline, int64_t most);
 
-}  // namespace fullbore::diagnose
+}  // namespace fullbore::replay

@@ -1,8 +1,8 @@
-#include "explain/diagnose/replay.h"
+#include "explain/replay/pipeline.h"
 
 #include <gtest/gtest.h>
 
-namespace fullbore::diagnose {
+namespace fullbore::replay {
 namespace {
 
 constexpr double kMs = 1e6;
@@ -15,22 +15,22 @@ Pipeline Even(double consume_ms, double fetch_ms, int64_t workers) {
   return pipeline;
 }
 
-TEST(ReplayTest, WithoutWorkersFetchAndTrainingAddUp) {
+TEST(PipelineTest, WithoutWorkersFetchAndTrainingAddUp) {
   EXPECT_NEAR(Replay(Even(60, 40, 0)).step_ns, 100 * kMs, 1);
 }
 
-TEST(ReplayTest, TheSlowerOfTrainingAndWorkersSetsThePace) {
+TEST(PipelineTest, TheSlowerOfTrainingAndWorkersSetsThePace) {
   EXPECT_NEAR(Replay(Even(60, 40, 1)).step_ns, 60 * kMs, kMs);
   EXPECT_NEAR(Replay(Even(20, 40, 1)).step_ns, 40 * kMs, kMs);
   EXPECT_NEAR(Replay(Even(20, 40, 2)).step_ns, 20 * kMs, kMs);
 }
 
-TEST(ReplayTest, TheWaitIsWhatTheTrainingDoesNotFill) {
+TEST(PipelineTest, TheWaitIsWhatTheTrainingDoesNotFill) {
   const Replayed replayed = Replay(Even(20, 50, 1));
   EXPECT_NEAR(replayed.wait_ns, 30 * kMs, kMs);
 }
 
-TEST(ReplayTest, CoresBoundWhatWorkersCanDo) {
+TEST(PipelineTest, CoresBoundWhatWorkersCanDo) {
   Pipeline pipeline = Even(20, 40, 8);
   pipeline.cores = 2;
   pipeline.train_cpu_ns = 20 * kMs;
@@ -41,7 +41,7 @@ TEST(ReplayTest, CoresBoundWhatWorkersCanDo) {
   EXPECT_LE(replayed.step_ns, 34 * kMs);
 }
 
-TEST(ReplayTest, AWorkerHandsItsBatchesOverAndTheTrainingTakesThem) {
+TEST(PipelineTest, AWorkerHandsItsBatchesOverAndTheTrainingTakesThem) {
   Pipeline pipeline = Even(20, 40, 1);
   pipeline.send_ns = 2 * kMs;
   pipeline.receive_ns = 3 * kMs;
@@ -52,7 +52,7 @@ TEST(ReplayTest, AWorkerHandsItsBatchesOverAndTheTrainingTakesThem) {
   EXPECT_NEAR(Replay(pipeline).step_ns, 25 * kMs, 1);
 }
 
-TEST(ReplayTest, OneSlowBatchInTenIsHiddenByPrefetchAsFarAsItReaches) {
+TEST(PipelineTest, OneSlowBatchInTenIsHiddenByPrefetchAsFarAsItReaches) {
   Pipeline pipeline = Even(20, 10, 2);
   for (size_t i = 0; i < pipeline.fetch_ns.size(); i += 10) pipeline.fetch_ns[i] = 25 * kMs;
   EXPECT_NEAR(Replay(pipeline).step_ns, 20 * kMs, kMs);
@@ -60,7 +60,7 @@ TEST(ReplayTest, OneSlowBatchInTenIsHiddenByPrefetchAsFarAsItReaches) {
   EXPECT_GT(Replay(pipeline).step_ns, 22 * kMs);
 }
 
-TEST(ReplayTest, SeveralBatchesAStepAreAllWaitedFor) {
+TEST(PipelineTest, SeveralBatchesAStepAreAllWaitedFor) {
   Pipeline pipeline = Even(50, 40, 0);
   pipeline.batches_per_step = 4;
   EXPECT_NEAR(Replay(pipeline).step_ns, 210 * kMs, 1);
@@ -80,12 +80,12 @@ TEST(FewestWorkersTest, NoNumberOfWorkersAndOfBatchesIsTooManyToTry) {
   EXPECT_LE(FewestWorkers(pipeline, int64_t{1} << 40), 256);
 }
 
-TEST(PredictSpeedupTest, TheExpectedValueLiesInsideItsRange) {
-  const Speedup speedup = PredictSpeedup(100 * kMs, Even(60, 40, 1));
-  EXPECT_NEAR(speedup.expected, 100.0 / 60, 0.02);
-  EXPECT_LT(speedup.low, speedup.expected);
-  EXPECT_GT(speedup.high, speedup.expected);
+TEST(PredictStepTest, TheExpectedValueLiesInsideItsRange) {
+  const Prediction step = PredictStep(Even(60, 40, 1));
+  EXPECT_NEAR(step.expected_ns, 60 * kMs, kMs);
+  EXPECT_LT(step.hopeful_ns, step.expected_ns);
+  EXPECT_GT(step.cautious_ns, step.expected_ns);
 }
 
 }  // namespace
-}  // namespace fullbore::diagnose
+}  // namespace fullbore::replay

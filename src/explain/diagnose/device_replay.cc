@@ -1,0 +1,158 @@
+#include "explain/diagnose/device_replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "explain/diagnose/judge.h"
+#include "explain/replay/simulate.h"
+
+namespace fullbore::diagnose {
+
+using record::StepGraph;
+using replay::Change;
+
+namespace {
+
+// A change that gains less than this is not worth a line.
+constexpr double kLeastGain = 1.01;
+
+// How a change is made in PyTorch: in short, and in a sentence.
+struct InCode {
+  std::string_view id, change, fix;
+};
+constexpr std::array kInCode = {
+    InCode{"workers", "DataLoader(num_workers=...)",
+           "load in worker processes: DataLoader(num_workers=...), as many as keep the device from waiting"},
+    InCode{"pin", "DataLoader(pin_memory=True)",
+           "DataLoader(pin_memory=True) and tensor.to(device, non_blocking=True): the host does not wait for "
+           "the copy"},
+    InCode{"side-stream", "", "copy the next batch on a side stream while this one is computed"},
+    InCode{"bytes", "", "send uint8 and convert on the device: a quarter of the bytes"},
+    InCode{"no-sync", "",
+           "log every N steps: each .item(), .cpu(), print(tensor) stops the host until the device is done, "
+           "and so does "
+           "GradScaler.step unless the optimizer is fused"},
+    InCode{"graphs", "torch.compile(model, mode=\"reduce-overhead\")",
+           "CUDA graphs (torch.compile with mode=\"reduce-overhead\", or torch.cuda.make_graphed_callables): "
+           "many "
+           "launches become one"},
+    InCode{"compile", "torch.compile(model)",
+           "torch.compile(model): fewer kernels, and less Python between them"},
+    InCode{"fused-optimizer", "AdamW(..., fused=True)",
+           "fused optimizer: torch.optim.AdamW(..., fused=True)"},
+    InCode{"precision", "", "run matrix products in 16 bit or TF32, on tensor cores"},
+    InCode{"straggler", "", "give every rank the same work, and look at what delays the last one"},
+    InCode{"comm", "",
+           "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change "
+           "the numerics "
+           "slightly"},
+};
+
+const InCode* CodeOf(const Change& change) {
+  const auto found = std::ranges::find(kInCode, change.id(), &InCode::id);
+  return found == kInCode.end() ? nullptr : &*found;
+}
+
+Speedup SpeedupOf(const StepGraph& graph, const replay::Prediction& step) {
+  const double now_ns = replay::StepNs(graph);
+  return {now_ns / step.expected_ns, now_ns / step.cautious_ns, now_ns / std::max(1.0, step.hopeful_ns)};
+}
+
+// A change may gain elsewhere, too: without launches, the host has time to load. That is the ladder's to say: a
+// finding promises no more than the removal of what it costs.
+Speedup WithinShare(Speedup gain, double share) {
+  const double most = RemovalOf(share).high;
+  return {std::min(gain.expected, most), std::min(gain.low, most), std::min(gain.high, most)};
+}
+
+Rung RungOf(const StepGraph& graph, const Change& change, const replay::Prediction& step) {
+  Rung rung;
+  rung.change = change.id();
+  rung.does = change.does();
+  rung.assumes = change.assumes();
+  rung.costs = Name(change.cost());
+  rung.step_ns = step.expected_ns;
+  rung.speedup = SpeedupOf(graph, step);
+  return rung;
+}
+
+}  // namespace
+
+const StepGraph* ReplayableGraph(const RankView& rank) {
+  if (rank.steps == 0 || !rank.info->graph) return nullptr;
+  const StepGraph& graph = *rank.info->graph;
+  const bool usable = replay::StepNs(graph) > 0 && replay::ReplayError(graph) <= replay::kTooRough;
+  return usable ? &graph : nullptr;
+}
+
+std::optional<Speedup> GainOf(const RankView& rank, const std::vector<const Change*>& changes) {
+  const StepGraph* graph = ReplayableGraph(rank);
+  if (graph == nullptr) return std::nullopt;
+  return SpeedupOf(*graph, replay::Predict(*graph, changes));
+}
+
+bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> changes, Finding& finding) {
+  const StepGraph* graph = ReplayableGraph(rank);
+  if (graph == nullptr) return false;
+  struct Option {
+    const Change* change;
+    Speedup gain;
+  };
+  std::vector<Option> options;
+  for (const std::string_view id : changes) {
+    const Change* change = replay::ChangeNamed(id);
+    if (change == nullptr || change->WhyNot(*graph)) continue;
+    const Speedup gain = SpeedupOf(*graph, replay::Predict(*graph, {change}));
+    if (gain.expected >= kLeastGain) options.push_back({change, gain});
+  }
+  if (options.empty()) return false;
+  std::ranges::stable_sort(options, [](const Option& a, const Option& b) {
+    return a.gain.low != b.gain.low ? a.gain.low > b.gain.low : a.change->cost() < b.change->cost();
+  });
+  std::vector<std::string> fix;
+  for (const Option& option : options) {
+    if (const InCode* code = CodeOf(*option.change)) fix.emplace_back(code->fix);
+  }
+  const Option& best = options.front();
+  if (const InCode* code = CodeOf(*best.change)) finding.change = code->change;
+  for (std::string& other : finding.fix) {
+    if (std::ranges::find(fix, other) == fix.end()) fix.push_back(std::move(other));
+  }
+  finding.fix = std::move(fix);
+  finding.speedup = WithinShare(best.gain, finding.share);
+  finding.method = fmt::format("the recorded steps run again so that {}; assumes {}", best.change->does(),
+                               best.change->assumes());
+  return true;
+}
+
+std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const Change*>& what_if) {
+  if (rank.steps == 0 || !rank.info->graph) return std::nullopt;
+  const StepGraph& graph = *rank.info->graph;
+  if (replay::StepNs(graph) <= 0) return std::nullopt;
+  ReplayReport report;
+  report.error = replay::ReplayError(graph);
+  report.assumed = graph.assumed;
+  report.unexplained =
+      replay::PerStepNs(graph,
+                        [](const StepGraph::Node& node) { return node.work == record::Work::kUnexplained; }) /
+      replay::StepNs(graph);
+  report.rough = report.error > replay::kRough;
+  report.predicts = report.error <= replay::kTooRough;
+  if (!report.predicts) return report;
+  for (const replay::Rung& rung : replay::Ladder(graph))
+    report.ladder.push_back(RungOf(graph, *rung.change, rung.step));
+  std::vector<const Change*> made;
+  for (const Change* change : what_if) {
+    if (auto why = change->WhyNot(graph)) {
+      report.refused.push_back({std::string(change->id()), *why});
+      continue;
+    }
+    made.push_back(change);
+    report.what_if.push_back(RungOf(graph, *change, replay::Predict(graph, made)));
+  }
+  return report;
+}
+
+}  // namespace fullbore::diagnose

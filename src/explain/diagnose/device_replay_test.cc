@@ -1,0 +1,94 @@
+// Findings of a trace take their gains from running its graph again.
+#include "explain/diagnose/device_replay.h"
+
+#include <gtest/gtest.h>
+
+#include "explain/diagnose/testing/a_run.h"
+#include "explain/replay/testing/made_graph.h"
+
+namespace fullbore::diagnose {
+namespace {
+
+using record::Dependency;
+using record::Lane;
+using record::Share;
+using record::StepGraph;
+using record::Work;
+using replay::testing::MadeGraph;
+using testing::ARun;
+using testing::ATrace;
+using testing::FindingIn;
+using testing::kMs;
+
+// Steps of 100 ms: the host launches 60 ms of work, waits for it, needs 20 ms to launch again, and 20 ms follow.
+StepGraph WithSyncs(double recorded_ms = 100) {
+  MadeGraph made;
+  auto last = made.Add(Work::kStepEnd, 0);
+  uint32_t device = last;
+  for (int step = 0; step < 20; ++step) {
+    const auto launch = made.Add(Work::kLaunch, 0, {{last}});
+    const auto kernel =
+        made.Add(Work::kDevice, 60'000, {{launch, Dependency::kLaunch}, {device, Dependency::kStream}});
+    const auto back = made.Add(Work::kReturn, 0, {{launch}, {kernel, Dependency::kSync}});
+    const auto work = made.Add(Work::kHost, 20'000, {{back}});
+    const auto again = made.Add(Work::kLaunch, 0, {{work}});
+    device = made.Add(Work::kDevice, 20'000, {{again, Dependency::kLaunch}, {kernel, Dependency::kStream}});
+    last = made.Add(Work::kReturn, 0, {{again}, {device, Dependency::kSync}});
+    made[last].lane = Lane::kH2dPinned;  // not avoidable: a copy of the next batch
+    made.Add(Work::kStepEnd, 0, {{device, Dependency::kStream}});
+  }
+  return made.Graph(static_cast<int64_t>(recorded_ms * 1000));
+}
+
+ARun ATraceWithSyncs(double recorded_ms = 100) {
+  ARun run = ATrace().InEachStep(Share::kSync, 30);
+  run.rank().graph = WithSyncs(recorded_ms);
+  return run;
+}
+
+TEST(DeviceReplayTest, AWaitThatHidesOtherWorkGainsOnlyWhatIsNotHiddenElsewhere) {
+  const Diagnosis diagnosis = Diagnose(ATraceWithSyncs());
+  const Finding& finding = *FindingIn(diagnosis, "sync-bound");
+  // Without the wait the host's 20 ms run beside the kernel: 80 ms, in nine steps of ten.
+  EXPECT_NEAR(finding.speedup.expected, 100.0 / (0.9 * 80 + 0.1 * 100), 0.01);
+  EXPECT_LT(finding.speedup.low, finding.speedup.expected);
+  EXPECT_GT(finding.speedup.high, finding.speedup.expected);
+  EXPECT_NE(finding.method, "");
+}
+
+TEST(DeviceReplayTest, AFindingPromisesNoMoreThanTheRemovalOfItsShare) {
+  ARun run = ATrace().InEachStep(Share::kSync, 10);
+  run.rank().graph = WithSyncs();
+  EXPECT_NEAR(FindingIn(Diagnose(run), "sync-bound")->speedup.expected, 110.0 / 100, 1e-9);
+}
+
+TEST(DeviceReplayTest, TheReportTellsTheLadder) {
+  const Diagnosis diagnosis = Diagnose(ATraceWithSyncs());
+  ASSERT_TRUE(diagnosis.replay.has_value());
+  EXPECT_EQ(diagnosis.replay->error, 0);
+  ASSERT_FALSE(diagnosis.replay->ladder.empty());
+  EXPECT_EQ(diagnosis.replay->ladder[0].change, "no-sync");
+}
+
+TEST(DeviceReplayTest, AGraphThatIsFarFromWhatWasRecordedPredictsNothing) {
+  const Diagnosis diagnosis = Diagnose(ATraceWithSyncs(130));
+  EXPECT_FALSE(diagnosis.replay->predicts);
+  EXPECT_TRUE(diagnosis.replay->ladder.empty());
+  EXPECT_EQ(FindingIn(diagnosis, "sync-bound")->method, "");
+}
+
+TEST(DeviceReplayTest, WhatTheUserAskedForIsPredictedOrRefused) {
+  const ARun run = ATraceWithSyncs();
+  const Diagnosis diagnosis = Diagnose(run, "", {replay::ChangeNamed("no-sync"), replay::ChangeNamed("pin")});
+  ASSERT_EQ(diagnosis.replay->what_if.size(), 1U);
+  EXPECT_EQ(diagnosis.replay->what_if[0].change, "no-sync");
+  ASSERT_EQ(diagnosis.replay->refused.size(), 1U);
+  EXPECT_EQ(diagnosis.replay->refused[0].first, "pin");
+}
+
+TEST(DeviceReplayTest, WithoutAGraphThereIsNoReplay) {
+  EXPECT_FALSE(Diagnose(ATrace().InEachStep(Share::kSync, 20)).replay.has_value());
+}
+
+}  // namespace
+}  // namespace fullbore::diagnose

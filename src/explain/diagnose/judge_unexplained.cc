@@ -1,0 +1,87 @@
+// unexplained: much of the step is not computation, and no finding says why: too few steps to judge by, or several
+// causes that are each too small. Such a run is not healthy.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge.h"
+
+namespace fullbore::diagnose {
+
+using record::Share;
+
+namespace {
+
+std::string_view ForPeople(Share share) {
+  switch (share) {
+    case Share::kCommExposed:
+      return "collectives that nothing hides";
+    case Share::kCopyExposed:
+    case Share::kH2d:
+      return "copies between host and device";
+    case Share::kDataWait:
+      return "waiting for data";
+    case Share::kSync:
+      return "waiting behind synchronisations";
+    case Share::kLaunch:
+      return "waiting for launches";
+    case Share::kHostOther:
+      return "other work of the host";
+    case Share::kGap:
+      return "gaps between queued kernels";
+    case Share::kCompute:
+    case Share::kForward:
+    case Share::kBackward:
+    case Share::kOptimizer:
+      return "computation";
+  }
+  return "";
+}
+
+}  // namespace
+
+bool IsComputation(Share share) {
+  return share == Share::kCompute || share == Share::kForward || share == Share::kBackward ||
+         share == Share::kOptimizer;
+}
+
+std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) {
+  if (!NothingCostsMuch(diagnosis)) return std::nullopt;
+  const RankView& rank = view.lead();
+  std::vector<std::pair<double, Share>> others;
+  double all = 0;
+  for (size_t i = 0; i < record::kShareCount; ++i) {
+    const auto share = static_cast<Share>(i);
+    if (IsComputation(share) || rank.Ratio(share) <= 0) continue;
+    others.emplace_back(rank.Ratio(share), share);
+    all += rank.Ratio(share);
+  }
+  std::ranges::stable_sort(others, [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (others.empty() || others.front().first < kHealthy) return std::nullopt;
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.severity = Severity::kWarning;
+  finding.share = all;
+  const bool few = rank.steps < kStepsForWarning;
+  finding.cause = few ? "too-few-steps" : "";
+  finding.title =
+      few ? fmt::format(
+                "{} of the one step that was recorded is not computation: one step is too few to say why.",
+                FormatPercent(all))
+          : fmt::format(
+                "{} of the step is not computation, and no single cause costs enough to be a finding.",
+                FormatPercent(all));
+  constexpr size_t kListed = 4;
+  for (size_t i = 0; i < std::min(others.size(), kListed); ++i)
+    evidence.FromSteps(rank, std::string(ForPeople(others[i].second)), others[i].first, "ratio");
+  finding.fix = {
+      few ? "record twenty steps or more, after a few that warm up: with fewer, a share may be an accident"
+          : "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these "
+            "shares grows, and in which lines?"};
+  PointAtWorstStep(rank, others.front().second, finding);
+  return finding;
+}
+
+}  // namespace fullbore::diagnose

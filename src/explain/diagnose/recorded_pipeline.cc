@@ -1,0 +1,95 @@
+#include "explain/diagnose/recorded_pipeline.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/text.h"
+#include "explain/replay/hand_over.h"
+
+namespace fullbore::diagnose {
+
+using record::Metric;
+using record::Share;
+using replay::Pipeline;
+
+namespace {
+
+constexpr size_t kQuantiles = 256;
+// Of two programs that want the same core on equal terms, each waits half of the time.
+constexpr double kWaitAmongEquals = 0.5;
+constexpr double kBytesPerElement = 4;  // assumed for the batch's first tensor, whose type is not recorded
+
+// The elements of the batch's first tensor, from the fact "[8,3,64,64]"; 0 where unknown.
+double ElementsOfBatch(const View& view) {
+  const std::string shape = view.Fact("batch_shape").value_or("");
+  if (shape.size() < 3 || shape.front() != '[' || shape.back() != ']') return 0;
+  double elements = 1;
+  for (const std::string_view size : Split(std::string_view(shape).substr(1, shape.size() - 2), ','))
+    elements *= ParseDouble(Trim(size)).value_or(0);
+  return elements;
+}
+
+}  // namespace
+
+std::optional<Pipeline> TrainingPipeline(const View& view) {
+  if (!view.HasSteps()) return std::nullopt;
+  Pipeline pipeline;
+  int64_t batches = 0;
+  for (const record::Step* step : view.lead().steady) {
+    pipeline.consume_ns.push_back(
+        static_cast<double>(step->wall_ns - step->share_ns[Index(Share::kDataWait)]));
+    batches += step->batches;
+  }
+  if (pipeline.consume_ns.empty() || batches == 0) return std::nullopt;
+  pipeline.batches_per_step = static_cast<double>(batches) / static_cast<double>(pipeline.consume_ns.size());
+  pipeline.cores = pipeline.cores_alone = view.cores() / static_cast<double>(view.RanksBesideEachOther());
+  return pipeline;
+}
+
+std::optional<Pipeline> RecordedPipeline(const View& view) {
+  auto training = TrainingPipeline(view);
+  if (!training) return std::nullopt;
+  const RankView& rank = view.lead();
+  const record::Loader* loader = rank.TrainingLoader();
+  if (!loader || loader->batches == 0 || loader->fetch_ns == 0) return std::nullopt;
+  Pipeline& pipeline = *training;
+  for (size_t i = 0; i < kQuantiles; ++i) {
+    pipeline.fetch_ns.push_back(loader->batch_fetch_ns.Quantile((static_cast<double>(i) + 0.5) / kQuantiles));
+  }
+  // The sketch knows its mean exactly and its quantiles to a percent.
+  const double mean = std::accumulate(pipeline.fetch_ns.begin(), pipeline.fetch_ns.end(), 0.0) / kQuantiles;
+  const double correction = loader->batch_fetch_ns.mean() / std::max(1.0, mean);
+  for (double& ns : pipeline.fetch_ns) ns *= correction;
+  pipeline.workers = loader->num_workers;
+  pipeline.prefetch = loader->prefetch_factor.value_or(2);
+  // Cores that other programs keep busy are not there for more workers, unless those programs give way.
+  // Fetches that waited for a core show that they do not. What the command had, it can have again.
+  if (const auto others = view.CoresOfOthers(); others && pipeline.cores > 0) {
+    const double waited = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
+    const double kept = *others * std::min(1.0, waited / kWaitAmongEquals);
+    const double left = std::max(view.cores() - kept, std::min(view.cores(), *view.CoresOfCommand()));
+    pipeline.cores = left / static_cast<double>(view.RanksBesideEachOther());
+  }
+  pipeline.fetch_cpu_ns = static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
+  pipeline.send_ns =
+      (replay::kHandOverNs + replay::kHandOverNsPerByte * kBytesPerElement * ElementsOfBatch(view)) / 2;
+  if (loader->num_workers == 0) {
+    pipeline.receive_ns = pipeline.send_ns;
+    pipeline.apart = replay::kTrainingApart;
+  }
+  if (const auto cpu = view.Mean(Metric::kProcessCpu, {{"role", "trainer"}})) {
+    const double inline_fetch =
+        loader->num_workers == 0 ? pipeline.batches_per_step * pipeline.fetch_cpu_ns : 0;
+    const double trainer_ns = *cpu * rank.MeanStepNs() - inline_fetch;
+    pipeline.train_cpu_ns = std::max(0.0, trainer_ns / static_cast<double>(view.RanksBesideEachOther()));
+  }
+  return training;
+}
+
+Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed) {
+  const replay::Prediction step = replay::PredictStep(changed);
+  return {recorded_step_ns / step.expected_ns, recorded_step_ns / step.cautious_ns,
+          recorded_step_ns / step.hopeful_ns};
+}
+
+}  // namespace fullbore::diagnose

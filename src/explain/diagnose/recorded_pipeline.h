@@ -1,0 +1,21 @@
+// The loader and the training of a recorded run, as a pipeline that can be run again.
+#pragma once
+
+#include <optional>
+
+#include "explain/diagnose/diagnosis.h"
+#include "explain/diagnose/view.h"
+#include "explain/replay/pipeline.h"
+
+namespace fullbore::diagnose {
+
+// The training's part of the pipeline as it was recorded, without a loader; nothing if there was no batch.
+std::optional<replay::Pipeline> TrainingPipeline(const View& view);
+
+// The pipeline as it was recorded; nothing if the loader's fetches were not recorded.
+std::optional<replay::Pipeline> RecordedPipeline(const View& view);
+
+// How much faster the changed pipeline is than the recorded mean step.
+Speedup PredictSpeedup(double recorded_step_ns, const replay::Pipeline& changed);
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,46 @@
+#include "explain/replay/change.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "explain/replay/changes.h"
+
+namespace fullbore::replay {
+
+std::string_view Name(Cost cost) {
+  constexpr std::array<std::string_view, 4> kNames = {"nothing", "code", "memory", "numerics"};
+  return kNames[static_cast<size_t>(cost)];
+}
+
+const std::vector<const Change*>& AllChanges() {
+  static const std::vector<const Change*> all = {
+      Workers(),        PinnedMemory(),       SideStream(), NoSync(),
+      NoStraggler(),    FusedOptimizer(),     CudaGraphs(), Compile(),
+      LowerPrecision(), FewerBytes(),         FasterComm(), NoCheckpoint(),
+      NoValidation(),   NoGarbageCollection()};
+  return all;
+}
+
+const Change* ChangeNamed(std::string_view id) {
+  constexpr std::string_view kWorkers = "workers=";
+  if (id.starts_with(kWorkers)) {
+    const auto count = ParseInt(id.substr(kWorkers.size()));
+    return count && *count > 0 && *count <= kMaxWorkers ? Workers(static_cast<int>(*count)) : nullptr;
+  }
+  const auto found = std::find_if(AllChanges().begin(), AllChanges().end(),
+                                  [&](const Change* change) { return change->id() == id; });
+  return found == AllChanges().end() ? nullptr : *found;
+}
+
+std::vector<uint32_t> StepOfNodes(const record::StepGraph& graph) {
+  std::vector<uint32_t> steps(graph.nodes.size());
+  uint32_t step = 0;
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    steps[i] = step;
+    if (step < graph.step_ends.size() && graph.step_ends[step] == i) ++step;
+  }
+  return steps;
+}
+
+}  // namespace fullbore::replay

@@ -1,0 +1,137 @@
+// Changes to copies between host and device.
+#include <algorithm>
+#include <array>
+
+#include "explain/replay/changes.h"
+
+namespace fullbore::replay {
+namespace {
+
+using record::Dependency;
+using record::Lane;
+using record::StepGraph;
+using record::Work;
+
+bool IsCopyToDevice(const StepGraph::Node& node) {
+  return node.work == Work::kDevice && (node.lane == Lane::kH2dPageable || node.lane == Lane::kH2dPinned);
+}
+bool IsPageableCopy(const StepGraph::Node& node) {
+  return node.work == Work::kDevice && (node.lane == Lane::kH2dPageable || node.lane == Lane::kD2hPageable);
+}
+
+// What the link gave to pinned copies in this very recording, in bytes per ns; small copies never reach it.
+std::optional<double> PinnedRate(const StepGraph& graph) {
+  constexpr int64_t kLargeBytes = 1 << 20;
+  double best = 0;
+  for (const StepGraph::Node& node : graph.nodes) {
+    const bool pinned =
+        node.work == Work::kDevice && (node.lane == Lane::kH2dPinned || node.lane == Lane::kD2hPinned);
+    if (pinned && node.bytes >= kLargeBytes && node.duration_ns > 0)
+      best = std::max(best, static_cast<double>(node.bytes) / static_cast<double>(node.duration_ns));
+  }
+  return best > 0 ? std::optional(best) : std::nullopt;
+}
+
+class PinnedMemoryChange : public Change {
+ public:
+  std::string_view id() const override { return "pin"; }
+  std::string_view does() const override {
+    return "copies come from pinned memory, and the host does not wait for them";
+  }
+  std::string_view assumes() const override { return "host memory that may be pinned"; }
+  Cost cost() const override { return Cost::kNothing; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (std::any_of(graph.nodes.begin(), graph.nodes.end(), IsPageableCopy)) return std::nullopt;
+    return "no copy of these steps is from or to pageable memory";
+  }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    // Where no pinned copy shows what the link gives: 6 GB/s (PCIe 3.0 x8), 12 (3.0 x16), 25 (4.0 x16), of
+    // which a copy reaches about 80 to 95 % (NVIDIA's bandwidthTest on such links).
+    constexpr std::array<double, 3> kBytesPerNs = {6, 12, 25};
+    const double rate = PinnedRate(graph).value_or(kBytesPerNs[static_cast<size_t>(outlook)]);
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      StepGraph::Node& node = graph.nodes[i];
+      if (IsPageableCopy(node) && node.bytes > 0) {
+        const double ns = static_cast<double>(node.bytes) / rate;
+        node.duration_ns = std::min(node.duration_ns, static_cast<int64_t>(ns));
+        node.lane = node.lane == Lane::kH2dPageable ? Lane::kH2dPinned : Lane::kD2hPinned;
+      }
+      if (node.work != Work::kReturn || node.lane != Lane::kH2dPageable) continue;
+      for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {
+        if (graph.edges[e].kind == Dependency::kSync) Drop(graph.edges[e]);
+      }
+    }
+    return 0;
+  }
+};
+
+class SideStreamChange : public Change {
+ public:
+  std::string_view id() const override { return "side-stream"; }
+  std::string_view does() const override {
+    return "each batch is copied on a stream of its own, one step ahead";
+  }
+  std::string_view assumes() const override {
+    return "room for a second batch on the device, and pinned memory";
+  }
+  Cost cost() const override { return Cost::kMemory; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (PerStepNs(graph, IsCopyToDevice) > 0) return std::nullopt;
+    return "no copy to the device was recorded";
+  }
+  double Apply(Outlook /*outlook*/, StepGraph& graph) const override {
+    // Hidden behind the step before, unless the copies of a step alone take longer than that.
+    const double floor_ns = PerStepNs(graph, IsCopyToDevice);
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      StepGraph::Node& node = graph.nodes[i];
+      if (IsCopyToDevice(node)) node.duration_ns = 0;
+      if (node.work != Work::kReturn || (node.lane != Lane::kH2dPageable && node.lane != Lane::kH2dPinned))
+        continue;
+      for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {
+        if (graph.edges[e].kind == Dependency::kSync) Drop(graph.edges[e]);
+      }
+    }
+    return floor_ns;
+  }
+};
+
+class FewerBytesChange : public Change {
+ public:
+  std::string_view id() const override { return "bytes"; }
+  std::string_view does() const override { return "batches are sent as uint8 and converted on the device"; }
+  std::string_view assumes() const override {
+    return "float32 samples that were made from bytes, as pictures are";
+  }
+  Cost cost() const override { return Cost::kCode; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (PerStepNs(graph, IsCopyToDevice) > 0) return std::nullopt;
+    return "no copy to the device was recorded";
+  }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    constexpr std::array<double, 3> kLeft = {0.5, 0.25, 0.25};  // 16 bit instead of 32; 8 instead of 32
+    for (StepGraph::Node& node : graph.nodes) {
+      if (!IsCopyToDevice(node)) continue;
+      const double left = kLeft[static_cast<size_t>(outlook)];
+      node.duration_ns = static_cast<int64_t>(static_cast<double>(node.duration_ns) * left);
+      if (node.bytes > 0) node.bytes = static_cast<int64_t>(static_cast<double>(node.bytes) * left);
+    }
+    return 0;
+  }
+};
+
+}  // namespace
+
+const Change* PinnedMemory() {
+  static const PinnedMemoryChange change;
+  return &change;
+}
+const Change* SideStream() {
+  static const SideStreamChange change;
+  return &change;
+}
+const Change* FewerBytes() {
+  static const FewerBytesChange change;
+  return &change;
+}
+
+}  // namespace fullbore::replay

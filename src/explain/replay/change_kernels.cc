@@ -1,0 +1,137 @@
+// Changes to the device's own work.
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "explain/replay/changes.h"
+
+namespace fullbore::replay {
+namespace {
+
+using record::Dependency;
+using record::Lane;
+using record::Phase;
+using record::StepGraph;
+using record::Work;
+
+bool IsPointwise(const StepGraph::Node& node) {
+  return node.work == Work::kDevice && (node.lane == Lane::kElementwise || node.lane == Lane::kReduction) &&
+         node.phase != Phase::kOptimizer;
+}
+
+// Elementwise kernels and reductions that follow one another on a stream, two or more: what a compiler fuses.
+struct Chain {
+  std::vector<uint32_t> nodes;
+};
+
+std::vector<Chain> ChainsOf(const StepGraph& graph) {
+  std::map<uint16_t, Chain> open;  // by stream
+  std::vector<Chain> chains;
+  const auto close = [&](Chain& chain) {
+    if (chain.nodes.size() > 1) chains.push_back(std::move(chain));
+    chain = {};
+  };
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].work != Work::kDevice) continue;
+    Chain& chain = open[graph.nodes[i].place];
+    if (!IsPointwise(graph.nodes[i])) {
+      close(chain);
+      continue;
+    }
+    chain.nodes.push_back(i);
+  }
+  for (auto& [stream, chain] : open) close(chain);
+  return chains;
+}
+
+// The call that launched an operation: where its kLaunch edge comes from.
+std::optional<uint32_t> LaunchOf(const StepGraph& graph, uint32_t node) {
+  for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
+    if (graph.edges[e].kind == Dependency::kLaunch) return graph.edges[e].from;
+  }
+  return std::nullopt;
+}
+
+// The framework's way to a launch that is no more.
+void DropWorkBefore(uint32_t launch, StepGraph& graph) {
+  for (uint32_t e = graph.first_edge[launch]; e < graph.first_edge[launch + 1]; ++e) {
+    const StepGraph::Edge& edge = graph.edges[e];
+    StepGraph::Node& before = graph.nodes[edge.from];
+    if (edge.kind == Dependency::kThread && before.work == Work::kHost) before.duration_ns = 0;
+  }
+}
+
+class CompileChange : public Change {
+ public:
+  std::string_view id() const override { return "compile"; }
+  std::string_view does() const override { return "torch.compile fuses chains of elementwise kernels"; }
+  std::string_view assumes() const override { return "a model that compiles without graph breaks"; }
+  Cost cost() const override { return Cost::kCode; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (!ChainsOf(graph).empty()) return std::nullopt;
+    return "no two elementwise kernels or reductions follow each other";
+  }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    // A kernel of n inputs and an output moves n + 1 tensors, the fused chain only what enters and leaves it.
+    // Each kernel of a chain of k reads and writes about twice what it adds to the chain: k of them cost 2k,
+    // the fused one between 2 (nothing else enters) and k + 1 (something new enters at each).
+    for (const Chain& chain : ChainsOf(graph)) {
+      const auto k = static_cast<double>(chain.nodes.size());
+      const double left = outlook == Outlook::kHopeful    ? 1 / k
+                          : outlook == Outlook::kExpected ? (k + 3) / (4 * k)
+                                                          : (k + 1) / (2 * k);
+      for (const uint32_t i : chain.nodes) {
+        StepGraph::Node& node = graph.nodes[i];
+        node.duration_ns = static_cast<int64_t>(static_cast<double>(node.duration_ns) * left);
+        if (const auto launch = LaunchOf(graph, i); launch && i != chain.nodes.front()) {
+          graph.nodes[*launch].duration_ns = 0;
+          if (outlook != Outlook::kCautious) DropWorkBefore(*launch, graph);
+        }
+      }
+    }
+    return 0;
+  }
+};
+
+class LowerPrecisionChange : public Change {
+ public:
+  std::string_view id() const override { return "precision"; }
+  std::string_view does() const override { return "matrix products run on tensor cores, in 16 bit or TF32"; }
+  std::string_view assumes() const override {
+    return "a device with tensor cores, and a model that trains as well so";
+  }
+  Cost cost() const override { return Cost::kNumerics; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (PerStepNs(graph, IsPlainProduct) > 0) return std::nullopt;
+    return "no matrix product was seen that runs without tensor cores";
+  }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    // Peak ratios are 8 and more (V100: 15.7 and 125 TFLOP/s; A100: 19.5 and 312), but products of training
+    // are bound by memory as well: from 1.5x to 4x in NVIDIA's guide to mixed precision training.
+    constexpr std::array<double, 3> kLeft = {1 / 1.5, 1 / 2.5, 1 / 4.0};
+    for (StepGraph::Node& node : graph.nodes) {
+      if (!IsPlainProduct(node)) continue;
+      node.duration_ns =
+          static_cast<int64_t>(static_cast<double>(node.duration_ns) * kLeft[static_cast<size_t>(outlook)]);
+    }
+    return 0;
+  }
+
+ private:
+  static bool IsPlainProduct(const StepGraph::Node& node) {
+    return node.work == Work::kDevice && node.lane == Lane::kMatmul;
+  }
+};
+
+}  // namespace
+
+const Change* Compile() {
+  static const CompileChange change;
+  return &change;
+}
+const Change* LowerPrecision() {
+  static const LowerPrecisionChange change;
+  return &change;
+}
+
+}  // namespace fullbore::replay

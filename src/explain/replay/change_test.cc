@@ -1,0 +1,217 @@
+// What each change does to a step: small graphs whose new length follows on paper.
+#include "explain/replay/change.h"
+
+#include <gmock/gmock.h>
+
+#include "explain/replay/changes.h"
+#include "explain/replay/predict.h"
+#include "explain/replay/simulate.h"
+#include "explain/replay/testing/made_graph.h"
+
+namespace fullbore::replay {
+namespace {
+
+using record::Dependency;
+using record::Lane;
+using record::Phase;
+using record::StepGraph;
+using record::Work;
+using testing::MadeGraph;
+
+double AfterUs(const StepGraph& graph, const Change* change, Outlook outlook = Outlook::kExpected) {
+  StepGraph changed = graph;
+  EXPECT_EQ(change->WhyNot(graph), std::nullopt);
+  const double floor_ns = change->Apply(outlook, changed);
+  return std::max(floor_ns, StepNs(changed)) / 1e3;
+}
+
+// One step: the host launches a kernel of 100 us, waits for it, computes 60 us and launches another of 100
+// us.
+StepGraph WithASync(Lane copied = Lane::kOtherCompute) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto launch = made.Add(Work::kLaunch, 5, {{begin}});
+  const auto kernel = made.Add(Work::kDevice, 100, {{launch, Dependency::kLaunch, 5, true}});
+  const auto call = made.Add(Work::kBlockingCall, 2, {{launch}});
+  const auto back = made.Add(Work::kReturn, 0, {{call}, {kernel, Dependency::kSync, 5}});
+  made[back].lane = copied;
+  const auto work = made.Add(Work::kHost, 60, {{back}});
+  const auto again = made.Add(Work::kLaunch, 5, {{work}});
+  const auto second =
+      made.Add(Work::kDevice, 100, {{kernel, Dependency::kStream, 1}, {again, Dependency::kLaunch, 5, true}});
+  made.Add(Work::kStepEnd, 0, {{second}});
+  return made.Graph(275);
+}
+
+TEST(NoSyncTest, TheHostRunsAheadOfTheDevice) {
+  EXPECT_DOUBLE_EQ(StepNs(WithASync()) / 1e3, 275);
+  EXPECT_DOUBLE_EQ(AfterUs(WithASync(), NoSync()), 206);  // two kernels, one after the other
+}
+
+TEST(NoSyncTest, AWaitForACopyToTheDeviceIsNotItsMatter) {
+  EXPECT_NE(NoSync()->WhyNot(WithASync(Lane::kH2dPageable)), std::nullopt);
+}
+
+TEST(NoSyncTest, AWaitAtTheVeryEndKeepsNobodyWaiting) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto launch = made.Add(Work::kLaunch, 5, {{begin}});
+  const auto kernel = made.Add(Work::kDevice, 100, {{launch, Dependency::kLaunch, 5, true}});
+  const auto back = made.Add(Work::kReturn, 0, {{launch}, {kernel, Dependency::kSync}});
+  made.Add(Work::kStepEnd, 0, {{back}});
+  EXPECT_NE(NoSync()->WhyNot(made.Graph()), std::nullopt);
+}
+
+// A step of `launches` kernels of 2 us, each 30 us of Python after the one before.
+StepGraph WithSmallKernels(int launches, bool sync) {
+  MadeGraph made;
+  auto host = made.Add(Work::kStepEnd, 0);
+  uint32_t kernel = 0;
+  for (int i = 0; i < launches; ++i) {
+    const auto work = made.Add(Work::kHost, 25, {{host}});
+    const auto launch = made.Add(Work::kLaunch, 5, {{work}});
+    kernel = i == 0 ? made.Add(Work::kDevice, 2, {{launch, Dependency::kLaunch, 6, true}})
+                    : made.Add(Work::kDevice, 2,
+                               {{kernel, Dependency::kStream, 1}, {launch, Dependency::kLaunch, 6, true}});
+    host = launch;
+    if (sync && i == 1) {
+      const auto call = made.Add(Work::kBlockingCall, 1, {{launch}});
+      host = made.Add(Work::kReturn, 0, {{call}, {kernel, Dependency::kSync, 1}});
+    }
+  }
+  made.Add(Work::kStepEnd, 0, {{kernel, Dependency::kStream}, {host}});
+  return made.Graph();
+}
+
+TEST(CudaGraphsTest, OneLaunchTakesThePlaceOfAll) {
+  const StepGraph graph = WithSmallKernels(100, false);
+  EXPECT_NEAR(StepNs(graph) / 1e3, 100 * 30, 10);
+  // 25 us to the first launch, 10 us for it and 0.3 us for each of the others, then 2 us each and 1 us
+  // between them.
+  EXPECT_NEAR(AfterUs(graph, CudaGraphs()), 25 + 10 + 30 + 100 * 3, 5);
+}
+
+TEST(CudaGraphsTest, AGraphCannotContainAWait) {
+  EXPECT_NE(CudaGraphs()->WhyNot(WithSmallKernels(100, true)), std::nullopt);
+}
+
+// 64 MB in a copy of 10 ms that the host waits for, then 5 ms of computation.
+StepGraph WithACopy(Lane lane) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto call = made.Add(Work::kBlockingCall, 10, {{begin}});
+  const auto copy = made.Add(Work::kDevice, 10'000, {{call, Dependency::kLaunch, 5, true}});
+  made[copy].lane = lane;
+  made[copy].bytes = 64'000'000;
+  const auto back = made.Add(Work::kReturn, 0, {{call}, {copy, Dependency::kSync, 5}});
+  made[back].lane = lane;
+  const auto launch = made.Add(Work::kLaunch, 5, {{back}});
+  const auto kernel = made.Add(Work::kDevice, 5'000,
+                               {{copy, Dependency::kStream, 1}, {launch, Dependency::kLaunch, 5, true}});
+  made.Add(Work::kStepEnd, 0, {{kernel, Dependency::kStream}});
+  return made.Graph();
+}
+
+TEST(PinnedMemoryTest, ACopyTakesWhatTheLinkGives) {
+  EXPECT_NEAR(AfterUs(WithACopy(Lane::kH2dPageable), PinnedMemory()), 64e6 / 12 / 1e3 + 5'000, 20);
+}
+
+TEST(PinnedMemoryTest, WhatIsPinnedAlreadyStaysAsItIs) {
+  EXPECT_NE(PinnedMemory()->WhyNot(WithACopy(Lane::kH2dPinned)), std::nullopt);
+}
+
+TEST(SideStreamTest, ACopyHidesOnlyBehindTheWorkThatIsThere) {
+  EXPECT_NEAR(AfterUs(WithACopy(Lane::kH2dPinned), SideStream()), 10'000,
+              20);  // the copy is longer than the rest
+}
+
+TEST(FewerBytesTest, AQuarterOfTheBytesTakesAQuarterOfTheTime) {
+  EXPECT_NEAR(AfterUs(WithACopy(Lane::kH2dPinned), FewerBytes()), 2'500 + 5'000, 30);
+}
+
+TEST(FusedOptimizerTest, ItsManyLaunchesBecomeFew) {
+  StepGraph graph = WithSmallKernels(100, false);
+  EXPECT_NE(FusedOptimizer()->WhyNot(graph), std::nullopt);
+  for (auto& node : graph.nodes) node.phase = Phase::kOptimizer;
+  EXPECT_NEAR(AfterUs(graph, FusedOptimizer()), StepNs(graph) / 1e3 / 10, 10);
+}
+
+TEST(WorkersTest, OnlyTheHandOverIsLeftOfTheWaitForABatch) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto next = made.Add(Work::kLoader, 60'000, {{begin}});
+  const auto rest = made.Add(Work::kHost, 40'000, {{next}});
+  made.Add(Work::kStepEnd, 0, {{rest}});
+  EXPECT_DOUBLE_EQ(AfterUs(made.Graph(), Workers()), 40'500);
+}
+
+TEST(WorkersTest, SoManyWorkersLoadNoFasterThanTheyCan) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto next = made.Add(Work::kLoader, 60'000, {{begin}});
+  const auto rest = made.Add(Work::kHost, 10'000, {{next}});
+  made.Add(Work::kStepEnd, 0, {{rest}});
+  StepGraph graph = made.Graph();
+  graph.loads_inline = true;
+  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("workers=2")), 30'000);
+  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("workers=20")), 10'500);
+  EXPECT_EQ(ChangeNamed("workers=0"), nullptr);
+  EXPECT_EQ(ChangeNamed("workers=many"), nullptr);
+}
+
+TEST(NoStragglerTest, CollectivesTakeNoLongerThanTheirOwnWork) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto reduce = made.Add(Work::kDevice, 1'000, {{begin}});
+  made[reduce].lane = Lane::kComm;
+  made.Add(Work::kStepEnd, 0, {{reduce, Dependency::kStream}});
+  EXPECT_NE(NoStraggler()->WhyNot(made.Graph()), std::nullopt);
+  made[reduce].wait_ns = 800'000;
+  EXPECT_DOUBLE_EQ(AfterUs(made.Graph(), NoStraggler(), Outlook::kHopeful), 200);
+}
+
+TEST(CompileTest, AChainOfElementwiseKernelsBecomesShorter) {
+  StepGraph graph = WithSmallKernels(3, false);
+  EXPECT_NE(Compile()->WhyNot(graph), std::nullopt);
+  for (auto& node : graph.nodes) {
+    if (node.work == Work::kDevice) node.lane = Lane::kElementwise;
+  }
+  EXPECT_LT(AfterUs(graph, Compile()), StepNs(graph) / 1e3);
+}
+
+TEST(LowerPrecisionTest, OnlyProductsWithoutTensorCoresGain) {
+  StepGraph graph = WithASync();
+  EXPECT_NE(LowerPrecision()->WhyNot(graph), std::nullopt);
+  for (auto& node : graph.nodes) {
+    if (node.work == Work::kDevice) node.lane = Lane::kMatmul;
+  }
+  EXPECT_NEAR(AfterUs(graph, LowerPrecision()), 275 - 200 * 0.6, 1);
+}
+
+TEST(ChangeTest, EveryChangeIsFoundByItsName) {
+  for (const Change* change : AllChanges()) EXPECT_EQ(ChangeNamed(change->id()), change);
+  EXPECT_EQ(ChangeNamed("no-such-thing"), nullptr);
+}
+
+TEST(PredictTest, TheRangeHoldsTheExpectedStep) {
+  const Prediction step = Predict(WithASync(), {NoSync()});
+  EXPECT_LT(step.hopeful_ns, step.expected_ns);
+  EXPECT_GT(step.cautious_ns, step.expected_ns);
+}
+
+TEST(PredictTest, AChangeThatCannotBeMadeChangesNothing) {
+  EXPECT_DOUBLE_EQ(Predict(WithASync(), {PinnedMemory()}).expected_ns, 275'000);
+}
+
+TEST(LadderTest, EachRungIsBelowTheOneBefore) {
+  StepGraph graph = WithASync();
+  for (auto& node : graph.nodes) {
+    if (node.work == Work::kDevice) node.lane = Lane::kMatmul;
+  }
+  const auto ladder = Ladder(graph);
+  ASSERT_EQ(ladder.size(), 2U);
+  EXPECT_LT(ladder[1].step.expected_ns, ladder[0].step.expected_ns);
+}
+
+}  // namespace
+}  // namespace fullbore::replay

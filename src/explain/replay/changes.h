@@ -1,0 +1,31 @@
+// The single changes, by what they change. Each is stateless; `change.h` says what its members mean.
+#pragma once
+
+#include "explain/replay/change.h"
+
+namespace fullbore::replay {
+
+// change_host.cc
+const Change* NoSync();                // no-sync
+const Change* CudaGraphs();            // graphs
+const Change* FusedOptimizer();        // fused-optimizer
+const Change* Workers(int count = 0);  // workers, workers=4; nullptr beyond kMaxWorkers
+inline constexpr int kMaxWorkers = 64;
+const Change* NoCheckpoint();         // checkpoint
+const Change* NoValidation();         // validation
+const Change* NoGarbageCollection();  // garbage-collection
+
+// change_copies.cc
+const Change* PinnedMemory();  // pin
+const Change* SideStream();    // side-stream
+const Change* FewerBytes();    // bytes
+
+// change_kernels.cc
+const Change* Compile();         // compile
+const Change* LowerPrecision();  // precision
+
+// change_comm.cc
+const Change* NoStraggler();  // straggler
+const Change* FasterComm();   // comm
+
+}  // namespace fullbore::replay
