@@ -4,7 +4,8 @@ The header is the script's docstring, one `KEY  value` per line:
 
     NAME     what a person would call it
     PLANTED  what is actually done, and where the time goes
-    EXPECT   id and cause of the first finding
+    EXPECT   id and cause of the first finding; * for any
+    NEVER    a change that no finding may recommend with a gain: it would make the program slower
     TRUTH    the name under which the script timed what it planted
     FIX      the setting of the script that the recommended change concerns: num_workers or a switch (bench/accuracy)
     LINE     text of the source line that the finding must name first
