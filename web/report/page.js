@@ -176,6 +176,31 @@ function findingsSection() {
     report.findings.length > 1 ? el("small", {}, "by predicted gain") : ""), report.findings.map(findingCard));
 }
 
+// The step after each change, given those before it. Gains do not add: this is what they bring together.
+function rungRows(rungs) {
+  const now = report.step_time.mean_ns;
+  const row = (step_ns, name, title, gain, costs) => el("tr", {},
+    el("td", { class: "number" }, duration(step_ns)),
+    el("td", { class: "part" }, el("div", { class: "rung", style: { width: (100 * step_ns) / now + "%" } })),
+    el("td", { class: "number soft", title: gain ? "against the recorded steps" : "" }, gain), el("td", { class: "name" }, el("b", {}, name)),
+    el("td", { class: "soft", title }, costs));
+  return [row(now, "as recorded", "", "", ""), ...rungs.map((rung) => row(now / rung.speedup.expected, rung.change, "assumes " + rung.assumes,
+    gainText(rung.speedup), rung.does + (rung.costs === "nothing" ? "" : `; costs ${rung.costs}`)))];
+}
+
+function replaySection() {
+  const replay = report.replay;
+  if (!replay || !report.step_time) return null;
+  const asked = replay.what_if || [];
+  const refused = (replay.refused || []).map((each) => el("li", { class: "warning" }, `${each.change} cannot be made here: ${each.why}`));
+  if (!replay.ladder.length && !asked.length && !refused.length) return null;
+  const table = (title, rungs) => rungs.length ? el("div", { class: "card scroll rungs" }, el("h3", { class: "tight" }, title), el("table", {}, rungRows(rungs))) : "";
+  return el("section", { id: "replay" }, el("h2", {}, "One change after the other", el("small", {}, "the recorded steps, run again")),
+    table("What you asked for", asked), refused.length ? el("ul", { class: "notes" }, refused) : "",
+    table(asked.length ? "What is surest to gain" : "", replay.ladder),
+    replay.unexplained >= 0.005 ? el("p", { class: "method" }, `${percent(replay.unexplained)} of the step follows from nothing recorded.`) : "");
+}
+
 // ---- charts --------------------------------------------------------------------------------------------------
 
 function chooser(label, values, onChange) {
@@ -299,7 +324,7 @@ function build() {
   paletteStyle();
   const page = document.getElementById("page");
   page.append(...[topLine(), data.failure ? el("p", { class: "failure", role: "alert" }, data.failure) : null, verdict(), stepSection(),
-    figuresSection(), findingsSection(), chartsSection(), ranksSection(), linesSection(), kernelsSection(), notesSection(), factsSection(), textSection(),
+    figuresSection(), findingsSection(), replaySection(), chartsSection(), ranksSection(), linesSection(), kernelsSection(), notesSection(), factsSection(), textSection(),
     el("footer", {}, `Written by fullbore. Schema ${report.schema}. Shares, figures and charts are of stage `, data.stage, ".")].filter(Boolean));
   axis.draw();
   let width = innerWidth;
