@@ -24,13 +24,14 @@ import time
 from importlib import metadata
 from pathlib import Path
 
+from both.tables import read_results, write_into
 from live.case import Case
 from live.conditions import CONDITIONS, Condition, Unavailable, under
 from live.examine import examine
 from live.laboratory import FULLBORE, ROOT, Laboratory
 from live.planted import planted
 from live.programs import BUILDERS, generated
-from live.summary import markdown, read_results, write_into
+from live.summary import markdown
 
 SEEDS = 6 * len(BUILDERS)  # three odd and three even programs of each kind
 RESULTS = ROOT / ".fullbore" / "accuracy" / "results.jsonl"

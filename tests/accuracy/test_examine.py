@@ -9,11 +9,12 @@ from pathlib import Path
 
 import exam
 import pytest
+from both.findings import NOTHING_SAID
 from finished_case import finding, result
 from live.advice import advised, usual_changes
 from live.case import Case
 from live.conditions import CONDITIONS, under
-from live.examine import NOTHING_SAID, chosen_changes, examine, said
+from live.examine import chosen_changes, examine, said
 from live.laboratory import FULLBORE, Laboratory, run_to_the_end
 from live.programs import generated
 from live.score import score

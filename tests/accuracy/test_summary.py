@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from both.tables import BEGIN, END, half_of, percentile, read_results, wilson, write_into
 from finished_case import finding, halves, result
-from live.summary import BEGIN, END, half_of, markdown, percentile, read_results, wilson, write_into
+from live.summary import markdown
 
 
 def test_wilsons_interval_is_that_of_the_textbook():

@@ -6,8 +6,6 @@ was right for a case is kept with its result, so a finding that is renamed here 
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-
 CAUSES: dict[str, tuple[str, ...]] = {
     "healthy": ("healthy",),
     "no-workers": ("input-bound no-workers", "input-bound too-few-workers", "input-bound fast-data"),
@@ -40,8 +38,3 @@ CAUSES: dict[str, tuple[str, ...]] = {
 NAMED_ANYWHERE = {"memory-growth"}
 # First findings that say "there is nothing to gain", where they promise nothing.
 NOTHING_TO_GAIN = {"healthy", "input-bound", "host-other"}
-
-
-def names(finding: dict, patterns: tuple[str, ...]) -> bool:
-    said = f"{finding['id']} {finding.get('cause', '')}".strip()
-    return any(fnmatchcase(said, pattern) for pattern in patterns)

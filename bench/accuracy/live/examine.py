@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 
+from both.findings import findings_of, names
+
 from .advice import advised, usual_changes
 from .case import Case, Change
-from .causes import CAUSES, names
+from .causes import CAUSES
 from .conditions import Condition, under
 from .laboratory import Failed, Laboratory
 
 AS_IS = "as-is"
 ADVISED = "advised"
 CURE = "cure"
-# A report without findings is an answer, too, and a wrong one: every program of the exam trains or evaluates.
-NOTHING_SAID = {"id": "none", "title": "No training was seen."}
 
 
 def missing(case: Case, laboratory: Laboratory) -> str:
@@ -65,12 +65,9 @@ def chosen_changes(
 
 
 def said(report: dict) -> dict:
-    kept = ("id", "cause", "severity", "share", "title", "change", "speedup")
-    findings = [{k: f[k] for k in kept if k in f} | {"fix": f.get("fix", [])[:1]} for f in report["findings"]]
-    findings = findings or [NOTHING_SAID]
     step = report.get("step_time", {})
     return {
-        "findings": findings,
+        "findings": findings_of(report),
         "step_s": step["mean_ns"] / 1e9 if step else None,
         "steps": report["window"]["steps"],
         "warmup_steps": report["window"]["warmup_steps"],

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
-from .causes import CAUSES, NAMED_ANYWHERE, NOTHING_TO_GAIN, names
+from both.findings import names
+
+from .causes import CAUSES, NAMED_ANYWHERE, NOTHING_TO_GAIN
 from .examine import ADVISED, AS_IS, CURE
 
 LEAST_NOISE = 0.03  # two runs of the same program differ by that on a quiet machine

@@ -1,0 +1,1 @@
+"""What the live and the simulated part of the exam share: reading verdicts, and tables over many cases."""
