@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
-"""How far can the live verdicts be trusted? An exam on random training programs.
+"""How far can the verdicts be trusted? An exam on random training programs, run here or simulated on devices.
 
     exam.py run [--part 1/10] [--cases N] [--seeds odd] [--conditions as-is,one-core]
+    exam.py device [--seeds odd] [--pairs N]
     exam.py summary [--write docs/accuracy.md]
     exam.py show SEED             the program of a seed, and what is planted in it
 
 `run` records each program under fullbore, takes the advice of the first finding, and measures the program without
 fullbore: as it is, with the change, as it is, with the change. Every finished case is one line in the results file;
 Ctrl-C at any time, and the same command continues. Figures from a machine that does anything else are worthless.
+
+`device` simulates programs on GPUs before and after a change, lets fullbore explain the recording of the first, and
+compares what it says with the second. That takes minutes, needs no quiet machine, and continues in the same way.
 """
 
 from __future__ import annotations
@@ -24,7 +28,10 @@ import time
 from importlib import metadata
 from pathlib import Path
 
-from both.tables import read_results, write_into
+import device.plant
+import device.run
+import device.summary
+from both.tables import DEVICE_MARKS, read_results, write_into
 from live.case import Case
 from live.conditions import CONDITIONS, Condition, Unavailable, under
 from live.examine import examine
@@ -35,6 +42,7 @@ from live.summary import markdown
 
 SEEDS = 6 * len(BUILDERS)  # three odd and three even programs of each kind
 RESULTS = ROOT / ".fullbore" / "accuracy" / "results.jsonl"
+DEVICE_RESULTS = RESULTS.with_name("device.jsonl")
 ORDER = 20261122  # any number: the order of the cases, the same in every run
 
 
@@ -125,15 +133,29 @@ def line_of(result: dict) -> str:
 
 
 def summary(arguments: argparse.Namespace) -> int:
-    text = markdown(read_results(arguments.results), arguments.half)
-    if arguments.write:
-        write_into(arguments.write, text)
-    else:
-        print(text)
+    live, simulated = read_results(arguments.results), read_results(arguments.device_results)
+    if arguments.json:
+        print(json.dumps({"device": device.summary.as_json(simulated, arguments.half)}))
+        return 0
+    texts = markdown(live, arguments.half), device.summary.markdown(simulated, arguments.half)
+    if not arguments.write:
+        print("\n\n".join(texts))
+        return 0
+    if live:
+        write_into(arguments.write, texts[0])
+    if simulated:
+        write_into(arguments.write, texts[1], *DEVICE_MARKS)
     return 0
 
 
+def on_device(arguments: argparse.Namespace) -> int:
+    return device.run.run(arguments, commit())
+
+
 def show(arguments: argparse.Namespace) -> int:
+    if arguments.device:
+        print(device.run.described(device.plant.generated(arguments.seed)))
+        return 0
     case = generated(arguments.seed)
     print(f"# {case.cause}: {case.about}\n# started with {case.base or 'nothing'}, cured by {case.cure or 'nothing'}")
     print(f"# other changes: {case.changes or 'none'}\n\n{case.script}", end="")
@@ -156,13 +178,26 @@ def parse() -> argparse.Namespace:
     runs.add_argument("--python", default=sys.executable, help="runs the programs (some need torchvision)")
     runs.add_argument("--results", type=Path, default=RESULTS)
     runs.set_defaults(command=run)
+    simulates = commands.add_parser("device", help="examine simulated pairs that are not in the results file yet")
+    simulates.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd: never fitted to")
+    simulates.add_argument("--programs", type=int, default=device.run.SEEDS, metavar="N", help="seeds below N (600)")
+    simulates.add_argument("--pairs", type=int, metavar="N", help="only the first N of them, a fair sample")
+    simulates.add_argument("--only", nargs="+", type=int, metavar="SEED", help="these")
+    simulates.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the traces there")
+    simulates.add_argument("--json", action="store_true", help="the summary as one JSON object")
+    simulates.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
+    simulates.add_argument("--results", type=Path, default=DEVICE_RESULTS)
+    simulates.set_defaults(command=on_device)
     tables = commands.add_parser("summary", help="the tables of docs/accuracy.md")
     tables.add_argument("--half", choices=("odd", "even", "both"), default="odd")
     tables.add_argument("--write", type=Path, metavar="PAGE", help="into this page, between its marks")
+    tables.add_argument("--json", action="store_true", help="the figures of the simulated part as one JSON object")
     tables.add_argument("--results", type=Path, default=RESULTS)
+    tables.add_argument("--device-results", type=Path, default=DEVICE_RESULTS)
     tables.set_defaults(command=summary)
     shows = commands.add_parser("show", help="the program of a seed")
     shows.add_argument("seed", type=int)
+    shows.add_argument("--device", action="store_true", help="a simulated one")
     shows.set_defaults(command=show)
     return parser.parse_args()
 
