@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/activity.h"
+#include "record/roofline.h"
 #include "record/share.h"
 #include "record/sketch.h"
 #include "record/step_graph.h"
@@ -205,6 +206,7 @@ struct RankInfo {
   std::optional<int64_t> comm_wait_ns;  // of the collectives' time, until the last rank arrived (straggler)
   std::optional<DeviceTables> tables;
   std::optional<StepGraph> graph;  // of the first steps, what waited for what
+  std::optional<Roofline> roofline;  // only of traces with shapes
 };
 
 struct Process {

@@ -82,6 +82,7 @@ void DeviceTrace::Finish() {
   LeaveOutImplausible();
   SortByBegin(&calls);
   SortByBegin(&spans);
+  operators.Sort();
   std::sort(steps.begin(), steps.end(),
             [](const StepMark& a, const StepMark& b) { return a.begin_ns < b.begin_ns; });
   std::stable_sort(waits.begin(), waits.end(),
@@ -115,6 +116,7 @@ void DeviceTrace::TieLaunches() {
     op.launch_begin_ns = call.begin_ns;
     op.launch_end_ns = call.end_ns;
     op.launch_thread = call.thread;
+    if (call.blocks != 0) op.blocks = call.blocks;
   }
 }
 

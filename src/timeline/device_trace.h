@@ -1,8 +1,9 @@
-// One rank's recorded activity in compact form, as the trace readers fill it: device operations,
-// the host calls that launched them, and what the host was doing. Beyond this point nothing depends
-// on the tool that recorded it.
+// One rank's recorded activity in compact form, as the trace readers fill it: device operations, the host
+// calls that launched them, and what the host was doing. Beyond this point nothing depends on the tool that
+// recorded it.
 //
-// Times are the trace's own nanoseconds. About 60 bytes per device operation, 32 per call, 24 per host span.
+// Times are the trace's own nanoseconds. About 60 bytes per device operation, 32 per call, 24 per host span,
+// 16 per operator whose shapes are kept.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "timeline/device_kinds.h"
+#include "timeline/device_operators.h"
 #include "timeline/pod_vector.h"
 
 namespace fullbore::timeline {
@@ -41,6 +43,8 @@ class NameTable {
 
 inline constexpr uint32_t kNone = ~0U;
 
+inline constexpr uint16_t kMostBlocks = 0xffff;
+
 struct DeviceOp {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -54,6 +58,7 @@ struct DeviceOp {
   uint16_t launch_thread = 0;  // into `threads`
   Lane lane = Lane::kOtherCompute;
   bool kernel = false;  // as the recorder calls it: a kernel may copy
+  uint16_t blocks = 0;  // of a kernel's grid, kMostBlocks if there are more; 0 where unknown
 };
 
 struct HostCall {
@@ -63,6 +68,8 @@ struct HostCall {
   NameId name = 0;
   uint16_t thread = 0;
   CallKind kind = CallKind::kOther;
+  uint16_t blocks =
+      0;  // as in DeviceOp, where the recorder notes the grid with the call: that is the surer one
 };
 
 enum class SpanKind : uint8_t {
@@ -158,6 +165,7 @@ struct DeviceTrace {
   PodVector<DeviceOp> ops;
   PodVector<HostCall> calls;
   PodVector<HostSpan> spans;
+  OperatorLog operators;
   std::vector<StepMark> steps;
   std::vector<int64_t> copy_bytes;      // DeviceOp::detail of copies
   std::vector<Collective> collectives;  // DeviceOp::detail of collectives
@@ -170,6 +178,7 @@ struct DeviceTrace {
   std::vector<KernelCounter> kernel_counters;
   std::map<std::string, std::string> facts;  // values are JSON texts
   std::vector<std::string> devices;          // names by device number, where known
+  std::vector<int64_t> multiprocessors;      // of the same devices; 0 where unknown
   std::map<int64_t, int64_t> device_ops;     // operations by device number
   int64_t pid = 0;
   std::optional<int> rank;

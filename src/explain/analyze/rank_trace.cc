@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "explain/roofline/roofline.h"
+
 namespace fullbore::analyze {
 
 using timeline::DeviceOp;
@@ -52,6 +54,11 @@ const std::vector<Operator>& RankTrace::operators() const {
   }
   for (const auto& thread : threads) operators_->insert(operators_->end(), thread.begin(), thread.end());
   return *operators_;
+}
+
+const record::Roofline& RankTrace::roofline() const {
+  if (!roofline_) roofline_ = roofline::Judge(trace_, steps().steps, roofline::DeviceOf(trace_));
+  return *roofline_;
 }
 
 uint32_t RankTrace::OperatorOf(const DeviceOp& op) const {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "record/roofline.h"
 #include "timeline/device_host.h"
 #include "timeline/device_shares.h"
 #include "timeline/device_steps.h"
@@ -35,6 +36,7 @@ class RankTrace {
   const timeline::FoundSteps& steps() const;
   const timeline::DeviceShares& shares() const;
   const std::vector<Operator>& operators() const;  // by thread, then by begin; disjoint within a thread
+  const record::Roofline& roofline() const;
 
   std::string Name(timeline::NameId id) const { return std::string(trace_.names[id]); }
   std::string Stream(uint16_t stream) const { return trace_.streams.at(stream); }
@@ -52,6 +54,7 @@ class RankTrace {
   mutable std::optional<timeline::FoundSteps> steps_;
   mutable std::optional<timeline::DeviceShares> shares_;
   mutable std::optional<std::vector<Operator>> operators_;
+  mutable std::optional<record::Roofline> roofline_;
 };
 
 // What an operation is for: "compute", "comm" or "copy".

@@ -5,11 +5,28 @@
 namespace fullbore::analyze {
 
 const std::vector<const Section*>& AllSections() {
-  static const std::vector<const Section*> all = {
-      &kTemporalBreakdown, &kSteps,     &kOverlap,      &kIdleBreakdown, &kKernelTypes,   &kKernels,
-      &kLaunchSummary,     &kLaunches,  &kQueueSummary, &kQueueLength,   &kMemorySummary, &kMemoryBandwidth,
-      &kOperators,         &kSequences, &kCollectives,  &kSyncs,         &kCounters,      &kCriticalPath,
-      &kCriticalPathItems};
+  static const std::vector<const Section*> all = {&kTemporalBreakdown,
+                                                  &kSteps,
+                                                  &kOverlap,
+                                                  &kIdleBreakdown,
+                                                  &kKernelTypes,
+                                                  &kKernels,
+                                                  &kLaunchSummary,
+                                                  &kLaunches,
+                                                  &kQueueSummary,
+                                                  &kQueueLength,
+                                                  &kMemorySummary,
+                                                  &kMemoryBandwidth,
+                                                  &kOperators,
+                                                  &kSequences,
+                                                  &kRoofline,
+                                                  &kRooflineOperators,
+                                                  &kRooflineChains,
+                                                  &kCollectives,
+                                                  &kSyncs,
+                                                  &kCounters,
+                                                  &kCriticalPath,
+                                                  &kCriticalPathItems};
   return all;
 }
 

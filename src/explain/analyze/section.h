@@ -19,7 +19,8 @@ struct Section {
 
 extern const Section kTemporalBreakdown, kSteps, kOverlap, kIdleBreakdown, kKernelTypes, kKernels,
     kLaunchSummary, kLaunches, kQueueSummary, kQueueLength, kMemorySummary, kMemoryBandwidth, kOperators,
-    kSequences, kCollectives, kSyncs, kCounters, kCriticalPath, kCriticalPathItems;
+    kSequences, kRoofline, kRooflineOperators, kRooflineChains, kCollectives, kSyncs, kCounters,
+    kCriticalPath, kCriticalPathItems;
 
 const std::vector<const Section*>& AllSections();
 const Section* SectionNamed(std::string_view name);  // null if there is none

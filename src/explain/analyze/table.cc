@@ -24,11 +24,23 @@ std::string Time(double ns) {
   return fmt::format("{:.0f} ns", ns);
 }
 
+// "610 TFLOP".
+std::string Flops(double value) {
+  constexpr std::pair<double, const char*> kUnits[] = {
+      {1e15, "PFLOP"}, {1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
+  for (const auto& [size, unit] : kUnits) {
+    if (value >= size) return fmt::format("{:.3g} {}", value / size, unit);
+  }
+  return fmt::format("{:.0f} FLOP", value);
+}
+
 std::string Shown(double value, std::string_view unit) {
   if (unit == "ns") return Time(value);
   if (unit == "ratio") return fmt::format("{:.2f} %", 100 * value);
   if (unit == "bytes") return FormatBytes(value);
   if (unit == "bytes/s") return FormatBytes(value) + "/s";
+  if (unit == "flops") return Flops(value);
+  if (unit == "flops/s") return Flops(value) + "/s";
   return FormatCount(value);
 }
 
@@ -44,7 +56,7 @@ std::string Shown(const Cell& cell, std::string_view unit, bool unicode) {
 // The units are in the cells: the heading of "sum_ns" is "sum".
 std::string Heading(const Column& column) {
   std::string_view name = column.name;
-  for (const std::string_view suffix : {"_ns", "_bytes_per_s", "_ratio"}) {
+  for (const std::string_view suffix : {"_ns", "_bytes_per_s", "_flops_per_s", "_ratio"}) {
     if (name.ends_with(suffix) && name.size() > suffix.size()) name.remove_suffix(suffix.size());
   }
   std::string heading(name);

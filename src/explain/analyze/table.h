@@ -10,7 +10,7 @@
 namespace fullbore::analyze {
 
 // `name` carries the unit as names everywhere do ("sum_ns"); `unit` is one of "ns", "count", "ratio",
-// "bytes", "bytes/s" and "" for texts and plain numbers.
+// "bytes", "bytes/s", "flops", "flops/s" and "" for texts and plain numbers.
 struct Column {
   const char* name;
   const char* unit;

@@ -9,8 +9,10 @@
 #include "explain/ingest/nsys/nsys_reader.h"
 #include "explain/ingest/tar_reader.h"
 #include "explain/ingest/trace_files.h"
+#include "explain/roofline/roofline.h"
 #include "timeline/device_rank.h"
 #include "timeline/device_ranks.h"
+#include "timeline/device_steps.h"
 
 namespace fullbore::ingest {
 namespace {
@@ -171,6 +173,13 @@ class Visit {
   std::optional<Error> first_error_;
 };
 
+// The steps of the rank on its own clock, as the roofline takes them.
+std::vector<timeline::StepBounds> BoundsOf(const std::vector<record::Step>& steps) {
+  std::vector<timeline::StepBounds> bounds;
+  for (const record::Step& step : steps) bounds.push_back({step.end_ns - step.wall_ns, step.end_ns});
+  return bounds;
+}
+
 struct Gathered {
   record::RankInfo info;
   timeline::Arrivals arrivals;
@@ -225,6 +234,7 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
   auto messages = VisitTraces(paths, options, [&](timeline::DeviceTrace& trace, const std::string& file) {
     timeline::RankResult result = timeline::SummariseRank(trace);
     result.info.rank = *trace.rank;
+    result.info.roofline = roofline::RooflineOf(trace, BoundsOf(result.info.steps));
     result.info.facts["trace_events"] = std::to_string(trace.events);
     result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());
     for (std::string& note : result.notes) {

@@ -60,6 +60,25 @@ class Scene {
     trace_.spans.push_back({begin * 1000, end * 1000, trace_.names.Find(name), thread, kind});
     return *this;
   }
+  // An operator whose work is known: it was called with tensors of these dimensions.
+  Scene& Shaped(const char* name, int64_t begin, int64_t end,
+                const std::vector<std::vector<int64_t>>& tensors,
+                timeline::ElementType type = timeline::ElementType::kFloat32) {
+    timeline::OperatorShape shape;
+    shape.name = trace_.names.Find(name);
+    shape.kind = timeline::KindOfOperator(name);
+    for (const auto& dims : tensors) {
+      shape.inputs.emplace_back();
+      shape.inputs.back().dims = dims;
+      shape.inputs.back().type = type;
+    }
+    timeline::OperatorCall call;
+    call.begin_ns = begin * 1000;
+    call.duration_ns = static_cast<uint32_t>((end - begin) * 1000);
+    call.shape = trace_.operators.Add(trace_.operators.shapes.size(), std::move(shape));
+    trace_.operators.calls.push_back(call);
+    return *this;
+  }
   Scene& Step(int64_t number, int64_t begin, int64_t end) {
     trace_.steps.push_back({begin * 1000, end * 1000, number, 0});
     return *this;

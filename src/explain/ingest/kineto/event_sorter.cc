@@ -153,6 +153,23 @@ uint32_t Correlation(std::string_view value) {
   return id > 0 ? static_cast<uint32_t>(id) : 0;
 }
 
+// Kineto with roctracer (ROCm before 6.3) writes no "correlation" but gives a call and its kernel the same
+// "External id". The highest bit keeps those apart from true correlation ids, which count from 1.
+uint32_t ExternalCorrelation(std::string_view value) {
+  constexpr uint32_t kExternal = 1U << 31;
+  const uint32_t id = Correlation(value);
+  return id == 0 ? 0 : id | kExternal;
+}
+
+// Of a grid: [2432, 1, 1]. hipExtModuleLaunchKernel counts threads, of which a block has several.
+uint16_t Blocks(std::string_view grid, std::string_view threads_of_a_block = {}) {
+  int64_t blocks = FirstElements(grid);
+  const int64_t threads = threads_of_a_block.empty() ? 1 : FirstElements(threads_of_a_block);
+  if (blocks <= 0 || threads <= 0) return 0;
+  blocks = (blocks + threads - 1) / threads;
+  return static_cast<uint16_t>(std::min<int64_t>(blocks, timeline::kMostBlocks));
+}
+
 }  // namespace
 
 void EventSorter::Take(const RawEvent& event) {
@@ -234,11 +251,16 @@ void EventSorter::TakeDeviceOp(const RawEvent& event, const Times& times, bool k
   std::string_view device = event.pid;
   std::string_view stream = event.tid;
   int64_t bytes = -1;
+  uint32_t external = 0;
   CollectiveArgs collective;
   Members args(event.args);
   while (args.Next()) {
     if (args.key() == "correlation")
       op.correlation = Correlation(args.value());
+    else if (args.key() == "External id")
+      external = ExternalCorrelation(args.value());
+    else if (args.key() == "grid")
+      op.blocks = Blocks(args.value());
     else if (args.key() == "device")
       device = args.value();
     else if (args.key() == "stream")
@@ -248,6 +270,7 @@ void EventSorter::TakeDeviceOp(const RawEvent& event, const Times& times, bool k
     else if (op.lane == Lane::kComm)
       collective.Take(args.key(), args.value());
   }
+  if (op.correlation == 0) op.correlation = external;
   if (op.correlation == 0)
     ++trace_->left_out["device operations without a correlation id (kept, but not tied to the host)"];
   op.stream = StreamOf(device, stream);
@@ -273,12 +296,27 @@ void EventSorter::TakeCall(const RawEvent& event, const Times& times) {
   if (call.kind == CallKind::kOther && times.end_ns - times.begin_ns < kLongCallNs) return;
   call.name = NameOf(event.name);
   call.thread = ThreadOf(event);
+  const bool grid_in_call = event.name.starts_with("hip");  // roctracer notes it here, CUPTI with the kernel
+  uint32_t external = 0;
+  std::string_view grid, block;
   Members args(event.args);
   while (args.Next()) {
-    if (args.key() != "correlation") continue;
-    call.correlation = Correlation(args.value());
-    break;
+    if (args.key() == "correlation")
+      call.correlation = Correlation(args.value());
+    else if (args.key() == "External id")
+      external = ExternalCorrelation(args.value());
+    else if (grid_in_call && (args.key() == "grid" || args.key() == "grid dim"))
+      grid = args.value();
+    else if (grid_in_call && (args.key() == "block" || args.key() == "block dim"))
+      block = args.value();
+    if (call.correlation != 0 && !grid_in_call) break;
   }
+  if (call.correlation == 0) call.correlation = external;
+  const bool in_threads = event.name.find("ExtModuleLaunch") != std::string_view::npos;
+  if (!in_threads)
+    call.blocks = Blocks(grid);
+  else if (!block.empty())
+    call.blocks = Blocks(grid, block);
   trace_->calls.push_back(call);
 }
 
@@ -290,11 +328,21 @@ void EventSorter::TakeOperator(const RawEvent& event, const Times& times, bool a
   if (kind == SpanKind::kLoader && trace_->facts.count("loader_processes") == 0) TakeLoaderFacts(event);
   if (kind == SpanKind::kAnnotation)
     named_steps_.Offer(event.name, times.begin_ns, times.end_ns, ThreadOf(event));
+  if (kind == SpanKind::kOp) TakeShapes(event, times);
   AddSpan(event, times, kind);
+}
+
+void EventSorter::TakeShapes(const RawEvent& event, const Times& times) {
+  const timeline::OperatorKind kind = timeline::KindOfOperator(event.name);
+  if (kind == timeline::OperatorKind::kNone) return;
+  operators_.Take({NameOf(event.name), kind, times.begin_ns, times.end_ns, ThreadOf(event)}, event.args);
 }
 
 void EventSorter::Finish() {
   std::move(named_steps_).PutInto(trace_);
+  if (trace_->operators.left_out > 0)
+    trace_->left_out["operators with ever new shapes (kept, but without their work)"] =
+        trace_->operators.left_out;
   trace_->Finish();
 }
 
@@ -507,8 +555,15 @@ void EventSorter::TakeProperty(std::string_view key, std::string_view value) {
     size_t at = 0;  // a flat list of flat objects
     while ((at = value.find('{', at)) != std::string_view::npos) {
       Members device(value.substr(at));
+      std::string_view called;
+      int64_t multiprocessors = 0;
       while (device.Next()) {
-        if (device.key() == "name") trace_->devices.push_back(Unescaped(device.value()));
+        if (device.key() == "name") called = device.value();
+        if (device.key() == "numSms") multiprocessors = Integer(device.value()).value_or(0);
+      }
+      if (!called.empty()) {
+        trace_->devices.push_back(Unescaped(called));
+        trace_->multiprocessors.push_back(multiprocessors);
       }
       const size_t next = value.find('}', at);
       if (next == std::string_view::npos) break;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "explain/ingest/kineto/event.h"
+#include "explain/ingest/kineto/operator_args.h"
 #include "explain/ingest/span_names.h"
 #include "timeline/device_trace.h"
 
@@ -14,7 +15,8 @@ namespace fullbore::ingest::kineto {
 
 class EventSorter {
  public:
-  EventSorter(timeline::DeviceTrace* trace, bool stacks) : trace_(trace), stacks_(stacks) {}
+  EventSorter(timeline::DeviceTrace* trace, bool stacks)
+      : trace_(trace), stacks_(stacks), operators_(&trace->operators) {}
 
   void Take(const RawEvent& event);
   void Finish();  // after the last event; finishes the trace
@@ -33,6 +35,7 @@ class EventSorter {
   void TakeDeviceOp(const RawEvent& event, const Times& times, bool kernel);
   void TakeCall(const RawEvent& event, const Times& times);
   void TakeOperator(const RawEvent& event, const Times& times, bool annotation);
+  void TakeShapes(const RawEvent& event, const Times& times);
   void TakeLoaderFacts(const RawEvent& event);
   void TakePython(const RawEvent& event, const Times& times);
   void TakeStepMark(const RawEvent& event, const Times& times, std::string_view number);
@@ -57,6 +60,7 @@ class EventSorter {
   std::string last_thread_;  // most events are of the same thread as the one before
   uint16_t last_thread_index_ = 0;
   uint32_t counted_kernels_ = 0;
+  OperatorReader operators_;
   NamedSteps named_steps_;
   std::string key_;  // scratch
 };

@@ -114,6 +114,7 @@ TEST(KinetoReaderTest, RankAndDeviceNamesComeFromTheHead) {
   EXPECT_EQ(trace.rank, 1);
   EXPECT_EQ(trace.world_size, 2);
   EXPECT_THAT(trace.devices, ::testing::ElementsAre("Test GPU"));
+  EXPECT_THAT(trace.multiprocessors, ::testing::ElementsAre(80));
 }
 
 TEST(KinetoReaderTest, CollectivesKnowTheirBytesFromTheHostsCall) {
@@ -164,6 +165,62 @@ TEST(KinetoReaderTest, HipTracesReadLikeCudaOnes) {
   EXPECT_EQ(trace.ops[0].launch_begin_ns, 1'000);
   EXPECT_EQ(trace.ops[0].lane, Lane::kMatmulTensor);
   EXPECT_EQ(trace.ops[1].lane, Lane::kComm);
+}
+
+// Kineto with roctracer, before ROCm 6.3: no "correlation", and the grid with the call.
+TEST(KinetoReaderTest, OldHipTracesTieKernelsByTheirExternalId) {
+  const DeviceTrace trace = Read(
+      TraceBuilder()
+          .Raw(
+              R"({"ph":"X","cat":"cuda_runtime","name":"hipExtModuleLaunchKernel","pid":1,"tid":2,"ts":1,"dur":2,)"
+              R"("args":{"External id":9,"block dim":[256,1,1],"grid dim":[512,4,1]}})")
+          .Raw(
+              R"({"ph":"X","cat":"kernel","name":"Cijk_Ailk","pid":2,"tid":0,"ts":5,"dur":7,"args":{"External id":9}})")
+          .Json());
+  ASSERT_EQ(trace.ops.size(), 1U);
+  EXPECT_EQ(trace.ops[0].launch_begin_ns, 1'000);
+  EXPECT_EQ(trace.ops[0].blocks, 8) << "512 x 4 threads in blocks of 256";
+}
+
+TEST(KinetoReaderTest, AnExternalIdIsNoCorrelationId) {
+  const DeviceTrace trace = Read(
+      TraceBuilder()
+          .Launch(1, 2, 9)
+          .Raw(
+              R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5,"dur":7,"args":{"External id":9}})")
+          .Json());
+  EXPECT_EQ(trace.ops[0].call, timeline::kNone) << "of an operator, by chance the same number";
+}
+
+TEST(KinetoReaderTest, KernelsKnowHowManyBlocksTheyHave) {
+  const DeviceTrace trace = Read(
+      TraceBuilder()
+          .Raw(
+              R"({"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":5,"dur":7,"args":{"grid":[12,3,2]}})")
+          .Raw(
+              R"({"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":15,"dur":7,"args":{"grid":[99999,99,1]}})")
+          .Raw(
+              R"({"ph":"X","cat":"kernel","name":"c","pid":0,"tid":7,"ts":25,"dur":7,"args":{"grid":["x"]}})")
+          .Json());
+  EXPECT_EQ(trace.ops[0].blocks, 72);
+  EXPECT_EQ(trace.ops[1].blocks, timeline::kMostBlocks);
+  EXPECT_EQ(trace.ops[2].blocks, 0);
+}
+
+TEST(KinetoReaderTest, OperatorsWithKnownWorkAreKeptWithTheirShapesHoweverDeep) {
+  TraceBuilder trace;
+  trace.Op("aten::linear", 0, 100).Op("aten::t", 5, 5);
+  trace.Shaped("aten::addmm", 20, 50, "[[8], [4, 16], [16, 8], [], []]",
+               R"(["float", "float", "float", "Scalar", "Scalar"])", R"(["", "", "", "1", "1"])");
+  const DeviceTrace read = Read(trace.Json());
+  ASSERT_EQ(read.operators.calls.size(), 2U);
+  EXPECT_EQ(read.spans.size(), 1U);
+  const auto shape_of = [&](size_t call) { return read.operators.shapes[read.operators.calls[call].shape]; };
+  EXPECT_EQ(read.names[shape_of(0).name], "aten::linear");
+  EXPECT_EQ(read.names[shape_of(1).name], "aten::addmm");
+  EXPECT_THAT(shape_of(1).inputs[2].dims, ::testing::ElementsAre(16, 8));
+  EXPECT_EQ(read.operators.calls[1].begin_ns, 20'000);
+  EXPECT_EQ(read.operators.calls[1].end_ns(), 70'000);
 }
 
 TEST(KinetoReaderTest, CountersAndMemoryBecomeSeries) {

@@ -2,11 +2,13 @@
 // they hand on keeps its promises. Deterministic, seconds long.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <numeric>
 #include <random>
 
 #include "explain/ingest/kineto/kineto_reader.h"
 #include "explain/ingest/testing/trace_builder.h"
+#include "explain/roofline/roofline.h"
 #include "timeline/device_rank.h"
 
 namespace fullbore::ingest::kineto {
@@ -57,6 +59,14 @@ void ReadAndCheck(const std::string& bytes) {
   }
   if (result.info.busy_ns) {
     ASSERT_LE(*result.info.busy_ns, *result.info.span_ns);
+  }
+  const record::Roofline judged = roofline::Judge(*trace, timeline::FindSteps(*trace).steps,
+                                                  roofline::DeviceNamed("Tesla V100-SXM2-16GB"));
+  for (const record::RooflineOperator& one : judged.operators) {
+    ASSERT_GE(one.count, 1);
+    for (const auto& figure : {one.flops, one.bytes, one.attainable_ns}) {
+      ASSERT_TRUE(!figure || (std::isfinite(*figure) && *figure >= 0)) << one.name << " " << one.shape;
+    }
   }
 }
 

@@ -60,6 +60,15 @@ TraceBuilder& TraceBuilder::Op(const std::string& name, double begin, double dur
                R"({"External id": 1, "Input Dims": [[1, 2], []], "Call stack": "a.py(1): f;b.py(2): g"})");
 }
 
+TraceBuilder& TraceBuilder::Shaped(const std::string& name, double begin, double duration,
+                                   const std::string& dims, const std::string& types,
+                                   const std::string& concretes, int thread) {
+  return Event(
+      old_names_ ? "Operator" : "cpu_op", name, "4242", thread, begin, duration,
+      fmt::format(R"({{"External id": 1, "Concrete Inputs": {}, "Input type": {}, "Input Dims": {}}})",
+                  concretes, types, dims));
+}
+
 TraceBuilder& TraceBuilder::Annotation(const std::string& name, double begin, double duration, int thread,
                                        const std::string& args) {
   return Event(old_names_ ? "Operator" : "user_annotation", name, "4242", thread, begin, duration, args);
@@ -95,11 +104,27 @@ std::string SmallTrainingTrace() {
     trace.Step(step, t, 19'990).Loader(t + 10, 5'000);
     trace.Op("aten::to", t + 5'020, 500).Call("cudaMemcpyAsync", t + 5'030, 450, id);
     trace.Copy("Memcpy HtoD (Pageable -> Device)", t + 5'060, 400, id, 1 << 20);
-    trace.Op("aten::conv2d", t + 5'600, 40).Launch(t + 5'610, 5, id + 1);
+    trace.Op("aten::conv2d", t + 5'600, 40);
+    trace.Shaped(
+        "aten::convolution", t + 5'602, 36, "[[32, 3, 224, 224], [64, 3, 7, 7], [], [], [], [], [], [], []]",
+        R"(["float", "float", "", "ScalarList", "ScalarList", "ScalarList", "Scalar", "ScalarList", "Scalar"])",
+        R"(["", "", "", "[2, 2]", "[3, 3]", "[1, 1]", "False", "[0, 0]", "1"])");
+    trace.Launch(t + 5'610, 5, id + 1);
     trace.Kernel("volta_sgemm_128x64_nn", t + 5'620, 3'000, id + 1);
-    trace.Op("aten::relu", t + 5'700, 20).Launch(t + 5'705, 5, id + 2);
+    trace.Op("aten::relu", t + 5'700, 20);
+    trace.Shaped("aten::clamp_min", t + 5'702, 15, "[[32, 64, 112, 112], []]", R"(["float", "Scalar"])",
+                 R"(["", "0"])");
+    trace.Shaped("aten::_foreach_add_", t + 5'703, 1, "[[[64, 3, 7, 7], [64]], []]",
+                 R"(["TensorList", "Scalar"])", R"(["", "1"])");
+    trace.Launch(t + 5'705, 5, id + 2);
     trace.Kernel("void at::native::vectorized_elementwise_kernel<4, Relu>", t + 8'620, 1'000, id + 2);
     trace.Op("autograd::engine::evaluate_function: ConvolutionBackward0", t + 6'000, 60, 101);
+    trace.Shaped(
+        "aten::convolution_backward", t + 6'005, 50,
+        "[[32, 64, 112, 112], [32, 3, 224, 224], [64, 3, 7, 7], [], [], [], [], [], [], [], []]",
+        R"(["float", "float", "float", "", "", "", "", "", "", "", ""])",
+        R"(["", "", "", "", "[2, 2]", "[3, 3]", "[1, 1]", "False", "[0, 0]", "1", "[False, True, False]"])",
+        101);
     trace.Launch(t + 6'010, 5, id + 3, 101)
         .Kernel("cudnn::wgrad_alg0_engine<float>", t + 9'630, 4'000, id + 3);
     trace.Annotation("nccl:all_reduce", t + 6'100, 50, 101,

@@ -19,6 +19,9 @@ class TraceBuilder {
     return Call("cudaLaunchKernel", begin, duration, correlation, thread);
   }
   TraceBuilder& Op(const std::string& name, double begin, double duration, int thread = 100);
+  // With what record_shapes=True adds: lists as JSON, "[[32, 3], []]", "[\"float\", \"Scalar\"]".
+  TraceBuilder& Shaped(const std::string& name, double begin, double duration, const std::string& dims,
+                       const std::string& types, const std::string& concretes, int thread = 100);
   TraceBuilder& Annotation(const std::string& name, double begin, double duration, int thread = 100,
                            const std::string& args = "{}");
   TraceBuilder& Python(const std::string& name, double begin, double duration, int thread = 100);

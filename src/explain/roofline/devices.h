@@ -1,0 +1,50 @@
+// What devices can do at their best, as their makers say: a table of facts, each with its source. The figures
+// hold at boost clock and without sparsity; a kernel that reaches nine tenths of them is excellent.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "timeline/device_operators.h"
+
+namespace fullbore::roofline {
+
+// 10^12 operations a second, 0 where the device has no such unit. A multiplication with its addition is two.
+struct Peaks {
+  double fp32 = 0;         // outside of matrix units
+  double fp32_matrix = 0;  // AMD's matrix cores take float32 as it is
+  double tf32 = 0;         // NVIDIA's tensor cores, where the program allows TF32
+  double fp16 = 0;         // with float32 accumulation, as PyTorch's libraries ask for
+  double bf16 = 0;
+  double fp8 = 0;
+};
+
+struct Device {
+  const char* name;  // "NVIDIA H100 SXM"
+  // How the driver calls it, without the maker: alternatives between bars, "H100 80GB HBM3|H100 SXM5".
+  const char* called;
+  const char* source;
+  int multiprocessors;  // or compute units
+  int capability;       // CUDA compute capability times ten; 0 for other makers
+  double bandwidth_gb;  // of the memory, 10^9 bytes a second
+  Peaks tflops;
+
+  bool amd() const { return capability == 0; }
+  double bytes_per_s() const { return bandwidth_gb * 1e9; }
+};
+
+// The device that the driver calls so ("NVIDIA H100 80GB HBM3", "AMD Instinct MI300X VF"). Null where the
+// table has none, or where it has another number of multiprocessors than the trace says: then only a part of
+// the device was visible (a MIG slice, a partition).
+const Device* DeviceNamed(std::string_view name, std::optional<int64_t> multiprocessors = std::nullopt);
+
+// Arithmetic on elements of this type at best, operations a second: `on_tensor_cores` tells TF32 from
+// float32. Nothing where the table does not say (float64, integers).
+std::optional<double> MatrixPeak(const Device& device, timeline::ElementType type, bool on_tensor_cores);
+
+// Has the device matrix units that would take float32 work if the program allowed a shorter type?
+bool HasTensorCores(const Device& device);
+
+}  // namespace fullbore::roofline
