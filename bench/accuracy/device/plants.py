@@ -11,6 +11,8 @@ from .pair import Pair, Unsuitable, losses, tried
 from .program import Program
 from .training import all_reduce, layout_of
 
+LOADER_STEPS = 8  # at least, where batches take different times: a few would say little about the mean
+
 
 def pair_of(before: Program, after: Program | None, about: str, detail: str = "") -> Pair:
     return Pair("", "", about, before, after, detail)
@@ -98,7 +100,8 @@ def plant_no_workers(rng: random.Random, key: str) -> Pair:
     share = rng.uniform(0.12, 0.7)
     step_ms = tried(base).step_ns / 1e6
     fetch_ms = max(0.5, step_ms / (1 - share) - host_ns_of(base) / 1e6)
-    spoilt = replace(base, workers=0, fetch_ms=fetch_ms, fetch_spread=rng.uniform(0.03, 0.25))
+    base = replace(base, steps=max(LOADER_STEPS, base.steps))
+    spoilt = replace(base, workers=0, fetch_ms=fetch_ms, fetch_spread=rng.uniform(0.03, 0.15))
     return with_workers(spoilt, step_ms, "fetches each batch in the training thread")
 
 
@@ -107,9 +110,9 @@ def plant_few_workers(rng: random.Random, key: str) -> Pair:
     share, workers = rng.uniform(0.12, 0.65), rng.choice((1, 2, 2, 4))
     step_ms = tried(base).step_ns / 1e6
     fetch_ms = workers * step_ms / (1 - share)
-    steps = -(-base.steps // workers) * workers  # as workers often finish together
+    steps = -(-max(LOADER_STEPS, base.steps) // workers) * workers  # as workers often finish together
     base = replace(base, steps=steps)
-    spoilt = replace(base, workers=workers, fetch_ms=fetch_ms, fetch_spread=rng.uniform(0.03, 0.25))
+    spoilt = replace(base, workers=workers, fetch_ms=fetch_ms, fetch_spread=rng.uniform(0.03, 0.15))
     return with_workers(spoilt, step_ms, f"is fed by {workers} workers, which are too few")
 
 
@@ -129,6 +132,7 @@ def plant_slow_data(rng: random.Random, key: str) -> Pair:
     step_ms = tried(base).step_ns / 1e6
     fetch_ms = max(0.3, 0.25 * step_ms)
     slow = (step_ms * rng.uniform(1.2, 1.8)) / fetch_ms
+    base = replace(base, steps=max(LOADER_STEPS, base.steps))
     spoilt = replace(base, workers=1, fetch_ms=fetch_ms, slow_rank=rng.randrange(base.ranks), slow_fetch=slow)
     return pair_of(spoilt, replace(spoilt, slow_fetch=1.0, slow_rank=-1), "waits for the rank whose data come late")
 
