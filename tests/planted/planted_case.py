@@ -6,7 +6,7 @@ The header is the script's docstring, one `KEY  value` per line:
     PLANTED  what is actually done, and where the time goes
     EXPECT   id and cause of the first finding; * for any
     NEVER    a change that no finding may recommend with a gain: it would make the program slower
-    TRUTH    the name under which the script timed what it planted
+    TRUTH    the name under which the script timed what it planted; `all but NAME` where it timed the rest
     FIX      the setting of the script that the recommended change concerns: num_workers or a switch (bench/accuracy)
     LINE     text of the source line that the finding must name first
     RANK     the rank that the finding must name
@@ -81,7 +81,9 @@ class Truth:
 
     def share(self, name: str, since: int) -> float:
         steps = self.steps[since:]
-        return sum(step.get(name, 0.0) for step in steps) / sum(step["wall"] for step in steps)
+        timed = name.removeprefix("all but ")
+        share = sum(step.get(timed, 0.0) for step in steps) / sum(step["wall"] for step in steps)
+        return share if timed == name else 1 - share
 
 
 @dataclass

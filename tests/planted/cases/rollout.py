@@ -2,7 +2,7 @@
 NAME     Reinforcement learning, where the episodes take most of the time
 PLANTED  nothing: between two steps a policy plays, which is what such a program does
 EXPECT   host-other rollout
-TRUTH    rollout
+TRUTH    all but training
 LINE     self.speed
 """
 
@@ -38,17 +38,19 @@ def main() -> None:
     for _ in range(2 * args.steps):
         state, chances, rewards = cart.reset(), [], []
         for _ in range(30):
-            odds = policy(torch.tensor([state]))
-            with clock.timed("rollout"):
-                choice = Categorical(odds)
-                action = choice.sample()
-                chances.append(choice.log_prob(action))
-                state, reward = cart.step(int(action))
-                rewards.append(reward)
+            observation = torch.tensor([state])
+            with clock.timed("training"):
+                odds = policy(observation)
+            choice = Categorical(odds)
+            action = choice.sample()
+            chances.append(choice.log_prob(action))
+            state, reward = cart.step(int(action))
+            rewards.append(reward)
         loss = -(torch.cat(chances) * torch.tensor(rewards)).sum()
         optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        with clock.timed("training"):
+            loss.backward()
+            optimizer.step()
         clock.step_done()
     clock.write(args.truth)
 
