@@ -14,6 +14,8 @@ import planted_case  # noqa: E402
 
 DEFAULT_WORKERS = re.compile(r'"--num-workers", type=int, default=(\d+)')
 
+STEPS = 120  # twice as many as the tests take: here gains are measured
+
 
 def planted() -> list[Case]:
     return [from_test(case) for case in planted_case.all_cases() if case["FIX"] and not case.missing()]
@@ -22,7 +24,7 @@ def planted() -> list[Case]:
 def from_test(test: planted_case.Case) -> Case:
     """FIX is the switch that removes the cause, or num_workers."""
     text = test.script.read_text()
-    values: dict = {"truth": "", "photos": "", "scratch": ""}
+    values: dict = {"truth": "", "photos": "", "scratch": "", "steps": STEPS}
     cause = test["EXPECT"].split()[-1]
     cure: Change
     if test["FIX"] == "num_workers":
@@ -40,7 +42,7 @@ def from_test(test: planted_case.Case) -> Case:
         settings=Settings("arguments", values),
         changes=changes,
         cure=cure,
-        base={"photos": "photos", "scratch": ".", "env:OMP_NUM_THREADS": 1},
+        base={"photos": "photos", "scratch": ".", "steps": STEPS, "env:OMP_NUM_THREADS": 1},
         expects=(test["EXPECT"],),
         clock="truth",
         file=test.script,

@@ -62,7 +62,7 @@ def arguments(more: Callable[[argparse.ArgumentParser], None] = lambda parser: N
     parser.add_argument("--truth", type=Path, required=True, help="where to write what this script measured")
     parser.add_argument("--photos", type=Path, help="a folder of JPEG files")
     parser.add_argument("--scratch", type=Path, help="a folder to write to")
-    parser.add_argument("--steps", type=int, default=120)
+    parser.add_argument("--steps", type=int, default=60)
     more(parser)
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -30,7 +30,7 @@ def main() -> None:
     clock = StepClock()
     trainer = Trainer(Network(width=64), clock)
     loader = DataLoader(CachedPhotos(args.photos, length=16 * CACHED_STEPS), batch_size=16)
-    for _ in range(args.steps // CACHED_STEPS):
+    for _ in range(2 * args.steps // CACHED_STEPS):
         for images, labels in clock.waits(loader):
             trainer.step(images, labels)
     clock.write(args.truth)
