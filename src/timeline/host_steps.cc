@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace fullbore::timeline {
 
 using record::ChannelRecord;
@@ -16,6 +18,9 @@ namespace {
 
 // With fewer samples before forward passes, none of that time is called a wait for data.
 constexpr int64_t kFewestSamples = 10;
+// The first steps wait for them, but no more than these, and no longer.
+constexpr size_t kMostHeld = 64;
+constexpr int64_t kLongestHeldNs = 10 * kNsPerSecond;
 // The ratio follows a run that changes: once this many samples are counted, older ones count half.
 constexpr int64_t kManySamples = 512;
 // Of one in twenty, the sampler may as well have met a stray call.
@@ -81,7 +86,7 @@ void HostSteps::CloseBatch(const ChannelRecord& next) {
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kNext && event.a != 0) fed_by_.insert(event.id);
   }
-  batches_.push_back(StepOf(std::move(events), next.thread, begin_ns, next.begin_ns));
+  batches_.push_back(WithFeeding(StepOf(std::move(events), next.thread, begin_ns, next.begin_ns)));
   if (batches_.size() > kMaxBatches) batches_.pop_front();
 }
 
@@ -96,7 +101,10 @@ bool HostSteps::TakeBatchesForSteps() {
   return true;
 }
 
-std::vector<record::Step> HostSteps::TakeSteps() { return std::exchange(done_, {}); }
+std::vector<record::Step> HostSteps::TakeSteps(bool last) {
+  if (last) Release();
+  return std::exchange(done_, {});
+}
 
 std::map<LineHit, int64_t> HostSteps::TakeLineHits() { return std::exchange(line_hits_, {}); }
 
@@ -240,13 +248,35 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
     }
   }
   last_end_ns_ = boundary.end_ns;
-  record::Step step = StepOf(std::move(events), boundary.thread, begin_ns, boundary.end_ns);
-  step.index = next_index_++;
-  done_.push_back(step);
+  held_.push_back(StepOf(std::move(events), boundary.thread, begin_ns, boundary.end_ns));
+  held_.back().step.index = next_index_++;
+  if (released_ || KnowsWhatFeeds() || held_.size() >= kMostHeld ||
+      boundary.end_ns - held_.front().step.end_ns >= kLongestHeldNs)
+    Release();
 }
 
-record::Step HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_t thread, int64_t begin_ns,
-                               int64_t end_ns) {
+bool HostSteps::KnowsWhatFeeds() const {
+  return !training_loaders_.empty() || feeding_.all >= kFewestSamples;
+}
+
+void HostSteps::Release() {
+  for (const HeldStep& held : held_) done_.push_back(WithFeeding(held));
+  released_ = released_ || !held_.empty();
+  held_.clear();
+}
+
+record::Step HostSteps::WithFeeding(const HeldStep& held) const {
+  record::Step step = held.step;
+  if (!training_loaders_.empty()) return step;
+  const int64_t fed_ns = std::llround(feeding_.ratio() * static_cast<double>(held.before_forward_ns));
+  step.share_ns[Index(Share::kDataWait)] += fed_ns;
+  step.share_ns[Index(Share::kHostOther)] -= fed_ns;
+  step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] -= fed_ns;
+  return step;
+}
+
+HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_t thread, int64_t begin_ns,
+                                      int64_t end_ns) {
   // A hit of the line sampler is written by the sampler's thread and says where the training thread is.
   std::erase_if(events,
                 [&](const ChannelRecord& e) { return e.thread != thread && KindOf(e) != EventKind::kLine; });
@@ -255,7 +285,8 @@ record::Step HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_t threa
   });
   if (stepped_) LearnTrainingLoaders(events);
 
-  record::Step step;
+  HeldStep held;
+  record::Step& step = held.step;
   step.end_ns = end_ns;
   step.wall_ns = std::max<int64_t>(0, end_ns - begin_ns);
   std::vector<Segment> segments = Divide(events, begin_ns, step.end_ns);
@@ -263,14 +294,9 @@ record::Step HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_t threa
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kLine) CountLineHit(event, segments);
   }
-  const double feeding = training_loaders_.empty() ? feeding_.ratio() : 0;
   for (const Segment& segment : segments) {
-    int64_t ns = segment.end_ns - segment.begin_ns;
-    if (segment.before_forward) {
-      const int64_t fed_ns = std::llround(feeding * static_cast<double>(ns));
-      step.share_ns[Index(Share::kDataWait)] += fed_ns;
-      ns -= fed_ns;
-    }
+    const int64_t ns = segment.end_ns - segment.begin_ns;
+    if (segment.before_forward) held.before_forward_ns += ns;
     step.share_ns[Index(segment.share)] += ns;
     if (segment.share == Share::kHostOther) step.host_other_ns[static_cast<size_t>(segment.part)] += ns;
   }
@@ -289,7 +315,7 @@ record::Step HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_t threa
       step.device_ns = std::max<int64_t>(step.device_ns, 0) + event.a;
     }
   }
-  return step;
+  return held;
 }
 
 }  // namespace fullbore::timeline

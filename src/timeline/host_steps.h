@@ -8,7 +8,8 @@
 // A script without a DataLoader feeds its steps by other means: a thread and a queue, a generator, an iterator
 // of its own. No event covers these; what tells them from other work in the loop are the samples of the line
 // sampler. Time that no event covers before a forward pass is data_wait in the ratio in which the latest such
-// samples saw the thread wait for a batch, or run the iterator that the loop goes through.
+// samples saw the thread wait for a batch, or run the iterator that the loop goes through. The first steps are
+// held back until there are enough samples to tell.
 //
 // Where no optimizer ever steps (an evaluation, weights that are updated by hand), a batch counts as a step: from
 // one batch that a loader delivers to the next, or from one forward pass to the next that has a backward pass
@@ -48,8 +49,8 @@ class HostSteps {
  public:
   void OnEvent(const record::ChannelRecord& event);
 
-  // Steps completed since the last call.
-  std::vector<record::Step> TakeSteps();
+  // Steps completed since the last call; with `last` those that are held back as well.
+  std::vector<record::Step> TakeSteps(bool last = false);
 
   // Batches that count as steps if no optimizer steps, so far.
   size_t batches() const { return batches_.size(); }
@@ -71,6 +72,10 @@ class HostSteps {
     record::HostOther part;
     bool before_forward = false;  // unnamed, and a forward pass in training is what comes next
   };
+  struct HeldStep {
+    record::Step step;
+    int64_t before_forward_ns = 0;  // of its host_other, unnamed
+  };
   struct Feeding {  // of the samples before forward passes
     int64_t all = 0, seen = 0;
     double ratio() const;
@@ -81,8 +86,11 @@ class HostSteps {
   bool BeginsBatch(const record::ChannelRecord& event);
   void CloseBatch(const record::ChannelRecord& next);
   void CloseStep(const record::ChannelRecord& boundary);
-  record::Step StepOf(std::vector<record::ChannelRecord> events, uint16_t thread, int64_t begin_ns,
-                      int64_t end_ns);
+  HeldStep StepOf(std::vector<record::ChannelRecord> events, uint16_t thread, int64_t begin_ns,
+                  int64_t end_ns);
+  record::Step WithFeeding(const HeldStep& held) const;
+  bool KnowsWhatFeeds() const;
+  void Release();
   void LearnTrainingLoaders(const std::vector<record::ChannelRecord>& events);
   std::vector<Segment> Divide(const std::vector<record::ChannelRecord>& events, int64_t begin_ns,
                               int64_t end_ns) const;
@@ -104,6 +112,8 @@ class HostSteps {
   } passes_;
   std::map<LineHit, int64_t> line_hits_;
   Feeding feeding_;
+  std::vector<HeldStep> held_;
+  bool released_ = false;  // the first steps were; later ones are not held back
   std::set<uint16_t> training_loaders_;
   int64_t last_end_ns_ = 0;
   int64_t next_index_ = 0;

@@ -34,7 +34,7 @@ std::vector<ChannelRecord> UsualStep(int64_t at) {
 
 std::vector<Step> Feed(HostSteps& steps, const std::vector<ChannelRecord>& events) {
   for (const ChannelRecord& event : events) steps.OnEvent(event);
-  return steps.TakeSteps();
+  return steps.TakeSteps(/*last=*/true);
 }
 
 int64_t Sum(const Step& step) {
@@ -195,6 +195,30 @@ TEST(HostStepsTest, AFewSamplesAreNotEnoughToCallItWaiting) {
   EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
   done = Feed(steps, StepWithoutLoader(1900, {Hit(1910, record::Activity::kQueue, 2)}));
   EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 60);
+}
+
+TEST(HostStepsTest, TheFirstStepsAreHeldBackUntilEnoughSamplesTellWhatFeedsThem) {
+  HostSteps steps;
+  for (int64_t at = 1000; at < 1900; at += 100) {
+    for (const ChannelRecord& event : StepWithoutLoader(at, {Hit(at + 10, record::Activity::kQueue, 2)}))
+      steps.OnEvent(event);
+    EXPECT_TRUE(steps.TakeSteps().empty());
+  }
+  for (const ChannelRecord& event : StepWithoutLoader(1900, {Hit(1910, record::Activity::kQueue, 2)}))
+    steps.OnEvent(event);
+  const std::vector<Step> done = steps.TakeSteps();
+  ASSERT_EQ(done.size(), 10u);
+  for (const Step& step : done) EXPECT_EQ(step.share_ns[Index(Share::kDataWait)], 60) << step.index;
+}
+
+TEST(HostStepsTest, StepsWithoutSamplesAreNotHeldBackForever) {
+  HostSteps steps;
+  size_t done = 0;
+  for (int64_t at = 1000; at < 11'000; at += 100) {
+    for (const ChannelRecord& event : StepWithoutLoader(at, {})) steps.OnEvent(event);
+    done += steps.TakeSteps().size();
+  }
+  EXPECT_EQ(done, 100u);
 }
 
 TEST(HostStepsTest, AQueueThatIsReadAfterTheForwardPassFeedsNothing) {

@@ -236,7 +236,7 @@ void RankTracker::CountBatchesAsSteps() {
 }
 
 void RankTracker::Drain(record::RunWriter& writer, bool last) {
-  for (const record::Step& step : host_steps_.TakeSteps()) OnStep(step, writer);
+  for (const record::Step& step : host_steps_.TakeSteps(last)) OnStep(step, writer);
   loader_meter_.Drain(info_.rank, writer);
   if (last && window_.steps > 0) {
     writer.AppendWindow(info_.rank, window_);
