@@ -31,6 +31,7 @@ constexpr FindingRow kFindings[] = {
     {"hang", JudgeHang, When::kWithSteps},
     {"idle-device", JudgeIdleDevice, When::kAlways},
     {"no-tensor-cores", JudgeNoTensorCores, When::kAlways},
+    {"inefficient-kernels", JudgeInefficientKernels, When::kWithSteps},
     {"memory-pressure", JudgeMemoryPressure, When::kAlways},
     {"small-batch", JudgeSmallBatch, When::kWithSteps},
     {"throttle", JudgeThrottle, When::kAlways},

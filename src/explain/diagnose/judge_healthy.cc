@@ -18,19 +18,49 @@ bool NothingCostsMuch(const Diagnosis& diagnosis) {
   });
 }
 
+namespace {
+
+// "the device works 94 % of the time at 61 % of what it could do: at its limit a step would take 88 ms"; nothing
+// where a trace has no shapes or the device is not known.
+std::optional<std::string> OfTheDevice(const RankView& rank) {
+  if (!rank.info->roofline || !rank.info->roofline->steps) return std::nullopt;
+  const record::RooflineSteps& steps = *rank.info->roofline->steps;
+  if (!steps.floor_ns || steps.device_ns <= 0 || steps.steps <= 0) return std::nullopt;
+  return fmt::format(
+      "the device works {} of the time at {} of what it could do: at its limit, its work of a step "
+      "would take {}",
+      FormatPercent(rank.Ratio(Share::kCompute)),
+      FormatPercent(std::min(1.0, *steps.floor_ns / static_cast<double>(steps.device_ns))),
+      FormatDuration(static_cast<int64_t>(*steps.floor_ns / static_cast<double>(steps.steps))));
+}
+
+std::string FasterOnCpu(const View& view) {
+  const auto& machine = view.recording().machine;
+  const auto bf16 = machine.find("cpu_bf16");
+  if (bf16 == machine.end()) return "to go faster now: more or faster cores, or a GPU";
+  return fmt::format(
+      "to go faster now: more or faster cores, a GPU, or torch.autocast(\"cpu\", torch.bfloat16), for "
+      "which this CPU has instructions ({})",
+      bf16->second);
+}
+
+}  // namespace
+
 std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
   if (!NothingCostsMuch(diagnosis)) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;
   const double waiting = view.lead().Ratio(Share::kDataWait);
-  finding.title = fmt::format("Healthy: nothing costs more than {}; the {} is the narrowest pipe.",
-                              FormatPercent(kHealthy), on_gpu ? "GPU's own work" : "computation on the CPU");
+  const std::string pipe = on_gpu ? "the GPU's own work is the narrowest pipe"
+                                  : "the computation on the CPU is the narrowest pipe";
+  finding.title = fmt::format("Healthy: nothing costs more than {}; {}.", FormatPercent(kHealthy),
+                              OfTheDevice(view.lead()).value_or(pipe));
   evidence.FromHook("waiting for data", waiting, "ratio");
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", view.Mean(Metric::kGpuUtilization));
   evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", view.Mean(Metric::kCpuUtilization));
   finding.fix = {on_gpu ? "to go faster now: a faster GPU, or less work per sample (precision, model)"
-                        : "to go faster now: more or faster cores, or a GPU"};
+                        : FasterOnCpu(view)};
   return finding;
 }
 

@@ -7,8 +7,13 @@ namespace {
 
 using record::Share;
 using testing::ACommandWithoutTraining;
+using testing::ARun;
+using testing::ATrace;
 using testing::ATraining;
+using testing::FindingIn;
 using testing::Finds;
+using ::testing::HasSubstr;
+using testing::kMs;
 using ::testing::Not;
 
 TEST(HealthyTest, IsRaisedWhereNothingCostsMuch) {
@@ -23,6 +28,21 @@ TEST(HealthyTest, IsNotRaisedBesideAWarning) {
 
 TEST(HealthyTest, IsNotRaisedWithoutTraining) {
   EXPECT_THAT(Diagnose(ACommandWithoutTraining(60)), Not(Finds("healthy")));
+}
+
+TEST(HealthyTest, SaysHowNearTheDeviceIsToItsLimit) {
+  ARun run = ATrace();
+  record::Roofline roofline;
+  roofline.steps.emplace();
+  roofline.steps->steps = 100;
+  roofline.steps->device_ns = 10'000 * kMs;
+  roofline.steps->floor_ns = 6'000.0 * kMs;
+  run.rank().roofline = roofline;
+  const Diagnosis diagnosis = Diagnose(run);
+  EXPECT_THAT(
+      FindingIn(diagnosis, "healthy")->title,
+      HasSubstr(
+          "100 % of the time at 60 % of what it could do: at its limit, its work of a step would take 60"));
 }
 
 }  // namespace

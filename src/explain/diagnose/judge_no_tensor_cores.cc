@@ -8,6 +8,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/precision_advice.h"
 
 namespace fullbore::diagnose {
 
@@ -20,28 +21,38 @@ namespace {
 // layers from reaching: at worst only the bytes are halved.
 constexpr Speedup kKernelGain = {2.0, 1.3, 4.0};
 
-std::vector<std::string> Advice() {
-  return {
-      "run the forward pass under torch.autocast(\"cuda\", torch.bfloat16); before Ampere (compute "
-      "capability 8.0) torch.float16, with a GradScaler",
-      "on Ampere and newer at least allow TF32 in matrix products, as it is in convolutions: "
-      "torch.set_float32_matmul_precision(\"high\")",
-      "channels_last for convolutions; layer sizes that are multiples of 8"};
-}
-
 // How much faster the step gets when `share` of it gets `gain` times faster.
 double Whole(double share, double gain) { return 1 / (1 - share + share / gain); }
 
-Finding MakeFinding(double share) {
+Finding MakeFinding(const View& view, double share) {
   Finding finding;
   finding.severity = Severity::kWarning;
   finding.share = share;
-  finding.change = "torch.autocast(\"cuda\", torch.bfloat16)";
-  finding.fix = Advice();
+  PrecisionAdvice advice = PrecisionAdviceFor(DeviceOf(view));
+  finding.change = std::move(advice.change);
+  finding.fix = std::move(advice.fix);
   finding.speedup = {Whole(share, kKernelGain.expected), Whole(share, kKernelGain.low),
                      Whole(share, kKernelGain.high)};
   finding.method = "the matrix kernels' share of the step made 1.3 to 4 times faster";
   return finding;
+}
+
+// The part of the matrix kernels without tensor cores that would run on them in a shorter type. A depthwise
+// convolution or one of a picture's three channels would not: where a trace has shapes, they tell.
+double PartForTensorCores(const record::RankInfo& info) {
+  if (!info.roofline) return 1;
+  for (const record::RooflineClass& each : info.roofline->classes) {
+    if (each.kernel_class != "matmul" || each.device_ns <= 0) continue;
+    int64_t for_them_ns = each.device_ns - each.judged_ns;  // nothing is known against these
+    for (const record::RooflineOperator& one : info.roofline->operators) {
+      if (std::ranges::any_of(one.why, [](const record::RooflineWhy& why) {
+            return why.reason == record::RooflineReason::kNoTensorCores;
+          }))
+        for_them_ns += one.device_ns;
+    }
+    return std::min(1.0, static_cast<double>(for_them_ns) / static_cast<double>(each.device_ns));
+  }
+  return 1;
 }
 
 std::optional<Finding> FromKernels(const View& view) {
@@ -54,9 +65,9 @@ std::optional<Finding> FromKernels(const View& view) {
   const double plain = of_class("matmul"), tensor = of_class("matmul_tensor");
   const double compute = rank.info->compute_ns ? static_cast<double>(*rank.info->compute_ns) : 0;
   if (compute <= 0 || plain + tensor <= 0 || plain < kPlainMatmul * (plain + tensor)) return std::nullopt;
-  const double share = rank.Ratio(record::Share::kCompute) * plain / compute;
+  const double share = rank.Ratio(record::Share::kCompute) * plain / compute * PartForTensorCores(*rank.info);
   if (share < kHealthy) return std::nullopt;
-  Finding finding = MakeFinding(share);
+  Finding finding = MakeFinding(view, share);
   if (const auto gain = GainOf(rank, {replay::ChangeNamed("precision")})) {
     finding.speedup = *gain;
     finding.method = "the recorded steps run again with matrix kernels 1.5 to 4 times as fast";
@@ -80,7 +91,7 @@ std::optional<Finding> FromKernels(const View& view) {
 std::optional<Finding> FromActivity(const View& view) {
   const auto tensor = view.Mean(Metric::kGpuTensorActive), sm = view.Mean(Metric::kGpuSmActive);
   if (!tensor || !sm || *tensor >= kTensorActiveNone || *sm < kDeviceStarved) return std::nullopt;
-  Finding finding = MakeFinding(std::min(1.0, *sm));
+  Finding finding = MakeFinding(view, std::min(1.0, *sm));
   const EvidenceBuilder evidence(finding);
   finding.title =
       fmt::format("The tensor cores idle ({} active) while the multiprocessors work {} of the time.",
@@ -93,6 +104,8 @@ std::optional<Finding> FromActivity(const View& view) {
 }  // namespace
 
 std::optional<Finding> JudgeNoTensorCores(const View& view, Diagnosis& /*diagnosis*/) {
+  const roofline::Device* device = DeviceOf(view);
+  if (device != nullptr && !roofline::HasTensorCores(*device)) return std::nullopt;
   return view.HasSteps() && view.lead().info->device_activity ? FromKernels(view) : FromActivity(view);
 }
 

@@ -55,5 +55,36 @@ TEST(NoTensorCoresTest, IsNotRaisedByATwentiethOfTheStep) {
               Not(Finds("no-tensor-cores")));
 }
 
+// What the shapes say of the matrix kernels of ATrace: `reason` holds for half of their time.
+ARun WithShapes(record::RooflineReason reason) {
+  ARun run = WithKernels({{"matmul", 10'000 * kMs}});
+  record::RooflineOperator half;
+  half.device_ns = 5'000 * kMs;
+  half.why = {{reason, ""}};
+  record::Roofline roofline;
+  roofline.classes = {{"matmul", 10'000 * kMs, 10'000 * kMs, 0, 0, std::nullopt}};
+  roofline.operators = {half};
+  run.rank().roofline = roofline;
+  return run;
+}
+
+TEST(NoTensorCoresTest, CountsOnlyWhatWouldRunOnThemWhereShapesTell) {
+  const Diagnosis diagnosis = Diagnose(WithShapes(record::RooflineReason::kNoTensorCores));
+  ASSERT_THAT(diagnosis, Finds("no-tensor-cores"));
+  EXPECT_NEAR(FindingIn(diagnosis, "no-tensor-cores")->share, 0.5, 1e-9);
+}
+
+TEST(NoTensorCoresTest, IsNotRaisedByDepthwiseConvolutions) {
+  EXPECT_THAT(Diagnose(WithShapes(record::RooflineReason::kDepthwise)), Not(Finds("no-tensor-cores")));
+}
+
+TEST(NoTensorCoresTest, AdvisesTheTypeThatTheDeviceTakes) {
+  record::Recording recording = WithKernels({{"matmul", 10'000 * kMs}});
+  recording.machine["gpu0"] = "Tesla V100-SXM2-16GB";
+  const Diagnosis diagnosis = Diagnose(recording);
+  EXPECT_THAT(FindingIn(diagnosis, "no-tensor-cores")->change,
+              ::testing::HasSubstr("float16) with a GradScaler"));
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose

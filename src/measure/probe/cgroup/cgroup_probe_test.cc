@@ -190,6 +190,18 @@ TEST_F(CgroupProbeTest, UsableCoresAreTheTightestOfAffinityCpusetAndQuota) {
   EXPECT_EQ(sink_.facts["kernel"], "6.1.0");
 }
 
+TEST_F(CgroupProbeTest, TheWidestInstructionsForBfloat16AreAFact) {
+  const auto fact_of = [&](const char* flags) {
+    files_.Write("/proc/cpuinfo", std::string("processor : 0\nflags : fpu ") + flags + " sse\n\n");
+    sink_.facts.clear();
+    FactsProbe(files_.machine()).Sample(Seconds(1), sink_);
+    return sink_.facts.contains("cpu_bf16") ? sink_.facts["cpu_bf16"] : "";
+  };
+  EXPECT_EQ(fact_of("avx512f avx512_bf16 amx_bf16"), "AMX");
+  EXPECT_EQ(fact_of("avx512f avx512_bf16"), "AVX512");
+  EXPECT_EQ(fact_of("avx512f"), "");
+}
+
 TEST_F(CgroupProbeTest, FactsThatCannotBeReadAreAbsent) {
   FactsProbe(files_.machine()).Sample(Seconds(1), sink_);
   EXPECT_TRUE(sink_.facts.empty());

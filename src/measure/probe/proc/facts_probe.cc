@@ -17,9 +17,23 @@ namespace {
 
 struct CpuInfo {
   std::string model;  // empty if /proc/cpuinfo names none (ARM)
+  std::string bf16;   // the widest instructions for bfloat16; empty if there are none
   int64_t logical = 0;
   std::set<std::pair<std::string, std::string>> physical;  // (socket, core); empty if not given
 };
+
+// Linux lists them among the flags (x86) or the features (ARM) of each core.
+std::string Bfloat16Of(std::string_view flags) {
+  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+      {"amx_bf16", "AMX"}, {"avx512_bf16", "AVX512"}, {"svebf16", "SVE"}, {"bf16", "NEON"}};
+  for (const auto& [flag, name] : kKinds) {
+    WordCursor words(flags);
+    for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
+      if (word == flag) return std::string(name);
+    }
+  }
+  return "";
+}
 
 CpuInfo ParseCpuinfo(std::string_view text) {
   CpuInfo info;
@@ -32,6 +46,7 @@ CpuInfo ParseCpuinfo(std::string_view text) {
     const std::string_view value = Trim(line.substr(colon + 1));
     if (key == "processor") ++info.logical;
     if (key == "model name" && info.model.empty()) info.model = value;
+    if ((key == "flags" || key == "Features") && info.logical == 1) info.bf16 = Bfloat16Of(value);
     if (key == "physical id") socket = value;
     if (key == "core id") info.physical.emplace(socket, std::string(value));
   }
@@ -61,6 +76,7 @@ void FactsProbe::SayCpu(Sink& sink) const {
   if (!text) return;
   const CpuInfo info = ParseCpuinfo(*text);
   if (!info.model.empty()) sink.SetMachineFact("cpu_model", info.model);
+  if (!info.bf16.empty()) sink.SetMachineFact("cpu_bf16", info.bf16);
   if (info.logical > 0) sink.SetMachineFact("cores_logical", std::to_string(info.logical));
   if (!info.physical.empty()) sink.SetMachineFact("cores_physical", std::to_string(info.physical.size()));
 }

@@ -1,0 +1,226 @@
+// inefficient-kernels: the device works, but far below what it could do for the shapes that it is given. Judged
+// where a trace has shapes: by operators far from their limit, and by rows of operators that one kernel could do
+// (record/roofline.h). What tensor cores would bring is no-tensor-cores' to say.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/text.h"
+#include "explain/diagnose/device_replay.h"
+#include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge.h"
+#include "explain/replay/changes.h"
+
+namespace fullbore::diagnose {
+
+using record::Roofline;
+using record::RooflineChain;
+using record::RooflineOperator;
+using record::RooflineReason;
+
+namespace {
+
+// What a mended kernel reaches of the attainable, from cautious to hopeful: good matrix products reach 0.7 to 0.8 of
+// the peak, large copies 0.8 to 0.9 of the bandwidth, and above 0.5 the roofline asks for no reason.
+constexpr std::array<double, 3> kMendedReaches = {0.5, 0.65, 0.8};
+
+// Work that takes longer than it has to.
+struct Excess {
+  RooflineReason reason;
+  std::string what, why;
+  double device_ns = 0;
+  std::optional<double> attainable_ns;
+
+  double AboveNs() const { return attainable_ns ? std::max(0.0, device_ns - *attainable_ns) : device_ns; }
+  double SavedAt(double reached) const {
+    return attainable_ns ? std::max(0.0, device_ns - *attainable_ns / reached) : 0;
+  }
+};
+
+struct Cure {
+  RooflineReason reason;
+  const char* change;  // in code; empty where it is not one line
+  const char* fix;
+  bool promises = true;  // not where it depends on kernels that somebody has yet to write
+};
+
+const Cure& CureOf(RooflineReason reason) {
+  static constexpr Cure kCures[] = {
+      {RooflineReason::kFewTiles, "",
+       "give the product more blocks: a larger batch, or its long dimension split in parts that are summed "
+       "up "
+       "(split-K: torch.compile(mode=\"max-autotune\") tries it)"},
+      {RooflineReason::kMisaligned, "",
+       "pad the dimension to a multiple of 8 at 16 bits, of 4 at 32 (vocabulary, hidden sizes, channels)"},
+      {RooflineReason::kThinProduct, "",
+       "multiply more rows at once: a larger batch, or products side by side in one"},
+      {RooflineReason::kSmallProducts, "", "merge the small products into fewer larger ones"},
+      {RooflineReason::kNoTensorCores, "", ""},
+      {RooflineReason::kFewChannels, "",
+       "channels_last, 16 bits, and the picture padded to 4 or 8 channels; or pixels moved into channels "
+       "(torch.nn.functional.pixel_unshuffle) and a smaller kernel"},
+      {RooflineReason::kDepthwise, "",
+       "16 bits and channels_last: a depthwise convolution is bound by memory; or one of a few channels a "
+       "group"},
+      {RooflineReason::kGrouped, "", "fewer groups of 16 channels or more, and channels_last"},
+      {RooflineReason::kDilated, "", "channels_last; or a pooled picture and a convolution without dilation"},
+      {RooflineReason::kLayout, "model.to(memory_format=torch.channels_last)",
+       "model.to(memory_format=torch.channels_last), and the same for its inputs: no kernel converts them "
+       "any more"},
+      {RooflineReason::kAttentionUnfused, "torch.nn.functional.scaled_dot_product_attention",
+       "torch.nn.functional.scaled_dot_product_attention: the scores never go through memory"},
+      {RooflineReason::kAttentionSlow, "",
+       "try the other kernels of attention (torch.nn.attention.sdpa_kernel), newer libraries, and heads of "
+       "64 or 128",
+       false},
+      {RooflineReason::kNormalisationUnfused, "torch.compile(model)",
+       "torch.nn.functional.layer_norm or rms_norm, or torch.compile(model): one kernel for the "
+       "normalisation"},
+      {RooflineReason::kElementwiseChain, "torch.compile(model)",
+       "torch.compile(model): one kernel for the row, which reads and writes once"},
+      {RooflineReason::kSmallKernels, "torch.compile(model)",
+       "torch.compile(model), or a CUDA graph: the small kernels become one, or follow without a launch"},
+      {RooflineReason::kStrided, "",
+       "keep tensors in one order: .contiguous() once, not a strided read at each use"},
+      {RooflineReason::kTiny, "torch.compile(model)",
+       "torch.compile(model), or larger batches: kernels with so little to do cost their start"},
+      {RooflineReason::kLowBandwidth, "",
+       "try torch.compile(model), which writes a kernel of its own; and look whether the memory's clock is "
+       "lowered",
+       false},
+  };
+  return *std::ranges::find(kCures, reason, &Cure::reason);
+}
+
+// Of what stands around an operator, its chain tells: it would count twice.
+bool IsToldByChain(RooflineReason reason) {
+  return reason == RooflineReason::kElementwiseChain || reason == RooflineReason::kNormalisationUnfused ||
+         reason == RooflineReason::kAttentionUnfused || reason == RooflineReason::kSmallKernels;
+}
+
+Excess OfChain(const RooflineChain& chain) {
+  constexpr size_t kNamed = 3;
+  std::vector<std::string> names(chain.operators.begin(),
+                                 chain.operators.begin() + std::min(kNamed, chain.operators.size()));
+  if (chain.operators.size() > kNamed) names.emplace_back("...");
+  return {chain.reason, fmt::format("{} {}", fmt::join(names, ", "), chain.shape),
+          fmt::format("{} operators in a row over the same elements, each of which goes through memory",
+                      chain.operators.size()),
+          static_cast<double>(chain.device_ns), chain.fused_ns};
+}
+
+std::vector<Excess> ExcessesOf(const Roofline& roofline) {
+  std::vector<Excess> all;
+  for (const RooflineChain& chain : roofline.chains) all.push_back(OfChain(chain));
+  for (const RooflineOperator& one : roofline.operators) {
+    const auto is = [](RooflineReason reason) {
+      return [reason](const record::RooflineWhy& why) { return why.reason == reason; };
+    };
+    if (std::ranges::any_of(one.why, is(RooflineReason::kNoTensorCores))) continue;
+    const auto why = std::ranges::find_if_not(
+        one.why, [](const record::RooflineWhy& each) { return IsToldByChain(each.reason); });
+    if (why != one.why.begin() || one.why.empty()) continue;
+    all.push_back({why->reason, fmt::format("{} {}", one.name, one.shape), why->text,
+                   static_cast<double>(one.device_ns), one.attainable_ns});
+  }
+  std::ranges::stable_sort(all, [](const Excess& a, const Excess& b) { return a.AboveNs() > b.AboveNs(); });
+  return all;
+}
+
+// The reasons by what they cost, the dearest first.
+std::vector<RooflineReason> ReasonsOf(const std::vector<Excess>& excesses) {
+  std::map<RooflineReason, double> above_ns;
+  for (const Excess& excess : excesses) above_ns[excess.reason] += excess.AboveNs();
+  std::vector<RooflineReason> reasons;
+  for (const auto& [reason, ns] : above_ns) reasons.push_back(reason);
+  std::ranges::stable_sort(reasons,
+                           [&](RooflineReason a, RooflineReason b) { return above_ns[a] > above_ns[b]; });
+  return reasons;
+}
+
+void Promise(const RankView& rank, const std::vector<Excess>& excesses, double device_ns, Finding& finding) {
+  std::array<double, 3> left{};
+  for (size_t i = 0; i < left.size(); ++i) {
+    double saved_ns = 0;
+    for (const Excess& excess : excesses) {
+      if (CureOf(excess.reason).promises) saved_ns += excess.SavedAt(kMendedReaches[i]);
+    }
+    left[i] = std::max(0.0, 1 - saved_ns / device_ns);
+  }
+  if (left[1] >= 1) return;
+  const replay::ShorterKernels change(left);
+  if (const auto gain = GainOf(rank, {&change})) {
+    finding.speedup = *gain;
+    finding.method =
+        "the recorded steps run again with such operators at 50 to 80 % of the attainable, where a cure is "
+        "known";
+  } else {
+    const auto gain_at = [&](double part) {
+      return 1 / (1 - rank.Ratio(record::Share::kCompute) * (1 - part));
+    };
+    finding.speedup = {gain_at(left[1]), gain_at(left[0]), gain_at(left[2])};
+    finding.method = "such operators at 50 to 80 % of the attainable, where a cure is known";
+  }
+}
+
+std::string TitleOf(const Excess& worst, double share, bool known) {
+  if (known) {
+    return fmt::format(
+        "Kernels far below what the device could do cost {} of the step, most of it in {}: {}.",
+        FormatPercent(share), worst.what, worst.why);
+  }
+  return fmt::format("Operators whose shapes use devices badly take {} of the step, most of it {}: {}.",
+                     FormatPercent(share), worst.what, worst.why);
+}
+
+}  // namespace
+
+std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diagnosis) {
+  const RankView& rank = view.lead();
+  if (!rank.info->roofline || !rank.info->device_activity) return std::nullopt;
+  const Roofline& roofline = *rank.info->roofline;
+  const bool known = !roofline.device.empty();
+  double device_ns = 0, above_ns = 0;
+  for (const record::RooflineClass& each : roofline.classes) device_ns += static_cast<double>(each.device_ns);
+  const std::vector<Excess> excesses = ExcessesOf(roofline);
+  for (const Excess& excess : excesses) above_ns += excess.AboveNs();
+  if (device_ns <= 0 || excesses.empty()) return std::nullopt;
+  const double share = rank.Ratio(record::Share::kCompute) * std::min(1.0, above_ns / device_ns);
+  if (share < (known ? kExcess.warning : kBadShapes)) return std::nullopt;
+  const std::vector<RooflineReason> reasons = ReasonsOf(excesses);
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.share = share;
+  finding.severity = known && share >= kExcess.critical && rank.steps >= kStepsForCritical
+                         ? Severity::kCritical
+                         : Severity::kWarning;
+  finding.cause = Name(reasons.front());
+  const auto worst = std::ranges::find(excesses, reasons.front(), &Excess::reason);
+  finding.title = TitleOf(*worst, share, known);
+  constexpr size_t kListed = 3;
+  for (size_t i = 0; i < std::min(kListed, excesses.size()); ++i) {
+    evidence.FromTrace(fmt::format("{} of {}: {}", known ? "above the attainable" : "device time",
+                                   excesses[i].what, excesses[i].why),
+                       excesses[i].AboveNs() / 1e6, "ms");
+  }
+  if (roofline.steps && roofline.steps->floor_ns && roofline.steps->device_ns > 0) {
+    evidence.FromTrace("of what the device could do, all kernels together",
+                       *roofline.steps->floor_ns / static_cast<double>(roofline.steps->device_ns), "ratio");
+  }
+  finding.change = CureOf(reasons.front()).change;
+  for (size_t i = 0; i < std::min(kListed, reasons.size()); ++i)
+    finding.fix.emplace_back(CureOf(reasons[i]).fix);
+  if (known) {
+    Promise(rank, excesses, device_ns, finding);
+  } else {
+    diagnosis.not_judged.push_back({"what the shapes cost",
+                                    "the trace does not name its device, or it is not in the "
+                                    "table of devices",
+                                    "a trace with deviceProperties (PyTorch 1.10 and newer)"});
+  }
+  return finding;
+}
+
+}  // namespace fullbore::diagnose

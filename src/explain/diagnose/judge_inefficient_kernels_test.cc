@@ -1,0 +1,126 @@
+#include <gtest/gtest.h>
+
+#include "explain/diagnose/testing/a_run.h"
+
+namespace fullbore::diagnose {
+namespace {
+
+using record::RooflineReason;
+using testing::Advises;
+using testing::ARun;
+using testing::ATrace;
+using testing::FindingIn;
+using testing::Finds;
+using testing::FindsCause;
+using ::testing::HasSubstr;
+using testing::kMs;
+using testing::LeavesOpen;
+using ::testing::Not;
+
+record::RooflineOperator AProduct(int64_t device_ms, std::optional<double> reached, RooflineReason reason) {
+  record::RooflineOperator product;
+  product.name = "aten::mm";
+  product.shape = "(256, 131072) x (131072, 512)";
+  product.device_ns = device_ms * kMs;
+  if (reached) product.attainable_ns = *reached * static_cast<double>(product.device_ns);
+  product.why = {{reason, "8 blocks for 304 compute units"}};
+  return product;
+}
+
+record::RooflineChain AChain(int64_t device_ms, std::optional<int64_t> fused_ms) {
+  record::RooflineChain chain;
+  chain.operators = {"aten::pow", "aten::mean", "aten::rsqrt", "aten::mul"};
+  chain.shape = "(16, 559, 1024)";
+  chain.reason = RooflineReason::kNormalisationUnfused;
+  chain.device_ns = device_ms * kMs;
+  if (fused_ms) chain.fused_ns = static_cast<double>(*fused_ms * kMs);
+  return chain;
+}
+
+// A trace of 100 steps of 100 ms, 10 s of kernels.
+ARun ATraceOn(const char* device) {
+  ARun run = ATrace();
+  record::Roofline roofline;
+  roofline.device = device;
+  roofline.classes = {{"matmul_tensor", 10'000 * kMs, 10'000 * kMs, 0, 0, std::nullopt}};
+  run.rank().roofline = roofline;
+  return run;
+}
+
+ARun With(ARun run, const record::RooflineOperator& one) {
+  run.rank().roofline->operators.push_back(one);
+  return run;
+}
+
+ARun With(ARun run, const record::RooflineChain& one) {
+  run.rank().roofline->chains.push_back(one);
+  return run;
+}
+
+constexpr char kMi300[] = "AMD Instinct MI300X";
+
+TEST(InefficientKernelsTest, NamesTheOperatorItsReasonAndWhatItCosts) {
+  const Diagnosis diagnosis =
+      Diagnose(With(ATraceOn(kMi300), AProduct(5'000, 0.1, RooflineReason::kFewTiles)));
+  ASSERT_THAT(diagnosis, FindsCause("inefficient-kernels", "few-tiles"));
+  const Finding& finding = *FindingIn(diagnosis, "inefficient-kernels");
+  EXPECT_NEAR(finding.share, 0.45, 1e-9);
+  EXPECT_THAT(finding.title, HasSubstr("aten::mm (256, 131072) x (131072, 512): 8 blocks"));
+  EXPECT_THAT(finding, Advises("split-K"));
+}
+
+TEST(InefficientKernelsTest, PromisesWhatGoodKernelsReachAndNotTheLimitItself) {
+  const Diagnosis diagnosis =
+      Diagnose(With(ATraceOn(kMi300), AProduct(5'000, 0.1, RooflineReason::kFewTiles)));
+  const Finding& finding = *FindingIn(diagnosis, "inefficient-kernels");
+  // Half of the step is this product; at half of the attainable it takes a fifth of its time.
+  EXPECT_NEAR(finding.speedup.low, 1 / (0.5 + 0.5 * 0.2), 1e-9);
+  EXPECT_NEAR(finding.speedup.high, 1 / (0.5 + 0.5 * 0.125), 1e-9);
+}
+
+TEST(InefficientKernelsTest, PromisesNothingOfKernelsThatSomebodyHasYetToWrite) {
+  const Diagnosis diagnosis =
+      Diagnose(With(ATraceOn(kMi300), AProduct(5'000, 0.3, RooflineReason::kLowBandwidth)));
+  ASSERT_THAT(diagnosis, FindsCause("inefficient-kernels", "low-bandwidth"));
+  EXPECT_EQ(FindingIn(diagnosis, "inefficient-kernels")->method, "");
+}
+
+TEST(InefficientKernelsTest, IsNotRaisedByATwelfthOfTheStep) {
+  EXPECT_THAT(Diagnose(With(ATraceOn(kMi300), AProduct(900, 0.1, RooflineReason::kFewTiles))),
+              Not(Finds("inefficient-kernels")));
+}
+
+TEST(InefficientKernelsTest, LeavesTensorCoresToTheFindingOfTheirOwn) {
+  EXPECT_THAT(Diagnose(With(ATraceOn(kMi300), AProduct(5'000, 0.1, RooflineReason::kNoTensorCores))),
+              Not(Finds("inefficient-kernels")));
+}
+
+TEST(InefficientKernelsTest, CountsWhatOneKernelCouldDoInsteadOfARow) {
+  const Diagnosis diagnosis = Diagnose(With(ATraceOn(kMi300), AChain(4'000, 500)));
+  ASSERT_THAT(diagnosis, FindsCause("inefficient-kernels", "normalisation-unfused"));
+  const Finding& finding = *FindingIn(diagnosis, "inefficient-kernels");
+  EXPECT_NEAR(finding.share, 0.35, 1e-9);
+  EXPECT_THAT(finding, Advises("rms_norm"));
+}
+
+TEST(InefficientKernelsTest, AnOperatorOfARowCountsOnceAndWithTheRow) {
+  record::RooflineOperator part = AProduct(3'000, 0.4, RooflineReason::kNormalisationUnfused);
+  const Diagnosis diagnosis = Diagnose(With(With(ATraceOn(kMi300), AChain(4'000, 500)), part));
+  EXPECT_NEAR(FindingIn(diagnosis, "inefficient-kernels")->share, 0.35, 1e-9);
+}
+
+TEST(InefficientKernelsTest, TellsTheShapeButPromisesNothingWhereTheDeviceIsNotKnown) {
+  const Diagnosis diagnosis =
+      Diagnose(With(ATraceOn(""), AProduct(9'000, std::nullopt, RooflineReason::kMisaligned)));
+  ASSERT_THAT(diagnosis, FindsCause("inefficient-kernels", "misaligned"));
+  EXPECT_THAT(diagnosis, LeavesOpen("what the shapes cost"));
+  EXPECT_EQ(FindingIn(diagnosis, "inefficient-kernels")->method, "");
+}
+
+TEST(InefficientKernelsTest, IsNotRaisedByAFifthOfTheStepWhereTheDeviceIsNotKnown) {
+  EXPECT_THAT(Diagnose(With(ATraceOn(""), AProduct(2'000, std::nullopt, RooflineReason::kMisaligned))),
+              Not(Finds("inefficient-kernels")));
+}
+
+}  // namespace
+}  // namespace fullbore::diagnose
