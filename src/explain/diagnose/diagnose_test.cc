@@ -78,6 +78,16 @@ TEST(DiagnoseTest, ALongSlowStartOfAColdLoaderIsWarmup) {
   EXPECT_EQ(Diagnose(MadeRun({MadeRank(0, 100, cold)})).warmup_steps, 40);
 }
 
+TEST(DiagnoseTest, AFirstStepInWhichLibrariesStartSaysNothingOfAColdLoader) {
+  const auto cold = [](int64_t i) {
+    MadeStep step;
+    step.data_ms = i < 40 ? 60 : 1;
+    if (i == 0) step.forward_ms += 5'000;
+    return step;
+  };
+  EXPECT_EQ(Diagnose(MadeRun({MadeRank(0, 100, cold)})).warmup_steps, 40);
+}
+
 TEST(DiagnoseTest, WhatWasNotRecordedIsNotGuessed) {
   const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, Usual)}));
   const auto names = [&](const std::string& id) {

@@ -54,7 +54,10 @@ bool StartIsNamed(const RankInfo& info, int64_t slow_steps) {
   if (fact("cudnn_benchmark") == "true" && info.device.starts_with("cuda")) return true;
   double slow_ns = 0, slow_wait_ns = 0, rest_ns = 0, rest_wait_ns = 0;
   int64_t rest_steps = 0;
+  // The first step alone may take as long as all the others: libraries start in it, which says nothing of these.
+  const int64_t since = slow_steps > 1 ? 1 : 0;
   for (const Step& step : info.steps) {
+    if (step.index < since) continue;
     const bool slow = step.index < slow_steps;
     (slow ? slow_ns : rest_ns) += static_cast<double>(step.wall_ns);
     (slow ? slow_wait_ns : rest_wait_ns) += static_cast<double>(step.share_ns[Index(Share::kDataWait)]);
@@ -62,7 +65,7 @@ bool StartIsNamed(const RankInfo& info, int64_t slow_steps) {
   }
   if (rest_steps == 0 || slow_steps == 0) return false;
   const auto excess = [&](double slow, double rest) {
-    return slow / static_cast<double>(slow_steps) - rest / static_cast<double>(rest_steps);
+    return slow / static_cast<double>(slow_steps - since) - rest / static_cast<double>(rest_steps);
   };
   return excess(slow_wait_ns, rest_wait_ns) > 0.5 * excess(slow_ns, rest_ns);
 }
