@@ -33,6 +33,10 @@ std::string ListOfChanges() {
   std::string list;
   for (const replay::Change* change : replay::AllChanges())
     list += fmt::format("{}{:<19} {}", list.empty() ? "" : "\n", change->id(), change->does());
+  for (const char* numbered : {"workers=4", "links=4", "accumulate=8", "bucket=25"}) {
+    const replay::Change* change = replay::ChangeNamed(numbered);
+    list += fmt::format("\n{:<19} {}, with a number of your own", numbered, change->does());
+  }
   return list;
 }
 
@@ -41,8 +45,9 @@ Result<std::vector<const replay::Change*>> ChangesNamed(const std::vector<std::s
   for (const std::string& name : names) {
     changes.push_back(replay::ChangeNamed(name));
     if (changes.back() == nullptr) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", name),
-                   "the changes are " + NamesOfChanges() + ", and workers=N with 1 to 64 of them"};
+      return Error{
+          ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", name),
+          "the changes are " + NamesOfChanges() + ", workers=N, links=N, accumulate=N and bucket=MB"};
     }
   }
   return changes;

@@ -99,17 +99,21 @@ def helped(fullbore: Path) -> str:
 
 
 def what_if_of(pair: Pair) -> str:
-    """The planted cure in the words of `explain --what-if`."""
-    return pair.detail if "=" in pair.detail else pair.rule.change
+    """The planted cure in the words of `explain --what-if`; empty where it has none for it."""
+    if "=" in pair.detail:
+        return pair.detail
+    return "" if pair.cause == "no-overlap" else pair.rule.change
 
 
 def prediction(report: dict, pair: Pair) -> dict | None:
     """The predicted step time with the planted cure. A what-if answers exactly that; without one, what the finding
     that names the planted cause promises, whatever change it has in mind."""
-    if "step_ns" in report.get("what_if", {}):
-        return {"by": "what-if", **report["what_if"]["step_ns"]}
     if "step_time" not in report:
         return None
+    if rungs := report.get("replay", {}).get("what_if"):
+        step_ns, gain = rungs[-1]["step_ns"], rungs[-1]["speedup"]
+        now_ns = step_ns * gain["expected"]
+        return {"by": "what-if", "expected": step_ns, "low": now_ns / gain["high"], "high": now_ns / gain["low"]}
     step_ns = report["step_time"]["mean_ns"]
     for finding in report["findings"]:
         if "speedup" in finding and names(finding, pair.rule.expects):

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 
 #include "base/text.h"
 #include "explain/replay/changes.h"
@@ -23,10 +24,16 @@ const std::vector<const Change*>& AllChanges() {
 }
 
 const Change* ChangeNamed(std::string_view id) {
-  constexpr std::string_view kWorkers = "workers=";
-  if (id.starts_with(kWorkers)) {
-    const auto count = ParseInt(id.substr(kWorkers.size()));
-    return count && *count > 0 && *count <= kMaxWorkers ? Workers(static_cast<int>(*count)) : nullptr;
+  struct Numbered {
+    std::string_view name;
+    const Change* (*change)(int number);
+  };
+  constexpr Numbered kNumbered[] = {
+      {"workers=", Workers}, {"links=", FasterLinks}, {"accumulate=", Accumulation}, {"bucket=", Buckets}};
+  for (const Numbered& kind : kNumbered) {
+    if (!id.starts_with(kind.name)) continue;
+    const auto number = ParseInt(id.substr(kind.name.size()));
+    return number && *number > 0 && *number <= INT_MAX ? kind.change(static_cast<int>(*number)) : nullptr;
   }
   const auto found = std::find_if(AllChanges().begin(), AllChanges().end(),
                                   [&](const Change* change) { return change->id() == id; });

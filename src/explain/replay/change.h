@@ -37,7 +37,8 @@ class Change {
 
 // In the order in which people would try them.
 const std::vector<const Change*>& AllChanges();
-const Change* ChangeNamed(std::string_view id);  // also "workers=4"; nullptr if there is none
+// Also those with a number, "workers=4", "links=4", "accumulate=8", "bucket=25"; nullptr if there is none.
+const Change* ChangeNamed(std::string_view id);
 
 // What the edges of a graph are changed to where a dependency is no more.
 inline constexpr int64_t kNoLag = INT64_MIN / 4;

@@ -1,6 +1,8 @@
 // Changes to what ranks exchange.
 #include <algorithm>
 #include <array>
+#include <map>
+#include <vector>
 
 #include "explain/replay/changes.h"
 
@@ -62,7 +64,165 @@ class FasterCommChange : public Change {
   }
 };
 
+// What a collective of so many bytes takes, without the wait for its last rank: a + bytes / rate, as the collectives of
+// these steps show (Hockney's model).
+struct Transfer {
+  double start_ns = 0;     // of a collective without bytes
+  double ns_per_byte = 0;  // 0 where sizes are not known: then all of it is the start
+};
+
+// The line of least squares; a start below 0 is none, and one above the shortest collective is that.
+Transfer TransferOf(const StepGraph& graph) {
+  double n = 0, bytes = 0, ns = 0, squares = 0, products = 0, shortest_ns = 0;
+  for (const StepGraph::Node& node : graph.nodes) {
+    if (!IsCollective(node)) continue;
+    const auto own_ns = static_cast<double>(node.duration_ns - node.wait_ns);
+    shortest_ns = n == 0 && shortest_ns == 0 ? own_ns : std::min(shortest_ns, own_ns);
+    if (node.bytes <= 0) continue;
+    const auto size = static_cast<double>(node.bytes);
+    n += 1;
+    bytes += size;
+    ns += own_ns;
+    squares += size * size;
+    products += size * own_ns;
+  }
+  Transfer transfer;
+  if (n == 0) return {shortest_ns, 0};
+  const double spread = squares - bytes * bytes / n;
+  const double slope = spread > 0.01 * squares ? (products - bytes * ns / n) / spread : ns / bytes;
+  transfer.ns_per_byte = std::max(0.0, slope);
+  transfer.start_ns = std::clamp((ns - transfer.ns_per_byte * bytes) / n, 0.0, shortest_ns);
+  return transfer;
+}
+
+// A change with a number in its name: "links=4".
+class NumberedChange : public Change {
+ public:
+  NumberedChange(std::string_view name, int number)
+      : number_(number), id_(std::string(name) + "=" + std::to_string(number)) {}
+  std::string_view id() const override { return id_; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (PerStepNs(graph, IsCollective) > 0) return std::nullopt;
+    return "no collective was recorded";
+  }
+
+ protected:
+  int number() const { return number_; }
+
+ private:
+  int number_;
+  std::string id_;
+};
+
+class FasterLinksChange : public NumberedChange {
+ public:
+  explicit FasterLinksChange(int times) : NumberedChange("links", times) {}
+  std::string_view does() const override { return "ranks are connected by faster links"; }
+  std::string_view assumes() const override {
+    return "collectives bound by their bytes, as far as sizes tell";
+  }
+  Cost cost() const override { return Cost::kCode; }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    constexpr std::array<double, 3> kOfStart = {1.5, 1, 0};
+    const Transfer transfer = TransferOf(graph);
+    for (StepGraph::Node& node : graph.nodes) {
+      if (!IsCollective(node)) continue;
+      const auto own_ns = static_cast<double>(node.duration_ns - node.wait_ns);
+      const double start_ns = std::min(own_ns, transfer.start_ns * kOfStart[static_cast<size_t>(outlook)]);
+      node.duration_ns = node.wait_ns + static_cast<int64_t>(start_ns + (own_ns - start_ns) / number());
+    }
+    return 0;
+  }
+};
+
+class AccumulationChange : public NumberedChange {
+ public:
+  explicit AccumulationChange(int steps) : NumberedChange("accumulate", steps) {}
+  std::string_view does() const override {
+    return "gradients are exchanged and applied once in several steps";
+  }
+  std::string_view assumes() const override { return "a model that trains as well with the larger batch"; }
+  Cost cost() const override { return Cost::kNumerics; }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    // Which of the recorded steps exchange: every n-th, hopefully beginning late, cautiously with the first.
+    const auto n = static_cast<uint32_t>(number());
+    const uint32_t which = outlook == Outlook::kCautious ? 1 % n : outlook == Outlook::kExpected ? n / 2 : 0;
+    const auto steps = StepOfNodes(graph);
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      StepGraph::Node& node = graph.nodes[i];
+      const bool of_update = IsCollective(node) || node.phase == record::Phase::kOptimizer;
+      if (!of_update || steps[i] % n == which) continue;
+      node.duration_ns = node.wait_ns = 0;
+    }
+    return 0;
+  }
+};
+
+class BucketsChange : public NumberedChange {
+ public:
+  explicit BucketsChange(int megabytes) : NumberedChange("bucket", megabytes) {}
+  std::string_view does() const override { return "gradients are exchanged in larger buckets"; }
+  std::string_view assumes() const override { return "collectives that could as well be one"; }
+  Cost cost() const override { return Cost::kMemory; }
+  // Collectives that follow one another on a stream become one, which begins when the last of them could.
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    constexpr std::array<double, 3> kOfStart = {0.7, 1, 1.2};
+    const Transfer transfer = TransferOf(graph);
+    const double saved_ns = transfer.start_ns * kOfStart[static_cast<size_t>(outlook)];
+    const auto steps = StepOfNodes(graph);
+    struct Bucket {
+      uint32_t step = 0;
+      std::vector<uint32_t> nodes;
+      int64_t bytes = 0;
+    };
+    std::map<uint16_t, Bucket> open;  // by stream
+    const auto close = [&](Bucket& bucket) {
+      int64_t own_ns = 0;
+      for (const uint32_t i : bucket.nodes) {
+        StepGraph::Node& node = graph.nodes[i];
+        own_ns += node.duration_ns - node.wait_ns;
+        if (i == bucket.nodes.back()) break;
+        node.duration_ns = node.wait_ns = 0;
+      }
+      if (bucket.nodes.size() > 1) {
+        const double merged_ns =
+            static_cast<double>(own_ns) - saved_ns * static_cast<double>(bucket.nodes.size() - 1);
+        StepGraph::Node& last = graph.nodes[bucket.nodes.back()];
+        last.duration_ns = last.wait_ns + static_cast<int64_t>(std::max(saved_ns, merged_ns));
+        last.bytes = bucket.bytes;
+      }
+      bucket = {};
+    };
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      const StepGraph::Node& node = graph.nodes[i];
+      if (!IsCollective(node)) continue;
+      Bucket& bucket = open[node.place];
+      const bool full = bucket.bytes + std::max<int64_t>(0, node.bytes) > int64_t{number()} << 20;
+      if (bucket.step != steps[i] || full) close(bucket);
+      bucket.step = steps[i];
+      bucket.nodes.push_back(i);
+      bucket.bytes += std::max<int64_t>(0, node.bytes);
+    }
+    for (auto& [stream, bucket] : open) close(bucket);
+    return 0;
+  }
+};
+
+template <typename Kind>
+const Change* Numbered(int number, int most) {
+  static const std::vector<Kind> all = [most] {
+    std::vector<Kind> changes;
+    for (int i = 1; i <= most; ++i) changes.emplace_back(i);
+    return changes;
+  }();
+  return number < 1 || number > most ? nullptr : &all[static_cast<size_t>(number - 1)];
+}
+
 }  // namespace
+
+const Change* FasterLinks(int times) { return Numbered<FasterLinksChange>(times, kMaxLinks); }
+const Change* Accumulation(int steps) { return Numbered<AccumulationChange>(steps, kMaxAccumulation); }
+const Change* Buckets(int megabytes) { return Numbered<BucketsChange>(megabytes, kMaxBucketMb); }
 
 const Change* NoStraggler() {
   static const NoStragglerChange change;

@@ -170,6 +170,44 @@ TEST(NoStragglerTest, CollectivesTakeNoLongerThanTheirOwnWork) {
   EXPECT_DOUBLE_EQ(AfterUs(made.Graph(), NoStraggler(), Outlook::kHopeful), 200);
 }
 
+// A step is collectives of so many KB, each of which takes 100 us and a us for a KB, one after the other.
+StepGraph WithCollectives(std::initializer_list<int64_t> kb, int steps = 1) {
+  MadeGraph made;
+  auto last = made.Add(Work::kStepEnd, 0);
+  for (int step = 0; step < steps; ++step) {
+    for (const int64_t size : kb) {
+      last = made.Add(Work::kDevice, 100 + size, {{last, Dependency::kStream}});
+      made[last].lane = Lane::kComm;
+      made[last].bytes = size << 10;
+    }
+    last = made.Add(Work::kStepEnd, 0, {{last, Dependency::kStream}});
+  }
+  return made.Graph();
+}
+
+TEST(FasterLinksTest, MakesOnlyTheBytesFasterAndNotTheStartOfACollective) {
+  const StepGraph graph = WithCollectives({100, 300, 800});
+  EXPECT_NEAR(AfterUs(graph, ChangeNamed("links=4")), 3 * 100 + 1200 / 4.0, 1);
+  EXPECT_GT(AfterUs(graph, ChangeNamed("links=4"), Outlook::kCautious), 3 * 100 + 1200 / 4.0);
+}
+
+TEST(FasterLinksTest, TakesCollectivesOfOneSizeAsBoundByTheirBytes) {
+  EXPECT_NEAR(AfterUs(WithCollectives({300, 300}), ChangeNamed("links=2")), 400, 1);
+}
+
+TEST(BucketsTest, SavesTheStartOfEachCollectiveButTheLast) {
+  EXPECT_NEAR(AfterUs(WithCollectives({100, 300, 800}), ChangeNamed("bucket=25")), 100 + 1200, 1);
+}
+
+TEST(BucketsTest, ChangesNothingWhereTheyAreFull) {
+  const StepGraph graph = WithCollectives({1024, 1000});
+  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("bucket=1")), StepNs(graph) / 1e3);
+}
+
+TEST(AccumulationTest, ExchangesOnceInSoManySteps) {
+  EXPECT_NEAR(AfterUs(WithCollectives({300, 300}, 8), ChangeNamed("accumulate=4")), 800 / 4.0, 1);
+}
+
 TEST(CompileTest, AChainOfElementwiseKernelsBecomesShorter) {
   StepGraph graph = WithSmallKernels(3, false);
   EXPECT_NE(Compile()->WhyNot(graph), std::nullopt);
@@ -190,7 +228,12 @@ TEST(LowerPrecisionTest, OnlyProductsWithoutTensorCoresGain) {
 
 TEST(ChangeTest, EveryChangeIsFoundByItsName) {
   for (const Change* change : AllChanges()) EXPECT_EQ(ChangeNamed(change->id()), change);
-  EXPECT_EQ(ChangeNamed("no-such-thing"), nullptr);
+  for (const char* numbered : {"workers=4", "links=4", "accumulate=8", "bucket=25"}) {
+    ASSERT_NE(ChangeNamed(numbered), nullptr);
+    EXPECT_EQ(ChangeNamed(numbered)->id(), numbered);
+  }
+  for (const char* wrong : {"no-such-thing", "links=", "links=0", "links=-1", "bucket=99999999999"})
+    EXPECT_EQ(ChangeNamed(wrong), nullptr) << wrong;
 }
 
 TEST(PredictTest, TheRangeHoldsTheExpectedStep) {

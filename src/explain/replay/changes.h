@@ -45,5 +45,10 @@ class ShorterKernels : public Change {
 // change_comm.cc
 const Change* NoStraggler();  // straggler
 const Change* FasterComm();   // comm
+// The numbered ones: nullptr for less than 1 and beyond the limit.
+const Change* FasterLinks(int times);   // links=4
+const Change* Accumulation(int steps);  // accumulate=8
+const Change* Buckets(int megabytes);   // bucket=25
+inline constexpr int kMaxLinks = 64, kMaxAccumulation = 64, kMaxBucketMb = 1024;
 
 }  // namespace fullbore::replay
