@@ -5,6 +5,7 @@
 // not an input.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,12 +24,13 @@ enum class Work : uint8_t {
   kLaunch,        // a call that launches work, or a copy that does not block
   kBlockingCall,  // a call, as far as it does not wait; what it waits for is tied to the kReturn behind it
   kReturn,        // of a call that waited; of no duration
+  kRoom,          // a launch found room in the launch queue after it had waited for it; of no duration
   kDevice,        // an operation on a stream
   kUnexplained,   // an operation began, or a call returned, later than all that is known to precede it
   kFetch,         // a worker of the data loader fetches a batch
   kStepEnd,       // of no duration
 };
-inline constexpr size_t kWorkCount = 13;
+inline constexpr size_t kWorkCount = 14;
 
 enum class Dependency : uint8_t {
   kThread,    // order on a thread
@@ -44,7 +46,7 @@ enum class Dependency : uint8_t {
 };
 
 // The part of a step that launched an operation, or that a thread is in.
-enum class Phase : uint8_t { kForward, kBackward, kOptimizer };
+enum class Phase : uint8_t { kForward, kBackward, kOptimizer, kValidation };
 
 struct StepGraph {
   struct Node {
@@ -71,7 +73,10 @@ struct StepGraph {
   std::vector<Edge> edges;
   std::vector<uint32_t> step_ends;  // kStepEnd nodes by time; the first is the begin of the first step
   std::vector<std::string> names;
-  int64_t begin_ns = 0;         // of the first node, in the recording's time
+  int64_t begin_ns = 0;  // of the first node, in the recording's time
+  // What remains of the time of matrix kernels without tensor cores once they run on them: at worst, as expected,
+  // at best. 0 where the device is not known.
+  std::array<double, 3> left_on_tensor_cores{};
   bool loads_inline = false;    // the training thread fetches its batches itself
   double recorded_step_ns = 0;  // mean, of the steps in the graph
   int64_t assumed = 0;          // dependencies between streams that are assumed, not recorded

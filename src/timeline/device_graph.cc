@@ -31,6 +31,11 @@ constexpr int64_t kUnblockedCallNs = 10'000;
 constexpr int64_t kKnownPairNs = 50'000;
 // The driver holds about this many launches until a launch blocks (CUDA's queue has 1024 entries).
 constexpr size_t kLaunchQueue = 1000;
+// A launch that takes so long, and so much longer than most, while the device works, waits for room in that queue.
+constexpr int64_t kLongLaunchNs = 50'000;
+constexpr int64_t kTimesUsualLaunch = 10;
+// The first step is left out if it is so much longer than any other, as in the diagnosis.
+constexpr double kSlowStart = 1.1;
 // How many operations before the end of a step are searched for the last one of each stream.
 constexpr std::ptrdiff_t kLookBack = 1000;
 
@@ -55,6 +60,7 @@ class Builder {
       if (trace_.ops[i].call != kNone) own_op_[trace_.ops[i].call] = i;
     }
     AddOps();
+    MeasureUsualLaunch();
     DivideThreads();
     for (uint16_t thread = 0; thread <= trace_.threads.size(); ++thread) AddThread(thread);
     AddHandOvers();
@@ -80,6 +86,17 @@ class Builder {
       while (bounds_.size() > 1 && bounds_.back().end_ns > until_ns_) bounds_.pop_back();
       until_ns_ = bounds_.back().end_ns;
     }
+    while (bounds_.size() > 2 && StartsSlowly(bounds_)) bounds_.erase(bounds_.begin());
+  }
+
+  // In the first step the device still does what was launched before the recording began, and libraries start.
+  // Longer than all others, it says nothing of them: its operations stay in the graph, but do not count.
+  static bool StartsSlowly(const std::vector<StepBounds>& steps) {
+    int64_t longest_ns = 0;
+    for (size_t i = 1; i < steps.size(); ++i)
+      longest_ns = std::max(longest_ns, steps[i].end_ns - steps[i].begin_ns);
+    const auto first_ns = static_cast<double>(steps[0].end_ns - steps[0].begin_ns);
+    return first_ns > kSlowStart * static_cast<double>(longest_ns);
   }
 
   // ---- the device ----
@@ -312,8 +329,9 @@ class Builder {
 
   void AddCall(uint16_t thread, uint32_t c) {
     const HostCall& call = trace_.calls[c];
-    const bool blocks = host_.Blocks(c);
-    const int64_t own_end = blocks ? std::min(call.end_ns, call.begin_ns + kUnblockedCallNs) : call.end_ns;
+    const bool blocks = host_.Blocks(c), for_room = !blocks && WaitsForRoom(c);
+    const int64_t usual_ns = for_room ? usual_launch_ns_ : blocks ? kUnblockedCallNs : INT64_MAX;
+    const int64_t own_end = call.end_ns - call.begin_ns > usual_ns ? call.begin_ns + usual_ns : call.end_ns;
     call_node_[c] = draft_.Add(call.begin_ns, own_end, blocks ? Work::kBlockingCall : Work::kLaunch, thread);
     Append(thread, call_node_[c]);
     // A copy and the wait for it are often two calls: cudaMemcpyAsync, cudaStreamSynchronize.
@@ -326,7 +344,7 @@ class Builder {
       copied_until_ns_ = call.end_ns;
     }
     if (own_end < call.end_ns) {
-      return_node_[c] = draft_.Add(call.end_ns, call.end_ns, Work::kReturn, thread);
+      return_node_[c] = draft_.Add(call.end_ns, call.end_ns, for_room ? Work::kRoom : Work::kReturn, thread);
       if (own != kNone) draft_.node(return_node_[c]).lane = trace_.ops[own].lane;
       const std::string place = places_.Of(call);
       draft_.node(return_node_[c]).name =
@@ -334,6 +352,27 @@ class Builder {
       Append(thread, return_node_[c]);
     }
     at_ns_ = call.end_ns;
+  }
+
+  // Of a queue that is full, each launch returns when an operation has ended and left its place.
+  bool WaitsForRoom(uint32_t c) const {
+    const HostCall& call = trace_.calls[c];
+    const int64_t long_ns = std::max(kLongLaunchNs, kTimesUsualLaunch * usual_launch_ns_);
+    return own_op_[c] != kNone && trace_.ops[own_op_[c]].kernel && call.end_ns - call.begin_ns > long_ns &&
+           trace_.ops[own_op_[c]].end_ns > call.end_ns && LastEnded(call.begin_ns, call.end_ns) != kNone;
+  }
+
+  void MeasureUsualLaunch() {
+    std::vector<int64_t> durations;
+    for (uint32_t c = 0; c < trace_.calls.size(); ++c) {
+      if (own_op_[c] != kNone && trace_.ops[own_op_[c]].kernel)
+        durations.push_back(trace_.calls[c].end_ns - trace_.calls[c].begin_ns);
+    }
+    if (durations.empty()) return;
+    // Half of them and more may wait for room: the lower quarter does not.
+    const auto quarter = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 4);
+    std::nth_element(durations.begin(), quarter, durations.end());
+    usual_launch_ns_ = *quarter;
   }
 
   void Append(uint16_t thread, uint32_t node) {
@@ -375,7 +414,9 @@ class Builder {
       if (op == kNone) op = events_.WaitedForBy(call);
       if (op == kNone || trace_.ops[op].end_ns > call.end_ns) op = LastEnded(call.begin_ns, call.end_ns);
       if (op != kNone && op_node_[op] != kNone) {
-        draft_.Tie(op_node_[op], return_node_[c], call.end_ns - trace_.ops[op].end_ns, Dependency::kSync);
+        const bool for_room = draft_.node(return_node_[c]).work == Work::kRoom;
+        draft_.Tie(op_node_[op], return_node_[c], call.end_ns - trace_.ops[op].end_ns,
+                   for_room ? Dependency::kQueue : Dependency::kSync);
       } else {
         draft_.Move(return_node_[c], draft_.end_ns(call_node_[c]), call.end_ns);
         draft_.node(return_node_[c]).work = Work::kUnexplained;
@@ -434,6 +475,7 @@ class Builder {
   std::vector<std::vector<BusySpan>> busy_;  // by thread
   std::vector<HandOver> hand_overs_;
   std::vector<Division> divisions_;  // by thread
+  int64_t usual_launch_ns_ = 0;      // the host's call
   int64_t usual_gap_ns_ = 0, least_delay_ns_ = INT64_MAX;
   std::vector<uint32_t> by_end_;  // operations
   std::map<uint16_t, std::vector<uint32_t>>

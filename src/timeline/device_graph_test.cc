@@ -26,6 +26,10 @@ class Scene {
                 uint16_t thread = kMain) {
     return Call(call, call + 5, CallKind::kLaunch, thread).Op(begin, end, stream);
   }
+  // A launch that returns only when the queue has room again.
+  Scene& LongLaunch(int64_t call, int64_t returns, int64_t begin, int64_t end) {
+    return Call(call, returns, CallKind::kLaunch, kMain).Op(begin, end, kCompute);
+  }
   Scene& Sync(int64_t begin, int64_t end) {
     Call(begin, end, CallKind::kSync, kMain);
     return *this;
@@ -140,6 +144,30 @@ TEST(DeviceGraphTest, TheTrainingThreadWaitsForTheThreadOfTheBackwardPass) {
                               .Launch(560, 620, 1000)
                               .Graph();
   EXPECT_EQ(Count(graph, Dependency::kHandOver), 2);  // to the backward pass, and back
+}
+
+TEST(DeviceGraphTest, AFirstStepLongerThanAllOthersDoesNotCount) {
+  // What was launched before the recording began keeps the device busy until 5,000.
+  Scene scene;
+  scene.Step(0, 5'100).Launch(10, 5'000, 5'100);
+  for (int64_t step = 0; step < 3; ++step) {
+    const int64_t at = 5'100 + 100 * step;
+    scene.Step(at, at + 100).Launch(at + 1, at + 10, at + 100);
+  }
+  EXPECT_NEAR(scene.Graph().recorded_step_ns, 100'000, 1);
+}
+
+TEST(DeviceGraphTest, ALaunchThatWaitsForRoomFollowsTheOperationThatLeavesIt) {
+  Scene scene;
+  scene.Launch(0, 10, 1'000).Launch(10, 1'000, 2'000).Launch(20, 2'000, 3'000).Launch(30, 3'000, 4'000);
+  StepGraph graph = scene.LongLaunch(40, 1'002, 4'000, 5'000).Graph();
+  const auto room = std::ranges::find(graph.nodes, Work::kRoom, &StepGraph::Node::work);
+  ASSERT_NE(room, graph.nodes.end());
+  const auto node = static_cast<size_t>(room - graph.nodes.begin());
+  bool follows = false;
+  for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e)
+    follows = follows || graph.edges[e].kind == Dependency::kQueue;
+  EXPECT_TRUE(follows);
 }
 
 }  // namespace

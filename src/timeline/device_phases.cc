@@ -1,19 +1,37 @@
 #include "timeline/device_phases.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace fullbore::timeline {
 
 using record::Phase;
 
+namespace {
+
+std::optional<Phase> PhaseOf(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::kOptimizer:
+      return Phase::kOptimizer;
+    case SpanKind::kBackward:
+      return Phase::kBackward;
+    case SpanKind::kValidation:
+      return Phase::kValidation;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
 Phases::Phases(const DeviceTrace& trace)
     : main_thread_(trace.main_thread()), by_thread_(trace.threads.size() + 1) {
   for (const HostSpan& span : trace.spans) {
-    const bool optimizer = span.kind == SpanKind::kOptimizer;
-    if (!optimizer && span.kind != SpanKind::kBackward) continue;
+    const auto phase = PhaseOf(span.kind);
+    if (!phase) continue;
     auto& spans = by_thread_[span.thread];
     if (!spans.empty() && span.end_ns <= spans.back().end_ns) continue;  // inside the one before
-    spans.push_back({span.begin_ns, span.end_ns, optimizer ? Phase::kOptimizer : Phase::kBackward});
+    spans.push_back({span.begin_ns, span.end_ns, *phase});
   }
 }
 

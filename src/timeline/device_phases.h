@@ -1,4 +1,4 @@
-// Which part of a step a thread is in: from autograd's and the optimizer's own spans.
+// Which part of a step a thread is in: from the spans of autograd, the optimizer and the validation.
 #pragma once
 
 #include <cstdint>

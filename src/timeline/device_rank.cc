@@ -96,6 +96,7 @@ RankResult SummariseRank(const DeviceTrace& trace) {
   info.facts = trace.facts;
   info.device_activity = trace.has_device_activity();
   const FoundSteps found = FindSteps(trace);
+  info.facts["steps_marked"] = found.marked ? "true" : "false";
   const HostActivity host(trace);
   DeviceShares shares;
   if (info.device_activity) {

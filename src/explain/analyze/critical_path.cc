@@ -30,6 +30,7 @@ Bound BoundOf(const StepGraph::Node& node) {
     case Work::kAway:
       return Bound::kHostOther;
     case Work::kReturn:
+    case Work::kRoom:
       return Bound::kSync;
     case Work::kUnexplained:
       return Bound::kCannotBeTold;

@@ -9,6 +9,7 @@
 #include "explain/ingest/nsys/nsys_reader.h"
 #include "explain/ingest/tar_reader.h"
 #include "explain/ingest/trace_files.h"
+#include "explain/roofline/precision.h"
 #include "explain/roofline/roofline.h"
 #include "timeline/device_rank.h"
 #include "timeline/device_ranks.h"
@@ -235,6 +236,11 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
     timeline::RankResult result = timeline::SummariseRank(trace);
     result.info.rank = *trace.rank;
     result.info.roofline = roofline::RooflineOf(trace, BoundsOf(result.info.steps));
+    if (const auto* device = roofline::DeviceOf(trace); device != nullptr && result.info.graph) {
+      const auto* judged = result.info.roofline ? &*result.info.roofline : nullptr;
+      if (const auto left = roofline::LeftOnTensorCores(judged, *device))
+        result.info.graph->left_on_tensor_cores = *left;
+    }
     result.info.facts["trace_events"] = std::to_string(trace.events);
     result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());
     for (std::string& note : result.notes) {

@@ -108,11 +108,17 @@ class LowerPrecisionChange : public Change {
   double Apply(Outlook outlook, StepGraph& graph) const override {
     // Peak ratios are 8 and more (V100: 15.7 and 125 TFLOP/s; A100: 19.5 and 312), but products of training
     // are bound by memory as well: from 1.5x to 4x in NVIDIA's guide to mixed precision training.
-    constexpr std::array<double, 3> kLeft = {1 / 1.5, 1 / 2.5, 1 / 4.0};
+    // Where the device and the shapes are known, they tell (roofline/precision.h).
+    constexpr std::array<double, 3> kUsually = {1 / 1.5, 1 / 2.5, 1 / 4.0};
+    // Autocast keeps activations in 16 bit: half of their bytes; normalisations and losses stay in 32 bit.
+    constexpr std::array<double, 3> kOfElementwise = {1, 0.75, 0.55};
+    const auto at = static_cast<size_t>(outlook);
+    const double left = graph.left_on_tensor_cores[at] > 0 ? graph.left_on_tensor_cores[at] : kUsually[at];
     for (StepGraph::Node& node : graph.nodes) {
-      if (!IsPlainProduct(node)) continue;
+      const bool product = IsPlainProduct(node);
+      if (!product && !(IsPointwise(node) && node.lane == Lane::kElementwise)) continue;
       node.duration_ns =
-          static_cast<int64_t>(static_cast<double>(node.duration_ns) * kLeft[static_cast<size_t>(outlook)]);
+          static_cast<int64_t>(static_cast<double>(node.duration_ns) * (product ? left : kOfElementwise[at]));
     }
     return 0;
   }

@@ -17,6 +17,8 @@ constexpr double kAsGood = 1.15;
 // The changed program differs from the simulated one (caches, clocks, what shares the memory) by about this
 // part of what a change takes away; the exam's even seeds say how much (docs/accuracy.md).
 constexpr double kOfChange = 0.1;
+// A mean of other steps than the recorded ones differs by about this part of it.
+constexpr double kOfStep = 0.02;
 
 double After(const StepGraph& graph, const std::vector<const Change*>& changes, Outlook outlook) {
   StepGraph changed = graph;
@@ -45,7 +47,7 @@ Prediction Predict(const StepGraph& graph, const std::vector<const Change*>& cha
   const double now_ns = StepNs(graph), error = ReplayError(graph);
   Prediction step{After(graph, changes, Outlook::kExpected), After(graph, changes, Outlook::kCautious),
                   After(graph, changes, Outlook::kHopeful)};
-  const double slack_ns = kOfChange * std::abs(now_ns - step.expected_ns);
+  const double slack_ns = kOfChange * std::abs(now_ns - step.expected_ns) + kOfStep * step.expected_ns;
   // Outlooks of different changes need not agree on what is good: the range holds all three.
   const auto [least, most] = std::minmax({step.expected_ns, step.cautious_ns, step.hopeful_ns});
   step.cautious_ns = (most + slack_ns) * (1 + error);
