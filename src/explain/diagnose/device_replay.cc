@@ -93,6 +93,13 @@ std::optional<Speedup> GainOf(const RankView& rank, const std::vector<const Chan
   return SpeedupOf(*graph, replay::Predict(*graph, changes));
 }
 
+double SavedBy(const RankView& rank, std::string_view change) {
+  const StepGraph* graph = ReplayableGraph(rank);
+  const Change* made = replay::ChangeNamed(change);
+  if (graph == nullptr || made == nullptr || made->WhyNot(*graph)) return 0;
+  return std::max(0.0, 1 - replay::Predict(*graph, {made}).expected_ns / replay::StepNs(*graph));
+}
+
 bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> changes, Finding& finding) {
   const StepGraph* graph = ReplayableGraph(rank);
   if (graph == nullptr) return false;

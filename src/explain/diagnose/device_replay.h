@@ -20,6 +20,9 @@ const record::StepGraph* ReplayableGraph(const RankView& rank);
 // without a graph.
 std::optional<Speedup> GainOf(const RankView& rank, const std::vector<const replay::Change*>& changes);
 
+// The part of the step that the change would take away; 0 where it cannot be made or would not.
+double SavedBy(const RankView& rank, std::string_view change);
+
 // Of these changes the one that is most sure to gain; of equals, the one that costs least. Its gain, as far
 // as it is no more than the removal of the finding's share, becomes the finding's, and what it takes in code
 // comes first in `fix` and becomes `change`. The advice of the others that gain follows. False if none of

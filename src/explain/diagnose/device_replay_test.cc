@@ -62,6 +62,22 @@ TEST(DeviceReplayTest, AFindingPromisesNoMoreThanTheRemovalOfItsShare) {
   EXPECT_NEAR(FindingIn(Diagnose(run), "sync-bound")->speedup.expected, 110.0 / 100, 1e-9);
 }
 
+TEST(DeviceReplayTest, LaunchesThatTheDeviceWaitsForBecauseOfAWaitAreItsSymptom) {
+  ARun run = ATrace().InEachStep(Share::kSync, 1).InEachStep(Share::kLaunch, 24);
+  run.rank().graph = WithSyncs();
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_NE(FindingIn(diagnosis, "sync-bound"), nullptr);
+  EXPECT_NEAR(FindingIn(diagnosis, "sync-bound")->share, 0.18, 0.01)
+      << "as much as the replay without it saves";
+  EXPECT_EQ(FindingIn(diagnosis, "launch-bound"), nullptr);
+}
+
+TEST(DeviceReplayTest, LaunchesThatNoWaitExplainsStayAFindingOfTheirOwn) {
+  ARun run = ATrace().InEachStep(Share::kSync, 1).InEachStep(Share::kLaunch, 150);
+  run.rank().graph = WithSyncs();
+  EXPECT_NE(FindingIn(Diagnose(run), "launch-bound"), nullptr);
+}
+
 TEST(DeviceReplayTest, TheReportTellsTheLadder) {
   const Diagnosis diagnosis = Diagnose(ATraceWithSyncs());
   ASSERT_TRUE(diagnosis.replay.has_value());

@@ -47,7 +47,7 @@ std::string FasterOnCpu(const View& view) {
 }  // namespace
 
 std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
-  if (!NothingCostsMuch(diagnosis)) return std::nullopt;
+  if (!NothingCostsMuch(diagnosis) || view.IsSingleStep()) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;

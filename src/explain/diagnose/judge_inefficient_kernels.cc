@@ -51,21 +51,25 @@ const Cure& CureOf(RooflineReason reason) {
       {RooflineReason::kFewTiles, "",
        "give the product more blocks: a larger batch, or its long dimension split in parts that are summed "
        "up "
-       "(split-K: torch.compile(mode=\"max-autotune\") tries it)"},
+       "(split-K: torch.compile(mode=\"max-autotune\") tries it)",
+       false},
       {RooflineReason::kMisaligned, "",
        "pad the dimension to a multiple of 8 at 16 bits, of 4 at 32 (vocabulary, hidden sizes, channels)"},
       {RooflineReason::kThinProduct, "",
-       "multiply more rows at once: a larger batch, or products side by side in one"},
-      {RooflineReason::kSmallProducts, "", "merge the small products into fewer larger ones"},
+       "multiply more rows at once: a larger batch, or products side by side in one", false},
+      {RooflineReason::kSmallProducts, "", "merge the small products into fewer larger ones", false},
       {RooflineReason::kNoTensorCores, "", ""},
       {RooflineReason::kFewChannels, "",
        "channels_last, 16 bits, and the picture padded to 4 or 8 channels; or pixels moved into channels "
-       "(torch.nn.functional.pixel_unshuffle) and a smaller kernel"},
+       "(torch.nn.functional.pixel_unshuffle) and a smaller kernel",
+       false},
       {RooflineReason::kDepthwise, "",
        "16 bits and channels_last: a depthwise convolution is bound by memory; or one of a few channels a "
-       "group"},
-      {RooflineReason::kGrouped, "", "fewer groups of 16 channels or more, and channels_last"},
-      {RooflineReason::kDilated, "", "channels_last; or a pooled picture and a convolution without dilation"},
+       "group",
+       false},
+      {RooflineReason::kGrouped, "", "fewer groups of 16 channels or more, and channels_last", false},
+      {RooflineReason::kDilated, "", "channels_last; or a pooled picture and a convolution without dilation",
+       false},
       {RooflineReason::kLayout, "model.to(memory_format=torch.channels_last)",
        "model.to(memory_format=torch.channels_last), and the same for its inputs: no kernel converts them "
        "any more"},
@@ -83,7 +87,7 @@ const Cure& CureOf(RooflineReason reason) {
       {RooflineReason::kSmallKernels, "torch.compile(model)",
        "torch.compile(model), or a CUDA graph: the small kernels become one, or follow without a launch"},
       {RooflineReason::kStrided, "",
-       "keep tensors in one order: .contiguous() once, not a strided read at each use"},
+       "keep tensors in one order: .contiguous() once, not a strided read at each use", false},
       {RooflineReason::kTiny, "torch.compile(model)",
        "torch.compile(model), or larger batches: kernels with so little to do cost their start"},
       {RooflineReason::kLowBandwidth, "",
@@ -182,13 +186,20 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
   if (!rank.info->roofline || !rank.info->device_activity) return std::nullopt;
   const Roofline& roofline = *rank.info->roofline;
   const bool known = !roofline.device.empty();
-  double device_ns = 0, above_ns = 0;
+  double device_ns = 0, above_ns = 0, curable_ns = 0;
   for (const record::RooflineClass& each : roofline.classes) device_ns += static_cast<double>(each.device_ns);
   const std::vector<Excess> excesses = ExcessesOf(roofline);
-  for (const Excess& excess : excesses) above_ns += excess.AboveNs();
+  for (const Excess& excess : excesses) {
+    above_ns += excess.AboveNs();
+    if (CureOf(excess.reason).promises) curable_ns += excess.AboveNs();
+  }
   if (device_ns <= 0 || excesses.empty()) return std::nullopt;
-  const double share = rank.Ratio(record::Share::kCompute) * std::min(1.0, above_ns / device_ns);
-  if (share < (known ? kExcess.warning : kBadShapes)) return std::nullopt;
+  const auto share_of = [&](double ns) {
+    return rank.Ratio(record::Share::kCompute) * std::min(1.0, ns / device_ns);
+  };
+  const double share = share_of(above_ns);
+  const bool worth_a_word = known && share_of(curable_ns) >= kExcess.warning;
+  if (!worth_a_word && share < kBadShapes) return std::nullopt;
   const std::vector<RooflineReason> reasons = ReasonsOf(excesses);
   Finding finding;
   const EvidenceBuilder evidence(finding);

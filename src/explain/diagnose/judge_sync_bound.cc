@@ -14,6 +14,8 @@ using record::Share;
 
 namespace {
 
+// If the waits explain this part of the idle time before launches, launches are a symptom.
+constexpr double kMostOfLaunches = 0.5;
 constexpr size_t kMaxSites = 3;  // listed one by one: more would be a table, not evidence
 
 void AddCallSites(const record::RankInfo& info, const EvidenceBuilder& evidence) {
@@ -31,11 +33,17 @@ void AddCallSites(const record::RankInfo& info, const EvidenceBuilder& evidence)
 
 std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
-  const double share = rank.Ratio(Share::kSync);
-  const auto severity = SeverityOf(share, kSync, Observations(rank));
   // Seen from the training thread alone, a synchronisation is only a wait for a busy device: no cost in
   // itself.
-  if (!severity || !rank.info->device_activity) return std::nullopt;
+  if (!rank.info->device_activity) return std::nullopt;
+  // After a wait the host has nothing launched ahead, so that the device waits for launches as well. How much of that
+  // is due to the wait, the replay without it tells.
+  const double sync = rank.Ratio(Share::kSync), launch = rank.Ratio(Share::kLaunch);
+  const double saved = SavedBy(rank, "no-sync");
+  const bool causes_launches = saved >= kSync.warning && saved > sync;
+  const double share = causes_launches ? std::min(saved, sync + launch) : sync;
+  const auto severity = SeverityOf(share, kSync, Observations(rank));
+  if (!severity) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = *severity;
@@ -45,7 +53,11 @@ std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& /*diagnosis*/
                   FormatPercent(share));
   finding.fix = {"keep metrics on the device and read them once an epoch"};
   finding.where = view.HottestLines(Share::kSync);
-  evidence.FromTrace("idle after a synchronisation", share, "ratio");
+  evidence.FromTrace("idle after a synchronisation", sync, "ratio");
+  if (causes_launches) {
+    evidence.FromReplay("idle until the next launch that would be hidden without it", share - sync, "ratio");
+    if (share - sync >= kMostOfLaunches * launch) finding.supersedes = {{"launch-bound", ""}};
+  }
   AddCallSites(*rank.info, evidence);
   PointAtWorstStep(rank, Share::kSync, finding);
   AdviseBest(rank, {"pin", "no-sync"}, finding);

@@ -59,7 +59,8 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
     all += rank.Ratio(share);
   }
   std::ranges::stable_sort(others, [](const auto& a, const auto& b) { return a.first > b.first; });
-  if (others.empty() || others.front().first < kHealthy) return std::nullopt;
+  const bool computes = others.empty() || others.front().first < kHealthy;
+  if (computes && !view.IsSingleStep()) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kWarning;
@@ -67,12 +68,16 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
   const bool few = rank.steps < kStepsForWarning;
   finding.cause = few ? "too-few-steps" : "";
   finding.title =
-      few ? fmt::format(
-                "{} of the one step that was recorded is not computation: one step is too few to say why.",
-                FormatPercent(all))
-          : fmt::format(
-                "{} of the step is not computation, and no single cause costs enough to be a finding.",
-                FormatPercent(all));
+      computes
+          ? fmt::format(
+                "{} of the one step that was recorded is computation: too few to call the training healthy.",
+                FormatPercent(1 - all))
+      : few ? fmt::format(
+                  "{} of the one step that was recorded is not computation: one step is too few to say why.",
+                  FormatPercent(all))
+            : fmt::format(
+                  "{} of the step is not computation, and no single cause costs enough to be a finding.",
+                  FormatPercent(all));
   constexpr size_t kListed = 4;
   for (size_t i = 0; i < std::min(others.size(), kListed); ++i)
     evidence.FromSteps(rank, std::string(ForPeople(others[i].second)), others[i].first, "ratio");
@@ -80,7 +85,7 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
       few ? "record twenty steps or more, after a few that warm up: with fewer, a share may be an accident"
           : "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these "
             "shares grows, and in which lines?"};
-  PointAtWorstStep(rank, others.front().second, finding);
+  if (!others.empty()) PointAtWorstStep(rank, others.front().second, finding);
   return finding;
 }
 

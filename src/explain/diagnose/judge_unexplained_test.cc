@@ -6,6 +6,7 @@ namespace fullbore::diagnose {
 namespace {
 
 using record::Share;
+using testing::ARun;
 using testing::ATrace;
 using testing::ATraining;
 using testing::FindingIn;
@@ -24,6 +25,18 @@ TEST(UnexplainedTest, IsRaisedByACauseTooSmallForAFindingWhichIsNamed) {
   const Diagnosis diagnosis = Diagnose(ATraining().InEachStep(Share::kCommExposed, 9));
   ASSERT_THAT(diagnosis, FindsCause("unexplained", ""));
   EXPECT_THAT(FindingIn(diagnosis, "unexplained")->evidence.at(0).what, HasSubstr("collectives"));
+}
+
+TEST(UnexplainedTest, IsRaisedByOneStepAloneThoughItIsAllComputation) {
+  ARun run = ATrace(1);
+  run.rank().facts["steps_marked"] = "true";
+  const Diagnosis diagnosis = Diagnose(run);
+  EXPECT_THAT(diagnosis, FindsCause("unexplained", "too-few-steps"));
+  EXPECT_THAT(diagnosis, Not(Finds("healthy")));
+}
+
+TEST(UnexplainedTest, IsNotRaisedByAWindowOfUnknownLength) {
+  EXPECT_THAT(Diagnose(ATrace(1)), Finds("healthy"));
 }
 
 TEST(UnexplainedTest, IsNotRaisedWhereEveryShareButComputationIsSmall) {

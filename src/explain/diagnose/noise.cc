@@ -16,6 +16,7 @@ using record::Metric;
 Noise NoiseOf(const View& view) {
   Noise noise;
   noise.cores = view.cores();
+  noise.single_step = view.IsSingleStep();
   if (view.HasSteps()) {
     // Steps far beyond the usual have a cause that a finding names; what is left is how unsteady the machine is. A
     // last batch that is smaller than the others is not noise, so the rate is that of samples where they are known.
@@ -36,6 +37,8 @@ Noise NoiseOf(const View& view) {
 }
 
 std::string InWords(const Noise& noise) {
+  if (noise.single_step)
+    return "Only one step was recorded: its figures may be an accident, and no gain is predicted from it.";
   const bool wide = noise.of_mean_step >= kNoisy;
   if (!noise.contended_cores && !wide) return "";
   const std::string known =
@@ -53,6 +56,7 @@ std::string InWords(const Noise& noise) {
 
 void Widen(Finding& finding, const Noise& noise) {
   if (finding.method.empty()) return;
+  if (noise.single_step) return DropGain(finding);
   const bool drowns = finding.speedup.low - 1 < noise.of_mean_step;
   if (noise.of_mean_step >= kTooNoisy && drowns) return DropGain(finding);
   // Doubt about the figures is no danger of the change: it makes no promise of a loss.

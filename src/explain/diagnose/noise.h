@@ -16,6 +16,7 @@ struct Noise {
   // Cores that other programs keep busy while none is idle; nothing if they leave enough, or if not known.
   std::optional<double> contended_cores;
   double cores = 0;  // that the command may use
+  bool single_step = false;
 };
 
 Noise NoiseOf(const View& view);

@@ -11,8 +11,10 @@ namespace {
 using record::Metric;
 using record::Share;
 using testing::ARun;
+using testing::ATrace;
 using testing::ATraining;
 using testing::FindingIn;
+using testing::Finds;
 using ::testing::HasSubstr;
 using testing::kMs;
 using testing::MadeLoader;
@@ -61,6 +63,16 @@ TEST(NoiseTest, AGainThatDrownsInItIsNotPredicted) {
   };
   EXPECT_FALSE(promised(1.15));
   EXPECT_TRUE(promised(6));
+}
+
+TEST(NoiseTest, OneStepPredictsNothing) {
+  ARun run = ATrace(1).InEachStep(record::Share::kCopyExposed, 40);
+  run.rank().kernels = 100;
+  run.rank().facts["steps_marked"] = "true";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, Finds("copy-bound"));
+  EXPECT_EQ(FindingIn(diagnosis, "copy-bound")->method, "");
+  EXPECT_THAT(diagnosis.noise, ::testing::HasSubstr("one step"));
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ inline constexpr Levels kHostOther = {0.05, 0.15};
 inline constexpr Levels kCommExposed = {0.10, 0.20};  // the last bucket can never be hidden
 inline constexpr Levels kStraggler = {0.10, 0.20};
 inline constexpr Levels kExcess = {0.10, 0.30};  // kernels above their limit: no program is free of them
-// Where the limit is not known, the whole time of such operators: a third of it may well be needed.
-inline constexpr double kBadShapes = 0.30;
+// Where no cure is sure; or where the limit is not known, of the whole time of such operators: half of it may well
+// be needed.
+inline constexpr double kBadShapes = 0.50;
 
 // Fewer steady steps could be an accident.
 inline constexpr int kStepsForWarning = 2;

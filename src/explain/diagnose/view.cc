@@ -192,6 +192,10 @@ View::View(const record::Recording& recording, const record::Stage& stage)
   }
 }
 
+bool View::IsSingleStep() const {
+  return HasSteps() && lead().steps == 1 && (!lead().info->device_activity || Fact("steps_marked") == "true");
+}
+
 bool View::IsBesideLead(const RankView& rank) const {
   const int64_t both = std::min(rank.end_ns, lead().end_ns) - std::max(rank.begin_ns, lead().begin_ns);
   return 2 * both > lead().end_ns - lead().begin_ns;
