@@ -173,7 +173,7 @@ def test_it_does_so_however_late_our_witness_of_signals_gets_a_core(fullbore):
     os.kill(witness, signal.SIGSTOP)
     wait_for(lambda: state_of(witness) == "T", "it has no core")
     os.killpg(process.pid, signal.SIGTERM)
-    wait_for(lambda: not is_pending(process.pid), "we have taken the signal, and ask the witness")
+    wait_for(lambda: not is_pending(process.pid, signal.SIGTERM), "we have taken the signal, and ask the witness")
     os.kill(witness, signal.SIGCONT)
     assert rest_of_signals(process) == b"got SIGTERM\n"
 
@@ -190,10 +190,12 @@ def test_a_closed_terminal_ends_the_command_and_the_run_is_saved(fullbore):
     assert fullbore.explain(run_file)["exit_status"] == 128 + signal.SIGHUP
 
 
-def is_pending(pid: int) -> bool:
-    """Whether a process has a signal pending."""
+def is_pending(pid: int, number: int | None = None) -> bool:
+    """Whether this signal, or else any, is pending in a process. SIGCHLD may be once the witness was stopped."""
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return any(int(mask, 16) for mask in re.findall(r"^(?:SigPnd|ShdPnd):\t(\w+)", status, re.MULTILINE))
+    masks = re.findall(r"^(?:SigPnd|ShdPnd):\t(\w+)", status, re.MULTILINE)
+    wanted = ~0 if number is None else 1 << number - 1
+    return any(int(mask, 16) & wanted for mask in masks)
 
 
 def send_the_last_one(recorder: int) -> None:
