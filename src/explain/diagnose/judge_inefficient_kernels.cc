@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <string_view>
 
 #include "base/text.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
-#include "explain/replay/changes.h"
 
 namespace fullbore::diagnose {
 
@@ -22,9 +21,7 @@ using record::RooflineReason;
 
 namespace {
 
-// What a mended kernel reaches of the attainable, from cautious to hopeful: good matrix products reach 0.7 to 0.8 of
-// the peak, large copies 0.8 to 0.9 of the bandwidth, and above 0.5 the roofline asks for no reason.
-constexpr std::array<double, 3> kMendedReaches = {0.5, 0.65, 0.8};
+constexpr char kCompile[] = "torch.compile(model)";
 
 // Work that takes longer than it has to.
 struct Excess {
@@ -34,24 +31,20 @@ struct Excess {
   std::optional<double> attainable_ns;
 
   double AboveNs() const { return attainable_ns ? std::max(0.0, device_ns - *attainable_ns) : device_ns; }
-  double SavedAt(double reached) const {
-    return attainable_ns ? std::max(0.0, device_ns - *attainable_ns / reached) : 0;
-  }
 };
 
 struct Cure {
   RooflineReason reason;
   const char* change;  // in code; empty where it is not one line
   const char* fix;
-  bool promises = true;  // not where it depends on kernels that somebody has yet to write
+  bool sure = true;  // not where it depends on kernels that somebody has yet to write
 };
 
 const Cure& CureOf(RooflineReason reason) {
   static constexpr Cure kCures[] = {
       {RooflineReason::kFewTiles, "",
-       "give the product more blocks: a larger batch, or its long dimension split in parts that are summed "
-       "up "
-       "(split-K: torch.compile(mode=\"max-autotune\") tries it)",
+       "give the product more blocks: a larger batch, or its long dimension split into parts that are "
+       "summed up (split-K: torch.compile(mode=\"max-autotune\") tries it)",
        false},
       {RooflineReason::kMisaligned, "",
        "pad the dimension to a multiple of 8 at 16 bits, of 4 at 32 (vocabulary, hidden sizes, channels)"},
@@ -79,16 +72,16 @@ const Cure& CureOf(RooflineReason reason) {
        "try the other kernels of attention (torch.nn.attention.sdpa_kernel), newer libraries, and heads of "
        "64 or 128",
        false},
-      {RooflineReason::kNormalisationUnfused, "torch.compile(model)",
+      {RooflineReason::kNormalisationUnfused, kCompile,
        "torch.nn.functional.layer_norm or rms_norm, or torch.compile(model): one kernel for the "
        "normalisation"},
-      {RooflineReason::kElementwiseChain, "torch.compile(model)",
+      {RooflineReason::kElementwiseChain, kCompile,
        "torch.compile(model): one kernel for the row, which reads and writes once"},
-      {RooflineReason::kSmallKernels, "torch.compile(model)",
+      {RooflineReason::kSmallKernels, kCompile,
        "torch.compile(model), or a CUDA graph: the small kernels become one, or follow without a launch"},
       {RooflineReason::kStrided, "",
        "keep tensors in one order: .contiguous() once, not a strided read at each use", false},
-      {RooflineReason::kTiny, "torch.compile(model)",
+      {RooflineReason::kTiny, kCompile,
        "torch.compile(model), or larger batches: kernels with so little to do cost their start"},
       {RooflineReason::kLowBandwidth, "",
        "try torch.compile(model), which writes a kernel of its own; and look whether the memory's clock is "
@@ -144,31 +137,6 @@ std::vector<RooflineReason> ReasonsOf(const std::vector<Excess>& excesses) {
   return reasons;
 }
 
-void Promise(const RankView& rank, const std::vector<Excess>& excesses, double device_ns, Finding& finding) {
-  std::array<double, 3> left{};
-  for (size_t i = 0; i < left.size(); ++i) {
-    double saved_ns = 0;
-    for (const Excess& excess : excesses) {
-      if (CureOf(excess.reason).promises) saved_ns += excess.SavedAt(kMendedReaches[i]);
-    }
-    left[i] = std::max(0.0, 1 - saved_ns / device_ns);
-  }
-  if (left[1] >= 1) return;
-  const replay::ShorterKernels change(left);
-  if (const auto gain = GainOf(rank, {&change})) {
-    finding.speedup = *gain;
-    finding.method =
-        "the recorded steps run again with such operators at 50 to 80 % of the attainable, where a cure is "
-        "known";
-  } else {
-    const auto gain_at = [&](double part) {
-      return 1 / (1 - rank.Ratio(record::Share::kCompute) * (1 - part));
-    };
-    finding.speedup = {gain_at(left[1]), gain_at(left[0]), gain_at(left[2])};
-    finding.method = "such operators at 50 to 80 % of the attainable, where a cure is known";
-  }
-}
-
 std::string TitleOf(const Excess& worst, double share, bool known) {
   if (known) {
     return fmt::format(
@@ -191,16 +159,20 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
   const std::vector<Excess> excesses = ExcessesOf(roofline);
   for (const Excess& excess : excesses) {
     above_ns += excess.AboveNs();
-    if (CureOf(excess.reason).promises) curable_ns += excess.AboveNs();
+    if (CureOf(excess.reason).sure) curable_ns += excess.AboveNs();
   }
   if (device_ns <= 0 || excesses.empty()) return std::nullopt;
   const auto share_of = [&](double ns) {
     return rank.Ratio(record::Share::kCompute) * std::min(1.0, ns / device_ns);
   };
-  const double share = share_of(above_ns);
+  double share = share_of(above_ns);
   const bool worth_a_word = known && share_of(curable_ns) >= kExcess.warning;
   if (!worth_a_word && share < kBadShapes) return std::nullopt;
   const std::vector<RooflineReason> reasons = ReasonsOf(excesses);
+  const Cure& cure = CureOf(reasons.front());
+  // A compiler fuses more than what the shapes show to be a row: what it saves is the cost.
+  const bool compiles = std::string_view(cure.change) == kCompile;
+  if (compiles) share = std::max(share, SavedBy(rank, "compile"));
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.share = share;
@@ -220,12 +192,12 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
     evidence.FromTrace("of what the device could do, all kernels together",
                        *roofline.steps->floor_ns / static_cast<double>(roofline.steps->device_ns), "ratio");
   }
-  finding.change = CureOf(reasons.front()).change;
+  finding.change = cure.change;
   for (size_t i = 0; i < std::min(kListed, reasons.size()); ++i)
     finding.fix.emplace_back(CureOf(reasons[i]).fix);
-  if (known) {
-    Promise(rank, excesses, device_ns, finding);
-  } else {
+  // No other cure has been applied and measured: no gain is promised for it.
+  if (compiles) AdviseBest(rank, {"compile"}, finding);
+  if (!known) {
     diagnosis.not_judged.push_back({"what the shapes cost",
                                     "the trace does not name its device, or it is not in the "
                                     "table of devices",

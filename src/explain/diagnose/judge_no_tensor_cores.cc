@@ -70,7 +70,7 @@ std::optional<Finding> FromKernels(const View& view) {
   Finding finding = MakeFinding(view, share);
   if (const auto gain = GainOf(rank, {replay::ChangeNamed("precision")})) {
     finding.speedup = *gain;
-    finding.method = "the recorded steps run again with matrix kernels 1.5 to 4 times as fast";
+    finding.method = "the recorded steps run again with matrix kernels on tensor cores";
   }
   const EvidenceBuilder evidence(finding);
   finding.title = fmt::format("Matrix products and convolutions take {} of the step without tensor cores.",

@@ -38,7 +38,7 @@ Noise NoiseOf(const View& view) {
 
 std::string InWords(const Noise& noise) {
   if (noise.single_step)
-    return "Only one step was recorded: its figures may be an accident, and no gain is predicted from it.";
+    return "Only one step counts: its figures may be an accident, and no gain is predicted from it.";
   const bool wide = noise.of_mean_step >= kNoisy;
   if (!noise.contended_cores && !wide) return "";
   const std::string known =

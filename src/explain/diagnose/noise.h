@@ -15,8 +15,8 @@ struct Noise {
   double of_mean_step = 0;
   // Cores that other programs keep busy while none is idle; nothing if they leave enough, or if not known.
   std::optional<double> contended_cores;
-  double cores = 0;  // that the command may use
-  bool single_step = false;
+  double cores = 0;          // that the command may use
+  bool single_step = false;  // all that was recorded, or all that is left after the warm-up
 };
 
 Noise NoiseOf(const View& view);

@@ -46,7 +46,7 @@ class View {
   bool IsBesideLead(const RankView& rank) const;
   // How many ranks do, the lead included; 1 without steps.
   size_t RanksBesideEachOther() const;
-  // Whether all that was recorded is one step: what it costs may be an accident. A trace without marks counts as one
+  // Whether one step is all that was recorded after the warm-up: what it costs may be an accident. A trace without marks counts as one
   // step, too, but is a window of unknown length.
   bool IsSingleStep() const;
   bool HasSteps() const { return !ranks_.empty() && ranks_.front().steps > 0; }

@@ -173,9 +173,9 @@ class FusedOptimizerChange : public Change {
   double Apply(Outlook outlook, StepGraph& graph) const override {
     // A kernel costs about this beside its bytes: what the smallest ones in the shared traces take.
     constexpr std::array<int64_t, 3> kOfEachKernelNs = {0, 1'000, 2'000};
-    // The bytes: step by step, Adam reads or writes 24 to 27 tensors the size of the weights, SGD with momentum 9;
-    // fused, 7 and 5.
-    constexpr std::array<double, 3> kOfBytes = {0.6, 0.33, 0.26};
+    // The bytes: one operator after the other, Adam and AdamW read and write 19 and 21 tensors of the weights' size,
+    // SGD with momentum 8 or 11 (bench/explain/torch_facts.py counts them); fused, 7 and 5.
+    constexpr std::array<double, 3> kOfBytes = {0.63, 0.37, 0.33};
     const double left = kFewKernels / std::max(kFewKernels, LaunchesPerStep(graph));
     for (StepGraph::Node& node : graph.nodes) {
       if (node.phase != Phase::kOptimizer) continue;
@@ -224,8 +224,9 @@ class WorkersChange : public Change {
         (kHandOverNs + kHandOverNsPerByte * bytes) / 2 * kOfReceive[static_cast<size_t>(outlook)];
     // Where the training thread loads by itself, its wait is the fetch, which so many workers share.
     const double fetch_ns = graph.loads_inline && workers_ > 0 ? PerStepNs(graph, IsLoader) : 0;
-    // All ranks get workers, so none waits any longer for another one that loads.
-    constexpr std::array<double, 3> kOfLateness = {0.5, 0, 0};
+    // All ranks get workers, so none waits any longer for another one that loads; whether it is loading that makes
+    // the last one late, this rank does not know.
+    constexpr std::array<double, 3> kOfLateness = {1, 0.5, 0};
     for (StepGraph::Node& node : graph.nodes) {
       if (IsLoader(node)) node.duration_ns = std::min(node.duration_ns, static_cast<int64_t>(receive_ns));
       if (node.wait_ns <= 0) continue;

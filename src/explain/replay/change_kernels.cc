@@ -129,25 +129,7 @@ class LowerPrecisionChange : public Change {
   }
 };
 
-bool IsKernel(const StepGraph::Node& node) {
-  return node.work == Work::kDevice && (record::kComputeLanes & record::Bit(node.lane)) != 0;
-}
-
 }  // namespace
-
-std::optional<std::string> ShorterKernels::WhyNot(const StepGraph& graph) const {
-  if (PerStepNs(graph, IsKernel) > 0) return std::nullopt;
-  return "no kernel was recorded";
-}
-
-double ShorterKernels::Apply(Outlook outlook, StepGraph& graph) const {
-  for (StepGraph::Node& node : graph.nodes) {
-    if (!IsKernel(node)) continue;
-    const double ns = static_cast<double>(node.duration_ns) * left_[static_cast<size_t>(outlook)];
-    node.duration_ns = static_cast<int64_t>(ns);
-  }
-  return 0;
-}
 
 const Change* Compile() {
   static const CompileChange change;

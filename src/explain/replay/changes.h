@@ -1,8 +1,6 @@
 // The single changes, by what they change. Each is stateless; `change.h` says what its members mean.
 #pragma once
 
-#include <array>
-
 #include "explain/replay/change.h"
 
 namespace fullbore::replay {
@@ -25,22 +23,6 @@ const Change* FewerBytes();    // bytes
 // change_kernels.cc
 const Change* Compile();         // compile
 const Change* LowerPrecision();  // precision
-
-// Kernels that take only a part of their time, by outlook: cautious, expected, hopeful. For those who know from
-// elsewhere how much could be saved, so it has no name in --what-if.
-class ShorterKernels : public Change {
- public:
-  explicit ShorterKernels(std::array<double, 3> left) : left_(left) {}
-  std::string_view id() const override { return "kernels"; }
-  std::string_view does() const override { return "kernels come nearer to the device's limit"; }
-  std::string_view assumes() const override { return "kernels that do so well for these shapes"; }
-  Cost cost() const override { return Cost::kCode; }
-  std::optional<std::string> WhyNot(const record::StepGraph& graph) const override;
-  double Apply(Outlook outlook, record::StepGraph& graph) const override;
-
- private:
-  std::array<double, 3> left_;
-};
 
 // change_comm.cc
 const Change* NoStraggler();  // straggler

@@ -6,12 +6,12 @@
 namespace fullbore::roofline {
 namespace {
 
-// What 16-bit products reach of the peak, and what they reach of the bandwidth where that is the limit: NVIDIA's
-// guides show 0.4 to 0.8 for products of training, convolutions at the lower end.
+// What 16-bit products reach of the peak, and of the bandwidth where that is the limit. Assumptions, as wide as they
+// are for want of measurements; the exam says how far they hold (docs/accuracy.md).
 constexpr std::array<double, 3> kReached = {0.35, 0.55, 0.75};
 constexpr double kOfBandwidth = 0.8;
 constexpr double kStartNs = 2000;  // of a kernel with next to nothing to do
-// Where shapes are not known: the ratio of the peaks to these powers. Part of the products is bound by memory.
+// Where shapes are not known, an assumption as well: the ratio of the peaks to these powers.
 constexpr std::array<double, 3> kPowers = {0.5, 0.75, 0.95};
 
 bool WouldUseThem(const record::RooflineOperator& one) {
