@@ -6,7 +6,7 @@
 #include "cli/sections.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
-#include "explain/replay/change.h"
+#include "cli/what_if.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -21,37 +21,6 @@ struct Flags {
   bool quiet = false;
   SectionFlags sections;
 };
-
-std::string NamesOfChanges() {
-  std::string names;
-  for (const replay::Change* change : replay::AllChanges())
-    names += (names.empty() ? "" : ", ") + std::string(change->id());
-  return names;
-}
-
-std::string ListOfChanges() {
-  std::string list;
-  for (const replay::Change* change : replay::AllChanges())
-    list += fmt::format("{}{:<19} {}", list.empty() ? "" : "\n", change->id(), change->does());
-  for (const char* numbered : {"workers=4", "links=4", "accumulate=8", "bucket=25"}) {
-    const replay::Change* change = replay::ChangeNamed(numbered);
-    list += fmt::format("\n{:<19} {}, with a number of your own", numbered, change->does());
-  }
-  return list;
-}
-
-Result<std::vector<const replay::Change*>> ChangesNamed(const std::vector<std::string>& names) {
-  std::vector<const replay::Change*> changes;
-  for (const std::string& name : names) {
-    changes.push_back(replay::ChangeNamed(name));
-    if (changes.back() == nullptr) {
-      return Error{
-          ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", name),
-          "the changes are " + NamesOfChanges() + ", workers=N, links=N, accumulate=N and bucket=MB"};
-    }
-  }
-  return changes;
-}
 
 Result<record::Recording> ReadRecordedRun(const Flags& flags) {
   const auto path = FindRun(flags.directory, flags.what.empty() ? "" : flags.what[0]);

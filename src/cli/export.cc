@@ -13,8 +13,10 @@
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
+#include "cli/what_if.h"
 #include "explain/analyze/rank_trace.h"
 #include "explain/diagnose/diagnose.h"
+#include "explain/replay/predict.h"
 #include "report/export/moment.h"
 #include "report/export/perfetto.h"
 
@@ -31,6 +33,7 @@ struct Flags {
   std::vector<std::string> traces;
   std::vector<std::string> to;  // the format, and a moment where --to is used for --until
   std::string from, until;
+  std::vector<std::string> what_if;
   std::string output;
 };
 
@@ -91,22 +94,33 @@ Result<const record::Step*> StepNumbered(const Loaded& loaded, int64_t number) {
                fmt::format("its steps are {} to {}", first, last)};
 }
 
-// The step with the median time: small and typical.
-Window TypicalStep(const Loaded& loaded) {
-  const record::Stage& stage = loaded.stage();
-  Window window{loaded.begin_ns, stage.end_ns, loaded.begin_ns};
-  std::vector<record::Step> steps = stage.ranks.front().steps;
-  if (steps.size() < 2) return window;
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end(),
-                   [](const record::Step& a, const record::Step& b) { return a.wall_ns < b.wall_ns; });
-  window.begin_ns = middle->end_ns - middle->wall_ns;
-  window.end_ns = middle->end_ns;
+int64_t BeginOf(const record::Step& step) { return step.end_ns - step.wall_ns; }
+
+// The steps that can be run again with something changed.
+bool Replays(const record::RankInfo& rank, const record::Step& step) {
+  if (!rank.graph || rank.graph->step_ends.size() < 2) return false;
+  const int64_t at = step.index - rank.graph->first_step;
+  return at >= 0 && at + 1 < static_cast<int64_t>(rank.graph->step_ends.size());
+}
+
+// The step that the page shows, too; with --what-if one that can be replayed.
+Window TypicalStep(const Flags& flags, const Loaded& loaded) {
+  const record::RankInfo& lead = loaded.stage().ranks.front();
+  Window window{loaded.begin_ns, loaded.stage().end_ns, loaded.begin_ns};
+  if (lead.steps.size() < 2 || !lead.timeline) return window;
+  const record::Step* shown = &lead.steps.front();
+  for (const record::Step& step : lead.steps) {
+    if (!flags.what_if.empty() && !Replays(lead, step)) continue;
+    shown = &step;
+    if (step.index >= lead.timeline->step) break;
+  }
+  window.begin_ns = BeginOf(*shown);
+  window.end_ns = shown->end_ns;
   return window;
 }
 
 Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
-  if (flags.from.empty() && flags.until.empty()) return TypicalStep(loaded);
+  if (flags.from.empty() && flags.until.empty()) return TypicalStep(flags, loaded);
   Window window{loaded.begin_ns, loaded.stage().end_ns, loaded.begin_ns};
   const auto place = [&](const std::string& text, bool begin, int64_t* ns) -> Result<void> {
     if (text.empty()) return {};
@@ -129,6 +143,41 @@ Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
                  fmt::format("the trace lasts {}", FormatDuration(loaded.stage().end_ns - loaded.begin_ns))};
   }
   return window;
+}
+
+// The first step that begins in the window and can be replayed.
+Result<int64_t> StepToReplay(const record::RankInfo& rank, const Window& window) {
+  for (const record::Step& step : rank.steps) {
+    if (BeginOf(step) >= window.begin_ns && BeginOf(step) < window.end_ns && Replays(rank, step)) return step.index;
+  }
+  if (!rank.graph || rank.graph->step_ends.size() < 2)
+    return Error{ErrorCode::kInvalidArgument, fmt::format("rank {} has no steps that can be replayed", rank.rank),
+                 "leave --what-if out"};
+  return Error{ErrorCode::kInvalidArgument, "no step that can be replayed begins in the window",
+               fmt::format("the first {} steps can be: leave --from and --until out, or choose among them",
+                           rank.graph->first_step + static_cast<int64_t>(rank.graph->step_ends.size()) - 1)};
+}
+
+// Adds what the changes would make of the rank's steps; says which of them cannot be made.
+Result<void> AddReplay(const std::vector<const replay::Change*>& changes, const Window& window,
+                       const timeline::DeviceTrace& trace, const record::RankInfo& rank, const Clock& clock,
+                       exporting::PerfettoFile* file) {
+  const auto step = StepToReplay(rank, window);
+  if (!step) return step.error();
+  std::vector<const replay::Change*> made;
+  std::string names;
+  for (const replay::Change* change : changes) {
+    if (const auto why = change->WhyNot(*rank.graph)) {
+      Print(stderr, "rank {}: {} cannot be made here: {}\n", rank.rank, change->id(), *why);
+      continue;
+    }
+    made.push_back(change);
+    names += (names.empty() ? "" : ", ") + std::string(change->id());
+  }
+  if (!made.empty()) {
+    file->AddReplay(trace, rank, clock.step_numbers, replay::Changed(*rank.graph, made), *step, names);
+  }
+  return {};
 }
 
 Result<void> Write(const Flags& flags, const exporting::PerfettoFile& file, const std::string& path) {
@@ -162,12 +211,15 @@ int Export(Flags flags) {
          "HTML report"},
         kExitUsage);
   }
+  const auto changes = ChangesNamed(flags.what_if);
+  if (!changes) return Fail(changes.error(), kExitUsage);
   const auto loaded = Load(flags.traces);
   if (!loaded) return Fail(loaded.error(), StatusOf(loaded.error()));
   const auto window = WindowOf(flags, *loaded);
   if (!window) return Fail(window.error(), kExitUsage);
   exporting::PerfettoFile file(*window);
   file.AddFindings(diagnose::Diagnose(loaded->recording));
+  Result<void> replayed;
   const auto messages = [&] {
     ReadingLine line;
     return ingest::VisitTraces(flags.traces, TraceOptionsFor(&line, false),
@@ -176,10 +228,13 @@ int Export(Flags flags) {
                                    if (rank.rank != trace.rank) continue;
                                    const Clock& clock = loaded->clocks.at(rank.rank);
                                    file.AddRank(trace, rank, clock.shift_ns, clock.step_numbers);
+                                   if (changes->empty() || !replayed) continue;
+                                   replayed = AddReplay(*changes, *window, trace, rank, clock, &file);
                                  }
                                });
   }();
   if (!messages) return Fail(messages.error(), StatusOf(messages.error()));
+  if (!replayed) return Fail(replayed.error(), kExitUsage);
   const std::string path =
       flags.output.empty()
           ? std::filesystem::path(flags.traces[0]).filename().stem().stem().string() + ".window.json.gz"
@@ -209,6 +264,11 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("--until", flags->until,
                  "Where it ends: a time, or step:12 for its end (default: the end of the trace)")
       ->type_name("T");
+  app.add_option("--what-if", flags->what_if,
+                 "Also what the replay makes of these changes, beside what was recorded:\n" + ListOfChanges())
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("CHANGE");
   app.add_option("-o,--output", flags->output,
                  "The file to write, compressed if it ends in .gz; - is standard output (default: "
                  "TRACE.window.json.gz)")
@@ -221,6 +281,7 @@ Handler Define(CLI::App& app, const Invocation&) {
 const Subcommand kExport = {
     "export", "Cut a window out of a trace to look at, with our shares and findings as tracks",
     "fullbore export trace.json.gz --to perfetto --from step:12 --until step:14\n"
+    "  fullbore export trace.json.gz --to perfetto --what-if no-sync,graphs\n"
     "  fullbore export rank*.json.gz --to perfetto --from 1.5s --until 1.8s -o window.json.gz",
     Define};
 

@@ -16,6 +16,7 @@
 #include "record/share.h"
 #include "record/sketch.h"
 #include "record/step_graph.h"
+#include "record/step_timeline.h"
 
 namespace fullbore::record {
 
@@ -206,6 +207,7 @@ struct RankInfo {
   std::optional<int64_t> comm_wait_ns;  // of the collectives' time, until the last rank arrived (straggler)
   std::optional<DeviceTables> tables;
   std::optional<StepGraph> graph;    // of the first steps, what waited for what
+  std::optional<StepTimeline> timeline;  // of a trace's median step
   std::optional<Roofline> roofline;  // only of traces with shapes
 };
 

@@ -9,6 +9,7 @@
 #include "record/metrics.h"
 #include "report/figures.h"
 #include "report/json.h"
+#include "report/page_timeline.h"
 #include "report/palette.h"
 #include "report/terminal.h"
 #include "report/thin.h"
@@ -272,6 +273,7 @@ void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const 
   data["steady_ms"] = d.warmup_steps > 0 ? std::max(0.0, StageClock(stage).MsAt(d.begin_ns)) : 0.0;
   data["series"] = AllSeries(stage);
   data["ranks"] = RanksData(stage);
+  data["timeline"] = TimelineData(stage);
   data["messages"] = MessagesData(stage);
 }
 

@@ -68,6 +68,7 @@ class Builder {
     TieBlockingCalls();
     AddStepEnds();
     StepGraph graph = std::move(draft_).Finish();
+    graph.first_step = first_step_;
     graph.assumed = assumed_;
     const auto loader = trace_.facts.find("loader_processes");
     graph.loads_inline = loader != trace_.facts.end() && loader->second == JsonText("single");
@@ -86,7 +87,7 @@ class Builder {
       while (bounds_.size() > 1 && bounds_.back().end_ns > until_ns_) bounds_.pop_back();
       until_ns_ = bounds_.back().end_ns;
     }
-    while (bounds_.size() > 2 && StartsSlowly(bounds_)) bounds_.erase(bounds_.begin());
+    for (; bounds_.size() > 2 && StartsSlowly(bounds_); ++first_step_) bounds_.erase(bounds_.begin());
   }
 
   // In the first step the device still does what was launched before the recording began, and libraries start.
@@ -471,6 +472,7 @@ class Builder {
   const Places places_{trace_};
   const DeviceEvents events_{trace_};
   std::vector<StepBounds> bounds_;
+  int64_t first_step_ = 0;
   int64_t until_ns_ = INT64_MAX;
   std::vector<std::vector<BusySpan>> busy_;  // by thread
   std::vector<HandOver> hand_overs_;
@@ -478,9 +480,6 @@ class Builder {
   int64_t usual_launch_ns_ = 0;      // the host's call
   int64_t usual_gap_ns_ = 0, least_delay_ns_ = INT64_MAX;
   std::vector<uint32_t> by_end_;  // operations
-  std::map<uint16_t, std::vector<uint32_t>>
-      launched_on_;  // operations by stream, in the order of their launches
-  std::unordered_map<uint32_t, const WaitRecord*> waits_;  // by the call's correlation
   GraphDraft draft_;
   int64_t assumed_ = 0;
   std::vector<uint32_t> call_node_, return_node_, op_node_;

@@ -1,6 +1,7 @@
 #include "timeline/device_rank.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text.h"
 #include "timeline/device_graph.h"
@@ -9,6 +10,7 @@
 #include "timeline/device_shares.h"
 #include "timeline/device_steps.h"
 #include "timeline/device_tables.h"
+#include "timeline/device_timeline.h"
 
 namespace fullbore::timeline {
 namespace {
@@ -70,6 +72,17 @@ std::vector<record::Series> SeriesOf(const DeviceTrace& trace) {
   return all;
 }
 
+// Of the median time: small and typical. At least one step.
+size_t MedianStep(const std::vector<StepBounds>& steps) {
+  std::vector<size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
+  const auto wall_ns = [&](size_t i) { return steps[i].end_ns - steps[i].begin_ns; };
+  std::nth_element(order.begin(), middle, order.end(),
+                   [&](size_t a, size_t b) { return wall_ns(a) < wall_ns(b); });
+  return *middle;
+}
+
 void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult* result) {
   result->notes.insert(result->notes.end(), trace.notes.begin(), trace.notes.end());
   for (const auto& [what, count] : trace.left_out) {
@@ -89,7 +102,7 @@ void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult*
 
 }  // namespace
 
-RankResult SummariseRank(const DeviceTrace& trace) {
+RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown) {
   RankResult result;
   record::RankInfo& info = result.info;
   info.pid = trace.pid;
@@ -98,9 +111,17 @@ RankResult SummariseRank(const DeviceTrace& trace) {
   const FoundSteps found = FindSteps(trace);
   info.facts["steps_marked"] = found.marked ? "true" : "false";
   const HostActivity host(trace);
+  if (!found.steps.empty()) {
+    const size_t step = shown && *shown < found.steps.size() ? *shown : MedianStep(found.steps);
+    info.timeline = TimelineOf(trace, host, found.steps[step]);
+    info.timeline->step = static_cast<int64_t>(step);
+  }
   DeviceShares shares;
   if (info.device_activity) {
-    shares = ShareDeviceTime(trace, host, found.steps);
+    const auto& line = info.timeline;
+    shares = ShareDeviceTime(trace, host, found.steps,
+                             line ? StepBounds{line->begin_ns, line->end_ns} : StepBounds{});
+    if (info.timeline) info.timeline->shares = std::move(shares.spans);
     TakeTotals(trace, shares, &info);
     info.tables = TablesOf(trace, host, shares);
     info.graph = GraphOf(trace, host, found.steps);

@@ -1,6 +1,8 @@
 // Turns one rank's trace into what a recording keeps of a rank.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,8 @@ struct RankResult {
   int64_t end_ns = 0;
 };
 
-// `trace` is finished (DeviceTrace::Finish). The caller sets the number of the rank.
-RankResult SummariseRank(const DeviceTrace& trace);
+// `trace` is finished (DeviceTrace::Finish). The caller sets the number of the rank. The step whose timeline is kept is
+// `shown`, if there is one of that number, else the one of the median time.
+RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown = std::nullopt);
 
 }  // namespace fullbore::timeline

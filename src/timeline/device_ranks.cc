@@ -171,12 +171,29 @@ void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankIn
   }
 }
 
+static void ShiftTimes(int64_t by_ns, record::StepTimeline* line) {
+  line->begin_ns += by_ns;
+  line->end_ns += by_ns;
+  for (record::ShareSpan& span : line->shares) {
+    span.begin_ns += by_ns;
+    span.end_ns += by_ns;
+  }
+  for (record::StepTimeline::Track& track : line->tracks) {
+    for (record::StepTimeline::Piece& piece : track.pieces) {
+      piece.begin_ns += by_ns;
+      piece.end_ns += by_ns;
+    }
+  }
+}
+
 void ShiftTimes(int64_t by_ns, record::RankInfo* info) {
   for (record::Step& step : info->steps) step.end_ns += by_ns;
   for (record::StepWindow& window : info->windows) {
     window.begin_ns += by_ns;
     window.end_ns += by_ns;
   }
+  if (info->graph) info->graph->begin_ns += by_ns;
+  if (info->timeline) ShiftTimes(by_ns, &*info->timeline);
 }
 
 void ShiftTimes(int64_t by_ns, Arrivals* arrivals) {

@@ -51,8 +51,8 @@ class StepFiller {
 class ShareSink : public DeviceSweep::Sink {
  public:
   ShareSink(const DeviceTrace& trace, const HostActivity& host, const std::vector<StepBounds>& bounds,
-            DeviceShares* shares)
-      : causes_(trace, host), filler_(bounds, &shares->steps), shares_(shares) {}
+            const StepBounds& shown, DeviceShares* shares)
+      : causes_(trace, host), filler_(bounds, &shares->steps), shown_(shown), shares_(shares) {}
 
   void Take(const Segment& segment) override {
     if (segment.mask == 0) {
@@ -64,6 +64,7 @@ class ShareSink : public DeviceSweep::Sink {
                         : (segment.mask & kCommLane) != 0   ? Share::kCommExposed
                                                             : Share::kCopyExposed;
     filler_.Add(segment.begin_ns, segment.end_ns, share, HostOther::kUnnamed, true);
+    Show(segment.begin_ns, segment.end_ns, share);
     if (share == Share::kCommExposed) shares_->comm_exposed.Add(segment.begin_ns, segment.end_ns);
   }
 
@@ -74,14 +75,27 @@ class ShareSink : public DeviceSweep::Sink {
     const auto& pieces = causes_.Divide(segment);
     for (const IdlePiece& piece : pieces) {
       filler_.Add(piece.begin_ns, piece.end_ns, piece.share, piece.part, false);
+      Show(piece.begin_ns, piece.end_ns, piece.share);
       if (piece.call != kNone) shares_->idle_by_call[piece.call] += piece.end_ns - piece.begin_ns;
     }
     if (segment.next != kNoTag && !pieces.empty() && pieces.back().share != Share::kGap)
       ++shares_->late_launches;
   }
 
+  void Show(int64_t begin_ns, int64_t end_ns, Share share) {
+    begin_ns = std::max(begin_ns, shown_.begin_ns);
+    end_ns = std::min(end_ns, shown_.end_ns);
+    if (begin_ns >= end_ns) return;
+    auto& spans = shares_->spans;
+    if (!spans.empty() && spans.back().share == share && spans.back().end_ns == begin_ns)
+      spans.back().end_ns = end_ns;
+    else
+      spans.push_back({begin_ns, end_ns, share});
+  }
+
   IdleCauses causes_;
   StepFiller filler_;
+  const StepBounds shown_;
   DeviceShares* const shares_;
 };
 
@@ -107,7 +121,7 @@ int64_t ExposedTime::Within(int64_t begin_ns, int64_t end_ns) const {
 }
 
 DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
-                             const std::vector<StepBounds>& bounds) {
+                             const std::vector<StepBounds>& bounds, const StepBounds& shown) {
   DeviceShares shares;
   if (!trace.has_device_activity()) return shares;
   shares.begin_ns = trace.ops[0].begin_ns;
@@ -118,7 +132,7 @@ DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
     sweep_begin = std::min(sweep_begin, bounds.front().begin_ns);
     sweep_end = std::max(sweep_end, bounds.back().end_ns);
   }
-  ShareSink sink(trace, host, bounds, &shares);
+  ShareSink sink(trace, host, bounds, shown, &shares);
   DeviceSweep sweep(kConcurrentOps, sweep_begin, &sink);
   for (size_t i = 0; i < trace.ops.size(); ++i) {
     const DeviceOp& op = trace.ops[i];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "record/recording.h"
+#include "record/step_timeline.h"
 #include "timeline/device_host.h"
 #include "timeline/device_steps.h"
 #include "timeline/device_totals.h"
@@ -36,12 +37,14 @@ struct DeviceShares {
   std::vector<record::Step> steps;
   std::map<uint32_t, int64_t> idle_by_call;  // blocking call -> device idle because of it
   ExposedTime comm_exposed;
-  int64_t unexplained_idle = 0;  // intervals whose cause is not recorded
-  int64_t late_launches = 0;     // operations that the device had to wait for
+  std::vector<record::ShareSpan> spans;  // of the interval asked for; neighbours of one share are one
+  int64_t unexplained_idle = 0;          // intervals whose cause is not recorded
+  int64_t late_launches = 0;             // operations that the device had to wait for
 };
 
+// With the spans of `shown`.
 DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
-                             const std::vector<StepBounds>& steps);
+                             const std::vector<StepBounds>& steps, const StepBounds& shown = {});
 
 // Steps summed over stretches of about a second, as a run records them.
 std::vector<record::StepWindow> WindowsOf(const std::vector<record::Step>& steps);

@@ -201,6 +201,51 @@ def test_the_page_of_a_one_step_trace_has_no_percentiles_and_no_invented_times(r
     assert len(ticks) >= 2
 
 
+def timeline_texts(page: Page) -> str:
+    return page.text.split("One step, piece by piece")[1].split("Over time")[0]
+
+
+def test_a_trace_shows_its_step_piece_by_piece(reports, tmp_path):
+    page, console = in_browser(reports / f"{TRACE}.html", tmp_path)
+    assert console == []
+    assert {"panel-step-shares", "panel-step-tracks"} <= {a["id"] for a in page.having("figure", "panel")}
+    colours = {a["fill"] for a in page.having("path", "piece")}
+    assert colours == {"var(--share-compute)", "var(--share-sync)", "var(--share-launch)", "var(--faint)"}
+    assert "stream 0/7" in timeline_texts(page) and "thread 4711 (main)" in timeline_texts(page)
+
+
+@pytest.mark.parametrize(
+    ("track", "row", "ms", "said"),
+    [
+        (0, 0, 5, "gemm, 10 ms (compute)"),
+        (0, 0, 15, ""),  # the stream has nothing to do
+        (0, 0, 30, "40 × gemm, "),
+        (1, 0, 7, "aten::item, 10 ms"),
+        (1, 1, 7, "cudaStreamSynchronize, 8.0 ms (sync)"),
+    ],
+)
+def test_pointing_at_a_piece_says_what_it_is(reports, tmp_path, track, row, ms, said):
+    script = f"""
+      const panel = timeline.axis.panels.find((each) => each.spec.id === "step-tracks");
+      const track = panel.spec.tracks[{track}], box = panel.svg.getBoundingClientRect();
+      const x = panel.x({ms}), y = track.top + ({row} + 0.5) * track.rowHeight;
+      panel.svg.dispatchEvent(new PointerEvent("pointermove", {{ clientX: box.left + x, clientY: box.top + y }}));
+    """
+    page, console = in_browser(with_script(reports, TRACE, script), tmp_path)
+    assert console == []
+    assert said in timeline_texts(page)
+    assert said or "gemm" not in timeline_texts(page)
+
+
+def test_the_step_zooms_to_the_microsecond_apart_from_the_charts_over_time(reports, tmp_path):
+    page, console = in_browser(with_script(reports, TRACE, "timeline.axis.zoom(19.999, 20.002)"), tmp_path)
+    assert console == []
+    ticks = [a for t, a in page.elements if t == "text" and a.get("class") == "time"]
+    assert len(ticks) >= 4
+    assert "20.0005 ms" in timeline_texts(page) or "20.001 ms" in timeline_texts(page)
+    assert "20.001 ms" not in page.text.split("Over time")[1]
+
+
 def test_a_runs_message_has_its_time(reports, tmp_path):
     page, _ = in_browser(reports / "input-bound.html", tmp_path)
     assert "0:09  nvml  NVLink" in page.text

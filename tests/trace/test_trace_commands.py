@@ -255,6 +255,27 @@ def test_export_takes_a_second_to_as_the_end(fullbore, trace):
     assert max(e["ts"] + e.get("dur", 0) for e in json.loads(said.stdout)["traceEvents"] if "ts" in e) <= 1500
 
 
+def test_export_shows_what_a_change_would_make_of_the_steps_beside_what_was_recorded(fullbore, trace):
+    said = fullbore.call("export", trace, "--to", "perfetto", "--what-if", "no-sync,workers=2", "-o", "-")
+    assert said.code == 0, said.stderr
+    assert "no-sync cannot be made here" in said.stderr
+    events = json.loads(said.stdout)["traceEvents"]
+    processes = {e["args"]["name"]: e["pid"] for e in events if e["name"] == "process_name"}
+    pid = processes["rank 0, replayed with workers=2"]
+    steps = [e for e in events if e["pid"] == pid and e["ph"] == "X" and e["name"].startswith("step ")]
+    assert steps and all(e["args"]["recorded, in us"] == STEP_US for e in steps)
+
+
+def test_export_replays_no_step_that_lies_outside_the_window(fullbore, trace):
+    changed = ["export", trace, "--to", "perfetto", "--what-if", "workers=2"]
+    said = fullbore.call(*changed, "--from", "1us", "--until", "2us")
+    assert said.code == 2
+    assert "no step that can be replayed begins in the window" in said.stderr
+    said = fullbore.call("export", trace, "--to", "perfetto", "--what-if", "faster")
+    assert said.code == 2
+    assert "no change is called 'faster'" in said.stderr
+
+
 def test_export_of_nothing_is_an_error(fullbore, trace):
     for window in (["--from", "1h"], ["--from", "step:99"], ["--from", "2s"], ["--from", "2ms", "--until", "1ms"]):
         said = fullbore.call("export", trace, "--to", "perfetto", *window)

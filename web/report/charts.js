@@ -3,8 +3,9 @@
 "use strict";
 
 class TimeAxis {
-  constructor(end) {
+  constructor(end, least = end / 2000) {
     this.end = end;
+    this.least = least;  // to which one can zoom in
     this.view = [0, end];
     this.cursor = null;
     this.band = null;
@@ -12,10 +13,9 @@ class TimeAxis {
     this.onChange = () => {};
   }
   zoom(begin, end) {
-    const least = this.end / 2000;
     begin = Math.max(0, begin);
     end = Math.min(this.end, end);
-    if (end - begin < least) return;
+    if (end - begin < this.least) return;
     this.view = [begin, end];
     this.draw();
   }
@@ -118,29 +118,39 @@ class Panel {
 
   draw() {
     this.width = Math.max(200, this.node.clientWidth);
-    this.top = this.scale();
-    const [begin, end] = this.axis.view;
     const clip = "clip-" + this.spec.id;
     const bottom = this.height - kBottom;
     const plot = svg("g", { "clip-path": `url(#${clip})` });
-    const nodes = [svg("clipPath", { id: clip },
-      svg("rect", { x: kLeft, y: 0, width: this.width - kLeft - kRight, height: bottom + 1 }))];
-    for (const value of [0, this.top / 2, this.top]) {
-      nodes.push(svg("line", { class: value ? "grid" : "axis", x1: kLeft, x2: this.width - kRight, y1: this.y(value), y2: this.y(value) }));
-      nodes.push(svg("text", { x: kLeft - 8, y: this.y(value) + 4, "text-anchor": "end" }, tick(value, this.spec.unit)));
-    }
-    const { ticks, step } = timeTicks(begin, end, Math.max(5, this.width / 110));
-    for (const t of ticks) {
-      const label = clock(t, step, this.axis.end);
-      const half = label.length * 3.5;  // about half its width: the last label must not leave the picture
-      nodes.push(svg("text", { class: "time", x: Math.min(this.x(t), this.width - half), y: this.height - 4, "text-anchor": "middle" }, label));
-    }
-    if (this.spec.stack) this.drawStack(plot); else this.drawLines(plot);
-    this.drawMarks(plot);
+    const window = svg("clipPath", { id: clip },
+      svg("rect", { x: kLeft, y: 0, width: this.width - kLeft - kRight, height: bottom + 1 }));
+    const labels = this.labels();
+    this.fill(plot);
     this.cursor = svg("line", { class: "cursor", y1: kTop, y2: bottom, x1: -9, x2: -9 });
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
-    this.svg.replaceChildren(...nodes, plot, this.cursor);
+    this.svg.replaceChildren(window, ...labels, ...this.times(), plot, this.cursor);
     this.drawCursor();
+  }
+
+  // The scale at the left.
+  labels() {
+    this.top = this.scale();
+    return [0, this.top / 2, this.top].flatMap((value) => [
+      svg("line", { class: value ? "grid" : "axis", x1: kLeft, x2: this.width - kRight, y1: this.y(value), y2: this.y(value) }),
+      svg("text", { x: kLeft - 8, y: this.y(value) + 4, "text-anchor": "end" }, tick(value, this.spec.unit))]);
+  }
+
+  times() {
+    const { ticks, step } = timeTicks(...this.axis.view, Math.max(5, this.width / 110));
+    return ticks.map((t) => {
+      const label = clock(t, step, this.axis.end);
+      const half = label.length * 3.5;  // about half its width: the last label must not leave the picture
+      return svg("text", { class: "time", x: Math.min(this.x(t), this.width - half), y: this.height - 4, "text-anchor": "middle" }, label);
+    });
+  }
+
+  fill(plot) {
+    if (this.spec.stack) this.drawStack(plot); else this.drawLines(plot);
+    this.drawMarks(plot);
   }
 
   drawMarks(plot) {

@@ -20,8 +20,8 @@ function themeButton() {
   applyTheme(storedTheme() || (dark.matches ? "dark" : "light"));
   dark.addEventListener("change", () => { if (!storedTheme()) applyTheme(dark.matches ? "dark" : "light"); });
   let before = null;  // paper is white
-  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; applyTheme("light"); axis.draw(); });
-  addEventListener("afterprint", () => { if (before) applyTheme(before); axis.draw(); });
+  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; applyTheme("light"); draw(); });
+  addEventListener("afterprint", () => { if (before) applyTheme(before); draw(); });
   return el("button", { class: "theme", type: "button", title: "Light or dark", "aria-label": "Switch between light and dark",
     onclick: () => {
       const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
@@ -318,17 +318,23 @@ function textSection() {
   return el("details", { class: "more" }, el("summary", {}, "This report as text"), el("pre", { class: "text-report" }, data.text));
 }
 
+const timeline = timelineSection(data);
+
+function draw() {
+  for (const each of [axis, ...(timeline ? [timeline.axis] : [])]) each.draw();
+}
+
 // ---- the whole page --------------------------------------------------------------------------------------------
 
 function build() {
   paletteStyle();
   const page = document.getElementById("page");
   page.append(...[topLine(), data.failure ? el("p", { class: "failure", role: "alert" }, data.failure) : null, verdict(), stepSection(),
-    figuresSection(), findingsSection(), replaySection(), chartsSection(), ranksSection(), linesSection(), kernelsSection(), notesSection(), factsSection(), textSection(),
+    figuresSection(), findingsSection(), replaySection(), timeline && timeline.node, chartsSection(), ranksSection(), linesSection(), kernelsSection(), notesSection(), factsSection(), textSection(),
     el("footer", {}, `Written by fullbore. Schema ${report.schema}. Shares, figures and charts are of stage `, data.stage, ".")].filter(Boolean));
-  axis.draw();
+  draw();
   let width = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; axis.draw(); } });
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
 }
 
 build();

@@ -232,8 +232,10 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
   std::vector<Gathered> ranks;
   std::vector<Message> notes;
   std::optional<int64_t> base_ns;
+  std::optional<size_t> shown;  // the same step of all ranks
   auto messages = VisitTraces(paths, options, [&](timeline::DeviceTrace& trace, const std::string& file) {
-    timeline::RankResult result = timeline::SummariseRank(trace);
+    timeline::RankResult result = timeline::SummariseRank(trace, shown);
+    if (result.info.timeline && !shown) shown = static_cast<size_t>(result.info.timeline->step);
     result.info.rank = *trace.rank;
     result.info.roofline = roofline::RooflineOf(trace, BoundsOf(result.info.steps));
     if (const auto* device = roofline::DeviceOf(trace); device != nullptr && result.info.graph) {

@@ -21,12 +21,18 @@ constexpr double kOfChange = 0.1;
 // median, one in five by 3 % or more.
 constexpr double kOfStep = 0.02;
 
-double After(const StepGraph& graph, const std::vector<const Change*>& changes, Outlook outlook) {
-  StepGraph changed = graph;
+// Makes the changes, and returns the least time of a step that they leave (Change::Apply).
+double Make(const std::vector<const Change*>& changes, Outlook outlook, StepGraph& graph) {
   double floor_ns = 0;
   for (const Change* change : changes) {
-    if (!change->WhyNot(changed)) floor_ns = std::max(floor_ns, change->Apply(outlook, changed));
+    if (!change->WhyNot(graph)) floor_ns = std::max(floor_ns, change->Apply(outlook, graph));
   }
+  return floor_ns;
+}
+
+double After(const StepGraph& graph, const std::vector<const Change*>& changes, Outlook outlook) {
+  StepGraph changed = graph;
+  const double floor_ns = Make(changes, outlook, changed);
   return std::max(floor_ns, StepNs(changed));
 }
 
@@ -42,6 +48,12 @@ bool IsBetter(const Change& change, const Prediction& step, const Change* best, 
 
 double ReplayError(const StepGraph& graph) {
   return graph.recorded_step_ns > 0 ? std::abs(StepNs(graph) / graph.recorded_step_ns - 1) : 0;
+}
+
+StepGraph Changed(const StepGraph& graph, const std::vector<const Change*>& changes) {
+  StepGraph changed = graph;
+  Make(changes, Outlook::kExpected, changed);
+  return changed;
 }
 
 Prediction Predict(const StepGraph& graph, const std::vector<const Change*>& changes) {

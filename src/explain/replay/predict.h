@@ -20,6 +20,9 @@ struct Prediction {
 double ReplayError(const record::StepGraph& graph);
 inline constexpr double kRough = 0.05, kTooRough = 0.15;
 
+// The graph with those changes made that can be, one after the other, as they are expected to turn out.
+record::StepGraph Changed(const record::StepGraph& graph, const std::vector<const Change*>& changes);
+
 // `changes` are made one after the other; those that cannot be made there are left out.
 Prediction Predict(const record::StepGraph& graph, const std::vector<const Change*>& changes);
 

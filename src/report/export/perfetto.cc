@@ -9,8 +9,7 @@
 
 #include "base/printable.h"
 #include "explain/analyze/critical_path.h"
-#include "timeline/device_idle.h"
-#include "timeline/device_sweep.h"
+#include "timeline/device_shares.h"
 
 namespace fullbore::exporting {
 
@@ -44,6 +43,11 @@ std::string PerfettoFile::Micros(int64_t ns) const {
 void PerfettoFile::Event(const std::string& json) {
   text_ += text_.empty() ? "" : ",\n";
   text_ += json;
+}
+
+std::string PerfettoFile::StepName(const record::Step& step, const std::vector<int64_t>& numbers) {
+  const auto index = static_cast<size_t>(step.index);
+  return "step " + std::to_string(index < numbers.size() ? numbers[index] : step.index);
 }
 
 int PerfettoFile::NewTrack(int pid, const std::string& process, const std::string& thread) {
@@ -96,7 +100,7 @@ void PerfettoFile::AddFindings(const diagnose::Diagnosis& diagnosis) {
 }
 
 // The tracks of one rank.
-class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
+class PerfettoFile::RankTracks {
  public:
   RankTracks(PerfettoFile* file, const timeline::DeviceTrace& trace, const record::RankInfo& info,
              int64_t shift_ns)
@@ -105,15 +109,13 @@ class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
         info_(info),
         shift_ns_(shift_ns),
         name_("rank " + std::to_string(info.rank)),
-        rank_(trace),
-        causes_(trace, rank_.host()) {}
+        rank_(trace) {}
 
   void AddSteps(const std::vector<int64_t>& numbers) {
     const int tid = file_->NewTrack(SharesPid(info_.rank), "fullbore, " + name_, "steps");
     for (const record::Step& step : info_.steps) {
       const int64_t begin = step.end_ns - step.wall_ns;
       if (!file_->Touches(begin, step.end_ns)) continue;
-      const auto index = static_cast<size_t>(step.index);
       std::string shares;
       for (size_t i = 0; i < record::kShareCount; ++i) {
         if (step.share_ns[i] == 0) continue;
@@ -121,44 +123,22 @@ class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
             R"({}"{} %":{:.2f})", shares.empty() ? "" : ",", record::Name(static_cast<record::Share>(i)),
             100 * static_cast<double>(step.share_ns[i]) / static_cast<double>(step.wall_ns));
       }
-      file_->Slice(SharesPid(info_.rank), tid,
-                   "step " + std::to_string(index < numbers.size() ? numbers[index] : step.index), begin,
-                   step.end_ns, shares);
+      file_->Slice(SharesPid(info_.rank), tid, StepName(step, numbers), begin, step.end_ns, shares);
       Counter("shares of the step (%)", std::max(begin, file_->window_.begin_ns), shares);
     }
   }
 
-  // One slice per share; neighbours of the same share are merged.
   void AddShares() {
     if (trace_.ops.empty()) return;
-    constexpr size_t kConcurrentOps = 4096;  // everything is sorted: only what runs at once must fit
-    shares_tid_ = file_->NewTrack(SharesPid(info_.rank), "fullbore, " + name_, "where the time goes");
-    int64_t begin = trace_.ops[0].begin_ns;
-    int64_t end = begin;
-    if (!info_.steps.empty()) {
-      begin = std::min(begin, info_.steps.front().end_ns - info_.steps.front().wall_ns - shift_ns_);
-      end = info_.steps.back().end_ns - shift_ns_;
+    const int tid = file_->NewTrack(SharesPid(info_.rank), "fullbore, " + name_, "where the time goes");
+    std::vector<timeline::StepBounds> steps;
+    for (const record::Step& step : info_.steps)
+      steps.push_back({step.end_ns - step.wall_ns - shift_ns_, step.end_ns - shift_ns_});
+    const timeline::StepBounds shown{file_->window_.begin_ns - shift_ns_, file_->window_.end_ns - shift_ns_};
+    for (const record::ShareSpan& span : timeline::ShareDeviceTime(trace_, rank_.host(), steps, shown).spans) {
+      file_->Slice(SharesPid(info_.rank), tid, std::string(record::Name(span.share)), span.begin_ns + shift_ns_,
+                   span.end_ns + shift_ns_);
     }
-    timeline::DeviceSweep sweep(kConcurrentOps, begin, this);
-    for (size_t i = 0; i < trace_.ops.size(); ++i) {
-      sweep.AdvanceTo(trace_.ops[i].begin_ns);
-      sweep.Add(trace_.ops[i].begin_ns, trace_.ops[i].end_ns, trace_.ops[i].lane, static_cast<uint32_t>(i));
-      end = std::max(end, trace_.ops[i].end_ns);
-    }
-    sweep.Finish(end);
-    Flush();
-  }
-
-  void Take(const timeline::Segment& segment) override {
-    if (segment.mask != 0) {
-      const auto share = (segment.mask & timeline::kComputeLanes) != 0 ? record::Share::kCompute
-                         : (segment.mask & timeline::kCommLane) != 0   ? record::Share::kCommExposed
-                                                                       : record::Share::kCopyExposed;
-      Append(share, segment.begin_ns, segment.end_ns);
-      return;
-    }
-    for (const timeline::IdlePiece& piece : causes_.Divide(segment))
-      Append(piece.share, piece.begin_ns, piece.end_ns);
   }
 
   void AddCriticalPath() {
@@ -222,23 +202,6 @@ class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
   }
 
  private:
-  void Append(record::Share share, int64_t begin_ns, int64_t end_ns) {
-    if (share == open_share_ && begin_ns == open_end_ns_) {
-      open_end_ns_ = end_ns;
-      return;
-    }
-    Flush();
-    open_share_ = share;
-    open_begin_ns_ = begin_ns;
-    open_end_ns_ = end_ns;
-  }
-
-  void Flush() {
-    if (open_end_ns_ <= open_begin_ns_) return;
-    file_->Slice(SharesPid(info_.rank), shares_tid_, std::string(record::Name(open_share_)),
-                 open_begin_ns_ + shift_ns_, open_end_ns_ + shift_ns_);
-  }
-
   void Counter(const std::string& name, int64_t t_ns, const std::string& values) {
     file_->Event(fmt::format(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{{}}}}})", Quoted(name),
                              SharesPid(info_.rank), file_->Micros(t_ns), values));
@@ -278,12 +241,7 @@ class PerfettoFile::RankTracks : public timeline::DeviceSweep::Sink {
   const int64_t shift_ns_;
   const std::string name_;
   const analyze::RankTrace rank_;
-  timeline::IdleCauses causes_;
   std::map<uint16_t, int> host_tids_;
-  int shares_tid_ = 0;
-  record::Share open_share_ = record::Share::kCompute;
-  int64_t open_begin_ns_ = 0;
-  int64_t open_end_ns_ = 0;
 };
 
 void PerfettoFile::AddRank(const timeline::DeviceTrace& trace, const record::RankInfo& info, int64_t shift_ns,

@@ -6,6 +6,7 @@
 //                     path, and the shares of each step as counters
 //   rank 0, device    one track per stream: kernels and copies, with arrows from the host's calls
 //   rank 0, host      one track per thread: operators and calls
+//   rank 0, replayed  what the replay makes of some changes: steps, streams and threads
 //
 // Events that cross an edge of the window are cut there; their arguments give the whole duration.
 #pragma once
@@ -36,12 +37,19 @@ class PerfettoFile {
   void AddRank(const timeline::DeviceTrace& trace, const record::RankInfo& info, int64_t shift_ns,
                const std::vector<int64_t>& numbers);
 
+  // The steps of a changed graph of the rank (explain/replay), named by what was changed. Step `step` begins where it
+  // began in the recording; the graph contains it, and `info` has it in full.
+  void AddReplay(const timeline::DeviceTrace& trace, const record::RankInfo& info,
+                 const std::vector<int64_t>& numbers, const record::StepGraph& changed, int64_t step,
+                 const std::string& changes);
+
   int64_t events() const { return events_; }
   std::string Json() const;
 
  private:
   class RankTracks;
 
+  static std::string StepName(const record::Step& step, const std::vector<int64_t>& numbers);
   int NewTrack(int pid, const std::string& process, const std::string& thread);  // its thread id
   void Slice(int pid, int tid, const std::string& name, int64_t begin_ns, int64_t end_ns,
              const std::string& args = "");

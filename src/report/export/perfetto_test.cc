@@ -1,5 +1,6 @@
 #include "report/export/perfetto.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <zlib.h>
 
@@ -55,6 +56,25 @@ class PerfettoTest : public ::testing::Test {
       if (event["ph"] == "X" && event["tid"] == tid) names.push_back(event["name"]);
     }
     return names;
+  }
+
+  // With the steps run again as `graph` has them, from step 1 on: the slices of a track, "name begin duration" in us.
+  std::vector<std::string> Replayed(const record::StepGraph& graph, const std::string& track) {
+    PerfettoFile file({0, 300'000, 0});
+    file.AddReplay(scene_.trace(), info_, {10, 11, 12}, graph, 1, "no-sync");
+    const nlohmann::json json = nlohmann::json::parse(file.Json());
+    int tid = -1;
+    std::vector<std::string> slices;
+    for (const auto& event : json["traceEvents"]) {
+      if (event["name"] == "process_name") {
+        EXPECT_EQ(event["args"]["name"], "rank 0, replayed with no-sync");
+      }
+      if (event["name"] == "thread_name" && event["args"]["name"] == track) tid = event["tid"];
+      if (event["ph"] == "X" && event["tid"] == tid)
+        slices.push_back(fmt::format("{} {} {}", event["name"].get<std::string>(), event["ts"].get<double>(),
+                                     event["dur"].get<double>()));
+    }
+    return slices;
   }
 
   analyze::Scene scene_;
@@ -140,6 +160,25 @@ TEST_F(PerfettoTest, TimesOfARankAreShiftedToTheCommonClock) {
     EXPECT_EQ(event["ts"], 20.0);
     break;
   }
+}
+
+TEST_F(PerfettoTest, AReplayWithoutAChangeIsWhatWasRecorded) {
+  ASSERT_TRUE(info_.graph);
+  EXPECT_THAT(Replayed(*info_.graph, "steps"), IsSupersetOf({"step 11 100 100"}));
+  EXPECT_THAT(Replayed(*info_.graph, "stream 0/20"),
+              ::testing::ElementsAre("ncclKernel_AllReduce 50 40", "ncclKernel_AllReduce 150 40",
+                                     "ncclKernel_AllReduce 250 40"));
+}
+
+TEST_F(PerfettoTest, AReplayBeginsWithTheRecordedStepAndGoesOnAsChanged) {
+  record::StepGraph graph = *info_.graph;
+  for (auto& node : graph.nodes) {
+    if (node.work == record::Work::kHost) node.duration_ns += 20'000;
+  }
+  const auto steps = Replayed(graph, "steps");
+  ASSERT_GE(steps.size(), 2U);
+  EXPECT_THAT(steps, Contains(::testing::StartsWith("step 11 100 ")));
+  EXPECT_THAT(steps, Not(Contains("step 11 100 100")));
 }
 
 TEST_F(PerfettoTest, GzipOutputDecompressesToTheSameText) {

@@ -381,6 +381,29 @@ Sample TwoStages() {
   return sample;
 }
 
+// A kernel, then one that waits for its launch behind a synchronisation.
+record::StepTimeline TimelineOf(const record::Step& step) {
+  record::StepTimeline line;
+  line.begin_ns = step.end_ns - step.wall_ns;
+  line.end_ns = step.end_ns;
+  const auto at = [&](int64_t ms) { return line.begin_ns + ms * kNsPerMs; };
+  line.names = {"", "gemm", "aten::item", "cudaStreamSynchronize", "cudaLaunchKernel"};
+  line.shares = {{at(0), at(10), Share::kCompute},
+                 {at(10), at(12), Share::kSync},
+                 {at(12), at(20), Share::kLaunch},
+                 {at(20), line.end_ns, Share::kCompute}};
+  line.tracks = {
+      {"stream 0/7",
+       true,
+       {{at(0), at(10), 1, 1, 0, Share::kCompute}, {at(20), line.end_ns, 1, 40, 0, Share::kCompute}}},
+      {"thread 4711 (main)",
+       false,
+       {{at(2), at(12), 2, 1, 0, std::nullopt},
+        {at(19), at(20), 4, 1, 0, Share::kLaunch},
+        {at(3), at(11), 3, 1, 1, Share::kSync}}}};
+  return line;
+}
+
 Sample OneStepTrace() {
   Stage stage;
   stage.name = "host.pt.trace.json";
@@ -397,6 +420,7 @@ Sample OneStepTrace() {
             38 * kNsPerMs, {{Share::kLaunch, 0.3}, {Share::kSync, 0.04}, {Share::kCompute, 1}}, 0};
       },
       noise);
+  rank.timeline = TimelineOf(rank.steps.front());
   stage.ranks.push_back(std::move(rank));
   stage.messages.push_back({std::nullopt, record::Severity::kInfo, "ingest",
                             "the traces are taken from 'logs/plugins/profile/2026_11_21_09_15_00'"});
@@ -433,6 +457,9 @@ Sample HostileTexts() {
   stage.ranks[0].hot_lines[0].file = bad;
   stage.messages[0].text = bad;
   stage.series[0].key.labels["gpu"] = bad;
+  stage.ranks[0].timeline = TimelineOf(stage.ranks[0].steps.front());
+  stage.ranks[0].timeline->names[1] = bad;
+  stage.ranks[0].timeline->tracks[0].name = bad;
   return sample;
 }
 
