@@ -16,7 +16,7 @@ using replay::Change;
 namespace {
 
 // A change that gains less than this is not worth a line.
-constexpr double kLeastGain = 1.01;
+constexpr double kMinGain = 1.01;
 
 // How a change is made in PyTorch: in short, and in a sentence.
 struct InCode {
@@ -112,7 +112,7 @@ bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> ch
     const Change* change = replay::ChangeNamed(id);
     if (change == nullptr || change->WhyNot(*graph)) continue;
     const Speedup gain = SpeedupOf(*graph, replay::Predict(*graph, {change}));
-    if (gain.expected >= kLeastGain) options.push_back({change, gain});
+    if (gain.expected >= kMinGain) options.push_back({change, gain});
   }
   if (options.empty()) return false;
   std::ranges::stable_sort(options, [](const Option& a, const Option& b) {

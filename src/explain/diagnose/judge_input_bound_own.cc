@@ -21,7 +21,7 @@ using record::Share;
 namespace {
 
 // Handing batches over between processes takes a part of what is won: at least half of the gain remains.
-constexpr double kLeastOfGain = 0.5;
+constexpr double kMinOfGain = 0.5;
 
 // The samples that saw the training thread being fed.
 struct Feed {
@@ -70,14 +70,14 @@ void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
   // the training thread did itself takes its share of the step in one worker.
   const double producers = waits ? 2 : 1;
   const auto gain = [&](double ratio) { return Gain(ratio, waits ? 1 : ratio, producers); };
-  double expected = gain(share.ratio), low = 1 + (gain(share.low) - 1) * kLeastOfGain;
+  double expected = gain(share.ratio), low = 1 + (gain(share.low) - 1) * kMinOfGain;
   double high = 1 / (1 - std::min(share.high, 0.99));
   const auto used = view.CoresOfCommand();
   const bool needs_cores = feed.blocked * 2 < feed.all();
   if (needs_cores && used && *used > 0 && view.cores() > 0) {
     const double free = view.cores() - view.CoresOfOthers().value_or(0);
     expected = std::min(expected, free * replay::kCoresReached / *used);
-    low = std::min(low, 1 + (expected - 1) * kLeastOfGain);
+    low = std::min(low, 1 + (expected - 1) * kMinOfGain);
     high = std::min(high, view.cores() / *used);
   }
   if (expected < kWorthwhileGain) {

@@ -171,6 +171,33 @@ TEST(InputBoundTest, WhereTheCoresAreFullNoWorkerIsAdvised) {
   EXPECT_THAT(finding, Advises("more workers will not help: the cores are full"));
 }
 
+// Two cores: the command uses one, and another program the rest, on equal terms.
+Finding BesideAnotherProgram(int64_t workers, double cores_of_command) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(workers, 100, 200, 100));
+  rank.loaders[0].run_delay_ns = 100 * 100 * kMs;
+  auto run = MadeRun({rank}, /*cores=*/2);
+  run.machine["cores_logical"] = "2";
+  AddSeries(run, Metric::kProcessCpu, cores_of_command, {{"role", "trainer"}});
+  AddSeries(run, Metric::kCpuUtilization, 1.0);
+  const Diagnosis diagnosis = Diagnose(run);
+  return *FindingIn(diagnosis, "input-bound");
+}
+
+TEST(InputBoundTest, CoresThatOtherProgramsKeepBusyAreNotPromisedToWorkersButNamed) {
+  const Finding none = BesideAnotherProgram(0, 1);
+  EXPECT_EQ(none.cause, "no-workers");
+  EXPECT_NE(none.title.find("other programs keep the cores busy that workers need"), std::string::npos);
+  EXPECT_EQ(none.change, "");
+  EXPECT_THAT(none, Advises("other programs keep 1 of 2 cores busy"));
+}
+
+TEST(InputBoundTest, WhereTheCommandItselfFillsTheCoresNoOtherProgramIsBlamed) {
+  const Finding full = BesideAnotherProgram(0, 2);
+  EXPECT_EQ(full.title.find("other programs"), std::string::npos);
+  EXPECT_THAT(full, Not(Advises("other programs keep")));
+}
+
 // Two ranks on two cores, each with a loader that one worker would hide if the other rank were not there.
 TEST(InputBoundTest, RanksShareTheCoresThatWorkersWouldTake) {
   std::vector<record::RankInfo> ranks;

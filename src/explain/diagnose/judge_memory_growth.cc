@@ -18,7 +18,7 @@ using record::Metric;
 
 namespace {
 
-constexpr size_t kStretches = 10, kFewestStretches = 5;
+constexpr size_t kStretches = 10, kMinStretches = 5;
 
 struct Growth {
   double bytes_per_s = 0, low = 0, high = 0;  // 95 %
@@ -54,7 +54,7 @@ std::optional<Growth> GrowthOf(const View& view, const record::Labels& labels) {
     }
   }
   const auto minima = Minima(readings);
-  if (minima.size() < kFewestStretches) return std::nullopt;
+  if (minima.size() < kMinStretches) return std::nullopt;
   for (size_t i = 1; i < minima.size(); ++i) {
     if (minima[i].second <= minima[i - 1].second) return std::nullopt;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
@@ -80,7 +81,7 @@ std::optional<Finding> FromKernels(const View& view) {
   if (rank.info->tables) {
     for (const record::KernelStats& kernel : rank.info->tables->kernels) {
       if (kernel.kernel_class != "matmul") continue;
-      evidence.FromTrace("most of it in " + kernel.name.substr(0, 60),
+      evidence.FromTrace("most of it in " + std::string(Utf8Front(kernel.name, 60)),
                          static_cast<double>(kernel.sum_ns) / 1e6, "ms");
       break;
     }

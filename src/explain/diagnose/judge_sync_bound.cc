@@ -15,7 +15,7 @@ using record::Share;
 namespace {
 
 // If the waits explain this part of the idle time before launches, launches are a symptom.
-constexpr double kMostOfLaunches = 0.5;
+constexpr double kMinExplained = 0.5;
 constexpr size_t kMaxSites = 3;  // listed one by one: more would be a table, not evidence
 
 void AddCallSites(const record::RankInfo& info, const EvidenceBuilder& evidence) {
@@ -56,7 +56,7 @@ std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& /*diagnosis*/
   evidence.FromTrace("idle after a synchronisation", sync, "ratio");
   if (causes_launches) {
     evidence.FromReplay("idle until the next launch that would be hidden without it", share - sync, "ratio");
-    if (share - sync >= kMostOfLaunches * launch) finding.supersedes = {{"launch-bound", ""}};
+    if (share - sync >= kMinExplained * launch) finding.supersedes = {{"launch-bound", ""}};
   }
   AddCallSites(*rank.info, evidence);
   PointAtWorstStep(rank, Share::kSync, finding);

@@ -77,16 +77,16 @@ void Predict(double spin, bool spins, Finding& finding) {
   if (spin >= kSpinCounts) {
     // Without the spinning, the rest of the CPU time remains; it shrinks as well, because operations that
     // nobody interrupts find their data in the cache.
-    const double rest = 1 - std::min(spin, kMostSpin);
-    finding.speedup = {std::pow(rest, -kSpinGain), std::max(kLeastGainOfFewerThreads, kSpinGainLeast / rest),
+    const double rest = 1 - std::min(spin, kMaxSpin);
+    finding.speedup = {std::pow(rest, -kSpinGain), std::max(kMinGainOfFewerThreads, kSpinGainLeast / rest),
                        kSpinGainMost * std::pow(rest, -kSpinGain)};
     finding.method =
         "the CPU time without the spinning, which also makes the rest faster: as in other programs";
     return;
   }
-  finding.speedup =
-      spins ? Speedup{kGainWhereThreadsSpin, kLeastGainOfFewerThreads, kMostGainWhereThreadsSpin}
-            : Speedup{kGainWhereThreadsSleep, kLeastGainOfFewerThreads, kMostGainWhereThreadsSleep};
+  finding.speedup = spins
+                        ? Speedup{kGainWhereThreadsSpin, kMinGainOfFewerThreads, kMaxGainWhereThreadsSpin}
+                        : Speedup{kGainWhereThreadsSleep, kMinGainOfFewerThreads, kMaxGainWhereThreadsSleep};
   finding.method = fmt::format(
       "what fewer threads gained in other programs whose idle threads {}: how much of the CPU time is lost "
       "is "

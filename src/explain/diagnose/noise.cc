@@ -59,7 +59,7 @@ void Widen(Finding& finding, const Noise& noise) {
   if (noise.single_step) return DropGain(finding);
   const bool drowns = finding.speedup.low - 1 < noise.of_mean_step;
   if (noise.of_mean_step >= kTooNoisy && drowns) return DropGain(finding);
-  // Doubt about the figures is no danger of the change: it makes no promise of a loss.
+  // Doubt about the figures does not make the change harmful: it turns no gain into a loss.
   if (finding.speedup.low >= 1)
     finding.speedup.low = std::max(1.0, finding.speedup.low / (1 + noise.of_mean_step));
   finding.speedup.high *= 1 + noise.of_mean_step;

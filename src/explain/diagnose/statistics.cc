@@ -13,7 +13,7 @@ constexpr double kSlowerBy = 1.10;
 // ...and the shift in the mean of log times is this many standard errors: the 1 % point of the maximum of a
 // standardised CUSUM over the candidate splits (Bonferroni over about 500 splits of a normal statistic).
 constexpr double kSignificance = 4.0;
-constexpr size_t kFewestSteady = 5;
+constexpr size_t kMinSteady = 5;
 constexpr size_t kBatches = 20;
 
 // The noise of log step times, from neighbouring differences, so that a shift in level does not count as
@@ -34,7 +34,7 @@ size_t SlowStart(const std::vector<double>& logs, size_t from, size_t end) {
   const double total = std::accumulate(rest.begin(), rest.end(), 0.0);
   size_t best = 0;
   double best_score = kSignificance, sum = 0;
-  for (size_t k = 1; k + kFewestSteady <= n; ++k) {
+  for (size_t k = 1; k + kMinSteady <= n; ++k) {
     sum += rest[k - 1];
     const auto before = static_cast<double>(k), after = static_cast<double>(n - k);
     const double shift = sum / before - (total - sum) / after;
@@ -64,7 +64,7 @@ size_t WarmupSteps(const std::vector<double>& wall_ns, size_t last) {
       continue;
     }
     // The very first step alone may be slow without moving a mean over many.
-    if (more == 0 && warmup == 0 && logs.size() > kFewestSteady) {
+    if (more == 0 && warmup == 0 && logs.size() > kMinSteady) {
       const std::vector<double> rest(logs.begin() + 1, logs.end());
       if (logs[0] - Quantile(rest, 0.95) > std::log(kSlowerBy)) more = 1;
     }

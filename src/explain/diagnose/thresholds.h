@@ -54,12 +54,12 @@ inline constexpr double kQuotaSpent = 0.25;  // of the scheduling periods: threa
 // Gains of as many threads as fit, in programs that were measured (docs/measurements.md). Where the part of the CPU
 // time that is spinning is known: with `rest` as what remains, rest^-1.3 (from 0.75 / rest to 3 times that). It
 // counts from a fifth on, and is believed up to 97 %: the samples of a short run cannot tell more.
-inline constexpr double kSpinCounts = 0.20, kMostSpin = 0.97;
+inline constexpr double kSpinCounts = 0.20, kMaxSpin = 0.97;
 inline constexpr double kSpinGain = 1.3, kSpinGainLeast = 0.75, kSpinGainMost = 3;
 // Where it is not known: the least, what three programs in four exceeded, and the most.
-inline constexpr double kLeastGainOfFewerThreads = 1.1;
-inline constexpr double kGainWhereThreadsSpin = 3, kMostGainWhereThreadsSpin = 120;
-inline constexpr double kGainWhereThreadsSleep = 1.2, kMostGainWhereThreadsSleep = 12;
+inline constexpr double kMinGainOfFewerThreads = 1.1;
+inline constexpr double kGainWhereThreadsSpin = 3, kMaxGainWhereThreadsSpin = 120;
+inline constexpr double kGainWhereThreadsSleep = 1.2, kMaxGainWhereThreadsSleep = 12;
 // One process whose pool has this many threads per core gained in all programs; with two per core, those lost whose
 // operations are long.
 inline constexpr double kSurelyTooManyPerCore = 3;

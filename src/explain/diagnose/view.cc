@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kReadingsToSpareOne = 3;
 // Without a named cause, a slow start that takes more of the run's steps than this is how the run is.
-constexpr double kLongestWarmup = 0.2;
+constexpr double kMaxWarmup = 0.2;
 
 template <typename Of>
 void AddTo(RankView& view, const Of& part, int64_t steps, int64_t wall_ns) {
@@ -81,7 +81,7 @@ RankView ViewOf(const RankInfo& info) {
   }
   const int64_t all_steps = StepsOf(info);
   const auto longest = static_cast<size_t>(
-      std::max<int64_t>(1, static_cast<int64_t>(kLongestWarmup * static_cast<double>(all_steps))));
+      std::max<int64_t>(1, static_cast<int64_t>(kMaxWarmup * static_cast<double>(all_steps))));
   view.warmup_steps = static_cast<int64_t>(WarmupSteps(wall_ns, longest));
   const auto slow = static_cast<int64_t>(WarmupSteps(wall_ns, wall_ns.size()));
   if (slow > view.warmup_steps) {

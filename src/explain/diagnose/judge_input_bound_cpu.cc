@@ -1,0 +1,253 @@
+#include "explain/diagnose/judge_input_bound_cpu.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "explain/diagnose/advice.h"
+#include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge.h"
+#include "explain/diagnose/recorded_pipeline.h"
+#include "explain/diagnose/thresholds.h"
+
+namespace fullbore::diagnose {
+
+using record::Loader;
+using record::Metric;
+using replay::FewestWorkers;
+using replay::Pipeline;
+using replay::Replay;
+using replay::Replayed;
+using replay::WithWorkers;
+
+namespace {
+
+double Rate(double samples, double ns) { return ns > 0 ? samples / ns * 1e9 : 0; }
+
+// A worker starts as a copy of the trainer and shares most of its memory; at worst it grows as large.
+void SayWhetherMemoryAllows(Input& input, int64_t more) {
+  const auto free = input.view.Mean(Metric::kMemoryAvailable);
+  const bool some = input.loader.num_workers > 0;
+  const auto used = input.view.Mean(Metric::kProcessMemory, {{"role", some ? "loader" : "trainer"}});
+  if (!free || !used) return;
+  const double each = *used / static_cast<double>(some ? input.loader.num_workers : 1);
+  const bool room = static_cast<double>(more) * each < *free;
+  const std::string figures =
+      fmt::format("{} free, at most {} per worker", FormatBytes(*free), FormatBytes(each));
+  input.finding.fix.push_back(room ? "host memory allows more workers: " + figures
+                                   : "host memory is tight, add workers one at a time: " + figures);
+}
+
+// The loader replaced by fullbore.data: its threads share the cores with the training, and its batches need no
+// pickling. Nothing where its cost a sample was not measured.
+std::optional<Pipeline> FastDataPipeline(const Input& input) {
+  if (!input.loader.fast_sample_ns || input.view.cores() <= 0) return std::nullopt;
+  Pipeline fast = WithWorkers(input.pipeline, std::max<int64_t>(1, std::llround(input.pipeline.cores)));
+  const double batch_ns = static_cast<double>(*input.loader.fast_sample_ns) * input.parts.samples;
+  fast.fetch_ns.assign(1, batch_ns);
+  fast.fetch_cpu_ns = batch_ns;
+  fast.send_ns = fast.receive_ns = 0;  // batches are written where the training reads them
+  return fast;
+}
+
+// What can be done about CPU work in the loader, each with what the replay says of it.
+struct CpuOptions {
+  int64_t wanted = 0;  // workers
+  Replayed with_workers;
+  Speedup workers;              // with so many
+  std::optional<Speedup> none;  // without any
+  std::optional<Speedup> fast;  // with fullbore.data
+  Speedup cheaper;              // with half the CPU time a batch
+  // So many would gain if other programs left their cores to this one; 0 where they are not in the way.
+  int64_t wanted_alone = 0;
+
+  bool Worth(const std::optional<Speedup>& speedup) const { return speedup && IsWorthwhile(*speedup); }
+  bool FastIsBest() const {
+    return Worth(fast) && (!Worth(workers) || fast->low > workers.low) &&
+           (!Worth(none) || fast->low > none->low);
+  }
+  bool NoneIsBest() const { return Worth(none) && (!Worth(workers) || none->low > workers.low); }
+};
+
+// The fewest workers that bring the most: of the cores, some may be free.
+int64_t WantedWorkers(const Pipeline& pipeline, int64_t now) {
+  const auto cores = static_cast<int64_t>(std::ceil(std::max(pipeline.cores, 1.0)));
+  return FewestWorkers(pipeline, std::max(cores, now));
+}
+
+CpuOptions OptionsOf(const Input& input) {
+  const double step_ns = input.rank.MeanStepNs();
+  const int64_t now = input.loader.num_workers;
+  CpuOptions options;
+  options.wanted = WantedWorkers(input.pipeline, now);
+  const Pipeline with_workers = WithWorkers(input.pipeline, options.wanted);
+  options.with_workers = Replay(with_workers);
+  if (options.wanted != now) options.workers = PredictSpeedup(step_ns, with_workers);
+  if (now > 0) options.none = PredictSpeedup(step_ns, WithWorkers(input.pipeline, 0));
+  if (const auto fast = FastDataPipeline(input)) options.fast = PredictSpeedup(step_ns, *fast);
+  Pipeline halved = input.pipeline;
+  for (double& ns : halved.fetch_ns) ns /= 2;
+  halved.fetch_cpu_ns /= 2;
+  options.cheaper = PredictSpeedup(step_ns, halved);
+  if (input.pipeline.cores < input.pipeline.cores_alone) {
+    Pipeline alone = input.pipeline;
+    alone.cores = alone.cores_alone;
+    const int64_t wanted = WantedWorkers(alone, now);
+    if (wanted > now && IsWorthwhile(PredictSpeedup(step_ns, WithWorkers(alone, wanted))))
+      options.wanted_alone = wanted;
+  }
+  return options;
+}
+
+std::string CoresText(const Input& input) { return FormatCount(std::round(10 * input.pipeline.cores) / 10); }
+
+void AdviseWorkers(Input& input, const CpuOptions& options) {
+  const int64_t wanted = options.wanted;
+  Finding& finding = input.finding;
+  finding.change = fmt::format("DataLoader(num_workers={})", wanted);
+  const Replayed& replayed = options.with_workers;
+  finding.fix = {fmt::format("DataLoader(num_workers={}): the fewest that {}", wanted,
+                             replayed.cpu_bound || replayed.wait_ns > kStillWaits * replayed.step_ns
+                                 ? "come close to the best these cores allow"
+                                 : "keep the training from waiting")};
+  AdviseCheaperLoading(input.view, &input.loader, finding);
+  finding.speedup = options.workers;
+  finding.method = fmt::format(
+      "replay of the recorded steps with {} worker{} at the measured fetch time, on {} cores shared with the "
+      "training",
+      wanted, wanted == 1 ? "" : "s", CoresText(input));
+  SayWhetherMemoryAllows(input, wanted - input.loader.num_workers);
+  if (replayed.cpu_bound)
+    finding.fix.push_back("more workers than that do not help: no core is left for them");
+}
+
+void AdviseFastData(Input& input, const Speedup& gain, const std::string& other, const Speedup& of_other) {
+  Finding& finding = input.finding;
+  finding.change = FastDataCommand(input.view);
+  finding.fix = {finding.change + ": the unchanged script, its batches served by fullbore.data",
+                 kKeepFastData};
+  if (IsWorthwhile(of_other)) {
+    finding.fix.push_back(fmt::format("or {}, which is predicted to be {:.2f}x to {:.2f}x as fast", other,
+                                      of_other.low, of_other.high));
+  }
+  finding.speedup = gain;
+  finding.method = fmt::format(
+      "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} cores shared "
+      "with "
+      "the training",
+      FormatDuration(*input.loader.fast_sample_ns), CoresText(input));
+}
+
+void AdviseNoWorkers(Input& input, const CpuOptions& options) {
+  Finding& finding = input.finding;
+  finding.change = "DataLoader(num_workers=0)";
+  finding.fix = {
+      "DataLoader(num_workers=0): fetching a batch costs less than handing it over from another process"};
+  finding.speedup = *options.none;
+  finding.method = "replay of the recorded steps with every batch fetched by the training thread";
+}
+
+// Nothing that can be switched on gains: what is left is to make the work itself cheaper.
+void SayWorkersWillNotHelp(Input& input, const CpuOptions& options) {
+  Finding& finding = input.finding;
+  if (options.wanted_alone > 0) {
+    finding.fix.push_back(fmt::format(
+        "other programs keep {} of {} cores busy: end them, or get cores of your own; with those, "
+        "DataLoader(num_workers={})",
+        FormatCount(input.view.CoresOfOthers().value_or(0)), FormatCount(input.view.cores()),
+        options.wanted_alone));
+  }
+  finding.fix.push_back(
+      options.with_workers.cpu_bound
+          ? "more workers will not help: the cores are full, and a worker takes from the computation what "
+            "it brings"
+          : "more workers will not help: handing their batches over costs what they bring");
+  AdviseCheaperLoading(input.view, &input.loader, finding);
+  if (IsWorthwhile(options.cheaper)) {
+    finding.fix.push_back(fmt::format("half the CPU time a sample would make the run about {:.2f}x as fast",
+                                      options.cheaper.expected));
+    finding.fix.push_back("give the run more CPU cores");
+  } else {
+    finding.severity = Severity::kInfo;  // real, but nothing to act on
+  }
+}
+
+}  // namespace
+
+void BlameRestarts(Input& input, double share) {
+  input.finding.cause = "epoch-start";
+  input.finding.title = fmt::format(
+      "{}: {} times, at the start of an epoch, it waited {} for new workers and their first batch.",
+      WaitsFor(input), input.loader.restarts,
+      FormatDuration(input.loader.restart_wait_ns / std::max<int64_t>(1, input.loader.restarts)));
+  input.finding.change = "DataLoader(persistent_workers=True)";
+  input.finding.fix = {
+      "keep the workers between epochs: DataLoader(persistent_workers=True)",
+      "make starting cheaper: open files in the worker, not in the dataset's constructor; fewer workers"};
+  input.finding.speedup = RemovalOf(share, 0.5);
+  input.finding.method = "the waits at epoch starts removed; at the low end, half of them";
+  // fullbore.data starts nothing anew, and loads at less cost.
+  const auto fast = FastDataPipeline(input);
+  if (!fast) return;
+  const Speedup gain = PredictSpeedup(input.rank.MeanStepNs(), *fast);
+  if (IsWorthwhile(gain) && gain.low > input.finding.speedup.low)
+    AdviseFastData(input, gain, "DataLoader(persistent_workers=True)", input.finding.speedup);
+}
+
+void BlameCpu(Input& input) {
+  const EvidenceBuilder evidence(input.finding);
+  const Loader& loader = input.loader;
+  const CpuOptions options = OptionsOf(input);
+  const double train_rate = Rate(input.parts.samples * input.pipeline.batches_per_step,
+                                 input.rank.MeanStepNs() * (1 - input.finding.share));
+  const double loader_rate = Rate(
+      input.parts.samples * static_cast<double>(std::max<int64_t>(1, loader.num_workers)), input.parts.total);
+  evidence.FromHook("the loader alone delivers", loader_rate, "samples/s");
+  evidence.FromHook("the training could take", train_rate, "samples/s");
+  evidence.FromMetric(Metric::kProcessCpu, "cores the training itself uses",
+                      input.pipeline.train_cpu_ns / std::max(1.0, input.rank.MeanStepNs()));
+  if (loader.fast_sample_ns)
+    evidence.FromHook("CPU a sample with fullbore.data", static_cast<double>(*loader.fast_sample_ns) / 1e6,
+                      "ms");
+  const std::string rates = fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
+                                        FormatCount(train_rate));
+  const bool more = options.wanted > loader.num_workers && options.Worth(options.workers);
+  const bool others = !more && options.wanted_alone > 0;
+  if (loader.num_workers > 0 && loader_rate > train_rate) {
+    input.finding.cause = "hand-over";
+    input.finding.title = fmt::format(
+        "{}, although the loader alone delivers {}: the wait is for batches to be handed over from the "
+        "workers, and "
+        "for cores.",
+        WaitsFor(input), rates);
+  } else if (loader.num_workers == 0) {
+    input.finding.cause = more || others ? "no-workers" : "decode";
+    input.finding.title =
+        fmt::format("{}: the training thread loads every batch itself (num_workers=0){}", WaitsFor(input),
+                    more     ? "."
+                    : others ? ", and other programs keep the cores busy that workers need."
+                             : ", and no core is left for workers.");
+  } else if (more || others) {
+    input.finding.cause = "too-few-workers";
+    input.finding.title =
+        fmt::format("{}: {} loader worker{} deliver{} {}{}.", WaitsFor(input), loader.num_workers,
+                    loader.num_workers == 1 ? "" : "s", loader.num_workers == 1 ? "s" : "", rates,
+                    more ? "" : ", and other programs keep the cores busy that more would need");
+  } else {
+    input.finding.cause = "decode";
+    input.finding.title =
+        fmt::format("{}: the loader's CPU work sets the pace ({}), and no core is left for more workers.",
+                    WaitsFor(input), rates);
+  }
+  if (options.FastIsBest()) {
+    const std::string workers = fmt::format("DataLoader(num_workers={})", options.wanted);
+    return AdviseFastData(input, *options.fast, workers, options.workers);
+  }
+  if (options.NoneIsBest()) return AdviseNoWorkers(input, options);
+  if (more) return AdviseWorkers(input, options);
+  SayWorkersWillNotHelp(input, options);
+}
+
+}  // namespace fullbore::diagnose

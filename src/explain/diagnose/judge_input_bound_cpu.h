@@ -1,0 +1,14 @@
+// input-bound by the work of the loader's workers: computing, or starting anew in every epoch.
+#pragma once
+
+#include "explain/diagnose/judge_input_bound_fetch.h"
+
+namespace fullbore::diagnose {
+
+// `share` of the time is spent waiting for workers to start.
+void BlameRestarts(Input& input, double share);
+
+// More workers where cores are free, no workers where handing over costs more, a cheaper loader, or else less work.
+void BlameCpu(Input& input);
+
+}  // namespace fullbore::diagnose

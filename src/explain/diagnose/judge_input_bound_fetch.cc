@@ -1,0 +1,72 @@
+#include "explain/diagnose/judge_input_bound_fetch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+
+namespace fullbore::diagnose {
+
+using record::Loader;
+
+namespace {
+
+bool IsImageFolder(const Loader* loader) {
+  static const std::set<std::string> folders = {"ImageFolder", "DatasetFolder", "ImageNet"};
+  return loader && folders.contains(loader->dataset);
+}
+
+}  // namespace
+
+FetchParts PartsOf(const Loader& loader) {
+  FetchParts parts;
+  const auto batches = static_cast<double>(std::max<int64_t>(1, loader.batches));
+  parts.total = static_cast<double>(loader.fetch_ns) / batches;
+  parts.collate = static_cast<double>(loader.collate_ns) / batches;
+  parts.cpu = static_cast<double>(loader.cpu_ns) / batches;
+  parts.run_delay = static_cast<double>(loader.run_delay_ns) / batches;
+  parts.blocked = std::max(0.0, parts.total - parts.cpu - parts.run_delay);
+  parts.samples = std::max(1.0, static_cast<double>(loader.samples) / batches);
+  // A usual sample: the mean over all samples that are not the slowest of their batch. Batches with two slow
+  // ones make it look longer than it is, so the tail is understated rather than overstated.
+  if (parts.samples > 1.5) {
+    const double slowest = loader.slowest_sample_ns.mean();
+    const double usual = std::max(0.0, (parts.total - parts.collate - slowest) / (parts.samples - 1));
+    // Even among usual samples the slowest takes a little longer: that is not a tail.
+    const double ordinary = std::max(usual, loader.slowest_sample_ns.Quantile(0.1));
+    parts.tail = std::max(0.0, slowest - ordinary);
+  }
+  return parts;
+}
+
+std::string FastDataCommand(const View& view) {
+  std::string command;
+  for (const std::string& word : view.stage().command) command += " " + ShellQuote(word);
+  return "fullbore run --fast-data --" + (command.empty() ? " ..." : command);
+}
+
+void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
+  if (!IsImageFolder(loader)) {
+    finding.fix.push_back(
+        "make loading itself cheaper: do once, offline, what is the same in every epoch; whole-array calls "
+        "instead of Python loops in __getitem__");
+    return;
+  }
+  if (!loader->fast_refused.empty()) {
+    finding.fix.push_back("fullbore.data cannot serve this loader: " + loader->fast_refused);
+    return;
+  }
+  finding.fix.push_back(
+      "make loading itself cheaper: try fullbore.data on the unchanged script (that run shows how much it "
+      "gains): " +
+      FastDataCommand(view));
+  finding.fix.push_back(kKeepFastData);
+}
+
+std::string WaitsFor(const Input& input) {
+  return fmt::format("Training waits for data {} of the time", FormatPercent(input.finding.share));
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,47 @@
+// What the causes of input-bound share where the fetches of a DataLoader were recorded.
+#pragma once
+
+#include <string>
+
+#include "explain/diagnose/diagnosis.h"
+#include "explain/diagnose/view.h"
+#include "explain/replay/pipeline.h"
+
+namespace fullbore::diagnose {
+
+// What the fetch of an average batch consists of, in nanoseconds.
+struct FetchParts {
+  double total = 0;
+  double collate = 0;
+  double cpu = 0;
+  double run_delay = 0;  // ready to run, but waiting for a core
+  double blocked = 0;    // neither on a core nor waiting for one: storage, network, locks
+  double tail = 0;       // by how much its slowest sample exceeds a usual one
+  double samples = 1;
+
+  double Part(double ns) const { return total > 0 ? ns / total : 0; }
+};
+
+FetchParts PartsOf(const record::Loader& loader);
+
+struct Input {
+  const View& view;
+  const RankView& rank;
+  const record::Loader& loader;
+  FetchParts parts;
+  replay::Pipeline pipeline;
+  Finding finding;
+};
+
+// "Training waits for data 37 % of the time"
+std::string WaitsFor(const Input& input);
+
+// Makes loading itself cheaper. fullbore.data reads what torchvision's image folders read. What it would gain is
+// only promised where its cost was measured.
+void AdviseCheaperLoading(const View& view, const record::Loader* loader, Finding& finding);
+
+std::string FastDataCommand(const View& view);
+inline constexpr const char* kKeepFastData =
+    "keep it with one line: loader = fullbore.data.from_torch(loader)";
+
+}  // namespace fullbore::diagnose
