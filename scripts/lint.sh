@@ -10,12 +10,13 @@ scripts/check_format.sh || status=1
 say "ruff"
 "$venv/bin/ruff" check . || status=1
 
+ours=('src/*.cc' 'examples/*.cc')  # with the headers that they include
 base="$(git merge-base HEAD origin/main 2>/dev/null || git rev-parse HEAD)"
 if [ -n "${ALL:-}" ]; then
-  mapfile -t sources < <(git ls-files 'src/*.cc')
+  mapfile -t sources < <(git ls-files "${ours[@]}")
 else
-  mapfile -t sources < <({ git diff --name-only --diff-filter=d "$base" -- 'src/*.cc'
-                           git ls-files --others --exclude-standard 'src/*.cc'; } | sort -u)
+  mapfile -t sources < <({ git diff --name-only --diff-filter=d "$base" -- "${ours[@]}"
+                           git ls-files --others --exclude-standard "${ours[@]}"; } | sort -u)
 fi
 say "clang-tidy, ${#sources[@]} files"
 if [ ${#sources[@]} -gt 0 ]; then

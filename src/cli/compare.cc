@@ -170,8 +170,7 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
   if (!path) return path.error();
   const auto recording = record::ReadRun(*path);
   if (!recording) return recording.error();
-  std::vector<Diagnosis> stages = DiagnoseStages(*recording);
-  side.diagnosis = stages[JudgedStage(stages)];
+  side.diagnosis = diagnose::Diagnose(*recording);
   return side;
 }
 

@@ -148,11 +148,12 @@ Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
 // The first step that begins in the window and can be replayed.
 Result<int64_t> StepToReplay(const record::RankInfo& rank, const Window& window) {
   for (const record::Step& step : rank.steps) {
-    if (BeginOf(step) >= window.begin_ns && BeginOf(step) < window.end_ns && Replays(rank, step)) return step.index;
+    if (BeginOf(step) >= window.begin_ns && BeginOf(step) < window.end_ns && Replays(rank, step))
+      return step.index;
   }
   if (!rank.graph || rank.graph->step_ends.size() < 2)
-    return Error{ErrorCode::kInvalidArgument, fmt::format("rank {} has no steps that can be replayed", rank.rank),
-                 "leave --what-if out"};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("rank {} has no steps that can be replayed", rank.rank), "leave --what-if out"};
   return Error{ErrorCode::kInvalidArgument, "no step that can be replayed begins in the window",
                fmt::format("the first {} steps can be: leave --from and --until out, or choose among them",
                            rank.graph->first_step + static_cast<int64_t>(rank.graph->step_ends.size()) - 1)};

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
@@ -67,7 +68,7 @@ class PackLine {
 };
 
 nlohmann::ordered_json ToJson(const Flags& flags, const loader::PackResult& result, int64_t duration_ns) {
-  nlohmann::ordered_json json = {{"source", flags.source},           {"output", flags.output},
+  nlohmann::ordered_json json = {{"source", MaskUrl(flags.source)},  {"output", MaskUrl(flags.output)},
                                  {"samples", result.done.samples},   {"shards", result.done.shards},
                                  {"bytes", result.done.bytes},       {"duration_ns", duration_ns},
                                  {"class_names", result.class_names}};

@@ -124,18 +124,13 @@ std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recordi
   return diagnoses;
 }
 
-size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages) {
-  const auto longest = std::max_element(stages.begin(), stages.end(), [](const auto& a, const auto& b) {
-    return static_cast<double>(a.steps) * a.mean_step_ns < static_cast<double>(b.steps) * b.mean_step_ns;
-  });
-  return static_cast<size_t>(longest - stages.begin());
-}
-
 // Each report on its own: one that cannot be written does not keep the others from being. Returns the first
 // error.
 Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets) {
   const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording, targets.what_if);
-  const diagnose::Diagnosis& judged = stages[JudgedStage(stages)];
+  const record::Stage* judged_stage = diagnose::JudgedStage(recording);
+  const diagnose::Diagnosis& judged =
+      stages.size() < 2 ? stages[0] : stages[static_cast<size_t>(judged_stage - recording.stages.data())];
   Result<void> html, json;
   if (!targets.html.empty())
     html = WriteText(targets.html, report::ToHtml(judged, recording), targets.html_mode);

@@ -42,9 +42,6 @@ Result<std::string> FindRun(const std::string& directory, const std::string& tex
 std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording,
                                                 const std::vector<const replay::Change*>& what_if = {});
 
-// Which of them carries the verdict on the run: the one that trained longest.
-size_t JudgedStage(const std::vector<diagnose::Diagnosis>& stages);
-
 struct ReportTargets {
   std::string json;  // a path, "-", or empty
   std::string html;

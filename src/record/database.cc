@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <thread>
 #include <utility>
 
@@ -108,13 +107,32 @@ int TakeSteps(void* allowance) {
 // journal names another file to delete afterwards (a super-journal) only if several databases were
 // changed at once, which no recorder does. The name stands at the journal's end: its length and
 // checksum, then the magic bytes.
-bool JournalNamesAnotherFile(const std::string& path) {
+bool NamesAnotherFile(int journal, off_t size) {
   constexpr std::string_view kMark{"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8};
-  std::ifstream journal(path + "-journal", std::ios::binary);
   std::string end(kMark.size(), '\0');
-  journal.seekg(-static_cast<std::streamoff>(end.size()), std::ios::end);
-  journal.read(end.data(), static_cast<std::streamsize>(end.size()));
-  return journal && end == kMark;
+  const auto wanted = static_cast<ssize_t>(end.size());
+  return size >= wanted && pread(journal, end.data(), end.size(), size - wanted) == wanted && end == kMark;
+}
+
+// SQLite writes to the log, to its index and to the database from its journal, whatever lies there. Beside a
+// run that somebody sent, that may be another name of one of the reader's files, or a FIFO that never answers.
+Result<void> CheckFilesBeside(const std::string& path) {
+  const auto refuse = [](const std::string& beside, const char* what) {
+    return Error{ErrorCode::kCorrupt, "'" + beside + "' was not left by a recorder: it " + what,
+                 "find out where it came from, then remove it"};
+  };
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    const std::string beside = path + suffix;
+    struct stat status {};
+    if (lstat(beside.c_str(), &status) != 0) continue;
+    if (!S_ISREG(status.st_mode)) return refuse(beside, "is not a regular file");
+    if (status.st_nlink > 1) return refuse(beside, "is also known under another name");
+    if (std::string_view(suffix) != "-journal") continue;
+    const auto journal = OpenRegularFile(beside);
+    if (journal && NamesAnotherFile(journal->get(), status.st_size))
+      return refuse(beside, "asks to delete another file");
+  }
+  return {};
 }
 
 // SQLite's own timeout does not cover every change of the journal mode: if another process is about to make
@@ -215,11 +233,7 @@ Result<bool> MakeRunFile(const std::string& path) {
 }
 
 Result<Database> Database::OpenForWriting(const std::string& path) {
-  if (JournalNamesAnotherFile(path)) {
-    return Error{ErrorCode::kCorrupt,
-                 "'" + path + "-journal' was not left by a recorder: it asks to delete another file",
-                 "find out where it came from, then remove it"};
-  }
+  if (auto checked = CheckFilesBeside(path); !checked) return checked.error();
   if (auto made = MakeRunFile(path); !made) return made.error();
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);

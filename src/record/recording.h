@@ -206,9 +206,9 @@ struct RankInfo {
   std::map<std::string, int64_t> kernel_class_ns;  // parts of compute_ns; overlaps count once
   std::optional<int64_t> comm_wait_ns;  // of the collectives' time, until the last rank arrived (straggler)
   std::optional<DeviceTables> tables;
-  std::optional<StepGraph> graph;    // of the first steps, what waited for what
+  std::optional<StepGraph> graph;        // of the first steps, what waited for what
   std::optional<StepTimeline> timeline;  // of a trace's median step
-  std::optional<Roofline> roofline;  // only of traces with shapes
+  std::optional<Roofline> roofline;      // only of traces with shapes
 };
 
 struct Process {

@@ -30,7 +30,6 @@ enum class Work : uint8_t {
   kFetch,         // a worker of the data loader fetches a batch
   kStepEnd,       // of no duration
 };
-inline constexpr size_t kWorkCount = 14;
 
 enum class Dependency : uint8_t {
   kThread,    // order on a thread
@@ -74,7 +73,7 @@ struct StepGraph {
   std::vector<uint32_t> step_ends;  // kStepEnd nodes by time; the first is the begin of the first step
   std::vector<std::string> names;
   int64_t first_step = 0;  // Step::index of the first
-  int64_t begin_ns = 0;  // of the first node, in the recording's time
+  int64_t begin_ns = 0;    // of the first node, in the recording's time
   // What remains of the time of matrix kernels without tensor cores once they run on them: at worst, as expected,
   // at best. 0 where the device is not known.
   std::array<double, 3> left_on_tensor_cores{};

@@ -62,7 +62,7 @@ struct OperatorShape {
 };
 
 struct OperatorCall {
-  static constexpr uint32_t kLongestNs = ~0U;  // 4.3 s; longer calls are cut there
+  static constexpr uint32_t kMaxNs = ~0U;  // 4.3 s; longer calls are cut there
 
   int64_t begin_ns = 0;
   uint32_t duration_ns = 0;

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace fullbore::timeline {
 namespace {
@@ -130,7 +131,7 @@ FoundSteps FindSteps(const DeviceTrace& trace) {
   if (!found.steps.empty()) {
     found.how = "the trace marks no steps: they were found by periodicity, " +
                 std::to_string(found.steps.size()) + " periods of the kernel '" +
-                std::string(trace.names[anchor].substr(0, 80)) +
+                std::string(Utf8Front(trace.names[anchor], 80)) +
                 "'; where a step repeats one block many times, such a period may be one block";
     return found;
   }

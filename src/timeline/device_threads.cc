@@ -8,7 +8,7 @@ namespace {
 
 // In the traces that the tests read, a thread goes on 1 to 583 us after the one that it waited for.
 constexpr int64_t kHandOverNs = 1'000'000;
-constexpr int64_t kShortestSilenceNs = 20'000;  // a shorter one is Python between two operators
+constexpr int64_t kMinSilenceNs = 20'000;  // a shorter one is Python between two operators
 
 // Only so many threads are compared with each other, those that do most: a file may claim thousands.
 constexpr size_t kMaxThreads = 32;
@@ -75,7 +75,7 @@ std::vector<HandOver> FindHandOvers(const std::vector<Spans>& busy) {
   for (const uint16_t one : threads) {
     for (size_t i = 1; i < busy[one].size(); ++i) {
       const int64_t begin = busy[one][i - 1].end_ns, end = busy[one][i].begin_ns;
-      if (end - begin < kShortestSilenceNs) continue;
+      if (end - begin < kMinSilenceNs) continue;
       int64_t least_ns = INT64_MAX;
       uint16_t best = 0;
       BusySpan work;

@@ -43,7 +43,7 @@ class NameTable {
 
 inline constexpr uint32_t kNone = ~0U;
 
-inline constexpr uint16_t kMostBlocks = 0xffff;
+inline constexpr uint16_t kMaxBlocks = 0xffff;
 
 struct DeviceOp {
   int64_t begin_ns = 0;
@@ -58,7 +58,7 @@ struct DeviceOp {
   uint16_t launch_thread = 0;  // into `threads`
   Lane lane = Lane::kOtherCompute;
   bool kernel = false;  // as the recorder calls it: a kernel may copy
-  uint16_t blocks = 0;  // of a kernel's grid, kMostBlocks if there are more; 0 where unknown
+  uint16_t blocks = 0;  // of a kernel's grid, kMaxBlocks if there are more; 0 where unknown
 };
 
 struct HostCall {

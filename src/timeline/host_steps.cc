@@ -17,14 +17,14 @@ using record::Share;
 namespace {
 
 // With fewer samples before forward passes, none of that time is called a wait for data.
-constexpr int64_t kFewestSamples = 10;
+constexpr int64_t kMinSamples = 10;
 // The first steps wait for them, but no more than these, and no longer.
-constexpr size_t kMostHeld = 64;
-constexpr int64_t kLongestHeldNs = 10 * kNsPerSecond;
+constexpr size_t kMaxHeld = 64;
+constexpr int64_t kMaxHeldNs = 10 * kNsPerSecond;
 // The ratio follows a run that changes: once this many samples are counted, older ones count half.
 constexpr int64_t kManySamples = 512;
 // Of one in twenty, the sampler may as well have met a stray call.
-constexpr double kLeastFeeding = 0.05;
+constexpr double kMinFeeding = 0.05;
 
 EventKind KindOf(const ChannelRecord& event) { return static_cast<EventKind>(event.kind); }
 
@@ -109,9 +109,9 @@ std::vector<record::Step> HostSteps::TakeSteps(bool last) {
 std::map<LineHit, int64_t> HostSteps::TakeLineHits() { return std::exchange(line_hits_, {}); }
 
 double HostSteps::Feeding::ratio() const {
-  if (all < kFewestSamples) return 0;
+  if (all < kMinSamples) return 0;
   const double ratio = static_cast<double>(seen) / static_cast<double>(all);
-  return ratio < kLeastFeeding ? 0 : ratio;
+  return ratio < kMinFeeding ? 0 : ratio;
 }
 
 // The loader that feeds a training pass is the one whose batch was taken last before it, unless that was the
@@ -250,14 +250,12 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
   last_end_ns_ = boundary.end_ns;
   held_.push_back(StepOf(std::move(events), boundary.thread, begin_ns, boundary.end_ns));
   held_.back().step.index = next_index_++;
-  if (released_ || KnowsWhatFeeds() || held_.size() >= kMostHeld ||
-      boundary.end_ns - held_.front().step.end_ns >= kLongestHeldNs)
+  if (released_ || KnowsWhatFeeds() || held_.size() >= kMaxHeld ||
+      boundary.end_ns - held_.front().step.end_ns >= kMaxHeldNs)
     Release();
 }
 
-bool HostSteps::KnowsWhatFeeds() const {
-  return !training_loaders_.empty() || feeding_.all >= kFewestSamples;
-}
+bool HostSteps::KnowsWhatFeeds() const { return !training_loaders_.empty() || feeding_.all >= kMinSamples; }
 
 void HostSteps::Release() {
   for (const HeldStep& held : held_) done_.push_back(WithFeeding(held));

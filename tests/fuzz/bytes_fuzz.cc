@@ -9,11 +9,11 @@ namespace {
 using fullbore::ingest::ByteSource;
 
 // A few kilobytes of gzip can hold gigabytes of zeros: what a reader does with them shows earlier.
-constexpr size_t kMostBytes = 4 << 20;
+constexpr size_t kMaxBytes = 4 << 20;
 
 void ReadAll(ByteSource& source) {
   char buffer[4096];
-  for (size_t total = 0; total < kMostBytes;) {
+  for (size_t total = 0; total < kMaxBytes;) {
     const auto got = source.Read(buffer, sizeof buffer);
     if (!got || *got == 0) return;
     total += *got;

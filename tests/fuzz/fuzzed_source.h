@@ -22,9 +22,9 @@ inline void ReadEverything(loader::OpenedSource (*open)(const loader::Opening&),
   options.fields = fields;
   auto source = open({options, {files.begin()->first}, store});
   if (!source) return;
-  constexpr uint64_t kMostSamples = 1000;
+  constexpr uint64_t kMaxSamples = 1000;
   loader::RawSample sample;
-  for (uint64_t id = 0; id < std::min((*source)->size(), kMostSamples); ++id) {
+  for (uint64_t id = 0; id < std::min((*source)->size(), kMaxSamples); ++id) {
     if ((*source)->NameOf(id).empty()) std::abort();
     if (!(*source)->Read(id, sample)) continue;
     if (sample.fields.size() != (*source)->fields().size()) std::abort();

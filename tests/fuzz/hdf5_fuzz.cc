@@ -14,7 +14,7 @@ namespace {
 
 using loader::Hdf5Id;
 
-constexpr hsize_t kMostOfADimension = 9;
+constexpr hsize_t kMaxOfADimension = 9;
 
 // H5T_NATIVE_... are calls, so the table is built on each call.
 Hdf5Id TypeFrom(Input& input) {
@@ -83,7 +83,7 @@ Hdf5Id TypeFrom(Input& input) {
       return pair;
     }
     default: {
-      const hsize_t dims[] = {1 + input.Byte() % kMostOfADimension};
+      const hsize_t dims[] = {1 + input.Byte() % kMaxOfADimension};
       return Hdf5Id(H5Tarray_create2(H5T_STD_U8LE, 1, dims), H5Tclose);
     }
   }
@@ -100,7 +100,7 @@ void SetLayout(hid_t create, const std::vector<hsize_t>& dims, Input& input) {
   std::vector<hsize_t> chunk(dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
     const bool whole = i > 0 && choice % 4 != 0;
-    chunk[i] = whole ? std::max<hsize_t>(1, dims[i]) : 1 + input.Byte() % kMostOfADimension;
+    chunk[i] = whole ? std::max<hsize_t>(1, dims[i]) : 1 + input.Byte() % kMaxOfADimension;
   }
   H5Pset_chunk(create, rank, chunk.data());
   const uint8_t filters = choice >= 128 ? input.Byte() : 0;
@@ -144,8 +144,8 @@ void WriteSome(hid_t set, hid_t type, const std::vector<hsize_t>& dims, Input& i
 
 void AddDataset(hid_t group, const std::string& name, hsize_t rows, Input& input) {
   std::vector<hsize_t> dims(input.Byte() % 4);
-  if (!dims.empty()) dims[0] = input.Byte() % 8 == 0 ? input.Byte() % kMostOfADimension : rows;
-  for (size_t i = 1; i < dims.size(); ++i) dims[i] = input.Byte() % kMostOfADimension;
+  if (!dims.empty()) dims[0] = input.Byte() % 8 == 0 ? input.Byte() % kMaxOfADimension : rows;
+  for (size_t i = 1; i < dims.size(); ++i) dims[i] = input.Byte() % kMaxOfADimension;
   const Hdf5Id type = TypeFrom(input);
   const Hdf5Id space(dims.empty() ? H5Screate(H5S_SCALAR)
                                   : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
@@ -166,7 +166,7 @@ std::string FileFrom(Input& input) {
   const Hdf5Id of_file(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   if (input.Byte() % 8 == 0) H5Pset_userblock(of_file.get(), 512);
   const Hdf5Id file(H5Fcreate("fuzz.h5", H5F_ACC_TRUNC, of_file.get(), access.get()), H5Fclose);
-  const hsize_t rows = 1 + input.Byte() % kMostOfADimension;
+  const hsize_t rows = 1 + input.Byte() % kMaxOfADimension;
   const int datasets = 1 + input.Byte() % 4;
   for (int i = 0; i < datasets; ++i) {
     const std::string name = std::to_string(i);

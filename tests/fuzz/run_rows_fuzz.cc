@@ -115,8 +115,8 @@ void Change(std::vector<Table>& tables, Input& input) {
   Table& table = tables[input.Byte() % tables.size()];
   if (table.rows.empty()) table.rows.emplace_back(5);
   const size_t row = input.Below(table.rows.size());
-  constexpr size_t kMostRows = 200;  // a doubled row has the other's key until that is changed, too
-  if (input.Byte() % 4 == 0 && table.rows.size() < kMostRows) table.rows.push_back(table.rows[row]);
+  constexpr size_t kMaxRows = 200;  // a doubled row has the other's key until that is changed, too
+  if (input.Byte() % 4 == 0 && table.rows.size() < kMaxRows) table.rows.push_back(table.rows[row]);
   Row& changed = input.Byte() % 2 == 0 ? table.rows[row] : table.rows.back();
   ChangeValue(changed[input.Byte() % changed.size()], input);
 }
@@ -218,8 +218,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       ReadGolden(fullbore::testing::SourceDirectory() + "/tests/golden/resnet-one-worker.fbr")};
   Input input(data, size);
   std::vector<Table> tables = goldens[input.Byte() % goldens.size()];
-  constexpr int kMostEdits = 64;
-  for (int edit = 0; edit < kMostEdits && !input.empty(); ++edit) Change(tables, input);
+  constexpr int kMaxEdits = 64;
+  for (int edit = 0; edit < kMaxEdits && !input.empty(); ++edit) Change(tables, input);
   const std::string bytes = Written(tables);
   ThroughAllReports(file.Write(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
   return 0;

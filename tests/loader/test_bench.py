@@ -111,6 +111,16 @@ def test_shards_of_text_are_measured_without_a_decoder(texts):
     assert "decode" not in said["points"][0]["us_per_sample"]
 
 
+def test_no_secret_of_a_url_is_shown(server, texts):
+    server.files["/shard.tar"] = (texts / "shard-000.tar").read_bytes()
+    url = f"{server.url}/shard.tar?X-Amz-Signature=abcdef"
+    flags = ("--seconds", "0.1", "--threads", "1", "--warm-only")
+    for said in (bench(url, *flags), bench(url, *flags, "--json", "-")):
+        assert said.returncode == 0, said.stderr
+        assert "/shard.tar?***" in said.stdout
+        assert "abcdef" not in said.stdout + said.stderr
+
+
 def test_failed_storage_ends_the_bench_with_the_storage_error(server, tmp_path):
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as archive:

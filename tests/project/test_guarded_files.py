@@ -6,7 +6,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CREATES = re.compile(r"O_CREAT|\bofstream\b|\bfopen\([^;]*\"[wa]|\bmkstemp|\bmkdtemp|\bcreat\(")
+CREATES = re.compile(r"O_CREAT|\bofstream\b|\bfopen\([^;]*\"[wa]|\bmko?stemps?\b|\bmkdtemp|\bcreat\(")
 
 
 def ships(file: pathlib.Path) -> bool:

@@ -195,3 +195,22 @@ def test_a_stage_is_not_added_to_a_run_whose_journal_deletes_other_files(fullbor
     received.add("x.fbr", run_file())
     fullbore.call("run", "-o", received.directory, "--run", "x", "--no-hook", "--", "true")
     assert received.victim.exists()
+
+
+@pytest.mark.parametrize("what", ["second name", "link", "fifo"])
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_a_stage_is_not_added_to_a_run_beside_what_no_recorder_left(fullbore, received: Received, suffix, what):
+    path = received.add("x.fbr", run_file())
+    path.with_name("x.fbr-journal").unlink()
+    beside = path.with_name(f"x.fbr{suffix}")
+    if what == "second name":
+        os.link(received.victim, beside)
+    elif what == "link":
+        beside.symlink_to(received.victim)
+    else:
+        os.mkfifo(beside)
+    before = received.files()
+    said = fullbore.call("run", "-o", received.directory, "--run", "x", "--no-hook", "--", "echo", "ran")
+    assert (said.code, said.stdout) == (0, "ran\n"), said.stderr
+    assert f"x.fbr{suffix}' was not left by a recorder" in said.stderr
+    assert received.files() == before

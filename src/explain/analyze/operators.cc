@@ -13,8 +13,8 @@ using timeline::kNone;
 using timeline::NameId;
 
 // HTA's min_pattern_len: shorter sequences are not worth fusing.
-constexpr size_t kLeastKernels = 3;
-constexpr size_t kLeastRepeats = 2;
+constexpr size_t kMinKernels = 3;
+constexpr size_t kMinRepeats = 2;
 // If no operators are recorded, windows of this many kernels of a stream are counted instead.
 constexpr size_t kWindow = 4;
 constexpr size_t kMaxShown = 24;  // kernels of a sequence that are named
@@ -82,7 +82,7 @@ Sequences ByOperator(const RankTrace& rank) {
   }
   Sequences sequences;
   for (size_t i = 0; i < operators.size(); ++i) {
-    if (launched[i].size() < kLeastKernels) continue;
+    if (launched[i].size() < kMinKernels) continue;
     Sequence sequence{rank.Name(operators[i].name), {}};
     int64_t device_ns = 0;
     for (const DeviceOp* op : launched[i]) {
@@ -140,7 +140,7 @@ void AppendSequences(const RankTrace& rank, Table* table) {
   }
   std::vector<const Sequences::value_type*> sorted;
   for (const auto& one : sequences) {
-    if (one.second.count >= static_cast<int64_t>(kLeastRepeats)) sorted.push_back(&one);
+    if (one.second.count >= static_cast<int64_t>(kMinRepeats)) sorted.push_back(&one);
   }
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
     return a->second.count != b->second.count ? a->second.count > b->second.count

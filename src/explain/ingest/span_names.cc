@@ -56,8 +56,8 @@ std::optional<SpanKind> KindOfFrame(std::string_view name) {
 }
 
 void NamedSteps::Offer(std::string_view name, int64_t begin_ns, int64_t end_ns, uint16_t thread) {
-  constexpr size_t kLongestName = 40;
-  if (name.size() > kLongestName) return;
+  constexpr size_t kMaxName = 40;
+  if (name.size() > kMaxName) return;
   std::string stem;
   std::string digits;
   for (const char c : name) {
@@ -72,11 +72,11 @@ void NamedSteps::Offer(std::string_view name, int64_t begin_ns, int64_t end_ns, 
 }
 
 void NamedSteps::PutInto(timeline::DeviceTrace* trace) && {
-  constexpr size_t kLeastSteps = 2;
+  constexpr size_t kMinSteps = 2;
   if (!trace->steps.empty()) return;
   for (const std::string_view stem : kStepStems) {
     const auto found = by_stem_.find(std::string(stem));
-    if (found == by_stem_.end() || found->second.size() < kLeastSteps) continue;
+    if (found == by_stem_.end() || found->second.size() < kMinSteps) continue;
     auto& marks = found->second;
     std::stable_sort(marks.begin(), marks.end(),
                      [](const auto& a, const auto& b) { return a.begin_ns < b.begin_ns; });

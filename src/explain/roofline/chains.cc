@@ -10,13 +10,13 @@ using timeline::OperatorKind;
 
 namespace {
 
-constexpr size_t kLeastLinks = 3;  // shorter ones are hardly worth the trouble
-constexpr size_t kMostLinks = 64;  // longer ones are cut
-constexpr double kFewSums = 16;    // a sixteenth of the elements or less: sums over rows
-constexpr size_t kReach = 6;       // calls between the softmax and the products of attention
+constexpr size_t kMinLinks = 3;   // shorter ones are hardly worth the trouble
+constexpr size_t kMaxLinks = 64;  // longer ones are cut
+constexpr double kFewSums = 16;   // a sixteenth of the elements or less: sums over rows
+constexpr size_t kReach = 6;      // calls between the softmax and the products of attention
 // Between a large kernel and the small ones beside it.
 constexpr int64_t kSmallPart = 10;
-constexpr size_t kMostSmall = 12;  // more of them are a program part of their own: an optimizer, a loss
+constexpr size_t kMaxSmall = 12;  // more of them are a program part of their own: an optimizer, a loss
 
 using Links = std::vector<ChainLink>;
 
@@ -31,8 +31,8 @@ class Finder {
     FindAttention(links);
     for (size_t begin = 0; begin < links.size();) {
       size_t end = begin;
-      while (end < links.size() && end - begin < kMostLinks && CanFuse(links[end])) ++end;
-      if (end - begin >= kLeastLinks) TakeRun(links, begin, end);
+      while (end < links.size() && end - begin < kMaxLinks && CanFuse(links[end])) ++end;
+      if (end - begin >= kMinLinks) TakeRun(links, begin, end);
       begin = std::max(end, begin + 1);
     }
   }
@@ -127,7 +127,7 @@ class Finder {
         same += elements == size ? 1 : 0;
         different = different || links[until].row != links[at].row;
       }
-      if (different && same >= kLeastLinks && 2 * same >= until - at)
+      if (different && same >= kMinLinks && 2 * same >= until - at)
         Take(links, at, until, RooflineReason::kElementwiseChain);
       at = std::max(until, at + 1);
     }
@@ -135,7 +135,7 @@ class Finder {
 
   // Kernels that are a tenth of the one before or after them, and that spend more time waiting than running.
   bool TakeSmall(const Links& links, size_t begin, size_t end) {
-    if (end - begin > kMostSmall) return false;
+    if (end - begin > kMaxSmall) return false;
     const auto large = [&](size_t i) {
       return links[i].row != kNoRow && timeline::IsMatrixWork(Row(links[i]).kind) ? links[i].device_ns : 0;
     };

@@ -141,12 +141,12 @@ timeline::ElementType TypeInKernelName(std::string_view name) {
 }
 
 std::string ShapeText(const OperatorShape& shape) {
-  constexpr size_t kMostShown = 4;
+  constexpr size_t kMaxShown = 4;
   std::string text;
   size_t shown = 0;
   for (const OperatorInput& input : shape.inputs) {
     if (!input.tensor() && input.list_tensors == 0) continue;
-    if (++shown > kMostShown) return text + " ...";
+    if (++shown > kMaxShown) return text + " ...";
     if (!text.empty()) text += " x ";
     text += input.tensor() ? Dimensions(input.dims)
                            : fmt::format("{} tensors of {}", input.list_tensors,

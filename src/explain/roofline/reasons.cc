@@ -28,7 +28,7 @@ constexpr double kKernelNs = 3000;
 // A product with a tenth of that to do is too small whatever its shape.
 constexpr double kTinyMatrixNs = 300;
 // The fewest multiprocessors of a device in the table (T4): fewer blocks are too few anywhere.
-constexpr int64_t kFewestMultiprocessors = 40;
+constexpr int64_t kMinMultiprocessors = 40;
 // A quarter of them without work is worth a word.
 constexpr double kBusyPart = 0.75;
 // Channels that fill a row of a matrix unit at 16 bits.
@@ -197,7 +197,7 @@ class Reasons {
       Say(RooflineReason::kFewTiles,
           fmt::format("{} for {} {}", Tiles(blocks), Count(static_cast<double>(facts_.multiprocessors)),
                       Multiprocessors()));
-    } else if (facts_.multiprocessors == 0 && blocks < kFewestMultiprocessors) {
+    } else if (facts_.multiprocessors == 0 && blocks < kMinMultiprocessors) {
       Say(RooflineReason::kFewTiles,
           fmt::format("{}: no device in the table has so few multiprocessors", Tiles(blocks)));
     }

@@ -13,7 +13,7 @@ using timeline::ElementType;
 using timeline::OperatorInput;
 using timeline::OperatorShape;
 
-// The argument, or one that is no tensor where there are fewer.
+// The argument, or one that is not a tensor where there are fewer.
 const OperatorInput& Input(const OperatorShape& shape, size_t i);
 
 double Count(const std::vector<int64_t>& dims);  // elements, as a double: products of sizes do not overflow

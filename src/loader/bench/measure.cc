@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "fullbore/loader/source.h"
 #include "loader/bench/page_cache.h"
@@ -141,8 +142,9 @@ class Measurement {
   // The sample size, estimated from a few samples; the first one must be readable at all.
   Result<void> Describe() {
     constexpr uint64_t kLookedAt = 32;
-    flow_.path = options_.loader.source.paths.front();
-    flow_.remote = IsRemote(flow_.path);
+    const std::string& path = options_.loader.source.paths.front();
+    flow_.path = MaskUrl(path);
+    flow_.remote = IsRemote(path);
     flow_.samples = source_->size();
     flow_.batch_size = options_.loader.batch_size;
     flow_.cores = UsableCores();

@@ -36,7 +36,7 @@ TEST_F(PageCacheTest, SaysHowMuchIsStillInMemory) {
   const double dirty = DropFromPageCache({file}, stop_);
   EXPECT_GE(dirty, 0);
   EXPECT_LE(dirty, 1);
-  // Nothing that could be looked at is no proof of coldness.
+  // If nothing could be looked at, that does not prove that it is cold.
   EXPECT_EQ(DropFromPageCache({root_ / "absent"}, stop_), 1);
   EXPECT_EQ(DropFromPageCache({Write("empty", 0)}, stop_), 1);
 }

@@ -36,15 +36,13 @@ class Store {
   // `version` is not empty and the file has changed since: kCorrupt.
   virtual Result<void> Read(const StoredFile& file, uint64_t offset, std::span<uint8_t> out) = 0;
 
-  // Reads a whole file of unknown size. Grows `out` if it is too small and never
-  // shrinks it, so that a reused buffer is not cleared again; returns how many
-  // bytes of it are the file. Here: Stat, then Read.
+  // Reads a whole file of unknown size. Grows `out` if it is too small and never shrinks it, so that a
+  // reused buffer is not cleared again; returns how many bytes of it are the file. Here: Stat, then Read.
   virtual Result<size_t> ReadWhole(const std::string& path, std::vector<uint8_t>& out);
 
-  // The names of all files below a directory or prefix, in any order, without their
-  // sizes, which may cost a system call each. `directory` is relative to `prefix`
-  // and empty for `prefix` itself; an empty `name` reports a directory, which may
-  // have no files. Links are followed. Here: List.
+  // The names of all files below a directory or prefix, in any order, without their sizes, which may cost
+  // a system call each. `directory` is relative to `prefix` and empty for `prefix` itself; an empty `name`
+  // reports a directory, which may have no files. Links are followed. Here: List.
   using WalkVisitor = std::function<void(std::string_view directory, std::string_view name)>;
   virtual Result<void> Walk(const std::string& prefix, const WalkVisitor& visit);
 

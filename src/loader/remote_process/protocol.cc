@@ -146,14 +146,14 @@ Result<std::optional<Frame>> FrameSocket::Receive(std::chrono::milliseconds pati
   Head head;
   if (auto got = ReceiveHead(fd_.get(), head, frame.fds); !got) return got.error();
   if (head.about_bytes > kMaxFrameBytes || head.bytes > kMaxFrameBytes || head.fds != frame.fds.size())
-    return Gone("what it sent is no frame");
+    return Gone("what it sent is not a frame");
   frame.kind = static_cast<FrameKind>(head.kind);
   std::string text(head.about_bytes, '\0');
   frame.bytes.resize(head.bytes);
   if (auto got = ReceiveAll(fd_.get(), text.data(), text.size()); !got) return got.error();
   if (auto got = ReceiveAll(fd_.get(), frame.bytes.data(), frame.bytes.size()); !got) return got.error();
   frame.about = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!frame.about.is_object()) return Gone("what it sent is no frame");
+  if (!frame.about.is_object()) return Gone("what it sent is not a frame");
   return std::optional<Frame>(std::move(frame));
 }
 

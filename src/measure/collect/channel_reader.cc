@@ -25,7 +25,7 @@ using record::ChannelRecord;
 
 constexpr std::string_view kRingSuffix = ".ring";
 constexpr std::string_view kTextSuffix = ".jsonl";
-constexpr uint32_t kLargestCapacity = 1 << 20;
+constexpr uint32_t kMaxCapacity = 1 << 20;
 constexpr uint64_t kLastSequence = uint64_t{1} << 48;  // a century of 1 ms steps
 constexpr size_t kMaxLineBytes = 1 << 20;
 // All events of a dead owner are in the ring already; its children may still refer to it for a moment.
@@ -84,7 +84,7 @@ Result<std::unique_ptr<Channel>> Channel::Open(const std::string& ring_path) {
   }
   const size_t wanted = record::kChannelHeaderBytes + size_t{header.capacity} * record::kChannelRecordBytes;
   if (header.record_bytes != record::kChannelRecordBytes || header.capacity == 0 ||
-      header.capacity > kLargestCapacity || static_cast<size_t>(about.st_size) < wanted) {
+      header.capacity > kMaxCapacity || static_cast<size_t>(about.st_size) < wanted) {
     return NotAChannel(ring_path, "its header does not fit its size");
   }
   void* map = mmap(nullptr, wanted, PROT_READ, MAP_SHARED, fd.get(), 0);

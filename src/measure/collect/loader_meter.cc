@@ -13,7 +13,7 @@ using nlohmann::json;
 using record::Metric;
 
 // Totals so close together (the end of an epoch followed by the loader's end) say little about a rate.
-constexpr int64_t kShortestNs = kNsPerSecond / 10;
+constexpr int64_t kMinNs = kNsPerSecond / 10;
 constexpr size_t kMaxWaiting = 10'000;
 // After the groups of the probes, which count from 0: each rank's loaders have a group of their own.
 constexpr int kFirstGroup = 1000;
@@ -76,7 +76,7 @@ void LoaderMeter::OnTotals(const json& line) {
   if (is_first) return;
   Totals& before = at->second;
   const int64_t wall_ns = now.t_ns - before.t_ns;
-  if (wall_ns < kShortestNs) return;
+  if (wall_ns < kMinNs) return;
   if (readings_.size() > kMaxWaiting) readings_.clear();
   const record::Labels labels = {{"loader", std::to_string(*id)}};
   for (const auto& [stage, totals] : now.stages) AddStage(before, now, stage, labels);

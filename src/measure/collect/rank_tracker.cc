@@ -1,12 +1,16 @@
 #include "measure/collect/rank_tracker.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <fstream>
 #include <tuple>
 
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/guarded_file.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace fullbore::collect {
 
@@ -59,15 +63,19 @@ void FoldRareLines(std::vector<record::HotLine>& lines) {
   }
 }
 
-// The text of one source line as it is on disk now; empty if it cannot be read.
+// The text of one source line as it is on disk now; empty if it cannot be read. A script may have come through a pipe
+// (`python <(...)`), which would keep us waiting.
 std::string SourceText(const std::string& file, int line) {
-  std::ifstream in(file);
-  std::string text;
-  for (int i = 0; i < line; ++i) {
-    if (!std::getline(in, text)) return "";
-  }
+  constexpr off_t kMaxFileBytes = 16 << 20;
   constexpr size_t kMaxBytes = 160;
-  return std::string(Trim(text).substr(0, kMaxBytes));
+  const auto fd = OpenRegularFile(file);
+  struct stat status {};
+  if (!fd || fstat(fd->get(), &status) != 0 || status.st_size > kMaxFileBytes) return "";
+  const auto text = ReadToEnd(fd->get(), file);
+  if (!text) return "";
+  const std::vector<std::string_view> lines = Split(*text, '\n');
+  if (line < 1 || static_cast<size_t>(line) > lines.size()) return "";
+  return std::string(Utf8Front(Trim(lines[static_cast<size_t>(line) - 1]), kMaxBytes));
 }
 
 }  // namespace

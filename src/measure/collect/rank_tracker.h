@@ -33,7 +33,7 @@ class RankTracker {
 
   bool is_training() const { return is_training_; }  // an optimizer stepped, or batches count as steps
   // Whether it seems to work without an optimizer: what it does with its batches is then judged at the end.
-  bool takes_batches() const { return host_steps_.batches() >= kFewestBatches; }
+  bool takes_batches() const { return host_steps_.batches() >= kMinBatches; }
   // At the end of a run in which no optimizer stepped.
   void CountBatchesAsSteps();
   int wanted_rank() const { return wanted_rank_; }  // $RANK of the process, -1 if unset
@@ -53,7 +53,7 @@ class RankTracker {
   std::vector<record::Message> TakeMessages() { return std::exchange(messages_, {}); }
 
  private:
-  static constexpr size_t kFewestBatches = 20;
+  static constexpr size_t kMinBatches = 20;
   struct Worker {
     int64_t first_ns = 0;
     int64_t last_ns = 0;

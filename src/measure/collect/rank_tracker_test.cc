@@ -1,6 +1,7 @@
 #include "measure/collect/rank_tracker.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -147,6 +148,21 @@ TEST_F(RankTrackerTest, ASourceLineIsKeptWithoutItsSecret) {
   const auto rank = Finish();
   ASSERT_FALSE(rank.hot_lines.empty());
   EXPECT_EQ(rank.hot_lines[0].text, "fetch(path, password='***', n=1)");
+}
+
+TEST_F(RankTrackerTest, ASourceLineOfAScriptFromAPipeIsNotWaitedFor) {
+  const std::string pipe = directory_ / "train.py";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  tracker_.OnLine(json{{"k", "line"}, {"id", 7}, {"file", pipe}, {"line", 2}, {"function", "main"}});
+  for (int64_t i = 0; i < 5; ++i) {
+    const int64_t inside = (1010 + i * 50) * kMs;
+    tracker_.OnTrainerEvent(Event(EventKind::kLine, inside, inside, 7));
+    Step(1000 + i * 50, 50);
+  }
+  const auto rank = Finish();
+  ASSERT_FALSE(rank.hot_lines.empty());
+  EXPECT_EQ(rank.hot_lines[0].text, "");
+  EXPECT_EQ(rank.hot_lines[0].function, "main");
 }
 
 TEST_F(RankTrackerTest, AMessageIsReportedOnce) {

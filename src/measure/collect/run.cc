@@ -148,7 +148,7 @@ std::vector<std::string> Session::KeptCommand() const {
   return MaskSecrets(options_.command);
 }
 
-std::optional<record::RunWriter> Session::Prepare() {
+std::optional<record::RunWriter> Session::Prepare() try {
   auto writer = PrepareIn(options_.directory);
   if (writer) return std::move(*writer);
   Say(writer.error().text);
@@ -162,6 +162,9 @@ std::optional<record::RunWriter> Session::Prepare() {
   Say(fmt::format("the command runs; the run is recorded in '{}' instead; choose a directory with -o DIR",
                   instead->Keep()));
   return std::move(*writer);
+} catch (const std::exception& error) {  // a bug, or no memory
+  Say(fmt::format("{}: the command runs, but nothing is recorded", error.what()));
+  return std::nullopt;
 }
 
 // In the environment of every process of the command. Runs in two directories may have the same id, which alone

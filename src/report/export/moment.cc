@@ -24,8 +24,8 @@ Result<Moment> ParseMoment(std::string_view text) {
   for (const Unit& unit : kUnits) {
     if (!text.ends_with(unit.name)) continue;
     const auto number = ParseDouble(text.substr(0, text.size() - unit.name.size()));
-    constexpr double kLongestNs = 1e18;
-    if (!number || !(*number >= 0) || *number * unit.ns > kLongestNs) return wrong;
+    constexpr double kMaxNs = 1e18;
+    if (!number || !(*number >= 0) || *number * unit.ns > kMaxNs) return wrong;
     return Moment{std::llround(*number * unit.ns), std::nullopt};
   }
   return wrong;

@@ -135,9 +135,10 @@ class PerfettoFile::RankTracks {
     for (const record::Step& step : info_.steps)
       steps.push_back({step.end_ns - step.wall_ns - shift_ns_, step.end_ns - shift_ns_});
     const timeline::StepBounds shown{file_->window_.begin_ns - shift_ns_, file_->window_.end_ns - shift_ns_};
-    for (const record::ShareSpan& span : timeline::ShareDeviceTime(trace_, rank_.host(), steps, shown).spans) {
-      file_->Slice(SharesPid(info_.rank), tid, std::string(record::Name(span.share)), span.begin_ns + shift_ns_,
-                   span.end_ns + shift_ns_);
+    for (const record::ShareSpan& span :
+         timeline::ShareDeviceTime(trace_, rank_.host(), steps, shown).spans) {
+      file_->Slice(SharesPid(info_.rank), tid, std::string(record::Name(span.share)),
+                   span.begin_ns + shift_ns_, span.end_ns + shift_ns_);
     }
   }
 

@@ -167,7 +167,7 @@ uint16_t Blocks(std::string_view grid, std::string_view threads_of_a_block = {})
   const int64_t threads = threads_of_a_block.empty() ? 1 : FirstElements(threads_of_a_block);
   if (blocks <= 0 || threads <= 0) return 0;
   blocks = (blocks + threads - 1) / threads;
-  return static_cast<uint16_t>(std::min<int64_t>(blocks, timeline::kMostBlocks));
+  return static_cast<uint16_t>(std::min<int64_t>(blocks, timeline::kMaxBlocks));
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ void EventSorter::TakeComplete(const RawEvent& event) {
 }
 
 std::optional<EventSorter::Times> EventSorter::TimesOf(const RawEvent& event, bool device) {
-  constexpr int64_t kLongestEventNs = 24 * 3600 * kNsPerSecond;
+  constexpr int64_t kMaxEventNs = 24 * 3600 * kNsPerSecond;
   const auto leave_out = [&](const char* why) {
     ++trace_->left_out[std::string(device ? "device operations " : "host events ") + why];
     return std::nullopt;
@@ -234,7 +234,7 @@ std::optional<EventSorter::Times> EventSorter::TimesOf(const RawEvent& event, bo
   if (!duration) return leave_out("without a readable duration");
   if (*duration < 0) return leave_out("of negative duration");
   int64_t end = 0;
-  if (*duration > kLongestEventNs || __builtin_add_overflow(*begin, *duration, &end)) {
+  if (*duration > kMaxEventNs || __builtin_add_overflow(*begin, *duration, &end)) {
     return leave_out("of a day or longer");
   }
   return Times{*begin, end};

@@ -203,7 +203,7 @@ TEST(KinetoReaderTest, KernelsKnowHowManyBlocksTheyHave) {
               R"({"ph":"X","cat":"kernel","name":"c","pid":0,"tid":7,"ts":25,"dur":7,"args":{"grid":["x"]}})")
           .Json());
   EXPECT_EQ(trace.ops[0].blocks, 72);
-  EXPECT_EQ(trace.ops[1].blocks, timeline::kMostBlocks);
+  EXPECT_EQ(trace.ops[1].blocks, timeline::kMaxBlocks);
   EXPECT_EQ(trace.ops[2].blocks, 0);
 }
 

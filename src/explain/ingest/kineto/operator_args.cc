@@ -144,8 +144,8 @@ void OperatorReader::Take(const Call& call, std::string_view args) {
   }
   timeline::OperatorCall kept;
   kept.begin_ns = call.begin_ns;
-  kept.duration_ns = static_cast<uint32_t>(
-      std::min<int64_t>(call.end_ns - call.begin_ns, timeline::OperatorCall::kLongestNs));
+  kept.duration_ns =
+      static_cast<uint32_t>(std::min<int64_t>(call.end_ns - call.begin_ns, timeline::OperatorCall::kMaxNs));
   kept.shape = *number;
   kept.thread = call.thread;
   log_->calls.push_back(kept);

@@ -131,9 +131,9 @@ class Reader {
     ++trace->events;
     *begin_ns = row.Int(0);
     *end_ns = row.Int(1);
-    constexpr int64_t kLongestEventNs = 24 * 3600 * kNsPerSecond;
+    constexpr int64_t kMaxEventNs = 24 * 3600 * kNsPerSecond;
     if (row.IsNull(0) || row.IsNull(1) || *begin_ns < 0 || *end_ns < *begin_ns ||
-        *end_ns - *begin_ns > kLongestEventNs) {
+        *end_ns - *begin_ns > kMaxEventNs) {
       ++trace->left_out["events with an impossible begin or end"];
       return false;
     }

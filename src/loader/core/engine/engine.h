@@ -1,5 +1,4 @@
-// The loader's machinery: threads that each carry samples
-// all the way from the storage into the row of a batch.
+// The loader's machinery: threads that each carry samples all the way from the storage into the row of a batch.
 //
 //   claim rows ─► read ─► (a permit to use a core) decode, transform, write the row ─► user's stage
 //

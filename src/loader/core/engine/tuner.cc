@@ -14,13 +14,13 @@ constexpr double kBusy = 0.8;
 constexpr double kBursts = 0.2;
 // A change must gain this much to stay: smaller differences between two windows are noise.
 constexpr double kWorthwhile = 1.03;
-constexpr int kLongestHold = 64;  // windows
+constexpr int kMaxHold = 64;  // windows
 
 }  // namespace
 
 void Tuner::Direction::Failed() {
   hold = next_hold;
-  next_hold = std::min(2 * next_hold, kLongestHold);
+  next_hold = std::min(2 * next_hold, kMaxHold);
 }
 
 // Starts with all cores, because the consumer waits for the first batches in any case.

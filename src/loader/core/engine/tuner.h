@@ -1,6 +1,5 @@
-// How many threads the loader runs, decided from what a window of time
-// showed. The aim is a consumer that does not wait, with as few threads as
-// possible: an unneeded thread takes cores from the training loop.
+// How many threads the loader runs, decided from what a window of time showed. The aim is a consumer that
+// does not wait, with as few threads as possible: an unneeded thread takes cores from the training loop.
 //
 //   the consumer waits, all decoding threads are busy  -> one more, up to the number of cores
 //   the consumer waits, decoding threads are not busy  -> reading is the bottleneck: more threads that read

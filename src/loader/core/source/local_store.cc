@@ -65,7 +65,7 @@ Result<Opened> OpenRegular(const std::string& path) {
   if (!opened.fd.valid()) return OpenError(path, errno);
   if (fstat(opened.fd.get(), &opened.status) != 0) return OpenError(path, errno);
   if (!S_ISREG(opened.status.st_mode)) {
-    return Error{ErrorCode::kCorrupt, fmt::format("'{}' is no regular file", path), ""};
+    return Error{ErrorCode::kCorrupt, fmt::format("'{}' is not a regular file", path), ""};
   }
   return opened;
 }
@@ -109,7 +109,7 @@ Result<StoredFile> LocalStore::Stat(const std::string& path_or_url) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) return ErrnoError(fmt::format("cannot open '{}'", path), errno);
   if (!S_ISREG(status.st_mode)) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is no regular file", path), ""};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is not a regular file", path), ""};
   }
   return StoredFile{std::move(path), static_cast<uint64_t>(status.st_size), VersionOf(status)};
 }

@@ -10,14 +10,14 @@ namespace fullbore::loader {
 
 namespace {
 
-constexpr size_t kLeastLocal = 4096;
-constexpr size_t kLeastRemote = 1 << 20;  // a request costs milliseconds, whatever its size
+constexpr size_t kMinLocal = 4096;
+constexpr size_t kMinRemote = 1 << 20;  // a request costs milliseconds, whatever its size
 constexpr size_t kMost = 1 << 20;
 
 }  // namespace
 
 PartReader::PartReader(Store& store, const StoredFile& file)
-    : store_(store), file_(file), least_(IsRemote(file.path) ? kLeastRemote : kLeastLocal), wanted_(least_) {}
+    : store_(store), file_(file), least_(IsRemote(file.path) ? kMinRemote : kMinLocal), wanted_(least_) {}
 
 Result<std::span<const uint8_t>> PartReader::At(uint64_t offset, size_t bytes) {
   if (offset > file_.bytes || bytes > file_.bytes - offset) {

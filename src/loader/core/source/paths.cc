@@ -8,7 +8,7 @@ namespace fullbore::loader {
 namespace {
 
 constexpr std::string_view kFileScheme = "file://";
-constexpr size_t kLongestImageExtension = 5;
+constexpr size_t kMaxImageExtension = 5;
 
 // torchvision.datasets.folder.IMG_EXTENSIONS
 constexpr std::array<std::string_view, 9> kImageExtensions = {".jpg", ".jpeg", ".png",  ".ppm", ".bmp",
@@ -60,7 +60,7 @@ std::string ExtensionOf(std::string_view path) {
 
 bool HasImageExtension(std::string_view path) {
   // Called for a million names, so it allocates nothing.
-  const std::string_view tail = path.substr(path.size() - std::min(path.size(), kLongestImageExtension));
+  const std::string_view tail = path.substr(path.size() - std::min(path.size(), kMaxImageExtension));
   return std::any_of(kImageExtensions.begin(), kImageExtensions.end(), [&](std::string_view extension) {
     if (tail.size() < extension.size()) return false;
     const std::string_view end = tail.substr(tail.size() - extension.size());

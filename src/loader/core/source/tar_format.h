@@ -1,8 +1,8 @@
 // The blocks of a tar file: ustar, GNU long names, pax paths and sizes, base-256 sizes.
 //
-// Of our own although there is libarchive (which reads the traces in an archive, explain/ingest/tar_reader.h): a shard
-// is read at random, a member by its offset in the index and by many threads at once, over HTTP too, and libarchive
-// knows a stream from its beginning. What stands here runs for every sample.
+// We read it ourselves, although libarchive reads the traces in an archive (explain/ingest/tar_reader.h): of a shard,
+// many threads at once read members at the offsets that the index gives, over HTTP too, and libarchive reads an archive
+// from its beginning only. What stands here runs for every sample.
 #pragma once
 
 #include <array>

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "loader/core/source/crc32c.h"
 #include "loader/core/source/field_kinds.h"
 #include "loader/core/source/file_table.h"
@@ -121,7 +122,7 @@ class TarSource : public ShardedSource {
       constexpr size_t kShown = 20;
       return Error{ErrorCode::kCorrupt,
                    fmt::format("{}: '{}' is not an integer: '{}'", NameOf(id), wanted[field].name,
-                               text.substr(0, kShown)),
+                               Utf8Front(text, kShown)),
                    ""};
     }
     value.integer = *number;

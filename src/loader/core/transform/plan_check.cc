@@ -8,7 +8,7 @@
 namespace fullbore::loader {
 namespace {
 
-constexpr int kLargestSide = 65'535;  // JPEG's; a larger output is a mistake
+constexpr int kMaxSide = 65'535;  // JPEG's; a larger output is a mistake
 
 // Says which argument of which transform is wrong.
 class Checker {
@@ -16,8 +16,8 @@ class Checker {
   explicit Checker(std::string name) : name_(std::move(name)) {}
 
   Result<void> Side(const char* argument, int value) const {
-    if (value >= 1 && value <= kLargestSide) return {};
-    return Wrong(argument, fmt::format("{}", value), fmt::format("1 to {}", kLargestSide));
+    if (value >= 1 && value <= kMaxSide) return {};
+    return Wrong(argument, fmt::format("{}", value), fmt::format("1 to {}", kMaxSide));
   }
 
   Result<void> Interval(const char* argument, const std::array<double, 2>& value, double low,
@@ -61,10 +61,10 @@ Result<void> Check(const Checker& checker, const Resize& resize) {
     return checker.Wrong("max_size", fmt::format("{}", resize.max_size),
                          fmt::format("0 if width is given (here {})", resize.width));
   }
-  if (resize.max_size > resize.height && resize.max_size <= kLargestSide) return {};
+  if (resize.max_size > resize.height && resize.max_size <= kMaxSide) return {};
   return checker.Wrong(
       "max_size", fmt::format("{}", resize.max_size),
-      fmt::format("0 for none, or more than height ({}) and at most {}", resize.height, kLargestSide));
+      fmt::format("0 for none, or more than height ({}) and at most {}", resize.height, kMaxSide));
 }
 
 Result<void> Check(const Checker& checker, const CenterCrop& crop) {

@@ -8,7 +8,7 @@
 //                                                 by the power brake
 //   590 and newer           CUDA 13.1 and newer   power-smoothing settings       the three slowdowns
 //
-// tests/project/test_vendor_headers.py checks this table against the headers themselves.
+// tests/vendor/test_vendor_headers.py checks this table against the headers themselves.
 #pragma once
 
 #include <cstdint>

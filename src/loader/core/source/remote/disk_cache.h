@@ -50,8 +50,7 @@ std::string DefaultCacheDirectory();
 // Thread-safe.
 class DiskCache {
  public:
-  // Fetches `bytes` of the file from `offset` into a sink,
-  // in order. The sink returns false to stop.
+  // Fetches `bytes` of the file from `offset` into a sink, in order. The sink returns false to stop.
   using Sink = std::function<bool(std::span<const uint8_t>)>;
   using Fetch = std::function<Result<void>(uint64_t offset, uint64_t bytes, const Sink& sink)>;
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "loader/core/source/remote/s3_xml.h"
 #include "loader/core/source/remote/url.h"
 
@@ -82,9 +83,9 @@ std::string StatusText(const HttpOutcome& outcome) {
   const auto error = ParseS3Error(outcome.error_body);
   if (!error) return text;
   constexpr size_t kMaxMessageBytes = 200;
-  const std::string message = error->message.substr(0, kMaxMessageBytes);
-  return text + " (" + error->code.substr(0, kMaxMessageBytes) + (message.empty() ? "" : ": " + message) +
-         ")";
+  const std::string message(Utf8Front(error->message, kMaxMessageBytes));
+  const std::string code(Utf8Front(error->code, kMaxMessageBytes));
+  return text + " (" + code + (message.empty() ? "" : ": " + message) + ")";
 }
 
 Error RefusalError(const std::string& url, const HttpOutcome& outcome, bool anonymous) {

@@ -35,7 +35,7 @@ struct Arguments {
 void Print(const Json& line) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
-  // Keys may hold bytes that are no UTF-8.
+  // Keys may hold bytes that are not UTF-8.
   std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
