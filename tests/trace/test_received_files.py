@@ -211,6 +211,6 @@ def test_a_stage_is_not_added_to_a_run_beside_what_no_recorder_left(fullbore, re
         os.mkfifo(beside)
     before = received.files()
     said = fullbore.call("run", "-o", received.directory, "--run", "x", "--no-hook", "--", "echo", "ran")
-    assert (said.code, said.stdout) == (0, "ran\n"), said.stderr
+    assert (said.code, said.stdout) == (0, b"ran\n"), said.stderr
     assert f"x.fbr{suffix}' was not left by a recorder" in said.stderr
     assert received.files() == before

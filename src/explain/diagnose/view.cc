@@ -233,21 +233,39 @@ std::optional<double> View::Max(Metric metric, const record::Labels& labels) con
   return most;
 }
 
+namespace {
+
+// A reading covers the time since the previous one, so the first one after `t_ns` began before it and is left out.
+void AddReadingsAfter(int64_t t_ns, const record::Series& series, double* sum, size_t* count) {
+  bool first = true;
+  for (const Reading& reading : series.readings) {
+    if (reading.t_ns <= t_ns || std::exchange(first, false)) continue;
+    *sum += reading.value;
+    ++*count;
+  }
+}
+
+}  // namespace
+
 std::optional<double> View::MeanAfterSteps(Metric metric) const {
   double sum = 0;
   size_t count = 0;
   for (const record::Series& series : stage_->series) {
-    if (!IsOf(series.key, metric) || !IsOurs(series.key)) continue;
-    // A reading covers the time since the previous one, so the first one began before the last step's end.
-    bool first = true;
-    for (const Reading& reading : series.readings) {
-      if (reading.t_ns <= end_ns_ || std::exchange(first, false)) continue;
-      sum += reading.value;
-      ++count;
-    }
+    if (IsOf(series.key, metric) && IsOurs(series.key)) AddReadingsAfter(end_ns_, series, &sum, &count);
   }
   if (!count) return std::nullopt;
   return sum / static_cast<double>(count);
+}
+
+std::optional<double> View::CoresAfterSteps() const {
+  std::optional<double> cores;
+  for (const record::Series& series : stage_->series) {
+    double sum = 0;
+    size_t count = 0;
+    if (IsOf(series.key, Metric::kProcessCpu)) AddReadingsAfter(end_ns_, series, &sum, &count);
+    if (count) cores = cores.value_or(0) + sum / static_cast<double>(count);
+  }
+  return cores;
 }
 
 std::optional<double> View::CoresOfCommand() const {

@@ -61,6 +61,7 @@ class View {
   std::optional<double> Max(record::Metric metric, const record::Labels& labels = {}) const;
   // Over the time after the last step, while the stage went on.
   std::optional<double> MeanAfterSteps(record::Metric metric) const;
+  std::optional<double> CoresAfterSteps() const;  // of the command, as CoresOfCommand
   bool Has(record::Metric metric) const { return Mean(metric).has_value(); }
 
   double cores() const { return cores_; }  // that the command may use; 0 if unknown

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/guarded_file.h"
 #include "base/text.h"
@@ -73,11 +74,12 @@ std::optional<Note> ReadNote(const fs::path& directory) {
 // The time by the file system's clock, which may be another machine's. Nothing if no file can be created
 // there; then none could be removed either.
 std::optional<int64_t> NowOn(const std::string& directory) {
-  std::string name = directory + "/.fullbore-XXXXXX";
-  const UniqueFd fd(mkostemp(name.data(), O_CLOEXEC));
-  if (!fd.valid()) return std::nullopt;
+  const std::string name =
+      directory + "/.fullbore-" + std::to_string(getpid()) + "-" + std::to_string(MonotonicNs());
+  const auto fd = CreateFile(name, kPrivateFile);
+  if (!fd) return std::nullopt;
   struct stat status {};
-  const bool known = fstat(fd.get(), &status) == 0;
+  const bool known = fstat(fd->get(), &status) == 0;
   unlink(name.c_str());
   return known ? std::optional(TouchedNs(status)) : std::nullopt;
 }

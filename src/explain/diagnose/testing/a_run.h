@@ -47,8 +47,8 @@ class ARun {
   ARun& OnGpu(record::Metric metric, double value, const char* gpu = "0") {
     return Reading(metric, value, {{"gpu", gpu}});
   }
-  // The readings of a GPU for `seconds` after the last step.
-  ARun& ThenOnGpu(record::Metric metric, double value, int64_t seconds) {
+  // The readings of a metric for `seconds` after the last step.
+  ARun& Then(record::Metric metric, double value, int64_t seconds) {
     record::Stage& stage = recording_.stages.front();
     const int64_t begin_ns = rank().steps.back().end_ns;
     for (record::Series& series : stage.series) {
@@ -57,6 +57,10 @@ class ARun {
       for (int64_t t = 1; t <= seconds; ++t) series.readings.push_back({begin_ns + t * 1'000 * kMs, value});
     }
     stage.end_ns = begin_ns + seconds * 1'000 * kMs;
+    return *this;
+  }
+  ARun& EndedWith(int exit_status) {
+    recording_.stages.front().exit_status = exit_status;
     return *this;
   }
   ARun& FedBy(record::Loader loader) {
