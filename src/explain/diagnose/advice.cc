@@ -47,7 +47,7 @@ void RankByGain(std::vector<Finding>& findings) {
       DropGain(finding);
   }
   const auto key = [](const Finding& finding) {
-    return std::make_tuple(finding.speedup.low, finding.severity, finding.share);
+    return std::make_tuple(finding.stands_still, finding.speedup.low, finding.severity, finding.share);
   };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) { return key(a) > key(b); });
   if (!findings.empty() && IsPredicted(findings.front()) && !IsWorthwhile(findings.front().speedup))

@@ -18,7 +18,7 @@ void DropGain(Finding& finding);
 // and its gain go, and its fix says in words that nothing here is sure to gain, and what else might.
 void Withdraw(Finding& finding);
 
-// Orders findings by the gain that is sure, and then by severity and cost. Withdraws a change that may slow the run
+// Orders findings by the gain that is sure, and then by severity and share; what stands still comes first. Withdraws a change that may slow the run
 // down, and the first finding's if it is not worthwhile; nothing is promised of what may gain nothing.
 void RankByGain(std::vector<Finding>& findings);
 

@@ -20,7 +20,9 @@ std::string WhatWaits(const View& view) {
              sm = view.MeanAfterSteps(Metric::kGpuSmActive), cores = view.CoresAfterSteps();
   if (utilization && sm && *utilization >= kUtilizationHigh && *sm < kNothingRuns)
     return "while a kernel spins on the GPU doing no work: a collective is waiting for a rank";
-  if (!cores || *cores >= kNothingComputes || utilization.value_or(0) >= kNothingRuns) return "";
+  if (!cores || *cores >= kNothingComputes * static_cast<double>(view.ranks().size()) ||
+      utilization.value_or(0) >= kNothingRuns)
+    return "";
   return view.ranks().size() > 1 ? "and nothing computes: the ranks wait for one that does not come"
                                  : "and nothing computes: the training waits for what does not come";
 }
@@ -37,6 +39,7 @@ std::optional<Finding> JudgeHang(const View& view, Diagnosis& /*diagnosis*/) {
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kCritical;
   finding.share = 1;
+  finding.stands_still = true;
   finding.title = fmt::format("No step for {}, {}.", FormatDuration(since_step_ns), what);
   finding.fix = {
       view.ranks().size() > 1

@@ -60,12 +60,27 @@ TEST(HangTest, IsRaisedByARunInWhichNothingComputesAnyMore) {
   EXPECT_THAT(FindingIn(diagnosis, "hang")->fix[0], ::testing::HasSubstr("loader's workers"));
 }
 
+TEST(HangTest, ComesFirstWhateverWouldGainSomething) {
+  ARun run = ThenUsingCores(0.01).InEachStep(record::Share::kDataWait, 100);
+  const Diagnosis diagnosis = Diagnose(run.Then(Metric::kProcessCpu, 0.01, 180));
+  EXPECT_THAT(diagnosis, Finds("input-bound"));
+  EXPECT_EQ(diagnosis.findings.at(0).id, "hang");
+}
+
 TEST(HangTest, OfSeveralRanksOneIsMissing) {
   ARun run = ThenUsingCores(0.01);
   run.Beside(run);
   const Diagnosis diagnosis = Diagnose(run);
   ASSERT_THAT(diagnosis, Finds("hang"));
   EXPECT_THAT(FindingIn(diagnosis, "hang")->title, ::testing::HasSubstr("the ranks wait for one"));
+}
+
+TEST(HangTest, OfSeveralRanksNoneMayCompute) {
+  ARun run = ThenUsingCores(0.06);
+  EXPECT_THAT(Diagnose(run), Not(Finds("hang")));
+  run.Beside(run).Reading(Metric::kProcessCpu, 1.0, {{"role", "trainer"}, {"rank", "0"}});
+  run.Then(Metric::kProcessCpu, 0.06, 180);
+  EXPECT_THAT(Diagnose(run), Finds("hang")) << "the figure of a rank is part of that of its role";
 }
 
 TEST(HangTest, IsNotRaisedWhereSomethingIsComputedOrTheCommandEndedWell) {

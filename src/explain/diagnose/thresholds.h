@@ -102,8 +102,9 @@ inline constexpr double kPlainMatmul = 0.50;   // of the matrix kernels' time wi
 inline constexpr double kShortKernelNs = 10e3;
 inline constexpr int64_t kIdleForNs = 300 * kNsPerSecond;  // start-up takes a minute or two
 inline constexpr int64_t kHangForNs = 120 * kNsPerSecond;  // a checkpoint or a validation may take one
-inline constexpr double kNothingComputes = 0.05;  // cores: what waiting processes and our own hook still use
-inline constexpr double kThrottled = 0.05;        // of the time
+inline constexpr double kNothingComputes =
+    0.05;                                   // cores a rank: what a waiting process and our own hook still use
+inline constexpr double kThrottled = 0.05;  // of the time
 
 // A change that gains less is not worth the trouble: a choice, as small as most people would still act on.
 inline constexpr double kWorthwhileGain = 1.05;

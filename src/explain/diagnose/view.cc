@@ -262,7 +262,8 @@ std::optional<double> View::CoresAfterSteps() const {
   for (const record::Series& series : stage_->series) {
     double sum = 0;
     size_t count = 0;
-    if (IsOf(series.key, Metric::kProcessCpu)) AddReadingsAfter(end_ns_, series, &sum, &count);
+    const bool of_role = !series.key.labels.contains("rank");  // ranks are part of their role
+    if (IsOf(series.key, Metric::kProcessCpu) && of_role) AddReadingsAfter(end_ns_, series, &sum, &count);
     if (count) cores = cores.value_or(0) + sum / static_cast<double>(count);
   }
   return cores;
