@@ -21,20 +21,66 @@ constexpr double kOfChange = 0.1;
 // median, one in five by 3 % or more.
 constexpr double kOfStep = 0.02;
 
-// Makes the changes, and returns the least time of a step that they leave (Change::Apply).
-double Make(const std::vector<const Change*>& changes, Outlook outlook, StepGraph& graph) {
-  double floor_ns = 0;
-  for (const Change* change : changes) {
-    if (!change->WhyNot(graph)) floor_ns = std::max(floor_ns, change->Apply(outlook, graph));
-  }
-  return floor_ns;
+// Makes the change if it can be made, and returns the least time of a step that it leaves (Change::Apply).
+double Make(const Change* change, Outlook outlook, StepGraph& graph) {
+  return change->WhyNot(graph) ? 0 : change->Apply(outlook, graph);
 }
 
-double After(const StepGraph& graph, const std::vector<const Change*>& changes, Outlook outlook) {
-  StepGraph changed = graph;
-  const double floor_ns = Make(changes, outlook, changed);
-  return std::max(floor_ns, StepNs(changed));
-}
+// Changes made one after the other. How far each may turn out better or worse than expected is its own affair: that
+// all turn out at their best is as unlikely as that all fail. So their deviations add as independent ones do, by their
+// squares, as ratios.
+class Course {
+ public:
+  explicit Course(const StepGraph& graph)
+      : changed_(graph), now_ns_(StepNs(graph)), error_(ReplayError(graph)), expected_ns_(now_ns_) {}
+
+  // What one more change would make of the step.
+  struct Next {
+    const Change* change = nullptr;
+    double expected_ns = 0;
+    double better = 0, worse = 0;  // squared logarithms, of all changes so far
+  };
+  Next Look(const Change* change) const {
+    const auto after = [&](Outlook outlook) {
+      StepGraph changed = changed_;
+      const double floor_ns = Make(change, outlook, changed);
+      return std::max({floor_ns_, floor_ns, StepNs(changed)});
+    };
+    const double expected = after(Outlook::kExpected);
+    // Outlooks of one change need not agree on what is good: the range holds all three.
+    const auto [least, most] = std::minmax({expected, after(Outlook::kCautious), after(Outlook::kHopeful)});
+    const auto squared = [](double ratio) { return std::pow(std::log(ratio), 2); };
+    return {change, expected, better_ + (least > 0 ? squared(expected / least) : 0),
+            worse_ + (expected > 0 ? squared(most / expected) : 0)};
+  }
+
+  void Take(const Next& next) {
+    floor_ns_ = std::max(floor_ns_, Make(next.change, Outlook::kExpected, changed_));
+    expected_ns_ = next.expected_ns;
+    better_ = next.better;
+    worse_ = next.worse;
+    made_.push_back(next.change);
+  }
+
+  bool Has(const Change* change) const {
+    return std::find(made_.begin(), made_.end(), change) != made_.end();
+  }
+  Prediction step() const { return StepWith({nullptr, expected_ns_, better_, worse_}); }
+  Prediction StepWith(const Next& next) const {
+    const double slack_ns = kOfChange * std::abs(now_ns_ - next.expected_ns) + kOfStep * next.expected_ns;
+    const double most = next.expected_ns * std::exp(std::sqrt(next.worse));
+    const double least = next.expected_ns * std::exp(-std::sqrt(next.better));
+    return {next.expected_ns, (most + slack_ns) * (1 + error_),
+            std::max(0.0, (least - slack_ns) * (1 - error_))};
+  }
+
+ private:
+  StepGraph changed_;  // as expected
+  double now_ns_, error_, expected_ns_;
+  double floor_ns_ = 0;
+  double better_ = 0, worse_ = 0;
+  std::vector<const Change*> made_;
+};
 
 // By what is sure to be gained, and by what it costs.
 bool IsBetter(const Change& change, const Prediction& step, const Change* best, const Prediction& best_step) {
@@ -52,42 +98,36 @@ double ReplayError(const StepGraph& graph) {
 
 StepGraph Changed(const StepGraph& graph, const std::vector<const Change*>& changes) {
   StepGraph changed = graph;
-  Make(changes, Outlook::kExpected, changed);
+  for (const Change* change : changes) Make(change, Outlook::kExpected, changed);
   return changed;
 }
 
 Prediction Predict(const StepGraph& graph, const std::vector<const Change*>& changes) {
-  const double now_ns = StepNs(graph), error = ReplayError(graph);
-  Prediction step{After(graph, changes, Outlook::kExpected), After(graph, changes, Outlook::kCautious),
-                  After(graph, changes, Outlook::kHopeful)};
-  const double slack_ns = kOfChange * std::abs(now_ns - step.expected_ns) + kOfStep * step.expected_ns;
-  // Outlooks of different changes need not agree on what is good: the range holds all three.
-  const auto [least, most] = std::minmax({step.expected_ns, step.cautious_ns, step.hopeful_ns});
-  step.cautious_ns = (most + slack_ns) * (1 + error);
-  step.hopeful_ns = std::max(0.0, (least - slack_ns) * (1 - error));
-  return step;
+  Course course(graph);
+  for (const Change* change : changes) course.Take(course.Look(change));
+  return course.step();
 }
 
 std::vector<Rung> Ladder(const StepGraph& graph) {
   std::vector<Rung> ladder;
-  std::vector<const Change*> made;
+  Course course(graph);
   double sure_ns = StepNs(graph);
   for (;;) {
-    const Change* best = nullptr;
+    Course::Next best;
     Prediction best_step;
     for (const Change* change : AllChanges()) {
-      if (std::find(made.begin(), made.end(), change) != made.end() || change->WhyNot(graph)) continue;
-      std::vector<const Change*> with = made;
-      with.push_back(change);
-      const Prediction step = Predict(graph, with);
-      if (step.cautious_ns * kWorthARung > sure_ns || !IsBetter(*change, step, best, best_step)) continue;
-      best = change;
+      if (course.Has(change) || change->WhyNot(graph)) continue;
+      const Course::Next next = course.Look(change);
+      const Prediction step = course.StepWith(next);
+      if (step.cautious_ns * kWorthARung > sure_ns || !IsBetter(*change, step, best.change, best_step))
+        continue;
+      best = next;
       best_step = step;
     }
-    if (best == nullptr) return ladder;
-    made.push_back(best);
+    if (best.change == nullptr) return ladder;
+    course.Take(best);
     sure_ns = best_step.cautious_ns;
-    ladder.push_back({best, best_step});
+    ladder.push_back({best.change, best_step});
   }
 }
 
