@@ -45,7 +45,7 @@ constexpr std::array kInCode = {
     InCode{"precision", "", "run matrix products in 16 bit or TF32, on tensor cores"},
     InCode{"straggler", "", "give every rank the same work, and look at what delays the last one"},
     InCode{"comm", "",
-           "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change "
+           "send less: 16-bit compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change "
            "the numerics "
            "slightly"},
 };

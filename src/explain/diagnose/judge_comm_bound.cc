@@ -19,7 +19,7 @@ using record::Share;
 namespace {
 
 constexpr const char* kSendLess =
-    "send less: bf16 compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change the "
+    "send less: 16-bit compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change the "
     "numerics "
     "slightly";
 constexpr size_t kMaxCollectives = 4;  // listed one by one: more would be a table, not evidence
