@@ -8,6 +8,9 @@ namespace {
 // Between two operators of a training loop, Python takes 1 to 100 us (measured on the eager PyTorch traces
 // that the tests read); ten times the maximum must be something else.
 constexpr int64_t kAwayNs = 1'000'000;
+// Where only calls are recorded, operators that launch nothing (views, sizes, autograd's bookkeeping) lie
+// between two of them, too. Five times as long leaves room for some fifty.
+constexpr int64_t kAwayBetweenCallsNs = 5'000'000;
 // A call that frees or allocates memory returns in a few us unless it waits for the device.
 constexpr int64_t kBlockingMemoryCallNs = 100'000;
 
@@ -42,7 +45,8 @@ auto FirstEndingAfter(const std::vector<T>& spans, int64_t t) {
 
 }  // namespace
 
-HostActivity::HostActivity(const DeviceTrace& trace) : main_thread_(trace.main_thread()) {
+HostActivity::HostActivity(const DeviceTrace& trace)
+    : main_thread_(trace.main_thread()), away_ns_(kAwayBetweenCallsNs) {
   threads_.resize(trace.threads.size() + 1);
   FindBlockingCalls(trace);
   FillThreads(trace);
@@ -93,26 +97,26 @@ void HostActivity::FillThreads(const DeviceTrace& trace) {
     HostState state{};
     const bool marked = StateOf(span.kind, &state);
     if (marked) add_mark(span.thread, {span.begin_ns, span.end_ns, state, kNone});
-    if (IsWork(span.kind)) operators_recorded_ = true;
+    if (IsWork(span.kind)) away_ns_ = kAwayNs;
     if (marked || IsWork(span.kind)) add_work(span.thread, span.begin_ns, span.end_ns);
   }
 }
 
-void HostActivity::Look(uint16_t thread, int64_t begin_ns, int64_t end_ns,
+void HostActivity::Look(uint16_t thread, int64_t begin_ns, int64_t end_ns, bool may_be_away,
                         std::vector<HostPiece>* pieces) const {
   const auto& marks = threads_[thread].marks;
   int64_t at = begin_ns;
   for (auto it = FirstEndingAfter(marks, at); it != marks.end() && it->begin_ns < end_ns; ++it) {
-    if (it->begin_ns > at) LookOutsideMarks(thread, at, it->begin_ns, pieces);
+    if (it->begin_ns > at) LookOutsideMarks(thread, at, it->begin_ns, may_be_away, pieces);
     at = std::max(at, it->begin_ns);
     const int64_t until = std::min(it->end_ns, end_ns);
     pieces->push_back({at, until, it->state, it->call});
     at = until;
   }
-  if (at < end_ns) LookOutsideMarks(thread, at, end_ns, pieces);
+  if (at < end_ns) LookOutsideMarks(thread, at, end_ns, may_be_away, pieces);
 }
 
-void HostActivity::LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t end_ns,
+void HostActivity::LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t end_ns, bool may_be_away,
                                     std::vector<HostPiece>* pieces) const {
   const auto& working = threads_[thread].working;
   auto it = FirstEndingAfter(working, begin_ns);
@@ -120,10 +124,14 @@ void HostActivity::LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t e
   while (at < end_ns) {
     if (it == working.end() || it->begin_ns >= end_ns || it->begin_ns > at) {
       // Outside of everything: the whole duration decides what it is, even if only a part is asked for.
-      const bool known = operators_recorded_ && it != working.begin() && it != working.end();
-      const bool away = known && it->begin_ns - std::prev(it)->end_ns >= kAwayNs;
+      const bool known = it != working.begin() && it != working.end();
+      const bool away = may_be_away && known && it->begin_ns - std::prev(it)->end_ns >= away_ns_;
       const int64_t until = it == working.end() ? end_ns : std::min(it->begin_ns, end_ns);
-      LookElsewhere(thread, {at, until, away ? HostState::kAway : HostState::kWorking, kNone}, pieces);
+      if (thread == main_thread_) {
+        pieces->push_back({at, until, away ? HostState::kAway : HostState::kWorking, kNone});
+      } else {
+        Look(main_thread_, at, until, away || !known, pieces);
+      }
       at = until;
       continue;
     }
@@ -131,14 +139,6 @@ void HostActivity::LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t e
     pieces->push_back({at, until, HostState::kWorking, kNone});
     at = until;
     ++it;
-  }
-}
-
-void HostActivity::LookElsewhere(uint16_t thread, HostPiece piece, std::vector<HostPiece>* pieces) const {
-  if (thread == main_thread_) {
-    pieces->push_back(piece);
-  } else {
-    Look(main_thread_, piece.begin_ns, piece.end_ns, pieces);
   }
 }
 

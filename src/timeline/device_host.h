@@ -34,7 +34,9 @@ class HostActivity {
   // What `thread` did in [begin_ns, end_ns), in order and without gaps, appended to `pieces`.
   // While that thread is outside of everything, the main thread counts instead: the launching
   // thread may be waiting for it.
-  void Look(uint16_t thread, int64_t begin_ns, int64_t end_ns, std::vector<HostPiece>* pieces) const;
+  void Look(uint16_t thread, int64_t begin_ns, int64_t end_ns, std::vector<HostPiece>* pieces) const {
+    Look(thread, begin_ns, end_ns, true, pieces);
+  }
 
   bool Blocks(uint32_t call) const { return blocking_[call]; }
 
@@ -49,14 +51,16 @@ class HostActivity {
 
   void FindBlockingCalls(const DeviceTrace& trace);
   void FillThreads(const DeviceTrace& trace);
-  void LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t end_ns,
+  // A thread that pauses for a moment is not away, however long the main thread has been waiting for it.
+  void Look(uint16_t thread, int64_t begin_ns, int64_t end_ns, bool may_be_away,
+            std::vector<HostPiece>* pieces) const;
+  void LookOutsideMarks(uint16_t thread, int64_t begin_ns, int64_t end_ns, bool may_be_away,
                         std::vector<HostPiece>* pieces) const;
-  void LookElsewhere(uint16_t thread, HostPiece piece, std::vector<HostPiece>* pieces) const;
 
   std::vector<Thread> threads_;
   std::vector<bool> blocking_;  // by call
   uint16_t main_thread_;
-  bool operators_recorded_ = false;  // else a host without calls cannot be explained
+  int64_t away_ns_;  // silence for longer than this is no way to the next launch
 };
 
 }  // namespace fullbore::timeline

@@ -112,6 +112,43 @@ TEST(DeviceIdleTest, WaitingInTheLoaderIsDataWait) {
   EXPECT_EQ(Us(step, Share::kLaunch), 10);
 }
 
+TEST(DeviceIdleTest, AutogradThatPausesForAMomentIsOnItsWayThoughTheMainThreadWaitsForItAllTheTime) {
+  const auto step = Scene()
+                        .Step(1, 0, 8000)
+                        .Work(0, 20)
+                        .Kernel(0, 10, 100)
+                        .Work(100, 4000, kAutograd)
+                        .Kernel(110, 120, 4000, kAutograd)
+                        .Work(4060, 7980, kAutograd)
+                        .Kernel(4060, 4070, 7990, kAutograd)
+                        .Work(7990, 8000)
+                        .OnlyStep();
+  EXPECT_EQ(Us(step, Share::kHostOther), 0);
+  EXPECT_EQ(Us(step, Share::kLaunch), 10 + 20 + 70 + 10);
+}
+
+TEST(DeviceIdleTest, ALongSilenceBetweenRecordedCallsIsUnnamedEvenIfNoOperatorIsRecorded) {
+  const auto step = Scene().Step(1, 0, 9000).Kernel(0, 0, 50).Kernel(8950, 8960, 9000).OnlyStep();
+  EXPECT_EQ(Us(step, Share::kHostOther), 8900);
+  EXPECT_EQ(Us(step, Share::kLaunch), 10);
+}
+
+TEST(DeviceIdleTest, ASilenceThatOperatorsWithoutACallCanFillIsOnTheWayToTheLaunch) {
+  const auto step = Scene().Step(1, 0, 5000).Kernel(0, 0, 50).Kernel(4950, 4960, 5000).OnlyStep();
+  EXPECT_EQ(Us(step, Share::kHostOther), 0);
+  EXPECT_EQ(Us(step, Share::kLaunch), 4910);
+}
+
+TEST(DeviceIdleTest, TheProcessFirstThreadIsTheMainOneThoughAutogradLaunchesMore) {
+  DeviceTrace trace;
+  trace.pid = 4000;
+  trace.threads = {"4000/4050", "4000/4000"};
+  for (uint16_t i = 0; i < 3; ++i) trace.calls.push_back({i * 10, i * 10 + 5, i, 0, 0, CallKind::kLaunch});
+  trace.calls.push_back({100, 105, 9, 0, 1, CallKind::kLaunch});
+  trace.Finish();
+  EXPECT_EQ(trace.main_thread(), 1);
+}
+
 TEST(DeviceIdleTest, TheMainThreadsLoaderExplainsAnIdleAutogradThread) {
   const auto step = Scene()
                         .Step(1, 0, 200)
@@ -220,6 +257,57 @@ TEST(DeviceStepsTest, WithoutAnOptimizerTheRarestPeriodicKernelMarksTheSteps) {
   ASSERT_EQ(result.info.steps.size(), 7U);
   for (const record::Step& step : result.info.steps) EXPECT_EQ(step.wall_ns, 1'000'000);
   EXPECT_THAT(result.notes, ::testing::Contains(::testing::HasSubstr("periodicity")));
+}
+
+// Four steps of a loop with 21 kernels each, of which the last occurs once.
+Scene FourUnmarkedSteps(bool in_the_same_order) {
+  Scene scene;
+  for (int step = 0; step < 4; ++step) {
+    for (int layer = 0; layer < 20; ++layer) {
+      const int64_t t = step * 1000 + layer * 40;
+      const bool other = !in_the_same_order && (step + layer) % 2 == 1;
+      scene.Kernel(t, t + 10, t + 40, kMain, other ? "layer_softmax" : "layer_gemm");
+    }
+    scene.Kernel(step * 1000 + 900, step * 1000 + 910, step * 1000 + 950, kMain, "multi_tensor_apply");
+  }
+  return scene;
+}
+
+TEST(DeviceStepsTest, ThreePeriodsAreStepsIfTheyHoldTheSameKernels) {
+  RankResult result = FourUnmarkedSteps(true).Summarise();
+  ASSERT_EQ(result.info.steps.size(), 3U);
+  for (const record::Step& step : result.info.steps) EXPECT_EQ(step.wall_ns, 1'000'000);
+}
+
+TEST(DeviceStepsTest, ThreePeriodsOfOtherKernelsAreNoSteps) {
+  RankResult result = FourUnmarkedSteps(false).Summarise();
+  EXPECT_EQ(result.info.steps.size(), 1U);
+}
+
+TEST(DeviceStepsTest, TheFirstStepBeginsWhereTheWorkLaunchedBeforeItEnds) {
+  Scene scene;
+  for (int i = 0; i < 4; ++i) {  // the device is 500 us behind the host
+    scene.Kernel(i * 100 + 10, i * 100 + 520, i * 100 + 620);
+    scene.Span(SpanKind::kOptimizer, i * 100 + 70, i * 100 + 80, kMain, "Optimizer.step#SGD.step");
+  }
+  RankResult result = scene.Summarise();
+  ASSERT_EQ(result.info.steps.size(), 3U);
+  for (const record::Step& step : result.info.steps) EXPECT_EQ(step.wall_ns, 100'000);
+}
+
+TEST(DeviceStepsTest, TheFirstStepBeginsWhereTheWorkInFlightEnds) {
+  Scene scene;
+  scene.OrphanKernel(-50, 400).Step(1, 0, 100).Step(2, 100, 200);
+  scene.Kernel(10, 400, 500).Kernel(110, 500, 600);
+  RankResult result = scene.Summarise();
+  ASSERT_EQ(result.info.steps.size(), 2U);
+  for (const record::Step& step : result.info.steps) EXPECT_EQ(step.wall_ns, 100'000);
+}
+
+TEST(DeviceStepsTest, WhereNoLaunchIsRecordedNothingCountsAsInFlight) {
+  RankResult result = Scene().OrphanKernel(10, 90).OrphanKernel(90, 180).Step(1, 0, 200).Summarise();
+  ASSERT_EQ(result.info.steps.size(), 1U);
+  EXPECT_EQ(result.info.steps[0].wall_ns, 200'000);
 }
 
 TEST(DeviceStepsTest, WithoutAnyPeriodTheWholeTraceIsOneStepAndANoteSaysSo) {

@@ -9,22 +9,45 @@
 namespace fullbore::timeline {
 namespace {
 
+// When the work that was in flight as the recording began is done: on each stream what precedes the first
+// operation whose launch was recorded.
+int64_t EndOfWorkInFlight(const DeviceTrace& trace) {
+  std::vector<int64_t> in_flight(trace.streams.size() + 1, INT64_MIN);
+  std::vector<bool> launch_seen(trace.streams.size() + 1, false);
+  int64_t end_ns = INT64_MIN;
+  for (const DeviceOp& op : trace.ops) {
+    if (launch_seen[op.stream]) continue;
+    if (op.call == kNone) {
+      in_flight[op.stream] = std::max(in_flight[op.stream], op.end_ns);
+    } else {
+      launch_seen[op.stream] = true;
+      end_ns = std::max(end_ns, in_flight[op.stream]);
+    }
+  }
+  return end_ns;
+}
+
 // Host steps to device steps: each ends when the last operation launched in it ends, or
 // later if the host waited longer.
 std::vector<StepBounds> EndOnDevice(const DeviceTrace& trace, const std::vector<StepMark>& marks) {
   std::vector<int64_t> device_end(marks.size(), INT64_MIN);
+  int64_t before_first = EndOfWorkInFlight(trace);
   for (const DeviceOp& op : trace.ops) {
     if (op.call == kNone) continue;
     const auto after = std::partition_point(marks.begin(), marks.end(), [&](const StepMark& mark) {
       return mark.begin_ns <= op.launch_begin_ns;
     });
-    if (after == marks.begin()) continue;
+    if (after == marks.begin()) {
+      before_first = std::max(before_first, op.end_ns);
+      continue;
+    }
     const auto i = static_cast<size_t>(std::prev(after) - marks.begin());
     if (op.launch_begin_ns < marks[i].end_ns) device_end[i] = std::max(device_end[i], op.end_ns);
   }
   std::vector<StepBounds> steps;
   for (size_t i = 0; i < marks.size(); ++i) {
-    int64_t begin = marks[i].begin_ns;
+    // The first step begins where the work of the one before it ends, of which no mark was recorded.
+    int64_t begin = std::max(marks[i].begin_ns, before_first);
     if (i > 0) {
       const bool follows = marks[i].number == marks[i - 1].number + 1;
       begin = follows ? steps.back().end_ns : std::max(steps.back().end_ns, begin);
@@ -64,9 +87,27 @@ struct Period {
 
 constexpr size_t kMinPeriods = 5;
 constexpr double kPeriodTolerance = 0.02;  // both from the design of the online collector
+// Fewer periods than that must also hold the same kernels in the same order, and so many that no layer that
+// happens to come in pairs passes for a step.
+constexpr size_t kMinEqualPeriods = 2;
+constexpr size_t kMinKernelsOfEqualPeriods = 20;
+constexpr double kMinEqualKernels = 0.95;
 
-bool IsPeriodic(const std::vector<size_t>& arrivals, size_t kernels) {
-  if (arrivals.size() <= kMinPeriods) return false;
+bool HoldTheSameKernels(const std::vector<size_t>& arrivals, const std::vector<const DeviceOp*>& kernels) {
+  if (arrivals[1] - arrivals[0] < kMinKernelsOfEqualPeriods) return false;
+  size_t equal = 0;
+  for (size_t i = 2; i < arrivals.size(); ++i) {
+    for (size_t at = arrivals[i - 1]; at < arrivals[i]; ++at) {
+      const size_t before = at - arrivals[i - 1] + arrivals[i - 2];
+      equal += before < arrivals[i - 1] && kernels[before]->name == kernels[at]->name ? 1 : 0;
+    }
+  }
+  return static_cast<double>(equal) >= kMinEqualKernels * static_cast<double>(arrivals.back() - arrivals[1]);
+}
+
+bool IsPeriodic(const std::vector<size_t>& arrivals, const std::vector<const DeviceOp*>& ops) {
+  const size_t kernels = ops.size();
+  if (arrivals.size() <= kMinEqualPeriods) return false;
   const double period =
       static_cast<double>(arrivals.back() - arrivals.front()) / static_cast<double>(arrivals.size() - 1);
   if (period < 2 ||
@@ -77,7 +118,7 @@ bool IsPeriodic(const std::vector<size_t>& arrivals, size_t kernels) {
     if (off > std::max(1.0, period * kPeriodTolerance) || -off > std::max(1.0, period * kPeriodTolerance))
       return false;
   }
-  return true;
+  return arrivals.size() > kMinPeriods || HoldTheSameKernels(arrivals, ops);
 }
 
 std::vector<StepBounds> StepsByPeriod(const DeviceTrace& trace, NameId* anchor) {
@@ -91,7 +132,7 @@ std::vector<StepBounds> StepsByPeriod(const DeviceTrace& trace, NameId* anchor) 
   const Period* best = nullptr;
   for (auto& [name, period] : periods) {
     period.name = name;
-    if (!IsPeriodic(period.arrivals, kernels.size())) continue;
+    if (!IsPeriodic(period.arrivals, kernels)) continue;
     if (best == nullptr || period.arrivals.size() < best->arrivals.size() ||
         (period.arrivals.size() == best->arrivals.size() && period.arrivals[0] < best->arrivals[0])) {
       best = &period;

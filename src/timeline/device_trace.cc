@@ -151,6 +151,11 @@ void DeviceTrace::FindMainThread() {
     ++weight[span.thread];
   }
   for (const HostCall& call : calls) ++weight[call.thread];
+  // Linux numbers the thread that a process begins with like the process, and Python runs the script in it.
+  const std::string number = std::to_string(pid), with_process = number + "/" + number;
+  for (size_t i = 0; i < threads.size(); ++i) {
+    if (weight[i] > 0 && (threads[i] == number || threads[i] == with_process)) weight[i] += 500'000;
+  }
   main_thread_ = static_cast<uint16_t>(std::max_element(weight.begin(), weight.end()) - weight.begin());
 }
 

@@ -193,7 +193,7 @@ struct DeviceTrace {
   // the calls that launched them.
   void Finish();
 
-  uint16_t main_thread() const { return main_thread_; }  // runs the steps; else launches most
+  uint16_t main_thread() const { return main_thread_; }  // runs the steps; else the first; else launches most
   bool has_device_activity() const { return !ops.empty(); }
 
  private:
