@@ -17,6 +17,7 @@
 #include "explain/analyze/rank_trace.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/replay/predict.h"
+#include "explain/replay/ranks.h"
 #include "report/export/moment.h"
 #include "report/export/perfetto.h"
 
@@ -159,25 +160,33 @@ Result<int64_t> StepToReplay(const record::RankInfo& rank, const Window& window)
                            rank.graph->first_step + static_cast<int64_t>(rank.graph->step_ends.size()) - 1)};
 }
 
-// Adds what the changes would make of the rank's steps; says which of them cannot be made.
+// Adds what the changes would make of the rank's steps, made on all ranks; says which of them cannot be made.
 Result<void> AddReplay(const std::vector<const replay::Change*>& changes, const Window& window,
-                       const timeline::DeviceTrace& trace, const record::RankInfo& rank, const Clock& clock,
+                       const timeline::DeviceTrace& trace, const Loaded& loaded, const record::RankInfo& rank,
                        exporting::PerfettoFile* file) {
   const auto step = StepToReplay(rank, window);
   if (!step) return step.error();
+  std::vector<const record::StepGraph*> graphs;
+  for (const record::RankInfo& other : loaded.stage().ranks) {
+    if (other.graph) graphs.push_back(&*other.graph);
+  }
+  const auto ranks = replay::RanksAround(*rank.graph, graphs);
   std::vector<const replay::Change*> made;
   std::string names;
   for (const replay::Change* change : changes) {
-    if (const auto why = change->WhyNot(*rank.graph)) {
+    if (const auto why = replay::WhyNot(*change, ranks)) {
       Print(stderr, "rank {}: {} cannot be made here: {}\n", rank.rank, change->id(), *why);
       continue;
     }
     made.push_back(change);
     names += (names.empty() ? "" : ", ") + std::string(change->id());
   }
-  if (!made.empty()) {
-    file->AddReplay(trace, rank, clock.step_numbers, replay::Changed(*rank.graph, made), *step, names);
-  }
+  if (made.empty()) return {};
+  std::vector<record::StepGraph> changed;
+  for (const record::StepGraph* graph : ranks) changed.push_back(replay::Changed(*graph, made));
+  std::vector<const record::StepGraph*> all;
+  for (const record::StepGraph& graph : changed) all.push_back(&graph);
+  file->AddReplay(trace, rank, loaded.clocks.at(rank.rank).step_numbers, all, *step, names);
   return {};
 }
 
@@ -230,7 +239,7 @@ int Export(Flags flags) {
                                    const Clock& clock = loaded->clocks.at(rank.rank);
                                    file.AddRank(trace, rank, clock.shift_ns, clock.step_numbers);
                                    if (changes->empty() || !replayed) continue;
-                                   replayed = AddReplay(*changes, *window, trace, rank, clock, &file);
+                                   replayed = AddReplay(*changes, *window, trace, *loaded, rank, &file);
                                  }
                                });
   }();

@@ -54,7 +54,8 @@ struct StepGraph {
     int64_t wait_ns = 0;  // part of a collective's duration: until its last rank arrived
     uint32_t name =
         0;  // into `names`: of the operation, or of the place of a call ("aten::item, train.py(81): step")
-    uint16_t place = 0;  // thread or stream
+    uint32_t meeting = 0;  // a collective has the same number on all ranks; 0 where they are not known
+    uint16_t place = 0;    // thread or stream
     Work work = Work::kHost;
     Lane lane =
         Lane::kOtherCompute;  // of kDevice; of kReturn, the copy that the call or the one before it made
@@ -77,6 +78,8 @@ struct StepGraph {
   // What remains of the time of matrix kernels without tensor cores once they run on them: at worst, as expected,
   // at best. 0 where the device is not known.
   std::array<double, 3> left_on_tensor_cores{};
+  double link_bytes_per_ns =
+      0;  // what the device's bus carries in one direction at best; 0 where it is not known
   bool loads_inline = false;    // the training thread fetches its batches itself
   double recorded_step_ns = 0;  // mean, of the steps in the graph
   int64_t assumed = 0;          // dependencies between streams that are assumed, not recorded

@@ -116,6 +116,11 @@ class Builder {
     for (uint32_t i = 0; i < trace_.ops.size(); ++i) by_end_.push_back(i);
     std::stable_sort(by_end_.begin(), by_end_.end(),
                      [&](uint32_t a, uint32_t b) { return trace_.ops[a].end_ns < trace_.ops[b].end_ns; });
+    std::copy_if(by_end_.begin(), by_end_.end(), std::back_inserter(by_launch_),
+                 [&](uint32_t i) { return trace_.ops[i].call != kNone; });
+    std::stable_sort(by_launch_.begin(), by_launch_.end(), [&](uint32_t a, uint32_t b) {
+      return trace_.ops[a].launch_begin_ns < trace_.ops[b].launch_begin_ns;
+    });
   }
 
   int64_t BytesOf(const DeviceOp& op) const {
@@ -344,7 +349,8 @@ class Builder {
       copied_ = copy ? own : kNone;
       copied_until_ns_ = call.end_ns;
     }
-    if (own_end < call.end_ns) {
+    // Also one that found nothing to wait for: with another schedule, it might.
+    if (own_end < call.end_ns || (blocks && (own_op_[c] != kNone || WaitsForAll(call)))) {
       return_node_[c] = draft_.Add(call.end_ns, call.end_ns, for_room ? Work::kRoom : Work::kReturn, thread);
       if (own != kNone) draft_.node(return_node_[c]).lane = trace_.ops[own].lane;
       const std::string place = places_.Of(call);
@@ -353,6 +359,13 @@ class Builder {
       Append(thread, return_node_[c]);
     }
     at_ns_ = call.end_ns;
+  }
+
+  // cudaStreamSynchronize, hipDeviceSynchronize; not of an event, for that may have been recorded long before.
+  bool WaitsForAll(const HostCall& call) const {
+    const std::string_view name = trace_.names[call.name];
+    return call.kind == CallKind::kSync &&
+           (name.ends_with("StreamSynchronize") || name.ends_with("DeviceSynchronize"));
   }
 
   // Of a queue that is full, each launch returns when an operation has ended and left its place.
@@ -414,7 +427,10 @@ class Builder {
       uint32_t op = own_op_[c];
       if (op == kNone) op = events_.WaitedForBy(call);
       if (op == kNone || trace_.ops[op].end_ns > call.end_ns) op = LastEnded(call.begin_ns, call.end_ns);
-      if (op != kNone && op_node_[op] != kNone) {
+      const bool waited = draft_.begin_ns(return_node_[c]) > draft_.end_ns(call_node_[c]);
+      if (op == kNone && !waited) {
+        TieToLastLaunched(c);
+      } else if (op != kNone && op_node_[op] != kNone) {
         const bool for_room = draft_.node(return_node_[c]).work == Work::kRoom;
         draft_.Tie(op_node_[op], return_node_[c], call.end_ns - trace_.ops[op].end_ns,
                    for_room ? Dependency::kQueue : Dependency::kSync);
@@ -423,6 +439,19 @@ class Builder {
         draft_.node(return_node_[c]).work = Work::kUnexplained;
       }
     }
+  }
+
+  // The call came when all was done.
+  void TieToLastLaunched(uint32_t c) {
+    const HostCall& call = trace_.calls[c];
+    const auto past = std::partition_point(by_launch_.begin(), by_launch_.end(), [&](uint32_t i) {
+      return trace_.ops[i].launch_begin_ns < call.begin_ns;
+    });
+    if (past == by_launch_.begin()) return;
+    const uint32_t op = *std::prev(past);
+    if (op_node_[op] == kNone || trace_.ops[op].end_ns > call.end_ns) return;
+    draft_.Tie(op_node_[op], return_node_[c], std::min(call.end_ns - trace_.ops[op].end_ns, kUnblockedCallNs),
+               Dependency::kSync);
   }
 
   uint32_t LastEnded(int64_t after_ns, int64_t until_ns) const {
@@ -479,7 +508,7 @@ class Builder {
   std::vector<Division> divisions_;  // by thread
   int64_t usual_launch_ns_ = 0;      // the host's call
   int64_t usual_gap_ns_ = 0, least_delay_ns_ = INT64_MAX;
-  std::vector<uint32_t> by_end_;  // operations
+  std::vector<uint32_t> by_end_, by_launch_;  // operations
   GraphDraft draft_;
   int64_t assumed_ = 0;
   std::vector<uint32_t> call_node_, return_node_, op_node_;

@@ -94,7 +94,8 @@ Arrivals ArrivalsOf(const DeviceTrace& trace) {
 RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
   RankComparison comparison;
   for (const Arrivals& rank : ranks) {
-    comparison.ranks.push_back({0, std::vector<int64_t>(rank.list.size(), -1)});
+    comparison.ranks.push_back(
+        {0, std::vector<int64_t>(rank.list.size(), -1), std::vector<uint32_t>(rank.list.size(), 0)});
   }
   if (ranks.size() < 2) return comparison;
   const Matching matching = Match(ranks);
@@ -110,7 +111,9 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
                                FormatDuration(std::llabs(shifts[r])) + "; aligned at the ends of " +
                                std::to_string(matching.groups.size()) + " collectives");
   }
+  uint32_t meeting = 0;
   for (const auto& group : matching.groups) {
+    ++meeting;
     int64_t last = INT64_MIN;
     for (size_t r = 0; r < ranks.size(); ++r)
       last = std::max(last, ranks[r].list[group[r]].begin_ns + shifts[r]);
@@ -118,6 +121,7 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
       const Arrival& arrival = ranks[r].list[group[r]];
       const int64_t wait = last - (arrival.begin_ns + shifts[r]);
       comparison.ranks[r].wait_ns[group[r]] = std::clamp<int64_t>(wait, 0, arrival.end_ns - arrival.begin_ns);
+      comparison.ranks[r].meeting[group[r]] = meeting;
     }
   }
   if (matching.unmatched > 0) {
@@ -135,6 +139,7 @@ void ApplyWaits(const RankWaits& waits, record::StepGraph* graph) {
   for (record::StepGraph::Node& node : graph->nodes) {
     if (node.work != record::Work::kDevice || node.lane != Lane::kComm) continue;
     if (arrival == waits.wait_ns.size()) return;
+    node.meeting = waits.meeting[arrival];
     node.wait_ns = std::max<int64_t>(0, waits.wait_ns[arrival++]);
   }
 }

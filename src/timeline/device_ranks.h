@@ -26,8 +26,9 @@ struct Arrivals {
 Arrivals ArrivalsOf(const DeviceTrace& trace);
 
 struct RankWaits {
-  int64_t shift_ns = 0;          // to be added to this rank's times; 0 where clocks agree
-  std::vector<int64_t> wait_ns;  // by arrival; -1 where its partners were not found
+  int64_t shift_ns = 0;           // to be added to this rank's times; 0 where clocks agree
+  std::vector<int64_t> wait_ns;   // by arrival; -1 where its partners were not found
+  std::vector<uint32_t> meeting;  // by arrival: the collective's number, the same on all ranks; 0 as above
 };
 
 struct RankComparison {

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from .host import Host
 
 PREFETCH = 2  # batches in the making for each worker (DataLoader's prefetch_factor)
-HAND_OVER_MS = 0.25  # next() with a batch ready: the queue, and tensors in shared memory
+PINNED_MS = 0.1  # next() with a batch ready that another thread has taken and pinned
+MAPPED_MS, MAPPED_NS_PER_BYTE = 1.5, 0.32  # one in shared memory: bench/explain/batch_hand_over.py, on one machine
+MACHINES = (0.5, 1.2)  # on others it takes so many times as long
 
 
 class InlineLoader:
@@ -47,6 +49,9 @@ class WorkerLoader:
         self.taken = 0
         self.pinned_until = 0
         self.noise = Noise(f"workers {program.key} {host.noise.random.random()}", host.noise.on)
+        mapped = MAPPED_MS * 1e6 + MAPPED_NS_PER_BYTE * program.batch_bytes
+        this_machine = Noise(f"machine {program.key}", True).random.uniform(*MACHINES)
+        self.hand_over_ns = PINNED_MS * 1e6 if program.pinned else this_machine * mapped
         for _ in range(program.workers * PREFETCH):
             self._dispatch(0)
 
@@ -70,7 +75,7 @@ class WorkerLoader:
         if ready > host.engine.now:
             yield ready - host.engine.now
         self._dispatch(host.engine.now)
-        yield host.noise.varied_ns(HAND_OVER_MS * 1e6, 0.2)
+        yield host.noise.varied_ns(self.hand_over_ns, 0.2)
         host.did("data", begin)
         host.span("user_annotation", self.kind, begin, external)
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "explain/diagnose/judge.h"
+#include "explain/replay/ranks.h"
 #include "explain/replay/simulate.h"
 
 namespace fullbore::diagnose {
@@ -55,8 +56,14 @@ const InCode* CodeOf(const Change& change) {
   return found == kInCode.end() ? nullptr : &*found;
 }
 
-Speedup SpeedupOf(const StepGraph& graph, const replay::Prediction& step) {
-  const double now_ns = replay::StepNs(graph);
+// The graphs of the rank and of those that it meets in collectives; empty where its own cannot be replayed.
+std::vector<const StepGraph*> Replayable(const RankView& rank) {
+  const StepGraph* graph = ReplayableGraph(rank);
+  return graph == nullptr ? std::vector<const StepGraph*>() : replay::RanksAround(*graph, rank.graphs);
+}
+
+Speedup SpeedupOf(const std::vector<const StepGraph*>& ranks, const replay::Prediction& step) {
+  const double now_ns = replay::StepNs(replay::Ranks(ranks));
   return {now_ns / step.expected_ns, now_ns / step.cautious_ns, now_ns / std::max(1.0, step.hopeful_ns)};
 }
 
@@ -67,14 +74,15 @@ Speedup WithinShare(Speedup gain, double share) {
   return {std::min(gain.expected, most), std::min(gain.low, most), std::min(gain.high, most)};
 }
 
-Rung RungOf(const StepGraph& graph, const Change& change, const replay::Prediction& step) {
+Rung RungOf(const std::vector<const StepGraph*>& ranks, const Change& change,
+            const replay::Prediction& step) {
   Rung rung;
   rung.change = change.id();
   rung.does = change.does();
   rung.assumes = change.assumes();
   rung.costs = Name(change.cost());
   rung.step_ns = step.expected_ns;
-  rung.speedup = SpeedupOf(graph, step);
+  rung.speedup = SpeedupOf(ranks, step);
   return rung;
 }
 
@@ -88,21 +96,21 @@ const StepGraph* ReplayableGraph(const RankView& rank) {
 }
 
 std::optional<Speedup> GainOf(const RankView& rank, const std::vector<const Change*>& changes) {
-  const StepGraph* graph = ReplayableGraph(rank);
-  if (graph == nullptr) return std::nullopt;
-  return SpeedupOf(*graph, replay::Predict(*graph, changes));
+  const auto ranks = Replayable(rank);
+  if (ranks.empty()) return std::nullopt;
+  return SpeedupOf(ranks, replay::Predict(ranks, changes));
 }
 
 double SavedBy(const RankView& rank, std::string_view change) {
-  const StepGraph* graph = ReplayableGraph(rank);
+  const auto ranks = Replayable(rank);
   const Change* made = replay::ChangeNamed(change);
-  if (graph == nullptr || made == nullptr || made->WhyNot(*graph)) return 0;
-  return std::max(0.0, 1 - replay::Predict(*graph, {made}).expected_ns / replay::StepNs(*graph));
+  if (ranks.empty() || made == nullptr || replay::WhyNot(*made, ranks)) return 0;
+  return std::max(0.0, 1 - replay::Predict(ranks, {made}).expected_ns / replay::StepNs(replay::Ranks(ranks)));
 }
 
 bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> changes, Finding& finding) {
-  const StepGraph* graph = ReplayableGraph(rank);
-  if (graph == nullptr) return false;
+  const auto ranks = Replayable(rank);
+  if (ranks.empty()) return false;
   struct Option {
     const Change* change;
     Speedup gain;
@@ -110,8 +118,8 @@ bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> ch
   std::vector<Option> options;
   for (const std::string_view id : changes) {
     const Change* change = replay::ChangeNamed(id);
-    if (change == nullptr || change->WhyNot(*graph)) continue;
-    const Speedup gain = SpeedupOf(*graph, replay::Predict(*graph, {change}));
+    if (change == nullptr || replay::WhyNot(*change, ranks)) continue;
+    const Speedup gain = SpeedupOf(ranks, replay::Predict(ranks, {change}));
     if (gain.expected >= kMinGain) options.push_back({change, gain});
   }
   if (options.empty()) return false;
@@ -139,7 +147,8 @@ std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<con
   const StepGraph& graph = *rank.info->graph;
   if (replay::StepNs(graph) <= 0) return std::nullopt;
   ReplayReport report;
-  report.error = replay::ReplayError(graph);
+  const auto ranks = Replayable(rank);
+  report.error = ranks.empty() ? replay::ReplayError(graph) : replay::ReplayError(ranks);
   report.assumed = graph.assumed;
   report.unexplained =
       replay::PerStepNs(graph,
@@ -148,16 +157,16 @@ std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<con
   report.rough = report.error > replay::kRough;
   report.predicts = report.error <= replay::kTooRough;
   if (!report.predicts) return report;
-  for (const replay::Rung& rung : replay::Ladder(graph))
-    report.ladder.push_back(RungOf(graph, *rung.change, rung.step));
+  for (const replay::Rung& rung : replay::Ladder(ranks))
+    report.ladder.push_back(RungOf(ranks, *rung.change, rung.step));
   std::vector<const Change*> made;
   for (const Change* change : what_if) {
-    if (auto why = change->WhyNot(graph)) {
+    if (auto why = replay::WhyNot(*change, ranks)) {
       report.refused.push_back({std::string(change->id()), *why});
       continue;
     }
     made.push_back(change);
-    report.what_if.push_back(RungOf(graph, *change, replay::Predict(graph, made)));
+    report.what_if.push_back(RungOf(ranks, *change, replay::Predict(ranks, made)));
   }
   return report;
 }

@@ -102,6 +102,52 @@ TEST(DeviceReplayTest, WhatTheUserAskedForIsPredictedOrRefused) {
   EXPECT_EQ(diagnosis.replay->refused[0].first, "pin");
 }
 
+// Two ranks whose 60 ms of work meet in a collective; each loads for 40 ms by itself in every other step, so that the
+// other one waits for it.
+ARun WithRanksThatLoadInTurn() {
+  const auto rank_of = [](int number) {
+    MadeGraph made;
+    auto last = made.Add(Work::kStepEnd, 0);
+    ARun run = ATrace(20);
+    record::RankInfo& rank = run.rank();
+    rank.rank = number;
+    rank.comm_wait_ns = 0;
+    for (record::Step& step : rank.steps) {
+      const bool loads = step.index % 2 == number;
+      const auto loaded = made.Add(Work::kLoader, loads ? 40'000 : 1000, {{last}});
+      const auto launch = made.Add(Work::kLaunch, 0, {{loaded}});
+      const auto kernels = made.Add(Work::kDevice, 59'000, {{launch, Dependency::kLaunch}});
+      const int64_t wait_ms = loads ? 0 : 39;
+      const auto reduce = made.Add(Work::kDevice, (1 + wait_ms) * 1000, {{kernels, Dependency::kStream}});
+      made[reduce].meeting = static_cast<int32_t>(step.index) + 1;
+      made[reduce].wait_ns = wait_ms * kMs;
+      made[reduce].lane = Lane::kComm;
+      last = made.Add(Work::kReturn, 0, {{launch}, {reduce, Dependency::kSync}});
+      made.Add(Work::kStepEnd, 0, {{last}});
+      step.wall_ns = 100 * kMs;
+      step.share_ns = {};
+      step.share_ns[Index(Share::kDataWait)] = (loads ? 40 : 1) * kMs;
+      step.share_ns[Index(Share::kCompute)] = 59 * kMs;
+      step.share_ns[Index(Share::kCommExposed)] = (1 + wait_ms) * kMs;
+      step.comm_wait_ns = wait_ms * kMs;
+      *rank.comm_wait_ns += step.comm_wait_ns;
+    }
+    rank.graph = made.Graph(100'000);
+    return run;
+  };
+  return rank_of(0).Beside(rank_of(1));
+}
+
+TEST(DeviceReplayTest, ARankThatWaitsForAnothersLoaderWaitsForData) {
+  const Diagnosis diagnosis = Diagnose(WithRanksThatLoadInTurn());
+  ASSERT_FALSE(diagnosis.findings.empty());
+  const Finding& first = diagnosis.findings.front();
+  EXPECT_EQ(first.id, "input-bound") << first.title;
+  EXPECT_NEAR(first.share, 0.4, 0.02) << "20 % by itself, 20 % in collectives";
+  EXPECT_NEAR(first.speedup.expected, 100.0 / 60.1, 0.02);
+  EXPECT_EQ(FindingIn(diagnosis, "uneven-ranks"), nullptr);
+}
+
 TEST(DeviceReplayTest, WithoutAGraphThereIsNoReplay) {
   EXPECT_FALSE(Diagnose(ATrace().InEachStep(Share::kSync, 20)).replay.has_value());
 }

@@ -224,10 +224,17 @@ void AddEvidence(const View& view, const std::vector<Part>& parts, const Evidenc
                     static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()), "ratio");
 }
 
+// What a program that plays prepares comes from its environment: no worker can know it before.
+bool IsFromTheEnvironment(const std::vector<Part>& parts, const Part& part) {
+  return part.kind == &KindOf(Activity::kDataPreparation) &&
+         parts.front().kind == &KindOf(Activity::kEnvironment);
+}
+
 // The gain of the largest part that its advice makes smaller.
 void Promise(const View& view, const std::vector<Part>& parts, Finding& finding) {
   for (const Part& part : parts) {
     if (!part.kind->removes || part.of_step.ratio < kHostOther.warning) continue;
+    if (IsFromTheEnvironment(parts, part)) continue;
     finding.fix = part.kind->fix;
     if (!HasRoomFor(view, part)) {
       finding.fix = {part.kind->fix.back(),

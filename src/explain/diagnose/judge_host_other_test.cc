@@ -119,6 +119,15 @@ TEST(HostOtherTest, DataIsPreparedElsewhereOnlyWhereACoreIsIdle) {
   EXPECT_EQ(gain(1.9), 1);
 }
 
+TEST(HostOtherTest, WhatAnEnvironmentAnswersIsNotPreparedElsewhere) {
+  const Diagnosis diagnosis =
+      Diagnose(WithSamples({Seen(Activity::kEnvironment, 700), Seen(Activity::kDataPreparation, 300, 90)})
+                   .OnCores(8)
+                   .Reading(Metric::kProcessCpu, 1, {{"role", "trainer"}}));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "rollout"));
+  EXPECT_TRUE(FindingIn(diagnosis, "host-other")->fix.empty());
+}
+
 TEST(HostOtherTest, TheLibraryThatRunsTheLoopIsNamedWithItsOption) {
   ARun run = WithSamples({Seen(Activity::kLogging, 100)});
   run.rank().hot_lines.front().library = "transformers";

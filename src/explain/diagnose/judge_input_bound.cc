@@ -15,6 +15,7 @@
 #include "explain/diagnose/judge_input_bound_fetch.h"
 #include "explain/diagnose/judge_input_bound_own.h"
 #include "explain/diagnose/judge_input_bound_stages.h"
+#include "explain/diagnose/lateness.h"
 #include "explain/diagnose/library_options.h"
 #include "explain/diagnose/recorded_pipeline.h"
 
@@ -172,8 +173,17 @@ void Explain(Input& input) {
   BlameCpu(input);
 }
 
+// Ranks that load come late to collectives, each in another step: what the lead waits for them there. The ratio of the
+// step that workers on all ranks would save beyond the lead's own wait; of a straggler its own finding tells.
+double WaitForLoadersElsewhere(const View& view) {
+  const auto ranks = RanksTogether(view);
+  if (ranks.size() < 2 || !WaitsAreKnown(ranks) || FindStraggler(ranks)) return 0;
+  const double saved = SavedBy(view.lead(), "workers") - view.lead().Ratio(Share::kDataWait);
+  return std::clamp(saved, 0.0, ExposedWaitRatio(view.lead()));
+}
+
 // No fetch was recorded: we know how long training waits, but not why the loader is slow.
-Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
+Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   const EvidenceBuilder evidence(finding);
   const bool single = view.Fact("loader_processes") == "single";
@@ -181,6 +191,13 @@ Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
       fmt::format("Training waits for data {} of the time{}", FormatPercent(finding.share),
                   single ? ": the training thread loads every batch itself (num_workers=0)." : ".");
   if (single) finding.cause = "no-workers";
+  if (elsewhere > 0) {
+    finding.title.pop_back();
+    finding.title +=
+        fmt::format(", {} of it in collectives, for ranks that still load.", FormatPercent(elsewhere));
+    evidence.FromReplay("waiting in collectives that ends when no rank waits for data", elsewhere, "ratio");
+    if (elsewhere > ExposedWaitRatio(rank) / 2) finding.supersedes = {{"comm-bound", "uneven-ranks"}};
+  }
   finding.fix = {
       single
           ? "load in worker processes: DataLoader(num_workers=...), as many as keep the device from waiting"
@@ -188,7 +205,7 @@ Finding FromWaitAlone(const View& view, Finding finding, Diagnosis& diagnosis) {
   AdviseCheaperLoading(view, rank.TrainingLoader(), finding);
   finding.fix.push_back("read from a faster or nearer data store");
   evidence.FromSteps(rank, "device idle while waiting for the loader",
-                     finding.share * rank.MeanStepNs() / 1e6, "ms per step");
+                     rank.Ratio(Share::kDataWait) * rank.MeanStepNs() / 1e6, "ms per step");
   PointAtWorstStep(rank, Share::kDataWait, finding);
   if (const auto gain = GainOf(rank, {replay::ChangeNamed("workers")})) {
     finding.speedup = *gain;
@@ -214,7 +231,8 @@ void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
 
 std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
-  const double share = rank.Ratio(Share::kDataWait);
+  const double elsewhere = WaitForLoadersElsewhere(view);
+  const double share = rank.Ratio(Share::kDataWait) + elsewhere;
   SayWhatWouldNotHelp(view, share, diagnosis);
   const auto severity = SeverityOf(share, kDataWait, Observations(rank));
   if (!severity) return std::nullopt;
@@ -229,7 +247,7 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
     if (auto own = FromOwnFeed(view, finding, diagnosis)) return own;
   }
   if (!staged && (!loader || !pipeline)) {
-    return FromWaitAlone(view, std::move(finding), diagnosis);
+    return FromWaitAlone(view, std::move(finding), elsewhere, diagnosis);
   }
   if (staged) {
     ExplainByStages(view, *loader, finding, diagnosis);

@@ -172,6 +172,11 @@ View::View(const record::Recording& recording, const record::Stage& stage)
     RankView view = ViewOf(info);
     if (view.steps > 0) ranks_.push_back(std::move(view));
   }
+  std::vector<const record::StepGraph*> graphs;
+  for (const RankView& rank : ranks_) {
+    if (rank.info->graph) graphs.push_back(&*rank.info->graph);
+  }
+  for (RankView& rank : ranks_) rank.graphs = graphs;
   begin_ns_ = stage.begin_ns;
   end_ns_ = stage.end_ns;
   if (HasSteps()) {

@@ -26,6 +26,7 @@ struct RankView {
   record::ShareTimes share_ns{};
   std::array<int64_t, record::kHostOtherCount> host_other_ns{};
   int64_t begin_ns = 0, end_ns = 0;
+  std::vector<const record::StepGraph*> graphs;  // of all ranks
 
   double Ratio(record::Share share) const;  // of the wall time
   double Ratio(record::HostOther part) const;

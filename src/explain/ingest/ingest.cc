@@ -242,6 +242,7 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
       const auto* judged = result.info.roofline ? &*result.info.roofline : nullptr;
       if (const auto left = roofline::LeftOnTensorCores(judged, *device))
         result.info.graph->left_on_tensor_cores = *left;
+      result.info.graph->link_bytes_per_ns = device->bus_gb;
     }
     result.info.facts["trace_events"] = std::to_string(trace.events);
     result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());

@@ -27,6 +27,8 @@ class Change {
   virtual std::string_view does() const = 0;  // "the host never waits for the device in the middle of a step"
   virtual std::string_view assumes() const = 0;
   virtual Cost cost() const = 0;
+  // Whether a rank on which it can be made gains from it where others cannot.
+  virtual bool helps_others() const { return true; }
 
   // Why it cannot be made here, or would change nothing; nothing if it can.
   virtual std::optional<std::string> WhyNot(const record::StepGraph& graph) const = 0;

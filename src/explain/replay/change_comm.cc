@@ -1,4 +1,4 @@
-// Changes to what ranks exchange.
+// Changes to what ranks exchange. A collective of which nothing is left keeps no rank waiting, either.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -24,6 +24,7 @@ class NoStragglerChange : public Change {
   std::string_view does() const override { return "all ranks come to their collectives at the same time"; }
   std::string_view assumes() const override { return "that what delays the last rank can be taken away"; }
   Cost cost() const override { return Cost::kNothing; }
+  bool helps_others() const override { return false; }  // who comes last waits for nobody
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
     if (PerStepNs(graph, WaitsForRanks) > 0) return std::nullopt;
     return "no wait for another rank is known: that needs the traces of several ranks";
@@ -31,11 +32,12 @@ class NoStragglerChange : public Change {
   double Apply(Outlook outlook, StepGraph& graph) const override {
     constexpr std::array<double, 3> kTaken = {0.7, 0.9, 1};
     for (StepGraph::Node& node : graph.nodes) {
-      if (!WaitsForRanks(node)) continue;
+      if (!IsCollective(node)) continue;
       const auto ns =
           static_cast<int64_t>(static_cast<double>(node.wait_ns) * kTaken[static_cast<size_t>(outlook)]);
       node.duration_ns = std::max<int64_t>(0, node.duration_ns - ns);
       node.wait_ns -= ns;
+      node.meeting = 0;
     }
     return 0;
   }
@@ -152,7 +154,7 @@ class AccumulationChange : public NumberedChange {
       StepGraph::Node& node = graph.nodes[i];
       const bool of_update = IsCollective(node) || node.phase == record::Phase::kOptimizer;
       if (!of_update || steps[i] % n == which) continue;
-      node.duration_ns = node.wait_ns = 0;
+      node.duration_ns = node.wait_ns = node.meeting = 0;
     }
     return 0;
   }
@@ -182,7 +184,7 @@ class BucketsChange : public NumberedChange {
         StepGraph::Node& node = graph.nodes[i];
         own_ns += node.duration_ns - node.wait_ns;
         if (i == bucket.nodes.back()) break;
-        node.duration_ns = node.wait_ns = 0;
+        node.duration_ns = node.wait_ns = node.meeting = 0;
       }
       if (bucket.nodes.size() > 1) {
         const double merged_ns =

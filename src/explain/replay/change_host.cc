@@ -52,10 +52,39 @@ class NoSyncChange : public Change {
     for (const uint32_t i : AvoidableWaits(graph)) {
       if (keep_every > 0 && steps[i] % keep_every == keep_every - 1) continue;
       for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {
-        if (graph.edges[e].kind == Dependency::kSync) Drop(graph.edges[e]);
+        StepGraph::Edge& edge = graph.edges[e];
+        if (edge.kind == Dependency::kThread) LeaveOutTheCall(edge.from, outlook, graph);
+        if (edge.kind != Dependency::kSync) continue;
+        LeaveOutTheRead(edge.from, graph);
+        Drop(edge);
       }
     }
     return 0;
+  }
+
+ private:
+  // What is not read takes no call and no way to it, either: aten::item takes 8 to 10 us of the host beside its calls
+  // (medians in the shared traces of DDP and Qwen).
+  static void LeaveOutTheCall(uint32_t call, Outlook outlook, StepGraph& graph) {
+    constexpr std::array<int64_t, 3> kWayNs = {0, 8'000, 12'000};
+    graph.nodes[call].duration_ns = 0;
+    for (uint32_t e = graph.first_edge[call]; e < graph.first_edge[call + 1]; ++e) {
+      StepGraph::Node& before = graph.nodes[graph.edges[e].from];
+      if (graph.edges[e].kind != Dependency::kThread || before.work != Work::kHost) continue;
+      before.duration_ns -= std::min(before.duration_ns, kWayNs[static_cast<size_t>(outlook)]);
+    }
+  }
+  // The copy of a few bytes to the host, and its turn on the stream.
+  static void LeaveOutTheRead(uint32_t node, StepGraph& graph) {
+    constexpr int64_t kFewBytes = 4096;
+    StepGraph::Node& copy = graph.nodes[node];
+    const bool to_host = copy.lane == Lane::kD2hPageable || copy.lane == Lane::kD2hPinned;
+    if (copy.work != Work::kDevice || !to_host || copy.bytes > kFewBytes) return;
+    copy.duration_ns = 0;
+    for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
+      if (graph.edges[e].kind == Dependency::kStream && !graph.edges[e].from_begin)
+        graph.edges[e].lag_ns = std::min<int64_t>(graph.edges[e].lag_ns, 0);
+    }
   }
 };
 
@@ -171,19 +200,26 @@ class FusedOptimizerChange : public Change {
     return "the optimizer launches few kernels as it is, or its launches were not recorded";
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
-    // A kernel costs about this beside its bytes: what the smallest ones in the shared traces take.
-    constexpr std::array<int64_t, 3> kOfEachKernelNs = {0, 1'000, 2'000};
+    // A kernel costs this beside its bytes: what its smallest ones take, which update a bias.
+    constexpr std::array<double, 3> kOfSmallest = {0.5, 1, 1};
+    const auto of_each_ns = static_cast<int64_t>(static_cast<double>(SmallestKernelNs(graph)) *
+                                                 kOfSmallest[static_cast<size_t>(outlook)]);
     // The bytes: one operator after the other, Adam and AdamW read and write 19 and 21 tensors of the weights' size,
     // SGD with momentum 8 or 11 (bench/explain/torch_facts.py counts them); fused, 7 and 5.
     constexpr std::array<double, 3> kOfBytes = {0.63, 0.37, 0.33};
     const double left = kFewKernels / std::max(kFewKernels, LaunchesPerStep(graph));
-    for (StepGraph::Node& node : graph.nodes) {
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      StepGraph::Node& node = graph.nodes[i];
       if (node.phase != Phase::kOptimizer) continue;
+      for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {  // gaps between kernels
+        StepGraph::Edge& edge = graph.edges[e];
+        if (edge.kind == Dependency::kStream && edge.lag_ns > 0 && !edge.from_begin)
+          edge.lag_ns = static_cast<int64_t>(static_cast<double>(edge.lag_ns) * left);
+      }
       if (node.work == Work::kHost || node.work == Work::kLaunch)
         node.duration_ns = static_cast<int64_t>(static_cast<double>(node.duration_ns) * left);
       if (node.work != Work::kDevice) continue;
-      const int64_t of_bytes_ns =
-          std::max<int64_t>(0, node.duration_ns - kOfEachKernelNs[static_cast<size_t>(outlook)]);
+      const int64_t of_bytes_ns = std::max<int64_t>(0, node.duration_ns - of_each_ns);
       node.duration_ns =
           static_cast<int64_t>(static_cast<double>(of_bytes_ns) * kOfBytes[static_cast<size_t>(outlook)]);
     }
@@ -192,6 +228,20 @@ class FusedOptimizerChange : public Change {
 
  private:
   static constexpr double kFewKernels = 10;  // a fused optimizer needs one for some hundred tensors
+  static constexpr int64_t kLongestOfSmallestNs = 5'000;  // more than that is bytes: all tensors are large
+
+  // The tenth part of the optimizer's kernels is shorter.
+  static int64_t SmallestKernelNs(const StepGraph& graph) {
+    std::vector<int64_t> durations;
+    for (const StepGraph::Node& node : graph.nodes) {
+      if (node.work == Work::kDevice && node.phase == Phase::kOptimizer)
+        durations.push_back(node.duration_ns);
+    }
+    if (durations.empty()) return 0;
+    const auto tenth = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 10);
+    std::nth_element(durations.begin(), tenth, durations.end());
+    return std::min(*tenth, kLongestOfSmallestNs);
+  }
 
   static double LaunchesPerStep(const StepGraph& graph) {
     const auto launches =
@@ -218,42 +268,17 @@ class WorkersChange : public Change {
     return "no wait for a data loader was recorded";
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
-    constexpr std::array<double, 3> kOfReceive = {1.5, 1, 0};
-    const double bytes = PerStepBytes(graph);
-    const double receive_ns =
-        (kHandOverNs + kHandOverNsPerByte * bytes) / 2 * kOfReceive[static_cast<size_t>(outlook)];
+    const auto receive_ns = static_cast<int64_t>(ReceiveNs(outlook, PerStepPageableBytes(graph)));
     // Where the training thread loads by itself, its wait is the fetch, which so many workers share.
     const double fetch_ns = graph.loads_inline && workers_ > 0 ? PerStepNs(graph, IsLoader) : 0;
-    // All ranks get workers, so none waits any longer for another one that loads; whether it is loading that makes
-    // the last one late, this rank does not know.
-    constexpr std::array<double, 3> kOfLateness = {1, 0.5, 0};
     for (StepGraph::Node& node : graph.nodes) {
-      if (IsLoader(node)) node.duration_ns = std::min(node.duration_ns, static_cast<int64_t>(receive_ns));
-      if (node.wait_ns <= 0) continue;
-      const auto left_ns =
-          static_cast<int64_t>(static_cast<double>(node.wait_ns) * kOfLateness[static_cast<size_t>(outlook)]);
-      node.duration_ns -= node.wait_ns - left_ns;
-      node.wait_ns = left_ns;
+      if (IsLoader(node)) node.duration_ns = std::min(node.duration_ns, receive_ns);
     }
+    graph.loads_inline = false;
     return fetch_ns / std::max(1, workers_);
   }
 
  private:
-  static bool IsLoader(const StepGraph::Node& node) { return node.work == Work::kLoader; }
-
-  // What is copied to the device in a step is what was loaded for it.
-  static double PerStepBytes(const StepGraph& graph) {
-    if (graph.step_ends.size() < 2) return 0;
-    int64_t bytes = 0;
-    for (uint32_t i = graph.step_ends.front(); i < graph.step_ends.back(); ++i) {
-      const StepGraph::Node& node = graph.nodes[i];
-      const bool copy =
-          node.work == Work::kDevice && (node.lane == Lane::kH2dPageable || node.lane == Lane::kH2dPinned);
-      if (copy) bytes += std::max<int64_t>(0, node.bytes);
-    }
-    return static_cast<double>(bytes) / static_cast<double>(graph.step_ends.size() - 1);
-  }
-
   int workers_;
   std::string id_ = "workers";
 };

@@ -48,6 +48,25 @@ TEST(NoSyncTest, TheHostRunsAheadOfTheDevice) {
   EXPECT_DOUBLE_EQ(AfterUs(WithASync(), NoSync()), 206);  // two kernels, one after the other
 }
 
+TEST(NoSyncTest, AValueThatIsNotReadTakesNoTimeOfTheHostEither) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  auto host = begin;
+  for (int i = 0; i < 10; ++i) {
+    const auto work = made.Add(Work::kHost, 30, {{host}});
+    const auto call = made.Add(Work::kBlockingCall, 5, {{work}});
+    const auto copy = made.Add(Work::kDevice, 2, {{call, Dependency::kLaunch, 5, true}});
+    made[copy].lane = Lane::kD2hPageable;
+    made[copy].bytes = 4;
+    host = made.Add(Work::kReturn, 0, {{call}, {copy, Dependency::kSync, 5}});
+    made[host].lane = Lane::kD2hPageable;
+  }
+  const auto launch = made.Add(Work::kLaunch, 5, {{host}});
+  made.Add(Work::kStepEnd, 0, {{launch}});
+  EXPECT_DOUBLE_EQ(StepNs(made.Graph()) / 1e3, 10 * (30 + 5 + 2 + 5) + 5);
+  EXPECT_DOUBLE_EQ(AfterUs(made.Graph(), NoSync()), 10 * (30 - 8) + 5);
+}
+
 TEST(NoSyncTest, AWaitForACopyToTheDeviceIsNotItsMatter) {
   EXPECT_NE(NoSync()->WhyNot(WithASync(Lane::kH2dPageable)), std::nullopt);
 }
@@ -116,6 +135,38 @@ TEST(PinnedMemoryTest, ACopyTakesWhatTheLinkGives) {
   EXPECT_NEAR(AfterUs(WithACopy(Lane::kH2dPageable), PinnedMemory()), 64e6 / 12 / 1e3 + 5'000, 20);
 }
 
+TEST(PinnedMemoryTest, WhereTheDeviceIsKnownItsBusSaysWhatTheLinkMayGive) {
+  StepGraph graph = WithACopy(Lane::kH2dPageable);
+  graph.link_bytes_per_ns = 31.5;  // PCIe 4.0
+  EXPECT_NEAR(AfterUs(graph, PinnedMemory()), 64e6 / (0.8 * 31.5) / 1e3 + 5'000, 20);
+}
+
+// A batch of 64 MB that the loader gives after so long, then its copy.
+StepGraph WithABatch(int64_t loader_us) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto next = made.Add(Work::kLoader, loader_us, {{begin}});
+  const auto launch = made.Add(Work::kLaunch, 0, {{next}});
+  const auto copy = made.Add(Work::kDevice, 20'000, {{launch, Dependency::kLaunch}});
+  made[copy].lane = Lane::kH2dPageable;
+  made[copy].bytes = 64'000'000;
+  made.Add(Work::kStepEnd, 0, {{copy, Dependency::kStream}});
+  return made.Graph();
+}
+
+TEST(PinnedMemoryTest, AnotherThreadTakesTheBatchFromAWorker) {
+  const double copied_us = 64e6 / 12 / 1e3;
+  EXPECT_NEAR(AfterUs(WithABatch(20'000), PinnedMemory()), 100 + copied_us, 1);
+  EXPECT_NEAR(AfterUs(WithABatch(80'000), PinnedMemory()), 80'000 + copied_us, 1)
+      << "the worker is what is waited for";
+}
+
+TEST(PinnedMemoryTest, WithoutWorkersTheTrainingThreadPinsTheBatch) {
+  StepGraph graph = WithABatch(20'000);
+  graph.loads_inline = true;
+  EXPECT_NEAR(AfterUs(graph, PinnedMemory()), 20'000 + 6400 + 64e6 / 12 / 1e3, 1);
+}
+
 TEST(PinnedMemoryTest, WhatIsPinnedAlreadyStaysAsItIs) {
   EXPECT_NE(PinnedMemory()->WhyNot(WithACopy(Lane::kH2dPinned)), std::nullopt);
 }
@@ -136,13 +187,37 @@ TEST(FusedOptimizerTest, ItsManyLaunchesBecomeFew) {
   EXPECT_LT(AfterUs(graph, FusedOptimizer()), StepNs(graph) / 1e3 / 9);
 }
 
+TEST(FusedOptimizerTest, TheGapsBetweenItsKernelsGoWithThem) {
+  MadeGraph made;
+  auto last = made.Add(Work::kStepEnd, 0);
+  for (int i = 0; i < 100; ++i) {
+    const auto launch = made.Add(Work::kLaunch, 0, {{last, Dependency::kStart, 0, true}});
+    last = made.Add(Work::kDevice, 2, {{launch, Dependency::kLaunch}, {last, Dependency::kStream, 3}});
+    made[launch].phase = made[last].phase = Phase::kOptimizer;
+  }
+  made.Add(Work::kStepEnd, 0, {{last, Dependency::kStream}});
+  EXPECT_NEAR(AfterUs(made.Graph(), FusedOptimizer()), 30, 1) << "ten kernels' gaps, and no bytes";
+}
+
 TEST(WorkersTest, OnlyTheHandOverIsLeftOfTheWaitForABatch) {
   MadeGraph made;
   const auto begin = made.Add(Work::kStepEnd, 0);
   const auto next = made.Add(Work::kLoader, 60'000, {{begin}});
   const auto rest = made.Add(Work::kHost, 40'000, {{next}});
   made.Add(Work::kStepEnd, 0, {{rest}});
-  EXPECT_DOUBLE_EQ(AfterUs(made.Graph(), Workers()), 40'500);
+  EXPECT_DOUBLE_EQ(AfterUs(made.Graph(), Workers()), 40'100);
+}
+
+TEST(WorkersTest, ABatchThatIsNotPinnedIsMappedAndUnmapped) {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto next = made.Add(Work::kLoader, 60'000, {{begin}});
+  const auto launch = made.Add(Work::kLaunch, 0, {{next}});
+  const auto copy = made.Add(Work::kDevice, 1000, {{launch, Dependency::kLaunch}});
+  made[copy].lane = Lane::kH2dPageable;
+  made[copy].bytes = 10'000'000;
+  made.Add(Work::kStepEnd, 0, {{copy, Dependency::kStream}});
+  EXPECT_DOUBLE_EQ(AfterUs(made.Graph(), Workers()), 1500 + 0.32 * 10'000 + 1000);
 }
 
 TEST(WorkersTest, SoManyWorkersLoadNoFasterThanTheyCan) {
@@ -154,7 +229,7 @@ TEST(WorkersTest, SoManyWorkersLoadNoFasterThanTheyCan) {
   StepGraph graph = made.Graph();
   graph.loads_inline = true;
   EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("workers=2")), 30'000);
-  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("workers=20")), 10'500);
+  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("workers=20")), 10'100);
   EXPECT_EQ(ChangeNamed("workers=0"), nullptr);
   EXPECT_EQ(ChangeNamed("workers=many"), nullptr);
 }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "explain/replay/simulate.h"
-
 namespace fullbore::replay {
 namespace {
 
@@ -25,14 +23,27 @@ constexpr double kOfStep = 0.02;
 double Make(const Change* change, Outlook outlook, StepGraph& graph) {
   return change->WhyNot(graph) ? 0 : change->Apply(outlook, graph);
 }
+// On every rank: who has the longest step keeps the others waiting.
+double Make(const Change* change, Outlook outlook, std::vector<StepGraph>& graphs) {
+  double floor_ns = 0;
+  for (StepGraph& graph : graphs) floor_ns = std::max(floor_ns, Make(change, outlook, graph));
+  return floor_ns;
+}
+
+double StepNsOf(const std::vector<StepGraph>& graphs) {
+  std::vector<const StepGraph*> ranks;
+  for (const StepGraph& graph : graphs) ranks.push_back(&graph);
+  return StepNs(Ranks(ranks));
+}
 
 // Changes made one after the other. How far each may turn out better or worse than expected is its own affair: that
 // all turn out at their best is as unlikely as that all fail. So their deviations add as independent ones do, by their
 // squares, as ratios.
 class Course {
  public:
-  explicit Course(const StepGraph& graph)
-      : changed_(graph), now_ns_(StepNs(graph)), error_(ReplayError(graph)), expected_ns_(now_ns_) {}
+  explicit Course(Ranks ranks) : now_ns_(StepNs(ranks)), error_(ReplayError(ranks)), expected_ns_(now_ns_) {
+    for (const StepGraph* graph : ranks) changed_.push_back(*graph);
+  }
 
   // What one more change would make of the step.
   struct Next {
@@ -42,9 +53,9 @@ class Course {
   };
   Next Look(const Change* change) const {
     const auto after = [&](Outlook outlook) {
-      StepGraph changed = changed_;
+      std::vector<StepGraph> changed = changed_;
       const double floor_ns = Make(change, outlook, changed);
-      return std::max({floor_ns_, floor_ns, StepNs(changed)});
+      return std::max({floor_ns_, floor_ns, StepNsOf(changed)});
     };
     const double expected = after(Outlook::kExpected);
     // Outlooks of one change need not agree on what is good: the range holds all three.
@@ -75,7 +86,7 @@ class Course {
   }
 
  private:
-  StepGraph changed_;  // as expected
+  std::vector<StepGraph> changed_;  // as expected
   double now_ns_, error_, expected_ns_;
   double floor_ns_ = 0;
   double better_ = 0, worse_ = 0;
@@ -92,8 +103,17 @@ bool IsBetter(const Change& change, const Prediction& step, const Change* best, 
 
 }  // namespace
 
-double ReplayError(const StepGraph& graph) {
-  return graph.recorded_step_ns > 0 ? std::abs(StepNs(graph) / graph.recorded_step_ns - 1) : 0;
+double ReplayError(Ranks ranks) {
+  const double recorded_ns = ranks.front()->recorded_step_ns;
+  return recorded_ns > 0 ? std::abs(StepNs(ranks) / recorded_ns - 1) : 0;
+}
+
+std::optional<std::string> WhyNot(const Change& change, Ranks ranks) {
+  auto why = change.WhyNot(*ranks.front());
+  if (!why || !change.helps_others()) return why;
+  const bool elsewhere = std::any_of(ranks.begin() + 1, ranks.end(),
+                                     [&](const StepGraph* graph) { return !change.WhyNot(*graph); });
+  return elsewhere ? std::nullopt : why;
 }
 
 StepGraph Changed(const StepGraph& graph, const std::vector<const Change*>& changes) {
@@ -102,21 +122,21 @@ StepGraph Changed(const StepGraph& graph, const std::vector<const Change*>& chan
   return changed;
 }
 
-Prediction Predict(const StepGraph& graph, const std::vector<const Change*>& changes) {
-  Course course(graph);
+Prediction Predict(Ranks ranks, const std::vector<const Change*>& changes) {
+  Course course(ranks);
   for (const Change* change : changes) course.Take(course.Look(change));
   return course.step();
 }
 
-std::vector<Rung> Ladder(const StepGraph& graph) {
+std::vector<Rung> Ladder(Ranks ranks) {
   std::vector<Rung> ladder;
-  Course course(graph);
-  double sure_ns = StepNs(graph);
+  Course course(ranks);
+  double sure_ns = StepNs(ranks);
   for (;;) {
     Course::Next best;
     Prediction best_step;
     for (const Change* change : AllChanges()) {
-      if (course.Has(change) || change->WhyNot(graph)) continue;
+      if (course.Has(change) || WhyNot(*change, ranks)) continue;
       const Course::Next next = course.Look(change);
       const Prediction step = course.StepWith(next);
       if (step.cautious_ns * kWorthARung > sure_ns || !IsBetter(*change, step, best.change, best_step))

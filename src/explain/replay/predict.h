@@ -1,10 +1,11 @@
-// What a step would take with some changes made: the graph of its steps, changed and run again.
+// What a step would take with some changes made: the graphs of its ranks, changed and run again.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "explain/replay/change.h"
+#include "explain/replay/simulate.h"
 
 namespace fullbore::replay {
 
@@ -15,22 +16,39 @@ struct Prediction {
   double hopeful_ns = 0;
 };
 
-// How far the unchanged graph is from what was recorded, as a ratio: the floor of every interval. Above
-// kRough the figures are rough, above kTooRough there are none.
-double ReplayError(const record::StepGraph& graph);
+// How far the unchanged graphs are from what was recorded of the first, as a ratio: the floor of every interval.
+// Above kRough the figures are rough, above kTooRough there are none.
+double ReplayError(Ranks ranks);
 inline constexpr double kRough = 0.05, kTooRough = 0.15;
+
+// Why the change can be made on none of the ranks, in the first one's words; nothing if it can on some.
+std::optional<std::string> WhyNot(const Change& change, Ranks ranks);
 
 // The graph with those changes made that can be, one after the other, as they are expected to turn out.
 record::StepGraph Changed(const record::StepGraph& graph, const std::vector<const Change*>& changes);
 
-// `changes` are made one after the other; those that cannot be made there are left out.
-Prediction Predict(const record::StepGraph& graph, const std::vector<const Change*>& changes);
+// The first rank's step. `changes` are made one after the other, each on the ranks on which it can be made.
+Prediction Predict(Ranks ranks, const std::vector<const Change*>& changes);
 
 // The changes one after the other, each the best that is left given those before it.
 struct Rung {
   const Change* change = nullptr;
   Prediction step;  // with this change and all before it
 };
-std::vector<Rung> Ladder(const record::StepGraph& graph);
+std::vector<Rung> Ladder(Ranks ranks);
+
+// One rank by itself: it waits for others as long as it did.
+inline double ReplayError(const record::StepGraph& graph) {
+  const record::StepGraph* const one = &graph;
+  return ReplayError(Ranks(&one, 1));
+}
+inline Prediction Predict(const record::StepGraph& graph, const std::vector<const Change*>& changes) {
+  const record::StepGraph* const one = &graph;
+  return Predict(Ranks(&one, 1), changes);
+}
+inline std::vector<Rung> Ladder(const record::StepGraph& graph) {
+  const record::StepGraph* const one = &graph;
+  return Ladder(Ranks(&one, 1));
+}
 
 }  // namespace fullbore::replay

@@ -9,6 +9,7 @@
 #include "explain/ingest/ingest.h"
 #include "explain/replay/change.h"
 #include "explain/replay/predict.h"
+#include "explain/replay/ranks.h"
 #include "explain/replay/simulate.h"
 #include "timeline/device_graph.h"
 
@@ -35,6 +36,12 @@ class RealTracesTest : public ::testing::TestWithParam<const char*> {
     return graphs;
   }
 };
+
+std::string NameOfTrace(const ::testing::TestParamInfo<const char*>& of) {
+  std::string name;
+  for (const char* c = of.param; *c != '\0' && *c != '.'; ++c) name += *c == '-' ? '_' : *c;
+  return name;
+}
 
 class LawTest : public RealTracesTest {};
 
@@ -69,12 +76,27 @@ INSTANTIATE_TEST_SUITE_P(Traces, LawTest,
                                            "resnet50-v100-workers0.pt.trace.json.gz",
                                            "resnet50-v100-workers4.pt.trace.json.gz",
                                            "vit-h100-eager.json.gz", "vit-mi300x-eager.json.gz"),
-                         [](const auto& of) {
-                           std::string name;
-                           for (const char* c = of.param; *c != '\0' && *c != '.'; ++c)
-                             name += *c == '-' ? '_' : *c;
-                           return name;
-                         });
+                         NameOfTrace);
+
+class TogetherLawTest : public RealTracesTest {};
+
+TEST_P(TogetherLawTest, RanksRunTogetherTakeAsLongAsTheyDid) {
+  const auto recording = ingest::ReadTraces({ingest::RealTraces() + "/" + GetParam()}, {});
+  ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+  std::vector<const StepGraph*> graphs;
+  for (const record::RankInfo& rank : recording->stages[0].ranks) graphs.push_back(&*rank.graph);
+  ASSERT_GE(graphs.size(), 2U);
+  for (const StepGraph* graph : graphs) {
+    const auto ranks = RanksAround(*graph, graphs);
+    EXPECT_EQ(ranks.size(), graphs.size());
+    EXPECT_LE(ReplayError(ranks), 0.02);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Traces, TogetherLawTest,
+                         ::testing::Values("dlrm-v100-8ranks.tar.gz", "nsys-2gpu-after.sqlite",
+                                           "nsys-2gpu-before.sqlite"),
+                         NameOfTrace);
 
 // Its authors gave the loader four workers, and measured a median step of 126.7 ms.
 TEST_F(RealTracesTest, FourWorkersBringWhatTheyBrought) {

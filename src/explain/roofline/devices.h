@@ -29,6 +29,7 @@ struct Device {
   int multiprocessors;  // or compute units
   int capability;       // CUDA compute capability times ten; 0 for other makers
   double bandwidth_gb;  // of the memory, 10^9 bytes a second
+  double bus_gb;  // to and from the host, in each direction; of a board of its usual form, with all lanes
   Peaks tflops;
 
   bool amd() const { return capability == 0; }

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "explain/diagnose/diagnosis.h"
+#include "explain/replay/simulate.h"
 #include "record/recording.h"
 #include "timeline/device_trace.h"
 
@@ -37,10 +38,11 @@ class PerfettoFile {
   void AddRank(const timeline::DeviceTrace& trace, const record::RankInfo& info, int64_t shift_ns,
                const std::vector<int64_t>& numbers);
 
-  // The steps of a changed graph of the rank (explain/replay), named by what was changed. Step `step` begins where it
-  // began in the recording; the graph contains it, and `info` has it in full.
+  // The steps of a changed graph of the rank, run beside those of the ranks that it meets, which come after it
+  // (explain/replay), named by what was changed. Step `step` begins where it began in the recording; the graph contains
+  // it, and `info` has it in full.
   void AddReplay(const timeline::DeviceTrace& trace, const record::RankInfo& info,
-                 const std::vector<int64_t>& numbers, const record::StepGraph& changed, int64_t step,
+                 const std::vector<int64_t>& numbers, replay::Ranks ranks, int64_t step,
                  const std::string& changes);
 
   int64_t events() const { return events_; }

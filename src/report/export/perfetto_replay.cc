@@ -47,9 +47,10 @@ std::string NameOf(const StepGraph& graph, const StepGraph::Node& node) {
 }  // namespace
 
 void PerfettoFile::AddReplay(const timeline::DeviceTrace& trace, const record::RankInfo& info,
-                             const std::vector<int64_t>& numbers, const StepGraph& changed, int64_t step,
+                             const std::vector<int64_t>& numbers, replay::Ranks ranks, int64_t step,
                              const std::string& changes) {
-  const std::vector<int64_t> begins = replay::Begins(changed);
+  const StepGraph& changed = *ranks.front();
+  const auto [begins, ends] = replay::TimesOf(ranks);
   const auto at = static_cast<size_t>(step - changed.first_step);
   const record::Step& recorded = info.steps[static_cast<size_t>(step)];
   const int64_t shift = recorded.end_ns - recorded.wall_ns - begins[changed.step_ends[at]];
@@ -68,9 +69,9 @@ void PerfettoFile::AddReplay(const timeline::DeviceTrace& trace, const record::R
   std::map<std::tuple<bool, uint16_t, int>, std::pair<int, int64_t>> rows;  // -> thread id, end of the last
   for (size_t i = 0; i < changed.nodes.size(); ++i) {
     const StepGraph::Node& node = changed.nodes[i];
-    const int64_t begin = begins[i] + shift, end = begin + node.duration_ns;
+    const int64_t begin = begins[i] + shift, end = ends[i] + shift;
     // Unexplained time is not work of anyone: it stays a gap.
-    if (node.duration_ns <= 0 || node.work == Work::kUnexplained || !Touches(begin, end)) continue;
+    if (end <= begin || node.work == Work::kUnexplained || !Touches(begin, end)) continue;
     const bool device = node.work == Work::kDevice;
     int row = 0;
     auto place = rows.find({device, node.place, row});

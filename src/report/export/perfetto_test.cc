@@ -61,7 +61,8 @@ class PerfettoTest : public ::testing::Test {
   // With the steps run again as `graph` has them, from step 1 on: the slices of a track, "name begin duration" in us.
   std::vector<std::string> Replayed(const record::StepGraph& graph, const std::string& track) {
     PerfettoFile file({0, 300'000, 0});
-    file.AddReplay(scene_.trace(), info_, {10, 11, 12}, graph, 1, "no-sync");
+    const record::StepGraph* const ranks[] = {&graph};
+    file.AddReplay(scene_.trace(), info_, {10, 11, 12}, ranks, 1, "no-sync");
     const nlohmann::json json = nlohmann::json::parse(file.Json());
     int tid = -1;
     std::vector<std::string> slices;

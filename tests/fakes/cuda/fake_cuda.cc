@@ -32,8 +32,9 @@ struct FakeStream {
 };
 
 std::recursive_mutex mutex;  // protects everything
-FakeStream default_stream;
-std::map<FakeStream*, std::unique_ptr<FakeStream>> streams;
+// Never destroyed: as with the driver, a thread that outlives main may still call.
+auto& default_stream = *new FakeStream;
+auto& streams = *new std::map<FakeStream*, std::unique_ptr<FakeStream>>;
 int live = 0;  // allocations, streams and events not yet released
 
 FakeStream& Of(void* stream) {

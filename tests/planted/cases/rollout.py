@@ -13,6 +13,8 @@ from torch import nn
 from torch.distributions import Categorical
 from training import StepClock, arguments
 
+PIECES = 5000  # of a move: the environment is much slower than anything else in the loop
+
 
 class Cart:
     """A cart that balances a pole, integrated in small pieces."""
@@ -23,9 +25,9 @@ class Cart:
 
     def step(self, action: int) -> tuple[list[float], float]:
         push = 0.02 if action else -0.02
-        for _ in range(2000):
-            self.speed, self.turning = self.speed + push / 2000, self.turning + math.sin(self.angle) / 40000
-            self.place, self.angle = self.place + self.speed / 2000, self.angle + self.turning / 2000
+        for _ in range(PIECES):
+            self.speed, self.turning = self.speed + push / PIECES, self.turning + math.sin(self.angle) / 20 / PIECES
+            self.place, self.angle = self.place + self.speed / PIECES, self.angle + self.turning / PIECES
         return [self.place, self.speed, self.angle, self.turning], math.cos(self.angle)
 
 
