@@ -42,7 +42,7 @@ CAUSES: dict[str, Cause] = {
     "slow-device": Cause("straggler", ("straggler*",), "lateness", ("waiting",)),
     "slow-data": Cause("straggler", ("straggler*", "input-bound*"), "", ("waiting", "data")),
     "slow-links": Cause("comm", ("comm-bound*",), "comm", COMM),
-    "no-overlap": Cause("comm", ("comm-bound*",), "comm", COMM),
+    "no-overlap": Cause("overlap", ("comm-bound*",), "comm", COMM),
     "small-buckets": Cause("comm", ("comm-bound*",), "comm", COMM),
     "each-step": Cause("accumulate", ("comm-bound*",), "comm", COMM),
     "checkpoint": Cause("checkpoint", ("host-other checkpoint",), "checkpoint", ("checkpoint", "copy", *SYNC)),

@@ -99,10 +99,8 @@ def helped(fullbore: Path) -> str:
 
 
 def what_if_of(pair: Pair) -> str:
-    """The planted cure in the words of `explain --what-if`; empty where it has none for it."""
-    if "=" in pair.detail:
-        return pair.detail
-    return "" if pair.cause == "no-overlap" else pair.rule.change
+    """The planted cure in the words of `explain --what-if`."""
+    return pair.detail if "=" in pair.detail else pair.rule.change
 
 
 def prediction(report: dict, pair: Pair) -> dict | None:

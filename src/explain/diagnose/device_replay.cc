@@ -45,6 +45,10 @@ constexpr std::array kInCode = {
            "fused optimizer: torch.optim.AdamW(..., fused=True)"},
     InCode{"precision", "", "run matrix products in 16 bit or TF32, on tensor cores"},
     InCode{"straggler", "", "give every rank the same work, and look at what delays the last one"},
+    InCode{"overlap", "torch.nn.parallel.DistributedDataParallel(model)",
+           "let communication overlap the backward pass: DistributedDataParallel exchanges gradients while "
+           "those "
+           "that follow are computed"},
     InCode{"comm", "",
            "send less: 16-bit compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change "
            "the numerics "

@@ -148,6 +148,42 @@ TEST(DeviceReplayTest, ARankThatWaitsForAnothersLoaderWaitsForData) {
   EXPECT_EQ(FindingIn(diagnosis, "uneven-ranks"), nullptr);
 }
 
+// Steps of 60 ms, of which every second one also validates: 10 ms of the host, and 70 ms of the device behind it.
+ARun WithValidation() {
+  ARun run = ATrace(20);
+  MadeGraph made;
+  auto last = made.Add(Work::kStepEnd, 0);
+  for (record::Step& step : run.rank().steps) {
+    const bool validates = step.index % 2 == 1;
+    const auto launch = made.Add(Work::kLaunch, 0, {{last}});
+    const auto kernels = made.Add(Work::kDevice, 60'000, {{launch, Dependency::kLaunch}});
+    last = made.Add(Work::kReturn, 0, {{launch}, {kernels, Dependency::kSync}});
+    if (validates) {
+      const auto host = made.Add(Work::kValidation, 10'000, {{last}});
+      const auto work = made.Add(Work::kDevice, 70'000, {{host, Dependency::kLaunch}});
+      made[work].phase = record::Phase::kValidation;
+      last = made.Add(Work::kReturn, 0, {{host}, {work, Dependency::kSync}});
+    }
+    made.Add(Work::kStepEnd, 0, {{last}});
+    step.wall_ns = (validates ? 140 : 60) * kMs;
+    step.share_ns = {};
+    step.share_ns[Index(Share::kCompute)] = (validates ? 130 : 60) * kMs;
+    step.share_ns[Index(Share::kHostOther)] = (validates ? 10 : 0) * kMs;
+    step.host_other_ns[static_cast<size_t>(record::HostOther::kValidation)] = (validates ? 10 : 0) * kMs;
+  }
+  run.rank().graph = made.Graph(100'000);
+  return run;
+}
+
+TEST(DeviceReplayTest, ValidationCostsItsWorkOnTheDeviceToo) {
+  const Diagnosis diagnosis = Diagnose(WithValidation());
+  const Finding* finding = FindingIn(diagnosis, "host-other");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->cause, "validation");
+  EXPECT_NEAR(finding->share, 0.9 * 0.4, 0.01) << "a tenth of it is expected to stay";
+  EXPECT_THAT(finding->title, ::testing::HasSubstr("on the device"));
+}
+
 TEST(DeviceReplayTest, WithoutAGraphThereIsNoReplay) {
   EXPECT_FALSE(Diagnose(ATrace().InEachStep(Share::kSync, 20)).replay.has_value());
 }

@@ -127,8 +127,9 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   evidence.FromSteps(view.lead(), "ranks", static_cast<double>(ranks.size()), "count");
   AddCollectives(info, evidence);
   PointAtWorstStep(view.lead(), Share::kCommExposed, finding);
-  if (waiting ? AdviseBest(view.lead(), {"straggler"}, finding) : AdviseBest(view.lead(), {"comm"}, finding))
-    return finding;
+  const bool advised = waiting ? AdviseBest(view.lead(), {"straggler"}, finding)
+                               : AdviseBest(view.lead(), {"overlap", "comm"}, finding);
+  if (advised) return finding;
   if (ReplayableGraph(view.lead()) != nullptr) return finding;
   finding.speedup = RemovalOf(share, 0.3);
   finding.method = straggler ? "exposed transfer hidden; at the low end, 30 % of it"

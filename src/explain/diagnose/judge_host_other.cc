@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "explain/diagnose/activity_shares.h"
+#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/library_options.h"
@@ -151,11 +152,18 @@ struct Part {
   std::string library;
 };
 
-std::vector<Part> PartsOf(const View& view) {
+// What validation costs beyond the host's part: its work on the device, which the steps' shares count as computation
+// and copies. A ratio of the step.
+double ValidationOnDevice(const RankView& rank) {
+  const double on_host = rank.Ratio(HostOther::kValidation);
+  return on_host > 0 ? std::max(0.0, SavedBy(rank, "validation") - on_host) : 0;
+}
+
+std::vector<Part> PartsOf(const View& view, double on_device) {
   const RankView& rank = view.lead();
   std::vector<Part> parts;
   for (const NamedKind& row : NamedKinds()) {
-    const double ratio = rank.Ratio(row.part);
+    const double ratio = rank.Ratio(row.part) + (row.part == HostOther::kValidation ? on_device : 0);
     if (ratio > 0) parts.push_back({&row.kind, row.part, {ratio, ratio, ratio}, 0, {}, ""});
   }
   std::vector<ActivityShare> shares = ActivitySharesOf(rank);
@@ -265,10 +273,11 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
 
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
-  const double share = rank.Ratio(Share::kHostOther);
+  const double on_device = ValidationOnDevice(rank);
+  const double share = rank.Ratio(Share::kHostOther) + on_device;
   const auto severity = SeverityOf(share, kHostOther, rank.steps);
   if (!severity) return std::nullopt;
-  const std::vector<Part> parts = PartsOf(view);
+  const std::vector<Part> parts = PartsOf(view, on_device);
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = *severity;
@@ -277,9 +286,11 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   finding.cause = largest.kind->cause;
   std::string at = AtItsLine(largest);
   if (!at.empty()) at = ", " + at;
+  const std::string there =
+      on_device > 0 ? fmt::format(", {} on the device", FormatPercent(on_device)) : std::string();
   finding.title =
-      fmt::format("The loop spends {} of the time on work other than training: it {} ({}{}).",
-                  FormatPercent(share), largest.kind->does, FormatPercent(largest.of_step.ratio), at);
+      fmt::format("The loop spends {} of the time{} on work other than training: it {} ({}{}).",
+                  FormatPercent(share), there, largest.kind->does, FormatPercent(largest.of_step.ratio), at);
   finding.where = PlacesOf(largest);
   if (finding.where.empty()) finding.where = view.HottestLines(Share::kHostOther);
   Promise(view, parts, finding);

@@ -16,10 +16,9 @@ std::string_view Name(Cost cost) {
 
 const std::vector<const Change*>& AllChanges() {
   static const std::vector<const Change*> all = {
-      Workers(),        PinnedMemory(),       SideStream(), NoSync(),
-      NoStraggler(),    FusedOptimizer(),     CudaGraphs(), Compile(),
-      LowerPrecision(), FewerBytes(),         FasterComm(), NoCheckpoint(),
-      NoValidation(),   NoGarbageCollection()};
+      Workers(),        PinnedMemory(), SideStream(),   NoSync(),         NoStraggler(),
+      FusedOptimizer(), CudaGraphs(),   Compile(),      LowerPrecision(), FewerBytes(),
+      Overlap(),        FasterComm(),   NoCheckpoint(), NoValidation(),   NoGarbageCollection()};
   return all;
 }
 

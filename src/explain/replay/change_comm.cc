@@ -9,13 +9,8 @@
 namespace fullbore::replay {
 namespace {
 
-using record::Lane;
 using record::StepGraph;
-using record::Work;
 
-bool IsCollective(const StepGraph::Node& node) {
-  return node.work == Work::kDevice && node.lane == Lane::kComm;
-}
 bool WaitsForRanks(const StepGraph::Node& node) { return IsCollective(node) && node.wait_ns > 0; }
 
 class NoStragglerChange : public Change {

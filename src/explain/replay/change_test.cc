@@ -279,6 +279,50 @@ TEST(BucketsTest, ChangesNothingWhereTheyAreFull) {
   EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("bucket=1")), StepNs(graph) / 1e3);
 }
 
+// A step is a backward pass of ten kernels of 10 us, and then collectives of so many MB, a us for each.
+StepGraph WithExchange(std::initializer_list<int64_t> mb, Phase pass = Phase::kBackward) {
+  MadeGraph made;
+  auto last = made.Add(Work::kStepEnd, 0);
+  for (int i = 0; i < 10; ++i) {
+    last = made.Add(Work::kDevice, 10, {{last, Dependency::kStream}});
+    made[last].phase = pass;
+  }
+  auto order = Dependency::kEvent;  // the first waits for the pass, the others are behind it on their stream
+  for (const int64_t size : mb) {
+    last = made.Add(Work::kDevice, size, {{last, order}, {0, Dependency::kLaunch}});
+    order = Dependency::kStream;
+    made[last].lane = Lane::kComm;
+    made[last].bytes = size << 20;
+    made[last].place = 1;
+  }
+  const auto update = made.Add(Work::kDevice, 5, {{last, Dependency::kEvent}});
+  made[update].phase = Phase::kOptimizer;
+  made.Add(Work::kStepEnd, 0, {{update, Dependency::kStream}});
+  return made.Graph();
+}
+
+TEST(OverlapTest, OnlyTheLastBucketRemainsAfterTheBackwardPass) {
+  EXPECT_DOUBLE_EQ(AfterUs(WithExchange({25}), Overlap(), Outlook::kHopeful), 100 + 25 + 5);
+  EXPECT_DOUBLE_EQ(AfterUs(WithExchange({100}), Overlap(), Outlook::kHopeful), 30 + 100 + 5)
+      << "cut into four, the first of which is there after three kernels of ten";
+  EXPECT_DOUBLE_EQ(AfterUs(WithExchange({20, 20}), Overlap(), Outlook::kHopeful), 100 + 20 + 5);
+}
+
+TEST(OverlapTest, ALongExchangeIsNotHidden) {
+  EXPECT_DOUBLE_EQ(AfterUs(WithExchange({25, 400}), Overlap(), Outlook::kHopeful), 10 + 425 + 5)
+      << "it begins with the first kernel of ten, as 6 % of the gradients are there";
+}
+
+TEST(OverlapTest, WithoutABackwardPassThereIsNothingToOverlap) {
+  EXPECT_NE(Overlap()->WhyNot(WithExchange({25}, Phase::kForward)), std::nullopt);
+}
+
+TEST(OverlapTest, WhatOverlapsAlreadyStaysAsItIs) {
+  StepGraph graph = WithExchange({25});
+  std::swap(graph.nodes[10], graph.nodes[11]);
+  EXPECT_NE(Overlap()->WhyNot(graph), std::nullopt);
+}
+
 TEST(AccumulationTest, ExchangesOnceInSoManySteps) {
   EXPECT_NEAR(AfterUs(WithCollectives({300, 300}, 8), ChangeNamed("accumulate=4")), 800 / 4.0, 1);
 }

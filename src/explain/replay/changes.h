@@ -24,6 +24,13 @@ const Change* FewerBytes();    // bytes
 const Change* Compile();         // compile
 const Change* LowerPrecision();  // precision
 
+inline bool IsCollective(const record::StepGraph::Node& node) {
+  return node.work == record::Work::kDevice && node.lane == record::Lane::kComm;
+}
+
+// change_overlap.cc
+const Change* Overlap();  // overlap
+
 // change_comm.cc
 const Change* NoStraggler();  // straggler
 const Change* FasterComm();   // comm

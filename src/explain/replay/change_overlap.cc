@@ -1,0 +1,133 @@
+// Gradients exchanged while the backward pass computes those that follow, as DistributedDataParallel does.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "explain/replay/changes.h"
+
+namespace fullbore::replay {
+namespace {
+
+using record::Dependency;
+using record::Phase;
+using record::StepGraph;
+using record::Work;
+
+// One step's backward pass on the device, and the collectives that begin only when it has ended: those of gradients,
+// which the optimizer waits for.
+struct Exchange {
+  std::vector<uint32_t> kernels;      // of the backward pass
+  std::vector<uint32_t> collectives;  // behind all of them, before the optimizer's first kernel
+  bool overlaps = false;              // others ran beside the pass already
+
+  bool CanOverlap() const { return !overlaps && !kernels.empty() && !collectives.empty(); }
+};
+
+std::vector<Exchange> ExchangesOf(const StepGraph& graph) {
+  std::vector<Exchange> exchanges(graph.step_ends.size() + 1);
+  std::vector<bool> updates(exchanges.size());
+  const auto steps = StepOfNodes(graph);
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    const StepGraph::Node& node = graph.nodes[i];
+    if (node.work != Work::kDevice) continue;
+    Exchange& exchange = exchanges[steps[i]];
+    if (IsCollective(node)) {
+      if (!updates[steps[i]]) exchange.collectives.push_back(i);
+    } else if (node.phase == Phase::kBackward && (record::Bit(node.lane) & record::kCopyLanes) == 0) {
+      if (!exchange.kernels.empty() && !exchange.collectives.empty()) exchange.overlaps = true;
+      exchange.collectives.clear();  // those before the pass are not for gradients
+      exchange.kernels.push_back(i);
+    } else if (node.phase == Phase::kOptimizer) {
+      updates[steps[i]] = true;
+    }
+  }
+  return exchanges;
+}
+
+class OverlapChange : public Change {
+ public:
+  std::string_view id() const override { return "overlap"; }
+  std::string_view does() const override {
+    return "gradients are exchanged while the backward pass computes those that follow";
+  }
+  std::string_view assumes() const override {
+    return "a wrapper that exchanges gradients in buckets of 25 MB, as DistributedDataParallel does";
+  }
+  Cost cost() const override { return Cost::kCode; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    for (const Exchange& exchange : ExchangesOf(graph)) {
+      if (exchange.CanOverlap()) return std::nullopt;
+    }
+    return "no collective of these steps begins only when the backward pass has ended";
+  }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    for (const Exchange& exchange : ExchangesOf(graph)) {
+      if (exchange.CanOverlap()) Overlap(exchange, outlook, graph);
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr int64_t kBucketBytes = 25 << 20;  // DistributedDataParallel's default
+
+  static double BytesOf(const StepGraph::Node& node) {
+    return static_cast<double>(std::max<int64_t>(1, node.bytes));
+  }
+
+  static void Overlap(const Exchange& exchange, Outlook outlook, StepGraph& graph) {
+    // Collectives take some of the device's multiprocessors and bandwidth from what they run beside.
+    constexpr std::array<double, 3> kLonger = {1.2, 1.05, 1};
+    int64_t backward_ns = 0;
+    for (const uint32_t kernel : exchange.kernels) backward_ns += graph.nodes[kernel].duration_ns;
+    double all_bytes = 0, bytes = 0;
+    for (const uint32_t i : exchange.collectives) all_bytes += BytesOf(graph.nodes[i]);
+    // The kernel that ends when so much of the pass is done.
+    const auto after = [&](double done) {
+      auto left = static_cast<int64_t>(done * static_cast<double>(backward_ns));
+      for (const uint32_t kernel : exchange.kernels) {
+        if ((left -= graph.nodes[kernel].duration_ns) <= 0) return kernel;
+      }
+      return exchange.kernels.back();
+    };
+    for (const uint32_t i : exchange.collectives) {
+      StepGraph::Node& node = graph.nodes[i];
+      const auto own_ns =
+          static_cast<double>(node.duration_ns - node.wait_ns) * kLonger[static_cast<size_t>(outlook)];
+      const double part = BytesOf(node) / all_bytes, before = bytes / all_bytes;
+      const auto buckets =
+          static_cast<double>((std::max<int64_t>(1, node.bytes) + kBucketBytes - 1) / kBucketBytes);
+      bytes += BytesOf(node);
+      node.duration_ns = node.wait_ns + static_cast<int64_t>(own_ns);
+      // It begins with its first bucket, and ends no sooner than its last one can.
+      const uint32_t first = after(before + part / buckets), last = after(before + part);
+      const auto ahead_ns = static_cast<int64_t>(own_ns * (1 - 1 / buckets));
+      Release(i,
+              {StepGraph::Edge{first, Dependency::kEvent, false, 0},
+               {last, Dependency::kEvent, false, -ahead_ns}},
+              graph);
+    }
+  }
+
+  // Replaces what the collective waits for, other than those before it on its own stream.
+  static void Release(uint32_t node, const std::array<StepGraph::Edge, 2>& by, StepGraph& graph) {
+    size_t tied = by.size();  // the last one first: without room for both, it is the one that counts
+    for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
+      StepGraph::Edge& edge = graph.edges[e];
+      if (edge.kind == Dependency::kStream && IsCollective(graph.nodes[edge.from])) continue;
+      if (tied > 0) {
+        edge = by[--tied];
+      } else {
+        Drop(edge);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+const Change* Overlap() {
+  static const OverlapChange change;
+  return &change;
+}
+
+}  // namespace fullbore::replay
