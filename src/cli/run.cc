@@ -9,7 +9,9 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
+#include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/hook_directory.h"
@@ -17,6 +19,7 @@
 #include "cli/subcommand.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
+#include "watch/onlooker.h"
 
 namespace fullbore::cli {
 
@@ -55,6 +58,19 @@ Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::stri
   return tags;
 }
 
+std::string CommandThatExplains(const std::string& run_file) {
+  const fs::path path = collect::FromHere(run_file);
+  const bool usual_place = path.parent_path() == kDefaultRunsDirectory;
+  return "fullbore explain " + ShellQuote(usual_place ? path.stem().string() : path.string());
+}
+
+// Between the first looks at a run that goes on. For tests, the environment may say less.
+int64_t PauseBetweenLooksNs() {
+  const char* seconds = std::getenv("FULLBORE_LOOK_S");
+  const auto wanted = seconds == nullptr ? std::nullopt : ParseInt(seconds);
+  return (wanted && *wanted > 0 ? *wanted : 10) * kNsPerSecond;
+}
+
 int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   if (outcome.path.empty()) return outcome.exit_status;  // nothing was recorded, as reported already
   auto recording = record::ReadRun(outcome.path);
@@ -72,9 +88,7 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   targets.html = collect::FromHere(targets.html);
   targets.terminal = !flags.run.quiet;
   targets.to_stderr = true;
-  const std::string path = collect::FromHere(outcome.path);
-  const bool usual_place = fs::path(path).parent_path() == kDefaultRunsDirectory;
-  targets.again = "fullbore explain " + ShellQuote(usual_place ? outcome.run_id : path);
+  targets.again = CommandThatExplains(outcome.path);
   if (auto written = WriteReports(*recording, targets); !written) Fail(written.error(), 0);
   return outcome.exit_status;
 }
@@ -106,6 +120,12 @@ int RunIt(Flags& flags, const Invocation& invocation) {
             "doctor)\n");
     }
   }
+  watch::Onlooker onlooker("/proc/self/exe", PauseBetweenLooksNs());
+  flags.run.onlook = [&](const std::string& run_file, int64_t now_ns) -> std::optional<std::string> {
+    const auto said = onlooker.Tick(run_file, now_ns);
+    if (!said) return std::nullopt;
+    return fmt::format("{} ({})", *said, CommandThatExplains(run_file));
+  };
   const collect::RunResult result = collect::Run(flags.run);
   if (const auto* failure = std::get_if<collect::RunFailure>(&result))
     return Fail(failure->error, failure->exit_status);

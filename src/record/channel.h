@@ -54,7 +54,8 @@ enum class EventKind : uint16_t {
   // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what follows in a
   // distributed run is the wait for the other ranks.
   kBackward = 3,
-  // a: 1 if this ends a step (the primary optimizer's step), 0 for zero_grad and the other optimizers.
+  // a: 1 if this ends a step (the primary optimizer's step), 0 for zero_grad and the other optimizers;
+  // b: 1 if the script itself says so (fullbore.step()), and no optimizer.
   kOptimizer = 4,
   // Tensor.to / Tensor.cuda to a device. a: bytes; b: 1 pinned.
   kH2d = 5,

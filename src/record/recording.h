@@ -90,18 +90,20 @@ struct HotLine {
 };
 
 inline constexpr char kFullboreData[] = "fullbore.data";
+inline constexpr char kWatched[] = "fullbore.watch";  // an iterable of which only the waits are known
 
 // One data loader of one rank, and what its workers did. Times are sums over the steady part unless noted.
 struct Loader {
   int id = 0;
   bool feeds_training = false;
-  std::string library;  // kFullboreData; empty for a DataLoader
+  std::string library;  // kFullboreData, kWatched; empty for a DataLoader
   int64_t num_workers = 0;
   std::optional<int64_t> batch_size;
   std::optional<int64_t> prefetch_factor;
   bool pin_memory = false;
   bool persistent_workers = false;
-  std::string dataset;  // name of its class
+  bool default_collate = false;  // torch's own function puts samples together
+  std::string dataset;           // name of its class
   std::optional<int64_t> dataset_samples;
   std::string where;  // "train.py:57"
   // Only for fullbore.data, whose stages are in the series `loader_*`:

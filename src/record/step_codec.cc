@@ -242,6 +242,7 @@ std::string LoaderToJson(const Loader& loader) {
   json about = {{"feeds_training", loader.feeds_training},
                 {"pin_memory", loader.pin_memory},
                 {"persistent_workers", loader.persistent_workers},
+                {"default_collate", loader.default_collate},
                 {"dataset", loader.dataset},
                 {"where", loader.where}};
   if (!loader.library.empty()) about["library"] = loader.library;
@@ -263,6 +264,7 @@ Loader LoaderFromJson(const std::string& text) {
   Take(about, "feeds_training", loader.feeds_training);
   Take(about, "pin_memory", loader.pin_memory);
   Take(about, "persistent_workers", loader.persistent_workers);
+  Take(about, "default_collate", loader.default_collate);
   Take(about, "dataset", loader.dataset);
   Take(about, "where", loader.where);
   Take(about, "library", loader.library);

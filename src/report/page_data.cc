@@ -154,8 +154,10 @@ Json LoaderData(const record::Loader& loader) {
     data["persistent workers"] = loader.persistent_workers ? "yes" : "no";
   } else {
     data["library"] = loader.library;
-    data["threads"] =
-        loader.threads.value_or(0) > 0 ? std::to_string(*loader.threads) : "chosen by the loader";
+    if (loader.library == record::kFullboreData) {
+      data["threads"] =
+          loader.threads.value_or(0) > 0 ? std::to_string(*loader.threads) : "chosen by the loader";
+    }
     if (loader.map_processes.value_or(0) > 0) data["processes of your own stage"] = *loader.map_processes;
   }
   if (loader.batch_size) data["batch size"] = *loader.batch_size;

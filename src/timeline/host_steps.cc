@@ -33,6 +33,11 @@ bool IsTraining(const ChannelRecord& event) {
 }
 
 // Marks without duration; and fetches, which lie inside the `next` that waits for them.
+// The end of a step as the script itself says it.
+bool IsMarked(const ChannelRecord& event) {
+  return KindOf(event) == EventKind::kOptimizer && event.a == 1 && event.b == 1;
+}
+
 bool TakesTime(const ChannelRecord& event) {
   switch (KindOf(event)) {
     case EventKind::kFetch:
@@ -123,7 +128,18 @@ void HostSteps::LearnTrainingLoaders(const std::vector<ChannelRecord>& events) {
     if (KindOf(event) == EventKind::kNext && event.c != 1) {
       last = event.a == 0 ? std::nullopt : std::optional<uint16_t>(event.id);
     }
-    if (IsTraining(event) && last) training_loaders_.insert(*last);
+    if ((IsTraining(event) || IsMarked(event)) && last) training_loaders_.insert(*last);
+  }
+}
+
+// Between two marks of the script's own, without a model of torch's, the loop computes: nobody knows what.
+void HostSteps::NameMarked(std::vector<Segment>& segments) {
+  const bool seen = std::ranges::any_of(segments, [](const Segment& segment) {
+    return segment.share == Share::kForward || segment.share == Share::kBackward;
+  });
+  if (seen) return;
+  for (Segment& segment : segments) {
+    if (!segment.covered) segment.share = Share::kCompute;
   }
 }
 
@@ -288,6 +304,7 @@ HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_
   step.end_ns = end_ns;
   step.wall_ns = std::max<int64_t>(0, end_ns - begin_ns);
   std::vector<Segment> segments = Divide(events, begin_ns, step.end_ns);
+  if (std::ranges::any_of(events, IsMarked)) NameMarked(segments);
   MarkTimeBeforeForward(events, segments);
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kLine) CountLineHit(event, segments);

@@ -72,6 +72,7 @@ class HostSteps {
     record::HostOther part;
     bool before_forward = false;  // unnamed, and a forward pass in training is what comes next
   };
+  static void NameMarked(std::vector<Segment>& segments);
   struct HeldStep {
     record::Step step;
     int64_t before_forward_ns = 0;  // of its host_other, unnamed

@@ -58,6 +58,21 @@ TEST(HostStepsTest, DividesAStepWithoutRemainder) {
   EXPECT_EQ(step.samples, 32);
 }
 
+TEST(HostStepsTest, BetweenMarksOfTheScriptsOwnTheLoopComputes) {
+  const auto marked_step = [](int64_t at) {
+    ChannelRecord mark = Event(EventKind::kOptimizer, at + 100, at + 100, 1);
+    mark.b = 1;
+    return std::vector<ChannelRecord>{Event(EventKind::kNext, at, at + 40, 32), mark};
+  };
+  HostSteps steps;
+  Feed(steps, marked_step(1000));
+  const auto second = Feed(steps, marked_step(1100));
+  ASSERT_EQ(second.size(), 1u);
+  EXPECT_EQ(second[0].share_ns[Index(Share::kDataWait)], 40) << "what it takes batches from feeds it";
+  EXPECT_EQ(second[0].share_ns[Index(Share::kCompute)], 60);
+  EXPECT_EQ(second[0].samples, 32);
+}
+
 TEST(HostStepsTest, TheFirstStepBeginsWithItsFirstEvent) {
   HostSteps steps;
   const auto first = Feed(steps, UsualStep(1000));

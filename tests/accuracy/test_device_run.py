@@ -97,6 +97,7 @@ def test_float32_on_a_device_without_bfloat16_must_not_be_told_to_use_it(pairs):
         if pair.before.device_key in ("a100", "h100", "mi300x") and pair.rule.forbids == ():
             assert forbidden(pair) == ()
     assert re.search(BFLOAT16, "torch.autocast('cuda', torch.bfloat16)")
+    assert not re.search(BFLOAT16, "has tensor cores for float16, but not for bfloat16 or TF32")
     assert re.search(ANY, "anything")
     assert "bf16" not in DEVICES["v100"].peak
 

@@ -119,6 +119,18 @@ def test_persistent_workers_are_one_process_over_all_epochs(runner):
     assert [r.c for r in channel.trainer.batches] == [1, 0, 0, 0, 0] * 3
     (loader,) = channel.trainer.say("loader")
     assert loader["args"]["persistent_workers"] is True and loader["args"]["prefetch_factor"] == 3
+    assert loader["args"]["default_collate"] is True
+
+
+def test_a_collate_function_of_the_scripts_own_is_told_from_torchs(runner):
+    channel, _ = runner.run(
+        LOADER
+        + """
+    train(DataLoader(Slow(), batch_size=8, collate_fn=collate))
+    """
+    )
+    (loader,) = channel.trainer.say("loader")
+    assert loader["args"]["default_collate"] is False
 
 
 def test_the_start_of_workers_belongs_to_the_first_wait(newest):

@@ -179,11 +179,11 @@ def test_a_python_without_torch_writes_nothing_and_imports_nothing(bare):
     modules, path, finders = hooked.stdout.splitlines()
     ours, theirs = set(eval(modules)), set(eval(plain.stdout.splitlines()[0]))
     assert ours - theirs <= {"sitecustomize"}
-    assert path == plain.stdout.splitlines()[1] and "TorchFinder" in finders
+    assert path == plain.stdout.splitlines()[1] and "FirstFinder" in finders
 
 
 def test_without_a_channel_nothing_is_touched(bare):
-    code = "import sys; print([f for f in sys.meta_path if 'Torch' in str(f)], '_fullbore_hook' in sys.modules)"
+    code = "import sys; print([f for f in sys.meta_path if 'FirstFinder' in str(f)], '_fullbore_hook' in sys.modules)"
     result, _ = bare.start([bare.python, "-c", code], hooked=False)
     assert result.stdout == "[] False\n" and result.stderr == ""
 

@@ -24,6 +24,9 @@ GIVEN = {
     "time": "import time",
     "torch": "import torch",
     "DataLoader": "from torch.utils.data import DataLoader",
+    "Dataset": "from torch.utils.data import Dataset",
+    "BatchSampler": "from torch.utils.data import BatchSampler",
+    "RandomSampler": "from torch.utils.data import RandomSampler",
     "DistributedSampler": "from torch.utils.data import DistributedSampler\nprocess_group",
     "DDP": "from torch.nn.parallel import DistributedDataParallel as DDP\nprocess_group",
     "process_group": "torch.distributed.init_process_group('gloo', store=torch.distributed.HashStore(), rank=0, "
@@ -79,7 +82,7 @@ GIVEN = {
 # Names that mean something else in one block than in the others.
 INSTEAD = {
     "comm-bound 3": {"model": "model = ddp_model"},
-    "input-bound 6": {
+    "input-bound 7": {
         "loader": "from torchvision import datasets, transforms\n"
         "loader = DataLoader(datasets.ImageFolder('photos/train', transforms.ToTensor()), batch_size=4)"
     },
@@ -99,9 +102,10 @@ CLAIMS = {
     "assert all(torch.equal(value, before[name]) for name, value in torch.load(path).items())\n"
     "assert not all(torch.equal(value, before[name]) for name, value in model.state_dict().items())",
     "host-other 3": "assert gc.get_freeze_count() > 0 and not gc.isenabled()",
-    "input-bound 6": "assert sum(len(labels) for images, labels in loader) == 24",
-    "input-bound 7": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
+    "input-bound 5": "assert [tuple(x.shape) for x, y in loader] == [(64, 64)] * 64",
+    "input-bound 7": "assert sum(len(labels) for images, labels in loader) == 24",
     "input-bound 8": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
+    "input-bound 9": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
     "straggler 2": "assert saved == [model]",
     "sync-bound 2": "assert len(logged) == 1 and not total",
     "uneven-last-batch 1": "assert world == process_group.size() and samples % batch_size == 4",

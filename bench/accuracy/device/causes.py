@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 PIN = r"pin_memory|\bpinned\b|\bpin\b"
-BFLOAT16 = r"bfloat16|\bbf16\b"
+BFLOAT16 = r"(?<!not for )(bfloat16|\bbf16\b)"  # that a device has no instructions for it may be said
 ANY = r""  # all advice: none may be given
 
 

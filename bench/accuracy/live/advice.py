@@ -26,6 +26,8 @@ CHANGES = {
     "sleep": ("sleep",),
     "straggler": ("straggler",),
     "memory-growth": ("memory-growth",),
+    "own-loader": ("more-producers",),
+    "own-iterator": ("behind-loader",),
 }
 # Advice with a gain that is about a program that has yet to be written ("resize and re-encode offline").
 UNTESTABLE = {"decode", "data-preparation", "tokenising"}

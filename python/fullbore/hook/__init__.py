@@ -1,6 +1,7 @@
 """The hook: sees an unmodified PyTorch script from inside and writes what it does into the channel.
 
-Loaded by site/sitecustomize.py as `_fullbore_hook` when the script imports torch; it never imports torch itself.
+Loaded by site/sitecustomize.py as `_fullbore_hook` when the script imports torch, or fullbore to mark its loops; it
+never imports torch itself.
 The map, one idea a file:
 
     channel      the two files a process writes, as src/record/channel.h and docs/channel.md define them
@@ -13,6 +14,7 @@ The map, one idea a file:
     batch        how many samples and tokens a batch holds
     worker       what a batch costs where it is fetched, in a loader worker or inline
     steps        optimizers: where a step ends, and which loader feeds it
+    marks        `fullbore.watch(loader)` and `fullbore.step()`, for loops that nothing else sees
     forward      outermost module calls
     backward     autograd.backward, and when this rank's own part of it is done
     collectives  torch.distributed

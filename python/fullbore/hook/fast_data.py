@@ -57,6 +57,7 @@ class FastIterator:
 
     def __init__(self, fast: FastLoader) -> None:
         self._fast = fast
+        self._loader = fast.loader
         self._epoch = iter(fast.loader)
         self._first: Any = None
         self._fullbore_ready = self.ready
@@ -77,19 +78,6 @@ class FastIterator:
     def __len__(self) -> int:
         return len(self._epoch)
 
-    def __next__(self) -> Any:
-        wait = waits.enter_next(self, loader_of)
-        if wait is None:
-            return self._take()
-        got, batch = False, None
-        try:
-            batch = self._take()
-            got = True
-        finally:
-            waits.leave_next(wait, batch, got)
-            stages.after_next(self._fast.loader, wait, got)
-        return batch
-
     def _take(self) -> Any:
         first, self._first = self._first, None
         batch = next(self._epoch) if first is None else first
@@ -99,6 +87,9 @@ class FastIterator:
 
 def loader_of(iterator: Any) -> Any:
     return iterator._fullbore_loader
+
+
+FastIterator.__next__ = waits.timed_next(FastIterator._take, loader_of, stages.after_next)  # type: ignore[attr-defined]
 
 
 _fast: weakref.WeakKeyDictionary[Any, FastLoader | None] = weakref.WeakKeyDictionary()

@@ -21,7 +21,7 @@ class Finder:
     """Stands first in sys.meta_path and answers for watched names only."""
 
     def __init__(self) -> None:
-        self.watched: dict[str, Patch] = {"torch": attach_torch}
+        self.watched: dict[str, Patch] = {"torch": attach_torch, "fullbore.loops": attach_marks}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any | None:
         patch = self.watched.pop(name, None)  # removed, so that we do not answer again while other finders search
@@ -80,9 +80,25 @@ def run_patch(patch: Patch, module: Any) -> None:
         hook.fail(f"patching {module.__name__}", error)
 
 
+@functools.lru_cache(maxsize=None)  # once, whichever library comes first
+def attach_process() -> None:
+    from . import lines, others
+
+    lines.attach()
+    others.attach_process()
+
+
+def attach_marks(loops: Any) -> None:
+    """The package fullbore is imported: the script may mark its loops with it."""
+    from . import marks
+
+    marks.attach(loops)
+    attach_process()
+
+
 def attach_torch(torch: Any) -> None:
     """Torch is imported: introduces the process and patches torch's modules."""
-    from . import backward, collectives, device, facts, fast_cost, forward, lines, loader, others, stages, steps, worker
+    from . import backward, collectives, device, facts, fast_cost, forward, loader, others, stages, steps, worker
 
     if not runtime.is_helper_process():
         hook.open()
@@ -100,11 +116,10 @@ def attach_torch(torch: Any) -> None:
         ("safetensors.torch", others.attach_safetensors),
     )
     facts.at_import(torch)
-    lines.attach()
     fast_cost.attach()
     for name, patch in places:
         FINDER.when_imported(name, patch)
-    others.attach_process()
+    attach_process()
     if os.environ.get("FULLBORE_DRAIN"):
         from . import drain
 

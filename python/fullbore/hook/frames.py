@@ -7,7 +7,9 @@ import sys
 from types import FrameType
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-OUR_LOADER = os.sep + os.path.join("fullbore", "data") + os.sep  # wherever it is imported from
+# Wherever they are imported from.
+OUR_LOADER = os.sep + os.path.join("fullbore", "data") + os.sep
+OUR_MARKS = os.sep + os.path.join("fullbore", "loops.py")
 STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 MAX_DEPTH = 200
@@ -33,7 +35,7 @@ def _judge(name: str) -> bool:
     library = (HERE, STANDARD_LIBRARY, os.path.dirname(torch))
     if any(path.startswith(folder + os.sep) for folder in library):
         return False
-    return not any(part in path for part in (*PACKAGES, OUR_LOADER))
+    return not any(part in path for part in (*PACKAGES, OUR_LOADER, OUR_MARKS))
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:

@@ -14,7 +14,7 @@ from typing import Any
 from . import fast_data
 from .frames import caller_place
 from .runtime import clock, guarded, hook
-from .waits import Epoch, Loader, enter_next, introduced, leave_next
+from .waits import Epoch, Loader, introduced, timed_next
 
 MARK = "fullbore_loader"  # in the configuration that a worker process inherits, whatever its start method
 
@@ -72,7 +72,14 @@ def describe(source: Any) -> dict[str, Any]:
         "persistent_workers": get("persistent_workers"),
         "drop_last": get("drop_last"),
         "shuffle": is_shuffled(sampler),
+        "default_collate": is_default_collate(get("collate_fn")),
     }
+
+
+def is_default_collate(collate: Any) -> bool:
+    """Whether torch's own function puts samples together."""
+    own = getattr(collate, "__module__", None) == "torch.utils.data._utils.collate"
+    return own and collate.__name__ == "default_collate"
 
 
 def is_shuffled(sampler: Any) -> bool | None:
@@ -129,7 +136,7 @@ def process_configuration() -> dict[str, Any] | None:
 def attach(module: Any) -> None:
     """Patches torch.utils.data.dataloader."""
     attach_dataloader(module.DataLoader)
-    attach_iterator(module._BaseDataLoaderIter)
+    module._BaseDataLoaderIter.__next__ = timed_next(module._BaseDataLoaderIter.__next__, known)
 
 
 def attach_dataloader(DataLoader: Any) -> None:
@@ -157,22 +164,3 @@ def attach_dataloader(DataLoader: Any) -> None:
 
     DataLoader.__init__ = __init__
     DataLoader.__iter__ = __iter__
-
-
-def attach_iterator(Iterator: Any) -> None:
-    take = Iterator.__next__
-
-    @functools.wraps(take)
-    def __next__(self: Any) -> Any:
-        wait = enter_next(self, known)
-        if wait is None:
-            return take(self)
-        got, batch = False, None
-        try:
-            batch = take(self)
-            got = True
-        finally:
-            leave_next(wait, batch, got)
-        return batch
-
-    Iterator.__next__ = __next__

@@ -12,7 +12,7 @@ from typing import Any
 
 from .frames import caller_place
 from .runtime import clock, guarded, hook
-from .waits import Loader, enter_next, introduced, leave_next
+from .waits import Loader, introduced, timed_next
 
 PERIOD_NS = 1_000_000_000
 FINE_FOR_NS = 600 * PERIOD_NS  # less often after ten minutes, so that a day's totals stay small
@@ -62,9 +62,9 @@ def loader_of(epoch: Any) -> StagedLoader:
     return staged(epoch._loader)
 
 
-def after_next(source: Any, wait: Any, got: bool) -> None:
+def after_next(epoch: Any, wait: Any, got: bool) -> None:
     """Reports the loader's totals when they are due, and at the end of an epoch. Never raises."""
-    loader = wait.epoch.loader
+    source, loader = epoch._loader, wait.epoch.loader
     if type(loader) is StagedLoader and hook.on and loader.due != NEVER and (wait.begin >= loader.due or not got):
         say_totals(source, loader)
 
@@ -83,26 +83,12 @@ def say_totals(source: Any, loader: StagedLoader) -> None:
 
 def attach(module: Any) -> None:
     """Patches fullbore.data.loader."""
-    init, take = module.Loader.__init__, module.Epoch.__next__
+    init = module.Loader.__init__
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
         note_place(self)
 
-    @functools.wraps(take)
-    def __next__(self: Any) -> Any:
-        wait = enter_next(self, loader_of)
-        if wait is None:
-            return take(self)
-        got, batch = False, None
-        try:
-            batch = take(self)
-            got = True
-        finally:
-            leave_next(wait, batch, got)
-            after_next(self._loader, wait, got)
-        return batch
-
     module.Loader.__init__ = __init__
-    module.Epoch.__next__ = __next__
+    module.Epoch.__next__ = timed_next(module.Epoch.__next__, loader_of, after_next)

@@ -92,19 +92,25 @@ def leave_step(optimizer: Any) -> None:
         _, begin, thread.phase = under_way.pop()
         if under_way:
             return
-        counts = state.counts(optimizer)
-        hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1 if counts else 0)
-        if counts:
-            hook.steps += 1
-            state.note_feed(thread)
-            for follow in after_step:
-                follow(optimizer, thread, end)
-            if hook.steps <= FIRST_STEPS:
-                say_where("optimizer_step")
-                for follow in after_first_steps:
-                    follow(optimizer, thread, end)
+        if state.counts(optimizer):
+            count_step(optimizer, thread, begin, end)
+        else:
+            hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 0)
     except Exception as error:
         hook.fail("optimizer step", error)
+
+
+def count_step(optimizer: Any, thread: Thread, begin: int, end: int, marked: int = 0) -> None:
+    """Records a step that ends the step of the training; `marked` by the script itself. May raise."""
+    hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1, marked)
+    hook.steps += 1
+    state.note_feed(thread)
+    for follow in after_step:
+        follow(optimizer, thread, end)
+    if hook.steps <= FIRST_STEPS:
+        say_where("optimizer_step")
+        for follow in after_first_steps:
+            follow(optimizer, thread, end)
 
 
 def attach(module: Any) -> None:

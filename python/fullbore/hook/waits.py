@@ -5,6 +5,7 @@ A loader inside a loader belongs to the outer wait.
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from typing import Any, Callable
@@ -43,6 +44,7 @@ loaders: dict[int, Loader] = {}
 kept_alive: list[Any] | None = None  # for drain.py
 hook.forget_in_child.append(loaders.clear)
 LoaderOf = Callable[[Any], Loader]
+After = Callable[[Any, "Wait", bool], None]
 
 
 def introduced(source: Any, make: type[Loader], about: Callable[[Any], Any]) -> Loader:
@@ -146,3 +148,25 @@ def leave_next(wait: Wait, batch: Any, got: bool) -> None:
             thread.fed_by = loader
     except Exception as error:
         hook.fail("next", error)
+
+
+def timed_next(take: Callable[[Any], Any], loader_of: LoaderOf, after: After | None = None) -> Callable[[Any], Any]:
+    """An iterator's `__next__` that calls `take` and records the wait; then `after(iterator, wait, whether a batch
+    came)`, which must not raise."""
+
+    @functools.wraps(take)
+    def __next__(self: Any) -> Any:
+        wait = enter_next(self, loader_of)
+        if wait is None:
+            return take(self)
+        got, batch = False, None
+        try:
+            batch = take(self)
+            got = True
+        finally:
+            leave_next(wait, batch, got)
+            if after is not None:
+                after(self, wait, got)
+        return batch
+
+    return __next__

@@ -235,9 +235,10 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   if (view.HasSteps()) {
     FillSteps(view, diagnosis);
   } else {
-    diagnosis.not_judged.push_back(
-        {"training", "no optimizer step was seen",
-         "PyTorch training whose Python inherits the environment (not python -I, -E or -S)"});
+    diagnosis.not_judged.push_back({"training", "no optimizer step was seen",
+                                    "PyTorch training whose Python inherits the environment (not python -I, "
+                                    "-E or -S); in any other loop, "
+                                    "fullbore.step() and for batch in fullbore.watch(loader)"});
   }
   Judge(view, diagnosis);
   if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if);

@@ -110,6 +110,12 @@ void BlameCollate(Input& input) {
         "find what collate waits for, and do it once, before training, or in the dataset's __getitem__, "
         "where more "
         "workers overlap it"};
+  } else if (input.loader.default_collate) {
+    // PyTorch's page on automatic batching names this way for samples that are tensors already.
+    input.finding.fix = {
+        "fetch whole batches: DataLoader(dataset, batch_size=None, sampler=BatchSampler(...)), with a "
+        "__getitem__ that indexes tensors by a list; samples are then not put together one by one",
+        "return few tensors from __getitem__: each of them is put together by itself"};
   } else {
     input.finding.fix = {
         "build the batch with one vectorised operation (torch.stack of preallocated tensors) instead of "
@@ -191,6 +197,13 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
       fmt::format("Training waits for data {} of the time{}", FormatPercent(finding.share),
                   single ? ": the training thread loads every batch itself (num_workers=0)." : ".");
   if (single) finding.cause = "no-workers";
+  const Loader* loader = rank.TrainingLoader();
+  const bool watched = loader != nullptr && loader->library == record::kWatched;
+  if (watched) {
+    finding.cause = "own-iterator";
+    finding.title.pop_back();
+    finding.title += fmt::format(": {} gives its batches too late.", loader->dataset);
+  }
   if (elsewhere > 0) {
     finding.title.pop_back();
     finding.title +=
@@ -201,8 +214,10 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
   finding.fix = {
       single
           ? "load in worker processes: DataLoader(num_workers=...), as many as keep the device from waiting"
-          : "raise the loader's num_workers as long as cores are free"};
-  AdviseCheaperLoading(view, rank.TrainingLoader(), finding);
+      : watched ? "prepare batches a few ahead of the training, in other threads or processes: tf.data's "
+                  "prefetch(AUTOTUNE), grain's workers, DataLoader(num_workers=...), or a queue"
+                : "raise the loader's num_workers as long as cores are free"};
+  AdviseCheaperLoading(view, loader, finding);
   finding.fix.push_back("read from a faster or nearer data store");
   evidence.FromSteps(rank, "device idle while waiting for the loader",
                      rank.Ratio(Share::kDataWait) * rank.MeanStepNs() / 1e6, "ms per step");
@@ -213,8 +228,9 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
         "the recorded steps run again with the wait hidden by workers, except for taking each batch from "
         "them";
   }
-  diagnosis.not_judged.push_back({"which part of the loader is slow", "no fetch of a DataLoader was recorded",
-                                  "fullbore run -- COMMAND: it looks into the loader's workers"});
+  diagnosis.not_judged.push_back(
+      {"which part of the loader is slow", "no fetch of a DataLoader was recorded",
+       watched ? "" : "fullbore run -- COMMAND: it looks into the loader's workers"});
   return finding;
 }
 
@@ -222,8 +238,10 @@ void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
   const Loader* loader = view.lead().TrainingLoader();
   if (share >= kDataWait.warning || !loader) return;
   const std::string waits = fmt::format("training waits for data only {} of the time", FormatPercent(share));
-  const bool threads = loader->library == record::kFullboreData;
-  diagnosis.would_not_help.push_back({threads ? "more threads in the loader" : "more loader workers", waits});
+  const char* more = loader->library == record::kFullboreData ? "more threads in the loader"
+                     : loader->library == record::kWatched    ? "a faster loader"
+                                                              : "more loader workers";
+  diagnosis.would_not_help.push_back({more, waits});
   diagnosis.would_not_help.push_back({"a faster disk", waits});
 }
 

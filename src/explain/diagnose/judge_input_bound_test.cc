@@ -106,6 +106,16 @@ TEST(InputBoundTest, ALongCollateIsNamed) {
               FindsCause("input-bound", "collate"));
 }
 
+TEST(InputBoundTest, TorchsOwnCollateIsNotToldToBeWrittenBetter) {
+  record::Loader loader = MadeLoader(1, 100, 200, 199);
+  loader.collate_ns = 100 * 150 * kMs;
+  loader.default_collate = true;
+  const Diagnosis diagnosis = Diagnose(ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader));
+  ASSERT_THAT(diagnosis, FindsCause("input-bound", "collate"));
+  EXPECT_THAT(diagnosis.findings.at(0), Advises("fetch whole batches"));
+  EXPECT_THAT(diagnosis.findings.at(0), Not(Advises("vectorised")));
+}
+
 TEST(InputBoundTest, OneSlowSampleInABatchIsNamed) {
   record::Loader loader = MadeLoader(1, 100, 200, 199);
   loader.slowest_sample_ns = {};

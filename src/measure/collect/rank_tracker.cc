@@ -150,6 +150,7 @@ void RankTracker::OnLine(const json& line) {
     loader.prefetch_factor = IntOf(a, "prefetch_factor");
     loader.pin_memory = BoolOf(a, "pin_memory");
     loader.persistent_workers = BoolOf(a, "persistent_workers");
+    loader.default_collate = BoolOf(a, "default_collate");
     loader.dataset = TextOf(line, "dataset");
     loader.dataset_samples = IntOf(line, "dataset_len");
     loader.where = TextOf(line, "where");

@@ -86,6 +86,7 @@ class Session {
   bool IsForCommand(const signalfd_siginfo& info);
   void StopWithCommand(int signal);
   void ShowStatus(const Recorder& recorder);
+  void LetOthersLook(int64_t now_ns);
   void OnMessage(const record::Message& message);
 
   const RunOptions& options_;
@@ -289,6 +290,7 @@ void Session::Loop(Command& command) {
       next_ns = recorder.Tick(now_ns);
       ShowStatus(recorder);
     });
+    LetOthersLook(now_ns);
     if (now_ns >= next_beat_ns_ && !channel_directory_.empty()) {
       Beat(channel_directory_);
       next_beat_ns_ = now_ns + kBeatNs;
@@ -302,6 +304,12 @@ void Session::Loop(Command& command) {
     }
     while (const auto info = signals_.Next()) OnSignal(*info, command);
   }
+}
+
+// A run within a run is the outer one's to speak of, and a run of several stages may show another one first.
+void Session::LetOthersLook(int64_t now_ns) {
+  if (!recorder_ || !options_.onlook || options_.quiet || !options_.run_id.empty() || IsNested()) return;
+  if (const auto said = options_.onlook(place_.path, now_ns)) Say(*said);
 }
 
 void Session::OnSignal(const signalfd_siginfo& info, Command& command) {

@@ -1,7 +1,10 @@
 // `fullbore run`: runs a command unmodified, beside a recorder.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,6 +24,9 @@ struct RunOptions {
   std::string package_directory;   // holds the Python package fullbore, for the hook; empty: none
   bool keep_command_lines = true;  // with their secrets masked
   bool quiet = false;              // no start message, no status line
+  // Called some times a second while the command runs, unless `quiet`, with the path of the run file and the time of
+  // MonotonicNs(): what it returns is said on the terminal. May be empty; must neither block nor throw.
+  std::function<std::optional<std::string>(const std::string& run_file, int64_t now_ns)> onlook;
 };
 
 // The command ran. If the run could not be recorded in its directory, it is in a temporary one; if that

@@ -390,26 +390,40 @@ def batches(dataset, size):
         yield torch.stack([s[0] for s in samples]), torch.tensor([s[1] for s in samples])
 
 
-class Epochs:
+class Stream(IterableDataset):
     def __init__(self, dataset):
         self.dataset = dataset
 
     def __iter__(self):
         return batches(self.dataset, $batch_size)
+
+
+class Epochs:
+    def __init__(self, dataset, workers):
+        self.stream, self.workers = Stream(dataset), workers
+
+    def __iter__(self):
+        if self.workers:
+            return iter(DataLoader(self.stream, batch_size=None, num_workers=self.workers))
+        return iter(self.stream)
 """
 
 
 def generator(rng: random.Random, name: str) -> Case:
     kind = rng.choice(DECODED)
     source = data.costly(rng, kind)
+    imports = (*source.imports, "import random", "from torch.utils.data import DataLoader, IterableDataset")
     plan = Plan(
         cause="own-loader",
         about="a plain generator prepares each batch inside the loop; there is no DataLoader",
         model=models.any_model(rng, kind, 0.7),
-        data=Piece(source.text + "\n\n\n" + GENERATOR.strip("\n"), source.use, (*source.imports, "import random")),
+        data=Piece(source.text + "\n\n\n" + GENERATOR.strip("\n"), source.use, imports),
         batch_size=batch_size(rng, kind),
         length=4000,
-        loader=f"Epochs({source.use})",
+        loader=f"Epochs({source.use}, $workers)",
+        settings={"workers": 0},
+        changes={"behind-loader": {"workers": 1}},
+        cure={"workers": 1},
         loop=loops.iterations,
     )
     return compose(rng, name, plan)
@@ -417,14 +431,18 @@ def generator(rng: random.Random, name: str) -> Case:
 
 QUEUE_THREAD = """
 class Prefetcher:
-    \"\"\"A thread that prepares batches and puts them into a queue.\"\"\"
+    \"\"\"Threads, or processes, that prepare batches and put them into a queue.\"\"\"
 
     def __init__(self, dataset, size, depth=4):
         self.dataset, self.size = dataset, size
-        self.queue = queue.Queue(maxsize=depth)
-        threading.Thread(target=self.work, daemon=True).start()
+        self.queue = multiprocessing.Queue(depth) if $processes else queue.Queue(maxsize=depth)
+        make = multiprocessing.Process if $processes else threading.Thread
+        for _ in range($producers):
+            make(target=self.work, daemon=True).start()
 
     def work(self):
+        if $processes:
+            torch.set_num_threads(1)
         position = 0
         while True:
             samples = [self.dataset[(position + i) % len(self.dataset)] for i in range(self.size)]
@@ -441,12 +459,14 @@ def queue_thread(rng: random.Random, name: str) -> Case:
     kind = rng.choice(("image", "flat", "tokens"))
     slow = kind != "image" and rng.random() < 0.5
     source = data.cheap(rng, "flat") if slow else data.costly(rng, kind)
-    settings, changes, cure = {}, {}, {}
+    # The advice: threads where they wait, processes where they compute.
+    settings, cure = {"producers": 1, "processes": 0}, {"producers": 1, "processes": 1}
+    changes = {"more-producers": cure}
     if slow:
         kind = "flat"
         source = wrapped(source, SLOW_READS, "Remote(DATASET, $latency)")
-        settings, cure = {"latency": rng.choice([0.002, 0.004])}, {"latency": 0.0}
-        changes = {"storage": cure}
+        settings["latency"], cure = rng.choice([0.002, 0.004]), {"latency": 0.0}
+        changes = {"storage": cure, "more-producers": {"producers": 4}}
     plan = Plan(
         cause="own-loader",
         about="an own loader thread with a queue, which runs dry",
@@ -454,7 +474,7 @@ def queue_thread(rng: random.Random, name: str) -> Case:
         data=Piece(
             source.text + "\n\n\n" + QUEUE_THREAD.strip("\n"),
             source.use,
-            (*source.imports, "import queue", "import threading"),
+            (*source.imports, "import queue", "import threading", "from torch import multiprocessing"),
         ),
         batch_size=16 if slow else batch_size(rng, kind),
         loader=f"Prefetcher({source.use}, $batch_size)",
@@ -496,7 +516,7 @@ class ProcessLoader:
         batch_size=16,
         loader=f"ProcessLoader({source.use}, $batch_size)",
         settings={"producers": 1},
-        changes={"producers": {"producers": 2}},
+        changes={"more-producers": {"producers": 2}},
         cure={"producers": 2},
         head="torch.set_num_threads(1)",
         loop=loops.iterations,

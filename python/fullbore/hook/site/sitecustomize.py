@@ -1,9 +1,9 @@
-"""Lets Fullbore see a training process from inside, once that process imports torch.
+"""Lets Fullbore see a training process from inside, once that process imports torch, or fullbore to mark its loops.
 
 `fullbore run` puts this directory in front of PYTHONPATH, so Python imports this file at its start. It must cost
-next to nothing and change nothing: it installs a finder that waits for torch, then runs the `sitecustomize` that
+next to nothing and change nothing: it installs a finder that waits for either, then runs the `sitecustomize` that
 would have run without us. Nothing is imported that Python's own start has not imported already, and the hook package
-itself is loaded, by its place beside this directory and under a name of its own, only when torch is.
+itself is loaded, by its place beside this directory and under a name of its own, only when they are.
 """
 
 import _frozen_importlib
@@ -14,15 +14,16 @@ import sys
 HERE = __file__.rpartition("/")[0]
 
 
-class TorchFinder:
-    """Finds nothing itself: it lets the other finders find torch, and loads the hook once torch is imported."""
+class FirstFinder:
+    """Finds nothing itself: it lets the other finders find torch, and loads the hook once torch is imported; or once
+    fullbore is, with which a script marks its loops."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name != "torch":
+        if name not in ("torch", "fullbore"):
             return None
         try:
-            sys.meta_path.remove(TorchFinder)
+            sys.meta_path.remove(FirstFinder)
             hook = load_hook()
         except Exception as error:
             report(error)
@@ -71,7 +72,7 @@ try:
         if "torch" in sys.modules:
             load_hook().attach()
         else:
-            sys.meta_path.insert(0, TorchFinder)
+            sys.meta_path.insert(0, FirstFinder)
 except Exception as error:
     report(error)
 

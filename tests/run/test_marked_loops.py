@@ -1,0 +1,43 @@
+"""A training that uses no PyTorch at all, and marks its loop, is explained."""
+
+import os
+import pathlib
+import sys
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
+
+PROGRAM = """
+import sys, time
+import fullbore
+
+def batches():
+    for number in range(300):
+        time.sleep(0.006)
+        yield [[float(number)] * 4] * 32
+
+weights = [0.0] * 4
+for batch in fullbore.watch(batches()):
+    end = time.perf_counter() + 0.004
+    while time.perf_counter() < end:
+        weights = [w + sum(row) * 1e-9 for w, row in zip(weights, batch)]
+    fullbore.step()
+"""
+
+
+def test_what_a_marked_loop_waits_for_is_found(fullbore):
+    search = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
+    done = fullbore.run(sys.executable, fullbore.script("train.py", PROGRAM), env={"PYTHONPATH": search})
+    assert done.code == 0, done.stderr
+    window = done.report["window"]
+    assert window["steps"] + window["warmup_steps"] == 300
+    first = done.report["findings"][0]
+    assert (first["id"], first["cause"]) == ("input-bound", "own-iterator")
+    assert 0.5 < first["share"] < 0.7 and "generator" in first["title"]
+    assert "num_workers" not in first["title"] and "ahead of the training" in first["fix"][0]
+    assert done.report["throughput"]["steps_per_s"] > 0
+
+
+def test_a_loop_that_nobody_saw_is_told_how_to_be_seen(fullbore):
+    done = fullbore.run(sys.executable, "-c", "import time; time.sleep(1)")
+    (training,) = [left for left in done.report["not_judged"] if left["id"] == "training"]
+    assert "fullbore.step()" in training["needs"]
