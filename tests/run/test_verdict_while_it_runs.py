@@ -46,7 +46,7 @@ def test_what_the_training_waits_for_is_said_once(fullbore, torch_python):
     (line,) = VERDICT.findall(done.stderr)
     assert first["title"].split()[1] in line, (first["title"], line)
     assert done.run_file.name in line
-    assert done.stderr.index(line) < done.stderr.index("steps/s"), "before the report"
+    assert done.stderr.index(line) < done.stderr.index("why: fullbore help"), "before the report"
 
 
 def test_a_healthy_training_hears_nothing(fullbore, torch_python):
