@@ -184,18 +184,6 @@ TEST(DeviceReplayTest, ValidationCostsItsWorkOnTheDeviceToo) {
   EXPECT_THAT(finding->title, ::testing::HasSubstr("on the device"));
 }
 
-TEST(DeviceReplayTest, NoStepIsHealthyOfWhichOneChangeSavesMuch) {
-  ARun run = ATrace().InEachStep(Share::kGap, 2);
-  run.rank().graph = WithSyncs();
-  const Diagnosis diagnosis = Diagnose(run);
-  const Finding* finding = FindingIn(diagnosis, "healthy");
-  ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "one-change");
-  EXPECT_THAT(finding->title,
-              ::testing::HasSubstr("18 % of the step would go if the host reads nothing back"));
-  EXPECT_GT(finding->speedup.low, 1.05);
-}
-
 TEST(DeviceReplayTest, WithoutAGraphThereIsNoReplay) {
   EXPECT_FALSE(Diagnose(ATrace().InEachStep(Share::kSync, 20)).replay.has_value());
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 
@@ -35,29 +34,6 @@ std::optional<std::string> OfTheDevice(const RankView& rank) {
       FormatDuration(static_cast<int64_t>(*steps.floor_ns / static_cast<double>(steps.steps))));
 }
 
-// What one change would save although no share shows it: a wait that delays what comes behind it, at the end of each
-// step for one. Only of time that is lost; less work (precision, fewer kernels) is another matter.
-std::optional<Finding> OneChangeSavesMuch(const View& view) {
-  const std::initializer_list<std::string_view> wasting_nothing = {
-      "workers", "pin", "side-stream", "no-sync", "fused-optimizer", "graphs", "overlap"};
-  Finding finding;
-  std::string_view best;
-  for (const std::string_view change : wasting_nothing) {
-    const double saved = SavedBy(view.lead(), change);
-    if (saved <= finding.share) continue;
-    finding.share = saved;
-    best = change;
-  }
-  if (finding.share < 2 * kHealthy || !AdviseBest(view.lead(), wasting_nothing, finding)) return std::nullopt;
-  if (finding.speedup.low < kWorthwhileGain) return std::nullopt;
-  finding.cause = "one-change";
-  finding.title =
-      fmt::format("Nothing costs more than {} by itself, and yet {} of the step would go if {}.",
-                  FormatPercent(kHealthy), FormatPercent(finding.share), replay::ChangeNamed(best)->does());
-  EvidenceBuilder(finding).FromReplay("saved by " + std::string(best), finding.share, "ratio");
-  return finding;
-}
-
 std::string FasterOnCpu(const View& view) {
   const auto& machine = view.recording().machine;
   const auto bf16 = machine.find("cpu_bf16");
@@ -72,7 +48,6 @@ std::string FasterOnCpu(const View& view) {
 
 std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
   if (!NothingCostsMuch(diagnosis) || view.IsSingleStep()) return std::nullopt;
-  if (auto saving = OneChangeSavesMuch(view)) return saving;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;
