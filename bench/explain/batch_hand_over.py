@@ -3,9 +3,9 @@
 
     .venv/bin/python bench/explain/batch_hand_over.py
 
-Prints what `next()` takes when a batch is ready, what the first reading of its shared memory adds to a copy of it on one
-thread (as a copy from pageable memory reads it), what giving that memory back takes, and how much longer the training
-thread's own way through the framework takes while a worker on another core decodes pictures.
+Prints what `next()` takes when a batch is ready, what the first reading of its shared memory adds to a copy of it on
+one thread (as a copy from pageable memory reads it), what giving that memory back takes, and how much longer the
+training thread's own way through the framework takes while a worker on another core decodes pictures.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ def networks() -> dict[str, tuple[nn.Module, torch.Tensor]]:
     def block(channels_in: int, channels: int) -> list[nn.Module]:
         return [nn.Conv2d(channels_in, channels, 3, 2, 1), nn.BatchNorm2d(channels), nn.ReLU()]
 
-    convolutions = nn.Sequential(*block(3, 64), *block(64, 128), *block(128, 256), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    blocks = [*block(3, 64), *block(64, 128), *block(128, 256)]
+    convolutions = nn.Sequential(*blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten())
     layer = nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True)
     return {
         "convolutions": (convolutions, torch.randn(16, 3, 64, 64)),

@@ -59,4 +59,3 @@ def test_quiet_is_quiet(fullbore, torch_python):
     script = fullbore.script("train.py", PROGRAM)
     done = fullbore.run(torch_python, script, "storage", flags=["--quiet"], env=LOOK_EACH_SECOND)
     assert done.stderr == ""
-

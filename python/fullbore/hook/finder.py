@@ -80,7 +80,7 @@ def run_patch(patch: Patch, module: Any) -> None:
         hook.fail(f"patching {module.__name__}", error)
 
 
-@functools.lru_cache(maxsize=None)  # once, whichever library comes first
+@functools.cache  # once, whichever library comes first
 def attach_process() -> None:
     from . import lines, others
 
