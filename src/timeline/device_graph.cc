@@ -62,7 +62,8 @@ class Builder {
     AddOps();
     MeasureUsualLaunch();
     DivideThreads();
-    for (uint16_t thread = 0; thread <= trace_.threads.size(); ++thread) AddThread(thread);
+    for (size_t thread = 0; thread <= trace_.threads.size(); ++thread)
+      AddThread(static_cast<uint16_t>(thread));
     AddHandOvers();
     TieOps();
     TieBlockingCalls();

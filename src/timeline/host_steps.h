@@ -42,7 +42,7 @@ struct LineHit {
   record::Activity activity;
   bool in_iterator;
 
-  auto operator<=>(const LineHit&) const = default;
+  auto operator<=>(const LineHit&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 class HostSteps {

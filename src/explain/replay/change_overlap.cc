@@ -1,6 +1,7 @@
 // Gradients exchanged while the backward pass computes those that follow, as DistributedDataParallel does.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "explain/replay/changes.h"
@@ -94,8 +95,7 @@ class OverlapChange : public Change {
       const auto own_ns =
           static_cast<double>(node.duration_ns - node.wait_ns) * kLonger[static_cast<size_t>(outlook)];
       const double part = BytesOf(node) / all_bytes, before = bytes / all_bytes;
-      const auto buckets =
-          static_cast<double>((std::max<int64_t>(1, node.bytes) + kBucketBytes - 1) / kBucketBytes);
+      const double buckets = std::ceil(BytesOf(node) / static_cast<double>(kBucketBytes));
       bytes += BytesOf(node);
       node.duration_ns = node.wait_ns + static_cast<int64_t>(own_ns);
       // It begins with its first bucket, and ends no sooner than its last one can.
