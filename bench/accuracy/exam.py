@@ -17,6 +17,8 @@ compares what it says with the second. That takes minutes, needs no quiet machin
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import platform
@@ -25,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -96,13 +99,22 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         cases = part(all_cases(arguments.seeds, arguments.programs), arguments.part)[: arguments.cases]
     wanted = [(case, condition) for condition in conditions_of(arguments.conditions) for case in cases]
+    if arguments.again:
+        measured = {(result["case"], result["condition"]) for result in read_results(arguments.again)}
+        wanted = [each for each in wanted if (each[0].name, each[1].name) in measured]
     finished = {(result["case"], result["condition"]) for result in read_results(arguments.results)}
     todo = [each for each in wanted if (each[0].name, each[1].name) not in finished]
     print(f"{len(todo)} cases, {len(wanted) - len(todo)} finished before; results in {arguments.results}", flush=True)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory(prefix="fullbore-exam-") as scratch:
-            laboratory = Laboratory(Path(scratch), arguments.seconds, arguments.fullbore, arguments.python)
+            laboratory = Laboratory(
+                Path(scratch),
+                arguments.seconds,
+                arguments.fullbore,
+                arguments.python,
+                recordings=arguments.recordings or (arguments.again or arguments.results).with_suffix(".runs"),
+            )
             laboratory.make_photos()
             examine_all(todo, laboratory, arguments)
     except KeyboardInterrupt:
@@ -114,12 +126,25 @@ def run(arguments: argparse.Namespace) -> int:
 
 def examine_all(todo: list[tuple[Case, Condition]], laboratory: Laboratory, arguments: argparse.Namespace) -> None:
     begin, origin = time.monotonic(), {"commit": commit(), "machine": machine()}
+    measured = read_results(arguments.again) if arguments.again else []
+    before = {(result["case"], result["condition"]): result for result in measured}
     for number, (case, condition) in enumerate(todo):
-        result = {**examine(case, condition, laboratory, arguments.rounds), **origin}
+        known = before.get((case.name, condition.name))
+        with turn(arguments.lock):
+            result = {**examine(case, condition, laboratory, arguments.rounds, known), **origin}
         with open(arguments.results, "a") as file:
             file.write(json.dumps(result) + "\n")
         left_s = (time.monotonic() - begin) / (number + 1) * (len(todo) - number - 1)
         print(f"{number + 1}/{len(todo)}  {line_of(result)}  [{left_s / 60:.0f} min left]", flush=True)
+
+
+@contextlib.contextmanager
+def turn(lock: Path | None) -> Iterator[None]:
+    """Holds the lock while a case is measured: other work on this machine takes turns (flock LOCK make build)."""
+    with contextlib.ExitStack() as stack:
+        if lock:
+            fcntl.flock(stack.enter_context(open(lock, "w")), fcntl.LOCK_EX)
+        yield
 
 
 def line_of(result: dict) -> str:
@@ -177,6 +202,14 @@ def parse() -> argparse.Namespace:
     runs.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
     runs.add_argument("--python", default=sys.executable, help="runs the programs (some need torchvision)")
     runs.add_argument("--results", type=Path, default=RESULTS)
+    runs.add_argument("--recordings", type=Path, metavar="FOLDER", help="of run files (RESULTS with .runs)")
+    runs.add_argument(
+        "--again",
+        type=Path,
+        metavar="OLD",
+        help="judge the recordings of these results anew, and measure only what is advised for the first time",
+    )
+    runs.add_argument("--lock", type=Path, metavar="FILE", help="take turns with others that lock this file (flock)")
     runs.set_defaults(command=run)
     simulates = commands.add_parser("device", help="examine simulated pairs that are not in the results file yet")
     simulates.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd: never fitted to")

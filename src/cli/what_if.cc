@@ -22,6 +22,8 @@ std::string ListOfChanges() {
     const replay::Change* change = replay::ChangeNamed(numbered);
     list += fmt::format("\n{:<19} {}, with a number of your own", numbered, change->does());
   }
+  list += fmt::format("\n{:<19} {}, which fullbore has to know: one of {}", "device=MI300X",
+                      "the program runs on another device", replay::KnownDevices());
   return list;
 }
 
@@ -29,10 +31,16 @@ Result<std::vector<const replay::Change*>> ChangesNamed(const std::vector<std::s
   std::vector<const replay::Change*> changes;
   for (const std::string& name : names) {
     changes.push_back(replay::ChangeNamed(name));
-    if (changes.back() == nullptr) {
+    if (changes.back() == nullptr && name.starts_with(replay::kDevicePrefix)) {
       return Error{
-          ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", name),
-          "the changes are " + NamesOfChanges() + ", workers=N, links=N, accumulate=N and bucket=MB"};
+          ErrorCode::kInvalidArgument,
+          fmt::format("--what-if: no device is called '{}'", name.substr(replay::kDevicePrefix.size())),
+          "the devices are " + replay::KnownDevices()};
+    }
+    if (changes.back() == nullptr) {
+      return Error{ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", name),
+                   "the changes are " + NamesOfChanges() +
+                       ", workers=N, links=N, accumulate=N, bucket=MB and device=NAME"};
     }
   }
   return changes;

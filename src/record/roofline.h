@@ -76,6 +76,8 @@ struct RooflineChain {
   std::vector<std::string> operators;  // in order: "aten::pow", "aten::mean", ...
   std::string shape;                   // of the largest tensor
   RooflineReason reason = RooflineReason::kElementwiseChain;
+  int64_t elementary =
+      0;  // of the operators, those that are one step of arithmetic: "aten::mul", "aten::tanh"
   int64_t count = 0;
   int64_t device_ns = 0;           // of all of them
   std::optional<double> fused_ns;  // if one kernel read the inputs and wrote the results

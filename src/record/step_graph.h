@@ -47,6 +47,9 @@ enum class Dependency : uint8_t {
 // The part of a step that launched an operation, or that a thread is in.
 enum class Phase : uint8_t { kForward, kBackward, kOptimizer, kValidation };
 
+// What an operator computes with: matrix units with elements of this type, or what every device has.
+enum class Arithmetic : uint8_t { kVector, kFloat32, kTensorFloat32, kFloat16, kBFloat16, kFloat8, kOther };
+
 struct StepGraph {
   struct Node {
     int64_t duration_ns = 0;
@@ -60,6 +63,12 @@ struct StepGraph {
     Lane lane =
         Lane::kOtherCompute;  // of kDevice; of kReturn, the copy that the call or the one before it made
     Phase phase = Phase::kForward;
+    uint32_t task = 0;  // into `tasks`, of kDevice; 0 where not known
+  };
+  // What the operator of an operation had to do at least: each input read and each result written once.
+  struct Task {
+    double flops = 0, bytes = 0;
+    Arithmetic arithmetic = Arithmetic::kVector;
   };
   struct Edge {
     uint32_t from = 0;
@@ -73,8 +82,10 @@ struct StepGraph {
   std::vector<Edge> edges;
   std::vector<uint32_t> step_ends;  // kStepEnd nodes by time; the first is the begin of the first step
   std::vector<std::string> names;
-  int64_t first_step = 0;  // Step::index of the first
-  int64_t begin_ns = 0;    // of the first node, in the recording's time
+  std::vector<Task> tasks = {{}};  // the first one stands for none
+  std::string device;              // as roofline/devices.h calls it; empty where it is not known
+  int64_t first_step = 0;          // Step::index of the first
+  int64_t begin_ns = 0;            // of the first node, in the recording's time
   // What remains of the time of matrix kernels without tensor cores once they run on them: at worst, as expected,
   // at best. 0 where the device is not known.
   std::array<double, 3> left_on_tensor_cores{};

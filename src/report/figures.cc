@@ -179,6 +179,11 @@ std::string GainText(const diagnose::Finding& finding) {
   return low == high ? low : low + " to " + high;
 }
 
+std::string CostText(const diagnose::Finding& finding) {
+  if (finding.costs == replay::Cost::kMemory) return ", takes more memory";
+  return finding.costs == replay::Cost::kNumerics ? ", changes the numerics" : "";
+}
+
 std::string PlaceText(const diagnose::Finding& finding) {
   if (finding.where.empty()) return "";
   const diagnose::Place& place = finding.where.front();

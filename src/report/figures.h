@@ -28,6 +28,9 @@ std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster =
 // "1.63x to 1.71x", "1.03x" if both ends read the same; empty if no prediction was made.
 std::string GainText(const diagnose::Finding& finding);
 
+// What the recommended change costs besides making it: ", takes more memory"; "" where that is nothing.
+std::string CostText(const diagnose::Finding& finding);
+
 // "train.py:57", without the directories; empty if the finding has no place.
 std::string PlaceText(const diagnose::Finding& finding);
 

@@ -64,5 +64,14 @@ TEST(FiguresTest, GainsThatReadTheSameAreGivenOnce) {
   EXPECT_EQ(GainText(finding), "1.50x to 1.60x");
 }
 
+TEST(FiguresTest, OnlyCostsToThinkAboutAreSaid) {
+  diagnose::Finding finding;
+  EXPECT_EQ(CostText(finding), "") << "a change of the code is what was advised";
+  finding.costs = replay::Cost::kMemory;
+  EXPECT_EQ(CostText(finding), ", takes more memory");
+  finding.costs = replay::Cost::kNumerics;
+  EXPECT_EQ(CostText(finding), ", changes the numerics");
+}
+
 }  // namespace
 }  // namespace fullbore::report

@@ -150,6 +150,7 @@ Json FindingOf(const diagnose::Finding& f) {
   if (!f.method.empty()) {
     finding["speedup"] = SpeedupOf(f.speedup);
     finding["method"] = f.method;
+    finding["costs"] = replay::Name(f.costs);
   }
   return finding;
 }
@@ -158,6 +159,14 @@ Json RungOf(const diagnose::Rung& r) {
   Json rung = {{"change", r.change}, {"does", r.does}, {"assumes", r.assumes}, {"costs", r.costs}};
   Put(rung, "step_ns", r.step_ns);
   rung["speedup"] = SpeedupOf(r.speedup);
+  for (const diagnose::ClassTime& time : r.classes) {
+    Json one = {{"class", time.kernel_class}};
+    Put(one, "now_ns", time.now_ns);
+    Put(one, "expected_ns", time.expected_ns);
+    Put(one, "low_ns", time.low_ns);
+    Put(one, "high_ns", time.high_ns);
+    rung["classes"].push_back(std::move(one));
+  }
   return rung;
 }
 
@@ -166,6 +175,7 @@ Json ReplayOf(const diagnose::ReplayReport& r) {
   Put(replay, "error", r.error);
   Put(replay, "unexplained", r.unexplained);
   replay["assumed"] = r.assumed;
+  if (!r.device.empty()) replay["device"] = r.device;
   replay["ladder"] = Json::array();
   for (const auto& rung : r.ladder) replay["ladder"].push_back(RungOf(rung));
   for (const auto& rung : r.what_if) replay["what_if"].push_back(RungOf(rung));

@@ -103,6 +103,7 @@ class Screen {
   void FindingInTwoLines(size_t number, const Finding& finding);
   std::array<int, 3> TableColumns(std::span<const Finding> findings) const;
   void RankLine(const RankGroup& group, int label_columns);
+  void Classes(const diagnose::Rung& rung);
   void Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs);
   void Note(std::string_view label, const std::vector<std::string>& notes);
 
@@ -215,7 +216,8 @@ void Screen::Change(const Finding& finding) {
   const std::string place = PlaceText(finding);
   const std::string predicted =
       gain.empty() ? ""
-                   : fmt::format("predicted {}, {} faster", RateText(d_, finding.speedup.expected), gain);
+                   : fmt::format("predicted {}, {} faster{}", RateText(d_, finding.speedup.expected), gain,
+                                 CostText(finding));
   std::vector<Piece> parts{Painted("→ " + what, kGreen)};
   if (!place.empty()) parts.push_back(Plain(place));
   if (!predicted.empty()) parts.push_back(Painted(predicted, kBold));
@@ -429,6 +431,23 @@ void Screen::Rungs(std::string_view label, const std::vector<diagnose::Rung>& ru
   Flow(pieces, style_.unicode ? " → " : " -> ", 2, 4);
 }
 
+// "device=AMD Instinct MI300X: matmul_tensor 9 ms → 10 ms (8 ms to 14 ms), ...": what classes take in a step.
+void Screen::Classes(const diagnose::Rung& rung) {
+  constexpr double kWorthAWord = 0.01;
+  double device_ns = 0;
+  for (const diagnose::ClassTime& time : rung.classes) device_ns += time.now_ns;
+  if (device_ns <= 0) return;
+  const auto duration = [](double ns) { return FormatDuration(static_cast<int64_t>(ns)); };
+  std::string text;
+  for (const diagnose::ClassTime& time : rung.classes) {
+    if (time.now_ns < kWorthAWord * device_ns) continue;
+    text += fmt::format("{}{} {} {} {} ({} to {})", text.empty() ? "" : ", ", time.kernel_class,
+                        duration(time.now_ns), style_.unicode ? "→" : "->", duration(time.expected_ns),
+                        duration(time.low_ns), duration(time.high_ns));
+  }
+  Paragraph(fmt::format("{}: {}", rung.change, text), 4, 6, kDim);
+}
+
 // What the findings' predictions add up to, given one another, and what the user asked for.
 void Screen::Replay() {
   if (!d_.replay) return;
@@ -437,6 +456,7 @@ void Screen::Replay() {
   Line();
   if (!replay.ladder.empty()) Rungs("one after the other", replay.ladder);
   if (!replay.what_if.empty()) Rungs("what if", replay.what_if);
+  for (const diagnose::Rung& rung : replay.what_if) Classes(rung);
   for (const auto& [change, why] : replay.refused)
     Paragraph(fmt::format("what if {}: cannot be made here: {}", change, why), 2, 4, "33");
   if (replay.rough) {

@@ -25,7 +25,8 @@ namespace fullbore::timeline {
 // Enough for a step's shape, and 30 MB of graph at most.
 inline constexpr size_t kMaxGraphOps = 50'000;
 
-// The graph of the first steps, as many as have no more than `max_ops` operations together, but at least one.
+// The graph of the first steps, as many as have no more than `max_ops` operations together, but at least one. Its
+// kDevice nodes are the first operations of the trace, in their order.
 record::StepGraph GraphOf(const DeviceTrace& trace, const HostActivity& host,
                           const std::vector<StepBounds>& steps, size_t max_ops = kMaxGraphOps);
 

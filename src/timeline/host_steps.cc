@@ -70,7 +70,10 @@ void HostSteps::OnEvent(const ChannelRecord& event) {
 bool HostSteps::BeginsBatch(const ChannelRecord& event) {
   const EventKind kind = KindOf(event);
   const bool takes = kind == EventKind::kNext && event.a != 0;
-  const bool begins = passes_.any && (takes || (kind == EventKind::kForward && passes_.backward));
+  const bool after_backward =
+      passes_.backward && (kind == EventKind::kForward || (kind == EventKind::kBackward && only_backward_));
+  const bool begins = passes_.any && (takes || after_backward);
+  only_backward_ &= kind != EventKind::kForward && kind != EventKind::kNext;
   if (begins) passes_ = {false, false, passes_.begin_ns};
   passes_.any |= kind == EventKind::kForward || kind == EventKind::kBackward;
   passes_.backward |= kind == EventKind::kBackward;

@@ -111,6 +111,8 @@ class HostSteps {
     bool any = false, backward = false;
     int64_t begin_ns = 0;  // of the batch; 0 before the first
   } passes_;
+  bool only_backward_ =
+      true;  // no module was called and no loader asked: only backward passes tell steps apart
   std::map<LineHit, int64_t> line_hits_;
   Feeding feeding_;
   std::vector<HeldStep> held_;

@@ -305,6 +305,26 @@ TEST(HostStepsTest, WeightsUpdatedByHandStepWithEachBackwardPass) {
   EXPECT_EQ(taken[0].share_ns[Index(Share::kBackward)], 40);
 }
 
+TEST(HostStepsTest, WithoutModulesAndLoadersEachBackwardPassIsAStep) {
+  HostSteps steps;
+  for (int64_t at = 1000; at < 1500; at += 100) Feed(steps, {Event(EventKind::kBackward, at + 40, at + 80)});
+  ASSERT_TRUE(steps.TakeBatchesForSteps());
+  const std::vector<Step> taken = steps.TakeSteps();
+  ASSERT_EQ(taken.size(), 3u) << "the first has no begin, the last no end";
+  EXPECT_EQ(taken[0].wall_ns, 100);
+  EXPECT_EQ(taken[0].share_ns[Index(Share::kBackward)], 40);
+}
+
+TEST(HostStepsTest, TwoBackwardPassesOfModulesAreOneStep) {
+  HostSteps steps;
+  for (int64_t at = 1000; at < 1500; at += 100) {
+    Feed(steps, {Event(EventKind::kForward, at, at + 30, 1), Event(EventKind::kBackward, at + 40, at + 60),
+                 Event(EventKind::kBackward, at + 60, at + 80)});
+  }
+  ASSERT_TRUE(steps.TakeBatchesForSteps());
+  EXPECT_EQ(steps.TakeSteps().size(), 3u);
+}
+
 TEST(HostStepsTest, AnEvaluationBeforeTheTrainingIsNotItsSteps) {
   HostSteps steps;
   for (int64_t at = 1000; at < 1500; at += 100) Feed(steps, EvaluatedBatch(at));

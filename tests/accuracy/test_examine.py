@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -14,7 +15,7 @@ from finished_case import finding, result
 from live.advice import advised, usual_changes
 from live.case import Case
 from live.conditions import CONDITIONS, under
-from live.examine import chosen_changes, examine, said
+from live.examine import chosen_changes, examine, measured_before, said
 from live.laboratory import FULLBORE, Laboratory, run_to_the_end
 from live.programs import generated
 from live.score import score
@@ -48,11 +49,13 @@ json.dump([b - a for a, b in zip(stamps, stamps[1:])], open(TIMES, "w"))
 STAND_IN = """#!{python}
 import json, subprocess, sys
 words = sys.argv[1:]
-command = words[words.index("--") + 1:]
 report = {{"findings": [each for each in [{finding}] if each], "step_time": {{"mean_ns": 3e7}}}}
 report["window"] = {{"steps": 20, "warmup_steps": 0}}
+if words[0] == "explain":
+    print(json.dumps(report))
+    sys.exit()
 json.dump(report, open(words[words.index("--json") + 1], "w"))
-sys.exit(subprocess.run(command).returncode)
+sys.exit(subprocess.run(words[words.index("--") + 1:]).returncode)
 """
 
 
@@ -178,3 +181,42 @@ def test_a_real_program_is_recorded_by_the_real_fullbore(tmp_path):
     assert recorded.steps == 40
     assert report["window"]["steps"] + report["window"]["warmup_steps"] == 40
     assert said(report)["findings"][0]["title"]
+
+
+def test_a_recording_is_judged_again_and_what_was_measured_is_kept(tmp_path):
+    before = examined(tmp_path, finding(change="DataLoader(num_workers=2)"), program())
+    recordings = tmp_path / "kept"
+    recordings.mkdir()
+    (recordings / "1-as-is.fbr").touch()
+    again = tmp_path / "again"
+    again.mkdir()
+    version = stand_in(again, finding(change="DataLoader(num_workers=2)", title="said anew"))
+    laboratory = Laboratory(again, 1, version, recordings=recordings)
+    done = examine(program(), CONDITIONS["as-is"], laboratory, 2, before)
+    assert done["findings"][0]["title"] == "said anew"
+    assert done["halves"] == before["halves"]
+    assert done["recorded"] == before["recorded"]
+
+
+def test_what_is_advised_for_the_first_time_is_measured(tmp_path):
+    before = examined(tmp_path, finding(change="DataLoader(num_workers=2)"), program())
+    assert measured_before(before, {"advised": {"num_workers": 2}}) == before["halves"]
+    assert measured_before(before, {"advised": {"num_workers": 2, "env:OMP_NUM_THREADS": 1}}) is None
+
+
+def test_threads_and_workers_that_are_advised_together_are_changed_together():
+    told = finding(change="OMP_NUM_THREADS=1 and DataLoader(num_workers=2)")
+    assert advised(told, program()).change == {"num_workers": 2, "env:OMP_NUM_THREADS": 1}
+    generator = program(changes={"behind-loader": {"workers": 1}})
+    assert advised(told, dataclasses.replace(generator, settings=Settings("constants", {}))).change == {
+        "workers": 2,
+        "env:OMP_NUM_THREADS": 1,
+    }
+
+
+def test_what_is_only_tried_is_dropped_once_it_is_slower(tmp_path):
+    done = examined(tmp_path, finding(speedup=None), program(changes={"slower": {"num_workers": 1}}))
+    rounds = {name: len(measured) for name, measured in done["halves"].items()}
+    assert rounds["as-is"] == 2
+    assert rounds["one-thread"] == 2
+    assert rounds["workers-1"] == 1

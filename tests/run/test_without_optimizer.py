@@ -56,3 +56,24 @@ def test_an_evaluation_before_the_training_adds_no_steps(fullbore):
     window = done.report["window"]
     assert window["steps"] + window["warmup_steps"] == 100
     assert not any(left["id"] == "optimizer steps" for left in done.report["not_judged"])
+
+
+BY_HAND_ALONE = """
+import torch
+
+weights = torch.zeros(8, requires_grad=True)
+for _ in range(200):
+    loss = ((torch.randn(512, 8) @ weights - 1) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        weights -= 0.1 * weights.grad
+    weights.grad = None
+"""
+
+
+def test_without_loader_and_optimizer_a_backward_pass_is_a_step(fullbore):
+    done = fullbore.run(sys.executable, fullbore.script("work.py", BY_HAND_ALONE))
+    assert done.code == 0, done.stderr
+    window = done.report["window"]
+    assert window["steps"] + window["warmup_steps"] >= 198, "the first has no begin, the last no end"
+    assert any(left["id"] == "optimizer steps" for left in done.report["not_judged"])

@@ -276,6 +276,13 @@ def test_export_replays_no_step_that_lies_outside_the_window(fullbore, trace):
     assert "no change is called 'faster'" in said.stderr
 
 
+def test_a_device_that_is_not_known_is_an_error_that_names_those_that_are(fullbore, trace):
+    said = fullbore.call("explain", trace, "--what-if", "device=Abacus")
+    assert said.code == 2
+    assert "no device is called 'Abacus'" in said.stderr
+    assert "AMD Instinct MI300X" in said.stderr
+
+
 def test_export_of_nothing_is_an_error(fullbore, trace):
     for window in (["--from", "1h"], ["--from", "step:99"], ["--from", "2s"], ["--from", "2ms", "--until", "1ms"]):
         said = fullbore.call("export", trace, "--to", "perfetto", *window)

@@ -156,13 +156,16 @@ function evidenceRow(evidence) {
   return row;
 }
 
+// What a change costs besides making it.
+const COSTS = { memory: ", takes more memory", numerics: ", changes the numerics" };
+
 // The first finding's title is already the headline of the page.
 function findingCard(finding, index) {
   const fixes = (finding.fix || []).map((text) => el("li", {}, text));
   const places = (finding.where || []).map((place) => el("div", { class: "place" }, el("span", { class: "at" }, placeText(place) + "  "), place.text || ""));
   return el("article", { class: "card finding" },
     el("header", {}, el("span", { class: "badge " + finding.severity, title: finding.severity }, finding.id + (finding.cause ? ": " + finding.cause : "")),
-      el("h3", {}, index === 0 ? "Why, and how to change it" : finding.title), finding.speedup ? el("span", { class: "speedup" }, gainText(finding.speedup) + " faster") : ""),
+      el("h3", {}, index === 0 ? "Why, and how to change it" : finding.title), finding.speedup ? el("span", { class: "speedup" }, gainText(finding.speedup) + " faster" + (COSTS[finding.costs] || "")) : ""),
     el("div", { class: "columns" },
       el("div", {}, el("h4", {}, "What to change"), finding.change ? el("div", { class: "change", style: { marginBottom: "6px" } }, finding.change) : "",
         fixes.length ? el("ul", { class: "fix" }, fixes) : "", places),

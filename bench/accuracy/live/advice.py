@@ -11,7 +11,7 @@ from .case import Case, Change
 CHANGES = {
     "storage": ("storage", "blocked"),
     "blocked": ("blocked", "storage"),
-    "collate": ("collate",),
+    "collate": ("collate", "blocked"),
     "slow-sample": ("slow-sample",),
     "epoch-start": ("persistent-workers",),
     "checkpoint": ("checkpoint",),
@@ -32,7 +32,7 @@ CHANGES = {
 # Advice with a gain that is about a program that has yet to be written ("resize and re-encode offline").
 UNTESTABLE = {"decode", "data-preparation", "tokenising"}
 WORKERS = re.compile(r"num_workers=(\d+)")
-THREADS = re.compile(r"(?:OMP_NUM_THREADS=|set_num_threads\()(\d+)")
+WITH_THREADS = re.compile(r"(?:OMP_NUM_THREADS=|set_num_threads\()(\d+)")
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,29 @@ def advised(finding: dict, case: Case) -> Advice:
     recommended = " ".join([finding.get("change", ""), *finding.get("fix", [])[:1]])
     if "fast-data" in finding.get("cause", "") or "--fast-data" in recommended or "from_torch" in recommended:
         return found(case, "fast-data")
+    threads = WITH_THREADS.search(recommended)
     if match := WORKERS.search(recommended):
-        workers = int(match.group(1))
-        return Advice("applied", {"num_workers": workers}) if case.takes("num_workers") else Advice("misfit")
-    if match := THREADS.search(recommended):
-        return Advice("applied", {"env:OMP_NUM_THREADS": int(match.group(1))})
+        change = with_workers(case, int(match.group(1)))
+        if change is None:
+            return Advice("misfit")
+        return Advice("applied", {**change, **({"env:OMP_NUM_THREADS": int(threads.group(1))} if threads else {})})
+    cause = finding.get("cause") or finding["id"]
+    if threads:
+        also = found(case, *CHANGES.get(cause, ())).change or {}
+        return Advice("applied", {**also, "env:OMP_NUM_THREADS": int(threads.group(1))})
     if "persistent_workers=True" in recommended:
         return found(case, "persistent-workers")
-    cause = finding.get("cause") or finding["id"]
     if cause in UNTESTABLE:
         return Advice("untestable")
     return found(case, *CHANGES.get(cause, ()))
+
+
+def with_workers(case: Case, workers: int) -> Change | None:
+    """What gives the program so many loader workers; None if it has no use for them."""
+    if case.takes("num_workers"):
+        return {"num_workers": workers}
+    behind = case.changes.get("behind-loader")
+    return {name: workers for name in behind} if behind else None
 
 
 def found(case: Case, *keys: str) -> Advice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,12 +63,18 @@ class Laboratory:
     """Owns a scratch folder; every program runs in it and finds the photos there."""
 
     def __init__(
-        self, scratch: Path, seconds: float, fullbore: Path = FULLBORE, python: str = sys.executable
+        self,
+        scratch: Path,
+        seconds: float,
+        fullbore: Path = FULLBORE,
+        python: str = sys.executable,
+        recordings: Path | None = None,
     ) -> None:
         self.scratch = scratch
         self.seconds = seconds
         self.fullbore = fullbore
         self.python = python  # which runs the programs
+        self.recordings = recordings  # where run files are kept, to be judged again by another version
 
     def lacks(self, module: str) -> bool:
         """Whether the programs' Python cannot import it."""
@@ -82,11 +89,23 @@ class Laboratory:
         half, _ = self._run(case, change, enter, recorded=False)
         return half
 
-    def record(self, case: Case, enter: Callable[[], None]) -> tuple[Half, dict]:
-        """The same under `fullbore run`, with its report."""
-        return self._run(case, {}, enter, recorded=True)
+    def record(self, case: Case, enter: Callable[[], None], kept_as: str = "") -> tuple[Half, dict]:
+        """The same under `fullbore run`, with its report. The run file is kept under that name."""
+        return self._run(case, {}, enter, recorded=True, kept_as=kept_as)
 
-    def _run(self, case: Case, change: Change, enter: Callable[[], None], recorded: bool) -> tuple[Half, dict]:
+    def explain(self, kept_as: str) -> dict | None:
+        """What this version of fullbore says of a run that was recorded before; None if it was not kept."""
+        kept = self.recordings / f"{kept_as}.fbr" if self.recordings else None
+        if not kept or not kept.exists():
+            return None
+        said = subprocess.run([self.fullbore, "explain", kept, "--json", "-"], capture_output=True, text=True)
+        if said.returncode != 0:
+            raise Failed(f"fullbore explain {kept}: {said.stderr.strip()}")
+        return json.loads(said.stdout)
+
+    def _run(
+        self, case: Case, change: Change, enter: Callable[[], None], recorded: bool, kept_as: str = ""
+    ) -> tuple[Half, dict]:
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             place = Path(folder)
             (place / "photos").symlink_to(self.scratch / "photos")
@@ -97,6 +116,9 @@ class Laboratory:
                 command = [*watch, *command]
             run_to_the_end(command, environment, place, enter, 120 + 10 * self.seconds)
             half = half_from(read_clock(place / "clock.json"))
+            if self.recordings and kept_as:
+                self.recordings.mkdir(parents=True, exist_ok=True)
+                shutil.move(next((place / "runs").glob("*.fbr")), self.recordings / f"{kept_as}.fbr")
             return half, json.loads(report.read_text()) if recorded else {}
 
     def _command(self, case: Case, change: Change, place: Path) -> tuple[list, dict[str, str]]:

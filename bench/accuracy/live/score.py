@@ -98,7 +98,9 @@ def is_right(result: dict, gains: dict[str, float]) -> bool:
     if advised is not None and advised >= WORTH_DOING and advised >= (cured or 1) * (1 - LEAST_NOISE):
         return True
     silent = first["id"] in NOTHING_TO_GAIN and "speedup" not in first
-    return silent and all(value < WORTH_DOING for value in gains.values()) and bool(gains)
+    # Of a program that takes no change at all, what was planted is all that is known.
+    tried = bool(gains) or result["cause"] == "healthy"
+    return silent and tried and all(value < WORTH_DOING for value in gains.values())
 
 
 def clock_error(result: dict) -> float | None:

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from . import channel
-from .runtime import clock, enter, guarded, is_compiling_test, leave
+from .runtime import clock, enter, guarded, hook, is_compiling_test, leave
 from .where import say_where
 
 # Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
@@ -53,6 +53,12 @@ def world_size() -> int:
     return distributed.get_world_size()
 
 
+@guarded
+def begin_recording() -> None:
+    """A process that computes gradients trains, whether or not it has a loader or an optimizer of torch's."""
+    hook.open()
+
+
 def attach(autograd: Any) -> None:
     """Patches torch.autograd.backward, which Tensor.backward calls by that name."""
     original = autograd.backward
@@ -60,6 +66,8 @@ def attach(autograd: Any) -> None:
 
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> None:
+        if hook.channel is None and not is_compiling():
+            begin_recording()
         span = None if is_compiling() else enter(channel.BACKWARD)
         if span is None:
             return original(*args, **kwargs)

@@ -19,6 +19,7 @@ import time
 from typing import Any
 
 from . import channel, steps
+from .growth import Growth
 from .runtime import Thread, clock, hook
 from .stacks import Loop, Sample, all_wait, read
 
@@ -79,6 +80,7 @@ class Sampler:
         self.known: dict[tuple[str, int], int] = {}
         self.loop = Loop()
         self.density = Density()
+        self.growth = Growth()
         self.alone = False  # all other threads waited for something when the last sample was taken
         self.random = random.Random()  # never the script's own generator
         self.running = threading.Lock()  # held until stop(): waiting for it is a sleep that can be ended at once
@@ -121,6 +123,7 @@ class Sampler:
         frames.pop(threading.get_ident(), None)
         frame = frames.pop(self.ident, None)
         self.alone = all_wait(frames.values())
+        self.growth.look(frame)
         seen = None if frame is None else read(frame, self.loop)
         if seen is not None:
             hook.record(channel.LINE, 0, number, now, now, self.number_of(seen), phase, seen.activity, seen.feeds)

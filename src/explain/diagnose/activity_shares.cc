@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace fullbore::diagnose {
@@ -15,36 +16,111 @@ using record::Share;
 
 namespace {
 
-// A line does what at least this ratio of its samples was seen to do.
+// A line, or a block of lines, does what at least this ratio of its samples was seen to do.
 constexpr double kSpeaksForLine = 0.34;
+// Lines of one function with no more than this between them are one piece of work: as people set off code by a blank
+// line, a comment or a condition.
+constexpr int kWithinBlock = 3;
 
 using Line = std::pair<std::string, int>;
+
+struct AtLine {
+  std::string function;
+  std::array<int64_t, record::kActivityCount> samples{};
+};
 
 bool IsUnnamed(const HotLine& line) {
   return line.share == Share::kHostOther && line.part == HostOther::kUnnamed && line.samples > 0;
 }
 
-// What the samples of unknown activity at a line count for.
-std::map<Line, Activity> ActivityOfLines(const std::vector<HotLine>& lines) {
-  std::map<Line, std::array<int64_t, record::kActivityCount>> samples;
-  for (const HotLine& line : lines) {
-    if (IsUnnamed(line) && !line.file.empty())
-      samples[{line.file, line.line}][static_cast<size_t>(line.activity)] += line.samples;
+bool IsOpen(Activity activity) { return activity == Activity::kUnknown || activity == Activity::kPython; }
+
+// What is done "every N steps" if at all: then what stands around it, which prepares it, is not done either.
+bool TakesItsBlockAlong(Activity activity) {
+  return activity == Activity::kLogging || activity == Activity::kPlotting ||
+         activity == Activity::kMetrics || activity == Activity::kFile;
+}
+
+// What speaks for these samples; unknown if nothing does.
+Activity MainActivity(const std::array<int64_t, record::kActivityCount>& samples) {
+  int64_t all = 0;
+  size_t most = static_cast<size_t>(Activity::kUnknown);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    all += samples[i];
+    if (!IsOpen(static_cast<Activity>(i)) && samples[i] > 0 &&
+        (most == static_cast<size_t>(Activity::kUnknown) || samples[i] > samples[most]))
+      most = i;
   }
-  std::map<Line, Activity> activities;
-  for (const auto& [line, by_activity] : samples) {
-    int64_t all = 0;
-    size_t most = static_cast<size_t>(Activity::kUnknown);
-    for (size_t i = 0; i < by_activity.size(); ++i) {
-      all += by_activity[i];
-      const bool known =
-          static_cast<Activity>(i) != Activity::kUnknown && static_cast<Activity>(i) != Activity::kPython;
-      if (known && (most == 0 || by_activity[i] > by_activity[most])) most = i;
+  const bool speaks = static_cast<double>(samples[most]) >= kSpeaksForLine * static_cast<double>(all);
+  return speaks ? static_cast<Activity>(most) : Activity::kUnknown;
+}
+
+// Lines at which the training itself was seen more often than anything beside it.
+std::set<Line> TrainingLines(const std::vector<HotLine>& lines) {
+  std::map<Line, int64_t> balance;
+  for (const HotLine& line : lines)
+    balance[{line.file, line.line}] += line.share == Share::kHostOther ? -line.samples : line.samples;
+  std::set<Line> training;
+  for (const auto& [line, more] : balance) {
+    if (more > 0) training.insert(line);
+  }
+  return training;
+}
+
+using Lines = std::map<Line, AtLine>;
+
+// Consecutive lines that are one piece of work, with no line of the training between them.
+std::vector<std::vector<Lines::const_iterator>> Blocks(const Lines& lines, const std::set<Line>& training) {
+  std::vector<std::vector<Lines::const_iterator>> blocks;
+  for (auto at = lines.begin(); at != lines.end(); ++at) {
+    const auto starts = [&] {
+      if (blocks.empty()) return true;
+      const auto& before = *blocks.back().back();
+      const auto between = training.upper_bound(before.first);
+      return before.first.first != at->first.first || before.second.function != at->second.function ||
+             at->first.second - before.first.second > kWithinBlock ||
+             (between != training.end() && *between <= at->first);
+    };
+    if (starts()) blocks.emplace_back();
+    blocks.back().push_back(at);
+  }
+  return blocks;
+}
+
+// What each line's samples count for, by what was seen there: those of which it is not known what they do, and, in a
+// block that logs, those of its files.
+std::map<std::pair<Line, Activity>, Activity> Readings(const std::vector<HotLine>& hot_lines) {
+  Lines lines;
+  for (const HotLine& line : hot_lines) {
+    if (!IsUnnamed(line) || line.file.empty()) continue;
+    AtLine& at = lines[{line.file, line.line}];
+    at.function = line.function;
+    at.samples[static_cast<size_t>(line.activity)] += line.samples;
+  }
+  std::map<std::pair<Line, Activity>, Activity> readings;
+  for (const auto& block : Blocks(lines, TrainingLines(hot_lines))) {
+    std::array<int64_t, record::kActivityCount> samples{};
+    for (const auto& line : block) {
+      for (size_t i = 0; i < samples.size(); ++i) samples[i] += line->second.samples[i];
     }
-    if (static_cast<double>(by_activity[most]) >= kSpeaksForLine * static_cast<double>(all))
-      activities[line] = static_cast<Activity>(most);
+    // Who writes a log opens and flushes its file.
+    const bool logs = samples[static_cast<size_t>(Activity::kLogging)] > 0;
+    if (logs) {
+      samples[static_cast<size_t>(Activity::kLogging)] += samples[static_cast<size_t>(Activity::kFile)];
+      samples[static_cast<size_t>(Activity::kFile)] = 0;
+    }
+    const Activity of_block = MainActivity(samples);
+    for (const auto& line : block) {
+      Activity open = MainActivity(line->second.samples);
+      if (TakesItsBlockAlong(of_block)) open = of_block;
+      for (const Activity from : {Activity::kUnknown, Activity::kPython}) {
+        if (open != Activity::kUnknown) readings[{line->first, from}] = open;
+      }
+      if (logs && of_block == Activity::kLogging)
+        readings[{line->first, Activity::kFile}] = Activity::kLogging;
+    }
   }
-  return activities;
+  return readings;
 }
 
 }  // namespace
@@ -61,20 +137,17 @@ Sampled SampledRatio(int64_t hits, int64_t samples) {
 
 std::vector<ActivityShare> ActivitySharesOf(const RankView& rank) {
   const std::vector<HotLine>& lines = rank.info->hot_lines;
-  const std::map<Line, Activity> of_lines = ActivityOfLines(lines);
-  struct AtLine {
+  const auto readings = Readings(lines);
+  struct Hits {
     int64_t samples = 0;
     std::string text, library;
   };
-  std::map<Activity, std::map<Line, AtLine>> samples;
+  std::map<Activity, std::map<Line, Hits>> samples;
   int64_t all = 0;
   for (const HotLine& line : lines) {
     if (!IsUnnamed(line)) continue;
-    Activity activity = line.activity;
-    const auto of_line = of_lines.find({line.file, line.line});
-    const bool open = activity == Activity::kUnknown || activity == Activity::kPython;
-    if (open && of_line != of_lines.end() && of_line->second != Activity::kUnknown)
-      activity = of_line->second;
+    const auto reading = readings.find({{line.file, line.line}, line.activity});
+    const Activity activity = reading == readings.end() ? line.activity : reading->second;
     auto& at = samples[activity][{line.file, line.line}];
     at.samples += line.samples;
     at.text = line.text;

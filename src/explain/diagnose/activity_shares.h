@@ -27,7 +27,8 @@ struct ActivityShare {
 };
 
 // Largest first. They sum to the ratio of host_other that has no other name. Empty without samples there.
-// Samples of a line of which it is not known what it calls count for what its other samples do.
+// Samples of which it is not known what they do count for what the others of their line do; and around lines that
+// log, plot or compute metrics, for that: who does it every N steps does not prepare it in between.
 std::vector<ActivityShare> ActivitySharesOf(const RankView& rank);
 
 }  // namespace fullbore::diagnose

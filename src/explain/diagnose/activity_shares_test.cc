@@ -49,6 +49,26 @@ TEST(ActivitySharesTest, AStrayCallDoesNotSpeakForItsLine) {
   EXPECT_EQ(shares[0].samples, 80);
 }
 
+TEST(ActivitySharesTest, WhatStandsAroundALogIsPartOfIt) {
+  const auto shares = SharesOf({Seen(Activity::kPython, 10, 20), Seen(Activity::kFile, 12, 40),
+                                Seen(Activity::kLogging, 13, 30), Seen(Activity::kUnknown, 15, 10)});
+  ASSERT_EQ(shares.size(), 1u);
+  EXPECT_EQ(shares[0].activity, Activity::kLogging);
+  EXPECT_EQ(shares[0].samples, 100);
+}
+
+TEST(ActivitySharesTest, ALogEndsWhereTheTrainingBegins) {
+  record::HotLine training = Seen(Activity::kUnknown, 12, 50);
+  training.share = Share::kBackward;
+  const auto shares = SharesOf({Seen(Activity::kLogging, 11, 30), training, Seen(Activity::kPython, 13, 20)});
+  ASSERT_EQ(shares.size(), 2u);
+  EXPECT_EQ(shares[0].samples, 30);
+}
+
+TEST(ActivitySharesTest, LinesFarApartAreDifferentWork) {
+  EXPECT_EQ(SharesOf({Seen(Activity::kLogging, 10, 30), Seen(Activity::kPython, 20, 20)}).size(), 2u);
+}
+
 TEST(ActivitySharesTest, ValidationAndWaitingAreNotPartOfThem) {
   record::HotLine validating = Seen(Activity::kMetrics, 5, 100), waiting = Seen(Activity::kQueue, 6, 100);
   validating.part = HostOther::kValidation;

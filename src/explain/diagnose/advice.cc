@@ -28,6 +28,7 @@ bool IsWorthwhile(const Speedup& speedup) { return speedup.low > 1 && speedup.ex
 void DropGain(Finding& finding) {
   finding.method.clear();
   finding.speedup = {};
+  finding.costs = replay::Cost::kCode;
 }
 
 void Withdraw(Finding& finding) {
@@ -47,7 +48,9 @@ void RankByGain(std::vector<Finding>& findings) {
       DropGain(finding);
   }
   const auto key = [](const Finding& finding) {
-    return std::make_tuple(finding.stands_still, finding.speedup.low, finding.severity, finding.share);
+    // At equal gains, what changes neither results nor memory.
+    const int costs = -static_cast<int>(finding.costs);
+    return std::make_tuple(finding.stands_still, finding.speedup.low, costs, finding.severity, finding.share);
   };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) { return key(a) > key(b); });
   if (!findings.empty() && IsPredicted(findings.front()) && !IsWorthwhile(findings.front().speedup))

@@ -65,6 +65,14 @@ TEST(AdviceTest, WhatIsSureToBeGainedComesFirst) {
   EXPECT_EQ(findings[0].id, "launch-bound");
 }
 
+TEST(AdviceTest, OfEqualGainsTheOneThatCostsLessComesFirst) {
+  std::vector<Finding> findings = {Predicted("no-tensor-cores", 1.2, 1.3, 1.4),
+                                   Predicted("launch-bound", 1.2, 1.3, 1.4)};
+  findings[0].costs = replay::Cost::kNumerics;
+  RankByGain(findings);
+  EXPECT_EQ(findings[0].id, "launch-bound");
+}
+
 TEST(AdviceTest, WithoutAGainTheSevererFindingComesFirst) {
   Finding critical = Predicted("memory-pressure", 1, 1, 1);
   critical.method.clear();

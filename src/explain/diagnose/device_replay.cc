@@ -87,6 +87,10 @@ Rung RungOf(const std::vector<const StepGraph*>& ranks, const Change& change,
   rung.costs = Name(change.cost());
   rung.step_ns = step.expected_ns;
   rung.speedup = SpeedupOf(ranks, step);
+  for (const replay::ClassTime& time : replay::TimesByClass(*ranks.front(), change)) {
+    rung.classes.push_back({std::string(record::Name(time.lane)), time.now_ns, time.then.expected_ns,
+                            time.then.hopeful_ns, time.then.cautious_ns});
+  }
   return rung;
 }
 
@@ -141,6 +145,7 @@ bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> ch
   }
   finding.fix = std::move(fix);
   finding.speedup = WithinShare(best.gain, finding.share);
+  finding.costs = best.change->cost();
   finding.method = fmt::format("the recorded steps run again so that {}; assumes {}", best.change->does(),
                                best.change->assumes());
   return true;
@@ -154,6 +159,7 @@ std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<con
   const auto ranks = Replayable(rank);
   report.error = ranks.empty() ? replay::ReplayError(graph) : replay::ReplayError(ranks);
   report.assumed = graph.assumed;
+  report.device = graph.device;
   report.unexplained =
       replay::PerStepNs(graph,
                         [](const StepGraph::Node& node) { return node.work == record::Work::kUnexplained; }) /

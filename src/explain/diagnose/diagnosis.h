@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "explain/replay/change.h"
 #include "record/share.h"
 
 namespace fullbore::diagnose {
@@ -51,7 +52,8 @@ struct Finding {
       otherwise;  // takes the place of `fix` if that is not sure to gain; not part of the report
   std::vector<Place> where;
   Speedup speedup;
-  std::string method;  // how the prediction was made; empty if none was
+  std::string method;                        // how the prediction was made; empty if none was
+  replay::Cost costs = replay::Cost::kCode;  // of the recommended change
 
   // What it says of other findings; not part of the report.
   struct Superseded {
@@ -111,14 +113,22 @@ struct Regime {
   double mean_step_ns = 0;
 };
 
+// What the operations of a class of kernels take in a step, now and then.
+struct ClassTime {
+  std::string kernel_class;  // "matmul_tensor"
+  double now_ns = 0;
+  double expected_ns = 0, low_ns = 0, high_ns = 0;
+};
+
 // The recorded steps with a change made, and all those before it in the list.
 struct Rung {
-  std::string change;   // as in --what-if: "no-sync"
-  std::string does;     // "the host reads nothing back from the device within a step"
-  std::string assumes;  // what it cannot do without
-  std::string costs;    // "nothing", "code", "memory", "numerics"
-  double step_ns = 0;   // expected
-  Speedup speedup;      // against the recorded steps
+  std::string change;              // as in --what-if: "no-sync"
+  std::string does;                // "the host reads nothing back from the device within a step"
+  std::string assumes;             // what it cannot do without
+  std::string costs;               // "nothing", "code", "memory", "numerics"
+  double step_ns = 0;              // expected
+  Speedup speedup;                 // against the recorded steps
+  std::vector<ClassTime> classes;  // with this change alone, where it changes each class in its own way
 };
 
 // The recorded steps of the judged rank, run again as a graph of what waited for what.
@@ -128,6 +138,7 @@ struct ReplayReport {
   bool predicts = true;    // not so large that there are none
   double unexplained = 0;  // of the step: time that follows from nothing recorded
   int64_t assumed = 0;     // dependencies between streams that are assumed, not recorded
+  std::string device;      // that they ran on, where what it can do is known
   std::vector<Rung> ladder;
   std::vector<Rung> what_if;                                 // what the user asked for
   std::vector<std::pair<std::string, std::string>> refused;  // of that: the change, and why it cannot be made

@@ -39,7 +39,18 @@ TEST(HostOtherTest, IsRaisedByCodeBesideTrainingAndNamesItsLine) {
   EXPECT_NEAR(finding.share, 1.0 / 3, 1e-9);
   EXPECT_THAT(finding.title, HasSubstr("most of it at train.py:70"));
   EXPECT_THAT(finding, Advises("every N steps"));
-  EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.85 / 3), 1e-9);
+  EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.9 / 3), 1e-9);
+}
+
+TEST(HostOtherTest, ThreadsThatAPausePutToSleepGainMore) {
+  const auto gain = [](const char* threads) {
+    ARun run = WithSamples({Seen(Activity::kLogging, 100)});
+    run.rank().facts["torch_threads"] = threads;
+    return FindingIn(Diagnose(run), "host-other")->speedup;
+  };
+  EXPECT_GT(gain("2").expected, gain("1").expected);
+  EXPECT_GT(gain("2").high, gain("1").high);
+  EXPECT_EQ(gain("2").low, gain("1").low) << "perhaps they never slept";
 }
 
 TEST(HostOtherTest, OnlyMoreThanHalfIsMost) {

@@ -1,6 +1,7 @@
 // inefficient-kernels: the device works, but far below what it could do for the shapes that it is given. Judged
 // where a trace has shapes: by operators far from their limit, and by rows of operators that one kernel could do
-// (record/roofline.h). What tensor cores would bring is no-tensor-cores' to say.
+// (record/roofline.h), those that a program writes out step by step even where each of them is near its limit.
+// What tensor cores would bring is no-tensor-cores' to say.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ struct Excess {
   std::string what, why;
   double device_ns = 0;
   std::optional<double> attainable_ns;
+  bool written_out = false;  // a row of single steps of arithmetic
 
   double AboveNs() const { return attainable_ns ? std::max(0.0, device_ns - *attainable_ns) : device_ns; }
 };
@@ -102,10 +104,13 @@ Excess OfChain(const RooflineChain& chain) {
   std::vector<std::string> names(chain.operators.begin(),
                                  chain.operators.begin() + std::min(kNamed, chain.operators.size()));
   if (chain.operators.size() > kNamed) names.emplace_back("...");
-  return {chain.reason, fmt::format("{} {}", fmt::join(names, ", "), chain.shape),
+  return {chain.reason,
+          fmt::format("{} {}", fmt::join(names, ", "), chain.shape),
           fmt::format("{} operators in a row over the same elements, each of which goes through memory",
                       chain.operators.size()),
-          static_cast<double>(chain.device_ns), chain.fused_ns};
+          static_cast<double>(chain.device_ns),
+          chain.fused_ns,
+          chain.reason != RooflineReason::kSmallKernels && chain.elementary >= kStepsOfArithmetic};
 }
 
 std::vector<Excess> ExcessesOf(const Roofline& roofline) {
@@ -137,7 +142,11 @@ std::vector<RooflineReason> ReasonsOf(const std::vector<Excess>& excesses) {
   return reasons;
 }
 
-std::string TitleOf(const Excess& worst, double share, bool known) {
+std::string TitleOf(const Excess& worst, double share, bool known, bool only_written_out) {
+  if (only_written_out) {
+    return fmt::format("Formulas written out step by step cost {} of the step, most of it in {}: {}.",
+                       FormatPercent(share), worst.what, worst.why);
+  }
   if (known) {
     return fmt::format(
         "Kernels far below what the device could do cost {} of the step, most of it in {}: {}.",
@@ -154,20 +163,27 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
   if (!rank.info->roofline || !rank.info->device_activity) return std::nullopt;
   const Roofline& roofline = *rank.info->roofline;
   const bool known = !roofline.device.empty();
-  double device_ns = 0, above_ns = 0, curable_ns = 0;
+  double device_ns = 0, above_ns = 0, curable_ns = 0, written_out_ns = 0;
   for (const record::RooflineClass& each : roofline.classes) device_ns += static_cast<double>(each.device_ns);
-  const std::vector<Excess> excesses = ExcessesOf(roofline);
+  std::vector<Excess> excesses = ExcessesOf(roofline);
   for (const Excess& excess : excesses) {
     above_ns += excess.AboveNs();
     if (CureOf(excess.reason).sure) curable_ns += excess.AboveNs();
+    if (excess.written_out) written_out_ns += excess.AboveNs();
   }
   if (device_ns <= 0 || excesses.empty()) return std::nullopt;
   const auto share_of = [&](double ns) {
     return rank.Ratio(record::Share::kCompute) * std::min(1.0, ns / device_ns);
   };
   double share = share_of(above_ns);
-  const bool worth_a_word = known && share_of(curable_ns) >= kExcess.warning;
-  if (!worth_a_word && share < kBadShapes) return std::nullopt;
+  const bool worth_a_word = (known && share_of(curable_ns) >= kExcess.warning) || share >= kBadShapes;
+  // Less than that, and yet sure: fusing such a row saves what lies between, whatever its kernels reach.
+  const bool only_written_out = !worth_a_word && known && share_of(written_out_ns) >= kWrittenOut;
+  if (!worth_a_word && !only_written_out) return std::nullopt;
+  if (only_written_out) {
+    std::erase_if(excesses, [](const Excess& excess) { return !excess.written_out; });
+    share = share_of(written_out_ns);
+  }
   const std::vector<RooflineReason> reasons = ReasonsOf(excesses);
   const Cure& cure = CureOf(reasons.front());
   // A compiler fuses more than what the shapes show to be a row: what it saves is the cost.
@@ -181,7 +197,7 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
                          : Severity::kWarning;
   finding.cause = Name(reasons.front());
   const auto worst = std::ranges::find(excesses, reasons.front(), &Excess::reason);
-  finding.title = TitleOf(*worst, share, known);
+  finding.title = TitleOf(*worst, share, known, only_written_out);
   constexpr size_t kListed = 3;
   for (size_t i = 0; i < std::min(kListed, excesses.size()); ++i) {
     evidence.FromTrace(fmt::format("{} of {}: {}", known ? "above the attainable" : "device time",

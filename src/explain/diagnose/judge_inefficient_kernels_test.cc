@@ -136,6 +136,53 @@ TEST(InefficientKernelsTest, AnOperatorOfARowCountsOnceAndWithTheRow) {
   EXPECT_NEAR(FindingIn(diagnosis, "inefficient-kernels")->share, 0.35, 1e-9);
 }
 
+// A formula written out: each kernel may do well, and all but one of them are needless.
+record::RooflineChain AFormula(int64_t device_ms, int64_t fused_ms) {
+  record::RooflineChain chain;
+  chain.operators = {"aten::pow", "aten::mul", "aten::add", "aten::mul", "aten::tanh"};
+  chain.elementary = static_cast<int64_t>(chain.operators.size());
+  chain.shape = "(16, 559, 1024)";
+  chain.device_ns = device_ms * kMs;
+  chain.fused_ns = static_cast<double>(fused_ms * kMs);
+  return chain;
+}
+
+TEST(InefficientKernelsTest, IsRaisedByAFormulaThatIsWrittenOutThoughItsKernelsDoWell) {
+  ARun run = With(ATraceOn(kMi300), AFormula(700, 100));
+  run.rank().graph = AGraph(6);
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("inefficient-kernels", "elementwise-chain"));
+  const Finding& finding = *FindingIn(diagnosis, "inefficient-kernels");
+  EXPECT_THAT(finding.title, HasSubstr("written out"));
+  EXPECT_THAT(finding, Advises("torch.compile"));
+  EXPECT_GT(finding.speedup.low, 1);
+}
+
+TEST(InefficientKernelsTest, IsNotRaisedByAsMuchInRowsOfLibraryKernels) {
+  record::RooflineChain chain = AFormula(700, 100);
+  chain.operators = {"aten::native_dropout", "aten::add", "aten::native_layer_norm", "aten::mul",
+                     "aten::add"};
+  chain.elementary = 3;
+  EXPECT_THAT(Diagnose(With(ATraceOn(kMi300), chain)), Not(Finds("inefficient-kernels")));
+}
+
+TEST(InefficientKernelsTest, IsNotRaisedByAFormulaThatSavesNextToNothing) {
+  EXPECT_THAT(Diagnose(With(ATraceOn(kMi300), AFormula(400, 100))), Not(Finds("inefficient-kernels")));
+}
+
+TEST(InefficientKernelsTest, IsNotRaisedByAFormulaWhereTheDeviceIsNotKnown) {
+  record::RooflineChain chain = AFormula(700, 100);
+  chain.fused_ns.reset();
+  EXPECT_THAT(Diagnose(With(ATraceOn(""), chain)), Not(Finds("inefficient-kernels")));
+}
+
+TEST(InefficientKernelsTest, NamesTheFormulaAndNotOperatorsForWhichNoCureIsSure) {
+  const Diagnosis diagnosis = Diagnose(
+      With(With(ATraceOn(kMi300), AFormula(700, 100)), AProduct(3'000, 0.4, RooflineReason::kLowBandwidth)));
+  ASSERT_THAT(diagnosis, FindsCause("inefficient-kernels", "elementwise-chain"));
+  EXPECT_NEAR(FindingIn(diagnosis, "inefficient-kernels")->share, 0.06, 1e-9);
+}
+
 TEST(InefficientKernelsTest, TellsTheShapeButPromisesNothingWhereTheDeviceIsNotKnown) {
   const Diagnosis diagnosis =
       Diagnose(With(ATraceOn(""), AProduct(9'000, std::nullopt, RooflineReason::kMisaligned)));

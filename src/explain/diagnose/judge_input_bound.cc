@@ -56,7 +56,9 @@ void AddEvidence(Input& input) {
   evidence.FromMetric(Metric::kCpuIowait, "CPU idle waiting for I/O", input.view.Mean(Metric::kCpuIowait));
 }
 
-void Predict(Input& input, const Pipeline& changed, const std::string& method) {
+// With fetches that became so cheap that the training need not stop for them.
+void Predict(Input& input, Pipeline changed, const std::string& method) {
+  changed.unbroken = changed.unbroken || changed.threads > 1;
   input.finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), changed);
   input.finding.method = method;
 }
@@ -224,6 +226,7 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
   PointAtWorstStep(rank, Share::kDataWait, finding);
   if (const auto gain = GainOf(rank, {replay::ChangeNamed("workers")})) {
     finding.speedup = *gain;
+    finding.costs = replay::Cost::kMemory;
     finding.method =
         "the recorded steps run again with the wait hidden by workers, except for taking each batch from "
         "them";

@@ -10,6 +10,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/recorded_pipeline.h"
+#include "explain/diagnose/shared_cores.h"
 #include "explain/diagnose/thresholds.h"
 
 namespace fullbore::diagnose {
@@ -23,6 +24,9 @@ using replay::Replayed;
 using replay::WithWorkers;
 
 namespace {
+
+// Steps far from an epoch's begin still pay for it a little: how much faster than them all may become, a choice.
+constexpr double kMoreThanUsual = 1.15;
 
 double Rate(double samples, double ns) { return ns > 0 ? samples / ns * 1e9 : 0; }
 
@@ -62,13 +66,18 @@ struct CpuOptions {
   Speedup cheaper;              // with half the CPU time a batch
   // So many would gain if other programs left their cores to this one; 0 where they are not in the way.
   int64_t wanted_alone = 0;
+  SharedCores shared;
 
   bool Worth(const std::optional<Speedup>& speedup) const { return speedup && IsWorthwhile(*speedup); }
   bool FastIsBest() const {
     return Worth(fast) && (!Worth(workers) || fast->low > workers.low) &&
-           (!Worth(none) || fast->low > none->low);
+           (!Worth(none) || fast->low > none->low) && (!Worth(shared.gain) || fast->low > shared.gain->low);
   }
   bool NoneIsBest() const { return Worth(none) && (!Worth(workers) || none->low > workers.low); }
+  bool SharedIsBest() const {
+    return Worth(shared.gain) && (!Worth(workers) || shared.gain->low > workers.low) &&
+           (!Worth(none) || shared.gain->low > none->low);
+  }
 };
 
 // The fewest workers that bring the most: of the cores, some may be free.
@@ -87,6 +96,7 @@ CpuOptions OptionsOf(const Input& input) {
   if (options.wanted != now) options.workers = PredictSpeedup(step_ns, with_workers);
   if (now > 0) options.none = PredictSpeedup(step_ns, WithWorkers(input.pipeline, 0));
   if (const auto fast = FastDataPipeline(input)) options.fast = PredictSpeedup(step_ns, *fast);
+  options.shared = ShareCores(input.pipeline, step_ns);
   Pipeline halved = input.pipeline;
   for (double& ns : halved.fetch_ns) ns /= 2;
   halved.fetch_cpu_ns /= 2;
@@ -114,6 +124,7 @@ void AdviseWorkers(Input& input, const CpuOptions& options) {
                                  : "keep the training from waiting")};
   AdviseCheaperLoading(input.view, &input.loader, finding);
   finding.speedup = options.workers;
+  finding.costs = replay::Cost::kMemory;
   finding.method = fmt::format(
       "replay of the recorded steps with {} worker{} at the measured fetch time, on {} cores shared with the "
       "training",
@@ -133,11 +144,26 @@ void AdviseFastData(Input& input, const Speedup& gain, const std::string& other,
                                       of_other.low, of_other.high));
   }
   finding.speedup = gain;
+  finding.costs = replay::Cost::kNothing;
   finding.method = fmt::format(
       "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} cores shared "
       "with "
       "the training",
       FormatDuration(*input.loader.fast_sample_ns), CoresText(input));
+}
+
+void AdviseSharing(Input& input, const SharedCores& shared) {
+  input.finding.change = ChangeOf(shared);
+  input.finding.fix = {ChangeOf(shared) + ": " + kWhySharing};
+  AdviseCheaperLoading(input.view, &input.loader, input.finding);
+  input.finding.speedup = *shared.gain;
+  input.finding.costs = replay::Cost::kMemory;
+  input.finding.method = fmt::format(
+      "replay of the recorded steps with {} worker{} at the measured fetch time beside {} intra-op thread{}, "
+      "on {} "
+      "cores",
+      shared.workers, shared.workers == 1 ? "" : "s", shared.threads, shared.threads == 1 ? "" : "s",
+      CoresText(input));
 }
 
 void AdviseNoWorkers(Input& input, const CpuOptions& options) {
@@ -146,6 +172,7 @@ void AdviseNoWorkers(Input& input, const CpuOptions& options) {
   finding.fix = {
       "DataLoader(num_workers=0): fetching a batch costs less than handing it over from another process"};
   finding.speedup = *options.none;
+  finding.costs = replay::Cost::kNothing;
   finding.method = "replay of the recorded steps with every batch fetched by the training thread";
 }
 
@@ -174,6 +201,24 @@ void SayWorkersWillNotHelp(Input& input, const CpuOptions& options) {
   }
 }
 
+// Starting processes costs more than the wait for them: each page that the trainer then writes to must be copied first.
+// So the steps that begin an epoch are taken to become like the others; at the low end, half of the waits go.
+Speedup WithoutRestarts(const Input& input, double share) {
+  const Speedup waits = RemovalOf(share, 0.5);
+  const auto usual_start = static_cast<double>(input.loader.restart_wait_ns) /
+                           static_cast<double>(std::max<int64_t>(1, input.loader.restarts));
+  double others_ns = 0, others = 0;
+  for (const record::Step* step : input.rank.steady) {
+    const auto wait_ns = static_cast<double>(step->share_ns[Index(record::Share::kDataWait)]);
+    if (wait_ns >= usual_start / 2) continue;  // it begins an epoch
+    others_ns += static_cast<double>(step->wall_ns);
+    ++others;
+  }
+  if (others == 0) return waits;
+  const double gain = input.rank.MeanStepNs() * others / others_ns;
+  return {std::max(gain, waits.expected), waits.low, kMoreThanUsual * std::max(gain, waits.high)};
+}
+
 }  // namespace
 
 void BlameRestarts(Input& input, double share) {
@@ -186,8 +231,10 @@ void BlameRestarts(Input& input, double share) {
   input.finding.fix = {
       "keep the workers between epochs: DataLoader(persistent_workers=True)",
       "make starting cheaper: open files in the worker, not in the dataset's constructor; fewer workers"};
-  input.finding.speedup = RemovalOf(share, 0.5);
-  input.finding.method = "the waits at epoch starts removed; at the low end, half of them";
+  input.finding.speedup = WithoutRestarts(input, share);
+  input.finding.costs = replay::Cost::kMemory;
+  input.finding.method =
+      "epochs begin with a step like the others; at the low end, half of the waits are removed";
   // fullbore.data starts nothing anew, and loads at less cost.
   const auto fast = FastDataPipeline(input);
   if (!fast) return;
@@ -213,7 +260,8 @@ void BlameCpu(Input& input) {
                       "ms");
   const std::string rates = fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
                                         FormatCount(train_rate));
-  const bool more = options.wanted > loader.num_workers && options.Worth(options.workers);
+  const bool more = (options.wanted > loader.num_workers && options.Worth(options.workers)) ||
+                    (options.shared.workers > loader.num_workers && options.SharedIsBest());
   const bool others = !more && options.wanted_alone > 0;
   if (loader.num_workers > 0 && loader_rate > train_rate) {
     input.finding.cause = "hand-over";
@@ -245,6 +293,7 @@ void BlameCpu(Input& input) {
     const std::string workers = fmt::format("DataLoader(num_workers={})", options.wanted);
     return AdviseFastData(input, *options.fast, workers, options.workers);
   }
+  if (options.SharedIsBest()) return AdviseSharing(input, options.shared);
   if (options.NoneIsBest()) return AdviseNoWorkers(input, options);
   if (more) return AdviseWorkers(input, options);
   SayWorkersWillNotHelp(input, options);

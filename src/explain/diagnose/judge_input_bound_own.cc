@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text.h"
 #include "explain/diagnose/activity_shares.h"
+#include "explain/diagnose/advice.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/library_options.h"
 #include "explain/diagnose/recorded_pipeline.h"
+#include "explain/diagnose/shared_cores.h"
 
 namespace fullbore::diagnose {
 
@@ -19,9 +20,6 @@ using record::HotLine;
 using record::Share;
 
 namespace {
-
-// Handing batches over between processes takes a part of what is won: at least half of the gain remains.
-constexpr double kMinOfGain = 0.5;
 
 // The samples that saw the training thread being fed.
 struct Feed {
@@ -59,42 +57,62 @@ Sampled ShareOf(const RankView& rank, const Feed& feed) {
   return {share, std::min(share, both * of_both.low), std::max(share, both * of_both.high)};
 }
 
-// How much faster the step becomes once `producers` share what one did in `busy` of the step.
-double Gain(double share, double busy, double producers) {
-  return 1 / std::max({1 - share, busy / producers, 0.01});
+// The pipeline if so much of the step is waiting. A producer for which the training waits is busy all the time.
+std::optional<replay::Pipeline> PipelineAt(const View& view, const Feed& feed, double share) {
+  const double step_ns = view.lead().MeanStepNs();
+  const bool waits = feed.waiting >= feed.preparing;
+  auto pipeline = OwnPipeline(view, waits ? Feeder::kProducer : Feeder::kTrainingThread,
+                              waits ? step_ns : share * step_ns, feed.blocked * 2 < feed.all());
+  if (!pipeline) return std::nullopt;
+  for (double& ns : pipeline->consume_ns)
+    ns *= (1 - share) / std::max(0.01, 1 - view.lead().Ratio(Share::kDataWait));
+  return pipeline;
+}
+
+// With one more producer, or with the loop's own work in a worker. Its share is sampled: the range covers that, too.
+std::optional<Speedup> GainOfOneMore(const View& view, const Feed& feed) {
+  const Sampled share = ShareOf(view.lead(), feed);
+  const auto gain = [&](double ratio) -> std::optional<Speedup> {
+    const auto pipeline = PipelineAt(view, feed, std::min(ratio, 0.99));
+    if (!pipeline) return std::nullopt;
+    return PredictSpeedup(view.lead().MeanStepNs(), WithWorkers(*pipeline, pipeline->workers + 1));
+  };
+  const auto low = gain(share.low), expected = gain(share.ratio), high = gain(share.high);
+  if (!low || !expected || !high) return std::nullopt;
+  return Speedup{expected->expected, std::min(low->low, expected->low), std::max(high->high, expected->high)};
 }
 
 void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
-  const Sampled share = ShareOf(view.lead(), feed);
-  // A producer for which the training waits is busy all the time; a second one halves its time. Work that
-  // the training thread did itself takes its share of the step in one worker.
-  const double producers = waits ? 2 : 1;
-  const auto gain = [&](double ratio) { return Gain(ratio, waits ? 1 : ratio, producers); };
-  double expected = gain(share.ratio), low = 1 + (gain(share.low) - 1) * kMinOfGain;
-  double high = 1 / (1 - std::min(share.high, 0.99));
-  const auto used = view.CoresOfCommand();
-  const bool needs_cores = feed.blocked * 2 < feed.all();
-  if (needs_cores && used && *used > 0 && view.cores() > 0) {
-    const double free = view.cores() - view.CoresOfOthers().value_or(0);
-    expected = std::min(expected, free * replay::kCoresReached / *used);
-    low = std::min(low, 1 + (expected - 1) * kMinOfGain);
-    high = std::min(high, view.cores() / *used);
+  if (!view.CoresOfCommand() || view.cores() <= 0) return;
+  const auto one_more = GainOfOneMore(view, feed);
+  SharedCores shared;
+  if (const auto pipeline = PipelineAt(view, feed, view.lead().Ratio(Share::kDataWait)))
+    shared = ShareCores(*pipeline, view.lead().MeanStepNs());
+  const bool sharing =
+      shared.gain && IsWorthwhile(*shared.gain) && (!one_more || shared.gain->low > one_more->low);
+  if (sharing) {
+    finding.change = waits
+                         ? fmt::format("OMP_NUM_THREADS={} and {} producers", shared.threads, shared.workers)
+                         : ChangeOf(shared);
+    finding.fix.insert(finding.fix.begin(), finding.change + ": " + kWhySharing);
   }
-  if (expected < kWorthwhileGain) {
-    finding.fix.insert(
-        finding.fix.begin(),
-        "no core is idle, so that more threads or processes gain nothing: prepare the data once, "
-        "before the training, or make its preparation cheaper");
+  if (sharing || (one_more && IsWorthwhile(*one_more))) {
+    const Sampled share = ShareOf(view.lead(), feed);
+    finding.speedup = sharing ? *shared.gain : *one_more;
+    finding.costs = replay::Cost::kMemory;
+    finding.method = fmt::format(
+        "replay of the recorded steps with {}, on {} cores shared with the training; the share of the wait, "
+        "{} to {} "
+        "of the step, is told from {} samples",
+        waits ? "one more producer" : "a worker that prepares the batches", FormatCount(view.cores()),
+        FormatPercent(share.low), FormatPercent(share.high),
+        FormatCount(static_cast<double>(feed.all() + feed.beside)));
     return;
   }
-  if (!used) low = 1;
-  finding.speedup = {expected, std::max(1.0, low), std::max(expected, high)};
-  finding.method = fmt::format(
-      "the wait shortened by {}, as far as cores are idle; at most, all of it removed; its share, {} to {} "
-      "of "
-      "the step, is told from {} samples",
-      waits ? "a second producer" : "one worker process", FormatPercent(share.low), FormatPercent(share.high),
-      FormatCount(static_cast<double>(feed.all() + feed.beside)));
+  finding.fix.insert(
+      finding.fix.begin(),
+      "no core is idle, so that more threads or processes gain nothing: prepare the data once, "
+      "before the training, or make its preparation cheaper");
 }
 
 }  // namespace

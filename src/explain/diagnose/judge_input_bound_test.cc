@@ -135,6 +135,51 @@ TEST(InputBoundTest, WaitsAtTheStartOfEpochsAreCuredByKeepingTheWorkers) {
   EXPECT_EQ(FindingIn(diagnosis, "input-bound")->change, "DataLoader(persistent_workers=True)");
 }
 
+TEST(InputBoundTest, WhereThePoolKeepsTheCoresItSharesThemWithWorkers) {
+  ARun run = ATraining().InEachStep(Share::kDataWait, 150).FedBy(MadeLoader(0, 100, 150, 149)).OnCores(2);
+  run.rank().facts["torch_threads"] = "2";
+  run.Reading(Metric::kProcessCpu, 1.8, {{"role", "trainer"}})
+      .Reading(Metric::kProcessSpin, 0.3, {{"role", "trainer"}})
+      .Reading(Metric::kCpuUtilization, 0.9);
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("input-bound", "no-workers"));
+  const Finding& finding = *FindingIn(diagnosis, "input-bound");
+  EXPECT_EQ(finding.change, "OMP_NUM_THREADS=1 and DataLoader(num_workers=1)");
+  EXPECT_GT(finding.speedup.low, 1);
+  EXPECT_LT(finding.speedup.expected, 250.0 / 150) << "a batch takes its worker 150 ms";
+}
+
+TEST(InputBoundTest, OnADeviceThePoolOfTheHostDoesNotCount) {
+  ARun run = ATraining().InEachStep(Share::kDataWait, 150).FedBy(MadeLoader(0, 100, 150, 149)).OnCores(2);
+  run.rank().facts["torch_threads"] = "2";
+  run.rank().device = "NVIDIA A100-SXM4-80GB";
+  run.Reading(Metric::kProcessCpu, 1.4, {{"role", "trainer"}}).Reading(Metric::kCpuUtilization, 0.7);
+  EXPECT_EQ(FindingIn(Diagnose(run), "input-bound")->change, "DataLoader(num_workers=1)");
+}
+
+TEST(InputBoundTest, APoolThatDoesAllTheWorkSharesNothing) {
+  ARun run = ATraining().InEachStep(Share::kDataWait, 10).FedBy(MadeLoader(0, 100, 10, 10)).OnCores(2);
+  run.rank().facts["torch_threads"] = "2";
+  run.Reading(Metric::kProcessCpu, 1.95, {{"role", "trainer"}})
+      .Reading(Metric::kProcessSpin, 0, {{"role", "trainer"}})
+      .Reading(Metric::kCpuUtilization, 0.98);
+  EXPECT_EQ(FindingIn(Diagnose(run), "input-bound")->change, "");
+}
+
+TEST(InputBoundTest, StepsThatBeginAnEpochBecomeLikeTheOthers) {
+  record::Loader loader = MadeLoader(2, 100, 150, 149);
+  loader.restarts = 9;
+  loader.restart_wait_ns = 9 * 300 * kMs;
+  ARun run = ATraining();
+  // What was copied after a fork makes the step longer than the wait for it.
+  for (int64_t i = 5; i < 95; i += 10) run.InStep(i, Share::kDataWait, 300).InStep(i, Share::kForward, 200);
+  const Diagnosis diagnosis = Diagnose(run.FedBy(loader));
+  const Finding& finding = *FindingIn(diagnosis, "input-bound");
+  const double others_ns = 100e6;
+  EXPECT_NEAR(finding.speedup.expected, diagnosis.mean_step_ns / others_ns, 0.01);
+  EXPECT_LT(finding.speedup.low, finding.speedup.expected);
+}
+
 TEST(InputBoundTest, AtTheStartOfEpochsTheLoaderThatStartsNothingAnewIsAdvisedIfItGainsMore) {
   record::Loader loader = MadeLoader(1, 100, 150, 149);
   loader.restarts = 9;

@@ -11,6 +11,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/statistics.h"
+#include "record/json_text.h"
 
 namespace fullbore::diagnose {
 
@@ -84,6 +85,29 @@ std::optional<double> RoomBytes(const View& view) {
   return std::min(room, free.value_or(room));
 }
 
+// What the hook saw growing in the script, named first: "self.history grows from 40 to 900 in 1,720 steps (tensors that
+// keep their graphs)", with the line that adds to it.
+void NameWhatGrows(const View& view, Finding& finding) {
+  const nlohmann::json growing = record::ParseJson(view.Fact("growing").value_or(""));
+  std::vector<std::string> named;
+  for (const nlohmann::json& one : growing.is_array() ? growing : nlohmann::json::array()) {
+    const auto text = [&](const char* key) {
+      return one.contains(key) && one[key].is_string() ? one[key].get<std::string>() : "";
+    };
+    const auto number = [&](const char* key) {
+      return one.contains(key) && one[key].is_number() ? one[key].get<double>() : 0.0;
+    };
+    const std::string file = text("file"), holds = text("holds");
+    const int line = static_cast<int>(std::clamp(number("line"), 0.0, 1e9));
+    named.push_back(fmt::format("{} ({}:{}) grows: from {} to {} entries in {} steps{}", text("name"),
+                                file.substr(file.rfind('/') + 1), line, FormatCount(number("from")),
+                                FormatCount(number("to")), FormatCount(number("steps")),
+                                holds.empty() ? "" : "; it holds " + holds));
+    finding.where.push_back({file, line, "", 0});
+  }
+  finding.fix.insert(finding.fix.begin(), named.begin(), named.end());
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosis*/) {
@@ -120,6 +144,7 @@ std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosi
     evidence.FromMetric(Metric::kProcessMemory, "growth, high end", growth->high, "bytes/s");
     evidence.FromMetric(Metric::kProcessMemory, "grown while it was recorded", growth->bytes, "bytes");
     evidence.FromMetric(Metric::kMemoryAvailable, "memory that is left", room);
+    if (!loader) NameWhatGrows(view, finding);
     return finding;
   }
   return std::nullopt;

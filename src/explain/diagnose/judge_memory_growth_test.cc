@@ -42,6 +42,20 @@ TEST(MemoryGrowthTest, IsRaisedByMemoryThatRisesAllTheTime) {
   EXPECT_EQ(finding.method, "") << "it is not the speed that is at stake";
 }
 
+TEST(MemoryGrowthTest, NamesTheContainerThatGrowsAndTheLineThatAddsToIt) {
+  record::Recording recording = WithMemory([](double s) { return 500 * kMB + 20 * kMB * s; });
+  recording.stages.front().ranks.front().facts["growing"] =
+      R"([{"name": "self.history", "from": 40, "to": 900, "steps": 1720, "file": "/w/train.py", "line": 57,
+          "holds": "tensors that keep their graphs"}, {"name": 7, "line": "x"}, 3])";
+  const Diagnosis diagnosis = Diagnose(recording);
+  const Finding& finding = *FindingIn(diagnosis, "memory-growth");
+  EXPECT_EQ(
+      finding.fix.front(),
+      "self.history (train.py:57) grows: from 40 to 900 entries in 1,720 steps; it holds tensors that keep "
+      "their graphs");
+  EXPECT_EQ(finding.where.front().line, 57);
+}
+
 TEST(MemoryGrowthTest, IsNotRaisedByWhatIsCollectedFromTimeToTime) {
   const auto saw = [](double s) { return 500 * kMB + 300 * kMB * std::fmod(s, 2.5); };
   EXPECT_THAT(Diagnose(WithMemory(saw)), Not(Finds("memory-growth")));

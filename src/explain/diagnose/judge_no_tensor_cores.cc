@@ -32,6 +32,7 @@ Finding MakeFinding(const View& view, double share) {
   PrecisionAdvice advice = PrecisionAdviceFor(DeviceOf(view));
   finding.change = std::move(advice.change);
   finding.fix = std::move(advice.fix);
+  finding.costs = replay::Cost::kNumerics;
   finding.speedup = {Whole(share, kKernelGain.expected), Whole(share, kKernelGain.low),
                      Whole(share, kKernelGain.high)};
   finding.method = "the matrix kernels' share of the step made 1.3 to 4 times faster";
@@ -71,6 +72,7 @@ std::optional<Finding> FromKernels(const View& view) {
   Finding finding = MakeFinding(view, share);
   if (const auto gain = GainOf(rank, {replay::ChangeNamed("precision")})) {
     finding.speedup = *gain;
+    finding.costs = replay::Cost::kNumerics;
     finding.method = "the recorded steps run again with matrix kernels on tensor cores";
   }
   const EvidenceBuilder evidence(finding);

@@ -1,6 +1,7 @@
-// thread-oversubscription: the threads that compute, of all processes of the command together, outnumber the
-// cores. At the end of each operation all threads of a pool wait for the last one. When that one is not on a
-// core, the others spin on theirs, and keep it away for longer: the cores are full of work that nobody needs.
+// thread-oversubscription: the threads that compute outnumber the cores: those of all processes of the command
+// together, or of one process beside loader workers or other programs that want the same cores. At the end of each
+// operation all threads of a pool wait for the last one. When that one is not on a core, the others spin on theirs, and
+// keep it away for longer: the cores are full of work that nobody needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/recorded_pipeline.h"
 
 namespace fullbore::diagnose {
 
@@ -47,14 +49,51 @@ bool IdleThreadsSpin(const View& view, const Pools& pools) {
          static_cast<double>(pools.largest) <= view.cores();
 }
 
-// Threads for each process. What other programs use is not there: a pool as large as the machine, one of whose
-// threads waits for such a program, is slower than one that leaves it a core.
-int64_t FittingThreads(const View& view, const Pools& pools) {
-  const double left = view.cores() - std::round(view.CoresOfOthers().value_or(0));
+// What the threads of the training do, and what else wants the cores; in threads, on average.
+struct Load {
+  double running = 0;          // of the training, on a core
+  double waiting = 0;          // of it, for a core
+  double loaders = 0;          // of loader workers: on a core or waiting for one
+  double others = 0;           // cores that other programs use
+  double own = 0;              // threads of the training process beside its pool: a producer of its own
+  std::optional<double> spin;  // the part of the training's CPU time in which it spins
+
+  double Queued() const { return running + waiting > 0 ? waiting / (running + waiting) : 0; }
+  double Wanted() const { return running + waiting; }
+  double Beside() const { return loaders + others + own; }
+  bool Spins() const { return spin.value_or(0) >= kSpinCounts; }
+};
+
+std::optional<Load> LoadOf(const View& view, const Pools& pools) {
+  const record::Labels trainers = {{"role", "trainer"}}, loaders = {{"role", "loader"}};
+  const auto running = view.Mean(Metric::kProcessCpu, trainers);
+  if (!running) return std::nullopt;
+  Load load;
+  load.running = *running;
+  load.waiting = view.Mean(Metric::kProcessRunDelay, trainers).value_or(0);
+  load.loaders = view.Mean(Metric::kProcessCpu, loaders).value_or(0) +
+                 view.Mean(Metric::kProcessRunDelay, loaders).value_or(0);
+  load.others = view.CoresOfOthers().value_or(0);
+  load.spin = view.Mean(Metric::kProcessSpin, trainers);
+  load.own = std::max(0.0, load.Wanted() - static_cast<double>(pools.threads));
+  return load;
+}
+
+// Threads for each process. What others use is not there: a pool as large as the machine, one of whose threads waits
+// for such a program or for a loader's worker, is slower than one that leaves it a core.
+int64_t FittingThreads(const View& view, const Pools& pools, const Load& load) {
+  const double left = view.cores() - std::round(load.Beside());
   return std::max<int64_t>(1, static_cast<int64_t>(left / static_cast<double>(pools.processes)));
 }
 
-std::string Described(const Pools& pools) {
+std::string Described(const Pools& pools, bool beside, const Load& load) {
+  if (beside) {
+    const char* what = load.own >= std::max(load.loaders, load.others) ? "a thread of its own"
+                       : load.loaders >= load.others                   ? "loader workers"
+                                                                       : "other programs";
+    return fmt::format("{} threads of one process compute beside {} that want the same cores", pools.threads,
+                       what);
+  }
   if (pools.processes == 1) return fmt::format("{} threads of one process compute", pools.threads);
   const bool equal = pools.threads == pools.processes * pools.largest;
   return equal ? fmt::format("{} processes compute with {} threads each", pools.processes, pools.largest)
@@ -94,45 +133,38 @@ void Predict(double spin, bool spins, Finding& finding) {
       spins ? "spin" : "sleep");
 }
 
-}  // namespace
+// One process beside others: what remains of its CPU time without the spinning, on one thread, which gets its fair part
+// of the cores, beside the process's other threads; with workers, as fast as they deliver on what is left.
+void PredictOneThread(const View& view, const Load& load, Finding& finding) {
+  const double step_ns = view.lead().MeanStepNs();
+  const double work_ns = load.running * step_ns * (1 - std::min(*load.spin, kMaxSpin));
+  const double part = std::min(1.0, view.cores() / (1 + std::round(load.others)));
+  auto pipeline = RecordedPipeline(view);
+  double after_ns = work_ns / part / std::min(1 + load.own, view.cores() * replay::kCoresReached);
+  if (pipeline && pipeline->workers > 0) {
+    const double before_ns = step_ns * (1 - view.lead().Ratio(record::Share::kDataWait));
+    for (double& ns : pipeline->consume_ns) ns *= after_ns / before_ns;
+    pipeline->threads = 1;
+    pipeline->train_cpu_ns = work_ns;
+    // Fetches that do not wait for a core any more take the time that they compute or wait for others.
+    const auto& loader = *view.lead().TrainingLoader();
+    const double less = static_cast<double>(loader.run_delay_ns) / static_cast<double>(loader.fetch_ns);
+    for (double& ns : pipeline->fetch_ns) ns *= 1 - std::min(less, 0.9);
+    after_ns = replay::Replay(*pipeline).step_ns;
+  }
+  const double gain = step_ns / std::max(1.0, after_ns);
+  // Among other programs the samples tell more spinning than goes away: no more is sure than for several processes.
+  const bool foreign = load.others > load.loaders + load.own;
+  const double low = 1 + (gain - 1) * kSureOfOneThread;
+  finding.speedup = {gain, foreign ? std::min(low, kMinGainOfFewerThreads) : low, gain * kMoreOfOneThread};
+  finding.method = "the steps run again with the CPU time that is left without the spinning, on one thread";
+}
 
-std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& /*diagnosis*/) {
-  const Pools pools = PoolsBeside(view);
-  const double cores = view.cores();
-  if (pools.processes == 0 || cores <= 0 || static_cast<double>(pools.threads) <= cores) return std::nullopt;
-  const int64_t fitting = FittingThreads(view, pools);
-  if (pools.largest <= fitting) return std::nullopt;  // more processes than cores: no setting mends that
-
-  const record::Labels trainers = {{"role", "trainer"}};
-  const auto running = view.Mean(Metric::kProcessCpu, trainers);
-  const auto waiting = view.Mean(Metric::kProcessRunDelay, trainers);
-  const auto throttled = view.Mean(Metric::kCgroupCpuThrottled);
-  // What waits only because of other programs is not enough: alone, the threads must want more than there is.
-  const double wanted = running.value_or(0) + waiting.value_or(0);
-  const double queued = waiting && wanted > 0 ? *waiting / wanted : 0;
-  const bool queue = queued >= kThreadsQueue.warning && wanted >= kThreadsPerCore * cores;
-  const bool quota = throttled && *throttled >= kQuotaSpent;
-  if (!running || (!queue && !quota)) return std::nullopt;
-
-  Finding finding;
-  const EvidenceBuilder evidence(finding);
-  finding.share = queue ? queued : *throttled;
-  const auto severity = SeverityOf(finding.share, kThreadsQueue, view.lead().steps);
-  if (!severity) return std::nullopt;
-  finding.severity = *severity;
-  const std::string symptom =
-      queue ? fmt::format("they wait for a core {} of the time", FormatPercent(queued))
-            : fmt::format("the quota runs out in {} of its periods", FormatPercent(*throttled));
-  const auto spin = view.Mean(Metric::kProcessSpin, trainers);
-  finding.title = fmt::format("{} on {} cores: {}", Described(pools), FormatCount(cores), symptom);
-  if (spin && *spin >= kSpinCounts)
-    finding.title += fmt::format(", and {} of their CPU time is spinning", FormatPercent(*spin));
-  finding.title += ".";
+// The setting that mends it, in the words of who asked for the threads.
+void Advise(const View& view, const Pools& pools, int64_t fitting, bool surely, Finding& finding) {
   const std::string variable = fmt::format("OMP_NUM_THREADS={}", fitting);
   const std::string call = fmt::format("torch.set_num_threads({})", fitting);
   const bool by_script = AskedByScript(view);
-  const bool surely =
-      pools.processes > 1 || static_cast<double>(pools.threads) >= kSurelyTooManyPerCore * cores;
   if (surely) finding.change = by_script ? call : variable;
   finding.fix = {by_script ? fmt::format("{} in each process, instead of {}", call, pools.largest)
                            : fmt::format("set {} in the command's environment", variable)};
@@ -142,22 +174,72 @@ std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& 
     finding.fix.push_back(fmt::format("OpenCV's pool too: cv2.setNumThreads({})", fitting));
   if (const auto mkl = view.Fact("mkl_num_threads"); mkl && ParseInt(*mkl).value_or(0) > fitting)
     finding.fix.push_back(fmt::format("MKL_NUM_THREADS={} as well: it is set to {}", fitting, *mkl));
+}
 
+void AddEvidence(const View& view, const Pools& pools, const Load& load, Finding& finding) {
+  const EvidenceBuilder evidence(finding);
+  const record::Labels trainers = {{"role", "trainer"}}, loaders = {{"role", "loader"}};
   evidence.FromHook("threads that compute, in all processes", static_cast<double>(pools.threads), "count");
-  evidence.FromMachine("cores", cores, "count");
+  evidence.FromMachine("cores", view.cores(), "count");
   evidence.FromSeries(Metric::kProcessRunDelay, trainers, "threads that wait for a core, on average",
-                      waiting);
-  evidence.FromSeries(Metric::kProcessCpu, trainers, "cores that the training uses", running);
-  if (quota)
+                      load.waiting);
+  evidence.FromSeries(Metric::kProcessCpu, trainers, "cores that the training uses", load.running);
+  if (load.loaders > 0)
+    evidence.FromSeries(Metric::kProcessCpu, loaders, "cores that loader workers use or wait for",
+                        load.loaders);
+  if (const auto throttled = view.Mean(Metric::kCgroupCpuThrottled); throttled && *throttled >= kQuotaSpent)
     evidence.FromMetric(Metric::kCgroupCpuThrottled, "periods in which the quota ran out", throttled);
-  evidence.FromSeries(Metric::kProcessSpin, trainers, "part of the CPU time in which they spin", spin);
+  evidence.FromSeries(Metric::kProcessSpin, trainers, "part of the CPU time in which they spin", load.spin);
+}
+
+}  // namespace
+
+std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& /*diagnosis*/) {
+  const Pools pools = PoolsBeside(view);
+  const double cores = view.cores();
+  const auto load = LoadOf(view, pools);
+  if (pools.processes == 0 || pools.largest < 2 || cores <= 0 || !load) return std::nullopt;
+  // Spinning beside others is seen, not concluded: a pool that has its cores to itself does not queue for them.
+  const bool beside = static_cast<double>(pools.threads) <= cores;
+  if (beside && (pools.processes > 1 || !load->Spins() || !view.ComputesOnCpu())) return std::nullopt;
+  const int64_t fitting = FittingThreads(view, pools, *load);
+  if (pools.largest <= fitting) return std::nullopt;  // more processes than cores: no setting mends that
+
+  // What waits only because of other programs is not enough: alone, the threads must want more than there is.
+  const double wanted = load->Wanted() + (beside ? load->loaders + load->others : 0);
+  const double queued = load->Queued();
+  const bool queue = queued >= kThreadsQueue.warning && wanted >= kThreadsPerCore * cores;
+  const double throttled = view.Mean(Metric::kCgroupCpuThrottled).value_or(0);
+  if (!queue && throttled < kQuotaSpent) return std::nullopt;
+
+  Finding finding;
+  finding.share = queue ? queued : throttled;
+  const auto severity = SeverityOf(finding.share, kThreadsQueue, view.lead().steps);
+  if (!severity) return std::nullopt;
+  finding.severity = *severity;
+  const std::string symptom =
+      queue ? fmt::format("they wait for a core {} of the time", FormatPercent(queued))
+            : fmt::format("the quota runs out in {} of its periods", FormatPercent(throttled));
+  finding.title =
+      fmt::format("{} on {} cores: {}", Described(pools, beside, *load), FormatCount(cores), symptom);
+  if (load->Spins())
+    finding.title += fmt::format(", and {} of their CPU time is spinning", FormatPercent(*load->spin));
+  finding.title += ".";
+  const bool surely =
+      beside || pools.processes > 1 || static_cast<double>(pools.threads) >= kSurelyTooManyPerCore * cores;
+  Advise(view, pools, fitting, surely, finding);
+  AddEvidence(view, pools, *load, finding);
   if (!surely) {
     finding.severity = Severity::kInfo;
     finding.fix.front() = "try: " + finding.fix.front() +
                           " (it gains much where operations are short, and may lose where they are long)";
     return finding;
   }
-  Predict(spin.value_or(0), !spin && IdleThreadsSpin(view, pools), finding);
+  finding.costs = replay::Cost::kNothing;
+  if (beside)
+    PredictOneThread(view, *load, finding);
+  else
+    Predict(load->spin.value_or(0), !load->spin && IdleThreadsSpin(view, pools), finding);
   return finding;
 }
 

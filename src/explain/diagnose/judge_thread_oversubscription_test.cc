@@ -148,6 +148,45 @@ TEST(ThreadOversubscriptionTest, IsNotRaisedWhereLoaderWorkersTakeTheCores) {
   EXPECT_THAT(Diagnose(run), Not(Finds("thread-oversubscription")));
 }
 
+TEST(ThreadOversubscriptionTest, IsRaisedByAPoolThatSpinsBesideWorkersOnItsCores) {
+  ARun run = ATraining().InEachStep(record::Share::kDataWait, 30).FedBy(testing::MadeLoader(3, 100, 200, 60));
+  run.rank().facts["torch_threads"] = "2";
+  Queueing(run.OnCores(2), 1.0, 0.85)
+      .Reading(Metric::kProcessSpin, 0.7, kTrainers)
+      .Reading(Metric::kProcessCpu, 0.9, {{"role", "loader"}})
+      .Reading(Metric::kProcessRunDelay, 1.1, {{"role", "loader"}});
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, Finds("thread-oversubscription"));
+  const Finding& finding = *FindingIn(diagnosis, "thread-oversubscription");
+  EXPECT_THAT(finding.title, HasSubstr("beside loader workers that want the same cores"));
+  EXPECT_EQ(finding.change, "OMP_NUM_THREADS=1");
+  EXPECT_GT(finding.speedup.low, 1);
+  EXPECT_LT(finding.speedup.expected, 2)
+      << "60 ms of loading and 39 ms of training do not fit into less than 52";
+}
+
+TEST(ThreadOversubscriptionTest, IsRaisedByAPoolThatSpinsBesideAThreadOfItsOwnProcess) {
+  ARun run = Ranks(1, 2).OnCores(2);
+  Queueing(run, 1.9, 0.95).Reading(Metric::kProcessSpin, 0.48, kTrainers);
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, Finds("thread-oversubscription"));
+  EXPECT_THAT(FindingIn(diagnosis, "thread-oversubscription")->title, HasSubstr("a thread of its own"));
+}
+
+TEST(ThreadOversubscriptionTest, IsSureOfLittleAmongOtherPrograms) {
+  ARun run = Ranks(1, 2).OnCores(2);
+  Queueing(run, 0.9, 1.1).Reading(Metric::kProcessSpin, 0.95, kTrainers);
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, Finds("thread-oversubscription"));
+  EXPECT_LT(FindingIn(diagnosis, "thread-oversubscription")->speedup.low, 1.2);
+}
+
+TEST(ThreadOversubscriptionTest, IsNotRaisedByAPoolThatSpinsWithItsCoresToItself) {
+  ARun run = Ranks(1, 2).OnCores(2);
+  Queueing(run, 1.9, 0.05).Reading(Metric::kProcessSpin, 0.5, kTrainers);
+  EXPECT_THAT(Diagnose(run), Not(Finds("thread-oversubscription")));
+}
+
 TEST(ThreadOversubscriptionTest, IsNotRaisedWhereTheWaitsWereNotRecorded) {
   ARun run = Ranks(4, 2).OnCores(2).Reading(Metric::kProcessCpu, 1.9, kTrainers);
   EXPECT_THAT(Diagnose(run), Not(Finds("thread-oversubscription")));

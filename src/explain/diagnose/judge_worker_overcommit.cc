@@ -69,6 +69,7 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diag
   // Starting takes time in proportion to the number of workers.
   const double saved = restart * (1 - static_cast<double>(needed) / static_cast<double>(loader->num_workers));
   finding.speedup = RemovalOf(saved, 0.5);
+  finding.costs = replay::Cost::kNothing;
   finding.method = "epoch starts shortened in proportion to the workers; at the low end, by half of that";
   return finding;
 }

@@ -13,6 +13,12 @@ namespace fullbore::diagnose {
 
 using record::Metric;
 
+namespace {
+
+constexpr double kSureInNoise = 0.5;  // of a gain that the noise covers: a choice
+
+}  // namespace
+
 Noise NoiseOf(const View& view) {
   Noise noise;
   noise.cores = view.cores();
@@ -59,9 +65,12 @@ void Widen(Finding& finding, const Noise& noise) {
   if (noise.single_step) return DropGain(finding);
   const bool drowns = finding.speedup.low - 1 < noise.of_mean_step;
   if (noise.of_mean_step >= kTooNoisy && drowns) return DropGain(finding);
-  // Doubt about the figures does not make the change harmful: it turns no gain into a loss.
-  if (finding.speedup.low >= 1)
-    finding.speedup.low = std::max(1.0, finding.speedup.low / (1 + noise.of_mean_step));
+  // Doubt about the figures does not make the change harmful: what it gains is a part of the steps, and the noise is in
+  // all of them. It takes half of a gain at most.
+  const double gain = finding.speedup.low - 1;
+  if (gain >= 0)
+    finding.speedup.low =
+        1 + std::max(gain * kSureInNoise, finding.speedup.low / (1 + noise.of_mean_step) - 1);
   finding.speedup.high *= 1 + noise.of_mean_step;
 }
 

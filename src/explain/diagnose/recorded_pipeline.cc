@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kQuantiles = 256;
 // Of two programs that want the same core on equal terms, each waits half of the time.
 constexpr double kWaitAmongEquals = 0.5;
+constexpr double kCoresOfAPool = 1.2;   // one thread that computes, and another that helps now and then
 constexpr double kBytesPerElement = 4;  // assumed for the batch's first tensor, whose type is not recorded
 
 // The elements of the batch's first tensor, from the fact "[8,3,64,64]"; 0 where unknown.
@@ -29,20 +30,77 @@ double ElementsOfBatch(const View& view) {
   return elements;
 }
 
-}  // namespace
+double MeanConsumeNs(const Pipeline& pipeline) {
+  return std::accumulate(pipeline.consume_ns.begin(), pipeline.consume_ns.end(), 0.0) /
+         static_cast<double>(pipeline.consume_ns.size());
+}
 
-std::optional<Pipeline> TrainingPipeline(const View& view) {
+// The core time of a step outside the loader, and what of it the training's pool of threads shares: with one thread,
+// the step would take what is left without the spinning. Where the spinning is not known, all of it counts as work, so
+// that fewer threads promise less.
+void AddTrainingCpu(const View& view, double cores_used, double fetch_cpu_ns, Pipeline& pipeline) {
+  const double ranks = static_cast<double>(view.RanksBesideEachOther());
+  const double cpu_ns = cores_used * view.lead().MeanStepNs();
+  pipeline.train_cpu_ns = std::max(0.0, (cpu_ns - fetch_cpu_ns) / ranks);
+  const auto threads = ParseInt(view.Fact("torch_threads").value_or(""));
+  const double consume_ns = MeanConsumeNs(pipeline);
+  const bool works = pipeline.train_cpu_ns >= kCoresOfAPool * consume_ns;
+  if (!threads || *threads < 2 || !view.ComputesOnCpu() || !works) return;
+  pipeline.threads = static_cast<double>(*threads);
+  pipeline.apart = replay::kPoolApart;
+  const double spin = view.Mean(Metric::kProcessSpin, {{"role", "trainer"}}).value_or(0);
+  const double work_ns = std::max(0.0, (cpu_ns * (1 - spin) - fetch_cpu_ns) / ranks);
+  // What the pool spins while a batch is fetched is no work: beside the fetch, it has no more than its threads.
+  pipeline.train_cpu_ns = std::min(pipeline.train_cpu_ns, consume_ns * pipeline.threads);
+  pipeline.parallel_ns = std::clamp((work_ns - consume_ns) * pipeline.threads / (pipeline.threads - 1), 0.0,
+                                    consume_ns * pipeline.threads);
+}
+
+// Nothing without steps.
+std::optional<Pipeline> Consumer(const View& view) {
   if (!view.HasSteps()) return std::nullopt;
   Pipeline pipeline;
-  int64_t batches = 0;
   for (const record::Step* step : view.lead().steady) {
     pipeline.consume_ns.push_back(
         static_cast<double>(step->wall_ns - step->share_ns[Index(Share::kDataWait)]));
-    batches += step->batches;
   }
-  if (pipeline.consume_ns.empty() || batches == 0) return std::nullopt;
-  pipeline.batches_per_step = static_cast<double>(batches) / static_cast<double>(pipeline.consume_ns.size());
+  if (pipeline.consume_ns.empty()) return std::nullopt;
   pipeline.cores = pipeline.cores_alone = view.cores() / static_cast<double>(view.RanksBesideEachOther());
+  return pipeline;
+}
+
+void AddHandOver(const View& view, Pipeline& pipeline) {
+  pipeline.send_ns =
+      (replay::kHandOverNs + replay::kHandOverNsPerByte * kBytesPerElement * ElementsOfBatch(view)) / 2;
+  if (pipeline.workers > 0) return;
+  pipeline.receive_ns = pipeline.send_ns;
+  pipeline.apart = replay::kTrainingApart;
+}
+
+}  // namespace
+
+std::optional<Pipeline> TrainingPipeline(const View& view) {
+  auto pipeline = Consumer(view);
+  int64_t batches = 0;
+  for (const record::Step* step : view.lead().steady) batches += step->batches;
+  if (!pipeline || batches == 0) return std::nullopt;
+  pipeline->batches_per_step =
+      static_cast<double>(batches) / static_cast<double>(pipeline->consume_ns.size());
+  return pipeline;
+}
+
+std::optional<Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns, bool on_core) {
+  auto pipeline = Consumer(view);
+  if (!pipeline) return std::nullopt;
+  pipeline->workers = feeder == Feeder::kProducer ? 1 : 0;
+  pipeline->fetch_ns = {fetch_ns};
+  pipeline->fetch_cpu_ns = on_core ? fetch_ns : 0;
+  if (const auto others = view.CoresOfOthers()) {
+    const double left = std::max(view.cores() - *others, std::min(view.cores(), *view.CoresOfCommand()));
+    pipeline->cores = left / static_cast<double>(view.RanksBesideEachOther());
+  }
+  AddHandOver(view, *pipeline);
+  if (const auto used = view.CoresOfCommand()) AddTrainingCpu(view, *used, pipeline->fetch_cpu_ns, *pipeline);
   return pipeline;
 }
 
@@ -71,17 +129,11 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
     pipeline.cores = left / static_cast<double>(view.RanksBesideEachOther());
   }
   pipeline.fetch_cpu_ns = static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
-  pipeline.send_ns =
-      (replay::kHandOverNs + replay::kHandOverNsPerByte * kBytesPerElement * ElementsOfBatch(view)) / 2;
-  if (loader->num_workers == 0) {
-    pipeline.receive_ns = pipeline.send_ns;
-    pipeline.apart = replay::kTrainingApart;
-  }
+  AddHandOver(view, pipeline);
   if (const auto cpu = view.Mean(Metric::kProcessCpu, {{"role", "trainer"}})) {
     const double inline_fetch =
         loader->num_workers == 0 ? pipeline.batches_per_step * pipeline.fetch_cpu_ns : 0;
-    const double trainer_ns = *cpu * rank.MeanStepNs() - inline_fetch;
-    pipeline.train_cpu_ns = std::max(0.0, trainer_ns / static_cast<double>(view.RanksBesideEachOther()));
+    AddTrainingCpu(view, *cpu, inline_fetch, pipeline);
   }
   return training;
 }

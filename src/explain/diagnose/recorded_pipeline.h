@@ -15,6 +15,11 @@ std::optional<replay::Pipeline> TrainingPipeline(const View& view);
 // The pipeline as it was recorded; nothing if the loader's fetches were not recorded.
 std::optional<replay::Pipeline> RecordedPipeline(const View& view);
 
+// The pipeline of a training that is fed by code of the script's own: by its own thread, each batch taking it `fetch_ns`
+// of the step, or by a producer beside it that is busy all the time. `on_core`: preparing a batch computes.
+enum class Feeder { kTrainingThread, kProducer };
+std::optional<replay::Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns, bool on_core);
+
 // How much faster the changed pipeline is than the recorded mean step.
 Speedup PredictSpeedup(double recorded_step_ns, const replay::Pipeline& changed);
 

@@ -21,6 +21,12 @@ inline constexpr Levels kHostOther = {0.05, 0.15};
 inline constexpr Levels kCommExposed = {0.10, 0.20};  // the last bucket can never be hidden
 inline constexpr Levels kStraggler = {0.10, 0.20};
 inline constexpr Levels kExcess = {0.10, 0.30};  // kernels above their limit: no program is free of them
+// Rows of so many steps of arithmetic are formulas that a program writes out: one kernel for them saves all tensors
+// in between. From this part of the step on that is worth a finding, however well the single kernels do: on the
+// exam's even seeds such programs lose 4.6 to 15 % to the rows that shapes show (and gain 4 % and more from
+// torch.compile).
+inline constexpr int64_t kStepsOfArithmetic = 4;
+inline constexpr double kWrittenOut = 0.04;
 // Where no cure is sure; or where the limit is not known, of the whole time of such operators: half of it may well
 // be needed.
 inline constexpr double kBadShapes = 0.50;
@@ -63,6 +69,9 @@ inline constexpr double kGainWhereThreadsSleep = 1.2, kMaxGainWhereThreadsSleep 
 // One process whose pool has this many threads per core gained in all programs; with two per core, those lost whose
 // operations are long.
 inline constexpr double kSurelyTooManyPerCore = 3;
+// One process that spins beside others: this much of the gain of one thread is sure, and this much more is possible;
+// from the even seeds of the exam (docs/accuracy.md).
+inline constexpr double kSureOfOneThread = 0.5, kMoreOfOneThread = 1.25;
 inline constexpr double kOvercommit = 2.0;  // workers per worker needed
 
 // Linux counts a memory stall while tasks wait for reclaim or refaults; a healthy machine shows none for

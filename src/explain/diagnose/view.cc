@@ -295,6 +295,12 @@ bool View::has_gpu() const {
                      [](const record::Series& series) { return series.key.labels.contains("gpu"); });
 }
 
+bool View::ComputesOnCpu() const {
+  if (ranks_.empty() || lead().info->device_activity) return false;
+  const std::string& device = lead().info->device;
+  return device.empty() ? !has_gpu() : device == "cpu";
+}
+
 std::optional<std::string> View::Fact(const std::string& key) const {
   if (ranks_.empty()) return std::nullopt;
   const auto at = ranks_.front().info->facts.find(key);

@@ -70,6 +70,7 @@ class View {
   std::optional<double> CoresOfOthers() const;
   std::optional<double> CoresOfCommand() const;  // mean over the steady state
   bool has_gpu() const;
+  bool ComputesOnCpu() const;  // the lead rank's model, as far as is known
   // Whether the series concerns the command. That of a GPU which only other people's processes use does not.
   bool IsOurs(const record::SeriesKey& key) const;
   // A fact of the lead rank, as text without JSON quotes.

@@ -237,12 +237,14 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
     timeline::RankResult result = timeline::SummariseRank(trace, shown);
     if (result.info.timeline && !shown) shown = static_cast<size_t>(result.info.timeline->step);
     result.info.rank = *trace.rank;
-    result.info.roofline = roofline::RooflineOf(trace, BoundsOf(result.info.steps));
+    result.info.roofline = roofline::RooflineOf(trace, BoundsOf(result.info.steps),
+                                                result.info.graph ? &*result.info.graph : nullptr);
     if (const auto* device = roofline::DeviceOf(trace); device != nullptr && result.info.graph) {
       const auto* judged = result.info.roofline ? &*result.info.roofline : nullptr;
       if (const auto left = roofline::LeftOnTensorCores(judged, *device))
         result.info.graph->left_on_tensor_cores = *left;
       result.info.graph->link_bytes_per_ns = device->bus_gb;
+      result.info.graph->device = device->name;
     }
     result.info.facts["trace_events"] = std::to_string(trace.events);
     result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());

@@ -29,6 +29,7 @@ const Change* ChangeNamed(std::string_view id) {
   };
   constexpr Numbered kNumbered[] = {
       {"workers=", Workers}, {"links=", FasterLinks}, {"accumulate=", Accumulation}, {"bucket=", Buckets}};
+  if (id.starts_with(kDevicePrefix)) return OtherDevice(id.substr(kDevicePrefix.size()));
   for (const Numbered& kind : kNumbered) {
     if (!id.starts_with(kind.name)) continue;
     const auto number = ParseInt(id.substr(kind.name.size()));

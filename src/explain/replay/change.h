@@ -29,6 +29,8 @@ class Change {
   virtual Cost cost() const = 0;
   // Whether a rank on which it can be made gains from it where others cannot.
   virtual bool helps_others() const { return true; }
+  // Whether it changes each class of kernels in its own way, so that reports show them.
+  virtual bool shows_classes() const { return false; }
 
   // Why it cannot be made here, or would change nothing; nothing if it can.
   virtual std::optional<std::string> WhyNot(const record::StepGraph& graph) const = 0;
@@ -39,8 +41,11 @@ class Change {
 
 // In the order in which people would try them.
 const std::vector<const Change*>& AllChanges();
-// Also those with a number, "workers=4", "links=4", "accumulate=8", "bucket=25"; nullptr if there is none.
+// Also those with a number, "workers=4", "links=4", "accumulate=8", "bucket=25", and "device=MI300X"; nullptr if there
+// is none.
 const Change* ChangeNamed(std::string_view id);
+inline constexpr std::string_view kDevicePrefix = "device=";
+std::string KnownDevices();  // with commas between them
 
 // What the edges of a graph are changed to where a dependency is no more.
 inline constexpr int64_t kNoLag = INT64_MIN / 4;

@@ -28,6 +28,10 @@ inline bool IsCollective(const record::StepGraph::Node& node) {
   return node.work == record::Work::kDevice && node.lane == record::Lane::kComm;
 }
 
+// change_device.cc
+const Change* OtherDevice(
+    std::string_view name);  // device=MI300X; nullptr for one that the table does not have
+
 // change_overlap.cc
 const Change* Overlap();  // overlap
 

@@ -10,6 +10,9 @@
 // Work that shares the CPU cannot overlap beyond the number of cores: a step takes at least the CPU time that
 // training and loading need together, divided by the cores. Ranks that train beside each other share them
 // evenly, as each takes the same advice.
+//
+// A training that computes with several threads waits at the end of each operation for the last of them. Where all
+// cores are theirs, a worker on one of them holds them all up: the pool then loses more than what the workers take.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +34,9 @@ struct Pipeline {
   int64_t prefetch = 2;   // batches ahead per worker
   double send_ns = 0;     // a worker's time to hand over a batch, beyond the fetch
   double receive_ns = 0;  // the training's time to take it, where consume_ns does not include it already
-  double apart = 1;       // factor on consume_ns once fetching no longer shares the training's thread
+  // The training, once it no longer stops to fetch or to wait, takes this part of consume_ns.
+  double apart = 1;
+  bool unbroken = false;  // it does not stop any more: `apart` applies
   // Waiting for workers to start at the beginning of epochs, spread over all steps.
   double start_ns_per_step = 0;
   // The CPU; 0 cores if unknown.
@@ -39,15 +44,26 @@ struct Pipeline {
   double cores_alone = 0;   // of those that it would have with no other program beside it
   double train_cpu_ns = 0;  // core time per step outside the loader
   double fetch_cpu_ns = 0;  // core time per batch
+  // The training's pool of intra-op threads, and the core time of a step, outside the loader, that they share.
+  double threads = 1;
+  double parallel_ns = 0;
 };
 
 // A training thread that also decodes finds its caches cold: without decoding it takes this fraction of the
 // time.
 inline constexpr double kTrainingApart = 0.93;
+// A pool of threads falls asleep in such pauses, and is woken again by each of the next operations: without them its
+// work took 0.68, 0.56 and 0.47 of the time in the even seeds 172, 96 and 18 of the exam (docs/accuracy.md), which is as far as
+// the range reaches.
+inline constexpr double kPoolApart = 0.62;
 
 // The same with another number of workers: fetching in the training thread leaves its caches cold, and
 // fetching elsewhere leaves them to it.
 Pipeline WithWorkers(Pipeline pipeline, int64_t workers);
+
+// The same with another number of intra-op threads: what they share is spread over them (Amdahl's law). One thread
+// does not spin while it waits for others; several keep the cores busy that they have.
+Pipeline WithThreads(Pipeline pipeline, double threads);
 
 struct Replayed {
   double step_ns = 0;      // mean

@@ -52,6 +52,47 @@ TEST(PipelineTest, AWorkerHandsItsBatchesOverAndTheTrainingTakesThem) {
   EXPECT_NEAR(Replay(pipeline).step_ns, 25 * kMs, 1);
 }
 
+// 20 ms of a step on two threads of two cores: 30 ms of work, of which 20 ms are shared.
+Pipeline OnAPool() {
+  Pipeline pipeline = Even(20, 40, 0);
+  pipeline.cores = pipeline.cores_alone = pipeline.threads = 2;
+  pipeline.parallel_ns = 20 * kMs;
+  pipeline.train_cpu_ns = 40 * kMs;  // the second thread spins
+  pipeline.fetch_cpu_ns = 40 * kMs;
+  return pipeline;
+}
+
+TEST(PipelineTest, AWorkerOnTheCoresOfAPoolBringsNothing) {
+  const Pipeline pool = OnAPool();
+  EXPECT_GT(Replay(WithWorkers(pool, 1)).step_ns, Replay(pool).step_ns);
+  Pipeline roomy = pool;
+  roomy.cores = roomy.cores_alone = 4;
+  EXPECT_LT(Replay(WithWorkers(roomy, 1)).step_ns, 0.8 * Replay(pool).step_ns);
+}
+
+TEST(PipelineTest, AWorkerBesideOneThreadBringsWhatItLoads) {
+  const Pipeline one = WithThreads(OnAPool(), 1);
+  EXPECT_NEAR(Replay(one).step_ns, 70 * kMs, kMs) << "30 ms of work and 40 ms of loading";
+  EXPECT_NEAR(Replay(WithWorkers(one, 1)).step_ns, 40 * kMs, kMs);
+}
+
+TEST(PipelineTest, TheSameNumberOfThreadsChangesNothing) {
+  EXPECT_EQ(Replay(WithThreads(OnAPool(), 2)).step_ns, Replay(OnAPool()).step_ns);
+}
+
+TEST(PipelineTest, TrainingThatStopsForNothingIsFasterAndMayBeMoreSo) {
+  Pipeline pipeline = OnAPool();
+  for (double& ns : pipeline.fetch_ns) ns = kMs;
+  pipeline.fetch_cpu_ns = kMs;
+  const Prediction broken = PredictStep(pipeline);
+  pipeline.apart = kPoolApart;
+  pipeline.unbroken = true;
+  const Prediction unbroken = PredictStep(pipeline);
+  EXPECT_LT(unbroken.expected_ns, broken.expected_ns);
+  EXPECT_LT(unbroken.hopeful_ns, unbroken.expected_ns);
+  EXPECT_GE(unbroken.cautious_ns, broken.expected_ns) << "perhaps its threads never slept";
+}
+
 TEST(PipelineTest, OneSlowBatchInTenIsHiddenByPrefetchAsFarAsItReaches) {
   Pipeline pipeline = Even(20, 10, 2);
   for (size_t i = 0; i < pipeline.fetch_ns.size(); i += 10) pipeline.fetch_ns[i] = 25 * kMs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace fullbore::replay {
 namespace {
@@ -126,6 +127,32 @@ Prediction Predict(Ranks ranks, const std::vector<const Change*>& changes) {
   Course course(ranks);
   for (const Change* change : changes) course.Take(course.Look(change));
   return course.step();
+}
+
+std::vector<ClassTime> TimesByClass(const StepGraph& graph, const Change& change) {
+  std::vector<ClassTime> times;
+  if (!change.shows_classes() || change.WhyNot(graph)) return times;
+  const auto of_class = [](const StepGraph& of, int lane) {
+    return PerStepNs(of, [lane](const StepGraph::Node& node) {
+      return node.work == record::Work::kDevice && static_cast<int>(node.lane) == lane;
+    });
+  };
+  const auto with = [&](Outlook outlook) {
+    StepGraph changed = graph;
+    change.Apply(outlook, changed);
+    return changed;
+  };
+  const StepGraph expected = with(Outlook::kExpected), cautious = with(Outlook::kCautious),
+                  hopeful = with(Outlook::kHopeful);
+  for (int lane = 0; lane < record::kLaneCount; ++lane) {
+    const double now_ns = of_class(graph, lane);
+    if (now_ns <= 0) continue;
+    times.push_back({static_cast<record::Lane>(lane),
+                     now_ns,
+                     {of_class(expected, lane), of_class(cautious, lane), of_class(hopeful, lane)}});
+  }
+  std::ranges::stable_sort(times, std::greater{}, &ClassTime::now_ns);
+  return times;
 }
 
 std::vector<Rung> Ladder(Ranks ranks) {

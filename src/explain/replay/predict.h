@@ -30,6 +30,15 @@ record::StepGraph Changed(const record::StepGraph& graph, const std::vector<cons
 // The first rank's step. `changes` are made one after the other, each on the ranks on which it can be made.
 Prediction Predict(Ranks ranks, const std::vector<const Change*>& changes);
 
+// What the operations of a class take in a step, in nanoseconds: their sum, now and with a change made.
+struct ClassTime {
+  record::Lane lane = record::Lane::kOtherCompute;
+  double now_ns = 0;
+  Prediction then;
+};
+// The classes by what they take now, of those changes that change each class in its own way; else none.
+std::vector<ClassTime> TimesByClass(const record::StepGraph& graph, const Change& change);
+
 // The changes one after the other, each the best that is left given those before it.
 struct Rung {
   const Change* change = nullptr;

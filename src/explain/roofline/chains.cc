@@ -20,6 +20,24 @@ constexpr size_t kMaxSmall = 12;  // more of them are a program part of their ow
 
 using Links = std::vector<ChainLink>;
 
+// "aten::mul_" is "mul".
+std::string_view PlainName(std::string_view name) {
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
+// One step of arithmetic, as models write formulas out; not what a library does in one kernel anyway (dropout,
+// activations, normalisations), nor copies and casts. What works in place is an optimizer more often than a
+// formula, and compiling the model does not reach that.
+bool IsElementary(std::string_view name) {
+  static constexpr std::string_view kElementary[] = {
+      "abs",     "add",     "clamp", "cos",    "div", "erf",        "exp",   "log",
+      "maximum", "minimum", "mul",   "neg",    "pow", "reciprocal", "rsqrt", "rsub",
+      "sigmoid", "sin",     "sqrt",  "square", "sub", "tanh",       "where"};
+  return !name.ends_with('_') && std::ranges::find(kElementary, PlainName(name)) != std::end(kElementary);
+}
+
 class Finder {
  public:
   Finder(const std::vector<ChainRow>& rows, std::optional<double> bytes_per_s)
@@ -70,9 +88,7 @@ class Finder {
   }
 
   bool Named(const ChainLink& link, std::initializer_list<std::string_view> names) const {
-    std::string_view name = Row(link).name;
-    if (name.starts_with("aten::")) name.remove_prefix(6);
-    if (name.ends_with('_')) name.remove_suffix(1);
+    const std::string_view name = PlainName(Row(link).name);
     return std::find(names.begin(), names.end(), name) != names.end();
   }
 
@@ -179,6 +195,7 @@ class Finder {
       double most = -1;
       for (const uint32_t row : key.rows) {
         chain.operators.emplace_back(rows_[row].name);
+        chain.elementary += IsElementary(rows_[row].name) ? 1 : 0;
         if (rows_[row].work.elements <= most) continue;
         most = rows_[row].work.elements;
         chain.shape = rows_[row].shape;

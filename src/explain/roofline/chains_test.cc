@@ -55,6 +55,23 @@ std::vector<std::string> Names(const Chains& chains) {
   return names;
 }
 
+TEST(ChainsTest, StepsOfArithmeticInAChainAreCounted) {
+  Stream stream;
+  stream.Call("aten::pow", {kBig}).Call("aten::mul", {kBig, kBig}).Call("aten::tanh", {kBig});
+  const Chains chains = stream.Find();
+  ASSERT_EQ(chains.found.size(), 1U);
+  EXPECT_EQ(chains.found.front().elementary, 3);
+}
+
+TEST(ChainsTest, LibraryKernelsCopiesAndWhatWorksInPlaceAreNoStepsOfArithmetic) {
+  Stream stream;
+  stream.Call("aten::gelu", {kBig}).Call("aten::copy_", {kBig, kBig}).Call("aten::mul_", {kBig, kBig});
+  const Chains chains = stream.Find();
+  ASSERT_EQ(chains.found.size(), 1U);
+  EXPECT_EQ(chains.found.front().operators.size(), 3U);
+  EXPECT_EQ(chains.found.front().elementary, 0);
+}
+
 TEST(ChainsTest, OperatorsInARowOverTheSameElementsAreAChain) {
   Stream stream;
   stream.Call("aten::add", {kBig, kBig}).Call("aten::mul", {kBig, kBig}).Call("aten::tanh", {kBig});

@@ -21,6 +21,17 @@ struct Peaks {
   double fp8 = 0;
 };
 
+// What libraries reach at their best, as others have measured and published it; 0 where nobody has that we know of.
+// Times are those of a kernel with next to nothing to do: below them no kernel of its class gets.
+struct Reached {
+  const char* source = "";
+  double product_tflops = 0;       // 16 bits, the best of many shapes
+  double product_fp32_tflops = 0;  // float32 as it is, outside of NVIDIA's tensor cores
+  double attention_tflops = 0, attention_backward_tflops = 0;  // flash attention as PyTorch calls it
+  double elementwise_gb = 0;                                   // 10^9 bytes a second, of large tensors
+  double least_product_us = 0, least_attention_us = 0, least_reduction_us = 0, least_elementwise_us = 0;
+};
+
 struct Device {
   const char* name;  // "NVIDIA H100 SXM"
   // How the driver calls it, without the maker: alternatives between bars, "H100 80GB HBM3|H100 SXM5".
@@ -31,6 +42,7 @@ struct Device {
   double bandwidth_gb;  // of the memory, 10^9 bytes a second
   double bus_gb;  // to and from the host, in each direction; of a board of its usual form, with all lanes
   Peaks tflops;
+  Reached reached = {};
 
   bool amd() const { return capability == 0; }
   double bytes_per_s() const { return bandwidth_gb * 1e9; }
@@ -40,6 +52,13 @@ struct Device {
 // table has none, or where it has another number of multiprocessors than the trace says: then only a part of
 // the device was visible (a MIG slice, a partition).
 const Device* DeviceNamed(std::string_view name, std::optional<int64_t> multiprocessors = std::nullopt);
+
+// The device that a user means: as the driver calls it, or by its name in the table with or without the maker,
+// whatever the case ("MI300X", "h100 sxm"). Null where the table has none.
+const Device* DeviceMeant(std::string_view name);
+
+// The names in the table, with commas between them.
+std::string NamesOfDevices();
 
 // Arithmetic on elements of this type at best, operations a second: `on_tensor_cores` tells TF32 from
 // float32. Nothing where the table does not say (float64, integers).

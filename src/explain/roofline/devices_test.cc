@@ -79,6 +79,14 @@ TEST(DevicesTest, MatrixCoresOfAmdTakeFloat32AsItIs) {
   EXPECT_THAT(MatrixPeak(mi300, ElementType::kFloat32, true), Optional(DoubleEq(163.4e12)));
 }
 
+TEST(DevicesTest, UsersMayLeaveOutTheMakerAndTheCase) {
+  EXPECT_EQ(DeviceMeant("MI300X"), DeviceNamed("AMD Instinct MI300X"));
+  EXPECT_EQ(DeviceMeant("h100 sxm"), DeviceNamed("NVIDIA H100 80GB HBM3"));
+  EXPECT_EQ(DeviceMeant("NVIDIA H100 80GB HBM3"), DeviceMeant("H100 SXM"));
+  EXPECT_EQ(DeviceMeant("H100"), nullptr) << "one of three";
+  EXPECT_EQ(DeviceMeant(""), nullptr);
+}
+
 // One slip of a digit in the table would make every conclusion wrong. These hold for any device: a tensor
 // core is not slower than the rest, and a shorter type not slower than a longer one.
 TEST(DevicesTest, FiguresOfTheTableFitEachOther) {
@@ -116,6 +124,21 @@ TEST(DevicesTest, FiguresOfTheTableFitEachOther) {
     const double bytes_per_kflop = device->bandwidth_gb / peaks.fp32;
     EXPECT_GT(bytes_per_kflop, 9) << name;
     EXPECT_LT(bytes_per_kflop, 110) << name;
+    // What is reached is a good part of the peak, but not more than it, and somebody has published it.
+    const Reached& reached = device->reached;
+    const auto part = [](double value, double peak) { return value > 0 ? value / peak : 0.6; };
+    for (const double of_peak : {part(reached.product_tflops, peaks.fp16),
+                                 part(reached.product_fp32_tflops, std::max(peaks.fp32, peaks.fp32_matrix)),
+                                 part(reached.elementwise_gb, device->bandwidth_gb)}) {
+      EXPECT_GT(of_peak, 0.5) << name;
+      EXPECT_LT(of_peak, 1) << name;
+    }
+    EXPECT_LE(reached.attention_tflops, std::max(reached.product_tflops, 1.0)) << name;
+    EXPECT_LE(reached.attention_backward_tflops, reached.attention_tflops) << name;
+    const bool any = reached.product_tflops + reached.product_fp32_tflops + reached.elementwise_gb +
+                         reached.attention_tflops + reached.least_elementwise_us >
+                     0;
+    EXPECT_EQ(any, *reached.source != '\0') << name;
   }
 }
 

@@ -13,10 +13,44 @@
 
 namespace fullbore::roofline {
 
+using record::Arithmetic;
+using timeline::ElementType;
 using timeline::Lane;
 using timeline::OperatorKind;
 
 namespace {
+
+Arithmetic ArithmeticOf(const Row& row) {
+  if (!row.work.matrix) return Arithmetic::kVector;
+  switch (row.work.type) {
+    case ElementType::kFloat32:
+      return row.lane == Lane::kMatmulTensor ? Arithmetic::kTensorFloat32 : Arithmetic::kFloat32;
+    case ElementType::kFloat16:
+      return Arithmetic::kFloat16;
+    case ElementType::kBFloat16:
+      return Arithmetic::kBFloat16;
+    case ElementType::kFloat8:
+      return Arithmetic::kFloat8;
+    default:
+      return Arithmetic::kOther;
+  }
+}
+
+// What the operations of the graph had to do: they are the first ones of the trace, in the same order.
+void TellTasks(const Rows& sums, record::StepGraph* graph) {
+  graph->tasks.resize(1 + sums.rows.size());
+  for (size_t i = 0; i < sums.rows.size(); ++i) {
+    const Row& row = sums.rows[i];
+    graph->tasks[1 + i] = {row.work.flops.value_or(0), row.work.bytes.value_or(0), ArithmeticOf(row)};
+  }
+  size_t op = 0;
+  for (record::StepGraph::Node& node : graph->nodes) {
+    if (node.work != record::Work::kDevice) continue;
+    const uint32_t row = op < sums.row_of_op.size() ? sums.row_of_op[op] : kNoRow;
+    ++op;
+    if (row != kNoRow && sums.rows[row].work.bytes) node.task = 1 + row;
+  }
+}
 
 class Judging {
  public:
@@ -38,6 +72,8 @@ class Judging {
     Note();
     return std::move(out_);
   }
+
+  const Rows& sums() const { return sums_; }
 
  private:
   const timeline::OperatorShape& Shape(const Row& row) const { return trace_.operators.shapes[row.shape]; }
@@ -236,9 +272,12 @@ record::Roofline Judge(const timeline::DeviceTrace& trace, const std::vector<tim
 }
 
 std::optional<record::Roofline> RooflineOf(const timeline::DeviceTrace& trace,
-                                           const std::vector<timeline::StepBounds>& steps) {
+                                           const std::vector<timeline::StepBounds>& steps,
+                                           record::StepGraph* graph) {
   if (trace.operators.calls.empty() || !trace.has_device_activity()) return std::nullopt;
-  return Judge(trace, steps, DeviceOf(trace));
+  Judging judging(trace, steps, DeviceOf(trace));
+  if (graph != nullptr) TellTasks(judging.sums(), graph);
+  return judging.Run();
 }
 
 }  // namespace fullbore::roofline

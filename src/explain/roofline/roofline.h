@@ -6,6 +6,7 @@
 
 #include "explain/roofline/devices.h"
 #include "record/roofline.h"
+#include "record/step_graph.h"
 #include "timeline/device_steps.h"
 #include "timeline/device_trace.h"
 
@@ -18,8 +19,10 @@ const Device* DeviceOf(const timeline::DeviceTrace& trace);
 record::Roofline Judge(const timeline::DeviceTrace& trace, const std::vector<timeline::StepBounds>& steps,
                        const Device* device);
 
-// The same as part of a recording; nothing where the trace has no shapes or no kernels.
+// The same as part of a recording; nothing where the trace has no shapes or no kernels. The graph of the trace's
+// steps, where there is one, is told what its operations had to do.
 std::optional<record::Roofline> RooflineOf(const timeline::DeviceTrace& trace,
-                                           const std::vector<timeline::StepBounds>& steps);
+                                           const std::vector<timeline::StepBounds>& steps,
+                                           record::StepGraph* graph = nullptr);
 
 }  // namespace fullbore::roofline

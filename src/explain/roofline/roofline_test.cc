@@ -42,6 +42,24 @@ record::Roofline Judged(MadeTrace& made, const std::vector<StepBounds>& steps = 
   return Judge(trace, steps, DeviceOf(trace));
 }
 
+TEST(RooflineTest, TheGraphOfTheStepsIsToldWhatItsOperationsHadToDo) {
+  MadeTrace made = TwoSteps();
+  record::StepGraph graph;
+  for (const record::Work work : {record::Work::kHost, record::Work::kDevice, record::Work::kDevice,
+                                  record::Work::kLaunch, record::Work::kDevice}) {
+    graph.nodes.emplace_back();
+    graph.nodes.back().work = work;
+  }
+  ASSERT_TRUE(RooflineOf(made.Finish(), kSteps, &graph).has_value());
+  const auto task = [&](size_t node) { return graph.tasks[graph.nodes[node].task]; };
+  EXPECT_EQ(task(1).flops, 2 * std::pow(4096, 3));
+  EXPECT_EQ(task(1).arithmetic, record::Arithmetic::kBFloat16);
+  EXPECT_EQ(task(2).bytes, 3.0 * 4096 * 4096 * 4);
+  EXPECT_EQ(task(2).arithmetic, record::Arithmetic::kVector);
+  EXPECT_EQ(graph.nodes[4].task, 0U) << "a kernel of no known operator";
+  EXPECT_EQ(graph.nodes[0].task, 0U);
+}
+
 TEST(RooflineTest, EachOperatorHasWhatItReachedOfTheAttainable) {
   MadeTrace made = TwoSteps();
   const record::Roofline judged = Judged(made);

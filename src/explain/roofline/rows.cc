@@ -77,6 +77,7 @@ class Summing {
 
   void Gather() {
     row_of_call_.assign(tied_.calls.size(), kNone);
+    out_.row_of_op.assign(trace_.ops.size(), kNoRow);
     out_.streams.resize(trace_.streams.size() + 1);
     last_call_.assign(out_.streams.size(), kNone);
     for (uint32_t i = 0; i < trace_.ops.size(); ++i) {
@@ -90,6 +91,7 @@ class Summing {
       }
       const bool first = row_of_call_[call] == kNone;
       const uint32_t number = RowOf(call);
+      out_.row_of_op[i] = number;
       Row& row = out_.rows[number];
       const int64_t ns = op.end_ns - op.begin_ns;
       ++row.kernels;

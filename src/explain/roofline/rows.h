@@ -41,6 +41,7 @@ struct Row {
 
 struct Rows {
   std::vector<Row> rows;
+  std::vector<uint32_t> row_of_op;              // by DeviceTrace::ops; kNoRow where it belongs to none
   std::vector<std::vector<ChainLink>> streams;  // the calls in the order in which they ran
   // Kernels that belong to no known operator.
   std::map<timeline::Lane, int64_t> unjudged_ns;

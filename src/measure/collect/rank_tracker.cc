@@ -123,10 +123,13 @@ void RankTracker::OnFetch(int64_t worker_key, const ChannelRecord& event) {
 void RankTracker::OnNext(const ChannelRecord& event) {
   record::Loader& loader = LoaderWithId(event.id);
   const int64_t wait_ns = event.end_ns - event.begin_ns;
+  // Workers that are not kept are waited for twice: their end belongs to the `next` that brings no batch any more.
+  int64_t& epoch_end_ns = epoch_end_ns_[loader.id];
   if (event.c == 1 && loader.wait_ns.count() > 0) {
     ++loader.restarts;
-    loader.restart_wait_ns += wait_ns;
+    loader.restart_wait_ns += wait_ns + epoch_end_ns;
   }
+  epoch_end_ns = event.a == 0 ? wait_ns : 0;
   loader.wait_ns.Add(static_cast<double>(wait_ns));
 }
 

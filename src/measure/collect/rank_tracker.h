@@ -76,6 +76,7 @@ class RankTracker {
   timeline::HostSteps host_steps_;
   LoaderMeter loader_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
+  std::map<int, int64_t> epoch_end_ns_;                // by loader: its last `next`, if that brought no batch
   std::map<int64_t, SourceLine> source_lines_;
   std::map<timeline::LineHit, int64_t> line_hits_;
   std::map<std::string, int64_t> counts_;  // how often a rare message came, to report it once

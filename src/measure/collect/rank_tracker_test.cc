@@ -112,6 +112,23 @@ TEST_F(RankTrackerTest, FetchesOfWorkersAreSummedByLoader) {
   EXPECT_NEAR(loader.slowest_sample_ns.Quantile(0.5), 4 * kMs, 0.05 * kMs);
 }
 
+TEST_F(RankTrackerTest, AnEpochsBeginIncludesTheEndOfTheWorkersBeforeIt) {
+  const auto next = [&](int64_t begin_ms, int64_t end_ms, int64_t samples, int64_t first) {
+    ChannelRecord event = Event(EventKind::kNext, begin_ms * kMs, end_ms * kMs, samples);
+    event.c = first;
+    tracker_.OnTrainerEvent(event);
+  };
+  next(0, 20, 16, 1);  // the first epoch is no restart
+  next(30, 31, 16, 0);
+  next(40, 55, 0, 0);  // no batch any more: the workers end
+  next(55, 85, 16, 1);
+  next(90, 91, 16, 0);
+  Step(1000, 50);
+  const auto rank = Finish();
+  EXPECT_EQ(rank.loaders.at(0).restarts, 1);
+  EXPECT_EQ(rank.loaders.at(0).restart_wait_ns, (15 + 30) * kMs);
+}
+
 TEST_F(RankTrackerTest, StagesOfAFullboreLoaderBecomeSeriesOfItsRank) {
   tracker_.OnLine(
       json::parse(R"({"k": "loader", "id": 1, "library": "fullbore.data", "dataset": "ImageFolder",

@@ -36,17 +36,22 @@ class StepClock:
         try:
             yield
         finally:
-            self._now[name] = self._now.get(name, 0.0) + time.perf_counter() - begin
+            self._count(name, begin)
 
     def waits(self, loader: Iterable, first: str = "wait") -> Iterator:
-        """The loader's batches; the time of each `next` counts as `wait`, that of an epoch's first as `first`."""
+        """The loader's batches; the time of each `next` counts as `wait`. What an epoch costs besides counts as `first`:
+        its first `next`, which starts the workers, and its last one, which ends them and brings no batch."""
         with self.timed(first):
             batches = iter(loader)
             batch = next(batches, None)
         while batch is not None:
             yield batch
-            with self.timed("wait"):
-                batch = next(batches, None)
+            begin = time.perf_counter()
+            batch = next(batches, None)
+            self._count("wait" if batch is not None else first, begin)
+
+    def _count(self, name: str, begin: float) -> None:
+        self._now[name] = self._now.get(name, 0.0) + time.perf_counter() - begin
 
     def step_done(self) -> None:
         now = time.perf_counter()

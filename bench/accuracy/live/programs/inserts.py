@@ -69,7 +69,7 @@ if $save_every and step % $save_every == 0:
     torch.save({"archive": torch.zeros($ARCHIVE)}, $checkpoint + ".buffer")
 """.replace("$ARCHIVE", str(every * rng.choice([300_000, 500_000]))),
         settings={"save_every": every, "checkpoint": "last.pt"},
-        removed={"save_every": 0},
+        removed={"save_every": 4 * every},
         about=f"saves a checkpoint every {every} steps",
     )
 
@@ -87,7 +87,7 @@ if $val_every and step % $val_every == 0:
     model.train()
 """,
         settings={"val_every": every},
-        removed={"val_every": 0},
+        removed={"val_every": 4 * every},
         about=f"validates {batches} batches every {every} steps",
     )
 

@@ -149,7 +149,7 @@ class VAE(nn.Module):
 
 def elbo(recon, x, mu, logvar):
     bce = F.binary_cross_entropy(recon, x.clamp(0, 1), reduction="sum")
-    return bce - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())
+    return (bce - 0.5 * torch.sum(1 + logvar - mu.pow(2) - logvar.exp())) / x.numel()
 """
     hidden = int(rng.choice([400, 600, 800]) * weight)
     use = "recon, mu, logvar = model(x)\nloss = elbo(recon, x, mu, logvar)"

@@ -18,6 +18,7 @@ constexpr size_t kMaxOpenFiles = 256;  // of the usual limit of 1024 a process
 constexpr int kDetailedPerRound = 24;
 constexpr int64_t kDelayBudgetNsPerRound = 2 * kNsPerMs;  // rounds are a second apart: 0.2 % of a core
 constexpr double kDelayToSample = 0.2;  // cores: less is the ordinary traffic of a busy machine
+constexpr double kCoresOfAPool = 1.2;   // one thread that computes, and another that helps now and then
 constexpr int64_t kPssBudgetNsPerRound = kNsPerMs;
 constexpr int64_t kPssBudgetCapNs = 5 * kNsPerMs;
 constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond;
@@ -288,8 +289,10 @@ void ProcessProbe::ReadDelays(int64_t t_ns) {
 void ProcessProbe::ReadSpins(Sink& sink) {
   for (auto& [pid, process] : running_) {
     process.spin = spins_.Take(pid);
-    const bool queues = process.role == "trainer" && process.delay_cores.value_or(0) >= kDelayToSample;
-    if (may_sample_ && queues && !spins_.Samples(pid))
+    // A pool at work, which may spin; or threads that queue for cores, which may be why.
+    const bool worth = process.role == "trainer" && (process.cpu_cores >= kCoresOfAPool ||
+                                                     process.delay_cores.value_or(0) >= kDelayToSample);
+    if (may_sample_ && worth && !spins_.Samples(pid))
       spins_.Start(pid, DirectoryOf(pid), process.delay.MostDelayed(SpinSampler::kMaxThreadsOfProcess));
   }
   if (spins_.refused() && !std::exchange(said_refused_, true)) {

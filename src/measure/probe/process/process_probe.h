@@ -6,7 +6,8 @@
 // from at most 24 processes per round in turn. Two are read within a budget each, those processes first that
 // have gone longest without: the threads' waits for a core, of processes that took CPU time (0.2 % of a core:
 // some 700 threads a second), and shared-aware memory (PSS), whose cost grows with the memory (0.1 %). Training
-// processes whose threads wait for cores are also sampled (spin_sampler.h): do they compute, or only spin?
+// processes that keep more than one core busy, or whose threads wait for cores, are also sampled (spin_sampler.h): do
+// they compute, or only spin?
 //
 // Not seen: the CPU time of a process after its last reading, and processes that live less than a second.
 #pragma once

@@ -1,0 +1,39 @@
+#include "explain/diagnose/shared_cores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "explain/diagnose/recorded_pipeline.h"
+
+namespace fullbore::diagnose {
+
+namespace {
+
+// One more worker must gain at least this much over fewer of them.
+constexpr double kNearlyAsGood = 1.03;
+
+}  // namespace
+
+SharedCores ShareCores(const replay::Pipeline& pipeline, double step_ns) {
+  SharedCores best;
+  double best_ns = 0;
+  const int64_t cores = std::llround(pipeline.cores);
+  for (int64_t workers = 1; workers <= cores && cores > 1; ++workers) {
+    const double threads = std::max(1.0, static_cast<double>(cores - workers));
+    if (threads >= pipeline.threads) continue;
+    const replay::Pipeline shared = WithThreads(WithWorkers(pipeline, workers), threads);
+    const double ns = Replay(shared).step_ns;
+    if (best.gain && ns > best_ns / kNearlyAsGood) continue;
+    best_ns = ns;
+    best = {workers, static_cast<int64_t>(threads), PredictSpeedup(step_ns, shared)};
+  }
+  return best;
+}
+
+std::string ChangeOf(const SharedCores& shared) {
+  return fmt::format("OMP_NUM_THREADS={} and DataLoader(num_workers={})", shared.threads, shared.workers);
+}
+
+}  // namespace fullbore::diagnose
