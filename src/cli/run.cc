@@ -34,7 +34,7 @@ struct Flags {
   bool no_hook = false, no_command = false, fast_data = false;
 };
 
-// The hook reads it in the training process (python/fullbore/hook/fast_data.py).
+// The hook reads it in the training process (python/fullbore/hook/torch/fast_data.py).
 Result<void> AskForFastData(const Flags& flags) {
   if (flags.no_hook) {
     return Error{ErrorCode::kInvalidArgument,

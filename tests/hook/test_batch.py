@@ -7,7 +7,7 @@ import collections
 import pytest
 from hook_package import load
 
-batch = load("batch")
+batch = load("core.batch")
 
 
 class Tensor:

@@ -7,9 +7,9 @@ import types
 from channel_reader import H2D, Channel
 from hook_package import load
 
-device = load("device")
-runtime = load("runtime")
-channel = load("channel")
+device = load("torch.device")
+runtime = load("core.runtime")
+channel = load("core.channel")
 
 
 class Event:
@@ -99,7 +99,7 @@ def test_copies_to_another_device_are_recorded_and_casts_are_not(newest):
                 """
                 import sys, torch
                 plain = torch.Tensor.to
-                sys.modules["_fullbore_hook.device"].attach_tensor(torch.Tensor)
+                sys.modules["_fullbore_hook.torch.device"].attach_tensor(torch.Tensor)
                 x = torch.ones(10)
                 x.to("meta")
                 x.to(torch.float64)

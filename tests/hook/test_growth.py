@@ -9,8 +9,8 @@ import pytest
 import torch
 from hook_package import load
 
-growth = load("growth")
-hook = load("runtime").hook
+growth = load("sampling.growth")
+hook = load("core.runtime").hook
 
 
 class Looks:

@@ -205,7 +205,7 @@ def test_cheap_samples_are_not_timed_individually_until_one_is_slow(newest):
             now += 5_000 if index < 64 * 40 else 100_000
             return index
     now = time.monotonic_ns()
-    sys.modules["_fullbore_hook.worker"].clock = lambda: now
+    sys.modules["_fullbore_hook.torch.worker"].clock = lambda: now
     for _ in DataLoader(Cheap(), batch_size=64): pass
     """
     )

@@ -22,8 +22,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 from hook_package import load
 
-act = load("activities")
-stacks = load("stacks")
+act = load("sampling.activities")
+stacks = load("sampling.stacks")
 SAMPLES = 25
 needs_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
 

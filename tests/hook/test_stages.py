@@ -94,8 +94,8 @@ def test_the_loader_is_announced_with_its_arguments_and_place(with_loader):
 # From here on the hook's clock stands still, except when `now` is advanced.
 STILL = """
     import sys
-    now = sys.modules["_fullbore_hook.runtime"].clock()
-    for module in [sys.modules["_fullbore_hook." + name] for name in ("waits", "stages")]:
+    now = sys.modules["_fullbore_hook.core.runtime"].clock()
+    for module in [sys.modules["_fullbore_hook." + name] for name in ("core.waits", "own.stages")]:
         module.clock = lambda: now
 """
 

@@ -202,7 +202,7 @@ def test_every_installed_python_can_load_the_hook(bare):
         assert result.stdout == "0.0 True\n" and result.stderr == "", (python, result)
         (process,) = Channel(channel).processes
         assert process.facts == {"torch": "0.0"} and process.say("message") == []
-        for source in HOOK.glob("*.py"):
+        for source in HOOK.rglob("*.py"):
             command = [python, "-c", f"compile(open({str(source)!r}).read(), 'x', 'exec', dont_inherit=True)"]
             assert subprocess.run(command).returncode == 0, (python, source)
 
@@ -215,7 +215,7 @@ FAULTS = (
     def boom(*args, **kwargs):
         raise ZeroDivisionError("injected")
     def break_(point):
-        module, _, path = point.partition(".")
+        module, _, path = point.partition(":")
         owner, names = sys.modules["_fullbore_hook." + module], path.split(".")
         for part in names[:-1]:
             owner = getattr(owner, part)
@@ -237,7 +237,7 @@ FAULTS = (
         if child == 0:
             break_(point)
             print(train(), os.getpid(), point, flush=True)
-            if point == "lines.read":  # fails whenever the sampler runs, and ends it
+            if point == "sampling.lines:read":  # fails whenever the sampler runs, and ends it
                 for thread in threading.enumerate()[1:]:
                     thread.join(30)
             os._exit(0)
@@ -246,9 +246,11 @@ FAULTS = (
 )
 
 POINTS = """
-    loader.known loader.describe waits.ready loader.caller_place batch.BatchCounter._samples runtime.hook.here
-    worker.timed_collate worker.runnable_ns worker.judge steps.state.note_feed where.caller_place
-    forward.Forward.note forward.parameter_count facts.about_process facts.autocast lines.Sampler lines.read
+    torch.loader:known torch.loader:describe torch.loader:TorchLoader.ready torch.loader:caller_place
+    core.batch:BatchCounter._samples core.runtime:hook.here torch.worker:timed_collate torch.worker:runnable_ns
+    torch.worker:judge core.steps:state.note_feed core.where:caller_place torch.forward:Forward.note
+    torch.forward:parameter_count torch.facts:about_process torch.facts:autocast sampling.lines:Sampler
+    sampling.lines:read
 """.split()
 
 
@@ -291,7 +293,7 @@ TRAINED = (
 
 def test_none_of_our_threads_is_left_when_the_interpreter_exits(newest):
     """A thread of ours that collected garbage with tensors in it then would abort the process: torch's destructors
-  release the GIL, and a thread that asks for it back while Python exits is killed inside them."""
+    release the GIL, and a thread that asks for it back while Python exits is killed inside them."""
     begin = """
     import atexit, threading
     def at_end():

@@ -226,9 +226,7 @@ def test_a_page_ends_with_its_sources(page):
 
 
 def test_files_that_are_named_as_sources_exist():
-    named = {
-        path for text in PAGES.values() for path in re.findall(rf"\b((?:{'|'.join(SOURCES)})/[\w/]+\.\w+)", text)
-    }
+    named = {path for text in PAGES.values() for path in re.findall(rf"\b((?:{'|'.join(SOURCES)})/[\w/]+\.\w+)", text)}
     assert "torch/nn/parallel/distributed.py" in named and "c10/cuda/CUDAFunctions.h" in named
     missing = set()
     for path in named:

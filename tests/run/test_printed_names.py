@@ -156,10 +156,7 @@ def test_run_says_where_it_records_and_what_it_ran(fullbore, locale, tmp_path):
 def hostile_trace() -> bytes:
     """Controls in its names, some as JSON's escapes and some raw, as writers of traces leave them."""
     step = {"ph": "X", "cat": "user_annotation", "dur": 1000, "pid": 1, "tid": 1}
-    events = [
-        {**step, "name": f"ProfilerStep#{i}", "ts": 1000 * i}
-        for i in range(4)
-    ]
+    events = [{**step, "name": f"ProfilerStep#{i}", "ts": 1000 * i} for i in range(4)]
     for i in range(4):
         at = 1000 * i
         cause = {"correlation": i + 1}

@@ -7,21 +7,26 @@ spec and its loader look afterwards as they would have looked without us.
 from __future__ import annotations
 
 import functools
-import os
+import importlib
 import sys
 from typing import Any, Callable
 
-from . import runtime
-from .runtime import hook
+from .core.runtime import hook
 
 Patch = Callable[[Any], None]
+
+# Which module's import attaches which part of the hook: the folder's or file's `attach(module, when_imported)`.
+PARTS = {
+    "torch": "torch",
+    "fullbore.loops": "own.marks",
+}
 
 
 class Finder:
     """Stands first in sys.meta_path and answers for watched names only."""
 
     def __init__(self) -> None:
-        self.watched: dict[str, Patch] = {"torch": attach_torch, "fullbore.loops": attach_marks}
+        self.watched: dict[str, Patch] = {name: functools.partial(self.attach_part, name) for name in PARTS}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any | None:
         patch = self.watched.pop(name, None)  # removed, so that we do not answer again while other finders search
@@ -45,9 +50,15 @@ class Finder:
             patch(module)
 
     def attach(self) -> None:
-        """For a torch that was imported before us."""
-        self.watched.pop("torch", None)
-        attach_torch(sys.modules["torch"])
+        """For what was imported before us."""
+        for name in PARTS:
+            if name in sys.modules:
+                self.patch(name, sys.modules[name])
+
+    def attach_part(self, name: str, module: Any) -> None:
+        part = importlib.import_module(f".{PARTS[name]}", __package__)
+        part.attach(module, self.when_imported)
+        attach_process()
 
     def when_imported(self, name: str, patch: Patch) -> None:
         module = sys.modules.get(name)
@@ -68,7 +79,7 @@ def patch_when_executed(loader: Any, patch: Patch) -> None:
     try:
         loader.exec_module = exec_module
     except AttributeError as error:
-        hook.fail("import of torch", error)
+        hook.fail(f"patching {getattr(loader, 'name', 'a module')}", error)
 
 
 def run_patch(patch: Patch, module: Any) -> None:
@@ -82,48 +93,11 @@ def run_patch(patch: Patch, module: Any) -> None:
 
 @functools.cache  # once, whichever library comes first
 def attach_process() -> None:
-    from . import lines, others
+    from .core import process
+    from .sampling import lines
 
     lines.attach()
-    others.attach_process()
-
-
-def attach_marks(loops: Any) -> None:
-    """The package fullbore is imported: the script may mark its loops with it."""
-    from . import marks
-
-    marks.attach(loops)
-    attach_process()
-
-
-def attach_torch(torch: Any) -> None:
-    """Torch is imported: introduces the process and patches torch's modules."""
-    from . import backward, collectives, device, facts, fast_cost, forward, loader, others, stages, steps, worker
-
-    if not runtime.is_helper_process():
-        hook.open()
-    places = (
-        ("torch.utils.data.dataloader", loader.attach),
-        ("torch.utils.data._utils.fetch", worker.attach),
-        ("fullbore.data.loader", stages.attach),
-        ("torch.optim.optimizer", steps.attach),
-        ("torch.nn", forward.attach),
-        ("torch.autograd", backward.attach),
-        ("torch.distributed", collectives.attach),
-        ("torch.nn.parallel.distributed", collectives.attach_data_parallel),
-        ("torch.cuda", device.attach),
-        ("torch.serialization", others.attach_checkpoints),
-        ("safetensors.torch", others.attach_safetensors),
-    )
-    facts.at_import(torch)
-    fast_cost.attach()
-    for name, patch in places:
-        FINDER.when_imported(name, patch)
-    attach_process()
-    if os.environ.get("FULLBORE_DRAIN"):
-        from . import drain
-
-        drain.attach()
+    process.attach()
 
 
 FINDER = Finder()

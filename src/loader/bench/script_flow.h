@@ -1,5 +1,5 @@
 // What `--script` measured: the training DataLoader of a script, iterated alone in its own process
-// (python/fullbore/hook/drain.py writes one JSON object per rank).
+// (python/fullbore/hook/torch/drain.py writes one JSON object per rank).
 #pragma once
 
 #include <nlohmann/json.hpp>

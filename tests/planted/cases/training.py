@@ -39,8 +39,8 @@ class StepClock:
             self._count(name, begin)
 
     def waits(self, loader: Iterable, first: str = "wait") -> Iterator:
-        """The loader's batches; the time of each `next` counts as `wait`. What an epoch costs besides counts as `first`:
-        its first `next`, which starts the workers, and its last one, which ends them and brings no batch."""
+        """The loader's batches; the time of each `next` counts as `wait`. What an epoch costs besides counts as
+        `first`: its first `next`, which starts the workers, and its last one, which ends them and brings no batch."""
         with self.timed(first):
             batches = iter(loader)
             batch = next(batches, None)

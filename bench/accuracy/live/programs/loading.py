@@ -187,9 +187,7 @@ def narrow_link(rng: random.Random, name: str) -> Case:
         cause="storage",
         about="all workers read through one link whose bandwidth is the limit: more of them do not help",
         model=models.any_model(rng, "image", 0.7),
-        data=wrapped(
-            data.cheap(rng, "image"), SHARED_LINK, "FromLink(DATASET, 49152)", ("import multiprocessing",)
-        ),
+        data=wrapped(data.cheap(rng, "image"), SHARED_LINK, "FromLink(DATASET, 49152)", ("import multiprocessing",)),
         batch_size=8,
         num_workers=rng.choice([1, 2]),
         settings={"link_rate": rate},
@@ -487,7 +485,7 @@ def queue_thread(rng: random.Random, name: str) -> Case:
 
 def loader_process(rng: random.Random, name: str) -> Case:
     """The same with a process: what people write who have read about the GIL."""
-    process = '''
+    process = """
 def produce(dataset, size, out, seed):
     torch.set_num_threads(1)
     rng = random.Random(seed)
@@ -505,7 +503,7 @@ class ProcessLoader:
     def __iter__(self):
         while True:
             yield self.queue.get()
-'''
+"""
     source = data.costly(rng, "image")
     imports = (*source.imports, "import random", "from torch import multiprocessing")
     plan = Plan(

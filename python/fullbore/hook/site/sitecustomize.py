@@ -12,6 +12,7 @@ import os
 import sys
 
 HERE = __file__.rpartition("/")[0]
+NAMES = {"torch", "fullbore"}  # finder.PARTS has what is watched
 
 
 class FirstFinder:
@@ -20,7 +21,7 @@ class FirstFinder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name not in ("torch", "fullbore"):
+        if name not in NAMES:
             return None
         try:
             sys.meta_path.remove(FirstFinder)
@@ -69,7 +70,7 @@ def run_the_other_sitecustomize():
 
 try:
     if os.environ.get("FULLBORE_CHANNEL"):
-        if "torch" in sys.modules:
+        if NAMES & sys.modules.keys():
             load_hook().attach()
         else:
             sys.meta_path.insert(0, FirstFinder)

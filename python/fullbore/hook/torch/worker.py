@@ -13,9 +13,9 @@ import time
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from . import channel
+from ..core import channel
+from ..core.runtime import Thread, clock, hook
 from .loader import MARK, process_configuration
-from .runtime import Thread, clock, hook
 
 cpu_clock = time.thread_time_ns
 MAX_SLOWEST_US = (1 << 31) - 1

@@ -7,8 +7,9 @@ import os
 import sys
 from typing import Any, Callable
 
-from . import backward, forward, steps
-from .runtime import Thread, guarded, hook
+from ..core import steps
+from ..core.runtime import Thread, guarded, hook
+from . import backward, forward
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
 # How many threads the OpenMP and MKL pools were asked for, and whether their idle threads spin.
@@ -20,6 +21,7 @@ def at_import(torch: Any) -> None:
     """Reports what is known already; the rest follows once the first steps have shown it."""
     forward.at_forward.append(at_forward)
     steps.after_first_steps.append(after_step)
+    hook.facts_of_a_child |= {"torch", "cuda_version"}
     hook.fact("torch", str(torch.__version__))
     hook.fact("cuda_version", getattr(torch.version, "cuda", None))
 

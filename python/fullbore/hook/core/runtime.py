@@ -45,9 +45,6 @@ class Thread:
         self.schedstat: int | None = None  # file descriptor, -1 if there is none
 
 
-FACTS_OF_A_CHILD = ("torch", "cuda_version")  # what a forked child may repeat of its parent's
-
-
 def drop(*_: int) -> None:
     """Replaces `record` if there is no channel."""
 
@@ -64,6 +61,9 @@ class Hook:
         self.extra_ns = 0  # time spent in the hook beside the records: the line sampler's
         self.is_worker = False
         self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child
+        self.facts_of_a_child: set[str] = set()  # what a forked child may repeat of its parent's
+        # The number of the loader worker that this process is, -1 if it is none: what starts workers knows.
+        self.worker_number: Callable[[], int] = lambda: -1
         self._directory = os.environ.get("FULLBORE_CHANNEL", "")
         self._opening = threading.Lock()
         self._failed_to_open = False
@@ -83,9 +83,8 @@ class Hook:
         with self._opening:
             if self.channel is not None or self._failed_to_open:
                 return
-            data = sys.modules.get("torch.utils.data")
-            worker = data.get_worker_info() if data is not None else None
-            role, worker_id = (channel.TRAINER, -1) if worker is None else (channel.WORKER, worker.id)
+            worker_id = self.worker_number()
+            role = channel.TRAINER if worker_id < 0 else channel.WORKER
             try:
                 opened = channel.Channel(self._directory, role, parent_pid(), worker_id)
             except (OSError, ValueError):
@@ -141,7 +140,7 @@ class Hook:
                     os.close(thread.schedstat)
             self.threads = {}
             self.said = set()
-            self.facts = {key: value for key, value in self.facts.items() if key in FACTS_OF_A_CHILD}
+            self.facts = {key: value for key, value in self.facts.items() if key in self.facts_of_a_child}
             self.steps = 0
             self.is_worker = False
             for forget in self.forget_in_child:
@@ -230,13 +229,3 @@ def introduction(role: int) -> dict[str, Any]:
         "world_size": channel.env_int("WORLD_SIZE", 1),
         "python": ".".join(map(str, sys.version_info[:3])),
     }
-
-
-def never() -> bool:
-    return False
-
-
-def is_compiling_test() -> Callable[[], bool]:
-    """torch's own test for 'dynamo is tracing this', which dynamo folds to a constant: our wrappers then vanish."""
-    compiler = getattr(sys.modules["torch"], "compiler", None)
-    return getattr(compiler, "is_compiling", never)

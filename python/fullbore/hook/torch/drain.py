@@ -15,8 +15,9 @@ import sys
 import time
 from typing import Any
 
-from . import channel, loader, steps, waits
-from .runtime import hook
+from ..core import channel, steps, waits
+from ..core.runtime import hook
+from . import loader
 
 DIRECTORY = os.environ.get("FULLBORE_DRAIN", "")
 SECONDS = float(os.environ.get("FULLBORE_DRAIN_SECONDS", "5"))
@@ -33,7 +34,7 @@ def attach() -> None:
 
 def after_step(optimizer: Any, thread: Any, end: int) -> None:
     feeding = thread.fed_by
-    source = feeding.source() if type(feeding) is waits.Loader else None
+    source = feeding.source() if isinstance(feeding, loader.TorchLoader) else None
     if source is None:
         if hook.steps >= PATIENCE:
             finish({"error": "no torch DataLoader feeds the optimizer steps"})

@@ -18,9 +18,9 @@ import threading
 import time
 from typing import Any
 
-from . import channel, steps
+from ..core import channel, steps
+from ..core.runtime import Thread, clock, hook
 from .growth import Growth
-from .runtime import Thread, clock, hook
 from .stacks import Loop, Sample, all_wait, read
 
 SPARSE_S, DENSE_S = 0.05, 0.01

@@ -10,9 +10,9 @@ import functools
 import sys
 from typing import Any
 
-from .frames import caller_place
-from .runtime import clock, guarded, hook
-from .waits import Loader, introduced, timed_next
+from ..core.frames import caller_place
+from ..core.runtime import clock, guarded, hook
+from ..core.waits import Loader, introduced, timed_next
 
 PERIOD_NS = 1_000_000_000
 FINE_FOR_NS = 600 * PERIOD_NS  # less often after ten minutes, so that a day's totals stay small
@@ -32,6 +32,10 @@ class StagedLoader(Loader):
         super().__init__(ident, batch_size, source)
         self.since = clock()
         self.due = 0  # when its totals are due next
+
+    def ready(self, iterator: Any) -> int:
+        count = iterator.__dict__.get("_fullbore_ready")
+        return -1 if count is None else count()
 
 
 def about(source: Any) -> dict[str, Any]:

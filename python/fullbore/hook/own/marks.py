@@ -6,10 +6,10 @@ import functools
 import weakref
 from typing import Any
 
-from .frames import caller_place
-from .runtime import clock, guarded, hook
-from .steps import count_step, state
-from .waits import Loader, introduced, timed_next
+from ..core.frames import caller_place
+from ..core.runtime import clock, guarded, hook
+from ..core.steps import count_step, state
+from ..core.waits import Loader, introduced, timed_next
 
 LIBRARY = "fullbore.watch"
 SEEN_ANYWAY = ("torch.utils.data.", "fullbore.data.")  # loaders of which more is known than their waits
@@ -57,7 +57,7 @@ def mark_step() -> None:
         hook.fail("fullbore.step()", error)
 
 
-def attach(module: Any) -> None:
+def attach(module: Any, when_imported: Any) -> None:
     """Patches fullbore.loops."""
     init, iterate, step = module.Watched.__init__, module.Watched.__iter__, module.step
 

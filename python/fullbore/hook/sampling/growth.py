@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
-from .frames import MAX_DEPTH, is_user_file
-from .runtime import hook
+from ..core.frames import MAX_DEPTH, is_user_file
+from ..core.runtime import hook
 
 LOOK_S, RARELY_S, RARER = 2.0, 60.0, 1.2  # between looks: at first, at most, and by how much more each time
 GREW_BYTES = 16 << 20  # half of what the finding memory-growth needs

@@ -1,51 +1,16 @@
-"""What else a training process spends time on, as far as it can be recognised: checkpoints, garbage collections.
-
-And the end of the process: the `bye`.
-"""
+"""What every process is asked, whatever it trains with: its garbage collections, and at its end, the `bye`."""
 
 from __future__ import annotations
 
 import atexit
-import functools
 import gc
-import sys
 from typing import Any
 
 from . import channel
-from .runtime import clock, enter, guarded, hook, leave
-from .where import say_where
+from .runtime import clock, guarded, hook
 
 GARBAGE_NS = 1_000_000  # a collection shorter than this is not worth a record
 CALIBRATION_ROUNDS = 200
-
-
-def timed_checkpoint(original: Any) -> Any:
-    @functools.wraps(original)
-    def save(*args: Any, **kwargs: Any) -> Any:
-        span = enter(channel.OTHER)
-        if span is None or span[1] == channel.OTHER:  # inside another one
-            return original(*args, **kwargs)
-        try:
-            return original(*args, **kwargs)
-        finally:
-            leave(span, channel.OTHER, channel.CHECKPOINT)
-            say_where("checkpoint")
-
-    return save
-
-
-def attach_checkpoints(serialization: Any) -> None:
-    torch = sys.modules["torch"]
-    original = serialization.save
-    serialization.save = timed_checkpoint(original)
-    if torch.save is original:
-        torch.save = serialization.save
-
-
-def attach_safetensors(module: Any) -> None:
-    for name in ("save_file", "save_model"):
-        if hasattr(module, name):
-            setattr(module, name, timed_checkpoint(getattr(module, name)))
 
 
 class Garbage:
@@ -67,7 +32,7 @@ class Garbage:
             hook.fail("garbage collection", error)
 
 
-def attach_process() -> None:
+def attach() -> None:
     gc.callbacks.append(Garbage())
     atexit.register(say_goodbye)
 

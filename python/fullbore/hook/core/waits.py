@@ -28,6 +28,10 @@ class Loader:
         self.source = weakref.ref(source)
         self.counter = BatchCounter(batch_size)
 
+    def ready(self, iterator: Any) -> int:
+        """Batches that are ready when `next` is entered; -1 if unknown. Must not raise."""
+        return -1
+
 
 class Epoch:
     """What an iterator carries: its loader, and the time its creation took, which counts for the first batch."""
@@ -68,26 +72,6 @@ def where_made(source: Any) -> str | None:
     return None if where is None else f"{where[0]}:{where[1]}"
 
 
-def ready(iterator: Any) -> int:
-    """Batches that are ready when `next` is entered; -1 if unknown."""
-    fields = iterator.__dict__
-    if "_fullbore_ready" in fields:
-        return fields["_fullbore_ready"]()
-    waiting = fields.get("_task_info")
-    if waiting is None:
-        return -1
-    try:
-        queue = fields["_data_queue"]
-        count = len(waiting) - fields["_tasks_outstanding"]  # arrived out of order, and kept
-        count += queue.qsize()
-        results = fields["_worker_result_queue"]
-        if results is not queue:  # a thread pins between the two
-            count += results.qsize()
-        return max(0, count)
-    except (KeyError, NotImplementedError, OSError):
-        return -1
-
-
 class Wait:
     """One `next` in progress."""
 
@@ -98,7 +82,7 @@ class Wait:
         if epoch is None:  # made by other code than DataLoader.__iter__
             epoch = iterator.__dict__["_fullbore_epoch"] = Epoch(loader_of(iterator), 0, 0)
         self.epoch = epoch
-        self.ready = ready(iterator)
+        self.ready = epoch.loader.ready(iterator)
         self.thread = thread
         self.outer_phase, thread.phase = thread.phase, channel.NEXT
         thread.loader = epoch.loader.id

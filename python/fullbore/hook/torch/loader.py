@@ -11,10 +11,10 @@ import sys
 import weakref
 from typing import Any
 
+from ..core.frames import caller_place
+from ..core.runtime import clock, guarded, hook
+from ..core.waits import Epoch, Loader, introduced, timed_next
 from . import fast_data
-from .frames import caller_place
-from .runtime import clock, guarded, hook
-from .waits import Epoch, Loader, introduced, timed_next
 
 MARK = "fullbore_loader"  # in the configuration that a worker process inherits, whatever its start method
 
@@ -50,9 +50,30 @@ def made_by_library() -> bool:
     return False
 
 
+class TorchLoader(Loader):
+    """A DataLoader, or an iterator of one that was created without it."""
+
+    __slots__ = ()
+
+    def ready(self, iterator: Any) -> int:
+        fields = iterator.__dict__
+        waiting = fields.get("_task_info")
+        if waiting is None:
+            return -1
+        try:
+            queue = fields["_data_queue"]
+            count = len(waiting) - fields["_tasks_outstanding"]  # arrived out of order, and kept
+            count += queue.qsize()
+            results = fields["_worker_result_queue"]
+            if results is not queue:  # a thread pins between the two
+                count += results.qsize()
+            return max(0, count)
+        except (KeyError, NotImplementedError, OSError):
+            return -1
+
+
 def known(source: Any) -> Loader:
-    """The Loader of a DataLoader, or of an iterator created without one."""
-    return introduced(source, Loader, about)
+    return introduced(source, TorchLoader, about)
 
 
 def describe(source: Any) -> dict[str, Any]:

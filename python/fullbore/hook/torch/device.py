@@ -11,9 +11,10 @@ import functools
 import sys
 from typing import Any
 
-from . import channel, steps
-from .runtime import Span, Thread, enter, guarded, hook, is_compiling_test, leave
-from .where import say_where
+from ..core import channel, steps
+from ..core.runtime import Span, Thread, enter, guarded, hook, leave
+from ..core.where import say_where
+from .compiling import is_compiling_test
 
 MEMORY_PERIOD_NS = 1_000_000_000  # torch.cuda.memory_stats takes about 0.1 ms
 MAX_PENDING_EVENTS = 64  # steps that the device may lag behind; beyond that, no new events are recorded

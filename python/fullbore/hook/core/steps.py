@@ -1,17 +1,15 @@
-"""Optimizers: where a step ends, which optimizer counts, and which loader feeds it.
+"""Where a step ends, which optimizer counts, and which loader feeds it.
 
-Torch has had global step hooks since 2.0; only for older versions, each optimizer class's `step` is wrapped, once.
 An optimizer that steps inside another one's step (SAM, wrappers) is part of it.
 """
 
 from __future__ import annotations
 
-import functools
 import weakref
 from typing import Any
 
 from . import channel
-from .runtime import Thread, clock, enter, hook, is_compiling_test, leave
+from .runtime import Thread, clock, hook
 from .where import say_where
 
 # The first optimizer that steps is the primary one, whose steps are counted; after this many steps of others without
@@ -111,66 +109,3 @@ def count_step(optimizer: Any, thread: Thread, begin: int, end: int, marked: int
         say_where("optimizer_step")
         for follow in after_first_steps:
             follow(optimizer, thread, end)
-
-
-def attach(module: Any) -> None:
-    """Patches torch.optim.optimizer."""
-    is_compiling = is_compiling_test()
-    if hasattr(module, "register_optimizer_step_pre_hook"):
-
-        def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if not is_compiling():
-                enter_step(optimizer)
-
-        def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-            if not is_compiling():
-                leave_step(optimizer)
-
-        module.register_optimizer_step_pre_hook(before)
-        module.register_optimizer_step_post_hook(after)
-    else:
-        wrap_each_step(module.Optimizer)
-    attach_zero_grad(module.Optimizer, is_compiling)
-
-
-def wrap_each_step(Optimizer: Any) -> None:
-    """For torch < 2.0: its Optimizer.__init__ wraps `step` of the instance's class for the profiler; so do we."""
-    wrap_for_profile = Optimizer._hook_for_profile
-
-    @functools.wraps(wrap_for_profile)
-    def _hook_for_profile(self: Any) -> None:
-        wrap_for_profile(self)
-        step = type(self).step
-        if not getattr(step, "_fullbore", False):
-            timed = timed_step(step)
-            timed._fullbore = True  # type: ignore[attr-defined]
-            type(self).step = timed
-
-    Optimizer._hook_for_profile = _hook_for_profile
-
-
-def timed_step(original: Any) -> Any:
-    @functools.wraps(original)
-    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        enter_step(self)
-        result = original(self, *args, **kwargs)
-        leave_step(self)
-        return result
-
-    return step
-
-
-def attach_zero_grad(Optimizer: Any, is_compiling: Any) -> None:
-    original = Optimizer.zero_grad
-
-    @functools.wraps(original)
-    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        span = None if is_compiling() else enter(channel.OPTIMIZER)
-        if span is None:
-            return original(self, *args, **kwargs)
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            leave(span, channel.OPTIMIZER)
-
-    Optimizer.zero_grad = zero_grad

@@ -13,8 +13,9 @@ import sys
 import weakref
 from typing import Any
 
-from . import stages, waits
-from .runtime import hook
+from ..core import waits
+from ..core.runtime import hook
+from ..own import stages
 
 VARIABLE = "FULLBORE_FAST_DATA"  # set by `fullbore run --fast-data`
 PACKAGE = "FULLBORE_PACKAGE"  # where the package fullbore is

@@ -11,8 +11,9 @@ import atexit
 import time
 from typing import Any
 
-from . import channel, fast_data, steps, waits
-from .runtime import hook
+from ..core import channel, steps
+from ..core.runtime import hook
+from . import fast_data, loader
 
 SAMPLES = 32  # a few dozen photos give the mean to some percent, and are read from the page cache
 SECONDS = 0.3  # for each of two passes: to warm up, and to measure
@@ -29,7 +30,7 @@ def attach() -> None:
 def after_step(optimizer: Any, thread: Any, end: int) -> None:
     """Keeps the loader that feeds the training: a script that made it in a function lets go of it at its end."""
     feeding = thread.fed_by
-    if feeding is None or feeding.id in _kept or type(feeding) is not waits.Loader or fast_data.wanted():
+    if not isinstance(feeding, loader.TorchLoader) or feeding.id in _kept or fast_data.wanted():
         return
     source = feeding.source()
     if source is None or channel.env_int("LOCAL_RANK", 0) > 0 or not reads_folder(source):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from . import channel
-from .runtime import enter, guarded, is_compiling_test, leave
+from ..core import channel
+from ..core.runtime import enter, guarded, leave
+from .compiling import is_compiling_test
 
 NAMES = (
     *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce"),

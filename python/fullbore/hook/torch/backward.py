@@ -6,9 +6,10 @@ import functools
 import sys
 from typing import Any
 
-from . import channel
-from .runtime import clock, enter, guarded, hook, is_compiling_test, leave
-from .where import say_where
+from ..core import channel
+from ..core.runtime import clock, enter, guarded, hook, leave
+from ..core.where import say_where
+from .compiling import is_compiling_test
 
 # Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
 # are watched, because the very first may not take part.

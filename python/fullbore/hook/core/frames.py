@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from types import FrameType
+from typing import Any
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the hook
 # Wherever they are imported from.
 OUR_LOADER = os.sep + os.path.join("fullbore", "data") + os.sep
 OUR_MARKS = os.sep + os.path.join("fullbore", "loops.py")
@@ -14,7 +15,17 @@ STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 MAX_DEPTH = 200
 
+# Folders of libraries that may be imported from elsewhere than PACKAGES: a framework from its own sources.
+libraries = [HERE, STANDARD_LIBRARY]
 _is_user: dict[str, bool] = {}
+
+
+def is_library(module: Any) -> None:
+    """Whatever lies in this package's folder is not the user's."""
+    place = getattr(module, "__file__", None)
+    if place:
+        libraries.append(os.path.dirname(os.path.abspath(place)))
+        _is_user.clear()
 
 
 def is_user_file(name: str) -> bool:
@@ -31,9 +42,7 @@ def _judge(name: str) -> bool:
     if name.startswith("<"):
         return name in ("<string>", "<stdin>")  # python -c, and typed in
     path = os.path.abspath(name)
-    torch = getattr(sys.modules.get("torch"), "__file__", None) or HERE
-    library = (HERE, STANDARD_LIBRARY, os.path.dirname(torch))
-    if any(path.startswith(folder + os.sep) for folder in library):
+    if any(path.startswith(folder + os.sep) for folder in libraries):
         return False
     return not any(part in path for part in (*PACKAGES, OUR_LOADER, OUR_MARKS))
 

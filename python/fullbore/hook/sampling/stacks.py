@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+from ..core.frames import MAX_DEPTH, STANDARD_LIBRARY, is_user_file, place, user_frame
 from . import activities as act
-from .frames import MAX_DEPTH, STANDARD_LIBRARY, is_user_file, place, user_frame
 from .instructions import CALL, INDEX, INTERPRETER, LOOP, executing, local
 
 # What feeds the steps: in the iterator that the loop goes through, or in its body, waiting to receive something.

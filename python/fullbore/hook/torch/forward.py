@@ -15,8 +15,9 @@ import sys
 import weakref
 from typing import Any, Callable
 
-from . import channel, steps
-from .runtime import Thread, clock, guarded, hook, is_compiling_test
+from ..core import channel, steps
+from ..core.runtime import Thread, clock, guarded, hook
+from .compiling import is_compiling_test
 
 LEARNING_STEPS = 2
 LEARNING_CALLS = 400  # outermost ones: a script that never steps must not keep the patch

@@ -1,0 +1,13 @@
+"""What every framework's folder builds on. It knows five things: a loader was asked for a batch and gave it; a step
+ended; a phase began or ended; a batch had so many samples; a fact.
+
+    channel      the two files a process writes, as src/record/channel.h and docs/channel.md define them
+    runtime      what all parts share: the channel, the threads, phases, and what happens when the hook fails
+    waits        the script's loaders, of whatever library, and the waits in `next` of their iterators
+    batch        how many samples and tokens a batch holds
+    steps        where a step ends, which optimizer counts, and which loader feeds it
+    checkpoints  functions that write the state of the training
+    frames       which code, and which frame of a stack, is the user's own
+    where        which lines of the user's code step, copy and save
+    process      garbage collections, and the end of the process
+"""

@@ -1,0 +1,1 @@
+"""What Fullbore itself offers to a script: marks for its loops, and loaders of fullbore.data."""
