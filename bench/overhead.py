@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-from hook_cost import BLOCK_STEPS, TRAINER, Trainer, clean_environment
+from hook_cost import clean_environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
@@ -34,8 +34,79 @@ TARGETS = {"ratio_1ms": 1.05, "ratio_20ms": 1.01, "cpu_ratio": 0.01, "resident_b
 PROCESSES = 200
 
 
+# One process: reads a number of steps per line, trains that many, answers with the median step time in ns.
+TRAINER = r"""
+import statistics, sys, time
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+torch.set_num_threads(1)
+kind = sys.argv[1]
+width, depth, batch = {"empty": (4, 1, 1), "1ms": (192, 4, 32), "20ms": (640, 5, 192)}[kind]
+
+class Ready(Dataset):
+    def __len__(self):
+        return 1 << 30
+    def __getitem__(self, index):
+        return data
+    def __getitems__(self, indices):
+        return data
+
+data = torch.randn(batch, width)
+layers = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)]
+model = nn.Sequential(*layers)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+batches = iter(DataLoader(Ready(), batch_size=batch, sampler=range(1 << 30), collate_fn=lambda samples: samples))
+
+def step():
+    x = next(batches)
+    optimizer.zero_grad()
+    loss = model(x).sum()
+    loss.backward()
+    optimizer.step()
+
+for _ in range(30):
+    step()
+print("ready", flush=True)
+for line in sys.stdin:
+    times = []
+    for _ in range(int(line)):
+        begin = time.perf_counter_ns()
+        step()
+        times.append(time.perf_counter_ns() - begin)
+    print(statistics.median(times), flush=True)
+"""
+
+BLOCK_STEPS = {"empty": 400, "1ms": 150, "20ms": 8}
+
+
+class Trainer:
+    """One of the two processes."""
+
+    def __init__(self, python: str, kind: str, env: dict) -> None:
+        self.process = subprocess.Popen(
+            [python, "-c", TRAINER, kind],
+            env={**env, "OMP_NUM_THREADS": "1"},
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        if self.process.stdout.readline() != "ready\n":
+            raise SystemExit(f"{python} could not train: see above\nhint: --python with an interpreter that has torch")
+
+    def block(self, steps: int) -> float:
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
 class RecordedTrainer(Trainer):
-    """hook_cost's trainer under `fullbore run`; the recorder is stopped between its turns."""
+    """The trainer under `fullbore run`; the recorder is stopped between its turns."""
 
     def __init__(self, python: str, kind: str, directory: str) -> None:
         self.process = subprocess.Popen(

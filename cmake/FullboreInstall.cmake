@@ -2,7 +2,8 @@
 #
 #   bin/fullbore
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
-#                                       Includes fullbore.data with its extension, if that was built.
+#                                       Includes fullbore.data with its extension, if that was built, and the
+#                                       extension of the hook (hook/core/_native).
 #   share/doc/fullbore/
 #   lib/libfullbore_loader.a, include/fullbore/, lib/cmake/fullbore/
 #                                       The loader for C++ programs: the component `dev`, installed only by name
@@ -37,6 +38,9 @@ endif()
 if(TARGET fb_loader_python)
   # Optional: `make build` builds only the program.
   install(TARGETS fb_loader_python LIBRARY DESTINATION "${FULLBORE_EXTENSION_DIR}" ${FULLBORE_EXTENSION_NEED})
+endif()
+if(TARGET fb_hook_native)
+  install(TARGETS fb_hook_native LIBRARY DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python/fullbore/hook/core")
 endif()
 if(NOT SKBUILD)
   install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)

@@ -74,13 +74,17 @@ make_venv() {
   "$python" -m venv --clear "$venv"
 }
 
-# requirements_met FILE...: every "name==version" or "name" line is installed in .venv.
+# requirements_met FILE...: every "name==version" or "name" line that its marker concerns is installed in .venv.
 requirements_met() {
   "$venv/bin/python3" - "$@" <<'PY'
 import importlib.metadata, sys
+from pip._vendor.packaging.markers import Marker
 for path in sys.argv[1:]:
     for line in open(path):
-        name, _, version = line.split("#")[0].strip().partition("==")
+        name, _, marker = line.split("#")[0].partition(";")
+        if marker and not Marker(marker).evaluate():
+            continue
+        name, _, version = name.strip().partition("==")
         try:
             have = importlib.metadata.version(name) if name else version
         except importlib.metadata.PackageNotFoundError:

@@ -53,6 +53,18 @@ std::vector<std::string_view> Words(std::string_view text) {
 std::optional<int64_t> ParseInt(std::string_view text) { return ParseWhole<int64_t>(text); }
 std::optional<double> ParseDouble(std::string_view text) { return ParseWhole<double>(text); }
 
+std::optional<double> ParseSeconds(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  double unit = 1;
+  if (const char last = text.back(); last == 's' || last == 'm' || last == 'h') {
+    unit = last == 's' ? 1 : last == 'm' ? 60 : 3600;
+    text.remove_suffix(1);
+  }
+  const auto number = ParseDouble(text);
+  if (!number) return std::nullopt;
+  return *number * unit;
+}
+
 std::string FormatDuration(int64_t ns) {
   const double s = static_cast<double>(ns) / 1e9;
   const double magnitude = std::abs(s);

@@ -11,6 +11,16 @@ TEST(TextTest, SplitKeepsEmptyPartsAndWordsDoesNot) {
   EXPECT_EQ(Words("   ").size(), 0u);
 }
 
+TEST(TextTest, SecondsMayBeGivenInMinutesAndHours) {
+  EXPECT_EQ(ParseSeconds("90"), 90);
+  EXPECT_EQ(ParseSeconds("1.5m"), 90);
+  EXPECT_EQ(ParseSeconds("2h"), 7200);
+  EXPECT_EQ(ParseSeconds("5s"), 5);
+  EXPECT_EQ(ParseSeconds("m"), std::nullopt);
+  EXPECT_EQ(ParseSeconds(""), std::nullopt);
+  EXPECT_EQ(ParseSeconds("5 m"), std::nullopt);
+}
+
 TEST(TextTest, ParseIntTakesTheWholeTextOrNothing) {
   EXPECT_EQ(ParseInt("-42"), -42);
   EXPECT_EQ(ParseInt("42x"), std::nullopt);

@@ -101,6 +101,20 @@ std::optional<std::string> FirstLineOf(const char* command) {
   return std::string(Trim(line));
 }
 
+// Which of its two paths the hook takes in this Python, and why: asked of the file that decides it.
+Check HookCheck() {
+  const std::string native =
+      (std::filesystem::path(HookDirectory()) / "../core/native.py").lexically_normal();
+  const std::string ask = fmt::format(
+      "FULLBORE_PACKAGE={} python3 -c '{}import runpy; found = runpy.run_path(sys.argv[1]); "
+      "print(found[\"PATH\"], found[\"reason\"])' {} 2>/dev/null",
+      ShellQuote(PackageDirectory()), kNotFromHere, ShellQuote(native));
+  const auto answer = FirstLineOf(ask.c_str());
+  const bool is_native = answer && answer->rfind("native ", 0) == 0;
+  return {"the hook's extension loads", is_native, answer.value_or("no"),
+          is_native ? "" : "the hook does the same in Python, at a few times the cost for each step"};
+}
+
 Check SeriesCheck(const SeenSink& sink, const std::string& what, record::Metric metric,
                   const std::string& advice) {
   const std::string series(Name(metric));
@@ -129,6 +143,7 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   const auto data = FirstLineOf(import_data.c_str());
   checks.push_back({"python3 imports fullbore.data", data.has_value(), data.value_or("no"),
                     data ? "" : "for --fast-data and in scripts: pip install . in fullbore's sources"});
+  checks.push_back(HookCheck());
   checks.push_back(
       SeriesCheck(sink, "CPU", Metric::kCpuUtilization, "/proc/stat is hidden: a container without /proc?"));
   checks.push_back(

@@ -25,8 +25,7 @@ std::string PackageDirectory() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const fs::path& candidate : {self / "../share/fullbore/python", self / "python"}) {
-    if (fs::exists(candidate / "fullbore/data/__init__.py", error))
-      return fs::weakly_canonical(candidate, error);
+    if (fs::exists(candidate / "fullbore", error)) return fs::weakly_canonical(candidate, error);
   }
   return "";
 }

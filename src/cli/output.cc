@@ -11,7 +11,9 @@
 
 #include "base/print.h"
 #include "base/secrets.h"
+#include "cli/device_windows.h"
 #include "cli/subcommand.h"
+#include "explain/diagnose/device_window.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
 #include "report/html.h"
@@ -124,10 +126,31 @@ std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recordi
   return diagnoses;
 }
 
+namespace {
+
+// The windows of its profiler, where a run has them, become part of what is said of it.
+void AddDeviceWindows(const ReportTargets& targets, record::Recording& recording,
+                      std::vector<diagnose::Diagnosis>& stages) {
+  for (size_t i = 0; i < recording.stages.size(); ++i) {
+    record::Stage& stage = recording.stages[i];
+    if (stage.device_windows.empty() || stages[i].steps == 0) continue;
+    const auto trace = ReadDeviceWindows(stage);
+    if (!trace) {
+      stages[i].messages.push_back("windows: " + trace.error().text);
+      continue;
+    }
+    diagnose::AddDeviceWindow(stage.device_windows.front(), *trace, targets.what_if, stages[i]);
+    TakeTablesOf(*trace, stage);
+  }
+}
+
+}  // namespace
+
 // Each report on its own: one that cannot be written does not keep the others from being. Returns the first
 // error.
-Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets) {
-  const std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording, targets.what_if);
+Result<void> WriteReports(record::Recording recording, const ReportTargets& targets) {
+  std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording, targets.what_if);
+  AddDeviceWindows(targets, recording, stages);
   const record::Stage* judged_stage = diagnose::JudgedStage(recording);
   const diagnose::Diagnosis& judged =
       stages.size() < 2 ? stages[0] : stages[static_cast<size_t>(judged_stage - recording.stages.data())];

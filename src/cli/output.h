@@ -54,6 +54,6 @@ struct ReportTargets {
 
 // Writes a recording's reports. The JSON object is the judged stage's report; with several stages it carries
 // the others under "stages".
-Result<void> WriteReports(const record::Recording& recording, const ReportTargets& targets);
+Result<void> WriteReports(record::Recording recording, const ReportTargets& targets);
 
 }  // namespace fullbore::cli

@@ -27,11 +27,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// More of them make a trace that takes longer to read than it is worth.
+constexpr int64_t kMaxWindowSteps = 50;
+
 struct Flags {
   collect::RunOptions run;
   std::vector<std::string> tags;
   std::string json, html;
-  bool no_hook = false, no_command = false, fast_data = false;
+  std::string windows;
+  bool no_hook = false, no_command = false, fast_data = false, keep_windows = false;
 };
 
 // The hook reads it in the training process (python/fullbore/hook/torch/fast_data.py).
@@ -43,6 +47,23 @@ Result<void> AskForFastData(const Flags& flags) {
   }
   (void)setenv("FULLBORE_FAST_DATA", "1", 1);
   return {};
+}
+
+// As the hook reads it (python/fullbore/hook/torch/windows.py): "off", "N@STEP", or the seconds between two windows.
+Result<std::string> WindowsAskedFor(const std::string& text) {
+  if (text == "off") return text;
+  const size_t at = text.find('@');
+  if (at != std::string::npos) {
+    const auto steps = ParseInt(text.substr(0, at)), step = ParseInt(text.substr(at + 1));
+    if (steps && step && *steps > 0 && *steps <= kMaxWindowSteps && *step >= 0) return text;
+  } else if (text.starts_with("every ")) {
+    const auto seconds = ParseSeconds(text.substr(6));
+    if (seconds && *seconds >= 1) return std::to_string(*seconds);
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("run: --windows '{}' is none of off, N@STEP (N up to {}) and every TIME", text,
+                           kMaxWindowSteps),
+               "for instance --windows 4@100 or --windows 'every 10m'"};
 }
 
 Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::string>& texts) {
@@ -71,6 +92,20 @@ int64_t PauseBetweenLooksNs() {
   return (wanted && *wanted > 0 ? *wanted : 10) * kNsPerSecond;
 }
 
+// Names as `fullbore explain` reads them.
+void KeepWindows(const record::Recording& recording, const std::string& run_file) {
+  for (const record::Stage& stage : recording.stages) {
+    for (const record::DeviceWindow& window : stage.device_windows) {
+      const std::string path = fs::path(run_file)
+                                   .replace_extension(fmt::format("{}rank{}-step{}.json.zst",
+                                                                  recording.stages.size() > 1 ? stage.name + "-" : "",
+                                                                  window.rank, window.first_step))
+                                   .string();
+      if (auto written = WriteText(path, window.trace, kPrivateFile); !written) Fail(written.error(), 0);
+    }
+  }
+}
+
 int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   if (outcome.path.empty()) return outcome.exit_status;  // nothing was recorded, as reported already
   auto recording = record::ReadRun(outcome.path);
@@ -78,6 +113,7 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
     Fail(recording.error(), 0);
     return outcome.exit_status;
   }
+  if (flags.keep_windows) KeepWindows(*recording, outcome.path);
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;
@@ -107,6 +143,11 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   }
   if (flags.fast_data) {
     if (auto asked = AskForFastData(flags); !asked) return Fail(asked.error(), kExitUsage);
+  }
+  if (!flags.windows.empty()) {
+    const auto windows = WindowsAskedFor(flags.windows);
+    if (!windows) return Fail(windows.error(), kExitUsage);
+    (void)setenv("FULLBORE_WINDOWS", windows->c_str(), 1);
   }
   flags.run.tags = *tags;
   flags.run.command = invocation.command;
@@ -157,6 +198,12 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
   app.add_flag("--fast-data", flags->fast_data,
                "Feed the training DataLoader from fullbore.data where it gives the same batches");
+  app.add_option("--windows", flags->windows,
+                 "When to take a few steps under torch's own profiler, for what the device, or the CPU's\n"
+                 "operators, really do: off, N@STEP or 'every TIME' (default: every 10m where a device is used)")
+      ->type_name("WHEN");
+  app.add_flag("--keep-windows", flags->keep_windows,
+               "Keep their last traces beside the run file, for Perfetto and `fullbore explain`");
   app.add_flag(
       "--no-command", flags->no_command,
       "Keep no command lines, of the command or of its processes. Values of --api-key, HF_TOKEN= and "

@@ -49,13 +49,16 @@ enum class EventKind : uint16_t {
   // iterator was created well before its first `next`); b: batches ready in the queue on entry (-1 unknown);
   // c: 1 for the first of an epoch (worker start included); d: tokens.
   kNext = 1,
-  // The outermost Module call. a: 1 in training mode with gradients, 0 in evaluation.
+  // The outermost Module call. a: 1 in training mode with gradients, 0 in evaluation; or the call of a compiled
+  // function that holds more than a forward pass (jax.jit): 2 of the training, 3 of something else. b: with a = 2,
+  // samples among its arguments, 0 unknown.
   kForward = 2,
   // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what follows in a
   // distributed run is the wait for the other ranks.
   kBackward = 3,
   // a: 1 if this ends a step (the primary optimizer's step), 0 for zero_grad and the other optimizers;
-  // b: 1 if the script itself says so (fullbore.step()), and no optimizer.
+  // b: 1 if the script itself says so (fullbore.step()), and no optimizer; c: 1 if a profiler of ours slowed the
+  // step down (a device window): it counts, but says nothing of the training's speed.
   kOptimizer = 4,
   // Tensor.to / Tensor.cuda to a device. a: bytes; b: 1 pinned.
   kH2d = 5,
@@ -80,7 +83,8 @@ enum class EventKind : uint16_t {
   kMemory = 12,
 };
 
-enum class OtherKind : uint16_t { kCheckpoint = 1, kGarbageCollection = 2 };
+// A compilation is recorded inside the call that it holds up.
+enum class OtherKind : uint16_t { kCheckpoint = 1, kGarbageCollection = 2, kCompilation = 3 };
 
 struct ChannelRecord {
   uint16_t kind;  // EventKind

@@ -189,6 +189,14 @@ struct DeviceTables {
   std::optional<LaunchStats> launches;
 };
 
+// Outermost operators of one name, on the CPU.
+struct OperatorTime {
+  std::string name;  // "aten::linear", "AddmmBackward0"
+  int64_t count = 0;
+  int64_t sum_ns = 0;
+  std::optional<double> flops;  // of those calls whose work is known
+};
+
 struct RankInfo {
   int rank = 0;
   int64_t pid = 0;
@@ -211,6 +219,15 @@ struct RankInfo {
   std::optional<StepGraph> graph;        // of the first steps, what waited for what
   std::optional<StepTimeline> timeline;  // of a trace's median step
   std::optional<Roofline> roofline;      // only of traces with shapes
+  std::vector<OperatorTime> operators;   // only of traces without a device: by sum_ns, largest first
+};
+
+// A few steps of a rank under its framework's own profiler.
+struct DeviceWindow {
+  int rank = 0;
+  int64_t first_step = 0;
+  int64_t steps = 0;
+  std::string trace;  // Kineto JSON in one zstd frame, as --keep-windows writes it to a file
 };
 
 struct Process {
@@ -248,6 +265,7 @@ struct Stage {
   bool out_of_memory = false;      // the kernel killed a process of the command for memory
 
   std::vector<RankInfo> ranks;
+  std::vector<DeviceWindow> device_windows;  // the newest of each rank, by rank
   std::vector<Series> series;
   std::vector<Process> processes;
   std::vector<Message> messages;

@@ -131,6 +131,32 @@ TEST_F(RunFileTest, ReadsBackEverythingThatWasRecorded) {
   EXPECT_EQ(stage.messages.at(0).text, "no driver");
 }
 
+TEST_F(RunFileTest, TheNewestDeviceWindowOfEachRankIsReadBack) {
+  WriteSmallRun();
+  {
+    auto writer = Open("again");
+    ASSERT_TRUE(writer.ok());
+    writer->AppendStep(1, StepAt(0));
+    writer->AppendStep(0, StepAt(0));
+    writer->AppendDeviceWindow({1, 32, 4, "of rank 1"});
+    writer->AppendDeviceWindow({0, 64, 3, "newest"});
+    writer->AppendDeviceWindow({0, 32, 4, "older"});
+    ASSERT_TRUE(writer->Close(50'000, StageState::kEnded, 0, false).ok());
+  }
+
+  const auto run = ReadRun(path_);
+
+  ASSERT_TRUE(run.ok());
+  EXPECT_TRUE(run->stages[0].device_windows.empty());
+  const auto& windows = run->stages[1].device_windows;
+  ASSERT_EQ(windows.size(), 2U);
+  EXPECT_EQ(windows[0].rank, 0);
+  EXPECT_EQ(windows[0].first_step, 64);
+  EXPECT_EQ(windows[0].steps, 3);
+  EXPECT_EQ(windows[0].trace, "newest");
+  EXPECT_EQ(windows[1].trace, "of rank 1");
+}
+
 TEST_F(RunFileTest, UnknownReadingsAreAbsentNotZero) {
   WriteSmallRun();
   const auto run = ReadRun(path_);

@@ -44,6 +44,9 @@ class Reader {
     if (!statement->status().ok()) Damaged(table);
   }
 
+  // Files of older recorders lack the newer tables.
+  bool Has(const std::string& table) { return database_.ColumnsOf(table) != nullptr; }
+
   void Damaged(const std::string& table) {
     if (std::find(damaged_.begin(), damaged_.end(), table) == damaged_.end()) damaged_.push_back(table);
   }
@@ -263,6 +266,26 @@ void ReadSeries(Reader& reader, std::vector<Stage>& stages) {
   }
 }
 
+// The newest of each rank: a day's windows together would take the memory of a workstation.
+void ReadDeviceWindows(Reader& reader, std::vector<Stage>& stages) {
+  if (!reader.Has("device_window")) return;
+  reader.ForEach("device_window", "SELECT stage, rank, first_step, steps, trace FROM device_window",
+                 [&](Statement& row) {
+                   Stage* stage = StageOf(stages, row.Int(0));
+                   if (!stage || RankOf(stages, row.Int(0), row.Int(1)) == nullptr)
+                     return reader.Damaged("device_window");
+                   const auto rank = static_cast<int>(row.Int(1));
+                   const int64_t first_step = reader.Within("device_window", row.Int(2), 0, kMaxCount);
+                   const int64_t steps = reader.Within("device_window", row.Int(3), 0, kMaxCount);
+                   auto& windows = stage->device_windows;
+                   auto known = std::ranges::find(windows, rank, &DeviceWindow::rank);
+                   if (known == windows.end()) known = windows.insert(windows.end(), DeviceWindow{rank, -1, 0, ""});
+                   if (first_step > known->first_step) *known = {rank, first_step, steps, row.Text(4)};
+                 });
+  for (Stage& stage : stages)
+    SortBy(stage.device_windows, [](const DeviceWindow& window) { return window.rank; });
+}
+
 void ReadProcessesAndMessages(Reader& reader, std::vector<Stage>& stages) {
   reader.ForEach(
       "process", "SELECT stage, pid, parent_pid, role, rank, command, begin_ns, end_ns FROM process",
@@ -352,6 +375,7 @@ Result<Recording> ReadOnce(const std::string& path) {
   ReadRanks(reader, recording.stages);
   ReadSteps(reader, recording.stages);
   ReadSeries(reader, recording.stages);
+  ReadDeviceWindows(reader, recording.stages);
   ReadProcessesAndMessages(reader, recording.stages);
   if (!reader.damaged().empty()) {
     std::string tables;

@@ -32,6 +32,9 @@ CREATE TABLE IF NOT EXISTS step_window (
 CREATE TABLE IF NOT EXISTS process (
   stage INTEGER, pid INTEGER, parent_pid INTEGER, role TEXT, rank INTEGER, command TEXT, begin_ns INTEGER,
   end_ns INTEGER, PRIMARY KEY (stage, pid, begin_ns)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS device_window (
+  stage INTEGER, rank INTEGER, first_step INTEGER, steps INTEGER, trace BLOB,
+  PRIMARY KEY (stage, rank, first_step)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS message (
   stage INTEGER, t_ns INTEGER, severity INTEGER, source TEXT, text TEXT);
 )sql";

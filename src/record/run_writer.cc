@@ -129,6 +129,7 @@ void RunWriter::PutRank(const RankInfo& info) { dirty_ranks_.insert_or_assign(in
 void RunWriter::PutProcess(const Process& process) {
   dirty_processes_.insert_or_assign(process.pid, process);
 }
+void RunWriter::AppendDeviceWindow(DeviceWindow window) { new_device_windows_.push_back(std::move(window)); }
 void RunWriter::AppendMessage(const Message& message) { new_messages_.push_back(message); }
 void RunWriter::PutMachineFact(const std::string& key, const std::string& value) {
   new_machine_facts_[key] = value;
@@ -145,6 +146,7 @@ Result<void> RunWriter::Flush(int64_t now_ns) {
   dirty_ranks_.clear();
   dirty_processes_.clear();
   new_messages_.clear();
+  new_device_windows_.clear();
   new_machine_facts_.clear();
   SealFullBlocks();
   return {};
@@ -197,7 +199,7 @@ Result<void> RunWriter::WriteAll(int64_t now_ns) {
     if (auto done = WriteRank(info); !done) return done;
   }
   return InOrder([&] { return WriteNewSeries(); }, [&] { return WriteGroups(); },
-                 [&] { return WriteSteps(); });
+                 [&] { return WriteSteps(); }, [&] { return WriteDeviceWindows(); });
 }
 
 Result<void> RunWriter::WriteNewSeries() {
@@ -258,6 +260,17 @@ Result<void> RunWriter::WriteSteps() {
     windows->Bind(stage_id_).Bind(int64_t{rank}).Bind(block.windows.front().begin_ns);
     windows->Bind(static_cast<int64_t>(block.windows.size())).BindBlob(EncodeWindows(block.windows));
     if (auto done = windows->Run(); !done) return done;
+  }
+  return {};
+}
+
+Result<void> RunWriter::WriteDeviceWindows() {
+  if (new_device_windows_.empty()) return {};
+  auto insert = database_.Prepare("INSERT OR REPLACE INTO device_window VALUES (?, ?, ?, ?, ?)");
+  if (!insert) return insert.error();
+  for (const DeviceWindow& window : new_device_windows_) {
+    insert->Bind(stage_id_).Bind(int64_t{window.rank}).Bind(window.first_step).Bind(window.steps);
+    if (auto done = insert->BindBlob(window.trace).Run(); !done) return done;
   }
   return {};
 }

@@ -48,6 +48,7 @@ class RunWriter {
   void PutRank(
       const RankInfo& info);  // facts, loaders, hot lines and totals as they stand; replaces what was there
   void PutProcess(const Process& process);
+  void AppendDeviceWindow(DeviceWindow window);
   void AppendMessage(const Message& message);
   void PutMachineFact(const std::string& key, const std::string& value);
 
@@ -86,6 +87,7 @@ class RunWriter {
   Result<void> WriteGroups();
   Result<void> WriteSteps();
   Result<void> WriteRank(const RankInfo& info);
+  Result<void> WriteDeviceWindows();
   void SealFullBlocks();
 
   Database database_;
@@ -100,6 +102,7 @@ class RunWriter {
   std::map<int, WindowBlock> window_blocks_;
   std::map<int, RankInfo> dirty_ranks_;
   std::map<int64_t, Process> dirty_processes_;
+  std::vector<DeviceWindow> new_device_windows_;
   std::vector<Message> new_messages_;
   std::map<std::string, std::string> new_machine_facts_;
 };

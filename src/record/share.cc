@@ -9,8 +9,8 @@ namespace {
 constexpr std::array<std::string_view, kShareCount> kShareNames = {
     "compute",    "comm_exposed", "copy_exposed", "data_wait", "sync",     "launch",
     "host_other", "gap",          "h2d",          "forward",   "backward", "optimizer"};
-constexpr std::array<std::string_view, kHostOtherCount> kHostOtherNames = {"checkpoint", "validation",
-                                                                           "garbage collection", "unnamed"};
+constexpr std::array<std::string_view, kHostOtherCount> kHostOtherNames = {
+    "checkpoint", "validation", "garbage collection", "unnamed", "compilation"};
 
 }  // namespace
 

@@ -34,9 +34,9 @@ constexpr size_t Index(Share share) { return static_cast<size_t>(share); }
 std::string_view Name(Share share);  // "data_wait": as in the report and the run file
 std::optional<Share> ShareNamed(std::string_view name);
 
-// Parts of host_other that have a name. They sum to at most host_other.
-enum class HostOther : uint8_t { kCheckpoint, kValidation, kGarbageCollection, kUnnamed };
-inline constexpr size_t kHostOtherCount = 4;
+// Parts of host_other that have a name. They sum to at most host_other. Run files know them by these numbers.
+enum class HostOther : uint8_t { kCheckpoint, kValidation, kGarbageCollection, kUnnamed, kCompilation };
+inline constexpr size_t kHostOtherCount = 5;
 std::string_view Name(HostOther part);
 std::optional<HostOther> HostOtherNamed(std::string_view name);
 

@@ -183,6 +183,21 @@ Json ReplayOf(const diagnose::ReplayReport& r) {
   return replay;
 }
 
+Json WindowReportOf(const diagnose::WindowReport& w) {
+  Json window = {{"first_step", w.first_step}, {"steps", w.steps}};
+  Put(window, "mean_step_ns", w.mean_step_ns);
+  window["of"] = w.device ? "device" : "cpu";
+  if (w.device) window["shares"] = ObjectOf(w.shares);
+  for (const auto& one : w.operators) {
+    Json entry = {{"name", one.name}, {"count", one.count}};
+    Put(entry, "ns", one.ns);
+    Put(entry, "share", one.share);
+    Put(entry, "flops_per_s", one.flops_per_s);
+    window["operators"].push_back(std::move(entry));
+  }
+  return window;
+}
+
 // The value of a fact is a JSON text; if it is not valid JSON, it is kept as a string.
 Json Facts(const std::map<std::string, std::string>& facts) {
   Json object = Json::object();
@@ -229,6 +244,7 @@ Json ToJson(const Diagnosis& d) {
   }
   for (const auto& rank : d.ranks) report["ranks"].push_back(Rank(rank));
   if (d.replay) report["replay"] = ReplayOf(*d.replay);
+  if (d.device_window) report["device_window"] = WindowReportOf(*d.device_window);
   report["resources"] = Json::object();
   for (const auto& [series, summary] : d.resources) report["resources"][series] = Resource(summary);
   report["facts"] = Facts(d.facts);

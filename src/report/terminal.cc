@@ -1,6 +1,7 @@
 #include "report/terminal.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -85,6 +86,7 @@ class Screen {
   void Ranks();
   void Also();
   void Replay();
+  void DeviceWindow();
   void Notes();
   void Messages();
   void Further(const FurtherReading& further);
@@ -242,6 +244,29 @@ void Screen::Step() {
     Flow(legend, "   ", 2, 2);
   }
   if (const std::string regimes = RegimesText(d_); !regimes.empty()) Paragraph(regimes, 2, 2, kDim);
+}
+
+// "steps 32 to 35 under the profiler: aten::linear 31 % (12 GFLOP/s), AddmmBackward0 28 %, ...": what the host's clock
+// does not show.
+void Screen::DeviceWindow() {
+  constexpr size_t kMostNamed = 5;
+  constexpr double kWorthAWord = 0.02;
+  if (!d_.device_window) return;
+  const diagnose::WindowReport& window = *d_.device_window;
+  std::vector<std::string> parts;
+  for (const auto& [share, ratio] : window.shares) {
+    if (ratio >= kWorthAWord) parts.push_back(fmt::format("{} {}", share, FormatPercent(ratio)));
+  }
+  for (const auto& one : window.operators) {
+    if (parts.size() == kMostNamed || one.share < kWorthAWord) break;
+    const std::string rate =
+        one.flops_per_s ? fmt::format(" ({} GFLOP/s)", FormatCount(*one.flops_per_s / 1e9)) : "";
+    parts.push_back(fmt::format("{} {}{}", one.name, FormatPercent(one.share), rate));
+  }
+  if (parts.empty()) return;
+  Paragraph(fmt::format("{} in steps {} to {}, under its profiler: {}", window.device ? "the device" : "the CPU",
+                        window.first_step, window.first_step + window.steps - 1, fmt::join(parts, ", ")),
+            2, 4, kDim);
 }
 
 void Screen::Figures() {
@@ -525,6 +550,7 @@ void ShowStage(Screen& screen) {
   screen.Noise();
   screen.Verdict();
   screen.Step();
+  screen.DeviceWindow();
   screen.Figures();
   screen.Ranks();
   screen.Also();

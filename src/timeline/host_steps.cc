@@ -26,18 +26,33 @@ constexpr int64_t kManySamples = 512;
 // Of one in twenty, the sampler may as well have met a stray call.
 constexpr double kMinFeeding = 0.05;
 
+// What `a` says of a compiled function's call (record/channel.h).
+constexpr int64_t kCompiledStep = 2, kCompiledOther = 3;
+
 EventKind KindOf(const ChannelRecord& event) { return static_cast<EventKind>(event.kind); }
 
 bool IsTraining(const ChannelRecord& event) {
-  return KindOf(event) == EventKind::kBackward || (KindOf(event) == EventKind::kForward && event.a == 1);
+  return KindOf(event) == EventKind::kBackward ||
+         (KindOf(event) == EventKind::kForward && (event.a == 1 || event.a == kCompiledStep));
 }
 
-// Marks without duration; and fetches, which lie inside the `next` that waits for them.
 // The end of a step as the script itself says it.
 bool IsMarked(const ChannelRecord& event) {
   return KindOf(event) == EventKind::kOptimizer && event.a == 1 && event.b == 1;
 }
 
+HostOther PartNumbered(uint16_t other) {
+  switch (static_cast<record::OtherKind>(other)) {
+    case record::OtherKind::kCheckpoint:
+      return HostOther::kCheckpoint;
+    case record::OtherKind::kCompilation:
+      return HostOther::kCompilation;
+    default:
+      return HostOther::kGarbageCollection;
+  }
+}
+
+// Not marks without duration; nor fetches, which lie inside the `next` that waits for them.
 bool TakesTime(const ChannelRecord& event) {
   switch (KindOf(event)) {
     case EventKind::kFetch:
@@ -154,6 +169,7 @@ HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns
     case EventKind::kNext:
       return Feeds(event.id) ? as(Share::kDataWait) : as(Share::kHostOther, HostOther::kValidation);
     case EventKind::kForward:
+      if (event.a == kCompiledStep || event.a == kCompiledOther) return as(Share::kCompute);
       return event.a == 1 || !stepped_ ? as(Share::kForward) : as(Share::kHostOther, HostOther::kValidation);
     case EventKind::kBackward:
       // After this rank's last gradient, all that is left is waiting for the others'.
@@ -167,9 +183,7 @@ HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns
     case EventKind::kSync:
       return as(Share::kSync);
     case EventKind::kOther:
-      return as(Share::kHostOther, event.id == static_cast<uint16_t>(record::OtherKind::kCheckpoint)
-                                       ? HostOther::kCheckpoint
-                                       : HostOther::kGarbageCollection);
+      return as(Share::kHostOther, PartNumbered(event.id));
     default:
       return as(Share::kHostOther);
   }
@@ -267,6 +281,10 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
     }
   }
   last_end_ns_ = boundary.end_ns;
+  if (boundary.c == 1) {
+    ++next_index_;
+    return;
+  }
   held_.push_back(StepOf(std::move(events), boundary.thread, begin_ns, boundary.end_ns));
   held_.back().step.index = next_index_++;
   if (released_ || KnowsWhatFeeds() || held_.size() >= kMaxHeld ||
@@ -329,6 +347,9 @@ HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_
         const auto ready = static_cast<int32_t>(event.b);
         step.ready_batches = step.ready_batches < 0 ? ready : std::min(step.ready_batches, ready);
       }
+    } else if (KindOf(event) == EventKind::kForward && event.a == kCompiledStep &&
+               training_loaders_.empty()) {
+      step.samples += std::max<int64_t>(0, event.b);
     } else if (KindOf(event) == EventKind::kDeviceTime) {
       step.device_ns = std::max<int64_t>(step.device_ns, 0) + event.a;
     }

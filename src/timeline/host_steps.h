@@ -45,6 +45,7 @@ struct LineHit {
   auto operator<=>(const LineHit&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
+// Steps that our own profiler slowed down are counted, and left out.
 class HostSteps {
  public:
   void OnEvent(const record::ChannelRecord& event);

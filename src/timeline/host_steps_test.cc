@@ -41,6 +41,43 @@ int64_t Sum(const Step& step) {
   return std::accumulate(step.share_ns.begin(), step.share_ns.end(), int64_t{0});
 }
 
+TEST(HostStepsTest, StepsUnderAProfilerOfOursAreCountedAndLeftOut) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  auto windowed = UsualStep(1100);
+  windowed.back().c = 1;
+  EXPECT_TRUE(Feed(steps, windowed).empty());
+
+  const auto next = Feed(steps, UsualStep(1300));
+
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_EQ(next[0].index, 2);
+  EXPECT_EQ(next[0].wall_ns, 200);  // from the end of the windowed step
+}
+
+TEST(HostStepsTest, ACompiledStepIsComputationButForWhatItCompiles) {
+  HostSteps steps;
+  ChannelRecord call = Event(EventKind::kForward, 1010, 1090, 2);
+  call.b = 32;
+  const auto first = Feed(
+      steps, {Event(EventKind::kOther, 1020, 1050, 0, 3), call, Event(EventKind::kOptimizer, 1090, 1090, 1)});
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].share_ns[Index(Share::kCompute)], 50);
+  EXPECT_EQ(first[0].host_other_ns[static_cast<size_t>(HostOther::kCompilation)], 30);
+  EXPECT_EQ(first[0].samples, 32) << "which no loader counted";
+}
+
+TEST(HostStepsTest, SamplesThatALoaderCountedAreNotCountedAgain) {
+  HostSteps steps;
+  ChannelRecord call = Event(EventKind::kForward, 1040, 1090, 2);
+  call.b = 32;
+  const auto first = Feed(
+      steps, {Event(EventKind::kNext, 1000, 1040, 32), call, Event(EventKind::kOptimizer, 1090, 1090, 1)});
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].samples, 32);
+  EXPECT_EQ(first[0].share_ns[Index(Share::kDataWait)], 40);
+}
+
 TEST(HostStepsTest, DividesAStepWithoutRemainder) {
   HostSteps steps;
   Feed(steps, UsualStep(1000));

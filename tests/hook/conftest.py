@@ -21,6 +21,10 @@ TIMEOUT_S = 300  # a hang, on any machine
 # What Python's -W takes: `FULLBORE_TEST_WARNINGS=always` and `=error` run all these tests where each warning shows, or
 # is an exception.
 WARNINGS = os.environ.get("FULLBORE_TEST_WARNINGS", "")
+# `FULLBORE_TEST_HOOK_PATH=python` runs all these tests without the hook's extension.
+PATH = os.environ.get("FULLBORE_TEST_HOOK_PATH", "native")
+BUILT = ROOT / "build" / "release" / "python" / "fullbore" / "hook" / "core"
+NATIVE = os.environ.get("FULLBORE_TEST_NATIVE", str(BUILT))
 
 
 def torch_version(python: str) -> str:
@@ -62,6 +66,7 @@ class Runner:
         self.python = python
         self.torch = release(version) if version else (0, 0)
         self.directory = directory
+        self.path = PATH
         self.runs = 0
 
     def start(
@@ -79,6 +84,7 @@ class Runner:
         environment.update(OMP_NUM_THREADS="1", PYTHONPATH=str(SITE), PYTHONWARNINGS=WARNINGS)
         if hooked:
             environment.update(FULLBORE_CHANNEL=str(channel), FULLBORE_RUN="test", FULLBORE_HOOK_DIR=str(SITE))
+            environment["FULLBORE_HOOK_NATIVE"] = NATIVE if self.path == "native" else "0"
         environment.update(env or {})
         result = subprocess.run(
             list(arguments),
@@ -123,6 +129,15 @@ def newest(tmp_path: pathlib.Path) -> Runner:
         pytest.skip("no Python with torch")
     version = max(PYTHONS, key=release)
     return Runner(PYTHONS[version], version, tmp_path)
+
+
+@pytest.fixture(params=["native", "python"])
+def either(request: pytest.FixtureRequest, newest: Runner) -> Runner:
+    """The newest torch, by each of the hook's paths: for tests of what both do."""
+    if request.param == "native" and not list(pathlib.Path(NATIVE).glob("_native*")):
+        pytest.skip("the hook's extension is not built")
+    newest.path = request.param
+    return newest
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from channel_reader import FETCH, NEXT, Channel
+from channel_reader import FETCH, GARBAGE, NEXT, OTHER, Channel
 
 LOADER = """
     import sys, time
@@ -57,8 +57,8 @@ def test_workers_report_what_a_batch_costs(runner, method):
     assert sorted(w.worker_id for w in workers) == [0, 1]
     assert all(w.parent == trainer.pid and w.one("hello")["role"] == "worker" for w in workers)
     assert all(w.one("hello")["ppid"] == trainer.pid for w in workers)
-    fetches = [r for w in workers for r in w.records]
-    assert {r.kind for r in fetches} == {FETCH}
+    assert {(r.kind, r.id) for w in workers for r in w.records} <= {(FETCH, 1), (OTHER, GARBAGE)}
+    fetches = [r for w in workers for r in w.of(FETCH)]
     assert len(fetches) == 10
     for fetch in fetches:
         assert fetch.id == 1  # the trainer's number, however the worker was started
@@ -152,8 +152,8 @@ def test_the_start_of_workers_belongs_to_the_first_wait(newest):
     assert after.begin - making.end >= 300_000_000
 
 
-def test_a_loader_inside_a_loader_is_part_of_the_outer_wait(newest):
-    channel, _ = newest.run(
+def test_a_loader_inside_a_loader_is_part_of_the_outer_wait(either):
+    channel, _ = either.run(
         LOADER
         + """
     class Nested(IterableDataset):
@@ -166,8 +166,8 @@ def test_a_loader_inside_a_loader_is_part_of_the_outer_wait(newest):
     assert len(channel.trainer.of(FETCH)) == 10
 
 
-def test_a_random_split_is_timed_sample_by_sample(newest):
-    channel, _ = newest.run(
+def test_a_random_split_is_timed_sample_by_sample(either):
+    channel, _ = either.run(
         LOADER
         + """
     part, _ = torch.utils.data.random_split(Slow(), [40, 0])
@@ -177,8 +177,8 @@ def test_a_random_split_is_timed_sample_by_sample(newest):
     assert sum(r.a >> 32 >= 300_000 for r in channel.trainer.of(FETCH)) == 1
 
 
-def test_the_users_getitems_is_still_called_with_the_whole_batch(newest):
-    channel, output = newest.run(
+def test_the_users_getitems_is_still_called_with_the_whole_batch(either):
+    channel, output = either.run(
         LOADER
         + """
     class Bulk(Slow):
@@ -194,6 +194,7 @@ def test_the_users_getitems_is_still_called_with_the_whole_batch(newest):
 
 def test_cheap_samples_are_not_timed_individually_until_one_is_slow(newest):
     # By a clock that the samples move: with the real one, a moment without a core would count as slow.
+    newest.path = "python"
     channel, _ = newest.run(
         LOADER
         + """
@@ -205,7 +206,8 @@ def test_cheap_samples_are_not_timed_individually_until_one_is_slow(newest):
             now += 5_000 if index < 64 * 40 else 100_000
             return index
     now = time.monotonic_ns()
-    sys.modules["_fullbore_hook.torch.worker"].clock = lambda: now
+    for part in ("worker", "readings"):
+        sys.modules["_fullbore_hook.torch." + part].clock = lambda: now
     for _ in DataLoader(Cheap(), batch_size=64): pass
     """
     )

@@ -106,6 +106,7 @@ def standing_still(train: str) -> str:
 
 
 def test_totals_are_reported_after_the_first_batch_and_at_the_end_of_epochs(with_loader):
+    with_loader.path = "python"  # the extension has a clock of its own
     channel, _ = with_loader.run(standing_still(TRAIN))
     totals = channel.trainer.say("loader_stages")
     assert [line["stages"][0]["samples"] for line in totals] == [1, 2, 3]
@@ -114,6 +115,7 @@ def test_totals_are_reported_after_the_first_batch_and_at_the_end_of_epochs(with
 
 
 def test_totals_are_reported_again_when_the_last_ones_are_a_second_old(with_loader):
+    with_loader.path = "python"  # the extension has a clock of its own
     channel, _ = with_loader.run(
         standing_still(TRAIN)
         + """

@@ -171,8 +171,8 @@ def test_of_two_optimizers_the_first_one_counts(runner):
     assert len([r for r in trainer.of(OPTIMIZER) if r.a == 0]) == 6 + 12  # the painter's steps and every zero_grad
 
 
-def test_an_optimizer_that_stops_stepping_is_replaced(newest):
-    channel, _ = newest.run(
+def test_an_optimizer_that_stops_stepping_is_replaced(either):
+    channel, _ = either.run(
         PARTS
         + """
     model = Net()
@@ -209,8 +209,8 @@ def test_a_closure_runs_inside_its_step(runner):
         assert any(step.begin <= record.begin <= record.end <= step.end for step in trainer.steps)
 
 
-def test_an_exception_in_a_step_leaves_nothing_open(newest):
-    channel, _ = newest.run(
+def test_an_exception_in_a_step_leaves_nothing_open(either):
+    channel, _ = either.run(
         PARTS
         + """
     model = Net()
@@ -231,8 +231,8 @@ def test_an_exception_in_a_step_leaves_nothing_open(newest):
     assert len(channel.trainer.steps) == 3
 
 
-def test_threads_have_numbers_and_the_waits_of_a_prefetching_thread_are_its_own(newest):
-    channel, _ = newest.run(
+def test_threads_have_numbers_and_the_waits_of_a_prefetching_thread_are_its_own(either):
+    channel, _ = either.run(
         PARTS
         + """
     import queue, threading

@@ -12,7 +12,7 @@ The header is the script's docstring, one `KEY  value` per line:
     RANK     the rank that the finding must name
     WARMUP   how many steps are warm-up
     LAUNCH   arguments between the interpreter and the script
-    NEEDS    two-cores, memory-cgroup
+    NEEDS    two-cores, memory-cgroup, jax
     MEMORY   limit of the memory cgroup, MB
     TIMEOUT  seconds for one run (180: a hang, on any machine)
 """
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -58,6 +59,10 @@ class Case:
         for need in self["NEEDS"].split():
             if need == "two-cores" and len(os.sched_getaffinity(0)) < 2:
                 return "needs two cores"
+            if need == "jax" and importlib.util.find_spec("jax") is None:
+                return "needs JAX"
+            if need.startswith("python-") and importlib.util.find_spec(need.removeprefix("python-")) is None:
+                return f"needs the package {need.removeprefix('python-')}"
             if need == "memory-cgroup" and not os.access(MEMORY_GROUPS / "memory.limit_in_bytes", os.W_OK):
                 return f"needs a writable memory cgroup: {MEMORY_GROUPS} (root, cgroup v1)"
         return ""

@@ -223,5 +223,5 @@ def test_doctor_imports_nothing_from_the_working_directory(fullbore, python):
         fullbore.script(f"{name}.py", f"open('imported', 'a').write({name!r})\n")
     done = fullbore.call("doctor", env={"PATH": f"{tools}:{os.environ['PATH']}"})
     assert done.code == 0
-    assert (fullbore.directory / "started").read_text() == "started\n" * 2
+    assert (fullbore.directory / "started").read_text() == "started\n" * 3
     assert not (fullbore.directory / "imported").exists()

@@ -286,6 +286,21 @@ function kernelsSection() {
     (data.ranks.length > 1 ? `, rank ${rank.rank}` : ""))), el("div", { class: "card scroll" }, el("table", {}, rows)));
 }
 
+// Of a training on the CPU, in the few steps that a profiler saw.
+function operatorsSection() {
+  const seen = report.device_window;
+  if (!seen || !(seen.operators || []).length) return null;
+  const top = seen.operators[0].share;
+  const rows = seen.operators.map((each) => el("tr", {},
+    el("td", { class: "number" }, percent(each.share)),
+    el("td", { class: "part" }, el("div", { title: "of the time of these steps", style: { width: (100 * each.share) / top + "%", background: "var(--share-compute)" } })),
+    el("td", { class: "number" }, `${count(each.count)} ×`), el("td", { class: "number" }, duration(each.ns)),
+    el("td", { class: "number soft" }, each.flops_per_s === undefined ? "" : count(each.flops_per_s / 1e9) + " GFLOP/s"),
+    el("td", { class: "code" }, el("span", { class: "wrap" }, each.name))));
+  return el("section", { id: "operators" }, el("h2", {}, "Operators", el("small", {}, `of a step on the CPU, under a profiler in steps ${seen.first_step} to ${seen.first_step + seen.steps - 1}`)),
+    el("div", { class: "card scroll" }, el("table", {}, rows)));
+}
+
 function notesSection() {
   const list = (title, items) => items.length ? el("div", { class: "card" }, el("h3", {}, title), el("ul", { class: "notes" }, items)) : null;
   const boxes = [
@@ -333,7 +348,7 @@ function build() {
   paletteStyle();
   const page = document.getElementById("page");
   page.append(...[topLine(), data.failure ? el("p", { class: "failure", role: "alert" }, data.failure) : null, verdict(), stepSection(),
-    figuresSection(), findingsSection(), replaySection(), timeline && timeline.node, chartsSection(), ranksSection(), linesSection(), kernelsSection(), notesSection(), factsSection(), textSection(),
+    figuresSection(), findingsSection(), replaySection(), timeline && timeline.node, chartsSection(), ranksSection(), linesSection(), kernelsSection(), operatorsSection(), notesSection(), factsSection(), textSection(),
     el("footer", {}, `Written by fullbore. Schema ${report.schema}. Shares, figures and charts are of stage `, data.stage, ".")].filter(Boolean));
   draw();
   let width = innerWidth;

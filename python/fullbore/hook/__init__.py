@@ -7,6 +7,9 @@ The map:
     finder       patches a module right after the script has imported it; which import attaches which part
     core         what every framework's folder builds on, and nothing that knows one
     torch        PyTorch
+    tensorflow   TensorFlow: tf.data, tf.function, eager loops
+    keras        Keras 3 on TensorFlow, JAX and PyTorch
+    jax          JAX, with Flax, Optax and whatever is built on jax.jit
     own          `fullbore.watch` and `fullbore.step`, and loaders of fullbore.data
     sampling     where in the user's own code the training thread is
 

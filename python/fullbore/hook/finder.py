@@ -18,6 +18,9 @@ Patch = Callable[[Any], None]
 # Which module's import attaches which part of the hook: the folder's or file's `attach(module, when_imported)`.
 PARTS = {
     "torch": "torch",
+    "tensorflow": "tensorflow",
+    "keras": "keras",
+    "jax": "jax",
     "fullbore.loops": "own.marks",
 }
 

@@ -144,6 +144,24 @@ struct ReplayReport {
   std::vector<std::pair<std::string, std::string>> refused;  // of that: the change, and why it cannot be made
 };
 
+// A few steps of a run under its framework's own profiler: what the host's clock does not show. The findings that rest
+// on it are among the diagnosis's own.
+struct WindowReport {
+  int64_t first_step = 0;
+  int64_t steps = 0;
+  double mean_step_ns = 0;         // slowed down by the profiler
+  bool device = false;             // it saw a device; else the CPU's operators
+  std::map<std::string, double> shares;  // of the device; empty without one
+  struct Operator {
+    std::string name;
+    int64_t count = 0;   // a step
+    double share = 0;    // of the steps, on all threads together
+    double ns = 0;       // a step
+    std::optional<double> flops_per_s;
+  };
+  std::vector<Operator> operators;  // of the CPU, largest first; empty with a device
+};
+
 struct Diagnosis {
   std::string run_id;
   std::string source;  // path of the run file or trace
@@ -171,6 +189,7 @@ struct Diagnosis {
   std::vector<WouldNotHelp> would_not_help;
   std::vector<NotJudged> not_judged;
   std::optional<ReplayReport> replay;
+  std::optional<WindowReport> device_window;
   std::map<std::string, std::string> facts;  // values are JSON texts
   std::vector<std::string> messages;
   std::optional<int> exit_status;

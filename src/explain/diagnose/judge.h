@@ -17,6 +17,7 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& diagno
 std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeUnevenLastBatch(const View& view, Diagnosis& diagnosis);
@@ -43,10 +44,17 @@ enum class When : uint8_t {
   kLast,  // with steps, once all other findings are known and ranked
 };
 
+// What is not judged without a record of the device's own.
+inline constexpr char kDeviceNotSeen[] = "launch, gaps and copies on the device";
+
+// Whose record a finding rests on, where both are there: in a run of hours, the device's own covers a few steps.
+enum class Rests : uint8_t { kOnTheRun, kOnTheDevice };
+
 struct FindingRow {
   std::string_view id;  // docs/findings/ID.md explains it
   std::optional<Finding> (*judge)(const View&, Diagnosis&);
   When when;
+  Rests rests = Rests::kOnTheRun;
 };
 
 // All findings, in the order in which they are judged: a symptom before the cause that may supersede it.

@@ -1,6 +1,7 @@
-// host-other: what the loop does besides training. The hook times checkpoints, validation and garbage
-// collection; what the rest consists of is told by the samples of the line sampler. A gain is promised for
-// what the advice removes, and for nothing else: a rollout, a wait or code that was not recognised is named.
+// host-other: what the loop does besides training; compilations are judged in judge_recompilation.cc. The hook times
+// checkpoints, validation and garbage collection; what the rest consists of is told by the samples of the line sampler.
+// A gain is promised for what the advice removes, and for nothing else: a rollout, a wait or code that was not
+// recognised is named.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -165,6 +166,10 @@ double ValidationOnDevice(const RankView& rank) {
   return on_host > 0 ? std::max(0.0, SavedBy(rank, "validation") - on_host) : 0;
 }
 
+double WithoutCompilation(const RankView& rank) {
+  return rank.Ratio(Share::kHostOther) - rank.Ratio(HostOther::kCompilation);
+}
+
 std::vector<Part> PartsOf(const View& view, double on_device) {
   const RankView& rank = view.lead();
   std::vector<Part> parts;
@@ -175,7 +180,7 @@ std::vector<Part> PartsOf(const View& view, double on_device) {
   std::vector<ActivityShare> shares = ActivitySharesOf(rank);
   const double unnamed = rank.Ratio(HostOther::kUnnamed);
   if (shares.empty() && (unnamed > 0 || parts.empty())) {
-    const double rest = parts.empty() ? rank.Ratio(Share::kHostOther) : unnamed;
+    const double rest = parts.empty() ? WithoutCompilation(rank) : unnamed;
     parts.push_back({&KindOf(Activity::kUnknown), HostOther::kUnnamed, {rest, rest, rest}, 0, {}, ""});
   }
   for (ActivityShare& share : shares) {
@@ -288,7 +293,7 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
   const double on_device = ValidationOnDevice(rank);
-  const double share = rank.Ratio(Share::kHostOther) + on_device;
+  const double share = WithoutCompilation(rank) + on_device;
   const auto severity = SeverityOf(share, kHostOther, rank.steps);
   if (!severity) return std::nullopt;
   const std::vector<Part> parts = PartsOf(view, on_device);

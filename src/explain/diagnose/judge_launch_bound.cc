@@ -115,7 +115,7 @@ std::optional<Finding> JudgeLaunchBound(const View& view, Diagnosis& diagnosis) 
   const RankView& rank = view.lead();
   if (!rank.info->device_activity) {
     diagnosis.not_judged.push_back(
-        {"launch, gaps and copies on the device", "no device activity was recorded",
+        {kDeviceNotSeen, "no device activity was recorded",
          view.has_gpu() ? "a PyTorch-profiler trace of a few steps: fullbore explain TRACE" : "a GPU"});
     return FromUtilization(view);
   }

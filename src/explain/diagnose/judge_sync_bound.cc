@@ -7,6 +7,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge_sync_bound_host.h"
 
 namespace fullbore::diagnose {
 
@@ -33,9 +34,7 @@ void AddCallSites(const record::RankInfo& info, const EvidenceBuilder& evidence)
 
 std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
-  // Seen from the training thread alone, a synchronisation is only a wait for a busy device: no cost in
-  // itself.
-  if (!rank.info->device_activity) return std::nullopt;
+  if (!rank.info->device_activity) return SyncSeenFromHost(view);
   // After a wait the host has nothing launched ahead, so that the device waits for launches as well. How much of that
   // is due to the wait, the replay without it tells.
   const double sync = rank.Ratio(Share::kSync), launch = rank.Ratio(Share::kLaunch);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge_sync_bound_host.h"
 
 namespace fullbore::diagnose {
 
@@ -54,7 +55,7 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
   double all = 0;
   for (size_t i = 0; i < record::kShareCount; ++i) {
     const auto share = static_cast<Share>(i);
-    if (IsComputation(share) || rank.Ratio(share) <= 0) continue;
+    if (IsComputation(share) || IsWaitForComputation(view, share) || rank.Ratio(share) <= 0) continue;
     others.emplace_back(rank.Ratio(share), share);
     all += rank.Ratio(share);
   }

@@ -34,6 +34,8 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& /*diagnos
     for (size_t i = 0; i < record::kShareCount; ++i) excess[i] += step->share_ns[i];
   }
   const auto most = static_cast<Share>(std::max_element(excess.begin(), excess.end()) - excess.begin());
+  // Steps that are only launched are short, until one of them waits for all: their own time is not known.
+  if (most == Share::kSync && !rank.info->device_activity) return std::nullopt;
   const double share = excess_ns / static_cast<double>(rank.wall_ns);
   Finding finding;
   const EvidenceBuilder evidence(finding);

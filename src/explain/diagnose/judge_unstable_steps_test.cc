@@ -33,6 +33,10 @@ TEST(UnstableStepsTest, IsNotRaisedByOneSlowStepInAHundred) {
   EXPECT_THAT(Diagnose(ATraining().InStep(40, Share::kForward, 400)), Not(Finds("unstable-steps")));
 }
 
+TEST(UnstableStepsTest, IsNotRaisedByALoopThatWaitsForItsStepsNowAndThen) {
+  EXPECT_THAT(Diagnose(WithSpikesIn(Share::kSync)), Not(Finds("unstable-steps")));
+}
+
 TEST(UnstableStepsTest, IsNotRaisedByStepsBelowTwiceTheMedian) {
   ARun run = ATraining();
   for (int64_t i = 1; i < 100; i += 10) run.InStep(i, Share::kForward, 95);

@@ -18,6 +18,12 @@ inline constexpr Levels kCopyExposed = {0.05, 0.10};  // a copy should hide behi
 inline constexpr Levels kLaunch = {0.05, 0.15};
 inline constexpr Levels kSync = {0.03, 0.10};  // a synchronisation also delays the launches after it
 inline constexpr Levels kHostOther = {0.05, 0.15};
+inline constexpr Levels kRecompilation = {0.05, 0.20};
+// A second shape, and the short last batch's, are compiled once each; from the third time on, and not only in the first
+// half, it is not the warm-up of a few shapes.
+inline constexpr int64_t kStepsThatCompile = 3;
+// Padding and buckets leave some compilations, and compute on what they pad: this part of the time is saved at least.
+inline constexpr double kSavedByBuckets = 0.8;
 inline constexpr Levels kCommExposed = {0.10, 0.20};  // the last bucket can never be hidden
 inline constexpr Levels kStraggler = {0.10, 0.20};
 inline constexpr Levels kExcess = {0.10, 0.30};  // kernels above their limit: no program is free of them

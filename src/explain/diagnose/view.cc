@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t kReadingsToSpareOne = 3;
 // Without a named cause, a slow start that takes more of the run's steps than this is how the run is.
 constexpr double kMaxWarmup = 0.2;
+// Steps under a profiler of ours are left out of a recording: so many at most.
+constexpr int64_t kLongestHole = 64;
 
 template <typename Of>
 void AddTo(RankView& view, const Of& part, int64_t steps, int64_t wall_ns) {
@@ -76,8 +78,9 @@ RankView ViewOf(const RankInfo& info) {
   // The warm-up is judged on the unbroken first stretch of steps that were kept in full.
   std::vector<double> wall_ns;
   for (const Step& step : info.steps) {
-    if (step.index != static_cast<int64_t>(wall_ns.size())) break;
-    wall_ns.push_back(static_cast<double>(step.wall_ns));
+    const auto next = static_cast<int64_t>(wall_ns.size());
+    if (step.index < next || step.index > next + kLongestHole) break;
+    wall_ns.resize(static_cast<size_t>(step.index) + 1, static_cast<double>(step.wall_ns));
   }
   const int64_t all_steps = StepsOf(info);
   const auto longest = static_cast<size_t>(
@@ -96,13 +99,9 @@ RankView ViewOf(const RankInfo& info) {
     else
       view.steady.push_back(&step);
   }
-  const int64_t last_index = info.steps.empty() ? -1 : info.steps.back().index;
-  int64_t windowed_last = -1;
-  for (const StepWindow& window : info.windows)
-    windowed_last = std::max(windowed_last, window.first_step + window.steps - 1);
-  const bool all_in_full =
-      static_cast<int64_t>(info.steps.size()) == last_index + 1 && windowed_last <= last_index;
-  if (all_in_full) {
+  int64_t windowed = 0;
+  for (const StepWindow& window : info.windows) windowed += window.steps;
+  if (windowed <= static_cast<int64_t>(info.steps.size())) {  // all of them were kept in full
     for (const Step* step : view.steady) AddTo(view, *step, 1, step->wall_ns);
   } else {
     for (const StepWindow& window : info.windows) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/collect/device_window.h"
 #include "measure/collect/loader_meter.h"
 #include "record/channel.h"
 #include "record/recording.h"
@@ -50,6 +51,8 @@ class RankTracker {
   };
   Live live(int64_t now_ns) const;
 
+  // What the trainer said of windows of its profiler (device_window.h).
+  std::vector<DeviceWindowNote> TakeDeviceWindows() { return std::exchange(device_windows_, {}); }
   std::vector<record::Message> TakeMessages() { return std::exchange(messages_, {}); }
 
  private:
@@ -81,6 +84,7 @@ class RankTracker {
   std::map<timeline::LineHit, int64_t> line_hits_;
   std::map<std::string, int64_t> counts_;  // how often a rare message came, to report it once
   std::vector<record::Message> messages_;
+  std::vector<DeviceWindowNote> device_windows_;
   record::StepWindow window_{};
   std::deque<record::Step> recent_;
   record::Sketch wall_ns_;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "measure/collect/device_window.h"
 #include "measure/probe/process/process_probe.h"
 
 namespace fullbore::collect {
@@ -175,7 +176,21 @@ void Recorder::NumberRanks() {
 
 void Recorder::DrainRanks(bool last) {
   for (auto& [pid, tracker] : trackers_) {
-    if (tracker->is_training()) tracker->Drain(writer_, last);
+    if (!tracker->is_training()) continue;
+    tracker->Drain(writer_, last);
+    TakeDeviceWindows(*tracker);
+  }
+}
+
+void Recorder::TakeDeviceWindows(RankTracker& tracker) {
+  for (const DeviceWindowNote& note : tracker.TakeDeviceWindows()) {
+    auto window = TakeDeviceWindow(channels_.path(), note);
+    if (!window) {
+      Say({MonotonicNs(), record::Severity::kWarning, "windows", window.error().text});
+      continue;
+    }
+    window->rank = tracker.info().rank;
+    writer_.AppendDeviceWindow(std::move(*window));
   }
 }
 

@@ -65,6 +65,7 @@ class Recorder {
   void Flush(int64_t now_ns);
   void Say(record::Message message);
   void DrainRanks(bool last);
+  void TakeDeviceWindows(RankTracker& tracker);
 
   record::RunWriter writer_;
   ChannelDirectory channels_;

@@ -1,6 +1,7 @@
 """What every framework's folder builds on. It knows five things: a loader was asked for a batch and gave it; a step
 ended; a phase began or ended; a batch had so many samples; a fact.
 
+    native       the extension that takes the hot path, where this Python can load it
     channel      the two files a process writes, as src/record/channel.h and docs/channel.md define them
     runtime      what all parts share: the channel, the threads, phases, and what happens when the hook fails
     waits        the script's loaders, of whatever library, and the waits in `next` of their iterators

@@ -50,14 +50,19 @@ def sizes(value: Any, path: Path = ()) -> Iterator[tuple[int, Path, bool]]:
 class BatchCounter:
     """Counts the samples of one loader's batches."""
 
-    __slots__ = ("_batch_size", "_path", "_is_leading", "_has_tokens", "shape")
+    __slots__ = ("_batch_size", "_path", "is_leading", "_has_tokens", "shape")
 
     def __init__(self, batch_size: int | None) -> None:
         self._batch_size = batch_size
         self._path: Path | None = None
-        self._is_leading = True
+        self.is_leading = True  # the number of samples is a leading dimension, not a length
         self._has_tokens = False
         self.shape: list[int] | None = None  # of the tensor that counts, in the first batch
+
+    @property
+    def simple_place(self) -> Path | None:
+        """Where the samples are counted in every batch from now on; None until that is known, and for tokens."""
+        return None if self._has_tokens else self._path
 
     def count(self, batch: Any) -> tuple[int, int]:
         """(samples, -1 if unknown; tokens, 0 if unknown)."""
@@ -71,7 +76,7 @@ class BatchCounter:
         try:
             for key in self._path or ():
                 value = value[key]
-            size = value.shape[0] if self._is_leading else len(value)
+            size = value.shape[0] if self.is_leading else len(value)
             return int(size)
         except (AttributeError, IndexError, KeyError, TypeError):
             return self._batch_size or -1
@@ -84,11 +89,11 @@ class BatchCounter:
         self._path = ()
         self._has_tokens = tokens(batch) > 0
         if best is not None:
-            _, self._path, self._is_leading = best
+            _, self._path, self.is_leading = best
             value = batch
             for key in self._path:
                 value = value[key]
-            if self._is_leading:
+            if self.is_leading:
                 self.shape = [int(size) for size in value.shape]
 
 

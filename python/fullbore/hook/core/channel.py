@@ -10,6 +10,8 @@ import struct
 import time
 from typing import Any, Callable
 
+from . import native
+
 MAGIC = b"FBCHAN1\0"
 HEADER_BYTES = 4096
 RECORD_BYTES = 64
@@ -18,7 +20,7 @@ CAPACITY = {TRAINER: 8192, WORKER: 1024}
 
 # EventKind and OtherKind of channel.h
 NEXT, FORWARD, BACKWARD, OPTIMIZER, H2D, FETCH, OTHER, COLLECTIVE, LINE, SYNC, DEVICE_TIME, MEMORY = range(1, 13)
-CHECKPOINT, GARBAGE_COLLECTION = 1, 2
+CHECKPOINT, GARBAGE_COLLECTION, COMPILATION = 1, 2, 3
 
 HEADER = struct.Struct("<8sIIIIqIiIi")
 RECORD = struct.Struct("<HHIqqqqqqQ")
@@ -27,7 +29,7 @@ Record = Callable[..., None]
 
 
 class Ring:
-    """The mapped file. `record` is built once and closes over everything it needs: it is the hot path."""
+    """The mapped file. `record` is built once and holds everything it needs: it is the hot path."""
 
     def __init__(self, path: str, header: bytes, capacity: int) -> None:
         size = HEADER_BYTES + capacity * RECORD_BYTES
@@ -36,19 +38,27 @@ class Ring:
         try:
             # Allocate first: writing to a mapped hole on a full disk would raise SIGBUS in the training process.
             os.posix_fallocate(fd, 0, size)
-            self._map = mmap.mmap(fd, size)
-            self._map[: len(header)] = header
+            os.pwrite(fd, header, 0)
+            self.record, self.written = make_writer(fd, size, capacity)
             os.rename(scratch, path)  # a reader never sees a ring without its header
         except BaseException:
             os.unlink(scratch)
             raise
         finally:
             os.close(fd)
-        self._sequence = itertools.count(1)
-        self.record = make_record(self._map, capacity, self._sequence)
 
-    def written(self) -> int:
-        return int(repr(self._sequence)[6:-1]) - 1  # count(n), without consuming n
+
+def make_writer(fd: int, size: int, capacity: int) -> tuple[Record, Callable[[], int]]:
+    """What writes a record into this file (-1: into memory of its own), and what says how many were written."""
+    if native.extension is not None:
+        ring = native.extension.Ring(fd, HEADER_BYTES, capacity)
+        return ring.record, ring.written
+    sequence = itertools.count(1)
+
+    def written() -> int:
+        return int(repr(sequence)[6:-1]) - 1  # count(n), without consuming n
+
+    return make_record(mmap.mmap(fd, size), capacity, sequence), written
 
 
 def make_record(buffer: Any, capacity: int, sequence: itertools.count) -> Record:

@@ -14,13 +14,13 @@ import threading
 import time
 from typing import Any, Callable, TypeVar
 
-from . import channel
+from . import channel, native
 
 clock = time.monotonic_ns
 get_ident = threading.get_ident
 
 
-class Thread:
+class PythonThread:
     """What one thread is doing. Read by the line sampler, written by the thread itself."""
 
     __slots__ = (
@@ -45,23 +45,37 @@ class Thread:
         self.schedstat: int | None = None  # file descriptor, -1 if there is none
 
 
+class PythonState:
+    """What the hot path reads of the hook. Plain attributes here, fields of a struct in the extension's State."""
+
+
+State: Any = PythonState if native.extension is None else native.extension.State
+Thread: Any = PythonThread if native.extension is None else native.extension.Thread
+
+
 def drop(*_: int) -> None:
     """Replaces `record` if there is no channel."""
 
 
-class Hook:
+class Hook(State):
     def __init__(self) -> None:
         self.on = True
         self.record: channel.Record = drop
         self.channel: channel.Channel | None = None
         self.threads: dict[int, Thread] = {}
-        self.facts: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {"hook_path": native.PATH}
         self.said: set = set()  # keys of what was reported once
         self.steps = 0
         self.extra_ns = 0  # time spent in the hook beside the records: the line sampler's
         self.is_worker = False
+        # What makes a step a usual one, which needs no more than a record: see steps.py.
+        self.usual_optimizer = 0
+        self.usual_thread: Any = None
+        self.usual_loader: Any = None
+        self.usual_until = 0
+        self.is_grad_enabled: Callable[[], bool] = bool  # of the framework
         self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child
-        self.facts_of_a_child: set[str] = set()  # what a forked child may repeat of its parent's
+        self.facts_of_a_child: set[str] = {"hook_path"}  # what a forked child may repeat of its parent's
         # The number of the loader worker that this process is, -1 if it is none: what starts workers knows.
         self.worker_number: Callable[[], int] = lambda: -1
         self._directory = os.environ.get("FULLBORE_CHANNEL", "")
@@ -141,7 +155,7 @@ class Hook:
             self.threads = {}
             self.said = set()
             self.facts = {key: value for key, value in self.facts.items() if key in self.facts_of_a_child}
-            self.steps = 0
+            self.steps = self.usual_until = 0
             self.is_worker = False
             for forget in self.forget_in_child:
                 forget()
@@ -155,7 +169,7 @@ class Hook:
 hook = Hook()
 os.register_at_fork(after_in_child=hook.after_fork)
 
-Span = tuple[Thread, int, int]  # thread, outer phase, begin
+Span = tuple[Any, int, int]  # thread, outer phase, begin
 
 
 def enter(kind: int) -> Span | None:
@@ -163,7 +177,7 @@ def enter(kind: int) -> Span | None:
     if not hook.on or hook.is_worker:
         return None
     try:
-        thread = hook.here()
+        thread = hook.threads.get(get_ident()) or hook.here()
         outer, thread.phase = thread.phase, kind
         return thread, outer, clock()
     except Exception as error:
@@ -180,6 +194,34 @@ def leave(span: Span, kind: int, ident: int = 0, a: int = 0, b: int = 0) -> None
         hook.record(kind, ident, thread.number, begin, end, a, b)
     except Exception as error:
         hook.fail("leaving a phase", error)
+
+
+if native.extension is not None:
+    enter, leave = hook.enter, hook.leave
+
+
+def timed_phase(original: Any, kind: int, is_tracing: Callable[[], bool]) -> Any:
+    """A function that is a phase of its own, called where `is_tracing` says no."""
+    if native.extension is not None:
+        run = hook.run
+
+        @functools.wraps(original)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            return original(*args, **kwargs) if is_tracing() else run(kind, original, args, kwargs)
+
+        return timed
+
+    @functools.wraps(original)
+    def timed_in_python(*args: Any, **kwargs: Any) -> Any:
+        span = None if is_tracing() else enter(kind)
+        if span is None:
+            return original(*args, **kwargs)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            leave(span, kind)
+
+    return timed_in_python
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

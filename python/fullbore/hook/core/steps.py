@@ -1,6 +1,9 @@
 """Where a step ends, which optimizer counts, and which loader feeds it.
 
 An optimizer that steps inside another one's step (SAM, wrappers) is part of it.
+
+Most steps are usual ones: the same optimizer, on the same thread, fed by the same loader. Such a step needs no more
+than a record; what follows the training looks at every step only where it has to, and else at one in EVERY.
 """
 
 from __future__ import annotations
@@ -8,8 +11,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from . import channel
-from .runtime import Thread, clock, hook
+from . import channel, native
+from .runtime import Thread, clock, get_ident, hook
 from .where import say_where
 
 # The first optimizer that steps is the primary one, whose steps are counted; after this many steps of others without
@@ -27,6 +30,9 @@ class Steps:
         self.steps_of_others = 0
         self.training_loader = 0
         self.fed_by_another = 0
+        self.look_at = 0  # the step after which `now_and_then` is called next
+        self.thread: Any = None  # that stepped last
+        self.in_window = 0  # 1 while a profiler slows the steps down: they count in no throughput
 
     def counts(self, optimizer: Any) -> bool:
         primary = None if self.primary is None else self.primary()
@@ -55,8 +61,42 @@ class Steps:
 state = Steps()
 FIRST_STEPS = 3
 after_step: list = []  # called with (optimizer, thread, end) after a step that counts
+now_and_then: list = []  # the same, after some steps only: see is_time_to_look
 after_first_steps: list = []  # the same, for the first few only
 hook.forget_in_child.append(lambda: state.__init__())  # type: ignore[misc]
+FIRST_LOOKS, EVERY = 8, 64
+
+
+def look_soon() -> None:
+    """After the next step, `now_and_then` is called."""
+    state.look_at = hook.usual_until = 0
+
+
+def is_time_to_look(thread: Thread) -> bool:
+    """After each of the first steps, then one in EVERY, and whenever another thread steps."""
+    if hook.steps < state.look_at and thread is state.thread:
+        return False
+    state.thread = thread
+    state.look_at = hook.steps + 1 if hook.steps < FIRST_LOOKS else (hook.steps // EVERY + 1) * EVERY
+    return True
+
+
+def note_usual(optimizer: Any, thread: Thread) -> None:
+    """This step counted: the next one like it is a usual one, if nothing has to follow each step."""
+    if after_step or state.fed_by_another or state.in_window or hook.steps <= FIRST_STEPS:
+        hook.usual_until = 0
+        return
+    hook.usual_optimizer, hook.usual_thread, hook.usual_loader = id(optimizer), thread, thread.fed_by
+    hook.usual_until = state.look_at
+
+
+def is_usual(optimizer: Any, thread: Thread) -> bool:
+    return (
+        thread is hook.usual_thread
+        and id(optimizer) == hook.usual_optimizer
+        and thread.fed_by is hook.usual_loader
+        and hook.steps + 1 < hook.usual_until
+    )
 
 
 def enter_step(optimizer: Any) -> None:
@@ -65,7 +105,7 @@ def enter_step(optimizer: Any) -> None:
     try:
         if hook.channel is None:
             hook.open()
-        thread = hook.here()
+        thread = hook.threads.get(get_ident()) or hook.here()
         under_way = thread.open_steps
         for place, step in enumerate(under_way):  # a step that ended by an exception left its entry
             if step[0] is optimizer:
@@ -83,29 +123,48 @@ def leave_step(optimizer: Any) -> None:
         return
     try:
         end = clock()
-        thread = hook.here()
+        thread = hook.threads.get(get_ident()) or hook.here()
         under_way = thread.open_steps
         if not under_way or under_way[-1][0] is not optimizer:
             return
         _, begin, thread.phase = under_way.pop()
         if under_way:
             return
-        if state.counts(optimizer):
-            count_step(optimizer, thread, begin, end)
+        if is_usual(optimizer, thread):
+            hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1)
+            hook.steps += 1
         else:
-            hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 0)
+            step_ended(optimizer, thread, begin, end)
     except Exception as error:
         hook.fail("optimizer step", error)
 
 
+def step_ended(optimizer: Any, thread: Thread, begin: int, end: int) -> None:
+    """Any step but a usual one. May raise."""
+    if state.counts(optimizer):
+        count_step(optimizer, thread, begin, end)
+    else:
+        hook.usual_until = 0
+        hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 0)
+
+
 def count_step(optimizer: Any, thread: Thread, begin: int, end: int, marked: int = 0) -> None:
     """Records a step that ends the step of the training; `marked` by the script itself. May raise."""
-    hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1, marked)
+    hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1, marked, state.in_window)
     hook.steps += 1
     state.note_feed(thread)
     for follow in after_step:
         follow(optimizer, thread, end)
+    if is_time_to_look(thread):
+        for follow in now_and_then:
+            follow(optimizer, thread, end)
     if hook.steps <= FIRST_STEPS:
         say_where("optimizer_step")
         for follow in after_first_steps:
             follow(optimizer, thread, end)
+    note_usual(optimizer, thread)
+
+
+hook.step_ended = step_ended
+if native.extension is not None:
+    enter_step, leave_step = hook.enter_step, hook.leave_step

@@ -10,9 +10,9 @@ import os
 import weakref
 from typing import Any, Callable
 
-from . import channel
+from . import channel, native
 from .batch import BatchCounter
-from .runtime import Thread, clock, hook
+from .runtime import Thread, clock, get_ident, hook
 
 # An iterator created this shortly before its first `next` (a `for` loop) is part of that wait: one record for both.
 SAME_WAIT_NS = 1_000_000
@@ -28,21 +28,28 @@ class Loader:
         self.source = weakref.ref(source)
         self.counter = BatchCounter(batch_size)
 
+    def tells_ready(self, iterator: Any) -> bool:
+        """Whether `ready` has an answer for this iterator: asked once, because asking at each batch costs."""
+        return type(self).ready is not Loader.ready
+
     def ready(self, iterator: Any) -> int:
         """Batches that are ready when `next` is entered; -1 if unknown. Must not raise."""
         return -1
 
 
-class Epoch:
+class PythonEpoch:
     """What an iterator carries: its loader, and the time its creation took, which counts for the first batch."""
 
-    __slots__ = ("loader", "begin", "end")
+    __slots__ = ("loader", "begin", "end", "tells_ready")
 
-    def __init__(self, loader: Loader, begin: int, end: int) -> None:
+    def __init__(self, loader: Loader, begin: int, end: int, tells_ready: bool = True) -> None:
         self.loader = loader
         self.begin = begin  # 0 once the first batch came
         self.end = end
+        self.tells_ready = tells_ready
 
+
+Epoch: Any = PythonEpoch if native.extension is None else native.extension.Epoch
 
 loaders: dict[int, Loader] = {}
 kept_alive: list[Any] | None = None  # for drain.py
@@ -72,17 +79,21 @@ def where_made(source: Any) -> str | None:
     return None if where is None else f"{where[0]}:{where[1]}"
 
 
+def new_epoch(iterator: Any, loader_of: LoaderOf) -> Any:
+    """For an iterator that other code made than its loader's __iter__. May raise."""
+    loader = loader_of(iterator)
+    epoch = iterator.__dict__["_fullbore_epoch"] = Epoch(loader, 0, 0, loader.tells_ready(iterator))
+    return epoch
+
+
 class Wait:
     """One `next` in progress."""
 
     __slots__ = ("thread", "epoch", "outer_phase", "ready", "begin")
 
     def __init__(self, iterator: Any, thread: Thread, loader_of: LoaderOf) -> None:
-        epoch = iterator.__dict__.get("_fullbore_epoch")
-        if epoch is None:  # made by other code than DataLoader.__iter__
-            epoch = iterator.__dict__["_fullbore_epoch"] = Epoch(loader_of(iterator), 0, 0)
-        self.epoch = epoch
-        self.ready = epoch.loader.ready(iterator)
+        self.epoch = epoch = iterator.__dict__.get("_fullbore_epoch") or new_epoch(iterator, loader_of)
+        self.ready = epoch.loader.ready(iterator) if epoch.tells_ready else -1
         self.thread = thread
         self.outer_phase, thread.phase = thread.phase, channel.NEXT
         thread.loader = epoch.loader.id
@@ -98,7 +109,7 @@ def enter_next(iterator: Any, loader_of: LoaderOf) -> Wait | None:
     if not hook.on:
         return None
     try:
-        thread = hook.here()
+        thread = hook.threads.get(get_ident()) or hook.here()
         if thread.in_next:
             return None
         if hook.channel is None:
@@ -134,9 +145,22 @@ def leave_next(wait: Wait, batch: Any, got: bool) -> None:
         hook.fail("next", error)
 
 
+hook.new_epoch = new_epoch
+if native.extension is not None:
+    enter_next, leave_next = hook.enter_next, hook.leave_next
+
+
 def timed_next(take: Callable[[Any], Any], loader_of: LoaderOf, after: After | None = None) -> Callable[[Any], Any]:
     """An iterator's `__next__` that calls `take` and records the wait; then `after(iterator, wait, whether a batch
     came)`, which must not raise."""
+    if native.extension is not None and after is None:
+        run = hook.run_next
+
+        @functools.wraps(take)
+        def timed(self: Any) -> Any:
+            return run(take, loader_of, self)
+
+        return timed
 
     @functools.wraps(take)
     def __next__(self: Any) -> Any:

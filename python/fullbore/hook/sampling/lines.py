@@ -147,6 +147,7 @@ def stop() -> None:
     try:
         if sampler is not None:
             sampler.stop()
+            steps.look_soon()
     except Exception as error:
         hook.fail("line sampler", error)
 
@@ -180,4 +181,4 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
 
 def attach() -> None:
     """The training thread is the one that steps."""
-    steps.after_step.append(after_step)
+    steps.now_and_then.append(after_step)

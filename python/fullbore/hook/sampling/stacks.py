@@ -20,7 +20,6 @@ NOT_DATA = (act.LOGGING, act.PLOTTING, act.METRICS, act.ENVIRONMENT)
 # A library that calls the user's code is what that code is for, except for those that only wrap a loop or a call.
 ACROSS_USER_CODE = (act.METRICS, act.ENVIRONMENT, act.DATA_PREPARATION, act.TOKENISING)
 CO_GENERATOR = 0x20
-FIRST_STACKS, EVERY_STACKS = 8, 64  # those of the first steps, then now and then: a later phase has a loop of its own
 MAX_CODES = 4096
 PROTOCOL_OF_AN_ENVIRONMENT = ("step", "reset")  # the methods of gym, gymnasium and dm_env
 
@@ -41,12 +40,11 @@ class Loop:
         self.codes: dict[int, CodeType] = {}
         self.offsets: dict[int, set[int]] = {}  # of a code: where its steps are
         self.user_lines: set[tuple[int, int]] = set()  # innermost lines of the user's, at a step
-        self.stacks = 0
 
     def learn(self, frame: FrameType | None) -> None:
-        """The calling thread is inside an optimizer's step."""
-        self.stacks += 1
-        if self.stacks > FIRST_STACKS and (self.stacks % EVERY_STACKS or len(self.codes) > MAX_CODES):
+        """The calling thread is inside an optimizer's step: one of the first, or one now and then, because a later
+        phase has a loop of its own."""
+        if len(self.codes) > MAX_CODES:
             return
         user = user_frame(frame)
         if user is not None:

@@ -12,7 +12,7 @@ import os
 import sys
 
 HERE = __file__.rpartition("/")[0]
-NAMES = {"torch", "fullbore"}  # finder.PARTS has what is watched
+NAMES = {"torch", "jax", "tensorflow", "keras", "fullbore"}  # finder.PARTS has what is watched
 
 
 class FirstFinder:

@@ -2,6 +2,7 @@
 
 loader       DataLoader: its arguments, and where it is waited for
 worker       what a batch costs where it is fetched, in a loader worker or inline
+readings     what is read meanwhile, and the stand-ins that read it
 fast_data    `fullbore run --fast-data`: replaces the training DataLoader by fullbore.data
 fast_cost    what fullbore.data would cost in the training loader's place
 drain        iterates the training loader alone, for `fullbore loader bench --script`
@@ -10,6 +11,7 @@ forward      outermost module calls
 backward     autograd.backward, and when this rank's own part of it is done
 collectives  torch.distributed
 device       CUDA: copies, synchronisation, device time, memory
+windows      a few steps now and then under torch's own profiler
 checkpoints  torch.save and safetensors
 facts        versions, model, precision, arguments
 compiling    whether dynamo is tracing
@@ -24,7 +26,7 @@ from typing import Any, Callable
 from ..core import frames
 from ..core.runtime import hook, is_helper_process
 from ..own import stages
-from . import backward, checkpoints, collectives, device, facts, fast_cost, forward, loader, optimizer, worker
+from . import backward, checkpoints, collectives, device, facts, fast_cost, forward, loader, optimizer, windows, worker
 
 
 def worker_number() -> int:
@@ -47,6 +49,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
         ("torch.optim.optimizer", optimizer.attach),
         ("torch.nn", forward.attach),
         ("torch.autograd", backward.attach),
+        ("torch.autograd.profiler", windows.attach),
         ("torch.distributed", collectives.attach),
         ("torch.nn.parallel.distributed", collectives.attach_data_parallel),
         ("torch.cuda", device.attach),

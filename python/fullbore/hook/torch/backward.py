@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import Any
 
-from ..core import channel
+from ..core import channel, native
 from ..core.runtime import clock, enter, guarded, hook, leave
 from ..core.where import say_where
 from .compiling import is_compiling_test
@@ -65,18 +65,25 @@ def attach(autograd: Any) -> None:
     original = autograd.backward
     is_compiling = is_compiling_test()
 
+    run = hook.run if native.extension is not None else None
+
     @functools.wraps(original)
     def backward(*args: Any, **kwargs: Any) -> None:
-        if hook.channel is None and not is_compiling():
+        if is_compiling():
+            return original(*args, **kwargs)
+        if hook.channel is None:
             begin_recording()
-        span = None if is_compiling() else enter(channel.BACKWARD)
+        if run is not None and not last_gradient.handles and "backward" in hook.said:
+            return run(channel.BACKWARD, original, args, kwargs)
+        span = enter(channel.BACKWARD)
         if span is None:
             return original(*args, **kwargs)
         last_gradient.ready_ns = 0
         try:
             return original(*args, **kwargs)
         finally:
-            leave(span, channel.BACKWARD, a=last_gradient.ready_ns)
-            say_where("backward")
+            leave(span, channel.BACKWARD, 0, last_gradient.ready_ns)
+            if "backward" not in hook.said:
+                say_where("backward")
 
     autograd.backward = backward

@@ -8,6 +8,7 @@ import sys
 from typing import Any, Callable
 
 from ..core import steps
+from ..core.frameworks import introduce
 from ..core.runtime import Thread, guarded, hook
 from . import backward, forward
 
@@ -64,7 +65,9 @@ def autocast_questions(torch: Any) -> list[tuple[Callable[[], bool], Callable[[]
 
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
     """After each of the first steps: some facts hold only after the very first."""
-    hook.fact("optimizer", type(optimizer).__name__)
+    if hasattr(optimizer, "param_groups"):  # else the step is Keras's, or the script's own word
+        introduce("torch")
+        hook.fact("optimizer", type(optimizer).__name__)
     about_process()
     model = forward.forward.main_model() if forward.forward is not None else None
     if model is not None:

@@ -15,8 +15,8 @@ import sys
 import weakref
 from typing import Any, Callable
 
-from ..core import channel, steps
-from ..core.runtime import Thread, clock, guarded, hook
+from ..core import channel, native, steps
+from ..core.runtime import Thread, clock, get_ident, guarded, hook
 from .compiling import is_compiling_test
 
 LEARNING_STEPS = 2
@@ -31,8 +31,8 @@ class Forward:
     def __init__(self, torch: Any) -> None:
         self.Module = torch.nn.Module
         self.is_compiling = is_compiling_test()
-        self.is_grad_enabled = torch.is_grad_enabled
         self.learning = False
+        self.notes = True  # outermost modules are remembered
         self.calls = 0
         self.classes: set[type] = set()
         self.watched: set[type] = set()
@@ -48,13 +48,15 @@ class Forward:
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling() or not self.learning:
                 return original(module, *args, **kwargs)
-            call = enter(self, module)
+            if self.notes:
+                self.note_call(module)
+            call = enter_forward(module)
             if call is None:
                 return original(module, *args, **kwargs)
             try:
                 return original(module, *args, **kwargs)
             finally:
-                leave(call)
+                leave_forward(call)
 
         self.learning = True
         self.patch = self.Module.__call__ = __call__
@@ -74,25 +76,56 @@ class Forward:
             return
         self.watched.add(cls)
         Module, is_compiling, own = self.Module, self.is_compiling, cls.__call__
-        inherits = own is Module.__call__
+        inherits = own is Module.__call__  # looked up in each call: torch.fx patches it while it traces
+        run = None if native.extension is None else hook.run_forward
+
+        @functools.wraps(own)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            original = Module.__call__ if inherits else own
+            if is_compiling():
+                return original(*args, **kwargs)
+            if self.notes:
+                self.note_call(args[0])
+            return run(original, args, kwargs)  # type: ignore[misc]
 
         @functools.wraps(own)
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
-            # Looked up now, not kept: torch.fx patches Module.__call__ while it traces.
             original = Module.__call__ if inherits else own
             if is_compiling():
                 return original(module, *args, **kwargs)
-            call = enter(self, module)
+            if self.notes:
+                self.note_call(module)
+            call = enter_forward(module)
             if call is None:
                 return original(module, *args, **kwargs)
             try:
                 return original(module, *args, **kwargs)
             finally:
-                leave(call)
+                leave_forward(call)
 
-        cls.__call__ = __call__  # type: ignore[assignment, method-assign]
+        cls.__call__ = __call__ if run is None else timed  # type: ignore[assignment, method-assign]
 
-    def note(self, module: Any, training: int) -> None:
+    def note_call(self, module: Any) -> None:
+        """During the first steps, before enter_forward."""
+        try:
+            if hook.steps >= LEARNING_STEPS or self.calls >= LEARNING_CALLS:
+                self.notes = False
+            elif hook.on and not hook.is_worker:
+                thread = hook.here()
+                if not (thread.in_forward or thread.in_next):
+                    training = module.training and hook.is_grad_enabled()
+                    self.note(module, training)
+                    if training:
+                        for follow in at_forward:
+                            follow(module)
+        except Exception as error:
+            hook.fail("forward", error)
+
+    def note_again(self) -> None:
+        """A forked child may train something else."""
+        self.notes = True
+
+    def note(self, module: Any, training: bool) -> None:
         """Remembers an outermost module while learning."""
         self.calls += 1
         cls = type(module)
@@ -144,20 +177,15 @@ def is_lazy(parameter: Any) -> bool:
     return "Uninitialized" in type(parameter).__name__
 
 
-def enter(watch: Forward, module: Any) -> Call | None:
+def enter_forward(module: Any) -> Call | None:
     """None where this call is not ours to time: inside another one or a loader, in a worker, or switched off."""
     if not hook.on or hook.is_worker:
         return None
     try:
-        thread = hook.here()
+        thread = hook.threads.get(get_ident()) or hook.here()
         if thread.in_forward or thread.in_next:
             return None
-        training = 1 if module.training and watch.is_grad_enabled() else 0
-        if hook.steps < LEARNING_STEPS and watch.calls < LEARNING_CALLS:
-            watch.note(module, training)
-            if training:
-                for follow in at_forward:
-                    follow(module)
+        training = 1 if module.training and hook.is_grad_enabled() else 0
         outer, thread.phase = thread.phase, channel.FORWARD
         thread.in_forward = True
         return thread, outer, training, clock()
@@ -166,7 +194,7 @@ def enter(watch: Forward, module: Any) -> Call | None:
         return None
 
 
-def leave(call: Call) -> None:
+def leave_forward(call: Call) -> None:
     end = clock()
     thread, outer, training, begin = call
     thread.in_forward = False
@@ -176,6 +204,9 @@ def leave(call: Call) -> None:
     except Exception as error:
         hook.fail("forward", error)
 
+
+if native.extension is not None:
+    enter_forward, leave_forward = hook.enter_forward, hook.leave_forward
 
 at_forward: list[Callable[[Any], None]] = []  # called with the module, in training, while learning
 
@@ -189,8 +220,10 @@ def attach(nn: Any) -> None:
     """Patches torch.nn.Module, and torch.compile where there is one."""
     global forward
     torch = sys.modules["torch"]
+    hook.is_grad_enabled = torch.is_grad_enabled
     forward = Forward(torch)
     forward.learn()
+    hook.forget_in_child.append(forward.note_again)
     steps.after_first_steps.append(after_step)
     if hasattr(torch, "compile"):
         attach_compile(torch, forward)

@@ -55,14 +55,14 @@ class TorchLoader(Loader):
 
     __slots__ = ()
 
+    def tells_ready(self, iterator: Any) -> bool:
+        return "_task_info" in iterator.__dict__  # one with workers
+
     def ready(self, iterator: Any) -> int:
         fields = iterator.__dict__
-        waiting = fields.get("_task_info")
-        if waiting is None:
-            return -1
         try:
             queue = fields["_data_queue"]
-            count = len(waiting) - fields["_tasks_outstanding"]  # arrived out of order, and kept
+            count = len(fields["_task_info"]) - fields["_tasks_outstanding"]  # arrived out of order, and kept
             count += queue.qsize()
             results = fields["_worker_result_queue"]
             if results is not queue:  # a thread pins between the two
@@ -146,7 +146,7 @@ def after_iter(loader: Loader, iterator: Any, begin: int) -> None:
         configuration.pop(MARK, None)
     if hasattr(iterator, "__dict__"):
         loader = iterator.__dict__.get("_fullbore_loader", loader)  # another took the DataLoader's place
-        iterator.__dict__["_fullbore_epoch"] = Epoch(loader, begin, clock())
+        iterator.__dict__["_fullbore_epoch"] = Epoch(loader, begin, clock(), loader.tells_ready(iterator))
 
 
 def process_configuration() -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 from ..core import channel
-from ..core.runtime import enter, leave
+from ..core.runtime import timed_phase
 from ..core.steps import enter_step, leave_step
 from .compiling import is_compiling_test
 
@@ -62,16 +62,4 @@ def timed_step(original: Any) -> Any:
 
 
 def attach_zero_grad(Optimizer: Any, is_compiling: Any) -> None:
-    original = Optimizer.zero_grad
-
-    @functools.wraps(original)
-    def zero_grad(self: Any, *args: Any, **kwargs: Any) -> Any:
-        span = None if is_compiling() else enter(channel.OPTIMIZER)
-        if span is None:
-            return original(self, *args, **kwargs)
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            leave(span, channel.OPTIMIZER)
-
-    Optimizer.zero_grad = zero_grad
+    Optimizer.zero_grad = timed_phase(Optimizer.zero_grad, channel.OPTIMIZER, is_compiling)

@@ -9,107 +9,18 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import time
-from collections.abc import Iterator
 from typing import Any, Callable
 
-from ..core import channel
-from ..core.runtime import Thread, clock, hook
+from ..core import channel, native
+from ..core.runtime import Thread, clock, get_ident, hook
 from .loader import MARK, process_configuration
+from .readings import MAX_SLOWEST_US, Judged, TimedCollate, TimedDataset, TimedIterator, cpu_clock
 
-cpu_clock = time.thread_time_ns
-MAX_SLOWEST_US = (1 << 31) - 1
-
-# Samples cheaper than this are not timed one by one: at 0.2 us per reading that would be 1 % of their cost. A batch
-# that takes longer than SLOW_BATCH_FACTOR times the mean brings the timing back.
-CHEAP_SAMPLE_NS = 20_000
-BATCHES_JUDGED = 8
-SLOW_BATCH_FACTOR = 4
-
-# CPU time and the time without a core take system calls: 3 us and more per batch. Of fetches shorter than this
-# (judged by the previous one) only one in so many is read, and its readings stand for the others.
-SHORT_FETCH_NS = 1_000_000
-ONE_IN = 16
+judged = Judged()
 
 
-class FetchClock:
-    """The readings of one fetcher's current batch, and averages over its earlier batches."""
-
-    __slots__ = ("collate_ns", "slowest_ns", "samples", "batches", "mean_ns", "fetch_ns", "cpu_share", "waited_share")
-
-    def __init__(self) -> None:
-        self.batches = 0
-        self.mean_ns = 0.0  # of a sample
-        self.fetch_ns = 0  # of the batch before
-        self.cpu_share = self.waited_share = 0.0  # of a fetch's time, when last read
-        self.restart()
-
-    def restart(self) -> None:
-        self.collate_ns = 0
-        self.slowest_ns = 0
-        self.samples = 0
-
-    def wants_system_time(self) -> bool:
-        return self.fetch_ns >= SHORT_FETCH_NS or self.batches % ONE_IN == 0
-
-
-class TimedDataset:
-    """Stands in for a dataset inside a fetcher: times `[index]`, forwards everything else."""
-
-    def __init__(self, dataset: Any, readings: FetchClock, one_by_one: bool) -> None:
-        self.__dict__.update(_dataset=dataset, _readings=readings)
-        if one_by_one:
-            self.__dict__["__getitems__"] = None
-
-    def __getitem__(self, index: Any) -> Any:
-        begin = clock()
-        sample = self._dataset[index]
-        taken = clock() - begin
-        readings = self._readings
-        if taken > readings.slowest_ns:
-            readings.slowest_ns = taken
-        return sample
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_dataset"], name)
-
-    def __len__(self) -> int:
-        return len(self._dataset)
-
-
-class TimedIterator:
-    """Stands in for an iterable dataset's iterator inside a fetcher."""
-
-    def __init__(self, iterator: Any, readings: FetchClock) -> None:
-        self._iterator = iterator
-        self._readings = readings
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        begin = clock()
-        sample = next(self._iterator)
-        taken = clock() - begin
-        readings = self._readings
-        readings.samples += 1
-        if taken > readings.slowest_ns:
-            readings.slowest_ns = taken
-        return sample
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.__dict__["_iterator"], name)
-
-
-def timed_collate(collate: Callable[[Any], Any], readings: FetchClock) -> Callable[[Any], Any]:
-    def timed(samples: Any) -> Any:
-        begin = clock()
-        try:
-            return collate(samples)
-        finally:
-            readings.collate_ns += clock() - begin
-
-    return timed
+def timed_collate(collate: Callable[[Any], Any], readings: Any) -> Callable[[Any], Any]:
+    return TimedCollate(collate, readings)
 
 
 def is_plain_subset(dataset: Any) -> bool:
@@ -126,25 +37,28 @@ def wrap_fetcher(fetcher: Any) -> None:
     try:
         if hook.here().in_fetch:
             return
-        readings = FetchClock()
+        readings, times_samples = judged.go_on(fetcher.dataset)
         fetcher._fullbore_readings = readings
         fetcher.collate_fn = timed_collate(fetcher.collate_fn, readings)
-        if hasattr(fetcher, "dataset_iter"):
-            fetcher.dataset_iter = TimedIterator(fetcher.dataset_iter, readings)
-        else:
-            fetcher._fullbore_dataset = fetcher.dataset
+        iterator = getattr(fetcher, "dataset_iter", None)
+        readings.counts_collated = iterator is not None and bool(fetcher.auto_collation)
+        fetcher._fullbore_inner = fetcher.dataset if iterator is None else iterator
+        if times_samples:
             time_samples(fetcher, True)
     except Exception as error:
         hook.fail("fetcher", error)
 
 
 def time_samples(fetcher: Any, wanted: bool) -> None:
-    """Puts the timed stand-in in the dataset's place, or takes it away."""
-    dataset = fetcher._fullbore_dataset
-    if wanted:
-        fetcher.dataset = TimedDataset(dataset, fetcher._fullbore_readings, is_plain_subset(dataset))
+    """Puts the timed stand-in in the place of the dataset or its iterator, or takes it away."""
+    inner, readings = fetcher._fullbore_inner, fetcher._fullbore_readings
+    readings.times_samples = wanted
+    if hasattr(fetcher, "dataset_iter"):
+        fetcher.dataset_iter = TimedIterator(inner, readings) if wanted else inner
+    elif wanted:
+        fetcher.dataset = TimedDataset(inner, readings, is_plain_subset(inner))
     else:
-        fetcher.dataset = dataset
+        fetcher.dataset = inner
 
 
 def runnable_ns(thread: Thread) -> int:
@@ -178,7 +92,7 @@ class Fetch:
 
     __slots__ = ("thread", "readings", "loader", "begin", "cpu", "waited")
 
-    def __init__(self, thread: Thread, readings: FetchClock, loader: int) -> None:
+    def __init__(self, thread: Thread, readings: Any, loader: int) -> None:
         self.thread = thread
         self.readings = readings
         self.loader = loader
@@ -195,11 +109,12 @@ def enter_fetch(fetcher: Any) -> Fetch | None:
     if not hook.on:
         return None
     try:
-        thread = hook.here()
+        thread = hook.threads.get(get_ident()) or hook.here()
         readings = fetcher.__dict__.get("_fullbore_readings")
         if thread.in_fetch or readings is None:
             return None
-        return Fetch(thread, readings, loader_id(thread))
+        known = hook.channel is not None and not hook.is_worker
+        return Fetch(thread, readings, thread.loader if known else loader_id(thread))
     except Exception as error:
         hook.fail("fetch", error)
         return None
@@ -226,19 +141,16 @@ def leave_fetch(fetcher: Any, fetch: Fetch, asked: Any, got: bool) -> None:
         hook.fail("fetch", error)
 
 
-def judge(fetcher: Any, readings: FetchClock, sample_ns: float) -> None:
+def judge(fetcher: Any, readings: Any, sample_ns: float) -> None:
     """Decides whether samples are worth timing one by one in the next batch."""
-    readings.batches += 1
-    dataset = fetcher.__dict__.get("_fullbore_dataset")
-    if dataset is None:  # an iterable: its samples have to be counted anyway
-        return
-    is_slow = sample_ns > SLOW_BATCH_FACTOR * readings.mean_ns
-    readings.mean_ns += (sample_ns - readings.mean_ns) / min(readings.batches, 4 * BATCHES_JUDGED)
-    if readings.batches < BATCHES_JUDGED:
-        return
-    wanted = is_slow or readings.mean_ns > CHEAP_SAMPLE_NS
-    if wanted != (fetcher.dataset is not dataset):
+    wanted = readings.wants_samples(sample_ns)
+    if wanted != readings.times_samples:
         time_samples(fetcher, wanted)
+
+
+hook.loader_id, hook.time_samples = loader_id, time_samples
+if native.extension is not None:
+    enter_fetch, leave_fetch = hook.enter_fetch, hook.leave_fetch
 
 
 def attach(module: Any) -> None:
@@ -255,6 +167,17 @@ def attach_fetcher(Fetcher: Any) -> None:
         init(self, *args, **kwargs)
         wrap_fetcher(self)
 
+    Fetcher.__init__ = __init__
+    if native.extension is not None:
+        run = hook.run_fetch
+
+        @functools.wraps(fetch_batch)
+        def timed(self: Any, possibly_batched_index: Any) -> Any:
+            return run(fetch_batch, self, possibly_batched_index)
+
+        Fetcher.fetch = timed
+        return
+
     @functools.wraps(fetch_batch)
     def fetch(self: Any, possibly_batched_index: Any) -> Any:
         under_way = enter_fetch(self)
@@ -268,5 +191,4 @@ def attach_fetcher(Fetcher: Any) -> None:
             leave_fetch(self, under_way, possibly_batched_index, got)
         return batch
 
-    Fetcher.__init__ = __init__
     Fetcher.fetch = fetch

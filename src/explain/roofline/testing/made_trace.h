@@ -45,6 +45,13 @@ class MadeTrace {
     trace_.operators.calls.push_back(call);
     return *this;
   }
+  // What is kept of operators besides their shapes: when the outermost ones ran.
+  MadeTrace& Span(const char* name, int64_t begin, int64_t duration,
+                  timeline::SpanKind kind = timeline::SpanKind::kOp) {
+    trace_.spans.push_back(
+        {begin * 1000, (begin + duration) * 1000, trace_.names.Find(name), thread_, kind});
+    return *this;
+  }
   MadeTrace& Kernel(const char* name, int64_t launch, int64_t begin, int64_t duration, uint16_t blocks = 0) {
     timeline::HostCall call;
     call.begin_ns = launch * 1000;

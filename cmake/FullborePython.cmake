@@ -1,0 +1,5 @@
+# The Python whose headers the extensions are built with: .venv's where there is one, because it runs the tests.
+if(NOT DEFINED Python_EXECUTABLE AND NOT SKBUILD AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
+  set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
+endif()
+find_package(Python 3.9 COMPONENTS Interpreter Development.Module QUIET)

@@ -1,0 +1,242 @@
+"""What the device, or the CPU's operators, really did: short windows of torch's own profiler.
+
+The clock of the host does not show it, and a profiler that is always on makes a step take twice as long. So a few whole
+steps are recorded, all ranks at the same step number, and the trace goes to the recorder. These steps, and the one that
+pays for the profiler's end, are marked: they count in no throughput.
+
+A window never collides with a profiler of the script's own, with a graph capture, or with another window; one that
+fails is the last one. The training never notices.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from ..core import channel, steps
+from ..core.runtime import Thread, guarded, hook
+from ..core.steps import state
+
+VARIABLE = "FULLBORE_WINDOWS"  # set by `fullbore run --windows`: "off", "N@STEP", or the seconds between two windows
+STEPS = 4
+FIRST_STEP = 32  # the steady state has begun; before it, a window would show the start of libraries
+FIRST_AFTER_NS = 60_000_000_000  # a shorter run would spend more than BUDGET on it
+PERIOD_S = 600
+BUDGET = 0.005  # of the run's time, in windows
+LOG_LEVEL = "KINETO_LOG_LEVEL"
+MAX_NS = 10_000_000_000  # a window that lasts longer ends early: its trace would be too large to read
+EXPORT_S = 10.0  # how long the end of the process, or a fork, waits for a trace that is being written
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """The profiler's library says on standard error that it starts and stops. It asks for this variable when it is used
+    for the first time."""
+    if LOG_LEVEL in os.environ:
+        yield
+        return
+    os.environ[LOG_LEVEL] = "99"
+    try:
+        yield
+    finally:
+        os.environ.pop(LOG_LEVEL, None)
+
+
+class Plan:
+    """When windows begin. In a job of several ranks by the number of the step alone, so that all begin together."""
+
+    def __init__(self, text: str) -> None:
+        count, at, step = text.partition("@")
+        self.only_at = int(step) if at else None
+        self.steps = int(count) if at else STEPS
+        self.period_ns = 0 if at else int(float(text or PERIOD_S) * 1e9)
+        self.next_step = self.only_at if self.only_at is not None else FIRST_STEP
+        self.first_step_ns = 0
+        self.spent_ns = 0
+
+    def is_due(self, now: int, together: bool) -> bool:
+        """`now`: after a step; `together`: whether other ranks have to come to the same answer."""
+        if not self.first_step_ns:
+            self.first_step_ns = now
+        if self.next_step is None or hook.steps < self.next_step:
+            return False
+        if self.only_at is not None or together:
+            return True
+        running = now - self.first_step_ns
+        return running >= FIRST_AFTER_NS and self.spent_ns <= BUDGET * running
+
+    def ended(self, now: int, taken_ns: int) -> None:
+        """A window took this long. The steps between two of them are a power of two: ranks whose clocks differ a little
+        come to the same number."""
+        self.spent_ns += taken_ns
+        if self.only_at is not None:
+            self.next_step = None
+            return
+        mean_ns = max(1, (now - self.first_step_ns) // max(1, hook.steps))
+        apart = max(self.period_ns, int(self.spent_ns / BUDGET)) // mean_ns
+        self.next_step = (hook.steps // FIRST_STEP) * FIRST_STEP + (1 << max(5, apart.bit_length()))
+
+
+class Windows:
+    """At most one window at a time, on the thread that steps."""
+
+    def __init__(self, torch: Any, plan: Plan, only_on_device: bool) -> None:
+        self.torch = torch
+        self.plan = plan
+        self.only_on_device = only_on_device  # on a CPU only by request
+        self.profiler: Any = None
+        self.closing = False  # the current step pays for the end of a window
+        self.thread: Thread | None = None
+        self.begin_step = self.begin_ns = 0
+        self.exporting: threading.Thread | None = None
+
+    def after_step(self, optimizer: Any, thread: Thread, end: int) -> None:
+        if self.profiler is not None:
+            if thread is self.thread:
+                self.go_on(end)
+        elif self.closing:
+            self.closing = False
+            state.in_window = 0
+            self.plan.ended(end, end - self.begin_ns)
+        elif self.plan.is_due(end, channel.env_int("WORLD_SIZE", 1) > 1) and self.may_begin():
+            self.begin(thread, end)
+
+    def may_begin(self) -> bool:
+        cuda = self.torch.cuda
+        if self.only_on_device and not cuda.is_initialized():
+            return False
+        if self.exporting is not None and self.exporting.is_alive():
+            return False
+        if self.torch.autograd._profiler_enabled():  # the script's own
+            return False
+        return not (cuda.is_initialized() and cuda.is_current_stream_capturing())
+
+    def begin(self, thread: Thread, now: int) -> None:
+        profiler = self.torch.profiler
+        activities = [profiler.ProfilerActivity.CPU]
+        if self.torch.cuda.is_initialized():
+            activities.append(profiler.ProfilerActivity.CUDA)
+        elif has_device_support(self.torch) and "no device" not in hook.said:
+            hook.said.add("no device")
+            text = "the training uses no device: its windows hold the operators of the CPU only"
+            hook.say("message", severity="info", source="windows", text=text)
+        self.thread, self.begin_step, self.begin_ns = thread, hook.steps, now
+        state.in_window = 1
+        self.profiler = profiler.profile(
+            activities=activities,
+            record_shapes=True,
+            schedule=lambda step: profiler.ProfilerAction.RECORD,  # without a schedule it marks no steps
+        )
+        try:
+            with silent():
+                self.profiler.start()
+        except Exception as error:
+            self.give_up(error)
+
+    def go_on(self, now: int) -> None:
+        try:
+            if hook.steps - self.begin_step >= self.plan.steps or now - self.begin_ns > MAX_NS:
+                self.end()
+            else:
+                self.profiler.step()
+        except Exception as error:
+            self.give_up(error)
+
+    def end(self) -> None:
+        """Stops the profiler; its trace is written beside the training."""
+        profiler, self.closing = self.profiler, True
+        with silent():
+            profiler.stop()
+        self.profiler = None
+        said = {"first_step": self.begin_step, "steps": hook.steps - self.begin_step}
+        name = f"{os.getpid()}-window{self.begin_step}.json"
+        if said["steps"] > 0:
+            self.exporting = threading.Thread(
+                target=self.export, args=(profiler, name, said), name="fullbore-window", daemon=True
+            )
+            self.exporting.start()
+
+    def export(self, profiler: Any, name: str, said: dict[str, int]) -> None:
+        path = os.path.join(os.environ.get("FULLBORE_CHANNEL", ""), name)
+        try:
+            profiler.export_chrome_trace(path)
+            hook.say("device_window", file=name, **said)
+        except Exception as error:
+            self.give_up(error)
+
+    def give_up(self, error: Exception) -> None:
+        """The last window. What the profiler holds goes with it."""
+        profiler, self.profiler = self.profiler, None
+        self.closing = bool(state.in_window)
+        self.plan.only_at, self.plan.next_step = -1, None
+        text = f"no more device windows: {type(error).__name__}: {error}"
+        hook.say("message", severity="warning", source="windows", text=text)
+        if profiler is not None:
+            self.switch_off(profiler)
+
+    def switch_off(self, profiler: Any) -> None:
+        """Whatever state it is in: a profiler that is still on when the interpreter ends takes the process with it."""
+        with contextlib.suppress(Exception), silent():  # perhaps it had not started
+            profiler.stop()
+        autograd = self.torch._C._autograd
+        with contextlib.suppress(Exception), silent():
+            if autograd._profiler_enabled():
+                autograd._disable_profiler()
+
+    def make_room(self) -> None:
+        """The script starts a profiler of its own: ours ends first, and its trace is dropped."""
+        profiler, self.profiler = self.profiler, None
+        if profiler is not None:
+            self.closing = True
+            self.switch_off(profiler)
+
+    def wait(self) -> None:
+        """For the trace that is being written: at the end of the process, and before a fork, of which Python warns
+        where there are threads."""
+        if self.exporting is not None:
+            self.exporting.join(EXPORT_S)
+
+    def forget(self) -> None:
+        """In a forked child."""
+        self.profiler = self.exporting = None
+        self.closing = False
+        self.plan.next_step = None
+
+
+def attach_profiler(module: Any, windows: Windows) -> None:
+    """Patches torch.autograd.profiler, on which torch.profiler is built."""
+    prepare = getattr(module.profile, "_prepare_trace", None)
+    if prepare is None:
+        return
+
+    @functools.wraps(prepare)
+    def _prepare_trace(self: Any) -> None:
+        if windows.profiler is not None and self is not getattr(windows.profiler, "profiler", None):
+            guarded(windows.make_room)()
+        prepare(self)
+
+    module.profile._prepare_trace = _prepare_trace
+
+
+def has_device_support(torch: Any) -> bool:
+    return bool(torch.version.cuda or getattr(torch.version, "hip", None))
+
+
+def attach(autograd_profiler: Any) -> None:
+    """On by default where a device is used; elsewhere by request."""
+    torch = sys.modules["torch"]
+    asked = os.environ.get(VARIABLE, "")
+    if asked == "off" or (not asked and not has_device_support(torch)):
+        return
+    windows = Windows(torch, Plan(asked), only_on_device=not asked)
+    attach_profiler(autograd_profiler, windows)
+    steps.after_step.append(windows.after_step)
+    os.register_at_fork(before=windows.wait)
+    hook.forget_in_child.append(windows.forget)
+    atexit.register(windows.wait)

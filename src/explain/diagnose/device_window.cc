@@ -1,0 +1,89 @@
+#include "explain/diagnose/device_window.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "explain/diagnose/advice.h"
+#include "explain/diagnose/diagnose.h"
+#include "explain/diagnose/judge.h"
+
+namespace fullbore::diagnose {
+
+namespace {
+
+constexpr size_t kOperatorsNamed = 20;
+
+bool RestsOnDevice(const Finding& finding) {
+  const auto rows = AllFindings();
+  const auto row = std::ranges::find(rows, finding.id, &FindingRow::id);
+  return row != rows.end() && row->rests == Rests::kOnTheDevice;
+}
+
+WindowReport ReportOf(const record::DeviceWindow& window, const record::Recording& trace,
+                      const Diagnosis& diagnosis) {
+  WindowReport report;
+  report.first_step = window.first_step + diagnosis.warmup_steps;  // its first step pays for the profiler's start
+  report.steps = diagnosis.steps;
+  report.mean_step_ns = diagnosis.mean_step_ns;
+  report.device = diagnosis.device_shares;
+  if (report.device) report.shares = diagnosis.shares;
+  const record::Stage* stage = JudgedStage(trace);
+  const double all_ns = diagnosis.mean_step_ns * static_cast<double>(diagnosis.steps);
+  if (stage == nullptr || stage->ranks.empty() || all_ns <= 0) return report;
+  for (const record::OperatorTime& one : stage->ranks.front().operators) {
+    if (report.operators.size() == kOperatorsNamed) break;
+    const auto ns = static_cast<double>(one.sum_ns);
+    std::optional<double> rate;
+    if (one.flops && ns > 0) rate = *one.flops / (ns / 1e9);
+    report.operators.push_back({one.name, one.count / std::max<int64_t>(1, diagnosis.steps), ns / all_ns,
+                                ns / static_cast<double>(diagnosis.steps), rate});
+  }
+  return report;
+}
+
+// What a rank's device did in its window, beside what its host did in the whole run.
+void TakeDeviceOf(const std::vector<RankShares>& window, std::vector<RankShares>& run) {
+  for (RankShares& rank : run) {
+    const auto same = std::ranges::find(window, rank.rank, &RankShares::rank);
+    if (same == window.end()) continue;
+    rank.span_ns = same->span_ns;
+    rank.busy_ns = same->busy_ns;
+    rank.compute_ns = same->compute_ns;
+    rank.comm_ns = same->comm_ns;
+    rank.comm_exposed_ns = same->comm_exposed_ns;
+    rank.copy_ns = same->copy_ns;
+    rank.copy_exposed_ns = same->copy_exposed_ns;
+    rank.kernels = same->kernels;
+    rank.comm_overlap_ratio = same->comm_overlap_ratio;
+    rank.kernel_class_ns = same->kernel_class_ns;
+    rank.collectives = same->collectives;
+  }
+}
+
+}  // namespace
+
+void AddDeviceWindow(const record::DeviceWindow& window, const record::Recording& trace,
+                     const std::vector<const replay::Change*>& what_if, Diagnosis& run) {
+  Diagnosis seen = Diagnose(trace, "", what_if);
+  if (seen.steps == 0) return;
+  run.device_window = ReportOf(window, trace, seen);
+  if (!seen.device_shares) return;
+  std::erase_if(run.findings, RestsOnDevice);
+  std::ranges::copy_if(std::make_move_iterator(seen.findings.begin()),
+                       std::make_move_iterator(seen.findings.end()), std::back_inserter(run.findings),
+                       RestsOnDevice);
+  // Not the last word any more: it was said before the device was looked at.
+  const auto healthy = [](const Finding& finding) { return finding.id == "healthy"; };
+  std::vector<Finding> words;
+  std::ranges::copy_if(run.findings, std::back_inserter(words), healthy);
+  std::erase_if(run.findings, healthy);
+  RankByGain(run.findings);
+  if (NothingCostsMuch(run)) run.findings.insert(run.findings.begin(), words.begin(), words.end());
+  std::erase_if(run.not_judged, [](const NotJudged& one) { return one.id == kDeviceNotSeen; });
+  TakeDeviceOf(seen.ranks, run.ranks);
+  run.replay = std::move(seen.replay);
+  if (const auto gpu = seen.facts.find("gpu"); gpu != seen.facts.end()) run.facts.insert(*gpu);
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,18 @@
+// Where the time of a training goes that computes on the CPU: the operators that its steps called.
+#pragma once
+
+#include <vector>
+
+#include "record/recording.h"
+#include "timeline/device_steps.h"
+#include "timeline/device_trace.h"
+
+namespace fullbore::roofline {
+
+// The outermost operators of all threads, by time, largest first: what the user's code called, and what autograd
+// called in the backward pass. Only what began inside one of `steps`. An operator's arithmetic is that of all it
+// called, where the trace has their shapes.
+std::vector<record::OperatorTime> HostOperators(const timeline::DeviceTrace& trace,
+                                                const std::vector<timeline::StepBounds>& steps);
+
+}  // namespace fullbore::roofline

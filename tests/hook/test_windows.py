@@ -1,0 +1,153 @@
+"""Windows of torch's own profiler: what they record, and what they must not disturb."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from channel_reader import Channel, Process
+
+STEPS, FIRST = 3, 10
+ASKED = {"FULLBORE_WINDOWS": f"{STEPS}@{FIRST}"}
+
+TRAINING = """
+    import os, sys
+    import torch
+    from torch import nn
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    def step():
+        optimizer.zero_grad()
+        loss = model(torch.ones(8, 16)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+"""
+
+
+def windowed(process: Process) -> list[int]:
+    """The steps that are marked as slowed down."""
+    return [number for number, record in enumerate(process.steps) if record.c == 1]
+
+
+def traces(process: Process, directory: pathlib.Path) -> list[dict]:
+    return [json.loads((directory / line["file"]).read_text()) for line in process.say("device_window")]
+
+
+def marks(trace: dict) -> list[dict]:
+    return [event for event in trace["traceEvents"] if event.get("name", "").startswith("ProfilerStep#")]
+
+
+def test_whole_steps_are_recorded_where_they_were_asked_for(newest):
+    result, directory = newest.start(
+        [newest.python, newest.script(TRAINING + "    for _ in range(30): step()\n")], ASKED
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    trainer = Channel(directory).trainer
+    said = trainer.one("device_window")
+    assert (said["first_step"], said["steps"]) == (FIRST, STEPS)
+    (trace,) = traces(trainer, directory)
+    assert len(marks(trace)) == STEPS
+    names = [event.get("name") for event in trace["traceEvents"]]
+    assert names.count("aten::linear") == 2 * STEPS
+
+
+def test_slow_steps_are_marked_with_the_one_that_ends_the_window(newest):
+    channel, _ = newest.run(TRAINING + "    for _ in range(30): step()\n", env=ASKED)
+    assert len(channel.trainer.steps) == 30
+    assert windowed(channel.trainer) == list(range(FIRST, FIRST + STEPS + 1))
+
+
+@pytest.mark.parametrize("asked", ["", "off"])
+def test_on_a_cpu_there_is_no_window_unless_somebody_asks(newest, asked):
+    channel, _ = newest.run(TRAINING + "    for _ in range(60): step()\n", env={"FULLBORE_WINDOWS": asked})
+    assert channel.trainer.say("device_window") == [] and windowed(channel.trainer) == []
+
+
+def test_what_the_script_computes_stays_the_same(newest):
+    script = TRAINING + "    print([step() for _ in range(30)])\n"
+    _, plain = newest.run(script)
+    _, seen = newest.run(script, env=ASKED)
+    assert plain == seen
+
+
+OWN = """
+    from torch.profiler import profile, ProfilerActivity
+    for _ in range({before}): step()
+    with profile(activities=[ProfilerActivity.CPU]) as own:
+        for _ in range(20): step()
+    print(sum(event.key == "aten::linear" and event.count for event in own.key_averages()))
+    for _ in range(20): step()
+"""
+
+
+def test_no_window_opens_while_the_script_profiles_itself(newest):
+    channel, said = newest.run(TRAINING + OWN.format(before=FIRST - 5), env=ASKED)
+    assert said == "40\n"
+    first = channel.trainer.one("device_window")["first_step"]
+    assert first >= FIRST - 5 + 20
+
+
+def test_a_window_gives_way_to_a_profiler_of_the_scripts_own(newest):
+    channel, said = newest.run(TRAINING + OWN.format(before=FIRST + 1), env=ASKED)
+    assert said == "40\n"
+    assert channel.trainer.say("device_window") == []
+    assert not [line for line in channel.trainer.say("message") if line["severity"] == "warning"]
+
+
+@pytest.mark.parametrize("broken", ["start", "step", "stop", "export_chrome_trace"])
+def test_a_profiler_that_fails_is_asked_once_and_the_training_goes_on(newest, broken):
+    breaks = f"""
+    def boom(*arguments, **named):
+        raise MemoryError("injected")
+    torch.profiler.profile.{broken} = boom
+    print([step() for _ in range(60)][-1] < 0)
+"""
+    channel, said = newest.run(TRAINING + breaks, env={"FULLBORE_WINDOWS": f"{STEPS}@{FIRST}"})
+    assert said in ("True\n", "False\n")
+    (why,) = [line for line in channel.trainer.say("message") if line.get("source") == "windows"]
+    assert "no more device windows: MemoryError: injected" in why["text"]
+    assert len(channel.trainer.steps) == 60
+    assert max(windowed(channel.trainer), default=0) <= FIRST + STEPS + 1
+
+
+def test_a_child_that_is_forked_inside_a_window_trains_on_without_it(newest):
+    script = f"""
+    for _ in range({FIRST + 2}): step()
+    child = os.fork()
+    for _ in range(20): step()
+    if child:
+        os.waitpid(child, 0)
+        print("parent")
+    else:
+        print("child", flush=True)
+        os._exit(0)
+    """
+    channel, said = newest.run(TRAINING + script, env=ASKED)
+    assert sorted(said.split()) == ["child", "parent"]
+    said_windows = [len(process.say("device_window")) for process in channel.trainers]
+    assert sorted(said_windows) == [0, 1]
+
+
+RANKS = """
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(nn.Linear(16, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(60): step()
+"""
+
+
+@pytest.mark.parametrize("asked", [f"{STEPS}@{FIRST}", "600"])
+def test_ranks_open_their_windows_at_the_same_step(newest, asked):
+    script = newest.script(TRAINING + RANKS)
+    launcher = [newest.python, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", script]
+    result, directory = newest.start(launcher, {"FULLBORE_WINDOWS": asked})
+    assert result.returncode == 0, result.stderr
+    ranks = [process for process in Channel(directory).trainers if process.steps]
+    assert len(ranks) == 2
+    first, second = [process.one("device_window")["first_step"] for process in ranks]
+    assert first == second and windowed(ranks[0]) == windowed(ranks[1])

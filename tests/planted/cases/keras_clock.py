@@ -1,0 +1,93 @@
+"""What the planted scripts on Keras and TensorFlow share: their own clock and a small network. As in training.py,
+nothing here knows of any profiler."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+
+BATCH, WIDTH = 96, 640
+
+
+class StepClock(keras.callbacks.Callback):
+    """Times each step, from the end of one to the end of the next, and what is timed meanwhile, on any thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: list[dict[str, float]] = []
+        self.now: dict[str, float] = {}
+        self.begin = time.perf_counter()
+
+    @contextlib.contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.now[name] = self.now.get(name, 0.0) + time.perf_counter() - begin
+
+    def step_done(self) -> None:
+        now = time.perf_counter()
+        self.steps.append({"wall": now - self.begin, **self.now})
+        self.begin, self.now = now, {}
+
+    def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
+        self.step_done()
+
+    def write(self, path: Path) -> None:
+        path.write_text(json.dumps({"steps": self.steps}))
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--truth", type=Path, required=True, help="where to write what this script measured")
+    parser.add_argument("--photos", type=Path, help="a folder of JPEG files")
+    parser.add_argument("--scratch", type=Path, help="a folder to write to")
+    parser.add_argument("--steps", type=int, default=100)
+    keras.utils.set_random_seed(0)
+    return parser.parse_args()
+
+
+def network() -> keras.Model:
+    layers = [keras.layers.Dense(WIDTH, activation="relu") for _ in range(3)]
+    return keras.Sequential([keras.Input((WIDTH,)), *layers, keras.layers.Dense(10)])
+
+
+def compiled() -> keras.Model:
+    model = network()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(optimizer="sgd", loss=loss, jit_compile=False)
+    return model
+
+
+def rows(steps: int) -> tf.data.Dataset:
+    """Batches that cost nothing."""
+    inputs = np.random.rand(BATCH, WIDTH).astype("float32")
+    return tf.data.Dataset.from_tensors((inputs, np.arange(BATCH) % 10)).repeat(steps)
+
+
+def prepared(dataset: tf.data.Dataset, function) -> tf.data.Dataset:
+    """With a Python function in the pipeline, called for each batch while the training waits for it: without the
+    prefetch that TensorFlow would add by itself."""
+    options = tf.data.Options()
+    options.experimental_optimization.inject_prefetch = False
+
+    def prepare(inputs, labels):
+        changed = tf.numpy_function(function, [inputs], tf.float32)
+        changed.set_shape(inputs.shape)
+        return changed, labels
+
+    return dataset.map(prepare).with_options(options)

@@ -1,0 +1,29 @@
+"""
+NAME     A Keras training whose files come from slow storage
+PLANTED  each batch is read by the map in 25 ms, most of it waiting; nothing is read ahead
+EXPECT   input-bound
+TRUTH    wait
+NEEDS    python-keras python-tensorflow
+"""
+
+import time
+
+import numpy as np
+from keras_clock import StepClock, arguments, compiled, prepared, rows
+
+
+def main() -> None:
+    args = arguments()
+    clock = StepClock()
+
+    def read(inputs: np.ndarray) -> np.ndarray:
+        with clock.timed("wait"):
+            time.sleep(0.025)
+            return inputs
+
+    compiled().fit(prepared(rows(args.steps), read), verbose=0, callbacks=[clock])
+    clock.write(args.truth)
+
+
+if __name__ == "__main__":
+    main()
