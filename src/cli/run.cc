@@ -96,11 +96,12 @@ int64_t PauseBetweenLooksNs() {
 void KeepWindows(const record::Recording& recording, const std::string& run_file) {
   for (const record::Stage& stage : recording.stages) {
     for (const record::DeviceWindow& window : stage.device_windows) {
-      const std::string path = fs::path(run_file)
-                                   .replace_extension(fmt::format("{}rank{}-step{}.json.zst",
-                                                                  recording.stages.size() > 1 ? stage.name + "-" : "",
-                                                                  window.rank, window.first_step))
-                                   .string();
+      const std::string path =
+          fs::path(run_file)
+              .replace_extension(fmt::format("{}rank{}-step{}.json.zst",
+                                             recording.stages.size() > 1 ? stage.name + "-" : "", window.rank,
+                                             window.first_step))
+              .string();
       if (auto written = WriteText(path, window.trace, kPrivateFile); !written) Fail(written.error(), 0);
     }
   }
@@ -198,9 +199,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
   app.add_flag("--fast-data", flags->fast_data,
                "Feed the training DataLoader from fullbore.data where it gives the same batches");
-  app.add_option("--windows", flags->windows,
-                 "When to take a few steps under torch's own profiler, for what the device, or the CPU's\n"
-                 "operators, really do: off, N@STEP or 'every TIME' (default: every 10m where a device is used)")
+  app.add_option(
+         "--windows", flags->windows,
+         "When to take a few steps under torch's own profiler, for what the device, or the CPU's\n"
+         "operators, really do: off, N@STEP or 'every TIME' (default: every 10m where a device is used)")
       ->type_name("WHEN");
   app.add_flag("--keep-windows", flags->keep_windows,
                "Keep their last traces beside the run file, for Perfetto and `fullbore explain`");

@@ -279,7 +279,8 @@ void ReadDeviceWindows(Reader& reader, std::vector<Stage>& stages) {
                    const int64_t steps = reader.Within("device_window", row.Int(3), 0, kMaxCount);
                    auto& windows = stage->device_windows;
                    auto known = std::ranges::find(windows, rank, &DeviceWindow::rank);
-                   if (known == windows.end()) known = windows.insert(windows.end(), DeviceWindow{rank, -1, 0, ""});
+                   if (known == windows.end())
+                     known = windows.insert(windows.end(), DeviceWindow{rank, -1, 0, ""});
                    if (first_step > known->first_step) *known = {rank, first_step, steps, row.Text(4)};
                  });
   for (Stage& stage : stages)

@@ -78,6 +78,7 @@ def test_no_two_findings_share_a_file():
         "judge_input_bound_fetch.cc",
         "judge_input_bound_own.cc",
         "judge_input_bound_stages.cc",
+        "judge_sync_bound_host.cc",
     }
 
 

@@ -317,7 +317,7 @@ def test_a_truncated_log_beside_the_run_file_does_not_crash(fullbore):
         check_damaged(fullbore, path)
 
 
-@pytest.mark.parametrize("place", ["steps.py", "loader.py", "__init__.py"])
+@pytest.mark.parametrize("place", ["core/steps.py", "torch/loader.py", "__init__.py"])
 def test_an_exception_inside_the_hook_is_a_message_and_the_training_goes_on(fullbore, torch_python, train, place):
     hook = fullbore.directory / "hook"
     shutil.copytree(ROOT / "python" / "fullbore" / "hook", hook)

@@ -23,7 +23,8 @@ bool RestsOnDevice(const Finding& finding) {
 WindowReport ReportOf(const record::DeviceWindow& window, const record::Recording& trace,
                       const Diagnosis& diagnosis) {
   WindowReport report;
-  report.first_step = window.first_step + diagnosis.warmup_steps;  // its first step pays for the profiler's start
+  report.first_step =
+      window.first_step + diagnosis.warmup_steps;  // its first step pays for the profiler's start
   report.steps = diagnosis.steps;
   report.mean_step_ns = diagnosis.mean_step_ns;
   report.device = diagnosis.device_shares;

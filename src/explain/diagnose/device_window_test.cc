@@ -67,7 +67,8 @@ TEST(DeviceWindowTest, NothingIsLeftOpenForWantOfARecordOfTheDevice) {
 
 TEST(DeviceWindowTest, OnACpuTheOperatorsAreNamedAndNothingElseChanges) {
   ARun trace = ATraining(10);
-  trace.rank().operators = {{"aten::linear", 20, 600 * kMs, 3e9}, {"aten::relu", 10, 100 * kMs, std::nullopt}};
+  trace.rank().operators = {{"aten::linear", 20, 600 * kMs, 3e9},
+                            {"aten::relu", 10, 100 * kMs, std::nullopt}};
 
   const Diagnosis diagnosis = With(trace, ATraining());
 

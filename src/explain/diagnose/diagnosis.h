@@ -149,14 +149,14 @@ struct ReplayReport {
 struct WindowReport {
   int64_t first_step = 0;
   int64_t steps = 0;
-  double mean_step_ns = 0;         // slowed down by the profiler
-  bool device = false;             // it saw a device; else the CPU's operators
+  double mean_step_ns = 0;               // slowed down by the profiler
+  bool device = false;                   // it saw a device; else the CPU's operators
   std::map<std::string, double> shares;  // of the device; empty without one
   struct Operator {
     std::string name;
-    int64_t count = 0;   // a step
-    double share = 0;    // of the steps, on all threads together
-    double ns = 0;       // a step
+    int64_t count = 0;  // a step
+    double share = 0;   // of the steps, on all threads together
+    double ns = 0;      // a step
     std::optional<double> flops_per_s;
   };
   std::vector<Operator> operators;  // of the CPU, largest first; empty with a device

@@ -10,6 +10,7 @@
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
+#include "explain/diagnose/framework_words.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/judge_input_bound_cpu.h"
 #include "explain/diagnose/judge_input_bound_fetch.h"
@@ -219,6 +220,17 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
       : watched ? "prepare batches a few ahead of the training, in other threads or processes: tf.data's "
                   "prefetch(AUTOTUNE), grain's workers, DataLoader(num_workers=...), or a queue"
                 : "raise the loader's num_workers as long as cores are free"};
+  if (loader != nullptr && !watched) {
+    if (LoaderAdvice advice = AdviceFor(view, *loader); !advice.fix.empty()) {
+      finding.cause = advice.cause;
+      finding.fix = std::move(advice.fix);
+      finding.change = advice.change;
+      if (!advice.why.empty()) {
+        finding.title.pop_back();
+        finding.title += fmt::format(": {}.", advice.why);
+      }
+    }
+  }
   AdviseCheaperLoading(view, loader, finding);
   finding.fix.push_back("read from a faster or nearer data store");
   evidence.FromSteps(rank, "device idle while waiting for the loader",

@@ -8,6 +8,7 @@
 #include "explain/diagnose/activity_shares.h"
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/evidence.h"
+#include "explain/diagnose/framework_words.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/library_options.h"
 #include "explain/diagnose/recorded_pipeline.h"
@@ -139,13 +140,11 @@ std::optional<Finding> FromOwnFeed(const View& view, Finding finding, Diagnosis&
     finding.fix = {
         "more producers: threads where they wait for files or the network, processes where they compute "
         "(threads share Python's lock with the training)",
-        "or let a Dataset behind DataLoader(num_workers=...) take the place of thread and queue"};
+        fmt::format("or let {} take the place of thread and queue", BesideTheTraining(view))};
   } else {
     finding.title = fmt::format(
         "{}: the training thread prepares every batch itself, in the loop's own iterator{}.", waiting, at);
-    finding.fix = {
-        "prepare batches in a Dataset (or an IterableDataset) behind DataLoader(num_workers=...), beside the "
-        "training"};
+    finding.fix = {fmt::format("prepare batches beside the training, in {}", BesideTheTraining(view))};
   }
   finding.fix.push_back("images, tar shards, TFRecord and HDF5: fullbore.data reads them in native threads");
   if (const std::string option = OptionOf(LibraryIn(rank, Share::kDataWait), finding.cause); !option.empty())

@@ -62,7 +62,8 @@ TEST(HostOperatorsTest, WorkThatIsNotKnownIsAbsent) {
 
 TEST(HostOperatorsTest, OtherSpansAreNoOperators) {
   MadeTrace trace;
-  trace.Span("enumerate(DataLoader)", 0, 500, SpanKind::kLoader).Span("my range", 500, 100, SpanKind::kAnnotation);
+  trace.Span("enumerate(DataLoader)", 0, 500, SpanKind::kLoader)
+      .Span("my range", 500, 100, SpanKind::kAnnotation);
 
   EXPECT_TRUE(HostOperators(trace.Finish(), kOneStep).empty());
 }

@@ -165,8 +165,8 @@ void RankTracker::OnLine(const json& line) {
     loader.fast_sample_ns = IntOf(line, "cpu_ns_per_sample");
     loader.fast_refused = TextOf(line, "refused");
   } else if (kind == "device_window") {
-    device_windows_.push_back({TextOf(line, "file"), IntOf(line, "first_step").value_or(0),
-                               IntOf(line, "steps").value_or(0)});
+    device_windows_.push_back(
+        {TextOf(line, "file"), IntOf(line, "first_step").value_or(0), IntOf(line, "steps").value_or(0)});
   } else if (kind == "loader_stages") {
     loader_meter_.OnTotals(line);
   } else if (kind == "line") {

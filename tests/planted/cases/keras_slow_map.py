@@ -1,7 +1,7 @@
 """
 NAME     A Keras training whose pipeline computes in a map, one batch after the other, without prefetch
 PLANTED  the function of the map sorts numbers for each batch while the training waits
-EXPECT   input-bound
+EXPECT   input-bound serial-map
 TRUTH    wait
 NEEDS    python-keras python-tensorflow
 """

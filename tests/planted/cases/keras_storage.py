@@ -1,7 +1,7 @@
 """
 NAME     A Keras training whose files come from slow storage
 PLANTED  each batch is read by the map in 25 ms, most of it waiting; nothing is read ahead
-EXPECT   input-bound
+EXPECT   input-bound serial-map
 TRUTH    wait
 NEEDS    python-keras python-tensorflow
 """

@@ -1,7 +1,7 @@
 """
 NAME     A loop of its own on TensorFlow, with one sample in forty that takes a quarter of a second
 PLANTED  the map waits for that sample; a prefetch of two batches does not cover it
-EXPECT   input-bound
+EXPECT   input-bound serial-map
 TRUTH    wait
 NEEDS    python-keras python-tensorflow
 """

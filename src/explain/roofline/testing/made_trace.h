@@ -48,8 +48,7 @@ class MadeTrace {
   // What is kept of operators besides their shapes: when the outermost ones ran.
   MadeTrace& Span(const char* name, int64_t begin, int64_t duration,
                   timeline::SpanKind kind = timeline::SpanKind::kOp) {
-    trace_.spans.push_back(
-        {begin * 1000, (begin + duration) * 1000, trace_.names.Find(name), thread_, kind});
+    trace_.spans.push_back({begin * 1000, (begin + duration) * 1000, trace_.names.Find(name), thread_, kind});
     return *this;
   }
   MadeTrace& Kernel(const char* name, int64_t launch, int64_t begin, int64_t duration, uint16_t blocks = 0) {
