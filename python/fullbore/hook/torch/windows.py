@@ -73,7 +73,7 @@ class Plan:
 
     def ended(self, now: int, taken_ns: int) -> None:
         """A window took this long. The steps between two of them are a power of two: ranks whose clocks differ a little
-        come to the same number."""
+        nearly always come to the same number. Where they do not, each waits for the other's windows."""
         self.spent_ns += taken_ns
         if self.only_at is not None:
             self.next_step = None
