@@ -37,6 +37,12 @@ LoaderAdvice OfTfData(const json& pipeline) {
     advice.change = "dataset.map(..., num_parallel_calls=tf.data.AUTOTUNE)";
     advice.fix.push_back(advice.change + ": as many elements at once as there are cores");
   }
+  if (pipeline.empty()) {  // nothing of it could be seen
+    advice.fix.emplace_back(
+        "a pipeline whose maps have num_parallel_calls=tf.data.AUTOTUNE, and that ends with "
+        ".prefetch(tf.data.AUTOTUNE), prepares batches beside the training");
+    return advice;
+  }
   if (!pipeline.contains("prefetch"))
     advice.fix.emplace_back(
         "end the pipeline with .prefetch(tf.data.AUTOTUNE): it prepares batches beside the training");

@@ -4,12 +4,8 @@ nothing here knows of any profiler."""
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import os
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -18,37 +14,20 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
+from step_clock import StepClock  # noqa: E402
 
 BATCH, WIDTH = 96, 640
 
 
-class StepClock(keras.callbacks.Callback):
-    """Times each step, from the end of one to the end of the next, and what is timed meanwhile, on any thread."""
+class KerasClock(StepClock, keras.callbacks.Callback):
+    """Keras says itself where a step ends."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.steps: list[dict[str, float]] = []
-        self.now: dict[str, float] = {}
-        self.begin = time.perf_counter()
-
-    @contextlib.contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.now[name] = self.now.get(name, 0.0) + time.perf_counter() - begin
-
-    def step_done(self) -> None:
-        now = time.perf_counter()
-        self.steps.append({"wall": now - self.begin, **self.now})
-        self.begin, self.now = now, {}
+        keras.callbacks.Callback.__init__(self)
+        StepClock.__init__(self)
 
     def on_train_batch_end(self, batch: int, logs: dict | None = None) -> None:
         self.step_done()
-
-    def write(self, path: Path) -> None:
-        path.write_text(json.dumps({"steps": self.steps}))
 
 
 def arguments() -> argparse.Namespace:

@@ -7,12 +7,12 @@ NEEDS    python-keras python-tensorflow
 """
 
 import numpy as np
-from keras_clock import StepClock, arguments, compiled, prepared, rows
+from keras_clock import KerasClock, arguments, compiled, prepared, rows
 
 
 def main() -> None:
     args = arguments()
-    clock = StepClock()
+    clock = KerasClock()
 
     def augment(inputs: np.ndarray) -> np.ndarray:
         with clock.timed("wait"):

@@ -9,12 +9,12 @@ NEEDS    python-keras python-tensorflow
 import time
 
 import numpy as np
-from keras_clock import StepClock, arguments, compiled, prepared, rows
+from keras_clock import KerasClock, arguments, compiled, prepared, rows
 
 
 def main() -> None:
     args = arguments()
-    clock = StepClock()
+    clock = KerasClock()
 
     def read(inputs: np.ndarray) -> np.ndarray:
         with clock.timed("wait"):

@@ -48,15 +48,7 @@ class Forward:
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling() or not self.learning:
                 return original(module, *args, **kwargs)
-            if self.notes:
-                self.note_call(module)
-            call = enter_forward(module)
-            if call is None:
-                return original(module, *args, **kwargs)
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                leave_forward(call)
+            return self.run(original, module, args, kwargs)
 
         self.learning = True
         self.patch = self.Module.__call__ = __call__
@@ -93,17 +85,21 @@ class Forward:
             original = Module.__call__ if inherits else own
             if is_compiling():
                 return original(module, *args, **kwargs)
-            if self.notes:
-                self.note_call(module)
-            call = enter_forward(module)
-            if call is None:
-                return original(module, *args, **kwargs)
-            try:
-                return original(module, *args, **kwargs)
-            finally:
-                leave_forward(call)
+            return self.run(original, module, args, kwargs)
 
         cls.__call__ = __call__ if run is None else timed  # type: ignore[assignment, method-assign]
+
+    def run(self, original: Any, module: Any, args: Any, kwargs: Any) -> Any:
+        """What the extension does in one call: a forward pass, timed if it is an outermost one."""
+        if self.notes:
+            self.note_call(module)
+        call = enter_forward(module)
+        if call is None:
+            return original(module, *args, **kwargs)
+        try:
+            return original(module, *args, **kwargs)
+        finally:
+            leave_forward(call)
 
     def note_call(self, module: Any) -> None:
         """During the first steps, before enter_forward."""
