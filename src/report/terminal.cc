@@ -1,7 +1,6 @@
 #include "report/terminal.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -15,30 +14,20 @@
 #include "report/figures.h"
 #include "report/palette.h"
 #include "report/share_bar.h"
+#include "report/terminal_screen.h"
 
 namespace fullbore::report {
-
-namespace {
 
 using diagnose::Diagnosis;
 using diagnose::Finding;
 using diagnose::Severity;
 
+namespace {
+
 constexpr size_t kMaxFindings = 5;  // in "also": one screen
 constexpr size_t kMaxMessages = 5;
-constexpr size_t kMaxNotes = 6;  // of would-not-help and not-judged each
-constexpr size_t kMaxRankLines = 8;
-constexpr int kBarColumns = 40;
-constexpr int kRankLegendColumns = 72;  // below this width, a rank's legend takes a line of its own
-constexpr int kTableColumns = 120;      // from this width on, a finding takes one line
-
-// Ranks that differ by this much are shown separately: five percentage points of a share, or 5 % of the step
-// (the smallest difference that any finding is based on).
-constexpr double kRankDifference = 0.05;
-
-constexpr std::string_view kBold = "1";
-constexpr std::string_view kDim = "2";
-constexpr std::string_view kGreen = "32";
+constexpr size_t kMaxNotes = 6;     // of would-not-help and not-judged each
+constexpr int kTableColumns = 120;  // from this width on, a finding takes one line
 
 std::string_view ColorOf(Severity severity) {
   switch (severity) {
@@ -68,51 +57,7 @@ std::string ChangeText(const Finding& finding) {
 // The page that says what the finding is, how to confirm it and how to fix it.
 std::string WhyText(const Finding& finding) { return "why: fullbore help " + finding.id; }
 
-// Ranks whose steps look alike.
-using RankGroup = std::vector<const diagnose::RankShares*>;
-
-class Screen {
- public:
-  Screen(const Diagnosis& diagnosis, const TerminalStyle& style) : d_(diagnosis), style_(style) {}
-
-  std::string Take() { return std::move(out_); }
-
-  void Header();
-  void Failure();
-  void Noise();
-  void Verdict();
-  void Step();
-  void Figures();
-  void Ranks();
-  void Also();
-  void Replay();
-  void DeviceWindow();
-  void Notes();
-  void Messages();
-  void Further(const FurtherReading& further);
-
- private:
-  std::string Clean(std::string_view text) const { return Printable(text, style_.unicode); }
-  Piece Plain(std::string_view text) const { return Paint(Clean(text), "", style_); }
-  Piece Painted(std::string_view text, std::string_view sgr) const { return Paint(Clean(text), sgr, style_); }
-
-  void Line(std::string_view painted = "") { out_.append(painted).append("\n"); }
-  void Paragraph(std::string_view text, int indent, int hanging, std::string_view sgr);
-  void Flow(const std::vector<Piece>& pieces, std::string_view separator, int indent, int hanging);
-
-  void Change(const Finding& finding);
-  void FindingInTable(size_t number, const Finding& finding, const std::array<int, 3>& columns);
-  void FindingInTwoLines(size_t number, const Finding& finding);
-  std::array<int, 3> TableColumns(std::span<const Finding> findings) const;
-  void RankLine(const RankGroup& group, int label_columns);
-  void Classes(const diagnose::Rung& rung);
-  void Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs);
-  void Note(std::string_view label, const std::vector<std::string>& notes);
-
-  const Diagnosis& d_;
-  const TerminalStyle& style_;
-  std::string out_;
-};
+}  // namespace
 
 // The first line is indented by `indent`, the others by `hanging`.
 void Screen::Paragraph(std::string_view text, int indent, int hanging, std::string_view sgr) {
@@ -246,30 +191,6 @@ void Screen::Step() {
   if (const std::string regimes = RegimesText(d_); !regimes.empty()) Paragraph(regimes, 2, 2, kDim);
 }
 
-// "steps 32 to 35 under the profiler: aten::linear 31 % (12 GFLOP/s), AddmmBackward0 28 %, ...": what the host's clock
-// does not show.
-void Screen::DeviceWindow() {
-  constexpr size_t kMostNamed = 5;
-  constexpr double kWorthAWord = 0.02;
-  if (!d_.device_window) return;
-  const diagnose::WindowReport& window = *d_.device_window;
-  std::vector<std::string> parts;
-  for (const auto& [share, ratio] : window.shares) {
-    if (ratio >= kWorthAWord) parts.push_back(fmt::format("{} {}", share, FormatPercent(ratio)));
-  }
-  for (const auto& one : window.operators) {
-    if (parts.size() == kMostNamed || one.share < kWorthAWord) break;
-    const std::string rate =
-        one.flops_per_s ? fmt::format(" ({} GFLOP/s)", FormatCount(*one.flops_per_s / 1e9)) : "";
-    parts.push_back(fmt::format("{} {}{}", one.name, FormatPercent(one.share), rate));
-  }
-  if (parts.empty()) return;
-  Paragraph(
-      fmt::format("{} in steps {} to {}, under its profiler: {}", window.device ? "the device" : "the CPU",
-                  window.first_step, window.first_step + window.steps - 1, fmt::join(parts, ", ")),
-      2, 4, kDim);
-}
-
 void Screen::Figures() {
   std::vector<Piece> pieces;
   if (d_.steps > 0) {
@@ -285,81 +206,6 @@ void Screen::Figures() {
   }
   if (pieces.empty()) return;
   Flow(pieces, "   ", 2, 2);
-}
-
-// "ranks 0-4,6", "rank 5 cuda:5": consecutive numbers are joined; the device is shown for a single rank only.
-std::string RanksText(const RankGroup& group) {
-  if (group.size() == 1) return fmt::format("rank {} {}", group[0]->rank, group[0]->device);
-  std::string text = "ranks ";
-  for (size_t i = 0; i < group.size();) {
-    size_t last = i;
-    while (last + 1 < group.size() && group[last + 1]->rank == group[last]->rank + 1) ++last;
-    if (i > 0) text += ",";
-    text += std::to_string(group[i]->rank);
-    if (last > i) text += fmt::format("-{}", group[last]->rank);
-    i = last + 1;
-  }
-  return text;
-}
-
-bool Alike(const diagnose::RankShares& a, const diagnose::RankShares& b) {
-  if (std::abs(a.mean_step_ns - b.mean_step_ns) >
-      kRankDifference * std::min(a.mean_step_ns, b.mean_step_ns)) {
-    return false;
-  }
-  for (const ShareLook& look : kShareLooks) {
-    const auto ratio = [&](const auto& shares) {
-      const auto found = shares.find(std::string(look.name));
-      return found == shares.end() ? 0.0 : found->second;
-    };
-    if (std::abs(ratio(a.shares) - ratio(b.shares)) > kRankDifference) return false;
-  }
-  return true;
-}
-
-std::vector<RankGroup> GroupsOf(const std::vector<diagnose::RankShares>& ranks) {
-  std::vector<RankGroup> groups;
-  for (const diagnose::RankShares& rank : ranks) {
-    const auto like = [&](const RankGroup& group) { return Alike(*group.front(), rank); };
-    const auto group = std::find_if(groups.begin(), groups.end(), like);
-    if (group == groups.end()) {
-      groups.push_back({&rank});
-    } else {
-      group->push_back(&rank);
-    }
-  }
-  return groups;
-}
-
-void Screen::RankLine(const RankGroup& group, int label_columns) {
-  const diagnose::RankShares& rank = *group.front();
-  const std::string step = FormatDuration(static_cast<int64_t>(rank.mean_step_ns));
-  const Piece bar = ShareBar(rank.shares, std::clamp(style_.width - 70, 10, kBarColumns), style_);
-  const std::string label = Elide(Clean(RanksText(group)), label_columns, style_.unicode);
-  std::vector<Piece> pieces{Paint(Pad(label, label_columns) + "  " + step, "", style_), bar};
-  if (style_.width < kRankLegendColumns) {
-    Flow(pieces, "  ", 2, 4);
-    Flow(ShareLegendWithin(rank.shares, style_.width - 4, 2, style_), "  ", 4, 4);
-    return;
-  }
-  const int room = style_.width - (2 + Columns(pieces[0].plain) + 2 + Columns(bar.plain) + 2);
-  for (Piece& piece : ShareLegendWithin(rank.shares, room, 2, style_)) pieces.push_back(std::move(piece));
-  Flow(pieces, "  ", 2, 4);
-}
-
-// One line for all ranks that are alike, and none if all ranks are.
-void Screen::Ranks() {
-  const std::vector<RankGroup> groups = GroupsOf(d_.ranks);
-  if (groups.size() < 2) return;
-  int label_columns = 0;
-  for (const RankGroup& group : groups)
-    label_columns = std::max(label_columns, Columns(Clean(RanksText(group))));
-  Line();
-  for (size_t i = 0; i < std::min(groups.size(), kMaxRankLines); ++i)
-    RankLine(groups[i], std::min(label_columns, 24));
-  if (groups.size() > kMaxRankLines) {
-    Paragraph("and more that differ, in the full report", 2, 2, kDim);
-  }
 }
 
 // Columns of title, place and gain; the rest of the width is for the change.
@@ -445,54 +291,6 @@ void Screen::Also() {
   }
 }
 
-// "one after the other   177.6 ms → 126.7 ms workers → 104.9 ms compile": the step after each change.
-void Screen::Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs) {
-  std::vector<Piece> pieces{Plain(FormatDuration(static_cast<int64_t>(d_.mean_step_ns)))};
-  for (const diagnose::Rung& rung : rungs) {
-    const double step_ns = d_.mean_step_ns / rung.speedup.expected;
-    pieces.push_back(Plain(fmt::format("{} {}", FormatDuration(static_cast<int64_t>(step_ns)), rung.change)));
-  }
-  pieces.front().plain = fmt::format("{}   {}", label, pieces.front().plain);
-  pieces.front().painted = Paint(std::string(label), kDim, style_).painted + "   " + pieces.front().painted;
-  Flow(pieces, style_.unicode ? " → " : " -> ", 2, 4);
-}
-
-// "device=AMD Instinct MI300X: matmul_tensor 9 ms → 10 ms (8 ms to 14 ms), ...": what classes take in a step.
-void Screen::Classes(const diagnose::Rung& rung) {
-  constexpr double kWorthAWord = 0.01;
-  double device_ns = 0;
-  for (const diagnose::ClassTime& time : rung.classes) device_ns += time.now_ns;
-  if (device_ns <= 0) return;
-  const auto duration = [](double ns) { return FormatDuration(static_cast<int64_t>(ns)); };
-  std::string text;
-  for (const diagnose::ClassTime& time : rung.classes) {
-    if (time.now_ns < kWorthAWord * device_ns) continue;
-    text += fmt::format("{}{} {} {} {} ({} to {})", text.empty() ? "" : ", ", time.kernel_class,
-                        duration(time.now_ns), style_.unicode ? "→" : "->", duration(time.expected_ns),
-                        duration(time.low_ns), duration(time.high_ns));
-  }
-  Paragraph(fmt::format("{}: {}", rung.change, text), 4, 6, kDim);
-}
-
-// What the findings' predictions add up to, given one another, and what the user asked for.
-void Screen::Replay() {
-  if (!d_.replay) return;
-  const diagnose::ReplayReport& replay = *d_.replay;
-  if (replay.ladder.empty() && replay.what_if.empty() && replay.refused.empty() && !replay.rough) return;
-  Line();
-  if (!replay.ladder.empty()) Rungs("one after the other", replay.ladder);
-  if (!replay.what_if.empty()) Rungs("what if", replay.what_if);
-  for (const diagnose::Rung& rung : replay.what_if) Classes(rung);
-  for (const auto& [change, why] : replay.refused)
-    Paragraph(fmt::format("what if {}: cannot be made here: {}", change, why), 2, 4, "33");
-  if (replay.rough) {
-    Paragraph(fmt::format("{}: run again unchanged, the recorded steps come out {} off",
-                          replay.predicts ? "predictions are rough" : "no predictions",
-                          FormatPercent(replay.error)),
-              2, 4, "33");
-  }
-}
-
 void Screen::Note(std::string_view label, const std::vector<std::string>& notes) {
   if (notes.empty()) return;
   std::string text;
@@ -544,6 +342,8 @@ void Screen::Further(const FurtherReading& further) {
     Line("  " + report.painted + "  " + html + "     " + once_more.painted + "  " + again);
   }
 }
+
+namespace {
 
 void ShowStage(Screen& screen) {
   screen.Header();

@@ -1,0 +1,71 @@
+// The terminal's text of one diagnosis, section by section: terminal.cc says in which order. Ranks and replays have
+// files of their own.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/printable.h"
+#include "explain/diagnose/diagnosis.h"
+#include "report/share_bar.h"
+#include "report/terminal.h"
+
+namespace fullbore::report {
+
+inline constexpr int kBarColumns = 40;
+
+inline constexpr std::string_view kBold = "1";
+inline constexpr std::string_view kDim = "2";
+inline constexpr std::string_view kGreen = "32";
+
+// Ranks whose steps look alike.
+using RankGroup = std::vector<const diagnose::RankShares*>;
+
+class Screen {
+ public:
+  Screen(const diagnose::Diagnosis& diagnosis, const TerminalStyle& style) : d_(diagnosis), style_(style) {}
+
+  std::string Take() { return std::move(out_); }
+
+  void Header();
+  void Failure();
+  void Noise();
+  void Verdict();
+  void Step();
+  void Figures();
+  void Ranks();
+  void Also();
+  void Replay();
+  void DeviceWindow();
+  void Notes();
+  void Messages();
+  void Further(const FurtherReading& further);
+
+ private:
+  std::string Clean(std::string_view text) const { return Printable(text, style_.unicode); }
+  Piece Plain(std::string_view text) const { return Paint(Clean(text), "", style_); }
+  Piece Painted(std::string_view text, std::string_view sgr) const { return Paint(Clean(text), sgr, style_); }
+
+  void Line(std::string_view painted = "") { out_.append(painted).append("\n"); }
+  void Paragraph(std::string_view text, int indent, int hanging, std::string_view sgr);
+  void Flow(const std::vector<Piece>& pieces, std::string_view separator, int indent, int hanging);
+
+  void Change(const diagnose::Finding& finding);
+  void FindingInTable(size_t number, const diagnose::Finding& finding, const std::array<int, 3>& columns);
+  void FindingInTwoLines(size_t number, const diagnose::Finding& finding);
+  std::array<int, 3> TableColumns(std::span<const diagnose::Finding> findings) const;
+  void RankLine(const RankGroup& group, int label_columns);
+  void Classes(const diagnose::Rung& rung);
+  void Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs);
+  void Note(std::string_view label, const std::vector<std::string>& notes);
+
+  const diagnose::Diagnosis& d_;
+  const TerminalStyle& style_;
+  std::string out_;
+};
+
+}  // namespace fullbore::report
