@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/text.h"
 #include "record/columns.h"
@@ -188,22 +190,45 @@ void TakeRows(Reader& reader, const char* table, const std::vector<Row>& rows, i
   }
 }
 
-void ReadSteps(Reader& reader, std::vector<Stage>& stages) {
-  std::map<std::pair<int64_t, int64_t>, int64_t> steps_ns, windows_ns;  // by stage and rank
-  reader.ForEach("step", "SELECT stage, rank, data FROM step", [&](Statement& row) {
-    std::vector<Step> steps;
-    TakeBlob(reader, "step", DecodeSteps(row.TextView(2)), steps);
-    RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
-    if (!info) return reader.Damaged("step");
-    TakeRows(reader, "step", steps, &steps_ns[{row.Int(0), row.Int(1)}], info->steps);
+using OfRank = std::pair<int64_t, int64_t>;  // stage and rank
+
+// Where in a table of blocks the last block of each rank begins that may hold what ended after `since_ns`: a block
+// knows when it begins, and ends where the next one does.
+std::map<OfRank, int64_t> FirstBlocks(Reader& reader, const std::string& table, const std::string& begin,
+                                      int64_t since_ns) {
+  std::map<OfRank, int64_t> first;
+  reader.ForEach(table, "SELECT stage, rank, " + begin + " FROM " + table, [&](Statement& row) {
+    if (row.Int(2) > since_ns) return;
+    const auto [known, is_new] = first.try_emplace({row.Int(0), row.Int(1)}, row.Int(2));
+    if (!is_new) known->second = std::max(known->second, row.Int(2));
   });
-  reader.ForEach("step_window", "SELECT stage, rank, data FROM step_window", [&](Statement& row) {
-    std::vector<StepWindow> windows;
-    TakeBlob(reader, "step_window", DecodeWindows(row.TextView(2)), windows);
-    RankInfo* info = RankOf(stages, row.Int(0), row.Int(1));
-    if (!info) return reader.Damaged("step_window");
-    TakeRows(reader, "step_window", windows, &windows_ns[{row.Int(0), row.Int(1)}], info->windows);
-  });
+  return first;
+}
+
+// The rows of all blocks of a table that ended after `since_ns`, into ranks' `rows`.
+template <typename Row>
+void ReadBlocks(Reader& reader, std::vector<Stage>& stages, const char* table, const std::string& begin,
+                int64_t since_ns, Result<std::vector<Row>> (*decode)(std::string_view),
+                std::vector<Row> RankInfo::*rows) {
+  const auto first = FirstBlocks(reader, table, begin, since_ns);
+  std::map<OfRank, int64_t> all_ns;
+  reader.ForEach(table, "SELECT stage, rank, data, " + begin + " FROM " + std::string(table),
+                 [&](Statement& row) {
+                   const OfRank of = {row.Int(0), row.Int(1)};
+                   if (const auto from = first.find(of); from != first.end() && row.Int(3) < from->second)
+                     return;
+                   std::vector<Row> block;
+                   TakeBlob(reader, table, decode(row.TextView(2)), block);
+                   RankInfo* info = RankOf(stages, of.first, of.second);
+                   if (!info) return reader.Damaged(table);
+                   std::erase_if(block, [&](const Row& each) { return each.end_ns <= since_ns; });
+                   TakeRows(reader, table, block, &all_ns[of], info->*rows);
+                 });
+}
+
+void ReadSteps(Reader& reader, std::vector<Stage>& stages, int64_t since_ns) {
+  ReadBlocks(reader, stages, "step", "first_end_ns", since_ns, DecodeSteps, &RankInfo::steps);
+  ReadBlocks(reader, stages, "step_window", "begin_ns", since_ns, DecodeWindows, &RankInfo::windows);
   for (Stage& stage : stages) {
     for (RankInfo& info : stage.ranks) {
       SortBy(info.steps, [](const Step& step) { return step.index; });
@@ -246,7 +271,7 @@ SeriesKey UnderTodaysName(SeriesKey key) {
   return key;
 }
 
-void ReadSeries(Reader& reader, std::vector<Stage>& stages) {
+void ReadSeries(Reader& reader, std::vector<Stage>& stages, int64_t since_ns) {
   std::map<int64_t, Series> series;
   std::map<int64_t, int64_t> stage_of;
   reader.ForEach("series", "SELECT id, stage, name, unit, labels, resolution FROM series",
@@ -255,12 +280,14 @@ void ReadSeries(Reader& reader, std::vector<Stage>& stages) {
                    series[row.Int(0)].key =
                        UnderTodaysName({row.Text(2), row.Text(3), MapFromJson(row.Text(4)), row.Double(5)});
                  });
-  reader.ForEach("readings", "SELECT data FROM readings", [&](Statement& row) {
+  reader.ForEach("readings", "SELECT data, end_ns FROM readings", [&](Statement& row) {
+    if (row.Int(1) <= since_ns) return;
     std::vector<Column> columns;
     TakeBlob(reader, "readings", DecodeColumns(row.TextView(0)), columns);
     AppendBlock(reader, columns, series);
   });
   for (auto& [id, one] : series) {
+    std::erase_if(one.readings, [&](const Reading& reading) { return reading.t_ns <= since_ns; });
     SortBy(one.readings, [](const Reading& reading) { return reading.t_ns; });
     if (Stage* stage = StageOf(stages, stage_of[id])) stage->series.push_back(std::move(one));
   }
@@ -361,7 +388,8 @@ auto ReadUnchanged(const std::string& path, Read read) {
   }
 }
 
-Result<Recording> ReadOnce(const std::string& path) {
+// Everything, or, with a window, the end of the newest stage.
+Result<Recording> ReadOnce(const std::string& path, std::optional<int64_t> window_ns) {
   auto opened = OpenRun(path);
   if (!opened) return opened.error();
   Reader& reader = opened->reader;
@@ -373,11 +401,18 @@ Result<Recording> ReadOnce(const std::string& path) {
   recording.tags = ReadMap(reader, "tag");
   recording.machine = ReadMap(reader, "machine");
   recording.stages = std::move(opened->stages);
+  int64_t since_ns = std::numeric_limits<int64_t>::min();
+  if (window_ns) {
+    Stage& newest = recording.stages.back();
+    since_ns = std::max(newest.begin_ns - 1, newest.end_ns - *window_ns);
+    newest.begin_ns = std::max(newest.begin_ns, since_ns);
+  }
   ReadRanks(reader, recording.stages);
-  ReadSteps(reader, recording.stages);
-  ReadSeries(reader, recording.stages);
-  ReadDeviceWindows(reader, recording.stages);
+  ReadSteps(reader, recording.stages, since_ns);
+  ReadSeries(reader, recording.stages, since_ns);
+  if (!window_ns) ReadDeviceWindows(reader, recording.stages);
   ReadProcessesAndMessages(reader, recording.stages);
+  if (window_ns) recording.stages.erase(recording.stages.begin(), recording.stages.end() - 1);
   if (!reader.damaged().empty()) {
     std::string tables;
     for (const std::string& table : reader.damaged()) tables += (tables.empty() ? "" : ", ") + table;
@@ -410,7 +445,12 @@ Result<RunSummary> ReadSummaryOnce(const std::string& path) {
 
 }  // namespace
 
-Result<Recording> ReadRun(const std::string& path) { return ReadUnchanged(path, ReadOnce); }
+Result<Recording> ReadRun(const std::string& path) {
+  return ReadUnchanged(path, [](const std::string& of) { return ReadOnce(of, std::nullopt); });
+}
+Result<Recording> ReadEndOfRun(const std::string& path, int64_t window_ns) {
+  return ReadUnchanged(path, [&](const std::string& of) { return ReadOnce(of, window_ns); });
+}
 Result<RunSummary> ReadRunSummary(const std::string& path) { return ReadUnchanged(path, ReadSummaryOnce); }
 
 }  // namespace fullbore::record

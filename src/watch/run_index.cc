@@ -1,0 +1,285 @@
+#include "watch/run_index.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/guarded_file.h"
+#include "base/text.h"
+#include "explain/diagnose/diagnose.h"
+
+namespace fullbore::watch {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kFile[] = "/.index";
+constexpr char kFormat[] = "fullbore-index/1";
+constexpr std::string_view kRunSuffix = ".fbr", kLogSuffix = "-wal";
+
+int64_t ChangedNs(const struct stat& info) {
+  return int64_t{info.st_mtim.tv_sec} * kNsPerSecond + info.st_mtim.tv_nsec;
+}
+
+struct Closer {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+
+// The run files of a directory, without reading any.
+std::map<std::string, FileStamp> StampsOf(const std::string& directory) {
+  std::map<std::string, FileStamp> stamps;
+  std::set<std::string> logs;
+  const std::unique_ptr<DIR, Closer> open(opendir(directory.c_str()));
+  if (!open) return stamps;
+  while (const dirent* entry = readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    if (name.ends_with(kRunSuffix))
+      stamps.try_emplace(std::string(name.substr(0, name.size() - kRunSuffix.size())));
+    else if (name.ends_with(kLogSuffix))
+      logs.emplace(name);
+  }
+  const int at = dirfd(open.get());
+  for (auto each = stamps.begin(); each != stamps.end();) {
+    struct stat info {};
+    const std::string file = each->first + std::string(kRunSuffix), log = file + std::string(kLogSuffix);
+    if (fstatat(at, file.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode)) {
+      each = stamps.erase(each);
+      continue;
+    }
+    each->second = {info.st_ino, info.st_size, ChangedNs(info), 0, 0};
+    if (logs.contains(log) && fstatat(at, log.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+      each->second.log_bytes = info.st_size;
+      each->second.log_changed_ns = ChangedNs(info);
+    }
+    ++each;
+  }
+  return stamps;
+}
+
+RunState StateOf(const record::RunSummary& run, const FileStamp& stamp, int64_t wall_ns) {
+  if (run.stages.back().state == record::StageState::kEnded) return RunState::kEnded;
+  const int64_t silent_ns = wall_ns - std::max(stamp.changed_ns, stamp.log_changed_ns);
+  return silent_ns < kSilentNs ? RunState::kRunning : RunState::kCutOff;
+}
+
+Json ToJson(const Judgement& judgement) {
+  Json json = {{"finding", judgement.finding},    {"cause", judgement.cause},
+               {"severity", judgement.severity},  {"verdict", judgement.verdict},
+               {"change", judgement.change},      {"speedup", judgement.speedup},
+               {"steps", judgement.steps},        {"steps_per_s", judgement.steps_per_s},
+               {"shares", judgement.shares},      {"mean_step_ns", judgement.mean_step_ns},
+               {"sparkline", judgement.sparkline}};
+  if (judgement.samples_per_s) json["samples_per_s"] = *judgement.samples_per_s;
+  return json;
+}
+
+Judgement JudgementFrom(const Json& json) {
+  Judgement judgement;
+  json.at("finding").get_to(judgement.finding);
+  json.at("cause").get_to(judgement.cause);
+  json.at("severity").get_to(judgement.severity);
+  json.at("verdict").get_to(judgement.verdict);
+  json.at("change").get_to(judgement.change);
+  json.at("speedup").get_to(judgement.speedup);
+  json.at("steps").get_to(judgement.steps);
+  json.at("steps_per_s").get_to(judgement.steps_per_s);
+  json.at("mean_step_ns").get_to(judgement.mean_step_ns);
+  json.at("shares").get_to(judgement.shares);
+  json.at("sparkline").get_to(judgement.sparkline);
+  if (json.contains("samples_per_s")) judgement.samples_per_s = json["samples_per_s"].get<double>();
+  return judgement;
+}
+
+Json ToJson(const KnownRun& run) {
+  const FileStamp& stamp = run.stamp;
+  Json json = {{"name", run.name},
+               {"id", run.summary.id},
+               {"tags", run.summary.tags},
+               {"begin_unix_ns", run.summary.wall_begin_ns},
+               {"steps", run.summary.steps},
+               {"bytes", run.summary.bytes},
+               {"stamp", {stamp.inode, stamp.bytes, stamp.changed_ns, stamp.log_bytes, stamp.log_changed_ns}},
+               {"stages", Json::array()}};
+  for (const record::Stage& stage : run.summary.stages) {
+    json["stages"].push_back({{"name", stage.name},
+                              {"command", stage.command},
+                              {"directory", stage.directory},
+                              {"begin_ns", stage.begin_ns},
+                              {"end_ns", stage.end_ns},
+                              {"ended", stage.state == record::StageState::kEnded},
+                              {"out_of_memory", stage.out_of_memory}});
+    if (stage.exit_status) json["stages"].back()["exit_status"] = *stage.exit_status;
+  }
+  if (run.judgement) json["judgement"] = ToJson(*run.judgement);
+  return json;
+}
+
+record::Stage StageFrom(const Json& json) {
+  record::Stage stage;
+  json.at("name").get_to(stage.name);
+  json.at("command").get_to(stage.command);
+  json.at("directory").get_to(stage.directory);
+  json.at("begin_ns").get_to(stage.begin_ns);
+  json.at("end_ns").get_to(stage.end_ns);
+  stage.state = json.at("ended").get<bool>() ? record::StageState::kEnded : record::StageState::kRunning;
+  json.at("out_of_memory").get_to(stage.out_of_memory);
+  if (json.contains("exit_status")) stage.exit_status = json["exit_status"].get<int>();
+  return stage;
+}
+
+// Throws nlohmann's exceptions on anything that ToJson does not write.
+KnownRun RunFrom(const Json& json, const std::string& directory) {
+  KnownRun run;
+  json.at("name").get_to(run.name);
+  json.at("id").get_to(run.summary.id);
+  run.summary.path = directory + "/" + run.name + std::string(kRunSuffix);
+  json.at("tags").get_to(run.summary.tags);
+  json.at("begin_unix_ns").get_to(run.summary.wall_begin_ns);
+  json.at("steps").get_to(run.summary.steps);
+  json.at("bytes").get_to(run.summary.bytes);
+  const auto stamp = json.at("stamp").get<std::array<int64_t, 5>>();
+  run.stamp = {static_cast<uint64_t>(stamp[0]), stamp[1], stamp[2], stamp[3], stamp[4]};
+  for (const Json& stage : json.at("stages")) run.summary.stages.push_back(StageFrom(stage));
+  if (run.summary.stages.empty()) throw Json::out_of_range::create(401, "a run without stages", &json);
+  if (json.contains("judgement")) run.judgement = JudgementFrom(json["judgement"]);
+  return run;
+}
+
+// Steps per second of the lead rank in equal parts of the time it trained.
+std::vector<double> SparklineOf(const record::Stage& stage) {
+  if (stage.ranks.empty() || stage.ranks.front().windows.empty()) return {};
+  const std::vector<record::StepWindow>& windows = stage.ranks.front().windows;
+  const int64_t begin_ns = windows.front().begin_ns;
+  const int64_t span_ns = std::max<int64_t>(windows.back().end_ns - begin_ns, 1);
+  const size_t parts = std::min(windows.size(), Judgement::kSparks);
+  std::vector<double> steps(parts);
+  for (const record::StepWindow& window : windows) {
+    const double at = static_cast<double>((window.begin_ns + window.end_ns) / 2 - begin_ns);
+    const auto part = static_cast<size_t>(at / static_cast<double>(span_ns) * static_cast<double>(parts));
+    steps[std::min(part, parts - 1)] += static_cast<double>(window.steps);
+  }
+  const double part_s = static_cast<double>(span_ns) / 1e9 / static_cast<double>(parts);
+  // Three digits: nobody reads more from a line of 40 points.
+  for (double& each : steps) each = std::round(each / part_s * 1000) / 1000;
+  return steps;
+}
+
+std::string_view NameOf(diagnose::Severity severity) {
+  constexpr std::string_view kNames[] = {"info", "warning", "critical"};
+  return kNames[static_cast<size_t>(severity)];
+}
+
+}  // namespace
+
+Judgement Judgement::Of(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
+  Judgement judgement;
+  if (!diagnosis.findings.empty()) {
+    const diagnose::Finding& first = diagnosis.findings.front();
+    judgement.finding = first.id;
+    judgement.cause = first.cause;
+    judgement.severity = NameOf(first.severity);
+    judgement.verdict = first.title;
+    judgement.change = first.change;
+    judgement.speedup = first.speedup.expected;
+  }
+  judgement.steps = diagnosis.steps;
+  judgement.steps_per_s = diagnosis.steps_per_s;
+  judgement.mean_step_ns = diagnosis.mean_step_ns;
+  judgement.samples_per_s = diagnosis.samples_per_s;
+  judgement.shares = diagnosis.shares;
+  if (const record::Stage* stage = diagnose::JudgedStage(recording, diagnosis.stage))
+    judgement.sparkline = SparklineOf(*stage);
+  return judgement;
+}
+
+RunIndex::RunIndex(std::string directory) : directory_(std::move(directory)) { Load(); }
+
+void RunIndex::Load() {
+  const auto file = OpenRegularFile(directory_ + kFile);
+  const auto text = file ? ReadToEnd(file->get(), directory_ + kFile) : Result<std::string>(file.error());
+  if (!text) return;
+  bool first = true;
+  for (const std::string_view line : Split(*text, '\n')) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (std::exchange(first, false)) {
+      if (!json.is_object() || json.value("format", "") != kFormat) return;
+      continue;
+    }
+    try {
+      KnownRun run = RunFrom(json, directory_);
+      runs_[run.name] = std::move(run);
+    } catch (const Json::exception&) {  // cut off, or not ours: that run is read again
+    }
+  }
+}
+
+bool RunIndex::Look(const std::string& name, const FileStamp& stamp, int64_t wall_ns) {
+  if (const auto bad = unreadable_.find(name); bad != unreadable_.end() && bad->second == stamp) return false;
+  const auto known = runs_.find(name);
+  if (known != runs_.end() && known->second.stamp == stamp) {
+    const RunState state = StateOf(known->second.summary, stamp, wall_ns);
+    return std::exchange(known->second.state, state) != state;
+  }
+  // A live run changes with every look; whoever follows it gives its summary.
+  if (known != runs_.end() && known->second.state == RunState::kRunning && stamp.log_bytes > 0) {
+    known->second.stamp = stamp;
+    return true;
+  }
+  auto summary = record::ReadRunSummary(directory_ + "/" + name + std::string(kRunSuffix));
+  if (!summary) {
+    unreadable_[name] = stamp;
+    return runs_.erase(name) > 0;
+  }
+  unreadable_.erase(name);
+  KnownRun run{name, std::move(*summary), RunState::kEnded, std::nullopt, stamp};
+  run.state = StateOf(run.summary, stamp, wall_ns);
+  unsaved_ = unsaved_ || run.state != RunState::kRunning;
+  runs_[name] = std::move(run);
+  return true;
+}
+
+bool RunIndex::Update(int64_t wall_ns) {
+  const std::map<std::string, FileStamp> stamps = StampsOf(directory_);
+  const size_t gone = std::erase_if(runs_, [&](const auto& each) { return !stamps.contains(each.first); });
+  std::erase_if(unreadable_, [&](const auto& each) { return !stamps.contains(each.first); });
+  unsaved_ = unsaved_ || gone > 0;
+  bool changed = gone > 0;
+  for (const auto& [name, stamp] : stamps) changed = Look(name, stamp, wall_ns) || changed;
+  return changed;
+}
+
+void RunIndex::Judge(const std::string& name, Judgement judgement) {
+  const auto run = runs_.find(name);
+  if (run == runs_.end()) return;
+  run->second.judgement = std::move(judgement);
+  unsaved_ = unsaved_ || run->second.state != RunState::kRunning;
+}
+
+void RunIndex::PutSummary(const std::string& name, record::RunSummary summary) {
+  const auto run = runs_.find(name);
+  if (run != runs_.end()) run->second.summary = std::move(summary);
+}
+
+void RunIndex::Save() {
+  if (!std::exchange(unsaved_, false)) return;
+  std::string text = Json{{"format", kFormat}}.dump() + "\n";
+  for (const auto& [name, run] : runs_) {
+    if (run.state == RunState::kRunning) continue;
+    text += ToJson(run).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  (void)WriteFileAtOnce(directory_ + kFile, text, kPrivateFile);
+}
+
+}  // namespace fullbore::watch

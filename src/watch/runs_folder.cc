@@ -1,0 +1,172 @@
+#include "watch/runs_folder.h"
+
+#include <malloc.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "explain/diagnose/diagnose.h"
+
+namespace fullbore::watch {
+
+namespace {
+
+// Network file systems tell nobody what another machine writes.
+constexpr int64_t kListPauseNs = 10 * kNsPerSecond;
+constexpr int64_t kSavePauseNs = 30 * kNsPerSecond;
+// What is written into a log goes unnoticed: live runs are looked at anyway.
+constexpr uint32_t kNoticed = IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR;
+
+// What a list shows of a live run, as its newest stage says.
+record::RunSummary SummaryNow(const KnownRun& known, const LiveRun& run) {
+  record::RunSummary summary = known.summary;
+  record::Stage& newest = summary.stages.back();
+  const record::Stage& seen = run.window().stages.back();
+  newest.end_ns = seen.end_ns;
+  newest.state = seen.state;
+  newest.exit_status = seen.exit_status;
+  newest.out_of_memory = seen.out_of_memory;
+  summary.steps = std::max(summary.steps, run.steps());
+  summary.tags = run.window().tags;
+  return summary;
+}
+
+}  // namespace
+
+RunsFolder::RunsFolder(const std::vector<std::string>& directories, Budget budget)
+    : budget_(budget), notify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)), watches_(directories.size(), -1) {
+  for (const std::string& directory : directories) indexes_.push_back(std::make_unique<RunIndex>(directory));
+}
+
+RunsFolder::~RunsFolder() {
+  for (const auto& index : indexes_) index->Save();
+}
+
+// Whether a name in one of the directories has changed. A directory that came later is noticed from then on.
+bool RunsFolder::Notice() {
+  if (!notify_.valid()) return false;
+  for (size_t i = 0; i < indexes_.size(); ++i) {
+    if (watches_[i] < 0)
+      watches_[i] = inotify_add_watch(notify_.get(), indexes_[i]->directory().c_str(), kNoticed);
+  }
+  bool noticed = false;
+  alignas(inotify_event) char events[4096];
+  while (read(notify_.get(), events, sizeof events) > 0) noticed = true;
+  return noticed;
+}
+
+void RunsFolder::Tick(int64_t now_ns, int64_t wall_ns) {
+  const bool over = std::ranges::any_of(followed_, [](const auto& each) { return each.second->run.ended(); });
+  if (Notice() || over || now_ns >= next_list_ns_) {
+    List(wall_ns);
+    next_list_ns_ = now_ns + kListPauseNs;
+  }
+  for (auto& [name, followed] : followed_) Look(name, *followed, now_ns);
+  if (now_ns >= next_judge_ns_) JudgeOneEnded(now_ns);
+  if (now_ns >= next_save_ns_) {
+    for (const auto& index : indexes_) index->Save();
+    next_save_ns_ = now_ns + kSavePauseNs;
+  }
+}
+
+void RunsFolder::List(int64_t wall_ns) {
+  runs_.clear();
+  where_.clear();
+  for (size_t i = 0; i < indexes_.size(); ++i) {
+    indexes_[i]->Update(wall_ns);
+    for (const auto& [in_index, run] : indexes_[i]->runs()) {
+      const std::string name = where_.contains(in_index) ? in_index + "~" + std::to_string(i + 1) : in_index;
+      where_[name] = {indexes_[i].get(), in_index};
+      runs_.emplace_back(name, &run);
+    }
+  }
+  std::stable_sort(runs_.begin(), runs_.end(), [](const auto& a, const auto& b) {
+    return a.second->summary.wall_begin_ns > b.second->summary.wall_begin_ns;
+  });
+  FollowLive();
+}
+
+void RunsFolder::FollowLive() {
+  for (const auto& [name, run] : runs_) {
+    if (run->state == RunState::kRunning && !followed_.contains(name))
+      followed_.emplace(name, std::make_unique<Followed>(run->summary.path));
+  }
+  for (auto at = followed_.begin(); at != followed_.end();) {
+    const KnownRun* known = Find(at->first);
+    if (known && known->state == RunState::kRunning) {
+      ++at;
+      continue;
+    }
+    // The last seconds, which no look has seen.
+    (void)at->second->run.LookAtWindow();
+    if (on_look && at->second->run.seen()) on_look(at->first, at->second->run, /*over=*/true);
+    at = followed_.erase(at);
+  }
+}
+
+// Half of the budget is for the windows, half for looks at all of a run.
+int64_t RunsFolder::PauseNs(int64_t cost_ns, int64_t least_ns) const {
+  const double all = static_cast<double>(cost_ns) * static_cast<double>(followed_.size());
+  return std::max(least_ns, static_cast<int64_t>(all / (budget_.of_a_core / 2)));
+}
+
+void RunsFolder::Look(const std::string& name, Followed& followed, int64_t now_ns) {
+  const Where& where = where_.at(name);
+  if (now_ns >= followed.window_due_ns) {
+    const int64_t before_ns = ThreadCpuNs();
+    const auto seen = followed.run.LookAtWindow();
+    followed.window_due_ns = now_ns + PauseNs(ThreadCpuNs() - before_ns, budget_.window_pause_ns);
+    if (seen) {
+      where.index->PutSummary(where.name, SummaryNow(*Find(name), followed.run));
+      if (on_look) on_look(name, followed.run, /*over=*/false);
+    }
+  }
+  if (now_ns >= followed.all_due_ns) {
+    const int64_t before_ns = ThreadCpuNs();
+    if (followed.run.LookAtAll()) where.index->Judge(where.name, followed.run.judgement());
+    malloc_trim(0);  // a long run took tens of megabytes
+    followed.all_due_ns = now_ns + PauseNs(ThreadCpuNs() - before_ns, budget_.all_pause_ns);
+  }
+}
+
+void RunsFolder::JudgeOneEnded(int64_t now_ns) {
+  if (budget_.of_a_core_for_ended <= 0) return;
+  const auto next = std::ranges::find_if(runs_, [](const auto& each) {
+    return each.second->state != RunState::kRunning && !each.second->judgement;
+  });
+  if (next == runs_.end()) return;
+  const int64_t before_ns = ThreadCpuNs();
+  const Where& where = where_.at(next->first);
+  Judgement judgement;  // of a file that cannot be read: nothing, once
+  if (const auto recording = record::ReadRun(next->second->summary.path))
+    judgement = Judgement::Of(diagnose::Diagnose(*recording), *recording);
+  where.index->Judge(where.name, std::move(judgement));
+  malloc_trim(0);
+  const double pause_ns = static_cast<double>(ThreadCpuNs() - before_ns) / budget_.of_a_core_for_ended;
+  next_judge_ns_ = now_ns + static_cast<int64_t>(pause_ns);
+}
+
+const KnownRun* RunsFolder::Find(const std::string& name) const {
+  const auto where = where_.find(name);
+  if (where == where_.end()) return nullptr;
+  const auto& runs = where->second.index->runs();
+  const auto run = runs.find(where->second.name);
+  return run == runs.end() ? nullptr : &run->second;
+}
+
+const LiveRun* RunsFolder::Live(const std::string& name) const {
+  const auto followed = followed_.find(name);
+  return followed == followed_.end() ? nullptr : &followed->second->run;
+}
+
+std::vector<std::pair<std::string, const LiveRun*>> RunsFolder::live() const {
+  std::vector<std::pair<std::string, const LiveRun*>> all;
+  for (const auto& [name, followed] : followed_) {
+    if (followed->run.seen()) all.emplace_back(name, &followed->run);
+  }
+  return all;
+}
+
+}  // namespace fullbore::watch
