@@ -8,6 +8,7 @@
 #include "explain/diagnose/diagnose.h"
 #include "record/metrics.h"
 #include "report/figures.h"
+#include "report/finding_pages.h"
 #include "report/json.h"
 #include "report/page_timeline.h"
 #include "report/palette.h"
@@ -29,7 +30,7 @@ constexpr size_t kWindows = 500;
 // Fewer windows than this say too little: a short recording (a trace) is shown step by step.
 constexpr size_t kFewWindows = 30;
 constexpr size_t kHotLines = 15;
-constexpr size_t kKernels = 15;
+constexpr size_t kKernels = 100;  // of each rank: the page shows the first few, and finds the others
 constexpr size_t kMessages = 100;
 
 // Four significant digits: a chart shows no more, and the file is half as long.
@@ -264,6 +265,14 @@ Json FiguresData(const Diagnosis& d) {
   return data;
 }
 
+// Of each finding that the report names: what it is, how to confirm it and how to fix it, in Markdown.
+Json FindingPagesData(const Diagnosis& d) {
+  Json data = Json::object();
+  for (const diagnose::Finding& finding : d.findings)
+    if (const auto page = FindingPage(finding.id)) data[finding.id] = *page;
+  return data;
+}
+
 void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const Stage& stage) {
   data["stage"] = stage.name;
   data["command"] = CommandText(stage);
@@ -293,6 +302,7 @@ Json PageData(const Diagnosis& d, const Recording& recording) {
   data["subject"] = SubjectParts(d);
   data["figures"] = FiguresData(d);
   data["palette"] = PaletteData();
+  data["finding_pages"] = FindingPagesData(d);
   data["text"] = ToTerminal(d, {100, false, true});
   data["stages"] = Json::array();
   for (const Stage& stage : recording.stages) {

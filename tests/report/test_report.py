@@ -2,28 +2,15 @@
 
 import json
 import re
-import shutil
-import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import jsonschema
 import pytest
+from browser import Page, in_browser, with_script
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLE_TOOL = ROOT / "build" / "release" / "src" / "report" / "report_sample"
 SAMPLES = ["input-bound", "healthy", "straggler", "no-training", "out-of-memory", "two-stages", "hostile-texts"]
 TRACE = "one-step-trace"  # no readings of a machine, so no panels for them
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory) -> Path:
-    if not SAMPLE_TOOL.exists():
-        pytest.skip("report_sample is not built: make build")
-    directory = tmp_path_factory.mktemp("reports")
-    subprocess.run([SAMPLE_TOOL, directory], check=True)
-    return directory
 
 
 @pytest.fixture(scope="module")
@@ -69,56 +56,6 @@ def test_the_schema_rejects_what_is_wrong(reports, schema, spoil):
     spoil(report)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(report, without_extras(schema), cls=jsonschema.Draft202012Validator)
-
-
-class Page(HTMLParser):
-    """Elements with their attributes, and the text of the page (scripts and styles left out)."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.elements: list[tuple[str, dict]] = []
-        self.text = ""
-        self._silent = 0
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        self._silent += tag in ("script", "style")
-
-    def handle_endtag(self, tag):
-        self._silent -= tag in ("script", "style")
-
-    def handle_data(self, data):
-        self.text += "" if self._silent else data
-
-    def having(self, tag: str, css_class: str) -> list[dict]:
-        return [a for t, a in self.elements if t == tag and css_class in (a.get("class") or "").split()]
-
-
-def in_browser(path: Path, profile: Path) -> tuple[Page, list[str]]:
-    """The page's DOM after its scripts ran, and the console output."""
-    if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
-    command = [
-        CHROMIUM,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={profile}",
-        "--window-size=1200,900",
-    ]
-    command += ["--enable-logging=stderr", "--dump-dom", path.as_uri()]
-    done = subprocess.run(command, capture_output=True, timeout=120)
-    console = [line for line in done.stderr.decode(errors="replace").splitlines() if ":CONSOLE" in line]
-    return Page(done.stdout.decode("utf-8", errors="replace")), console
-
-
-def with_script(reports: Path, name: str, script: str) -> Path:
-    """A copy of a page that runs a script once it is built, as if a reader had acted."""
-    page = (reports / f"{name}.html").read_text(encoding="utf-8")
-    copy = reports / f"{name}-scripted.html"
-    copy.write_text(page.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
-    return copy
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -10,6 +10,7 @@ class TimeAxis {
     this.cursor = null;
     this.band = null;
     this.panels = [];
+    this.off = new Set();  // "panel: label" of the rows that the reader has switched off
     this.onChange = () => {};
   }
   zoom(begin, end) {
@@ -18,6 +19,12 @@ class TimeAxis {
     if (end - begin < this.least) return;
     this.view = [begin, end];
     this.draw();
+  }
+  // A part of the view, around the cursor or the middle; a factor above 1 shows more.
+  zoomBy(factor) {
+    const [begin, end] = this.view;
+    const at = this.cursor ?? (begin + end) / 2;
+    this.zoom(at - (at - begin) * factor, at + (end - at) * factor);
   }
   reset() { this.zoom(0, this.end); }
   draw() { for (const panel of this.panels) panel.draw(); this.onChange(); }
@@ -76,20 +83,29 @@ class Panel {
     this.height = spec.height || 112;
     this.lit = null;
     this.outputs = [];
-    this.svg = svg("svg", { role: "img", "aria-label": spec.title, height: this.height });
+    // To a screen reader, a slider along the time: its value text has all values at the cursor.
+    this.svg = svg("svg", { role: "slider", tabindex: 0, "aria-label": spec.title, height: this.height });
     this.node = el("figure", { class: "panel", id: "panel-" + spec.id }, this.caption(), this.svg);
     this.listen();
     axis.panels.push(this);
   }
 
   rows() { return this.spec.stack ? this.spec.stack.layers : this.spec.lines; }
+  isOn(row) { return !this.axis.off.has(this.nameOf(row)); }
+  nameOf(row) { return this.spec.id + ": " + row.label; }
 
+  // A click on a key switches its row off and on.
   caption() {
     const keys = this.rows().map((row) => {
       const output = el("output");
       this.outputs.push(output);
-      return el("span", { class: this.spec.stack ? "key block" : "key", title: row.meaning },
-        el("i", { style: { background: row.color } }), row.label, output);
+      const key = el("button", { type: "button", class: this.spec.stack ? "key block" : "key", title: row.meaning,
+        "aria-pressed": String(this.isOn(row)), onclick: () => {
+          if (!this.axis.off.delete(this.nameOf(row))) this.axis.off.add(this.nameOf(row));
+          key.setAttribute("aria-pressed", String(this.isOn(row)));
+          this.draw();
+        } }, el("i", { style: { background: row.color } }), row.label, output);
+      return key;
     });
     return el("figcaption", {}, el("b", {}, this.spec.title), keys);
   }
@@ -104,14 +120,16 @@ class Panel {
   }
   y(value) { return kTop + (1 - value / this.top) * (this.height - kTop - kBottom); }
 
-  // The scale fits what is in view, so that zooming in also magnifies vertically.
+  // The scale fits what is in view, so that zooming in also magnifies vertically. The warm-up counts only where nothing
+  // else is in view: a first step that takes a hundred times as long would flatten all others.
   scale() {
     if (this.spec.max) return this.spec.max;
-    const [begin, end] = this.axis.view;
+    const [from, end] = this.axis.view, warmEnd = (this.spec.marks || {}).warmEnd || 0;
+    const steady = from < warmEnd && warmEnd < end, begin = steady ? warmEnd : from;
     let top = 0;
-    for (const line of this.spec.lines) {
+    for (const line of this.spec.lines.filter((each) => this.isOn(each))) {
       const highs = line.hi || line.v;
-      for (let i = Math.max(0, indexAt(line.t, begin)); i < line.t.length && line.t[i] <= end; ++i) top = Math.max(top, highs[i]);
+      for (let i = Math.max(0, indexAt(line.t, begin) + (steady ? 1 : 0)); i < line.t.length && line.t[i] <= end; ++i) top = Math.max(top, highs[i]);
     }
     return niceAbove(top * 1.05);
   }
@@ -174,7 +192,7 @@ class Panel {
   drawStack(plot) {
     const { t, width, layers } = this.spec.stack;
     const base = new Array(t.length).fill(0);
-    for (const layer of layers) {
+    for (const layer of layers.filter((each) => this.isOn(each))) {
       let path = "", back = "";
       for (let i = 0; i < t.length; ++i) {
         const x1 = this.x(t[i]).toFixed(1), x2 = this.x(t[i] + width[i]).toFixed(1);
@@ -189,7 +207,7 @@ class Panel {
   }
 
   drawLines(plot) {
-    for (const line of this.spec.lines) {
+    for (const line of this.spec.lines.filter((each) => this.isOn(each))) {
       const gap = usualGap(line.t) * 5;
       let path = "";
       for (let i = 0; i < line.t.length; ++i) {
@@ -217,9 +235,15 @@ class Panel {
     }
     this.rows().forEach((row, index) => {
       const times = this.spec.stack ? this.spec.stack.t : row.t;
-      const at = shown ? indexAt(times, cursor) : -1;
+      const at = shown && this.isOn(row) ? indexAt(times, cursor) : -1;
       this.outputs[index].textContent = at >= 0 ? amount(row.v[at], this.spec.unit) : "";
     });
+    this.sayValues(shown);
+  }
+
+  sayValues(shown) {
+    const said = this.rows().flatMap((row, index) => this.outputs[index].textContent ? `${row.label} ${this.outputs[index].textContent}` : []);
+    sayCursor(this, shown, said);
   }
 
   highlight(keys) {
@@ -258,7 +282,32 @@ class Panel {
     this.svg.addEventListener("pointercancel", stop);
     this.svg.addEventListener("pointerleave", () => { if (from === null) this.axis.point(null); });
     this.svg.addEventListener("dblclick", () => this.axis.reset());
+    this.svg.addEventListener("keydown", (event) => onChartKey(this.axis, event));
   }
+}
+
+// A chart's state as a slider, for a screen reader.
+function sayCursor(panel, shown, said) {
+  const { view, cursor, end } = panel.axis;
+  panel.svg.setAttribute("aria-valuemin", view[0]);
+  panel.svg.setAttribute("aria-valuemax", view[1]);
+  panel.svg.setAttribute("aria-valuenow", shown ? cursor : view[0]);
+  const at = shown ? cursor : view[0];
+  panel.svg.setAttribute("aria-valuetext", `${clock(at, (view[1] - view[0]) / 600, end)}` + (said.length ? ": " + said.join(", ") : ""));
+}
+
+// Arrows move the cursor (ten times as far with Shift), + and - zoom around it, Home and End go to the ends, Escape
+// shows all.
+function onChartKey(axis, event) {
+  const [begin, end] = axis.view;
+  const step = ((end - begin) / 100) * (event.shiftKey ? 10 : 1), from = axis.cursor ?? (begin + end) / 2;
+  const to = { ArrowLeft: from - step, ArrowRight: from + step, Home: begin, End: end }[event.key];
+  if (to !== undefined) axis.point(Math.min(Math.max(to, begin), end));
+  else if (event.key === "+" || event.key === "=") axis.zoomBy(0.5);
+  else if (event.key === "-") axis.zoomBy(2);
+  else if (event.key === "Escape" || event.key === "0") axis.reset();
+  else return;
+  event.preventDefault();
 }
 
 // The median interval between readings; during one several times as long, nothing was recorded.

@@ -93,3 +93,20 @@ function placeText(place) {
   const name = place.file.slice(place.file.lastIndexOf("/") + 1);
   return place.line ? name + ":" + place.line : name;
 }
+
+// What charts show, as rows for a spreadsheet.
+function csvOf(panels) {
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const rows = panels.flatMap((panel) => panel.rows().flatMap((row) => {
+    const times = panel.spec.stack ? panel.spec.stack.t : row.t;
+    return times.map((t, i) => [t / 1000, quoted(panel.spec.title), quoted(row.label), panel.spec.unit || "", row.v[i]].join(","));
+  }));
+  return ["time_s,quantity,series,unit,value", ...rows].join("\n") + "\n";
+}
+
+// Offers a text as a file to save.
+function saveAs(name, text) {
+  const link = el("a", { download: name, href: URL.createObjectURL(new Blob([text], { type: "text/csv" })) });
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

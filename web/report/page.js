@@ -64,10 +64,17 @@ function verdict() {
   return box;
 }
 
-// Dark text on light segments, white on dark ones (relative luminance as in WCAG).
+// The relative luminance of WCAG 2.
+function luminance(color) {
+  const [r, g, b] = [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16) / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// Of nearly black and white, the text that stands out more.
 function inkOn(color) {
-  const [r, g, b] = [1, 3, 5].map((i) => (parseInt(color.slice(i, i + 2), 16) / 255) ** 2.2);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.3 ? "#14171a" : "#ffffff";
+  const dark = "#14171a", behind = luminance(color) + 0.05;
+  return behind / (luminance(dark) + 0.05) > 1.05 / behind ? dark : "#ffffff";
 }
 
 function shareBar(shares, small) {
@@ -170,7 +177,16 @@ function findingCard(finding, index) {
       el("div", {}, el("h4", {}, "What to change"), finding.change ? el("div", { class: "change", style: { marginBottom: "6px" } }, finding.change) : "",
         fixes.length ? el("ul", { class: "fix" }, fixes) : "", places),
       finding.evidence.length ? el("div", {}, el("h4", {}, "Evidence"), el("ul", { class: "evidence" }, finding.evidence.map(evidenceRow))) : ""),
-    finding.method ? el("p", { class: "method" }, "Predicted by: " + finding.method) : "");
+    finding.method ? el("p", { class: "method" }, "Predicted by: " + finding.method) : "", handbook(finding.id));
+}
+
+// The page of `fullbore help FINDING`, laid out when it is opened.
+function handbook(id) {
+  const text = (data.finding_pages || {})[id];
+  if (!text) return "";
+  const pages = el("div", { class: "handbook" });
+  return el("details", { class: "more", ontoggle: () => { if (!pages.firstChild) pages.append(...markdownNodes(text)); } },
+    el("summary", {}, `About ${id}: what it costs, how to confirm it, how to fix it`), pages);
 }
 
 function findingsSection() {
@@ -211,6 +227,10 @@ function chooser(label, values, onChange) {
     values.map(([value, text]) => el("option", { value }, text))));
 }
 
+function rankChooser(ranks, onChange) {
+  return chooser("Rank", ranks.map((each, i) => [i, `${each.rank} ${each.device || ""}`]), (i) => onChange(ranks[i]));
+}
+
 function chartsSection() {
   const gpus = [...new Set(data.series.map((series) => series.labels.gpu).filter((gpu) => gpu !== undefined))];
   const chosen = {};
@@ -224,7 +244,7 @@ function chartsSection() {
   const rebuild = () => {
     axis.panels = [];
     const add = (box, specs) => box.replaceChildren(...specs.map((spec) => new Panel(axis, spec).node));
-    add(panels, [...(rank ? stepPanels(data, rank) : []), ...hardwarePanels(data, chosen)]);
+    add(panels, [...(rank ? stepPanels(data, rank) : []), ...rankPanel(data), ...hardwarePanels(data, chosen)]);
     const others = otherPanels(data);
     if (rest.open) add(more, others);
     rest.hidden = !others.length;
@@ -239,9 +259,10 @@ function chartsSection() {
   rebuild();
   if (!axis.panels.length) return null;
   const tools = el("div", { class: "tools" },
-    data.ranks.length > 1 ? chooser("Rank", data.ranks.map((each, i) => [i, `${each.rank} ${each.device}`]), (i) => { rank = data.ranks[i]; rebuild(); }) : "",
+    data.ranks.length > 1 ? rankChooser(data.ranks, (each) => { rank = each; rebuild(); }) : "",
     gpus.length > 1 ? chooser("GPU", [["", "all"], ...gpus.map((gpu) => [gpu, gpu])], (gpu) => { chosen.gpu = gpu || undefined; rebuild(); }) : "",
-    el("span", { class: "hint" }, "Point to read values, drag to zoom, double-click to see all."), all, now);
+    el("span", { class: "hint" }, "Point to read values, drag to zoom, double-click to see all; or arrow keys, + and -, Escape."), all,
+    el("button", { type: "button", title: "All that these charts show, as time_s,quantity,series,unit,value", onclick: () => saveAs(`${report.run_id || "fullbore"}.csv`, csvOf(axis.panels)) }, "CSV"), now);
   return el("section", { id: "charts" }, el("h2", {}, "Over time"), tools, panels, rest);
 }
 
@@ -273,17 +294,23 @@ function linesSection() {
 }
 
 function kernelsSection() {
-  const rank = data.ranks.find((each) => each.kernels.length);
-  if (!rank) return null;
-  const top = rank.kernels[0].part;
-  const rows = rank.kernels.map((kernel) => el("tr", {},
-    el("td", { class: "number" }, percent(kernel.part)),
-    el("td", { class: "part" }, el("div", { title: "of the time of all kernels", style: { width: (100 * kernel.part) / top + "%", background: `var(--share-${kernel.class === "comm" ? "comm_exposed" : "compute"})` } })),
-    el("td", { class: "number" }, `${count(kernel.count)} ×`), el("td", { class: "number" }, duration(kernel.mean_ns)),
-    el("td", { class: "soft" }, kernel.class.replaceAll("_", " ")),
-    el("td", { class: "code" }, el("span", { class: "wrap", title: kernel.name }, kernel.name.length > 90 ? kernel.name.slice(0, 90) + "…" : kernel.name))));
-  return el("section", { id: "kernels" }, el("h2", {}, "Kernels", el("small", {}, "that take most of the device's time" +
-    (data.ranks.length > 1 ? `, rank ${rank.rank}` : ""))), el("div", { class: "card scroll" }, el("table", {}, rows)));
+  const ranks = data.ranks.filter((each) => each.kernels.length);
+  if (!ranks.length) return null;
+  const box = el("div");
+  const show = (rank) => {
+    const top = rank.kernels[0].part;
+    box.replaceChildren(sortableTable([
+      { label: "share", class: "number", key: (kernel) => kernel.part, cell: (kernel) => percent(kernel.part) },
+      { label: "", class: "part", cell: (kernel) => partBar(kernel.part, top, "of the time of all kernels", `var(--share-${kernel.class === "comm" ? "comm_exposed" : "compute"})`) },
+      { label: "launches", class: "number", key: (kernel) => kernel.count, cell: (kernel) => count(kernel.count) },
+      { label: "mean", class: "number", key: (kernel) => kernel.mean_ns, cell: (kernel) => duration(kernel.mean_ns) },
+      { label: "class", class: "soft", least: true, key: (kernel) => kernel.class, cell: (kernel) => kernel.class.replaceAll("_", " ") },
+      { label: "kernel", class: "code", least: true, key: (kernel) => kernel.name, cell: (kernel) => el("div", { class: "wrap", title: kernel.name }, kernel.name.length > 90 ? kernel.name.slice(0, 90) + "…" : kernel.name) },
+    ], rank.kernels, (kernel) => kernel.name + " " + kernel.class));
+  };
+  show(ranks[0]);
+  return el("section", { id: "kernels" }, el("h2", {}, "Kernels", el("small", {}, "by their part of the time of all kernels")),
+    ranks.length > 1 ? el("div", { class: "tools still" }, rankChooser(ranks, show)) : "", box);
 }
 
 // Of a training on the CPU, in the few steps that a profiler saw.
@@ -291,14 +318,15 @@ function operatorsSection() {
   const seen = report.device_window;
   if (!seen || !(seen.operators || []).length) return null;
   const top = seen.operators[0].share;
-  const rows = seen.operators.map((each) => el("tr", {},
-    el("td", { class: "number" }, percent(each.share)),
-    el("td", { class: "part" }, el("div", { title: "of the time of these steps", style: { width: (100 * each.share) / top + "%", background: "var(--share-compute)" } })),
-    el("td", { class: "number" }, `${count(each.count)} ×`), el("td", { class: "number" }, duration(each.ns)),
-    el("td", { class: "number soft" }, each.flops_per_s === undefined ? "" : count(each.flops_per_s / 1e9) + " GFLOP/s"),
-    el("td", { class: "code" }, el("span", { class: "wrap" }, each.name))));
-  return el("section", { id: "operators" }, el("h2", {}, "Operators", el("small", {}, `of a step on the CPU, under a profiler in steps ${seen.first_step} to ${seen.first_step + seen.steps - 1}`)),
-    el("div", { class: "card scroll" }, el("table", {}, rows)));
+  const table = sortableTable([
+    { label: "share", class: "number", key: (each) => each.share, cell: (each) => percent(each.share) },
+    { label: "", class: "part", cell: (each) => partBar(each.share, top, "of the time of these steps", "var(--share-compute)") },
+    { label: "calls", class: "number", key: (each) => each.count, cell: (each) => count(each.count) },
+    { label: "time", class: "number", key: (each) => each.ns, cell: (each) => duration(each.ns) },
+    { label: "GFLOP/s", class: "number", key: (each) => each.flops_per_s || 0, cell: (each) => (each.flops_per_s === undefined ? "" : count(each.flops_per_s / 1e9)) },
+    { label: "operator", class: "code", least: true, key: (each) => each.name, cell: (each) => el("div", { class: "wrap" }, each.name) },
+  ], seen.operators, (each) => each.name);
+  return el("section", { id: "operators" }, el("h2", {}, "Operators", el("small", {}, `of a step on the CPU, under a profiler in steps ${seen.first_step} to ${seen.first_step + seen.steps - 1}`)), table);
 }
 
 function notesSection() {
@@ -333,7 +361,7 @@ function factsSection() {
 }
 
 function textSection() {
-  return el("details", { class: "more" }, el("summary", {}, "This report as text"), el("pre", { class: "text-report" }, data.text));
+  return el("details", { class: "more" }, el("summary", {}, "This report as text"), el("pre", { class: "text-report", tabindex: 0 }, data.text));
 }
 
 const timeline = timelineSection(data);

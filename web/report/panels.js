@@ -95,6 +95,25 @@ function otherPanels(data) {
   });
 }
 
+// Ranks that wait for each other have steps of the same length; what tells them apart is the part of a step in which a
+// rank does not wait for others. Of many ranks, the slowest are drawn, and the others as a range.
+const kRanksDrawn = 4;
+
+function rankPanel(data) {
+  const ranks = data.ranks.filter((rank) => rank.windows.t.length > 1).map((rank) => {
+    const { t, width, steps, shares } = rank.windows;
+    const v = width.map((ms, i) => (ms / steps[i]) * 1e6 * (1 - ((shares.comm_exposed || [])[i] || 0)));
+    return { label: `rank ${rank.rank}`, key: `rank ${rank.rank}`, t: t.map((begin, i) => begin + width[i]), v, mean: v.reduce((sum, ns) => sum + ns, 0) / v.length };
+  });
+  if (ranks.length < 2) return [];
+  ranks.sort((a, b) => b.mean - a.mean);
+  const drawn = ranks.length > kRanksDrawn + 1 ? ranks.slice(0, kRanksDrawn) : ranks;
+  const others = ranks.slice(drawn.length);
+  const lines = drawn.map((rank, i) => ({ ...rank, color: kLineColors[i % kLineColors.length] }));
+  if (others.length) lines.push({ ...together(others, data.end_ms), label: `mean and range of ${others.length} others`, key: "rank others", color: "var(--faint)" });
+  return [{ id: "own-time", title: "A step of each rank without waiting for the others, slowest first", unit: "ns", lines, marks: { warmEnd: data.steady_ms } }];
+}
+
 function stepPanels(data, rank) {
   const windows = rank.windows;
   if (!windows.t.length) return [];

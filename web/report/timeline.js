@@ -95,6 +95,7 @@ class StepPanel extends Panel {
     if (!this.cursor) return;
     this.cursor.setAttribute("x1", x);
     this.cursor.setAttribute("x2", x);
+    sayCursor(this, x >= 0, this.pointed ? [this.pointed] : []);
   }
 
   highlight() {}  // evidence is shown in the charts over time

@@ -1,0 +1,200 @@
+"""What a reader can do with the page: switch rows, move by keyboard, sort, search, save, and read it with any eyes."""
+
+import html
+import json
+import re
+from importlib.resources import files
+
+import pytest
+from browser import in_browser, with_script
+
+AFTER = "document.body.append('said:' + JSON.stringify(said) + ':said')"
+
+
+def said_by(reports, tmp_path, name: str, script: str) -> object:
+    """What `script` left in its variable `said`."""
+    page, console = in_browser(with_script(reports, name, f"let said = null; {script}; {AFTER}"), tmp_path)
+    assert console == []
+    return json.loads(re.search("said:(.*?):said", page.text)[1])
+
+
+def test_a_click_on_a_key_switches_its_row_off_and_on(reports, tmp_path):
+    script = """
+      const panel = axis.panels.find((each) => each.spec.id === "shares"), key = panel.node.querySelector("button.key");
+      const layers = () => [panel.svg.querySelectorAll(".layer").length, key.getAttribute("aria-pressed")];
+      said = [layers()];
+      for (let i = 0; i < 2; ++i) { key.click(); said.push(layers()); }
+    """
+    before, off, on = said_by(reports, tmp_path, "input-bound", script)
+    assert off == [before[0] - 1, "false"]
+    assert on == before
+
+
+def test_a_row_that_is_off_has_no_say_in_the_scale(reports, tmp_path):
+    script = """
+      const panel = axis.panels.find((each) => each.spec.id === "disk");
+      const tops = panel.spec.lines.map((line) => Math.max(...line.v)), highest = tops.indexOf(Math.max(...tops));
+      const before = panel.scale();
+      panel.node.querySelectorAll("button.key")[highest].click();
+      said = [before, panel.scale()];
+    """
+    before, after = said_by(reports, tmp_path, "input-bound", script)
+    assert after < before
+
+
+def test_the_warm_up_does_not_flatten_what_follows(reports, tmp_path):
+    script = """
+      const panel = axis.panels.find((each) => each.spec.id === "step-time"), line = panel.spec.lines[0];
+      const warmEnd = panel.spec.marks.warmEnd, steady = line.hi.filter((value, i) => line.t[i] > warmEnd);
+      const all = panel.scale();
+      axis.zoom(0, warmEnd);
+      said = [all, niceAbove(1.05 * Math.max(...steady)), niceAbove(1.05 * Math.max(...line.hi)), panel.scale()];
+    """
+    all_in_view, of_steady, of_everything, of_warm_up = said_by(reports, tmp_path, "straggler", script)
+    assert of_steady < of_everything, "the sample has no slow warm-up: this would show nothing"
+    assert all_in_view == of_steady
+    assert of_warm_up == of_everything
+
+
+def test_the_keyboard_moves_the_cursor_and_a_screen_reader_hears_the_values(reports, tmp_path):
+    script = """
+      const panel = axis.panels.find((each) => each.spec.id === "throughput");
+      const press = (key) => panel.svg.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      const state = () => [axis.cursor, axis.view[1] - axis.view[0], panel.svg.getAttribute("aria-valuetext")];
+      press("End"); press("ArrowLeft"); said = [state()];
+      press("+"); said.push(state());
+      press("Escape"); said.push(state());
+    """
+    (cursor, width, text), zoomed, whole = said_by(reports, tmp_path, "input-bound", script)
+    assert cursor == pytest.approx(0.99 * width)
+    assert re.search(r"\d:\d\d[.\d]*: samples/s [\d,]+ samples/s", text)
+    assert zoomed[1] == pytest.approx(width / 2, rel=0.02)
+    assert whole[1] == width
+
+
+TABLE = """
+  const items = [...Array(20)].map((_, i) => ({ name: (i % 2 ? "gemm" : "copy") + i, ns: (i * 7) % 20 }));
+  const table = sortableTable([{ label: "time", class: "number", key: (each) => each.ns, cell: (each) => each.ns },
+    { label: "kernel", least: true, key: (each) => each.name, cell: (each) => each.name }], items, (each) => each.name);
+  document.body.append(table);
+  const column = () => [...table.querySelectorAll("tbody tr")].map((row) => row.firstChild.textContent);
+"""
+
+
+def test_a_long_table_begins_with_its_first_rows(reports, tmp_path):
+    script = (
+        TABLE
+        + """
+      const first = column().length;
+      table.querySelector(".rest").click();
+      said = [first, column().length];
+    """
+    )
+    assert said_by(reports, tmp_path, "healthy", script) == [15, 20]
+
+
+def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(reports, tmp_path):
+    script = (
+        TABLE
+        + """
+      const head = table.querySelector("th button"), sort = () => head.closest("th").getAttribute("aria-sort");
+      head.click(); said = [[column().slice(0, 3), sort()]];
+      head.click(); said.push([column().slice(0, 3), sort()]);
+    """
+    )
+    assert said_by(reports, tmp_path, "healthy", script) == [
+        [["19", "18", "17"], "descending"],
+        [["0", "1", "2"], "ascending"],
+    ]
+
+
+def test_a_search_keeps_what_has_the_text_in_its_name(reports, tmp_path):
+    script = (
+        TABLE
+        + """
+      const search = table.querySelector("input");
+      const find = (text) => { search.value = text; search.dispatchEvent(new Event("input")); return column(); };
+      said = [find("GEMM").length, find("no such kernel")];
+    """
+    )
+    assert said_by(reports, tmp_path, "healthy", script) == [10, ["nothing has such a name"]]
+
+
+def test_the_csv_has_every_value_that_the_charts_show(reports, tmp_path):
+    script = """
+      const values = axis.panels.flatMap((panel) => panel.rows()).reduce((sum, row) => sum + row.v.length, 0);
+      const rows = csvOf(axis.panels).trimEnd().split("\\n");
+      said = [rows[0], rows.length - 1 - values, rows.filter((row) => row.includes("Step time")).length];
+    """
+    head, missing, of_step_time = said_by(reports, tmp_path, "input-bound", script)
+    assert head == "time_s,quantity,series,unit,value"
+    assert missing == 0
+    assert of_step_time > 10
+
+
+def test_a_finding_brings_its_page(reports, tmp_path):
+    script = """
+      const page = document.querySelector("#findings details");
+      page.open = true; page.dispatchEvent(new Event("toggle"));
+      said = [[...page.querySelectorAll("h4")].map((each) => each.textContent), page.querySelectorAll("pre").length];
+    """
+    headings, blocks = said_by(reports, tmp_path, "input-bound", script)
+    assert {"What it costs", "Confirm it by hand", "Fix it"} <= set(headings)
+    assert blocks > 1
+
+
+def test_ranks_are_compared_by_their_own_time_the_slowest_first(reports, tmp_path):
+    script = """
+      const panel = axis.panels.find((each) => each.spec.id === "own-time");
+      said = panel.spec.lines.map((line) => line.label);
+    """
+    labels = said_by(reports, tmp_path, "straggler", script)
+    assert labels[0] == "rank 5"
+    assert labels[-1] == "mean and range of 4 others"
+
+
+AXE = """
+  document.querySelectorAll("details").forEach((each) => { each.open = true; });
+  applyTheme("THEME");
+  setTimeout(() => axe.run().then((found) => document.body.append("said:" + JSON.stringify(found.violations.map(
+    (each) => [each.id, ...each.nodes.slice(0, 3).map((node) => node.target.join(" "))])) + ":said")), 50);
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "theme", "width"),
+    [
+        ("input-bound", "light", 1200),
+        ("input-bound", "dark", 500),
+        ("one-step-trace", "dark", 1200),
+        ("one-step-trace", "light", 500),
+        ("straggler", "light", 1200),
+        ("hostile-texts", "dark", 1200),
+    ],
+)
+def test_axe_finds_nothing_that_keeps_anybody_from_reading(reports, tmp_path, name, theme, width):
+    axe = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+    copy = with_script(reports, name, axe + ";" + AXE.replace("THEME", theme))
+    page, _ = in_browser(copy, tmp_path, width=width)
+    assert json.loads(re.search("said:(.*?):said", page.text)[1]) == []
+
+
+@pytest.mark.parametrize("name", ["input-bound", "straggler", "one-step-trace", "hostile-texts"])
+def test_nothing_is_wider_than_a_telephone(reports, tmp_path, name):
+    script = """
+      document.querySelectorAll("details").forEach((each) => { each.open = true; });
+      const room = document.documentElement.clientWidth;
+      const wide = [...document.querySelectorAll("main *")]
+        .filter((each) => each.getBoundingClientRect().right > room && !each.closest(".scroll, pre, svg"))
+        .map((each) => each.tagName + "." + each.className);
+      const said = [room, document.documentElement.scrollWidth, wide.slice(0, 5)];
+      parent.document.body.append("said:" + JSON.stringify(said) + ":said");
+    """
+    page = with_script(reports, name, script).read_text(encoding="utf-8")
+    telephone = tmp_path / "telephone.html"  # a headless window is at least 500 pixels wide, a frame is not
+    telephone.write_text(f'<iframe width="390" height="800" style="border:0" srcdoc="{html.escape(page)}"></iframe>')
+    shown, console = in_browser(telephone, tmp_path)
+    assert console == []
+    window, width, too_wide = json.loads(re.search("said:(.*?):said", shown.text)[1])
+    assert window <= 390
+    assert (width, too_wide) == (window, [])
