@@ -9,6 +9,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/clock.h"
@@ -38,14 +39,21 @@ struct Flags {
   bool no_hook = false, no_command = false, fast_data = false, keep_windows = false;
 };
 
-// The hook reads it in the training process (python/fullbore/hook/torch/fast_data.py).
+// One of the settings that the hook reads in the training process (python/fullbore/hook/core/settings.py).
 Result<void> AskForFastData(const Flags& flags) {
   if (flags.no_hook) {
     return Error{ErrorCode::kInvalidArgument,
                  "run: --fast-data works through the hook, which --no-hook leaves out",
                  "leave out one of them"};
   }
-  (void)setenv("FULLBORE_FAST_DATA", "1", 1);
+  const char* set = std::getenv("FULLBORE_SETTINGS");
+  auto settings = nlohmann::json::parse(set ? set : "{}", nullptr, /*allow_exceptions=*/false);
+  if (!settings.is_object()) {
+    return Error{ErrorCode::kInvalidArgument, "run: FULLBORE_SETTINGS in the environment is no JSON object",
+                 "unset it, or see docs/settings.md"};
+  }
+  settings["fast_data"] = true;
+  (void)setenv("FULLBORE_SETTINGS", settings.dump().c_str(), 1);
   return {};
 }
 

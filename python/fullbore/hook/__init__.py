@@ -11,10 +11,11 @@ The map:
     keras        Keras 3 on TensorFlow, JAX and PyTorch
     jax          JAX, with Flax, Optax and whatever is built on jax.jit
     own          `fullbore.watch` and `fullbore.step`, and loaders of fullbore.data
+    steer        settings asked for from outside, and a script's outputs kept away from their places
     sampling     where in the user's own code the training thread is
 
-Rules: what the script does and prints does not change; an exception of ours disables the hook, never the script;
-nothing runs per operator; no locks and no system calls on the path of the training loop.
+Rules: what the script does and prints does not change, unless a setting asks for it; an exception of ours disables the
+hook, never the script; nothing runs per operator; no locks and no system calls on the path of the training loop.
 """
 
 from __future__ import annotations

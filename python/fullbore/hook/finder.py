@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import sys
 from typing import Any, Callable
 
@@ -23,6 +24,8 @@ PARTS = {
     "jax": "jax",
     "fullbore.loops": "own.marks",
 }
+# And what applies settings to it, where there are any.
+STEERED = {"torch": "steer.torch"}
 
 
 class Finder:
@@ -61,14 +64,29 @@ class Finder:
     def attach_part(self, name: str, module: Any) -> None:
         part = importlib.import_module(f".{PARTS[name]}", __package__)
         part.attach(module, self.when_imported)
+        if name in STEERED and is_steered():
+            importlib.import_module(f".{STEERED[name]}", __package__).attach(module, self.when_imported)
         attach_process()
 
     def when_imported(self, name: str, patch: Patch) -> None:
+        """For one module's import, several may ask: they patch in that order."""
         module = sys.modules.get(name)
-        if module is None:
-            self.watched[name] = patch
-        else:
+        if module is not None:
             patch(module)
+            return
+        before = self.watched.get(name)
+        self.watched[name] = patch if before is None else functools.partial(in_order, before, patch)
+
+
+def in_order(first: Patch, second: Patch, module: Any) -> None:
+    first(module)
+    second(module)
+
+
+def is_steered() -> bool:
+    from .core.settings import settings
+
+    return settings.asked or bool(os.environ.get("FULLBORE_TRIAL"))
 
 
 def patch_when_executed(loader: Any, patch: Patch) -> None:

@@ -15,6 +15,9 @@ HERE = __file__.rpartition("/")[0]
 NAMES = {"torch", "jax", "tensorflow", "keras", "fullbore"}  # finder.PARTS has what is watched
 
 
+TRIAL_NOT_PROTECTED = 125  # exit status
+
+
 class FirstFinder:
     """Finds nothing itself: it lets the other finders find torch, and loads the hook once torch is imported; or once
     fullbore is, with which a script marks its loops."""
@@ -33,14 +36,31 @@ class FirstFinder:
 
 
 def load_hook():
-    place = HERE.rpartition("/")[0]
-    spec = _frozen_importlib_external.spec_from_file_location(
-        "_fullbore_hook", place + "/__init__.py", submodule_search_locations=[place]
-    )
-    hook = _frozen_importlib.module_from_spec(spec)
-    sys.modules["_fullbore_hook"] = hook
-    spec.loader.exec_module(hook)
-    return hook.start()
+    return load_package("_fullbore_hook", HERE.rpartition("/")[0]).start()
+
+
+def protect_outputs(directory):
+    """A trial of `fullbore tune`: from now on, before any module takes `open` by name. What is not protected does not
+    run."""
+    try:
+        load_package("_fullbore_hook", HERE.rpartition("/")[0])
+        import _fullbore_hook.steer.outputs
+
+        _fullbore_hook.steer.outputs.attach(directory)
+    except BaseException as error:
+        os.write(2, f"fullbore: the script's outputs cannot be protected in {directory}: {error}\n".encode())
+        os._exit(TRIAL_NOT_PROTECTED)
+
+
+def load_package(name, place):
+    if name not in sys.modules:
+        spec = _frozen_importlib_external.spec_from_file_location(
+            name, place + "/__init__.py", submodule_search_locations=[place]
+        )
+        package = _frozen_importlib.module_from_spec(spec)
+        sys.modules[name] = package
+        spec.loader.exec_module(package)
+    return sys.modules[name]
 
 
 def report(error):
@@ -69,6 +89,8 @@ def run_the_other_sitecustomize():
 
 
 try:
+    if os.environ.get("FULLBORE_TRIAL"):
+        protect_outputs(os.environ["FULLBORE_TRIAL"])
     if os.environ.get("FULLBORE_CHANNEL"):
         if NAMES & sys.modules.keys():
             load_hook().attach()

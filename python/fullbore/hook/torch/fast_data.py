@@ -1,4 +1,5 @@
-"""`fullbore run --fast-data`: the training DataLoader's batches come from fullbore.data, if those are the same.
+"""The setting `fast_data`, which `fullbore run --fast-data` asks for: the training DataLoader's batches come from
+fullbore.data, if those are the same.
 
 A DataLoader is taken to be a training one when it is iterated with gradients enabled. Before its first batch it is
 translated (fullbore.data.from_torch) and a few samples of both are compared (fullbore.data.check), then the first batch
@@ -15,9 +16,9 @@ from typing import Any
 
 from ..core import waits
 from ..core.runtime import hook
+from ..core.settings import settings
 from ..own import stages
 
-VARIABLE = "FULLBORE_FAST_DATA"  # set by `fullbore run --fast-data`
 PACKAGE = "FULLBORE_PACKAGE"  # where the package fullbore is
 
 
@@ -99,7 +100,7 @@ hook.forget_in_child.append(_fast.clear)
 
 def wanted() -> bool:
     """Whether an iteration that begins now should be replaced: requested, and in training."""
-    return bool(os.environ.get(VARIABLE)) and sys.modules["torch"].is_grad_enabled()
+    return bool(settings.get("fast_data")) and sys.modules["torch"].is_grad_enabled()
 
 
 def iterator(dataloader: Any) -> FastIterator | None:
@@ -114,6 +115,7 @@ def iterator(dataloader: Any) -> FastIterator | None:
     except Exception as error:
         _fast[dataloader] = None
         say(dataloader, f"stays as it is: {reason(error)}")
+        settings.refused("fast_data", reason(error))
         return None
     finally:
         thread.in_next = outer
@@ -128,6 +130,7 @@ def first_iterator(dataloader: Any) -> FastIterator:
     made.begin()
     _fast[dataloader] = fast
     say(dataloader, f"is served by fullbore.data ({compared})")
+    settings.applied("fast_data")
     return made
 
 

@@ -1,0 +1,132 @@
+"""What a DataLoader is made with: its arguments are rewritten when the script makes it.
+
+A library that makes a loader again from the script's (accelerate, Lightning) gives it a batch sampler or subclasses
+DataLoader; what became of the settings is what became of them in the script's own. The outcome that is stated is that
+of the loader that feeds the steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import weakref
+from typing import Any
+
+from ..core import steps
+from ..core.settings import settings
+from ..torch.loader import made_by_library
+
+ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context")
+OF_LOADERS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "batch_size")
+
+_outcomes: list[tuple[Any, dict[str, str]]] = []  # (weak reference to the dataset, what became of the settings)
+Arguments = dict[str, Any]
+
+
+def attach(module: Any) -> None:
+    """Patches torch.utils.data.dataloader."""
+    if not any(name in settings.wanted for name in OF_LOADERS):
+        return
+    DataLoader = module.DataLoader
+    original = DataLoader.__init__
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError:
+            original(self, *args, **kwargs)  # raises what it would have raised
+            return
+        outcomes = rewrite(bound.arguments)
+        original(*bound.args, **bound.kwargs)
+        remember(self, outcomes)
+
+    DataLoader.__init__ = __init__
+    steps.after_first_steps.append(after_step)
+
+
+def rewrite(arguments: Arguments) -> dict[str, str]:
+    """Changes the arguments; returns what became of each setting: "", or why it was refused."""
+    outcomes = {
+        "num_workers": set_workers(arguments),
+        "batch_size": set_batch_size(arguments),
+        "pin_memory": set_pinning(arguments),
+    }
+    if arguments.get("num_workers"):
+        for name in ("prefetch_factor", "persistent_workers"):
+            outcomes[name] = set_plainly(arguments, name)
+    else:
+        for name in ONLY_WITH_WORKERS:
+            arguments.pop(name, None)
+            outcomes[name] = "it needs loader workers, and there are none"
+    return {name: outcome for name, outcome in outcomes.items() if name in settings.wanted}
+
+
+def set_plainly(arguments: Arguments, name: str) -> str:
+    wanted = settings.get(name)
+    if wanted is not None:
+        arguments[name] = wanted
+    return ""
+
+
+def set_pinning(arguments: Arguments) -> str:
+    torch = sys.modules["torch"]
+    if settings.get("pin_memory") and not (torch.cuda.is_available() or has_accelerator(torch)):
+        return "there is no device to pin memory for"
+    return set_plainly(arguments, "pin_memory")
+
+
+def has_accelerator(torch: Any) -> bool:
+    accelerator = getattr(torch, "accelerator", None)  # from 2.6 on
+    return accelerator is not None and bool(accelerator.is_available())
+
+
+def set_workers(arguments: Arguments) -> str:
+    wanted = settings.get("num_workers")
+    if wanted is None:
+        return ""
+    if wanted > 1 and arguments.get("num_workers", 0) < 2 and repeats_in_workers(arguments["dataset"]):
+        return "each worker would give all samples of this iterable dataset: it does not ask get_worker_info()"
+    arguments["num_workers"] = wanted
+    return ""
+
+
+def repeats_in_workers(dataset: Any) -> bool:
+    """Whether this is an iterable dataset of which nothing says that its workers share the samples."""
+    data = sys.modules["torch.utils.data"]
+    if not isinstance(dataset, data.IterableDataset):
+        return False
+    code = getattr(type(dataset).__iter__, "__code__", None)
+    return code is not None and "get_worker_info" not in code.co_names
+
+
+def set_batch_size(arguments: Arguments) -> str:
+    wanted = settings.get("batch_size")
+    if wanted is None:
+        return ""
+    if arguments.get("batch_sampler") is not None:
+        return "a batch_sampler makes the batches"
+    if arguments.get("batch_size", 1) is None:
+        return "the DataLoader makes no batches: batch_size=None"
+    arguments["batch_size"] = wanted
+    return ""
+
+
+def remember(loader: Any, outcomes: dict[str, str]) -> None:
+    try:
+        dataset = getattr(loader, "dataset", None)
+        if made_by_library():
+            outcomes = next((known for other, known in _outcomes if other() is dataset), outcomes)
+        loader.__dict__["_fullbore_outcomes"] = outcomes
+        _outcomes.insert(0, (weakref.ref(dataset), outcomes))
+        del _outcomes[32:]
+    except TypeError:
+        pass  # a dataset to which there are no weak references: then only this very loader is known
+
+
+def after_step(optimizer: Any, thread: Any, end: int) -> None:
+    source = None if thread.fed_by is None else thread.fed_by.source()
+    if source is not None:
+        settings.say(source.__dict__.get("_fullbore_outcomes", {}))

@@ -1,0 +1,104 @@
+"""What writes files by other ways than Python's `open` and `os`, in a trial: its path is led to where outputs.py leads
+the others. Experiment trackers that send what they are told to a server are switched off.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any, Callable, NamedTuple
+
+from .outputs import Trial
+
+Patch = Callable[[Any], None]
+
+SWITCHED_OFF = {
+    "WANDB_MODE": "disabled",
+    "COMET_MODE": "disabled",
+    "NEPTUNE_MODE": "debug",
+    "CLEARML_OFFLINE_MODE": "1",
+    "SWANLAB_MODE": "disabled",
+}
+
+
+class Way(NamedTuple):
+    """A function that takes a path and hands it to code that is not Python's."""
+
+    module: str
+    function: str  # or Class.method
+    place: int  # of the path among the arguments
+    keyword: str
+    keeps: bool = False  # what is in the file so far counts
+    reads: bool = False
+
+
+WAYS = (
+    Way("torch.serialization", "save", 1, "f"),
+    Way("torch.serialization", "load", 0, "f", reads=True),
+    Way("torch.jit", "save", 1, "f"),
+    Way("torch.jit", "load", 0, "f", reads=True),
+    Way("torch.autograd.profiler", "profile.export_chrome_trace", 1, "path"),
+    Way("safetensors.torch", "save_file", 1, "filename"),
+    Way("safetensors.torch", "load_file", 0, "filename", reads=True),
+    Way("safetensors.numpy", "save_file", 1, "filename"),
+    Way("safetensors.numpy", "load_file", 0, "filename", reads=True),
+    Way("h5py", "File.__init__", 1, "name", keeps=True),
+    Way("sqlite3", "connect", 0, "database", keeps=True),
+    Way("torch.utils.tensorboard.writer", "FileWriter.__init__", 1, "log_dir"),
+    Way("tensorboardX.writer", "FileWriter.__init__", 1, "logdir"),
+)
+
+
+def attach(trial: Trial, when_imported: Callable[[str, Patch], None]) -> None:
+    os.environ.update(SWITCHED_OFF)
+    os.environ["MLFLOW_TRACKING_URI"] = f"file://{trial.files}/mlruns"
+    for way in WAYS:
+        when_imported(way.module, functools.partial(lead, trial, way))
+    when_imported("wandb", switch_off_wandb)
+    when_imported("mlflow", switch_off_mlflow)
+
+
+def lead(trial: Trial, way: Way, module: Any) -> None:
+    owner, _, name = way.function.rpartition(".")
+    place = getattr(module, owner) if owner else module
+    original = getattr(place, name, None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def led(*args: Any, **kwargs: Any) -> Any:
+        if way.keyword in kwargs:
+            kwargs[way.keyword] = real_path(trial, way, kwargs[way.keyword])
+        elif len(args) > way.place:
+            args = (*args[: way.place], real_path(trial, way, args[way.place]), *args[way.place + 1 :])
+        return original(*args, **kwargs)
+
+    setattr(place, name, led)
+    torch = sys.modules.get("torch")
+    if getattr(torch, name, None) is original:  # torch.serialization.save is torch.save, too
+        setattr(torch, name, led)
+
+
+def real_path(trial: Trial, way: Way, path: Any) -> Any:
+    if not isinstance(path, (str, bytes, os.PathLike)) or path in (":memory:", ""):
+        return path  # a file object
+    return trial.to_read(path) if way.reads else trial.to_write(path, keep=way.keeps)
+
+
+def switch_off_wandb(wandb: Any) -> None:
+    original = wandb.init
+
+    @functools.wraps(original)
+    def init(*args: Any, **kwargs: Any) -> Any:
+        kwargs["mode"] = "disabled"
+        return original(*args, **kwargs)
+
+    wandb.init = init
+
+
+def switch_off_mlflow(mlflow: Any) -> None:
+    def set_tracking_uri(uri: Any) -> None:
+        """It stays in the trial's directory."""
+
+    mlflow.set_tracking_uri = set_tracking_uri
