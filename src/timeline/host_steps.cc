@@ -70,7 +70,7 @@ bool TakesTime(const ChannelRecord& event) {
 void HostSteps::OnEvent(const ChannelRecord& event) {
   const bool ends_step = KindOf(event) == EventKind::kOptimizer && event.a == 1;
   if (!stepped_) {
-    if (BeginsBatch(event)) CloseBatch(event);
+    if (BeginsBatch(event)) CloseBatch(event.thread, event.begin_ns);
     if (of_batch_.size() < kMaxPendingEvents) of_batch_.push_back(event);
   }
   // The event that ends a step is kept even if other threads have filled the list: a
@@ -85,36 +85,45 @@ void HostSteps::OnEvent(const ChannelRecord& event) {
 bool HostSteps::BeginsBatch(const ChannelRecord& event) {
   const EventKind kind = KindOf(event);
   const bool takes = kind == EventKind::kNext && event.a != 0;
+  const bool passes = kind == EventKind::kForward || kind == EventKind::kBackward;
+  // The first batch. A pass before the first loader is asked is not part of it: a model that was only tried out.
+  if ((passes && passes_.begin_ns == 0) || (takes && !std::exchange(passes_.fed, true) && batches_.empty()))
+    passes_ = {false, false, passes_.fed, event.begin_ns, 0};
   const bool after_backward =
       passes_.backward && (kind == EventKind::kForward || (kind == EventKind::kBackward && only_backward_));
   const bool begins = passes_.any && (takes || after_backward);
   only_backward_ &= kind != EventKind::kForward && kind != EventKind::kNext;
-  if (begins) passes_ = {false, false, passes_.begin_ns};
-  passes_.any |= kind == EventKind::kForward || kind == EventKind::kBackward;
+  if (begins) passes_ = {false, false, passes_.fed, passes_.begin_ns, 0};
+  passes_.any |= passes;
   passes_.backward |= kind == EventKind::kBackward;
+  // The end of its epoch is the end of the last batch: what a program does afterwards is no part of it.
+  if (passes || (kind == EventKind::kNext && event.a == 0 && passes_.any)) {
+    passes_.end_ns = passes ? event.end_ns : event.begin_ns;
+    passes_.thread = event.thread;
+  }
   return begins;
 }
 
-// `next` is the first event of the batch after this one.
-void HostSteps::CloseBatch(const ChannelRecord& next) {
+// The batch ends where the next one begins, on this thread.
+void HostSteps::CloseBatch(uint16_t thread, int64_t end_ns) {
   std::vector<ChannelRecord> events;
+  const int64_t begin_ns = std::exchange(passes_.begin_ns, end_ns);
   std::erase_if(of_batch_, [&](const ChannelRecord& event) {
-    const bool before = event.begin_ns < next.begin_ns;
-    if (before) events.push_back(event);
+    const bool before = event.begin_ns < end_ns;
+    if (before && event.begin_ns >= begin_ns) events.push_back(event);
     return before;
   });
-  // What precedes the first batch is the start of the program.
-  const int64_t begin_ns = std::exchange(passes_.begin_ns, next.begin_ns);
-  if (begin_ns == 0 || begin_ns >= next.begin_ns) return;
+  if (begin_ns >= end_ns) return;
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kNext && event.a != 0) fed_by_.insert(event.id);
   }
-  batches_.push_back(WithFeeding(StepOf(std::move(events), next.thread, begin_ns, next.begin_ns)));
+  batches_.push_back(WithFeeding(StepOf(std::move(events), thread, begin_ns, end_ns)));
   if (batches_.size() > kMaxBatches) batches_.pop_front();
 }
 
 bool HostSteps::TakeBatchesForSteps() {
-  if (stepped_ || batches_.size() < 2) return false;
+  if (stepped_ || batches_.empty()) return false;
+  if (passes_.any) CloseBatch(passes_.thread, passes_.end_ns);
   training_loaders_ = fed_by_;
   for (record::Step& batch : batches_) {
     batch.index = next_index_++;

@@ -86,7 +86,7 @@ class HostSteps {
   // Whether waiting for this loader is waiting for data: of the training, or of what there is instead.
   bool Feeds(uint16_t loader) const { return !stepped_ || IsTrainingLoader(loader); }
   bool BeginsBatch(const record::ChannelRecord& event);
-  void CloseBatch(const record::ChannelRecord& next);
+  void CloseBatch(uint16_t thread, int64_t end_ns);
   void CloseStep(const record::ChannelRecord& boundary);
   HeldStep StepOf(std::vector<record::ChannelRecord> events, uint16_t thread, int64_t begin_ns,
                   int64_t end_ns);
@@ -110,7 +110,10 @@ class HostSteps {
   std::set<uint16_t> fed_by_;  // the loaders of these batches
   struct Passes {              // since the last batch began
     bool any = false, backward = false;
+    bool fed = false;      // by a loader, this batch or one before it
     int64_t begin_ns = 0;  // of the batch; 0 before the first
+    int64_t end_ns = 0;    // of its last pass, or where the loader was asked in vain for one more
+    uint16_t thread = 0;   // of that
   } passes_;
   bool only_backward_ =
       true;  // no module was called and no loader asked: only backward passes tell steps apart

@@ -320,13 +320,27 @@ TEST(HostStepsTest, WithoutAnOptimizerABatchIsAStep) {
   for (int64_t at = 1000; at < 1500; at += 100) EXPECT_TRUE(Feed(steps, EvaluatedBatch(at)).empty());
   ASSERT_TRUE(steps.TakeBatchesForSteps());
   const std::vector<Step> taken = steps.TakeSteps();
-  ASSERT_EQ(taken.size(), 3u) << "the first has no begin, the last no end";
+  ASSERT_EQ(taken.size(), 5u);
+  EXPECT_EQ(taken[0].samples, 32);
+  EXPECT_EQ(taken[4].samples, 32);
   EXPECT_EQ(taken[1].index, 1);
   EXPECT_EQ(taken[1].wall_ns, 100);
   EXPECT_EQ(taken[1].share_ns[Index(Share::kDataWait)], 40);
   EXPECT_EQ(taken[1].share_ns[Index(Share::kForward)], 55);
   EXPECT_EQ(taken[1].samples, 32);
   EXPECT_TRUE(steps.IsTrainingLoader(0));
+}
+
+TEST(HostStepsTest, WhatPrecedesAndFollowsTheBatchesIsNoStep) {
+  HostSteps steps;
+  Feed(steps, {Event(EventKind::kForward, 500, 900)});  // tried out before the loader was asked
+  for (int64_t at = 1000; at < 1300; at += 100) Feed(steps, EvaluatedBatch(at));
+  Feed(steps, {Event(EventKind::kNext, 1310, 1320, 0), Event(EventKind::kOther, 1400, 9000)});
+  ASSERT_TRUE(steps.TakeBatchesForSteps());
+  const std::vector<Step> taken = steps.TakeSteps();
+  ASSERT_EQ(taken.size(), 3u);
+  EXPECT_EQ(taken[0].wall_ns, 100);
+  EXPECT_EQ(taken[2].wall_ns, 110) << "until the loader is asked in vain for one more";
 }
 
 TEST(HostStepsTest, WeightsUpdatedByHandStepWithEachBackwardPass) {
@@ -337,9 +351,10 @@ TEST(HostStepsTest, WeightsUpdatedByHandStepWithEachBackwardPass) {
   }
   ASSERT_TRUE(steps.TakeBatchesForSteps());
   const std::vector<Step> taken = steps.TakeSteps();
-  ASSERT_EQ(taken.size(), 3u);
+  ASSERT_EQ(taken.size(), 5u);
   EXPECT_EQ(taken[0].wall_ns, 100);
   EXPECT_EQ(taken[0].share_ns[Index(Share::kBackward)], 40);
+  EXPECT_EQ(taken[4].wall_ns, 80) << "the last one ends with its last pass";
 }
 
 TEST(HostStepsTest, WithoutModulesAndLoadersEachBackwardPassIsAStep) {
@@ -347,7 +362,7 @@ TEST(HostStepsTest, WithoutModulesAndLoadersEachBackwardPassIsAStep) {
   for (int64_t at = 1000; at < 1500; at += 100) Feed(steps, {Event(EventKind::kBackward, at + 40, at + 80)});
   ASSERT_TRUE(steps.TakeBatchesForSteps());
   const std::vector<Step> taken = steps.TakeSteps();
-  ASSERT_EQ(taken.size(), 3u) << "the first has no begin, the last no end";
+  ASSERT_EQ(taken.size(), 5u);
   EXPECT_EQ(taken[0].wall_ns, 100);
   EXPECT_EQ(taken[0].share_ns[Index(Share::kBackward)], 40);
 }
@@ -359,7 +374,7 @@ TEST(HostStepsTest, TwoBackwardPassesOfModulesAreOneStep) {
                  Event(EventKind::kBackward, at + 60, at + 80)});
   }
   ASSERT_TRUE(steps.TakeBatchesForSteps());
-  EXPECT_EQ(steps.TakeSteps().size(), 3u);
+  EXPECT_EQ(steps.TakeSteps().size(), 5u);
 }
 
 TEST(HostStepsTest, AnEvaluationBeforeTheTrainingIsNotItsSteps) {
