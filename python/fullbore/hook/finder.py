@@ -25,7 +25,7 @@ PARTS = {
     "fullbore.loops": "own.marks",
 }
 # And what applies settings to it, where there are any.
-STEERED = {"torch": "steer.torch"}
+STEERED = {"torch": "steer.torch", "keras": "steer.keras"}
 
 
 class Finder:

@@ -6,6 +6,7 @@ script to which it could apply has no such fact. A variable that cannot be read 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import Any, Callable
@@ -119,3 +120,23 @@ class Settings:
 
 
 settings = Settings(os.environ.get(VARIABLE, ""))
+
+
+def attempted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """For functions that apply settings: one of which we do not know how to apply it to this version of a library is
+    refused with the error, and the hook stays on."""
+
+    def around(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def safe(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                for name in names:
+                    if settings.get(name) is not None:
+                        settings.refused(name, f"{type(error).__name__}: {error}")
+                return None
+
+        return safe
+
+    return around

@@ -21,11 +21,13 @@ SAME_WAIT_NS = 1_000_000
 class Loader:
     """One loader of the script: what is written about it, and how its batches are counted."""
 
-    __slots__ = ("id", "counter", "source")
+    __slots__ = ("id", "counter", "source", "outcomes")
 
     def __init__(self, ident: int, batch_size: int | None, source: Any) -> None:
         self.id = ident
         self.source = weakref.ref(source)
+        # What became of the settings that it was made with; a loader made in the `for` itself is soon gone.
+        self.outcomes: dict[str, str] = source.__dict__.get("_fullbore_outcomes", {})
         self.counter = BatchCounter(batch_size)
 
     def tells_ready(self, iterator: Any) -> bool:

@@ -2,12 +2,18 @@
 
 settings come from core/settings.py, which says what became of each.
 
-    torch     which module's import applies which settings
-    loaders   what a DataLoader is made with
-    threads   threads and CPUs of the training process
-    outputs   in a trial: what the script would write goes to a scratch directory, from Python's start on
-    writers   the same for libraries that write files by other ways than Python's
-    guard     the same for all else, by the kernel
+    torch       which module's import applies which settings
+    loaders     what a DataLoader is made with
+    models      channels_last, compile, the switches of the libraries, and DDP's arguments
+    precision   autocast around the model
+    optimizers  which implementation they use
+    accumulate  gradients of several batches for one step
+    losses      those of the first steps, stated for comparison
+    keras       model.fit(batch_size=)
+    threads     threads and CPUs of the training process
+    outputs     in a trial: what the script would write goes to a scratch directory, from Python's start on
+    writers     the same for libraries that write files by other ways than Python's
+    guard       the same for all else, by the kernel
 
 Nothing here is imported unless it was asked for by $FULLBORE_SETTINGS or $FULLBORE_TRIAL.
 """

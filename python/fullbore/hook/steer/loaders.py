@@ -18,16 +18,13 @@ from ..core.settings import settings
 from ..torch.loader import made_by_library
 
 ONLY_WITH_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context")
-OF_LOADERS = ("num_workers", "prefetch_factor", "persistent_workers", "pin_memory", "batch_size")
 
-_outcomes: list[tuple[Any, dict[str, str]]] = []  # (weak reference to the dataset, what became of the settings)
+_outcomes: list[tuple[Any, dict[str, str]]] = []  # (weak reference to a loader, what became of the settings)
 Arguments = dict[str, Any]
 
 
 def attach(module: Any) -> None:
     """Patches torch.utils.data.dataloader."""
-    if not any(name in settings.wanted for name in OF_LOADERS):
-        return
     DataLoader = module.DataLoader
     original = DataLoader.__init__
     signature = inspect.signature(original)
@@ -39,7 +36,7 @@ def attach(module: Any) -> None:
         except TypeError:
             original(self, *args, **kwargs)  # raises what it would have raised
             return
-        outcomes = rewrite(bound.arguments)
+        outcomes = {} if made_by_library() == "keras" else rewrite(bound.arguments)  # of arrays: it makes the batches
         original(*bound.args, **bound.kwargs)
         remember(self, outcomes)
 
@@ -115,18 +112,17 @@ def set_batch_size(arguments: Arguments) -> str:
 
 
 def remember(loader: Any, outcomes: dict[str, str]) -> None:
-    try:
-        dataset = getattr(loader, "dataset", None)
-        if made_by_library():
-            outcomes = next((known for other, known in _outcomes if other() is dataset), outcomes)
-        loader.__dict__["_fullbore_outcomes"] = outcomes
-        _outcomes.insert(0, (weakref.ref(dataset), outcomes))
-        del _outcomes[32:]
-    except TypeError:
-        pass  # a dataset to which there are no weak references: then only this very loader is known
+    if made_by_library():
+        for reference, known in _outcomes:
+            other = reference()
+            if other is not None and other.dataset is loader.dataset:
+                outcomes = known
+                break
+    loader.__dict__["_fullbore_outcomes"] = outcomes
+    _outcomes.insert(0, (weakref.ref(loader), outcomes))
+    del _outcomes[32:]
 
 
 def after_step(optimizer: Any, thread: Any, end: int) -> None:
-    source = None if thread.fed_by is None else thread.fed_by.source()
-    if source is not None:
-        settings.say(source.__dict__.get("_fullbore_outcomes", {}))
+    if thread.fed_by is not None:
+        settings.say(thread.fed_by.outcomes)

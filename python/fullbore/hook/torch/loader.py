@@ -16,6 +16,7 @@ from ..core.runtime import clock, guarded, hook
 from ..core.waits import Epoch, Loader, introduced, timed_next
 from . import fast_data
 
+MAKE_AGAIN = ("accelerate", "lightning", "pytorch_lightning", "lightning_fabric", "keras")
 MARK = "fullbore_loader"  # in the configuration that a worker process inherits, whatever its start method
 
 
@@ -39,15 +40,17 @@ def note_place(loader: Any) -> None:
         del _places[:-32]
 
 
-def made_by_library() -> bool:
-    """Whether a package other than torch calls DataLoader(...), rather than the user's code."""
+def made_by_library() -> str:
+    """The package other than torch that calls DataLoader(...), "" if it is the user's code, or one that makes loaders
+    of its own accord."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if not name.startswith(("_fullbore_hook", "torch.")):
-            return name.partition(".")[0] in ("accelerate", "lightning", "pytorch_lightning", "lightning_fabric")
+            package = name.partition(".")[0]
+            return package if package in MAKE_AGAIN else ""
         frame = frame.f_back
-    return False
+    return ""
 
 
 class TorchLoader(Loader):

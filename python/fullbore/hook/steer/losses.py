@@ -1,0 +1,35 @@
+"""The losses of the first steps, for whoever compares a run with settings to one without: the fact `first_losses`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ..core.runtime import hook
+
+STEPS = 20
+STATED_AT = (5, STEPS)  # one figure takes a synchronisation with the device
+
+_losses: list[float] = []
+hook.forget_in_child.append(_losses.clear)
+
+
+def attach(autograd: Any) -> None:
+    """Patches torch.autograd."""
+    original = autograd.backward
+
+    @functools.wraps(original)
+    def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        if len(_losses) < STEPS:
+            note(tensors)
+        return original(tensors, *args, **kwargs)
+
+    autograd.backward = backward
+
+
+def note(tensors: Any) -> None:
+    loss = tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
+    if getattr(loss, "numel", bool)() == 1:
+        _losses.append(float(loss.detach()))
+        if len(_losses) in STATED_AT:
+            hook.fact("first_losses", list(_losses))
