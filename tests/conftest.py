@@ -42,6 +42,8 @@ class Ended:
 class Fullbore:
     """Runs the binary in a separate directory."""
 
+    binary = BINARY
+
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self.count = 0

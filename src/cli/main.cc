@@ -15,7 +15,7 @@
 namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {&kRun,    &kExplain, &kCompare, &kExport,
+  static const std::vector<const Subcommand*> all = {&kRun,    &kMeasure, &kExplain, &kCompare, &kExport,
                                                      &kLoader, &kRuns,    &kDoctor,  &kHelp};
   return all;
 }

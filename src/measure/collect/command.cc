@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,11 +28,23 @@ Error NotExecutable(const std::string& word, int error_number) {
   return error;
 }
 
+// In the forked child: only async-signal-safe calls.
+void SetApart(const Command::Apart& apart, pid_t parent) {
+  (void)setsid();
+  (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(kStatusNotExecutable);  // it died before that
+  const int nothing = open("/dev/null", O_RDONLY);
+  (void)dup2(nothing, STDIN_FILENO);
+  if (nothing > STDERR_FILENO) close(nothing);
+  (void)dup2(apart.output, STDOUT_FILENO);
+  (void)dup2(apart.output, STDERR_FILENO);
+}
+
 }  // namespace
 
 Result<Command> Command::Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
-                               const InheritedSignals& signals) {
+                               const InheritedSignals& signals, const std::optional<Apart>& apart) {
   std::vector<std::string> arguments = words;
   std::vector<std::string> entries = EnvironmentWith(environment);
   std::vector<char*> argv = Pointers(arguments);
@@ -39,10 +52,12 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return NoProcess(errno);
   UniqueFd failure_out(ends[0]), failure_in(ends[1]);
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return NoProcess(errno);
   if (pid == 0) {  // from here on, only async-signal-safe calls
     signals.Restore();
+    if (apart) SetApart(*apart, parent);
     execvpe(argv[0], argv.data(), envp.data());
     const int error_number = errno;
     (void)!write(failure_in.get(), &error_number, sizeof error_number);

@@ -20,12 +20,19 @@ inline constexpr int kStatusNotFound = 127;
 
 class Command {
  public:
+  // A command apart from the terminal: a session of its own, whose id is its pid; it reads nothing, what it prints goes
+  // to this descriptor, and it ends if this process dies.
+  struct Apart {
+    int output = -1;
+  };
+
   // `environment` is added to ours; the child's signal state is as this process found it. Fails
   // with kNotFound or kPermission if the command cannot be executed, and with kUnavailable if no
   // process can be created for it.
   static Result<Command> Start(const std::vector<std::string>& words,
                                const std::map<std::string, std::string>& environment,
-                               const InheritedSignals& signals);
+                               const InheritedSignals& signals,
+                               const std::optional<Apart>& apart = std::nullopt);
 
   // Replaces this process by the command, with our environment: if it cannot be a child, it still runs.
   // Returns only if it cannot be executed.

@@ -203,6 +203,7 @@ bool RankTracker::KeepInFull(const record::Step& step) {
 
 void RankTracker::OnStep(const record::Step& step, record::RunWriter& writer) {
   ++steps_seen_;
+  if (listener_) listener_(info_, step);
   if (first_step_ns_ == 0) first_step_ns_ = step.end_ns - step.wall_ns;
   wall_ns_.Add(static_cast<double>(step.wall_ns));
   if (KeepInFull(step)) writer.AppendStep(info_.rank, step);

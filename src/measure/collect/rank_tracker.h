@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,6 +23,9 @@
 
 namespace fullbore::collect {
 
+// Called with each step once it is complete, on the recorder's thread, with what is known of its rank by then.
+using StepListener = std::function<void(const record::RankInfo&, const record::Step&)>;
+
 class RankTracker {
  public:
   explicit RankTracker(int64_t pid) { info_.pid = pid; }
@@ -30,6 +34,7 @@ class RankTracker {
   void OnWorkerEvent(int64_t worker_pid, const record::ChannelRecord& event);
   void OnLine(const nlohmann::json& line);  // of the trainer's text
   void SetRank(int rank) { info_.rank = rank; }
+  void SetStepListener(StepListener listener) { listener_ = std::move(listener); }
   void SetLostEvents(uint64_t lost) { lost_events_ = lost; }
 
   bool is_training() const { return is_training_; }  // an optimizer stepped, or batches count as steps
@@ -76,6 +81,7 @@ class RankTracker {
   void UpdateHotLines();
 
   record::RankInfo info_;
+  StepListener listener_;  // may be empty
   timeline::HostSteps host_steps_;
   LoaderMeter loader_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader

@@ -102,7 +102,10 @@ RankTracker& Recorder::TrackerFor(Channel& channel) {
   const bool is_worker = header.role == static_cast<uint32_t>(record::ChannelRole::kLoaderWorker);
   const int64_t trainer_pid = is_worker ? header.parent_pid : header.pid;
   auto& tracker = trackers_[trainer_pid];
-  if (!tracker) tracker = std::make_unique<RankTracker>(trainer_pid);
+  if (!tracker) {
+    tracker = std::make_unique<RankTracker>(trainer_pid);
+    tracker->SetStepListener(step_listener_);
+  }
   if (probes_.processes)
     probes_.processes->SetRole(header.pid, is_worker ? "loader" : "trainer", header.rank);
   return *tracker;

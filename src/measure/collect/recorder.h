@@ -30,6 +30,9 @@ class Recorder {
            std::string hook_directory, std::function<void(const record::Message&)> say);
   ~Recorder();
 
+  void SetStepListener(StepListener listener) {
+    step_listener_ = std::move(listener);
+  }                              // before the first Tick
   int64_t Tick(int64_t now_ns);  // returns when the next one is due
   // Writes the last readings and the end of the stage. `exit_status` is empty if
   // the command was left running.
@@ -71,6 +74,7 @@ class Recorder {
   ChannelDirectory channels_;
   probe::ProbeSet probes_;
   std::function<void(const record::Message&)> say_;
+  StepListener step_listener_;
   std::unique_ptr<ProbeSink> sink_;
   std::map<int64_t, std::unique_ptr<RankTracker>> trackers_;  // by process
   std::set<int> taken_ranks_;

@@ -18,6 +18,7 @@
 #include "base/temporary_directory.h"
 #include "base/text.h"
 #include "measure/collect/command.h"
+#include "measure/collect/ending.h"
 #include "measure/collect/group_witness.h"
 #include "measure/collect/leftovers.h"
 #include "measure/collect/recorder.h"
@@ -83,6 +84,7 @@ class Session {
   void KeepWhatWasDeleted();
   void Loop(Command& command);
   void OnSignal(const signalfd_siginfo& info, Command& command);
+  void OnTrialSignal(int signal);
   bool IsForCommand(const signalfd_siginfo& info);
   void StopWithCommand(int signal);
   void ShowStatus(const Recorder& recorder);
@@ -94,6 +96,8 @@ class Session {
   StatusLine status_;
   std::optional<GroupWitness> witness_;
   std::optional<Recorder> recorder_;  // none if nothing can be recorded
+  std::optional<Ending> ending_;      // of a trial
+  std::optional<int> interrupted_by_;
   RunPlace place_;
   std::string channel_directory_;  // empty if there is none
   int64_t begin_ns_ = 0;
@@ -175,7 +179,9 @@ std::string Session::ProcessMark() const {
 }
 
 std::map<std::string, std::string> Session::ChildEnvironment() const {
-  std::map<std::string, std::string> environment = {{"FULLBORE_RUN", ProcessMark()}};
+  std::map<std::string, std::string> environment;
+  if (options_.trial) environment = options_.trial->environment;
+  environment["FULLBORE_RUN"] = ProcessMark();
   if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;
   environment["FULLBORE_CHANNEL"] = channel_directory_;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
@@ -191,25 +197,39 @@ RunResult Session::Run() {
   signals_.Watch();
   if (writer && !options_.quiet) Say("recording to " + FromHere(place_.path));
   const auto environment = writer ? ChildEnvironment() : std::map<std::string, std::string>();
-  auto command = Command::Start(options_.command, environment, signals_.inherited());
+  std::optional<Command::Apart> apart;
+  if (options_.trial) apart = {options_.trial->output};
+  auto command = Command::Start(options_.command, environment, signals_.inherited(), apart);
   if (!command) {
     Discard(std::move(writer));
     if (command.error().code == ErrorCode::kUnavailable) return BecomeTheCommand(command.error());
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
+  if (options_.trial) ending_.emplace(command->pid(), ProcessMark());
   if (writer) StartRecorder(std::move(*writer), *command);
   Loop(*command);
   status_.Hide();
+  if (ending_) ending_->EndRest();
+  const bool was_ended = ending_ && ending_->begun();
   WithRecorder([&](Recorder& recorder) {
-    recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal());
+    // How a command ended that we ended says nothing about it.
+    if (was_ended)
+      recorder.Finish(MonotonicNs(), 0, std::nullopt);
+    else
+      recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal());
     KeepWhatWasDeleted();
   });
   for (const std::string& text : to_say_) Say(text);
   std::error_code ignored;
   if (!channel_directory_.empty()) fs::remove_all(channel_directory_, ignored);
-  return RunOutcome{place_.run_id, place_.path, command->exit_status().value_or(0),
-                    recorder_ && recorder_->wrote_everything()};
+  return RunOutcome{place_.run_id,
+                    place_.path,
+                    command->exit_status().value_or(0),
+                    recorder_ && recorder_->wrote_everything(),
+                    recorder_ && recorder_->out_of_memory(),
+                    was_ended,
+                    interrupted_by_};
 }
 
 // Nothing ran, so nothing of it is kept, unless the file holds other stages.
@@ -237,6 +257,7 @@ void Session::StartRecorder(record::RunWriter writer, const Command& command) {
                       probe::Machine{"", command.pid(), ProcessMark(), options_.keep_command_lines},
                       channel_directory_.empty() ? "" : options_.hook_directory,
                       [this](const record::Message& message) { OnMessage(message); });
+    if (options_.trial) recorder_->SetStepListener(options_.trial->on_step);
   } catch (const std::exception& error) {
     Say(fmt::format("the recorder did not start: {}; the command continues unrecorded", error.what()));
   }
@@ -291,6 +312,10 @@ void Session::Loop(Command& command) {
       ShowStatus(recorder);
     });
     LetOthersLook(now_ns);
+    if (ending_) {
+      if (options_.trial->is_over(now_ns)) ending_->Begin();
+      ending_->Tick(now_ns);
+    }
     if (now_ns >= next_beat_ns_ && !channel_directory_.empty()) {
       Beat(channel_directory_);
       next_beat_ns_ = now_ns + kBeatNs;
@@ -300,7 +325,7 @@ void Session::Loop(Command& command) {
     poll(&ready, 1, static_cast<int>(wait_ms));
     for (auto change = command.Poll(); change != Command::Change::kNone; change = command.Poll()) {
       if (change == Command::Change::kEnded) return;
-      if (change == Command::Change::kStopped) StopWithCommand(*command.stopped_by_signal());
+      if (change == Command::Change::kStopped && !ending_) StopWithCommand(*command.stopped_by_signal());
     }
     while (const auto info = signals_.Next()) OnSignal(*info, command);
   }
@@ -314,9 +339,22 @@ void Session::LetOthersLook(int64_t now_ns) {
 
 void Session::OnSignal(const signalfd_siginfo& info, Command& command) {
   if (info.ssi_signo == SIGCHLD) return;
+  if (ending_) return OnTrialSignal(static_cast<int>(info.ssi_signo));
   // A shell sends SIGCONT to the whole group.
   if (info.ssi_signo == SIGCONT && !command.stopped_by_signal()) return;
   if (IsForCommand(info)) command.Send(static_cast<int>(info.ssi_signo));
+}
+
+// Of those that end or stop us: the trial has no terminal, so that what comes from one is ours.
+void Session::OnTrialSignal(int signal) {
+  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+    interrupted_by_ = signal;
+    ending_->Begin();
+  } else if (signal == SIGTSTP) {
+    ending_->Pause(SIGSTOP);
+    signals_.StopAs(SIGTSTP);
+    ending_->Pause(SIGCONT);
+  }
 }
 
 // A signal from the terminal goes to the whole foreground group, so the command has it, too; one that

@@ -10,8 +10,18 @@
 #include <vector>
 
 #include "base/result.h"
+#include "measure/collect/rank_tracker.h"
 
 namespace fullbore::collect {
+
+// A run that is a trial: apart from the terminal, looked at while it goes on, and ended from outside together with
+// everything that it started. Ctrl-C ends it, too, and does not reach the command by itself.
+struct TrialRun {
+  std::map<std::string, std::string> environment;  // on top of ours
+  int output = -1;                                 // descriptor that takes what the command prints
+  StepListener on_step;
+  std::function<bool(int64_t now_ns)> is_over;  // asked some times a second; must not block
+};
 
 struct RunOptions {
   std::vector<std::string> command;
@@ -27,6 +37,7 @@ struct RunOptions {
   // Called some times a second while the command runs, unless `quiet`, with the path of the run file and the time of
   // MonotonicNs(): what it returns is said on the terminal. May be empty; must neither block nor throw.
   std::function<std::optional<std::string>(const std::string& run_file, int64_t now_ns)> onlook;
+  std::optional<TrialRun> trial;
 };
 
 // The command ran. If the run could not be recorded in its directory, it is in a temporary one; if that
@@ -36,6 +47,9 @@ struct RunOutcome {
   std::string path;     // of the run file
   int exit_status = 0;  // of the command, as a shell shows it
   bool wrote_everything = true;
+  bool out_of_memory = false;         // the kernel killed a process of it
+  bool was_ended = false;             // a trial: by us
+  std::optional<int> interrupted_by;  // a trial: the signal that we got meanwhile
 };
 
 // Nothing ran. `exit_status` is ours: 2 for wrong arguments; 126 or 127, as a shell's, if the command cannot

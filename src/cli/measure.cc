@@ -1,0 +1,93 @@
+// fullbore measure: one setting, one fresh process, one line of JSON. The flags are described below, in Define.
+#include "tune/measure.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/print.h"
+#include "base/secrets.h"
+#include "base/text.h"
+#include "cli/hook_directory.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "cli/trials.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+struct Flags {
+  TrialFlags trial;
+  std::vector<std::string> settings;
+  std::string precision = "2%";
+  std::string most = "60s";
+  bool json = false;
+};
+
+std::string InWords(const tune::Trial& trial) {
+  std::string text = fmt::format("{}: ", tune::ToText(trial.settings));
+  if (!trial.rate) return text + fmt::format("{}: {}", tune::Name(trial.outcome), trial.why);
+  text += fmt::format("{} {} ({} to {})", FormatCount(trial.rate->mean), trial.unit,
+                      FormatCount(trial.rate->low), FormatCount(trial.rate->high));
+  if (trial.peak_memory_bytes)
+    text += fmt::format(", at most {}", FormatBytes(static_cast<double>(*trial.peak_memory_bytes)));
+  text += fmt::format(", in {}", FormatDuration(static_cast<int64_t>(trial.seconds * 1e9)));
+  return trial.why.empty() ? text : text + ", " + trial.why;
+}
+
+int MeasureIt(const Flags& flags, const Invocation& invocation) {
+  auto options = OptionsOf("measure", flags.trial, invocation);
+  if (!options) return Fail(options.error(), kExitUsage);
+  tune::Settings settings;
+  for (const std::string& text : flags.settings) {
+    auto setting = tune::ParseSetting(text);
+    if (!setting) return Fail(setting.error(), kExitUsage);
+    if (auto legal = CheckSetting(options->command, setting->first, setting->second); !legal)
+      return Fail(legal.error(), kExitUsage);
+    settings[setting->first] = setting->second;
+  }
+  const auto precision = ParseRatio("--precision", flags.precision);
+  if (!precision) return Fail(precision.error(), kExitUsage);
+  const auto most = ParsePositiveSeconds("--most", flags.most);
+  if (!most) return Fail(most.error(), kExitUsage);
+  options->precision.half_width = *precision;
+  options->precision.most_seconds = *most;
+  const auto measured = tune::Measure(*options, settings);
+  if (!measured) return Fail(measured.error(), StatusOf(measured.error()));
+  if (measured->interrupted_by) return 128 + *measured->interrupted_by;
+  // Other people's programs read it: always the one line, and words for people beside it.
+  const std::string line = PrintableJson(
+      tune::ToJson(measured->trial).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (auto written = WriteText("-", line + "\n"); !written) return Fail(written.error(), kExitFailure);
+  if (!flags.json) Print(stderr, "fullbore: {}\n", MaskUrls(InWords(measured->trial)));
+  return 0;
+}
+
+Handler Define(CLI::App& app, const Invocation& invocation) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--set", flags->settings,
+                 "A setting by its name in PyTorch, for instance num_workers=4; it takes the place of\n"
+                 "{num_workers} in the command, or else is made in the script from outside")
+      ->type_name("NAME=VALUE");
+  AddTrialFlags(app, flags->trial);
+  app.add_option("--precision", flags->precision,
+                 "Half of the 95 % interval of the throughput at which the trial ends")
+      ->type_name("RATIO")
+      ->capture_default_str();
+  app.add_option("--most", flags->most, "The longest that a trial is measured")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_flag("--json", flags->json, "Nothing but the line of JSON");
+  return [flags, &invocation] { return MeasureIt(*flags, invocation); };
+}
+
+}  // namespace
+
+const Subcommand kMeasure = {
+    "measure", "Measure a training command's throughput with given settings, in a process of its own",
+    "fullbore measure --set num_workers=4 -- python train.py\n"
+    "  fullbore measure --set batch_size=64 --metric '([0-9.]+) img/s' -- ./train --batch {batch_size}",
+    Define};
+
+}  // namespace fullbore::cli

@@ -1,0 +1,97 @@
+#include "cli/trials.h"
+
+#include <fmt/format.h>
+
+#include "base/nearest.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "cli/hook_directory.h"
+#include "tune/knob.h"
+#include "tune/printed.h"
+
+namespace fullbore::cli {
+
+void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
+  app.add_option("--metric", flags.metric,
+                 "Read the throughput from what the program prints: a regular expression whose first\n"
+                 "group is the number, in samples/s or anything else of which more is better")
+      ->type_name("REGEX");
+  app.add_option("--log", flags.log, "The file that --metric is read from (default: the program's output)")
+      ->type_name("FILE");
+  app.add_option("--patience", flags.patience, "A trial without a first step for so long hangs")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("-o,--output", flags.directory, "Where runs are kept")
+      ->type_name("DIR")
+      ->default_str(kDefaultRunsDirectory);
+}
+
+Result<double> ParseRatio(const std::string& flag, const std::string& text) {
+  const bool percent = text.ends_with('%');
+  const auto number = ParseDouble(Trim(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0))));
+  const double ratio = number.value_or(0) / (percent ? 100 : 1);
+  if (number && ratio > 0 && ratio < 1) return ratio;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} '{}' is not a ratio above 0 and below 1", flag, text),
+               fmt::format("for instance {} 5%", flag)};
+}
+
+Result<double> ParsePositiveSeconds(const std::string& flag, const std::string& text) {
+  const auto seconds = ParseSeconds(text);
+  if (seconds && *seconds > 0) return *seconds;
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} '{}' is not a length of time", flag, text),
+               fmt::format("for instance {} 90s or {} 10m", flag, flag)};
+}
+
+Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const TrialFlags& flags,
+                                       const Invocation& invocation) {
+  if (invocation.command.empty()) {
+    return Error{ErrorCode::kInvalidArgument, subcommand + ": no command",
+                 fmt::format("put it after --, as in: fullbore {} -- python train.py", subcommand)};
+  }
+  if (!flags.log.empty() && flags.metric.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--log names the file that --metric is read from",
+                 "give --metric, too"};
+  }
+  if (!flags.metric.empty()) {
+    if (auto made = tune::MetricReader::Make(flags.log, flags.metric); !made) return made.error();
+  }
+  const auto patience = ParsePositiveSeconds("--patience", flags.patience);
+  if (!patience) return patience.error();
+  tune::MeasureOptions options;
+  options.command = invocation.command;
+  options.metric = flags.metric;
+  options.log = flags.log;
+  options.patience_s = *patience;
+  options.directory = flags.directory;
+  options.hook_directory = HookDirectory();
+  options.package_directory = PackageDirectory();
+  if (options.hook_directory.empty() && flags.metric.empty()) {
+    return Error{ErrorCode::kNotFound,
+                 "the Python hook is not installed beside this binary: no step would be seen",
+                 "fullbore doctor says where it is looked for; --metric needs no hook"};
+  }
+  return options;
+}
+
+Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,
+                          const nlohmann::json& value) {
+  const tune::Knob* knob = tune::KnobNamed(name);
+  if (knob == nullptr) {
+    if (tune::HasPlaceholder(command, name)) return {};  // the program's own
+    std::vector<std::string> names;
+    for (const tune::Knob& each : tune::AllKnobs()) names.emplace_back(each.name);
+    const auto meant = Nearest(name, names);
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("--set: '{}' is no setting, and {{{}}} does not stand in the command", name, name),
+        meant ? fmt::format("did you mean {}?", *meant)
+              : "the settings are " + fmt::format("{}", fmt::join(names, ", "))};
+  }
+  const auto why_not = knob->WhyNotLegal(value);
+  if (why_not.empty()) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("--set: {}={}: {}", name, tune::ToText(value), why_not), ""};
+}
+
+}  // namespace fullbore::cli

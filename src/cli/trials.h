@@ -1,0 +1,36 @@
+// The flags that `measure` and `tune` share: how a trial is run and measured.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "tune/measure.h"
+
+namespace fullbore::cli {
+
+struct TrialFlags {
+  std::string metric, log;
+  std::string patience = "5m";
+  std::string directory = kDefaultRunsDirectory;
+};
+
+void AddTrialFlags(CLI::App& app, TrialFlags& flags);
+
+// An error where there is no command, or a flag makes no sense. `subcommand` is who asks.
+Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const TrialFlags& flags,
+                                       const Invocation& invocation);
+
+// Whether the setting stands in the command, or is a knob of ours with a value that it can have.
+Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,
+                          const nlohmann::json& value);
+
+Result<double> ParseRatio(const std::string& flag,
+                          const std::string& text);  // "5%" or "0.05"; above 0, below 1
+Result<double> ParsePositiveSeconds(const std::string& flag, const std::string& text);
+
+}  // namespace fullbore::cli

@@ -1,0 +1,108 @@
+#include "tune/trial.h"
+
+#include <array>
+#include <utility>
+
+namespace fullbore::tune {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array<std::pair<Outcome, std::string_view>, 6> kNames = {{
+    {Outcome::kOk, "ok"},
+    {Outcome::kOutOfMemory, "out-of-memory"},
+    {Outcome::kCrashed, "crashed"},
+    {Outcome::kHung, "hung"},
+    {Outcome::kRefused, "refused"},
+    {Outcome::kEndedEarly, "ended-early"},
+}};
+
+template <typename T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+template <typename T>
+std::optional<T> NumberIn(const json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_number()) return std::nullopt;
+  return at->get<T>();
+}
+
+std::string TextIn(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+bool FlagIn(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_boolean() && at->get<bool>();
+}
+
+}  // namespace
+
+std::string_view Name(Outcome outcome) {
+  for (const auto& [one, name] : kNames) {
+    if (one == outcome) return name;
+  }
+  return "";
+}
+
+std::optional<Outcome> OutcomeNamed(std::string_view name) {
+  for (const auto& [outcome, one] : kNames) {
+    if (one == name) return outcome;
+  }
+  return std::nullopt;
+}
+
+nlohmann::ordered_json ToJson(const Trial& trial) {
+  nlohmann::ordered_json object = {{"schema", "fullbore.measure/1"},
+                                   {"settings", ToJson(trial.settings)},
+                                   {"outcome", Name(trial.outcome)}};
+  if (!trial.why.empty()) object["why"] = trial.why;
+  object["samples_per_s"] = trial.rate ? nlohmann::ordered_json(trial.rate->mean) : nlohmann::ordered_json();
+  object["ci95"] =
+      trial.rate ? nlohmann::ordered_json({trial.rate->low, trial.rate->high}) : nlohmann::ordered_json();
+  object["unit"] = trial.unit;
+  object["noisy"] = trial.noisy;
+  if (trial.cut_short) object["cut_short"] = true;
+  if (trial.predicted) object["predicted"] = *trial.predicted;
+  object["peak_memory_bytes"] = OrNull(trial.peak_memory_bytes);
+  object["busy"] = OrNull(trial.busy);
+  object["steps"] = trial.steps;
+  object["seconds"] = trial.seconds;
+  object["run"] = trial.run;
+  return object;
+}
+
+Result<Trial> TrialFrom(const json& object) {
+  const auto settings = object.find("settings");
+  const auto outcome = OutcomeNamed(TextIn(object, "outcome"));
+  if (settings == object.end() || !settings->is_object() || !outcome)
+    return Error{ErrorCode::kCorrupt, "not a trial: it lacks its settings or its outcome", ""};
+  Trial trial;
+  for (const auto& [name, value] : settings->items()) trial.settings[name] = value;
+  trial.outcome = *outcome;
+  trial.why = TextIn(object, "why");
+  const auto rate = NumberIn<double>(object, "samples_per_s");
+  const auto interval = object.find("ci95");
+  if (rate) {
+    trial.rate = Rate{*rate, *rate, *rate};
+    if (interval != object.end() && interval->is_array() && interval->size() == 2 &&
+        (*interval)[0].is_number() && (*interval)[1].is_number())
+      trial.rate = Rate{*rate, (*interval)[0].get<double>(), (*interval)[1].get<double>()};
+  }
+  trial.noisy = FlagIn(object, "noisy");
+  trial.cut_short = FlagIn(object, "cut_short");
+  trial.unit = TextIn(object, "unit");
+  trial.predicted = NumberIn<double>(object, "predicted");
+  trial.peak_memory_bytes = NumberIn<int64_t>(object, "peak_memory_bytes");
+  trial.busy = NumberIn<double>(object, "busy");
+  trial.steps = NumberIn<int64_t>(object, "steps").value_or(0);
+  trial.seconds = NumberIn<double>(object, "seconds").value_or(0);
+  trial.run = TextIn(object, "run");
+  return trial;
+}
+
+}  // namespace fullbore::tune

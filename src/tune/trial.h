@@ -1,0 +1,53 @@
+// A trial: settings, and what came of them.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "tune/settings.h"
+
+namespace fullbore::tune {
+
+enum class Outcome : uint8_t {
+  kOk,
+  kOutOfMemory,  // of the host, a device or /dev/shm
+  kCrashed,      // exit status other than 0
+  kHung,         // no step any more
+  kRefused,      // a setting cannot be made here
+  kEndedEarly,   // the program ended before it could be measured
+};
+std::string_view Name(Outcome outcome);  // "ok", "out-of-memory", "crashed", "hung", "refused", "ended-early"
+std::optional<Outcome> OutcomeNamed(std::string_view name);
+
+struct Rate {
+  double mean = 0, low = 0, high = 0;  // 95 %; low and high as the mean where the interval is not known
+};
+
+struct Trial {
+  Settings settings;
+  Outcome outcome = Outcome::kOk;
+  std::string why;           // in words, where the outcome is not ok, or "noisy, +-6 %"
+  std::optional<Rate> rate;  // samples/s; there if the outcome is ok
+  bool noisy = false;        // its interval is wider than was asked for
+  bool cut_short = false;    // ended as soon as it could not be the best any more
+  std::string unit = "samples/s";
+  std::optional<double> predicted;  // samples/s, said before it was tried
+  std::optional<int64_t> peak_memory_bytes;
+  std::optional<double> busy;  // of the step: not waiting for data
+  int64_t steps = 0;           // of the steady state
+  double seconds = 0;          // all of it, start and end of the program included
+  std::string run;             // id in the store
+
+  bool ok() const { return outcome == Outcome::kOk && rate.has_value(); }
+};
+
+// As docs/tuning.md describes them: what `measure` prints, and a line of what `tune` keeps.
+nlohmann::ordered_json ToJson(const Trial& trial);
+// Of such a line; an error for anything else.
+Result<Trial> TrialFrom(const nlohmann::json& json);
+
+}  // namespace fullbore::tune

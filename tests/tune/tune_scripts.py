@@ -1,0 +1,64 @@
+"""What the tests of `fullbore measure` and `fullbore tune` share."""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+import subprocess
+import time
+
+# Prints a throughput that depends on its argument alone, for as long as it is let.
+PRINTS = """
+import sys, time
+for step in range(100_000):
+    time.sleep(0.02)
+    print(f"step {step}: {float(sys.argv[1]) * 10} img/s")
+"""
+
+# A training that waits for its data: each sample sleeps, so that workers help on any machine.
+WAITS = """
+import time, torch
+from torch import nn
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 100_000
+
+    def __getitem__(self, index):
+        time.sleep(0.004)
+        return torch.full((16,), float(index % 7)), index % 4
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    model = nn.Linear(16, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(Slow(), batch_size=4, num_workers=0)
+    for step, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if step % 10 == 0:
+            torch.save(model.state_dict(), "checkpoint.pt")
+            with open("log.txt", "a") as log:
+                log.write(f"{step}\\n")
+"""
+
+
+def tree(directory: pathlib.Path) -> dict[str, str]:
+    """Every file below a directory, but for our own store, and what is in it."""
+    return {
+        str(path.relative_to(directory)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and ".fullbore" not in path.parts
+    }
+
+
+def processes_with(word: str) -> list[str]:
+    """Command lines that contain a word, after those that were ended had a moment to go."""
+    for _ in range(50):
+        listed = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True).stdout.splitlines()
+        left = [line for line in listed if word in line and not line.startswith("Z")]
+        if not left:
+            return []
+        time.sleep(0.1)
+    return left
