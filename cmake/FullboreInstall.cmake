@@ -32,7 +32,7 @@ if(TARGET fullbore)
 endif()
 if(EXISTS "${PROJECT_SOURCE_DIR}/python/fullbore")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/fullbore" DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python"
-          FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "*.pth" PATTERN "py.typed"
+          FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN "*.pth" PATTERN "py.typed" PATTERN "activities.txt"
           PATTERN "__pycache__" EXCLUDE PATTERN "test*" EXCLUDE ${FULLBORE_LEFT_OUT})
 endif()
 if(TARGET fb_loader_python)

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/explain_pid.h"
 #include "cli/output.h"
 #include "cli/sections.h"
 #include "cli/subcommand.h"
@@ -19,6 +20,8 @@ struct Flags {
   std::string json, html;
   std::vector<std::string> what_if;
   bool quiet = false;
+  int64_t pid = 0;
+  std::string seconds;  // of --for
   SectionFlags sections;
 };
 
@@ -54,7 +57,26 @@ Result<void> CheckFlags(const Flags& flags, bool traces) {
   return {};
 }
 
+// A process instead of a run: what it records is then explained as any other.
+Result<record::Recording> RecordProcess(const Flags& flags) {
+  const auto path = RecordPid({flags.pid, flags.seconds, flags.directory, flags.quiet});
+  if (!path) return path.error();
+  return record::ReadRun(*path);
+}
+
+Result<void> CheckPid(const Flags& flags) {
+  if (flags.pid == 0 && flags.seconds.empty()) return {};
+  if (flags.pid == 0) {
+    return Error{ErrorCode::kInvalidArgument, "--for says how long to look at a process, and none is named",
+                 "fullbore explain --pid PID --for " + flags.seconds};
+  }
+  if (flags.what.empty() && flags.sections.names.empty() && flags.what_if.empty()) return {};
+  return Error{ErrorCode::kInvalidArgument, "--pid is for a process that runs, not for runs or traces",
+               fmt::format("fullbore explain --pid {}", flags.pid)};
+}
+
 int Explain(const Flags& flags) {
+  if (const auto usable = CheckPid(flags); !usable) return Fail(usable.error(), kExitUsage);
   const bool traces = MeansTraces(flags.what);
   if (const auto usable = CheckFlags(flags, traces); !usable) return Fail(usable.error(), kExitUsage);
   if (!flags.sections.names.empty()) {
@@ -64,7 +86,9 @@ int Explain(const Flags& flags) {
   }
   const auto what_if = ChangesNamed(flags.what_if);
   if (!what_if) return Fail(what_if.error(), kExitUsage);
-  const auto recording = traces ? ReadTraces(flags.what, flags.sections.like_hta) : ReadRecordedRun(flags);
+  const auto recording = flags.pid != 0 ? RecordProcess(flags)
+                         : traces       ? ReadTraces(flags.what, flags.sections.like_hta)
+                                        : ReadRecordedRun(flags);
   if (!recording) return Fail(recording.error(), StatusOf(recording.error()));
   ReportTargets targets;
   targets.json = flags.json;
@@ -81,6 +105,13 @@ Handler Define(CLI::App& app, const Invocation&) {
                  "A run (its id, the beginning of one, or a run file; default: the newest), or traces:\n"
                  "PyTorch-profiler JSON (plain, .gz, .zst, in a .tar), Nsight Systems exports (.sqlite),\n"
                  "directories of them; several files are the ranks of one run");
+  app.add_option("--pid", flags->pid,
+                 "A training that already runs: look at it and its children from outside, with py-spy")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PID");
+  app.add_option("--for", flags->seconds, "With --pid: how long; Ctrl-C ends it early")
+      ->default_str("30s")
+      ->type_name("TIME");
   app.add_option("-o,--output", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
@@ -116,7 +147,8 @@ Handler Define(CLI::App& app, const Invocation&) {
 const Subcommand kExplain = {
     "explain", "Say where the time went in a recorded run, or in traces that other tools recorded",
     "fullbore explain last --html report.html\n  fullbore explain rank0.json.gz "
-    "rank1.json.gz\n  fullbore explain --section kernels --csv kernels.csv trace.json.gz",
+    "rank1.json.gz\n  fullbore explain --section kernels --csv kernels.csv trace.json.gz\n  fullbore explain "
+    "--pid 4711",
     Define};
 
 }  // namespace fullbore::cli

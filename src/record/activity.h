@@ -1,5 +1,5 @@
 // What the training thread does while it does not train, as the line sampler classes it from the whole stack
-// (python/fullbore/hook/sampling/activities.py has the table of what tells them apart).
+// (python/fullbore/hook/sampling/activities.txt is the table of what tells them apart).
 #pragma once
 
 #include <cstdint>

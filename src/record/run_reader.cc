@@ -432,7 +432,11 @@ Result<RunSummary> ReadSummaryOnce(const std::string& path) {
   summary.tags = ReadMap(opened->reader, "tag");
   summary.stages = std::move(opened->stages);
   summary.wall_begin_ns = summary.stages.front().begin_ns + WallOffset(opened->meta);
-  opened->reader.ForEach("step_window", "SELECT data FROM step_window", [&](Statement& row) {
+  // The seconds of a sampling (explain --pid) are no steps.
+  constexpr char kWindows[] = R"sql(
+      SELECT data FROM step_window AS w WHERE NOT EXISTS (
+        SELECT 1 FROM rank AS r WHERE r.stage = w.stage AND r.rank = w.rank AND r.facts LIKE '%"sampled"%'))sql";
+  opened->reader.ForEach("step_window", kWindows, [&](Statement& row) {
     const auto windows = DecodeWindows(row.TextView(0));
     if (!windows) return;
     for (const StepWindow& window : *windows)

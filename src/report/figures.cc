@@ -172,6 +172,10 @@ std::string RateText(const Diagnosis& d, double times_faster) {
   return FormatCount(d.steps_per_s * times_faster) + " steps/s";
 }
 
+std::string SampledText(const diagnose::Sampling& sampled) {
+  return fmt::format("sampled, ±{:.0f} points", std::max(1.0, std::ceil(100 * sampled.points)));
+}
+
 std::string GainText(const diagnose::Finding& finding) {
   if (finding.method.empty()) return "";
   const std::string low = fmt::format("{:.2f}x", finding.speedup.low);

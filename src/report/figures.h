@@ -23,6 +23,8 @@ std::vector<Figure> HostFigures(const diagnose::Diagnosis& diagnosis);
 std::string RegimesText(const diagnose::Diagnosis& d);
 
 // "640 samples/s", or "4.9 steps/s" if samples are not known.
+// "sampled, ±3 points": in place of a step's time where none was seen.
+std::string SampledText(const diagnose::Sampling& sampling);
 std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
 
 // "1.63x to 1.71x", "1.03x" if both ends read the same; empty if no prediction was made.

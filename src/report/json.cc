@@ -30,12 +30,15 @@ Json ObjectOf(const auto& map) {
 }
 
 Json Window(const Diagnosis& d) {
-  Json window = {
-      {"begin_ns", d.begin_ns}, {"end_ns", d.end_ns}, {"steps", d.steps}, {"warmup_steps", d.warmup_steps}};
+  Json window = {{"begin_ns", d.begin_ns},
+                 {"end_ns", d.end_ns},
+                 {"steps", d.sampled ? 0 : d.steps},
+                 {"warmup_steps", d.warmup_steps}};
   Put(window, "warmup_why", d.warmup_why);
   for (const diagnose::Regime& regime : d.regimes)
     window["regimes"].push_back({{"steps", regime.steps}, {"mean_step_ns", regime.mean_step_ns}});
   Put(window, "noise", d.noise);
+  if (d.sampled) window["sampled"] = {{"samples", d.sampled->samples}, {"points", d.sampled->points}};
   return window;
 }
 
@@ -51,9 +54,11 @@ Json Throughput(const Diagnosis& d) {
 
 Json StepTime(const Diagnosis& d) {
   Json step_time = Json::object();
-  Put(step_time, "mean_ns", d.mean_step_ns);
-  Put(step_time, "median_ns", d.median_step_ns);
-  Put(step_time, "p95_ns", d.p95_step_ns);
+  if (!d.sampled) {
+    Put(step_time, "mean_ns", d.mean_step_ns);
+    Put(step_time, "median_ns", d.median_step_ns);
+    Put(step_time, "p95_ns", d.p95_step_ns);
+  }
   step_time["shares"] = ObjectOf(d.shares);
   step_time["shares_of"] = d.device_shares ? "device" : "training_thread";
   if (!d.host_other_parts.empty()) step_time["host_other_parts"] = ObjectOf(d.host_other_parts);
@@ -80,8 +85,8 @@ Json Rank(const diagnose::RankShares& r) {
   if (r.steps > 0) {
     rank["steps"] = r.steps;
     Put(rank, "mean_step_ns", r.mean_step_ns);
-    rank["shares"] = ObjectOf(r.shares);
   }
+  if (!r.shares.empty()) rank["shares"] = ObjectOf(r.shares);
   Put(rank, "span_ns", r.span_ns);
   Put(rank, "busy_ns", r.busy_ns);
   if (r.span_ns && r.busy_ns) rank["idle_ns"] = *r.span_ns - *r.busy_ns;
@@ -232,7 +237,7 @@ Json ToJson(const Diagnosis& d) {
   report["machine"] = ObjectOf(d.machine);
   report["window"] = Window(d);
   if (d.steps > 0) {
-    report["throughput"] = Throughput(d);
+    if (!d.sampled) report["throughput"] = Throughput(d);
     report["step_time"] = StepTime(d);
   }
   for (const char* list : {"findings", "would_not_help", "not_judged", "ranks"}) report[list] = Json::array();

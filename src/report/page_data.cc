@@ -258,7 +258,10 @@ Json PaletteData() {
 
 Json FiguresData(const Diagnosis& d) {
   Json data = Json::array();
-  if (d.steps > 0) data.push_back(Json::array({"throughput", RateText(d)}));
+  if (d.sampled)
+    data.push_back(Json::array({"shares", SampledText(*d.sampled)}));
+  else if (d.steps > 0)
+    data.push_back(Json::array({"throughput", RateText(d)}));
   for (const std::vector<Figure>& figures : {DeviceFigures(d), HostFigures(d)}) {
     for (const Figure& figure : figures) data.push_back(Json::array({figure.label, figure.value}));
   }

@@ -117,7 +117,9 @@ void Screen::Header() {
   if (!d_.stage.empty() && !IsNamedAfter(d_.run_id, d_.stage)) parts.push_back(Plain("stage " + d_.stage));
   for (const std::string& part : SubjectParts(d_)) parts.push_back(Plain(part));
   std::string extent = d_.end_ns > d_.begin_ns ? FormatDuration(d_.end_ns - d_.begin_ns) : "";
-  if (d_.steps > 0) {
+  if (d_.sampled) {
+    extent += fmt::format(", {} samples", FormatCount(static_cast<double>(d_.sampled->samples)));
+  } else if (d_.steps > 0) {
     extent += extent.empty() ? "" : ", ";
     extent += d_.steps == 1 ? "one step" : FormatCount(static_cast<double>(d_.steps)) + " steps";
     if (d_.warmup_steps > 0) {
@@ -163,6 +165,7 @@ void Screen::Change(const Finding& finding) {
   const std::string place = PlaceText(finding);
   const std::string predicted =
       gain.empty() ? ""
+      : d_.sampled ? fmt::format("predicted {} faster{}", gain, CostText(finding))
                    : fmt::format("predicted {}, {} faster{}", RateText(d_, finding.speedup.expected), gain,
                                  CostText(finding));
   std::vector<Piece> parts{Painted("→ " + what, kGreen)};
@@ -174,7 +177,9 @@ void Screen::Change(const Finding& finding) {
 void Screen::Step() {
   if (d_.steps == 0 || d_.shares.empty()) return;
   const std::string whose = d_.ranks.size() > 1 ? fmt::format(" (rank {})", d_.ranks.front().rank) : "";
-  const Piece label = Plain("step " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns)) + whose);
+  const std::string what =
+      d_.sampled ? SampledText(*d_.sampled) : "step " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns));
+  const Piece label = Plain(what + whose);
   const int room = style_.width - 2 - Columns(label.plain) - 3;
   const Piece bar = ShareBar(d_.shares, std::clamp(room, 1, kBarColumns), style_);
   const std::vector<Piece> legend = ShareLegend(d_.shares, d_.host_other_parts, style_);
@@ -193,7 +198,7 @@ void Screen::Step() {
 
 void Screen::Figures() {
   std::vector<Piece> pieces;
-  if (d_.steps > 0) {
+  if (d_.steps > 0 && !d_.sampled) {
     std::string rate = RateText(d_);
     if (d_.samples_per_s_low && d_.samples_per_s_high) {
       const double half = (*d_.samples_per_s_high - *d_.samples_per_s_low) / 2;

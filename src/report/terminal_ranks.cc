@@ -67,7 +67,7 @@ std::vector<RankGroup> GroupsOf(const std::vector<diagnose::RankShares>& ranks) 
 
 void Screen::RankLine(const RankGroup& group, int label_columns) {
   const diagnose::RankShares& rank = *group.front();
-  const std::string step = FormatDuration(static_cast<int64_t>(rank.mean_step_ns));
+  const std::string step = rank.steps > 0 ? FormatDuration(static_cast<int64_t>(rank.mean_step_ns)) : "";
   const Piece bar = ShareBar(rank.shares, std::clamp(style_.width - 70, 10, kBarColumns), style_);
   const std::string label = Elide(Clean(RanksText(group)), label_columns, style_.unicode);
   std::vector<Piece> pieces{Paint(Pad(label, label_columns) + "  " + step, "", style_), bar};

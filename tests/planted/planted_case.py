@@ -26,6 +26,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -173,3 +174,39 @@ class Laboratory:
         assert result.returncode == 0, result.stderr
         steps = json.loads(truth.read_text())["steps"]
         return Outcome(Truth(steps), json.loads(report.read_text()))
+
+    def attach(self, case: Case, seconds: int) -> dict:
+        """The report on the case as a training that runs without us and is looked at from outside."""
+        self.runs += 1
+        started, report = self.scratch / f"started{self.runs}", self.scratch / f"attached{self.runs}.json"
+        files = ["--truth", os.devnull, "--photos", self.photos, "--scratch", self.scratch, "--steps", "1000000"]
+        command = [sys.executable, *case["LAUNCH"].split(), case.script, *files]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_")}
+        environment |= {"OMP_NUM_THREADS": "1", "PLANTED_STARTED": str(started)}
+        beside = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+        with subprocess.Popen(
+            [str(part) for part in command],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=go_first,
+        ) as training:
+            try:
+                until = time.monotonic() + 120
+                while not started.exists():
+                    assert training.poll() is None and time.monotonic() < until, f"{case.name} took no step"
+                    time.sleep(0.1)
+                explain = [FULLBORE, "explain", "--pid", training.pid, "--for", f"{seconds}s", "--quiet"]
+                explain += ["-o", self.scratch / "runs", "--json", report]
+                result = subprocess.run(
+                    [str(part) for part in explain],
+                    env={**os.environ, "PATH": beside},
+                    capture_output=True,
+                    text=True,
+                    timeout=seconds + 60,
+                )
+            finally:
+                os.killpg(training.pid, signal.SIGKILL)
+        assert result.returncode == 0, result.stderr
+        return json.loads(report.read_text())

@@ -123,6 +123,25 @@ std::vector<Regime> RegimesOf(const RankView& rank) {
   return regimes;
 }
 
+// Stacks say where the time goes, and nothing of steps.
+void NoteSampling(const View& view, Diagnosis& diagnosis) {
+  diagnosis.sampled = view.sampling();
+  diagnosis.mean_step_ns = diagnosis.median_step_ns = diagnosis.p95_step_ns = 0;
+  for (RankShares& rank : diagnosis.ranks) rank.steps = 0, rank.mean_step_ns = 0;
+  diagnosis.not_judged.push_back({"steps and samples per second", "samples of stacks do not show them",
+                                  "fullbore run -- COMMAND, when it is started the next time"});
+}
+
+// What a finding's evidence says of single steps and batches, where it stands on seconds of samples.
+void DropFiguresOfSteps(std::vector<Finding>& findings) {
+  for (Finding& finding : findings) {
+    std::erase_if(finding.evidence, [](const Evidence& evidence) {
+      return evidence.unit == "ms" || evidence.unit == "ms per step" || evidence.unit == "steps/s" ||
+             evidence.unit == "samples/s";
+    });
+  }
+}
+
 void FillSteps(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps = lead.steps;
@@ -154,7 +173,10 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
                                     "where there is no loader, counts as a step",
                                     ""});
   }
-  FillThroughput(view, diagnosis);
+  if (view.sampling())
+    NoteSampling(view, diagnosis);
+  else
+    FillThroughput(view, diagnosis);
 }
 
 // Each cause is named once: what a finding supersedes is removed.
@@ -241,6 +263,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
                                     "fullbore.step() and for batch in fullbore.watch(loader)"});
   }
   Judge(view, diagnosis);
+  if (diagnosis.sampled) DropFiguresOfSteps(diagnosis.findings);
   if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if);
   return diagnosis;
 }

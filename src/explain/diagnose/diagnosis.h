@@ -162,6 +162,12 @@ struct WindowReport {
   std::vector<Operator> operators;  // of the CPU, largest first; empty with a device
 };
 
+// Where no steps were seen, but samples of stacks (a process that ran already).
+struct Sampling {
+  int64_t samples = 0;
+  double points = 0;  // half the width of the shares' 95 % interval, as a ratio
+};
+
 struct Diagnosis {
   std::string run_id;
   std::string source;  // path of the run file or trace
@@ -181,6 +187,8 @@ struct Diagnosis {
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
   std::map<std::string, double> shares;            // sums to 1
   std::map<std::string, double> host_other_parts;  // ratios of the step
+  // Then `steps` counts seconds of samples, and there are shares, but no step times and no rates.
+  std::optional<Sampling> sampled;
   bool device_shares = false;  // the shares are those of the device, not of the training thread
 
   std::vector<RankShares> ranks;

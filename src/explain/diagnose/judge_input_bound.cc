@@ -75,8 +75,9 @@ void BlameStorage(Input& input) {
   const FetchParts& parts = input.parts;
   input.finding.cause = "storage";
   input.finding.title = fmt::format(
-      "{}: {} of a batch's {} fetch is spent waiting{}, not computing.", WaitsFor(input),
-      FormatPercent(parts.Part(parts.blocked)), FormatDuration(std::llround(parts.total)),
+      "{}: {} of a batch's {}fetch is spent waiting{}, not computing.", WaitsFor(input),
+      FormatPercent(parts.Part(parts.blocked)),
+      input.view.sampling() ? "" : FormatDuration(std::llround(parts.total)) + " ",
       StorageIsSilent(input.view) ? " (for a network, a lock or a sleep: no disk is busy)" : " for storage");
   input.finding.fix = {
       "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training, or "

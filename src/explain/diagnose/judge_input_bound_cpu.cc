@@ -258,8 +258,11 @@ void BlameCpu(Input& input) {
   if (loader.fast_sample_ns)
     evidence.FromHook("CPU a sample with fullbore.data", static_cast<double>(*loader.fast_sample_ns) / 1e6,
                       "ms");
-  const std::string rates = fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
-                                        FormatCount(train_rate));
+  const std::string rates =
+      input.view.sampling()
+          ? fmt::format("{} of what the training could take", FormatPercent(loader_rate / train_rate))
+          : fmt::format("{} samples/s, the training could take {}", FormatCount(loader_rate),
+                        FormatCount(train_rate));
   const bool more = (options.wanted > loader.num_workers && options.Worth(options.workers)) ||
                     (options.shared.workers > loader.num_workers && options.SharedIsBest());
   const bool others = !more && options.wanted_alone > 0;

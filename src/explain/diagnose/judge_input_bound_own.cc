@@ -134,17 +134,21 @@ std::optional<Finding> FromOwnFeed(const View& view, Finding finding, Diagnosis&
   const double could_take = steps_per_s / std::max(0.01, 1 - finding.share);
   const std::string waiting =
       fmt::format("Training waits for data {} of the time", FormatPercent(finding.share));
-  if (waits) {
+  if (waits && view.sampling()) {
+    finding.title = fmt::format("{}{}: your own loader delivers too late.", waiting, at);
+  } else if (waits) {
     finding.title = fmt::format("{}{}: your own loader delivers for {} steps/s, the training could take {}.",
                                 waiting, at, FormatCount(steps_per_s), FormatCount(could_take));
-    finding.fix = {
-        "more producers: threads where they wait for files or the network, processes where they compute "
-        "(threads share Python's lock with the training)",
-        fmt::format("or let {} take the place of thread and queue", BesideTheTraining(view))};
   } else {
     finding.title = fmt::format(
         "{}: the training thread prepares every batch itself, in the loop's own iterator{}.", waiting, at);
     finding.fix = {fmt::format("prepare batches beside the training, in {}", BesideTheTraining(view))};
+  }
+  if (waits) {
+    finding.fix = {
+        "more producers: threads where they wait for files or the network, processes where they compute "
+        "(threads share Python's lock with the training)",
+        fmt::format("or let {} take the place of thread and queue", BesideTheTraining(view))};
   }
   finding.fix.push_back("images, tar shards, TFRecord and HDF5: fullbore.data reads them in native threads");
   if (const std::string option = OptionOf(LibraryIn(rank, Share::kDataWait), finding.cause); !option.empty())

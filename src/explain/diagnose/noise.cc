@@ -35,6 +35,8 @@ Noise NoiseOf(const View& view) {
     for (double& ns : wall_ns) ns = std::min(ns, usual);
     if (const auto rate = RatioInterval(done, wall_ns); rate && rate->mean > 0)
       noise.of_mean_step = (rate->high - rate->mean) / rate->mean;
+    // The seconds of a sampling are all alike long; what is uncertain is the shares.
+    if (const auto sampling = view.sampling()) noise.of_mean_step = sampling->points, noise.sampled = true;
   }
   const auto others = view.CoresOfOthers(), busy = view.Mean(Metric::kCpuUtilization);
   if (others && busy && view.cores() > 0 && *busy >= kCpuSaturated && *others >= kOthersBusy * view.cores())
@@ -45,7 +47,7 @@ Noise NoiseOf(const View& view) {
 std::string InWords(const Noise& noise) {
   if (noise.single_step)
     return "Only one step counts: its figures may be an accident, and no gain is predicted from it.";
-  const bool wide = noise.of_mean_step >= kNoisy;
+  const bool wide = noise.of_mean_step >= kNoisy && !noise.sampled;
   if (!noise.contended_cores && !wide) return "";
   const std::string known =
       fmt::format("the mean step is only known to ±{}", FormatPercent(noise.of_mean_step));

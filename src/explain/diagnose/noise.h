@@ -11,8 +11,10 @@
 namespace fullbore::diagnose {
 
 struct Noise {
-  // Half of the 95 % interval of the mean step time, as a ratio of it; 0 where too few steps were seen to tell.
+  // Half of the 95 % interval of the mean step time, as a ratio of it; 0 where too few steps were seen to tell. Of
+  // shares that were sampled, theirs.
   double of_mean_step = 0;
+  bool sampled = false;
   // Cores that other programs keep busy while none is idle; nothing if they leave enough, or if not known.
   std::optional<double> contended_cores;
   double cores = 0;          // that the command may use

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
@@ -194,6 +195,17 @@ View::View(const record::Recording& recording, const record::Stage& stage)
                                   [](const Reading& r) { return r.value > 0; });
     if (owner->second == "command" && used) used_gpus_.insert(gpu->second);
   }
+}
+
+std::optional<Sampling> View::sampling() const {
+  if (!HasSteps()) return std::nullopt;
+  const auto fact = lead().info->facts.find("sampled");
+  if (fact == lead().info->facts.end()) return std::nullopt;
+  const auto json = nlohmann::json::parse(fact->second, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("samples") || !json["samples"].is_number() ||
+      !json.contains("points") || !json["points"].is_number())
+    return std::nullopt;
+  return Sampling{json["samples"].get<int64_t>(), json["points"].get<double>()};
 }
 
 bool View::IsSingleStep() const {

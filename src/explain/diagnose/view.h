@@ -73,6 +73,8 @@ class View {
   bool ComputesOnCpu() const;  // the lead rank's model, as far as is known
   // Whether the series concerns the command. That of a GPU which only other people's processes use does not.
   bool IsOurs(const record::SeriesKey& key) const;
+  // Where no steps were seen: the lead's "steps" are seconds of samples of its stack.
+  std::optional<Sampling> sampling() const;
   // A fact of the lead rank, as text without JSON quotes.
   std::optional<std::string> Fact(const std::string& key) const;
 

@@ -36,11 +36,6 @@ namespace {
 // pipe), the run goes on without it.
 void Say(const std::string& text) { Print(stderr, "fullbore: {}\n", text); }
 
-std::string NameWithTime(const std::string& name) {
-  const auto now = static_cast<std::time_t>(WallNs() / kNsPerSecond);
-  return fmt::format("{:%Y-%m-%d-%H%M}-{}", fmt::localtime(now), name);
-}
-
 // Inside another `fullbore run`, whose status line already occupies the last row of the terminal.
 bool IsNested() { return std::getenv("FULLBORE_RUN") != nullptr; }
 
@@ -419,6 +414,11 @@ std::string NameOf(const std::vector<std::string>& command) {
   }
   std::erase_if(name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '_'; });
   return name.empty() ? "run" : name;
+}
+
+std::string NameWithTime(const std::string& name) {
+  const auto now = static_cast<std::time_t>(WallNs() / kNsPerSecond);
+  return fmt::format("{:%Y-%m-%d-%H%M}-{}", fmt::localtime(now), name);
 }
 
 RunResult Run(const RunOptions& options) { return Session(options).Run(); }

@@ -2,7 +2,7 @@
 
 lines        the line sampler: when it samples, and what it records
 stacks       what one sample of a stack says: the line, what is done there, whether it feeds the loop
-activities   the table by which that is told
+activities   the table by which that is told (activities.txt)
 instructions what a frame is executing: which call, or the head of which loop
 growth       what grows where memory grows
 """

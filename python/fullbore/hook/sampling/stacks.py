@@ -1,7 +1,7 @@
 """What one sample of the training thread's stack says: the line, what is done there, and whether it feeds the loop.
 
 The training loop is found rather than guessed: it is the innermost code that is also on the stack when the optimizer
-steps. What it called is judged by the table in activities.py.
+steps. What it called is judged by the table in activities.txt.
 """
 
 from __future__ import annotations
