@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 from channel_reader import Channel, Process
+from conftest import PYTHONS, Runner
 
 STEPS, FIRST = 3, 10
 ASKED = {"FULLBORE_WINDOWS": f"{STEPS}@{FIRST}"}
@@ -95,6 +96,57 @@ def test_a_window_gives_way_to_a_profiler_of_the_scripts_own(newest):
     assert said == "40\n"
     assert channel.trainer.say("device_window") == []
     assert not [line for line in channel.trainer.say("message") if line["severity"] == "warning"]
+
+
+@pytest.mark.parametrize("profiler", ["simple", "advanced", "pytorch"])
+def test_beside_a_profiler_of_lightning_neither_disturbs_the_other(newest, profiler):
+    pytest.importorskip("lightning")
+    fit = f"""
+    import lightning
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Linear(16, 1)
+        def training_step(self, batch, index):
+            return self.net(batch[0]).sum()
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+    data = torch.utils.data.TensorDataset(torch.ones(240, 16))
+    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False,
+                                enable_progress_bar=False, enable_model_summary=False, profiler="{profiler}")
+    trainer.profiler.describe = lambda: None
+    trainer.fit(Module(), torch.utils.data.DataLoader(data, batch_size=8))
+    print("aten::linear" in trainer.profiler.summary() or "training_step" in trainer.profiler.summary())
+"""
+    channel, said = newest.run(TRAINING + fit, env={"FULLBORE_WINDOWS": f"{STEPS}@{FIRST + 5}"})
+    trainer = channel.trainer
+    assert said.endswith("True\n") and len(trainer.steps) == 30
+    assert not [line for line in trainer.say("message") if line["severity"] != "info"]
+    assert len(trainer.say("device_window")) == 1
+
+
+@pytest.fixture
+def cuda_build(tmp_path) -> Runner:
+    """A torch that was built for CUDA, on whatever machine."""
+    for version, python in PYTHONS.items():
+        if "+cu" in version:
+            return Runner(python, version, tmp_path)
+    pytest.skip("no torch built for CUDA: name a Python that has one in FULLBORE_TEST_PYTHONS")
+
+
+def test_that_no_device_is_used_is_said_once_where_one_could_be(cuda_build):
+    script = TRAINING + "    for _ in range(40): step()\n"
+    channel, _ = cuda_build.run(script, env={**ASKED, "CUDA_VISIBLE_DEVICES": ""})
+    assert channel.trainer.one("device_window")["steps"] == STEPS
+    (said,) = channel.trainer.say("message")
+    assert said["severity"] == "info" and "no device" in said["text"]
+
+
+def test_a_build_for_cuda_without_a_device_opens_no_window_unless_somebody_asks(cuda_build):
+    script = TRAINING + "    for _ in range(80): step()\n"
+    channel, _ = cuda_build.run(script, env={"CUDA_VISIBLE_DEVICES": ""})
+    assert len(channel.trainer.steps) == 80 and windowed(channel.trainer) == []
+    assert channel.trainer.say("message") == []
 
 
 @pytest.mark.parametrize("broken", ["start", "step", "stop", "export_chrome_trace"])

@@ -31,6 +31,7 @@ class Steps:
         self.training_loader = 0
         self.fed_by_another = 0
         self.look_at = 0  # the step after which `now_and_then` is called next
+        self.wanted = 0  # a step after which it is called besides
         self.thread: Any = None  # that stepped last
         self.in_window = 0  # 1 while a profiler slows the steps down: they count in no throughput
 
@@ -60,7 +61,7 @@ class Steps:
 
 state = Steps()
 FIRST_STEPS = 3
-after_step: list = []  # called with (optimizer, thread, end) after a step that counts
+after_step: list = []  # called with (optimizer, thread, end) after each step that counts: while there are any
 now_and_then: list = []  # the same, after some steps only: see is_time_to_look
 after_first_steps: list = []  # the same, for the first few only
 hook.forget_in_child.append(lambda: state.__init__())  # type: ignore[misc]
@@ -78,6 +79,8 @@ def is_time_to_look(thread: Thread) -> bool:
         return False
     state.thread = thread
     state.look_at = hook.steps + 1 if hook.steps < FIRST_LOOKS else (hook.steps // EVERY + 1) * EVERY
+    if hook.steps < state.wanted < state.look_at:
+        state.look_at = state.wanted
     return True
 
 
@@ -153,7 +156,7 @@ def count_step(optimizer: Any, thread: Thread, begin: int, end: int, marked: int
     hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1, marked, state.in_window)
     hook.steps += 1
     state.note_feed(thread)
-    for follow in after_step:
+    for follow in tuple(after_step):
         follow(optimizer, thread, end)
     if is_time_to_look(thread):
         for follow in now_and_then:

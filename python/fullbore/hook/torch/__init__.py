@@ -12,6 +12,7 @@ backward     autograd.backward, and when this rank's own part of it is done
 collectives  torch.distributed
 device       CUDA: copies, synchronisation, device time, memory
 windows      a few steps now and then under torch's own profiler
+window_plan  when these windows begin
 checkpoints  torch.save and safetensors
 facts        versions, model, precision, arguments
 compiling    whether dynamo is tracing

@@ -22,13 +22,9 @@ from typing import Any
 from ..core import channel, steps
 from ..core.runtime import Thread, guarded, hook
 from ..core.steps import state
+from .window_plan import Plan
 
 VARIABLE = "FULLBORE_WINDOWS"  # set by `fullbore run --windows`: "off", "N@STEP", or the seconds between two windows
-STEPS = 4
-FIRST_STEP = 32  # the steady state has begun; before it, a window would show the start of libraries
-FIRST_AFTER_NS = 60_000_000_000  # a shorter run would spend more than BUDGET on it
-PERIOD_S = 600
-BUDGET = 0.005  # of the run's time, in windows
 LOG_LEVEL = "KINETO_LOG_LEVEL"
 MAX_NS = 10_000_000_000  # a window that lasts longer ends early: its trace would be too large to read
 EXPORT_S = 10.0  # how long the end of the process, or a fork, waits for a trace that is being written
@@ -48,41 +44,6 @@ def silent() -> Iterator[None]:
         os.environ.pop(LOG_LEVEL, None)
 
 
-class Plan:
-    """When windows begin. In a job of several ranks by the number of the step alone, so that all begin together."""
-
-    def __init__(self, text: str) -> None:
-        count, at, step = text.partition("@")
-        self.only_at = int(step) if at else None
-        self.steps = int(count) if at else STEPS
-        self.period_ns = 0 if at else int(float(text or PERIOD_S) * 1e9)
-        self.next_step = self.only_at if self.only_at is not None else FIRST_STEP
-        self.first_step_ns = 0
-        self.spent_ns = 0
-
-    def is_due(self, now: int, together: bool) -> bool:
-        """`now`: after a step; `together`: whether other ranks have to come to the same answer."""
-        if not self.first_step_ns:
-            self.first_step_ns = now
-        if self.next_step is None or hook.steps < self.next_step:
-            return False
-        if self.only_at is not None or together:
-            return True
-        running = now - self.first_step_ns
-        return running >= FIRST_AFTER_NS and self.spent_ns <= BUDGET * running
-
-    def ended(self, now: int, taken_ns: int) -> None:
-        """A window took this long. The steps between two of them are a power of two: ranks whose clocks differ a little
-        nearly always come to the same number. Where they do not, each waits for the other's windows."""
-        self.spent_ns += taken_ns
-        if self.only_at is not None:
-            self.next_step = None
-            return
-        mean_ns = max(1, (now - self.first_step_ns) // max(1, hook.steps))
-        apart = max(self.period_ns, int(self.spent_ns / BUDGET)) // mean_ns
-        self.next_step = (hook.steps // FIRST_STEP) * FIRST_STEP + (1 << max(5, apart.bit_length()))
-
-
 class Windows:
     """At most one window at a time, on the thread that steps."""
 
@@ -96,21 +57,33 @@ class Windows:
         self.begin_step = self.begin_ns = 0
         self.exporting: threading.Thread | None = None
 
+    def look(self, optimizer: Any, thread: Thread, end: int) -> None:
+        """After some steps: between windows, the others cost nothing."""
+        if self.profiler is not None or self.closing:
+            return
+        self.plan.note_pace(end)
+        if self.only_on_device and not self.torch.cuda.is_initialized():
+            return
+        if not self.plan.is_due(end, channel.env_int("WORLD_SIZE", 1) > 1):
+            return
+        if self.may_begin():
+            self.begin(thread, end)
+        else:
+            steps.look_soon()
+
     def after_step(self, optimizer: Any, thread: Thread, end: int) -> None:
+        """After each step of a window."""
         if self.profiler is not None:
             if thread is self.thread:
                 self.go_on(end)
         elif self.closing:
             self.closing = False
             state.in_window = 0
+            steps.after_step.remove(self.after_step)
             self.plan.ended(end, end - self.begin_ns)
-        elif self.plan.is_due(end, channel.env_int("WORLD_SIZE", 1) > 1) and self.may_begin():
-            self.begin(thread, end)
 
     def may_begin(self) -> bool:
         cuda = self.torch.cuda
-        if self.only_on_device and not cuda.is_initialized():
-            return False
         if self.exporting is not None and self.exporting.is_alive():
             return False
         if self.torch.autograd._profiler_enabled():  # the script's own
@@ -128,6 +101,7 @@ class Windows:
             hook.say("message", severity="info", source="windows", text=text)
         self.thread, self.begin_step, self.begin_ns = thread, hook.steps, now
         state.in_window = 1
+        steps.after_step.append(self.after_step)
         self.profiler = profiler.profile(
             activities=activities,
             record_shapes=True,
@@ -174,7 +148,7 @@ class Windows:
         """The last window. What the profiler holds goes with it."""
         profiler, self.profiler = self.profiler, None
         self.closing = bool(state.in_window)
-        self.plan.only_at, self.plan.next_step = -1, None
+        self.plan.next_step = None
         text = f"no more device windows: {type(error).__name__}: {error}"
         hook.say("message", severity="warning", source="windows", text=text)
         if profiler is not None:
@@ -207,6 +181,7 @@ class Windows:
         self.profiler = self.exporting = None
         self.closing = False
         self.plan.next_step = None
+        steps.after_step.clear()
 
 
 def attach_profiler(module: Any, windows: Windows) -> None:
@@ -236,7 +211,7 @@ def attach(autograd_profiler: Any) -> None:
         return
     windows = Windows(torch, Plan(asked), only_on_device=not asked)
     attach_profiler(autograd_profiler, windows)
-    steps.after_step.append(windows.after_step)
+    steps.now_and_then.append(windows.look)
     os.register_at_fork(before=windows.wait)
     hook.forget_in_child.append(windows.forget)
     atexit.register(windows.wait)

@@ -1,0 +1,89 @@
+"""When device windows begin: once the training has settled, now and then, and when its steps have come to take another
+time for good; never so often that they cost more than their budget."""
+
+from __future__ import annotations
+
+import collections
+import statistics
+
+from ..core.runtime import hook
+from ..core.steps import state
+
+STEPS = 4
+FIRST_STEP = 32  # the steady state has begun; before it, a window would show the start of libraries
+FIRST_AFTER_NS = 60_000_000_000  # a shorter run would spend more than BUDGET on it
+PERIOD_S = 600
+BUDGET = 0.005  # of the run's time, in windows
+# A change that is there for good: beyond what a noisy machine does, and for 40 s.
+CHANGED = 1.2
+MEASUREMENTS, APART_NS = 8, 5_000_000_000
+
+
+class Pace:
+    """Whether steps take another time than right after the last window. Medians: a validation, a checkpoint or a slow
+    moment is no change."""
+
+    def __init__(self) -> None:
+        self.last: tuple[int, int] | None = None  # step, time
+        self.first: list[float] = []  # ns a step
+        self.latest: collections.deque[float] = collections.deque(maxlen=MEASUREMENTS)
+
+    def note(self, step: int, now: int) -> None:
+        if self.last is not None:
+            step_before, then = self.last
+            if now - then < APART_NS or step == step_before:
+                return
+            measured = self.first if len(self.first) < MEASUREMENTS else self.latest
+            measured.append((now - then) / (step - step_before))
+        self.last = step, now
+
+    def has_changed(self) -> bool:
+        if len(self.latest) < MEASUREMENTS:
+            return False
+        before, after = statistics.median(self.first), statistics.median(self.latest)
+        return max(before, after) > CHANGED * min(before, after)
+
+
+class Plan:
+    """In a job of several ranks by the number of the step alone, so that all begin together."""
+
+    def __init__(self, text: str) -> None:
+        count, at, step = text.partition("@")
+        self.only_at = int(step) if at else None
+        self.steps = int(count) if at else STEPS
+        self.period_ns = 0 if at else int(float(text or PERIOD_S) * 1e9)
+        self.next_step: int | None = self.only_at if self.only_at is not None else FIRST_STEP
+        self.first_step_ns = 0
+        self.windows = self.spent_ns = 0
+        self.pace = Pace()
+        state.wanted = self.next_step
+
+    def note_pace(self, now: int) -> None:
+        if self.windows and self.next_step is not None:
+            self.pace.note(hook.steps, now)
+
+    def is_due(self, now: int, together: bool) -> bool:
+        """`now`: after a step; `together`: whether other ranks have to come to the same answer."""
+        if not self.first_step_ns:
+            self.first_step_ns = now
+        if self.next_step is None:
+            return False
+        if self.only_at is not None or together:
+            return hook.steps >= self.next_step
+        running = now - self.first_step_ns
+        if hook.steps >= self.next_step:
+            return running >= FIRST_AFTER_NS and self.spent_ns <= BUDGET * running
+        return self.pace.has_changed() and self.spent_ns * (1 + 1 / self.windows) <= BUDGET * running
+
+    def ended(self, now: int, taken_ns: int) -> None:
+        """A window took this long. The steps between two of them are a power of two: ranks whose clocks differ a little
+        nearly always come to the same number. Where they do not, each waits for the other's windows."""
+        self.windows += 1
+        self.spent_ns += taken_ns
+        if self.only_at is not None or self.next_step is None:
+            self.next_step = None
+            return
+        mean_ns = max(1, (now - self.first_step_ns) // max(1, hook.steps))
+        apart = max(self.period_ns, int(self.spent_ns / BUDGET)) // mean_ns
+        self.next_step = state.wanted = (hook.steps // FIRST_STEP) * FIRST_STEP + (1 << max(5, apart.bit_length()))
+        self.pace = Pace()
