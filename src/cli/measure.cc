@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/hook_directory.h"
 #include "cli/output.h"
+#include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
 #include "cli/trials.h"
 
@@ -36,6 +37,23 @@ std::string InWords(const tune::Trial& trial) {
   return trial.why.empty() ? text : text + ", " + trial.why;
 }
 
+int PrintTrial(const tune::Trial& trial, const Flags& flags) {
+  // Other people's programs read it: always the one line, and words for people beside it.
+  const std::string line =
+      PrintableJson(tune::ToJson(trial).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (auto written = WriteText("-", line + "\n"); !written) return Fail(written.error(), kExitFailure);
+  if (!flags.json) Print(stderr, "fullbore: {}\n", MaskUrls(InWords(trial)));
+  return 0;
+}
+
+int MeasureOnCluster(const Flags& flags, const Invocation& invocation, const tune::Settings& settings) {
+  const auto measured =
+      MeasureElsewhere(flags.trial, invocation.command, {{settings, flags.precision, flags.most}});
+  if (!measured) return Fail(measured.error(), kExitFailure);
+  if (measured->interrupted_by) return 128 + *measured->interrupted_by;
+  return PrintTrial(measured->trials.front(), flags);
+}
+
 int MeasureIt(const Flags& flags, const Invocation& invocation) {
   auto options = OptionsOf("measure", flags.trial, invocation);
   if (!options) return Fail(options.error(), kExitUsage);
@@ -53,15 +71,11 @@ int MeasureIt(const Flags& flags, const Invocation& invocation) {
   if (!most) return Fail(most.error(), kExitUsage);
   options->precision.half_width = *precision;
   options->precision.most_seconds = *most;
+  if (!flags.trial.on.empty()) return MeasureOnCluster(flags, invocation, settings);
   const auto measured = tune::Measure(*options, settings);
   if (!measured) return Fail(measured.error(), StatusOf(measured.error()));
   if (measured->interrupted_by) return 128 + *measured->interrupted_by;
-  // Other people's programs read it: always the one line, and words for people beside it.
-  const std::string line = PrintableJson(
-      tune::ToJson(measured->trial).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  if (auto written = WriteText("-", line + "\n"); !written) return Fail(written.error(), kExitFailure);
-  if (!flags.json) Print(stderr, "fullbore: {}\n", MaskUrls(InWords(measured->trial)));
-  return 0;
+  return PrintTrial(measured->trial, flags);
 }
 
 Handler Define(CLI::App& app, const Invocation& invocation) {

@@ -6,6 +6,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/hook_directory.h"
+#include "cli/slurm_trials.h"
 #include "tune/knob.h"
 #include "tune/printed.h"
 
@@ -24,6 +25,11 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
   app.add_option("-o,--output", flags.directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
+  app.add_option("--on", flags.on,
+                 "Where trials run instead of here: slurm submits each as a job, from a directory that\n"
+                 "the nodes share with this machine")
+      ->type_name("slurm");
+  app.add_option("--partition", flags.partition, "The partition for those jobs")->type_name("NAME");
 }
 
 Result<double> ParseRatio(const std::string& flag, const std::string& text) {
@@ -53,6 +59,7 @@ Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const Tria
     return Error{ErrorCode::kInvalidArgument, "--log names the file that --metric is read from",
                  "give --metric, too"};
   }
+  if (auto place = CheckPlace(flags); !place) return place.error();
   if (!flags.metric.empty()) {
     if (auto made = tune::MetricReader::Make(flags.log, flags.metric); !made) return made.error();
   }

@@ -17,6 +17,8 @@ struct TrialFlags {
   std::string metric, log;
   std::string patience = "5m";
   std::string directory = kDefaultRunsDirectory;
+  std::string on, partition;  // where trials run; empty: here
+  int jobs = 4;               // of a cluster, at a time
 };
 
 void AddTrialFlags(CLI::App& app, TrialFlags& flags);

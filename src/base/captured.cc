@@ -1,0 +1,110 @@
+#include "base/captured.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/exec.h"
+#include "base/fd.h"
+
+namespace fullbore {
+
+namespace {
+
+constexpr int64_t kBetweenLooksNs = 5 * kNsPerMs;
+
+// A group of its own, so that Ctrl-C is ours to handle, and no signal held back.
+class SpawnSettings {
+ public:
+  SpawnSettings(int output, int errors) {
+    posix_spawn_file_actions_init(&files_);
+    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
+    posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigemptyset(&none);
+    posix_spawnattr_setsigmask(&attributes_, &none);
+    posix_spawnattr_setpgroup(&attributes_, 0);
+    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&files_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  const posix_spawn_file_actions_t* files() const { return &files_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t files_;
+  posix_spawnattr_t attributes_;
+};
+
+std::string Contents(int fd) {
+  std::string text;
+  char buffer[4096];
+  lseek(fd, 0, SEEK_SET);
+  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(n));
+  return text;
+}
+
+// The status that waitpid gave; nothing if the program had to be killed.
+std::optional<int> WaitFor(pid_t pid, int64_t limit_ns) {
+  const int64_t until_ns = MonotonicNs() + limit_ns;
+  for (int status = 0;;) {
+    const pid_t ended = waitpid(pid, &status, WNOHANG);
+    if (ended == pid) return status;
+    if (MonotonicNs() > until_ns) {
+      kill(-pid, SIGKILL);
+      waitpid(pid, &status, 0);
+      return std::nullopt;
+    }
+    const timespec pause = {0, kBetweenLooksNs};
+    nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace
+
+Result<Captured> RunAndCapture(std::vector<std::string> words, int64_t limit_ns) {
+  const UniqueFd output(memfd_create("fullbore-output", MFD_CLOEXEC));
+  const UniqueFd errors(memfd_create("fullbore-errors", MFD_CLOEXEC));
+  if (!output.valid() || !errors.valid()) {
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("cannot keep the output of '{}': {}", words[0], std::strerror(errno)),
+                 "the system is short of memory or of file descriptors"};
+  }
+  const SpawnSettings settings(output.get(), errors.get());
+  std::vector<std::string> environment = EnvironmentWith({});
+  pid_t pid = -1;
+  const int failed = posix_spawnp(&pid, words[0].c_str(), settings.files(), settings.attributes(),
+                                  Pointers(words).data(), Pointers(environment).data());
+  if (failed != 0) {
+    return Error{failed == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable,
+                 fmt::format("cannot start '{}': {}", words[0], std::strerror(failed)),
+                 "is it installed, and in PATH?"};
+  }
+  const auto status = WaitFor(pid, limit_ns);
+  if (!status) {
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("'{}' gave no answer within {} s", words[0], limit_ns / kNsPerSecond),
+                 "try the same command by hand"};
+  }
+  return Captured{WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status),
+                  Contents(output.get()) + Contents(errors.get())};
+}
+
+}  // namespace fullbore

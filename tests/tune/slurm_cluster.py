@@ -1,0 +1,122 @@
+"""A real Slurm cluster of one node on this machine: munged, slurmctld and slurmd in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+# In Debian they are in /usr/sbin, which a user's PATH may lack.
+PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue"]
+START_S = 60
+
+
+def missing() -> str:
+    """Why this machine cannot run a cluster; empty if it can."""
+    absent = [name for name in PROGRAMS if shutil.which(name, path=PATH) is None]
+    if absent:
+        return f"{absent[0]} is not installed (Debian: slurmctld, slurmd, slurm-client, munge)"
+    return "" if os.geteuid() == 0 else "slurmd starts jobs as their users, and so must be root"
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def configuration(folder: Path, cpus: int, memory_mb: int) -> str:
+    controller, daemon = free_ports(2)
+    host = socket.gethostname().split(".")[0]
+    settings = {
+        "ClusterName": "here",
+        "SlurmctldHost": f"{host}(127.0.0.1)",
+        "SlurmUser": "root",
+        "SlurmdUser": "root",
+        "SlurmctldPort": controller,
+        "SlurmdPort": daemon,
+        "AuthType": "auth/munge",
+        "AuthInfo": f"socket={folder}/munge.socket,cred_expire=5",  # after which a job can be queued again
+        "CredType": "cred/munge",
+        "StateSaveLocation": folder / "state",
+        "SlurmdSpoolDir": folder / "spool",
+        "SlurmctldPidFile": folder / "slurmctld.pid",
+        "SlurmdPidFile": folder / "slurmd.pid",
+        "SlurmctldLogFile": folder / "slurmctld.log",
+        "SlurmdLogFile": folder / "slurmd.log",
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/none",
+        "SelectType": "select/cons_tres",
+        "SelectTypeParameters": "CR_CPU",
+        "MpiDefault": "none",
+        "ReturnToService": 2,
+        "JobRequeue": 1,
+        "PreemptType": "preempt/partition_prio",
+        "PreemptMode": "REQUEUE",
+        "KillWait": 5,
+        "MinJobAge": 300,
+        "SchedulerParameters": "sched_interval=1,batch_sched_delay=0,sched_min_interval=0",
+    }
+    lines = [f"{name}={value}" for name, value in settings.items()]
+    lines += [
+        f"NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mb} State=UNKNOWN",
+        f"PartitionName=low Nodes={host} Default=YES State=UP PriorityTier=1 PreemptMode=REQUEUE",
+        f"PartitionName=high Nodes={host} State=UP PriorityTier=2 PreemptMode=OFF",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def cluster(folder: Path, cpus: int | None = None, memory_mb: int = 1000) -> Iterator[dict[str, str]]:
+    """The environment in which sbatch, srun and squeue speak to it. Partitions: low (default, preemptible), high."""
+    folder.chmod(0o755)  # munged wants nobody else to be able to write there
+    for name in ["state", "spool", "munge"]:
+        (folder / name).mkdir(mode=0o755)
+    key = folder / "munge.key"
+    key.write_bytes(secrets.token_bytes(128))
+    key.chmod(0o400)
+    (folder / "slurm.conf").write_text(configuration(folder, cpus or len(os.sched_getaffinity(0)), memory_mb))
+    environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(folder / "slurm.conf")}
+    munged = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket"]
+    munged += [f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
+    with contextlib.ExitStack() as stack:
+        for command in [munged, ["slurmctld", "-D"], ["slurmd", "-D"]]:
+            log = stack.enter_context((folder / f"{command[0]}.out").open("w"))
+            daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            stack.callback(end, daemon)
+            if command is munged:
+                wait_until((folder / "munge.socket").exists, folder)
+        wait_until(lambda: "idle" in said(["sinfo", "-h", "-o", "%T"], environment), folder)
+        yield environment
+        subprocess.run(["scancel", "--user=root", "--state=RUNNING,PENDING"], env=environment, check=False)
+
+
+def said(command: list[str], environment: dict[str, str]) -> str:
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30).stdout
+
+
+def wait_until(holds, folder: Path) -> None:
+    until = time.monotonic() + START_S
+    while not holds():
+        if time.monotonic() > until:
+            logs = "\n".join(f"{log.name}:\n{log.read_text()[-1500:]}" for log in sorted(folder.glob("*.[lo][ou]*")))
+            raise TimeoutError(f"no Slurm cluster after {START_S} s\n{logs}")
+        time.sleep(0.1)
+
+
+def end(daemon: subprocess.Popen) -> None:
+    daemon.terminate()
+    try:
+        daemon.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        daemon.kill()
+        daemon.wait()
