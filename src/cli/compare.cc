@@ -15,6 +15,7 @@
 #include "explain/analyze/trace_diff.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
+#include "report/json.h"
 
 namespace fullbore::cli {
 
@@ -109,51 +110,6 @@ void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comp
   if (!comparison.findings_gone.empty() || !comparison.findings_new.empty()) Print(stdout, "\n");
 }
 
-nlohmann::ordered_json ToJson(const std::vector<Change>& changes) {
-  nlohmann::ordered_json array = nlohmann::ordered_json::array();
-  for (const Change& change : changes) {
-    nlohmann::ordered_json one = {{"what", change.what}};
-    if (!change.unit.empty()) one["unit"] = change.unit;
-    if (change.before)
-      one["before"] = *change.before;
-    else if (!change.before_text.empty())
-      one["before"] = change.before_text;
-    if (change.after)
-      one["after"] = *change.after;
-    else if (!change.after_text.empty())
-      one["after"] = change.after_text;
-    array.push_back(std::move(one));
-  }
-  return array;
-}
-
-nlohmann::ordered_json ToJson(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
-  nlohmann::ordered_json json = {{"schema", "fullbore.comparison/1"},
-                                 {"before", before.run_id},
-                                 {"after", after.run_id},
-                                 {"rate",
-                                  {{"unit", comparison.rate_unit},
-                                   {"before", comparison.rate_before},
-                                   {"after", comparison.rate_after}}},
-                                 {"speedup", comparison.speedup}};
-  if (comparison.interval_known) {
-    json["speedup_ci95"] = {comparison.speedup_low, comparison.speedup_high};
-    json["significant"] = comparison.significant;
-  }
-  if (comparison.predicted) {
-    json["predicted"] = {{"expected", comparison.predicted->expected},
-                         {"low", comparison.predicted->low},
-                         {"high", comparison.predicted->high}};
-    json["prediction_held"] = comparison.prediction_held;
-  }
-  json["shares"] = ToJson(comparison.shares);
-  json["facts"] = ToJson(comparison.facts);
-  json["resources"] = ToJson(comparison.resources);
-  json["findings_gone"] = comparison.findings_gone;
-  json["findings_new"] = comparison.findings_new;
-  return json;
-}
-
 Result<Side> Load(const std::string& directory, const std::string& word) {
   Side side;
   if (MeansTraces({word})) {
@@ -202,7 +158,7 @@ int CompareIt(const Flags& flags) {
   const Comparison comparison = diagnose::Compare(before->diagnosis, after->diagnosis);
   Result<void> written;
   if (!flags.json.empty()) {
-    nlohmann::ordered_json json = ToJson(before->diagnosis, after->diagnosis, comparison);
+    nlohmann::ordered_json json = report::ToJson(before->diagnosis, after->diagnosis, comparison);
     if (traces) json["trace_diff"] = analyze::ToJson(analyze::DiffOf(*before->sum, *after->sum));
     written = WriteJson(flags.json, json);
   }

@@ -16,7 +16,7 @@ namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
   static const std::vector<const Subcommand*> all = {&kRun,    &kMeasure, &kExplain, &kCompare, &kExport,
-                                                     &kLoader, &kRuns,    &kDoctor,  &kHelp};
+                                                     &kLoader, &kRuns,    &kServe,   &kDoctor,  &kHelp};
   return all;
 }
 

@@ -117,6 +117,9 @@ Result<std::string> FindRun(const std::string& directory, const std::string& tex
   return NoSuchRun(directory, text, files);
 }
 
+namespace {
+
+// Every stage of a recording that trained, in order; if none did, the judged one.
 std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording,
                                                 const std::vector<const replay::Change*>& what_if) {
   std::vector<diagnose::Diagnosis> diagnoses;
@@ -126,10 +129,8 @@ std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recordi
   return diagnoses;
 }
 
-namespace {
-
 // The windows of its profiler, where a run has them, become part of what is said of it.
-void AddDeviceWindows(const ReportTargets& targets, record::Recording& recording,
+void AddDeviceWindows(const std::vector<const replay::Change*>& what_if, record::Recording& recording,
                       std::vector<diagnose::Diagnosis>& stages) {
   for (size_t i = 0; i < recording.stages.size(); ++i) {
     record::Stage& stage = recording.stages[i];
@@ -139,38 +140,39 @@ void AddDeviceWindows(const ReportTargets& targets, record::Recording& recording
       stages[i].messages.push_back("windows: " + trace.error().text);
       continue;
     }
-    diagnose::AddDeviceWindow(stage.device_windows.front(), *trace, targets.what_if, stages[i]);
+    diagnose::AddDeviceWindow(stage.device_windows.front(), *trace, what_if, stages[i]);
     TakeTablesOf(*trace, stage);
   }
 }
 
 }  // namespace
 
+report::Explained ExplainAll(record::Recording recording, const std::vector<const replay::Change*>& what_if) {
+  report::Explained explained{std::move(recording), {}, 0};
+  explained.stages = DiagnoseStages(explained.recording, what_if);
+  AddDeviceWindows(what_if, explained.recording, explained.stages);
+  const record::Stage* judged = diagnose::JudgedStage(explained.recording);
+  if (explained.stages.size() > 1)
+    explained.judged = static_cast<size_t>(judged - explained.recording.stages.data());
+  return explained;
+}
+
 // Each report on its own: one that cannot be written does not keep the others from being. Returns the first
 // error.
 Result<void> WriteReports(record::Recording recording, const ReportTargets& targets) {
-  std::vector<diagnose::Diagnosis> stages = DiagnoseStages(recording, targets.what_if);
-  AddDeviceWindows(targets, recording, stages);
-  const record::Stage* judged_stage = diagnose::JudgedStage(recording);
-  const diagnose::Diagnosis& judged =
-      stages.size() < 2 ? stages[0] : stages[static_cast<size_t>(judged_stage - recording.stages.data())];
+  const report::Explained explained = ExplainAll(std::move(recording), targets.what_if);
   Result<void> html, json;
   if (!targets.html.empty())
-    html = WriteText(targets.html, report::ToHtml(judged, recording), targets.html_mode);
+    html =
+        WriteText(targets.html, report::ToHtml(explained.verdict(), explained.recording), targets.html_mode);
   if (targets.terminal) {
     FILE* out = targets.to_stderr ? stderr : stdout;
-    const std::string text =
-        report::ToTerminal(stages, report::StyleFor(fileno(out)), {html ? targets.html : "", targets.again});
+    const std::string text = report::ToTerminal(explained.stages, report::StyleFor(fileno(out)),
+                                                {html ? targets.html : "", targets.again});
     PrintLaidOut(out, text);
     std::fflush(out);
   }
-  if (!targets.json.empty()) {
-    nlohmann::ordered_json object = report::ToJson(judged);
-    if (stages.size() > 1) {
-      for (const diagnose::Diagnosis& stage : stages) object["stages"].push_back(report::ToJson(stage));
-    }
-    json = WriteJson(targets.json, object);
-  }
+  if (!targets.json.empty()) json = WriteJson(targets.json, report::ToJson(explained));
   return html ? json : html;
 }
 

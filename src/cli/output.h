@@ -8,9 +8,9 @@
 
 #include "base/guarded_file.h"
 #include "base/result.h"
-#include "explain/diagnose/diagnosis.h"
 #include "explain/replay/change.h"
 #include "record/recording.h"
+#include "report/explained.h"
 
 namespace fullbore::cli {
 
@@ -38,9 +38,10 @@ Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& js
 // "last", the newest.
 Result<std::string> FindRun(const std::string& directory, const std::string& text);
 
-// Diagnoses every stage of a recording that trained, in order; if none did, the judged one.
-std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recording,
-                                                const std::vector<const replay::Change*>& what_if = {});
+// Diagnoses every stage of a recording that trained, in order; if none did, the judged one. The windows of its profiler,
+// where a run has them, become part of what is said of it.
+report::Explained ExplainAll(record::Recording recording,
+                             const std::vector<const replay::Change*>& what_if = {});
 
 struct ReportTargets {
   std::string json;  // a path, "-", or empty

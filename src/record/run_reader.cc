@@ -430,6 +430,7 @@ Result<RunSummary> ReadSummaryOnce(const std::string& path) {
   summary.id = opened->meta["id"];
   summary.path = path;
   summary.tags = ReadMap(opened->reader, "tag");
+  summary.note = opened->meta["note"];
   summary.stages = std::move(opened->stages);
   summary.wall_begin_ns = summary.stages.front().begin_ns + WallOffset(opened->meta);
   // The seconds of a sampling (explain --pid) are no steps.

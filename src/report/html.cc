@@ -100,8 +100,14 @@ std::string Fill(std::string_view page, const std::vector<Part>& parts) {
 
 }  // namespace
 
+std::string PageJson(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
+  return MakePrintable(PageData(diagnosis, recording)).dump();
+}
+
+std::string PaletteJson() { return PaletteData().dump(); }
+
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
-  const std::string json = EscapeForScript(MakePrintable(PageData(diagnosis, recording)).dump());
+  const std::string json = EscapeForScript(PageJson(diagnosis, recording));
   const std::string title = EscapeMarkup(PageTitle(diagnosis));
   const std::string text = EscapeMarkup(ToTerminal(diagnosis, {100, false, true}));
   return Fill(

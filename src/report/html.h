@@ -13,4 +13,8 @@ namespace fullbore::report {
 // was: series and step windows are thinned out to what a screen can show.
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);
 
+// What such a page is built from, as JSON, for a page that fetches it. Private to web/; may change with it.
+std::string PageJson(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);
+std::string PaletteJson();  // how shares look, as in the above
+
 }  // namespace fullbore::report

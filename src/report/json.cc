@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/printable.h"
+#include "report/explained.h"
 
 namespace fullbore::report {
 
@@ -213,6 +214,24 @@ Json Facts(const std::map<std::string, std::string>& facts) {
   return object;
 }
 
+Json ChangesJson(const std::vector<diagnose::Change>& changes) {
+  Json array = Json::array();
+  for (const diagnose::Change& change : changes) {
+    Json one = {{"what", change.what}};
+    if (!change.unit.empty()) one["unit"] = change.unit;
+    if (change.before)
+      one["before"] = *change.before;
+    else if (!change.before_text.empty())
+      one["before"] = change.before_text;
+    if (change.after)
+      one["after"] = *change.after;
+    else if (!change.after_text.empty())
+      one["after"] = change.after_text;
+    array.push_back(std::move(one));
+  }
+  return array;
+}
+
 }  // namespace
 
 std::string_view Name(diagnose::Severity severity) {
@@ -255,6 +274,41 @@ Json ToJson(const Diagnosis& d) {
   report["facts"] = Facts(d.facts);
   report["messages"] = d.messages;
   return report;
+}
+
+nlohmann::ordered_json ToJson(const Explained& explained) {
+  nlohmann::ordered_json object = ToJson(explained.verdict());
+  if (explained.stages.size() < 2) return object;
+  for (const Diagnosis& stage : explained.stages) object["stages"].push_back(ToJson(stage));
+  return object;
+}
+
+nlohmann::ordered_json ToJson(const Diagnosis& before, const Diagnosis& after,
+                              const diagnose::Comparison& comparison) {
+  Json json = {{"schema", "fullbore.comparison/1"},
+               {"before", before.run_id},
+               {"after", after.run_id},
+               {"rate",
+                {{"unit", comparison.rate_unit},
+                 {"before", comparison.rate_before},
+                 {"after", comparison.rate_after}}},
+               {"speedup", comparison.speedup}};
+  if (comparison.interval_known) {
+    json["speedup_ci95"] = {comparison.speedup_low, comparison.speedup_high};
+    json["significant"] = comparison.significant;
+  }
+  if (comparison.predicted) {
+    json["predicted"] = {{"expected", comparison.predicted->expected},
+                         {"low", comparison.predicted->low},
+                         {"high", comparison.predicted->high}};
+    json["prediction_held"] = comparison.prediction_held;
+  }
+  json["shares"] = ChangesJson(comparison.shares);
+  json["facts"] = ChangesJson(comparison.facts);
+  json["resources"] = ChangesJson(comparison.resources);
+  json["findings_gone"] = comparison.findings_gone;
+  json["findings_new"] = comparison.findings_new;
+  return json;
 }
 
 std::string ToJsonText(const Diagnosis& diagnosis) {

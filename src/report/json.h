@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "explain/diagnose/compare.h"
 #include "explain/diagnose/diagnosis.h"
 
 namespace fullbore::report {
@@ -15,8 +16,12 @@ inline constexpr const char* kReportSchema = "fullbore.report/1";
 // Ordered, so that members come in the order in which people read them.
 nlohmann::ordered_json ToJson(const diagnose::Diagnosis& diagnosis);
 
-// The same as text, indented, with a newline at the end. Bytes that are not UTF-8 are replaced by U+FFFD.
+// A diagnosis as text, indented, with a newline at the end. Bytes that are not UTF-8 are replaced by U+FFFD.
 std::string ToJsonText(const diagnose::Diagnosis& diagnosis);
+
+// What changed between two: schema "fullbore.comparison/1".
+nlohmann::ordered_json ToJson(const diagnose::Diagnosis& before, const diagnose::Diagnosis& after,
+                              const diagnose::Comparison& comparison);
 
 std::string_view Name(diagnose::Severity severity);  // "info", "warning", "critical"
 

@@ -244,18 +244,6 @@ Json MessagesData(const Stage& stage) {
   return data;
 }
 
-Json PaletteData() {
-  Json data = Json::array();
-  for (const ShareLook& look : kShareLooks) {
-    data.push_back({{"name", look.name},
-                    {"label", look.label},
-                    {"meaning", look.meaning},
-                    {"light", look.light},
-                    {"dark", look.dark}});
-  }
-  return data;
-}
-
 Json FiguresData(const Diagnosis& d) {
   Json data = Json::array();
   if (d.sampled)
@@ -292,6 +280,18 @@ void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const 
 }
 
 }  // namespace
+
+Json PaletteData() {
+  Json data = Json::array();
+  for (const ShareLook& look : kShareLooks) {
+    data.push_back({{"name", look.name},
+                    {"label", look.label},
+                    {"meaning", look.meaning},
+                    {"light", look.light},
+                    {"dark", look.dark}});
+  }
+  return data;
+}
 
 std::string PageTitle(const Diagnosis& d) {
   const std::string id = d.run_id.empty() ? d.source : d.run_id;

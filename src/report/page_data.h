@@ -12,6 +12,8 @@ namespace fullbore::report {
 
 nlohmann::ordered_json PageData(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);
 
+nlohmann::ordered_json PaletteData();
+
 std::string PageTitle(const diagnose::Diagnosis& diagnosis);
 
 }  // namespace fullbore::report

@@ -37,6 +37,19 @@ struct Closer {
   void operator()(DIR* directory) const { closedir(directory); }
 };
 
+// Of a file in the open directory `at`, or by its path; `has_log`: a log may be beside it.
+std::optional<FileStamp> Stamp(int at, const std::string& file, bool has_log) {
+  struct stat info {};
+  if (fstatat(at, file.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  FileStamp stamp{info.st_ino, info.st_size, ChangedNs(info), 0, 0};
+  const std::string log = file + std::string(kLogSuffix);
+  if (has_log && fstatat(at, log.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
+    stamp.log_bytes = info.st_size;
+    stamp.log_changed_ns = ChangedNs(info);
+  }
+  return stamp;
+}
+
 // The run files of a directory, without reading any.
 std::map<std::string, FileStamp> StampsOf(const std::string& directory) {
   std::map<std::string, FileStamp> stamps;
@@ -52,18 +65,13 @@ std::map<std::string, FileStamp> StampsOf(const std::string& directory) {
   }
   const int at = dirfd(open.get());
   for (auto each = stamps.begin(); each != stamps.end();) {
-    struct stat info {};
-    const std::string file = each->first + std::string(kRunSuffix), log = file + std::string(kLogSuffix);
-    if (fstatat(at, file.c_str(), &info, 0) != 0 || !S_ISREG(info.st_mode)) {
+    const std::string file = each->first + std::string(kRunSuffix);
+    const auto stamp = Stamp(at, file, logs.contains(file + std::string(kLogSuffix)));
+    if (!stamp) {
       each = stamps.erase(each);
       continue;
     }
-    each->second = {info.st_ino, info.st_size, ChangedNs(info), 0, 0};
-    if (logs.contains(log) && fstatat(at, log.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-      each->second.log_bytes = info.st_size;
-      each->second.log_changed_ns = ChangedNs(info);
-    }
-    ++each;
+    each++->second = *stamp;
   }
   return stamps;
 }
@@ -107,6 +115,7 @@ Json ToJson(const KnownRun& run) {
   Json json = {{"name", run.name},
                {"id", run.summary.id},
                {"tags", run.summary.tags},
+               {"note", run.summary.note},
                {"begin_unix_ns", run.summary.wall_begin_ns},
                {"steps", run.summary.steps},
                {"bytes", run.summary.bytes},
@@ -146,6 +155,7 @@ KnownRun RunFrom(const Json& json, const std::string& directory) {
   json.at("id").get_to(run.summary.id);
   run.summary.path = directory + "/" + run.name + std::string(kRunSuffix);
   json.at("tags").get_to(run.summary.tags);
+  json.at("note").get_to(run.summary.note);
   json.at("begin_unix_ns").get_to(run.summary.wall_begin_ns);
   json.at("steps").get_to(run.summary.steps);
   json.at("bytes").get_to(run.summary.bytes);
@@ -270,6 +280,17 @@ void RunIndex::Judge(const std::string& name, Judgement judgement) {
 void RunIndex::PutSummary(const std::string& name, record::RunSummary summary) {
   const auto run = runs_.find(name);
   if (run != runs_.end()) run->second.summary = std::move(summary);
+}
+
+void RunIndex::Reread(const std::string& name) {
+  const auto run = runs_.find(name);
+  if (run == runs_.end()) return;
+  const auto summary = record::ReadRunSummary(run->second.summary.path);
+  if (!summary) return;
+  run->second.summary.tags = summary->tags;
+  run->second.summary.note = summary->note;
+  if (const auto stamp = Stamp(AT_FDCWD, run->second.summary.path, true)) run->second.stamp = *stamp;
+  unsaved_ = unsaved_ || run->second.state != RunState::kRunning;
 }
 
 void RunIndex::Save() {

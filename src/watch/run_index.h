@@ -71,6 +71,9 @@ class RunIndex {
   void PutSummary(const std::string& name,
                   record::RunSummary summary);  // of a live run, from whoever follows it
 
+  // Tags and note, after somebody has edited them; the judgement stays, for neither is part of what is judged.
+  void Reread(const std::string& name);
+
   // Writes the index file if an ended run was added, changed, judged or removed since. Failing is no harm.
   void Save();
 

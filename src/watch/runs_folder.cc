@@ -29,7 +29,6 @@ record::RunSummary SummaryNow(const KnownRun& known, const LiveRun& run) {
   newest.exit_status = seen.exit_status;
   newest.out_of_memory = seen.out_of_memory;
   summary.steps = std::max(summary.steps, run.steps());
-  summary.tags = run.window().tags;
   return summary;
 }
 
@@ -154,6 +153,11 @@ const KnownRun* RunsFolder::Find(const std::string& name) const {
   const auto& runs = where->second.index->runs();
   const auto run = runs.find(where->second.name);
   return run == runs.end() ? nullptr : &run->second;
+}
+
+void RunsFolder::Reread(const std::string& name) {
+  if (const auto where = where_.find(name); where != where_.end())
+    where->second.index->Reread(where->second.name);
 }
 
 const LiveRun* RunsFolder::Live(const std::string& name) const {

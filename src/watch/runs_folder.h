@@ -49,6 +49,8 @@ class RunsFolder {
   // second is "name~2".
   const std::vector<std::pair<std::string, const KnownRun*>>& runs() const { return runs_; }
   const KnownRun* Find(const std::string& name) const;  // null if there is none
+  // After somebody has edited it. What runs() returned is no longer valid.
+  void Reread(const std::string& name);
   // The live run of that name; null where that run is not being recorded. It stays the same object while the run lasts.
   const LiveRun* Live(const std::string& name) const;
   // Those that were looked at, by name.

@@ -27,6 +27,8 @@ class TimeAxis {
     this.zoom(at - (at - begin) * factor, at + (end - at) * factor);
   }
   reset() { this.zoom(0, this.end); }
+  ticks(most) { return timeTicks(...this.view, most); }
+  label(at, step) { return clock(at, step, this.end); }  // precise enough for moments `step` apart
   draw() { for (const panel of this.panels) panel.draw(); this.onChange(); }
   point(ms) {
     this.cursor = ms;
@@ -158,9 +160,9 @@ class Panel {
   }
 
   times() {
-    const { ticks, step } = timeTicks(...this.axis.view, Math.max(5, this.width / 110));
+    const { ticks, step } = this.axis.ticks(Math.max(5, this.width / 110));
     return ticks.map((t) => {
-      const label = clock(t, step, this.axis.end);
+      const label = this.axis.label(t, step);
       const half = label.length * 3.5;  // about half its width: the last label must not leave the picture
       return svg("text", { class: "time", x: Math.min(this.x(t), this.width - half), y: this.height - 4, "text-anchor": "middle" }, label);
     });
@@ -293,7 +295,7 @@ function sayCursor(panel, shown, said) {
   panel.svg.setAttribute("aria-valuemax", view[1]);
   panel.svg.setAttribute("aria-valuenow", shown ? cursor : view[0]);
   const at = shown ? cursor : view[0];
-  panel.svg.setAttribute("aria-valuetext", `${clock(at, (view[1] - view[0]) / 600, end)}` + (said.length ? ": " + said.join(", ") : ""));
+  panel.svg.setAttribute("aria-valuetext", panel.axis.label(at, (view[1] - view[0]) / 600) + (said.length ? ": " + said.join(", ") : ""));
 }
 
 // Arrows move the cursor (ten times as far with Shift), + and - zoom around it, Home and End go to the ends, Escape

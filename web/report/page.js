@@ -1,39 +1,8 @@
-// The page: built once from the data; after that only the charts change.
+// The page, from what was recorded. A page of a live run opens it again and again.
 "use strict";
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const report = data.report;
-const looks = new Map(data.palette.map((look) => [look.name, look]));
+let data, report, looks, axis, timeline;  // of what is shown
 const lookOf = (share) => looks.get(share) || looks.get("host_other");
-const axis = new TimeAxis(Math.max(0.001, data.end_ms));
-
-// ---- theme -------------------------------------------------------------------------------------------------
-
-function storedTheme() { try { return localStorage.getItem("fullbore-theme"); } catch { return null; } }
-
-function applyTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-}
-
-function themeButton() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  applyTheme(storedTheme() || (dark.matches ? "dark" : "light"));
-  dark.addEventListener("change", () => { if (!storedTheme()) applyTheme(dark.matches ? "dark" : "light"); });
-  let before = null;  // paper is white
-  addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; applyTheme("light"); draw(); });
-  addEventListener("afterprint", () => { if (before) applyTheme(before); draw(); });
-  return el("button", { class: "theme", type: "button", title: "Light or dark", "aria-label": "Switch between light and dark",
-    onclick: () => {
-      const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-      applyTheme(theme);
-      try { localStorage.setItem("fullbore-theme", theme); } catch { /* a page from a file may have no storage */ }
-    } }, "◐");
-}
-
-function paletteStyle() {
-  const rules = (key) => data.palette.map((look) => `--share-${look.name}:${look[key]};--on-${look.name}:${inkOn(look[key])};`).join("");
-  document.head.append(el("style", {}, `:root{${rules("light")}}:root[data-theme="dark"]{${rules("dark")}}`));
-}
 
 // ---- the top -------------------------------------------------------------------------------------------------
 
@@ -64,27 +33,6 @@ function verdict() {
   return box;
 }
 
-// The relative luminance of WCAG 2.
-function luminance(color) {
-  const [r, g, b] = [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16) / 255)
-    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}
-
-// Of nearly black and white, the text that stands out more.
-function inkOn(color) {
-  const dark = "#14171a", behind = luminance(color) + 0.05;
-  return behind / (luminance(dark) + 0.05) > 1.05 / behind ? dark : "#ffffff";
-}
-
-function shareBar(shares, small) {
-  const ordered = data.palette.filter((look) => shares[look.name] > 0);
-  return el("div", { class: small ? "bar small" : "bar", role: "img", "aria-label": ordered.map((look) => `${look.label} ${percent(shares[look.name])}`).join(", ") },
-    ordered.map((look) => el("span", { title: `${look.label} ${percent(shares[look.name])}: ${look.meaning}`,
-      style: { flex: `${shares[look.name]} 0 0`, background: `var(--share-${look.name})`, color: `var(--on-${look.name})` } },
-      !small && shares[look.name] > 0.09 ? `${look.label} ${percent(shares[look.name])}` : "")));
-}
-
 function stepSection() {
   const step = report.step_time;
   if (!step) return null;
@@ -98,7 +46,7 @@ function stepSection() {
   return el("section", { class: "card step" },
     el("header", {}, el("span", {}, el("b", {}, `A step takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}${rank}`)),
       el("span", { class: "soft" }, spreadText(step), el("span", { title: report.window.warmup_why }, stepsText()))),
-    shareBar(step.shares), el("ul", { class: "legend" }, legend), data.regimes ? el("p", { class: "soft" }, data.regimes) : "");
+    shareBar(data.palette, step.shares), el("ul", { class: "legend" }, legend), data.regimes ? el("p", { class: "soft" }, data.regimes) : "");
 }
 
 // One step has no spread, and fewer than twenty have no 95th percentile.
@@ -275,7 +223,7 @@ function ranksSection() {
   return el("section", { id: "ranks" }, el("h2", {}, "Ranks", el("small", {}, "each bar is as long as the rank's step")),
     el("div", { class: "card scroll" }, el("table", {}, ranks.map((rank) => el("tr", {},
       el("td", { class: "number" }, rank.rank), el("td", { class: "soft" }, rank.device || ""),
-      el("td", { class: "grow" }, el("div", { style: { width: (100 * rank.mean_step_ns) / longest + "%" } }, shareBar(rank.shares, true))),
+      el("td", { class: "grow" }, el("div", { style: { width: (100 * rank.mean_step_ns) / longest + "%" } }, shareBar(data.palette, rank.shares, true))),
       el("td", { class: "number" }, duration(rank.mean_step_ns)))))));
 }
 
@@ -364,23 +312,36 @@ function textSection() {
   return el("details", { class: "more" }, el("summary", {}, "This report as text"), el("pre", { class: "text-report", tabindex: 0 }, data.text));
 }
 
-const timeline = timelineSection(data);
-
 function draw() {
-  for (const each of [axis, ...(timeline ? [timeline.axis] : [])]) each.draw();
+  for (const each of [axis, timeline && timeline.axis]) if (each) each.draw();
 }
 
 // ---- the whole page --------------------------------------------------------------------------------------------
 
-function build() {
-  paletteStyle();
-  const page = document.getElementById("page");
-  page.append(...[topLine(), data.failure ? el("p", { class: "failure", role: "alert" }, data.failure) : null, verdict(), stepSection(),
+// Shows what was recorded, in the place of what was shown before: of a live run that is the same, grown longer. The
+// reader keeps what was opened and zoomed to.
+function openPage(recorded) {
+  const view = axis && (axis.view[0] > 0 || axis.view[1] < axis.end) ? axis.view : null;
+  const opened = [...document.querySelectorAll("#page details")].map((each) => each.open);
+  data = recorded;
+  report = data.report;
+  looks = new Map(data.palette.map((look) => [look.name, look]));
+  const off = axis ? axis.off : new Set();
+  axis = new TimeAxis(Math.max(0.001, data.end_ms));
+  axis.off = off;
+  timeline = timelineSection(data);
+  pinned = null;
+  paletteStyle(data.palette);
+  document.getElementById("page").replaceChildren(...[topLine(), data.failure ? el("p", { class: "failure", role: "alert" }, data.failure) : null, verdict(), stepSection(),
     figuresSection(), findingsSection(), replaySection(), timeline && timeline.node, chartsSection(), ranksSection(), linesSection(), kernelsSection(), operatorsSection(), notesSection(), factsSection(), textSection(),
     el("footer", {}, `Written by fullbore. Schema ${report.schema}. Shares, figures and charts are of stage `, data.stage, ".")].filter(Boolean));
+  document.querySelectorAll("#page details").forEach((each, i) => { each.open = Boolean(opened[i]); });
+  if (view) axis.zoom(...view);
   draw();
-  let width = innerWidth;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
 }
 
-build();
+startTheme(draw);
+let drawnWidth = innerWidth;
+addEventListener("resize", () => { if (innerWidth !== drawnWidth) { drawnWidth = innerWidth; draw(); } });
+const embedded = document.getElementById("data");
+if (embedded) openPage(JSON.parse(embedded.textContent));

@@ -11,9 +11,11 @@ namespace fullbore::watch::testing {
 
 class LiveWriter {
  public:
-  // Ten steps a second, of which `data_wait` is the share of waiting for data.
-  LiveWriter(const std::string& directory, const std::string& id, double data_wait)
+  // Ten steps a second, of which `data_wait` is the share of waiting for data; `cores` adds as many series, read five
+  // times a second.
+  LiveWriter(const std::string& directory, const std::string& id, double data_wait, int cores = 0)
       : data_wait_(data_wait),
+        cores_(cores),
         writer_(record::RunWriter::Open(directory + "/" + id + ".fbr",
                                         {id, "train", {"python", "train.py"}, "/home/u", {{"lr", "3e-4"}}},
                                         kBeginNs, WallNs())
@@ -66,9 +68,20 @@ class LiveWriter {
     window.min_wall_ns = window.max_wall_ns = kNsPerSecond / kStepsPerSecond;
     writer_.AppendWindow(0, window);
     writer_.AppendReading(1, record::KeyOf(record::Metric::kCpuUtilization), now_ns_, 0.4);
+    writer_.AppendReading(1, record::KeyOf(record::Metric::kGpuUtilization, {{"gpu", "0"}}), now_ns_, 0.47);
+    for (int64_t fifth = 4; fifth >= 0; --fifth) {
+      for (int core = 0; core < cores_; ++core) {
+        const int64_t t_ns = now_ns_ - fifth * kNsPerSecond / 5;
+        const auto noise = static_cast<double>((t_ns / 1'000'000 * 7919 + core * 104729) % 100);
+        writer_.AppendReading(
+            2, record::KeyOf(record::Metric::kCpuCoreUtilization, {{"cpu", std::to_string(core)}}), t_ns,
+            noise / 100);
+      }
+    }
   }
 
   double data_wait_;
+  int cores_;
   int64_t now_ns_ = kBeginNs, step_ = 0;
   record::RunWriter writer_;
 };

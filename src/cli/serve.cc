@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/print.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "record/run_reader.h"
+#include "serve/access.h"
+#include "serve/api.h"
+#include "serve/server.h"
+#include "watch/runs_folder.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+struct Flags {
+  std::vector<std::string> directories = {kDefaultRunsDirectory};
+  std::string listen = "127.0.0.1:7788";
+  std::string token_file;
+};
+
+constexpr int64_t kTickNs = kNsPerSecond;
+
+// Ctrl-C and a polite kill end the server; they are read from this descriptor.
+UniqueFd EndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, each);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC));
+}
+
+Result<std::optional<std::string>> TokenOf(const Flags& flags) {
+  if (flags.token_file.empty()) {
+    if (serve::IsLoopback(flags.listen)) return std::optional<std::string>();
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("'{}' can be reached from other machines, and there is no token", flags.listen),
+                 "--token-file FILE with a secret of 16 characters or more; or keep to 127.0.0.1 and use "
+                 "ssh -L 7788:127.0.0.1:7788 HOST"};
+  }
+  auto token = serve::ReadToken(flags.token_file);
+  if (!token) return token.error();
+  return std::optional(std::move(*token));
+}
+
+void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
+  Print(stderr, "fullbore serve: http://{}/  {}; Ctrl-C ends it\n", server.address(),
+        may_write ? "notes and tags can be changed with the token" : "read-only");
+  if (serve::IsLoopback(server.address())) return;
+  Print(stderr,
+        "fullbore serve: whoever reaches {} and has the token sees command lines, paths, source lines and "
+        "facts "
+        "about this machine; the connection is not encrypted\n",
+        server.address());
+  for (const std::string& directory : flags.directories) Print(stderr, "  of the runs in {}\n", directory);
+}
+
+// Until a signal ends it. One thread does everything: there is nothing to lock, and nothing runs while nobody asks.
+void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, int signals) {
+  int64_t next_tick_ns = 0;
+  while (true) {
+    const int64_t now_ns = MonotonicNs();
+    if (now_ns >= next_tick_ns) {
+      folder.Tick(now_ns, WallNs());
+      next_tick_ns = now_ns + kTickNs;
+    }
+    pollfd ready[] = {{signals, POLLIN, 0}, {server.fd(), POLLIN, 0}, {folder.fd(), POLLIN, 0}};
+    const int64_t wait_ns = std::max<int64_t>(0, next_tick_ns - MonotonicNs());
+    if (poll(ready, std::size(ready), static_cast<int>(wait_ns / kNsPerMs) + 1) < 0) continue;
+    if (ready[0].revents != 0) return;
+    // Several files of a run change at once: one look takes them all.
+    if (ready[2].revents != 0) next_tick_ns = std::min(next_tick_ns, now_ns + kTickNs / 10);
+    server.Serve(MonotonicNs());
+  }
+}
+
+int Serve(const Flags& flags) {
+  auto token = TokenOf(flags);
+  if (!token) return Fail(token.error(), kExitUsage);
+  const bool may_write = token->has_value();
+  const UniqueFd signals = EndSignals();
+  watch::RunsFolder folder(flags.directories, {});
+  std::unique_ptr<serve::Api> api;
+  auto server = serve::Server::Listen(flags.listen,
+                                      [&](const serve::Request& request) { return api->Answer(request); });
+  if (!server) return Fail(server.error(), StatusOf(server.error()));
+  const auto explain = [](const std::string& path) -> Result<report::Explained> {
+    auto recording = record::ReadRun(path);
+    if (!recording) return recording.error();
+    return ExplainAll(std::move(*recording));
+  };
+  api = std::make_unique<serve::Api>(serve::Parts{folder, explain, nullptr},
+                                     serve::Access((*server)->address(), std::move(*token)));
+  folder.on_look = [&](const std::string& name, const watch::LiveRun& run, bool over) {
+    const std::string stream = serve::Api::StreamOf(name);
+    if ((*server)->HasListeners(stream)) (*server)->Publish(stream, "live", serve::Api::LiveEvent(run, over));
+  };
+  Greet(**server, flags, may_write);
+  ServeUntilTold(**server, folder, signals.get());
+  return 0;
+}
+
+Handler Define(CLI::App& app, const Invocation&) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--dir", flags->directories, "Where runs are kept; may be given several times")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->default_str(kDefaultRunsDirectory);
+  app.add_option("--listen", flags->listen, "Address and port; another one than loopback needs a token")
+      ->type_name("ADDRESS:PORT")
+      ->default_str("127.0.0.1:7788");
+  app.add_option(
+         "--token-file", flags->token_file,
+         "A file with the secret that lets people change notes and tags and, on other addresses than\n"
+         "loopback, read")
+      ->type_name("FILE");
+  return [flags] { return Serve(*flags); };
+}
+
+}  // namespace
+
+const Subcommand kServe = {"serve", "Show all runs, live ones too, on a page; metrics for Prometheus",
+                           "fullbore serve\n  fullbore serve --dir /shared/runs --listen 0.0.0.0:7788 "
+                           "--token-file token",
+                           Define};
+
+}  // namespace fullbore::cli

@@ -1,0 +1,101 @@
+"""The pages of `fullbore serve` in a browser: what they show, that they log nothing, light, dark and narrow."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.serve.browser import Browser
+from tests.serve.conftest import MADE_RUNS, TOKEN, start
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOSTILE = "<img src=x onerror=document.title='owned'>"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    opened = Browser(CHROMIUM, tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "needles"),
+    [
+        ("/", ["made-live-0", "made-5", "running", "Training waits", "Compare", "Waste"]),
+        ("/runs/made-0", ["Training waits for data", "Where each step's time goes", "Note and tags", "Series as CSV"]),
+        ("/runs/made-live-0", ["last minute", "samples/s", "running"]),
+        ("/compare?runs=made-0,made-1", ["2 runs compared", "against the first", "Throughput over the steps"]),
+        ("/alerts", ["Nothing fires."]),
+        ("/login", ["Continue"]),
+    ],
+)
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)])
+def test_every_page_shows_what_it_is_for_at_any_width_and_logs_nothing(browser, serving, path, needles, width, dark):
+    browser.open(f"http://{serving.address}{path}", width, dark)
+    for needle in needles:
+        browser.wait(f"document.body.innerText.includes({needle!r})")
+    assert browser.console == []
+    assert browser.value("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+    assert browser.value("document.documentElement.scrollWidth") <= width
+
+
+def test_a_live_page_follows_its_run(browser, serving):
+    browser.open(f"http://{serving.address}/runs/made-live-0")
+    steps = "[...document.querySelectorAll('.live .label')].find((each) => each.textContent === 'steps')?.nextSibling.textContent"
+    first = browser.wait(steps)
+    browser.wait(f"({steps}) !== {first!r}")
+
+
+def test_runs_are_filtered_sorted_grouped_and_compared_by_hand(browser, serving):
+    browser.open(f"http://{serving.address}/")
+    rows = "[...document.querySelectorAll('td.run a')].map((each) => each.textContent).join()"
+    browser.wait(f"{rows}.includes('made-5')")
+    browser.value("query.value = 'state:running'; query.dispatchEvent(new Event('input'))")
+    browser.wait(f"{rows} === 'made-live-0'")
+    assert browser.value("location.search") == "?q=state%3Arunning"
+    browser.value("query.value = ''; query.dispatchEvent(new Event('input'))")
+    browser.wait(f"{rows}.includes('made-5')")
+    browser.value(
+        "[...document.querySelectorAll('th button')].find((each) => each.textContent.startsWith('Run')).click()"
+    )
+    browser.wait("location.search === '?sort=-name'")
+    browser.value("group.value = 'tag:lr'; group.dispatchEvent(new Event('change'))")
+    browser.wait("document.querySelectorAll('tr.group').length > 0")
+    browser.value(
+        "for (const name of ['made-3', 'made-4']) document.querySelector(`[aria-label='Compare ${name}']`).click()"
+    )
+    browser.value("compare.click()")
+    browser.wait("location.pathname === '/compare' && document.body.innerText.includes('2 runs compared')")
+
+
+def test_a_note_is_saved_with_the_token_only(browser, serving):
+    browser.open(f"http://{serving.address}/runs/made-3")
+    browser.wait("document.querySelector('textarea') !== null")
+    save = "document.querySelector('.about form').requestSubmit()"
+    browser.value("document.querySelector('textarea').value = 'seen by hand'; " + save)
+    browser.wait("document.querySelector('.said').textContent.includes('token')")
+    browser.value(f"document.querySelector('.about [type=password]').value = {TOKEN!r}; {save}")
+    browser.wait("document.querySelector('.said').textContent === 'saved'")
+    assert serving.ask("/api/v1/runs/made-3/about").json["note"] == "seen by hand"
+
+
+def test_a_name_that_is_markup_runs_nothing(browser, tmp_path):
+    subprocess.run([MADE_RUNS, tmp_path, HOSTILE, "2", "0", "0"], check=True, stdout=subprocess.DEVNULL)
+    server = start("--dir", str(tmp_path))
+    try:
+        name = HOSTILE.replace("<", "%3C").replace(">", "%3E").replace(" ", "%20")
+        for path in ("/", f"/runs/{name}-0", f"/compare?runs={name}-0,{name}-1"):
+            browser.open(f"http://{server.address}{path}")
+            browser.wait("document.body.innerText.includes('<img src=x')")
+            assert browser.value("document.title") != "owned"
+            assert browser.value("document.images.length") == 0
+            assert browser.console == []
+    finally:
+        server.process.terminate()
+        server.process.wait(timeout=30)
