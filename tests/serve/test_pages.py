@@ -47,7 +47,8 @@ def test_every_page_shows_what_it_is_for_at_any_width_and_logs_nothing(browser, 
 
 def test_a_live_page_follows_its_run(browser, serving):
     browser.open(f"http://{serving.address}/runs/made-live-0")
-    steps = "[...document.querySelectorAll('.live .label')].find((each) => each.textContent === 'steps')?.nextSibling.textContent"
+    labels = "[...document.querySelectorAll('.live .label')]"
+    steps = f"{labels}.find((each) => each.textContent === 'steps')?.nextSibling.textContent"
     first = browser.wait(steps)
     browser.wait(f"({steps}) !== {first!r}")
 

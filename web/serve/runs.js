@@ -10,7 +10,6 @@ const columns = [
 const parameters = new URLSearchParams(location.search);
 const state = { q: parameters.get("q") || "", sort: parameters.get("sort") || "-begin", group: parameters.get("group") || "", limit: kPage };
 const chosen = new Set();
-let palette = [];
 
 function sparkline(values) {
   if (values.length < 2) return "";
