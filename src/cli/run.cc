@@ -36,16 +36,11 @@ struct Flags {
   std::vector<std::string> tags;
   std::string json, html;
   std::string windows;
-  bool no_hook = false, no_command = false, fast_data = false, keep_windows = false;
+  bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
 };
 
 // One of the settings that the hook reads in the training process (python/fullbore/hook/core/settings.py).
-Result<void> AskForFastData(const Flags& flags) {
-  if (flags.no_hook) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "run: --fast-data works through the hook, which --no-hook leaves out",
-                 "leave out one of them"};
-  }
+Result<void> AskForFastData() {
   const char* set = std::getenv("FULLBORE_SETTINGS");
   auto settings = nlohmann::json::parse(set ? set : "{}", nullptr, /*allow_exceptions=*/false);
   if (!settings.is_object()) {
@@ -55,6 +50,18 @@ Result<void> AskForFastData(const Flags& flags) {
   settings["fast_data"] = true;
   (void)setenv("FULLBORE_SETTINGS", settings.dump().c_str(), 1);
   return {};
+}
+
+// What the hook is to change in the script, in its environment.
+Result<void> AskForChanges(const Flags& flags) {
+  if (flags.no_hook && (flags.fast_data || flags.autopilot)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("run: {} works through the hook, which --no-hook leaves out",
+                             flags.fast_data ? "--fast-data" : "--autopilot"),
+                 "leave out one of them"};
+  }
+  if (flags.autopilot) (void)setenv("FULLBORE_AUTOPILOT", "1", 1);
+  return flags.fast_data ? AskForFastData() : Result<void>();
 }
 
 // As the hook reads it (python/fullbore/hook/torch/windows.py): "off", "N@STEP", or the seconds between two windows.
@@ -150,9 +157,7 @@ int RunIt(Flags& flags, const Invocation& invocation) {
     return Fail({ErrorCode::kInvalidArgument, "--stage names a part of a run: it needs --run ID", ""},
                 kExitUsage);
   }
-  if (flags.fast_data) {
-    if (auto asked = AskForFastData(flags); !asked) return Fail(asked.error(), kExitUsage);
-  }
+  if (auto asked = AskForChanges(flags); !asked) return Fail(asked.error(), kExitUsage);
   if (!flags.windows.empty()) {
     const auto windows = WindowsAskedFor(flags.windows);
     if (!windows) return Fail(windows.error(), kExitUsage);
@@ -207,6 +212,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
   app.add_flag("--fast-data", flags->fast_data,
                "Feed the training DataLoader from fullbore.data where it gives the same batches");
+  app.add_flag(
+      "--autopilot", flags->autopilot,
+      "Try other numbers of loader workers while the script trains, and keep what helps: only where the\n"
+      "training stays the same, bit for bit (docs/settings.md)");
   app.add_option(
          "--windows", flags->windows,
          "When to take a few steps under torch's own profiler, for what the device, or the CPU's\n"

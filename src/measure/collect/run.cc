@@ -99,7 +99,7 @@ class Session {
   int64_t next_status_ns_ = 0;
   int64_t next_beat_ns_ = 0;
   std::vector<std::string> to_say_;
-  std::set<std::string> said_;  // by --fast-data: all ranks of a training say the same
+  std::set<std::string> said_;  // by --fast-data and --autopilot: all ranks of a training say the same
 };
 
 Result<void> Session::CheckNames() const {
@@ -290,11 +290,12 @@ void Session::KeepWhatWasDeleted() {
   (void)elsewhere->Keep();
 }
 
-// Messages of --fast-data are shown at once: nobody who asked for it wants to wait hours to hear that it had
-// no effect. Messages of the recorder wait for the end, where the command's output does not scroll them away.
+// Messages of --fast-data and --autopilot are shown at once: nobody who asked for it wants to wait hours to hear that it
+// had no effect. Messages of the recorder wait for the end, where the command's output does not scroll them away.
 void Session::OnMessage(const record::Message& message) {
   if (message.source == "recorder") to_say_.push_back(message.text);
-  if (message.source == "--fast-data" && !options_.quiet && said_.insert(message.text).second)
+  const bool was_asked_for = message.source == "--fast-data" || message.source == "--autopilot";
+  if (was_asked_for && !options_.quiet && said_.insert(message.text).second)
     Say(message.source + ": " + message.text);
 }
 

@@ -15,5 +15,9 @@ settings come from core/settings.py, which says what became of each.
     writers     the same for libraries that write files by other ways than Python's
     guard       the same for all else, by the kernel
 
-Nothing here is imported unless it was asked for by $FULLBORE_SETTINGS or $FULLBORE_TRIAL.
+    autopilot   other numbers of workers while the script trains
+    randomness  whether these give the same batches
+    rescue      an epoch that goes on without the workers that it was given
+
+Nothing here is imported unless it was asked for by $FULLBORE_SETTINGS, $FULLBORE_TRIAL or $FULLBORE_AUTOPILOT.
 """

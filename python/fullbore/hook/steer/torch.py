@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Callable
 
 from ..core.settings import attempted, settings
-from . import accumulate, loaders, losses, models, optimizers, outputs, precision, threads, writers
+from . import accumulate, autopilot, loaders, losses, models, optimizers, outputs, precision, threads, writers
 
 Patch = Callable[[Any], None]
 
@@ -32,6 +33,8 @@ def attach(torch: Any, when_imported: Callable[[str, Patch], None]) -> None:
         writers.attach(outputs.trial, when_imported)
     if settings.asked:
         when_imported("torch.autograd", losses.attach)
+    if os.environ.get(autopilot.VARIABLE):
+        when_imported("torch.utils.data.dataloader", autopilot.attach)
     for module, names, patch in PATCHES:
         if any(settings.get(name) is not None for name in names):
             when_imported(module, attempted(*names)(patch))

@@ -1,0 +1,400 @@
+"""`fullbore run --autopilot`: the number of loader workers is tried while the script trains, and kept where it helps.
+
+All of it happens in the training process: only here are the boundary (a new epoch of the training loader), the waits
+and the steps known at the same moment, and it needs no way back from the recorder, which shows and stores the lines.
+
+At the end of an epoch in which the steps waited for their batches, and after a proof that samples are the same in any
+number of workers (randomness.py), the next epoch gets another number of them. Its steps are compared with those before:
+kept only where it is faster outside the noise and by MIN_GAIN, and where the gain is small, only after an epoch with
+the old number was slower again; else taken back. The script sees its own number everywhere. Nothing else is changed:
+threads change how sums are rounded, persistent workers which random numbers the training draws, and fullbore.data the
+order of the samples.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+import statistics
+import sys
+from typing import Any
+
+from ..core import channel, steps
+from ..core.runtime import clock, hook
+from ..torch.loader import known
+from . import randomness, rescue
+
+VARIABLE = "FULLBORE_AUTOPILOT"
+SOURCE = "--autopilot"
+
+MIN_STEPS = 20  # in a period that is judged
+MIN_NS = 1_000_000_000
+BLOCKS = 8  # their means' spread is the noise
+MIN_WAIT_SHARE = 0.1  # of a step: less of it is not worth a change
+MIN_GAIN, SURE_GAIN = 0.05, 0.2
+MAX_CHANGES = 4
+WORKER_BYTES = 300 << 20  # what a worker may take of memory by itself
+SHARED_MEMORY_SHARE = 0.5  # of what is free
+PREFETCH = 2  # torch's default
+LOOKS = 32  # batches of an epoch whose random numbers are looked at
+MOST_STEPS = 20_000  # of a period: an epoch may have no end
+
+
+class Period:
+    """Epochs of the training loader with one number of workers."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.begun_at_step = hook.steps
+        self.waited_ns = 0
+        self.times: list[int] = []  # of the steps; the first of an epoch begins with the epoch
+        self.mark = 0
+
+    def begin_epoch(self) -> None:
+        self.mark = clock()
+
+    def step(self) -> None:
+        now = clock()
+        if self.mark and len(self.times) < MOST_STEPS:
+            self.times.append(now - self.mark)
+        self.mark = now
+
+    def is_long_enough(self) -> bool:
+        return len(self.times) >= MIN_STEPS and sum(self.times) >= MIN_NS
+
+    def mean(self) -> float:
+        return statistics.fmean(self.times)
+
+    def noise(self) -> float:
+        """Half of the 95 % interval of the mean, by the means of blocks."""
+        size = max(1, len(self.times) // BLOCKS)
+        means = [statistics.fmean(self.times[at : at + size]) for at in range(0, size * BLOCKS, size)]
+        return 2.36 * statistics.stdev(means) / len(means) ** 0.5  # Student's t, 7 degrees of freedom
+
+    def wait(self) -> float:
+        """ns a step."""
+        return self.waited_ns / max(1, len(self.times))
+
+
+class Pilot:
+    """Of one training process."""
+
+    def __init__(self) -> None:
+        self.period: Period | None = None  # that is being measured
+        self.before: Period | None = None  # that a change is judged by
+        self.tried: Period | None = None  # a small gain, to be made sure of
+        self.workers: int | None = None  # None: the script's own
+        self.own = 0
+        self.changes = 0
+        self.done = False
+        self.draws = ""  # why the number of workers must stay, as far as seen in the training process
+        self.looks = 0
+        self.kept: tuple[Any, Any] | None = None  # the indices of a batch, and that batch
+        self.batch_bytes = 0
+        self.lost = ""
+
+
+pilot = Pilot()
+hook.forget_in_child.append(lambda: pilot.__init__())  # type: ignore[misc]
+
+
+def attach(module: Any) -> None:
+    """Patches torch.utils.data.dataloader."""
+    rescue.attach(module)
+    watch_sampler(module._BaseDataLoaderIter)
+    watch_waits(module._SingleProcessDataLoaderIter)
+    watch_waits(module._MultiProcessingDataLoaderIter)
+    watch_fetches(sys.modules["torch.utils.data._utils.fetch"]._MapDatasetFetcher)
+    DataLoader = module.DataLoader
+    original = DataLoader.__iter__
+
+    @functools.wraps(original)
+    def __iter__(self: Any) -> Any:
+        workers, is_watched = at_boundary(self)
+        iterator = original(self) if workers is None else with_workers(module, original, self, workers)
+        if is_watched and hasattr(iterator, "__dict__"):
+            iterator.__dict__["_fullbore_drawn"] = randomness.state()
+        return iterator
+
+    DataLoader.__iter__ = __iter__
+    steps.after_step.append(after_step)
+
+
+def after_step(optimizer: Any, thread: Any, end: int) -> None:
+    if pilot.period is not None and not pilot.done:
+        pilot.period.step()
+
+
+def watch_sampler(Iterator: Any) -> None:
+    """With workers, the sampler is asked earlier: it must not draw from what the training draws from meanwhile."""
+    next_index = Iterator._next_index
+
+    def _next_index(self: Any) -> Any:
+        drawn = self.__dict__.get("_fullbore_drawn")
+        if drawn is None or pilot.done or pilot.looks >= LOOKS:
+            return next_index(self)
+        if self._num_yielded:
+            before = randomness.state()
+            index = next_index(self)
+            if randomness.state() != before:
+                pilot.draws = "its sampler draws random numbers as it goes"
+            return index
+        if randomness.state() != drawn:
+            pilot.draws = "random numbers are drawn between making its iterator and taking the first batch"
+        return next_index(self)
+
+    Iterator._next_index = _next_index
+
+
+def watch_waits(Iterator: Any) -> None:
+    next_data = Iterator._next_data
+
+    def _next_data(self: Any) -> Any:
+        period = pilot.period
+        if period is None or pilot.done or "_fullbore_drawn" not in self.__dict__:
+            return next_data(self)
+        begin = clock()
+        batch = next_data(self)
+        if len(period.times) < MOST_STEPS:
+            period.waited_ns += clock() - begin
+        if not pilot.batch_bytes:
+            pilot.batch_bytes = size_of(batch)
+        return batch
+
+    Iterator._next_data = _next_data
+
+
+def watch_fetches(Fetcher: Any) -> None:
+    """Inline, whether making a batch draws random numbers; and one batch with its indices is kept."""
+    fetch = Fetcher.fetch
+
+    def watched(self: Any, asked: Any) -> Any:
+        if pilot.period is None or pilot.done or pilot.looks >= LOOKS or hook.is_worker or pilot.period.workers:
+            return fetch(self, asked)
+        pilot.looks += 1
+        before = randomness.state()
+        batch = fetch(self, asked)
+        if randomness.state() != before:
+            pilot.draws = randomness.DRAWS
+        if pilot.kept is None and isinstance(asked, list):
+            pilot.kept = (list(asked), copy.deepcopy(batch))
+        return batch
+
+    Fetcher.fetch = watched
+
+
+def size_of(batch: Any) -> int:
+    if hasattr(batch, "nbytes"):
+        return int(batch.nbytes)
+    parts = batch.values() if hasattr(batch, "values") else batch if isinstance(batch, (list, tuple)) else ()
+    return sum(map(size_of, parts))
+
+
+def at_boundary(source: Any) -> tuple[int | None, bool]:
+    """A loader begins an epoch: the number of workers for it, None for the script's own, and whether it is watched.
+    Never raises."""
+    if not hook.on or hook.is_worker:
+        return None, False
+    try:
+        if not is_training(source):
+            return None, False
+        if not pilot.done:
+            decide(source)
+            pilot.looks = 0
+            pilot.period.begin_epoch()
+    except Exception as error:
+        pilot.workers = None
+        finish(f"the loader stays as it is: {type(error).__name__}: {error}")
+    return pilot.workers, not pilot.done
+
+
+def finish(why: str = "") -> None:
+    """Nothing more is tried; what was kept stays."""
+    pilot.done = True
+    if after_step in steps.after_step:
+        steps.after_step.remove(after_step)
+    if why:
+        say(why)
+
+
+def is_training(source: Any) -> bool:
+    """The loader that feeds the steps, iterated with gradients; known once it has fed a first epoch."""
+    training = steps.state.training_loader
+    return bool(training) and known(source).id == training and sys.modules["torch"].is_grad_enabled()
+
+
+def decide(source: Any) -> None:
+    period = pilot.period
+    if period is None:
+        pilot.own = source.num_workers
+        pilot.period = Period(pilot.own)
+        return
+    if pilot.lost:
+        pilot.period = pilot.tried or period
+        settle(False, pilot.lost)
+    elif not period.is_long_enough():
+        return
+    elif pilot.tried is not None:
+        confirm(period)
+    elif pilot.before is not None:
+        judge(period)
+    if not pilot.done:
+        propose(source, pilot.period)
+
+
+def judge(period: Period) -> None:
+    """A period with other workers is over."""
+    before = pilot.before
+    gain = 1 - period.mean() / before.mean()
+    if gain < MIN_GAIN or before.mean() - period.mean() <= before.noise() + period.noise():
+        settle(False)
+    elif gain >= SURE_GAIN:
+        settle(True)
+    else:  # one more epoch with the old number
+        pilot.tried, pilot.period, pilot.workers = period, Period(before.workers), before.workers
+
+
+def confirm(again: Period) -> None:
+    """The old number once more, after a small gain: was it the change, or did the whole run become faster?"""
+    tried, pilot.tried = pilot.tried, None
+    is_slower = again.mean() - tried.mean() > max(again.noise() + tried.noise(), MIN_GAIN * again.mean())
+    pilot.before, pilot.period = again, tried
+    settle(is_slower)
+
+
+def settle(is_kept: bool, why: str = "") -> None:
+    before, after = pilot.before, pilot.period
+    times = f", {ms(before.mean())} -> {ms(after.mean())} ms" if after.times and not why else ""
+    outcome = "kept" if is_kept else "taken back" + (f": {why}" if why else "")
+    say(f"at step {after.begun_at_step:,}: {before.workers} -> {after.workers} workers{times}, {outcome}")
+    pilot.before = pilot.tried = None
+    pilot.lost = ""
+    kept = after if is_kept else before
+    pilot.workers = None if kept.workers == pilot.own else kept.workers
+    pilot.period = kept
+    if not is_kept or pilot.changes >= MAX_CHANGES:
+        finish()
+
+
+def propose(source: Any, period: Period) -> None:
+    """Another number of workers, where the steps waited for batches."""
+    wanted = number_for(period) if period.wait() >= MIN_WAIT_SHARE * period.mean() else 0
+    if wanted <= period.workers:
+        pilot.period = Period(period.workers)
+        return
+    reason = why_not(source, wanted)
+    if reason:
+        finish(f"the loader keeps its {period.workers} workers: {reason}")
+        return
+    pilot.changes += 1
+    pilot.before, pilot.workers = period, wanted
+    pilot.period = Period(wanted)
+
+
+def number_for(period: Period) -> int:
+    """Inline, what a batch takes to make is the wait: so many workers make them as fast as the steps take them."""
+    if period.workers:
+        return min(2 * period.workers, cores())
+    rest = max(period.mean() - period.wait(), 1.0)
+    return max(1, min(-int(-period.wait() // rest), cores()))
+
+
+def cores() -> int:
+    """For this rank."""
+    ranks = max(1, channel.env_int("LOCAL_WORLD_SIZE", 1))
+    return max(1, min(len(os.sched_getaffinity(0)), quota()) // ranks)
+
+
+def quota() -> int:
+    """The cgroup's (cpu.max: microseconds of each period)."""
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            most, each = file.read().split()
+        return max(1, -(-int(most) // int(each)))
+    except (OSError, ValueError):  # none, or "max"
+        return sys.maxsize
+
+
+def why_not(source: Any, workers: int) -> str:
+    data = sys.modules["torch.utils.data"]
+    if isinstance(source.dataset, data.IterableDataset):
+        return "an iterable dataset gives its samples in an order that depends on it"
+    if source.batch_sampler is None:
+        return "the DataLoader makes no batches"
+    if source.persistent_workers:
+        return "they are persistent: new ones would draw from the training's random numbers"
+    if source.worker_init_fn is not None:
+        return "its worker_init_fn may depend on it"
+    if not getattr(source, "in_order", True):
+        return "its batches come in no fixed order"
+    return pilot.draws or why_no_room(workers) or why_not_same(source)
+
+
+def why_no_room(workers: int) -> str:
+    batches = workers * (PREFETCH + 1) * pilot.batch_bytes
+    shared = os.statvfs("/dev/shm")
+    free = shared.f_bavail * shared.f_frsize
+    if batches > SHARED_MEMORY_SHARE * free:
+        return f"/dev/shm has {free >> 20} MiB left, and its batches would take {batches >> 20}"
+    memory = free_memory()
+    if workers * WORKER_BYTES + batches > memory:
+        return f"{memory >> 20} MiB of memory are left"
+    return ""
+
+
+def free_memory() -> int:
+    with open("/proc/meminfo") as file:
+        known_sizes = dict(line.split(":") for line in file)
+    free = int(known_sizes["MemAvailable"].split()[0]) << 10
+    try:
+        with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
+            free = min(free, int(most.read()) - int(used.read()))
+    except (OSError, ValueError):
+        pass
+    return free
+
+
+def why_not_same(source: Any) -> str:
+    asked, given = pilot.kept or (list(range(min(len(source.dataset), source.batch_size or 1))), None)
+    kinds = sys.modules["torch.utils.data.dataloader"]._DatasetKind
+    fetcher = kinds.create_fetcher(kinds.Map, source.dataset, True, source.collate_fn, source.drop_last)
+    return randomness.reason_against(lambda: fetcher.fetch(asked), given)
+
+
+def with_workers(module: Any, original: Any, source: Any, workers: int) -> Any:
+    """The script's loader with another number of workers for this epoch; afterwards it has its own again."""
+    torch = sys.modules["torch"]
+    own, drawn = (source.num_workers, source.prefetch_factor), torch.get_rng_state()
+    generator = source.generator
+    drawn_by_own = None if generator is None else generator.get_state()
+    source.num_workers, source.prefetch_factor = workers, (own[1] or PREFETCH) if workers else None
+
+    def lost(what: str) -> None:
+        pilot.workers = None
+        pilot.lost = what
+        if pilot.done:
+            say(f"at step {hook.steps:,}: {workers} -> {own[0]} workers: {what}")
+
+    try:
+        remove = module._utils.signal_handling._remove_worker_pids
+        return rescue.guarded(lambda: original(source), remove, lost)
+    except Exception as error:
+        torch.set_rng_state(drawn)
+        if generator is not None:
+            generator.set_state(drawn_by_own)
+        lost(f"{type(error).__name__}: {error}")
+        source.num_workers, source.prefetch_factor = own
+        return original(source)
+    finally:
+        source.num_workers, source.prefetch_factor = own
+
+
+def ms(ns: float) -> str:
+    return f"{ns / 1e6:,.3g}" if ns < 1e9 else f"{ns / 1e6:,.0f}"
+
+
+def say(text: str) -> None:
+    if channel.env_int("WORLD_SIZE", 1) > 1:
+        text = f"rank {channel.rank()}: {text}"
+    hook.say("message", severity="warning", source=SOURCE, text=text)

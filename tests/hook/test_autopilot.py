@@ -1,0 +1,153 @@
+"""The autopilot changes the number of workers while the script trains: bit for bit the same training, and what does not
+help is taken back."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from channel_reader import Channel
+from hook_package import load
+from test_settings import IN_CHILDREN
+
+TRAINING = """
+    import hashlib, json, os, random, sys, time
+    import numpy
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
+
+    class Rows(Dataset):
+        def __init__(self, nap=0.002, draw=lambda: 0.0, dies_at=None):
+            self.nap, self.draw, self.dies_at = nap, draw, dies_at
+        def __len__(self):
+            return 100
+        def __getitem__(self, index):
+            time.sleep(self.nap)
+            if index == self.dies_at and get_worker_info() is not None:
+                os._exit(7)
+            return torch.tensor([index / 100.0, index % 7, self.draw(), 1.0])
+
+    def fit(data, epochs=4, **options):
+        torch.manual_seed(3); random.seed(3); numpy.random.seed(3)
+        model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, 1))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        loader = DataLoader(data, 4, shuffle=True, **options)
+        losses = []
+        for epoch in range(epochs):
+            for x in loader:
+                optimizer.zero_grad()
+                loss = model(x).square().mean()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            random.random(), torch.rand(1)
+        print(json.dumps({"losses": losses, "workers": loader.num_workers}), flush=True)
+"""
+# What decides is set, because how fast workers are depends on what else this machine does.
+KEPT = """
+pilot = sys.modules.get("_fullbore_hook.steer.autopilot")
+if pilot:
+    pilot.MIN_NS, pilot.cores, pilot.Period.noise = 0, lambda: 2, lambda self: -1e18
+    pilot.MIN_GAIN = pilot.SURE_GAIN = -1e9
+"""
+HURTS = KEPT + "    pilot.MIN_GAIN = 2\n"
+# The script, and what is said of it, without steps and times.
+CASES = {
+    "kept": (KEPT + "fit(Rows())", ["0 -> 2 workers, kept"]),
+    "more": (KEPT + "fit(Rows(0.01), num_workers=1)", ["1 -> 2 workers, kept"]),
+    "hurts": (HURTS + "fit(Rows())", ["0 -> 2 workers, taken back"]),
+    "dies": (KEPT + "fit(Rows(dies_at=57))", ["0 -> 2 workers, taken back: a worker ended"]),
+    "healthy": ("fit(Rows(0))", []),
+    "numpy": (
+        KEPT + "fit(Rows(draw=numpy.random.rand))",
+        ["keeps its 0 workers: making a sample draws random numbers, which depend on the number of workers"],
+    ),
+    "its own generator": (
+        KEPT + "generator = random.Random(1)\nfit(Rows(draw=generator.random))",
+        ["keeps its 0 workers: a sample is another when it is made again"],
+    ),
+    "in workers": (
+        KEPT + "fit(Rows(0.01, draw=lambda: torch.rand(1).item()), num_workers=1)",
+        ["keeps its 1 workers: making a sample draws random numbers, which depend on the number of workers"],
+    ),
+    "worker's number": (
+        KEPT + "fit(Rows(), worker_init_fn=print)",
+        ["keeps its 0 workers: its worker_init_fn may depend on it"],
+    ),
+}
+
+
+def plain(message):
+    """What was said, without steps, times and kinds of errors."""
+    return re.sub(r"at step [\d,]+: |, [\d.,]+ -> [\d.,]+ ms|the loader | \(\w+Error\)", "", message["text"])
+
+
+def run(runner, env, hooked):
+    (runner.directory / "cases.json").write_text(json.dumps({name: (text, {}) for name, (text, _) in CASES.items()}))
+    children = IN_CHILDREN.replace('found = sys.modules["_fullbore_hook.core.settings"].settings', "found = None")
+    children = children.replace("found.__init__(settings if isinstance(settings, str) else json.dumps(settings))", "")
+    command = [runner.python, runner.script(TRAINING + children), "cases.json"]
+    result, directory = runner.start(command, env, hooked=hooked)
+    assert result.returncode == 0 and "Traceback" not in result.stderr, result.stderr
+    lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+    printed = {head["case"]: body for head, body in zip(lines[::2], lines[1::2])}
+    processes = {process.pid: process for process in Channel(directory).processes}
+    return printed, {head["case"]: processes.get(head["pid"]) for head in lines[::2]}
+
+
+def test_the_training_is_the_same_bit_for_bit_whatever_is_tried(newest):
+    expected, _ = run(newest, {}, False)
+    seen, processes = run(newest, {"FULLBORE_AUTOPILOT": "1"}, True)
+    for name, (_, said) in CASES.items():
+        messages = processes[name].say("message")
+        assert [plain(message) for message in messages] == said, (name, messages)
+        assert all(message["source"] == "--autopilot" for message in messages)
+        assert seen[name] == expected[name], f"{name}: another training"
+
+
+@pytest.fixture
+def autopilot():
+    pytest.importorskip("torch")
+    return load("steer.autopilot")
+
+
+def period(autopilot, workers, ms, spread=0.0):
+    made = autopilot.Period(workers)
+    made.times = [int((ms + (spread if step % 16 < 8 else -spread)) * 1e6) for step in range(64)]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "again", "outcome"),
+    [
+        (200, 130, None, "kept"),
+        (200, 220, None, "taken back"),
+        (200, 198, None, "taken back"),  # less than is worth it
+        (200, 180, 199, "kept"),  # a small gain, made sure of
+        (200, 180, 181, "taken back"),  # the whole run became faster, not by the change
+    ],
+)
+def test_a_change_is_kept_only_where_it_helped(autopilot, monkeypatch, before, after, again, outcome):
+    said = []
+    monkeypatch.setattr(autopilot, "say", said.append)
+    pilot = autopilot.pilot
+    pilot.__init__()
+    pilot.before, pilot.period, pilot.workers = period(autopilot, 2, before), period(autopilot, 6, after), 6
+    autopilot.judge(pilot.period)
+    if again is not None:
+        assert said == [] and pilot.workers == 2
+        autopilot.confirm(period(autopilot, 2, again))
+    assert len(said) == 1 and said[0].endswith(outcome)
+    assert pilot.workers == (6 if outcome == "kept" else 2 if pilot.own != 2 else None)
+
+
+def test_a_gain_within_the_noise_is_taken_back(autopilot, monkeypatch):
+    said = []
+    monkeypatch.setattr(autopilot, "say", said.append)
+    autopilot.pilot.__init__()
+    autopilot.pilot.before = period(autopilot, 2, 200, spread=100)
+    autopilot.pilot.period = period(autopilot, 6, 150, spread=100)
+    autopilot.judge(autopilot.pilot.period)
+    assert said[0].endswith("taken back")
