@@ -15,8 +15,8 @@
 namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {&kRun,    &kMeasure, &kExplain, &kCompare, &kExport,
-                                                     &kLoader, &kRuns,    &kServe,   &kDoctor,  &kHelp};
+  static const std::vector<const Subcommand*> all = {
+      &kRun, &kMeasure, &kExplain, &kCompare, &kExport, &kLoader, &kRuns, &kServe, &kTop, &kDoctor, &kHelp};
   return all;
 }
 
