@@ -23,7 +23,7 @@ bench:  ## run the benchmarks
 accuracy:  ## a tenth of the exam: do what the reports of random programs recommend, and measure it (quiet machine)
 	@scripts/accuracy.sh $(ARGUMENTS)
 
-asan:  ## the C++ tests and the loader's Python tests under the address and undefined-behaviour sanitizers
+asan:  ## the C++ tests and those of both Python extensions under the address and undefined-behaviour sanitizers
 	@scripts/setup.sh test
 	@scripts/build.sh asan
 	@scripts/ctest.sh asan

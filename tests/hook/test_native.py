@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -29,7 +30,8 @@ hook, enter, leave = runtime.hook, runtime.enter, runtime.leave
 
 
 def in_python(python: str, code: str, directory: pathlib.Path, *flags: str) -> str:
-    env = {"FULLBORE_CHANNEL": str(directory), "PATH": "/usr/bin:/bin"}
+    sanitizers = {k: v for k, v in os.environ.items() if k == "LD_PRELOAD" or k.endswith("SAN_OPTIONS")}
+    env = {"FULLBORE_CHANNEL": str(directory), "PATH": "/usr/bin:/bin", **sanitizers}
     done = subprocess.run([python, *flags, "-c", LOAD + code], env=env, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout

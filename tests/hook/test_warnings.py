@@ -76,7 +76,8 @@ print([thread.name for thread in threading.enumerate()])
 def pythons() -> list[str]:
     versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
     found = sorted(versions.glob("3.*/bin/python"))
-    return [sys.executable, *(str(p) for p in found if int(p.parts[-3].split(".")[1]) >= 9)]
+    named = filter(None, os.environ.get("FULLBORE_TEST_PYTHONS", "").split(":"))
+    return [sys.executable, *(str(p) for p in found if int(p.parts[-3].split(".")[1]) >= 9), *named]
 
 
 @pytest.mark.parametrize("python", pythons())
