@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -81,6 +82,8 @@ void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, int signal
 }
 
 int Serve(const Flags& flags) {
+  // What reading a run took for a moment goes back to the system at once.
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
   auto token = TokenOf(flags);
   if (!token) return Fail(token.error(), kExitUsage);
   const bool may_write = token->has_value();

@@ -287,7 +287,9 @@ void ReadSeries(Reader& reader, std::vector<Stage>& stages, int64_t since_ns) {
     AppendBlock(reader, columns, series);
   });
   for (auto& [id, one] : series) {
-    std::erase_if(one.readings, [&](const Reading& reading) { return reading.t_ns <= since_ns; });
+    const auto is_early = [&](const Reading& reading) { return reading.t_ns <= since_ns; };
+    if (std::erase_if(one.readings, is_early) > 0)
+      one.readings.shrink_to_fit();  // whoever follows a run keeps them
     SortBy(one.readings, [](const Reading& reading) { return reading.t_ns; });
     if (Stage* stage = StageOf(stages, stage_of[id])) stage->series.push_back(std::move(one));
   }

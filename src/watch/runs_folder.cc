@@ -15,6 +15,7 @@ namespace {
 
 // Network file systems tell nobody what another machine writes.
 constexpr int64_t kListPauseNs = 10 * kNsPerSecond;
+constexpr int64_t kLongListNs = kNsPerSecond / 4;
 constexpr int64_t kSavePauseNs = 30 * kNsPerSecond;
 // What is written into a log goes unnoticed: live runs are looked at anyway.
 constexpr uint32_t kNoticed = IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR;
@@ -59,8 +60,10 @@ bool RunsFolder::Notice() {
 void RunsFolder::Tick(int64_t now_ns, int64_t wall_ns) {
   const bool over = std::ranges::any_of(followed_, [](const auto& each) { return each.second->run.ended(); });
   if (Notice() || over || now_ns >= next_list_ns_) {
+    const int64_t before_ns = MonotonicNs();
     List(wall_ns);
-    next_list_ns_ = now_ns + kListPauseNs;
+    // One that took so long has left runs for the next.
+    next_list_ns_ = MonotonicNs() - before_ns > kLongListNs ? now_ns : now_ns + kListPauseNs;
   }
   for (auto& [name, followed] : followed_) Look(name, *followed, now_ns);
   if (now_ns >= next_judge_ns_) JudgeOneEnded(now_ns);
