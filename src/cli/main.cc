@@ -15,8 +15,9 @@
 namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {
-      &kRun, &kMeasure, &kExplain, &kCompare, &kExport, &kLoader, &kRuns, &kServe, &kTop, &kDoctor, &kHelp};
+  static const std::vector<const Subcommand*> all = {&kRun,     &kTune,   &kMeasure, &kExplain,
+                                                     &kCompare, &kExport, &kLoader,  &kRuns,
+                                                     &kServe,   &kTop,    &kDoctor,  &kHelp};
   return all;
 }
 

@@ -21,8 +21,6 @@ namespace {
 struct Flags {
   TrialFlags trial;
   std::vector<std::string> settings;
-  std::string precision = "2%";
-  std::string most = "60s";
   bool json = false;
 };
 
@@ -47,8 +45,8 @@ int PrintTrial(const tune::Trial& trial, const Flags& flags) {
 }
 
 int MeasureOnCluster(const Flags& flags, const Invocation& invocation, const tune::Settings& settings) {
-  const auto measured =
-      MeasureElsewhere(flags.trial, invocation.command, {{settings, flags.precision, flags.most}});
+  const auto measured = MeasureElsewhere(flags.trial, invocation.command,
+                                         {{settings, flags.trial.precision, flags.trial.most}});
   if (!measured) return Fail(measured.error(), kExitFailure);
   if (measured->interrupted_by) return 128 + *measured->interrupted_by;
   return PrintTrial(measured->trials.front(), flags);
@@ -65,12 +63,6 @@ int MeasureIt(const Flags& flags, const Invocation& invocation) {
       return Fail(legal.error(), kExitUsage);
     settings[setting->first] = setting->second;
   }
-  const auto precision = ParseRatio("--precision", flags.precision);
-  if (!precision) return Fail(precision.error(), kExitUsage);
-  const auto most = ParsePositiveSeconds("--most", flags.most);
-  if (!most) return Fail(most.error(), kExitUsage);
-  options->precision.half_width = *precision;
-  options->precision.most_seconds = *most;
   if (!flags.trial.on.empty()) return MeasureOnCluster(flags, invocation, settings);
   const auto measured = tune::Measure(*options, settings);
   if (!measured) return Fail(measured.error(), StatusOf(measured.error()));
@@ -85,13 +77,6 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
                  "{num_workers} in the command, or else is made in the script from outside")
       ->type_name("NAME=VALUE");
   AddTrialFlags(app, flags->trial);
-  app.add_option("--precision", flags->precision,
-                 "Half of the 95 % interval of the throughput at which the trial ends")
-      ->type_name("RATIO")
-      ->capture_default_str();
-  app.add_option("--most", flags->most, "The longest that a trial is measured")
-      ->type_name("TIME")
-      ->capture_default_str();
   app.add_flag("--json", flags->json, "Nothing but the line of JSON");
   return [flags, &invocation] { return MeasureIt(*flags, invocation); };
 }

@@ -28,8 +28,8 @@ struct Subcommand {
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitFailure = 1;
 
-extern const Subcommand kRun, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader, kTop, kDoctor,
-    kHelp;
+extern const Subcommand kRun, kTune, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader, kTop,
+    kDoctor, kHelp;
 extern const Subcommand kLoaderBench, kLoaderPack;  // the parts of `loader`
 const std::vector<const Subcommand*>& AllSubcommands();
 

@@ -19,6 +19,13 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
       ->type_name("REGEX");
   app.add_option("--log", flags.log, "The file that --metric is read from (default: the program's output)")
       ->type_name("FILE");
+  app.add_option("--precision", flags.precision,
+                 "Half of the 95 % interval of the throughput at which a trial ends")
+      ->type_name("RATIO")
+      ->capture_default_str();
+  app.add_option("--most", flags.most, "The longest that a trial is measured")
+      ->type_name("TIME")
+      ->capture_default_str();
   app.add_option("--patience", flags.patience, "A trial without a first step for so long hangs")
       ->type_name("TIME")
       ->capture_default_str();
@@ -65,7 +72,13 @@ Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const Tria
   }
   const auto patience = ParsePositiveSeconds("--patience", flags.patience);
   if (!patience) return patience.error();
+  const auto precision = ParseRatio("--precision", flags.precision);
+  if (!precision) return precision.error();
+  const auto most = ParsePositiveSeconds("--most", flags.most);
+  if (!most) return most.error();
   tune::MeasureOptions options;
+  options.precision.half_width = *precision;
+  options.precision.most_seconds = *most;
   options.command = invocation.command;
   options.metric = flags.metric;
   options.log = flags.log;

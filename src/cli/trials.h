@@ -15,7 +15,7 @@ namespace fullbore::cli {
 
 struct TrialFlags {
   std::string metric, log;
-  std::string patience = "5m";
+  std::string precision = "2%", most = "60s", patience = "5m";
   std::string directory = kDefaultRunsDirectory;
   std::string on, partition;  // where trials run; empty: here
   int jobs = 4;               // of a cluster, at a time

@@ -259,7 +259,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   run.trial = collect::TrialRun{
       EnvironmentOf(substituted.for_hook, *scratch), scratch->output.get(),
       [&](const record::RankInfo& rank, const record::Step& step) { watch.OnStep(rank, step); },
-      [&](int64_t now_ns) { return watch.IsOver(now_ns); }};
+      [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); }};
   const int64_t begin_ns = MonotonicNs();
   const collect::RunResult result = collect::Run(run);
   if (const auto* failure = std::get_if<collect::RunFailure>(&result)) return failure->error;

@@ -2,6 +2,7 @@
 // known well enough, together with everything that it started.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,8 +22,6 @@ struct Precision {
   double least_seconds = 2;
   double most_seconds = 60;
 };
-inline constexpr Precision kScreening{};
-inline constexpr Precision kFinal{0.01, 20, 4, 60};
 
 struct MeasureOptions {
   std::vector<std::string> command;  // with placeholders
@@ -32,8 +31,9 @@ struct MeasureOptions {
   double patience_s = 300;  // without a first step; after that, the program hangs
   // A trial whose interval lies below this rate, in samples/s, is ended: it cannot be the best.
   std::optional<double> hopeless_below;
-  std::string directory;  // of runs
-  std::string name;       // part of the run's id; from the command where empty
+  std::function<bool()> given_up;  // asked some times a second: whether to end at once; may be empty
+  std::string directory;           // of runs
+  std::string name;                // part of the run's id; from the command where empty
   std::map<std::string, std::string> tags;
   std::string hook_directory, package_directory;
 };

@@ -1,0 +1,376 @@
+// fullbore tune: finds the settings that pay, by measuring. The flags are described below, in Define.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/exec.h"
+#include "base/fd.h"
+#include "base/guarded_file.h"
+#include "base/nearest.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "cli/trials.h"
+#include "cli/tune_answer.h"
+#include "record/run_reader.h"
+#include "tune/kept.h"
+#include "tune/knob.h"
+#include "tune/known.h"
+#include "tune/patch.h"
+#include "tune/search.h"
+
+namespace fullbore::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Flags {
+  TrialFlags trial;
+  std::vector<std::string> knobs, values;
+  std::string objective = "throughput", within = "5%", budget = "10m", price;
+  std::string json, patch, apply;
+  bool exhaustive = false, resume = false;
+};
+
+// ---- Ctrl-C between two trials; within one, collect::Run sees it ----
+
+volatile sig_atomic_t g_interrupted = 0;
+void OnInterrupt(int signal) { g_interrupted = signal; }
+
+void CatchInterrupts() {
+  struct sigaction action {};
+  action.sa_handler = OnInterrupt;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+// Trials as processes of this machine, kept as they come.
+class Machine : public tune::Laboratory {
+ public:
+  Machine(tune::MeasureOptions options, double budget_s, tune::Kept& kept)
+      : options_(std::move(options)),
+        end_ns_(MonotonicNs() + static_cast<int64_t>(budget_s * 1e9)),
+        kept_(kept) {}
+
+  tune::Trial Try(const tune::Request& request) override;
+  tune::Known Learn(const tune::Trial& baseline) override;
+  bool IsOver() const override { return interrupted() || error_ || MonotonicNs() > end_ns_; }
+
+  bool interrupted() const { return interrupted_by_ != 0 || g_interrupted != 0; }
+  int interrupted_by() const {
+    return interrupted_by_ != 0 ? interrupted_by_ : static_cast<int>(g_interrupted);
+  }
+  const std::optional<Error>& error() const { return error_; }
+  const tune::Known& known() const { return known_; }
+
+ private:
+  void Announce(const tune::Request& request, double most_s);
+
+  tune::MeasureOptions options_;
+  int64_t end_ns_;
+  tune::Kept& kept_;
+  tune::Known known_;
+  std::optional<Error> error_;
+  int interrupted_by_ = 0;
+  int count_ = 0;
+};
+
+void Machine::Announce(const tune::Request& request, double most_s) {
+  const double left_s = static_cast<double>(end_ns_ - MonotonicNs()) / 1e9;
+  Print(stderr, "fullbore: trial {}: {} ({}){}, at most {}; {} left\n", ++count_,
+        tune::ToText(request.settings), request.why,
+        request.predicted ? fmt::format(", predicted {}", FormatCount(*request.predicted)) : std::string(),
+        FormatDuration(static_cast<int64_t>(most_s * 1e9)),
+        FormatDuration(static_cast<int64_t>(left_s * 1e9)));
+}
+
+tune::Trial Machine::Try(const tune::Request& request) {
+  if (auto before = kept_.Take(request.settings)) return *before;
+  tune::MeasureOptions options = options_;
+  if (request.is_final) options.precision.half_width /= 2;
+  options.hopeless_below = request.hopeless_below;
+  const double left_s = static_cast<double>(end_ns_ - MonotonicNs()) / 1e9;
+  options.precision.most_seconds = std::max(1.0, std::min(options.precision.most_seconds, left_s));
+  options.given_up = [this] { return interrupted(); };  // just before the trial's own signals were watched
+  Announce(request, options.precision.most_seconds);
+  auto measured = tune::Measure(options, request.settings);
+  tune::Trial trial;
+  if (!measured) {
+    error_ = measured.error();
+    trial.outcome = tune::Outcome::kCrashed;
+    return trial;
+  }
+  trial = std::move(measured->trial);
+  if (measured->interrupted_by) interrupted_by_ = *measured->interrupted_by;
+  if (interrupted()) {
+    trial.outcome = tune::Outcome::kEndedEarly;
+    trial.rate.reset();
+    return trial;
+  }
+  trial.predicted = request.predicted;
+  Print(stderr, "fullbore:   {}{}\n",
+        trial.rate ? fmt::format("{} {}", FormatCount(trial.rate->mean), trial.unit)
+                   : std::string(tune::Name(trial.outcome)),
+        trial.why.empty() ? "" : ", " + trial.why);
+  if (auto added = kept_.Add(trial); !added) Print(stderr, "fullbore: {}\n", added.error().text);
+  return trial;
+}
+
+tune::Known Machine::Learn(const tune::Trial& baseline) {
+  const auto path = FindRun(options_.directory, baseline.run);
+  const auto recording = path ? record::ReadRun(*path) : path.error();
+  if (recording) known_ = tune::KnownFrom(*recording);
+  return known_;
+}
+
+// ---- the question ----
+
+// Names that stand for several knobs, or are shorter.
+std::vector<std::string> KnobsCalled(const std::string& name) {
+  static const std::map<std::string, std::vector<std::string>> groups = {
+      {"workers", {"num_workers"}},
+      {"batch", {"batch_size"}},
+      {"threads", {"intraop_threads"}},
+      {"precision", {"precision", "tf32"}},
+      {"loader", {"num_workers", "persistent_workers", "pin_memory", "fast_data"}},
+  };
+  std::vector<std::string> all;
+  for (const tune::Knob& knob : tune::AllKnobs()) all.emplace_back(knob.name);
+  if (name == "all") return all;
+  if (const auto group = groups.find(name); group != groups.end()) return group->second;
+  return tune::KnobNamed(name) != nullptr ? std::vector<std::string>{name} : std::vector<std::string>{};
+}
+
+// Those that the search turns by itself; the others want values of the user's.
+constexpr std::array kSearched = {"num_workers",     "batch_size",      "precision",          "tf32",
+                                  "channels_last",   "cudnn_benchmark", "optimizer",          "compile",
+                                  "intraop_threads", "fast_data",       "persistent_workers", "pin_memory"};
+constexpr std::array kHeld = {"batch_size", "precision", "tf32"};
+
+Result<tune::Objective> ObjectiveNamed(const std::string& name) {
+  if (name == "throughput") return tune::Objective::kThroughput;
+  if (name == "cost") return tune::Objective::kCost;
+  if (name == "memory") return tune::Objective::kMemory;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("--objective '{}' is none of throughput, cost and memory", name), ""};
+}
+
+Result<void> AddKnobs(const Flags& flags, tune::Question& question) {
+  for (const std::string& text : flags.knobs) {
+    for (const std::string_view part : Split(text, ',')) {
+      const std::string name(Trim(part));
+      const auto knobs = KnobsCalled(name);
+      if (knobs.empty()) {
+        const auto meant = Nearest(name, KnobsCalled("all"));
+        return Error{ErrorCode::kInvalidArgument, fmt::format("--knobs: there is no knob '{}'", name),
+                     meant ? fmt::format("did you mean {}?", *meant)
+                           : fmt::format("the knobs are {}, and workers, batch, threads, loader, all",
+                                         fmt::join(KnobsCalled("all"), ", "))};
+      }
+      question.knobs.insert(knobs.begin(), knobs.end());
+    }
+  }
+  if (!flags.knobs.empty() || !flags.values.empty()) return {};
+  question.knobs.insert(kSearched.begin(), kSearched.end());
+  for (const char* name : kHeld) question.knobs.erase(name);
+  return {};
+}
+
+Result<void> AddValues(const Flags& flags, const std::vector<std::string>& command,
+                       tune::Question& question) {
+  for (const std::string& text : flags.values) {
+    auto values = tune::ParseValues(text);
+    if (!values) return values.error();
+    for (const auto& value : values->second) {
+      if (auto legal = CheckSetting(command, values->first, value); !legal) return legal;
+    }
+    question.knobs.insert(values->first);
+    if (tune::HasPlaceholder(command, values->first))
+      question.baseline[values->first] = values->second.front();
+    question.values[values->first] = std::move(values->second);
+  }
+  for (const tune::Knob& knob : tune::AllKnobs()) {
+    const std::string name(knob.name);
+    if (!tune::HasPlaceholder(command, name) || question.values.contains(name)) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{{{}}} stands in the command without a value", name),
+                 fmt::format("--set {}=... names the values to choose from, the present one first", name)};
+  }
+  return {};
+}
+
+Result<tune::Question> QuestionOf(const Flags& flags, const std::vector<std::string>& command) {
+  tune::Question question;
+  if (auto added = AddKnobs(flags, question); !added) return added.error();
+  if (auto added = AddValues(flags, command, question); !added) return added.error();
+  const auto objective = ObjectiveNamed(flags.objective);
+  if (!objective) return objective.error();
+  question.objective = *objective;
+  const auto within = ParseRatio("--within", flags.within);
+  if (!within) return within.error();
+  question.within = *within;
+  question.exhaustive = flags.exhaustive;
+  if (flags.exhaustive && question.values.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--exhaustive tries all combinations of the values of --set",
+                 "for instance --set num_workers=0,1,2,4 --set batch_size=16,32"};
+  }
+  return question;
+}
+
+// "2.5/h", in any currency.
+Result<std::optional<double>> PriceOf(const std::string& text) {
+  if (text.empty()) return std::optional<double>();
+  const bool per_hour = text.ends_with("/h");
+  const auto price = ParseDouble(std::string_view(text).substr(0, text.size() - (per_hour ? 2 : 0)));
+  if (price && *price > 0) return price;
+  return Error{ErrorCode::kInvalidArgument, fmt::format("--price '{}' is no price of an hour", text),
+               "for instance --price 2.5/h"};
+}
+
+// ---- applying ----
+
+// The user's own file, where its loader is made, with the chosen settings. Paths as they are from here.
+std::string PatchOf(const tune::Answer& answer, const tune::Known& known,
+                    const std::vector<std::string>& command) {
+  const size_t colon = known.loader_where.rfind(':');
+  if (!answer.recommended || colon == std::string::npos) return "";
+  const auto line = ParseInt(known.loader_where.substr(colon + 1));
+  const std::string path = known.loader_where.substr(0, colon);
+  const auto file = OpenRegularFile(path);
+  const auto text = file ? ReadToEnd(file->get(), path) : file.error();
+  if (!text || !line) return "";
+  std::error_code unknown;
+  const fs::path near = fs::path(path).lexically_proximate(fs::current_path(unknown));
+  return tune::PatchOf(*text, near.string(), static_cast<int>(*line),
+                       tune::Substitute(command, answer.recommended->settings).for_hook);
+}
+
+// `fullbore run` of the command with the settings of a trial: they are the tags of its run.
+int Apply(const Flags& flags, const Invocation& invocation) {
+  const auto path = FindRun(flags.trial.directory, flags.apply);
+  if (!path) return Fail(path.error(), StatusOf(path.error()));
+  const auto run = record::ReadRunSummary(*path);
+  if (!run) return Fail(run.error(), StatusOf(run.error()));
+  tune::Settings settings;
+  for (const auto& [name, value] : run->tags) {
+    const auto setting = tune::ParseSetting(name + "=" + value);
+    const bool ours = tune::KnobNamed(name) != nullptr || tune::HasPlaceholder(invocation.command, name);
+    if (setting && ours) settings[name] = setting->second;
+  }
+  const tune::Substituted made = tune::Substitute(invocation.command, settings);
+  if (!made.for_hook.empty())
+    (void)setenv("FULLBORE_SETTINGS", tune::ToJson(made.for_hook).dump().c_str(), 1);
+  Print(stderr, "fullbore: with {}\n", tune::ToText(settings));
+  std::vector<std::string> words = {"fullbore", "run", "-o", flags.trial.directory, "--"};
+  words.insert(words.end(), made.command.begin(), made.command.end());
+  execv("/proc/self/exe", Pointers(words).data());
+  return Fail(ErrnoError("cannot start fullbore run", errno), kExitFailure);
+}
+
+// ---- the command ----
+
+int Finish(const Flags& flags, const Invocation& invocation, const Machine& machine,
+           const tune::Answer& answer) {
+  TuneContext context{
+      invocation.command, machine.known(), PatchOf(answer, machine.known(), invocation.command), {}, {}, ""};
+  context.price_per_hour = PriceOf(flags.price).value();
+  if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
+  if (machine.interrupted()) context.resume = "the same command with --resume";
+  if (flags.json != "-" && flags.patch != "-") PrintAnswer(answer, context);
+  Result<void> written;
+  if (!flags.json.empty()) written = WriteJson(flags.json, AnswerJson(answer, context));
+  if (written && !flags.patch.empty()) {
+    if (context.patch.empty())
+      Print(stderr, "fullbore: --patch: no argument to change stands in the script in plain sight\n");
+    else
+      written = WriteText(flags.patch, context.patch);
+  }
+  if (!written) return Fail(written.error(), kExitFailure);
+  if (machine.interrupted()) return 128 + machine.interrupted_by();
+  return answer.recommended ? 0 : kExitFailure;
+}
+
+int TuneIt(const Flags& flags, const Invocation& invocation) {
+  auto options = OptionsOf("tune", flags.trial, invocation);
+  if (!options) return Fail(options.error(), kExitUsage);
+  if (!flags.apply.empty()) return Apply(flags, invocation);
+  if (!flags.trial.on.empty()) {
+    return Fail({ErrorCode::kUnsupported,
+                 "tune: trials are made on this machine, --on is for `fullbore measure`", "leave out --on"},
+                kExitUsage);
+  }
+  const auto question = QuestionOf(flags, invocation.command);
+  if (!question) return Fail(question.error(), kExitUsage);
+  const auto budget = ParsePositiveSeconds("--budget", flags.budget);
+  if (!budget) return Fail(budget.error(), kExitUsage);
+  if (const auto price = PriceOf(flags.price); !price) return Fail(price.error(), kExitUsage);
+  std::error_code unknown;
+  tune::Kept kept(flags.trial.directory, fs::current_path(unknown).string(), invocation.command);
+  if (flags.resume) {
+    if (auto loaded = kept.Load(); !loaded) return Fail(loaded.error(), kExitUsage);
+  }
+  CatchInterrupts();
+  options->tags["tune"] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
+  Machine machine(*options, *budget, kept);
+  const tune::Answer answer = tune::Search(*question, machine);
+  if (machine.error()) return Fail(*machine.error(), StatusOf(*machine.error()));
+  return Finish(flags, invocation, machine, answer);
+}
+
+Handler Define(CLI::App& app, const Invocation& invocation) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("--knobs", flags->knobs,
+                 "What may be turned: workers, batch, threads, loader, precision, all, or settings by their\n"
+                 "names in PyTorch, with commas (default: all but what changes what is learned)")
+      ->type_name("NAMES");
+  app.add_option(
+         "--set", flags->values,
+         "The values to choose from, for instance num_workers=0,2,4; where {num_workers} stands in the\n"
+         "command, the present one first. Without --knobs, nothing else is turned")
+      ->type_name("NAME=VALUES");
+  app.add_option("--objective", flags->objective,
+                 "throughput: the smallest setting near the best; cost: the fastest; memory: the least of it")
+      ->capture_default_str();
+  app.add_option("--within", flags->within, "How near to the best throughput is near")
+      ->type_name("RATIO")
+      ->capture_default_str();
+  app.add_option("--budget", flags->budget, "The time that all trials may take")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_option("--price", flags->price,
+                 "Of an hour of this machine, for instance 2.5/h: says what an epoch costs")
+      ->type_name("PRICE");
+  app.add_flag("--exhaustive", flags->exhaustive, "Try all combinations of the values of --set");
+  app.add_flag("--resume", flags->resume,
+               "Go on with what an interrupted `tune` of this command has measured");
+  app.add_option("--json", flags->json, "Write trials and recommendation to this file; - is standard output")
+      ->type_name("FILE");
+  app.add_option("--patch", flags->patch,
+                 "Write the recommended change of your script, where its arguments stand there in plain\n"
+                 "sight, as a diff to this file; - is standard output. It is never applied")
+      ->type_name("FILE");
+  app.add_option("--apply", flags->apply, "Run the command with the settings of this trial, from outside")
+      ->type_name("RUN");
+  AddTrialFlags(app, flags->trial);
+  return [flags, &invocation] { return TuneIt(*flags, invocation); };
+}
+
+}  // namespace
+
+const Subcommand kTune = {
+    "tune", "Find the settings that make a training command fast, by measuring them, and prove the gain",
+    "fullbore tune -- python train.py\n"
+    "  fullbore tune --knobs workers,batch -- python train.py\n"
+    "  fullbore tune --set batch=32,64,128 --metric '([0-9.]+) img/s' -- ./train --batch {batch}",
+    Define};
+
+}  // namespace fullbore::cli

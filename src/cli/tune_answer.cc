@@ -1,0 +1,193 @@
+#include "cli/tune_answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/print.h"
+#include "base/secrets.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "tune/knob.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+using tune::Answer;
+using tune::Rate;
+using tune::Settings;
+using tune::Trial;
+
+constexpr size_t kColumns = 6;
+using Row = std::array<std::string, kColumns>;
+
+// "631 +-8"
+std::string RateText(const Rate& rate) {
+  return fmt::format("{} \u00b1{}", FormatCount(rate.mean), FormatCount((rate.high - rate.low) / 2));
+}
+
+Row RowOf(const Trial& trial) {
+  std::string rate = trial.rate ? RateText(*trial.rate) : std::string(tune::Name(trial.outcome));
+  if (trial.cut_short) rate += " (ended: too slow)";
+  if (trial.noisy) rate += " (noisy)";
+  return {tune::ToText(trial.settings),
+          rate,
+          trial.predicted ? FormatCount(*trial.predicted) : "",
+          trial.busy ? FormatPercent(*trial.busy) : "",
+          trial.peak_memory_bytes ? FormatBytes(static_cast<double>(*trial.peak_memory_bytes)) : "",
+          FormatDuration(static_cast<int64_t>(trial.seconds * 1e9))};
+}
+
+void PrintTable(const std::vector<Trial>& trials) {
+  const std::string unit = trials.empty() ? "samples/s" : trials.front().unit;
+  std::vector<Row> rows = {{"setting", unit, "predicted", "busy", "memory", "took"}};
+  for (const Trial& trial : trials) rows.push_back(RowOf(trial));
+  std::array<int, kColumns> widths{};
+  const bool unicode = LocaleIsUtf8();
+  for (Row& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) {
+      row[i] = Printable(row[i], unicode);
+      widths[i] = std::max(widths[i], Columns(row[i]));
+    }
+  }
+  for (const Row& row : rows) {
+    std::string line = "  " + Pad(row[0], widths[0]);
+    for (size_t i = 1; i < kColumns; ++i) {
+      const auto blanks = static_cast<size_t>(std::max(0, widths[i] - Columns(row[i])));
+      line += "  " + std::string(blanks, ' ') + row[i];
+    }
+    Print(stdout, "{}\n", line);
+  }
+}
+
+// The command, with what stands in it put there.
+std::string CommandText(const std::vector<std::string>& command, const Settings& settings) {
+  std::string text;
+  for (const std::string& word : MaskSecrets(tune::Substitute(command, settings).command))
+    text += (text.empty() ? "" : " ") + ShellQuote(word);
+  return text;
+}
+
+void PrintRecommendation(const Answer& answer, const TuneContext& context) {
+  const Trial& chosen = *answer.recommended;
+  if (answer.baseline && chosen.settings == answer.baseline->settings) {
+    PrintWrapped("Recommended: the script as it is. Nothing that was tried is faster by what counts.", 2, 4);
+    return;
+  }
+  std::string gain;
+  if (answer.baseline)
+    gain = fmt::format(": {:.2f}x ({:.2f} to {:.2f})", answer.gain, answer.gain_low, answer.gain_high);
+  PrintWrapped(fmt::format("Recommended: {}, {} {}{}", tune::ToText(chosen.settings), RateText(*chosen.rate),
+                           chosen.unit, gain),
+               2, 4);
+  const Settings in_script = tune::Substitute(context.command, chosen.settings).for_hook;
+  if (in_script.size() < chosen.settings.size())
+    PrintWrapped(CommandText(context.command, chosen.settings), 4, 6);
+  for (const auto& [name, value] : in_script) {
+    const tune::Knob* knob = tune::KnobNamed(name);
+    if (knob == nullptr) continue;
+    const bool of_loader = knob->in_code(value).starts_with("DataLoader(");
+    PrintWrapped(
+        knob->in_code(value) +
+            (of_loader && !context.known.loader_where.empty() ? "   " + context.known.loader_where : ""),
+        4, 6);
+  }
+  for (const std::string& change : ChangesOfResults(chosen.settings))
+    PrintWrapped("may change " + change, 4, 6);
+  PrintWrapped(fmt::format("without an edit: fullbore tune --apply {} -- {}", chosen.run,
+                           CommandText(context.command, {})),
+               4, 6);
+}
+
+void PrintCost(const Answer& answer, const TuneContext& context) {
+  const auto samples = context.known.epoch_samples;
+  if (!context.price_per_hour || !samples || !answer.baseline) return;
+  if (answer.baseline->unit != "samples/s") return;
+  const auto cost = [&](const Trial& trial) {
+    return static_cast<double>(*samples) / trial.rate->mean / 3600 * *context.price_per_hour;
+  };
+  PrintWrapped(fmt::format("An epoch of {} samples costs {:.4g} as it was, {:.4g} as recommended.",
+                           FormatCount(static_cast<double>(*samples)), cost(*answer.baseline),
+                           cost(*answer.recommended)),
+               2, 4);
+}
+
+ordered_json Interval(const std::optional<Rate>& rate) {
+  return rate ? ordered_json({rate->low, rate->high}) : ordered_json();
+}
+
+ordered_json TrialJson(const Trial& trial) {
+  return {{"settings", tune::ToJson(trial.settings)},
+          {"outcome", tune::Name(trial.outcome)},
+          {"samples_per_s", trial.rate ? ordered_json(trial.rate->mean) : ordered_json()},
+          {"ci95", Interval(trial.rate)},
+          {"predicted", trial.predicted ? ordered_json(*trial.predicted) : ordered_json()},
+          {"peak_memory_bytes",
+           trial.peak_memory_bytes ? ordered_json(*trial.peak_memory_bytes) : ordered_json()}};
+}
+
+}  // namespace
+
+std::vector<std::string> ChangesOfResults(const Settings& settings) {
+  std::vector<std::string> changes;
+  for (const auto& [name, value] : settings) {
+    const tune::Knob* knob = tune::KnobNamed(name);
+    if (knob != nullptr && !knob->changes.empty())
+      changes.push_back(fmt::format("{}: {}", name, knob->changes));
+  }
+  return changes;
+}
+
+void PrintAnswer(const Answer& answer, const TuneContext& context) {
+  Print(stdout, "\n");
+  PrintTable(answer.trials);
+  Print(stdout, "\n");
+  if (!answer.recommended) {
+    const std::string why = answer.trials.empty() ? "" : ": " + answer.trials.front().why;
+    PrintWrapped("Nothing could be measured" + why, 2, 4);
+    return;
+  }
+  PrintRecommendation(answer, context);
+  PrintCost(answer, context);
+  if (answer.pareto.size() > 1) {
+    PrintWrapped("Fastest for its memory:", 2, 4);
+    for (const Trial& trial : answer.pareto) {
+      PrintWrapped(fmt::format("{}  {} {}, {}", tune::ToText(trial.settings), RateText(*trial.rate),
+                               trial.unit, FormatBytes(static_cast<double>(*trial.peak_memory_bytes))),
+                   4, 6);
+    }
+  }
+  for (const std::string& reason : answer.not_tried) PrintWrapped("not tried: " + reason, 2, 4);
+  if (!context.held.empty()) {
+    PrintWrapped(fmt::format("not turned, because they change what is learned: {} (--knobs all)",
+                             fmt::join(context.held, ", ")),
+                 2, 4);
+  }
+  if (!context.resume.empty()) PrintWrapped("interrupted; " + context.resume + " goes on", 2, 4);
+}
+
+ordered_json AnswerJson(const Answer& answer, const TuneContext& context) {
+  ordered_json json = {{"schema", "fullbore.tune/1"}, {"command", MaskSecrets(context.command)}};
+  json["baseline"] = answer.baseline ? TrialJson(*answer.baseline) : ordered_json();
+  json["trials"] = ordered_json::array();
+  for (const Trial& trial : answer.trials) json["trials"].push_back(TrialJson(trial));
+  json["recommended"] = nullptr;
+  if (answer.recommended) {
+    const Trial& chosen = *answer.recommended;
+    json["recommended"] = {
+        {"settings", tune::ToJson(chosen.settings)},
+        {"samples_per_s", chosen.rate->mean},
+        {"ci95", Interval(chosen.rate)},
+        {"gain", {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}}},
+        {"changes_results", ChangesOfResults(chosen.settings)},
+        {"patch", context.patch.empty() ? ordered_json() : ordered_json(context.patch)}};
+  }
+  json["pareto"] = ordered_json::array();
+  for (const Trial& trial : answer.pareto) json["pareto"].push_back(TrialJson(trial));
+  return json;
+}
+
+}  // namespace fullbore::cli

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "tune/search.h"
+
+namespace fullbore::tune {
+
+namespace {
+
+// The mean of several trials of the same settings, each with the weight of what is known of it.
+Trial Together(const std::vector<const Trial*>& same) {
+  Trial all = *same.front();
+  double weights = 0, sum = 0;
+  for (const Trial* trial : same) {
+    const double half = std::max((trial->rate->high - trial->rate->low) / 2, 1e-3 * trial->rate->mean);
+    weights += 1 / (half * half);
+    sum += trial->rate->mean / (half * half);
+    if (trial->peak_memory_bytes)
+      all.peak_memory_bytes = std::max(all.peak_memory_bytes.value_or(0), *trial->peak_memory_bytes);
+  }
+  const double mean = sum / weights;
+  // Where they differ by more than their intervals say, the machine changed between them: so does the interval.
+  double half = std::sqrt(1 / weights);
+  for (const Trial* trial : same) half = std::max(half, std::abs(trial->rate->mean - mean));
+  if (same.size() > 1) all.rate = Rate{mean, mean - half, mean + half};
+  return all;
+}
+
+std::vector<Trial> ByTheirSettings(const std::vector<Trial>& trials) {
+  std::vector<Trial> result;
+  std::vector<Settings> seen;
+  for (const Trial& trial : trials) {
+    if (!trial.ok() || trial.cut_short) continue;
+    if (std::find(seen.begin(), seen.end(), trial.settings) != seen.end()) continue;
+    seen.push_back(trial.settings);
+    std::vector<const Trial*> same;
+    for (const Trial& other : trials) {
+      if (other.ok() && !other.cut_short && other.settings == trial.settings) same.push_back(&other);
+    }
+    result.push_back(Together(same));
+  }
+  return result;
+}
+
+int64_t NumberOf(const Trial& trial, const std::string& name, std::optional<int64_t> otherwise) {
+  const auto at = trial.settings.find(name);
+  return at != trial.settings.end() && at->second.is_number_integer() ? at->second.get<int64_t>()
+                                                                      : otherwise.value_or(0);
+}
+
+// What a setting asks of the machine and of the person: the smaller the better, where throughput is alike.
+std::tuple<int64_t, int64_t, size_t> Weight(const Known& known, const Trial& trial) {
+  return {NumberOf(trial, "batch_size", known.batch), NumberOf(trial, "num_workers", known.workers),
+          trial.settings.size()};
+}
+
+const Trial& Recommended(const Question& question, const Known& known, const std::vector<Trial>& all) {
+  const Trial& fastest = *std::max_element(
+      all.begin(), all.end(), [](const Trial& a, const Trial& b) { return a.rate->mean < b.rate->mean; });
+  if (question.objective == Objective::kCost) return fastest;  // the machine costs the same whatever it does
+  const double enough = (1 - question.within) * fastest.rate->mean;
+  const Trial* chosen = &fastest;
+  for (const Trial& trial : all) {
+    if (trial.rate->mean < enough) continue;
+    const bool lighter = Weight(known, trial) < Weight(known, *chosen);
+    const bool less_memory =
+        trial.peak_memory_bytes.value_or(INT64_MAX) < chosen->peak_memory_bytes.value_or(INT64_MAX);
+    if (question.objective == Objective::kMemory ? less_memory : lighter) chosen = &trial;
+  }
+  return *chosen;
+}
+
+std::vector<Trial> Front(std::vector<Trial> all) {
+  std::sort(all.begin(), all.end(),
+            [](const Trial& a, const Trial& b) { return a.rate->mean > b.rate->mean; });
+  std::vector<Trial> front;
+  for (Trial& trial : all) {
+    if (!trial.peak_memory_bytes) continue;
+    if (front.empty() || *trial.peak_memory_bytes < *front.back().peak_memory_bytes)
+      front.push_back(std::move(trial));
+  }
+  return front;
+}
+
+}  // namespace
+
+Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials) {
+  Answer answer;
+  answer.trials = std::move(trials);
+  const std::vector<Trial> all = ByTheirSettings(answer.trials);
+  if (all.empty()) return answer;
+  for (const Trial& trial : all) {
+    if (trial.settings == answer.trials.front().settings) answer.baseline = trial;
+  }
+  answer.recommended = Recommended(question, known, all);
+  answer.pareto = Front(all);
+  if (answer.baseline) {
+    const Rate &before = *answer.baseline->rate, &after = *answer.recommended->rate;
+    const bool same = answer.recommended->settings == answer.baseline->settings;
+    answer.gain = same ? 1 : after.mean / before.mean;
+    answer.gain_low = same ? 1 : after.low / before.high;
+    answer.gain_high = same ? 1 : after.high / std::max(before.low, 1e-9 * before.mean);
+  }
+  return answer;
+}
+
+}  // namespace fullbore::tune

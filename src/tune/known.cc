@@ -1,0 +1,75 @@
+#include "tune/known.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "explain/diagnose/diagnose.h"
+#include "explain/diagnose/recorded_pipeline.h"
+#include "explain/diagnose/view.h"
+#include "explain/replay/pipeline.h"
+#include "record/metrics.h"
+
+namespace fullbore::tune {
+
+namespace {
+
+using record::Metric;
+
+// Of the device, or else what the command may use of the host.
+std::optional<int64_t> MemoryLimit(const record::Recording& recording, const diagnose::View& view,
+                                   bool device) {
+  if (device) {
+    if (const auto total = view.Max(Metric::kGpuMemoryTotal)) return static_cast<int64_t>(*total);
+    return std::nullopt;
+  }
+  std::optional<int64_t> limit;
+  for (const char* fact : {"memory_bytes", "cgroup_memory_limit"}) {
+    const auto at = recording.machine.find(fact);
+    const auto bytes = at == recording.machine.end() ? std::nullopt : ParseInt(at->second);
+    if (bytes && *bytes > 0) limit = std::min(limit.value_or(*bytes), *bytes);
+  }
+  return limit;
+}
+
+}  // namespace
+
+Known KnownFrom(const record::Recording& recording) {
+  Known known;
+  const record::Stage* stage = diagnose::JudgedStage(recording);
+  if (stage == nullptr) return known;
+  const diagnose::View view(recording, *stage);
+  known.cores = std::max<int64_t>(1, std::llround(view.cores()));
+  if (!view.HasSteps()) return known;
+  const diagnose::RankView& rank = view.lead();
+  known.wait = rank.Ratio(record::Share::kDataWait);
+  known.optimizer = rank.Ratio(record::Share::kOptimizer);
+  known.device = !rank.info->device.empty() && rank.info->device != "cpu";
+  known.threads = known.device ? 0 : ParseInt(view.Fact("torch_threads").value_or("")).value_or(0);
+  const std::string shape = view.Fact("batch_shape").value_or("");
+  known.images = std::count(shape.begin(), shape.end(), ',') == 3;
+  known.memory_limit = MemoryLimit(recording, view, known.device);
+  const record::Loader* loader = rank.TrainingLoader();
+  if (loader == nullptr) return known;
+  known.loader_where = loader->where;
+  known.epoch_samples = loader->dataset_samples;
+  if (!loader->library.empty()) return known;  // not torch's: it has no workers of that kind
+  known.workers = loader->num_workers;
+  known.batch = loader->batch_size;
+  known.epochs = loader->restarts > 0;
+  known.fast_data = loader->fast_sample_ns.has_value();
+  if (loader->samples > 0)
+    known.fetch_s = static_cast<double>(loader->fetch_ns) / static_cast<double>(loader->samples) / 1e9;
+  if (const auto pipeline = diagnose::RecordedPipeline(view)) {
+    const double step_ns = rank.MeanStepNs();
+    known.replay = [pipeline = *pipeline, step_ns, own = known.threads](
+                       int64_t workers, int64_t threads) -> std::optional<double> {
+      replay::Pipeline changed = replay::WithWorkers(pipeline, workers);
+      if (threads > 0 && threads != own) changed = replay::WithThreads(changed, static_cast<double>(threads));
+      return diagnose::PredictSpeedup(step_ns, changed).expected;
+    };
+  }
+  return known;
+}
+
+}  // namespace fullbore::tune

@@ -1,0 +1,83 @@
+// The search: which settings to try next, and what to recommend in the end. It runs no process: trials come through a
+// Laboratory, so that it can be tried on surfaces whose best is known.
+//
+// Instead of a grid, it asks what the recording of the script as it is says: how fast the training could be if it never
+// waited, and how fast one worker loads (workers: W = ceil(0.95 G / r), then W - 1); what a step costs at two batch sizes
+// (batch: the knee of knee.h, one size below, and the largest that memory allows). What the recording says cannot gain is
+// not tried, and the answer says why. A trial is ended as soon as it cannot come near the best any more.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tune/trial.h"
+
+namespace fullbore::tune {
+
+// What the recording of the script as it is says about it. Absent where it is not known.
+struct Known {
+  std::optional<int64_t> workers, batch;  // of the training loader
+  double wait = 0;                        // for data, of the step
+  double fetch_s = 0;                     // that one worker needs for a sample; 0: not known
+  int64_t cores = 1;
+  int64_t threads = 0;     // intra-op; 0: not known
+  bool device = false;     // the model is on one
+  bool images = false;     // batches are of four dimensions
+  bool epochs = false;     // the loader began anew while it was looked at
+  bool fast_data = false;  // fullbore.data was measured to load the same batches
+  double optimizer = 0;    // share of the step
+  std::optional<int64_t> memory_limit;
+  std::optional<int64_t> epoch_samples;
+  std::string loader_where;  // "/home/u/train.py:57"; empty if not known
+  // How many times as fast the replay says it would be; nothing where it cannot say.
+  std::function<std::optional<double>(int64_t workers, int64_t threads)> replay;
+};
+
+struct Request {
+  Settings settings;
+  std::string why;  // "the fewest that deliver 640 samples/s"
+  bool is_final = false;
+  std::optional<double> predicted;       // samples/s
+  std::optional<double> hopeless_below;  // samples/s
+};
+
+class Laboratory {
+ public:
+  virtual ~Laboratory() = default;
+  virtual Trial Try(const Request& request) = 0;
+  virtual Known Learn(const Trial& baseline) = 0;
+  // No time is left, or the user has had enough: the last trial says nothing then.
+  virtual bool IsOver() const = 0;
+};
+
+enum class Objective : uint8_t { kThroughput, kCost, kMemory };
+
+struct Question {
+  Settings baseline;  // the script as it is: empty, or what stands in the command's placeholders at first
+  std::set<std::string> knobs;  // that may be turned
+  std::map<std::string, std::vector<nlohmann::json>>
+      values;  // of those for which the user gave some, in that order
+  double within = 0.05;
+  Objective objective = Objective::kThroughput;
+  bool exhaustive = false;  // all combinations of `values`
+};
+
+struct Answer {
+  std::vector<Trial> trials;                     // in the order in which they were made
+  std::optional<Trial> baseline, recommended;    // each the mean of all its trials
+  double gain = 1, gain_low = 1, gain_high = 1;  // recommended over baseline
+  std::vector<Trial> pareto;                     // of throughput against memory, fastest first
+  std::vector<std::string> not_tried;            // with the reason
+};
+
+Answer Search(const Question& question, Laboratory& laboratory);
+
+// What follows from these trials, of which the first is the script as it is.
+Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials);
+
+}  // namespace fullbore::tune

@@ -1,0 +1,161 @@
+#include "tune/search.h"
+
+#include <gmock/gmock.h>
+
+#include "tune/knee.h"
+#include "tune/testing/surface.h"
+
+namespace fullbore::tune {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+Question About(std::set<std::string> knobs) {
+  Question question;
+  question.knobs = std::move(knobs);
+  return question;
+}
+
+int64_t ValueIn(const Trial& trial, const char* name, int64_t otherwise) {
+  const auto at = trial.settings.find(name);
+  return at == trial.settings.end() ? otherwise : at->second.get<int64_t>();
+}
+
+int64_t Chosen(const Answer& answer, const char* name, int64_t otherwise) {
+  return ValueIn(*answer.recommended, name, otherwise);
+}
+
+TEST(KneeTest, IsWhereTheRateComesNearTheBest) {
+  const auto line =
+      FitLine({{32, StepLine{0.01, 0.0001}.RateAt(32)}, {128, StepLine{0.01, 0.0001}.RateAt(128)}});
+  ASSERT_TRUE(line.has_value());
+  EXPECT_NEAR(line->a, 0.01, 1e-9);
+  EXPECT_NEAR(line->b, 0.0001, 1e-11);
+  const double best = line->RateAt(4096);
+  const auto knee = Knee(*line, best, 0.95);
+  ASSERT_TRUE(knee.has_value());
+  EXPECT_NEAR(line->RateAt(*knee), 0.95 * best, 1e-6 * best);
+}
+
+TEST(KneeTest, NoiseMakesNeitherPartNegative) {
+  const auto falling = FitLine({{32, 32}, {64, 80}});  // the step became shorter
+  ASSERT_TRUE(falling.has_value());
+  EXPECT_EQ(falling->b, 0);
+  const auto steep = FitLine({{32, 3200}, {64, 3000}});
+  ASSERT_TRUE(steep.has_value());
+  EXPECT_EQ(steep->a, 0);
+  EXPECT_FALSE(FitLine({{32, 100}, {32, 101}}).has_value());
+}
+
+TEST(SearchTest, FindsTheFewestWorkersThatFeedTheTraining) {
+  // The device takes 2,424 samples/s, a worker loads 500: 0.95 of it need 4.6 of them.
+  SurfaceLaboratory laboratory({.fetch_s = 0.002});
+  const Answer answer = Search(About({"num_workers"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 5);
+  EXPECT_GT(answer.gain_low, 1);
+  EXPECT_LE(laboratory.trials, 8) << "the baseline, three numbers, the finalists in turns";
+}
+
+TEST(SearchTest, WorkersThatNobodyNeedsAreTakenBack) {
+  SurfaceLaboratory laboratory({.fetch_s = 0.0005, .workers = 8});
+  const Answer answer = Search(About({"num_workers"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 8), 2);
+}
+
+TEST(SearchTest, ATrainingThatDoesNotWaitIsNotGivenWorkers) {
+  SurfaceLaboratory laboratory({.fetch_s = 1e-7});
+  const Answer answer = Search(About({"num_workers"}), laboratory);
+  EXPECT_TRUE(answer.recommended->settings.empty());
+  EXPECT_EQ(answer.gain, 1);
+  EXPECT_EQ(laboratory.trials, 1);
+  ASSERT_THAT(answer.not_tried, SizeIs(1));
+  EXPECT_THAT(answer.not_tried[0], HasSubstr("waits for data only"));
+}
+
+TEST(SearchTest, FindsTheKneeOfTheBatch) {
+  SurfaceLaboratory laboratory({});
+  const Answer answer = Search(About({"batch_size"}), laboratory);
+  const int64_t batch = Chosen(answer, "batch_size", 32);
+  const Surface surface;
+  const double best = surface.RateOf(0, 32 * 64);  // the largest that is thought of
+  EXPECT_GE(surface.RateOf(0, batch), 0.93 * best);
+  EXPECT_LT(surface.RateOf(0, batch / 2), 0.95 * best) << "one size less would not do";
+  EXPECT_LE(laboratory.trials, 6 + 4);
+}
+
+TEST(SearchTest, ABatchOnAPlateauBecomesNoLarger) {
+  SurfaceLaboratory laboratory({.a = 1e-5, .b = 0.001, .batch = 64});
+  const Answer answer = Search(About({"batch_size"}), laboratory);
+  EXPECT_LE(Chosen(answer, "batch_size", 64), 64);
+}
+
+TEST(SearchTest, StaysBelowTheCliffOfMemory) {
+  for (const int64_t cliff : {40, 100, 200, 400}) {
+    SurfaceLaboratory laboratory({.a = 1, .batch_cliff = cliff});
+    const Answer answer = Search(About({"batch_size"}), laboratory);
+    const int64_t batch = Chosen(answer, "batch_size", 32);
+    EXPECT_LE(batch, cliff);
+    EXPECT_GT(batch * 2, cliff) << "the largest that fits, where larger is faster";
+  }
+}
+
+TEST(SearchTest, TriesOnlyWhatWasGiven) {
+  Question question = About({"num_workers"});
+  question.values["num_workers"] = {0, 2, 8};
+  SurfaceLaboratory laboratory({.fetch_s = 0.002});
+  const Answer answer = Search(question, laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 8);
+  for (const Trial& trial : answer.trials)
+    EXPECT_THAT(ValueIn(trial, "num_workers", 0), testing::AnyOf(0, 2, 8));
+}
+
+TEST(SearchTest, TheGridTriesEveryCombinationOnce) {
+  Question question = About({"num_workers", "batch_size"});
+  question.values = {{"num_workers", {0, 2, 4}}, {"batch_size", {16, 32}}};
+  question.exhaustive = true;
+  SurfaceLaboratory laboratory({.fetch_s = 0.002});
+  const Answer answer = Search(question, laboratory);
+  EXPECT_EQ(laboratory.trials, 6 + 4) << "0 workers and a batch of 32 is the script as it is";
+}
+
+TEST(SearchTest, WhatWasMeasuredUntilTheEndOfTheBudgetIsAnAnswer) {
+  SurfaceLaboratory laboratory({.fetch_s = 0.002});
+  laboratory.most_trials = 2;
+  const Answer answer = Search(About({"num_workers"}), laboratory);
+  ASSERT_TRUE(answer.recommended.has_value());
+  EXPECT_GT(answer.gain, 1);
+}
+
+TEST(SearchTest, GivesTheSameAnswerOnANoisyMachine) {
+  int same = 0;
+  for (uint32_t seed = 1; seed <= 50; ++seed) {
+    SurfaceLaboratory laboratory({.fetch_s = 0.0024, .noise = 0.01}, seed);
+    same += Chosen(Search(About({"num_workers"}), laboratory), "num_workers", 0) == 6;
+  }
+  EXPECT_GE(same, 45);
+}
+
+TEST(ConcludeTest, PrefersTheSmallestThatComesNear) {
+  const auto trial = [](Settings settings, double rate, int64_t memory) {
+    Trial made;
+    made.settings = std::move(settings);
+    made.rate = Rate{rate, rate - 1, rate + 1};
+    made.peak_memory_bytes = memory;
+    return made;
+  };
+  const std::vector<Trial> trials = {trial({}, 50, 100), trial({{"num_workers", 2}}, 97, 300),
+                                     trial({{"num_workers", 4}}, 100, 200),
+                                     trial({{"num_workers", 8}}, 90, 400)};
+  Question question;
+  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("num_workers"), 2);
+  question.objective = Objective::kMemory;
+  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("num_workers"), 4);
+  question.objective = Objective::kCost;
+  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("num_workers"), 4);
+  EXPECT_THAT(Conclude(question, {}, trials).pareto, SizeIs(2))
+      << "50 and 100 samples/s: all others take more for less";
+}
+
+}  // namespace
+}  // namespace fullbore::tune

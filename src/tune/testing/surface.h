@@ -1,0 +1,80 @@
+// Made trainings, whose best settings are known: what stands in for a machine where the search is tried.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+#include "tune/search.h"
+
+namespace fullbore::tune {
+
+// A step takes a + b*B on the device, and W workers each need `fetch_s` for a sample. Beyond `batch_cliff`, memory ends.
+struct Surface {
+  double a = 0.010, b = 0.0001;
+  double fetch_s = 0;  // 0: no loader
+  int64_t workers = 0, batch = 32;
+  int64_t batch_cliff = INT64_MAX;
+  double noise = 0;  // of a trial's rate, as a ratio
+  int64_t cores = 8;
+
+  double RateOf(int64_t w, int64_t samples) const {
+    const double device = static_cast<double>(samples) / (a + b * static_cast<double>(samples));
+    if (fetch_s <= 0) return device;
+    if (w == 0) return 1 / (1 / device + fetch_s);
+    const auto used = static_cast<double>(std::min(w, cores));
+    return std::min(device, used / fetch_s);
+  }
+};
+
+class SurfaceLaboratory : public Laboratory {
+ public:
+  explicit SurfaceLaboratory(const Surface& surface, uint32_t seed = 1) : surface_(surface), random_(seed) {}
+
+  Trial Try(const Request& request) override {
+    ++trials;
+    Trial trial;
+    trial.settings = request.settings;
+    const int64_t workers = ValueOf(request.settings, "num_workers", surface_.workers),
+                  batch = ValueOf(request.settings, "batch_size", surface_.batch);
+    if (batch > surface_.batch_cliff) {
+      trial.outcome = Outcome::kOutOfMemory;
+      return trial;
+    }
+    const double true_rate = surface_.RateOf(workers, batch);
+    const double rate = true_rate * std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_);
+    const double half = std::max(0.001, surface_.noise) * rate;
+    trial.rate = Rate{rate, rate - half, rate + half};
+    const double device = static_cast<double>(batch) / (surface_.a + surface_.b * static_cast<double>(batch));
+    trial.busy = true_rate / device;
+    trial.cut_short = request.hopeless_below && trial.rate->high < *request.hopeless_below;
+    trial.peak_memory_bytes = 1'000'000'000 + batch * 1'000'000 + workers * 200'000'000;
+    return trial;
+  }
+  Known Learn(const Trial& baseline) override {
+    Known known;
+    known.batch = surface_.batch;
+    if (surface_.fetch_s > 0) known.workers = surface_.workers;
+    known.wait = 1 - baseline.busy.value_or(1);
+    // What one worker was seen to need, is known less well than the rate.
+    known.fetch_s =
+        surface_.fetch_s * std::normal_distribution<double>(1, 3 * surface_.noise + 1e-9)(random_);
+    known.cores = surface_.cores;
+    return known;
+  }
+  bool IsOver() const override { return trials >= most_trials; }
+
+  int trials = 0, most_trials = 1000;
+
+ private:
+  static int64_t ValueOf(const Settings& settings, const char* name, int64_t otherwise) {
+    const auto at = settings.find(name);
+    return at == settings.end() ? otherwise : at->second.get<int64_t>();
+  }
+
+  Surface surface_;
+  std::mt19937 random_;
+};
+
+}  // namespace fullbore::tune

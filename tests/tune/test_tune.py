@@ -1,0 +1,131 @@
+"""`fullbore tune`: what it finds, on programs whose best is known."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+from tune_scripts import WAITS, processes_with, tree
+
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "tune.schema.json").read_text())
+
+# Ten samples a second and worker, up to 30; more than a batch of 100 is more than its memory holds.
+FARM = """
+import sys, time
+workers, batch = int(sys.argv[1]), int(sys.argv[2])
+if batch > 100:
+    raise MemoryError(f"a batch of {batch}")
+while True:
+    time.sleep(0.02)
+    print(f"{min(30, 10 * workers) * batch / (batch + 1)} img/s")
+"""
+METRIC = ("--metric", "([0-9.]+) img/s")
+
+
+@pytest.fixture
+def tune(fullbore):
+    """Runs `fullbore tune` and returns its object, which is as the schema says."""
+
+    def call(*arguments: str | os.PathLike, code: int = 0) -> dict:
+        done = fullbore.call("tune", "--json", "answer.json", *arguments)
+        assert done.code == code, done.stderr
+        said = json.loads((fullbore.directory / "answer.json").read_text())
+        jsonschema.validate(said, SCHEMA)
+        said["terminal"] = done.stdout.decode()
+        return said
+
+    return call
+
+
+def test_the_smallest_setting_near_the_best_is_recommended_and_memory_is_a_result(fullbore, tune):
+    farm = fullbore.script("farm.py", FARM)
+    values = ("--set", "workers=1,2,3,4", "--set", "batch_size=50,100,200")
+    said = tune(*values, *METRIC, "--", sys.executable, farm, "{workers}", "{batch_size}")
+    assert said["recommended"]["settings"] == {"workers": 3, "batch_size": 50}
+    assert said["recommended"]["gain"]["expected"] == pytest.approx(3)
+    assert any(trial["outcome"] == "out-of-memory" for trial in said["trials"])
+    assert "learning rate" in " ".join(said["recommended"]["changes_results"])
+    assert f"{farm} 3 50" in " ".join(said["terminal"].split())
+
+
+def test_workers_are_found_on_an_unmodified_script_with_a_patch_and_nothing_else_touched(fullbore, tune, torch_python):
+    script = fullbore.script("train_to_tune.py", WAITS)
+    before = tree(fullbore.directory)
+    said = tune(
+        *("--set", "num_workers=0,1,4", "--precision", "10%", "--most", "10s", "--patch", "change.diff"),
+        *("--", torch_python, script),
+    )
+    workers = said["recommended"]["settings"]["num_workers"]
+    assert workers == 4, "each sample sleeps: four workers sleep four at a time"
+    assert said["recommended"]["gain"]["low"] > 1.5
+    assert said["recommended"]["patch"] == (fullbore.directory / "change.diff").read_text()
+    after = tree(fullbore.directory)
+    assert {name: after[name] for name in before} == before
+    assert set(after) - set(before) == {"answer.json", "change.diff"}
+    assert processes_with("train_to_tune.py") == []
+    subprocess.run(["patch", "-p1", "--dry-run", "-i", "change.diff"], cwd=fullbore.directory, check=True)
+
+
+def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_from_there(fullbore, tune):
+    farm = fullbore.script("farm_slowly.py", FARM)
+    command = ("--set", "workers=1,2,3,4", *METRIC, "--", sys.executable, farm, "{workers}", "50")
+    started = subprocess.Popen(
+        [fullbore.binary, "tune", *command],
+        env=fullbore.environment(),
+        cwd=fullbore.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    fullbore.started.append(started)
+    for line in started.stderr:
+        if b"trial 3" in line:
+            os.kill(started.pid, signal.SIGINT)
+            break
+    out, _ = started.communicate()
+    assert started.returncode == 128 + signal.SIGINT
+    assert "Recommended: workers=2" in out.decode()
+    assert processes_with("farm_slowly.py") == []
+    said = tune("--resume", *command)
+    assert said["recommended"]["settings"] == {"workers": 3}
+    runs = json.loads(fullbore.call("runs", "--json", "-").stdout)
+    assert [run["tags"]["workers"] for run in runs].count("1") == 3, "once before, and twice for the proof"
+
+
+def test_apply_runs_the_command_with_the_settings_of_a_trial(fullbore, measure):
+    program = fullbore.script("say.py", "import os, sys\nprint(sys.argv[1:], os.environ.get('FULLBORE_SETTINGS'))")
+    trial = measure(
+        *("--set", "lanes=3", "--set", "num_workers=2", "--metric", "(x)"), "--", sys.executable, program, "{lanes}"
+    )
+    done = fullbore.call("tune", "--apply", trial["run"], "--", sys.executable, program, "{lanes}")
+    assert done.code == 0
+    assert done.stdout.decode().splitlines()[0] == """['3'] {"num_workers":2}"""
+
+
+def test_a_script_that_cannot_be_measured_says_why(fullbore, tune):
+    said = tune("--set", "workers=1,2", *METRIC, "--", sys.executable, "-c", "raise ValueError('{workers}')", code=1)
+    assert said["recommended"] is None
+    assert said["trials"][0]["outcome"] == "crashed"
+    assert "ValueError: 1" in said["terminal"]
+
+
+def test_what_makes_no_sense_is_an_error_of_use(fullbore):
+    for arguments, said in (
+        (["--knobs", "worker"], "there is no knob 'worker'"),
+        (["--set", "num_workers=0,x"], "not a whole number"),
+        (["--objective", "joy"], "none of throughput, cost and memory"),
+        (["--exhaustive"], "--exhaustive tries all combinations"),
+        (["--price", "cheap"], "no price of an hour"),
+        (["--budget", "0"], "not a length of time"),
+        (["--resume"], "nothing of this command is kept here"),
+    ):
+        done = fullbore.call("tune", *arguments, "--", "true")
+        assert (done.code, said in done.stderr) == (2, True), done.stderr
+    done = fullbore.call("tune", "--", "train", "{batch_size}")
+    assert done.code == 2 and "stands in the command without a value" in done.stderr
