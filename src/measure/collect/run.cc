@@ -329,6 +329,11 @@ void Session::Loop(Command& command) {
 
 // A run within a run is the outer one's to speak of, and a run of several stages may show another one first.
 void Session::LetOthersLook(int64_t now_ns) {
+  if (recorder_ && options_.keep_watch) {
+    for (const std::string& line : options_.keep_watch(place_.path)) {
+      if (!options_.quiet) Say(line);
+    }
+  }
   if (!recorder_ || !options_.onlook || options_.quiet || !options_.run_id.empty() || IsNested()) return;
   if (const auto said = options_.onlook(place_.path, now_ns)) Say(*said);
 }

@@ -37,6 +37,8 @@ struct RunOptions {
   // Called some times a second while the command runs, unless `quiet`, with the path of the run file and the time of
   // MonotonicNs(): what it returns is said on the terminal. May be empty; must neither block nor throw.
   std::function<std::optional<std::string>(const std::string& run_file, int64_t now_ns)> onlook;
+  // The same for every run that is recorded, quiet or not.
+  std::function<std::vector<std::string>(const std::string& run_file)> keep_watch;
   std::optional<TrialRun> trial;
 };
 

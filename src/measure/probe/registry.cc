@@ -8,6 +8,7 @@
 #include "measure/probe/proc/memory_probe.h"
 #include "measure/probe/proc/net_probe.h"
 #include "measure/probe/proc/pressure_probe.h"
+#include "measure/probe/proc/space_probe.h"
 #include "measure/probe/process/process_probe.h"
 #include "measure/probe/shm/shm_probe.h"
 
@@ -26,6 +27,7 @@ ProbeSet MakeProbes(const Machine& machine) {
   add(std::make_unique<PressureProbe>(machine));
   add(std::make_unique<DiskProbe>(machine));
   add(std::make_unique<NetProbe>(machine));
+  add(std::make_unique<SpaceProbe>(machine));
   add(std::make_unique<ShmProbe>(machine));
   add(std::make_unique<CgroupProbe>(machine));
   set.processes = add(std::make_unique<ProcessProbe>(machine));

@@ -7,6 +7,7 @@
 #include "measure/probe/proc/memory_probe.h"
 #include "measure/probe/proc/net_probe.h"
 #include "measure/probe/proc/pressure_probe.h"
+#include "measure/probe/proc/space_probe.h"
 #include "measure/probe/shm/shm_probe.h"
 #include "measure/probe/testing/fake_machine.h"
 
@@ -253,6 +254,33 @@ TEST_F(HostProbesTest, GarbageAndMissingFilesGiveNoReadingsAndDoNotCrash) {
   for (const char* file : kFiles) files_.Remove(file);
   sample();
   EXPECT_EQ(sink_.series_count(), 0);
+}
+
+TEST_F(HostProbesTest, DisksOfFilesAreListedOnceAndServersAreNotAsked) {
+  const auto mounts = ParseMountinfo(
+      "22 1 259:2 / / rw - ext4 /dev/nvme0n1p2 rw\n"
+      "23 22 259:2 /x /mnt/bound rw - ext4 /dev/nvme0n1p2 rw\n"
+      "24 22 0:20 / /scratch rw - tmpfs tmpfs rw,size=1k\n"
+      "25 22 0:21 / /run/user rw - tmpfs tmpfs rw\n"
+      "26 22 0:40 / /data rw - nfs4 server:/export rw\n"
+      "27 22 7:1 / /snap/core ro - squashfs /dev/loop1 ro\n"
+      "28 22 8:1 / /archive ro - xfs /dev/sda1 ro\n"
+      "29 22 8:17 / /devices rw - xfs /dev/sdb1 rw\n");
+  std::vector<std::string> places;
+  for (const Mount& mount : LocalFileSystems(mounts)) places.push_back(mount.mount_point);
+  EXPECT_THAT(places, ElementsAre("/", "/scratch", "/devices"));
+}
+
+TEST_F(HostProbesTest, SpaceIsThatOfTheFileSystem) {
+  files_.Write("/proc/self/mountinfo", "22 1 259:2 / / rw - ext4 /dev/nvme0n1p2 rw\n");
+  SpaceProbe probe(files_.machine());
+  probe.Sample(Seconds(1), sink_);
+  ASSERT_TRUE(sink_.Last("disk_space_total{mount=/}"));
+  EXPECT_GT(*sink_.Last("disk_space_total{mount=/}"), *sink_.Last("disk_space_used{mount=/}"));
+  probe.Sample(Seconds(2), sink_);
+  EXPECT_EQ(sink_.Count("disk_space_used{mount=/}"), 1u) << "disks do not fill within a second";
+  probe.Sample(Seconds(6), sink_);
+  EXPECT_EQ(sink_.Count("disk_space_used{mount=/}"), 2u);
 }
 
 }  // namespace
