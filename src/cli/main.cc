@@ -15,9 +15,9 @@
 namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {&kRun,     &kTune,   &kMeasure, &kExplain,
-                                                     &kCompare, &kExport, &kLoader,  &kRuns,
-                                                     &kServe,   &kTop,    &kDoctor,  &kHelp};
+  static const std::vector<const Subcommand*> all = {&kRun,    &kTune,   &kMeasure, &kExplain, &kCompare,
+                                                     &kExport, &kLoader, &kRuns,    &kServe,   &kTop,
+                                                     &kAlerts, &kDoctor, &kHelp};
   return all;
 }
 
@@ -63,6 +63,10 @@ std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::stri
     if (all.empty() || word.empty() || word[0] == '-') break;
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
+    // `alerts RUN`: another word is not a part of it.
+    if (found == all.end() &&
+        !within->get_options([](const CLI::Option* option) { return option->get_positional(); }).empty())
+      break;
     if (found == all.end()) return UnknownSubcommand(all, program, word);
     within = *found;
     program += " " + word;

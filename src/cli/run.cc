@@ -15,8 +15,10 @@
 #include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "cli/alert_rules.h"
 #include "cli/hook_directory.h"
 #include "cli/output.h"
+#include "cli/run_watch.h"
 #include "cli/subcommand.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
@@ -36,6 +38,7 @@ struct Flags {
   std::vector<std::string> tags;
   std::string json, html;
   std::string windows;
+  std::string rules;
   bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
 };
 
@@ -92,6 +95,21 @@ Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::stri
     tags[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return tags;
+}
+
+// Checked before the command starts, and named so that another process finds them; empty without any.
+Result<std::string> RulesToWatch(const Flags& flags) {
+  if (flags.rules.empty()) return std::string();
+  const auto rules = RulesNamed(flags.rules);
+  if (!rules) return rules.error();
+  if (flags.rules == "default") return flags.rules;
+  std::error_code unknown;
+  if (!fs::is_regular_file(flags.rules, unknown)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("run: --rules '{}' is not a regular file", flags.rules),
+                 "it is read again by the process that keeps watch"};
+  }
+  return fs::absolute(flags.rules, unknown).string();
 }
 
 std::string CommandThatExplains(const std::string& run_file) {
@@ -163,6 +181,8 @@ int RunIt(Flags& flags, const Invocation& invocation) {
     if (!windows) return Fail(windows.error(), kExitUsage);
     (void)setenv("FULLBORE_WINDOWS", windows->c_str(), 1);
   }
+  const auto rules = RulesToWatch(flags);
+  if (!rules) return Fail(rules.error(), kExitUsage);
   flags.run.tags = *tags;
   flags.run.command = invocation.command;
   flags.run.keep_command_lines = !flags.no_command;
@@ -181,7 +201,12 @@ int RunIt(Flags& flags, const Invocation& invocation) {
     if (!said) return std::nullopt;
     return fmt::format("{} ({})", *said, CommandThatExplains(run_file));
   };
+  RunWatch watch(*rules);
+  flags.run.keep_watch = [&](const std::string& run_file) { return watch.Tick(run_file); };
   const collect::RunResult result = collect::Run(flags.run);
+  for (const std::string& line : watch.Finish()) {
+    if (!flags.run.quiet) Print(stderr, "fullbore: {}\n", line);
+  }
   if (const auto* failure = std::get_if<collect::RunFailure>(&result))
     return Fail(failure->error, failure->exit_status);
   const auto& outcome = std::get<collect::RunOutcome>(result);
@@ -223,6 +248,7 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       ->type_name("WHEN");
   app.add_flag("--keep-windows", flags->keep_windows,
                "Keep their last traces beside the run file, for Perfetto and `fullbore explain`");
+  app.add_option("--rules", flags->rules, kRulesHelp)->type_name("FILE");
   app.add_flag(
       "--no-command", flags->no_command,
       "Keep no command lines, of the command or of its processes. Values of --api-key, HF_TOKEN= and "

@@ -28,9 +28,10 @@ struct Subcommand {
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitFailure = 1;
 
-extern const Subcommand kRun, kTune, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader, kTop,
-    kDoctor, kHelp;
+extern const Subcommand kAlerts, kRun, kTune, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader,
+    kTop, kDoctor, kHelp;
 extern const Subcommand kLoaderBench, kLoaderPack;  // the parts of `loader`
+extern const Subcommand kAlertsTest, kAlertsWatch;  // of `alerts`
 const std::vector<const Subcommand*>& AllSubcommands();
 
 }  // namespace fullbore::cli

@@ -39,4 +39,11 @@ CREATE TABLE IF NOT EXISTS message (
   stage INTEGER, t_ns INTEGER, severity INTEGER, source TEXT, text TEXT);
 )sql";
 
+// Beside the recorder's own: written by who keeps watch, when the first alert fires.
+inline constexpr char kAlertTable[] = R"sql(
+CREATE TABLE IF NOT EXISTS alert (
+  id INTEGER PRIMARY KEY, stage INTEGER, rule TEXT, since_ns INTEGER, fired_ns INTEGER, resolved_ns INTEGER,
+  what TEXT, details TEXT, undelivered TEXT);
+)sql";
+
 }  // namespace fullbore::record

@@ -1,9 +1,6 @@
 #include "watch/onlooker.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -12,62 +9,19 @@
 #include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "base/clock.h"
-#include "base/exec.h"
+#include "watch/helper.h"
 
 namespace fullbore::watch {
 
 namespace {
 
 constexpr int64_t kPatienceNs = 60 * kNsPerSecond;  // a look that takes longer is given up
-constexpr int kNice = 10;
-constexpr rlim_t kMostMemory =
-    1 << 30;  // address space; a run that needs more is looked at when it has ended
 // A pause is so many times the time on a core that the last look took, and at least a quarter of the run's age: in a
 // long run a verdict changes seldom.
 constexpr int64_t kTimesALook = 50, kOfItsAge = 4;
 constexpr int64_t kLongestPauseNs = 1800 * kNsPerSecond;
-
-// File actions and attributes of posix_spawn, which must be destroyed.
-class SpawnSettings {
- public:
-  explicit SpawnSettings(int output) {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // The recorder holds all signals; the look must end with Ctrl-C like everything else.
-    posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawn_file_actions_t* files() const { return &files_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
-
-// It gets a core when nobody else wants it, and where memory ends it is what ends, not the training.
-void MakeHarmless(pid_t pid) {
-  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(pid), kNice);
-  const rlimit memory = {kMostMemory, kMostMemory};
-  (void)prlimit(pid, RLIMIT_AS, &memory, nullptr);
-  const UniqueFd score(open(fmt::format("/proc/{}/oom_score_adj", pid).c_str(), O_WRONLY | O_CLOEXEC));
-  if (score.valid()) (void)!write(score.get(), "1000", 4);
-}
 
 int64_t Ns(const timeval& time) { return time.tv_sec * kNsPerSecond + time.tv_usec * 1000; }
 
@@ -99,15 +53,7 @@ void Onlooker::Start(const std::string& run_file, int64_t now_ns) {
   next_ns_ = now_ns + pause_ns_;
   said_.reset(memfd_create("fullbore-look", MFD_CLOEXEC));
   if (!said_.valid()) return;
-  const SpawnSettings settings(said_.get());
-  std::vector<std::string> words = {explainer_, "explain", "--json", "-", run_file};
-  std::vector<std::string> environment = EnvironmentWith({});
-  if (posix_spawn(&pid_, explainer_.c_str(), settings.files(), settings.attributes(), Pointers(words).data(),
-                  Pointers(environment).data()) != 0) {
-    pid_ = -1;
-    return;
-  }
-  MakeHarmless(pid_);
+  pid_ = StartHelper({explainer_, "explain", "--json", "-", run_file}, said_.get(), /*own_session=*/false);
 }
 
 std::optional<std::string> Onlooker::Finish(int64_t now_ns) {

@@ -1,0 +1,97 @@
+// fullbore alerts watch: keeps watch over a run that is being recorded. `run --rules` starts it beside the command.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/print.h"
+#include "cli/alert_rules.h"
+#include "cli/output.h"
+#include "cli/subcommand.h"
+#include "record/run_reader.h"
+#include "watch/notify/sentinel.h"
+#include "watch/run_index.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+constexpr int64_t kWindowNs = 70 * kNsPerSecond;  // rules look at the last minute
+constexpr int64_t kTimesALook = 50;               // a pause is so many times what a look took: 2 % of a core
+constexpr int64_t kLongestPauseNs = 10 * kNsPerSecond;
+constexpr int64_t kDeliversForNs = 900 * kNsPerSecond;  // after the end of the run
+constexpr auto kTick = std::chrono::milliseconds(500);
+
+struct Flags {
+  std::string rules, run;
+  std::string directory = kDefaultRunsDirectory;
+};
+
+void SayLine(const std::string& line) {
+  Print(stdout, "{}\n", line);
+  (void)std::fflush(stdout);
+}
+
+// Whether the run is over.
+Result<bool> LookOnce(const std::string& path, watch::Sentinel& sentinel) {
+  const auto end = record::ReadEndOfRun(path, kWindowNs);
+  if (!end) return end.error();
+  const record::Stage& stage = end->stages.back();
+  const bool ended = stage.state == record::StageState::kEnded;
+  const bool cut_off = !ended && WallNs() - (stage.end_ns + end->wall_offset_ns) > watch::kSilentNs;
+  sentinel.Look(*end, stage.end_ns, cut_off);
+  return ended || cut_off;
+}
+
+int KeepWatch(const std::string& path, watch::RuleSet rules) {
+  watch::Sentinel sentinel(path, std::move(rules), SayLine);
+  int64_t next_ns = 0, over_ns = 0;
+  while (true) {
+    const int64_t now_ns = MonotonicNs();
+    if (over_ns == 0 && now_ns >= next_ns) {
+      const int64_t cpu_ns = ThreadCpuNs();
+      const auto over = LookOnce(path, sentinel);
+      if (!over) return Fail(over.error(), kExitFailure);  // deleted
+      if (*over) over_ns = now_ns;
+      const int64_t pause_ns = kTimesALook * (ThreadCpuNs() - cpu_ns);
+      next_ns = now_ns + std::clamp(pause_ns, kNsPerSecond, kLongestPauseNs);
+    }
+    sentinel.Deliver(now_ns);
+    if (over_ns != 0 && (sentinel.idle() || now_ns - over_ns > kDeliversForNs)) break;
+    std::this_thread::sleep_for(kTick);
+  }
+  for (const std::string& target : sentinel.waiting())
+    SayLine("not everything could be delivered to " + target);
+  return 0;
+}
+
+int Watch(const Flags& flags) {
+  auto rules = RulesNamed(flags.rules);
+  if (!rules) return Fail(rules.error(), kExitUsage);
+  const auto path = FindRun(flags.directory, flags.run);
+  if (!path) return Fail(path.error(), StatusOf(path.error()));
+  return KeepWatch(*path, std::move(*rules));
+}
+
+Handler Define(CLI::App& app, const Invocation&) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("RUN", flags->run,
+                 "A run that is being recorded, as for `fullbore explain` (default: the newest)");
+  app.add_option("--rules", flags->rules, kRulesHelp)->required()->type_name("FILE");
+  app.add_option("-o,--output", flags->directory, "Where runs are kept")
+      ->type_name("DIR")
+      ->default_str(kDefaultRunsDirectory);
+  return [flags] { return Watch(*flags); };
+}
+
+}  // namespace
+
+const Subcommand kAlertsWatch = {
+    "watch", "Keep watch over a run until it ends: for one that was started without --rules",
+    "fullbore alerts watch --rules alerts.toml", Define};
+
+}  // namespace fullbore::cli

@@ -1,0 +1,81 @@
+// A rule of docs/alerts.md: when somebody wants to hear of a run, and how.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "record/recording.h"
+
+namespace fullbore::watch {
+
+enum class Side : uint8_t { kAbove, kBelow };
+
+// The kinds: what is looked at. Ratios are 0..1, times nanoseconds.
+struct FindingShare {  // a finding of the last minute takes more of the step than this
+  std::string id;      // "input-bound"
+  double above = 0;
+};
+struct SeriesLevel {  // the mean of a minute; of several series with the name and labels, the worst
+  std::string name;   // "gpu_utilization"
+  record::Labels labels;
+  Side side = Side::kAbove;
+  double level = 0;
+};
+struct ThroughputDrop {  // against the run's own past, and outside its noise
+  double above = 0;      // a smaller drop does not count
+};
+struct NoSteps {     // for so many times the usual; where something still computes, for ten times that
+  double above = 0;  // times
+};
+struct IdleDevice {  // held by the run, and nothing runs on it
+  double below = 0;  // utilisation
+};
+struct LostDevice {};
+struct ThrottledDevice {  // by heat
+  double above = 0;       // of the time
+};
+struct MemoryEnds {  // at the rate of the last minutes, or nearly now
+  int64_t within_ns = 0;
+};
+struct DiskFills {  // the same
+  int64_t within_ns = 0;
+  double above = 0;  // filled to this, it counts whatever the rate
+};
+struct RunFailed {};  // ended with an error, for want of memory, or without a word; not by Ctrl-C
+
+using Condition = std::variant<FindingShare, SeriesLevel, ThroughputDrop, NoSteps, IdleDevice, LostDevice,
+                               ThrottledDevice, MemoryEnds, DiskFills, RunFailed>;
+
+// Where to say it.
+struct Target {
+  enum class Kind : uint8_t { kLog, kCommand, kWebhook, kAlertmanager };
+  Kind kind = Kind::kLog;
+  std::string place;  // path or URL; may hold a secret: see Shown
+
+  bool operator==(const Target&) const = default;
+};
+
+// "webhook:https://hooks.example.com/***": what may be printed and stored. Of a webhook's URL the path is its password.
+std::string Shown(const Target& target);
+
+struct Rule {
+  std::string name;
+  Condition condition;
+  int64_t for_ns = 0;  // how long it must hold
+  std::vector<Target> notify;
+};
+
+struct Price {
+  double per_hour = 0;
+  std::string currency;
+};
+
+struct RuleSet {
+  std::vector<Rule> rules;
+  std::optional<Price> price;
+};
+
+}  // namespace fullbore::watch

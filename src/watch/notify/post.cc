@@ -1,0 +1,71 @@
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <memory>
+#include <mutex>
+
+#include "base/secrets.h"
+#include "watch/notify/delivery.h"
+
+namespace fullbore::watch {
+
+namespace {
+
+constexpr long kConnectS = 5, kWholeS = 15;
+constexpr long kLeastError = 400, kServerError = 500;
+constexpr long kComeBackLater[] = {408, 425, 429};  // the only refusals that mean "not now"
+
+size_t Drop(char*, size_t size, size_t count, void*) { return size * count; }
+
+int IsStopped(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(stop)->load() ? 1 : 0;
+}
+
+bool IsWorthARetry(long status) {
+  for (const long later : kComeBackLater) {
+    if (status == later) return true;
+  }
+  return status >= kServerError ||
+         status < kLeastError;  // below: a redirect, perhaps to a page of maintenance
+}
+
+Attempt OutcomeOf(CURL* curl, CURLcode code, const std::string& url) {
+  if (code == CURLE_OK) {
+    long status = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && status < 300) return {Attempt::End::kDelivered, ""};
+    return {IsWorthARetry(status) ? Attempt::End::kFailed : Attempt::End::kRefused,
+            fmt::format("it answered with status {}", status)};
+  }
+  const bool hopeless = code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT;
+  return {hopeless ? Attempt::End::kRefused : Attempt::End::kFailed,
+          fmt::format("{}: {}", MaskUrl(url).substr(0, url.find('/', 8)), curl_easy_strerror(code))};
+}
+
+}  // namespace
+
+Attempt Post(const std::string& url, const std::string& json, const std::atomic<bool>& stop) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(), &curl_easy_cleanup);
+  if (!curl) return {Attempt::End::kFailed, "no memory"};
+  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(
+      curl_slist_append(nullptr, "Content-Type: application/json"), &curl_slist_free_all);
+  CURL* const easy = curl.get();
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_USERAGENT, "fullbore");
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json.c_str());
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(json.size()));
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, kConnectS);
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT, kWholeS);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, Drop);
+  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, IsStopped);
+  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &stop);
+  return OutcomeOf(easy, curl_easy_perform(easy), url);
+}
+
+}  // namespace fullbore::watch

@@ -1,0 +1,203 @@
+#include "watch/notify/sentinel.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "record/json_text.h"
+#include "record/run_reader.h"
+
+namespace fullbore::watch {
+
+namespace {
+
+constexpr int64_t kRefreshNs = 60 * kNsPerSecond;  // Alertmanager forgets what is not said again
+
+// "firing 1 webhook:https://example.com/***": which of the rule's targets has not heard what.
+std::string Debt(bool resolved, size_t target, const Target& to) {
+  return fmt::format("{} {} {}", resolved ? "resolved" : "firing", target, Shown(to));
+}
+
+std::string DebtsOf(const std::set<std::string>& undelivered) { return nlohmann::json(undelivered).dump(); }
+
+const Rule* RuleNamed(const RuleSet& rules, const std::string& name) {
+  const auto found = std::ranges::find(rules.rules, name, &Rule::name);
+  return found == rules.rules.end() ? nullptr : &*found;
+}
+
+record::AlertRow RowOf(const Alert& alert, const std::set<std::string>& undelivered) {
+  return {
+      0,          alert.stage,      alert.rule,          alert.since_ns, alert.fired_ns, alert.resolved_ns,
+      alert.what, DetailsOf(alert), DebtsOf(undelivered)};
+}
+
+}  // namespace
+
+Alert AlertOf(const record::AlertRow& row) {
+  Alert alert;
+  alert.rule = row.rule;
+  alert.stage = row.stage;
+  alert.since_ns = row.since_ns;
+  alert.fired_ns = row.fired_ns;
+  alert.resolved_ns = row.resolved_ns;
+  alert.what = row.what;
+  ReadDetails(row.details, alert);
+  return alert;
+}
+
+Sentinel::Sentinel(std::string run_file, RuleSet rules, std::function<void(const std::string&)> say,
+                   Courier::Patience patience)
+    : path_(std::move(run_file)), evaluator_(std::move(rules)), say_(std::move(say)), courier_(patience) {}
+
+void Sentinel::Look(const record::Recording& recording, int64_t now_ns, bool cut_off) {
+  if (recording.stages.empty()) return;
+  if (!std::exchange(resumed_, true)) Resume(recording, now_ns);
+  for (const Transition& change : evaluator_.Look(recording, now_ns, cut_off)) {
+    if (change.to == Transition::To::kFiring) Fired(change.alert, recording);
+    if (change.to == Transition::To::kResolved) Resolved(change.alert);
+  }
+}
+
+void Sentinel::Resume(const record::Recording& recording, int64_t now_ns) {
+  const auto all = record::ReadRun(path_);
+  if (all) evaluator_.Remember(*all);
+  const record::Recording& whole = all ? *all : recording;
+  resumes_.reset(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  const bool alone = resumes_.valid() && flock(resumes_.get(), LOCK_EX | LOCK_NB) == 0;
+  const auto rows = record::ReadAlerts(path_);
+  if (!rows) return;
+  for (const record::AlertRow& row : *rows) {
+    if (!RuleNamed(evaluator_.rules(), row.rule)) continue;
+    Known& known = known_[row.id];
+    known = {AlertOf(row), OriginOf(whole, row.stage), {}};
+    for (const auto& debt : record::ParseJson(row.undelivered)) {
+      if (debt.is_string()) known.undelivered.insert(debt.get<std::string>());
+    }
+    if (!row.resolved_ns) {
+      rows_[{row.stage, row.rule}] = row.id;
+      if (row.stage == whole.stages.back().id) evaluator_.Adopt(known.alert, now_ns);
+    }
+    if (alone) SendAgain(row.id);
+  }
+}
+
+void Sentinel::Fired(const Alert& alert, const record::Recording& recording) {
+  const Rule& rule = *RuleNamed(evaluator_.rules(), alert.rule);
+  std::set<std::string> undelivered;
+  for (size_t i = 0; i < rule.notify.size(); ++i) {
+    if (rule.notify[i].kind != Target::Kind::kLog) undelivered.insert(Debt(false, i, rule.notify[i]));
+  }
+  int64_t id = next_unwritten_;
+  if (const auto log = record::AlertLog::Of(path_); !log) {
+    SayOnce(log.error().text);
+  } else if (const auto written = log->Fire(RowOf(alert, undelivered)); !written) {
+    SayOnce(written.error().text);  // perhaps because the disk is full: then it must be said all the more
+  } else if (!*written) {
+    return;  // another watcher was faster, and says it
+  } else {
+    id = **written;
+  }
+  if (id < 0) --next_unwritten_;
+  known_[id] = {alert, OriginOf(recording, alert.stage), undelivered};
+  rows_[{alert.stage, alert.rule}] = id;
+  Send(id);
+}
+
+void Sentinel::Resolved(const Alert& alert) {
+  const auto row = rows_.find({alert.stage, alert.rule});
+  if (row == rows_.end()) return;  // another watcher's
+  const int64_t id = row->second;
+  rows_.erase(row);
+  Known& known = known_[id];
+  known.alert = alert;
+  const Rule& rule = *RuleNamed(evaluator_.rules(), alert.rule);
+  for (size_t i = 0; i < rule.notify.size(); ++i) {
+    if (rule.notify[i].kind != Target::Kind::kLog) known.undelivered.insert(Debt(true, i, rule.notify[i]));
+  }
+  if (const auto log = record::AlertLog::Of(path_); id > 0 && log) {
+    const auto written = log->Resolve(RowOf(alert, known.undelivered));
+    if (written && !*written) return;
+    if (!written) SayOnce(written.error().text);
+  }
+  Send(id);
+}
+
+void Sentinel::Send(int64_t id) {
+  const Known& known = known_.at(id);
+  const RuleSet& rules = evaluator_.rules();
+  const auto json = ToJson(known.alert, known.origin, rules.price);
+  for (const Target& target : RuleNamed(rules, known.alert.rule)->notify) {
+    if (target.kind == Target::Kind::kLog)
+      say_(InWords(known.alert, rules.price));
+    else
+      courier_.Send({target, json, id, false});
+  }
+}
+
+// What a watcher before us could not deliver.
+void Sentinel::SendAgain(int64_t id) {
+  const Known& known = known_.at(id);
+  const RuleSet& rules = evaluator_.rules();
+  const std::vector<Target>& targets = RuleNamed(rules, known.alert.rule)->notify;
+  for (const bool resolved : {false, true}) {
+    Alert alert = known.alert;
+    if (!resolved) alert.resolved_ns.reset();
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (known.undelivered.contains(Debt(resolved, i, targets[i])))
+        courier_.Send({targets[i], ToJson(alert, known.origin, rules.price), id, false});
+    }
+  }
+}
+
+void Sentinel::Deliver(int64_t now_ns) {
+  for (const Outcome& outcome : courier_.Take()) {
+    const auto known = known_.find(outcome.tag);
+    if (known == known_.end()) continue;
+    const std::vector<Target>& targets = RuleNamed(evaluator_.rules(), known->second.alert.rule)->notify;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i] == outcome.target)
+        known->second.undelivered.erase(Debt(outcome.resolved, i, targets[i]));
+    }
+    if (!outcome.delivered) {
+      say_(fmt::format("alert '{}' could not be delivered to {}: {}", known->second.alert.rule,
+                       Shown(outcome.target), outcome.problem));
+    }
+    if (const auto log = record::AlertLog::Of(path_); log && outcome.tag > 0)
+      (void)log->SetUndelivered(outcome.tag, DebtsOf(known->second.undelivered));
+  }
+  if (now_ns < next_refresh_ns_) return;
+  next_refresh_ns_ = now_ns + kRefreshNs;
+  for (const auto& [which, id] : rows_) {
+    const Known& known = known_.at(id);
+    for (const Target& target : RuleNamed(evaluator_.rules(), which.second)->notify) {
+      if (target.kind == Target::Kind::kAlertmanager)
+        courier_.Send({target, ToJson(known.alert, known.origin, evaluator_.rules().price), id, true});
+    }
+  }
+}
+
+std::vector<nlohmann::ordered_json> Sentinel::History() const {
+  std::vector<nlohmann::ordered_json> history;
+  for (const auto& [id, known] : known_)
+    history.push_back(ToJson(known.alert, known.origin, evaluator_.rules().price));
+  return history;
+}
+
+std::set<std::string> Sentinel::waiting() const {
+  std::set<std::string> waiting;
+  for (const auto& [id, known] : known_) {
+    for (const std::string& debt : known.undelivered)
+      waiting.insert(debt.substr(debt.find(' ', debt.find(' ') + 1) + 1));
+  }
+  return waiting;
+}
+
+void Sentinel::SayOnce(const std::string& problem) {
+  if (said_.insert(problem).second) say_("the history of alerts is not kept: " + problem);
+}
+
+}  // namespace fullbore::watch

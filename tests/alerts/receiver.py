@@ -1,0 +1,50 @@
+"""A receiver of webhooks that notes what it is told, and can be out of order for a while."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import time
+from typing import Any
+
+
+class Receiver:
+    def __init__(self) -> None:
+        self.heard: list[dict[str, Any]] = []
+        self.refused = 0
+        self.down = False
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if outer.down:
+                    outer.refused += 1
+                else:
+                    outer.heard.append(body)
+                self.send_response(503 if outer.down else 200)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/hook/secret?token=secret"
+
+    def states(self, alert: str) -> list[str]:
+        return [each["state"] for each in self.heard if each.get("alert") == alert]
+
+    def wait_for(self, alert: str, state: str, timeout: float = 120) -> dict[str, Any]:
+        until = time.monotonic() + timeout
+        while time.monotonic() < until:
+            for each in self.heard:
+                if each.get("alert") == alert and each["state"] == state:
+                    return each
+            time.sleep(0.05)
+        raise AssertionError(f"'{alert}' was not {state}: {self.heard}")
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
