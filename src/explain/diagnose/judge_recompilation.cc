@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
@@ -84,6 +85,14 @@ const Reason& ReasonNamed(const std::string& why) {
   return at == table.end() ? table.back() : *at;
 }
 
+// Dynamo compiles for shapes that change by itself, once: what goes on compiling has another reason.
+constexpr std::array kInTorch = {
+    "TORCH_LOGS=recompiles python ... says at each compilation which guard failed: what was new",
+    "for shapes that change: torch.compile(model, dynamic=True), or pad the batches to a few lengths",
+    "for Python numbers that change (a step counter, a rate): pass them as tensors",
+    "call torch.compile once, outside the loop",
+};
+
 }  // namespace
 
 std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& /*diagnosis*/) {
@@ -118,8 +127,12 @@ std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& /*diagnos
     evidence.FromHook("compilations of " + most.function, most.count, "count");
     if (most.count > 0) evidence.FromHook("one of them, on average", most.ns / most.count / 1e6, "ms");
   }
-  finding.fix.emplace_back(
-      "jax.config.update(\"jax_explain_cache_misses\", True) says at each compilation what was new");
+  if (view.Fact("framework").value_or("") == "torch") {
+    finding.fix.insert(finding.fix.end(), kInTorch.begin(), kInTorch.end());
+  } else {
+    finding.fix.emplace_back(
+        "jax.config.update(\"jax_explain_cache_misses\", True) says at each compilation what was new");
+  }
   finding.speedup = RemovalOf(share, kSavedByBuckets);
   finding.method = fmt::format("{} to 100 % of the compilation removed", FormatPercent(kSavedByBuckets));
   finding.supersedes = {{"unstable-steps", ""}};

@@ -61,6 +61,14 @@ TEST(RecompilationTest, SaysWhatToDoWhereTheFunctionIsMadeAnew) {
   EXPECT_THAT(FindingIn(diagnosis, "recompilation")->fix.front(), HasSubstr("outside the loop"));
 }
 
+TEST(RecompilationTest, IsSaidInTheWordsOfTorchWhereDynamoCompiles) {
+  ARun run = Compiling(EveryThird, R"([{"function": "forward", "count": 34, "ns": 1, "why": ""}])");
+  run.rank().facts["framework"] = "\"torch\"";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, Finds("recompilation"));
+  EXPECT_THAT(FindingIn(diagnosis, "recompilation")->fix.front(), HasSubstr("TORCH_LOGS=recompiles"));
+}
+
 TEST(RecompilationTest, IsRaisedWithoutAWordOfWhatWasCompiled) {
   EXPECT_THAT(Diagnose(Compiling(EveryThird, "7")), Finds("recompilation"));
 }

@@ -3,60 +3,37 @@
 jax.monitoring tells a listener, at its end and on the same thread, of each part of a compilation: tracing, lowering,
 compiling. They are recorded inside the call that they hold up. What was different from the last time is found by
 comparing the arguments: shapes and types, other values where a value is a constant of the program, or a function that
-was wrapped anew. The totals are one fact, stated again when they have changed, at most once a second.
+was wrapped anew.
 """
 
 from __future__ import annotations
 
-import atexit
 import sys
 from typing import Any
 
 from ..core import channel
+from ..core.compilations import Compiled, count
 from ..core.frames import caller_place
-from ..core.runtime import clock, guarded, hook
+from ..core.runtime import clock, hook
 
 EVENTS = "/jax/core/compile/"
 LAST = "/jax/core/compile/backend_compile_duration"
-SAY_EVERY_NS = 1_000_000_000
-MOST_NAMED = 8
 LONGEST = 120  # characters of an example
 
 
-class Compiled:
-    """The compilations of one function."""
+class Function(Compiled):
+    """And what it was compiled for last."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.place: tuple[str, int] | None = None
-        self.count = self.ns = 0
-        self.reasons: dict[str, int] = {}
-        self.example = ""
-        self.arguments: dict[str, str] | None = None  # of the last compilation, in words
+        super().__init__(name)
+        self.arguments: dict[str, str] | None = None  # in words
         self.owner = 0  # id of the compiled object
-
-    def described(self) -> dict[str, Any]:
-        file, line = self.place or ("", 0)
-        why = max(self.reasons, key=lambda reason: self.reasons[reason], default="")
-        return {
-            "function": self.name,
-            "file": file,
-            "line": line,
-            "count": self.count,
-            "ns": self.ns,
-            "why": why,
-            "example": self.example,
-        }
 
 
 class Compilations:
     def __init__(self) -> None:
         self.under_way: dict[int, list[int]] = {}  # thread: [ns, programs] since its call began
         self.of: dict[Any, Compiled] = {}  # of operations outside all functions, by name and place
-        self.all: list[Compiled] = []
-        self.said_at = 0
-        self.ends_with_it = False  # what is left to say is said at the end
-        self.changed = False
 
 
 state = Compilations()
@@ -89,8 +66,7 @@ def note_operation(name: str, spent: list[int]) -> None:
     if compiled is None:
         compiled = state.of[name, place] = Compiled(name)
         compiled.place = place
-        state.all.append(compiled)
-    count(compiled, spent, "shapes")
+    count(compiled, spent[0], "shapes")
 
 
 def after_call(call: Any) -> None:
@@ -100,9 +76,8 @@ def after_call(call: Any) -> None:
         return
     function = call.function
     if function.compiled is None:
-        function.compiled = Compiled(function.name)
-        state.all.append(function.compiled)
-    compiled: Compiled = function.compiled
+        function.compiled = Function(function.name)
+    compiled: Function = function.compiled
     if compiled.place is None:
         compiled.place = caller_place()
     arguments = in_words(call.given)
@@ -111,23 +86,10 @@ def after_call(call: Any) -> None:
         reason, example = difference(compiled, arguments, id(call.compiled))
         compiled.example = example or compiled.example
     compiled.arguments, compiled.owner = arguments, id(call.compiled)
-    count(compiled, spent, reason)
+    count(compiled, spent[0], reason)
 
 
-def count(compiled: Compiled, spent: list[int], reason: str) -> None:
-    compiled.count += 1
-    compiled.ns += spent[0]
-    if reason and compiled.count > 1:
-        compiled.reasons[reason] = compiled.reasons.get(reason, 0) + 1
-    state.changed = True
-    if not state.ends_with_it:  # not when attached: what is registered last runs first, and the `bye` must come after
-        state.ends_with_it = True
-        atexit.register(say)
-    if clock() - state.said_at >= SAY_EVERY_NS:
-        say()
-
-
-def difference(compiled: Compiled, arguments: dict[str, str], owner: int) -> tuple[str, str]:
+def difference(compiled: Function, arguments: dict[str, str], owner: int) -> tuple[str, str]:
     """(why it was compiled again, an example in words)."""
     before = compiled.arguments or {}
     changed = [name for name in arguments if before.get(name) != arguments[name]]
@@ -158,16 +120,6 @@ def in_words(given: tuple[Any, Any]) -> dict[str, str]:
             else:
                 words[key] = type(leaf).__name__
     return words
-
-
-@guarded
-def say() -> None:
-    if not state.changed:
-        return
-    state.said_at, state.changed = clock(), False
-    named = sorted((each for each in state.all if each.count > 1), key=lambda each: each.ns, reverse=True)
-    if named:
-        hook.fact("compilations", [each.described() for each in named[:MOST_NAMED]])
 
 
 def attach(jax: Any) -> None:

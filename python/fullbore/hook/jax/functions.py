@@ -59,7 +59,7 @@ class Function:
         self.at_step = 0  # of the training, when it was called last
         self.ends: list[int] = []  # of its calls, before it was known what it is
         self.batch = batches.Batch()
-        self.compiled: Any = None  # compiling.Compiled
+        self.compiled: Any = None  # compiling.Function
 
     @property
     def is_new(self) -> bool:

@@ -16,6 +16,7 @@ window_plan  when these windows begin
 checkpoints  torch.save and safetensors
 facts        versions, model, precision, arguments
 compiling    whether dynamo is tracing
+dynamo       what it compiles, and how often
 """
 
 from __future__ import annotations
@@ -27,7 +28,20 @@ from typing import Any, Callable
 from ..core import frames
 from ..core.runtime import hook, is_helper_process
 from ..own import stages
-from . import backward, checkpoints, collectives, device, facts, fast_cost, forward, loader, optimizer, windows, worker
+from . import (
+    backward,
+    checkpoints,
+    collectives,
+    device,
+    dynamo,
+    facts,
+    fast_cost,
+    forward,
+    loader,
+    optimizer,
+    windows,
+    worker,
+)
 
 
 def worker_number() -> int:
@@ -54,6 +68,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
         ("torch.distributed", collectives.attach),
         ("torch.nn.parallel.distributed", collectives.attach_data_parallel),
         ("torch.cuda", device.attach),
+        ("torch._dynamo.callback", dynamo.attach),
         ("torch.serialization", checkpoints.attach),
         ("safetensors.torch", checkpoints.attach_safetensors),
     ):
