@@ -438,7 +438,10 @@ Answer Searcher::Run() {
       else
         Skip("compile", "the model is on no device: --set compile=true tries it all the same");
       if (known_.fast_data) TrySwitch("fast_data", true, "measured to load the same batches in less time");
+      const Settings before = Best().settings;
       Workers();
+      // While the training waited for its data, no batch was better than another.
+      if (Best().settings != before) Batch();
       if (known_.epochs && WorkersNow() > 0)
         TrySwitch("persistent_workers", true, "workers start anew at each epoch");
       if (known_.device) TrySwitch("pin_memory", true, "copies to the device at the speed of its link");
