@@ -4,16 +4,19 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
+#include <functional>
 #include <memory>
 
 #include "base/clock.h"
 #include "base/print.h"
+#include "cli/alert_rules.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "record/run_reader.h"
 #include "serve/access.h"
 #include "serve/api.h"
 #include "serve/server.h"
+#include "watch/notify/guard.h"
 #include "watch/runs_folder.h"
 
 namespace fullbore::cli {
@@ -24,6 +27,7 @@ struct Flags {
   std::vector<std::string> directories = {kDefaultRunsDirectory};
   std::string listen = "127.0.0.1:7788";
   std::string token_file;
+  std::string rules;
 };
 
 constexpr int64_t kTickNs = kNsPerSecond;
@@ -50,6 +54,15 @@ Result<std::optional<std::string>> TokenOf(const Flags& flags) {
   return std::optional(std::move(*token));
 }
 
+// Null without rules.
+Result<std::shared_ptr<watch::Guard>> GuardOf(const Flags& flags) {
+  if (flags.rules.empty()) return std::shared_ptr<watch::Guard>();
+  auto rules = RulesNamed(flags.rules);
+  if (!rules) return rules.error();
+  const auto say = [](const std::string& line) { Print(stderr, "fullbore serve: {}\n", line); };
+  return std::make_shared<watch::Guard>(std::move(*rules), say);
+}
+
 void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
   Print(stderr, "fullbore serve: http://{}/  {}; Ctrl-C ends it\n", server.address(),
         may_write ? "notes and tags can be changed with the token" : "read-only");
@@ -63,12 +76,13 @@ void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
 }
 
 // Until a signal ends it. One thread does everything: there is nothing to lock, and nothing runs while nobody asks.
-void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, int signals) {
+void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, watch::Guard* guard, int signals) {
   int64_t next_tick_ns = 0;
   while (true) {
     const int64_t now_ns = MonotonicNs();
     if (now_ns >= next_tick_ns) {
       folder.Tick(now_ns, WallNs());
+      if (guard) guard->Deliver(now_ns);
       next_tick_ns = now_ns + kTickNs;
     }
     pollfd ready[] = {{signals, POLLIN, 0}, {server.fd(), POLLIN, 0}, {folder.fd(), POLLIN, 0}};
@@ -87,6 +101,9 @@ int Serve(const Flags& flags) {
   auto token = TokenOf(flags);
   if (!token) return Fail(token.error(), kExitUsage);
   const bool may_write = token->has_value();
+  const auto guard = GuardOf(flags);
+  if (!guard) return Fail(guard.error(), kExitUsage);
+  watch::Guard* const watches = guard->get();
   const UniqueFd signals = EndSignals();
   watch::RunsFolder folder(flags.directories, {});
   std::unique_ptr<serve::Api> api;
@@ -98,14 +115,17 @@ int Serve(const Flags& flags) {
     if (!recording) return recording.error();
     return ExplainAll(std::move(*recording));
   };
-  api = std::make_unique<serve::Api>(serve::Parts{folder, explain, nullptr},
+  std::function<nlohmann::ordered_json()> alerts;
+  if (watches) alerts = [watches] { return watches->State(); };
+  api = std::make_unique<serve::Api>(serve::Parts{folder, explain, alerts},
                                      serve::Access((*server)->address(), std::move(*token)));
   folder.on_look = [&](const std::string& name, const watch::LiveRun& run, bool over) {
     const std::string stream = serve::Api::StreamOf(name);
+    if (watches) watches->OnLook(name, run, over);
     if ((*server)->HasListeners(stream)) (*server)->Publish(stream, "live", serve::Api::LiveEvent(run, over));
   };
   Greet(**server, flags, may_write);
-  ServeUntilTold(**server, folder, signals.get());
+  ServeUntilTold(**server, folder, watches, signals.get());
   return 0;
 }
 
@@ -123,6 +143,7 @@ Handler Define(CLI::App& app, const Invocation&) {
          "A file with the secret that lets people change notes and tags and, on other addresses than\n"
          "loopback, read")
       ->type_name("FILE");
+  app.add_option("--rules", flags->rules, kRulesHelp)->type_name("FILE");
   return [flags] { return Serve(*flags); };
 }
 

@@ -204,6 +204,36 @@ def test_who_watches_may_be_killed_and_started_again(fullbore, receiver):
     assert receiver.states("used") == ["firing", "resolved"]
 
 
+def test_serve_watches_every_run_and_survives_a_restart(fullbore, receiver):
+    file = rules(
+        fullbore,
+        '[[alert]]\nname = "used"\nseries = "memory_used"\nabove = 1\nfor = "1s"\nnotify = ["webhook:URL"]',
+        receiver.url,
+    )
+    process, runs = fullbore.start("sleep", "300")
+    run_file = running(runs)
+    serve = [*fullbore.arguments([])[:1], "serve", "--dir", str(runs), "--listen", "127.0.0.1:0", "--rules", str(file)]
+    first = subprocess.Popen(serve, stderr=subprocess.PIPE)
+    url = first.stderr.readline().decode().split()[2]
+    receiver.wait_for("used", "firing")
+    until = time.monotonic() + 60
+    while owed(run_file) != "[]":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    shown = json.load(urllib.request.urlopen(f"{url}api/v1/alerts", timeout=30))
+    assert [each["alert"] for each in shown["firing"]] == ["used"]
+    assert "secret" not in json.dumps(shown)
+    first.kill()
+    first.communicate()
+    second = subprocess.Popen(serve, stderr=subprocess.DEVNULL)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    receiver.wait_for("used", "resolved")
+    second.terminate()
+    second.wait(timeout=60)
+    assert receiver.states("used") == ["firing", "resolved"]
+
+
 def free_port() -> int:
     with contextlib.closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))

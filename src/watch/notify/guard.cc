@@ -1,0 +1,64 @@
+#include "watch/notify/guard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+
+namespace fullbore::watch {
+
+namespace {
+
+constexpr size_t kMostPast = 200;
+
+}  // namespace
+
+Guard::Guard(RuleSet rules, std::function<void(const std::string&)> say)
+    : rules_(std::move(rules)), say_(std::move(say)) {}
+
+void Guard::OnLook(const std::string& name, const LiveRun& run, bool over) {
+  if (!run.seen()) return;
+  Post& post = posts_[name];
+  if (post.over) return;
+  if (!post.sentinel) {
+    post.sentinel = std::make_unique<Sentinel>(
+        run.path(), rules_, [this, name](const std::string& line) { say_(name + ": " + line); });
+  }
+  post.sentinel->Look(run.window(), run.end_ns(), over && !run.ended());
+  post.over = over;
+}
+
+void Guard::Deliver(int64_t now_ns) {
+  for (auto at = posts_.begin(); at != posts_.end();) {
+    Sentinel& sentinel = *at->second.sentinel;
+    sentinel.Deliver(now_ns);
+    if (!at->second.over || !sentinel.idle()) {
+      ++at;
+      continue;
+    }
+    for (const auto& alert : sentinel.History()) past_.push_front(alert);
+    while (past_.size() > kMostPast) past_.pop_back();
+    at = posts_.erase(at);
+  }
+}
+
+nlohmann::ordered_json Guard::State() const {
+  using Json = nlohmann::ordered_json;
+  Json state = {{"rules", Json::array()}, {"firing", Json::array()}, {"history", Json::array()}};
+  for (const Rule& rule : rules_.rules) {
+    Json tells = Json::array();
+    for (const Target& target : rule.notify) tells.push_back(Shown(target));
+    state["rules"].push_back({{"alert", rule.name}, {"for", FormatDuration(rule.for_ns)}, {"notify", tells}});
+  }
+  std::vector<Json> known(past_.begin(), past_.end());
+  for (const auto& [name, post] : posts_) {
+    for (Json& alert : post.sentinel->History()) known.push_back(std::move(alert));
+  }
+  std::ranges::stable_sort(known, std::ranges::greater(),
+                           [](const Json& alert) { return alert.value("fired_unix_ns", int64_t{0}); });
+  for (const Json& alert : known)
+    state[alert.value("state", "") == "firing" ? "firing" : "history"].push_back(alert);
+  return state;
+}
+
+}  // namespace fullbore::watch

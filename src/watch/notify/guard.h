@@ -1,0 +1,44 @@
+// Keeps watch over all live runs of a RunsFolder, with the same rules: what `serve --rules` does. One thread, the one
+// that ticks the folder.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "watch/live_run.h"
+#include "watch/notify/sentinel.h"
+
+namespace fullbore::watch {
+
+class Guard {
+ public:
+  // `say` receives each line for the log.
+  Guard(RuleSet rules, std::function<void(const std::string&)> say);
+
+  // To be called from RunsFolder::on_look.
+  void OnLook(const std::string& name, const LiveRun& run, bool over);
+  // To be called about once a second.
+  void Deliver(int64_t now_ns);
+
+  // {"rules": [...], "firing": [...], "history": [...]}: the latter two are "fullbore.alert/1" (docs/alerts.md), newest
+  // first; the history is of the runs that were live since we were started, 200 alerts at most.
+  nlohmann::ordered_json State() const;
+
+ private:
+  struct Post {
+    std::unique_ptr<Sentinel> sentinel;
+    bool over = false;
+  };
+
+  const RuleSet rules_;
+  const std::function<void(const std::string&)> say_;
+  std::map<std::string, Post> posts_;  // by run
+  std::deque<nlohmann::ordered_json> past_;
+};
+
+}  // namespace fullbore::watch

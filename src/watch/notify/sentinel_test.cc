@@ -1,0 +1,149 @@
+#include "watch/notify/sentinel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/testing/scratch_directory.h"
+#include "record/metrics.h"
+#include "record/run_reader.h"
+#include "record/run_writer.h"
+#include "watch/alert/rules_file.h"
+
+namespace fullbore::watch {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Courier::Patience kImpatient = {1'000'000, 4'000'000, 60'000'000'000};
+
+// A run with one series, whose level a test sets second by second; time does not pass by itself.
+class SentinelTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto writer = record::RunWriter::Open(path_, {"run-1", "train", {"python"}, "/", {}}, kNsPerSecond,
+                                          5 * kNsPerSecond);
+    ASSERT_TRUE(writer.ok());
+    writer_.emplace(std::move(*writer));
+  }
+
+  RuleSet Rules(const std::string& notify) {
+    const auto rules = ParseRules(
+        "[[alert]]\nname = \"busy\"\nseries = \"load1\"\nabove = 5\nfor = \"5s\"\nnotify = [" + notify + "]",
+        "test");
+    EXPECT_TRUE(rules.ok()) << (rules.ok() ? "" : ToString(rules.error()));
+    return *rules;
+  }
+  std::unique_ptr<Sentinel> Watch(const std::string& notify) {
+    return std::make_unique<Sentinel>(
+        path_, Rules(notify), [this](const std::string& line) { said_.push_back(line); }, kImpatient);
+  }
+  std::string Page() {
+    const std::string path = directory_.path() + "/page";
+    std::ofstream(path) << "#!/bin/sh\ncd '" << directory_.path()
+                        << "'\n[ -e down ] && exit 1\necho $FULLBORE_ALERT_STATE >> heard\n";
+    fs::permissions(path, fs::perms::owner_all);
+    return "\"command:" + path + "\"";
+  }
+  std::string Heard() const {
+    const auto text = ReadFile(directory_.path() + "/heard");
+    return text ? *text : "";
+  }
+
+  void Play(const std::vector<Sentinel*>& sentinels, double level, int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now_ns_ += kNsPerSecond;
+      writer_->AppendReading(1, record::KeyOf(record::Metric::kLoad1), now_ns_, level);
+      ASSERT_TRUE(writer_->Flush(now_ns_).ok());
+      const auto recording = record::ReadRun(path_);
+      ASSERT_TRUE(recording.ok());
+      for (Sentinel* sentinel : sentinels) {
+        sentinel->Look(*recording, now_ns_);
+        sentinel->Deliver(now_ns_);
+      }
+    }
+  }
+  static void Settle(Sentinel& sentinel) {
+    while (!sentinel.idle()) {
+      sentinel.Deliver(0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
+  ScratchDirectory directory_;
+  const std::string path_ = directory_.path() + "/run-1.fbr";
+  std::optional<record::RunWriter> writer_;
+  std::vector<std::string> said_;
+  int64_t now_ns_ = 10 * kNsPerSecond;
+};
+
+TEST_F(SentinelTest, SaysOnceThatItFiresAndOnceThatItIsOver) {
+  const auto sentinel = Watch("\"log\", " + Page());
+  Play({sentinel.get()}, 9, 20);
+  ASSERT_THAT(said_, ElementsAre(HasSubstr("alert 'busy'")));
+  Play({sentinel.get()}, 0, 20);
+  Settle(*sentinel);
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("alert 'busy'"), HasSubstr("alert over 'busy'")));
+  EXPECT_EQ(Heard(), "firing\nresolved\n");
+  const auto rows = record::ReadAlerts(path_);
+  ASSERT_EQ(rows->size(), 1u);
+  EXPECT_TRUE((*rows)[0].resolved_ns);
+  EXPECT_EQ((*rows)[0].undelivered, "[]");
+}
+
+TEST_F(SentinelTest, ARestartFiresNothingAgainAndStillResolves) {
+  auto sentinel = Watch(Page());
+  Play({sentinel.get()}, 9, 12);
+  Settle(*sentinel);
+  sentinel = Watch(Page());
+  Play({sentinel.get()}, 9, 12);
+  EXPECT_THAT(sentinel->firing(), ::testing::SizeIs(1));
+  Play({sentinel.get()}, 0, 20);
+  Settle(*sentinel);
+  EXPECT_EQ(Heard(), "firing\nresolved\n");
+  EXPECT_EQ(record::ReadAlerts(path_)->size(), 1u);
+}
+
+TEST_F(SentinelTest, WhatWasNotDeliveredBeforeARestartIsDeliveredAfterIt) {
+  std::ofstream(directory_.path() + "/down") << "";
+  auto sentinel = Watch(Page());
+  Play({sentinel.get()}, 9, 12);
+  EXPECT_THAT(sentinel->waiting(), ElementsAre(HasSubstr("/page")));
+  sentinel.reset();
+  EXPECT_EQ(Heard(), "");
+  fs::remove(directory_.path() + "/down");
+  sentinel = Watch(Page());
+  Play({sentinel.get()}, 9, 1);
+  Settle(*sentinel);
+  EXPECT_EQ(Heard(), "firing\n");
+  EXPECT_THAT(sentinel->waiting(), IsEmpty());
+}
+
+TEST_F(SentinelTest, TwoThatWatchSayItOnce) {
+  const auto one = Watch(Page()), other = Watch(Page());
+  Play({one.get(), other.get()}, 9, 12);
+  Play({one.get(), other.get()}, 0, 20);
+  Settle(*one);
+  Settle(*other);
+  EXPECT_EQ(Heard(), "firing\nresolved\n");
+}
+
+TEST_F(SentinelTest, WithoutAHistoryItIsSaidAllTheSame) {
+  const auto sentinel = Watch("\"log\"");
+  Play({sentinel.get()}, 9, 2);
+  const auto recording = record::ReadRun(path_);
+  for (const auto& entry : fs::directory_iterator(directory_.path())) fs::remove(entry);
+  for (int i = 0; i < 10; ++i) sentinel->Look(*recording, now_ns_ += kNsPerSecond);
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("history of alerts is not kept"), HasSubstr("alert 'busy'")));
+}
+
+}  // namespace
+}  // namespace fullbore::watch
