@@ -44,14 +44,6 @@ int PrintTrial(const tune::Trial& trial, const Flags& flags) {
   return 0;
 }
 
-int MeasureOnCluster(const Flags& flags, const Invocation& invocation, const tune::Settings& settings) {
-  const auto measured = MeasureElsewhere(flags.trial, invocation.command,
-                                         {{settings, flags.trial.precision, flags.trial.most}});
-  if (!measured) return Fail(measured.error(), kExitFailure);
-  if (measured->interrupted_by) return 128 + *measured->interrupted_by;
-  return PrintTrial(measured->trials.front(), flags);
-}
-
 int MeasureIt(const Flags& flags, const Invocation& invocation) {
   auto options = OptionsOf("measure", flags.trial, invocation);
   if (!options) return Fail(options.error(), kExitUsage);
@@ -63,8 +55,7 @@ int MeasureIt(const Flags& flags, const Invocation& invocation) {
       return Fail(legal.error(), kExitUsage);
     settings[setting->first] = setting->second;
   }
-  if (!flags.trial.on.empty()) return MeasureOnCluster(flags, invocation, settings);
-  const auto measured = tune::Measure(*options, settings);
+  const auto measured = MeasureThere(flags.trial, *options, settings);
   if (!measured) return Fail(measured.error(), StatusOf(measured.error()));
   if (measured->interrupted_by) return 128 + *measured->interrupted_by;
   return PrintTrial(measured->trial, flags);

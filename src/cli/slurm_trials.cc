@@ -8,24 +8,25 @@
 #include "base/guarded_file.h"
 #include "base/print.h"
 #include "measure/collect/signals.h"
+#include "tune/slurm.h"
 
 namespace fullbore::cli {
 
 namespace {
 
 // The words behind `fullbore measure --json` that measure this trial.
-std::vector<std::string> WordsOf(const TrialFlags& flags, const std::vector<std::string>& command,
-                                 const RemoteTrial& trial) {
+std::vector<std::string> WordsOf(const TrialFlags& flags, const tune::MeasureOptions& options,
+                                 const tune::Settings& settings) {
   std::vector<std::string> words = {"--output",    std::filesystem::absolute(flags.directory).string(),
                                     "--patience",  flags.patience,
-                                    "--precision", trial.precision,
-                                    "--most",      trial.most};
-  for (const auto& [name, value] : trial.settings)
+                                    "--precision", fmt::format("{}", options.precision.half_width),
+                                    "--most",      fmt::format("{}s", options.precision.most_seconds)};
+  for (const auto& [name, value] : settings)
     words.insert(words.end(), {"--set", name + "=" + tune::ToText(value)});
   if (!flags.metric.empty()) words.insert(words.end(), {"--metric", flags.metric});
   if (!flags.log.empty()) words.insert(words.end(), {"--log", flags.log});
   words.emplace_back("--");
-  words.insert(words.end(), command.begin(), command.end());
+  words.insert(words.end(), options.command.begin(), options.command.end());
   return words;
 }
 
@@ -48,38 +49,33 @@ Result<void> CheckPlace(const TrialFlags& flags) {
   if (flags.on.empty() && !flags.partition.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--partition is for jobs of a cluster", "add --on slurm"};
   }
-  if (flags.jobs < 1)
-    return Error{ErrorCode::kInvalidArgument, fmt::format("--jobs {} is less than one", flags.jobs),
-                 "give the number of jobs that may be in the queue at a time"};
   return {};
 }
 
-Result<RemoteTrials> MeasureElsewhere(const TrialFlags& flags, const std::vector<std::string>& command,
-                                      const std::vector<RemoteTrial>& trials) {
-  tune::SlurmOptions options;
+Result<tune::Measured> MeasureThere(const TrialFlags& flags, const tune::MeasureOptions& options,
+                                    const tune::Settings& settings) {
+  if (flags.on.empty()) return tune::Measure(options, settings);
+  tune::SlurmOptions slurm;
   std::error_code error;
-  options.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  options.directory = std::filesystem::absolute(flags.directory).string() + "/slurm";
-  if (auto made = MakeDirectory(options.directory, kPrivateDirectory); !made) return made.error();
-  if (!flags.partition.empty()) options.arguments.push_back("--partition=" + flags.partition);
-  options.jobs = flags.jobs;
-  std::vector<tune::SlurmTrial> asked;
-  for (const RemoteTrial& trial : trials) asked.push_back({trial.settings, WordsOf(flags, command, trial)});
+  slurm.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  slurm.directory = std::filesystem::absolute(flags.directory).string() + "/slurm";
+  if (auto made = MakeDirectory(slurm.directory, kPrivateDirectory); !made) return made.error();
+  if (!flags.partition.empty()) slurm.arguments.push_back("--partition=" + flags.partition);
   collect::Signals signals;
   signals.Watch();
-  RemoteTrials result;
-  auto measured = tune::MeasureOnSlurm(
-      options, asked,
+  tune::Measured measured;
+  auto trials = tune::MeasureOnSlurm(
+      slurm, {{settings, WordsOf(flags, options, settings)}},
       [&] {
-        if (!result.interrupted_by) result.interrupted_by = AskedToEnd(signals);
-        return result.interrupted_by.has_value();
+        if (!measured.interrupted_by) measured.interrupted_by = AskedToEnd(signals);
+        return measured.interrupted_by.has_value();
       },
       [](const std::string& line) { Print(stderr, "fullbore: {}\n", line); });
-  std::filesystem::remove(options.directory, error);  // where nothing is left in it
-  if (result.interrupted_by) return result;
-  if (!measured) return measured.error();
-  result.trials = std::move(*measured);
-  return result;
+  std::filesystem::remove(slurm.directory, error);  // where nothing is left in it
+  if (measured.interrupted_by) return measured;
+  if (!trials) return trials.error();
+  measured.trial = std::move(trials->front());
+  return measured;
 }
 
 }  // namespace fullbore::cli

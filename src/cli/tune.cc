@@ -18,6 +18,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
 #include "cli/trials.h"
 #include "cli/tune_answer.h"
@@ -53,11 +54,12 @@ void CatchInterrupts() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-// Trials as processes of this machine, kept as they come.
+// Trials as processes of this machine, or as jobs of a cluster, kept as they come.
 class Machine : public tune::Laboratory {
  public:
-  Machine(tune::MeasureOptions options, double budget_s, tune::Kept& kept)
-      : options_(std::move(options)),
+  Machine(const TrialFlags& flags, tune::MeasureOptions options, double budget_s, tune::Kept& kept)
+      : flags_(flags),
+        options_(std::move(options)),
         end_ns_(MonotonicNs() + static_cast<int64_t>(budget_s * 1e9)),
         kept_(kept) {}
 
@@ -75,6 +77,7 @@ class Machine : public tune::Laboratory {
  private:
   void Announce(const tune::Request& request, double most_s);
 
+  const TrialFlags& flags_;
   tune::MeasureOptions options_;
   int64_t end_ns_;
   tune::Kept& kept_;
@@ -102,7 +105,7 @@ tune::Trial Machine::Try(const tune::Request& request) {
   options.precision.most_seconds = std::max(1.0, std::min(options.precision.most_seconds, left_s));
   options.given_up = [this] { return interrupted(); };  // just before the trial's own signals were watched
   Announce(request, options.precision.most_seconds);
-  auto measured = tune::Measure(options, request.settings);
+  auto measured = MeasureThere(flags_, options, request.settings);
   tune::Trial trial;
   if (!measured) {
     error_ = measured.error();
@@ -303,11 +306,6 @@ int TuneIt(const Flags& flags, const Invocation& invocation) {
   auto options = OptionsOf("tune", flags.trial, invocation);
   if (!options) return Fail(options.error(), kExitUsage);
   if (!flags.apply.empty()) return Apply(flags, invocation);
-  if (!flags.trial.on.empty()) {
-    return Fail({ErrorCode::kUnsupported,
-                 "tune: trials are made on this machine, --on is for `fullbore measure`", "leave out --on"},
-                kExitUsage);
-  }
   const auto question = QuestionOf(flags, invocation.command);
   if (!question) return Fail(question.error(), kExitUsage);
   const auto budget = ParsePositiveSeconds("--budget", flags.budget);
@@ -320,7 +318,7 @@ int TuneIt(const Flags& flags, const Invocation& invocation) {
   }
   CatchInterrupts();
   options->tags["tune"] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
-  Machine machine(*options, *budget, kept);
+  Machine machine(flags.trial, *options, *budget, kept);
   const tune::Answer answer = tune::Search(*question, machine);
   if (machine.error()) return Fail(*machine.error(), StatusOf(*machine.error()));
   return Finish(flags, invocation, machine, answer);

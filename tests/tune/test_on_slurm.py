@@ -63,6 +63,18 @@ def test_a_trial_is_a_job_whose_run_lies_in_the_store(fullbore, slurm, submit):
     assert not (fullbore.directory / ".fullbore" / "runs" / "slurm").exists(), "nothing of the job is left"
 
 
+def test_tune_makes_its_trials_on_the_cluster(fullbore, slurm):
+    program = fullbore.script("prints.py", PRINTS)
+    command = [fullbore.binary, "tune", "--on", "slurm", "--json", "answer.json", "--set", "batch=8,16", *METRIC, "--"]
+    command += [sys.executable, program, "{batch}"]
+    done = subprocess.run(command, env=slurm, cwd=fullbore.directory, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads((fullbore.directory / "answer.json").read_text())
+    assert answer["recommended"]["settings"] == {"batch": 16}
+    assert all(trial["outcome"] == "ok" for trial in answer["trials"])
+    assert "job " in done.stderr
+
+
 def test_a_job_that_gives_way_to_another_begins_anew(fullbore, slurm, submit):
     program = fullbore.script("prints.py", PRINTS)
     process = submit("--partition", "low", *METRIC, "--", sys.executable, program, "7")
