@@ -41,3 +41,7 @@ say "3. what changed"
 "$fullbore" compare "$("$python" scripts/demo_report.py source "$demo/before.json")" \
   "$("$python" scripts/demo_report.py source "$demo/after.json")"
 "$python" scripts/demo_report.py table "$demo/before.json" "$demo/after.json"
+
+say "4. the same, found by itself: fullbore tune tries what the recording says can gain, and proves it"
+"$fullbore" tune --knobs num_workers --budget 3m --most 20s -o "$demo/runs" --json "$demo/tune.json" -- \
+  "$python" examples/train_resnet.py --data "$demo/photos" --workers 0 --steps 100000

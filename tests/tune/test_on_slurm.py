@@ -133,7 +133,7 @@ def test_a_command_that_cannot_be_measured_says_why(fullbore, submit):
 
 def test_without_a_cluster_it_says_what_is_missing(fullbore):
     done = fullbore.call("measure", "--on", "slurm", "--", "true", env={"PATH": os.path.dirname(sys.executable)})
-    assert done.code == 1
+    assert done.code == 2
     assert "sbatch" in done.stderr
 
 
