@@ -1,9 +1,7 @@
 #include "base/captured.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,36 +20,6 @@ namespace fullbore {
 namespace {
 
 constexpr int64_t kBetweenLooksNs = 5 * kNsPerMs;
-
-// A group of its own, so that Ctrl-C is ours to handle, and no signal held back.
-class SpawnSettings {
- public:
-  SpawnSettings(int output, int errors) {
-    posix_spawn_file_actions_init(&files_);
-    posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files_, output, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files_, errors, STDERR_FILENO);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none;
-    sigemptyset(&none);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawn_file_actions_t* files() const { return &files_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
 
 std::string Contents(int fd) {
   std::string text;
@@ -87,11 +55,11 @@ Result<Captured> RunAndCapture(std::vector<std::string> words, int64_t limit_ns)
                  fmt::format("cannot keep the output of '{}': {}", words[0], std::strerror(errno)),
                  "the system is short of memory or of file descriptors"};
   }
-  const SpawnSettings settings(output.get(), errors.get());
-  std::vector<std::string> environment = EnvironmentWith({});
+  SpawnOptions options;
+  options.output = output.get();
+  options.errors = errors.get();
   pid_t pid = -1;
-  const int failed = posix_spawnp(&pid, words[0].c_str(), settings.files(), settings.attributes(),
-                                  Pointers(words).data(), Pointers(environment).data());
+  const int failed = Spawn(words, options, pid);
   if (failed != 0) {
     return Error{failed == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable,
                  fmt::format("cannot start '{}': {}", words[0], std::strerror(failed)),

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,28 +21,6 @@ namespace {
 
 std::string FileIn(const TemporaryDirectory& place) { return place.path() + "/profile.json"; }
 
-// In a process group of its own: Ctrl-C is ours to pass on, once.
-int Spawn(std::vector<std::string> words, int output, pid_t* pid) {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  std::vector<std::string> environment = EnvironmentWith({});
-  const int error = posix_spawn(pid, words[0].c_str(), &files, &attributes, Pointers(words).data(),
-                                Pointers(environment).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  return error;
-}
-
 }  // namespace
 
 Result<PySpy> PySpy::Start(const std::string& program, int64_t pid, int64_t seconds) {
@@ -53,11 +30,13 @@ Result<PySpy> PySpy::Start(const std::string& program, int64_t pid, int64_t seco
   PySpy spy(std::move(*place), std::move(said));
   spy.target_ = pid;
   // Without --nonblocking it would stop the training for each sample, and leave it stopped if it were killed then.
+  SpawnOptions options;
+  options.output = options.errors = spy.said_.get();
   const int error = Spawn(
       {program, "record", "--pid", std::to_string(pid), "--format", "speedscope", "--output",
        FileIn(spy.place_), "--duration", std::to_string(seconds), "--rate", std::to_string(kSamplesPerSecond),
        "--subprocesses", "--threads", "--idle", "--full-filenames", "--nonblocking"},
-      spy.said_.get(), &spy.pid_);
+      options, spy.pid_);
   if (error != 0) {
     spy.pid_ = -1;
     return Error{ErrorCode::kUnavailable, fmt::format("cannot start '{}': {}", program, strerror(error)),

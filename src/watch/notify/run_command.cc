@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,40 +35,18 @@ UniqueFd Readable(const std::string& text) {
   return file;
 }
 
-int Spawn(pid_t* pid, const std::string& program, int input,
-          const std::map<std::string, std::string>& variables) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none, usual;
-  sigemptyset(&none);
-  sigfillset(&usual);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<std::string> words = {program};
-  std::vector<std::string> environment = EnvironmentWith(variables);
-  const int error = posix_spawn(pid, program.c_str(), &files, &attributes, Pointers(words).data(),
-                                Pointers(environment).data());
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  return error;
-}
-
 }  // namespace
 
 Attempt RunCommand(const std::string& program, const std::string& json,
                    const std::map<std::string, std::string>& variables, const std::atomic<bool>& stop) {
   const UniqueFd input = Readable(json);
-  pid_t pid = 0;
+  pid_t pid = -1;
   if (!input.valid()) return {Attempt::End::kFailed, "no memory"};
-  if (const int error = Spawn(&pid, program, input.get(), variables); error != 0)
+  SpawnOptions options;
+  options.input = input.get();
+  options.usual_signals = true;
+  options.environment = variables;
+  if (const int error = Spawn({program}, options, pid); error != 0)
     return {Attempt::End::kFailed, fmt::format("it cannot be started: {}", std::strerror(error))};
   const int64_t deadline_ns = MonotonicNs() + kLimitNs;
   int status = 0;
