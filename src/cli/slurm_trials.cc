@@ -49,32 +49,47 @@ Result<void> CheckPlace(const TrialFlags& flags) {
   if (flags.on.empty() && !flags.partition.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--partition is for jobs of a cluster", "add --on slurm"};
   }
+  if (flags.jobs < 1) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--jobs {} leaves nothing to wait for", flags.jobs),
+                 "1 or more at a time"};
+  }
   return {};
+}
+
+Result<std::optional<int>> MeasureOnCluster(const TrialFlags& flags, const tune::MeasureOptions& options,
+                                            const std::vector<tune::Settings>& settings,
+                                            const std::function<void(size_t, const tune::Trial&)>& measured) {
+  tune::SlurmOptions slurm;
+  std::error_code error;
+  slurm.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  slurm.directory = std::filesystem::absolute(flags.directory).string() + "/slurm";
+  slurm.jobs = flags.jobs;
+  if (auto made = MakeDirectory(slurm.directory, kPrivateDirectory); !made) return made.error();
+  if (!flags.partition.empty()) slurm.arguments.push_back("--partition=" + flags.partition);
+  std::vector<tune::SlurmTrial> trials;
+  for (const tune::Settings& each : settings) trials.push_back({each, WordsOf(flags, options, each)});
+  collect::Signals signals;
+  signals.Watch();
+  std::optional<int> asked_to_end;
+  const auto is_over = [&] {
+    if (!asked_to_end) asked_to_end = AskedToEnd(signals);
+    return asked_to_end.has_value() || (options.given_up && options.given_up());
+  };
+  const auto say = [](const std::string& line) { Print(stderr, "fullbore: {}\n", line); };
+  const auto done = tune::MeasureOnSlurm(slurm, trials, {is_over, say, measured});
+  std::filesystem::remove(slurm.directory, error);  // where nothing is left in it
+  if (!done && !asked_to_end) return done.error();
+  return asked_to_end;
 }
 
 Result<tune::Measured> MeasureThere(const TrialFlags& flags, const tune::MeasureOptions& options,
                                     const tune::Settings& settings) {
   if (flags.on.empty()) return tune::Measure(options, settings);
-  tune::SlurmOptions slurm;
-  std::error_code error;
-  slurm.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  slurm.directory = std::filesystem::absolute(flags.directory).string() + "/slurm";
-  if (auto made = MakeDirectory(slurm.directory, kPrivateDirectory); !made) return made.error();
-  if (!flags.partition.empty()) slurm.arguments.push_back("--partition=" + flags.partition);
-  collect::Signals signals;
-  signals.Watch();
   tune::Measured measured;
-  auto trials = tune::MeasureOnSlurm(
-      slurm, {{settings, WordsOf(flags, options, settings)}},
-      [&] {
-        if (!measured.interrupted_by) measured.interrupted_by = AskedToEnd(signals);
-        return measured.interrupted_by.has_value();
-      },
-      [](const std::string& line) { Print(stderr, "fullbore: {}\n", line); });
-  std::filesystem::remove(slurm.directory, error);  // where nothing is left in it
-  if (measured.interrupted_by) return measured;
-  if (!trials) return trials.error();
-  measured.trial = std::move(trials->front());
+  const auto asked_to_end = MeasureOnCluster(
+      flags, options, {settings}, [&](size_t, const tune::Trial& trial) { measured.trial = trial; });
+  if (!asked_to_end) return asked_to_end.error();
+  measured.interrupted_by = *asked_to_end;
   return measured;
 }
 

@@ -37,6 +37,10 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
                  "the nodes share with this machine")
       ->type_name("slurm");
   app.add_option("--partition", flags.partition, "The partition for those jobs")->type_name("NAME");
+  app.add_option("--jobs", flags.jobs,
+                 "At most so many jobs at a time, where trials do not depend on each other (--exhaustive)")
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 Result<double> ParseRatio(const std::string& flag, const std::string& text) {

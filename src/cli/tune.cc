@@ -64,6 +64,7 @@ class Machine : public tune::Laboratory {
         kept_(kept) {}
 
   tune::Trial Try(const tune::Request& request) override;
+  std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
   tune::Known Learn(const tune::Trial& baseline) override;
   bool IsOver() const override { return interrupted() || error_ || MonotonicNs() > end_ns_; }
 
@@ -76,6 +77,7 @@ class Machine : public tune::Laboratory {
 
  private:
   void Announce(const tune::Request& request, double most_s);
+  void Keep(const tune::Trial& trial);
 
   const TrialFlags& flags_;
   tune::MeasureOptions options_;
@@ -120,12 +122,45 @@ tune::Trial Machine::Try(const tune::Request& request) {
     return trial;
   }
   trial.predicted = request.predicted;
+  Keep(trial);
+  return trial;
+}
+
+void Machine::Keep(const tune::Trial& trial) {
   Print(stderr, "fullbore:   {}{}\n",
         trial.rate ? fmt::format("{} {}", FormatCount(trial.rate->mean), trial.unit)
                    : std::string(tune::Name(trial.outcome)),
         trial.why.empty() ? "" : ", " + trial.why);
   if (auto added = kept_.Add(trial); !added) Print(stderr, "fullbore: {}\n", added.error().text);
-  return trial;
+}
+
+std::vector<tune::Trial> Machine::TryAll(const std::vector<tune::Request>& requests) {
+  if (flags_.on.empty()) return Laboratory::TryAll(requests);
+  std::vector<std::optional<tune::Trial>> trials;
+  std::vector<tune::Settings> open;
+  std::vector<size_t> place;  // of each that is open, among the requests
+  tune::MeasureOptions options = options_;
+  options.given_up = [this] { return IsOver(); };
+  for (const tune::Request& request : requests) {
+    trials.push_back(kept_.Take(request.settings));
+    if (trials.back()) continue;
+    Announce(request, options.precision.most_seconds);
+    place.push_back(trials.size() - 1);
+    open.push_back(request.settings);
+  }
+  const auto ended = MeasureOnCluster(flags_, options, open, [&](size_t i, const tune::Trial& trial) {
+    trials[place[i]] = trial;
+    Keep(trial);
+  });
+  if (!ended)
+    error_ = ended.error();
+  else if (*ended)
+    interrupted_by_ = **ended;
+  std::vector<tune::Trial> known;
+  for (std::optional<tune::Trial>& trial : trials) {
+    if (trial) known.push_back(std::move(*trial));
+  }
+  return known;
 }
 
 tune::Known Machine::Learn(const tune::Trial& baseline) {

@@ -59,7 +59,7 @@ const Trial& Recommended(const Question& question, const Known& known, const std
   const Trial& fastest = *std::max_element(
       all.begin(), all.end(), [](const Trial& a, const Trial& b) { return a.rate->mean < b.rate->mean; });
   if (question.objective == Objective::kCost) return fastest;  // the machine costs the same whatever it does
-  const double enough = (1 - question.within) * fastest.rate->mean;
+  const double enough = NearBest(question, *fastest.rate) * fastest.rate->mean;
   const Trial* chosen = &fastest;
   for (const Trial& trial : all) {
     if (trial.rate->mean < enough) continue;
@@ -84,6 +84,12 @@ std::vector<Trial> Front(std::vector<Trial> all) {
 }
 
 }  // namespace
+
+double NearBest(const Question& question, const Rate& best) {
+  constexpr double kMostForNoise = 0.6;  // of what may be lost
+  const double half_width = (best.high - best.low) / 2 / best.mean;
+  return 1 - question.within + std::clamp(half_width, 0.0, kMostForNoise * question.within);
+}
 
 Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials) {
   Answer answer;

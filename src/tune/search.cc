@@ -14,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kNear = 0.95;         // of the best: the knee of batch and workers
 constexpr double kHopeless = 0.9;      // a trial whose interval lies below this part of the best is ended
 constexpr double kWorthTrying = 1.02;  // times as fast: less is not told from noise
 constexpr double kWaitsLittle = 0.02;  // of the step: more workers cannot gain what is worth trying
@@ -23,6 +22,14 @@ constexpr int64_t kBatchProbe = 4;     // the second probe of the batch, in firs
 constexpr int64_t kLargestProbe = 64;  // the largest batch that is thought of, in first ones
 constexpr int64_t kWorkersACore = 4;   // workers that wait for storage more than they compute
 constexpr int kMostBatches = 6, kMostWorkers = 5;  // trials
+// A trial that waited more than this says what the loader delivers; one that waited less, only that it delivers enough.
+constexpr double kStarved = 0.03;
+constexpr double kLeastBusy = 0.02;  // below, what the training could take is not told from its wait
+
+// The samples/s that the training would take, at the batch of this trial, if it never waited for them.
+double TrainingRate(const Trial& trial) {
+  return trial.rate->mean / std::clamp(trial.busy.value_or(1), kLeastBusy, 1.0);
+}
 
 class Searcher {
  public:
@@ -43,10 +50,14 @@ class Searcher {
   void Skip(const std::string& knob, const std::string& why);
   std::optional<std::vector<int64_t>> Given(const std::string& knob) const;
   std::optional<double> Predicted(int64_t workers, int64_t threads) const;
+  double Near() const { return NearBest(question_, *Best().rate); }
+  double LoaderAtMost() const;
 
   void Switches();
   void TrySwitch(const std::string& knob, const json& value, const std::string& why);
   void Batch();
+  bool LoaderIsFixed() const { return !question_.knobs.contains("num_workers") || loader_is_chosen_; }
+  double RateOfBatch(const Trial& trial) const;
   std::optional<int64_t> NextBatch(const std::vector<BatchPoint>& points, int64_t first,
                                    int64_t largest) const;
   int64_t LargestSafe(int64_t first) const;
@@ -65,6 +76,7 @@ class Searcher {
   Known known_;
   std::vector<Trial> trials_;
   size_t best_ = 0;
+  bool loader_is_chosen_ = false;
   std::vector<std::string> not_tried_;
 };
 
@@ -193,6 +205,22 @@ int64_t Searcher::LargestSafe(int64_t first) const {
   return std::max(largest, first);
 }
 
+// What a batch of that size is worth: how fast the training could take it, whatever the loader does, for that is tuned
+// next. Where the training itself loads and will go on to, it is one line with the loading.
+double Searcher::RateOfBatch(const Trial& trial) const {
+  return LoaderIsFixed() && WorkersNow() == 0 ? trial.rate->mean : TrainingRate(trial);
+}
+
+// The samples/s that no number of workers brings more of; a larger batch than takes these gains nothing.
+double Searcher::LoaderAtMost() const {
+  constexpr double kNoLimit = 1e300;
+  if (LoaderIsFixed()) {
+    if (WorkersNow() == 0) return kNoLimit;
+    return Best().busy.value_or(1) < 1 - kStarved ? BestRate() : kNoLimit;
+  }
+  return known_.fetch_s > 0 ? static_cast<double>(known_.cores) / known_.fetch_s : kNoLimit;
+}
+
 // The knee, as far as it is known by now, rounded up to a size.
 std::optional<int64_t> Searcher::NextBatch(const std::vector<BatchPoint>& points, int64_t first,
                                            int64_t largest) const {
@@ -200,7 +228,8 @@ std::optional<int64_t> Searcher::NextBatch(const std::vector<BatchPoint>& points
   if (!line) return std::nullopt;
   double best = line->RateAt(static_cast<double>(largest));
   for (const BatchPoint& point : points) best = std::max(best, point.rate);
-  const double knee = Knee(*line, best, kNear).value_or(static_cast<double>(largest));
+  best = std::min(best, LoaderAtMost());
+  const double knee = Knee(*line, best, Near()).value_or(static_cast<double>(largest));
   if (const auto given = Given("batch_size")) {
     for (const int64_t size : *given) {
       if (static_cast<double>(size) >= knee * 0.99) return std::min(size, largest);
@@ -230,7 +259,7 @@ void Searcher::Batch() {
         Try(settings, why, line ? std::optional(line->RateAt(static_cast<double>(size))) : std::nullopt);
     ++tried;
     if (trial == nullptr || !trial->ok()) return false;
-    points.push_back({static_cast<double>(size), trial->rate->mean});
+    points.push_back({static_cast<double>(size), RateOfBatch(*trial)});
     return true;
   };
   if (!probe(first, "the first point of the line")) return;
@@ -252,12 +281,13 @@ void Searcher::Batch() {
     const int64_t below = *next / 2;
     if (below >= 1 && !has(below) && !given && tried < kMostBatches) probe(below, "one size below the knee");
   }
-  // The smallest that comes near the best of them.
+  // The smallest that comes near the best of them, or takes all that a loader can deliver.
   const auto best = std::max_element(points.begin(), points.end(),
                                      [](const auto& a, const auto& b) { return a.rate < b.rate; });
+  const double enough = Near() * std::min(best->rate, LoaderAtMost());
   const BatchPoint* chosen = &*best;
   for (const BatchPoint& point : points) {
-    if (point.rate >= (1 - question_.within) * best->rate && point.batch < chosen->batch) chosen = &point;
+    if (point.rate >= enough && point.batch < chosen->batch) chosen = &point;
   }
   Settings settings = rest;
   settings["batch_size"] = static_cast<int64_t>(chosen->batch);
@@ -285,9 +315,8 @@ int64_t Searcher::FirstGuess(int64_t most) const {
     if (Predicted(workers, known_.threads).value_or(0) >= 0.97 * best) return workers;
   }
   if (known_.fetch_s <= 0) return known_.cores;
-  const double busy = std::max(0.01, Best().busy.value_or(1 - known_.wait));
-  const double ceiling = BestRate() / busy;
-  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(kNear * ceiling * known_.fetch_s)), 1, most);
+  return std::clamp<int64_t>(static_cast<int64_t>(std::ceil(Near() * TrainingRate(Best()) * known_.fetch_s)),
+                             1, most);
 }
 
 const Trial* Searcher::TryWorkers(int64_t workers, const std::string& why) {
@@ -323,14 +352,18 @@ void Searcher::Workers() {
   while (room() && best_of()->first == workers && workers < most) {
     const Trial* trial = Find(Normal(With("num_workers", workers)));
     if (trial == nullptr || 1 - trial->busy.value_or(1) < kWaitsLittle) break;
-    const int64_t next = Allowed(std::min(most, std::max(workers + 1, workers * 3 / 2)));
+    // By what these workers delivered.
+    const double each = trial->rate->mean / static_cast<double>(std::max<int64_t>(1, workers));
+    const auto wanted = static_cast<int64_t>(std::ceil(Near() * TrainingRate(*trial) / each));
+    const int64_t next =
+        Allowed(std::min(most, std::clamp(wanted, workers + 1, std::max(2 * workers, int64_t{2}))));
     if (next <= workers || !probe(next, "the training still waits for data")) break;
-    if (rates[next] < rates[workers] / kNear) break;
+    if (rates[next] < rates[workers] / Near()) break;
     workers = next;
   }
   // Downwards to the fewest that come near.
   while (room()) {
-    const double enough = (1 - question_.within) * best_of()->second;
+    const double enough = Near() * best_of()->second;
     int64_t fewest = best_of()->first;
     for (const auto& [count, rate] : rates) {
       if (rate >= enough) fewest = std::min(fewest, count);
@@ -344,7 +377,7 @@ void Searcher::Workers() {
     probe(next, "one fewer");
     workers = fewest;
   }
-  const double enough = (1 - question_.within) * best_of()->second;
+  const double enough = Near() * best_of()->second;
   for (const auto& [count, rate] : rates) {
     if (rate < enough) continue;
     if (const Trial* trial = Find(Normal(With("num_workers", count))))
@@ -396,10 +429,14 @@ void Searcher::Grid() {
     }
     all = std::move(more);
   }
+  std::vector<Request> requests;
   for (const Settings& settings : all) {
-    if (laboratory_.IsOver()) return;
-    (void)Try(settings, "every combination");
+    const Settings normal = Normal(settings);
+    const auto is_same = [&](const Request& request) { return request.settings == normal; };
+    if (!Find(normal) && std::none_of(requests.begin(), requests.end(), is_same))
+      requests.push_back({normal, "every combination", false, std::nullopt, std::nullopt});
   }
+  for (Trial& trial : laboratory_.TryAll(requests)) trials_.push_back(std::move(trial));
 }
 
 // The script as it was and the chosen setting again, in turns: what changed on the machine meanwhile is in both.
@@ -438,10 +475,10 @@ Answer Searcher::Run() {
       else
         Skip("compile", "the model is on no device: --set compile=true tries it all the same");
       if (known_.fast_data) TrySwitch("fast_data", true, "measured to load the same batches in less time");
-      const Settings before = Best().settings;
       Workers();
-      // While the training waited for its data, no batch was better than another.
-      if (Best().settings != before) Batch();
+      loader_is_chosen_ = true;
+      // A batch that takes what this loader delivers will do.
+      if (WorkersNow() == 0 || Best().busy.value_or(1) < 1 - kStarved) Batch();
       if (known_.epochs && WorkersNow() > 0)
         TrySwitch("persistent_workers", true, "workers start anew at each epoch");
       if (known_.device) TrySwitch("pin_memory", true, "copies to the device at the speed of its link");
@@ -456,6 +493,16 @@ Answer Searcher::Run() {
 }
 
 }  // namespace
+
+std::vector<Trial> Laboratory::TryAll(const std::vector<Request>& requests) {
+  std::vector<Trial> trials;
+  for (const Request& request : requests) {
+    if (IsOver()) break;
+    Trial trial = Try(request);
+    if (!IsOver() || trial.ok()) trials.push_back(std::move(trial));
+  }
+  return trials;
+}
 
 Answer Search(const Question& question, Laboratory& laboratory) {
   return Searcher(question, laboratory).Run();

@@ -3,8 +3,10 @@
 //
 // Instead of a grid, it asks what the recording of the script as it is says: how fast the training could be if it never
 // waited, and how fast one worker loads (workers: W = ceil(0.95 G / r), then W - 1); what a step costs at two batch sizes
-// (batch: the knee of knee.h, one size below, and the largest that memory allows). What the recording says cannot gain is
-// not tried, and the answer says why. A trial is ended as soon as it cannot come near the best any more.
+// (batch: the knee of knee.h, one size below, and the largest that memory allows). Both in one model: a trial's rate divided
+// by how busy the training was is what it could take, so that a batch can be judged while a loader is too slow, and no
+// batch is made larger than the loader can feed. What the recording says cannot gain is not tried, and the answer says
+// why. A trial is ended as soon as it cannot come near the best any more.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +52,9 @@ class Laboratory {
  public:
   virtual ~Laboratory() = default;
   virtual Trial Try(const Request& request) = 0;
+  // Several, none of which depends on another: at the same time, where the laboratory has room for that. In the order of
+  // the requests; without those that it was over before.
+  virtual std::vector<Trial> TryAll(const std::vector<Request>& requests);
   virtual Known Learn(const Trial& baseline) = 0;
   // No time is left, or the user has had enough: the last trial says nothing then.
   virtual bool IsOver() const = 0;
@@ -66,6 +71,10 @@ struct Question {
   Objective objective = Objective::kThroughput;
   bool exhaustive = false;  // all combinations of `values`
 };
+
+// The part of the best rate that counts as near it. `best` is known to its interval only: aiming at all that may be lost
+// would lose more half of the time.
+double NearBest(const Question& question, const Rate& best);
 
 struct Answer {
   std::vector<Trial> trials;                     // in the order in which they were made

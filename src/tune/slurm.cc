@@ -179,30 +179,30 @@ void Pause() {
 // The jobs of one call, and what came of those that have ended.
 class Queue {
  public:
-  Queue(const SlurmOptions& options, const std::vector<SlurmTrial>& trials,
-        const std::function<void(const std::string&)>& say)
-      : say_(say), most_(std::max(1, options.jobs)), trials_(trials.size()) {
+  Queue(const SlurmOptions& options, const std::vector<SlurmTrial>& trials, const SlurmCalls& calls)
+      : calls_(calls), most_(std::max(1, options.jobs)), ended_(trials.size()) {
     for (const SlurmTrial& trial : trials) jobs_.emplace_back(options, trial);
   }
 
   bool IsDone() const {
-    return std::all_of(trials_.begin(), trials_.end(), [](const auto& trial) { return trial.has_value(); });
+    return std::all_of(ended_.begin(), ended_.end(), [](bool ended) { return ended; });
   }
 
   Result<void> Tick(bool ask) {
     int open = 0;
     for (size_t i = 0; i < jobs_.size(); ++i) {
-      if (trials_[i]) continue;
+      if (ended_[i]) continue;
       if (!jobs_[i].submitted()) {
         if (open >= most_) break;
         if (auto submitted = jobs_[i].Submit(); !submitted) return submitted;
-        say_(fmt::format("job {}: {}", jobs_[i].id(), ToText(jobs_[i].settings())));
+        calls_.say(fmt::format("job {}: {}", jobs_[i].id(), ToText(jobs_[i].settings())));
       } else if (auto ended = jobs_[i].Look(ask)) {
         if (!*ended) return ended->error();
-        trials_[i] = **ended;
+        ended_[i] = true;
+        calls_.measured(i, **ended);
         continue;
       }
-      if (const std::string news = jobs_[i].TakeNews(); !news.empty()) say_(news);
+      if (const std::string news = jobs_[i].TakeNews(); !news.empty()) calls_.say(news);
       ++open;
     }
     return {};
@@ -210,21 +210,15 @@ class Queue {
 
   void CancelAll() const {
     for (size_t i = 0; i < jobs_.size(); ++i) {
-      if (jobs_[i].submitted() && !trials_[i]) jobs_[i].Cancel();
+      if (jobs_[i].submitted() && !ended_[i]) jobs_[i].Cancel();
     }
   }
 
-  std::vector<Trial> Trials() const {
-    std::vector<Trial> all;
-    for (const auto& trial : trials_) all.push_back(*trial);
-    return all;
-  }
-
  private:
-  const std::function<void(const std::string&)>& say_;
+  const SlurmCalls& calls_;
   int most_;
   std::vector<Job> jobs_;
-  std::vector<std::optional<Trial>> trials_;
+  std::vector<bool> ended_;  // by job: its trial was handed over
 };
 
 }  // namespace
@@ -246,21 +240,18 @@ JobEnd EndOf(std::string_view state) {
   return JobEnd::kGoesOn;
 }
 
-Result<std::vector<Trial>> MeasureOnSlurm(const SlurmOptions& options, const std::vector<SlurmTrial>& trials,
-                                          const std::function<bool()>& is_over,
-                                          const std::function<void(const std::string&)>& say) {
-  Queue queue(options, trials, say);
-  for (int look = 0;; ++look) {
+Result<void> MeasureOnSlurm(const SlurmOptions& options, const std::vector<SlurmTrial>& trials,
+                            const SlurmCalls& calls) {
+  Queue queue(options, trials, calls);
+  for (int look = 0; !queue.IsDone(); ++look) {
     auto ticked = queue.Tick(look % kLooksPerQuestion == 0);
-    if (!ticked || is_over()) {
+    if (!ticked || calls.is_over()) {
       queue.CancelAll();
-      if (!ticked) return ticked.error();
-      return Error{ErrorCode::kUnavailable, "interrupted: the jobs that had not ended were cancelled",
-                   "--resume goes on with the trials that are left"};
+      return ticked;
     }
-    if (queue.IsDone()) return queue.Trials();
-    Pause();
+    if (!queue.IsDone()) Pause();
   }
+  return {};
 }
 
 }  // namespace fullbore::tune

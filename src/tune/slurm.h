@@ -39,11 +39,16 @@ std::string JobStateIn(std::string_view text);
 enum class JobEnd : uint8_t { kGoesOn, kAgain, kOutOfMemory, kTooLong, kCancelled, kFailed };
 JobEnd EndOf(std::string_view state);
 
-// Measures all of them, at most `jobs` at a time, and returns their trials in the given order. `say` receives what
-// happens, one line each. Where `is_over` becomes true, what is queued or runs is cancelled, and the error says so; an
-// error, too, where jobs cannot be submitted. Blocks; one thread.
-Result<std::vector<Trial>> MeasureOnSlurm(const SlurmOptions& options, const std::vector<SlurmTrial>& trials,
-                                          const std::function<bool()>& is_over,
-                                          const std::function<void(const std::string&)>& say);
+struct SlurmCalls {
+  std::function<bool()> is_over;                // where it becomes true, what is queued or runs is cancelled
+  std::function<void(const std::string&)> say;  // what happens, one line each
+  std::function<void(size_t, const Trial&)>
+      measured;  // one of the trials, by its place among them, as soon as it is
+};
+
+// Measures all of them, at most `jobs` at a time, in the given order. An error where jobs cannot be submitted or end
+// without an answer; none where it was over before the last. Blocks; one thread, in which the calls come.
+Result<void> MeasureOnSlurm(const SlurmOptions& options, const std::vector<SlurmTrial>& trials,
+                            const SlurmCalls& calls);
 
 }  // namespace fullbore::tune

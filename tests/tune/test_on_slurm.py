@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,6 +76,22 @@ def test_tune_makes_its_trials_on_the_cluster(fullbore, slurm):
     assert "job " in done.stderr
 
 
+def test_combinations_are_jobs_at_the_same_time(fullbore, slurm):
+    program = fullbore.script("prints.py", PRINTS)
+    command = [fullbore.binary, "tune", "--on", "slurm", "--jobs", "2", "--exhaustive", "--set", "batch=8,16,32,64"]
+    command += ["--json", "answer.json", *METRIC, "--", sys.executable, program, "{batch}"]
+    done = subprocess.run(command, env=slurm, cwd=fullbore.directory, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads((fullbore.directory / "answer.json").read_text())
+    tried = [trial["settings"]["batch"] for trial in answer["trials"]]
+    assert tried[:4] == [8, 16, 32, 64], "in the order in which they were given"
+    assert answer["recommended"]["settings"] == {"batch": 64}
+    told = re.findall(r"fullbore:( job |   )", done.stderr)
+    grid = told[2:]  # the script as it is was a job before them: it is submitted, and ends
+    assert grid[:2] == [" job ", " job "], "two are submitted before the first of them has ended"
+    assert grid[2] == "   "
+
+
 def test_a_job_that_gives_way_to_another_begins_anew(fullbore, slurm, submit):
     program = fullbore.script("prints.py", PRINTS)
     process = submit("--partition", "low", *METRIC, "--", sys.executable, program, "7")
@@ -138,7 +155,11 @@ def test_without_a_cluster_it_says_what_is_missing(fullbore):
 
 
 @pytest.mark.parametrize(
-    ("flags", "why"), [(["--on", "kubernetes"], "no place for trials"), (["--partition", "x"], "--on slurm")]
+    ("flags", "why"), [
+        (["--on", "kubernetes"], "no place for trials"),
+        (["--partition", "x"], "--on slurm"),
+        (["--on", "slurm", "--jobs", "0"], "--jobs 0"),
+    ],
 )
 def test_flags_that_make_no_sense_are_refused(fullbore, flags, why):
     done = fullbore.call("measure", *flags, "--", "true")

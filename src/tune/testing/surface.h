@@ -44,10 +44,11 @@ class SurfaceLaboratory : public Laboratory {
     }
     const double true_rate = surface_.RateOf(workers, batch);
     const double rate = true_rate * std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_);
-    const double half = std::max(0.001, surface_.noise) * rate;
+    const double half = std::max(0.001, 2 * surface_.noise) * rate;  // 95 %
     trial.rate = Rate{rate, rate - half, rate + half};
     const double device = static_cast<double>(batch) / (surface_.a + surface_.b * static_cast<double>(batch));
-    trial.busy = true_rate / device;
+    trial.busy = std::min(
+        1.0, true_rate / device * std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_));
     trial.cut_short = request.hopeless_below && trial.rate->high < *request.hopeless_below;
     trial.peak_memory_bytes = 1'000'000'000 + batch * 1'000'000 + workers * 200'000'000;
     return trial;
