@@ -73,13 +73,24 @@ TEST(HostOtherTest, ARolloutIsNamedAndNothingIsPromised) {
 TEST(HostOtherTest, NothingIsPromisedForCodeThatWasNotRecognised) {
   for (const ARun& run :
        {WithSamples({}), WithSamples({Seen(Activity::kUnknown, 100)}),
-        WithSamples({Seen(Activity::kPython, 100)}), WithSamples({Seen(Activity::kQueue, 100)}),
-        WithSamples({Seen(Activity::kLock, 100)}), WithSamples({Seen(Activity::kFuture, 100)})}) {
+        WithSamples({Seen(Activity::kQueue, 100)}), WithSamples({Seen(Activity::kLock, 100)}),
+        WithSamples({Seen(Activity::kFuture, 100)})}) {
     const Diagnosis diagnosis = Diagnose(run);
     const Finding& finding = *FindingIn(diagnosis, "host-other");
     EXPECT_EQ(finding.speedup.high, 1) << finding.title;
     EXPECT_TRUE(finding.fix.empty()) << finding.fix.front();
   }
+}
+
+TEST(HostOtherTest, OfOwnCodeAtOneLineItSaysWhatDoingItLessOftenWouldBringAndPromisesNothing) {
+  const Diagnosis diagnosis = Diagnose(WithSamples({Seen(Activity::kPython, 100)}));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_THAT(finding, Advises("if what train.py:70 computes is only reported"));
+  EXPECT_THAT(finding, Advises("about 1.43x")) << "nine tenths of a third";
+  EXPECT_EQ(finding.speedup.high, 1);
+  const Diagnosis scattered = Diagnose(WithSamples(
+      {Seen(Activity::kPython, 40), Seen(Activity::kPython, 30, 71), Seen(Activity::kPython, 30, 72)}));
+  EXPECT_TRUE(FindingIn(scattered, "host-other")->fix.empty());
 }
 
 TEST(HostOtherTest, EachActivityWithACureHasItsOwn) {

@@ -96,7 +96,7 @@ void BlameStorage(Input& input) {
   const double contended = std::min(1.0, input.view.Mean(Metric::kCpuUtilization).value_or(1));
   const double keep = parts.Part(parts.cpu * kWithoutWaits + parts.run_delay * contended);
   for (double& ns : changed.fetch_ns) ns *= keep;
-  Predict(input, changed,
+  Predict(input, WithoutSleep(std::move(changed)),
           "replay of the recorded steps with the time blocked on storage removed from every fetch");
 }
 
@@ -129,6 +129,11 @@ void BlameCollate(Input& input) {
         "pad to a few fixed lengths; let the dataset return tensors, not lists"};
   }
   Pipeline changed = input.pipeline;
+  if (blocked) {  // what collate computes remains
+    for (double& ns : changed.fetch_ns) ns *= 1 - parts.Part(std::min(parts.blocked, parts.collate));
+    return Predict(input, WithoutSleep(std::move(changed)),
+                   "replay of the recorded steps with the time that collate waits removed from every fetch");
+  }
   for (double& ns : changed.fetch_ns) ns *= 1 - parts.Part(parts.collate);
   changed.fetch_cpu_ns *= 1 - parts.Part(parts.collate);
   Predict(input, changed, "replay of the recorded steps with collate removed from every fetch");

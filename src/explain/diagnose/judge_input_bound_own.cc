@@ -70,43 +70,62 @@ std::optional<replay::Pipeline> PipelineAt(const View& view, const Feed& feed, d
   return pipeline;
 }
 
-// With one more producer, or with the loop's own work in a worker. Its share is sampled: the range covers that, too.
-std::optional<Speedup> GainOfOneMore(const View& view, const Feed& feed) {
+// How many more producers: one where they compute; where they wait for files or the network, as many as end the training's
+// wait.
+constexpr int64_t kMostProducers = 8;
+int64_t MoreProducers(const replay::Pipeline& pipeline) {
+  if (pipeline.workers == 0 || 2 * pipeline.fetch_cpu_ns > pipeline.fetch_ns.front()) return 1;
+  return std::max<int64_t>(1, replay::FewestWorkers(pipeline, kMostProducers) - pipeline.workers);
+}
+
+struct Gain {
+  int64_t more = 1;
+  Speedup speedup;
+};
+
+// With more producers, or with the loop's own work in a worker. Its share is sampled: the range covers that, too.
+std::optional<Gain> GainOfMore(const View& view, const Feed& feed) {
   const Sampled share = ShareOf(view.lead(), feed);
+  const auto as_it_is = PipelineAt(view, feed, std::min(share.ratio, 0.99));
+  if (!as_it_is) return std::nullopt;
+  const int64_t more = MoreProducers(*as_it_is);
   const auto gain = [&](double ratio) -> std::optional<Speedup> {
     const auto pipeline = PipelineAt(view, feed, std::min(ratio, 0.99));
     if (!pipeline) return std::nullopt;
-    return PredictSpeedup(view.lead().MeanStepNs(), WithWorkers(*pipeline, pipeline->workers + 1));
+    return PredictSpeedup(view.lead().MeanStepNs(), WithWorkers(*pipeline, pipeline->workers + more));
   };
   const auto low = gain(share.low), expected = gain(share.ratio), high = gain(share.high);
   if (!low || !expected || !high) return std::nullopt;
-  return Speedup{expected->expected, std::min(low->low, expected->low), std::max(high->high, expected->high)};
+  return Gain{more,
+              {expected->expected, std::min(low->low, expected->low), std::max(high->high, expected->high)}};
 }
 
 void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
   if (!view.CoresOfCommand() || view.cores() <= 0) return;
-  const auto one_more = GainOfOneMore(view, feed);
+  const auto more = GainOfMore(view, feed);
   SharedCores shared;
   if (const auto pipeline = PipelineAt(view, feed, view.lead().Ratio(Share::kDataWait)))
     shared = ShareCores(*pipeline, view.lead().MeanStepNs());
   const bool sharing =
-      shared.gain && IsWorthwhile(*shared.gain) && (!one_more || shared.gain->low > one_more->low);
+      shared.gain && IsWorthwhile(*shared.gain) && (!more || shared.gain->low > more->speedup.low);
   if (sharing) {
     finding.change = waits
                          ? fmt::format("OMP_NUM_THREADS={} and {} producers", shared.threads, shared.workers)
                          : ChangeOf(shared);
     finding.fix.insert(finding.fix.begin(), finding.change + ": " + kWhySharing);
   }
-  if (sharing || (one_more && IsWorthwhile(*one_more))) {
+  if (sharing || (more && IsWorthwhile(more->speedup))) {
     const Sampled share = ShareOf(view.lead(), feed);
-    finding.speedup = sharing ? *shared.gain : *one_more;
+    finding.speedup = sharing ? *shared.gain : more->speedup;
     finding.costs = replay::Cost::kMemory;
     finding.method = fmt::format(
         "replay of the recorded steps with {}, on {} cores shared with the training; the share of the wait, "
         "{} to {} "
         "of the step, is told from {} samples",
-        waits ? "one more producer" : "a worker that prepares the batches", FormatCount(view.cores()),
-        FormatPercent(share.low), FormatPercent(share.high),
+        !waits           ? "a worker that prepares the batches"
+        : more->more > 1 ? fmt::format("{} more producers, which mostly wait", more->more)
+                         : "one more producer",
+        FormatCount(view.cores()), FormatPercent(share.low), FormatPercent(share.high),
         FormatCount(static_cast<double>(feed.all() + feed.beside)));
     return;
   }

@@ -156,7 +156,9 @@ void PredictOneThread(const View& view, const Load& load, Finding& finding) {
   // Among other programs the samples tell more spinning than goes away: no more is sure than for several processes.
   const bool foreign = load.others > load.loaders + load.own;
   const double low = 1 + (gain - 1) * kSureOfOneThread;
-  finding.speedup = {gain, foreign ? std::min(low, kMinGainOfFewerThreads) : low, gain * kMoreOfOneThread};
+  finding.speedup =
+      foreign ? Speedup{gain * kAmongOthers, std::min(low, kMinGainOfFewerThreads), gain * kMoreAmongOthers}
+              : Speedup{gain, low, gain * kMoreOfOneThread};
   finding.method = "the steps run again with the CPU time that is left without the spinning, on one thread";
 }
 

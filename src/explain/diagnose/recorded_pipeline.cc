@@ -56,6 +56,18 @@ void AddTrainingCpu(const View& view, double cores_used, double fetch_cpu_ns, Pi
                                     consume_ns * pipeline.threads);
 }
 
+// What epochs cost that begin anew, as they did.
+void AddStarts(const RankView& rank, const record::Loader& loader, Pipeline& pipeline) {
+  const auto restarts = static_cast<double>(loader.restarts);
+  pipeline.starts_per_step =
+      restarts / static_cast<double>(std::max<int64_t>(1, rank.warmup_steps + rank.steps));
+  if (loader.persistent_workers) pipeline.start_ns = 0;
+  if (loader.num_workers == 0 || loader.persistent_workers || loader.restarts == 0) return;
+  const double waited_ns =
+      static_cast<double>(loader.restart_wait_ns) / restarts - loader.batch_fetch_ns.mean();
+  pipeline.start_ns = std::max(0.0, waited_ns) / static_cast<double>(loader.num_workers);
+}
+
 // Nothing without steps.
 std::optional<Pipeline> Consumer(const View& view) {
   if (!view.HasSteps()) return std::nullopt;
@@ -100,7 +112,14 @@ std::optional<Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetc
     pipeline->cores = left / static_cast<double>(view.RanksBesideEachOther());
   }
   AddHandOver(view, *pipeline);
-  if (const auto used = view.CoresOfCommand()) AddTrainingCpu(view, *used, pipeline->fetch_cpu_ns, *pipeline);
+  const auto used = view.CoresOfCommand();
+  if (!used) return pipeline;
+  if (feeder ==
+      Feeder::kProducer) {  // what the training leaves of the CPU time is all that the producer can have had
+    const double left_ns = std::max(0.0, *used * view.lead().MeanStepNs() - MeanConsumeNs(*pipeline));
+    pipeline->fetch_cpu_ns = std::min(pipeline->fetch_cpu_ns, left_ns);
+  }
+  AddTrainingCpu(view, *used, pipeline->fetch_cpu_ns, *pipeline);
   return pipeline;
 }
 
@@ -130,6 +149,7 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
   }
   pipeline.fetch_cpu_ns = static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
   AddHandOver(view, pipeline);
+  AddStarts(rank, *loader, pipeline);
   if (const auto cpu = view.Mean(Metric::kProcessCpu, {{"role", "trainer"}})) {
     const double inline_fetch =
         loader->num_workers == 0 ? pipeline.batches_per_step * pipeline.fetch_cpu_ns : 0;

@@ -78,6 +78,9 @@ inline constexpr double kSurelyTooManyPerCore = 3;
 // One process that spins beside others: this much of the gain of one thread is sure, and this much more is possible;
 // from the even seeds of the exam (docs/accuracy.md).
 inline constexpr double kSureOfOneThread = 0.5, kMoreOfOneThread = 1.25;
+// The same beside other programs, where what a pool loses changes from minute to minute: 2.05 and 0.89 times the gain of
+// the CPU time alone in the even seeds 58 and 136 of the exam (docs/accuracy.md).
+inline constexpr double kAmongOthers = 1.35, kMoreAmongOthers = 3;
 inline constexpr double kOvercommit = 2.0;  // workers per worker needed
 
 // Linux counts a memory stall while tasks wait for reclaim or refaults; a healthy machine shows none for

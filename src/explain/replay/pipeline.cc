@@ -22,9 +22,10 @@ constexpr int64_t kMaxWorkersTried = 256;
 constexpr double kNearBest = 1.03;
 // The figures below were measured with the planted causes; docs/measurements.md says how and when.
 //
-// Around kCoresReached: three processes on two cores do not always find one, and the rest of the machine
-// needs some.
+// Around kCoresReached: the rest of the machine needs some.
 constexpr double kCoresReachedAtMost = 1.0, kCoresReachedAtLeast = 0.90;
+// Around kCoresReachedInTurns.
+constexpr double kInTurnsAtMost = 0.95, kInTurnsAtLeast = 0.75;
 // The rest (cache misses, frequency changes, other programs) widens the range by this much on either side.
 constexpr double kModelError = 0.08;
 
@@ -54,13 +55,30 @@ double FetchOf(const Pipeline& pipeline, size_t batch) {
   return pipeline.fetch_ns[std::min(pipeline.fetch_ns.size() - 1, static_cast<size_t>(Scattered(batch) * n))];
 }
 
+// How much of the cores a step can use.
+enum class Reached : uint8_t { kAtLeast, kExpected, kAtMost, kAll };
+
+double ReachedOf(const Pipeline& pipeline, Reached reached) {
+  if (reached == Reached::kAll) return 1;
+  const bool in_turns =
+      pipeline.workers > 0 && pipeline.threads + static_cast<double>(pipeline.workers) > pipeline.cores;
+  switch (reached) {
+    case Reached::kAtLeast:
+      return in_turns ? kInTurnsAtLeast : kCoresReachedAtLeast;
+    case Reached::kAtMost:
+      return in_turns ? kInTurnsAtMost : kCoresReachedAtMost;
+    default:
+      return in_turns ? kCoresReachedInTurns : kCoresReached;
+  }
+}
+
 // The least time of a step: the core time that it needs, spread over all cores.
-double CpuFloorNs(const Pipeline& pipeline, double reached) {
+double CpuFloorNs(const Pipeline& pipeline, Reached reached) {
   if (pipeline.cores <= 0) return 0;
   const double hand_over_ns = pipeline.workers > 0 ? pipeline.send_ns + pipeline.receive_ns : 0;
   const double batch_ns = pipeline.fetch_cpu_ns + hand_over_ns;
   const double train_ns = pipeline.train_cpu_ns * (pipeline.unbroken ? pipeline.apart : 1);
-  return (train_ns + pipeline.batches_per_step * batch_ns) / (pipeline.cores * reached);
+  return (train_ns + pipeline.batches_per_step * batch_ns) / (pipeline.cores * ReachedOf(pipeline, reached));
 }
 
 // A worker on a core of the training's pool costs the training this many times what it computes, whatever their number:
@@ -74,7 +92,8 @@ double CrowdedNs(const Pipeline& pipeline) {
   if (workers == 0 || pipeline.threads <= 1 || pipeline.cores <= 0) return 0;
   if (pipeline.threads + workers <= pipeline.cores) return 0;
   const double batch_ns = pipeline.fetch_cpu_ns + pipeline.send_ns + pipeline.receive_ns;
-  return Mean(pipeline.consume_ns) + pipeline.batches_per_step * batch_ns * kCrowding;
+  const double consume_ns = Mean(pipeline.consume_ns) * (pipeline.unbroken ? pipeline.apart : 1);
+  return consume_ns + pipeline.batches_per_step * batch_ns * kCrowding;
 }
 
 // Puts the nodes of a pipeline into a graph, batch by batch.
@@ -161,19 +180,29 @@ double WaitNs(const StepGraph& graph, const std::vector<int64_t>& begins, bool h
   return static_cast<double>(waited);
 }
 
-Replayed ReplayReaching(const Pipeline& pipeline, double cores_reached, double crowded_ns) {
+// What a step pays for epochs that begin: the graph is one epoch.
+double StartsNs(const Pipeline& pipeline) {
+  if (pipeline.workers == 0) return 0;
+  const double workers_ns = static_cast<double>(pipeline.workers) * pipeline.start_ns;
+  return pipeline.starts_per_step * (workers_ns + Mean(pipeline.fetch_ns));
+}
+
+Replayed ReplayReaching(const Pipeline& pipeline, Reached cores_reached, double crowded_ns) {
   const StepGraph graph = GraphOfPipeline(pipeline).Build();
   const std::vector<int64_t> begins = Begins(graph);
   const auto steps = static_cast<double>(graph.step_ends.size() - 1);
   Replayed replayed;
-  replayed.step_ns = StepNs(graph, begins) + pipeline.start_ns_per_step;
-  replayed.wait_ns = WaitNs(graph, begins, pipeline.workers > 0) / steps + pipeline.start_ns_per_step;
+  replayed.step_ns = StepNs(graph, begins);
+  replayed.wait_ns = WaitNs(graph, begins, pipeline.workers > 0) / steps;
   const double floor_ns = std::max(CpuFloorNs(pipeline, cores_reached), crowded_ns);
   if (floor_ns > replayed.step_ns) {
     replayed.cpu_bound = true;
     replayed.wait_ns += floor_ns - replayed.step_ns;
     replayed.step_ns = floor_ns;
   }
+  const double starts_ns = StartsNs(pipeline);
+  replayed.wait_ns += starts_ns;
+  replayed.step_ns += starts_ns;
   return replayed;
 }
 
@@ -183,10 +212,15 @@ Pipeline WithWorkers(Pipeline pipeline, int64_t workers) {
   if (pipeline.workers > 0 && workers == 0) {
     for (double& ns : pipeline.consume_ns) ns /= kTrainingApart;
     pipeline.train_cpu_ns /= kTrainingApart;
-    pipeline.start_ns_per_step = 0;
   }
   if (pipeline.workers == 0 && workers > 0) pipeline.unbroken = true;
   pipeline.workers = workers;
+  return pipeline;
+}
+
+Pipeline WithoutSleep(Pipeline pipeline) {
+  pipeline.unbroken = pipeline.slept = true;
+  pipeline.apart = pipeline.threads > 1 ? kPoolAsleep : kTrainingAsleep;
   return pipeline;
 }
 
@@ -203,7 +237,7 @@ Pipeline WithThreads(Pipeline pipeline, double threads) {
 }
 
 Replayed Replay(const Pipeline& pipeline) {
-  return ReplayReaching(pipeline, kCoresReached, CrowdedNs(pipeline));
+  return ReplayReaching(pipeline, Reached::kExpected, CrowdedNs(pipeline));
 }
 
 Prediction PredictStep(const Pipeline& pipeline) {
@@ -219,17 +253,16 @@ Prediction PredictStep(const Pipeline& pipeline) {
 
   // The closer the demand comes to all cores, the more the training thread is slowed by what runs beside it.
   Pipeline slow = pipeline;
-  if (pipeline.threads > 1) slow.unbroken = false;  // perhaps its threads never slept
+  if (pipeline.threads > 1 || pipeline.slept) slow.unbroken = false;  // perhaps its threads never slept
   if (expected_ns > 0) {
-    const double wanted = std::min(1.0, CpuFloorNs(pipeline, 1) / expected_ns);
+    const double wanted = std::min(1.0, CpuFloorNs(pipeline, Reached::kAll) / expected_ns);
     const double slowed = 1 + wanted * (1 / kCoresReachedAtLeast - 1);
     for (double& ns : slow.consume_ns) ns *= slowed;
     for (double& ns : slow.fetch_ns) ns *= slowed;
   }
   // At best, the pool and the workers take turns.
-  return {expected_ns,
-          ReplayReaching(slow, kCoresReachedAtLeast, CrowdedNs(slow)).step_ns * (1 + kModelError),
-          ReplayReaching(fast, kCoresReachedAtMost, 0).step_ns * (1 - kModelError)};
+  return {expected_ns, ReplayReaching(slow, Reached::kAtLeast, CrowdedNs(slow)).step_ns * (1 + kModelError),
+          ReplayReaching(fast, Reached::kAtMost, 0).step_ns * (1 - kModelError)};
 }
 
 int64_t FewestWorkers(Pipeline pipeline, int64_t most) {

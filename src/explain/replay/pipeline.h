@@ -25,6 +25,12 @@ namespace fullbore::replay {
 
 // The ratio of the cores that a step reaches when it keeps all of them busy.
 inline constexpr double kCoresReached = 0.95;
+// The same where workers and training are more than there are cores, and take turns on them: 0.74 to 0.86 in the even
+// seeds 0, 2, 26, 78, 80, 104, 148 and 234 of the exam (docs/accuracy.md).
+inline constexpr double kCoresReachedInTurns = 0.81;
+
+// What the training waits for each worker that it starts, and for its end: bench/explain/worker_start.py.
+inline constexpr double kWorkerStartNs = 25e6;
 
 struct Pipeline {
   std::vector<double> consume_ns;  // each step without its wait for data
@@ -37,8 +43,10 @@ struct Pipeline {
   // The training, once it no longer stops to fetch or to wait, takes this part of consume_ns.
   double apart = 1;
   bool unbroken = false;  // it does not stop any more: `apart` applies
-  // Waiting for workers to start at the beginning of epochs, spread over all steps.
-  double start_ns_per_step = 0;
+  bool slept = false;     // it used to, asleep
+  // Epochs begin with workers that start, and with an empty queue.
+  double starts_per_step = 0;
+  double start_ns = kWorkerStartNs;  // for each worker; 0 where they are kept
   // The CPU; 0 cores if unknown.
   double cores = 0;         // this rank's part of those that were left to the command
   double cores_alone = 0;   // of those that it would have with no other program beside it
@@ -56,10 +64,17 @@ inline constexpr double kTrainingApart = 0.93;
 // work took 0.68, 0.56 and 0.47 of the time in the even seeds 172, 96 and 18 of the exam (docs/accuracy.md), which is as far as
 // the range reaches.
 inline constexpr double kPoolApart = 0.62;
+// A training that slept through each pause, waiting for something, finds more than its caches cold: without the pauses a
+// single thread took 0.71 of the time, a pool 0.25 to 0.51 in the even seeds 10, 18, 88, 90, 96 and 174.
+inline constexpr double kTrainingAsleep = 0.8, kPoolAsleep = 0.42;
 
 // The same with another number of workers: fetching in the training thread leaves its caches cold, and
 // fetching elsewhere leaves them to it.
 Pipeline WithWorkers(Pipeline pipeline, int64_t workers);
+
+// The same where fetches do not wait any more for anything but cores, so that the training need not stop, or sleep, for
+// them.
+Pipeline WithoutSleep(Pipeline pipeline);
 
 // The same with another number of intra-op threads: what they share is spread over them (Amdahl's law). One thread
 // does not spin while it waits for others; several keep the cores busy that they have.
