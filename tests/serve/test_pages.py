@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
+from importlib.resources import files
 
 import pytest
 
@@ -43,6 +45,19 @@ def test_every_page_shows_what_it_is_for_at_any_width_and_logs_nothing(browser, 
     assert browser.console == []
     assert browser.value("document.documentElement.dataset.theme") == ("dark" if dark else "light")
     assert browser.value("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/runs/made-0", "/runs/made-live-0", "/compare?runs=made-0,made-1", "/alerts", "/login"]
+)
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)])
+def test_axe_finds_nothing_that_keeps_anybody_from_reading(browser, serving, path, width, dark):
+    browser.open(f"http://{serving.address}{path}", width, dark)
+    browser.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    browser.value((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8") + "; 0")
+    found = browser.value("axe.run().then((found) => JSON.stringify(found.violations))")
+    violations = [[each["id"], *(node["target"] for node in each["nodes"][:3])] for each in json.loads(found)]
+    assert violations == []
 
 
 def test_a_live_page_follows_its_run(browser, serving):
