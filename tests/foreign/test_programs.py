@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
+import functools
 import os
 import pathlib
 import re
@@ -17,8 +17,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from run_file import ranks  # noqa: E402
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
-SYSTEM_PYTHON = "/usr/bin/python3"
-ENVIRONMENT = {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+PYTHONS = [sys.executable, *filter(None, os.environ.get("FULLBORE_TEST_PYTHONS", "").split(":")), "/usr/bin/python3"]
+ENVIRONMENT = {
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "CUDA_VISIBLE_DEVICES": "",
+    "YOLO_OFFLINE": "true",
+    "YOLO_AUTOINSTALL": "false",
+    "YOLO_CONFIG_DIR": ".",
+}
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
@@ -27,8 +34,7 @@ class Program:
     """One of programs/. The last line that it prints has its count: `steps N samples M`, without samples where no
     loader brings them."""
 
-    needs: tuple[str, ...] = ()
-    python: str = sys.executable
+    needs: tuple[str, ...] = ()  # beside torch
     launcher: tuple[str, ...] = ()
     ranks: int = 1
     facts: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -36,15 +42,21 @@ class Program:
     loaders: int = 1  # in all
     prints: bool = False  # more than its count: compared with what it prints without us
 
-    def missing(self) -> str:
-        if self.python == sys.executable:
-            without = [module for module in ("torch", *self.needs) if importlib.util.find_spec(module) is None]
-            return f"no {', '.join(without)} here" if without else ""
-        imports = f"import torch, {', '.join(self.needs)}"
-        if not os.access(self.python, os.X_OK):
-            return f"no {self.python} here"
-        tried = subprocess.run([self.python, "-c", imports], capture_output=True)
-        return f"{self.python} cannot {imports}" if tried.returncode else ""
+    def python(self) -> str:
+        """The first that has what it needs."""
+        modules = ("torch", *self.needs)
+        for python in PYTHONS:
+            if has(python, modules):
+                return python
+        return pytest.skip(f"no Python with {', '.join(modules)} here: name one in FULLBORE_TEST_PYTHONS")
+
+
+@functools.cache
+def has(python: str, modules: tuple[str, ...]) -> bool:
+    if not os.access(python, os.X_OK):
+        return False
+    finds = "import importlib.util, sys; sys.exit(any(importlib.util.find_spec(m) is None for m in sys.argv[1:]))"
+    return subprocess.run([python, "-c", finds, *modules], capture_output=True).returncode == 0
 
 
 TABLE = {
@@ -76,8 +88,20 @@ TABLE = {
     "ddp_spawn": Program(ranks=2, facts={"world_size": "2"}, loader={"batch_size": 8}),
     "photos": Program(
         needs=("torchvision",),
-        python=SYSTEM_PYTHON,
         loader={"dataset": "ImageFolder", "num_workers": 2, "batch_size": 8},
+    ),
+    "infinite_loader": Program(loader={"dataset": "Boxes", "num_workers": 1, "batch_size": 8}, loaders=2),
+    "timm_library": Program(
+        needs=("timm",),
+        facts={"model": "ResNet", "optimizer": "Lamb"},
+        loader={"dataset": "ImageDataset", "num_workers": 1, "batch_size": 8},
+        loaders=2,
+    ),
+    "yolo": Program(
+        needs=("ultralytics",),
+        facts={"model": "DetectionModel", "optimizer": "AdamW"},
+        loader={"dataset": "YOLODataset", "num_workers": 0, "batch_size": 8},
+        loaders=2,
     ),
 }
 
@@ -90,9 +114,7 @@ def without_times(output: bytes) -> bytes:
 @pytest.mark.parametrize("name", TABLE)
 def test_a_program_is_recorded_as_it_counts_itself(fullbore, name):
     program = TABLE[name]
-    if program.missing():
-        pytest.skip(program.missing())
-    command = [program.python, *program.launcher, str(PROGRAMS / f"{name}.py")]
+    command = [program.python(), *program.launcher, str(PROGRAMS / f"{name}.py")]
     done = fullbore.run(*command, env=ENVIRONMENT)
 
     assert done.code == 0, done.stderr

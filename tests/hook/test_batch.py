@@ -50,6 +50,12 @@ def test_without_a_batch_size_the_first_tensor_counts():
     assert counts(None, (Tensor(5, 4), Tensor(7)), (Tensor(6, 4), Tensor(7))) == [(5, 0), (6, 0)]
 
 
+def test_images_count_where_there_are_as_many_boxes_by_chance():
+    full = {"batch_idx": Tensor(8), "bboxes": Tensor(8, 4), "img": IMAGES}
+    later = {"batch_idx": Tensor(11), "bboxes": Tensor(11, 4), "img": Tensor(3, 3, 32, 32)}
+    assert counts(8, full, later) == [(8, 0), (3, 0)]
+
+
 def test_uncountable_batches_fall_back_to_the_batch_size():
     assert counts(8, object(), "text", None) == [(8, 0)] * 3
     assert counts(None, object()) == [(-1, 0)]

@@ -491,6 +491,16 @@ def fit(training, callback=None):
 """
 
 
+def test_an_import_is_not_what_the_module_is_for():
+    def body() -> None:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "PIL"]:
+            del sys.modules[name]
+        import PIL.Image  # noqa: F401
+
+    pytest.importorskip("PIL.Image")
+    assert does(beside(body)) == act.UNKNOWN
+
+
 def test_where_the_user_has_no_line_in_the_loop_the_library_is_named(tmp_path):
     trainer = library(tmp_path, "some_trainer", LOOP_OF_A_LIBRARY)
     training = Training(lambda training: trainer.fit(training))

@@ -300,7 +300,7 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
   const std::string option = OptionOf(LibraryIn(rank, Share::kDataWait), "own-loader");
   if (!option.empty() && finding.change.find("num_workers") != std::string::npos)
-    finding.fix.insert(finding.fix.begin() + 1, option);
+    finding.fix.insert(finding.fix.begin(), option);  // what the user can write
   PointAtWorstStep(rank, Share::kDataWait, finding);
   if (!loader->where.empty()) finding.where.insert(finding.where.begin(), PlaceOf(loader->where));
   const auto stalled = view.Mean(Metric::kPsiIoSome);

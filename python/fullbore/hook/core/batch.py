@@ -47,6 +47,12 @@ def sizes(value: Any, path: Path = ()) -> Iterator[tuple[int, Path, bool]]:
             yield from sizes(child, (*path, key))
 
 
+def at(value: Any, path: Path) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
 class BatchCounter:
     """Counts the samples of one loader's batches."""
 
@@ -72,10 +78,8 @@ class BatchCounter:
     def _samples(self, batch: Any) -> int:
         if self._path is None:
             self._learn(batch)
-        value = batch
         try:
-            for key in self._path or ():
-                value = value[key]
+            value = at(batch, self._path or ())
             size = value.shape[0] if self.is_leading else len(value)
             return int(size)
         except (AttributeError, IndexError, KeyError, TypeError):
@@ -85,16 +89,15 @@ class BatchCounter:
         found = list(sizes(batch))
         fitting = [entry for entry in found if entry[0] == self._batch_size]
         tensors = [entry for entry in found if entry[2]]
-        best = next(iter([e for e in fitting if e[2]] or fitting or tensors), None)
+        # As many boxes as images, by chance: the images have more dimensions.
+        shown = sorted((e for e in fitting if e[2]), key=lambda entry: -len(at(batch, entry[1]).shape))
+        best = next(iter(shown or fitting or tensors), None)
         self._path = ()
         self._has_tokens = tokens(batch) > 0
         if best is not None:
             _, self._path, self.is_leading = best
-            value = batch
-            for key in self._path:
-                value = value[key]
             if self.is_leading:
-                self.shape = [int(size) for size in value.shape]
+                self.shape = [int(size) for size in at(batch, self._path).shape]
 
 
 def tokens(batch: Any) -> int:

@@ -19,6 +19,7 @@ NOTHING, ITERATOR, RECEIVES = range(3)
 NOT_DATA = (act.LOGGING, act.PLOTTING, act.METRICS, act.ENVIRONMENT)
 # A library that calls the user's code is what that code is for, except for those that only wrap a loop or a call.
 ACROSS_USER_CODE = (act.METRICS, act.ENVIRONMENT, act.DATA_PREPARATION, act.TOKENISING)
+IMPORTING = "importlib._bootstrap"  # the module whose code runs an import
 CO_GENERATOR = 0x20
 MAX_CODES = 4096
 PROTOCOL_OF_AN_ENVIRONMENT = ("step", "reset")  # the methods of gym, gymnasium and dm_env
@@ -102,7 +103,11 @@ def activity_of(inner: list[FrameType], own: FrameType | None, innermost: FrameT
             if purpose == act.UNKNOWN and is_environment(frame):
                 purpose = act.ENVIRONMENT
             continue
-        module = act.of_module(module_of(frame))
+        name = module_of(frame)
+        if name == IMPORTING:  # what a module does while it is imported is not what it is for
+            purpose, wait, receives, crossed, caller = act.UNKNOWN, act.UNKNOWN, False, False, None
+            continue
+        module = act.of_module(name)
         if module is act.NOTHING:
             continue
         if module.purpose:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from typing import Any
+from typing import Any, Callable
 
 from ..core.frames import caller_place
 from ..core.runtime import clock, guarded, hook
@@ -164,7 +164,7 @@ def attach(module: Any) -> None:
 
 
 def attach_dataloader(DataLoader: Any) -> None:
-    init, make_iterator = DataLoader.__init__, DataLoader.__iter__
+    init, make_iterator, new_iterator = DataLoader.__init__, DataLoader.__iter__, DataLoader._get_iterator
 
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -173,18 +173,29 @@ def attach_dataloader(DataLoader: Any) -> None:
 
     @functools.wraps(make_iterator)
     def __iter__(self: Any) -> Any:
-        loader = before_iter(self)
-        if loader is None:
-            return make_iterator(self)
-        begin = clock()
-        iterator = None
-        try:
-            iterator = fast_data.iterator(self) if fast_data.wanted() else None
-            if iterator is None:
-                iterator = make_iterator(self)
-            return iterator
-        finally:
-            after_iter(loader, iterator, begin)
+        return made(self, make_iterator, True)
+
+    @functools.wraps(new_iterator)
+    def _get_iterator(self: Any) -> Any:
+        # A subclass that keeps one iterator for all epochs (ultralytics, YOLOv5) has an __iter__ of its own.
+        return made(self, new_iterator, False)
 
     DataLoader.__init__ = __init__
     DataLoader.__iter__ = __iter__
+    DataLoader._get_iterator = _get_iterator
+
+
+def made(self: Any, make: Callable[[Any], Any], may_replace: bool) -> Any:
+    """The iterator that `make` makes, or another that takes its place."""
+    loader = before_iter(self)
+    if loader is None:
+        return make(self)
+    begin = clock()
+    iterator = None
+    try:
+        iterator = fast_data.iterator(self) if may_replace and fast_data.wanted() else None
+        if iterator is None:
+            iterator = make(self)
+        return iterator
+    finally:
+        after_iter(loader, iterator, begin)
