@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
+import sqlite3
+import time
 from typing import Any
+
+
+def rules(fullbore, text: str, url: str = "") -> pathlib.Path:
+    return fullbore.script("alerts.toml", text.replace("URL", url))
+
+
+def running(runs: pathlib.Path) -> pathlib.Path:
+    """The run file, once there is one."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        if found := list(runs.glob("*.fbr")):
+            return found[0]
+        time.sleep(0.05)
+    raise AssertionError("no run file")
 
 
 def history(fullbore, run_file: pathlib.Path) -> list[dict[str, Any]]:
@@ -12,6 +29,15 @@ def history(fullbore, run_file: pathlib.Path) -> list[dict[str, Any]]:
     listed = fullbore.call("alerts", run_file, "--json", "-")
     assert listed.code == 0, listed.stderr
     return json.loads(listed.stdout)
+
+
+def owed(run_file: pathlib.Path) -> list[str]:
+    """What is still to be said of the first alert: "firing" and "resolved"; ["no alert"] before there is one."""
+    with contextlib.closing(sqlite3.connect(f"file:{run_file}?mode=ro", uri=True)) as database:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'alert'").fetchone():
+            return ["no alert"]
+        first = database.execute("SELECT undelivered FROM alert ORDER BY id").fetchone()
+    return [state.split()[0] for state in json.loads(first[0])] if first else ["no alert"]
 
 
 # A training whose loader can be slowed down, and that can stop, by files beside it.

@@ -1,4 +1,4 @@
-"""A receiver of webhooks that notes what it is told, and can be out of order for a while."""
+"""A receiver of webhooks that notes what it is told, and can be out of order, or not there at all, for a while."""
 
 from __future__ import annotations
 
@@ -29,9 +29,23 @@ class Receiver:
             def log_message(self, *_: Any) -> None:
                 pass
 
+        self.handler = Handler
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}/hook/secret?token=secret"
+        self.away = True
+        self.come_back()
+
+    def leave(self) -> None:
+        """Connections are refused from now on; the port stays ours."""
+        self.close()
+        self.server = http.server.ThreadingHTTPServer(self.server.server_address, self.handler, False)
+        self.server.server_bind()
+
+    def come_back(self) -> None:
+        if self.away:
+            self.server.server_activate()
+            threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.away = False
 
     def states(self, alert: str) -> list[str]:
         return [each["state"] for each in self.heard if each.get("alert") == alert]
@@ -46,5 +60,7 @@ class Receiver:
         raise AssertionError(f"'{alert}' was not {state}: {self.heard}")
 
     def close(self) -> None:
-        self.server.shutdown()
+        if not self.away:
+            self.server.shutdown()
+        self.away = True
         self.server.server_close()

@@ -68,7 +68,9 @@ std::vector<Transition> Evaluator::Look(const record::Recording& recording, int6
   past_.Take(stage, now_ns);
   const Moment moment(recording, past_, now_ns, cut_off);
   for (Tracker& tracker : trackers_) {
-    if (auto change = tracker.Look(LookAt(tracker.rule(), moment), stage.id, now_ns, moment.ended()))
+    const auto since_ns = tracker.alert() ? std::optional(tracker.alert()->since_ns) : std::nullopt;
+    const Sight sight = LookAt(tracker.rule(), moment, since_ns);
+    if (auto change = tracker.Look(sight, stage.id, now_ns, moment.ended()))
       changes.push_back(std::move(*change));
   }
   return changes;

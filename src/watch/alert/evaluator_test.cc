@@ -167,6 +167,20 @@ TEST(EvaluatorTest, ThroughputFiresWhenItDropsOutsideTheNoise) {
   EXPECT_THAT(said[0].what, HasSubstr("less than the usual"));
 }
 
+// However long it lasts, what is slow since the drop does not become what is usual.
+TEST(EvaluatorTest, ThroughputThatStaysLowFiresUntilTheEndOfTheRun) {
+  std::mt19937 random(7);
+  std::lognormal_distribution<double> noise(0, 0.15);
+  const Played run(2400, [&](double t) {
+    MadeStep step;
+    step.forward_ms = std::llround(40 * noise(random) * (t > 500 ? 1.5 : 1));
+    return step;
+  });
+  const auto said = Says(run, "throughput = \"drop\"\nabove = 0.15\nfor = \"5m\"");
+  ASSERT_THAT(said, ElementsAre(FiresWithin(800, 900), ResolvesWithin(2399, 2401)));
+  EXPECT_THAT(said[1].what, HasSubstr("ended"));
+}
+
 TEST(EvaluatorTest, ANoisyHealthyRunOfTenMinutesFiresNothing) {
   for (const unsigned seed : {1u, 2u, 3u}) {
     std::mt19937 random(seed);

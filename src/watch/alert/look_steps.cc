@@ -46,17 +46,18 @@ std::optional<Rate> RateOf(const std::vector<Pace>& paces, int64_t begin_ns, int
 
 }  // namespace
 
-Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Moment& moment) {
+Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Moment& moment,
+                       std::optional<int64_t> since_ns) {
   const std::vector<Pace>& paces = moment.past().paces();
   const int64_t now_ns = moment.now_ns();
   const auto now = RateOf(paces, now_ns - window_ns, now_ns);
   if (!now) return {};
   const bool samples = moment.past().samples_known() && now->samples_per_s > 0;
   const auto figure = [&](const Rate& rate) { return samples ? rate.samples_per_s : rate.steps_per_s; };
-  // The first stretch is the warm-up's.
+  // The first stretch is the warm-up's, and what is slow since the drop is not what is usual.
   std::vector<double> past;
-  for (int64_t end_ns = now_ns - window_ns; end_ns - 2 * window_ns >= moment.past().first_step_ns();
-       end_ns -= window_ns) {
+  for (int64_t end_ns = std::min(now_ns, since_ns.value_or(now_ns)) - window_ns;
+       end_ns - 2 * window_ns >= moment.past().first_step_ns(); end_ns -= window_ns) {
     if (const auto rate = RateOf(paces, end_ns - window_ns, end_ns)) past.push_back(figure(*rate));
   }
   if (past.size() < kFewestStretches) return {};

@@ -99,7 +99,7 @@ const diagnose::Diagnosis& Moment::DiagnosisOf(int64_t ns) const {
 
 int64_t WindowOf(const Rule& rule) { return std::clamp(rule.for_ns, kShortestWindowNs, kLongestWindowNs); }
 
-Sight LookAt(const Rule& rule, const Moment& moment) {
+Sight LookAt(const Rule& rule, const Moment& moment, std::optional<int64_t> since_ns) {
   const bool about_end = std::holds_alternative<RunFailed>(rule.condition);
   if (moment.ended() && !about_end) return {Sight::State::kOver, "the run has ended", {}, {}, {}, {}};
   const int64_t window_ns = WindowOf(rule);
@@ -107,7 +107,7 @@ Sight LookAt(const Rule& rule, const Moment& moment) {
       Overloaded{
           [&](const FindingShare& wanted) { return LookAtFinding(wanted, window_ns, moment); },
           [&](const SeriesLevel& wanted) { return LookAtSeries(wanted, window_ns, moment); },
-          [&](const ThroughputDrop& wanted) { return LookAtThroughput(wanted, window_ns, moment); },
+          [&](const ThroughputDrop& wanted) { return LookAtThroughput(wanted, window_ns, moment, since_ns); },
           [&](const NoSteps& wanted) { return LookAtPause(wanted, rule.for_ns, moment); },
           [&](const IdleDevice& wanted) { return LookAtIdleDevice(wanted, window_ns, moment); },
           [&](const LostDevice&) { return LookAtLostDevice(moment); },

@@ -60,12 +60,14 @@ class Moment {
 // How long is looked at to decide at one moment: a minute, less where an alert is wanted sooner.
 int64_t WindowOf(const Rule& rule);
 
-Sight LookAt(const Rule& rule, const Moment& moment);
+// `since_ns`: since when an alert of the rule is pending or firing; what was usual is what was before.
+Sight LookAt(const Rule& rule, const Moment& moment, std::optional<int64_t> since_ns = std::nullopt);
 
 // The kinds, each in the file that its name says.
 Sight LookAtFinding(const FindingShare& wanted, int64_t window_ns, const Moment& moment);
 Sight LookAtSeries(const SeriesLevel& wanted, int64_t window_ns, const Moment& moment);
-Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Moment& moment);
+Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Moment& moment,
+                       std::optional<int64_t> since_ns);
 Sight LookAtPause(const NoSteps& wanted, int64_t for_ns, const Moment& moment);
 Sight LookAtIdleDevice(const IdleDevice& wanted, int64_t window_ns, const Moment& moment);
 Sight LookAtLostDevice(const Moment& moment);
