@@ -12,7 +12,7 @@ from hook_package import load
 from test_settings import IN_CHILDREN
 
 TRAINING = """
-    import hashlib, json, os, random, sys, time
+    import gc, hashlib, json, os, random, sys, time
     import numpy
     import torch
     from torch import nn
@@ -28,6 +28,15 @@ TRAINING = """
             if index == self.dies_at and get_worker_info() is not None:
                 os._exit(7)
             return torch.tensor([index / 100.0, index % 7, self.draw(), 1.0])
+
+    class Collecting(Rows):  # a training with many objects that collects its garbage all the time
+        def __init__(self):
+            super().__init__(0)
+            self.many = [[index] for index in range(50_000)]
+        def __getitem__(self, index):
+            if index % 10 == 0:
+                gc.collect()
+            return super().__getitem__(index)
 
     def fit(data, epochs=4, **options):
         torch.manual_seed(3); random.seed(3); numpy.random.seed(3)
@@ -49,10 +58,18 @@ TRAINING = """
 KEPT = """
 pilot = sys.modules.get("_fullbore_hook.steer.autopilot")
 if pilot:
-    pilot.MIN_NS, pilot.cores, pilot.Period.noise = 0, lambda: 2, lambda self: -1e18
+    sys.modules["_fullbore_hook.steer.period"].MIN_NS = 0
+    sys.modules["_fullbore_hook.steer.freezing"].MIN_SHARE = 2  # collections stay as they are
+    pilot.cores, pilot.Period.noise = lambda: 2, lambda self: -1e18
     pilot.MIN_GAIN = pilot.SURE_GAIN = -1e9
 """
 HURTS = KEPT + "    pilot.MIN_GAIN = 2\n"
+FREEZES = """
+freezing = sys.modules.get("_fullbore_hook.steer.freezing") or type(sys)("freezing")
+if "_fullbore_hook.steer.period" in sys.modules:
+    sys.modules["_fullbore_hook.steer.period"].MIN_NS = 0
+    sys.modules["_fullbore_hook.steer.autopilot"].MIN_SHARE = 2  # the loader stays as it is
+"""
 # The script, and what is said of it, without steps and times.
 CASES = {
     "kept": (KEPT + "fit(Rows())", ["0 -> 2 workers, kept"]),
@@ -60,6 +77,8 @@ CASES = {
     "hurts": (HURTS + "fit(Rows())", ["0 -> 2 workers, taken back"]),
     "dies": (KEPT + "fit(Rows(dies_at=57))", ["0 -> 2 workers, taken back: a worker ended"]),
     "healthy": ("fit(Rows(0))", []),
+    "garbage": (FREEZES + "fit(Collecting(), epochs=2)", ["gc.freeze(), kept"]),
+    "garbage that stays": (FREEZES + "freezing.CHEAPER = -1\nfit(Collecting(), epochs=2)", ["gc.freeze(), taken back"]),
     "numpy": (
         KEPT + "fit(Rows(draw=numpy.random.rand))",
         ["keeps its 0 workers: making a sample draws random numbers, which depend on the number of workers"],

@@ -6,9 +6,11 @@ and the steps known at the same moment, and it needs no way back from the record
 At the end of an epoch in which the steps waited for their batches, and after a proof that samples are the same in any
 number of workers (randomness.py), the next epoch gets another number of them. Its steps are compared with those before:
 kept only where it is faster outside the noise and by MIN_GAIN, and where the gain is small, only after an epoch with
-the old number was slower again; else taken back. The script sees its own number everywhere. Nothing else is changed:
-threads change how sums are rounded, persistent workers which random numbers the training draws, and fullbore.data the
-order of the samples.
+the old number was slower again; else taken back. The script sees its own number everywhere.
+
+Where garbage collections cost steps, freezing.py tries gc.freeze(), between two changes of the workers. Nothing else is
+changed: threads change how sums are rounded, persistent workers which random numbers the training draws, and
+fullbore.data the order of the samples.
 """
 
 from __future__ import annotations
@@ -16,65 +18,22 @@ from __future__ import annotations
 import copy
 import functools
 import os
-import statistics
 import sys
 from typing import Any
 
 from ..core import channel, steps
 from ..core.runtime import clock, hook
 from ..torch.loader import known
-from . import randomness, rescue
+from . import freezing, randomness, rescue
+from .period import MIN_GAIN, MIN_SHARE, MOST_STEPS, SURE_GAIN, Period, ms, say
 
 VARIABLE = "FULLBORE_AUTOPILOT"
-SOURCE = "--autopilot"
 
-MIN_STEPS = 20  # in a period that is judged
-MIN_NS = 1_000_000_000
-BLOCKS = 8  # their means' spread is the noise
-MIN_WAIT_SHARE = 0.1  # of a step: less of it is not worth a change
-MIN_GAIN, SURE_GAIN = 0.05, 0.2
 MAX_CHANGES = 4
 WORKER_BYTES = 300 << 20  # what a worker may take of memory by itself
 SHARED_MEMORY_SHARE = 0.5  # of what is free
 PREFETCH = 2  # torch's default
 LOOKS = 32  # batches of an epoch whose random numbers are looked at
-MOST_STEPS = 20_000  # of a period: an epoch may have no end
-
-
-class Period:
-    """Epochs of the training loader with one number of workers."""
-
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
-        self.begun_at_step = hook.steps
-        self.waited_ns = 0
-        self.times: list[int] = []  # of the steps; the first of an epoch begins with the epoch
-        self.mark = 0
-
-    def begin_epoch(self) -> None:
-        self.mark = clock()
-
-    def step(self) -> None:
-        now = clock()
-        if self.mark and len(self.times) < MOST_STEPS:
-            self.times.append(now - self.mark)
-        self.mark = now
-
-    def is_long_enough(self) -> bool:
-        return len(self.times) >= MIN_STEPS and sum(self.times) >= MIN_NS
-
-    def mean(self) -> float:
-        return statistics.fmean(self.times)
-
-    def noise(self) -> float:
-        """Half of the 95 % interval of the mean, by the means of blocks."""
-        size = max(1, len(self.times) // BLOCKS)
-        means = [statistics.fmean(self.times[at : at + size]) for at in range(0, size * BLOCKS, size)]
-        return 2.36 * statistics.stdev(means) / len(means) ** 0.5  # Student's t, 7 degrees of freedom
-
-    def wait(self) -> float:
-        """ns a step."""
-        return self.waited_ns / max(1, len(self.times))
 
 
 class Pilot:
@@ -119,11 +78,23 @@ def attach(module: Any) -> None:
 
     DataLoader.__iter__ = __iter__
     steps.after_step.append(after_step)
+    freezing.attach(is_trying, start_period_anew)
 
 
 def after_step(optimizer: Any, thread: Any, end: int) -> None:
     if pilot.period is not None and not pilot.done:
         pilot.period.step()
+
+
+def is_trying() -> bool:
+    return pilot.before is not None or pilot.tried is not None
+
+
+def start_period_anew() -> None:
+    """Steps from now on cost something else."""
+    if pilot.period is not None and not is_trying():
+        pilot.period = Period(pilot.period.workers)
+        pilot.period.begin_epoch()
 
 
 def watch_sampler(Iterator: Any) -> None:
@@ -233,7 +204,7 @@ def decide(source: Any) -> None:
     if pilot.lost:
         pilot.period = pilot.tried or period
         settle(False, pilot.lost)
-    elif not period.is_long_enough():
+    elif freezing.state.is_trying() or not period.is_long_enough():
         return
     elif pilot.tried is not None:
         confirm(period)
@@ -279,7 +250,7 @@ def settle(is_kept: bool, why: str = "") -> None:
 
 def propose(source: Any, period: Period) -> None:
     """Another number of workers, where the steps waited for batches."""
-    wanted = number_for(period) if period.wait() >= MIN_WAIT_SHARE * period.mean() else 0
+    wanted = number_for(period) if period.wait() >= MIN_SHARE * period.mean() else 0
     if wanted <= period.workers:
         pilot.period = Period(period.workers)
         return
@@ -388,13 +359,3 @@ def with_workers(module: Any, original: Any, source: Any, workers: int) -> Any:
         return original(source)
     finally:
         source.num_workers, source.prefetch_factor = own
-
-
-def ms(ns: float) -> str:
-    return f"{ns / 1e6:,.3g}" if ns < 1e9 else f"{ns / 1e6:,.0f}"
-
-
-def say(text: str) -> None:
-    if channel.env_int("WORLD_SIZE", 1) > 1:
-        text = f"rank {channel.rank()}: {text}"
-    hook.say("message", severity="warning", source=SOURCE, text=text)
