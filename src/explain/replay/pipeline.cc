@@ -24,8 +24,6 @@ constexpr double kNearBest = 1.03;
 //
 // Around kCoresReached: the rest of the machine needs some.
 constexpr double kCoresReachedAtMost = 1.0, kCoresReachedAtLeast = 0.90;
-// Around kCoresReachedInTurns.
-constexpr double kInTurnsAtMost = 0.95, kInTurnsAtLeast = 0.75;
 // The rest (cache misses, frequency changes, other programs) widens the range by this much on either side.
 constexpr double kModelError = 0.08;
 
@@ -55,30 +53,18 @@ double FetchOf(const Pipeline& pipeline, size_t batch) {
   return pipeline.fetch_ns[std::min(pipeline.fetch_ns.size() - 1, static_cast<size_t>(Scattered(batch) * n))];
 }
 
-// How much of the cores a step can use.
-enum class Reached : uint8_t { kAtLeast, kExpected, kAtMost, kAll };
-
-double ReachedOf(const Pipeline& pipeline, Reached reached) {
-  if (reached == Reached::kAll) return 1;
-  const bool in_turns =
-      pipeline.workers > 0 && pipeline.threads + static_cast<double>(pipeline.workers) > pipeline.cores;
-  switch (reached) {
-    case Reached::kAtLeast:
-      return in_turns ? kInTurnsAtLeast : kCoresReachedAtLeast;
-    case Reached::kAtMost:
-      return in_turns ? kInTurnsAtMost : kCoresReachedAtMost;
-    default:
-      return in_turns ? kCoresReachedInTurns : kCoresReached;
-  }
+bool TakesTurns(const Pipeline& pipeline) {
+  return pipeline.workers > 0 && pipeline.threads + static_cast<double>(pipeline.workers) > pipeline.cores;
 }
 
-// The least time of a step: the core time that it needs, spread over all cores.
-double CpuFloorNs(const Pipeline& pipeline, Reached reached) {
+// The least time of a step: the core time that it needs, spread over all cores, and the turns on them.
+double CpuFloorNs(const Pipeline& pipeline, double reached) {
   if (pipeline.cores <= 0) return 0;
   const double hand_over_ns = pipeline.workers > 0 ? pipeline.send_ns + pipeline.receive_ns : 0;
   const double batch_ns = pipeline.fetch_cpu_ns + hand_over_ns;
   const double train_ns = pipeline.train_cpu_ns * (pipeline.unbroken ? pipeline.apart : 1);
-  return (train_ns + pipeline.batches_per_step * batch_ns) / (pipeline.cores * ReachedOf(pipeline, reached));
+  const double turns_ns = TakesTurns(pipeline) ? pipeline.batches_per_step * pipeline.turn_ns : 0;
+  return (train_ns + pipeline.batches_per_step * batch_ns) / (pipeline.cores * reached) + turns_ns;
 }
 
 // A worker on a core of the training's pool costs the training this many times what it computes, whatever their number:
@@ -187,7 +173,7 @@ double StartsNs(const Pipeline& pipeline) {
   return pipeline.starts_per_step * (workers_ns + Mean(pipeline.fetch_ns));
 }
 
-Replayed ReplayReaching(const Pipeline& pipeline, Reached cores_reached, double crowded_ns) {
+Replayed ReplayReaching(const Pipeline& pipeline, double cores_reached, double crowded_ns) {
   const StepGraph graph = GraphOfPipeline(pipeline).Build();
   const std::vector<int64_t> begins = Begins(graph);
   const auto steps = static_cast<double>(graph.step_ends.size() - 1);
@@ -237,7 +223,7 @@ Pipeline WithThreads(Pipeline pipeline, double threads) {
 }
 
 Replayed Replay(const Pipeline& pipeline) {
-  return ReplayReaching(pipeline, Reached::kExpected, CrowdedNs(pipeline));
+  return ReplayReaching(pipeline, kCoresReached, CrowdedNs(pipeline));
 }
 
 Prediction PredictStep(const Pipeline& pipeline) {
@@ -249,20 +235,22 @@ Prediction PredictStep(const Pipeline& pipeline) {
   for (double& ns : fast.consume_ns) ns *= fast_scale;
   fast.train_cpu_ns *= fast_scale;
   fast.cores = pipeline.cores_alone;
+  fast.turn_ns = 0;
   fast.apart *= pipeline.apart;
 
   // The closer the demand comes to all cores, the more the training thread is slowed by what runs beside it.
   Pipeline slow = pipeline;
   if (pipeline.threads > 1 || pipeline.slept) slow.unbroken = false;  // perhaps its threads never slept
   if (expected_ns > 0) {
-    const double wanted = std::min(1.0, CpuFloorNs(pipeline, Reached::kAll) / expected_ns);
+    const double wanted = std::min(1.0, CpuFloorNs(pipeline, 1) / expected_ns);
     const double slowed = 1 + wanted * (1 / kCoresReachedAtLeast - 1);
     for (double& ns : slow.consume_ns) ns *= slowed;
     for (double& ns : slow.fetch_ns) ns *= slowed;
   }
   // At best, the pool and the workers take turns.
-  return {expected_ns, ReplayReaching(slow, Reached::kAtLeast, CrowdedNs(slow)).step_ns * (1 + kModelError),
-          ReplayReaching(fast, Reached::kAtMost, 0).step_ns * (1 - kModelError)};
+  return {expected_ns,
+          ReplayReaching(slow, kCoresReachedAtLeast, CrowdedNs(slow)).step_ns * (1 + kModelError),
+          ReplayReaching(fast, kCoresReachedAtMost, 0).step_ns * (1 - kModelError)};
 }
 
 int64_t FewestWorkers(Pipeline pipeline, int64_t most) {

@@ -25,10 +25,10 @@ namespace fullbore::replay {
 
 // The ratio of the cores that a step reaches when it keeps all of them busy.
 inline constexpr double kCoresReached = 0.95;
-// The same where workers and training are more than there are cores, and take turns on them: 0.74 to 0.86 in the even
-// seeds 0, 2, 26, 78, 80, 104, 148 and 234 of the exam (docs/accuracy.md).
-inline constexpr double kCoresReachedInTurns = 0.81;
-
+// Where workers and training are more than there are cores, they take turns on them, and handing a batch over waits for
+// one: about a time slice. From the even seeds 0, 2, 26, 78, 80, 104, 148 and 234 of the exam (docs/accuracy.md), whose
+// steps took 1.9 to 4.1 ms more than their CPU time says (two of them 8 and 10), and `too_few_workers` (0.4 ms).
+inline constexpr double kTurnNs = 2.5e6;
 // What the training waits for each worker that it starts, and for its end: bench/explain/worker_start.py.
 inline constexpr double kWorkerStartNs = 25e6;
 
@@ -48,10 +48,11 @@ struct Pipeline {
   double starts_per_step = 0;
   double start_ns = kWorkerStartNs;  // for each worker; 0 where they are kept
   // The CPU; 0 cores if unknown.
-  double cores = 0;         // this rank's part of those that were left to the command
-  double cores_alone = 0;   // of those that it would have with no other program beside it
-  double train_cpu_ns = 0;  // core time per step outside the loader
-  double fetch_cpu_ns = 0;  // core time per batch
+  double cores = 0;          // this rank's part of those that were left to the command
+  double cores_alone = 0;    // of those that it would have with no other program beside it
+  double turn_ns = kTurnNs;  // per batch, where processes outnumber the cores
+  double train_cpu_ns = 0;   // core time per step outside the loader
+  double fetch_cpu_ns = 0;   // core time per batch
   // The training's pool of intra-op threads, and the core time of a step, outside the loader, that they share.
   double threads = 1;
   double parallel_ns = 0;
