@@ -55,6 +55,21 @@ function(fullbore_component name)
   target_link_libraries(fb_${name} PRIVATE fb_options ${ARG_DEPENDS} ${ARG_LIBRARIES} PUBLIC ${ARG_PUBLIC_DEPENDS})
 endfunction()
 
+# fullbore_embed(VARIABLE HEADER ... NAMESPACE ... FILES kName=path ...) has EmbedText.cmake write a source that holds the
+# files, and puts its path into VARIABLE.
+function(fullbore_embed variable)
+  cmake_parse_arguments(ARG "" "HEADER;NAMESPACE" "FILES" ${ARGN})
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/page_sources.cc")
+  list(TRANSFORM ARG_FILES REPLACE "^[A-Za-z]+=" "" OUTPUT_VARIABLE paths)
+  set(script "${PROJECT_SOURCE_DIR}/cmake/EmbedText.cmake")
+  add_custom_command(OUTPUT "${source}"
+    COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${source}" "-DHEADER=${ARG_HEADER}" "-DNAMESPACE=${ARG_NAMESPACE}"
+            "-DFILES=${ARG_FILES}" -P "${script}"
+    DEPENDS ${paths} "${script}"
+    VERBATIM)
+  set(${variable} "${source}" PARENT_SCOPE)
+endfunction()
+
 if(FULLBORE_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)

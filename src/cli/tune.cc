@@ -26,6 +26,7 @@
 #include "tune/kept.h"
 #include "tune/knob.h"
 #include "tune/known.h"
+#include "tune/page/page.h"
 #include "tune/patch.h"
 #include "tune/search.h"
 
@@ -39,7 +40,7 @@ struct Flags {
   TrialFlags trial;
   std::vector<std::string> knobs, values;
   std::string objective = "throughput", within = "5%", budget = "10m", price;
-  std::string json, patch, apply;
+  std::string html, json, patch, apply;
   bool exhaustive = false, resume = false;
 };
 
@@ -318,14 +319,15 @@ int Apply(const Flags& flags, const Invocation& invocation) {
 
 int Finish(const Flags& flags, const Invocation& invocation, const Machine& machine,
            const tune::Answer& answer) {
-  TuneContext context{
+  tune::AnswerContext context{
       invocation.command, machine.known(), PatchOf(answer, machine.known(), invocation.command), {}, {}, ""};
   context.price_per_hour = PriceOf(flags.price).value();
   if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
   if (machine.interrupted()) context.resume = "the same command with --resume";
-  if (flags.json != "-" && flags.patch != "-") PrintAnswer(answer, context);
+  if (flags.json != "-" && flags.patch != "-" && flags.html != "-") PrintAnswer(answer, context);
   Result<void> written;
-  if (!flags.json.empty()) written = WriteJson(flags.json, AnswerJson(answer, context));
+  if (!flags.html.empty()) written = WriteText(flags.html, tune::ToHtml(answer, context));
+  if (written && !flags.json.empty()) written = WriteJson(flags.json, AnswerJson(answer, context));
   if (written && !flags.patch.empty()) {
     if (context.patch.empty())
       Print(stderr, "fullbore: --patch: no argument to change stands in the script in plain sight\n");
@@ -385,6 +387,9 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_flag("--exhaustive", flags->exhaustive, "Try all combinations of the values of --set");
   app.add_flag("--resume", flags->resume,
                "Go on with what an interrupted `tune` of this command has measured");
+  app.add_option("--html", flags->html,
+                 "Write a page with curves, predictions and memory to this file; - is standard output")
+      ->type_name("FILE");
   app.add_option("--json", flags->json, "Write trials and recommendation to this file; - is standard output")
       ->type_name("FILE");
   app.add_option("--patch", flags->patch,

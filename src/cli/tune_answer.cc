@@ -9,7 +9,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "cli/output.h"
-#include "tune/knob.h"
+#include "tune/losses.h"
 
 namespace fullbore::cli {
 
@@ -17,17 +17,12 @@ namespace {
 
 using nlohmann::ordered_json;
 using tune::Answer;
+using tune::AnswerContext;
 using tune::Rate;
-using tune::Settings;
 using tune::Trial;
 
 constexpr size_t kColumns = 6;
 using Row = std::array<std::string, kColumns>;
-
-// "631 +-8"
-std::string RateText(const Rate& rate) {
-  return fmt::format("{} \u00b1{}", FormatCount(rate.mean), FormatCount((rate.high - rate.low) / 2));
-}
 
 Row RowOf(const Trial& trial) {
   std::string rate = trial.rate ? RateText(*trial.rate) : std::string(tune::Name(trial.outcome));
@@ -63,15 +58,7 @@ void PrintTable(const std::vector<Trial>& trials) {
   }
 }
 
-// The command, with what stands in it put there.
-std::string CommandText(const std::vector<std::string>& command, const Settings& settings) {
-  std::string text;
-  for (const std::string& word : MaskSecrets(tune::Substitute(command, settings).command))
-    text += (text.empty() ? "" : " ") + ShellQuote(word);
-  return text;
-}
-
-void PrintRecommendation(const Answer& answer, const TuneContext& context) {
+void PrintRecommendation(const Answer& answer, const AnswerContext& context) {
   const Trial& chosen = *answer.recommended;
   if (answer.baseline && chosen.settings == answer.baseline->settings) {
     PrintWrapped("Recommended: the script as it is. Nothing that was tried is faster by what counts.", 2, 4);
@@ -83,35 +70,19 @@ void PrintRecommendation(const Answer& answer, const TuneContext& context) {
   PrintWrapped(fmt::format("Recommended: {}, {} {}{}", tune::ToText(chosen.settings), RateText(*chosen.rate),
                            chosen.unit, gain),
                2, 4);
-  const Settings in_script = tune::Substitute(context.command, chosen.settings).for_hook;
-  if (in_script.size() < chosen.settings.size())
-    PrintWrapped(CommandText(context.command, chosen.settings), 4, 6);
-  for (const auto& [name, value] : in_script) {
-    const tune::Knob* knob = tune::KnobNamed(name);
-    if (knob == nullptr) continue;
-    const bool of_loader = knob->in_code(value).starts_with("DataLoader(");
-    PrintWrapped(
-        knob->in_code(value) +
-            (of_loader && !context.known.loader_where.empty() ? "   " + context.known.loader_where : ""),
-        4, 6);
-  }
-  for (const std::string& change : ChangesOfResults(chosen.settings))
-    PrintWrapped("may change " + change, 4, 6);
-  PrintWrapped(fmt::format("without an edit: fullbore tune --apply {} -- {}", chosen.run,
-                           CommandText(context.command, {})),
-               4, 6);
+  const tune::Advice advice = AdviceOf(chosen, context);
+  if (!advice.command.empty()) PrintWrapped(advice.command, 4, 6);
+  for (const tune::Advice::Line& line : advice.lines)
+    PrintWrapped(line.code + (line.where.empty() ? "" : "   " + line.where), 4, 6);
+  for (const std::string& change : advice.changes) PrintWrapped("may change " + change, 4, 6);
+  PrintWrapped("without an edit: " + advice.without_edit, 4, 6);
 }
 
-void PrintCost(const Answer& answer, const TuneContext& context) {
-  const auto samples = context.known.epoch_samples;
-  if (!context.price_per_hour || !samples || !answer.baseline) return;
-  if (answer.baseline->unit != "samples/s") return;
-  const auto cost = [&](const Trial& trial) {
-    return static_cast<double>(*samples) / trial.rate->mean / 3600 * *context.price_per_hour;
-  };
+void PrintCost(const Answer& answer, const AnswerContext& context) {
+  const auto cost = CostOfAnEpoch(answer, context);
+  if (!cost) return;
   PrintWrapped(fmt::format("An epoch of {} samples costs {:.4g} as it was, {:.4g} as recommended.",
-                           FormatCount(static_cast<double>(*samples)), cost(*answer.baseline),
-                           cost(*answer.recommended)),
+                           FormatCount(static_cast<double>(cost->samples)), cost->before, cost->after),
                2, 4);
 }
 
@@ -120,28 +91,45 @@ ordered_json Interval(const std::optional<Rate>& rate) {
 }
 
 ordered_json TrialJson(const Trial& trial) {
-  return {{"settings", tune::ToJson(trial.settings)},
-          {"outcome", tune::Name(trial.outcome)},
-          {"samples_per_s", trial.rate ? ordered_json(trial.rate->mean) : ordered_json()},
-          {"ci95", Interval(trial.rate)},
-          {"predicted", trial.predicted ? ordered_json(*trial.predicted) : ordered_json()},
-          {"peak_memory_bytes",
-           trial.peak_memory_bytes ? ordered_json(*trial.peak_memory_bytes) : ordered_json()}};
+  ordered_json json = {{"settings", tune::ToJson(trial.settings)},
+                       {"outcome", tune::Name(trial.outcome)},
+                       {"samples_per_s", trial.rate ? ordered_json(trial.rate->mean) : ordered_json()},
+                       {"ci95", Interval(trial.rate)},
+                       {"predicted", trial.predicted ? ordered_json(*trial.predicted) : ordered_json()},
+                       {"peak_memory_bytes",
+                        trial.peak_memory_bytes ? ordered_json(*trial.peak_memory_bytes) : ordered_json()}};
+  if (!trial.why.empty()) json["why"] = trial.why;
+  if (!trial.first_losses.empty()) json["first_losses"] = trial.first_losses;
+  return json;
+}
+
+ordered_json LossesJson(const std::vector<Trial>& trials) {
+  ordered_json array = ordered_json::array();
+  for (const tune::LossDifference& each : tune::CompareLosses(trials)) {
+    array.push_back({{"setting", each.setting},
+                     {"steps", each.steps},
+                     {"largest_difference", each.largest},
+                     {"by_itself", each.by_itself ? ordered_json(*each.by_itself) : ordered_json()},
+                     {"is_noise", each.IsNoise()}});
+  }
+  return array;
+}
+
+// Why each setting that could not be measured could not, once.
+void PrintReasons(const std::vector<Trial>& trials) {
+  std::vector<std::string> said;
+  for (const Trial& trial : trials) {
+    if (trial.ok() || trial.why.empty()) continue;
+    std::string text = fmt::format("{}: {}", tune::Name(trial.outcome), trial.why);
+    if (std::find(said.begin(), said.end(), text) != said.end()) continue;
+    PrintWrapped(text, 2, 4);
+    said.push_back(std::move(text));
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> ChangesOfResults(const Settings& settings) {
-  std::vector<std::string> changes;
-  for (const auto& [name, value] : settings) {
-    const tune::Knob* knob = tune::KnobNamed(name);
-    if (knob != nullptr && !knob->changes.empty())
-      changes.push_back(fmt::format("{}: {}", name, knob->changes));
-  }
-  return changes;
-}
-
-void PrintAnswer(const Answer& answer, const TuneContext& context) {
+void PrintAnswer(const Answer& answer, const AnswerContext& context) {
   Print(stdout, "\n");
   PrintTable(answer.trials);
   Print(stdout, "\n");
@@ -160,6 +148,9 @@ void PrintAnswer(const Answer& answer, const TuneContext& context) {
                    4, 6);
     }
   }
+  for (const tune::LossDifference& each : tune::CompareLosses(answer.trials))
+    PrintWrapped(tune::ToText(each), 2, 4);
+  PrintReasons(answer.trials);
   for (const std::string& reason : answer.not_tried) PrintWrapped("not tried: " + reason, 2, 4);
   if (!context.held.empty()) {
     PrintWrapped(fmt::format("not turned, because they change what is learned: {} (--knobs all)",
@@ -169,7 +160,7 @@ void PrintAnswer(const Answer& answer, const TuneContext& context) {
   if (!context.resume.empty()) PrintWrapped("interrupted; " + context.resume + " goes on", 2, 4);
 }
 
-ordered_json AnswerJson(const Answer& answer, const TuneContext& context) {
+ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
   ordered_json json = {{"schema", "fullbore.tune/1"}, {"command", MaskSecrets(context.command)}};
   json["baseline"] = answer.baseline ? TrialJson(*answer.baseline) : ordered_json();
   json["trials"] = ordered_json::array();
@@ -182,9 +173,10 @@ ordered_json AnswerJson(const Answer& answer, const TuneContext& context) {
         {"samples_per_s", chosen.rate->mean},
         {"ci95", Interval(chosen.rate)},
         {"gain", {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}}},
-        {"changes_results", ChangesOfResults(chosen.settings)},
+        {"changes_results", tune::ChangesOfResults(chosen.settings)},
         {"patch", context.patch.empty() ? ordered_json() : ordered_json(context.patch)}};
   }
+  json["losses"] = LossesJson(answer.trials);
   json["pareto"] = ordered_json::array();
   for (const Trial& trial : answer.pareto) json["pareto"].push_back(TrialJson(trial));
   return json;

@@ -1,118 +1,21 @@
 #include "report/html.h"
 
-#include "base/printable.h"
-#include "base/text.h"
 #include "report/page_data.h"
+#include "report/page_file.h"
 #include "report/page_sources.h"
 #include "report/terminal.h"
 
 namespace fullbore::report {
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string EscapeMarkup(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-// JSON that cannot end the script element around it: inside strings, markup becomes \u escapes; outside of
-// strings these characters do not occur.
-std::string EscapeForScript(std::string_view json) {
-  std::string out;
-  for (char c : json) {
-    switch (c) {
-      case '<':
-        out += "\\u003c";
-        break;
-      case '>':
-        out += "\\u003e";
-        break;
-      case '&':
-        out += "\\u0026";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-std::string PrintableLines(std::string_view text) {
-  std::string out;
-  for (const std::string_view line : Split(text, '\n')) out += Printable(line, true) + "\n";
-  out.pop_back();
-  return out;
-}
-
-// In a browser, too, a bidirectional control shows readers a different text from the real one.
-Json MakePrintable(const Json& value) {
-  if (value.is_string()) return PrintableLines(value.get_ref<const std::string&>());
-  if (!value.is_structured()) return value;
-  Json out = value.is_array() ? Json::array() : Json::object();
-  for (const auto& [key, member] : value.items()) {
-    if (value.is_array()) {
-      out.push_back(MakePrintable(member));
-    } else {
-      out[Printable(key, true)] = MakePrintable(member);
-    }
-  }
-  return out;
-}
-
-struct Part {
-  std::string_view mark;
-  std::string_view text;
-};
-
-// In one pass, so that a placeholder inside a filled-in text is left alone.
-std::string Fill(std::string_view page, const std::vector<Part>& parts) {
-  std::string out;
-  for (size_t at = 0; at < page.size();) {
-    const Part* found = nullptr;
-    for (const Part& part : parts) {
-      if (page.substr(at, part.mark.size()) == part.mark) found = &part;
-    }
-    out += found ? found->text : page.substr(at, 1);
-    at += found ? found->mark.size() : 1;
-  }
-  return out;
-}
-
-}  // namespace
-
 std::string PageJson(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
-  return MakePrintable(PageData(diagnosis, recording)).dump();
+  return PrintableJson(PageData(diagnosis, recording)).dump();
 }
 
 std::string PaletteJson() { return PaletteData().dump(); }
 
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
-  const std::string json = EscapeForScript(PageJson(diagnosis, recording));
-  const std::string title = EscapeMarkup(PageTitle(diagnosis));
-  const std::string text = EscapeMarkup(ToTerminal(diagnosis, {100, false, true}));
-  return Fill(
-      kPageHtml,
-      {{"@TITLE@", title}, {"@CSS@", kPageCss}, {"@TEXT@", text}, {"@DATA@", json}, {"@JS@", kPageJs}});
+  return PageFile({PageTitle(diagnosis), ToTerminal(diagnosis, {100, false, true}),
+                   PageData(diagnosis, recording), std::string(kPageCss), std::string(kPageJs)});
 }
 
 }  // namespace fullbore::report

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include "tune/search.h"
@@ -49,10 +50,30 @@ int64_t NumberOf(const Trial& trial, const std::string& name, std::optional<int6
                                                                       : otherwise.value_or(0);
 }
 
+// How far down the user's lists the values stand. Of a knob that we know nothing about, that order is all there is.
+size_t PlacesInLists(const Question& question, const Trial& trial) {
+  size_t places = 0;
+  for (const auto& [name, values] : question.values) {
+    const auto at = trial.settings.find(name);
+    if (at == trial.settings.end() || name == "batch_size" || name == "num_workers") continue;
+    places += static_cast<size_t>(std::find(values.begin(), values.end(), at->second) - values.begin());
+  }
+  return places;
+}
+
 // What a setting asks of the machine and of the person: the smaller the better, where throughput is alike.
-std::tuple<int64_t, int64_t, size_t> Weight(const Known& known, const Trial& trial) {
+std::tuple<int64_t, int64_t, size_t, size_t> Weight(const Question& question, const Known& known,
+                                                    const Trial& trial) {
   return {NumberOf(trial, "batch_size", known.batch), NumberOf(trial, "num_workers", known.workers),
-          trial.settings.size()};
+          trial.settings.size(), PlacesInLists(question, trial)};
+}
+
+// Whether one may be told to train with it for days: none of its trials died, nor filled the memory.
+bool IsSafe(const std::vector<Trial>& trials, const Trial& mean) {
+  if (mean.settings == trials.front().settings) return true;
+  return std::none_of(trials.begin(), trials.end(), [&](const Trial& trial) {
+    return trial.settings == mean.settings && (!trial.ok() || !LeavesHeadroom(trial, trials.front()));
+  });
 }
 
 const Trial& Recommended(const Question& question, const Known& known, const std::vector<Trial>& all) {
@@ -63,7 +84,7 @@ const Trial& Recommended(const Question& question, const Known& known, const std
   const Trial* chosen = &fastest;
   for (const Trial& trial : all) {
     if (trial.rate->mean < enough) continue;
-    const bool lighter = Weight(known, trial) < Weight(known, *chosen);
+    const bool lighter = Weight(question, known, trial) < Weight(question, known, *chosen);
     const bool less_memory =
         trial.peak_memory_bytes.value_or(INT64_MAX) < chosen->peak_memory_bytes.value_or(INT64_MAX);
     if (question.objective == Objective::kMemory ? less_memory : lighter) chosen = &trial;
@@ -85,6 +106,11 @@ std::vector<Trial> Front(std::vector<Trial> all) {
 
 }  // namespace
 
+bool LeavesHeadroom(const Trial& trial, const Trial& baseline) {
+  constexpr double kSame = 0.01;  // as the same trial twice
+  return trial.memory_filled.value_or(0) <= std::max(kHeadroom, baseline.memory_filled.value_or(0) + kSame);
+}
+
 double NearBest(const Question& question, const Rate& best) {
   constexpr double kMostForNoise = 0.6;  // of what may be lost
   const double half_width = (best.high - best.low) / 2 / best.mean;
@@ -94,14 +120,18 @@ double NearBest(const Question& question, const Rate& best) {
 Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials) {
   Answer answer;
   answer.trials = std::move(trials);
-  const std::vector<Trial> all = ByTheirSettings(answer.trials);
+  answer.means = ByTheirSettings(answer.trials);
+  const std::vector<Trial>& all = answer.means;
   if (all.empty()) return answer;
   for (const Trial& trial : all) {
     if (trial.settings == answer.trials.front().settings) answer.baseline = trial;
   }
-  answer.recommended = Recommended(question, known, all);
+  std::vector<Trial> safe;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(safe),
+               [&](const Trial& mean) { return IsSafe(answer.trials, mean); });
+  if (!safe.empty()) answer.recommended = Recommended(question, known, safe);
   answer.pareto = Front(all);
-  if (answer.baseline) {
+  if (answer.baseline && answer.recommended) {
     const Rate &before = *answer.baseline->rate, &after = *answer.recommended->rate;
     const bool same = answer.recommended->settings == answer.baseline->settings;
     answer.gain = same ? 1 : after.mean / before.mean;

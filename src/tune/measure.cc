@@ -52,6 +52,7 @@ class Watch {
   bool hung() const { return hung_; }
   bool cut_short() const { return cut_short_; }
   bool saw_steps() const { return throughput_.steps() > 0; }
+  const std::vector<double>& first_losses() const { return first_losses_; }
   // The reason of the first setting that was refused, or that nothing in the script took; empty if all are made.
   std::string Refused() const;
 
@@ -65,6 +66,7 @@ class Watch {
   Throughput throughput_;
   std::map<std::string, std::string> refused_;  // reasons by setting
   std::set<std::string> applied_;
+  std::vector<double> first_losses_;
   int64_t begin_ns_;
   int64_t first_ns_ = 0, last_ns_ = 0;  // of steps or readings, as we learned of them
   int64_t next_look_ns_ = 0;
@@ -83,6 +85,9 @@ int64_t Watch::PreparedBatches(const record::RankInfo& rank) {
 void Watch::OnStep(const record::RankInfo& rank, const record::Step& step) {
   throughput_.Add(rank.rank, step, PreparedBatches(rank));
   longest_ns_ = std::max(longest_ns_, step.wall_ns);
+  const auto losses = rank.facts.find("first_losses");
+  if (rank.rank == 0 && losses != rank.facts.end())
+    first_losses_ = Numbers(nlohmann::json::parse(losses->second, nullptr, /*allow_exceptions=*/false));
   for (const auto& [name, value] : for_hook_) {
     const auto fact = rank.facts.find("setting." + name);
     if (fact == rank.facts.end()) continue;
@@ -149,11 +154,12 @@ bool Watch::IsOver(int64_t now_ns) {
   return cut_short_ || IsNarrow(*estimate);
 }
 
-// Sums over all series of a metric with the same label, at each time, and of that the most.
+// Sums over all series of a metric with the same label, at each time, and of that the most. Series of single ranks are
+// parts of those without: they are not counted again.
 std::optional<int64_t> MostOf(const record::Stage& stage, Metric metric, const record::Labels& with) {
   std::map<int64_t, double> sums;
   for (const record::Series& series : stage.series) {
-    if (!IsOf(series.key, metric)) continue;
+    if (!IsOf(series.key, metric) || series.key.labels.contains("rank")) continue;
     const bool wanted = std::all_of(with.begin(), with.end(), [&](const auto& label) {
       const auto at = series.key.labels.find(label.first);
       return at != series.key.labels.end() && at->second == label.second;
@@ -166,16 +172,64 @@ std::optional<int64_t> MostOf(const record::Stage& stage, Metric metric, const r
   return most;
 }
 
+// The largest ratio of used, less what of it could be dropped, to all, at any time.
+std::optional<double> Fullest(const record::Stage& stage, const record::Labels& labels, Metric used,
+                              Metric all, std::optional<Metric> droppable = std::nullopt) {
+  const auto readings = [&](Metric metric) -> std::map<int64_t, double> {
+    std::map<int64_t, double> by_time;
+    for (const record::Series& series : stage.series) {
+      if (!IsOf(series.key, metric) || series.key.labels != labels) continue;
+      for (const record::Reading& reading : series.readings) by_time[reading.t_ns] = reading.value;
+    }
+    return by_time;
+  };
+  const auto limits = readings(all);
+  if (limits.empty() || limits.rbegin()->second <= 0) return std::nullopt;
+  const auto dropped = droppable ? readings(*droppable) : std::map<int64_t, double>();
+  std::optional<double> most;
+  for (auto [t_ns, bytes] : readings(used)) {
+    const auto at = dropped.find(t_ns);
+    if (droppable && at == dropped.end()) continue;
+    if (droppable) bytes -= at->second;
+    most = std::max(most.value_or(0), bytes / limits.rbegin()->second);
+  }
+  return most;
+}
+
+std::optional<double> HostFilled(const record::Stage& stage) {
+  const auto group =
+      Fullest(stage, {}, Metric::kCgroupMemoryUsed, Metric::kCgroupMemoryLimit, Metric::kCgroupMemoryCache);
+  const auto machine = Fullest(stage, {}, Metric::kMemoryUsed, Metric::kMemoryTotal);
+  return std::max(group, machine);  // what is absent is less than anything
+}
+
+std::optional<double> DevicesFilled(const record::Stage& stage) {
+  std::optional<double> most;
+  for (const record::Series& series : stage.series) {
+    const auto gpu = series.key.labels.find("gpu"), owner = series.key.labels.find("owner");
+    if (!IsOf(series.key, Metric::kGpuProcessMemory) || gpu == series.key.labels.end()) continue;
+    if (owner == series.key.labels.end() || owner->second != "command") continue;
+    most = std::max(most,
+                    Fullest(stage, {{"gpu", gpu->second}}, Metric::kGpuMemoryUsed, Metric::kGpuMemoryTotal));
+  }
+  return most;
+}
+
 // On the devices, where the command uses some; else on the host, all its processes together.
-std::optional<int64_t> PeakMemory(const std::string& run_file) {
-  if (run_file.empty()) return std::nullopt;
+void SetMemory(const std::string& run_file, Trial& trial) {
+  if (run_file.empty()) return;
   const auto recording = record::ReadRun(run_file);
-  if (!recording || recording->stages.empty()) return std::nullopt;
+  if (!recording || recording->stages.empty()) return;
   const record::Stage& stage = recording->stages.front();
   const auto device = MostOf(stage, Metric::kGpuProcessMemory, {{"owner", "command"}});
-  if (device && *device > 0) return device;
   const auto host = MostOf(stage, Metric::kProcessMemory, {});
-  return host && *host > 0 ? host : std::nullopt;  // 0: it ended before it was looked at
+  if (device && *device > 0) {
+    trial.peak_memory_bytes = device;
+    trial.memory_filled = DevicesFilled(stage);
+  } else if (host && *host > 0) {  // 0: it ended before it was looked at
+    trial.peak_memory_bytes = host;
+    trial.memory_filled = HostFilled(stage);
+  }
 }
 
 // Where a trial prints to and writes to.
@@ -205,7 +259,8 @@ std::map<std::string, std::string> EnvironmentOf(const Settings& for_hook, const
       {"TMPDIR", scratch.temporary},  // a process that is ended leaves there what it would have removed
       {"PYTHONUNBUFFERED", "1"},      // what is printed is read at once
   };
-  if (!for_hook.empty()) environment["FULLBORE_SETTINGS"] = ToJson(for_hook).dump();
+  // Also without any: the hook then says the losses that the others' are compared with.
+  environment["FULLBORE_SETTINGS"] = ToJson(for_hook).dump();
   if (const auto threads = for_hook.find("intraop_threads"); threads != for_hook.end())
     environment["OMP_NUM_THREADS"] = environment["MKL_NUM_THREADS"] = ToText(threads->second);
   return environment;
@@ -273,7 +328,8 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   trial.run = outcome.run_id;
   trial.seconds = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
   SetOutcome(watch, outcome, scratch->output_path, trial);
-  trial.peak_memory_bytes = PeakMemory(outcome.path);
+  SetMemory(outcome.path, trial);
+  trial.first_losses = watch.first_losses();
   if (const auto estimate = watch.Now()) {
     trial.steps = estimate->steps;
     trial.busy = estimate->busy;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/text.h"
 #include "tune/knee.h"
@@ -17,7 +18,6 @@ using nlohmann::json;
 constexpr double kHopeless = 0.9;      // a trial whose interval lies below this part of the best is ended
 constexpr double kWorthTrying = 1.02;  // times as fast: less is not told from noise
 constexpr double kWaitsLittle = 0.02;  // of the step: more workers cannot gain what is worth trying
-constexpr double kHeadroom = 0.9;      // of the memory, that the largest batch may fill
 constexpr int64_t kBatchProbe = 4;     // the second probe of the batch, in first ones
 constexpr int64_t kLargestProbe = 64;  // the largest batch that is thought of, in first ones
 constexpr int64_t kWorkersACore = 4;   // workers that wait for storage more than they compute
@@ -40,14 +40,16 @@ class Searcher {
   const Trial* Try(Settings settings, const std::string& why, std::optional<double> predicted = std::nullopt);
   const Trial* Find(const Settings& settings) const;
   const Trial& Best() const { return trials_[best_]; }
+  bool IsFit(const Trial& trial) const { return trial.ok() && LeavesHeadroom(trial, trials_.front()); }
   double BestRate() const { return Best().rate->mean; }
   Settings With(const std::string& name, const json& value) const;
   Settings Normal(Settings settings) const;
   void Adopt(const Trial* trial);
   bool MayTurn(const std::string& knob) const {
-    return question_.knobs.contains(knob) && !laboratory_.IsOver();
+    return question_.knobs.contains(knob) && !refused_.contains(knob) && !laboratory_.IsOver();
   }
   void Skip(const std::string& knob, const std::string& why);
+  void NoteRefusal(const Trial& trial);
   std::optional<std::vector<int64_t>> Given(const std::string& knob) const;
   std::optional<double> Predicted(int64_t workers, int64_t threads) const;
   double Near() const { return NearBest(question_, *Best().rate); }
@@ -77,6 +79,7 @@ class Searcher {
   std::vector<Trial> trials_;
   size_t best_ = 0;
   bool loader_is_chosen_ = false;
+  std::set<std::string> refused_;  // knobs: whatever else is set, this script does not take them
   std::vector<std::string> not_tried_;
 };
 
@@ -107,8 +110,17 @@ const Trial* Searcher::Try(Settings settings, const std::string& why, std::optio
   Trial trial = laboratory_.Try(request);
   if (laboratory_.IsOver() && !trial.ok()) return nullptr;
   trial.predicted = predicted;
+  NoteRefusal(trial);
   trials_.push_back(std::move(trial));
   return &trials_.back();
+}
+
+// The reason begins with the name of the knob. One that was refused with one value may be taken with another; the knobs
+// with a search of their own are not worth a trial to find out, but for workers, of which one may be allowed.
+void Searcher::NoteRefusal(const Trial& trial) {
+  if (trial.outcome != Outcome::kRefused) return;
+  const std::string knob = trial.why.substr(0, trial.why.find(':'));
+  if (knob != "num_workers") refused_.insert(knob);
 }
 
 Settings Searcher::With(const std::string& name, const json& value) const {
@@ -122,7 +134,7 @@ Settings Searcher::With(const std::string& name, const json& value) const {
 }
 
 void Searcher::Adopt(const Trial* trial) {
-  if (trial != nullptr && trial->ok() && !trial->cut_short && trial->rate->mean > kWorthTrying * BestRate())
+  if (trial != nullptr && IsFit(*trial) && !trial->cut_short && trial->rate->mean > kWorthTrying * BestRate())
     best_ = static_cast<size_t>(trial - trials_.data());
 }
 
@@ -182,25 +194,25 @@ void Searcher::Switches() {
 int64_t Searcher::LargestSafe(int64_t first) const {
   int64_t largest = first * kLargestProbe;
   if (const auto given = Given("batch_size")) largest = given->empty() ? first : given->back();
-  const Trial *small = nullptr, *big = nullptr;
+  std::map<int64_t, const Trial*> measured;
   for (const Trial& trial : trials_) {
     const auto at = trial.settings.find("batch_size");
     const int64_t batch = at == trial.settings.end() ? first : at->second.get<int64_t>();
     const bool died = trial.outcome == Outcome::kOutOfMemory || trial.outcome == Outcome::kCrashed;
-    if (died && batch > first) largest = std::min(largest, batch / 2);
-    if (!trial.peak_memory_bytes || !trial.ok()) continue;
-    if (batch == first) small = &trial;
-    if (batch > first) big = &trial;
+    if ((died || !LeavesHeadroom(trial, trials_.front())) && batch > first)
+      largest = std::min(largest, batch / 2);
+    if (trial.peak_memory_bytes && trial.ok()) measured[batch] = &trial;
   }
-  if (small == nullptr || big == nullptr || !known_.memory_limit) return largest;
-  const auto at_big = static_cast<double>(big->settings.at("batch_size").get<int64_t>());
-  const auto at_small = static_cast<double>(first);
-  const double a_sample =
-      static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes) / (at_big - at_small);
+  if (measured.size() < 2 || !known_.memory_limit) return largest;
+  // By the two largest: where memory grows faster than the batch, they say it best.
+  const auto& [at_big, big] = *measured.rbegin();
+  const auto& [at_small, small] = *std::next(measured.rbegin());
+  const double a_sample = static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes) /
+                          static_cast<double>(at_big - at_small);
   if (a_sample <= 0) return largest;
-  const double room =
-      kHeadroom * static_cast<double>(*known_.memory_limit) - static_cast<double>(*small->peak_memory_bytes);
-  const double most = at_small + std::max(0.0, room) / a_sample;
+  const auto limit = static_cast<double>(*known_.memory_limit);
+  const double filled = big->memory_filled.value_or(static_cast<double>(*big->peak_memory_bytes) / limit);
+  const double most = static_cast<double>(at_big) + std::max(0.0, kHeadroom - filled) * limit / a_sample;
   while (largest > first && static_cast<double>(largest) > most) largest /= 2;
   return std::max(largest, first);
 }
@@ -258,14 +270,14 @@ void Searcher::Batch() {
     const Trial* trial =
         Try(settings, why, line ? std::optional(line->RateAt(static_cast<double>(size))) : std::nullopt);
     ++tried;
-    if (trial == nullptr || !trial->ok()) return false;
+    if (trial == nullptr || !IsFit(*trial)) return false;
     points.push_back({static_cast<double>(size), RateOfBatch(*trial)});
     return true;
   };
   if (!probe(first, "the first point of the line")) return;
   int64_t second = std::min(first * kBatchProbe, LargestSafe(first));
   while (second > first && !probe(second, "what a step costs apart from its samples")) {
-    if (laboratory_.IsOver()) return;
+    if (!MayTurn("batch_size")) return;
     second /= 2;
   }
   std::set<int64_t> done;
@@ -337,7 +349,7 @@ void Searcher::Workers() {
   std::map<int64_t, double> rates = {{now, BestRate()}};
   const auto probe = [&](int64_t workers, const std::string& why) {
     const Trial* trial = TryWorkers(workers, why);
-    const bool measured = trial != nullptr && trial->ok();
+    const bool measured = trial != nullptr && IsFit(*trial);
     rates[workers] = measured ? trial->rate->mean : 0;
     return measured;
   };

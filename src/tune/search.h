@@ -72,15 +72,21 @@ struct Question {
   bool exhaustive = false;  // all combinations of `values`
 };
 
+constexpr double kHeadroom = 0.9;  // of the memory, that what is recommended may fill
+
+// Whether it leaves as much memory as one should, or at least as much as the script as it is; also where nothing is known.
+bool LeavesHeadroom(const Trial& trial, const Trial& baseline);
+
 // The part of the best rate that counts as near it. `best` is known to its interval only: aiming at all that may be lost
 // would lose more half of the time.
 double NearBest(const Question& question, const Rate& best);
 
 struct Answer {
-  std::vector<Trial> trials;                     // in the order in which they were made
-  std::optional<Trial> baseline, recommended;    // each the mean of all its trials
+  std::vector<Trial> trials;  // in the order in which they were made
+  std::vector<Trial> means;   // of all trials of each setting that was measured to the end, in that order
+  std::optional<Trial> baseline, recommended;    // two of these
   double gain = 1, gain_low = 1, gain_high = 1;  // recommended over baseline
-  std::vector<Trial> pareto;                     // of throughput against memory, fastest first
+  std::vector<Trial> pareto;                     // those of throughput against memory, fastest first
   std::vector<std::string> not_tried;            // with the reason
 };
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tune/knee.h"
 #include "tune/testing/surface.h"
 
@@ -100,6 +102,23 @@ TEST(SearchTest, StaysBelowTheCliffOfMemory) {
   }
 }
 
+TEST(SearchTest, TheLargestBatchLeavesATenthOfTheMemory) {
+  SurfaceLaboratory laboratory({.a = 1, .memory = 1'600'000'000});
+  const Answer answer = Search(About({"batch_size"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "batch_size", 32), 256) << "1,256 MB; 512 would take 1,512 of 1,600";
+  for (const Trial& trial : answer.trials)
+    EXPECT_LT(ValueIn(trial, "batch_size", 32), 512) << "not even tried";
+}
+
+TEST(SearchTest, AKnobThatTheScriptRefusesIsAskedForOnce) {
+  SurfaceLaboratory laboratory({.fetch_s = 0.002, .refuses = "batch_size"});
+  const Answer answer = Search(About({"batch_size", "num_workers"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 5) << "the rest is tuned";
+  EXPECT_EQ(std::count_if(answer.trials.begin(), answer.trials.end(),
+                          [](const Trial& trial) { return trial.outcome == Outcome::kRefused; }),
+            1);
+}
+
 TEST(SearchTest, TriesOnlyWhatWasGiven) {
   Question question = About({"num_workers"});
   question.values["num_workers"] = {0, 2, 8};
@@ -155,6 +174,39 @@ TEST(ConcludeTest, PrefersTheSmallestThatComesNear) {
   EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("num_workers"), 4);
   EXPECT_THAT(Conclude(question, {}, trials).pareto, SizeIs(2))
       << "50 and 100 samples/s: all others take more for less";
+}
+
+Trial Measured(Settings settings, double rate, std::optional<double> filled = std::nullopt) {
+  Trial trial;
+  trial.settings = std::move(settings);
+  trial.rate = Rate{rate, rate, rate};
+  trial.memory_filled = filled;
+  return trial;
+}
+
+TEST(ConcludeTest, WhatFillsTheMemoryIsNotRecommended) {
+  const auto batch = [](int64_t size) { return Settings{{"batch_size", size}}; };
+  std::vector<Trial> trials = {Measured({}, 50, 0.5), Measured(batch(64), 80, 0.85),
+                               Measured(batch(128), 100, 0.95)};
+  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, batch(64));
+  trials[0].memory_filled = 0.95;  // the machine is as full without us
+  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, batch(128));
+}
+
+TEST(ConcludeTest, WhatDiedInTheProofIsNotRecommended) {
+  std::vector<Trial> trials = {Measured({}, 50), Measured({{"batch_size", 64}}, 80),
+                               Measured({{"batch_size", 128}}, 100), Measured({{"batch_size", 128}}, 0)};
+  trials.back().outcome = Outcome::kOutOfMemory;
+  trials.back().rate.reset();
+  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings.at("batch_size"), 64);
+}
+
+TEST(ConcludeTest, OfAlikeValuesTheFirstThatTheUserNamedIsRecommended) {
+  Question question;
+  question.values["threads"] = {8, 2, 4};
+  const std::vector<Trial> trials = {Measured({{"threads", 8}}, 50), Measured({{"threads", 4}}, 100),
+                                     Measured({{"threads", 2}}, 99)};
+  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("threads"), 2);
 }
 
 }  // namespace

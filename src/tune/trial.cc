@@ -69,11 +69,23 @@ nlohmann::ordered_json ToJson(const Trial& trial) {
   if (trial.cut_short) object["cut_short"] = true;
   if (trial.predicted) object["predicted"] = *trial.predicted;
   object["peak_memory_bytes"] = OrNull(trial.peak_memory_bytes);
+  if (trial.memory_filled) object["memory_filled"] = *trial.memory_filled;
   object["busy"] = OrNull(trial.busy);
   object["steps"] = trial.steps;
   object["seconds"] = trial.seconds;
+  if (!trial.first_losses.empty()) object["first_losses"] = trial.first_losses;
   object["run"] = trial.run;
   return object;
+}
+
+std::vector<double> Numbers(const json& array) {
+  std::vector<double> numbers;
+  if (!array.is_array()) return numbers;
+  for (const json& each : array) {
+    if (!each.is_number()) return {};
+    numbers.push_back(each.get<double>());
+  }
+  return numbers;
 }
 
 Result<Trial> TrialFrom(const json& object) {
@@ -98,9 +110,12 @@ Result<Trial> TrialFrom(const json& object) {
   trial.unit = TextIn(object, "unit");
   trial.predicted = NumberIn<double>(object, "predicted");
   trial.peak_memory_bytes = NumberIn<int64_t>(object, "peak_memory_bytes");
+  trial.memory_filled = NumberIn<double>(object, "memory_filled");
   trial.busy = NumberIn<double>(object, "busy");
   trial.steps = NumberIn<int64_t>(object, "steps").value_or(0);
   trial.seconds = NumberIn<double>(object, "seconds").value_or(0);
+  if (const auto losses = object.find("first_losses"); losses != object.end())
+    trial.first_losses = Numbers(*losses);
   trial.run = TextIn(object, "run");
   return trial;
 }

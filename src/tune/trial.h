@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "tune/settings.h"
@@ -37,16 +38,22 @@ struct Trial {
   std::string unit = "samples/s";
   std::optional<double> predicted;  // samples/s, said before it was tried
   std::optional<int64_t> peak_memory_bytes;
-  std::optional<double> busy;  // of the step: not waiting for data
-  int64_t steps = 0;           // of the steady state
-  double seconds = 0;          // all of it, start and end of the program included
-  std::string run;             // id in the store
+  // At its fullest, of the memory that there is: where the peak counts pages several times, this does not, and it counts
+  // what others use.
+  std::optional<double> memory_filled;
+  std::optional<double> busy;        // of the step: not waiting for data
+  int64_t steps = 0;                 // of the steady state
+  double seconds = 0;                // all of it, start and end of the program included
+  std::vector<double> first_losses;  // of the first rank; empty if not known
+  std::string run;                   // id in the store
 
   bool ok() const { return outcome == Outcome::kOk && rate.has_value(); }
 };
 
 // As docs/tuning.md describes them: what `measure` prints, and a line of what `tune` keeps.
 nlohmann::ordered_json ToJson(const Trial& trial);
+// What an array holds, if nothing but numbers; else nothing.
+std::vector<double> Numbers(const nlohmann::json& array);
 // Of such a line; an error for anything else.
 Result<Trial> TrialFrom(const nlohmann::json& json);
 

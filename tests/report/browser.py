@@ -1,8 +1,12 @@
 """Pages in a headless browser: their DOM once the scripts ran, and what they said to the console."""
 
+import html
+import json
+import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -59,3 +63,49 @@ def with_script(reports: Path, name: str, script: str) -> Path:
     copy = reports / f"{name}-scripted.html"
     copy.write_text(page.replace("</body>", f"<script>{script}</script></body>"), encoding="utf-8")
     return copy
+
+
+def _said(page: Page) -> object:
+    return json.loads(re.search("said:(.*?):said", page.text)[1])
+
+
+def said_by(reports: Path, profile: Path, name: str, script: str) -> object:
+    """What `script` left in its variable `said`."""
+    after = "document.body.append('said:' + JSON.stringify(said) + ':said')"
+    page, console = in_browser(with_script(reports, name, f"let said = null; {script}; {after}"), profile)
+    assert console == []
+    return _said(page)
+
+
+AXE = """
+  document.querySelectorAll("details").forEach((each) => { each.open = true; });
+  applyTheme("THEME");
+  setTimeout(() => axe.run().then((found) => document.body.append("said:" + JSON.stringify(found.violations.map(
+    (each) => [each.id, ...each.nodes.slice(0, 3).map((node) => node.target.join(" "))])) + ":said")), 50);
+"""
+
+
+def axe_violations(reports: Path, profile: Path, name: str, theme: str, width: int) -> object:
+    """What keeps somebody from reading the page, with all its details open."""
+    axe = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+    copy = with_script(reports, name, axe + ";" + AXE.replace("THEME", theme))
+    return _said(in_browser(copy, profile, width=width)[0])
+
+
+def on_a_telephone(reports: Path, profile: Path, name: str) -> tuple[int, int, list[str]]:
+    """The room for the page, the width that it takes, and what is wider than that."""
+    script = """
+      document.querySelectorAll("details").forEach((each) => { each.open = true; });
+      const room = document.documentElement.clientWidth;
+      const wide = [...document.querySelectorAll("main *")]
+        .filter((each) => each.getBoundingClientRect().right > room && !each.closest(".scroll, pre, svg"))
+        .map((each) => each.tagName + "." + each.className);
+      const said = [room, document.documentElement.scrollWidth, wide.slice(0, 5)];
+      parent.document.body.append("said:" + JSON.stringify(said) + ":said");
+    """
+    page = with_script(reports, name, script).read_text(encoding="utf-8")
+    telephone = profile / "telephone.html"  # a headless window is at least 500 pixels wide, a frame is not
+    telephone.write_text(f'<iframe width="390" height="800" style="border:0" srcdoc="{html.escape(page)}"></iframe>')
+    shown, console = in_browser(telephone, profile)
+    assert console == []
+    return tuple(_said(shown))

@@ -1,21 +1,9 @@
 """What a reader can do with the page: switch rows, move by keyboard, sort, search, save, and read it with any eyes."""
 
-import html
-import json
 import re
-from importlib.resources import files
 
 import pytest
-from browser import in_browser, with_script
-
-AFTER = "document.body.append('said:' + JSON.stringify(said) + ':said')"
-
-
-def said_by(reports, tmp_path, name: str, script: str) -> object:
-    """What `script` left in its variable `said`."""
-    page, console = in_browser(with_script(reports, name, f"let said = null; {script}; {AFTER}"), tmp_path)
-    assert console == []
-    return json.loads(re.search("said:(.*?):said", page.text)[1])
+from browser import axe_violations, on_a_telephone, said_by
 
 
 def test_a_click_on_a_key_switches_its_row_off_and_on(reports, tmp_path):
@@ -153,14 +141,6 @@ def test_ranks_are_compared_by_their_own_time_the_slowest_first(reports, tmp_pat
     assert labels[-1] == "mean and range of 4 others"
 
 
-AXE = """
-  document.querySelectorAll("details").forEach((each) => { each.open = true; });
-  applyTheme("THEME");
-  setTimeout(() => axe.run().then((found) => document.body.append("said:" + JSON.stringify(found.violations.map(
-    (each) => [each.id, ...each.nodes.slice(0, 3).map((node) => node.target.join(" "))])) + ":said")), 50);
-"""
-
-
 @pytest.mark.parametrize(
     ("name", "theme", "width"),
     [
@@ -173,28 +153,11 @@ AXE = """
     ],
 )
 def test_axe_finds_nothing_that_keeps_anybody_from_reading(reports, tmp_path, name, theme, width):
-    axe = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
-    copy = with_script(reports, name, axe + ";" + AXE.replace("THEME", theme))
-    page, _ = in_browser(copy, tmp_path, width=width)
-    assert json.loads(re.search("said:(.*?):said", page.text)[1]) == []
+    assert axe_violations(reports, tmp_path, name, theme, width) == []
 
 
 @pytest.mark.parametrize("name", ["input-bound", "straggler", "one-step-trace", "hostile-texts"])
 def test_nothing_is_wider_than_a_telephone(reports, tmp_path, name):
-    script = """
-      document.querySelectorAll("details").forEach((each) => { each.open = true; });
-      const room = document.documentElement.clientWidth;
-      const wide = [...document.querySelectorAll("main *")]
-        .filter((each) => each.getBoundingClientRect().right > room && !each.closest(".scroll, pre, svg"))
-        .map((each) => each.tagName + "." + each.className);
-      const said = [room, document.documentElement.scrollWidth, wide.slice(0, 5)];
-      parent.document.body.append("said:" + JSON.stringify(said) + ":said");
-    """
-    page = with_script(reports, name, script).read_text(encoding="utf-8")
-    telephone = tmp_path / "telephone.html"  # a headless window is at least 500 pixels wide, a frame is not
-    telephone.write_text(f'<iframe width="390" height="800" style="border:0" srcdoc="{html.escape(page)}"></iframe>')
-    shown, console = in_browser(telephone, tmp_path)
-    assert console == []
-    window, width, too_wide = json.loads(re.search("said:(.*?):said", shown.text)[1])
+    window, width, too_wide = on_a_telephone(reports, tmp_path, name)
     assert window <= 390
     assert (width, too_wide) == (window, [])

@@ -1,4 +1,4 @@
-"""The measuring half alone, as other people's searchers call it."""
+"""`fullbore measure` and `fullbore tune`, as the tests call them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import os
 import pathlib
 import sys
 
+import jsonschema
 import pytest
 
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "tune.schema.json").read_text())
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "report"))  # its headless browser
 
 
 @pytest.fixture
@@ -21,5 +25,20 @@ def measure(fullbore):
         assert done.code == 0, done.stderr
         (line,) = done.stdout.decode().splitlines()
         return json.loads(line)
+
+    return call
+
+
+@pytest.fixture
+def tune(fullbore):
+    """Runs `fullbore tune` and returns its object, which is as the schema says."""
+
+    def call(*arguments: str | os.PathLike, code: int = 0, **how) -> dict:
+        done = fullbore.call("tune", "--json", "answer.json", *arguments, **how)
+        assert done.code == code, done.stderr
+        said = json.loads((fullbore.directory / "answer.json").read_text())
+        jsonschema.validate(said, SCHEMA)
+        said["terminal"] = done.stdout.decode()
+        return said
 
     return call

@@ -59,6 +59,12 @@ def test_memory_crashes_and_short_programs_are_results(fullbore, measure):
     assert outcome("print('1 img/s')")[0] == "ended-early"
 
 
+def test_where_memory_ends_a_trial_is_what_the_kernel_ends_first(fullbore, measure):
+    code = "while True: print('score', open('/proc/self/oom_score_adj').read(), flush=True)"
+    said = measure("--metric", "score ([0-9]+)", "--", sys.executable, "-c", code)
+    assert said["samples_per_s"] == 1000
+
+
 def test_a_program_that_does_nothing_hangs(fullbore, measure):
     said = measure("--patience", "1s", "--", sys.executable, "-c", "import time; time.sleep(600)")
     assert (said["outcome"], said["why"]) == ("hung", "no first step")

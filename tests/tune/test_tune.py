@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
 
-import jsonschema
 import pytest
 from tune_scripts import WAITS, processes_with, tree
-
-SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "tune.schema.json").read_text())
 
 # Ten samples a second and worker, up to 30; more than a batch of 100 is more than its memory holds.
 FARM = """
@@ -26,21 +22,6 @@ while True:
     print(f"{min(30, 10 * workers) * batch / (batch + 1)} img/s")
 """
 METRIC = ("--metric", "([0-9.]+) img/s")
-
-
-@pytest.fixture
-def tune(fullbore):
-    """Runs `fullbore tune` and returns its object, which is as the schema says."""
-
-    def call(*arguments: str | os.PathLike, code: int = 0) -> dict:
-        done = fullbore.call("tune", "--json", "answer.json", *arguments)
-        assert done.code == code, done.stderr
-        said = json.loads((fullbore.directory / "answer.json").read_text())
-        jsonschema.validate(said, SCHEMA)
-        said["terminal"] = done.stdout.decode()
-        return said
-
-    return call
 
 
 def test_the_smallest_setting_near_the_best_is_recommended_and_memory_is_a_result(fullbore, tune):

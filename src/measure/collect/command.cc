@@ -38,6 +38,11 @@ void SetApart(const Command::Apart& apart, pid_t parent) {
   if (nothing > STDERR_FILENO) close(nothing);
   (void)dup2(apart.output, STDOUT_FILENO);
   (void)dup2(apart.output, STDERR_FILENO);
+  // Where the machine runs out of memory, this and what it starts is what the kernel ends: nobody will miss it.
+  const int score = open("/proc/self/oom_score_adj", O_WRONLY);
+  if (score < 0) return;
+  (void)!write(score, "1000", 4);
+  close(score);
 }
 
 }  // namespace

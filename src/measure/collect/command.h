@@ -21,7 +21,7 @@ inline constexpr int kStatusNotFound = 127;
 class Command {
  public:
   // A command apart from the terminal: a session of its own, whose id is its pid; it reads nothing, what it prints goes
-  // to this descriptor, and it ends if this process dies.
+  // to this descriptor, it ends if this process dies, and first of all where memory ends.
   struct Apart {
     int output = -1;
   };

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <random>
+#include <string>
 
 #include "tune/search.h"
 
@@ -16,7 +18,9 @@ struct Surface {
   double fetch_s = 0;  // 0: no loader
   int64_t workers = 0, batch = 32;
   int64_t batch_cliff = INT64_MAX;
-  double noise = 0;  // of a trial's rate, as a ratio
+  std::optional<int64_t> memory = std::nullopt;  // bytes in all
+  std::string refuses = "";                      // a knob
+  double noise = 0;                              // of a trial's rate, as a ratio
   int64_t cores = 8;
 
   double RateOf(int64_t w, int64_t samples) const {
@@ -38,6 +42,11 @@ class SurfaceLaboratory : public Laboratory {
     trial.settings = request.settings;
     const int64_t workers = ValueOf(request.settings, "num_workers", surface_.workers),
                   batch = ValueOf(request.settings, "batch_size", surface_.batch);
+    if (request.settings.contains(surface_.refuses)) {
+      trial.outcome = Outcome::kRefused;
+      trial.why = surface_.refuses + ": not here";
+      return trial;
+    }
     if (batch > surface_.batch_cliff) {
       trial.outcome = Outcome::kOutOfMemory;
       return trial;
@@ -51,6 +60,9 @@ class SurfaceLaboratory : public Laboratory {
         1.0, true_rate / device * std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_));
     trial.cut_short = request.hopeless_below && trial.rate->high < *request.hopeless_below;
     trial.peak_memory_bytes = 1'000'000'000 + batch * 1'000'000 + workers * 200'000'000;
+    if (surface_.memory)
+      trial.memory_filled =
+          static_cast<double>(*trial.peak_memory_bytes) / static_cast<double>(*surface_.memory);
     return trial;
   }
   Known Learn(const Trial& baseline) override {
@@ -62,6 +74,7 @@ class SurfaceLaboratory : public Laboratory {
     known.fetch_s =
         surface_.fetch_s * std::normal_distribution<double>(1, 3 * surface_.noise + 1e-9)(random_);
     known.cores = surface_.cores;
+    known.memory_limit = surface_.memory;
     return known;
   }
   bool IsOver() const override { return trials >= most_trials; }

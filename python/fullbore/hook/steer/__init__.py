@@ -16,6 +16,8 @@ settings come from core/settings.py, which says what became of each.
     guard       the same for all else, by the kernel
 
     autopilot   other numbers of workers while the script trains
+    freezing    cheaper garbage collections
+    period      what both judge a change by
     randomness  whether these give the same batches
     rescue      an epoch that goes on without the workers that it was given
 

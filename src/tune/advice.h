@@ -1,0 +1,53 @@
+// What a person does with an answer: the command or the lines to change, what that may change besides the
+// time, and what it saves.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tune/search.h"
+
+namespace fullbore::tune {
+
+// What is known beside the answer, for those who show it.
+struct AnswerContext {
+  std::vector<std::string> command;  // with placeholders
+  Known known;
+  std::string patch;  // a unified diff; may be empty
+  std::optional<double> price_per_hour;
+  std::vector<std::string> held;  // knobs that were not turned because they change what is learned
+  std::string resume;             // the command that goes on, where it was interrupted; may be empty
+};
+
+struct Advice {
+  struct Line {
+    std::string code;   // "DataLoader(num_workers=4)"
+    std::string where;  // "/home/u/train.py:57"; may be empty
+  };
+  std::string command;               // with what stands in it put there; empty where nothing does
+  std::vector<Line> lines;           // of the script, for what does not stand in the command
+  std::vector<std::string> changes;  // of what is learned, a sentence a setting
+  std::string without_edit;          // "fullbore tune --apply RUN -- CMD"
+};
+
+// To have `chosen` from now on. Secrets in the command are masked.
+Advice AdviceOf(const Trial& chosen, const AnswerContext& context);
+
+// What the settings may change in what is learned, a sentence a knob; empty if nothing but the time.
+std::vector<std::string> ChangesOfResults(const Settings& settings);
+
+// The command for a shell, with what stands in it put there and its secrets masked.
+std::string CommandText(const std::vector<std::string>& command, const Settings& settings);
+
+struct EpochCost {
+  int64_t samples;
+  double before, after;  // in the currency of the price
+};
+// Nothing where the price, the samples of an epoch or the rate in samples are not known.
+std::optional<EpochCost> CostOfAnEpoch(const Answer& answer, const AnswerContext& context);
+
+// "631 ±8"
+std::string RateText(const Rate& rate);
+
+}  // namespace fullbore::tune
