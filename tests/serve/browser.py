@@ -79,16 +79,20 @@ class Browser:
             elif message.get("method") == "Log.entryAdded":
                 self.console.append(message["params"]["entry"]["text"])
 
+    def evaluated(self, expression: str) -> dict[str, Any]:
+        return self.call("Runtime.evaluate", {"expression": expression, "returnByValue": True, "awaitPromise": True})
+
     def value(self, expression: str) -> Any:
-        done = self.call("Runtime.evaluate", {"expression": expression, "returnByValue": True, "awaitPromise": True})
+        done = self.evaluated(expression)
         assert "exceptionDetails" not in done, done
         return done["result"].get("value")
 
     def wait(self, expression: str, seconds: float = 60) -> Any:
-        """Until it is true."""
+        """Until it is true; while a page is being left, what it asks for may not be there."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            if found := self.value(expression):
+            done = self.evaluated(expression)
+            if "exceptionDetails" not in done and (found := done["result"].get("value")):
                 return found
             time.sleep(0.1)
         raise AssertionError(f"it did not come: {expression}\n{self.value('document.body.innerText')[:2000]}")

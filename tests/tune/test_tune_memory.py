@@ -13,6 +13,8 @@ import time
 import pytest
 from tune_scripts import processes_with
 
+pytestmark = pytest.mark.alone  # budgets of seconds
+
 MB = 1 << 20
 LIMIT = 500 * MB
 ABOVE = pathlib.Path("/sys/fs/cgroup/memory")

@@ -52,8 +52,8 @@ std::optional<Pipeline> FastDataPipeline(const Input& input) {
   const double batch_ns = static_cast<double>(*input.loader.fast_sample_ns) * input.parts.samples;
   fast.fetch_ns.assign(1, batch_ns);
   fast.fetch_cpu_ns = batch_ns;
-  fast.send_ns = fast.receive_ns = 0;  // batches are written where the training reads them
-  fast.starts_per_step = 0;            // its threads outlive an epoch
+  fast.send_ns = fast.receive_ns = fast.turn_ns = 0;  // batches are written where the training reads them
+  fast.starts_per_step = 0;                           // its threads outlive an epoch
   return fast;
 }
 

@@ -135,6 +135,7 @@ std::optional<Pipeline> StagedPipeline(const Judged& judged, double threads, dou
   const double step_ns = judged.view.lead().MeanStepNs();
   const double batch_ns = step_ns / pipeline->batches_per_step;
   pipeline->workers = std::max<int64_t>(1, std::llround(threads));
+  pipeline->turn_ns = 0;  // its threads hand nothing over
   pipeline->fetch_ns = {std::max(0.05 * threads, threads - idle) * batch_ns};
   pipeline->fetch_cpu_ns = stages.Core() * batch_ns;
   if (const auto own = judged.view.CoresOfCommand()) {
