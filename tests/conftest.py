@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pathlib
@@ -20,6 +21,12 @@ TIMEOUT_S = 180  # a hang, on any machine: nothing here takes that long
 # A shell that starts the tests in the background makes them ignore Ctrl-C; the commands here would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+def has_landlock() -> bool:
+    """Whether the kernel can refuse writes: it says which version of Landlock it has."""
+    create_ruleset, ask_version = 444, 1
+    return ctypes.CDLL(None).syscall(create_ruleset, None, ctypes.c_size_t(0), ask_version) > 0
 
 
 class Ended:

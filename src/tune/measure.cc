@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -266,6 +267,30 @@ std::map<std::string, std::string> EnvironmentOf(const Settings& for_hook, const
   return environment;
 }
 
+// Where a trial may write as it likes: what the hook's steer/outputs.py leaves as it is, for its layer cannot allow what this
+// one refuses. Caches outlive runs; one that holds the working directory is none.
+std::vector<std::string> WritablePlaces(const Scratch& scratch, const MeasureOptions& options) {
+  // Python's hook looks for a shorter place then, which we cannot know: sockets have short names only.
+  constexpr size_t kLongestTemporary = 64;
+  if (scratch.temporary.size() > kLongestTemporary) return {};
+  std::vector<std::string> places = {scratch.files, "/dev", "/proc", "/sys"};
+  std::error_code unknown;
+  const std::string here = std::filesystem::current_path(unknown).string() + "/";
+  const auto add_cache = [&](const char* root, const std::string& below) {
+    if (root == nullptr || *root == '\0') return;
+    const std::string path = std::filesystem::absolute(root + below, unknown).lexically_normal().string();
+    if (!here.starts_with(path + "/")) places.push_back(path);
+  };
+  for (const char* name : {"XDG_CACHE_HOME", "HF_HOME", "TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR",
+                           "TRITON_CACHE_DIR", "KERAS_HOME"})
+    add_cache(std::getenv(name), "");
+  add_cache(std::getenv("HOME"), "/.cache");
+  if (options.log.empty()) return places;
+  const std::filesystem::path log = std::filesystem::absolute(options.log, unknown);
+  places.push_back((std::filesystem::exists(log, unknown) ? log : log.parent_path()).string());
+  return places;
+}
+
 void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::string& output_path,
                 Trial& trial) {
   const std::string refused = watch.Refused();
@@ -312,7 +337,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   run.package_directory = options.package_directory;
   run.quiet = true;
   run.trial = collect::TrialRun{
-      EnvironmentOf(substituted.for_hook, *scratch), scratch->output.get(),
+      EnvironmentOf(substituted.for_hook, *scratch), scratch->output.get(), WritablePlaces(*scratch, options),
       [&](const record::RankInfo& rank, const record::Step& step) { watch.OnStep(rank, step); },
       [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); }};
   const int64_t begin_ns = MonotonicNs();

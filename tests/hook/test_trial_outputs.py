@@ -7,6 +7,8 @@ import pathlib
 
 import pytest
 
+from tests.conftest import has_landlock
+
 # Prints what the script sees; run with and without a trial, both must print the same.
 FILES = """
     import glob, io, os, pathlib, shutil, sqlite3, subprocess, sys, tempfile
@@ -175,13 +177,7 @@ def test_libraries_workers_and_children_write_into_the_trial_too(newest):
     assert protected.splitlines() == alone.splitlines()
 
 
-def landlock() -> bool:
-    import ctypes
-
-    return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) > 0
-
-
-@pytest.mark.skipif(not landlock(), reason="a kernel without Landlock")
+@pytest.mark.skipif(not has_landlock(), reason="a kernel without Landlock")
 def test_what_writes_by_a_way_unknown_to_us_is_refused_by_the_kernel(bare):
     text = """
     import ctypes, os, subprocess

@@ -11,6 +11,7 @@
 #include "base/exec.h"
 #include "base/fd.h"
 #include "base/secrets.h"
+#include "measure/collect/write_guard.h"
 
 namespace fullbore::collect {
 
@@ -39,10 +40,11 @@ void SetApart(const Command::Apart& apart, pid_t parent) {
   (void)dup2(apart.output, STDOUT_FILENO);
   (void)dup2(apart.output, STDERR_FILENO);
   // Where the machine runs out of memory, this and what it starts is what the kernel ends: nobody will miss it.
-  const int score = open("/proc/self/oom_score_adj", O_WRONLY);
-  if (score < 0) return;
-  (void)!write(score, "1000", 4);
-  close(score);
+  if (const int score = open("/proc/self/oom_score_adj", O_WRONLY); score >= 0) {
+    (void)!write(score, "1000", 4);
+    close(score);
+  }
+  EnterWriteGuard(apart.write_guard);
 }
 
 }  // namespace

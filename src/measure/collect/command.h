@@ -24,6 +24,7 @@ class Command {
   // to this descriptor, it ends if this process dies, and first of all where memory ends.
   struct Apart {
     int output = -1;
+    int write_guard = -1;  // of MakeWriteGuard: it writes nowhere else
   };
 
   // `environment` is added to ours; the child's signal state is as this process found it. Fails

@@ -25,6 +25,7 @@
 #include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "measure/collect/status_line.h"
+#include "measure/collect/write_guard.h"
 
 namespace fullbore::collect {
 
@@ -193,7 +194,14 @@ RunResult Session::Run() {
   if (writer && !options_.quiet) Say("recording to " + FromHere(place_.path));
   const auto environment = writer ? ChildEnvironment() : std::map<std::string, std::string>();
   std::optional<Command::Apart> apart;
-  if (options_.trial) apart = {options_.trial->output};
+  UniqueFd write_guard;
+  if (options_.trial) {
+    if (std::vector<std::string> writable = options_.trial->writable; !writable.empty()) {
+      writable.push_back(channel_directory_);
+      write_guard = MakeWriteGuard(writable);
+    }
+    apart = {options_.trial->output, write_guard.get()};
+  }
   auto command = Command::Start(options_.command, environment, signals_.inherited(), apart);
   if (!command) {
     Discard(std::move(writer));
