@@ -155,9 +155,9 @@ bool Watch::IsOver(int64_t now_ns) {
   return cut_short_ || IsNarrow(*estimate);
 }
 
-// Sums over all series of a metric with the same label, at each time, and of that the most. Series of single ranks are
-// parts of those without: they are not counted again.
-std::optional<int64_t> MostOf(const record::Stage& stage, Metric metric, const record::Labels& with) {
+// Sums over all series of a metric with the same label, at each time. Series of single ranks are parts of those
+// without: they are not counted again.
+std::map<int64_t, double> SumsOf(const record::Stage& stage, Metric metric, const record::Labels& with = {}) {
   std::map<int64_t, double> sums;
   for (const record::Series& series : stage.series) {
     if (!IsOf(series.key, metric) || series.key.labels.contains("rank")) continue;
@@ -168,14 +168,20 @@ std::optional<int64_t> MostOf(const record::Stage& stage, Metric metric, const r
     if (!wanted) continue;
     for (const record::Reading& reading : series.readings) sums[reading.t_ns] += reading.value;
   }
+  return sums;
+}
+
+std::optional<int64_t> MostOf(const record::Stage& stage, Metric metric, const record::Labels& with = {}) {
   std::optional<int64_t> most;
-  for (const auto& [t_ns, sum] : sums) most = std::max(most.value_or(0), static_cast<int64_t>(sum));
+  for (const auto& [t_ns, sum] : SumsOf(stage, metric, with)) most = std::max(most.value_or(0), static_cast<int64_t>(sum));
   return most;
 }
 
-// The largest ratio of used, less what of it could be dropped, to all, at any time.
+// The largest ratio of used, less what of it could be dropped, to all, at any time; `unseen` are bytes that were used
+// between the readings.
 std::optional<double> Fullest(const record::Stage& stage, const record::Labels& labels, Metric used,
-                              Metric all, std::optional<Metric> droppable = std::nullopt) {
+                              Metric all, std::optional<Metric> droppable = std::nullopt,
+                              const std::map<int64_t, double>& unseen = {}) {
   const auto readings = [&](Metric metric) -> std::map<int64_t, double> {
     std::map<int64_t, double> by_time;
     for (const record::Series& series : stage.series) {
@@ -192,15 +198,25 @@ std::optional<double> Fullest(const record::Stage& stage, const record::Labels& 
     const auto at = dropped.find(t_ns);
     if (droppable && at == dropped.end()) continue;
     if (droppable) bytes -= at->second;
+    // What a process once held, it held by now: the round that follows a reading says it as well as its own.
+    if (const auto more = unseen.lower_bound(t_ns); more != unseen.end()) bytes += more->second;
     most = std::max(most.value_or(0), bytes / limits.rbegin()->second);
   }
   return most;
 }
 
+// A step holds its activations for a moment, and the memory is read once a second.
 std::optional<double> HostFilled(const record::Stage& stage) {
-  const auto group =
-      Fullest(stage, {}, Metric::kCgroupMemoryUsed, Metric::kCgroupMemoryLimit, Metric::kCgroupMemoryCache);
-  const auto machine = Fullest(stage, {}, Metric::kMemoryUsed, Metric::kMemoryTotal);
+  std::map<int64_t, double> unseen = SumsOf(stage, Metric::kProcessMemoryPeak);
+  const std::map<int64_t, double> seen = SumsOf(stage, Metric::kProcessMemory);
+  for (auto& [t_ns, bytes] : unseen) {
+    const auto at = seen.find(t_ns);
+    bytes = at == seen.end() ? 0 : std::max(0.0, bytes - at->second);
+  }
+  const auto group = Fullest(stage, {}, Metric::kCgroupMemoryUsed, Metric::kCgroupMemoryLimit,
+                             Metric::kCgroupMemoryCache, unseen);
+  const auto machine =
+      Fullest(stage, {}, Metric::kMemoryUsed, Metric::kMemoryTotal, std::nullopt, unseen);
   return std::max(group, machine);  // what is absent is less than anything
 }
 
@@ -223,7 +239,7 @@ void SetMemory(const std::string& run_file, Trial& trial) {
   if (!recording || recording->stages.empty()) return;
   const record::Stage& stage = recording->stages.front();
   const auto device = MostOf(stage, Metric::kGpuProcessMemory, {{"owner", "command"}});
-  const auto host = MostOf(stage, Metric::kProcessMemory, {});
+  const auto host = std::max(MostOf(stage, Metric::kProcessMemoryPeak), MostOf(stage, Metric::kProcessMemory));
   if (device && *device > 0) {
     trial.peak_memory_bytes = device;
     trial.memory_filled = DevicesFilled(stage);

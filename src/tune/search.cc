@@ -20,6 +20,9 @@ constexpr double kWorthTrying = 1.02;  // times as fast: less is not told from n
 constexpr double kWaitsLittle = 0.02;  // of the step: more workers cannot gain what is worth trying
 constexpr int64_t kBatchProbe = 4;     // the second probe of the batch, in first ones
 constexpr int64_t kLargestProbe = 64;  // the largest batch that is thought of, in first ones
+// By how much two peaks may differ for other reasons than the batch: what a start held, blocks of an allocator. On the
+// script of tests/tune/test_tune_memory.py 9 MB were seen.
+constexpr double kMemoryUnsure = 16 << 20;
 constexpr int64_t kWorkersACore = 4;   // workers that wait for storage more than they compute
 constexpr int kMostBatches = 6, kMostWorkers = 5;  // trials
 // A trial that waited more than this says what the loader delivers; one that waited less, only that it delivers enough.
@@ -207,9 +210,9 @@ int64_t Searcher::LargestSafe(int64_t first) const {
   // By the two largest: where memory grows faster than the batch, they say it best.
   const auto& [at_big, big] = *measured.rbegin();
   const auto& [at_small, small] = *std::next(measured.rbegin());
-  const double a_sample = static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes) /
-                          static_cast<double>(at_big - at_small);
-  if (a_sample <= 0) return largest;
+  const double more = static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes);
+  if (more <= 0) return largest;
+  const double a_sample = (more + kMemoryUnsure) / static_cast<double>(at_big - at_small);
   const auto limit = static_cast<double>(*known_.memory_limit);
   const double filled = big->memory_filled.value_or(static_cast<double>(*big->peak_memory_bytes) / limit);
   const double most = static_cast<double>(at_big) + std::max(0.0, kHeadroom - filled) * limit / a_sample;

@@ -17,6 +17,7 @@ constexpr size_t kNotListed = SIZE_MAX;
 constexpr size_t kMaxOpenFiles = 256;  // of the usual limit of 1024 a process
 constexpr int kDetailedPerRound = 24;
 constexpr int64_t kDelayBudgetNsPerRound = 2 * kNsPerMs;  // rounds are a second apart: 0.2 % of a core
+constexpr uint64_t kKiB = 1024;
 constexpr double kDelayToSample = 0.2;  // cores: less is the ordinary traffic of a busy machine
 constexpr double kCoresOfAPool = 1.2;   // one thread that computes, and another that helps now and then
 constexpr int64_t kPssBudgetNsPerRound = kNsPerMs;
@@ -38,6 +39,7 @@ struct ProcessProbe::Group {
         delay_key(KeyOf(Metric::kProcessRunDelay, labels)),
         spin_key(KeyOf(Metric::kProcessSpin, labels)),
         memory_key(KeyOf(Metric::kProcessMemory, labels)),
+        memory_peak_key(KeyOf(Metric::kProcessMemoryPeak, labels)),
         pss_key(KeyOf(Metric::kProcessPss, labels)),
         count_key(KeyOf(Metric::kProcessCount, labels)),
         threads_key(KeyOf(Metric::kProcessThreads, labels)),
@@ -48,8 +50,8 @@ struct ProcessProbe::Group {
 
   void Clear() {
     count = threads = 0;
-    memory_bytes = pss_bytes = 0;
-    pss_known = true;
+    memory_bytes = memory_peak_bytes = pss_bytes = 0;
+    memory_peak_known = pss_known = true;
     spin = {};
     cpu_cores = delay_cores = switches = read = written = read_calls = std::nullopt;
   }
@@ -58,6 +60,10 @@ struct ProcessProbe::Group {
     ++count;
     threads += process.threads;
     memory_bytes += process.resident_bytes;
+    if (process.details.once_more_bytes)
+      memory_peak_bytes += process.resident_bytes + *process.details.once_more_bytes;
+    else
+      memory_peak_known = false;
     if (process.cpu_known) AddKnown(cpu_cores, process.cpu_cores);
     if (process.pss_bytes)
       pss_bytes += *process.pss_bytes;
@@ -77,6 +83,7 @@ struct ProcessProbe::Group {
     if (count == 0) return;
     sink.Read(threads_key, t_ns, static_cast<double>(threads));
     sink.Read(memory_key, t_ns, static_cast<double>(memory_bytes));
+    if (memory_peak_known) sink.Read(memory_peak_key, t_ns, static_cast<double>(memory_peak_bytes));
     if (pss_known) sink.Read(pss_key, t_ns, static_cast<double>(pss_bytes));
     const auto emit = [&](const record::SeriesKey& key, const std::optional<double>& value) {
       if (value) sink.Read(key, t_ns, *value);
@@ -92,11 +99,11 @@ struct ProcessProbe::Group {
     emit(read_calls_key, read_calls);
   }
 
-  const record::SeriesKey cpu_key, delay_key, spin_key, memory_key, pss_key, count_key, threads_key,
-      switches_key, read_key, written_key, read_calls_key;
+  const record::SeriesKey cpu_key, delay_key, spin_key, memory_key, memory_peak_key, pss_key, count_key,
+      threads_key, switches_key, read_key, written_key, read_calls_key;
   int64_t count = 0, threads = 0;
-  uint64_t memory_bytes = 0, pss_bytes = 0;
-  bool pss_known = true;
+  uint64_t memory_bytes = 0, memory_peak_bytes = 0, pss_bytes = 0;
+  bool memory_peak_known = true, pss_known = true;
   SpinSamples spin;
   std::optional<double> cpu_cores, delay_cores, switches, read, written, read_calls;
 };
@@ -253,6 +260,8 @@ void ProcessProbe::ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns) {
   }
   const Result<std::string> status = ReadFile(directory + "/status");
   if (!status) return;
+  const auto most = CountAfter(*status, "VmHWM:"), now = CountAfter(*status, "VmRSS:");
+  if (most && now) details.once_more_bytes = (*most > *now ? *most - *now : 0) * kKiB;
   // The two counters are the last lines.
   const size_t tail =
       status->rfind("voluntary_ctxt_switches", status->rfind("nonvoluntary_ctxt_switches") - 1);
@@ -319,7 +328,7 @@ void ProcessProbe::ReadPss(int64_t t_ns) {
     process.pss_ns = t_ns;
     process.pss_bytes.reset();
     if (const Result<std::string> text = ReadFile(DirectoryOf(pid) + "/smaps_rollup")) {
-      if (const auto kib = CountAfter(*text, "Pss:")) process.pss_bytes = *kib * 1024;
+      if (const auto kib = CountAfter(*text, "Pss:")) process.pss_bytes = *kib * kKiB;
     }
     pss_budget_ns_ -= ThreadCpuNs() - begin_ns;
   }

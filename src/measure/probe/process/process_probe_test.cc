@@ -200,6 +200,16 @@ TEST_F(ProcessProbeTest, AProcessThatTakesNoCpuTimeWaitsForNone) {
   EXPECT_DOUBLE_EQ(sink_.Last("process_run_delay{role=other}").value_or(-1), 0) << "its threads are not read";
 }
 
+TEST_F(ProcessProbeTest, TheMostThatAProcessHeldIsKnownBetweenTheReadings) {
+  Write(100, {.pages = 256});
+  files_.Write("/proc/100/status", "VmHWM:\t    3000 kB\nVmRSS:\t    1000 kB\n");
+  ProcessProbe probe(files_.machine(100));
+  probe.Sample(Seconds(1), sink_);
+  const double now = sink_.Last("process_memory{role=other}").value_or(0);
+  EXPECT_GT(now, 0);
+  EXPECT_EQ(sink_.Last("process_memory_peak{role=other}"), now + 2000 * 1024);
+}
+
 TEST_F(ProcessProbeTest, UnreadableValuesAreAbsent) {
   Write(100, {});
   files_.MakeDirectory("/proc/100/io");  // reading it fails, as another user's file would
@@ -208,6 +218,7 @@ TEST_F(ProcessProbeTest, UnreadableValuesAreAbsent) {
   probe.Sample(Seconds(1), sink_);
   probe.Sample(Seconds(2), sink_);
   EXPECT_FALSE(sink_.Last("process_pss{role=other}"));
+  EXPECT_FALSE(sink_.Last("process_memory_peak{role=other}"));
   EXPECT_FALSE(sink_.Last("process_io_read{role=other}"));
   EXPECT_FALSE(sink_.Last("process_context_switches{role=other}"));
   EXPECT_FALSE(sink_.Last("process_run_delay{role=other}"));
