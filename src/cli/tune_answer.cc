@@ -70,7 +70,7 @@ void PrintRecommendation(const Answer& answer, const AnswerContext& context) {
   PrintWrapped(fmt::format("Recommended: {}, {} {}{}", tune::ToText(chosen.settings), RateText(*chosen.rate),
                            chosen.unit, gain),
                2, 4);
-  const tune::Advice advice = AdviceOf(chosen, context);
+  const tune::Advice advice = AdviceOf(answer, context);
   if (!advice.command.empty()) PrintWrapped(advice.command, 4, 6);
   for (const tune::Advice::Line& line : advice.lines)
     PrintWrapped(line.code + (line.where.empty() ? "" : "   " + line.where), 4, 6);
@@ -173,7 +173,7 @@ ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
         {"samples_per_s", chosen.rate->mean},
         {"ci95", Interval(chosen.rate)},
         {"gain", {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}}},
-        {"changes_results", tune::ChangesOfResults(chosen.settings)},
+        {"changes_results", tune::ChangesOfResults(answer)},
         {"patch", context.patch.empty() ? ordered_json() : ordered_json(context.patch)}};
   }
   json["losses"] = LossesJson(answer.trials);

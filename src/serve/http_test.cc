@@ -51,6 +51,7 @@ TEST(HttpTest, WhatIsNotExactlyARequestIsRefused) {
   EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
   EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nA: \x01\r\n\r\n"), 400);
   EXPECT_EQ(RefusedWith("PUT / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), 400);
+  EXPECT_EQ(RefusedWith("PUT / HTTP/1.1\r\nContent-Length:\r\n\r\n"), 400);
   EXPECT_EQ(RefusedWith("PUT / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n"), 413);
   EXPECT_EQ(RefusedWith("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 501);
   EXPECT_EQ(RefusedWith("GET / HTTP/1.1\r\nA: " + std::string(kMaxHeadBytes, 'a')), 431);

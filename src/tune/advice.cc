@@ -8,7 +8,8 @@
 
 namespace fullbore::tune {
 
-Advice AdviceOf(const Trial& chosen, const AnswerContext& context) {
+Advice AdviceOf(const Answer& answer, const AnswerContext& context) {
+  const Trial& chosen = *answer.recommended;
   Advice advice;
   const Settings in_script = Substitute(context.command, chosen.settings).for_hook;
   if (in_script.size() < chosen.settings.size())
@@ -20,17 +21,20 @@ Advice AdviceOf(const Trial& chosen, const AnswerContext& context) {
     const bool of_loader = code.starts_with("DataLoader(");
     advice.lines.push_back({std::move(code), of_loader ? context.known.loader_where : ""});
   }
-  advice.changes = ChangesOfResults(chosen.settings);
+  advice.changes = ChangesOfResults(answer);
   advice.without_edit =
       fmt::format("fullbore tune --apply {} -- {}", chosen.run, CommandText(context.command, {}));
   return advice;
 }
 
-std::vector<std::string> ChangesOfResults(const Settings& settings) {
+std::vector<std::string> ChangesOfResults(const Answer& answer) {
+  const Settings before = answer.baseline ? answer.baseline->settings : Settings();
   std::vector<std::string> changes;
-  for (const auto& [name, value] : settings) {
+  for (const auto& [name, value] : answer.recommended->settings) {
     const Knob* knob = KnobNamed(name);
-    if (knob != nullptr && !knob->changes.empty())
+    const auto was = before.find(name);
+    const bool is_new = was == before.end() || was->second != value;
+    if (knob != nullptr && is_new && !knob->changes.empty())
       changes.push_back(fmt::format("{}: {}", name, knob->changes));
   }
   return changes;

@@ -31,11 +31,12 @@ struct Advice {
   std::string without_edit;          // "fullbore tune --apply RUN -- CMD"
 };
 
-// To have `chosen` from now on. Secrets in the command are masked.
-Advice AdviceOf(const Trial& chosen, const AnswerContext& context);
+// To have what is recommended (there has to be one) from now on. Secrets in the command are masked.
+Advice AdviceOf(const Answer& answer, const AnswerContext& context);
 
-// What the settings may change in what is learned, a sentence a knob; empty if nothing but the time.
-std::vector<std::string> ChangesOfResults(const Settings& settings);
+// What the recommended settings may change in what is learned, a sentence for each that is not as it was; empty if
+// nothing but the time.
+std::vector<std::string> ChangesOfResults(const Answer& answer);
 
 // The command for a shell, with what stands in it put there and its secrets masked.
 std::string CommandText(const std::vector<std::string>& command, const Settings& settings);

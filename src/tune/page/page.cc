@@ -69,7 +69,7 @@ Json CurveData(const Curve& curve) {
 }
 
 Json AdviceData(const Answer& answer, const AnswerContext& context) {
-  const Advice advice = AdviceOf(*answer.recommended, context);
+  const Advice advice = AdviceOf(answer, context);
   Json lines = Json::array();
   for (const Advice::Line& line : advice.lines) lines.push_back({{"code", line.code}, {"where", line.where}});
   Json data = {{"command", advice.command},

@@ -1,0 +1,43 @@
+#include "tune/advice.h"
+
+#include <gmock/gmock.h>
+
+namespace fullbore::tune {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Answer Recommending(Settings settings, Settings before = {}) {
+  Answer answer;
+  answer.baseline.emplace().settings = std::move(before);
+  answer.recommended.emplace().settings = std::move(settings);
+  answer.recommended->run = "2026-11-24-1200-train-3";
+  return answer;
+}
+
+TEST(AdviceTest, WhatStandsInTheCommandIsPutThereAndTheRestIsALineOfTheScript) {
+  AnswerContext context;
+  context.command = {"python", "train.py", "--batch", "{batch_size}"};
+  context.known.loader_where = "train.py:12";
+  const Advice advice = AdviceOf(Recommending({{"batch_size", 64}, {"num_workers", 2}}), context);
+  EXPECT_EQ(advice.command, "python train.py --batch 64");
+  ASSERT_EQ(advice.lines.size(), 1);
+  EXPECT_EQ(advice.lines[0].code, "DataLoader(num_workers=2)");
+  EXPECT_EQ(advice.lines[0].where, "train.py:12");
+  EXPECT_THAT(advice.without_edit, HasSubstr("--apply 2026-11-24-1200-train-3 -- "));
+}
+
+TEST(AdviceTest, WhatIsLearnedMayChangeWithTheBatchAndNotWithTheWorkers) {
+  EXPECT_THAT(ChangesOfResults(Recommending({{"batch_size", 64}, {"num_workers", 2}})),
+              ElementsAre(HasSubstr("batch_size: ")));
+}
+
+TEST(AdviceTest, ASettingThatIsAsItWasChangesNothing) {
+  const Settings chosen = {{"batch_size", 64}, {"num_workers", 2}};
+  EXPECT_THAT(ChangesOfResults(Recommending(chosen, {{"batch_size", 64}, {"num_workers", 0}})), IsEmpty());
+}
+
+}  // namespace
+}  // namespace fullbore::tune
