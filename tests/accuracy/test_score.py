@@ -68,6 +68,12 @@ def test_a_gain_within_the_noise_is_not_missed():
     assert score(silent("healthy", cure=[*halves(0.020), *halves(0.032)])).missed is False
 
 
+def test_waiting_without_a_promise_is_right_where_the_planted_cure_gains_nothing():
+    said = "input-bound decode"
+    assert score(silent(said, cure=halves(0.031, 0.031))).right
+    assert not score(silent(said, cure=halves(0.02, 0.02))).right
+
+
 def test_healthy_without_any_other_measurement_is_not_called_right():
     assert not score(silent("healthy")).right
 

@@ -83,7 +83,8 @@ def score(result: dict) -> Score:
 
 def is_right(result: dict, gains: dict[str, float]) -> bool:
     """It names what was planted; or, as the measurements may show something else to be true on this machine: its advice
-    brings as much as the planted cure; or it says that nothing is to be gained, and nothing is.
+    brings as much as the planted cure; or it names the same thing, promises nothing for it, and the planted cure brings
+    nothing; or it says that nothing is to be gained, and nothing is.
     """
     findings = result["findings"]
     first = findings[0]
@@ -96,6 +97,9 @@ def is_right(result: dict, gains: dict[str, float]) -> bool:
         return True
     advised, cured = gains.get(ADVISED), gains.get(CURE)
     if advised is not None and advised >= WORTH_DOING and advised >= (cured or 1) * (1 - LEAST_NOISE):
+        return True
+    same_thing = first["id"] in {pattern.split()[0] for pattern in expects}
+    if same_thing and "speedup" not in first and cured is not None and cured < WORTH_DOING:
         return True
     silent = first["id"] in NOTHING_TO_GAIN and "speedup" not in first
     # Of a program that takes no change at all, what was planted is all that is known.

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+"""`fullbore tune` against the grid of all combinations, on three real trainings of different kind.
+
+    bench/tune/grid.py run [images transformer tiny_steps] [--times 10] [--results FILE]
+    bench/tune/grid.py show [--results FILE]
+
+`run` tunes each training --times times, tries its whole grid once (workers x batch x prefetch x threads), and then
+measures the recommendation and the grid's best in turns, three times each. All that is finished is a line in the
+results; Ctrl-C at any time, and the same command goes on. On a machine that does anything else it means nothing. The
+grid of one training takes half an hour, tuning it once two minutes.
+
+`show` prints the table. Targets: the recommendation reaches 95 % of the grid's best, with 12 trials and a quarter of
+the grid's time; nine times of ten the same settings; no smaller batch or fewer workers in the grid within 5 % of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FULLBORE = ROOT / "build" / "release" / "fullbore"
+TRAININGS = ROOT / "bench" / "tune" / "trainings"
+PHOTOS = ROOT / ".fullbore" / "bench" / "photos"
+RESULTS = ROOT / ".fullbore" / "bench" / "grid.jsonl"
+
+WORKERS, PREFETCH, THREADS = [0, 1, 2, 3], [2, 4], [1, 2]
+BATCHES = {
+    "images": [8, 16, 32, 64, 128],
+    "transformer": [4, 8, 16, 32, 64],
+    "tiny_steps": [16, 64, 256, 1024, 4096],
+}
+TURNS = 3
+
+
+def command(name: str) -> list[str]:
+    files = [PHOTOS] if name == "images" else []
+    return [str(part) for part in [sys.executable, TRAININGS / f"{name}.py", *files]]
+
+
+def values(name: str) -> list[str]:
+    """The same for the search and for the grid."""
+    lists = {
+        "num_workers": WORKERS,
+        "batch_size": BATCHES[name],
+        "prefetch_factor": PREFETCH,
+        "intraop_threads": THREADS,
+    }
+    return [part for knob, each in lists.items() for part in ("--set", f"{knob}={','.join(map(str, each))}")]
+
+
+def make_photos() -> None:
+    if not PHOTOS.exists():
+        maker = [sys.executable, ROOT / "examples" / "make_photos.py", PHOTOS, "--count", "300"]
+        subprocess.run([str(part) for part in maker], check=True)
+
+
+def tune(name: str, *options: str) -> dict:
+    with tempfile.TemporaryDirectory(prefix="fullbore-grid-") as folder:
+        out = Path(folder) / "answer.json"
+        begin = time.monotonic()
+        own = [FULLBORE, "tune", "-o", f"{folder}/runs", "--json", out, "--most", "10s", "--budget", "2h"]
+        subprocess.run(
+            [str(part) for part in [*own, *options, *values(name), "--", *command(name)]],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        answer = json.loads(out.read_text())
+    return {"seconds": time.monotonic() - begin, "answer": answer}
+
+
+def measured(name: str, settings: dict) -> float:
+    with tempfile.TemporaryDirectory(prefix="fullbore-grid-") as folder:
+        chosen = [part for knob, value in settings.items() for part in ("--set", f"{knob}={json.dumps(value)}")]
+        own = [FULLBORE, "measure", "-o", f"{folder}/runs", "--most", "10s"]
+        done = subprocess.run(
+            [str(part) for part in [*own, *chosen, "--", *command(name)]],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+    return json.loads(done.stdout)["samples_per_s"]
+
+
+def in_turns(name: str, recommended: dict, best: dict) -> dict:
+    rates: dict[str, list[float]] = {"recommended": [], "best": []}
+    for _ in range(TURNS):
+        rates["recommended"].append(measured(name, recommended))
+        rates["best"].append(measured(name, best))
+    return rates
+
+
+def best_of(grid: dict) -> dict:
+    return max((trial for trial in grid["trials"] if trial["samples_per_s"]), key=lambda trial: trial["samples_per_s"])
+
+
+def usual(tunes: list[dict]) -> tuple[dict, int]:
+    """The settings recommended most often, and how often."""
+    said = Counter(json.dumps(each["answer"]["recommended"]["settings"], sort_keys=True) for each in tunes)
+    text, times = said.most_common(1)[0]
+    return json.loads(text), times
+
+
+class Results:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def of(self, name: str, kind: str) -> list[dict]:
+        return [line for line in self.lines if line["training"] == name and line["kind"] == kind]
+
+    def add(self, name: str, kind: str, what: dict) -> None:
+        self.lines.append({"training": name, "kind": kind, **what})
+        with self.path.open("a") as out:
+            out.write(json.dumps(self.lines[-1]) + "\n")
+        print(f"{time.strftime('%H:%M')} {name}: {kind} done", flush=True)
+
+
+def run(names: list[str], times: int, results: Results) -> None:
+    make_photos()
+    for name in names:
+        while len(results.of(name, "tune")) < times:
+            results.add(name, "tune", tune(name))
+        if not results.of(name, "grid"):
+            results.add(name, "grid", tune(name, "--exhaustive"))
+        if not results.of(name, "turns"):
+            recommended, _ = usual(results.of(name, "tune"))
+            best = best_of(results.of(name, "grid")[0]["answer"])["settings"]
+            results.add(name, "turns", {"rates": in_turns(name, recommended, best)})
+
+
+def smaller_and_near(grid: dict, chosen: dict) -> list[dict]:
+    """Settings of the grid with a smaller batch or fewer workers, no more of the other, within 5 % of its best."""
+    near = 0.95 * best_of(grid)["samples_per_s"]
+
+    def is_smaller(settings: dict) -> bool:
+        both = [(settings.get(knob), chosen.get(knob)) for knob in ("batch_size", "num_workers")]
+        known = [(a, b) for a, b in both if a is not None and b is not None]
+        return any(a < b for a, b in known) and all(a <= b for a, b in known)
+
+    return [
+        trial["settings"]
+        for trial in grid["trials"]
+        if (trial["samples_per_s"] or 0) >= near and is_smaller(trial["settings"])
+    ]
+
+
+def show(results: Results) -> None:
+    print("| training | reaches of the grid's best | trials (grid) | time (grid) | same settings | smaller and as near |")
+    print("|---|---|---|---|---|---|")
+    for name in BATCHES:
+        tunes, grids, turns = (results.of(name, kind) for kind in ("tune", "grid", "turns"))
+        if not (tunes and grids and turns):
+            continue
+        grid = grids[0]["answer"]
+        chosen, often = usual(tunes)
+        rates = {who: statistics.median(each) for who, each in turns[0]["rates"].items()}
+        trials = statistics.median(len(each["answer"]["trials"]) for each in tunes)
+        seconds = statistics.median(each["seconds"] for each in tunes)
+        said = " ".join(f"{knob}={value}" for knob, value in chosen.items())
+        print(
+            f"| {name}: {said} | {rates['recommended'] / rates['best']:.0%} | {trials:.0f} ({len(grid['trials'])}) | "
+            f"{seconds / grids[0]['seconds']:.0%} of {grids[0]['seconds'] / 60:.0f} min | {often} of {len(tunes)} | "
+            f"{len(smaller_and_near(grid, chosen))} |"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "show"])
+    parser.add_argument("trainings", nargs="*", help=f"of {', '.join(BATCHES)}; all of them")
+    parser.add_argument("--times", type=int, default=10, help="of tuning each (10)")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    given = parser.parse_args()
+    if unknown := set(given.trainings) - set(BATCHES):
+        parser.error(f"{', '.join(sorted(unknown))}: not a training; there are {', '.join(BATCHES)}")
+    results = Results(given.results)
+    try:
+        run(given.trainings or list(BATCHES), given.times, results) if given.what == "run" else show(results)
+    except KeyboardInterrupt:
+        print(f"\nkept in {given.results}; the same command goes on", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
