@@ -1,8 +1,9 @@
-// How large an hour's run file is: the series that this machine and 8 fake GPUs really have, at the
-// recorder's rates, each value a random walk with steps of a few per cent; one rank with 50 ms steps.
+// How large the run file of some hours is: the series that this machine and 8 fake GPUs really have, at the
+// recorder's rates, each value a random walk with steps of a few per cent; ranks with 50 ms steps.
 // Pessimistic: in reality many series do not change for minutes.
 //
-//   run_size [DIRECTORY]      prints one JSON object: bytes in total, by table and by probe
+//   run_size [DIRECTORY [HOURS [RANKS]]]   prints one JSON object: bytes in total, by table and by probe. Of an hour
+//                                          and one rank; with HOURS, the file stays: DIRECTORY/hours.fbr
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "measure/probe/process/process_probe.h"
 #include "measure/probe/registry.h"
 #include "record/database.h"
@@ -30,6 +32,8 @@ using namespace fullbore;
 namespace fs = std::filesystem;
 
 constexpr int64_t kHourNs = 3600 * kNsPerSecond;
+constexpr int64_t kMostHours = 24 * 365;
+constexpr int kMostRanks = 1024;
 constexpr int64_t kFineForNs = 600 * kNsPerSecond;  // as measure/collect/recorder.cc
 constexpr double kNoise = 0.03;                     // of the value, per reading
 
@@ -75,22 +79,25 @@ std::vector<Group> RealSeries() {
   return groups;
 }
 
-class Hour {
+class Training {
  public:
-  explicit Hour(record::RunWriter writer) : writer_(std::move(writer)), groups_(RealSeries()) {}
+  Training(record::RunWriter writer, int64_t hours, int ranks)
+      : writer_(std::move(writer)), groups_(RealSeries()), end_ns_(hours * kHourNs), ranks_(ranks) {}
 
   void Record() {
-    for (int64_t t_ns = 0; t_ns < kHourNs;) {
+    for (int64_t t_ns = 0; t_ns < end_ns_;) {
       const bool fine = t_ns < kFineForNs;
       const bool whole_second = t_ns % kNsPerSecond == 0;
       for (size_t i = 0; i < groups_.size(); ++i) {
         if (!groups_[i].slow || whole_second) Sample(static_cast<int>(i), t_ns);
       }
-      if (whole_second && t_ns % ((fine ? 1 : 5) * kNsPerSecond) == 0) Window(t_ns, fine ? 1 : 5);
+      if (whole_second && t_ns % ((fine ? 1 : 5) * kNsPerSecond) == 0) {
+        for (int rank = 0; rank < ranks_; ++rank) Window(rank, t_ns, fine ? 1 : 5);
+      }
       if (whole_second) (void)writer_.Flush(t_ns);
       t_ns += fine ? kNsPerSecond / 5 : kNsPerSecond;
     }
-    (void)writer_.Close(kHourNs, record::StageState::kEnded, 0, false);
+    (void)writer_.Close(end_ns_, record::StageState::kEnded, 0, false);
   }
   const std::vector<Group>& groups() const { return groups_; }
 
@@ -102,7 +109,7 @@ class Hour {
       writer_.AppendReading(group, key, t_ns, value * (1 + Noise()));
   }
 
-  void Window(int64_t t_ns, int64_t seconds) {
+  void Window(int rank, int64_t t_ns, int64_t seconds) {
     constexpr int64_t kStepNs = 50 * kNsPerMs;
     record::StepWindow window;
     window.begin_ns = t_ns;
@@ -112,7 +119,7 @@ class Hour {
     window.samples = 32 * window.steps;
     for (int64_t& share : window.share_ns)
       share = static_cast<int64_t>(1e8 * static_cast<double>(seconds) * (1 + Noise()));
-    writer_.AppendWindow(0, window);
+    writer_.AppendWindow(rank, window);
     const bool stretch = t_ns % (120 * kNsPerSecond) == 0;
     const int64_t kept = t_ns < 100 * kNsPerSecond ? window.steps : stretch ? 64 : 0;
     for (int64_t i = 0; i < kept; ++i) {
@@ -122,12 +129,14 @@ class Hour {
       step.wall_ns = static_cast<int64_t>(static_cast<double>(kStepNs) * (1 + Noise()));
       step.samples = 32;
       for (int64_t& share : step.share_ns) share = static_cast<int64_t>(5e6 * (1 + Noise()));
-      writer_.AppendStep(0, step);
+      writer_.AppendStep(rank, step);
     }
   }
 
   record::RunWriter writer_;
   std::vector<Group> groups_;
+  const int64_t end_ns_;
+  const int ranks_;
   std::mt19937_64 random_{1};
 };
 
@@ -140,26 +149,33 @@ int64_t Sum(record::Database& database, const std::string& sql) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const fs::path path = fs::path(argc > 1 ? argv[1] : fs::temp_directory_path().string()) / "hour.fbr";
+  const bool keep = argc > 2;
+  const auto hours = keep ? ParseInt(argv[2]) : 1;
+  const auto ranks = argc > 3 ? ParseInt(argv[3]) : 1;
+  if (argc > 4 || !hours || *hours < 1 || *hours > kMostHours || !ranks || *ranks < 1 || *ranks > kMostRanks) {
+    fmt::print(stderr, "usage: run_size [DIRECTORY [HOURS [RANKS]]]\n");
+    return 2;
+  }
+  const fs::path path = fs::path(argc > 1 ? argv[1] : fs::temp_directory_path().string()) / "hours.fbr";
   fs::remove(path);
-  auto writer = record::RunWriter::Open(path, {"hour", "train", {"python", "train.py"}, "/", {}}, 0, 0);
+  auto writer = record::RunWriter::Open(path, {"hours", "train", {"python", "train.py"}, "/", {}}, 0, 0);
   if (!writer) {
     fmt::print(stderr, "run_size: {}\n", ToString(writer.error()));
     return 1;
   }
-  Hour hour(std::move(*writer));
-  hour.Record();
+  Training training(std::move(*writer), *hours, static_cast<int>(*ranks));
+  training.Record();
   nlohmann::ordered_json said = {{"bytes", fs::file_size(path)}};
   auto database = record::Database::OpenForReading(path);
   if (!database) return 1;
   for (const char* table : {"readings", "step", "step_window"})
     said["tables"][table] = Sum(*database, fmt::format("SELECT sum(length(data)) FROM {}", table));
-  for (size_t i = 0; i < hour.groups().size(); ++i) {
-    const Group& group = hour.groups()[i];
+  for (size_t i = 0; i < training.groups().size(); ++i) {
+    const Group& group = training.groups()[i];
     said["probes"][group.name] = {
         {"series", group.values.size()},
         {"bytes", Sum(*database, fmt::format("SELECT sum(length(data)) FROM readings WHERE probe = {}", i))}};
   }
-  fs::remove(path);
+  if (!keep) fs::remove(path);
   fmt::print("{}\n", said.dump(2));
 }
