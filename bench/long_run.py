@@ -3,9 +3,9 @@
 
     bench/long_run.py [--hours 24] [--ranks 8] [--picture FILE.png]
 
-The run is made (build/release/bench/run_size): eight GPUs, every series a random walk, steps of 50 ms, which is more than
-a real run of that length holds. A page is open once it has drawn what it shows; the time is from the navigation to the
-second frame after that, in a headless Chromium, the median of five. Targets: 2 MB and 1 s; a file of 2 MB an hour.
+The run is made (build/release/bench/run_size): eight GPUs, every series a random walk, steps of 50 ms, which is more
+than a real run of that length holds. A page is open once it has drawn what it shows; the time is from the navigation to
+the second frame after that, in a headless Chromium, the median of five. Targets: 2 MB and 1 s; a file of 2 MB an hour.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def smaller_and_near(grid: dict, chosen: dict) -> list[dict]:
 
 
 def show(results: Results) -> None:
-    print("| training | reaches of the grid's best | trials (grid) | time (grid) | same settings | smaller and as near |")
+    print("| training | reaches of the grid's best | trials (grid) | time (grid) | same settings | smaller, as near |")
     print("|---|---|---|---|---|---|")
     for name in BATCHES:
         tunes, grids, turns = (results.of(name, kind) for kind in ("tune", "grid", "turns"))

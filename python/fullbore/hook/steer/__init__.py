@@ -12,6 +12,8 @@ settings come from core/settings.py, which says what became of each.
     keras       model.fit(batch_size=)
     threads     threads and CPUs of the training process
     outputs     in a trial: what the script would write goes to a scratch directory, from Python's start on
+    view        which file a path of the script's stands for there
+    listing     what its directories hold
     writers     the same for libraries that write files by other ways than Python's
     guard       the same for all else, by the kernel
 

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any, Callable, NamedTuple
 
-from .outputs import Trial
+from .view import Trial
 
 Patch = Callable[[Any], None]
 
