@@ -24,9 +24,9 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def has_landlock() -> bool:
-    """Whether the kernel can refuse writes: it says which version of Landlock it has."""
+    """Whether the kernel can refuse writes: it says which version of Landlock it has, and we need the second."""
     create_ruleset, ask_version = 444, 1
-    return ctypes.CDLL(None).syscall(create_ruleset, None, ctypes.c_size_t(0), ask_version) > 0
+    return ctypes.CDLL(None).syscall(create_ruleset, None, ctypes.c_size_t(0), ask_version) >= 2
 
 
 class Ended:

@@ -11,9 +11,13 @@ namespace fs = std::filesystem;
 
 Result<TemporaryDirectory> TemporaryDirectory::Make() {
   std::error_code unusable;
-  const fs::path prefix = fs::temp_directory_path(unusable) / "fullbore";
+  const fs::path place = fs::temp_directory_path(unusable);
   if (unusable) return ErrnoError("cannot use the directory for temporary files (TMPDIR)", unusable.value());
-  auto made = MakeUniqueDirectory(prefix);
+  return MakeIn(place);
+}
+
+Result<TemporaryDirectory> TemporaryDirectory::MakeIn(const std::string& place) {
+  auto made = MakeUniqueDirectory(fs::path(place) / "fullbore");
   if (!made) return made.error();
   return TemporaryDirectory(std::move(*made));
 }

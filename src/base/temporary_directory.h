@@ -1,4 +1,4 @@
-// A directory of this process alone, in the system's directory for temporary files; removed with the object.
+// A directory of this process alone; removed with the object.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@ namespace fullbore {
 
 class TemporaryDirectory {
  public:
-  // The error names the directory and the system's reason.
+  // In the system's directory for temporary files. The error names the directory and the system's reason.
   static Result<TemporaryDirectory> Make();
+  static Result<TemporaryDirectory> MakeIn(const std::string& place);
   TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
   ~TemporaryDirectory();

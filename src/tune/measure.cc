@@ -4,25 +4,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <set>
 
 #include "base/clock.h"
-#include "base/guarded_file.h"
-#include "base/temporary_directory.h"
 #include "base/text.h"
 #include "measure/collect/run.h"
-#include "record/metrics.h"
-#include "record/run_reader.h"
+#include "tune/memory.h"
 #include "tune/printed.h"
 #include "tune/throughput.h"
+#include "tune/trial_places.h"
 
 namespace fullbore::tune {
 
 namespace {
-
-using record::Metric;
 
 constexpr int64_t kBetweenLooksNs = kNsPerSecond / 4;
 // After the first step, a step that takes this much longer than any before is none: the program hangs.
@@ -155,156 +149,14 @@ bool Watch::IsOver(int64_t now_ns) {
   return cut_short_ || IsNarrow(*estimate);
 }
 
-// Sums over all series of a metric with the same label, at each time. Series of single ranks are parts of those
-// without: they are not counted again.
-std::map<int64_t, double> SumsOf(const record::Stage& stage, Metric metric, const record::Labels& with = {}) {
-  std::map<int64_t, double> sums;
-  for (const record::Series& series : stage.series) {
-    if (!IsOf(series.key, metric) || series.key.labels.contains("rank")) continue;
-    const bool wanted = std::all_of(with.begin(), with.end(), [&](const auto& label) {
-      const auto at = series.key.labels.find(label.first);
-      return at != series.key.labels.end() && at->second == label.second;
-    });
-    if (!wanted) continue;
-    for (const record::Reading& reading : series.readings) sums[reading.t_ns] += reading.value;
-  }
-  return sums;
-}
-
-std::optional<int64_t> MostOf(const record::Stage& stage, Metric metric, const record::Labels& with = {}) {
-  std::optional<int64_t> most;
-  for (const auto& [t_ns, sum] : SumsOf(stage, metric, with)) most = std::max(most.value_or(0), static_cast<int64_t>(sum));
-  return most;
-}
-
-// The largest ratio of used, less what of it could be dropped, to all, at any time; `unseen` are bytes that were used
-// between the readings.
-std::optional<double> Fullest(const record::Stage& stage, const record::Labels& labels, Metric used,
-                              Metric all, std::optional<Metric> droppable = std::nullopt,
-                              const std::map<int64_t, double>& unseen = {}) {
-  const auto readings = [&](Metric metric) -> std::map<int64_t, double> {
-    std::map<int64_t, double> by_time;
-    for (const record::Series& series : stage.series) {
-      if (!IsOf(series.key, metric) || series.key.labels != labels) continue;
-      for (const record::Reading& reading : series.readings) by_time[reading.t_ns] = reading.value;
-    }
-    return by_time;
-  };
-  const auto limits = readings(all);
-  if (limits.empty() || limits.rbegin()->second <= 0) return std::nullopt;
-  const auto dropped = droppable ? readings(*droppable) : std::map<int64_t, double>();
-  std::optional<double> most;
-  for (auto [t_ns, bytes] : readings(used)) {
-    const auto at = dropped.find(t_ns);
-    if (droppable && at == dropped.end()) continue;
-    if (droppable) bytes -= at->second;
-    // What a process once held, it held by now: the round that follows a reading says it as well as its own.
-    if (const auto more = unseen.lower_bound(t_ns); more != unseen.end()) bytes += more->second;
-    most = std::max(most.value_or(0), bytes / limits.rbegin()->second);
-  }
-  return most;
-}
-
-// A step holds its activations for a moment, and the memory is read once a second.
-std::optional<double> HostFilled(const record::Stage& stage) {
-  std::map<int64_t, double> unseen = SumsOf(stage, Metric::kProcessMemoryPeak);
-  const std::map<int64_t, double> seen = SumsOf(stage, Metric::kProcessMemory);
-  for (auto& [t_ns, bytes] : unseen) {
-    const auto at = seen.find(t_ns);
-    bytes = at == seen.end() ? 0 : std::max(0.0, bytes - at->second);
-  }
-  const auto group = Fullest(stage, {}, Metric::kCgroupMemoryUsed, Metric::kCgroupMemoryLimit,
-                             Metric::kCgroupMemoryCache, unseen);
-  const auto machine =
-      Fullest(stage, {}, Metric::kMemoryUsed, Metric::kMemoryTotal, std::nullopt, unseen);
-  return std::max(group, machine);  // what is absent is less than anything
-}
-
-std::optional<double> DevicesFilled(const record::Stage& stage) {
-  std::optional<double> most;
-  for (const record::Series& series : stage.series) {
-    const auto gpu = series.key.labels.find("gpu"), owner = series.key.labels.find("owner");
-    if (!IsOf(series.key, Metric::kGpuProcessMemory) || gpu == series.key.labels.end()) continue;
-    if (owner == series.key.labels.end() || owner->second != "command") continue;
-    most = std::max(most,
-                    Fullest(stage, {{"gpu", gpu->second}}, Metric::kGpuMemoryUsed, Metric::kGpuMemoryTotal));
-  }
-  return most;
-}
-
-// On the devices, where the command uses some; else on the host, all its processes together.
-void SetMemory(const std::string& run_file, Trial& trial) {
-  if (run_file.empty()) return;
-  const auto recording = record::ReadRun(run_file);
-  if (!recording || recording->stages.empty()) return;
-  const record::Stage& stage = recording->stages.front();
-  const auto device = MostOf(stage, Metric::kGpuProcessMemory, {{"owner", "command"}});
-  const auto host = std::max(MostOf(stage, Metric::kProcessMemoryPeak), MostOf(stage, Metric::kProcessMemory));
-  if (device && *device > 0) {
-    trial.peak_memory_bytes = device;
-    trial.memory_filled = DevicesFilled(stage);
-  } else if (host && *host > 0) {  // 0: it ended before it was looked at
-    trial.peak_memory_bytes = host;
-    trial.memory_filled = HostFilled(stage);
-  }
-}
-
-// Where a trial prints to and writes to.
-struct Scratch {
-  TemporaryDirectory directory;
-  UniqueFd output;
-  std::string output_path, files, temporary;
-};
-
-Result<Scratch> MakeScratch() {
-  auto directory = TemporaryDirectory::Make();
-  if (!directory) return directory.error();
-  const std::string path = directory->path();
-  auto output = CreateFile(path + "/output", kPrivateFile);
-  if (!output) return output.error();
-  Scratch scratch{std::move(*directory), std::move(*output), path + "/output", path + "/trial",
-                  path + "/trial/tmp"};
-  for (const std::string& each : {scratch.files, scratch.temporary}) {
-    if (auto made = MakeDirectory(each, kPrivateDirectory); !made) return made.error();
-  }
-  return scratch;
-}
-
-std::map<std::string, std::string> EnvironmentOf(const Settings& for_hook, const Scratch& scratch) {
-  std::map<std::string, std::string> environment = {
-      {"FULLBORE_TRIAL", scratch.files},
-      {"TMPDIR", scratch.temporary},  // a process that is ended leaves there what it would have removed
-      {"PYTHONUNBUFFERED", "1"},      // what is printed is read at once
-  };
+std::map<std::string, std::string> EnvironmentOf(const Settings& for_hook, const TrialPlaces& places) {
+  std::map<std::string, std::string> environment = places.Environment();
+  environment["PYTHONUNBUFFERED"] = "1";  // what is printed is read at once
   // Also without any: the hook then says the losses that the others' are compared with.
   environment["FULLBORE_SETTINGS"] = ToJson(for_hook).dump();
   if (const auto threads = for_hook.find("intraop_threads"); threads != for_hook.end())
     environment["OMP_NUM_THREADS"] = environment["MKL_NUM_THREADS"] = ToText(threads->second);
   return environment;
-}
-
-// Where a trial may write as it likes: what the hook's steer/outputs.py leaves as it is, for its layer cannot allow what this
-// one refuses. Caches outlive runs; one that holds the working directory is none.
-std::vector<std::string> WritablePlaces(const Scratch& scratch, const MeasureOptions& options) {
-  // Python's hook looks for a shorter place then, which we cannot know: sockets have short names only.
-  constexpr size_t kLongestTemporary = 64;
-  if (scratch.temporary.size() > kLongestTemporary) return {};
-  std::vector<std::string> places = {scratch.files, "/dev", "/proc", "/sys"};
-  std::error_code unknown;
-  const std::string here = std::filesystem::current_path(unknown).string() + "/";
-  const auto add_cache = [&](const char* root, const std::string& below) {
-    if (root == nullptr || *root == '\0') return;
-    const std::string path = std::filesystem::absolute(root + below, unknown).lexically_normal().string();
-    if (!here.starts_with(path + "/")) places.push_back(path);
-  };
-  for (const char* name : {"XDG_CACHE_HOME", "HF_HOME", "TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR",
-                           "TRITON_CACHE_DIR", "KERAS_HOME"})
-    add_cache(std::getenv(name), "");
-  add_cache(std::getenv("HOME"), "/.cache");
-  if (options.log.empty()) return places;
-  const std::filesystem::path log = std::filesystem::absolute(options.log, unknown);
-  places.push_back((std::filesystem::exists(log, unknown) ? log : log.parent_path()).string());
-  return places;
 }
 
 void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::string& output_path,
@@ -333,12 +185,12 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
 }  // namespace
 
 Result<Measured> Measure(const MeasureOptions& options, const Settings& settings) {
-  auto scratch = MakeScratch();
-  if (!scratch) return scratch.error();
+  auto places = TrialPlaces::Make(options.log);
+  if (!places) return places.error();
   const Substituted substituted = Substitute(options.command, settings);
   std::optional<MetricReader> reader;
   if (!options.metric.empty()) {
-    auto made = MetricReader::Make(options.log.empty() ? scratch->output_path : options.log, options.metric);
+    auto made = MetricReader::Make(options.log.empty() ? places->output_path() : options.log, options.metric);
     if (!made) return made.error();
     reader = std::move(*made);
   }
@@ -353,7 +205,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   run.package_directory = options.package_directory;
   run.quiet = true;
   run.trial = collect::TrialRun{
-      EnvironmentOf(substituted.for_hook, *scratch), scratch->output.get(), WritablePlaces(*scratch, options),
+      EnvironmentOf(substituted.for_hook, *places), places->output().get(), places->writable(),
       [&](const record::RankInfo& rank, const record::Step& step) { watch.OnStep(rank, step); },
       [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); }};
   const int64_t begin_ns = MonotonicNs();
@@ -368,8 +220,11 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   trial.settings = settings;
   trial.run = outcome.run_id;
   trial.seconds = static_cast<double>(MonotonicNs() - begin_ns) / 1e9;
-  SetOutcome(watch, outcome, scratch->output_path, trial);
-  SetMemory(outcome.path, trial);
+  SetOutcome(watch, outcome, places->output_path(), trial);
+  if (const MemoryUse memory = MemoryUseOf(outcome.path); memory.peak_bytes) {
+    trial.peak_memory_bytes = memory.peak_bytes;
+    trial.memory_filled = memory.filled;
+  }
   trial.first_losses = watch.first_losses();
   if (const auto estimate = watch.Now()) {
     trial.steps = estimate->steps;

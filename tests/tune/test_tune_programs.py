@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
+import sys
 
 import pytest
 from tune_programs import (
@@ -22,6 +23,21 @@ from tune_scripts import processes_with, tree
 
 from tests.conftest import has_landlock
 
+# Neither goes through Python's `open` and `os`.
+WRITES_BY_ITSELF = """
+import ctypes, os, subprocess, time
+assert ctypes.CDLL(None).open(b"weights.bin", os.O_WRONLY | os.O_TRUNC) == -1
+assert subprocess.run(["rm", "weights.bin"], stderr=subprocess.DEVNULL).returncode != 0
+while True:
+    print("5 img/s")
+    time.sleep(0.01)
+"""
+LOGS = """
+import time
+while True:
+    print("5 img/s", file=open("train.log", "a"))
+    time.sleep(0.01)
+"""
 BRIEFLY = ("--precision", "20%", "--most", "5s", "--budget", "40s")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 PROGRAMS = {
@@ -105,3 +121,18 @@ def test_what_a_program_in_another_language_writes_is_kept_away_too(fullbore, me
     mine = fullbore.script("weights.bin", "mine")
     measure("--metric", "([0-9]+) img/s", "--", "sh", "-c", "while :; do echo theirs >weights.bin; echo 5 img/s; done")
     assert mine.read_text() == "mine"
+
+
+@pytest.mark.skipif(not has_landlock(), reason="a kernel without Landlock")
+def test_what_a_script_writes_by_a_way_unknown_to_us_is_refused_by_the_kernel(fullbore, measure):
+    mine = fullbore.script("weights.bin", "mine")
+    script = fullbore.script("train.py", WRITES_BY_ITSELF)
+    assert measure("--metric", "([0-9]+) img/s", "--", sys.executable, script)["outcome"] == "ok"
+    assert mine.read_text() == "mine"
+
+
+def test_the_log_that_the_throughput_is_read_from_is_written_where_it_is(fullbore, measure):
+    script = fullbore.script("train.py", LOGS)
+    said = measure("--metric", "([0-9]+) img/s", "--log", "train.log", "--", sys.executable, script)
+    assert said["outcome"] == "ok"
+    assert "5 img/s" in (fullbore.directory / "train.log").read_text()

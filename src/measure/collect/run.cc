@@ -196,10 +196,9 @@ RunResult Session::Run() {
   std::optional<Command::Apart> apart;
   UniqueFd write_guard;
   if (options_.trial) {
-    if (std::vector<std::string> writable = options_.trial->writable; !writable.empty()) {
-      writable.push_back(channel_directory_);
-      write_guard = MakeWriteGuard(writable);
-    }
+    std::vector<std::string> writable = options_.trial->writable;
+    writable.push_back(channel_directory_);
+    write_guard = MakeWriteGuard(writable);
     apart = {options_.trial->output, write_guard.get()};
   }
   auto command = Command::Start(options_.command, environment, signals_.inherited(), apart);

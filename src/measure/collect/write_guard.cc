@@ -17,6 +17,8 @@ namespace {
 constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 constexpr int kPathBeneath = 1, kAskVersion = 1;
 constexpr uint64_t kWriteFile = 1 << 1, kTruncate = 1 << 14, kRefer = 1 << 13;
+// The first refuses to rename from one directory to another even where everything is allowed.
+constexpr long kUsable = 2;
 constexpr uint64_t kOfDirectories =
     0x1ff << 4;  // removing and making directories, files, links, sockets, pipes, devices
 
@@ -27,17 +29,14 @@ struct __attribute__((packed)) Beneath {
 
 // What is refused elsewhere: all of it that this kernel knows.
 uint64_t Rights(long version) {
-  uint64_t rights = kWriteFile | kOfDirectories;
-  if (version >= 2) rights |= kRefer;
-  if (version >= 3) rights |= kTruncate;
-  return rights;
+  return kWriteFile | kOfDirectories | kRefer | (version >= 3 ? kTruncate : 0);
 }
 
 }  // namespace
 
 UniqueFd MakeWriteGuard(const std::vector<std::string>& places) {
   const long version = syscall(kCreateRuleset, nullptr, size_t{0}, kAskVersion);
-  if (version < 1) return {};
+  if (version < kUsable) return {};
   const uint64_t rights = Rights(version);
   UniqueFd guard(static_cast<int>(syscall(kCreateRuleset, &rights, sizeof rights, 0)));
   if (guard.get() < 0) return {};

@@ -15,7 +15,6 @@ settings come from core/settings.py, which says what became of each.
     view        which file a path of the script's stands for there
     listing     what its directories hold
     writers     the same for libraries that write files by other ways than Python's
-    guard       the same for all else, by the kernel
 
     autopilot   other numbers of workers while the script trains
     freezing    cheaper garbage collections

@@ -6,7 +6,7 @@ import errno
 import os
 from typing import Any, Callable
 
-from .view import Trial, _scandir, exists
+from .view import Trial, exists, real_scandir
 
 
 class Entry:
@@ -60,7 +60,7 @@ def replace_listing(trial: Trial, replace: Callable[[str, Callable[[Any], Any]],
         given = "." if path is None else os.fsdecode(path)
         own: list[Any] = []
         if exists(written):
-            with _scandir(written) as found:
+            with real_scandir(written) as found:
                 own = [Entry(entry, given) for entry in found]
         names = {entry.name for entry in own}
         if trial.is_gone(virtual):
@@ -69,7 +69,7 @@ def replace_listing(trial: Trial, replace: Callable[[str, Callable[[Any], Any]],
             return own
         if not exists(virtual):
             return own
-        with _scandir(virtual) as found:
+        with real_scandir(virtual) as found:
             real = [entry for entry in found if entry.name not in names and not trial.is_gone(entry.path)]
         return own + [Entry(entry, given) for entry in real]
 

@@ -6,16 +6,16 @@ removed is marked below TRIAL/gone and is not found. So the script sees what it 
 user's is changed, truncated or removed.
 
 What writes by other ways than Python's `open` and `os` is led to the same place where we know it (writers.py); for all
-else, in this process and those that it starts, the kernel refuses to write elsewhere (guard.py).
+else, in this process and those that it starts, the kernel refuses to write elsewhere: who starts a trial sees to that
+(src/measure/collect/write_guard.h).
 
 The functions of `open` and `os` are replaced at Python's start, before any module has taken them by name. Python's own
-import does not go through them: no byte code is written. Not redirected: /dev, /proc and /sys, the run's channel, and
-the caches of downloads and compilers (~/.cache, HF_HOME, TORCH_HOME, ...), which are there to outlive a run.
+import does not go through them: no byte code is written. Not redirected: the run's channel, and what
+$FULLBORE_TRIAL_KEPT names (src/tune/trial_places.h).
 """
 
 from __future__ import annotations
 
-import atexit
 import builtins
 import contextlib
 import errno
@@ -28,13 +28,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Callable
 
-from . import guard
 from .listing import replace_listing
-from .view import Trial, _lstat, _mkdir, _rmdir, exists, make_directories, remove_tree
+from .view import Trial, exists, make_directories, real_lstat, real_rmdir, remove_tree
 
-# Where tempfile makes files: below TRIAL, but a socket's path takes at most 107 characters, of which multiprocessing's
-# own part is up to 40.
-MAX_TEMPORARY = 64
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -56,8 +52,6 @@ def attach(directory: str) -> None:
     global trial
     trial = Trial(directory)
     make_directories(trial.files)
-    use_temporary(trial)
-    guard.attach(trial.kept_places())
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     replace_open(trial)
@@ -65,19 +59,6 @@ def attach(directory: str) -> None:
     replace_writing(trial)
     replace_removing(trial)
     replace_listing(trial, replace)
-
-
-def use_temporary(trial: Trial) -> None:
-    if os.environ.get("FULLBORE_TRIAL_TMP") is None:
-        place = trial.directory + "/tmp"
-        make_directories(place)
-        if len(place) > MAX_TEMPORARY:
-            place = f"/tmp/fullbore-{os.urandom(8).hex()}"
-            _mkdir(place, 0o700)
-            owner = os.getpid()
-            atexit.register(lambda: os.getpid() == owner and remove_tree(place))
-        os.environ["FULLBORE_TRIAL_TMP"] = os.environ["TMPDIR"] = place
-    trial.kept += (os.environ["FULLBORE_TRIAL_TMP"] + os.sep,)
 
 
 def replace(name: str, make: Callable[[Any], Any]) -> None:
@@ -194,7 +175,7 @@ def replace_writing(trial: Trial) -> None:
 def is_directory(trial: Trial, virtual: str) -> bool:
     """And no symbolic link to one."""
     written = trial.files + virtual
-    return stat.S_ISDIR(_lstat(written if exists(written) else virtual).st_mode)
+    return stat.S_ISDIR(real_lstat(written if exists(written) else virtual).st_mode)
 
 
 def directory_or_copy(trial: Trial, virtual: str) -> str:
@@ -214,12 +195,12 @@ def replace_removing(trial: Trial) -> None:
             written = trial.files + virtual
             if not trial.seen(virtual):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-            if original is _rmdir and os.listdir(virtual):
+            if original is real_rmdir and os.listdir(virtual):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
             if exists(written):
                 with told_as(path, written):
                     original(written)
-            elif original is not _rmdir and stat.S_ISDIR(_lstat(virtual).st_mode):
+            elif original is not real_rmdir and stat.S_ISDIR(real_lstat(virtual).st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
             trial.mark_gone(virtual)
 

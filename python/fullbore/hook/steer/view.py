@@ -14,28 +14,29 @@ import stat
 from typing import Any
 
 MAX_LINKS = 40
-CACHES = ("XDG_CACHE_HOME", "HF_HOME", "TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "KERAS_HOME")
+KEPT = "FULLBORE_TRIAL_KEPT"  # what may be written to as it is, a line each: directories, and files
 
 # Taken before outputs.py replaces them.
-_lstat, _mkdir, _scandir, _readlink = os.lstat, os.mkdir, os.scandir, os.readlink
-_remove, _rmdir, _open, _stat, _chmod, _utime = os.remove, os.rmdir, io.open, os.stat, os.chmod, os.utime
+real_lstat, real_mkdir, real_scandir, real_readlink = os.lstat, os.mkdir, os.scandir, os.readlink
+real_remove, real_rmdir, real_open = os.remove, os.rmdir, io.open
+real_stat, real_chmod, real_utime = os.stat, os.chmod, os.utime
 
 
 def exists(path: str) -> bool:
     try:
-        _lstat(path)
+        real_lstat(path)
     except (OSError, ValueError):
         return False
     return True
 
 
 def is_link(path: str) -> bool:
-    return exists(path) and stat.S_ISLNK(_lstat(path).st_mode)
+    return exists(path) and stat.S_ISLNK(real_lstat(path).st_mode)
 
 
 def make_directories(path: str) -> None:
     try:
-        _mkdir(path)
+        real_mkdir(path)
     except FileExistsError:
         pass
     except FileNotFoundError:
@@ -44,23 +45,23 @@ def make_directories(path: str) -> None:
 
 
 def copy(path: str, to: str) -> None:
-    with _open(path, "rb") as source, _open(to, "wb") as target:
+    with real_open(path, "rb") as source, real_open(to, "wb") as target:
         shutil.copyfileobj(source, target)
-    known = _stat(path)
-    _chmod(to, stat.S_IMODE(known.st_mode))
-    _utime(to, ns=(known.st_atime_ns, known.st_mtime_ns))
+    known = real_stat(path)
+    real_chmod(to, stat.S_IMODE(known.st_mode))
+    real_utime(to, ns=(known.st_atime_ns, known.st_mtime_ns))
 
 
 def remove_tree(path: str) -> None:
     """One of our own, with what is in it."""
-    if not stat.S_ISDIR(_lstat(path).st_mode):
-        _remove(path)
+    if not stat.S_ISDIR(real_lstat(path).st_mode):
+        real_remove(path)
         return
-    with _scandir(path) as found:
+    with real_scandir(path) as found:
         inside = [entry.path for entry in found]
     for entry in inside:
         remove_tree(entry)
-    _rmdir(path)
+    real_rmdir(path)
 
 
 class Trial:
@@ -71,16 +72,8 @@ class Trial:
         self.files = self.directory + "/files"
         self.gone = self.directory + "/gone"
         self.links = self.directory + "/links"  # exists once the script has made a symbolic link
-        caches = [os.environ.get(name, "") for name in CACHES]
-        caches += [os.path.expanduser("~/.cache"), os.environ.get("FULLBORE_CHANNEL", "")]
-        kept = [os.path.abspath(path) for path in caches if path]
-        here = os.getcwd() + os.sep
-        # A cache that holds the script's own directory is no cache.
-        self.kept = tuple(p + os.sep for p in ("/dev", "/proc", "/sys", *kept) if not here.startswith(p + os.sep))
-
-    def kept_places(self) -> list[str]:
-        """The directories that may be written to as they are."""
-        return [self.directory, *self.kept]
+        kept = os.environ.get(KEPT, "").split("\n") + [os.environ.get("FULLBORE_CHANNEL", "")]
+        self.kept = tuple(path + os.sep for path in kept if path)
 
     def absolute(self, path: Any, dir_fd: int | None) -> str | None:
         try:
@@ -88,7 +81,7 @@ class Trial:
         except TypeError:
             return None  # a file descriptor
         if dir_fd is not None and not text.startswith("/"):
-            text = os.path.join(_readlink(f"/proc/self/fd/{dir_fd}"), text)
+            text = os.path.join(real_readlink(f"/proc/self/fd/{dir_fd}"), text)
         return os.path.abspath(text)
 
     def virtual(self, path: Any, dir_fd: int | None = None, follow: bool = True) -> str | None:
@@ -110,7 +103,7 @@ class Trial:
             for end in range(2, len(parts) + (1 if follow else 0)):
                 place = os.sep.join(parts[:end])
                 if is_link(self.files + place):
-                    target = os.path.join(os.path.dirname(place), _readlink(self.files + place))
+                    target = os.path.join(os.path.dirname(place), real_readlink(self.files + place))
                     text = os.path.abspath(os.path.join(target, *parts[end:]))
                     break
             else:
@@ -164,5 +157,5 @@ class Trial:
     def mark_gone(self, virtual: str) -> None:
         if exists(virtual):
             make_directories(self.gone + virtual)
-            with _open(f"{self.gone}{virtual}/.gone", "w"):
+            with real_open(f"{self.gone}{virtual}/.gone", "w"):
                 pass

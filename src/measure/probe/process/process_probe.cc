@@ -60,8 +60,8 @@ struct ProcessProbe::Group {
     ++count;
     threads += process.threads;
     memory_bytes += process.resident_bytes;
-    if (process.details.once_more_bytes)
-      memory_peak_bytes += process.resident_bytes + *process.details.once_more_bytes;
+    if (process.details.most_bytes)
+      memory_peak_bytes += std::max(process.resident_bytes, *process.details.most_bytes);
     else
       memory_peak_known = false;
     if (process.cpu_known) AddKnown(cpu_cores, process.cpu_cores);
@@ -260,8 +260,7 @@ void ProcessProbe::ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns) {
   }
   const Result<std::string> status = ReadFile(directory + "/status");
   if (!status) return;
-  const auto most = CountAfter(*status, "VmHWM:"), now = CountAfter(*status, "VmRSS:");
-  if (most && now) details.once_more_bytes = (*most > *now ? *most - *now : 0) * kKiB;
+  if (const auto most = CountAfter(*status, "VmHWM:")) details.most_bytes = *most * kKiB;
   // The two counters are the last lines.
   const size_t tail =
       status->rfind("voluntary_ctxt_switches", status->rfind("nonvoluntary_ctxt_switches") - 1);

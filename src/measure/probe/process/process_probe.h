@@ -51,7 +51,7 @@ class ProcessProbe : public Probe {
   struct Details {  // from /proc/PID/status and io
     Counter switches, read, written, read_calls;
     std::optional<double> switches_per_s, read_per_s, written_per_s, read_calls_per_s;
-    std::optional<uint64_t> once_more_bytes;  // that it held, at its most, beyond what it held when it was read
+    std::optional<uint64_t> most_bytes;  // that it ever held, when this was read
   };
   struct Running {
     size_t listed = 0;  // in processes_, kNotListed past its end

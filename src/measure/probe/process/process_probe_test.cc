@@ -205,9 +205,15 @@ TEST_F(ProcessProbeTest, TheMostThatAProcessHeldIsKnownBetweenTheReadings) {
   files_.Write("/proc/100/status", "VmHWM:\t    3000 kB\nVmRSS:\t    1000 kB\n");
   ProcessProbe probe(files_.machine(100));
   probe.Sample(Seconds(1), sink_);
-  const double now = sink_.Last("process_memory{role=other}").value_or(0);
-  EXPECT_GT(now, 0);
-  EXPECT_EQ(sink_.Last("process_memory_peak{role=other}"), now + 2000 * 1024);
+  EXPECT_EQ(sink_.Last("process_memory_peak{role=other}"), 3000 * 1024);
+}
+
+TEST_F(ProcessProbeTest, WhatAProcessHoldsNowIsPartOfTheMostThatItHeld) {
+  Write(100, {.pages = 4096});
+  files_.Write("/proc/100/status", "VmHWM:\t    3000 kB\nVmRSS:\t    1000 kB\n");  // read some rounds ago
+  ProcessProbe probe(files_.machine(100));
+  probe.Sample(Seconds(1), sink_);
+  EXPECT_EQ(sink_.Last("process_memory_peak{role=other}"), sink_.Last("process_memory{role=other}"));
 }
 
 TEST_F(ProcessProbeTest, UnreadableValuesAreAbsent) {
