@@ -49,8 +49,12 @@ Result<void> CheckPlace(const TrialFlags& flags) {
   if (flags.on.empty() && !flags.partition.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--partition is for jobs of a cluster", "add --on slurm"};
   }
-  if (flags.jobs < 1) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("--jobs {} leaves nothing to wait for", flags.jobs),
+  if (flags.on.empty() && flags.jobs) {
+    return Error{ErrorCode::kInvalidArgument, "--jobs is for a cluster: here, trials would disturb each other",
+                 "add --on slurm"};
+  }
+  if (flags.jobs && *flags.jobs < 1) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--jobs {} leaves nothing to wait for", *flags.jobs),
                  "1 or more at a time"};
   }
   return {};
@@ -63,7 +67,7 @@ Result<std::optional<int>> MeasureOnCluster(const TrialFlags& flags, const tune:
   std::error_code error;
   slurm.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   slurm.directory = std::filesystem::absolute(flags.directory).string() + "/slurm";
-  slurm.jobs = flags.jobs;
+  if (flags.jobs) slurm.jobs = *flags.jobs;
   if (auto made = MakeDirectory(slurm.directory, kPrivateDirectory); !made) return made.error();
   if (!flags.partition.empty()) slurm.arguments.push_back("--partition=" + flags.partition);
   std::vector<tune::SlurmTrial> trials;

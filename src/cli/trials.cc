@@ -9,6 +9,7 @@
 #include "cli/slurm_trials.h"
 #include "tune/knob.h"
 #include "tune/printed.h"
+#include "tune/slurm.h"
 
 namespace fullbore::cli {
 
@@ -40,7 +41,7 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
   app.add_option("--jobs", flags.jobs,
                  "At most so many jobs at a time, where trials do not depend on each other (--exhaustive)")
       ->type_name("N")
-      ->capture_default_str();
+      ->default_str(std::to_string(tune::SlurmOptions().jobs));
 }
 
 Result<double> ParseRatio(const std::string& flag, const std::string& text) {

@@ -18,7 +18,7 @@ struct TrialFlags {
   std::string precision = "2%", most = "60s", patience = "5m";
   std::string directory = kDefaultRunsDirectory;
   std::string on, partition;  // where trials run; empty: here
-  int jobs = 4;               // at a time, there
+  std::optional<int> jobs;    // at a time, there
 };
 
 void AddTrialFlags(CLI::App& app, TrialFlags& flags);

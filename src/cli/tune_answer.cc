@@ -95,9 +95,8 @@ ordered_json TrialJson(const Trial& trial) {
                        {"outcome", tune::Name(trial.outcome)},
                        {"samples_per_s", trial.rate ? ordered_json(trial.rate->mean) : ordered_json()},
                        {"ci95", Interval(trial.rate)},
-                       {"predicted", trial.predicted ? ordered_json(*trial.predicted) : ordered_json()},
-                       {"peak_memory_bytes",
-                        trial.peak_memory_bytes ? ordered_json(*trial.peak_memory_bytes) : ordered_json()}};
+                       {"predicted", tune::OrNull(trial.predicted)},
+                       {"peak_memory_bytes", tune::OrNull(trial.peak_memory_bytes)}};
   if (!trial.why.empty()) json["why"] = trial.why;
   if (!trial.first_losses.empty()) json["first_losses"] = trial.first_losses;
   return json;
@@ -109,7 +108,8 @@ ordered_json LossesJson(const std::vector<Trial>& trials) {
     array.push_back({{"setting", each.setting},
                      {"steps", each.steps},
                      {"largest_difference", each.largest},
-                     {"by_itself", each.by_itself ? ordered_json(*each.by_itself) : ordered_json()},
+                     {"not_a_number_from_step", tune::OrNull(each.diverges)},
+                     {"by_itself", tune::OrNull(each.by_itself)},
                      {"is_noise", each.IsNoise()}});
   }
   return array;

@@ -58,8 +58,11 @@ Known KnownFrom(const record::Recording& recording) {
   known.batch = loader->batch_size;
   known.epochs = loader->restarts > 0;
   known.fast_data = loader->fast_sample_ns.has_value();
-  if (loader->samples > 0)
-    known.fetch_s = static_cast<double>(loader->fetch_ns) / static_cast<double>(loader->samples) / 1e9;
+  if (loader->samples > 0) {
+    const double samples = static_cast<double>(loader->samples) * 1e9;
+    known.fetch_s = static_cast<double>(loader->fetch_ns) / samples;
+    known.fetch_cpu_s = static_cast<double>(loader->cpu_ns) / samples;
+  }
   if (const auto pipeline = diagnose::RecordedPipeline(view)) {
     const double step_ns = rank.MeanStepNs();
     known.replay = [pipeline = *pipeline, step_ns, own = known.threads](

@@ -39,14 +39,25 @@ size_t StepsOfBoth(const Trial& a, const Trial& b) {
 
 double Largest(const Trial& trial, const Trial& reference) {
   double scale = 0;
-  for (const double loss : reference.first_losses) scale = std::max(scale, std::abs(loss));
+  for (const double loss : reference.first_losses) {
+    if (std::isfinite(loss)) scale = std::max(scale, std::abs(loss));
+  }
   double largest = 0;
   for (size_t i = 0; i < StepsOfBoth(trial, reference); ++i) {
     const double from = reference.first_losses[i], to = trial.first_losses[i];
-    if (from != to)
+    if (from != to && std::isfinite(from) && std::isfinite(to))
       largest = std::max(largest, std::abs(to - from) / std::max(std::abs(from), kLeastScale * scale));
   }
   return largest;
+}
+
+// The first step, from 1, at which a loss is not a number that is one in the reference.
+std::optional<int64_t> Divergence(const Trial& trial, const Trial& reference) {
+  for (size_t i = 0; i < StepsOfBoth(trial, reference); ++i) {
+    if (std::isfinite(reference.first_losses[i]) && !std::isfinite(trial.first_losses[i]))
+      return static_cast<int64_t>(i) + 1;
+  }
+  return std::nullopt;
 }
 
 // The most by which trials of the same settings differ.
@@ -73,7 +84,7 @@ const Trial* ReferenceOf(const std::vector<Trial>& trials, const Trial& trial) {
 }  // namespace
 
 bool LossDifference::IsNoise() const {
-  return by_itself && *by_itself > kRounding && largest < kTimesItself * *by_itself;
+  return !diverges && by_itself && *by_itself > kRounding && largest < kTimesItself * *by_itself;
 }
 
 std::vector<LossDifference> CompareLosses(const std::vector<Trial>& trials) {
@@ -84,19 +95,23 @@ std::vector<LossDifference> CompareLosses(const std::vector<Trial>& trials) {
     const Trial* reference = changed.empty() ? nullptr : ReferenceOf(trials, trial);
     if (reference == nullptr) continue;
     LossDifference difference{ToText(changed), static_cast<int64_t>(StepsOfBoth(trial, *reference)),
-                              Largest(trial, *reference), by_itself};
+                              Largest(trial, *reference), Divergence(trial, *reference), by_itself};
     const auto same = std::find_if(differences.begin(), differences.end(), [&](const LossDifference& each) {
       return each.setting == difference.setting;
     });
     if (same == differences.end())
       differences.push_back(std::move(difference));
-    else if (same->largest < difference.largest)
+    else if (difference.diverges || (!same->diverges && same->largest < difference.largest))
       *same = std::move(difference);
   }
   return differences;
 }
 
 std::string ToText(const LossDifference& difference) {
+  if (difference.diverges) {
+    return fmt::format("with {} the loss is not a number from step {} on: do not train like that",
+                       difference.setting, *difference.diverges);
+  }
   std::string text = difference.largest == 0
                          ? fmt::format("losses of the first {} steps with {}: the same", difference.steps,
                                        difference.setting)

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace fullbore::tune {
 namespace {
 
@@ -24,6 +26,21 @@ TEST(LossesTest, ADifferenceIsTheLargestOfAnyStep) {
   EXPECT_EQ(said[0].by_itself, 0);
   EXPECT_FALSE(said[0].IsNoise());
   EXPECT_EQ(ToText(said[0]), "losses of the first 3 steps with precision=bf16 differ by at most 0.4 %");
+}
+
+TEST(LossesTest, ALossThatIsNoNumberAnyMoreIsSaidFirst) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const auto said = CompareLosses({With({}, {2, 1.5, 1}), With({{"precision", "fp16"}}, {2, 1.5, none})});
+  ASSERT_THAT(said, SizeIs(1));
+  EXPECT_EQ(said[0].diverges, 3);
+  EXPECT_THAT(ToText(said[0]), HasSubstr("precision=fp16 the loss is not a number from step 3 on"));
+}
+
+TEST(LossesTest, AScriptThatDivergesByItselfSaysNothingOfASetting) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  const auto said = CompareLosses({With({}, {2, none}), With({{"precision", "bf16"}}, {2, none})});
+  ASSERT_THAT(said, SizeIs(1));
+  EXPECT_FALSE(said[0].diverges);
 }
 
 TEST(LossesTest, AScriptThatDiffersFromItselfSaysNothingOfASetting) {

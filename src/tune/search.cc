@@ -142,7 +142,9 @@ void Searcher::Adopt(const Trial* trial) {
 }
 
 void Searcher::Skip(const std::string& knob, const std::string& why) {
-  if (question_.knobs.contains(knob)) not_tried_.push_back(knob + ": " + why);
+  const std::string line = knob + ": " + why;
+  const bool is_new = std::find(not_tried_.begin(), not_tried_.end(), line) == not_tried_.end();
+  if (question_.knobs.contains(knob) && is_new) not_tried_.push_back(line);
 }
 
 std::optional<std::vector<int64_t>> Searcher::Given(const std::string& knob) const {
@@ -210,10 +212,14 @@ int64_t Searcher::LargestSafe(int64_t first) const {
   // By the two largest: where memory grows faster than the batch, they say it best.
   const auto& [at_big, big] = *measured.rbegin();
   const auto& [at_small, small] = *std::next(measured.rbegin());
-  const double more = static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes);
+  const auto limit = static_cast<double>(*known_.memory_limit);
+  // Of several devices, peaks are sums, and the limit is that of one: the fullest says how much of it is taken.
+  const bool by_device = known_.device && big->memory_filled && small->memory_filled;
+  const double more = by_device
+                          ? (*big->memory_filled - *small->memory_filled) * limit
+                          : static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes);
   if (more <= 0) return largest;
   const double a_sample = (more + kMemoryUnsure) / static_cast<double>(at_big - at_small);
-  const auto limit = static_cast<double>(*known_.memory_limit);
   const double filled = big->memory_filled.value_or(static_cast<double>(*big->peak_memory_bytes) / limit);
   const double most = static_cast<double>(at_big) + std::max(0.0, kHeadroom - filled) * limit / a_sample;
   while (largest > first && static_cast<double>(largest) > most) largest /= 2;
@@ -233,7 +239,10 @@ double Searcher::LoaderAtMost() const {
     if (WorkersNow() == 0) return kNoLimit;
     return Best().busy.value_or(1) < 1 - kStarved ? BestRate() : kNoLimit;
   }
-  return known_.fetch_s > 0 ? static_cast<double>(known_.cores) / known_.fetch_s : kNoLimit;
+  if (known_.fetch_s <= 0) return kNoLimit;
+  const auto cores = static_cast<double>(known_.cores);
+  const double fetch_cpu_s = known_.fetch_cpu_s > 0 ? known_.fetch_cpu_s : known_.fetch_s;
+  return std::min(static_cast<double>(kWorkersACore) * cores / known_.fetch_s, cores / fetch_cpu_s);
 }
 
 // The knee, as far as it is known by now, rounded up to a size.

@@ -2,7 +2,7 @@
 // Laboratory, so that it can be tried on surfaces whose best is known.
 //
 // Instead of a grid, it asks what the recording of the script as it is says: how fast the training could be if it never
-// waited, and how fast one worker loads (workers: W = ceil(0.95 G / r), then W - 1); what a step costs at two batch sizes
+// waited, and how fast one worker loads (workers: the fewest that come near, then one fewer); what a step costs at two batch sizes
 // (batch: the knee of knee.h, one size below, and the largest that memory allows). Both in one model: a trial's rate divided
 // by how busy the training was is what it could take, so that a batch can be judged while a loader is too slow, and no
 // batch is made larger than the loader can feed. What the recording says cannot gain is not tried, and the answer says
@@ -26,6 +26,7 @@ struct Known {
   std::optional<int64_t> workers, batch;  // of the training loader
   double wait = 0;                        // for data, of the step
   double fetch_s = 0;                     // that one worker needs for a sample; 0: not known
+  double fetch_cpu_s = 0;                 // of that, on a core; 0: not known
   int64_t cores = 1;
   int64_t threads = 0;     // intra-op; 0: not known
   bool device = false;     // the model is on one

@@ -110,6 +110,14 @@ TEST(SearchTest, TheLargestBatchLeavesATenthOfTheMemory) {
     EXPECT_LT(ValueIn(trial, "batch_size", 32), 512) << "not even tried";
 }
 
+TEST(SearchTest, ALoaderThatWaitsForStorageDoesNotKeepTheBatchSmall) {
+  // Two cores could run twenty workers that sleep nine tenths of their time.
+  SurfaceLaboratory laboratory({.fetch_s = 0.002, .cores = 2, .fetch_cpu = 0.1});
+  const Answer answer = Search(About({"batch_size", "num_workers"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 8);
+  EXPECT_EQ(Chosen(answer, "batch_size", 32), 64) << "the training takes the 3,900/s of eight workers";
+}
+
 TEST(SearchTest, AKnobThatTheScriptRefusesIsAskedForOnce) {
   SurfaceLaboratory laboratory({.fetch_s = 0.002, .refuses = "batch_size"});
   const Answer answer = Search(About({"batch_size", "num_workers"}), laboratory);

@@ -244,8 +244,9 @@ Result<void> MeasureOnSlurm(const SlurmOptions& options, const std::vector<Slurm
                             const SlurmCalls& calls) {
   Queue queue(options, trials, calls);
   for (int look = 0; !queue.IsDone(); ++look) {
-    auto ticked = queue.Tick(look % kLooksPerQuestion == 0);
-    if (!ticked || calls.is_over()) {
+    const bool is_over = calls.is_over();
+    auto ticked = is_over ? Result<void>() : queue.Tick(look % kLooksPerQuestion == 0);
+    if (!ticked || is_over) {
       queue.CancelAll();
       return ticked;
     }

@@ -1,6 +1,7 @@
 #include "tune/trial.h"
 
 #include <array>
+#include <limits>
 #include <utility>
 
 namespace fullbore::tune {
@@ -17,11 +18,6 @@ constexpr std::array<std::pair<Outcome, std::string_view>, 6> kNames = {{
     {Outcome::kRefused, "refused"},
     {Outcome::kEndedEarly, "ended-early"},
 }};
-
-template <typename T>
-nlohmann::ordered_json OrNull(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-}
 
 template <typename T>
 std::optional<T> NumberIn(const json& object, const char* key) {
@@ -82,8 +78,8 @@ std::vector<double> Numbers(const json& array) {
   std::vector<double> numbers;
   if (!array.is_array()) return numbers;
   for (const json& each : array) {
-    if (!each.is_number()) return {};
-    numbers.push_back(each.get<double>());
+    if (!each.is_number() && !each.is_null()) return {};
+    numbers.push_back(each.is_null() ? std::numeric_limits<double>::quiet_NaN() : each.get<double>());
   }
   return numbers;
 }

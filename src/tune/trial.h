@@ -44,15 +44,20 @@ struct Trial {
   std::optional<double> busy;        // of the step: not waiting for data
   int64_t steps = 0;                 // of the steady state
   double seconds = 0;                // all of it, start and end of the program included
-  std::vector<double> first_losses;  // of the first rank; empty if not known
+  std::vector<double> first_losses;  // of the first rank, infinity and NaN as NaN; empty if not known
   std::string run;                   // id in the store
 
   bool ok() const { return outcome == Outcome::kOk && rate.has_value(); }
 };
 
+template <typename T>
+nlohmann::ordered_json OrNull(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
 // As docs/tuning.md describes them: what `measure` prints, and a line of what `tune` keeps.
 nlohmann::ordered_json ToJson(const Trial& trial);
-// What an array holds, if nothing but numbers; else nothing.
+// What an array holds, if nothing but numbers; else nothing. JSON writes null for what is no number.
 std::vector<double> Numbers(const nlohmann::json& array);
 // Of such a line; an error for anything else.
 Result<Trial> TrialFrom(const nlohmann::json& json);

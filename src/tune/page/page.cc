@@ -16,11 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 bool Has(const std::vector<Trial>& trials, const Settings& settings) {
   return std::any_of(trials.begin(), trials.end(),
                      [&](const Trial& each) { return each.settings == settings; });

@@ -22,12 +22,13 @@ struct Surface {
   std::string refuses = "";                      // a knob
   double noise = 0;                              // of a trial's rate, as a ratio
   int64_t cores = 8;
+  double fetch_cpu = 1;  // the part of `fetch_s` on a core; the rest waits for storage
 
   double RateOf(int64_t w, int64_t samples) const {
     const double device = static_cast<double>(samples) / (a + b * static_cast<double>(samples));
     if (fetch_s <= 0) return device;
     if (w == 0) return 1 / (1 / device + fetch_s);
-    const auto used = static_cast<double>(std::min(w, cores));
+    const double used = std::min(static_cast<double>(w), static_cast<double>(cores) / fetch_cpu);
     return std::min(device, used / fetch_s);
   }
 };
@@ -73,6 +74,7 @@ class SurfaceLaboratory : public Laboratory {
     // What one worker was seen to need, is known less well than the rate.
     known.fetch_s =
         surface_.fetch_s * std::normal_distribution<double>(1, 3 * surface_.noise + 1e-9)(random_);
+    known.fetch_cpu_s = surface_.fetch_cpu * known.fetch_s;
     known.cores = surface_.cores;
     known.memory_limit = surface_.memory;
     return known;

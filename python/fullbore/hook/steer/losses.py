@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 from ..core.runtime import hook
@@ -32,4 +33,4 @@ def note(tensors: Any) -> None:
     if getattr(loss, "numel", bool)() == 1:
         _losses.append(float(loss.detach()))
         if len(_losses) in STATED_AT:
-            hook.fact("first_losses", list(_losses))
+            hook.fact("first_losses", [loss if math.isfinite(loss) else None for loss in _losses])
