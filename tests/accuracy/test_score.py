@@ -74,6 +74,15 @@ def test_waiting_without_a_promise_is_right_where_the_planted_cure_gains_nothing
     assert not score(silent(said, cure=halves(0.02, 0.02))).right
 
 
+def test_advice_without_a_promise_may_lose_but_promises_nothing():
+    lost = result(
+        finding("thread-oversubscription", None),
+        state="unpromised",
+        halves={"as-is": halves(0.03, 0.03), "advised": halves(0.04, 0.04)},
+    )
+    assert score(lost).slower and score(lost).error is None and score(lost).missed is None
+
+
 def test_healthy_without_any_other_measurement_is_not_called_right():
     assert not score(silent("healthy")).right
 

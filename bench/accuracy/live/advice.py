@@ -37,16 +37,21 @@ WITH_THREADS = re.compile(r"(?:OMP_NUM_THREADS=|set_num_threads\()(\d+)")
 
 @dataclass(frozen=True)
 class Advice:
-    """state: applied (`change` does it), none (no gain is promised), untestable, or misfit: a gain is promised for
-    something that the program does not do."""
+    """state: applied (`change` does it), unpromised (so it does, but no gain is promised, as on a noisy machine), none
+    (nothing is advised), untestable, or misfit: a gain is promised for something that the program does not do."""
 
     state: str
     change: Change | None = None
 
 
 def advised(finding: dict, case: Case) -> Advice:
-    if "speedup" not in finding:
-        return Advice("none")
+    if "speedup" in finding:
+        return to_do(finding, case)
+    unpromised = to_do(finding, case).change if "change" in finding else None
+    return Advice("unpromised", unpromised) if unpromised is not None else Advice("none")
+
+
+def to_do(finding: dict, case: Case) -> Advice:
     recommended = " ".join([finding.get("change", ""), *finding.get("fix", [])[:1]])
     if "fast-data" in finding.get("cause", "") or "--fast-data" in recommended or "from_torch" in recommended:
         return found(case, "fast-data")

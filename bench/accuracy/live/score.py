@@ -69,11 +69,11 @@ def score(result: dict) -> Score:
     if state == "none":
         around = noise(result, AS_IS, best_name) if best_name else LEAST_NOISE
         scored["missed"] = best is not None and best >= MISSED and best - 1 > around
+    measured = gains.get(ADVISED)
+    if measured is not None:
+        scored.update(gain=measured, slower=measured < 1 - noise(result, AS_IS, ADVISED))
     if state == "applied":
-        measured = gains[ADVISED]
         scored.update(
-            gain=measured,
-            slower=measured < 1 - noise(result, AS_IS, ADVISED),
             error=measured / promised["expected"] - 1,
             in_range=promised["low"] <= measured <= promised["high"],
             width=promised["high"] / promised["low"],
