@@ -1,10 +1,13 @@
-"""What tests/alerts shortens, at its full length: a receiver that is down for a minute, and ten minutes of noise, live.
+#!/usr/bin/env python3
+"""What tests/alerts shortens, at its full length: a receiver that is down for a minute, ten minutes of noise, live, and
+a hundred times as much of it replayed.
 
-    bench/serve/alerts_endure.py [--outage 60] [--noise 600] [--seed 1]
+    bench/serve/alerts_endure.py [--outage 60] [--noise 600] [--replays 100] [--seed 1]
 
 The receiver refuses connections while an alert begins and, after half of the outage, ends. It must hear of each once.
 A noisy and healthy run is written in real time, and `fullbore alerts watch` with the built-in rules looks on: it must
-say nothing. Prints both, and ends with status 1 if either is not so.
+say nothing. Nor would any of these rules have fired, by `fullbore alerts test`, in as many other such runs of ten
+minutes as --replays says. Prints the three, and ends with status 1 if one is not so.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("FULLBORE_BINARY", ROOT / "build" / "release" / "fullbore"))
 sys.path.insert(0, str(ROOT / "tests" / "alerts"))
-from alert_runs import owed, running  # noqa: E402
-from noisy_run import NoisyRun  # noqa: E402
+from alert_runs import owed, running, those_that_fired  # noqa: E402
+from noisy_run import NoisyRun, written  # noqa: E402
 from receiver import Receiver  # noqa: E402
 
 RULES = '[[alert]]\nname = "used"\nseries = "memory_used"\nabove = 1\nfor = "1s"\nnotify = ["webhook:URL"]'
@@ -71,10 +74,23 @@ def noise(directory: pathlib.Path, seconds: float, seed: int) -> dict[str, objec
     return {"noise_s": seconds, "steps": run.step, "said": said, "alerts": alerts, "fine": fine}
 
 
+def replays(directory: pathlib.Path, count: int, seed: int) -> dict[str, object]:
+    fired: dict[int, dict[str, int]] = {}
+    for each in range(seed + 1, seed + 1 + count):  # the run that is watched live has the first
+        run_file = written(directory / f"healthy-{each}.fbr", each)
+        command = [BINARY, "alerts", "test", "default", run_file, "--json", "-"]
+        tested = subprocess.run(command, capture_output=True, check=True)
+        if said := those_that_fired(tested.stdout):
+            fired[each] = said
+        run_file.unlink()
+    return {"replays": count, "fired_by_seed": fired, "fine": not fired}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--outage", type=float, default=60)
     parser.add_argument("--noise", type=float, default=600)
+    parser.add_argument("--replays", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     flags = parser.parse_args()
     fine = True
@@ -82,6 +98,7 @@ def main() -> int:
         for said in (
             lambda: outage(pathlib.Path(directory), flags.outage),
             lambda: noise(pathlib.Path(directory), flags.noise, flags.seed),
+            lambda: replays(pathlib.Path(directory), flags.replays, flags.seed),
         ):
             result = said()
             fine = fine and bool(result["fine"])

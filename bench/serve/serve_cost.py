@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What `fullbore serve` costs: following live runs, a page that is open on one, and listing many runs.
 
     bench/serve/serve_cost.py [--live 20] [--past 3600] [--cores 32] [--seconds 60] [--runs 10000]

@@ -1,9 +1,11 @@
+#!/usr/bin/env python3
 """Fuzzed requests to `fullbore serve` for a minute, as tests/serve/test_fuzz.py sends them for some seconds.
 
     bench/serve/serve_fuzz.py [--seconds 60] [--seed 1]
 
-Prints what was answered to what, how much memory the server took more than before, and ends with status 1 if an answer
-was flawed, a connection neither answered nor closed within 20 s of the end, or anything changed.
+Prints how many were answered, closed without an answer, and given up by the sender to make room for later ones; what
+was answered to what; and how much memory the server took more than before. Ends with status 1 if an answer was flawed,
+a connection that was open at the end neither answered nor closed within 20 s, or anything changed.
 """
 
 from __future__ import annotations

@@ -40,6 +40,11 @@ def owed(run_file: pathlib.Path) -> list[str]:
     return [state.split()[0] for state in json.loads(first[0])] if first else ["no alert"]
 
 
+def those_that_fired(tested: str | bytes) -> dict[str, int]:
+    """How often each rule would have fired, of those that would: what `fullbore alerts test --json` says."""
+    return {rule["alert"]: rule["fired"] for rule in json.loads(tested)["rules"] if rule["fired"]}
+
+
 # A training whose loader can be slowed down, and that can stop, by files beside it.
 TRAINING = """
 import os, pathlib, sys, time, torch

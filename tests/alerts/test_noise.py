@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from alert_runs import rules
+from alert_runs import rules, those_that_fired
 from noisy_run import written
 
 
 def fired(fullbore, file, run_file) -> dict[str, int]:
-    """How often each rule would have fired, of those that would."""
     done = fullbore.call("alerts", "test", file, run_file, "--json", "-")
     assert done.code == 0, done.stderr
-    return {rule["alert"]: rule["fired"] for rule in json.loads(done.stdout)["rules"] if rule["fired"]}
+    return those_that_fired(done.stdout)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -54,7 +54,7 @@ TRAINING = """
             random.random(), torch.rand(1)
         print(json.dumps({"losses": losses, "workers": loader.num_workers}), flush=True)
 """
-# What decides is set, because how fast workers are depends on what else this machine does.
+# What decides is set, because how fast workers and collections are depends on what else this machine does.
 KEPT = """
 pilot = sys.modules.get("_fullbore_hook.steer.autopilot")
 if pilot:
@@ -66,8 +66,10 @@ if pilot:
 HURTS = KEPT + "    pilot.MIN_GAIN = 2\n"
 FREEZES = """
 freezing = sys.modules.get("_fullbore_hook.steer.freezing") or type(sys)("freezing")
-if "_fullbore_hook.steer.period" in sys.modules:
-    sys.modules["_fullbore_hook.steer.period"].MIN_NS = 0
+freezing.MIN_SHARE, freezing.CHEAPER = 0, 1e18
+period = sys.modules.get("_fullbore_hook.steer.period")
+if period:
+    period.MIN_NS, period.Period.noise = 0, lambda self: 1e18
     sys.modules["_fullbore_hook.steer.autopilot"].MIN_SHARE = 2  # the loader stays as it is
 """
 # The script, and what is said of it, without steps and times.
@@ -79,6 +81,11 @@ CASES = {
     "healthy": ("fit(Rows(0))", []),
     "garbage": (FREEZES + "fit(Collecting(), epochs=2)", ["gc.freeze(), kept"]),
     "garbage that stays": (FREEZES + "freezing.CHEAPER = -1\nfit(Collecting(), epochs=2)", ["gc.freeze(), taken back"]),
+    "garbage that waits": (FREEZES + "gc.disable()\nfit(Collecting(), epochs=2)", []),
+    "frozen already": (
+        FREEZES + "gc.freeze()\nfit(Collecting(), epochs=2)\nassert gc.get_freeze_count() > 10_000",
+        [],
+    ),
     "numpy": (
         KEPT + "fit(Rows(draw=numpy.random.rand))",
         ["keeps its 0 workers: making a sample draws random numbers, which depend on the number of workers"],

@@ -2,7 +2,8 @@
 
 The training stays the same: a collection frees what nobody can reach, sooner or later. Objects that are frozen are
 freed when their last reference goes, as always; only cycles of them stay, which a training that has begun rarely
-leaves. Kept where collecting got cheaper by half and the steps did not get slower; else gc.unfreeze().
+leaves. Kept where collecting got cheaper by half and the steps did not get slower; else gc.unfreeze(). A script that
+disabled the collector, or froze objects itself, is left alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from .period import MIN_SHARE, Period, ms, say
 
 MOST_LOOKS = 3  # periods in which collections cost little, before it is left alone
 CHEAPER = 0.5
+# Python 3.12 starts with 375 frozen objects; a script that freezes at its very start has thousands.
+MOST_FROZEN_BY_PYTHON = 1000
 
 
 class State:
@@ -89,7 +92,15 @@ def after_step(optimizer: Any, thread: Any, end: int) -> None:
         leave()
 
 
+def is_managed_by_script() -> bool:
+    """Then a collection of ours would come when it wants none, or gc.unfreeze() would undo its own gc.freeze()."""
+    return not gc.isenabled() or gc.get_freeze_count() > MOST_FROZEN_BY_PYTHON
+
+
 def consider() -> None:
+    if is_managed_by_script():
+        leave()
+        return
     if state.spent() < MIN_SHARE * state.period.mean():
         state.looks += 1
         state.start_anew()
@@ -97,8 +108,7 @@ def consider() -> None:
             leave()
         return
     state.before = state.period, state.spent()
-    if gc.isenabled():
-        gc.collect()  # or what is garbage by now would stay for ever
+    gc.collect()  # or what is garbage by now would stay for ever
     gc.freeze()
     state.start_anew()
 
