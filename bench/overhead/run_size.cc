@@ -152,7 +152,8 @@ int main(int argc, char** argv) {
   const bool keep = argc > 2;
   const auto hours = keep ? ParseInt(argv[2]) : 1;
   const auto ranks = argc > 3 ? ParseInt(argv[3]) : 1;
-  if (argc > 4 || !hours || *hours < 1 || *hours > kMostHours || !ranks || *ranks < 1 || *ranks > kMostRanks) {
+  if (argc > 4 || !hours || *hours < 1 || *hours > kMostHours || !ranks || *ranks < 1 ||
+      *ranks > kMostRanks) {
     fmt::print(stderr, "usage: run_size [DIRECTORY [HOURS [RANKS]]]\n");
     return 2;
   }

@@ -50,12 +50,12 @@ Result<void> CheckPlace(const TrialFlags& flags) {
     return Error{ErrorCode::kInvalidArgument, "--partition is for jobs of a cluster", "add --on slurm"};
   }
   if (flags.on.empty() && flags.jobs) {
-    return Error{ErrorCode::kInvalidArgument, "--jobs is for a cluster: here, trials would disturb each other",
-                 "add --on slurm"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "--jobs is for a cluster: here, trials would disturb each other", "add --on slurm"};
   }
   if (flags.jobs && *flags.jobs < 1) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("--jobs {} leaves nothing to wait for", *flags.jobs),
-                 "1 or more at a time"};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--jobs {} leaves nothing to wait for", *flags.jobs), "1 or more at a time"};
   }
   return {};
 }

@@ -197,7 +197,8 @@ Parsed Parse(std::string_view bytes) {
   if (!ReadHeaders(lines, request)) return Refuse(400, "a header is malformed");
   if (!request.Header("transfer-encoding").empty()) return Refuse(501, "bodies need a Content-Length");
   const auto length = request.headers.find("content-length");
-  const auto body_bytes = length == request.headers.end() ? std::optional<int64_t>(0) : ParseInt(length->second);
+  const auto body_bytes =
+      length == request.headers.end() ? std::optional<int64_t>(0) : ParseInt(length->second);
   if (!body_bytes || *body_bytes < 0) return Refuse(400, "the Content-Length is not a number");
   if (*body_bytes > static_cast<int64_t>(kMaxBodyBytes)) return Refuse(413, "the body is too long");
   const std::string_view body = bytes.substr(end + kEnd.size());

@@ -17,7 +17,7 @@ Answer Recommending(Settings settings, Settings before = {}) {
   return answer;
 }
 
-TEST(AdviceTest, WhatStandsInTheCommandIsPutThereAndTheRestIsALineOfTheScript) {
+TEST(TuneAdviceTest, WhatStandsInTheCommandIsPutThereAndTheRestIsALineOfTheScript) {
   AnswerContext context;
   context.command = {"python", "train.py", "--batch", "{batch_size}"};
   context.known.loader_where = "train.py:12";
@@ -29,14 +29,14 @@ TEST(AdviceTest, WhatStandsInTheCommandIsPutThereAndTheRestIsALineOfTheScript) {
   EXPECT_THAT(advice.without_edit, HasSubstr("--apply 2026-11-24-1200-train-3 -- "));
 }
 
-TEST(AdviceTest, WhatIsLearnedMayChangeWithTheBatchAndNotWithTheWorkers) {
-  EXPECT_THAT(ChangesOfResults(Recommending({{"batch_size", 64}, {"num_workers", 2}})),
+TEST(TuneAdviceTest, WhatIsLearnedMayChangeWithTheBatchAndNotWithPinnedMemory) {
+  EXPECT_THAT(ChangesOfResults(Recommending({{"batch_size", 64}, {"pin_memory", true}})),
               ElementsAre(HasSubstr("batch_size: ")));
 }
 
-TEST(AdviceTest, ASettingThatIsAsItWasChangesNothing) {
-  const Settings chosen = {{"batch_size", 64}, {"num_workers", 2}};
-  EXPECT_THAT(ChangesOfResults(Recommending(chosen, {{"batch_size", 64}, {"num_workers", 0}})), IsEmpty());
+TEST(TuneAdviceTest, ASettingThatIsAsItWasChangesNothing) {
+  const Settings chosen = {{"batch_size", 64}, {"pin_memory", true}};
+  EXPECT_THAT(ChangesOfResults(Recommending(chosen, {{"batch_size", 64}, {"pin_memory", false}})), IsEmpty());
 }
 
 }  // namespace

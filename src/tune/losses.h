@@ -12,10 +12,11 @@ namespace fullbore::tune {
 
 // A step's difference is relative to the loss of the script as it is.
 struct LossDifference {
-  std::string setting;              // "precision=bf16", the whole of what differs
-  int64_t steps = 0;                // that both have
-  double largest = 0;               // of a step
-  std::optional<int64_t> diverges;  // from this step on the loss is not a number, which without the setting it is
+  std::string setting;  // "precision=bf16", the whole of what differs
+  int64_t steps = 0;    // that both have
+  double largest = 0;   // of a step
+  std::optional<int64_t>
+      diverges;  // from this step on the loss is not a number, which without the setting it is
   std::optional<double> by_itself;  // between two trials of the same settings; nothing where there were none
 
   // Whether the script differs from itself so much that the other says nothing.

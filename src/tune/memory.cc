@@ -39,8 +39,7 @@ std::optional<int64_t> MostOf(const ByTime& readings) {
 std::optional<double> Fullest(const ByTime& used, const ByTime& limits) {
   if (limits.empty() || limits.rbegin()->second <= 0) return std::nullopt;
   std::optional<double> most;
-  for (const auto& [t_ns, bytes] : used)
-    most = std::max(most.value_or(0), bytes / limits.rbegin()->second);
+  for (const auto& [t_ns, bytes] : used) most = std::max(most.value_or(0), bytes / limits.rbegin()->second);
   return most;
 }
 

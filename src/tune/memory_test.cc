@@ -54,7 +54,8 @@ TEST_F(MemoryTest, ACgroupIsFullerThanTheMachineAndItsCacheCouldBeDropped) {
 
 TEST_F(MemoryTest, OfSeveralDevicesTheFullestOneDecidesWhatFits) {
   for (const char* gpu : {"0", "1"}) {
-    Read(Metric::kGpuProcessMemory, {gpu[0] == '0' ? 20000.0 : 30000.0}, {{"gpu", gpu}, {"owner", "command"}});
+    Read(Metric::kGpuProcessMemory, {gpu[0] == '0' ? 20000.0 : 30000.0},
+         {{"gpu", gpu}, {"owner", "command"}});
     Read(Metric::kGpuMemoryUsed, {gpu[0] == '0' ? 24000.0 : 32000.0}, {{"gpu", gpu}});
     Read(Metric::kGpuMemoryTotal, {40000}, {{"gpu", gpu}});
   }

@@ -23,7 +23,7 @@ constexpr int64_t kLargestProbe = 64;  // the largest batch that is thought of, 
 // By how much two peaks may differ for other reasons than the batch: what a start held, blocks of an allocator. On the
 // script of tests/tune/test_tune_memory.py 9 MB were seen.
 constexpr double kMemoryUnsure = 16 << 20;
-constexpr int64_t kWorkersACore = 4;   // workers that wait for storage more than they compute
+constexpr int64_t kWorkersACore = 4;               // workers that wait for storage more than they compute
 constexpr int kMostBatches = 6, kMostWorkers = 5;  // trials
 // A trial that waited more than this says what the loader delivers; one that waited less, only that it delivers enough.
 constexpr double kStarved = 0.03;
@@ -215,9 +215,8 @@ int64_t Searcher::LargestSafe(int64_t first) const {
   const auto limit = static_cast<double>(*known_.memory_limit);
   // Of several devices, peaks are sums, and the limit is that of one: the fullest says how much of it is taken.
   const bool by_device = known_.device && big->memory_filled && small->memory_filled;
-  const double more = by_device
-                          ? (*big->memory_filled - *small->memory_filled) * limit
-                          : static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes);
+  const double more = by_device ? (*big->memory_filled - *small->memory_filled) * limit
+                                : static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes);
   if (more <= 0) return largest;
   const double a_sample = (more + kMemoryUnsure) / static_cast<double>(at_big - at_small);
   const double filled = big->memory_filled.value_or(static_cast<double>(*big->peak_memory_bytes) / limit);

@@ -19,7 +19,7 @@ namespace fullbore::collect {
 struct TrialRun {
   std::map<std::string, std::string> environment;  // on top of ours
   int output = -1;                                 // descriptor that takes what the command prints
-  std::vector<std::string> writable;               // besides the run's channel; what does not exist is left out
+  std::vector<std::string> writable;  // besides the run's channel; what does not exist is left out
   StepListener on_step;
   std::function<bool(int64_t now_ns)> is_over;  // asked some times a second; must not block
 };
