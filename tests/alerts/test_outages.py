@@ -61,26 +61,30 @@ def test_what_serve_could_not_say_before_a_restart_it_says_once_afterwards(recei
     command = [fullbore.binary, "serve", "--dir", runs, "--listen", "127.0.0.1:0", "--rules", file]
     serving: list[subprocess.Popen] = []
 
-    def restart() -> str:
-        if serving:
-            serving[-1].send_signal(how)
-            serving[-1].communicate(timeout=60)
+    def end() -> None:
+        serving[-1].send_signal(how)
+        serving[-1].communicate(timeout=60)
+
+    def start() -> str:
         serving.append(subprocess.Popen(command, stderr=subprocess.PIPE))
         return serving[-1].stderr.readline().decode().split()[2]
 
     try:
-        restart()
+        start()
         wait_until_owed(run_file, "firing")
         fired = history(fullbore, run_file)
-        restart()
+        end()
+        start()
         time.sleep(3)  # it fires no second one
+        end()
         receiver.come_back()
-        url = restart()
+        url = start()
         receiver.wait_for("used", "firing")
         wait_until_owed(run_file)
         shown = json.load(urllib.request.urlopen(f"{url}api/v1/alerts", timeout=30))
         assert [each["fired_unix_ns"] for each in shown["firing"]] == [fired[0]["fired_unix_ns"]]
-        restart()
+        end()
+        start()
         process.send_signal(signal.SIGINT)
         receiver.wait_for("used", "resolved")
         wait_until_owed(run_file)

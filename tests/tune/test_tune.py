@@ -31,8 +31,15 @@ def test_the_smallest_setting_near_the_best_is_recommended_and_memory_is_a_resul
     assert said["recommended"]["settings"] == {"workers": 3, "batch_size": 50}
     assert said["recommended"]["gain"]["expected"] == pytest.approx(3)
     assert any(trial["outcome"] == "out-of-memory" for trial in said["trials"])
-    assert "learning rate" in " ".join(said["recommended"]["changes_results"])
+    assert said["recommended"]["changes_results"] == [], "the batch stays as it was"
     assert f"{farm} 3 50" in " ".join(said["terminal"].split())
+
+
+def test_a_larger_batch_is_recommended_with_what_it_may_change(fullbore, tune):
+    farm = fullbore.script("farm.py", FARM.replace("batch + 1", "batch + 100"))
+    said = tune("--set", "batch_size=50,100,200", *METRIC, "--", sys.executable, farm, "3", "{batch_size}")
+    assert said["recommended"]["settings"] == {"batch_size": 100}
+    assert "learning rate" in " ".join(said["recommended"]["changes_results"])
 
 
 def test_workers_are_found_on_an_unmodified_script_with_a_patch_and_nothing_else_touched(fullbore, tune, torch_python):

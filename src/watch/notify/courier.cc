@@ -91,13 +91,14 @@ Json ForAlertmanager(const Json& alert, int64_t wall_ns) {
         {"endsAt", Rfc3339(resolved ? alert.value("resolved_unix_ns", wall_ns) : wall_ns + kTrustedForNs)}}});
 }
 
-Courier::~Courier() {
+void Courier::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
   for (const auto& lane : lanes_) lane->thread.join();
+  lanes_.clear();
 }
 
 void Courier::Send(Parcel parcel) {
@@ -158,10 +159,11 @@ void Courier::Deliver(Lane& lane, const Parcel& parcel) {
     if (stop_) return;
     pause_ns = std::min(2 * pause_ns, patience_.longest_pause_ns);
   }
-  if (parcel.refresh || stop_) return;
+  const bool delivered = attempt.end == Attempt::End::kDelivered;
+  if (parcel.refresh || (stop_ && !delivered)) return;
   const std::lock_guard lock(mutex_);
-  outcomes_.push_back({parcel.tag, lane.target, parcel.json.contains("resolved_unix_ns"),
-                       attempt.end == Attempt::End::kDelivered, attempt.problem});
+  outcomes_.push_back(
+      {parcel.tag, lane.target, parcel.json.contains("resolved_unix_ns"), delivered, attempt.problem});
 }
 
 }  // namespace fullbore::watch

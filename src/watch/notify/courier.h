@@ -43,13 +43,16 @@ class Courier {
   };
   Courier() : Courier(Patience{}) {}
   explicit Courier(Patience patience) : patience_(patience) {}
-  ~Courier();  // drops what is not delivered, and waits for the attempts in progress, which end at once
+  ~Courier() { Stop(); }
   Courier(const Courier&) = delete;
   Courier& operator=(const Courier&) = delete;
 
   void Send(Parcel parcel);
   std::vector<Outcome> Take();  // since the last call
   bool idle() const;            // nothing is under way, and nothing to take
+  // Begins nothing any more, and waits for the attempts in progress, two seconds at most: one that delivers still has
+  // its outcome. Call Send no more.
+  void Stop();
 
  private:
   struct Lane {

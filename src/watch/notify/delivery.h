@@ -2,10 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <string>
 
 namespace fullbore::watch {
+
+// What has begun to be said when `stop` is set gets so long to end: or the receiver has heard it, and nobody knows.
+inline constexpr int64_t kLeaveNs = 2'000'000'000;
 
 struct Attempt {
   enum class End { kDelivered, kFailed, kRefused };  // kRefused: to try again will not help
@@ -13,11 +17,11 @@ struct Attempt {
   std::string problem;  // without secrets
 };
 
-// Posts JSON. Takes at most 15 s, and ends soon after `stop` is set. Redirects are not followed.
+// Posts JSON. Takes at most 15 s. Redirects are not followed.
 Attempt Post(const std::string& url, const std::string& json, const std::atomic<bool>& stop);
 
 // Runs a program with the JSON on its standard input and `variables` in its environment, in a process group of its own,
-// without a shell; its output is dropped. The group is killed after 30 s, or when `stop` is set.
+// without a shell; its output is dropped. The group is killed after 30 s.
 Attempt RunCommand(const std::string& program, const std::string& json,
                    const std::map<std::string, std::string>& variables, const std::atomic<bool>& stop);
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/clock.h"
 #include "base/secrets.h"
 #include "watch/notify/delivery.h"
 
@@ -17,8 +18,17 @@ constexpr long kComeBackLater[] = {408, 425, 429};  // the only refusals that me
 
 size_t Drop(char*, size_t size, size_t count, void*) { return size * count; }
 
-int IsStopped(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<const std::atomic<bool>*>(stop)->load() ? 1 : 0;
+struct Stop {
+  const std::atomic<bool>& told;
+  int64_t since_ns = 0;
+};
+
+// Called by curl about once a second, and whenever something moves.
+int IsStopped(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t sent) {
+  auto& stop = *static_cast<Stop*>(data);
+  if (!stop.told) return 0;
+  if (stop.since_ns == 0) stop.since_ns = MonotonicNs();
+  return sent == 0 || MonotonicNs() - stop.since_ns > kLeaveNs ? 1 : 0;
 }
 
 bool IsWorthARetry(long status) {
@@ -52,6 +62,7 @@ Attempt Post(const std::string& url, const std::string& json, const std::atomic<
   const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(
       curl_slist_append(nullptr, "Content-Type: application/json"), &curl_slist_free_all);
   CURL* const easy = curl.get();
+  Stop stopping{stop};
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -64,7 +75,7 @@ Attempt Post(const std::string& url, const std::string& json, const std::atomic<
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, Drop);
   curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, IsStopped);
-  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &stop);
+  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &stopping);
   return OutcomeOf(easy, curl_easy_perform(easy), url);
 }
 

@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -48,10 +50,12 @@ Attempt RunCommand(const std::string& program, const std::string& json,
   options.environment = variables;
   if (const int error = Spawn({program}, options, pid); error != 0)
     return {Attempt::End::kFailed, fmt::format("it cannot be started: {}", std::strerror(error))};
-  const int64_t deadline_ns = MonotonicNs() + kLimitNs;
+  int64_t deadline_ns = MonotonicNs() + kLimitNs;
+  bool told = false;
   int status = 0;
   while (waitpid(pid, &status, WNOHANG) == 0) {
-    if (MonotonicNs() < deadline_ns && !stop) {
+    if (stop && !std::exchange(told, true)) deadline_ns = std::min(deadline_ns, MonotonicNs() + kLeaveNs);
+    if (MonotonicNs() < deadline_ns) {
       std::this_thread::sleep_for(kBetweenLooks);
       continue;
     }

@@ -53,6 +53,11 @@ Sentinel::Sentinel(std::string run_file, RuleSet rules, std::function<void(const
                    Courier::Patience patience)
     : path_(std::move(run_file)), evaluator_(std::move(rules)), say_(std::move(say)), courier_(patience) {}
 
+Sentinel::~Sentinel() {
+  courier_.Stop();
+  NoteOutcomes();
+}
+
 void Sentinel::Look(const record::Recording& recording, int64_t now_ns, bool cut_off) {
   if (recording.stages.empty()) return;
   if (!std::exchange(resumed_, true)) Resume(recording, now_ns);
@@ -153,7 +158,7 @@ void Sentinel::SendAgain(int64_t id) {
   }
 }
 
-void Sentinel::Deliver(int64_t now_ns) {
+void Sentinel::NoteOutcomes() {
   for (const Outcome& outcome : courier_.Take()) {
     const auto known = known_.find(outcome.tag);
     if (known == known_.end()) continue;
@@ -169,6 +174,10 @@ void Sentinel::Deliver(int64_t now_ns) {
     if (const auto log = record::AlertLog::Of(path_); log && outcome.tag > 0)
       (void)log->SetUndelivered(outcome.tag, DebtsOf(known->second.undelivered));
   }
+}
+
+void Sentinel::Deliver(int64_t now_ns) {
+  NoteOutcomes();
   if (now_ns < next_refresh_ns_) return;
   next_refresh_ns_ = now_ns + kRefreshNs;
   for (const auto& [which, id] : rows_) {

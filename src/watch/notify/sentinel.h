@@ -27,6 +27,9 @@ class Sentinel {
   // `say` receives each line for the log.
   Sentinel(std::string run_file, RuleSet rules, std::function<void(const std::string&)> say,
            Courier::Patience patience = {});
+  ~Sentinel();  // leaves what is not delivered to the next one; takes two seconds at most
+  Sentinel(const Sentinel&) = delete;
+  Sentinel& operator=(const Sentinel&) = delete;
 
   // `recording` holds at least the last minute of the newest stage; see Evaluator::Look. The first look reads all of
   // the run file, to know what the run was like before.
@@ -53,6 +56,7 @@ class Sentinel {
   void Resolved(const Alert& alert);
   void Send(int64_t id);
   void SendAgain(int64_t id);
+  void NoteOutcomes();
   void SayOnce(const std::string& problem);
 
   const std::string path_;

@@ -127,6 +127,20 @@ TEST_F(SentinelTest, WhatWasNotDeliveredBeforeARestartIsDeliveredAfterIt) {
   EXPECT_THAT(sentinel->waiting(), IsEmpty());
 }
 
+TEST_F(SentinelTest, WhatIsBeingSaidAtTheEndIsSaidAndNotAgainByTheNextOne) {
+  const std::string page = Page();
+  std::ofstream(directory_.path() + "/page", std::ios::app) << "touch said; sleep 0.2\n";
+  auto sentinel = Watch(page);
+  Play({sentinel.get()}, 9, 12);
+  while (!fs::exists(directory_.path() + "/said")) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  sentinel.reset();
+  sentinel = Watch(page);
+  Play({sentinel.get()}, 9, 1);
+  Settle(*sentinel);
+  EXPECT_EQ(Heard(), "firing\n");
+  EXPECT_THAT(sentinel->waiting(), IsEmpty());
+}
+
 TEST_F(SentinelTest, TwoThatWatchSayItOnce) {
   const auto one = Watch(Page()), other = Watch(Page());
   Play({one.get(), other.get()}, 9, 12);

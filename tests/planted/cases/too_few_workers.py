@@ -1,6 +1,6 @@
 """
 NAME     One worker where two are needed
-PLANTED  a batch takes one worker more than twice as long to decode as the network takes to train on it
+PLANTED  a batch takes one worker more than four times as long to decode as the network takes to train on it
 EXPECT   input-bound too-few-workers
 TRUTH    wait
 FIX      num_workers
@@ -14,7 +14,7 @@ from training import Network, Photos, StepClock, Trainer, arguments
 def main() -> None:
     args = arguments(lambda parser: parser.add_argument("--num-workers", type=int, default=1))
     clock = StepClock()
-    trainer = Trainer(Network(width=32), clock)
+    trainer = Trainer(Network(width=16), clock)
     photos = Photos(args.photos, length=16 * args.steps)
     for images, labels in clock.waits(DataLoader(photos, batch_size=16, num_workers=args.num_workers)):
         trainer.step(images, labels)
