@@ -24,11 +24,10 @@ bool IsUrgent(const Verdict& verdict) {
   return false;
 }
 
-// The range is narrower than the gain, and all of it is one.
+// All of the range is a gain that is felt. How far it reaches upwards takes nothing from that.
 bool IsSureToGain(const Verdict& verdict) {
   if (!verdict.gain || verdict.noisy) return false;
-  const Verdict::Gain& gain = *verdict.gain;
-  return gain.low > 1 && gain.expected >= kFelt && gain.high - gain.low <= gain.expected - 1;
+  return verdict.gain->low >= kFelt;
 }
 
 bool IsNews(const Verdict& verdict) {

@@ -60,12 +60,13 @@ TEST(AnnouncerTest, SaysNothingOfAHealthyRun) {
   EXPECT_EQ(Lines(announcer, Healthy(), 20), 0);
 }
 
-TEST(AnnouncerTest, WaitsUntilTheRangeIsNarrowerThanTheGain) {
-  Verdict wide = WaitsForData();
-  wide.gain = {1.6, 1.05, 2.4};
+TEST(AnnouncerTest, WaitsUntilTheLowEndIsAGainThatIsFelt) {
+  Verdict unsure = WaitsForData();
+  unsure.gain = {1.6, 1.04, 2.4};
   Announcer announcer;
-  EXPECT_EQ(Lines(announcer, wide, 5), 0);
-  EXPECT_EQ(Lines(announcer, WaitsForData(), 1), 1);
+  EXPECT_EQ(Lines(announcer, unsure, 5), 0);
+  unsure.gain->low = 1.05;
+  EXPECT_EQ(Lines(announcer, unsure, 1), 1);
 }
 
 TEST(AnnouncerTest, PromisesNothingWhereOthersKeepTheMachineBusy) {
