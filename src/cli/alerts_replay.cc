@@ -93,8 +93,7 @@ int Test(const Flags& flags) {
   const auto recording = record::ReadRun(*path);
   if (!recording) return Fail(recording.error(), StatusOf(recording.error()));
   const record::Stage& last = recording->stages.back();
-  const bool cut_off = last.state == record::StageState::kRunning &&
-                       WallNs() - (last.end_ns + recording->wall_offset_ns) > watch::kSilentNs;
+  const bool cut_off = last.state == record::StageState::kRunning && watch::IsSilent(*path, WallNs());
   const Outcome outcome = OutcomeOf(watch::Replay(*recording, *rules, cut_off));
   if (flags.json.empty()) {
     PrintOutcome(outcome, *recording, *rules);

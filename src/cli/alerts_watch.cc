@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/print.h"
@@ -36,27 +38,54 @@ void SayLine(const std::string& line) {
   (void)std::fflush(stdout);
 }
 
+// Whether a recorder has been silent for too long, by our own clock: that of the file may be of another machine, or of a
+// time before this one slept.
+class Pulse {
+ public:
+  bool IsGone(int64_t end_ns, int64_t now_ns) {
+    if (std::exchange(end_ns_, end_ns) != end_ns) moved_ns_ = now_ns;
+    return now_ns - moved_ns_ > watch::kSilentNs;
+  }
+
+ private:
+  int64_t end_ns_ = -1, moved_ns_ = 0;
+};
+
 // Whether the run is over.
-Result<bool> LookOnce(const std::string& path, watch::Sentinel& sentinel) {
+Result<bool> LookOnce(const std::string& path, watch::Sentinel& sentinel, Pulse& pulse) {
   const auto end = record::ReadEndOfRun(path, kWindowNs);
   if (!end) return end.error();
   const record::Stage& stage = end->stages.back();
   const bool ended = stage.state == record::StageState::kEnded;
-  const bool cut_off = !ended && WallNs() - (stage.end_ns + end->wall_offset_ns) > watch::kSilentNs;
+  const bool cut_off = pulse.IsGone(stage.end_ns, MonotonicNs()) && !ended;
   sentinel.Look(*end, stage.end_ns, cut_off);
   return ended || cut_off;
 }
 
+// A recorder that ends leaves one file, and no log beside it.
+bool IsClosed(const std::string& path) {
+  std::error_code error;
+  return !std::filesystem::exists(path + "-wal", error);
+}
+
 int KeepWatch(const std::string& path, watch::RuleSet rules) {
   watch::Sentinel sentinel(path, std::move(rules), SayLine);
+  Pulse pulse;
+  std::string problem;
+  bool was_closed = true;
   int64_t next_ns = 0, over_ns = 0;
   while (true) {
     const int64_t now_ns = MonotonicNs();
+    const bool closed = IsClosed(path);
+    if (closed && !std::exchange(was_closed, closed)) next_ns = now_ns;
     if (over_ns == 0 && now_ns >= next_ns) {
       const int64_t cpu_ns = ThreadCpuNs();
-      const auto over = LookOnce(path, sentinel);
-      if (!over) return Fail(over.error(), kExitFailure);  // deleted
-      if (*over) over_ns = now_ns;
+      const auto over = LookOnce(path, sentinel, pulse);
+      if (!over && over.error().code == ErrorCode::kNotFound) return Fail(over.error(), kExitFailure);
+      // A full disk for the copy that is read, want of memory: perhaps not at the next look.
+      if (!over && std::exchange(problem, over.error().text) != problem)
+        SayLine("the run cannot be looked at now: " + problem);
+      if (over && *over) over_ns = now_ns;
       const int64_t pause_ns = kTimesALook * (ThreadCpuNs() - cpu_ns);
       next_ns = now_ns + std::clamp(pause_ns, kNsPerSecond, kLongestPauseNs);
     }

@@ -18,24 +18,37 @@ namespace fullbore::cli {
 namespace {
 
 constexpr int64_t kPatienceNs = 5 * kNsPerSecond;
+// Before it is started again: where memory ends, it is the first that has to go.
+constexpr int64_t kFirstPauseNs = 10 * kNsPerSecond, kLongestPauseNs = 600 * kNsPerSecond;
 
 }  // namespace
 
 std::vector<std::string> RunWatch::Tick(const std::string& run_file) try {
   if (rules_.empty()) return {};
-  if (std::exchange(started_, true)) return Lines();
+  std::vector<std::string> lines = Lines();
+  if (output_.valid() || MonotonicNs() < next_start_ns_) return lines;
+  if (pid_ > 0 && waitpid(std::exchange(pid_, -1), nullptr, 0) > 0)
+    lines.push_back("who kept watch over this run has ended, and is started again");
+  Start(run_file, lines);
+  return lines;
+} catch (const std::exception&) {  // no memory: the lines are in the history, too
+  return {};
+}
+
+void RunWatch::Start(const std::string& run_file, std::vector<std::string>& lines) {
+  pause_ns_ = std::clamp(2 * pause_ns_, kFirstPauseNs, kLongestPauseNs);
+  next_start_ns_ = MonotonicNs() + pause_ns_;
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {"nobody keeps watch: no pipe can be made"};
+  if (pipe2(ends, O_CLOEXEC) != 0) return lines.push_back("nobody keeps watch: no pipe can be made");
   output_.reset(ends[0]);
   const UniqueFd input(ends[1]);
   (void)fcntl(output_.get(), F_SETFL, O_NONBLOCK);
   // A session of its own: it has to say how the run ended, and Ctrl-C is one way to end it.
   pid_ = watch::StartHelper({"/proc/self/exe", "alerts", "watch", "--rules", rules_, run_file}, input.get(),
                             /*own_session=*/true);
-  if (pid_ < 0) return {"nobody keeps watch: no process can be started"};
-  return {};
-} catch (const std::exception&) {  // no memory: the lines are in the history, too
-  return {};
+  if (pid_ > 0) return;
+  output_.reset();
+  lines.push_back("nobody keeps watch: no process can be started");
 }
 
 std::vector<std::string> RunWatch::Lines() {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "record/database.h"
+#include "record/json_text.h"
 #include "record/limits.h"
 #include "record/run_schema.h"
 
@@ -50,6 +51,29 @@ Result<int64_t> NumberOf(Database& database, const char* sql) {
   return number;
 }
 
+std::string TextOf(const std::set<std::string>& undelivered) { return nlohmann::json(undelivered).dump(); }
+
+std::set<std::string> UndeliveredIn(const std::string& text) {
+  std::set<std::string> undelivered;
+  for (const auto& each : ParseJson(text)) {
+    if (each.is_string()) undelivered.insert(each.get<std::string>());
+  }
+  return undelivered;
+}
+
+struct Owed {
+  int64_t id = 0;
+  std::set<std::string> undelivered;
+};
+
+// Of the row that a query gives as id and undelivered; nothing without one.
+Result<std::optional<Owed>> OwedBy(Statement& query) {
+  std::optional<Owed> owed;
+  while (query.Next()) owed = {query.Int(0), UndeliveredIn(std::string(query.Text(1)))};
+  if (auto status = query.status(); !status) return status.error();
+  return owed;
+}
+
 }  // namespace
 
 Result<AlertLog> AlertLog::Of(const std::string& path) {
@@ -75,7 +99,7 @@ Result<std::optional<int64_t>> AlertLog::Fire(const AlertRow& row) const {
         .Bind(row.fired_ns)
         .Bind(row.what)
         .Bind(row.details);
-    if (auto done = insert->Bind(row.undelivered).Run(); !done) return done.error();
+    if (auto done = insert->Bind(TextOf(row.undelivered)).Run(); !done) return done.error();
     const auto written = NumberOf(database, "SELECT changes()");
     if (!written) return written.error();
     if (*written == 0) return std::optional<int64_t>();
@@ -87,23 +111,34 @@ Result<std::optional<int64_t>> AlertLog::Fire(const AlertRow& row) const {
 
 Result<bool> AlertLog::Resolve(const AlertRow& row) const {
   return Write(path_, [&](Database& database) -> Result<bool> {
-    auto update = database.Prepare(
-        "UPDATE alert SET resolved_ns = ?, details = ?, undelivered = ? WHERE stage = ? AND rule = ? AND "
-        "resolved_ns IS NULL");
+    auto open = database.Prepare(
+        "SELECT id, undelivered FROM alert WHERE stage = ? AND rule = ? AND resolved_ns IS NULL");
+    if (!open) return open.error();
+    auto owed = OwedBy(open->Bind(row.stage).Bind(row.rule));
+    if (!owed) return owed.error();
+    if (!*owed) return false;
+    (*owed)->undelivered.insert(row.undelivered.begin(), row.undelivered.end());
+    auto update =
+        database.Prepare("UPDATE alert SET resolved_ns = ?, details = ?, undelivered = ? WHERE id = ?");
     if (!update) return update.error();
-    update->Bind(row.resolved_ns.value_or(row.fired_ns)).Bind(row.details).Bind(row.undelivered);
-    if (auto done = update->Bind(row.stage).Bind(row.rule).Run(); !done) return done.error();
-    const auto written = NumberOf(database, "SELECT changes()");
-    if (!written) return written.error();
-    return *written > 0;
+    update->Bind(row.resolved_ns.value_or(row.fired_ns)).Bind(row.details);
+    if (auto done = update->Bind(TextOf((*owed)->undelivered)).Bind((*owed)->id).Run(); !done)
+      return done.error();
+    return true;
   });
 }
 
-Result<void> AlertLog::SetUndelivered(int64_t id, const std::string& undelivered) const {
+Result<void> AlertLog::Settle(int64_t id, const std::set<std::string>& delivered) const {
   return Write(path_, [&](Database& database) -> Result<void> {
+    auto row = database.Prepare("SELECT id, undelivered FROM alert WHERE id = ?");
+    if (!row) return row.error();
+    auto owed = OwedBy(row->Bind(id));
+    if (!owed) return owed.error();
+    if (!*owed) return {};
+    for (const std::string& each : delivered) (*owed)->undelivered.erase(each);
     auto update = database.Prepare("UPDATE alert SET undelivered = ? WHERE id = ?");
     if (!update) return update.error();
-    return update->Bind(undelivered).Bind(id).Run();
+    return update->Bind(TextOf((*owed)->undelivered)).Bind(id).Run();
   });
 }
 
@@ -126,7 +161,7 @@ Result<std::vector<AlertRow>> ReadAlerts(const std::string& path) {
     if (!statement->IsNull(5)) row.resolved_ns = moment(5);
     row.what = statement->Text(6);
     row.details = statement->Text(7);
-    row.undelivered = statement->Text(8);
+    row.undelivered = UndeliveredIn(std::string(statement->Text(8)));
   }
   std::ranges::stable_sort(rows, {}, &AlertRow::fired_ns);
   return rows;

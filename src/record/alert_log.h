@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct AlertRow {
   std::optional<int64_t> resolved_ns;  // absent: it fires
   std::string what;                    // one sentence, of when it fired
   std::string details;                 // JSON: docs/run-file.md
-  std::string undelivered;             // JSON array: what still has to be said to whom; secrets masked
+  std::set<std::string> undelivered;   // what still has to be said to whom; secrets masked
 };
 
 class AlertLog {
@@ -31,9 +32,10 @@ class AlertLog {
 
   // Writes a new row and returns its id; nothing if the rule fires on that stage already.
   Result<std::optional<int64_t>> Fire(const AlertRow& row) const;
-  // True if the row was open.
+  // True if the row was open; what is undelivered comes to what its beginning has left.
   Result<bool> Resolve(const AlertRow& row) const;
-  Result<void> SetUndelivered(int64_t id, const std::string& undelivered) const;
+  // These were delivered, or given up.
+  Result<void> Settle(int64_t id, const std::set<std::string>& delivered) const;
 
  private:
   explicit AlertLog(std::string path) : path_(std::move(path)) {}

@@ -27,7 +27,6 @@ class AlertLogTest : public ::testing::Test {
     row.fired_ns = 2000;
     row.what = "it waits";
     row.details = "{}";
-    row.undelivered = "[]";
     return row;
   }
 
@@ -78,10 +77,23 @@ TEST_F(AlertLogTest, AnEndedRunStaysOneFile) {
   const auto log = AlertLog::Of(path_);
   const auto id = log->Fire(ARow("a"));
   ASSERT_TRUE(id.ok() && *id);
-  ASSERT_TRUE(log->SetUndelivered(**id, "[\"firing log\"]").ok());
-  EXPECT_EQ(ReadAlerts(path_)->at(0).undelivered, "[\"firing log\"]");
   EXPECT_EQ(std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()), 1);
   EXPECT_EQ(ReadRun(path_)->stages[0].exit_status, 1);
+}
+
+TEST_F(AlertLogTest, WhatIsOwedIsKeptWhoeverSettlesOrResolves) {
+  auto writer = Record();
+  ASSERT_TRUE(writer.ok());
+  const auto log = AlertLog::Of(path_);
+  AlertRow row = ARow("a");
+  row.undelivered = {"firing 0", "firing 1"};
+  const auto id = log->Fire(row);
+  ASSERT_TRUE(id.ok() && *id);
+  row.resolved_ns = 3000;
+  row.undelivered = {"resolved 0"};
+  ASSERT_TRUE(*log->Resolve(row));
+  ASSERT_TRUE(log->Settle(**id, {"firing 1"}).ok());
+  EXPECT_EQ(ReadAlerts(path_)->at(0).undelivered, (std::set<std::string>{"firing 0", "resolved 0"}));
 }
 
 TEST_F(AlertLogTest, ADeletedRunIsNotCreatedAnew) {

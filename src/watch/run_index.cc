@@ -78,10 +78,20 @@ std::map<std::string, FileStamp> StampsOf(const std::string& directory) {
   return stamps;
 }
 
+bool IsSilent(const FileStamp& stamp, int64_t wall_ns) {
+  return wall_ns - std::max(stamp.changed_ns, stamp.log_changed_ns) >= kSilentNs;
+}
+
 RunState StateOf(const record::RunSummary& run, const FileStamp& stamp, int64_t wall_ns) {
   if (run.stages.back().state == record::StageState::kEnded) return RunState::kEnded;
-  const int64_t silent_ns = wall_ns - std::max(stamp.changed_ns, stamp.log_changed_ns);
-  return silent_ns < kSilentNs ? RunState::kRunning : RunState::kCutOff;
+  return IsSilent(stamp, wall_ns) ? RunState::kCutOff : RunState::kRunning;
+}
+
+// Whether the recorder has written since. Others write into a run, too: alerts, tags, a note.
+bool HasMoved(const record::RunSummary& before, const record::RunSummary& now) {
+  return now.stages.size() != before.stages.size() ||
+         now.stages.back().end_ns != before.stages.back().end_ns ||
+         now.stages.back().state != before.stages.back().state;
 }
 
 Json ToJson(const Judgement& judgement) {
@@ -166,6 +176,8 @@ KnownRun RunFrom(const Json& json, const std::string& directory) {
   for (const Json& stage : json.at("stages")) run.summary.stages.push_back(StageFrom(stage));
   if (run.summary.stages.empty()) throw Json::out_of_range::create(401, "a run without stages", &json);
   if (json.contains("judgement")) run.judgement = JudgementFrom(json["judgement"]);
+  const bool ended = run.summary.stages.back().state == record::StageState::kEnded;
+  run.state = ended ? RunState::kEnded : RunState::kCutOff;  // those that are running are not written
   return run;
 }
 
@@ -194,6 +206,11 @@ std::string_view NameOf(diagnose::Severity severity) {
 }
 
 }  // namespace
+
+bool IsSilent(const std::string& run_file, int64_t wall_ns) {
+  const auto stamp = Stamp(AT_FDCWD, run_file, /*has_log=*/true);
+  return stamp && IsSilent(*stamp, wall_ns);
+}
 
 Judgement Judgement::Of(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
   Judgement judgement;
@@ -241,6 +258,7 @@ bool RunIndex::Look(const std::string& name, const FileStamp& stamp, int64_t wal
   if (const auto bad = unreadable_.find(name); bad != unreadable_.end() && bad->second == stamp) return false;
   const auto known = runs_.find(name);
   if (known != runs_.end() && known->second.stamp == stamp) {
+    if (known->second.state != RunState::kRunning) return false;
     const RunState state = StateOf(known->second.summary, stamp, wall_ns);
     return std::exchange(known->second.state, state) != state;
   }
@@ -257,6 +275,11 @@ bool RunIndex::Look(const std::string& name, const FileStamp& stamp, int64_t wal
   unreadable_.erase(name);
   KnownRun run{name, std::move(*summary), RunState::kEnded, std::nullopt, stamp};
   run.state = StateOf(run.summary, stamp, wall_ns);
+  if (known != runs_.end() && known->second.state != RunState::kRunning &&
+      !HasMoved(known->second.summary, run.summary)) {
+    run.state = known->second.state;
+    run.judgement = std::move(known->second.judgement);
+  }
   unsaved_ = unsaved_ || run.state != RunState::kRunning;
   runs_[name] = std::move(run);
   return true;

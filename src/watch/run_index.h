@@ -20,6 +20,8 @@ namespace fullbore::watch {
 
 // Nothing was written for longer than this: whoever recorded is gone. A recorder writes once a second.
 inline constexpr int64_t kSilentNs = 30'000'000'000;
+// Of one run file, once; false if it is not there. Who looks again and again asks whether its end moves.
+bool IsSilent(const std::string& run_file, int64_t wall_ns);
 
 enum class RunState : uint8_t { kRunning, kCutOff, kEnded };
 

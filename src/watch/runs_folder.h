@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,7 +58,8 @@ class RunsFolder {
   std::vector<std::pair<std::string, const LiveRun*>> live() const;
 
   // Called with the name and the run after each look at its window, and once more, with ended() or cut off, when it is
-  // over; the run is gone afterwards.
+  // over; the run is gone afterwards. Also once, as over, for a run that ended unseen in the last day while an alert
+  // fired, or with one that was not delivered.
   std::function<void(const std::string& name, const LiveRun& run, bool over)> on_look;
 
  private:
@@ -74,6 +76,7 @@ class RunsFolder {
   bool Notice();
   void List(int64_t wall_ns);
   void FollowLive();
+  void CatchUp(int64_t wall_ns);
   void Look(const std::string& name, Followed& followed, int64_t now_ns);
   void JudgeOneEnded(int64_t now_ns);
   int64_t PauseNs(int64_t cost_ns, int64_t least_ns) const;
@@ -83,6 +86,7 @@ class RunsFolder {
   std::vector<std::pair<std::string, const KnownRun*>> runs_;
   std::map<std::string, Where> where_;
   std::map<std::string, std::unique_ptr<Followed>> followed_;
+  std::set<std::string> met_;  // the runs of earlier lists
   UniqueFd notify_;
   std::vector<int> watches_;  // of the directories; -1: it is not there yet
   int64_t next_list_ns_ = 0, next_judge_ns_ = 0, next_save_ns_ = 0;

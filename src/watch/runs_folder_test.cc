@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/testing/scratch_directory.h"
+#include "record/alert_log.h"
 #include "watch/testing/live_writer.h"
 
 namespace fullbore::watch {
@@ -62,6 +63,41 @@ TEST_F(RunsFolderTest, FollowsARunFromItsFirstSecondsToItsEnd) {
   EXPECT_EQ(folder.Live("a"), nullptr);
   EXPECT_EQ(folder.Find("a")->state, RunState::kEnded);
   EXPECT_EQ(folder.Find("a")->summary.stages[0].exit_status, 3);
+}
+
+TEST_F(RunsFolderTest, ARunThatEndedUnseenWhileAnAlertFiredIsLookedAtOnce) {
+  const std::string runs = Directory("runs");
+  LiveWriter(runs, "a", 0.6).Seconds(5).End();
+  LiveWriter(runs, "b", 0.6).Seconds(5).End();
+  ASSERT_TRUE(record::AlertLog::Of(runs + "/b.fbr")->Fire({.stage = 1, .rule = "waits", .fired_ns = 7}).ok());
+  RunsFolder folder({runs}, {});
+  std::vector<std::string> over;
+  folder.on_look = [&](const std::string& name, const LiveRun& run, bool is_over) {
+    EXPECT_TRUE(is_over && run.ended());
+    over.push_back(name);
+  };
+  for (int i = 0; i < 20; ++i) Tick(folder);
+  EXPECT_EQ(over, std::vector<std::string>{"b"});
+}
+
+TEST_F(RunsFolderTest, WhoWritesAnAlertIntoARunThatWasCutOffIsNotItsRecorder) {
+  const std::string runs = Directory("runs");
+  LiveWriter writer(runs, "a", 0.6);
+  writer.Seconds(5);
+  RunIndex index(runs);
+  index.Update(WallNs() + 2 * kSilentNs);
+  ASSERT_EQ(index.runs().at("a").state, RunState::kCutOff);
+  ASSERT_TRUE(
+      record::AlertLog::Of(runs + "/a.fbr")->Fire({.stage = 1, .rule = "failed", .fired_ns = 7}).ok());
+  index.Update(WallNs());
+  EXPECT_EQ(index.runs().at("a").state, RunState::kCutOff);
+  index.Save();
+  RunIndex later(runs);
+  later.Update(WallNs());
+  EXPECT_EQ(later.runs().at("a").state, RunState::kCutOff);
+  writer.Seconds(1);
+  later.Update(WallNs());
+  EXPECT_EQ(later.runs().at("a").state, RunState::kRunning);
 }
 
 TEST_F(RunsFolderTest, ARunWhoseRecorderIsGoneIsCutOff) {

@@ -183,6 +183,33 @@ def test_who_watches_may_be_killed_and_started_again(fullbore, receiver):
     assert receiver.states("used") == ["firing", "resolved"]
 
 
+def watchers_of(run_file: pathlib.Path) -> list[int]:
+    """The processes that `run --rules` has started for a run."""
+    listed = subprocess.run(["ps", "-eo", "pid,stat,args"], capture_output=True, text=True).stdout.splitlines()
+    words = [line.split(None, 2) for line in listed if "alerts watch" in line and run_file.name in line]
+    return [int(pid) for pid, state, _ in words if not state.startswith("Z")]
+
+
+def test_run_starts_who_watches_again_when_it_was_killed(fullbore, receiver):
+    text = '[[alert]]\nname = "used"\nseries = "memory_used"\nabove = 1\nfor = "1s"\nnotify = ["webhook:URL"]'
+    process, runs = fullbore.start("sleep", "300", flags=["--rules", rules(fullbore, text, receiver.url)])
+    run_file = running(runs)
+    receiver.wait_for("used", "firing")
+    until = time.monotonic() + 90
+    while owed(run_file):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    (first,) = watchers_of(run_file)
+    os.kill(first, signal.SIGKILL)
+    while watchers_of(run_file) in ([], [first]):
+        assert time.monotonic() < until
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    assert b"started again" in process.communicate(timeout=60)[1]
+    receiver.wait_for("used", "resolved")
+    assert receiver.states("used") == ["firing", "resolved"]
+
+
 def test_serve_watches_every_run_and_survives_a_restart(fullbore, receiver):
     file = rules(
         fullbore,

@@ -27,6 +27,14 @@ def wait_until_owed(run_file: pathlib.Path, *states: str) -> None:
         time.sleep(0.05)
 
 
+def wait_until_firing(url: str) -> None:
+    """Until serve, at `url`, says that an alert fires."""
+    until = time.monotonic() + PATIENCE_S
+    while not json.load(urllib.request.urlopen(f"{url}api/v1/alerts", timeout=30))["firing"]:
+        assert time.monotonic() < until, "nothing fires"
+        time.sleep(0.05)
+
+
 @pytest.mark.parametrize("outage", ["answers with an error", "refuses connections"])
 def test_a_receiver_that_was_down_hears_of_an_alert_and_of_its_end_once(receiver, fullbore, outage):
     refuses = outage == "refuses connections"
@@ -84,7 +92,8 @@ def test_what_serve_could_not_say_before_a_restart_it_says_once_afterwards(recei
         shown = json.load(urllib.request.urlopen(f"{url}api/v1/alerts", timeout=30))
         assert [each["fired_unix_ns"] for each in shown["firing"]] == [fired[0]["fired_unix_ns"]]
         end()
-        start()
+        url = start()
+        wait_until_firing(url)
         process.send_signal(signal.SIGINT)
         receiver.wait_for("used", "resolved")
         wait_until_owed(run_file)

@@ -15,7 +15,10 @@ constexpr int64_t kLongestQuietNs = 60 * kNsPerSecond;
 
 std::optional<Transition> Tracker::Look(const Sight& sight, int64_t stage, int64_t now_ns, bool ended) {
   using State = Sight::State;
-  if (sight.state == State::kUnknown) return std::nullopt;
+  if (sight.state == State::kUnknown) {  // for so long nobody knows whether it held
+    if (alert_) held_ns_ += now_ns - std::exchange(looked_ns_, now_ns);
+    return std::nullopt;
+  }
   if (!alert_) {
     if (sight.state != State::kHolds) return std::nullopt;
     Transition begun = Begin(sight, stage, now_ns);

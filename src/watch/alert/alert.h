@@ -60,7 +60,7 @@ class Tracker {
   const Rule* rule_;
   std::optional<Price> price_;
   std::optional<Alert> alert_;  // pending or firing
-  int64_t held_ns_ = 0;         // since when the condition has held, as far as it was looked at
+  int64_t held_ns_ = 0;  // since when the condition has held; later by the time in which that was unknown
   std::optional<int64_t> over_since_ns_;
   int64_t looked_ns_ = 0;
 };

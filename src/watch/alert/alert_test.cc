@@ -67,8 +67,8 @@ TEST(TrackerTest, AFigureThatSwingsAroundItsThresholdDoesNotFlap) {
 
 TEST(TrackerTest, BetweenAloneIsNoReason) { EXPECT_EQ(Went(ARule(1), "-----"), Times{}); }
 
-TEST(TrackerTest, WhatCannotBeJudgedChangesNothing) {
-  EXPECT_EQ(Went(ARule(3), "##????#"), (Times{{0, To::kPending}, {6, To::kFiring}}));
+TEST(TrackerTest, WhatCannotBeJudgedChangesNothingAndDoesNotCountAsHeld) {
+  EXPECT_EQ(Went(ARule(3), "##????##"), (Times{{0, To::kPending}, {7, To::kFiring}}));
   EXPECT_EQ(Went(ARule(1), "##??????"), (Times{{0, To::kPending}, {1, To::kFiring}}));
 }
 

@@ -79,7 +79,7 @@ std::vector<Transition> Evaluator::Look(const record::Recording& recording, int6
 // What fires about an earlier stage is over.
 void Evaluator::BeginStage(const record::Stage& stage, int64_t now_ns, std::vector<Transition>& changes) {
   if (stage_ >= 0) {
-    const Sight over = {Sight::State::kOver, "the next stage has begun", {}, {}, {}, {}};
+    const Sight over = {Sight::State::kOver, kNextStage, {}, {}, {}, {}};
     for (Tracker& tracker : trackers_) {
       if (auto change = tracker.Look(over, stage_, now_ns, /*ended=*/true))
         changes.push_back(std::move(*change));

@@ -12,6 +12,9 @@
 
 namespace fullbore::watch {
 
+// Why an alert about an earlier stage is over.
+inline constexpr char kNextStage[] = "the next stage has begun";
+
 class Evaluator {
  public:
   explicit Evaluator(RuleSet rules);

@@ -34,15 +34,18 @@ std::string DeviceOf(const record::SeriesKey& key) {
   return gpu == key.labels.end() ? "the GPU" : "GPU " + gpu->second;
 }
 
-// The device with the largest (or least) mean of a metric.
+bool Any(const record::SeriesKey&) { return true; }
+
+// The device with the largest (or least) mean of a metric, of those that count.
 struct Extreme {
   const record::Series* series = nullptr;
   double mean = 0;
 };
-Extreme ExtremeOf(Metric metric, int64_t window_ns, const Moment& moment, Side side) {
+template <typename Counts>
+Extreme ExtremeOf(Metric metric, int64_t window_ns, const Moment& moment, Side side, Counts counts) {
   Extreme extreme;
   for (const record::Series& series : moment.stage().series) {
-    if (!IsOf(series.key, metric) || !moment.IsOurs(series.key)) continue;
+    if (!IsOf(series.key, metric) || !moment.IsOurs(series.key) || !counts(series.key)) continue;
     const auto mean = moment.Mean(series, window_ns);
     if (!mean) continue;
     const bool further = side == Side::kAbove ? *mean > extreme.mean : *mean < extreme.mean;
@@ -51,7 +54,7 @@ Extreme ExtremeOf(Metric metric, int64_t window_ns, const Moment& moment, Side s
   return extreme;
 }
 
-// Some memory of a device belongs to the command; without figures by process, any of it is taken.
+// Some memory of a device belongs to the command. Nobody knows where there are no figures by process, as in containers.
 bool IsHeld(const record::SeriesKey& of, int64_t window_ns, const Moment& moment) {
   const auto gpu = of.labels.find("gpu");
   if (gpu == of.labels.end()) return false;
@@ -68,13 +71,16 @@ bool IsHeld(const record::SeriesKey& of, int64_t window_ns, const Moment& moment
 }  // namespace
 
 Sight LookAtIdleDevice(const IdleDevice& wanted, int64_t window_ns, const Moment& moment) {
-  const Extreme least = ExtremeOf(Metric::kGpuUtilization, window_ns, moment, Side::kBelow);
-  if (!least.series) return {};
-  const bool held = IsHeld(least.series->key, window_ns, moment);
+  if (!ExtremeOf(Metric::kGpuUtilization, window_ns, moment, Side::kBelow, Any).series) return {};
+  const Extreme least =
+      ExtremeOf(Metric::kGpuUtilization, window_ns, moment, Side::kBelow,
+                [&](const record::SeriesKey& device) { return IsHeld(device, window_ns, moment); });
   Sight sight;
-  sight.state = least.mean < wanted.below && held       ? Sight::State::kHolds
-                : least.mean < 2 * wanted.below && held ? Sight::State::kBetween
-                                                        : Sight::State::kOver;
+  sight.state = Sight::State::kOver;
+  sight.what = "the run holds no device";
+  if (!least.series) return sight;
+  if (least.mean < 2 * wanted.below) sight.state = Sight::State::kBetween;
+  if (least.mean < wanted.below) sight.state = Sight::State::kHolds;
   sight.what = fmt::format("{} is held by the run and {} busy", DeviceOf(least.series->key),
                            FormatPercent(least.mean));
   sight.evidence = {
@@ -116,7 +122,7 @@ Sight LookAtLostDevice(const Moment& moment) {
 }
 
 Sight LookAtThrottledDevice(const ThrottledDevice& wanted, int64_t window_ns, const Moment& moment) {
-  const Extreme most = ExtremeOf(Metric::kGpuThrottleThermal, window_ns, moment, Side::kAbove);
+  const Extreme most = ExtremeOf(Metric::kGpuThrottleThermal, window_ns, moment, Side::kAbove, Any);
   if (!most.series) return {};
   Sight sight;
   sight.state = most.mean > wanted.above       ? Sight::State::kHolds

@@ -1,6 +1,7 @@
 #include "watch/notify/guard.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -11,6 +12,8 @@ namespace {
 
 constexpr size_t kMostPast = 200;
 
+std::string IdOf(const nlohmann::ordered_json& alert) { return alert.value("id", ""); }
+
 }  // namespace
 
 Guard::Guard(RuleSet rules, std::function<void(const std::string&)> say)
@@ -19,7 +22,7 @@ Guard::Guard(RuleSet rules, std::function<void(const std::string&)> say)
 void Guard::OnLook(const std::string& name, const LiveRun& run, bool over) {
   if (!run.seen()) return;
   Post& post = posts_[name];
-  if (post.over) return;
+  if (post.over && over) return;
   if (!post.sentinel) {
     post.sentinel = std::make_unique<Sentinel>(
         run.path(), rules_, [this, name](const std::string& line) { say_(name + ": " + line); });
@@ -36,7 +39,11 @@ void Guard::Deliver(int64_t now_ns) {
       ++at;
       continue;
     }
-    for (const auto& alert : sentinel.History()) past_.push_front(alert);
+    for (const auto& alert : sentinel.History()) {
+      std::erase_if(past_,
+                    [&](const auto& each) { return IdOf(each) == IdOf(alert); });  // of an earlier stage
+      past_.push_front(alert);
+    }
     while (past_.size() > kMostPast) past_.pop_back();
     at = posts_.erase(at);
   }
@@ -50,14 +57,23 @@ nlohmann::ordered_json Guard::State() const {
     for (const Target& target : rule.notify) tells.push_back(Shown(target));
     state["rules"].push_back({{"alert", rule.name}, {"for", FormatDuration(rule.for_ns)}, {"notify", tells}});
   }
-  std::vector<Json> known(past_.begin(), past_.end());
+  std::vector<Json> known;
+  std::set<std::string> live;
   for (const auto& [name, post] : posts_) {
-    for (Json& alert : post.sentinel->History()) known.push_back(std::move(alert));
+    for (Json& alert : post.sentinel->History()) {
+      live.insert(IdOf(alert));
+      known.push_back(std::move(alert));
+    }
+  }
+  for (const Json& alert : past_) {
+    if (!live.contains(IdOf(alert))) known.push_back(alert);
   }
   std::ranges::stable_sort(known, std::ranges::greater(),
                            [](const Json& alert) { return alert.value("fired_unix_ns", int64_t{0}); });
-  for (const Json& alert : known)
-    state[alert.value("state", "") == "firing" ? "firing" : "history"].push_back(alert);
+  for (const Json& alert : known) {
+    const bool fires = alert.value("state", "") == "firing" && live.contains(IdOf(alert));
+    state[fires ? "firing" : "history"].push_back(alert);
+  }
   return state;
 }
 

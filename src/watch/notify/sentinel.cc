@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "record/json_text.h"
 #include "record/run_reader.h"
 
 namespace fullbore::watch {
 
 namespace {
 
+constexpr int kMostFailures = 3;                   // of reading the history, before it is done without
 constexpr int64_t kRefreshNs = 60 * kNsPerSecond;  // Alertmanager forgets what is not said again
 
 // "firing 1 webhook:https://example.com/***": which of the rule's targets has not heard what.
@@ -22,7 +22,13 @@ std::string Debt(bool resolved, size_t target, const Target& to) {
   return fmt::format("{} {} {}", resolved ? "resolved" : "firing", target, Shown(to));
 }
 
-std::string DebtsOf(const std::set<std::string>& undelivered) { return nlohmann::json(undelivered).dump(); }
+std::set<std::string> DebtsOf(bool resolved, const Rule& rule) {
+  std::set<std::string> debts;
+  for (size_t i = 0; i < rule.notify.size(); ++i) {
+    if (rule.notify[i].kind != Target::Kind::kLog) debts.insert(Debt(resolved, i, rule.notify[i]));
+  }
+  return debts;
+}
 
 const Rule* RuleNamed(const RuleSet& rules, const std::string& name) {
   const auto found = std::ranges::find(rules.rules, name, &Rule::name);
@@ -30,9 +36,8 @@ const Rule* RuleNamed(const RuleSet& rules, const std::string& name) {
 }
 
 record::AlertRow RowOf(const Alert& alert, const std::set<std::string>& undelivered) {
-  return {
-      0,          alert.stage,      alert.rule,          alert.since_ns, alert.fired_ns, alert.resolved_ns,
-      alert.what, DetailsOf(alert), DebtsOf(undelivered)};
+  return {0,          alert.stage,      alert.rule, alert.since_ns, alert.fired_ns, alert.resolved_ns,
+          alert.what, DetailsOf(alert), undelivered};
 }
 
 }  // namespace
@@ -60,42 +65,48 @@ Sentinel::~Sentinel() {
 
 void Sentinel::Look(const record::Recording& recording, int64_t now_ns, bool cut_off) {
   if (recording.stages.empty()) return;
-  if (!std::exchange(resumed_, true)) Resume(recording, now_ns);
+  if (!resumed_) resumed_ = Resume(recording, now_ns) || ++failures_ == kMostFailures;
+  if (!resumed_) return;
   for (const Transition& change : evaluator_.Look(recording, now_ns, cut_off)) {
     if (change.to == Transition::To::kFiring) Fired(change.alert, recording);
     if (change.to == Transition::To::kResolved) Resolved(change.alert);
   }
+  for (const Alert& alert : evaluator_.firing()) {  // what is lost so far
+    if (const auto row = rows_.find({alert.stage, alert.rule}); row != rows_.end())
+      known_.at(row->second).alert = alert;
+  }
 }
 
-void Sentinel::Resume(const record::Recording& recording, int64_t now_ns) {
+bool Sentinel::Resume(const record::Recording& recording, int64_t now_ns) {
+  const auto rows = record::ReadAlerts(path_);
+  if (!rows) return false;
   const auto all = record::ReadRun(path_);
   if (all) evaluator_.Remember(*all);
   const record::Recording& whole = all ? *all : recording;
   resumes_.reset(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   const bool alone = resumes_.valid() && flock(resumes_.get(), LOCK_EX | LOCK_NB) == 0;
-  const auto rows = record::ReadAlerts(path_);
-  if (!rows) return;
   for (const record::AlertRow& row : *rows) {
     if (!RuleNamed(evaluator_.rules(), row.rule)) continue;
     Known& known = known_[row.id];
-    known = {AlertOf(row), OriginOf(whole, row.stage), {}};
-    for (const auto& debt : record::ParseJson(row.undelivered)) {
-      if (debt.is_string()) known.undelivered.insert(debt.get<std::string>());
-    }
-    if (!row.resolved_ns) {
-      rows_[{row.stage, row.rule}] = row.id;
-      if (row.stage == whole.stages.back().id) evaluator_.Adopt(known.alert, now_ns);
-    }
+    known = {AlertOf(row), OriginOf(whole, row.stage), row.undelivered};
     if (alone) SendAgain(row.id);
+    if (row.resolved_ns) continue;
+    rows_[{row.stage, row.rule}] = row.id;
+    if (row.stage == whole.stages.back().id) {
+      evaluator_.Adopt(known.alert, now_ns);
+      continue;
+    }
+    Alert over = known.alert;
+    over.resolved_ns = now_ns;
+    over.end = kNextStage;
+    Resolved(over);
   }
+  return true;
 }
 
 void Sentinel::Fired(const Alert& alert, const record::Recording& recording) {
   const Rule& rule = *RuleNamed(evaluator_.rules(), alert.rule);
-  std::set<std::string> undelivered;
-  for (size_t i = 0; i < rule.notify.size(); ++i) {
-    if (rule.notify[i].kind != Target::Kind::kLog) undelivered.insert(Debt(false, i, rule.notify[i]));
-  }
+  const std::set<std::string> undelivered = DebtsOf(/*resolved=*/false, rule);
   int64_t id = next_unwritten_;
   if (const auto log = record::AlertLog::Of(path_); !log) {
     SayOnce(log.error().text);
@@ -119,15 +130,13 @@ void Sentinel::Resolved(const Alert& alert) {
   rows_.erase(row);
   Known& known = known_[id];
   known.alert = alert;
-  const Rule& rule = *RuleNamed(evaluator_.rules(), alert.rule);
-  for (size_t i = 0; i < rule.notify.size(); ++i) {
-    if (rule.notify[i].kind != Target::Kind::kLog) known.undelivered.insert(Debt(true, i, rule.notify[i]));
-  }
+  std::set<std::string> debts = DebtsOf(/*resolved=*/true, *RuleNamed(evaluator_.rules(), alert.rule));
   if (const auto log = record::AlertLog::Of(path_); id > 0 && log) {
-    const auto written = log->Resolve(RowOf(alert, known.undelivered));
-    if (written && !*written) return;
+    const auto written = log->Resolve(RowOf(alert, debts));
+    if (written && !*written) return;  // another watcher was faster, and says it
     if (!written) SayOnce(written.error().text);
   }
+  known.undelivered.merge(debts);
   Send(id);
 }
 
@@ -163,16 +172,17 @@ void Sentinel::NoteOutcomes() {
     const auto known = known_.find(outcome.tag);
     if (known == known_.end()) continue;
     const std::vector<Target>& targets = RuleNamed(evaluator_.rules(), known->second.alert.rule)->notify;
+    std::set<std::string> settled;
     for (size_t i = 0; i < targets.size(); ++i) {
-      if (targets[i] == outcome.target)
-        known->second.undelivered.erase(Debt(outcome.resolved, i, targets[i]));
+      if (targets[i] == outcome.target) settled.insert(Debt(outcome.resolved, i, targets[i]));
     }
+    for (const std::string& debt : settled) known->second.undelivered.erase(debt);
     if (!outcome.delivered) {
       say_(fmt::format("alert '{}' could not be delivered to {}: {}", known->second.alert.rule,
                        Shown(outcome.target), outcome.problem));
     }
     if (const auto log = record::AlertLog::Of(path_); log && outcome.tag > 0)
-      (void)log->SetUndelivered(outcome.tag, DebtsOf(known->second.undelivered));
+      (void)log->Settle(outcome.tag, settled);
   }
 }
 

@@ -51,7 +51,7 @@ class Sentinel {
     std::set<std::string> undelivered;
   };
 
-  void Resume(const record::Recording& recording, int64_t now_ns);
+  bool Resume(const record::Recording& recording, int64_t now_ns);  // false: perhaps at the next look
   void Fired(const Alert& alert, const record::Recording& recording);
   void Resolved(const Alert& alert);
   void Send(int64_t id);
@@ -64,6 +64,7 @@ class Sentinel {
   std::function<void(const std::string&)> say_;
   UniqueFd resumes_;  // locked by the one watcher that delivers what another one left
   bool resumed_ = false;
+  int failures_ = 0;                                         // to resume
   std::map<int64_t, Known> known_;                           // by row; below 0 if it could not be written
   std::map<std::pair<int64_t, std::string>, int64_t> rows_;  // what fires: by stage and rule
   std::set<std::string> said_;

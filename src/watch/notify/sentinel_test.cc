@@ -96,7 +96,7 @@ TEST_F(SentinelTest, SaysOnceThatItFiresAndOnceThatItIsOver) {
   const auto rows = record::ReadAlerts(path_);
   ASSERT_EQ(rows->size(), 1u);
   EXPECT_TRUE((*rows)[0].resolved_ns);
-  EXPECT_EQ((*rows)[0].undelivered, "[]");
+  EXPECT_THAT((*rows)[0].undelivered, IsEmpty());
 }
 
 TEST_F(SentinelTest, ARestartFiresNothingAgainAndStillResolves) {
@@ -139,6 +139,34 @@ TEST_F(SentinelTest, WhatIsBeingSaidAtTheEndIsSaidAndNotAgainByTheNextOne) {
   Settle(*sentinel);
   EXPECT_EQ(Heard(), "firing\n");
   EXPECT_THAT(sentinel->waiting(), IsEmpty());
+}
+
+TEST_F(SentinelTest, WhatFiresOfAnEarlierStageIsOverWhenTheNextOneIsWatched) {
+  auto sentinel = Watch(Page());
+  Play({sentinel.get()}, 9, 12);
+  Settle(*sentinel);
+  sentinel.reset();
+  ASSERT_TRUE(writer_->Close(now_ns_, record::StageState::kEnded, 0, false).ok());
+  auto next =
+      record::RunWriter::Open(path_, {"run-1", "evaluate", {"python"}, "/", {}}, now_ns_, 5 * kNsPerSecond);
+  ASSERT_TRUE(next.ok()) << ToString(next.error());
+  writer_.emplace(std::move(*next));
+  sentinel = Watch(Page());
+  Play({sentinel.get()}, 0, 2);
+  Settle(*sentinel);
+  EXPECT_EQ(Heard(), "firing\nresolved\n");
+}
+
+TEST_F(SentinelTest, WhatItCostsGoesOnWhileItFires) {
+  const auto rules = ParseRules("[[alert]]\nname = \"gone\"\ndevice = \"lost\"", "test");
+  ASSERT_TRUE(rules.ok());
+  Sentinel sentinel(path_, *rules, [](const std::string&) {});
+  writer_->AppendMessage({now_ns_, record::Severity::kError, "nvml", "GPU 0 is lost"});
+  const auto seconds_lost = [&] { return sentinel.History().at(0)["lost"]["seconds"].get<double>(); };
+  Play({&sentinel}, 1, 2);
+  const double at_first = seconds_lost();
+  Play({&sentinel}, 1, 10);
+  EXPECT_DOUBLE_EQ(seconds_lost(), at_first + 10);
 }
 
 TEST_F(SentinelTest, TwoThatWatchSayItOnce) {
