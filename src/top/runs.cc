@@ -59,7 +59,7 @@ Run RunOf(const std::string& name, const watch::LiveRun& live) {
   run.steps = live.steps();
   const record::Stage& stage = live.window().stages.back();
   run.directory = stage.directory;
-  run.running_ns = stage.end_ns - stage.begin_ns;
+  run.running_ns = live.end_ns() - live.begin_ns();
   run.ranks = static_cast<int64_t>(stage.ranks.size());
   run.roles = RolesOf(stage);
   if (!stage.ranks.empty()) AddWindows(stage.ranks.front(), run);

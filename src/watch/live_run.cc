@@ -13,8 +13,9 @@ Result<void> LiveRun::LookAtWindow() {
   if (!window) return window.error();
   window_ = std::move(*window);
   of_window_ = diagnose::Diagnose(window_);
-  steps_ = 0;
   const record::Stage& stage = window_.stages.back();
+  KeepBegin(stage);
+  steps_ = 0;
   if (stage.ranks.empty()) return {};
   for (const record::StepWindow& each : stage.ranks.front().windows)
     steps_ = std::max(steps_, each.first_step + each.steps);
@@ -26,7 +27,14 @@ Result<void> LiveRun::LookAtAll() {
   if (!all) return all.error();
   of_all_ = diagnose::Diagnose(*all, all->stages.back().name);
   judgement_ = Judgement::Of(of_all_, *all);
+  KeepBegin(all->stages.back());
   return {};
+}
+
+// A window begins no earlier than a minute ago.
+void LiveRun::KeepBegin(const record::Stage& stage) {
+  begin_ns_ = stage.id == stage_id_ ? std::min(begin_ns_, stage.begin_ns) : stage.begin_ns;
+  stage_id_ = stage.id;
 }
 
 }  // namespace fullbore::watch
