@@ -13,12 +13,7 @@ Result<void> LiveRun::LookAtWindow() {
   if (!window) return window.error();
   window_ = std::move(*window);
   of_window_ = diagnose::Diagnose(window_);
-  const record::Stage& stage = window_.stages.back();
-  KeepBegin(stage);
-  steps_ = 0;
-  if (stage.ranks.empty()) return {};
-  for (const record::StepWindow& each : stage.ranks.front().windows)
-    steps_ = std::max(steps_, each.first_step + each.steps);
+  KeepExtent(window_.stages.back());
   return {};
 }
 
@@ -27,14 +22,21 @@ Result<void> LiveRun::LookAtAll() {
   if (!all) return all.error();
   of_all_ = diagnose::Diagnose(*all, all->stages.back().name);
   judgement_ = Judgement::Of(of_all_, *all);
-  KeepBegin(all->stages.back());
+  KeepExtent(all->stages.back());
   return {};
 }
 
-// A window begins no earlier than a minute ago.
-void LiveRun::KeepBegin(const record::Stage& stage) {
-  begin_ns_ = stage.id == stage_id_ ? std::min(begin_ns_, stage.begin_ns) : stage.begin_ns;
-  stage_id_ = stage.id;
+// A window begins no earlier than a minute ago, and has no steps if the run has paused for longer.
+void LiveRun::KeepExtent(const record::Stage& stage) {
+  if (stage.id != stage_id_) {
+    stage_id_ = stage.id;
+    begin_ns_ = stage.begin_ns;
+    steps_ = 0;
+  }
+  begin_ns_ = std::min(begin_ns_, stage.begin_ns);
+  if (stage.ranks.empty()) return;
+  for (const record::StepWindow& each : stage.ranks.front().windows)
+    steps_ = std::max(steps_, each.first_step + each.steps);
 }
 
 }  // namespace fullbore::watch

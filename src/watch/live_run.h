@@ -36,21 +36,21 @@ class LiveRun {
   // Of the newest stage; without steps until LookAtAll() was called on one that had some.
   const diagnose::Diagnosis& of_all() const { return of_all_; }
   const Judgement& judgement() const { return judgement_; }  // of_all(), as a list shows it
-  int64_t steps() const { return steps_; }                   // of the lead rank, so far
+  // Of the lead rank in the newest stage, so far; does not shrink while that stage lasts.
+  int64_t steps() const { return steps_; }
   // When the newest stage began, CLOCK_MONOTONIC: not later than the window, and exact after LookAtAll().
   int64_t begin_ns() const { return begin_ns_; }
   // When what window() holds was recorded, CLOCK_MONOTONIC.
   int64_t end_ns() const { return seen() ? window_.stages.back().end_ns : 0; }
 
  private:
-  void KeepBegin(const record::Stage& stage);
+  void KeepExtent(const record::Stage& stage);
 
   std::string path_;
   record::Recording window_;
   diagnose::Diagnosis of_window_, of_all_;
   Judgement judgement_;
-  int64_t steps_ = 0;
-  int64_t stage_id_ = -1, begin_ns_ = 0;  // of the newest stage
+  int64_t stage_id_ = -1, begin_ns_ = 0, steps_ = 0;  // of the newest stage
 };
 
 }  // namespace fullbore::watch

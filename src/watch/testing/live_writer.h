@@ -36,6 +36,11 @@ class LiveWriter {
     (void)writer_.Flush(now_ns_);
     return *this;
   }
+  // The recorder goes on, but no step ends.
+  LiveWriter& Pause(int64_t seconds) {
+    (void)writer_.Flush(now_ns_ += seconds * kNsPerSecond);
+    return *this;
+  }
   void End(int exit_status = 0) {
     (void)writer_.Close(now_ns_, record::StageState::kEnded, exit_status, false);
   }
