@@ -13,11 +13,13 @@
 #include "explain/diagnose/compare.h"
 #include "record/metrics.h"
 #include "record/run_edit.h"
+#include "record/run_reader.h"
 #include "report/html.h"
 #include "report/json.h"
 #include "serve/metrics_page.h"
 #include "serve/page_sources.h"
 #include "serve/run_filter.h"
+#include "serve/series_csv.h"
 
 namespace fullbore::serve {
 
@@ -136,32 +138,6 @@ Json CurveJson(const ShownRun& run) {
           {"step", run.curve.step},
           {"rate", run.curve.rate},
           {"step_ms", run.curve.step_ms}};
-}
-
-// A cell of a table that spreadsheets may open: quoted, and never a formula.
-std::string CsvCell(const std::string& text) {
-  std::string cell = Printable(text, true);
-  if (!cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos) cell = "'" + cell;
-  if (cell.find_first_of(",\"") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
-// Every reading of every series: a line each, as databases and data frames like it.
-std::string SeriesCsv(const record::Recording& recording) {
-  std::string csv = "stage,series,unit,t_s,value\n";
-  for (const record::Stage& stage : recording.stages) {
-    for (const record::Series& series : stage.series) {
-      const std::string head = CsvCell(stage.name) + "," + CsvCell(record::LabelledName(series.key)) + "," +
-                               CsvCell(series.key.unit) + ",";
-      for (const record::Reading& reading : series.readings) {
-        const double seconds = static_cast<double>(reading.t_ns - stage.begin_ns) / 1e9;
-        csv += head + fmt::format("{:.3f},{}\n", seconds, reading.value);
-      }
-    }
-  }
-  return csv;
 }
 
 Result<std::map<std::string, std::string>> TagsIn(const nlohmann::json& json) {
@@ -321,9 +297,9 @@ Response Api::OfRun(const Request& request, const std::string& name, const watch
     return response;
   }
   if (what == "series.csv") {
-    const auto explained = parts_.explain(run.summary.path);
-    if (!explained) return Failed(explained.error(), 503);
-    Response response = Response::Of("text/csv; charset=utf-8", SeriesCsv(explained->recording));
+    const auto recording = record::ReadRun(run.summary.path);
+    if (!recording) return Failed(recording.error(), 503);
+    Response response = Response::Of("text/csv; charset=utf-8", SeriesCsv(*recording));
     response.headers.emplace_back("Content-Disposition", "attachment; filename=\"series.csv\"");
     return response;
   }

@@ -133,6 +133,8 @@ std::string_view ReasonOf(int status) {
       return "Not Implemented";
     case 503:
       return "Service Unavailable";
+    case 507:
+      return "Insufficient Storage";
     default:
       return "Error";
   }

@@ -155,10 +155,18 @@ void Server::Read(Connections::iterator connection, int64_t now_ns) {
 
 void Server::Answer(Connection& connection, Response response, bool head_only) {
   connection.answered = true;
+  const size_t bytes = response.body ? response.body->size() : 0;
   size_t unsent = 0;
   for (const Connection& each : connections_) unsent += each.unsent();
-  if (response.body && unsent + response.body->size() > limits_.unsent_bytes)
+  if (bytes > limits_.unsent_bytes) {
+    response = Response::Failure(507,
+                                 fmt::format("the answer takes {}, and this server keeps at most {}",
+                                             FormatBytes(static_cast<double>(bytes)),
+                                             FormatBytes(static_cast<double>(limits_.unsent_bytes))),
+                                 "ask for less of it, or read the run's file itself: fullbore explain RUN");
+  } else if (unsent + bytes > limits_.unsent_bytes) {
     response = Response::Failure(503, "too many answers wait to be taken", "try again");
+  }
   connection.head = HeadOf(response);
   connection.stream = std::move(response.stream);
   if (!head_only) connection.body = std::move(response.body);

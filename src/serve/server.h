@@ -23,7 +23,7 @@ struct Limits {
   size_t connections = 256;                // the one that has waited longest for its request makes room
   int64_t request_ns = 10'000'000'000;     // for all of a request to arrive
   int64_t stalled_ns = 30'000'000'000;     // without taking a byte of an answer
-  size_t unsent_bytes = 64 << 20;          // of all answers together
+  size_t unsent_bytes = 64 << 20;          // of all answers together; a longer one is refused for good (507)
   size_t unsent_stream_bytes = 256 << 10;  // of one stream: who reads more slowly is sent away
 };
 
