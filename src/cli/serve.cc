@@ -78,19 +78,26 @@ void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
 // Until a signal ends it. One thread does everything: there is nothing to lock, and nothing runs while nobody asks.
 void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, watch::Guard* guard, int signals) {
   int64_t next_tick_ns = 0;
+  bool noticed = false;  // a change in the directories, which the next tick reads
   while (true) {
     const int64_t now_ns = MonotonicNs();
     if (now_ns >= next_tick_ns) {
+      noticed = false;
       folder.Tick(now_ns, WallNs());
       if (guard) guard->Deliver(now_ns);
       next_tick_ns = now_ns + kTickNs;
     }
-    pollfd ready[] = {{signals, POLLIN, 0}, {server.fd(), POLLIN, 0}, {folder.fd(), POLLIN, 0}};
+    // What was noticed stays readable until then: poll would return at once, again and again.
+    pollfd ready[] = {
+        {signals, POLLIN, 0}, {server.fd(), POLLIN, 0}, {noticed ? -1 : folder.fd(), POLLIN, 0}};
     const int64_t wait_ns = std::max<int64_t>(0, next_tick_ns - MonotonicNs());
     if (poll(ready, std::size(ready), static_cast<int>(wait_ns / kNsPerMs) + 1) < 0) continue;
     if (ready[0].revents != 0) return;
     // Several files of a run change at once: one look takes them all.
-    if (ready[2].revents != 0) next_tick_ns = std::min(next_tick_ns, now_ns + kTickNs / 10);
+    if (ready[2].revents != 0) {
+      noticed = true;
+      next_tick_ns = std::min(next_tick_ns, now_ns + kTickNs / 10);
+    }
     server.Serve(MonotonicNs());
   }
 }

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import pathlib
 import time
 
 import jsonschema
 import pytest
 
-from tests.serve.conftest import Serving, names
+from tests.serve.conftest import Serving, names, start
 
 KINDS = ["made-0", "made-live-0"]
 
@@ -138,3 +140,24 @@ def test_series_come_as_csv(serving):
     lines = answer.body.decode().splitlines()
     assert lines[0] == "stage,series,unit,t_s,value"
     assert "train,cpu_utilization,ratio,1.000,0.4" in lines
+
+
+def processor_s(pid: int) -> float:
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_files_that_come_and_go_keep_no_core_busy(tmp_path):
+    server = start("--dir", str(tmp_path))
+    try:
+        assert server.ask("/healthz").status == 200
+        before, begin = processor_s(server.process.pid), time.monotonic()
+        while time.monotonic() - begin < 3:
+            (tmp_path / "scratch").touch()
+            (tmp_path / "scratch").unlink()
+            time.sleep(0.01)
+        used = (processor_s(server.process.pid) - before) / (time.monotonic() - begin)
+        assert used < 0.25, "of a core"
+    finally:
+        server.process.terminate()
+        server.process.wait(timeout=30)
