@@ -168,8 +168,9 @@ void Server::Answer(Connection& connection, Response response, bool head_only) {
     response = Response::Failure(503, "too many answers wait to be taken", "try again");
   }
   connection.head = HeadOf(response);
+  if (head_only) return;  // it has been told all, of a stream, too
   connection.stream = std::move(response.stream);
-  if (!head_only) connection.body = std::move(response.body);
+  connection.body = std::move(response.body);
 }
 
 void Server::Write(Connections::iterator connection, int64_t now_ns) {

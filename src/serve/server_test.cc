@@ -11,6 +11,7 @@
 namespace fullbore::serve {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -78,6 +79,29 @@ TEST_F(ServerTest, AnAnswerThatOthersLeaveNoRoomForIsWorthAnotherTry) {
   const Got got = Take(Asking("GET"));
   EXPECT_THAT(got.text, StartsWith("HTTP/1.1 503 "));
   EXPECT_THAT(got.text, HasSubstr("try again"));
+}
+
+TEST_F(ServerTest, TheHeadOfAStreamIsAllThatHeadGets) {
+  Listen({});
+  answer_ = Response::Of("text/event-stream", "retry: 5000\n\n");
+  answer_.stream = "run/a";
+  const Got got = Take(Asking("HEAD"));
+  EXPECT_THAT(got.text, StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(got.text, EndsWith("\r\n\r\n"));
+  EXPECT_TRUE(got.closed);
+  EXPECT_FALSE(server_->HasListeners("run/a"));
+}
+
+TEST_F(ServerTest, WhoListensToAStreamGetsItsEvents) {
+  Listen({});
+  answer_ = Response::Of("text/event-stream", "retry: 5000\n\n");
+  answer_.stream = "run/a";
+  const UniqueFd listener = Asking("GET");
+  EXPECT_FALSE(Take(listener).closed);
+  EXPECT_TRUE(server_->HasListeners("run/a"));
+  server_->Publish("run/b", "live", "other");
+  server_->Publish("run/a", "live", "{}");
+  EXPECT_EQ(Take(listener).text, "event: live\ndata: {}\n\n");
 }
 
 }  // namespace
