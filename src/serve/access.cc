@@ -13,10 +13,18 @@ namespace fullbore::serve {
 
 namespace {
 
-// "localhost:7788" without the port, "[::1]" without the brackets.
+// Names of hosts are the same in capitals: browsers ask in small letters, whatever the machine calls itself.
+std::string Small(std::string name) {
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return name;
+}
+
+// "localhost:7788" without the port, "[::1]" without the brackets; in small letters.
 std::string NameIn(const std::string& host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.rfind(':'));
+  if (host.starts_with('[')) return Small(host.substr(1, host.find(']') - 1));
+  return Small(host.substr(0, host.rfind(':')));
 }
 
 bool IsAddress(const std::string& name) {
@@ -64,7 +72,7 @@ Access::Access(const std::string& address, std::optional<std::string> token)
     : loopback_(IsLoopback(address)), token_(std::move(token)) {
   names_ = {"localhost", NameIn(address)};
   std::array<char, HOST_NAME_MAX + 1> name{};
-  if (!loopback_ && gethostname(name.data(), name.size() - 1) == 0) names_.insert(name.data());
+  if (!loopback_ && gethostname(name.data(), name.size() - 1) == 0) names_.insert(Small(name.data()));
 }
 
 // By address there is nothing to rebind, except that a loopback server is only ever reached by loopback addresses.

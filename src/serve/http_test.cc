@@ -1,6 +1,10 @@
 #include "serve/http.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cctype>
 
 #include "serve/access.h"
 
@@ -86,6 +90,29 @@ TEST(AccessTest, AForeignNameOrOriginIsRefused) {
     request.headers["host"] = host;
     EXPECT_FALSE(access.Refusal(request)) << host;
   }
+}
+
+// Host names are the same in capitals and in small letters, and many machines have capitals in theirs.
+TEST(AccessTest, ItsNameIsTheSameInCapitals) {
+  const auto status = [](const Access& access, const std::string& host) {
+    Request request = Ask("/healthz");
+    request.headers["host"] = host;
+    const auto refusal = access.Refusal(request);
+    return refusal ? refusal->status : 200;
+  };
+  const Access loopback("127.0.0.1:7788", std::nullopt);
+  EXPECT_EQ(status(loopback, "LocalHost:7788"), 200);
+  EXPECT_EQ(status(loopback, "LocalHost"), 200);
+  EXPECT_EQ(status(Access("Box.Example:7788", "0123456789abcdef"), "box.example:7788"), 200);
+
+  std::array<char, 256> name{};
+  ASSERT_EQ(gethostname(name.data(), name.size() - 1), 0);
+  const Access everywhere("0.0.0.0:7788", "0123456789abcdef");
+  std::string capitals = name.data(), small = capitals;
+  for (char& c : capitals) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  EXPECT_EQ(status(everywhere, capitals + ":7788"), 200) << capitals;
+  EXPECT_EQ(status(everywhere, small), 200) << small;
 }
 
 TEST(AccessTest, ElsewhereReadingNeedsTheTokenByHeaderOrCookie) {
