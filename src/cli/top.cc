@@ -66,7 +66,9 @@ class Ending {
 class Top {
  public:
   explicit Top(const Flags& flags)
-      : machine_(flags.root), folder_(flags.directories, {.of_a_core = kForRuns, .of_a_core_for_ended = 0}) {
+      : machine_(flags.root),
+        folder_(flags.directories, {.of_a_core = kForRuns, .of_a_core_for_ended = 0},
+                watch::KeepsIndex::kNo) {
     view_.unicode = LocaleIsUtf8();
   }
 

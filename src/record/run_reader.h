@@ -14,7 +14,8 @@ Result<Recording> ReadRun(const std::string& path);
 
 // Only what ended in the last `window_ns` before the end of the newest stage: that stage alone, with its readings,
 // steps and windows cut to then, and without the traces of profilers. What a rank or a loader has counted stays
-// counted from the start. Blocks from before are skipped unread, so that this costs little however long the run is.
+// counted from the start. Blocks from before are skipped unread, so that beside the copy that a live run is read from
+// (snapshot.h) this costs little however long the run is.
 Result<Recording> ReadEndOfRun(const std::string& path, int64_t window_ns);
 
 // What a list of runs shows, read without the bulk of the file.

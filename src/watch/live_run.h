@@ -19,8 +19,9 @@ class LiveRun {
  public:
   explicit LiveRun(std::string path) : path_(std::move(path)) {}
 
-  // Reads the end of the file, and diagnoses the window. A few milliseconds, however long the run is. On an error what
-  // was seen before stays.
+  // Reads the end of the file, and diagnoses the window: a few milliseconds however long the run is, and the copy into
+  // TMPDIR that every reader takes of a file that is being recorded (record/snapshot.h), which grows with it by a few
+  // megabytes an hour. On an error what was seen before stays.
   Result<void> LookAtWindow();
   // Reads all of the file, and diagnoses the newest stage from its start: what `explain` would say now. Takes time and
   // memory in proportion to the file; only the diagnosis is kept.

@@ -47,12 +47,18 @@ record::RunSummary SummaryNow(const KnownRun& known, const LiveRun& run) {
 
 }  // namespace
 
-RunsFolder::RunsFolder(const std::vector<std::string>& directories, Budget budget)
-    : budget_(budget), notify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)), watches_(directories.size(), -1) {
+RunsFolder::RunsFolder(const std::vector<std::string>& directories, Budget budget, KeepsIndex keeps)
+    : budget_(budget),
+      keeps_(keeps),
+      notify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
+      watches_(directories.size(), -1) {
   for (const std::string& directory : directories) indexes_.push_back(std::make_unique<RunIndex>(directory));
 }
 
-RunsFolder::~RunsFolder() {
+RunsFolder::~RunsFolder() { Save(); }
+
+void RunsFolder::Save() {
+  if (keeps_ == KeepsIndex::kNo) return;
   for (const auto& index : indexes_) index->Save();
 }
 
@@ -80,7 +86,7 @@ void RunsFolder::Tick(int64_t now_ns, int64_t wall_ns) {
   for (auto& [name, followed] : followed_) Look(name, *followed, now_ns);
   if (now_ns >= next_judge_ns_) JudgeOneEnded(now_ns);
   if (now_ns >= next_save_ns_) {
-    for (const auto& index : indexes_) index->Save();
+    Save();
     next_save_ns_ = now_ns + kSavePauseNs;
   }
 }

@@ -30,10 +30,13 @@ struct Budget {
   double of_a_core_for_ended = 0.25;
 };
 
+// What is known of the ended runs is kept in the index file of each directory, for the next one who looks.
+enum class KeepsIndex : bool { kNo, kYes };
+
 class RunsFolder {
  public:
   // A directory that does not exist is empty, and noticed when it is there.
-  RunsFolder(const std::vector<std::string>& directories, Budget budget);
+  RunsFolder(const std::vector<std::string>& directories, Budget budget, KeepsIndex keeps = KeepsIndex::kYes);
   ~RunsFolder();
   RunsFolder(const RunsFolder&) = delete;
   RunsFolder& operator=(const RunsFolder&) = delete;
@@ -79,9 +82,11 @@ class RunsFolder {
   void CatchUp(int64_t wall_ns);
   void Look(const std::string& name, Followed& followed, int64_t now_ns);
   void JudgeOneEnded(int64_t now_ns);
+  void Save();
   int64_t PauseNs(int64_t cost_ns, int64_t least_ns) const;
 
   Budget budget_;
+  KeepsIndex keeps_;
   std::vector<std::unique_ptr<RunIndex>> indexes_;
   std::vector<std::pair<std::string, const KnownRun*>> runs_;
   std::map<std::string, Where> where_;

@@ -140,6 +140,18 @@ TEST_F(RunsFolderTest, TheIndexKnowsWhatWasReadAndJudged) {
   EXPECT_TRUE(folder.runs().empty());
 }
 
+TEST_F(RunsFolderTest, WhoKeepsNoIndexLeavesTheDirectoryAsItIs) {
+  const std::string runs = Directory("runs");
+  LiveWriter(runs, "a", 0.6).Seconds(3).End();
+  {
+    RunsFolder folder({runs}, {}, KeepsIndex::kNo);
+    Tick(folder);
+    Tick(folder);
+    EXPECT_TRUE(folder.Find("a")->judgement);
+  }
+  EXPECT_FALSE(std::filesystem::exists(runs + "/.index"));
+}
+
 TEST_F(RunsFolderTest, AnIndexThatIsCutOffAnywhereLosesNothing) {
   const std::string runs = Directory("runs");
   LiveWriter(runs, "a", 0.6).Seconds(3).End();
