@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 
 #include "base/clock.h"
@@ -35,6 +35,7 @@ namespace {
 constexpr int64_t kPeriodNs = kNsPerSecond;
 // Of a core for all runs together: top as a whole keeps below 1 %.
 constexpr double kForRuns = 0.005;
+constexpr int kBetweenLooksMs = 20;  // at a report that is being printed
 
 struct Flags {
   std::vector<std::string> directories;
@@ -62,6 +63,46 @@ class Ending {
  private:
   UniqueFd fd_;
 };
+
+// What `fullbore explain` says of the run, on the ordinary screen. Returns the signal that came meanwhile, 0 for none;
+// it ends the report.
+int PrintReport(const std::string& run_file, const Ending& ending) {
+  SpawnOptions options;
+  options.input = STDIN_FILENO;
+  options.output = STDOUT_FILENO;
+  options.errors = STDERR_FILENO;
+  options.apart = SpawnOptions::Apart::kNo;  // in the terminal's foreground: Ctrl-C is for it, too
+  options.usual_signals = true;
+  pid_t pid = -1;
+  if (const int error = Spawn({"/proc/self/exe", "explain", run_file}, options, pid); error != 0) {
+    Print(stdout, "the report cannot be started: {}\n", std::strerror(error));
+    return 0;
+  }
+  int came = 0;
+  while (waitpid(pid, nullptr, WNOHANG) == 0) {
+    pollfd end = {ending.fd(), POLLIN, 0};
+    poll(&end, 1, kBetweenLooksMs);
+    if (const int signal = ending.Came(); signal != 0) {
+      came = signal;
+      (void)kill(pid, signal);  // the terminal tells it, too, but others have told only us
+    }
+  }
+  return came != 0 ? came : ending.Came();
+}
+
+// Returns the signal that came instead, 0 for none.
+int AwaitEnter(const Ending& ending) {
+  Print(stdout, "\nEnter: back to top ");
+  std::fflush(stdout);
+  while (true) {
+    pollfd ready[] = {{STDIN_FILENO, POLLIN, 0}, {ending.fd(), POLLIN, 0}};
+    poll(ready, 2, -1);
+    if (const int signal = ending.Came(); signal != 0) return signal;
+    char typed = 0;
+    if (ready[0].revents != 0 && (read(STDIN_FILENO, &typed, 1) != 1 || typed == '\n' || typed == '\r'))
+      return 0;
+  }
+}
 
 class Top {
  public:
@@ -129,10 +170,10 @@ class Top {
       if ((ready[0].revents & (POLLHUP | POLLERR)) != 0) return 0;  // the terminal is gone
       for (top::Key key = terminal->Read(); key != top::Key::kNone; key = terminal->Read()) {
         if (key == top::Key::kQuit) return 0;
-        if (key == top::Key::kReport)
-          ShowReport(*terminal);
-        else
+        if (key != top::Key::kReport)
           On(key);
+        else if (const int signal = ShowReport(*terminal, ending); signal != 0)
+          return 128 + signal;
       }
     }
   }
@@ -170,23 +211,14 @@ class Top {
     view_.selected = state_.runs[then].name;
   }
 
-  // As `fullbore explain` prints it, on the ordinary screen, until a key is pressed.
-  void ShowReport(top::Terminal& terminal) {
-    if (state_.runs.empty()) return;
+  // Until Enter is pressed; Ctrl-C leads back, too. Returns the signal that ends top, 0 for none.
+  int ShowReport(top::Terminal& terminal, const Ending& ending) {
+    if (state_.runs.empty()) return 0;
     terminal.Leave();
-    std::vector<std::string> words = {"/proc/self/exe", "explain",
-                                      state_.runs[top::SelectedRun(state_, view_)].path};
-    std::vector<std::string> environment = EnvironmentWith({});
-    pid_t pid = -1;
-    if (posix_spawn(&pid, words[0].c_str(), nullptr, nullptr, Pointers(words).data(),
-                    Pointers(environment).data()) == 0)
-      waitpid(pid, nullptr, 0);
-    Print(stdout, "\nEnter: back to top ");
-    std::fflush(stdout);
-    char typed = 0;
-    while (read(STDIN_FILENO, &typed, 1) == 1 && typed != '\n' && typed != '\r') {
-    }
+    int signal = PrintReport(state_.runs[top::SelectedRun(state_, view_)].path, ending);
+    if (signal == 0) signal = AwaitEnter(ending);
     terminal.Return();
+    return signal == SIGINT ? 0 : signal;
   }
 
   top::MachineReader machine_;

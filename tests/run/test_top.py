@@ -96,6 +96,36 @@ def test_keys_open_a_run_and_the_terminal_is_given_back(recorded: Path) -> None:
     assert terminal.raw.rindex(b"\x1b[?25h") > terminal.raw.rindex(b"\x1b[?25l"), "the cursor is back"
 
 
+@pytest.fixture
+def at_report(recorded: Path):
+    """The report of a run, which top has printed."""
+    environment = {**ENVIRONMENT, "TERM": "linux"}
+    terminal = Terminal([str(FULLBORE), "top", "--dir", str(recorded)], environment, recorded, rows=24, columns=80)
+    assert shows(terminal, "watched")
+    terminal.type("e")
+    assert shows(terminal, "Enter: back to top")
+    yield terminal
+    terminal.close()
+
+
+def test_ctrl_c_at_a_report_leads_back_to_top(at_report: Terminal) -> None:
+    at_report.type("\x03")
+    at_report.until(
+        lambda: (
+            not any("back to top" in row for row in at_report.screen.display)
+            and any("MACHINE" in row for row in at_report.screen.display)
+        ),
+        "top",
+    )
+    at_report.type("q")
+    assert at_report.until_end() == 0
+
+
+def test_a_signal_ends_top_at_a_report(at_report: Terminal) -> None:
+    os.kill(at_report.pid, signal.SIGTERM)
+    assert at_report.until_end() == 128 + signal.SIGTERM
+
+
 def test_a_signal_gives_the_terminal_back(tmp_path: Path) -> None:
     terminal = Terminal([str(FULLBORE), "top"], ENVIRONMENT, tmp_path)
     assert shows(terminal, "MACHINE")
