@@ -15,7 +15,7 @@ TEST(RunsTest, ARunHasBeenRecordedSinceItsBeginNotForAMinute) {
   writer.Seconds(600);
   watch::RunsFolder folder({directory.path()}, {});
   folder.Tick(MonotonicNs(), WallNs());
-  std::vector<Run> runs = RunsOf(folder);
+  std::vector<top::Run> runs = RunsOf(folder);
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].running_ns, 600 * kNsPerSecond);
   EXPECT_EQ(runs[0].step_times_ns.size(), 60U) << "the window is still the last minute";

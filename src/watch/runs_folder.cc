@@ -35,8 +35,16 @@ bool IsOwed(const std::string& run_file) {
 // What a list shows of a live run, as its newest stage says.
 record::RunSummary SummaryNow(const KnownRun& known, const LiveRun& run) {
   record::RunSummary summary = known.summary;
-  record::Stage& newest = summary.stages.back();
   const record::Stage& seen = run.window().stages.back();
+  if (seen.id != summary.stages.back().id) {  // one has begun since the list was made
+    record::Stage& begun = summary.stages.emplace_back();
+    begun.id = seen.id;
+    begun.name = seen.name;
+    begun.command = seen.command;
+    begun.directory = seen.directory;
+    begun.begin_ns = run.begin_ns();
+  }
+  record::Stage& newest = summary.stages.back();
   newest.end_ns = seen.end_ns;
   newest.state = seen.state;
   newest.exit_status = seen.exit_status;

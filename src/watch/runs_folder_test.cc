@@ -24,6 +24,13 @@ class RunsFolderTest : public ::testing::Test {
   // Each a second after the one before.
   void Tick(RunsFolder& folder) { folder.Tick(now_ns_ += kNsPerSecond, WallNs() + later_ns_); }
 
+  static bool FireIn(const std::string& run_file) {
+    record::AlertRow row;
+    row.stage = 1;
+    row.rule = "waits";
+    return record::AlertLog::Of(run_file)->Fire(row).ok();
+  }
+
   ScratchDirectory directory_;
   int64_t now_ns_ = MonotonicNs(), later_ns_ = 0;
 };
@@ -70,7 +77,7 @@ TEST_F(RunsFolderTest, ARunThatEndedUnseenWhileAnAlertFiredIsLookedAtOnce) {
   const std::string runs = Directory("runs");
   LiveWriter(runs, "a", 0.6).Seconds(5).End();
   LiveWriter(runs, "b", 0.6).Seconds(5).End();
-  ASSERT_TRUE(record::AlertLog::Of(runs + "/b.fbr")->Fire({.stage = 1, .rule = "waits", .fired_ns = 7}).ok());
+  ASSERT_TRUE(FireIn(runs + "/b.fbr"));
   RunsFolder folder({runs}, {});
   std::vector<std::string> over;
   folder.on_look = [&](const std::string& name, const LiveRun& run, bool is_over) {
@@ -88,8 +95,7 @@ TEST_F(RunsFolderTest, WhoWritesAnAlertIntoARunThatWasCutOffIsNotItsRecorder) {
   RunIndex index(runs);
   index.Update(WallNs() + 2 * kSilentNs);
   ASSERT_EQ(index.runs().at("a").state, RunState::kCutOff);
-  ASSERT_TRUE(
-      record::AlertLog::Of(runs + "/a.fbr")->Fire({.stage = 1, .rule = "failed", .fired_ns = 7}).ok());
+  ASSERT_TRUE(FireIn(runs + "/a.fbr"));
   index.Update(WallNs());
   EXPECT_EQ(index.runs().at("a").state, RunState::kCutOff);
   index.Save();
