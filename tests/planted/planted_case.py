@@ -205,6 +205,8 @@ class Laboratory:
                     capture_output=True,
                     text=True,
                     timeout=seconds + 60,
+                    start_new_session=True,
+                    preexec_fn=go_first,  # a sampler behind the training would see it where it waits
                 )
             finally:
                 os.killpg(training.pid, signal.SIGKILL)

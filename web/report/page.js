@@ -118,11 +118,12 @@ const COSTS = { memory: ", takes more memory", numerics: ", changes the numerics
 function findingCard(finding, index) {
   const fixes = (finding.fix || []).map((text) => el("li", {}, text));
   const places = (finding.where || []).map((place) => el("div", { class: "place" }, el("span", { class: "at" }, placeText(place) + "  "), place.text || ""));
+  const heading = finding.change || fixes.length ? "What to change" : places.length ? "Where" : "";
   return el("article", { class: "card finding" },
     el("header", {}, el("span", { class: "badge " + finding.severity, title: finding.severity }, finding.id + (finding.cause ? ": " + finding.cause : "")),
       el("h3", {}, index === 0 ? "Why, and how to change it" : finding.title), finding.speedup ? el("span", { class: "speedup" }, gainText(finding.speedup) + " faster" + (COSTS[finding.costs] || "")) : ""),
     el("div", { class: "columns" },
-      el("div", {}, el("h4", {}, "What to change"), finding.change ? el("div", { class: "change", style: { marginBottom: "6px" } }, finding.change) : "",
+      el("div", {}, heading ? el("h4", {}, heading) : "", finding.change ? el("div", { class: "change", style: { marginBottom: "6px" } }, finding.change) : "",
         fixes.length ? el("ul", { class: "fix" }, fixes) : "", places),
       finding.evidence.length ? el("div", {}, el("h4", {}, "Evidence"), el("ul", { class: "evidence" }, finding.evidence.map(evidenceRow))) : ""),
     finding.method ? el("p", { class: "method" }, "Predicted by: " + finding.method) : "", handbook(finding.id));

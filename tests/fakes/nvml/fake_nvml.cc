@@ -274,6 +274,7 @@ FAKE_NVML nvmlInit_v2() {
   begin_time = MachineTime();
   return machine.init;
 }
+FAKE_NVML nvmlInitWithFlags(uint32_t) { return nvmlInit_v2(); }  // what other monitors call
 FAKE_NVML nvmlShutdown() { return nvml::kSuccess; }
 FAKE_NVML nvmlSystemGetDriverVersion(char* text, uint32_t bytes) {
   return CopyText(machine.driver, text, bytes);
