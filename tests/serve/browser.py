@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -9,6 +10,10 @@ import select
 import subprocess
 import time
 from typing import Any
+
+
+class PageLeft(AssertionError):
+    """A page was left while it was asked something."""
 
 
 class Browser:
@@ -70,6 +75,8 @@ class Browser:
         while True:
             message = self._next(deadline)
             if message.get("id") == self.calls:
+                if "navigated" in message.get("error", {}).get("message", ""):
+                    raise PageLeft(message)
                 assert "error" not in message, message
                 return message["result"]
             if message.get("method") == "Runtime.consoleAPICalled":
@@ -91,8 +98,10 @@ class Browser:
         """Until it is true; while a page is being left, what it asks for may not be there."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            done = self.evaluated(expression)
-            if "exceptionDetails" not in done and (found := done["result"].get("value")):
+            done = {}
+            with contextlib.suppress(PageLeft):
+                done = self.evaluated(expression)
+            if "exceptionDetails" not in done and (found := done.get("result", {}).get("value")):
                 return found
             time.sleep(0.1)
         raise AssertionError(f"it did not come: {expression}\n{self.value('document.body.innerText')[:2000]}")
