@@ -153,11 +153,13 @@ class Laboratory:
         self.scratch = scratch
         self.runs = 0
 
-    def run(self, case: Case) -> Outcome:
+    def run(self, case: Case, *more: str) -> Outcome:
+        """`more`: arguments of the script."""
         self.runs += 1
         truth, report = self.scratch / f"truth{self.runs}.json", self.scratch / f"report{self.runs}.json"
         launch = case["LAUNCH"].split()
         files = ["--truth", truth, "--photos", self.photos, "--scratch", self.scratch]
+        files += more
         with memory_limit(case["MEMORY"]) as inside:
             runs = ["-o", self.scratch / "runs", "--json", report, "--quiet"]
             command = [FULLBORE, "run", *runs, "--", *inside, sys.executable, *launch, case.script, *files]
@@ -178,37 +180,46 @@ class Laboratory:
     def attach(self, case: Case, seconds: int) -> dict:
         """The report on the case as a training that runs without us and is looked at from outside."""
         self.runs += 1
-        started, report = self.scratch / f"started{self.runs}", self.scratch / f"attached{self.runs}.json"
+        report = self.scratch / f"attached{self.runs}.json"
+        beside = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+        with self.training(case) as pid:
+            explain = [FULLBORE, "explain", "--pid", pid, "--for", f"{seconds}s", "--quiet"]
+            explain += ["-o", self.scratch / "runs", "--json", report]
+            result = subprocess.run(
+                [str(part) for part in explain],
+                env={**os.environ, "PATH": beside},
+                capture_output=True,
+                text=True,
+                timeout=seconds + 60,
+                start_new_session=True,
+                preexec_fn=go_first,  # a sampler behind the training would see it where it waits
+            )
+        assert result.returncode == 0, result.stderr
+        return json.loads(report.read_text())
+
+    @contextlib.contextmanager
+    def training(self, case: Case) -> Iterator[int]:
+        """The process of the case as it trains without end; it has taken a step."""
+        started = self.scratch / f"started{self.runs}"
         files = ["--truth", os.devnull, "--photos", self.photos, "--scratch", self.scratch, "--steps", "1000000"]
-        command = [sys.executable, *case["LAUNCH"].split(), case.script, *files]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_")}
         environment |= {"OMP_NUM_THREADS": "1", "PLANTED_STARTED": str(started)}
-        beside = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
-        with subprocess.Popen(
-            [str(part) for part in command],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=go_first,
-        ) as training:
+        with memory_limit(case["MEMORY"]) as inside:
+            command = [*inside, sys.executable, *case["LAUNCH"].split(), case.script, *files]
+            process = subprocess.Popen(
+                [str(part) for part in command],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=go_first,
+            )
             try:
                 until = time.monotonic() + 120
                 while not started.exists():
-                    assert training.poll() is None and time.monotonic() < until, f"{case.name} took no step"
+                    assert process.poll() is None and time.monotonic() < until, f"{case.name} took no step"
                     time.sleep(0.1)
-                explain = [FULLBORE, "explain", "--pid", training.pid, "--for", f"{seconds}s", "--quiet"]
-                explain += ["-o", self.scratch / "runs", "--json", report]
-                result = subprocess.run(
-                    [str(part) for part in explain],
-                    env={**os.environ, "PATH": beside},
-                    capture_output=True,
-                    text=True,
-                    timeout=seconds + 60,
-                    start_new_session=True,
-                    preexec_fn=go_first,  # a sampler behind the training would see it where it waits
-                )
+                yield process.pid
             finally:
-                os.killpg(training.pid, signal.SIGKILL)
-        assert result.returncode == 0, result.stderr
-        return json.loads(report.read_text())
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()

@@ -23,6 +23,9 @@ namespace fullbore::stacks {
 namespace {
 
 constexpr int64_t kTickNs = kNsPerSecond / 5;
+constexpr int64_t kSecondsToLearn = 2;  // who trains, and who loads
+constexpr double kLeastSeconds =
+    1;  // of samples, whoever presses Ctrl-C: without any there is nothing to say
 
 class WriterSink : public probe::Sink {
  public:
@@ -49,9 +52,11 @@ class AttachedRun {
         writer_(std::move(writer)),
         sink_(writer_),
         probes_(probe::MakeProbes({"", options.target.pid, "", options.keep_command_lines})),
-        family_("/proc", options.target.pid) {}
+        family_("/proc", options.target.pid),
+        sources_(fmt::format("/proc/{}/root", options.target.pid), options.target.directory) {}
 
   Result<void> Record() {
+    if (auto learned = LearnRoles(); !learned) return learned.error();
     auto spy = PySpy::Start(options_.py_spy, options_.target.pid, options_.seconds);
     if (!spy) return spy.error();
     const int64_t begin_ns = MonotonicNs();
@@ -60,17 +65,15 @@ class AttachedRun {
       const int64_t now_ns = MonotonicNs();
       Tick(now_ns);
       const double gone_s = static_cast<double>(now_ns - begin_ns) / 1e9;
-      if (!options_.goes_on(gone_s) && !std::exchange(stopped, true)) spy->Stop();
-      const timespec pause = {0, kTickNs};
-      nanosleep(&pause, nullptr);
+      const bool goes_on = options_.goes_on(gone_s) || gone_s < kLeastSeconds;
+      if (!goes_on && !std::exchange(stopped, true)) spy->Stop();
+      Pause();
     }
     const int64_t end_ns = MonotonicNs();
     Tick(end_ns);
     const auto profile = spy->Take();
     if (!profile) return profile.error();
-    const std::string process = fmt::format("/proc/{}", options_.target.pid);
-    Sources sources(process + "/root", options_.target.directory);
-    const auto ranks = RanksOf(*profile, family_, sources, kSamplesPerSecond, end_ns);
+    const auto ranks = RanksOf(*profile, family_, sources_, kSamplesPerSecond, end_ns);
     if (ranks.empty()) SayThatNothingTrains(*profile);
     for (const record::RankInfo& rank : ranks) Put(rank);
     for (const record::Process& one : probes_.processes->Processes()) writer_.PutProcess(one);
@@ -78,6 +81,23 @@ class AttachedRun {
   }
 
  private:
+  static void Pause() {
+    const timespec pause = {0, kTickNs};
+    nanosleep(&pause, nullptr);
+  }
+
+  // A child of a trainer may train as well (torch.multiprocessing.spawn) or load, and the probes' series are of roles.
+  Result<void> LearnRoles() {
+    auto spy = PySpy::Start(options_.py_spy, options_.target.pid, kSecondsToLearn);
+    if (!spy) return spy.error();
+    while (!spy->HasEnded()) Pause();
+    const auto profile = spy->Take();
+    if (!profile) return profile.error();
+    family_.Look();
+    for (const auto& [pid, role] : RolesIn(*profile, sources_)) family_.SetRole(pid, role);
+    return {};
+  }
+
   void Tick(int64_t now_ns) {
     const bool slow = ticks_++ % 5 == 0;
     if (slow) family_.Look();
@@ -112,6 +132,7 @@ class AttachedRun {
   WriterSink sink_;
   probe::ProbeSet probes_;
   Family family_;
+  Sources sources_;
   int64_t ticks_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct Seen {
   uint64_t ticks = 0;
 };
 
-std::map<int64_t, Seen> AllProcesses(const std::string& proc) {
+// Of all processes, or of the threads below /proc/PID/task.
+std::map<int64_t, Seen> AllBelow(const std::string& proc) {
   std::map<int64_t, Seen> all;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(proc.c_str()), closedir);
   if (!directory) return all;
@@ -35,19 +37,25 @@ std::map<int64_t, Seen> AllProcesses(const std::string& proc) {
   return all;
 }
 
-int RankOf(const std::string& directory) {
+// What its environment says of a process.
+void ReadEnvironment(const std::string& directory, Member& member) {
+  constexpr std::string_view kRank = "RANK=", kThreads = "OMP_NUM_THREADS=";
   const auto environment = ReadFile(directory + "/environ");
-  if (!environment) return -1;
+  if (!environment) return;
   for (const std::string_view one : Split(*environment, '\0')) {
-    if (one.starts_with("RANK=")) return static_cast<int>(ParseInt(one.substr(5)).value_or(-1));
+    if (one.starts_with(kRank))
+      member.rank = static_cast<int>(ParseInt(one.substr(kRank.size())).value_or(-1));
+    if (one.starts_with(kThreads)) member.omp_threads = ParseInt(one.substr(kThreads.size()));
   }
-  return -1;
 }
+
+// A thread of a pool computes about as long as the others; those that feed queues or print do not.
+constexpr double kPartOfTheBusiest = 0.3;
 
 }  // namespace
 
 void Family::Look() {
-  const std::map<int64_t, Seen> all = AllProcesses(proc_);
+  const std::map<int64_t, Seen> all = AllBelow(proc_);
   std::vector<int64_t> next = {root_};
   while (!next.empty()) {
     const int64_t pid = next.back();
@@ -56,9 +64,14 @@ void Family::Look() {
     if (seen == all.end()) continue;
     if (!members_.contains(pid)) {
       Admit(pid, seen->second.parent);
-      members_[pid].first_ticks = seen->second.ticks;
+      members_[pid].ticks.first = seen->second.ticks;
     }
-    members_[pid].last_ticks = seen->second.ticks;
+    Member& member = members_[pid];
+    member.ticks.last = seen->second.ticks;
+    if (member.role == "trainer") {
+      for (const auto& [thread, it] : AllBelow(fmt::format("{}/{}/task", proc_, pid)))
+        member.threads.try_emplace(thread, Ticks{it.ticks, it.ticks}).first->second.last = it.ticks;
+    }
     for (const auto& [other, it] : all) {
       if (it.parent == pid && other != pid) next.push_back(other);
     }
@@ -69,7 +82,7 @@ void Family::Look() {
 void Family::Admit(int64_t pid, int64_t parent) {
   Member member;
   member.parent = parent;
-  member.rank = RankOf(fmt::format("{}/{}", proc_, pid));
+  ReadEnvironment(fmt::format("{}/{}", proc_, pid), member);
   const auto above = members_.find(parent);
   const bool of_trainer = above != members_.end() && above->second.role != "other" &&
                           (above->second.rank >= 0 || member.rank < 0);
@@ -77,11 +90,26 @@ void Family::Admit(int64_t pid, int64_t parent) {
   members_[pid] = member;
 }
 
+void Family::SetRole(int64_t pid, const std::string& role) {
+  if (const auto member = members_.find(pid); member != members_.end()) member->second.role = role;
+}
+
+int64_t Family::PoolOf(int64_t pid) const {
+  const auto member = members_.find(pid);
+  if (member == members_.end()) return 0;
+  uint64_t most = 0;
+  for (const auto& [thread, ticks] : member->second.threads) most = std::max(most, ticks.last - ticks.first);
+  return most == 0 ? 0 : std::ranges::count_if(member->second.threads, [&](const auto& thread) {
+    const auto taken = static_cast<double>(thread.second.last - thread.second.first);
+    return taken >= kPartOfTheBusiest * static_cast<double>(most);
+  });
+}
+
 int64_t Family::CpuNsOf(int64_t pid) const {
   static const int64_t ns_per_tick = kNsPerSecond / sysconf(_SC_CLK_TCK);
   const auto found = members_.find(pid);
   if (found == members_.end()) return 0;
-  return static_cast<int64_t>(found->second.last_ticks - found->second.first_ticks) * ns_per_tick;
+  return static_cast<int64_t>(found->second.ticks.last - found->second.ticks.first) * ns_per_tick;
 }
 
 int64_t Family::TrainerOf(int64_t pid) const {

@@ -43,6 +43,15 @@ std::map<int64_t, Trainer> TrainersIn(const Profile& profile, Sources& sources) 
   return trainers;
 }
 
+bool IsWorker(const Profile& profile, const Thread& thread) {
+  return std::ranges::any_of(thread.samples, [&](const Stack& stack) {
+    return std::ranges::any_of(stack, [&](uint32_t frame) {
+      return profile.frames[frame].function == "_worker_loop" &&
+             profile.frames[frame].module == "torch.utils.data._utils.worker";
+    });
+  });
+}
+
 // What a stack says of fetching: in a worker, or in a training thread that loads for itself.
 struct Fetching {
   bool fetches = false, collates = false, default_collate = false, blocked = false;
@@ -104,6 +113,10 @@ class RankBuilder {
     info_.pid = trainer_.thread->pid;
     const auto member = family.members().find(info_.pid);
     info_.rank = member == family.members().end() ? -1 : member->second.rank;
+    if (const int64_t threads = family.PoolOf(info_.pid); threads > 0)
+      info_.facts["torch_threads"] = std::to_string(threads);
+    if (member != family.members().end() && member->second.omp_threads)
+      info_.facts["omp_num_threads"] = std::to_string(*member->second.omp_threads);
     CountSamples();
     AddLoader(family);
     AddHotLines();
@@ -184,7 +197,8 @@ class RankBuilder {
       }
     };
     for (const Thread& thread : profile_.threads) {
-      if (thread.pid == info_.pid || family.TrainerOf(thread.pid) != info_.pid || !IsWorker(thread)) continue;
+      if (thread.pid == info_.pid || family.TrainerOf(thread.pid) != info_.pid || !IsWorker(profile_, thread))
+        continue;
       workers.insert(thread.pid);
       worker_cpu_ns += family.CpuNsOf(thread.pid);
       loader.worker_span_ns += static_cast<int64_t>(thread.samples.size()) * period_ns_;
@@ -204,15 +218,6 @@ class RankBuilder {
       loader.wait_ns.Add(static_cast<double>(step.share_ns[Index(Share::kDataWait)]));
     }
     info_.loaders.push_back(std::move(loader));
-  }
-
-  bool IsWorker(const Thread& thread) const {
-    return std::ranges::any_of(thread.samples, [&](const Stack& stack) {
-      return std::ranges::any_of(stack, [&](uint32_t frame) {
-        return profile_.frames[frame].function == "_worker_loop" &&
-               profile_.frames[frame].module == "torch.utils.data._utils.worker";
-      });
-    });
   }
 
   const Profile& profile_;
@@ -255,6 +260,15 @@ double UncertaintyOf(const std::vector<record::Step>& windows, int64_t samples) 
     worst = std::max({worst, kNormal95 * of_samples, kNormal95 * std::sqrt(variance / count)});
   }
   return worst;
+}
+
+std::map<int64_t, std::string> RolesIn(const Profile& profile, Sources& sources) {
+  std::map<int64_t, std::string> roles;
+  for (const auto& [pid, trainer] : TrainersIn(profile, sources)) roles[pid] = "trainer";
+  for (const Thread& thread : profile.threads) {
+    if (IsWorker(profile, thread)) roles[thread.pid] = "loader";
+  }
+  return roles;
 }
 
 std::vector<record::RankInfo> RanksOf(const Profile& profile, const Family& family, Sources& sources,

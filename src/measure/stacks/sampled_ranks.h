@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ inline constexpr char kSampledFact[] = "sampled";  // {"samples": 1830, "points"
 // Source texts have their secrets masked.
 std::vector<record::RankInfo> RanksOf(const Profile& profile, const Family& family, Sources& sources,
                                       int samples_per_s, int64_t end_ns);
+
+// By process: "trainer" where a pass was seen, "loader" where a DataLoader's worker was.
+std::map<int64_t, std::string> RolesIn(const Profile& profile, Sources& sources);
 
 // Half the width of the 95 % interval of the share that is known worst, as a ratio of the time: from how much it varies
 // from window to window (batch means), and at least from the number of samples (the normal approximation of a
