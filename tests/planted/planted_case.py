@@ -139,6 +139,15 @@ def is_removed(group: Path) -> bool:
     return True
 
 
+def end(process: subprocess.Popen) -> None:
+    """Asked before it is killed: ranks have sessions of their own, and torchrun ends them only if it can."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=30)
+
+
 def go_first() -> None:
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(PRIORITY))
@@ -221,5 +230,4 @@ class Laboratory:
                     time.sleep(0.1)
                 yield process.pid
             finally:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                end(process)
