@@ -94,7 +94,7 @@ class AttachedRun {
     const auto profile = spy->Take();
     if (!profile) return profile.error();
     family_.Look();
-    for (const auto& [pid, role] : RolesIn(*profile, sources_)) family_.SetRole(pid, role);
+    for (const auto& [pid, role] : RolesIn(*profile, family_, sources_)) family_.SetRole(pid, role);
     return {};
   }
 

@@ -37,8 +37,8 @@ std::string PackageOf(const Frame& frame) { return frame.module.substr(0, frame.
 
 }  // namespace
 
-TrainingLoop::TrainingLoop(const Profile& profile, const Thread& thread, Sources& sources)
-    : profile_(profile), sources_(sources) {
+TrainingLoop::TrainingLoop(const Profile& profile, const Thread& thread, Sources& sources, bool on_device)
+    : profile_(profile), sources_(sources), on_device_(on_device) {
   for (const Stack& stack : thread.samples) {
     const auto found = PhaseIn(stack);
     if (!found || !IsPass(found->phase)) continue;
@@ -94,6 +94,7 @@ bool TrainingLoop::Advances(const Frame& loop) const {
 std::optional<Phase> TrainingLoop::PhaseCalledBy(const Frame& frame) const {
   for (const std::string& call : sources_.CallsIn(frame.file, frame.line)) {
     const size_t dot = call.rfind('.');
+    if (dot == 0 && !on_device_) continue;  // they move data, or wait for it: here it lies in memory already
     const auto phase = dot == 0 ? table_.PhaseOfMethod(call.substr(1))
                                 : table_.PhaseOf(call.substr(0, dot), call.substr(dot + 1));
     if (phase) return phase;
@@ -114,6 +115,12 @@ std::pair<Activity, bool> TrainingLoop::CalledBy(const Frame& frame) const {
   return {python, false};
 }
 
+// Whether it runs a method of a class that one steps and resets, as those of gym, gymnasium and dm_env.
+bool TrainingLoop::IsEnvironment(const Frame& frame) const {
+  return (frame.function == "step" || frame.function == "reset") &&
+         sources_.ClassHas(frame.file, frame.line, {"step", "reset"});
+}
+
 // What the loop's callees do, and whether they wait to receive something from elsewhere.
 std::pair<Activity, bool> TrainingLoop::ActivityOf(const Stack& stack, size_t loop_depth) const {
   Activity purpose = Activity::kUnknown;
@@ -123,6 +130,7 @@ std::pair<Activity, bool> TrainingLoop::ActivityOf(const Stack& stack, size_t lo
     const Frame& frame = At(stack[depth - 1]);
     if (frame.is_user) {
       if (caller == nullptr) caller = &frame;
+      if (purpose == Activity::kUnknown && IsEnvironment(frame)) purpose = Activity::kEnvironment;
       continue;
     }
     const Activity of_module = table_.PurposeOf(frame.module);

@@ -26,7 +26,8 @@ struct Seen {
 // The training loop, learned from all samples of its thread: the code around the passes.
 class TrainingLoop {
  public:
-  TrainingLoop(const Profile& profile, const Thread& thread, Sources& sources);
+  // `on_device`: whether its process uses a GPU.
+  TrainingLoop(const Profile& profile, const Thread& thread, Sources& sources, bool on_device);
 
   bool trains() const { return passes_ > 0; }  // whether a pass was ever seen
   size_t passes() const { return passes_; }    // samples within one
@@ -56,8 +57,11 @@ class TrainingLoop {
   Seen ReadBetween(const Stack& stack) const;
   void Place(const Stack& stack, size_t loop_depth, Seen& seen) const;
 
+  bool IsEnvironment(const Frame& frame) const;
+
   const Profile& profile_;
   Sources& sources_;
+  const bool on_device_;
   const ActivityTable& table_ = ActivityTable::Get();
   std::map<Code, Lines> loop_;
   std::set<std::pair<std::string, int>> user_lines_;  // innermost lines of the user's, within a pass

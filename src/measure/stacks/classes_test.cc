@@ -30,7 +30,15 @@ constexpr char kScript[] =
     "def validate():\n"                    // 13
     "    model(1)\n"                       // 14
     "def report():\n"                      // 15
-    "    log.info(1)\n";                   // 16
+    "    log.info(1)\n"                    // 16
+    "class Cart:\n"                        // 17
+    "    def reset(self):\n"               // 18
+    "        self.speed = 0\n"             // 19
+    "    def step(self, action):\n"        // 20
+    "        self.speed += action\n"       // 21
+    "class Timer:\n"                       // 22
+    "    def step(self):\n"                // 23
+    "        self.steps += 1\n";           // 24
 
 class ClassesTest : public testing::Test {
  protected:
@@ -49,7 +57,9 @@ class ClassesTest : public testing::Test {
   uint32_t Library(const std::string& module, const std::string& function) {
     return Add(module, function, "/lib/python3.11/site-packages/" + module + ".py", 1);
   }
-  Seen Read(const Stack& stack) { return TrainingLoop(profile_, thread_, sources_).Read(stack); }
+  Seen Read(const Stack& stack, bool on_device = true) {
+    return TrainingLoop(profile_, thread_, sources_, on_device).Read(stack);
+  }
 
   Profile profile_;
   const uint32_t kForward = Library("torch.nn.modules.module", "_call_impl");
@@ -103,6 +113,17 @@ TEST_F(ClassesTest, ItemOfATensorIsASynchronisation) {
   EXPECT_EQ(Read({User("train", 8)}).phase.share, Share::kSync);
 }
 
+TEST_F(ClassesTest, WithoutADeviceNothingWaitsForIt) {
+  EXPECT_EQ(Read({User("train", 8)}, false).phase.share, Share::kHostOther);
+}
+
+TEST_F(ClassesTest, AnObjectThatOneStepsAndResetsIsAnEnvironment) {
+  const Seen seen = Read({User("train", 5), User("step", 21)});
+  EXPECT_EQ(seen.phase.share, Share::kHostOther);
+  EXPECT_EQ(seen.activity, Activity::kEnvironment);
+  EXPECT_EQ(Read({User("train", 5), User("step", 24)}).activity, Activity::kUnknown);
+}
+
 TEST_F(ClassesTest, WhatRunsBetweenTheForwardAndTheBackwardPassIsTheLoss) {
   EXPECT_EQ(Read({User("train", 5), User("weigh", 99)}).phase.share, Share::kForward);
 }
@@ -121,7 +142,7 @@ TEST_F(ClassesTest, ALoggerThatWaitsForItsLockIsLogging) {
 TEST_F(ClassesTest, AThreadWithoutAnyPassDoesNotTrain) {
   Thread other;
   other.samples = {{User("main", 9)}};
-  EXPECT_FALSE(TrainingLoop(profile_, other, sources_).trains());
+  EXPECT_FALSE(TrainingLoop(profile_, other, sources_, false).trains());
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/clock.h"
@@ -110,6 +113,19 @@ int64_t Family::CpuNsOf(int64_t pid) const {
   const auto found = members_.find(pid);
   if (found == members_.end()) return 0;
   return static_cast<int64_t>(found->second.ticks.last - found->second.ticks.first) * ns_per_tick;
+}
+
+bool Family::UsesDevice(int64_t pid) const {
+  // NVIDIA's driver, the same within WSL, and AMD's.
+  constexpr std::string_view kDevices[] = {"/dev/nvidia", "/dev/dxg", "/dev/kfd"};
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator(fmt::format("{}/{}/fd", proc_, pid), gone)) {
+    std::error_code closed;
+    const std::string target = std::filesystem::read_symlink(entry.path(), closed).string();
+    if (std::ranges::any_of(kDevices, [&](std::string_view device) { return target.starts_with(device); }))
+      return true;
+  }
+  return false;
 }
 
 int64_t Family::TrainerOf(int64_t pid) const {

@@ -32,6 +32,8 @@ class Family {
   int64_t CpuNsOf(int64_t pid) const;
   // How many of its threads computed about as much as the busiest: its pool. 0 where none did.
   int64_t PoolOf(int64_t pid) const;
+  // Whether it holds a GPU's device file open: without one, item() and .to() wait for nothing.
+  bool UsesDevice(int64_t pid) const;
   // The rank's process above a loader worker, or itself.
   int64_t TrainerOf(int64_t pid) const;
 

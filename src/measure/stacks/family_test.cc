@@ -60,5 +60,16 @@ TEST_F(FamilyTest, APoolIsTheThreadsThatComputeAsMuchAsTheBusiest) {
   EXPECT_EQ(family_.members().at(10).omp_threads, 4);
 }
 
+TEST_F(FamilyTest, AProcessUsesADeviceWhoseFileItHoldsOpen) {
+  Process(10, 1, 0);
+  const std::string open = directory_ / "10/fd";
+  EXPECT_FALSE(family_.UsesDevice(10));
+  fs::create_directories(open);
+  fs::create_symlink("/dev/null", open + "/0");
+  EXPECT_FALSE(family_.UsesDevice(10));
+  fs::create_symlink("/dev/nvidia0", open + "/7");
+  EXPECT_TRUE(family_.UsesDevice(10));
+}
+
 }  // namespace
 }  // namespace fullbore::stacks

@@ -32,10 +32,10 @@ struct Trainer {
   std::unique_ptr<TrainingLoop> loop;
 };
 
-std::map<int64_t, Trainer> TrainersIn(const Profile& profile, Sources& sources) {
+std::map<int64_t, Trainer> TrainersIn(const Profile& profile, const Family& family, Sources& sources) {
   std::map<int64_t, Trainer> trainers;
   for (const Thread& thread : profile.threads) {
-    auto loop = std::make_unique<TrainingLoop>(profile, thread, sources);
+    auto loop = std::make_unique<TrainingLoop>(profile, thread, sources, family.UsesDevice(thread.pid));
     if (!loop->trains()) continue;
     Trainer& trainer = trainers[thread.pid];
     if (!trainer.loop || loop->passes() > trainer.loop->passes()) trainer = {&thread, std::move(loop)};
@@ -262,9 +262,9 @@ double UncertaintyOf(const std::vector<record::Step>& windows, int64_t samples) 
   return worst;
 }
 
-std::map<int64_t, std::string> RolesIn(const Profile& profile, Sources& sources) {
+std::map<int64_t, std::string> RolesIn(const Profile& profile, const Family& family, Sources& sources) {
   std::map<int64_t, std::string> roles;
-  for (const auto& [pid, trainer] : TrainersIn(profile, sources)) roles[pid] = "trainer";
+  for (const auto& [pid, trainer] : TrainersIn(profile, family, sources)) roles[pid] = "trainer";
   for (const Thread& thread : profile.threads) {
     if (IsWorker(profile, thread)) roles[thread.pid] = "loader";
   }
@@ -274,7 +274,7 @@ std::map<int64_t, std::string> RolesIn(const Profile& profile, Sources& sources)
 std::vector<record::RankInfo> RanksOf(const Profile& profile, const Family& family, Sources& sources,
                                       int samples_per_s, int64_t end_ns) {
   std::vector<record::RankInfo> ranks;
-  const std::map<int64_t, Trainer> trainers = TrainersIn(profile, sources);
+  const std::map<int64_t, Trainer> trainers = TrainersIn(profile, family, sources);
   for (const auto& [pid, trainer] : trainers) {
     const int64_t above = family.TrainerOf(pid);
     if (above != pid && trainers.contains(above)) continue;  // a loader worker whose dataset runs a network

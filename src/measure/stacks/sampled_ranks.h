@@ -23,7 +23,7 @@ std::vector<record::RankInfo> RanksOf(const Profile& profile, const Family& fami
                                       int samples_per_s, int64_t end_ns);
 
 // By process: "trainer" where a pass was seen, "loader" where a DataLoader's worker was.
-std::map<int64_t, std::string> RolesIn(const Profile& profile, Sources& sources);
+std::map<int64_t, std::string> RolesIn(const Profile& profile, const Family& family, Sources& sources);
 
 // Half the width of the 95 % interval of the share that is known worst, as a ratio of the time: from how much it varies
 // from window to window (batch means), and at least from the number of samples (the normal approximation of a

@@ -2,7 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "base/guarded_file.h"
 #include "base/text.h"
@@ -29,6 +31,13 @@ void AddImport(std::string_view words, const std::string& package,
                       : package.empty() ? parts[0].substr(0, parts[0].find('.'))
                                         : parts[0])] =
       renamed || !package.empty() ? full : std::string(parts[0].substr(0, parts[0].find('.')));
+}
+
+size_t IndentOf(std::string_view line) { return std::min(line.size(), line.find_first_not_of(" \t")); }
+
+bool IsBlankOrComment(std::string_view line) {
+  line = Trim(line);
+  return line.empty() || line.starts_with('#');
 }
 
 // What is between quotes is no code; nor is what follows a #.
@@ -112,6 +121,28 @@ std::vector<std::string> Sources::CallsIn(const std::string& file, int line) {
     }
   }
   return calls;
+}
+
+bool Sources::ClassHas(const std::string& file, int line, std::initializer_list<std::string_view> methods) {
+  const std::vector<std::string_view>& lines = Read(file).lines;
+  if (line < 1 || static_cast<size_t>(line) > lines.size()) return false;
+  // Outwards from the line, through blocks that are indented ever less, to the head of the class.
+  size_t head = static_cast<size_t>(line) - 1, indent = IndentOf(lines[head]);
+  while (!Trim(lines[head]).starts_with("class ")) {
+    do {
+      if (head == 0) return false;
+      --head;
+    } while (IsBlankOrComment(lines[head]) || IndentOf(lines[head]) >= indent);
+    indent = IndentOf(lines[head]);
+  }
+  std::set<std::string_view> missing = methods;
+  for (size_t i = head + 1; i < lines.size() && !missing.empty(); ++i) {
+    if (IsBlankOrComment(lines[i])) continue;
+    if (IndentOf(lines[i]) <= indent) break;
+    const std::string_view text = Trim(lines[i]);
+    if (text.starts_with("def ")) missing.erase(Trim(text.substr(4, text.find('(') - 4)));
+  }
+  return missing.empty();
 }
 
 }  // namespace fullbore::stacks

@@ -2,6 +2,7 @@
 // and under which names the file imports them.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ class Sources {
   // The functions that the line calls, in order, by their full names where the file imports them or they are
   // Python's own: "time.sleep", "builtins.print"; ".item" for a method of something else.
   std::vector<std::string> CallsIn(const std::string& file, int line);
+
+  // Whether the class in whose body the line lies defines all of these methods itself.
+  bool ClassHas(const std::string& file, int line, std::initializer_list<std::string_view> methods);
 
  private:
   struct File {

@@ -29,6 +29,26 @@ TEST_F(SourceTest, NamesCallsInFullByTheImportsOfTheFile) {
             (std::vector<std::string>{"time.sleep", ".item", "builtins.print"}));
 }
 
+TEST_F(SourceTest, FindsTheMethodsOfTheClassAroundALine) {
+  std::ofstream(root_.path() + "/work/play.py") << "class Cart(Base):\n"             // 1
+                                                   "    speed = 0\n"                 // 2
+                                                   "\n"                              // 3
+                                                   "    def reset(self):\n"          // 4
+                                                   "        pass\n"                  // 5
+                                                   "    # of one move\n"             // 6
+                                                   "    def step (self, action):\n"  // 7
+                                                   "        for _ in range(3):\n"    // 8
+                                                   "            self.speed += 1\n"   // 9
+                                                   "\n"                              // 10
+                                                   "def step(self):\n"               // 11
+                                                   "    pass\n";                     // 12
+  for (const int line : {2, 5, 7, 9})
+    EXPECT_TRUE(sources_.ClassHas("play.py", line, {"step", "reset"})) << line;
+  EXPECT_FALSE(sources_.ClassHas("play.py", 9, {"step", "close"}));
+  EXPECT_FALSE(sources_.ClassHas("play.py", 12, {"step"}));
+  EXPECT_FALSE(sources_.ClassHas("play.py", 99, {"step"}));
+}
+
 TEST_F(SourceTest, AFileThatCannotBeReadHasNoLines) {
   EXPECT_EQ(sources_.Line("other.py", 1), "");
   EXPECT_EQ(sources_.Line("train.py", 99), "");
