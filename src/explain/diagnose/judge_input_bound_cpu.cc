@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
 #include "explain/diagnose/advice.h"
@@ -52,9 +53,8 @@ std::optional<Pipeline> FastDataPipeline(const Input& input) {
   const double batch_ns = static_cast<double>(*input.loader.fast_sample_ns) * input.parts.samples;
   fast.fetch_ns.assign(1, batch_ns);
   fast.fetch_cpu_ns = batch_ns;
-  fast.send_ns = fast.receive_ns = fast.turn_ns = 0;  // batches are written where the training reads them
-  fast.starts_per_step = 0;                           // its threads outlive an epoch
-  return fast;
+  fast.starts_per_step = 0;                            // its threads outlive an epoch
+  return WithOwnBatches(input.view, std::move(fast));  // they are written where the training reads them
 }
 
 // What can be done about CPU work in the loader, each with what the replay says of it.

@@ -20,14 +20,17 @@ constexpr double kWaitAmongEquals = 0.5;
 constexpr double kCoresOfAPool = 1.2;   // one thread that computes, and another that helps now and then
 constexpr double kBytesPerElement = 4;  // assumed for the batch's first tensor, whose type is not recorded
 
-// The elements of the batch's first tensor, from the fact "[8,3,64,64]"; 0 where unknown.
-double ElementsOfBatch(const View& view) {
+constexpr double kMostOfConsume =
+    0.5;  // that touching the batch can take, whatever its assumed bytes say: a choice
+
+// Of the batch's first tensor, from the fact "[8,3,64,64]"; 0 where unknown.
+double BytesOfBatch(const View& view) {
   const std::string shape = view.Fact("batch_shape").value_or("");
   if (shape.size() < 3 || shape.front() != '[' || shape.back() != ']') return 0;
   double elements = 1;
   for (const std::string_view size : Split(std::string_view(shape).substr(1, shape.size() - 2), ','))
     elements *= ParseDouble(Trim(size)).value_or(0);
-  return elements;
+  return elements * kBytesPerElement;
 }
 
 double MeanConsumeNs(const Pipeline& pipeline) {
@@ -82,8 +85,7 @@ std::optional<Pipeline> Consumer(const View& view) {
 }
 
 void AddHandOver(const View& view, Pipeline& pipeline) {
-  pipeline.send_ns =
-      (replay::kHandOverNs + replay::kHandOverNsPerByte * kBytesPerElement * ElementsOfBatch(view)) / 2;
+  pipeline.send_ns = (replay::kHandOverNs + replay::kHandOverNsPerByte * BytesOfBatch(view)) / 2;
   if (pipeline.workers > 0) return;
   pipeline.receive_ns = pipeline.send_ns;
   pipeline.apart = replay::kTrainingApart;
@@ -156,6 +158,19 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
     AddTrainingCpu(view, *cpu, inline_fetch, pipeline);
   }
   return training;
+}
+
+Pipeline WithOwnBatches(const View& view, Pipeline pipeline) {
+  pipeline.send_ns = pipeline.receive_ns = pipeline.turn_ns = 0;
+  const double bytes = BytesOfBatch(view);
+  const record::Loader* loader = view.lead().TrainingLoader();
+  if (!loader || loader->num_workers == 0 || bytes == 0) return pipeline;
+  const double received_ns = pipeline.batches_per_step * ReceiveNs(replay::Outlook::kExpected, bytes);
+  pipeline.train_cpu_ns -= std::min(received_ns, kMostOfConsume * pipeline.train_cpu_ns);
+  if (!view.ComputesOnCpu()) return pipeline;  // there, another thread pins what was taken
+  const double touched_ns = pipeline.batches_per_step * TouchNs(replay::Outlook::kExpected, bytes);
+  for (double& ns : pipeline.consume_ns) ns -= std::min(touched_ns, kMostOfConsume * ns);
+  return pipeline;
 }
 
 Speedup PredictSpeedup(double recorded_step_ns, const Pipeline& changed) {

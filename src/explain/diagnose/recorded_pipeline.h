@@ -20,6 +20,10 @@ std::optional<replay::Pipeline> RecordedPipeline(const View& view);
 enum class Feeder { kTrainingThread, kProducer };
 std::optional<replay::Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns, bool on_core);
 
+// The same with batches in memory of the training's own, kept from batch to batch, where worker processes hand over theirs
+// now: nothing is taken, touched for the first time or unmapped.
+replay::Pipeline WithOwnBatches(const View& view, replay::Pipeline pipeline);
+
 // How much faster the changed pipeline is than the recorded mean step.
 Speedup PredictSpeedup(double recorded_step_ns, const replay::Pipeline& changed);
 

@@ -11,6 +11,8 @@ inline constexpr double kHandOverNs = 1.0e6, kHandOverNsPerByte = 1.0;
 
 // The training thread's part: taking a batch that is ready, of which so many bytes are pageable.
 double ReceiveNs(Outlook outlook, double pageable_bytes);
+// What of it comes later than next(): where the training touches the batch first, and where it lets go of it.
+double TouchNs(Outlook outlook, double pageable_bytes);
 
 // What is copied to the device in a step is what was loaded for it; 0 where all of it is pinned.
 double PerStepPageableBytes(const record::StepGraph& graph);
