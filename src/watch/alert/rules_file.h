@@ -13,7 +13,7 @@ namespace fullbore::watch {
 Result<RuleSet> ParseRules(std::string_view text, const std::string& path);
 Result<RuleSet> ReadRules(const std::string& path);
 
-// The rules that apply where none are given, as a file to start from.
+// The built-in rules, those of `--rules default`, as a file to start from.
 extern const std::string_view kDefaultRules;
 
 }  // namespace fullbore::watch
