@@ -49,6 +49,8 @@ def test_a_batch_is_a_step_and_waiting_for_it_is_found(fullbore, kind):
     assert done.report["step_time"]["shares"]["data_wait"] > 0.5
     assert done.report["findings"][0]["id"] == "input-bound"
     assert any(left["id"] == "optimizer steps" for left in done.report["not_judged"])
+    facts = done.report["facts"]
+    assert facts["model"] == "Linear" and facts["batch_shape"] == [4, 8] and facts["torch_threads"] >= 1
 
 
 def test_an_evaluation_before_the_training_adds_no_steps(fullbore):

@@ -21,6 +21,7 @@ MAX_SETTING = 32  # characters: a number, or a number for each level
 def at_import(torch: Any) -> None:
     """Reports what is known already; the rest follows once the first steps have shown it."""
     forward.at_forward.append(at_forward)
+    forward.without_steps.append(without_steps)
     steps.after_first_steps.append(after_step)
     hook.facts_of_a_child |= {"torch", "cuda_version"}
     hook.fact("torch", str(torch.__version__))
@@ -74,6 +75,17 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
         about_model(model)
         if backward.world_size() > 1:
             backward.last_gradient.watch(model)
+
+
+@guarded
+def without_steps(module: Any) -> None:
+    """In an evaluation, or where weights are updated by hand, no optimizer's step tells when to ask."""
+    introduce("torch")
+    about_process()
+    about_model(module)
+    loader = hook.here().fed_by
+    if loader is not None:
+        hook.fact("batch_shape", loader.counter.shape)
 
 
 def about_process() -> None:

@@ -21,6 +21,7 @@ from .compiling import is_compiling_test
 
 LEARNING_STEPS = 2
 LEARNING_CALLS = 400  # outermost ones: a script that never steps must not keep the patch
+CALLS_WITHOUT_A_STEP = 32  # outermost ones, after which the script is asked about though no step has ended
 
 Call = tuple[Thread, int, int, int]  # thread, outer phase, training, begin
 
@@ -124,6 +125,9 @@ class Forward:
     def note(self, module: Any, training: bool) -> None:
         """Remembers an outermost module while learning."""
         self.calls += 1
+        if self.calls == CALLS_WITHOUT_A_STEP and hook.steps == 0:
+            for follow in without_steps:
+                follow(module)
         cls = type(module)
         self.classes.add(cls)
         inner = module.__dict__.get("_modules", {}).get("module")
@@ -205,6 +209,7 @@ if native.extension is not None:
     enter_forward, leave_forward = hook.enter_forward, hook.leave_forward
 
 at_forward: list[Callable[[Any], None]] = []  # called with the module, in training, while learning
+without_steps: list[Callable[[Any], None]] = []  # called with the module, once: see CALLS_WITHOUT_A_STEP
 
 
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
