@@ -25,10 +25,13 @@ CHANGES = {
     "subprocess": ("subprocess",),
     "sleep": ("sleep",),
     "straggler": ("straggler",),
+    "comm-bound": ("accumulate",),
     "memory-growth": ("memory-growth",),
     "own-loader": ("more-producers",),
     "own-iterator": ("behind-loader",),
 }
+# Changes what is learned: a person does it when told to, and tries it for no other reason.
+NOT_TRIED_UNASKED = {"accumulate"}
 # Advice with a gain that is about a program that has yet to be written ("resize and re-encode offline").
 UNTESTABLE = {"decode", "data-preparation", "tokenising"}
 WORKERS = re.compile(r"num_workers=(\d+)")
@@ -93,7 +96,7 @@ def usual_changes(case: Case, cores: int, most: int = 3) -> dict[str, Change]:
         for workers in (1, cores, 0):
             if workers != case.settings.values["num_workers"]:
                 tried[f"workers-{workers}"] = {"num_workers": workers}
-    tried.update(case.changes)
+    tried.update({name: change for name, change in case.changes.items() if name not in NOT_TRIED_UNASKED})
     different: dict[str, Change] = {}
     for name, change in tried.items():
         if change not in different.values():

@@ -118,10 +118,13 @@ def worker(rank, world):
         if rank == 1 and $late > 0:
             time.sleep($late)  # this node's storage is slower
         x, y = inputs, targets
+        exchange = (len(durations) + 1) % $accumulate == 0
+        with contextlib.nullcontext() if exchange else model.no_sync():
 $STATEMENTS
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+            loss.backward()
+        if exchange:
+            optimizer.step()
+            optimizer.zero_grad()
         now = time.perf_counter()
         durations.append(now - last)
         last = now
@@ -142,8 +145,8 @@ def ranks(rng: random.Random, name: str, late: float, cause: str, about: str) ->
     model = models.mlp(rng, 0.7)
     text = RANKS.replace("$MODEL", model.make)
     text = text.replace("$INPUTS", "torch.rand(64, 784), torch.randint(0, 10, (64,))")
-    text = text.replace("$STATEMENTS", "\n".join("        " + line for line in model.piece.use.splitlines()))
-    imports = ("import os", "import torch.distributed as dist")
+    text = text.replace("$STATEMENTS", "\n".join("            " + line for line in model.piece.use.splitlines()))
+    imports = ("import contextlib", "import os", "import torch.distributed as dist")
     change = {"late": 0.0}
     return whole(
         rng,
@@ -153,8 +156,8 @@ def ranks(rng: random.Random, name: str, late: float, cause: str, about: str) ->
         text,
         imports=(*imports, "from torch.nn.parallel import DistributedDataParallel"),
         parts=(model.piece.text,),
-        settings={"late": late, "port": rng.randrange(20000, 30000)},
-        changes={"straggler": change} if late else {},
+        settings={"late": late, "accumulate": 1, "port": rng.randrange(20000, 30000)},
+        changes={"accumulate": {"accumulate": 10}, **({"straggler": change} if late else {})},
         cure=change if late else {},
     )
 
