@@ -34,6 +34,18 @@ CAUSES: dict[str, tuple[str, ...]] = {
     "straggler": ("straggler",),
     "foreign-load": ("cpu-contention",),
 }
+# What the cure does to a step. Where a pause goes away, the rest of the step changes with it; how much fewer threads
+# gain depends on what else wants the cores.
+PAUSES = (
+    "blocked blocked-collate collate garbage-collection sleep slow-sample storage storage-latency subprocess".split()
+)
+THREADS = ("foreign-load", "thread-oversubscription")
+
+
+def kind_of_cure(cause: str) -> str:
+    return "a pause goes away" if cause in PAUSES else "fewer threads" if cause in THREADS else "anything else"
+
+
 # These cost no time until the run ends of them: it is enough that they are among the findings.
 NAMED_ANYWHERE = {"memory-growth"}
 # First findings that say "there is nothing to gain", where they promise nothing.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from both.tables import errors, grouped, half_of, proportion, table
 
+from .causes import kind_of_cure
 from .score import Score, score
 
 
@@ -68,6 +69,10 @@ def markdown(results: list[dict], half: str) -> str:
     blocks = [f"{halves[half].capitalize()}, {len(cases)} cases. {provenance(cases)}"]
     blocks += [table({"all": cases}, "", COLUMNS), table(grouped(cases, "condition"), "condition", COLUMNS)]
     for condition, members in grouped(cases, "condition").items():
+        by_kind: dict[str, list] = {}
+        for member in members:
+            by_kind.setdefault(kind_of_cure(member[0]["cause"]), []).append(member)
+        blocks.append(f"By what the cure does, {condition}:\n\n{table(dict(sorted(by_kind.items())), 'cure', COLUMNS)}")
         blocks.append(f"By cause, {condition}:\n\n{table(grouped(members, 'cause'), 'planted', COLUMNS)}")
     blocks.append(f"The worst cases:\n\n{worst(cases)}")
     blocks += left_out(chosen)
