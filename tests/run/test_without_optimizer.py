@@ -19,6 +19,8 @@ class Slow(Dataset):
 
 model = nn.Linear(8, 4)
 loader = DataLoader(Slow(), batch_size=4)
+if "beside JAX" in sys.argv:
+    sys.modules["jax"] = type(sys)("jax")
 if "evaluation" in sys.argv:
     model.eval()
     with torch.no_grad():
@@ -51,6 +53,12 @@ def test_a_batch_is_a_step_and_waiting_for_it_is_found(fullbore, kind):
     assert any(left["id"] == "optimizer steps" for left in done.report["not_judged"])
     facts = done.report["facts"]
     assert facts["model"] == "Linear" and facts["batch_shape"] == [4, 8] and facts["torch_threads"] >= 1
+
+
+def test_a_model_of_torchs_does_not_speak_for_another_frameworks_training(fullbore):
+    done = fullbore.run(sys.executable, fullbore.script("work.py", PROGRAM), "beside JAX", "evaluation")
+    assert done.code == 0, done.stderr
+    assert "torch" in done.report["facts"] and "model" not in done.report["facts"]
 
 
 def test_an_evaluation_before_the_training_adds_no_steps(fullbore):

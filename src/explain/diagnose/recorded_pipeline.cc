@@ -20,8 +20,9 @@ constexpr double kWaitAmongEquals = 0.5;
 constexpr double kCoresOfAPool = 1.2;   // one thread that computes, and another that helps now and then
 constexpr double kBytesPerElement = 4;  // assumed for the batch's first tensor, whose type is not recorded
 
-constexpr double kMostOfConsume =
-    0.5;  // that touching the batch can take, whatever its assumed bytes say: a choice
+// Of the training's time and of its core time, the most that taking a batch is believed to cost: its bytes are assumed.
+// A choice.
+constexpr double kMostForTaking = 0.5;
 
 // Of the batch's first tensor, from the fact "[8,3,64,64]"; 0 where unknown.
 double BytesOfBatch(const View& view) {
@@ -166,10 +167,10 @@ Pipeline WithOwnBatches(const View& view, Pipeline pipeline) {
   const record::Loader* loader = view.lead().TrainingLoader();
   if (!loader || loader->num_workers == 0 || bytes == 0) return pipeline;
   const double received_ns = pipeline.batches_per_step * ReceiveNs(replay::Outlook::kExpected, bytes);
-  pipeline.train_cpu_ns -= std::min(received_ns, kMostOfConsume * pipeline.train_cpu_ns);
+  pipeline.train_cpu_ns -= std::min(received_ns, kMostForTaking * pipeline.train_cpu_ns);
   if (!view.ComputesOnCpu()) return pipeline;  // there, another thread pins what was taken
   const double touched_ns = pipeline.batches_per_step * TouchNs(replay::Outlook::kExpected, bytes);
-  for (double& ns : pipeline.consume_ns) ns -= std::min(touched_ns, kMostOfConsume * ns);
+  for (double& ns : pipeline.consume_ns) ns -= std::min(touched_ns, kMostForTaking * ns);
   return pipeline;
 }
 

@@ -13,6 +13,7 @@ from ..core.runtime import Thread, guarded, hook
 from . import backward, forward
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
+OTHER_FRAMEWORKS = ("jax", "tensorflow")  # in whose training a model of torch's may only help
 # How many threads the OpenMP and MKL pools were asked for, and whether their idle threads spin.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 MAX_SETTING = 32  # characters: a number, or a number for each level
@@ -80,6 +81,8 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
 @guarded
 def without_steps(module: Any) -> None:
     """In an evaluation, or where weights are updated by hand, no optimizer's step tells when to ask."""
+    if any(name in sys.modules for name in OTHER_FRAMEWORKS):
+        return
     introduce("torch")
     about_process()
     about_model(module)
