@@ -66,7 +66,7 @@ class Machine : public tune::Laboratory {
 
   tune::Trial Try(const tune::Request& request) override;
   std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
-  tune::Known Learn(const tune::Trial& baseline) override;
+  std::optional<tune::Known> Learn(const tune::Trial& trial) override;
   bool IsOver() const override { return interrupted() || error_ || MonotonicNs() > end_ns_; }
 
   bool interrupted() const { return interrupted_by_ != 0 || g_interrupted != 0; }
@@ -74,7 +74,6 @@ class Machine : public tune::Laboratory {
     return interrupted_by_ != 0 ? interrupted_by_ : static_cast<int>(g_interrupted);
   }
   const std::optional<Error>& error() const { return error_; }
-  const tune::Known& known() const { return known_; }
 
  private:
   void Announce(const tune::Request& request, double most_s);
@@ -84,7 +83,6 @@ class Machine : public tune::Laboratory {
   tune::MeasureOptions options_;
   int64_t end_ns_;
   tune::Kept& kept_;
-  tune::Known known_;
   std::optional<Error> error_;
   int interrupted_by_ = 0;
   int count_ = 0;
@@ -164,11 +162,11 @@ std::vector<tune::Trial> Machine::TryAll(const std::vector<tune::Request>& reque
   return known;
 }
 
-tune::Known Machine::Learn(const tune::Trial& baseline) {
-  const auto path = FindRun(options_.directory, baseline.run);
+std::optional<tune::Known> Machine::Learn(const tune::Trial& trial) {
+  const auto path = FindRun(options_.directory, trial.run);
   const auto recording = path ? record::ReadRun(*path) : path.error();
-  if (recording) known_ = tune::KnownFrom(*recording);
-  return known_;
+  if (!recording) return std::nullopt;
+  return tune::KnownFrom(*recording);
 }
 
 // ---- the question ----
@@ -278,12 +276,12 @@ Result<std::optional<double>> PriceOf(const std::string& text) {
 // ---- applying ----
 
 // The user's own file, where its loader is made, with the chosen settings. Paths as they are from here.
-std::string PatchOf(const tune::Answer& answer, const tune::Known& known,
-                    const std::vector<std::string>& command) {
-  const size_t colon = known.loader_where.rfind(':');
+std::string PatchOf(const tune::Answer& answer, const std::vector<std::string>& command) {
+  const std::string& where = answer.known.loader_where;
+  const size_t colon = where.rfind(':');
   if (!answer.recommended || colon == std::string::npos) return "";
-  const auto line = ParseInt(known.loader_where.substr(colon + 1));
-  const std::string path = known.loader_where.substr(0, colon);
+  const auto line = ParseInt(where.substr(colon + 1));
+  const std::string path = where.substr(0, colon);
   const auto file = OpenRegularFile(path);
   const auto text = file ? ReadToEnd(file->get(), path) : file.error();
   if (!text || !line) return "";
@@ -320,7 +318,7 @@ int Apply(const Flags& flags, const Invocation& invocation) {
 int Finish(const Flags& flags, const Invocation& invocation, const Machine& machine,
            const tune::Answer& answer) {
   tune::AnswerContext context{
-      invocation.command, machine.known(), PatchOf(answer, machine.known(), invocation.command), {}, {}, ""};
+      invocation.command, answer.known, PatchOf(answer, invocation.command), {}, {}, ""};
   context.price_per_hour = PriceOf(flags.price).value();
   if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
   if (machine.interrupted()) context.resume = "the same command with --resume";

@@ -44,10 +44,10 @@ std::vector<Trial> ByTheirSettings(const std::vector<Trial>& trials) {
   return result;
 }
 
-int64_t NumberOf(const Trial& trial, const std::string& name, std::optional<int64_t> otherwise) {
+int64_t NumberOf(const Trial& trial, const std::string& name, const Known& known) {
   const auto at = trial.settings.find(name);
   return at != trial.settings.end() && at->second.is_number_integer() ? at->second.get<int64_t>()
-                                                                      : otherwise.value_or(0);
+                                                                      : known.Own(name).value_or(0);
 }
 
 // How far down the user's lists the values stand. Of a knob that we know nothing about, that order is all there is.
@@ -64,8 +64,8 @@ size_t PlacesInLists(const Question& question, const Trial& trial) {
 // What a setting asks of the machine and of the person: the smaller the better, where throughput is alike.
 std::tuple<int64_t, int64_t, size_t, size_t> Weight(const Question& question, const Known& known,
                                                     const Trial& trial) {
-  return {NumberOf(trial, "batch_size", known.batch), NumberOf(trial, "num_workers", known.workers),
-          trial.settings.size(), PlacesInLists(question, trial)};
+  return {NumberOf(trial, "batch_size", known), NumberOf(trial, "num_workers", known), trial.settings.size(),
+          PlacesInLists(question, trial)};
 }
 
 // Whether one may be told to train with it for days: none of its trials died, nor filled the memory.
@@ -74,6 +74,20 @@ bool IsSafe(const std::vector<Trial>& trials, const Trial& mean) {
   return std::none_of(trials.begin(), trials.end(), [&](const Trial& trial) {
     return trial.settings == mean.settings && (!trial.ok() || !LeavesHeadroom(trial, trials.front()));
   });
+}
+
+// Only the proof measures a setting again. What was measured once and looked best is, of several, the one that noise
+// favoured most: once there is a proof, nothing else is recommended.
+std::vector<Trial> Proven(const std::vector<Trial>& trials, const std::vector<Trial>& means) {
+  const auto is_proven = [&](const Trial& mean) {
+    return std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) {
+             return trial.ok() && !trial.cut_short && trial.settings == mean.settings;
+           }) > 1;
+  };
+  const auto is_change = [&](const Trial& mean) { return mean.settings != trials.front().settings; };
+  std::vector<Trial> proven;
+  std::copy_if(means.begin(), means.end(), std::back_inserter(proven), is_proven);
+  return std::any_of(proven.begin(), proven.end(), is_change) ? proven : means;
 }
 
 const Trial& Recommended(const Question& question, const Known& known, const std::vector<Trial>& all) {
@@ -106,6 +120,12 @@ std::vector<Trial> Front(std::vector<Trial> all) {
 
 }  // namespace
 
+std::optional<int64_t> Known::Own(const std::string& knob) const {
+  const auto at = own.find(knob);
+  if (at == own.end() || !at->second.is_number_integer()) return std::nullopt;
+  return at->second.get<int64_t>();
+}
+
 bool LeavesHeadroom(const Trial& trial, const Trial& baseline) {
   constexpr double kSame = 0.01;  // as the same trial twice
   return trial.memory_filled.value_or(0) <= std::max(kHeadroom, baseline.memory_filled.value_or(0) + kSame);
@@ -129,7 +149,7 @@ Answer Conclude(const Question& question, const Known& known, std::vector<Trial>
   std::vector<Trial> safe;
   std::copy_if(all.begin(), all.end(), std::back_inserter(safe),
                [&](const Trial& mean) { return IsSafe(answer.trials, mean); });
-  if (!safe.empty()) answer.recommended = Recommended(question, known, safe);
+  if (!safe.empty()) answer.recommended = Recommended(question, known, Proven(answer.trials, safe));
   answer.pareto = Front(all);
   if (answer.baseline && answer.recommended) {
     const Rate &before = *answer.baseline->rate, &after = *answer.recommended->rate;

@@ -16,6 +16,8 @@ namespace {
 
 using record::Metric;
 
+constexpr int64_t kTorchPrefetch = 2;  // DataLoader's default, where there are workers
+
 // Of the device, or else what the command may use of the host.
 std::optional<int64_t> MemoryLimit(const record::Recording& recording, const diagnose::View& view,
                                    bool device) {
@@ -39,13 +41,15 @@ Known KnownFrom(const record::Recording& recording) {
   const record::Stage* stage = diagnose::JudgedStage(recording);
   if (stage == nullptr) return known;
   const diagnose::View view(recording, *stage);
-  known.cores = std::max<int64_t>(1, std::llround(view.cores()));
+  known.ranks = std::max<int64_t>(1, static_cast<int64_t>(view.RanksBesideEachOther()));
+  known.cores = std::max<int64_t>(1, std::llround(view.cores()) / known.ranks);
   if (!view.HasSteps()) return known;
   const diagnose::RankView& rank = view.lead();
   known.wait = rank.Ratio(record::Share::kDataWait);
   known.optimizer = rank.Ratio(record::Share::kOptimizer);
   known.device = !rank.info->device.empty() && rank.info->device != "cpu";
   known.threads = known.device ? 0 : ParseInt(view.Fact("torch_threads").value_or("")).value_or(0);
+  if (known.threads > 0) known.own["intraop_threads"] = known.threads;
   const std::string shape = view.Fact("batch_shape").value_or("");
   known.images = std::count(shape.begin(), shape.end(), ',') == 3;
   known.memory_limit = MemoryLimit(recording, view, known.device);
@@ -54,8 +58,11 @@ Known KnownFrom(const record::Recording& recording) {
   known.loader_where = loader->where;
   known.epoch_samples = loader->dataset_samples;
   if (!loader->library.empty()) return known;  // not torch's: it has no workers of that kind
-  known.workers = loader->num_workers;
-  known.batch = loader->batch_size;
+  known.own["num_workers"] = loader->num_workers;
+  if (loader->batch_size) known.own["batch_size"] = *loader->batch_size;
+  known.own["pin_memory"] = loader->pin_memory;
+  known.own["prefetch_factor"] = loader->prefetch_factor.value_or(kTorchPrefetch);
+  known.own["persistent_workers"] = loader->persistent_workers;
   known.epochs = loader->restarts > 0;
   known.fast_data = loader->fast_sample_ns.has_value();
   if (loader->samples > 0) {
@@ -67,6 +74,8 @@ Known KnownFrom(const record::Recording& recording) {
     const double step_ns = rank.MeanStepNs();
     known.replay = [pipeline = *pipeline, step_ns, own = known.threads](
                        int64_t workers, int64_t threads) -> std::optional<double> {
+      // Of a training with one thread, or a pool that was not seen to compute, it does not know what more would do.
+      if (threads != own && pipeline.threads <= 1) return std::nullopt;
       replay::Pipeline changed = replay::WithWorkers(pipeline, workers);
       if (threads > 0 && threads != own) changed = replay::WithThreads(changed, static_cast<double>(threads));
       return diagnose::PredictSpeedup(step_ns, changed).expected;

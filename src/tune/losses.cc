@@ -15,6 +15,7 @@ namespace {
 // How exactly is computed, and nothing else.
 constexpr std::array kOfArithmetic = {"precision",       "tf32",    "channels_last",  "optimizer",
                                       "cudnn_benchmark", "compile", "intraop_threads"};
+constexpr std::array kOfLoader = {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory"};
 // A loss that has come near 0 is not divided by.
 constexpr double kLeastScale = 0.01;  // of the largest
 // Sums that threads make in another order.
@@ -72,13 +73,21 @@ std::optional<double> ByItself(const std::vector<Trial>& trials) {
   return most;
 }
 
-// A trial without the settings of arithmetic, but otherwise the same.
+Settings WithoutLoader(Settings settings) {
+  for (const char* name : kOfLoader) settings.erase(name);
+  return settings;
+}
+
+// A trial without the settings of arithmetic, but otherwise the same, or else with another way to load the same batches.
 const Trial* ReferenceOf(const std::vector<Trial>& trials, const Trial& trial) {
   const Settings rest = Part(trial.settings, false);
+  const Trial* found = nullptr;
   for (const Trial& other : trials) {
-    if (other.settings == rest && StepsOfBoth(other, trial) > 0) return &other;
+    if (StepsOfBoth(other, trial) == 0) continue;
+    if (other.settings == rest) return &other;
+    if (found == nullptr && WithoutLoader(other.settings) == WithoutLoader(rest)) found = &other;
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace

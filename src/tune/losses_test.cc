@@ -60,6 +60,14 @@ TEST(LossesTest, WithoutASecondRunItIsNotKnownWhetherTheScriptIsDeterministic) {
             "losses of the first 2 steps with tf32=true: the same");
 }
 
+TEST(LossesTest, AnotherWayToLoadTheSameBatchesWillDoForAComparison) {
+  const auto said = CompareLosses({With({}, {2, 1.5, 1}), With({{"num_workers", 1}}, {2, 1.4, 1}),
+                                   With({{"num_workers", 2}, {"intraop_threads", 1}}, {2, 1.5, 1})});
+  ASSERT_THAT(said, SizeIs(1));
+  EXPECT_EQ(said[0].setting, "intraop_threads=1");
+  EXPECT_EQ(said[0].largest, 0) << "beside the script as it is";
+}
+
 TEST(LossesTest, OtherSamplesAreNotCompared) {
   EXPECT_THAT(
       CompareLosses({With({}, {2, 1}), With({{"batch_size", 8}}, {1, 1}),

@@ -1,12 +1,13 @@
 // The search: which settings to try next, and what to recommend in the end. It runs no process: trials come through a
 // Laboratory, so that it can be tried on surfaces whose best is known.
 //
-// Instead of a grid, it asks what the recording of the script as it is says: how fast the training could be if it never
-// waited, and how fast one worker loads (workers: the fewest that come near, then one fewer); what a step costs at two batch sizes
-// (batch: the knee of knee.h, one size below, and the largest that memory allows). Both in one model: a trial's rate divided
-// by how busy the training was is what it could take, so that a batch can be judged while a loader is too slow, and no
-// batch is made larger than the loader can feed. What the recording says cannot gain is not tried, and the answer says
-// why. A trial is ended as soon as it cannot come near the best any more.
+// Instead of a grid, it asks what the recordings say, of the script as it is and of the best setting since: how fast the
+// training could be if it never waited, and how fast one worker loads (workers, and the threads that the training computes
+// with beside them: the fewest that come near, then one fewer); what a step costs at two batch sizes (batch: the knee of
+// knee.h, one size below, and the largest that memory allows). Both in one model: a trial's rate divided by how busy the
+// training was is what it could take, so that a batch can be judged while a loader is too slow, and no batch is made
+// larger than the loader can feed. What the recordings say cannot gain is not tried, and the answer says why. A trial is
+// ended as soon as it cannot come near the best any more.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +22,14 @@
 
 namespace fullbore::tune {
 
-// What the recording of the script as it is says about it. Absent where it is not known.
+// What the recording of a trial says. Absent where it is not known.
 struct Known {
-  std::optional<int64_t> workers, batch;  // of the training loader
-  double wait = 0;                        // for data, of the step
-  double fetch_s = 0;                     // that one worker needs for a sample; 0: not known
-  double fetch_cpu_s = 0;                 // of that, on a core; 0: not known
-  int64_t cores = 1;
+  Settings own;            // what it does anyway, by knob, as far as it was seen
+  double wait = 0;         // for data, of the step
+  double fetch_s = 0;      // that one worker needs for a sample; 0: not known
+  double fetch_cpu_s = 0;  // of that, on a core; 0: not known
+  int64_t ranks = 1;       // beside each other on the machine
+  int64_t cores = 1;       // for each of them
   int64_t threads = 0;     // intra-op; 0: not known
   bool device = false;     // the model is on one
   bool images = false;     // batches are of four dimensions
@@ -39,6 +41,8 @@ struct Known {
   std::string loader_where;  // "/home/u/train.py:57"; empty if not known
   // How many times as fast the replay says it would be; nothing where it cannot say.
   std::function<std::optional<double>(int64_t workers, int64_t threads)> replay;
+
+  std::optional<int64_t> Own(const std::string& knob) const;  // nothing where that is no whole number
 };
 
 struct Request {
@@ -56,7 +60,8 @@ class Laboratory {
   // Several, none of which depends on another: at the same time, where the laboratory has room for that. In the order of
   // the requests; without those that it was over before.
   virtual std::vector<Trial> TryAll(const std::vector<Request>& requests);
-  virtual Known Learn(const Trial& baseline) = 0;
+  // What its recording says; nothing where it cannot be read.
+  virtual std::optional<Known> Learn(const Trial& trial) = 0;
   // No time is left, or the user has had enough: the last trial says nothing then.
   virtual bool IsOver() const = 0;
 };
@@ -89,6 +94,7 @@ struct Answer {
   double gain = 1, gain_low = 1, gain_high = 1;  // recommended over baseline
   std::vector<Trial> pareto;                     // those of throughput against memory, fastest first
   std::vector<std::string> not_tried;            // with the reason
+  Known known;                                   // of the script as it is
 };
 
 Answer Search(const Question& question, Laboratory& laboratory);

@@ -10,7 +10,11 @@
 namespace fullbore::tune {
 namespace {
 
+using testing::Contains;
+using testing::Field;
 using testing::HasSubstr;
+using testing::Key;
+using testing::Not;
 using testing::SizeIs;
 
 Question About(std::set<std::string> knobs) {
@@ -102,6 +106,11 @@ TEST(SearchTest, StaysBelowTheCliffOfMemory) {
   }
 }
 
+TEST(SearchTest, ABatchThatEndsTheEpochTooSoonIsHalved) {
+  SurfaceLaboratory laboratory({.a = 1, .batch_cliff = 100, .beyond_cliff = Outcome::kEndedEarly});
+  EXPECT_EQ(Chosen(Search(About({"batch_size"}), laboratory), "batch_size", 32), 64);
+}
+
 TEST(SearchTest, TheLargestBatchLeavesATenthOfTheMemory) {
   SurfaceLaboratory laboratory({.a = 1, .memory = 1'600'000'000});
   const Answer answer = Search(About({"batch_size"}), laboratory);
@@ -135,6 +144,121 @@ TEST(SearchTest, TriesOnlyWhatWasGiven) {
   EXPECT_EQ(Chosen(answer, "num_workers", 0), 8);
   for (const Trial& trial : answer.trials)
     EXPECT_THAT(ValueIn(trial, "num_workers", 0), testing::AnyOf(0, 2, 8));
+}
+
+TEST(SearchTest, ABatchThatFitsTheCachesIsKeptWhereALargerOneIsSlower) {
+  SurfaceLaboratory laboratory({.a = 0.001, .batch = 16, .fast_until = 256, .threads = 2});
+  Question question = About({"batch_size", "intraop_threads"});
+  question.values["intraop_threads"] = {1};
+  const Answer answer = Search(question, laboratory);
+  const int64_t chosen = Chosen(answer, "batch_size", 16);
+  EXPECT_LE(chosen, 256);
+  ASSERT_THAT(answer.trials, Contains(Field(&Trial::settings, Contains(Key("intraop_threads")))));
+  for (const Trial& trial : answer.trials) {
+    if (!trial.settings.contains("intraop_threads")) continue;
+    EXPECT_EQ(ValueIn(trial, "batch_size", 16), chosen) << "the rest is tried with what is best";
+  }
+}
+
+TEST(SearchTest, WhatIsPredictedOfWorkersIsForTheBatchThatWasAdopted) {
+  SurfaceLaboratory laboratory({.fetch_s = 0.0005, .workers = 1, .batch = 8, .replays = true});
+  const Answer answer = Search(About({"batch_size", "num_workers"}), laboratory);
+  int predicted = 0;
+  for (const Trial& trial : answer.trials) {
+    if (!trial.predicted || !trial.settings.contains("num_workers")) continue;
+    ++predicted;
+    EXPECT_GT(ValueIn(trial, "batch_size", 8), 8);
+    EXPECT_NEAR(*trial.predicted, trial.rate->mean, 0.05 * trial.rate->mean) << ToText(trial.settings);
+  }
+  EXPECT_GE(predicted, 1);
+}
+
+// Two cores: workers beside a training of two threads are slower than none, and twice as fast beside one of one.
+const Surface kShared = {.a = 0.001, .b = 0.0001, .fetch_s = 0.002, .cores = 2, .threads = 2, .held_up = 20};
+
+TEST(SearchTest, WorkersThatHoldUpTheTrainingAreTriedBesideFewerOfItsThreads) {
+  SurfaceLaboratory laboratory(kShared);
+  const Answer answer = Search(About({"num_workers", "intraop_threads"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 2);
+  EXPECT_EQ(Chosen(answer, "intraop_threads", 2), 1);
+  EXPECT_THAT(answer.not_tried, Not(Contains(HasSubstr("intraop_threads"))));
+}
+
+// Whose replay knows nothing of what the training's threads are good for.
+class MisledLaboratory : public SurfaceLaboratory {
+ public:
+  using SurfaceLaboratory::SurfaceLaboratory;
+  std::optional<Known> Learn(const Trial& trial) override {
+    auto known = SurfaceLaboratory::Learn(trial);
+    known->replay = [](int64_t workers, int64_t threads) { return workers == 2 && threads == 1 ? 3.0 : 1.0; };
+    return known;
+  }
+};
+
+TEST(SearchTest, FewerThreadsThatGainNothingInSpiteOfTheReplayAreTakenBack) {
+  Surface surface = kShared;
+  surface.held_up = 1;
+  surface.pool = 20;
+  MisledLaboratory laboratory(surface);
+  const Answer answer = Search(About({"num_workers", "intraop_threads"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 2);
+  EXPECT_EQ(Chosen(answer, "intraop_threads", 2), 2);
+}
+
+TEST(SearchTest, WorkersAreTriedAtOnceWithTheThreadsThatTheReplayAdvises) {
+  Surface surface = kShared;
+  surface.replays = true;
+  SurfaceLaboratory laboratory(surface);
+  const Answer answer = Search(About({"num_workers", "intraop_threads"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 2);
+  EXPECT_EQ(Chosen(answer, "intraop_threads", 2), 1);
+  ASSERT_GE(answer.trials.size(), 2u);
+  EXPECT_EQ(answer.trials[1].settings, (Settings{{"intraop_threads", 1}, {"num_workers", 2}}));
+}
+
+TEST(SearchTest, ThreadsThatMayNotBeTurnedStayAsTheyAre) {
+  SurfaceLaboratory laboratory(kShared);
+  const Answer answer = Search(About({"num_workers"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 0);
+  for (const Trial& trial : answer.trials) EXPECT_FALSE(trial.settings.contains("intraop_threads"));
+}
+
+TEST(SearchTest, AValueThatTheScriptHasAnywayIsNoTrial) {
+  SurfaceLaboratory laboratory({.threads = 8});
+  Question question = About({"intraop_threads"});
+  question.values["intraop_threads"] = {4, 8};
+  const Answer answer = Search(question, laboratory);
+  ASSERT_THAT(answer.trials, SizeIs(2));
+  EXPECT_EQ(ValueIn(answer.trials[1], "intraop_threads", 0), 4);
+}
+
+TEST(SearchTest, WhatOnlyWorkersHaveIsNotTriedWithoutAny) {
+  SurfaceLaboratory laboratory({.fetch_s = 1e-7});
+  Question question = About({"num_workers", "prefetch_factor"});
+  question.values["prefetch_factor"] = {2, 4};
+  const Answer answer = Search(question, laboratory);
+  EXPECT_THAT(answer.trials, SizeIs(1));
+  EXPECT_THAT(answer.not_tried, Contains(HasSubstr("prefetch_factor: it needs loader workers")));
+}
+
+TEST(SearchTest, TheGridLeavesOutWhatOnlyWorkersHaveWhereThereAreNone) {
+  Question question = About({"num_workers", "prefetch_factor"});
+  question.values = {{"num_workers", {0, 2}}, {"prefetch_factor", {2, 4}}};
+  question.exhaustive = true;
+  SurfaceLaboratory laboratory({.fetch_s = 0.002});
+  Search(question, laboratory);
+  EXPECT_EQ(laboratory.trials, 3 + 4) << "none, and two workers with two and four";
+}
+
+TEST(SearchTest, WorkersUnderANameOfTheScriptsOwnAreNotTakenForNone) {
+  Question question = About({"jobs", "prefetch_factor"});
+  question.values = {{"jobs", {0, 2}}, {"prefetch_factor", {2, 4}}};
+  question.baseline = {{"jobs", 0}};
+  question.exhaustive = true;
+  SurfaceLaboratory laboratory({.fetch_s = 0.002});
+  const Answer answer = Search(question, laboratory);
+  EXPECT_THAT(answer.trials,
+              Contains(Field(&Trial::settings, Settings{{"jobs", 2}, {"prefetch_factor", 4}})));
 }
 
 TEST(SearchTest, TheGridTriesEveryCombinationOnce) {
@@ -207,6 +331,19 @@ TEST(ConcludeTest, WhatDiedInTheProofIsNotRecommended) {
   trials.back().outcome = Outcome::kOutOfMemory;
   trials.back().rate.reset();
   EXPECT_EQ(Conclude({}, {}, trials).recommended->settings.at("batch_size"), 64);
+}
+
+TEST(ConcludeTest, WhatOnlyLookedBetterOnceIsNotRecommendedInPlaceOfWhatWasProven) {
+  const Settings proven = {{"num_workers", 2}}, lucky = {{"num_workers", 3}};
+  std::vector<Trial> trials = {Measured({}, 50), Measured(lucky, 100), Measured(proven, 99)};
+  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, proven) << "fewer, and as near";
+  for (const Trial& again : {Measured({}, 50), Measured(proven, 90), Measured({}, 50), Measured(proven, 90)})
+    trials.push_back(again);
+  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, proven);
+  trials.push_back(Measured(proven, 0));
+  trials.back().outcome = Outcome::kCrashed;
+  trials.back().rate.reset();
+  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, lucky) << "the proven one died";
 }
 
 TEST(ConcludeTest, OfAlikeValuesTheFirstThatTheUserNamedIsRecommended) {

@@ -47,6 +47,10 @@ Result<std::pair<std::string, std::vector<json>>> ParseValues(std::string_view t
   for (const std::string_view value : Split(parts->second, ',')) {
     if (!Trim(value).empty()) values.push_back(ParseValue(Trim(value)));
   }
+  if (values.empty()) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--set '{}' has no value to try", text),
+                 "for instance --set num_workers=0,2,4"};
+  }
   return {{parts->first, std::move(values)}};
 }
 

@@ -29,6 +29,11 @@ TEST(SettingsTest, SeveralValuesKeepTheirOrder) {
   EXPECT_THAT(values->second, ElementsAre(json(2), json(0), json(4)));
 }
 
+TEST(SettingsTest, ThereIsAtLeastOneValueToTry) {
+  EXPECT_FALSE(ParseValues("batch_size=,").ok());
+  EXPECT_TRUE(ParseValues("batch_size=8,").ok());
+}
+
 TEST(SettingsTest, WhatStandsInTheCommandIsPutThereAndTheRestIsForTheHook) {
   const auto made = Substitute({"train", "--batch={batch}", "{batch}x{batch}", "{other}"},
                                {{"batch", 64}, {"num_workers", 2}});

@@ -4,6 +4,7 @@ help is taken back."""
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import pytest
@@ -36,6 +37,13 @@ TRAINING = """
         def __getitem__(self, index):
             if index % 10 == 0:
                 gc.collect()
+            return super().__getitem__(index)
+
+    class Noting(Rows):  # of its workers, how far they give way to others
+        def __getitem__(self, index):
+            if get_worker_info() is not None:
+                with open("niceness", "a") as file:
+                    file.write(f"{os.nice(0)}\\n")
             return super().__getitem__(index)
 
     def fit(data, epochs=4, **options):
@@ -76,6 +84,7 @@ if period:
 CASES = {
     "kept": (KEPT + "fit(Rows())", ["0 -> 2 workers, kept"]),
     "more": (KEPT + "fit(Rows(0.01), num_workers=1)", ["1 -> 2 workers, kept"]),
+    "wants its cores": (KEPT + "torch.set_num_threads(2)\nfit(Noting())", ["0 -> 2 workers, kept"]),
     "hurts": (HURTS + "fit(Rows())", ["0 -> 2 workers, taken back"]),
     "dies": (KEPT + "fit(Rows(dies_at=57))", ["0 -> 2 workers, taken back: a worker ended"]),
     "healthy": ("fit(Rows(0))", []),
@@ -131,6 +140,8 @@ def test_the_training_is_the_same_bit_for_bit_whatever_is_tried(newest):
         assert [plain(message) for message in messages] == said, (name, messages)
         assert all(message["source"] == "--autopilot" for message in messages)
         assert seen[name] == expected[name], f"{name}: another training"
+    usual = os.nice(0)
+    assert {int(line) for line in (newest.directory / "niceness").read_text().split()} == {min(19, usual + 10)}
 
 
 @pytest.fixture

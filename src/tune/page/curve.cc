@@ -15,9 +15,8 @@ std::optional<double> ValueOf(const Trial& trial, const std::string& name, const
   const auto at = trial.settings.find(name);
   if (at != trial.settings.end())
     return at->second.is_number() ? std::optional(at->second.get<double>()) : std::nullopt;
-  if (name == "batch_size") return known.batch;
-  if (name == "num_workers") return known.workers;
-  return std::nullopt;
+  const auto own = known.Own(name);
+  return own ? std::optional(static_cast<double>(*own)) : std::nullopt;
 }
 
 // Of the settings of this kind, the one with the most values; none where each has one.

@@ -37,7 +37,7 @@ TEST(CurveTest, TheScriptAsItIsHasTheBatchThatItWasSeenToHave) {
   const std::vector<Trial> trials = {Measured({}, 100), Measured({{"batch_size", 64}}, 150)};
   Known known;
   EXPECT_FALSE(CurveOf(trials, known).has_value()) << "a single value is no curve";
-  known.batch = 16;
+  known.own["batch_size"] = 16;
   const auto curve = CurveOf(trials, known);
   ASSERT_TRUE(curve.has_value());
   ASSERT_EQ(curve->lines.size(), 1u);

@@ -22,10 +22,22 @@ struct Surface {
   std::string refuses = "";                      // a knob
   double noise = 0;                              // of a trial's rate, as a ratio
   int64_t cores = 8;
-  double fetch_cpu = 1;  // the part of `fetch_s` on a core; the rest waits for storage
+  double fetch_cpu = 1;            // the part of `fetch_s` on a core; the rest waits for storage
+  int64_t fast_until = INT64_MAX;  // a batch that fits into the caches; beyond, a sample takes twice as long
+  bool replays = false;            // the recordings say what other numbers of workers and threads bring
+  Outcome beyond_cliff = Outcome::kOutOfMemory;
+  int64_t threads = 1;  // the training computes with
+  double pool = 1;      // times as fast as with fewer
+  double held_up = 1;   // times as long as it takes where workers want the cores of several threads
 
-  double RateOf(int64_t w, int64_t samples) const {
-    const double device = static_cast<double>(samples) / (a + b * static_cast<double>(samples));
+  double TrainingRate(int64_t w, int64_t samples, int64_t t) const {
+    const auto size = static_cast<double>(samples);
+    const bool waits_for_cores = w > 0 && t > 1 && w + t > cores;
+    return size / (a + (samples > fast_until ? 2 : 1) * b * size) / (waits_for_cores ? held_up : 1) /
+           (t < threads ? pool : 1);
+  }
+  double RateOf(int64_t w, int64_t samples, int64_t t = 1) const {
+    const double device = TrainingRate(w, samples, t);
     if (fetch_s <= 0) return device;
     if (w == 0) return 1 / (1 / device + fetch_s);
     const double used = std::min(static_cast<double>(w), static_cast<double>(cores) / fetch_cpu);
@@ -42,23 +54,23 @@ class SurfaceLaboratory : public Laboratory {
     Trial trial;
     trial.settings = request.settings;
     const int64_t workers = ValueOf(request.settings, "num_workers", surface_.workers),
-                  batch = ValueOf(request.settings, "batch_size", surface_.batch);
+                  batch = ValueOf(request.settings, "batch_size", surface_.batch),
+                  threads = ValueOf(request.settings, "intraop_threads", surface_.threads);
     if (request.settings.contains(surface_.refuses)) {
       trial.outcome = Outcome::kRefused;
       trial.why = surface_.refuses + ": not here";
       return trial;
     }
     if (batch > surface_.batch_cliff) {
-      trial.outcome = Outcome::kOutOfMemory;
+      trial.outcome = surface_.beyond_cliff;
       return trial;
     }
-    const double true_rate = surface_.RateOf(workers, batch);
+    const double true_rate = surface_.RateOf(workers, batch, threads);
     const double rate = true_rate * std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_);
     const double half = std::max(0.001, 2 * surface_.noise) * rate;  // 95 %
     trial.rate = Rate{rate, rate - half, rate + half};
-    const double device = static_cast<double>(batch) / (surface_.a + surface_.b * static_cast<double>(batch));
-    trial.busy = std::min(
-        1.0, true_rate / device * std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_));
+    trial.busy = std::min(1.0, true_rate / surface_.TrainingRate(workers, batch, threads) *
+                                   std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_));
     trial.cut_short = request.hopeless_below && trial.rate->high < *request.hopeless_below;
     trial.peak_memory_bytes = 1'000'000'000 + batch * 1'000'000 + workers * 200'000'000;
     if (surface_.memory)
@@ -66,17 +78,26 @@ class SurfaceLaboratory : public Laboratory {
           static_cast<double>(*trial.peak_memory_bytes) / static_cast<double>(*surface_.memory);
     return trial;
   }
-  Known Learn(const Trial& baseline) override {
+  std::optional<Known> Learn(const Trial& trial) override {
     Known known;
-    known.batch = surface_.batch;
-    if (surface_.fetch_s > 0) known.workers = surface_.workers;
-    known.wait = 1 - baseline.busy.value_or(1);
+    known.own["batch_size"] = surface_.batch;
+    if (surface_.fetch_s > 0) known.own["num_workers"] = surface_.workers;
+    known.wait = 1 - trial.busy.value_or(1);
     // What one worker was seen to need, is known less well than the rate.
     known.fetch_s =
         surface_.fetch_s * std::normal_distribution<double>(1, 3 * surface_.noise + 1e-9)(random_);
     known.fetch_cpu_s = surface_.fetch_cpu * known.fetch_s;
     known.cores = surface_.cores;
     known.memory_limit = surface_.memory;
+    known.own["intraop_threads"] = surface_.threads;
+    known.threads = ValueOf(trial.settings, "intraop_threads", surface_.threads);
+    if (surface_.replays) {
+      const int64_t workers = ValueOf(trial.settings, "num_workers", surface_.workers),
+                    batch = ValueOf(trial.settings, "batch_size", surface_.batch);
+      known.replay = [=, surface = surface_, own = known.threads](int64_t others, int64_t threads) {
+        return surface.RateOf(others, batch, threads) / surface.RateOf(workers, batch, own);
+      };
+    }
     return known;
   }
   bool IsOver() const override { return trials >= most_trials; }

@@ -69,7 +69,7 @@ def main() -> None:
     trainer = Trainer(Reader(), clock)
     collate = pad_by_rows if args.vectorised else pad_in_a_loop
     loader = DataLoader(Sentences(16 * args.steps), batch_size=16, num_workers=1, collate_fn=collate)
-    for inputs, labels in clock.waits(loader):
+    for inputs, labels in clock.waits(loader, epochs=args.epochs):
         trainer.step(inputs, labels)
     clock.write(args.truth)
 

@@ -15,7 +15,8 @@ def main() -> None:
     clock = StepClock()
     trainer = Trainer(Network(width=64), clock)
     photos = Photos(args.photos, length=16 * args.steps)
-    for images, labels in clock.waits(DataLoader(photos, batch_size=16, num_workers=args.num_workers)):
+    loader = DataLoader(photos, batch_size=16, num_workers=args.num_workers)
+    for images, labels in clock.waits(loader, epochs=args.epochs):
         trainer.step(images, labels)
     clock.write(args.truth)
 

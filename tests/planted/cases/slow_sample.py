@@ -38,7 +38,8 @@ def main() -> None:
     photos = Photos(args.photos, length=8 * args.steps)
     if not args.repair:
         photos = MixedPhotos(args.photos, 8 * args.steps, huge_photo(args.photos, args.scratch))
-    for images, labels in clock.waits(DataLoader(photos, batch_size=8, num_workers=1)):
+    loader = DataLoader(photos, batch_size=8, num_workers=1)
+    for images, labels in clock.waits(loader, epochs=args.epochs):
         trainer.step(images, labels)
     clock.write(args.truth)
 

@@ -28,17 +28,18 @@ class StepClock:
         finally:
             self._count(name, begin)
 
-    def waits(self, loader: Iterable, first: str = "wait") -> Iterator:
+    def waits(self, loader: Iterable, first: str = "wait", epochs: int = 1) -> Iterator:
         """The loader's batches; the time of each `next` counts as `wait`. What an epoch costs besides counts as
         `first`: its first `next`, which starts the workers, and its last one, which ends them and brings no batch."""
-        with self.timed(first):
-            batches = iter(loader)
-            batch = next(batches, None)
-        while batch is not None:
-            yield batch
-            begin = time.perf_counter()
-            batch = next(batches, None)
-            self._count("wait" if batch is not None else first, begin)
+        for _ in range(epochs):
+            with self.timed(first):
+                batches = iter(loader)
+                batch = next(batches, None)
+            while batch is not None:
+                yield batch
+                begin = time.perf_counter()
+                batch = next(batches, None)
+                self._count("wait" if batch is not None else first, begin)
 
     def _count(self, name: str, begin: float) -> None:
         self._now[name] = self._now.get(name, 0.0) + time.perf_counter() - begin

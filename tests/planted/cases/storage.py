@@ -8,10 +8,12 @@ FIX      local
 
 from __future__ import annotations
 
+import contextlib
 import io
 import multiprocessing
 import os
 import socket
+import threading
 import time
 from pathlib import Path
 
@@ -22,19 +24,36 @@ from training import Network, Photos, StepClock, Trainer, arguments
 BYTES_PER_S = 12e6
 
 
+class Link:
+    """Lets BYTES_PER_S through, for all clients together."""
+
+    def __init__(self) -> None:
+        self.free_at = time.monotonic()
+        self.lock = threading.Lock()
+
+    def send(self, client: socket.socket, data: bytes) -> None:
+        with self.lock:
+            self.free_at = max(self.free_at, time.monotonic()) + len(data) / BYTES_PER_S
+            sent_at = self.free_at
+        time.sleep(max(0.0, sent_at - time.monotonic()))
+        client.sendall(len(data).to_bytes(8, "little") + data)
+
+
+def answer(client: socket.socket, link: Link) -> None:
+    """A path with the file's bytes."""
+    with client, contextlib.suppress(OSError):  # a worker that ended meanwhile
+        for line in client.makefile("r"):
+            link.send(client, Path(line.strip()).read_bytes())
+
+
 def serve(address: str, ready) -> None:
-    """Answers a path with the file's bytes, at BYTES_PER_S for all clients together."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()
         ready.set()
-        client, _ = listener.accept()
-        free_at = time.monotonic()
-        for line in client.makefile("r"):
-            data = Path(line.strip()).read_bytes()
-            free_at = max(free_at, time.monotonic()) + len(data) / BYTES_PER_S
-            time.sleep(max(0.0, free_at - time.monotonic()))
-            client.sendall(len(data).to_bytes(8, "little") + data)
+        link = Link()
+        while True:
+            threading.Thread(target=answer, args=(listener.accept()[0], link), daemon=True).start()
 
 
 class RemotePhotos(Photos):
@@ -67,7 +86,8 @@ def main() -> None:
         multiprocessing.Process(target=serve, args=(address, ready), daemon=True).start()
         ready.wait()
         photos = RemotePhotos(args.photos, 8 * args.steps, address)
-    for images, labels in clock.waits(DataLoader(photos, batch_size=8, num_workers=1)):
+    loader = DataLoader(photos, batch_size=8, num_workers=1)
+    for images, labels in clock.waits(loader, epochs=args.epochs):
         trainer.step(images, labels)
     clock.write(args.truth)
 

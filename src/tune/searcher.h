@@ -1,0 +1,103 @@
+// What the parts of the search share: the trials so far, the best of them, and what their recordings say. search.cc turns
+// what is on or off and proves the answer, search_batch.cc turns the batch, search_workers.cc the loader's workers and the
+// training's threads, which share the cores.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tune/search.h"
+
+namespace fullbore::tune {
+
+inline constexpr double kWorthTrying = 1.02;  // times as fast: less is not told from noise
+inline constexpr int64_t kWorkersACore = 4;   // workers that wait for storage more than they compute
+inline constexpr double kLeastBusy = 0.02;    // below, what the training could take is not told from its wait
+
+// The samples/s that the training would take, at the batch of this trial, if it never waited for them.
+inline double TrainingRate(const Trial& trial) {
+  return trial.rate->mean / std::clamp(trial.busy.value_or(1), kLeastBusy, 1.0);
+}
+
+// One size of the batch, as it was measured.
+struct BatchTrial {
+  int64_t batch = 0;
+  double rate = 0;  // samples/s that it is worth, whatever the loader does where that is tuned later
+  const Trial* trial = nullptr;
+};
+
+class Searcher {
+ public:
+  Searcher(const Question& question, Laboratory& laboratory) : question_(question), laboratory_(laboratory) {}
+  Answer Run();
+
+ private:
+  const Trial* Try(Settings settings, const std::string& why, std::optional<double> predicted = std::nullopt);
+  const Trial* Find(const Settings& settings) const;
+  const Trial& Best() const { return trials_[best_]; }
+  bool IsFit(const Trial& trial) const { return trial.ok() && LeavesHeadroom(trial, trials_.front()); }
+  double BestRate() const { return Best().rate->mean; }
+  Settings With(const std::string& name, const nlohmann::json& value) const;
+  Settings Normal(Settings settings) const;
+  void Adopt(const Trial* trial);
+  bool MayTurn(const std::string& knob) const {
+    return question_.knobs.contains(knob) && !refused_.contains(knob) && !laboratory_.IsOver();
+  }
+  void Skip(const std::string& knob, const std::string& why);
+  void NoteRefusal(const Trial& trial);
+  std::optional<std::vector<int64_t>> Given(const std::string& knob) const;
+  const Known& Seen();
+  std::optional<double> Predicted(int64_t workers, int64_t threads);
+  double Near() const { return NearBest(question_, *Best().rate); }
+  double LoaderAtMost();
+
+  void Switches();
+  void TrySwitch(const std::string& knob, const nlohmann::json& value, const std::string& why);
+  void Batch();
+  bool LoaderIsFixed() const { return !question_.knobs.contains("num_workers") || loader_is_chosen_; }
+  double RateOfBatch(const Trial& trial) const;
+  std::vector<int64_t> Sizes(int64_t first) const;
+  std::vector<BatchTrial> MeasuredBatches(int64_t first) const;
+  std::optional<int64_t> KneeOf(const std::vector<BatchTrial>& measured, const std::vector<int64_t>& sizes);
+  static int64_t SecondBatch(int64_t first, const std::vector<int64_t>& sizes);
+  static std::optional<double> PredictedAt(int64_t batch, const std::vector<BatchTrial>& measured);
+  int64_t LargestSafe(int64_t first) const;
+  void Workers();
+  std::optional<int64_t> FewerThreads(int64_t workers);
+  int64_t ThreadsBeside(int64_t workers);
+  std::optional<double> PredictedWith(int64_t workers) { return Predicted(workers, ThreadsBeside(workers)); }
+  int64_t FirstGuess(int64_t most);
+  int64_t Allowed(int64_t workers) const;
+  std::optional<size_t> TryWorkers(int64_t workers, int64_t threads, const std::string& why);
+  std::optional<size_t> BestWith(int64_t workers, const std::string& why);
+  void Threads();
+  bool WorkersAreKnown(const Settings& settings) const;
+  int64_t WorkersOf(const Settings& settings) const;
+  int64_t WorkersNow() const { return WorkersOf(Best().settings); }
+  void OwnValues();
+  void Grid();
+  void Finalists();
+
+  const Question& question_;
+  Laboratory& laboratory_;
+  Known known_;  // of the script as it is
+  std::vector<Trial> trials_;
+  size_t best_ = 0;
+  Known seen_;  // of the best so far: what its recording says of the settings that were adopted since
+  size_t seen_of_ = 0, asked_about_ = 0;  // trials
+  std::map<std::pair<int64_t, int64_t>, std::optional<double>>
+      predicted_;  // by it, for workers and threads: a gain
+  bool loader_is_chosen_ = false;
+  std::optional<bool>
+      threads_give_way_;           // whether, beside workers, it was faster with fewer; if that was measured
+  std::set<std::string> refused_;  // knobs: whatever else is set, this script does not take them
+  std::vector<std::string> not_tried_;
+};
+
+}  // namespace fullbore::tune
