@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -112,6 +114,18 @@ double Quantile(std::vector<double> values, double q) {
   return values.empty() ? 0 : values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
+// How many of ten searches, each with noise of its own, end with the settings that most of them end with.
+int TimesTheSame(const Surface& surface, uint32_t seed) {
+  std::map<std::pair<int64_t, int64_t>, int> times;
+  for (uint32_t again = 0; again < 10; ++again) {
+    const Result result = Ours(surface, 10 * seed + again);
+    ++times[{result.workers, result.batch}];
+  }
+  return std::max_element(times.begin(), times.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->second;
+}
+
 class Tally {
  public:
   void Add(const Surface& surface, const Result& result) {
@@ -139,6 +153,7 @@ int main(int argc, char** argv) {
   const auto count = fullbore::ParseInt(last).value_or(4000);
   std::mt19937 random(20261123);
   Tally ours, by_hand;
+  int64_t repeated = 0, repeatable = 0;
   for (int64_t i = 0; i < count; ++i) {
     const Surface surface = MadeSurface(random);
     const auto seed = static_cast<uint32_t>(i);
@@ -154,11 +169,16 @@ int main(int argc, char** argv) {
     }
     ours.Add(surface, result);
     by_hand.Add(surface, ByHand(surface, seed));
+    if (i % 10 != 0) continue;
+    ++repeated;
+    if (TimesTheSame(surface, seed) >= 9) ++repeatable;
   }
   if (list) return 0;
   fmt::print("{} surfaces: workers and batch together\n\n{:<24} {:>6} {:>6} {:>12} {:>8} {:>14}\n", count, "",
              "trials", "95 %", "from the best", "95 %", "within 5 %");
   ours.Print("fullbore tune");
   by_hand.Print("doubling and bisection");
+  fmt::print("\nthe same settings nine times of ten: {} of {} surfaces\n",
+             FormatPercent(static_cast<double>(repeatable) / static_cast<double>(repeated)), repeated);
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/text.h"
@@ -20,6 +21,9 @@ constexpr double kStarved = 0.03;  // of the step, waiting: the loader sets the 
 
 // Those that only say something beside workers.
 constexpr const char* kOfWorkers[] = {"prefetch_factor", "persistent_workers"};
+
+// As a ratio of the rate.
+double HalfWidth(const Rate& rate) { return (rate.high - rate.low) / 2 / rate.mean; }
 
 bool IsOfWorkers(const std::string& knob) {
   return std::find(std::begin(kOfWorkers), std::end(kOfWorkers), knob) != std::end(kOfWorkers);
@@ -88,8 +92,11 @@ Settings Searcher::With(const std::string& name, const json& value) const {
   return settings;
 }
 
+// What is faster outside the noise of both; else the answer would be another each time.
 void Searcher::Adopt(const Trial* trial) {
-  if (trial != nullptr && IsFit(*trial) && !trial->cut_short && trial->rate->mean > kWorthTrying * BestRate())
+  if (trial == nullptr || !IsFit(*trial) || trial->cut_short) return;
+  const double noise = std::hypot(HalfWidth(*trial->rate), HalfWidth(*Best().rate));
+  if (trial->rate->mean > std::max(kWorthTrying, 1 + noise) * BestRate())
     best_ = static_cast<size_t>(trial - trials_.data());
 }
 
@@ -198,9 +205,13 @@ void Searcher::Grid() {
 
 // The script as it was and the chosen setting again, in turns: what changed on the machine meanwhile is in both.
 void Searcher::Finalists() {
-  const Answer so_far = Conclude(question_, known_, trials_);
-  if (!so_far.recommended || !so_far.baseline || so_far.recommended->settings == so_far.baseline->settings)
-    return;
+  Answer so_far = Conclude(question_, known_, trials_);
+  if (!so_far.recommended || !so_far.baseline) return;
+  // What the search went by is more than one measurement, where it is as good as what only looks the lightest of the fast.
+  const bool is_as_good = BestRate() >= Near() * so_far.recommended->rate->mean;
+  const bool is_searched = question_.objective == Objective::kThroughput && !question_.exhaustive;
+  if (is_searched && is_as_good && IsFit(Best()) && !Best().cut_short) so_far.recommended = Best();
+  if (so_far.recommended->settings == so_far.baseline->settings) return;
   for (int round = 0; round < 2; ++round) {
     for (const Trial* finalist : {&*so_far.baseline, &*so_far.recommended}) {
       if (laboratory_.IsOver()) return;

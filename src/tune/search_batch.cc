@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kBatchProbe = 4;     // the second probe of the batch, in first ones
 constexpr int64_t kLargestProbe = 64;  // the largest batch that is thought of, in first ones
 constexpr int kMostBatches = 6;        // trials
+constexpr double kOffTheLine = 0.1;    // of a rate: more than noise. A choice
 // By how much two peaks may differ for other reasons than the batch: what a start held, blocks of an allocator. On the
 // script of tests/tune/test_tune_memory.py 9 MB were seen.
 constexpr double kMemoryUnsure = 16 << 20;
@@ -22,6 +23,21 @@ std::optional<StepLine> LineOf(const std::vector<BatchTrial>& measured, RateOf r
   std::vector<BatchPoint> points;
   for (const BatchTrial& each : measured) points.push_back({static_cast<double>(each.batch), rate_of(each)});
   return FitLine(points);
+}
+
+// What they are worth by their line, which knows each of them better than it was measured; as they were measured where
+// they do not lie on one.
+std::vector<double> Smoothed(const std::vector<BatchTrial>& measured) {
+  const auto line = LineOf(measured, [](const BatchTrial& each) { return each.rate; });
+  std::vector<double> rates, by_line;
+  for (const BatchTrial& each : measured) {
+    rates.push_back(each.rate);
+    if (line) by_line.push_back(line->RateAt(static_cast<double>(each.batch)));
+  }
+  const bool is_line =
+      line && std::equal(rates.begin(), rates.end(), by_line.begin(),
+                         [](double a, double b) { return std::abs(a - b) < kOffTheLine * a; });
+  return is_line ? by_line : rates;
 }
 
 }  // namespace
@@ -180,13 +196,13 @@ void Searcher::Batch() {
   }
   // The smallest that comes near the best of them, or takes all that a loader can deliver.
   const std::vector<BatchTrial> measured = MeasuredBatches(first);
-  const auto best = std::max_element(measured.begin(), measured.end(),
-                                     [](const auto& a, const auto& b) { return a.rate < b.rate; });
-  if (best == measured.end()) return;
-  const double enough = Near() * std::min(best->rate, LoaderAtMost());
-  for (const BatchTrial& each : measured) {
+  if (measured.empty()) return;
+  const std::vector<double> rates = Smoothed(measured);
+  const double enough = Near() * std::min(*std::max_element(rates.begin(), rates.end()), LoaderAtMost());
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const BatchTrial& each = measured[i];
     // What was ended early is not known well enough, unless it is the loader that made it slow, which is next.
-    if (each.rate < enough || (each.trial->cut_short && LoaderIsFixed())) continue;
+    if (rates[i] < enough || (each.trial->cut_short && LoaderIsFixed())) continue;
     best_ = static_cast<size_t>(each.trial - trials_.data());
     break;
   }

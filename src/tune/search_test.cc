@@ -216,6 +216,15 @@ TEST(SearchTest, WorkersAreTriedAtOnceWithTheThreadsThatTheReplayAdvises) {
   EXPECT_EQ(answer.trials[1].settings, (Settings{{"intraop_threads", 1}, {"num_workers", 2}}));
 }
 
+TEST(SearchTest, WorkersThatHoldUpTheTrainingAlreadyAreGivenTheCoresOfSomeOfItsThreads) {
+  Surface surface = kShared;
+  surface.workers = 2;
+  SurfaceLaboratory laboratory(surface);
+  const Answer answer = Search(About({"num_workers", "intraop_threads"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 2), 2);
+  EXPECT_EQ(Chosen(answer, "intraop_threads", 2), 1);
+}
+
 TEST(SearchTest, ThreadsThatMayNotBeTurnedStayAsTheyAre) {
   SurfaceLaboratory laboratory(kShared);
   const Answer answer = Search(About({"num_workers"}), laboratory);

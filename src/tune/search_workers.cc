@@ -131,6 +131,13 @@ void Searcher::Workers() {
         ->first;
   };
   const auto room = [&] { return trials_.size() - begin < kMostWorkers && !laboratory_.IsOver(); };
+  // The workers that there are may be too many for the training's threads already, and no replay may tell.
+  if (const auto fewer = FewerThreads(now);
+      fewer && !Predicted(now, *fewer) && now + Seen().threads > known_.cores) {
+    const auto with_fewer = TryWorkers(now, *fewer, "cores for the workers that there are");
+    threads_give_way_ = with_fewer && trials_[*with_fewer].rate->mean > rate(now);
+    if (*threads_give_way_) tried[now] = with_fewer;
+  }
   int64_t workers = Allowed(FirstGuess(most));
   probe(workers, "the fewest that should deliver what the training takes");
   // Upwards while it pays: fetching may take longer beside others than it did alone.
