@@ -35,20 +35,21 @@ PLANTED = ROOT / "tests" / "planted" / "cases"
 PROGRAMS = ROOT / "bench" / "tune" / "programs"
 RESULTS = ROOT / ".fullbore" / "bench" / "autopilot.jsonl"
 MOST = "6s"  # of each of tune's trials
+PLACE = "/dev/shm"  # for what programs write: one place where a trial, too, may make sockets
 END_NS = 1  # the column of a block of windows in which each of them ends
 
 # By the time that a run takes as it is: half a minute each, in epochs of two to three seconds.
 PLANTED_EPOCHS = {
-    "no_workers": (60, 10),
-    "too_few_workers": (60, 10),
-    "storage": (60, 10),
-    "collate": (60, 16),
-    "slow_sample": (100, 12),
+    "no_workers": (50, 7),
+    "too_few_workers": (50, 7),
+    "storage": (50, 7),
+    "collate": (60, 10),
+    "slow_sample": (100, 8),
 }
 OTHERS = {
-    "imagenet": [str(PHOTOS), "--epochs", "36"],
-    "hf_trainer": ["40"],
-    "lightning_fit": [str(PHOTOS), "36"],
+    "imagenet": [str(PHOTOS), "--epochs", "20"],
+    "hf_trainer": ["24"],
+    "lightning_fit": [str(PHOTOS), "20"],
 }
 WAYS = ["as it is", "tune", "--autopilot"]
 
@@ -71,7 +72,7 @@ def fullbore(words: list[str], scratch: str, environment: dict[str, str] | None 
 
 
 def tuned(name: str) -> dict:
-    with tempfile.TemporaryDirectory(prefix="fullbore-autopilot-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="fullbore-autopilot-", dir=PLACE) as scratch:
         options = ["-o", f"{scratch}/runs", "--json", f"{scratch}/answer.json", "--most", MOST, "--budget", "1h"]
         fullbore(["tune", *options, "--", *command(name, scratch)], scratch)
         answer = json.loads(Path(scratch, "answer.json").read_text())
@@ -81,20 +82,20 @@ def tuned(name: str) -> dict:
 def rate_at_end(run_file: Path) -> float:
     """Samples/s of the last third of the run's steps."""
     with sqlite3.connect(run_file) as database:
-        blocks = [columns(data) for (data,) in database.execute("SELECT data FROM step_window ORDER BY rowid")]
+        blocks = [columns(data) for (data,) in database.execute("SELECT data FROM step_window")]
     windows = sorted(pair for block in blocks for pair in zip(block[END_NS], block[SAMPLES]))
     last = windows[len(windows) * 2 // 3 - 1 :]
     return sum(samples for _, samples in last[1:]) / (last[-1][0] - last[0][0]) * 1e9
 
 
 def run_once(name: str, way: str, settings: dict) -> dict:
-    with tempfile.TemporaryDirectory(prefix="fullbore-autopilot-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="fullbore-autopilot-", dir=PLACE) as scratch:
         as_apply_does = {"FULLBORE_SETTINGS": json.dumps(settings)} if way == "tune" and settings else {}
         words = ["run", "-o", f"{scratch}/runs", *(["--autopilot"] if way == "--autopilot" else []), "--"]
         said = fullbore([*words, *command(name, scratch)], scratch, as_apply_does)
         (run_file,) = Path(scratch, "runs").glob("*.fbr")
-        heard = re.findall(r"--autopilot: (.*)", said)
-        return {"way": way, "rate": rate_at_end(run_file), "said": list(dict.fromkeys(heard))}
+        heard = re.findall(r"^fullbore: --autopilot: (.*)", said, re.MULTILINE)
+        return {"way": way, "rate": rate_at_end(run_file), "said": heard}
 
 
 def run(names: list[str], turns: int, results: Results) -> None:

@@ -107,9 +107,10 @@ CASES = {
         KEPT + "fit(Rows(0.01, draw=lambda: torch.rand(1).item()), num_workers=1)",
         ["keeps its 1 workers: making a sample draws random numbers, which depend on the number of workers"],
     ),
+    "seeds its workers": (KEPT + "fit(Rows(), worker_init_fn=torch.manual_seed)", ["0 -> 2 workers, kept"]),
     "worker's number": (
-        KEPT + "fit(Rows(), worker_init_fn=print)",
-        ["keeps its 0 workers: its worker_init_fn may depend on it"],
+        KEPT + "fit(Rows(), worker_init_fn=lambda worker: get_worker_info().dataset.__init__(draw=lambda: worker))",
+        ["keeps its 0 workers: a sample made in a worker is another than in the training process"],
     ),
 }
 
@@ -144,6 +145,15 @@ def test_the_training_is_the_same_bit_for_bit_whatever_is_tried(newest):
     assert {int(line) for line in (newest.directory / "niceness").read_text().split()} == {min(19, usual + 10)}
 
 
+def test_a_small_gain_is_tried_again_before_anything_else_is_proposed(autopilot, monkeypatch):
+    pilot = autopilot.pilot
+    pilot.__init__()
+    pilot.before, pilot.period, pilot.workers = period(autopilot, 2, 200), period(autopilot, 6, 180), 6
+    monkeypatch.setattr(autopilot, "propose", lambda source, measured: pytest.fail("the old number comes first"))
+    autopilot.decide(None)
+    assert pilot.tried is not None and pilot.workers == 2
+
+
 @pytest.fixture
 def autopilot():
     pytest.importorskip("torch")
@@ -153,6 +163,7 @@ def autopilot():
 def period(autopilot, workers, ms, spread=0.0):
     made = autopilot.Period(workers)
     made.times = [int((ms + (spread if step % 16 < 8 else -spread)) * 1e6) for step in range(64)]
+    made.total_ns = sum(made.times)
     return made
 
 

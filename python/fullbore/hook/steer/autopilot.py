@@ -215,7 +215,7 @@ def decide(source: Any) -> None:
         confirm(period)
     elif pilot.before is not None:
         judge(period)
-    if not pilot.done:
+    if not pilot.done and not is_trying():
         propose(source, pilot.period)
 
 
@@ -300,11 +300,9 @@ def why_not(source: Any, workers: int) -> str:
         return "the DataLoader makes no batches"
     if source.persistent_workers:
         return "they are persistent: new ones would draw from the training's random numbers"
-    if source.worker_init_fn is not None:
-        return "its worker_init_fn may depend on it"
     if not getattr(source, "in_order", True):
         return "its batches come in no fixed order"
-    return pilot.draws or why_no_room(workers) or why_not_same(source)
+    return pilot.draws or why_no_room(workers) or why_not_same(source, workers)
 
 
 def why_no_room(workers: int) -> str:
@@ -331,11 +329,29 @@ def free_memory() -> int:
     return free
 
 
-def why_not_same(source: Any) -> str:
+def why_not_same(source: Any, workers: int) -> str:
+    """A worker_init_fn may make samples depend on the worker: tried as the first one and as the last."""
     asked, given = pilot.kept or (list(range(min(len(source.dataset), source.batch_size or 1))), None)
     kinds = sys.modules["torch.utils.data.dataloader"]._DatasetKind
     fetcher = kinds.create_fetcher(kinds.Map, source.dataset, True, source.collate_fn, source.drop_last)
-    return randomness.reason_against(lambda: fetcher.fetch(asked), given)
+
+    def reason(worker: int) -> str:
+        return randomness.reason_against(
+            lambda: fetcher.fetch(asked), given, lambda: begin_as_worker(source, worker, workers)
+        )
+
+    if source.worker_init_fn is None:
+        return reason(0)
+    return reason(0) or reason(workers - 1)
+
+
+def begin_as_worker(source: Any, worker: int, workers: int) -> None:
+    """In a child that is to make a batch as that worker would."""
+    if source.worker_init_fn is None:
+        return
+    of_workers = sys.modules["torch.utils.data._utils.worker"]
+    of_workers._worker_info = of_workers.WorkerInfo(id=worker, num_workers=workers, seed=0, dataset=source.dataset)
+    source.worker_init_fn(worker)
 
 
 def should_give_way(source: Any, workers: int) -> bool:
@@ -347,10 +363,16 @@ def should_give_way(source: Any, workers: int) -> bool:
     return forks and 1 < threads and cores() < threads + workers and not torch.cuda.is_initialized()
 
 
-def give_way(worker: int) -> None:
-    """As a worker's worker_init_fn, of which the script has none."""
-    with contextlib.suppress(OSError):  # a container may forbid it
-        os.nice(NICENESS)
+def give_way(own: Any) -> Any:
+    """What workers begin with: less priority, and then the script's own worker_init_fn."""
+
+    def begin(worker: int) -> None:
+        with contextlib.suppress(OSError):  # a container may forbid it
+            os.nice(NICENESS)
+        if own is not None:
+            own(worker)
+
+    return begin
 
 
 def with_workers(module: Any, original: Any, source: Any, workers: int) -> Any:
@@ -368,8 +390,8 @@ def with_workers(module: Any, original: Any, source: Any, workers: int) -> Any:
             say(f"at step {hook.steps:,}: {workers} -> {own[0]} workers: {what}")
 
     try:
-        if own[2] is None and should_give_way(source, workers):
-            source.worker_init_fn = give_way
+        if should_give_way(source, workers):
+            source.worker_init_fn = give_way(own[2])
         remove = module._utils.signal_handling._remove_worker_pids
         return rescue.guarded(lambda: original(source), remove, lost)
     except Exception as error:

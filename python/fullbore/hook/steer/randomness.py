@@ -57,14 +57,16 @@ def bits(tensor: Any) -> Any:
     return tensor.contiguous().view(sys.modules["torch"].uint8) if tensor.dim() and tensor.numel() else tensor
 
 
-def reason_against(make: Callable[[], Any], given: Any) -> str:
-    """Makes a batch twice in a child; `given` is that batch as the training got it, None if that was made in a worker.
-    Returns why other workers may not be tried, "" if they may."""
+def reason_against(make: Callable[[], Any], given: Any, begin: Callable[[], None] = lambda: None) -> str:
+    """Makes a batch twice in a child, after `begin`; `given` is that batch as the training got it, None if that was
+    made in a worker. Returns why other workers may not be tried, "" if they may."""
     child = os.fork()
     if child == 0:
         code = FAILED
         try:
             hook.on = False
+            silence()
+            begin()
             code = compare(make, given)
         finally:
             os._exit(code)
@@ -78,6 +80,13 @@ def reason_against(make: Callable[[], Any], given: Any) -> str:
     os.kill(child, 9)
     os.waitpid(child, 0)
     return f"making a batch twice took longer than {MOST_S:g} s"
+
+
+def silence() -> None:
+    """What a script prints where it makes samples, it prints once."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
 
 
 def compare(make: Callable[[], Any], given: Any) -> int:
