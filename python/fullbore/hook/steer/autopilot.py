@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import math
 import multiprocessing
 import os
 import sys
@@ -38,6 +39,7 @@ PREFETCH = 2  # torch's default
 # Of workers that want the cores of a training's threads: a tenth of the weight. Two that decode, beside two threads:
 # 434 and 497 samples/s became 532 and 599; beside one thread, which changes sums, they gave 630.
 NICENESS = 10
+ENOUGH_STEPS = 160  # a gain that is still within the noise is none
 LOOKS = 32  # batches of an epoch whose random numbers are looked at
 
 
@@ -219,11 +221,19 @@ def decide(source: Any) -> None:
         propose(source, pilot.period)
 
 
+def noise_of(one: Period, other: Period) -> float:
+    """Of the difference of their means."""
+    return math.hypot(one.noise(), other.noise())
+
+
 def judge(period: Period) -> None:
     """A period with other workers is over."""
     before = pilot.before
     gain = 1 - period.mean() / before.mean()
-    if gain < MIN_GAIN or before.mean() - period.mean() <= before.noise() + period.noise():
+    is_noise = before.mean() - period.mean() <= noise_of(before, period)
+    if gain >= MIN_GAIN and is_noise and len(period.times) < ENOUGH_STEPS:
+        return  # steps that begin an epoch take longer, and short epochs have many: another one tells more
+    if gain < MIN_GAIN or is_noise:
         settle(False)
     elif gain >= SURE_GAIN:
         settle(True)
@@ -234,7 +244,7 @@ def judge(period: Period) -> None:
 def confirm(again: Period) -> None:
     """The old number once more, after a small gain: was it the change, or did the whole run become faster?"""
     tried, pilot.tried = pilot.tried, None
-    is_slower = again.mean() - tried.mean() > max(again.noise() + tried.noise(), MIN_GAIN * again.mean())
+    is_slower = again.mean() - tried.mean() > max(noise_of(again, tried), MIN_GAIN * again.mean())
     pilot.before, pilot.period = again, tried
     settle(is_slower)
 
