@@ -120,12 +120,6 @@ std::vector<Trial> Front(std::vector<Trial> all) {
 
 }  // namespace
 
-std::optional<int64_t> Known::Own(const std::string& knob) const {
-  const auto at = own.find(knob);
-  if (at == own.end() || !at->second.is_number_integer()) return std::nullopt;
-  return at->second.get<int64_t>();
-}
-
 bool LeavesHeadroom(const Trial& trial, const Trial& baseline) {
   constexpr double kSame = 0.01;  // as the same trial twice
   return trial.memory_filled.value_or(0) <= std::max(kHeadroom, baseline.memory_filled.value_or(0) + kSame);

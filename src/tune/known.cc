@@ -36,6 +36,12 @@ std::optional<int64_t> MemoryLimit(const record::Recording& recording, const dia
 
 }  // namespace
 
+std::optional<int64_t> Known::Own(const std::string& knob) const {
+  const auto at = own.find(knob);
+  if (at == own.end() || !at->second.is_number_integer()) return std::nullopt;
+  return at->second.get<int64_t>();
+}
+
 Known KnownFrom(const record::Recording& recording) {
   Known known;
   const record::Stage* stage = diagnose::JudgedStage(recording);

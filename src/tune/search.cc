@@ -208,9 +208,11 @@ void Searcher::Finalists() {
   Answer so_far = Conclude(question_, known_, trials_);
   if (!so_far.recommended || !so_far.baseline) return;
   // What the search went by is more than one measurement, where it is as good as what only looks the lightest of the fast.
+  const bool is_change = Best().settings != so_far.baseline->settings;
   const bool is_as_good = BestRate() >= Near() * so_far.recommended->rate->mean;
   const bool is_searched = question_.objective == Objective::kThroughput && !question_.exhaustive;
-  if (is_searched && is_as_good && IsFit(Best()) && !Best().cut_short) so_far.recommended = Best();
+  if (is_searched && is_change && is_as_good && IsFit(Best()) && !Best().cut_short)
+    so_far.recommended = Best();
   if (so_far.recommended->settings == so_far.baseline->settings) return;
   for (int round = 0; round < 2; ++round) {
     for (const Trial* finalist : {&*so_far.baseline, &*so_far.recommended}) {

@@ -91,11 +91,11 @@ class Searcher {
   size_t best_ = 0;
   Known seen_;  // of the best so far: what its recording says of the settings that were adopted since
   size_t seen_of_ = 0, asked_about_ = 0;  // trials
-  std::map<std::pair<int64_t, int64_t>, std::optional<double>>
-      predicted_;  // by it, for workers and threads: a gain
+  // By that recording, how many times as fast for workers and threads.
+  std::map<std::pair<int64_t, int64_t>, std::optional<double>> predicted_;
   bool loader_is_chosen_ = false;
-  std::optional<bool>
-      threads_give_way_;           // whether, beside workers, it was faster with fewer; if that was measured
+  // Whether, beside workers, the training was faster with fewer threads; nothing where that was not measured.
+  std::optional<bool> threads_give_way_;
   std::set<std::string> refused_;  // knobs: whatever else is set, this script does not take them
   std::vector<std::string> not_tried_;
 };

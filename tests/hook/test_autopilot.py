@@ -110,7 +110,12 @@ CASES = {
     "seeds its workers": (KEPT + "fit(Rows(), worker_init_fn=torch.manual_seed)", ["0 -> 2 workers, kept"]),
     "worker's number": (
         KEPT + "fit(Rows(), worker_init_fn=lambda worker: get_worker_info().dataset.__init__(draw=lambda: worker))",
-        ["keeps its 0 workers: a sample made in a worker is another than in the training process"],
+        ["keeps its 0 workers: a sample is another when it is made again"],
+    ),
+    "the only worker's number": (
+        KEPT + "fit(Rows(), worker_init_fn=lambda worker: get_worker_info().dataset.__init__(draw=lambda: worker),"
+        " num_workers=1)",
+        ["keeps its 1 workers: a sample is another when it is made again"],
     ),
 }
 

@@ -36,9 +36,7 @@ MAX_CHANGES = 4
 WORKER_BYTES = 300 << 20  # what a worker may take of memory by itself
 SHARED_MEMORY_SHARE = 0.5  # of what is free
 PREFETCH = 2  # torch's default
-# Of workers that want the cores of a training's threads: a tenth of the weight. Two that decode, beside two threads:
-# 434 and 497 samples/s became 532 and 599; beside one thread, which changes sums, they gave 630.
-NICENESS = 10
+NICENESS = 10  # of workers that want the cores of a training's threads: a tenth of their weight (sched(7))
 ENOUGH_STEPS = 160  # a gain that is still within the noise is none
 LOOKS = 32  # batches of an epoch whose random numbers are looked at
 
@@ -340,19 +338,16 @@ def free_memory() -> int:
 
 
 def why_not_same(source: Any, workers: int) -> str:
-    """A worker_init_fn may make samples depend on the worker: tried as the first one and as the last."""
+    """A worker_init_fn may make samples depend on the worker: they are made as by the first one and as by the last."""
     asked, given = pilot.kept or (list(range(min(len(source.dataset), source.batch_size or 1))), None)
     kinds = sys.modules["torch.utils.data.dataloader"]._DatasetKind
     fetcher = kinds.create_fetcher(kinds.Map, source.dataset, True, source.collate_fn, source.drop_last)
 
-    def reason(worker: int) -> str:
-        return randomness.reason_against(
-            lambda: fetcher.fetch(asked), given, lambda: begin_as_worker(source, worker, workers)
-        )
+    def make(worker: int) -> Any:
+        begin_as_worker(source, worker, workers)
+        return lambda: fetcher.fetch(asked)
 
-    if source.worker_init_fn is None:
-        return reason(0)
-    return reason(0) or reason(workers - 1)
+    return randomness.reason_against(lambda: make(0), lambda: make(workers - 1), given)
 
 
 def begin_as_worker(source: Any, worker: int, workers: int) -> None:

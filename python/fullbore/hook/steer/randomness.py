@@ -57,8 +57,11 @@ def bits(tensor: Any) -> Any:
     return tensor.contiguous().view(sys.modules["torch"].uint8) if tensor.dim() and tensor.numel() else tensor
 
 
-def reason_against(make: Callable[[], Any], given: Any, begin: Callable[[], None] = lambda: None) -> str:
-    """Makes a batch twice in a child, after `begin`; `given` is that batch as the training got it, None if that was
+Worker = Callable[[], Callable[[], Any]]  # begins as a worker does; what it returns makes a batch
+
+
+def reason_against(first: Worker, last: Worker, given: Any) -> str:
+    """Makes a batch in a child, as two workers would; `given` is that batch as the training got it, None if that was
     made in a worker. Returns why other workers may not be tried, "" if they may."""
     child = os.fork()
     if child == 0:
@@ -66,8 +69,7 @@ def reason_against(make: Callable[[], Any], given: Any, begin: Callable[[], None
         try:
             hook.on = False
             silence()
-            begin()
-            code = compare(make, given)
+            code = compare(first, last, given)
         finally:
             os._exit(code)
     until = time.monotonic() + MOST_S
@@ -89,12 +91,16 @@ def silence() -> None:
     os.dup2(nowhere, 2)
 
 
-def compare(make: Callable[[], Any], given: Any) -> int:
+def compare(first: Worker, last: Worker, given: Any) -> int:
     sys.modules["torch"].set_num_threads(1)  # as in a worker; the threads of the parent are not in this process
-    before = state()
-    one, other = make(), make()
-    if state() != before:
-        return 1
+    made = []
+    for worker in (first, last):
+        make = worker()
+        before = state()
+        made.append(make())
+        if state() != before:
+            return 1
+    one, other = made
     if not same(one, other):
         return 2
     return 0 if given is None or same(one, given) else 3

@@ -13,7 +13,7 @@ from ..core.runtime import Thread, guarded, hook
 from . import backward, forward
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
-OTHER_FRAMEWORKS = ("jax", "tensorflow")  # in whose training a model of torch's may only help
+OTHER_FRAMEWORKS = ("jax", "tensorflow")  # a model of torch's beside them need not be the one that is trained
 # How many threads the OpenMP and MKL pools were asked for, and whether their idle threads spin.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 MAX_SETTING = 32  # characters: a number, or a number for each level
