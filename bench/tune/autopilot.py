@@ -112,18 +112,20 @@ def run(names: list[str], turns: int, results: Results) -> None:
 
 
 def show(results: Results) -> None:
-    print("| program | tune's settings | gain | autopilot | gain | of tune's |")
-    print("|---|---|---|---|---|---|")
+    print("| program | tune's settings | it said | whole runs gain | autopilot | gain | of tune's |")
+    print("|---|---|---|---|---|---|---|")
     for name in [*PLANTED_EPOCHS, *OTHERS]:
         lines = results.of(name, "run")
         rates = {way: [line["rate"] for line in lines if line["way"] == way] for way in WAYS}
         if not all(rates.values()):
             continue
         plain, by_tune, by_pilot = (statistics.median(rates[way]) for way in WAYS)
-        settings = results.of(name, "tune")[0]["settings"]
+        settings, gain = (results.of(name, "tune")[0][part] for part in ("settings", "gain"))
+        promised = f"{gain['expected']:.2f}x ({gain['low']:.2f} to {gain['high']:.2f})"
         chosen = " ".join(f"{knob}={json.dumps(value)}" for knob, value in settings.items()) or "as it is"
         said = next((line["said"] for line in reversed(lines) if line["way"] == "--autopilot"), [])
-        tune, pilot = f"{chosen} | {by_tune / plain:.2f}x", f"{'; '.join(said) or 'nothing'} | {by_pilot / plain:.2f}x"
+        tune = f"{chosen} | {promised} | {by_tune / plain:.2f}x"
+        pilot = f"{'; '.join(said) or 'nothing'} | {by_pilot / plain:.2f}x"
         print(f"| {name} | {tune} | {pilot} | {by_pilot / by_tune:.2f} |")
 
 
