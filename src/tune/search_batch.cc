@@ -63,8 +63,8 @@ int64_t Searcher::LargestSafe(int64_t first) const {
   const bool by_device = known_.device && big->memory_filled && small->memory_filled;
   const double more = by_device ? (*big->memory_filled - *small->memory_filled) * limit
                                 : static_cast<double>(*big->peak_memory_bytes - *small->peak_memory_bytes);
-  if (more <= 0) return largest;
-  const double a_sample = (more + kMemoryUnsure) / static_cast<double>(at_big - at_small);
+  // Peaks that do not differ say that a sample takes little, not that it takes nothing.
+  const double a_sample = (std::max(more, 0.0) + kMemoryUnsure) / static_cast<double>(at_big - at_small);
   const double filled = big->memory_filled.value_or(static_cast<double>(*big->peak_memory_bytes) / limit);
   const double most = static_cast<double>(at_big) + std::max(0.0, kHeadroom - filled) * limit / a_sample;
   while (largest > first && static_cast<double>(largest) > most) largest /= 2;

@@ -119,6 +119,15 @@ TEST(SearchTest, TheLargestBatchLeavesATenthOfTheMemory) {
     EXPECT_LT(ValueIn(trial, "batch_size", 32), 512) << "not even tried";
 }
 
+TEST(SearchTest, PeaksThatDoNotDifferAllowNoBatchOfAnySize) {
+  SurfaceLaboratory laboratory(
+      {.a = 1, .memory = 1'200'000'000, .sample_bytes = 150'000, .hidden_bytes = 20'000'000});
+  const Answer answer = Search(About({"batch_size"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "batch_size", 32), 256) << "batches of 32 and 128 do not show in the peak";
+  for (const Trial& trial : answer.trials)
+    EXPECT_LE(ValueIn(trial, "batch_size", 32), 512) << "which would fill nine tenths";
+}
+
 TEST(SearchTest, ALoaderThatWaitsForStorageDoesNotKeepTheBatchSmall) {
   // Two cores could run twenty workers that sleep nine tenths of their time.
   SurfaceLaboratory laboratory({.fetch_s = 0.002, .cores = 2, .fetch_cpu = 0.1});

@@ -19,8 +19,11 @@ struct Surface {
   int64_t workers = 0, batch = 32;
   int64_t batch_cliff = INT64_MAX;
   std::optional<int64_t> memory = std::nullopt;  // bytes in all
-  std::string refuses = "";                      // a knob
-  double noise = 0;                              // of a trial's rate, as a ratio
+  int64_t sample_bytes = 1'000'000;
+  int64_t hidden_bytes =
+      0;  // the start held as much as that for a moment: what a batch takes less, no peak shows
+  std::string refuses = "";  // a knob
+  double noise = 0;          // of a trial's rate, as a ratio
   int64_t cores = 8;
   double fetch_cpu = 1;            // the part of `fetch_s` on a core; the rest waits for storage
   int64_t fast_until = INT64_MAX;  // a batch that fits into the caches; beyond, a sample takes twice as long
@@ -72,7 +75,8 @@ class SurfaceLaboratory : public Laboratory {
     trial.busy = std::min(1.0, true_rate / surface_.TrainingRate(workers, batch, threads) *
                                    std::normal_distribution<double>(1, surface_.noise + 1e-9)(random_));
     trial.cut_short = request.hopeless_below && trial.rate->high < *request.hopeless_below;
-    trial.peak_memory_bytes = 1'000'000'000 + batch * 1'000'000 + workers * 200'000'000;
+    trial.peak_memory_bytes = 1'000'000'000 + workers * 200'000'000 +
+                              std::max(batch * surface_.sample_bytes, surface_.hidden_bytes);
     if (surface_.memory)
       trial.memory_filled =
           static_cast<double>(*trial.peak_memory_bytes) / static_cast<double>(*surface_.memory);
