@@ -99,6 +99,86 @@ std::optional<size_t> Searcher::BestWith(int64_t workers, const std::string& why
   return is_better ? second : first;
 }
 
+// The numbers of workers tried so far, each with its best trial.
+struct Searcher::WorkersTried {
+  const std::vector<Trial>& trials;
+  size_t begin;                                     // of the trials, when the search for workers began
+  std::map<int64_t, std::optional<size_t>> best{};  // by number; nothing where it could not be measured
+
+  bool Has(int64_t workers) const { return best.contains(workers); }
+  double Rate(int64_t workers) const {
+    const auto at = best.find(workers);
+    return at != best.end() && at->second ? trials[*at->second].rate->mean : 0;
+  }
+  void Note(int64_t workers, std::optional<size_t> trial) {
+    if (!Has(workers) || (trial && trials[*trial].rate->mean > Rate(workers))) best[workers] = trial;
+  }
+  int64_t Fastest() const {
+    return std::max_element(best.begin(), best.end(),
+                            [&](const auto& a, const auto& b) { return Rate(a.first) < Rate(b.first); })
+        ->first;
+  }
+  // The fewest whose rate is at least that part of the fastest one's.
+  int64_t FewestNear(double near) const {
+    const double enough = near * Rate(Fastest());
+    return std::find_if(best.begin(), best.end(),
+                        [&](const auto& each) { return Rate(each.first) >= enough; })
+        ->first;
+  }
+};
+
+bool Searcher::MayTryMore(const WorkersTried& tried) const {
+  return trials_.size() - tried.begin < kMostWorkers && !laboratory_.IsOver();
+}
+
+// The workers that there are may be too many for the training's threads already, and no replay may tell.
+void Searcher::GiveCoresToWorkers(int64_t workers, WorkersTried& tried) {
+  const auto fewer = FewerThreads(workers);
+  if (!fewer || Predicted(workers, *fewer) || workers + Seen().threads <= known_.cores) return;
+  const auto with_fewer = TryWorkers(workers, *fewer, "cores for the workers that there are");
+  threads_give_way_ = with_fewer && trials_[*with_fewer].rate->mean > tried.Rate(workers);
+  if (*threads_give_way_) tried.Note(workers, with_fewer);
+}
+
+// As many as the training takes, by what those of this trial delivered; at most twice as many.
+int64_t Searcher::MoreWorkers(int64_t workers, const Trial& trial, int64_t most) const {
+  const double each = trial.rate->mean / static_cast<double>(std::max<int64_t>(1, workers));
+  const auto wanted = static_cast<int64_t>(std::ceil(Near() * TrainingRate(trial) / each));
+  return Allowed(std::min(most, std::clamp(wanted, workers + 1, std::max(2 * workers, int64_t{2}))));
+}
+
+// While it pays: fetching may take longer beside others than it did alone.
+void Searcher::RaiseWorkers(int64_t workers, int64_t most, WorkersTried& tried) {
+  while (MayTryMore(tried) && tried.Fastest() == workers && workers < most) {
+    const Trial trial = trials_[*tried.best.at(workers)];
+    if (1 - trial.busy.value_or(1) < kWaitsLittle) return;
+    const int64_t next = MoreWorkers(workers, trial, most);
+    // Where the replay was not too hopeful of these, it is believed that more bring nothing: there are no cores for them.
+    const auto here = PredictedWith(workers), there = PredictedWith(next);
+    if (here && there && *there < kWorthTrying * *here && trial.rate->mean > kMuchLess * *here) return;
+    if (next <= workers) return;
+    const auto more = BestWith(next, "the training still waits for data");
+    tried.Note(next, more);
+    if (!more || tried.Rate(next) < tried.Rate(workers) / Near()) return;
+    workers = next;
+  }
+}
+
+// One by one, to the fewest that come near the fastest.
+void Searcher::LowerWorkers(WorkersTried& tried) {
+  const auto given = Given("num_workers");
+  while (MayTryMore(tried)) {
+    const int64_t now = tried.FewestNear(Near());
+    int64_t next = now - 1;
+    if (given) {
+      const auto at = std::lower_bound(given->begin(), given->end(), now);
+      next = at == given->begin() ? -1 : *std::prev(at);
+    }
+    if (next < 0 || tried.Has(next) || IsMuchLess(PredictedWith(next), PredictedWith(now))) return;
+    tried.Note(next, BestWith(next, "one fewer"));
+  }
+}
+
 void Searcher::Workers() {
   if (!MayTurn("num_workers")) return;
   const auto given = Given("num_workers");
@@ -110,64 +190,13 @@ void Searcher::Workers() {
     return Skip("num_workers",
                 fmt::format("the training waits for data only {} of the time", FormatPercent(wait)));
   const int64_t most = given && !given->empty() ? given->back() : std::max(now, kWorkersACore * known_.cores);
-  const size_t begin = trials_.size();
-  std::map<int64_t, std::optional<size_t>> tried = {{now, best_}};  // nothing where it could not be measured
-  const auto rate = [&](int64_t workers) { return tried[workers] ? trials_[*tried[workers]].rate->mean : 0; };
-  const auto probe = [&](int64_t workers, const std::string& why) {
-    const auto trial = BestWith(workers, why);
-    if (!tried.contains(workers) || (trial && trials_[*trial].rate->mean > rate(workers)))
-      tried[workers] = trial;
-    return trial.has_value();
-  };
-  const auto fastest = [&] {
-    int64_t best = now;
-    for (const auto& [workers, trial] : tried) best = rate(workers) > rate(best) ? workers : best;
-    return best;
-  };
-  const auto fewest_near = [&] {
-    const double enough = Near() * rate(fastest());
-    return std::find_if(tried.begin(), tried.end(),
-                        [&](const auto& each) { return rate(each.first) >= enough; })
-        ->first;
-  };
-  const auto room = [&] { return trials_.size() - begin < kMostWorkers && !laboratory_.IsOver(); };
-  // The workers that there are may be too many for the training's threads already, and no replay may tell.
-  if (const auto fewer = FewerThreads(now);
-      fewer && !Predicted(now, *fewer) && now + Seen().threads > known_.cores) {
-    const auto with_fewer = TryWorkers(now, *fewer, "cores for the workers that there are");
-    threads_give_way_ = with_fewer && trials_[*with_fewer].rate->mean > rate(now);
-    if (*threads_give_way_) tried[now] = with_fewer;
-  }
-  int64_t workers = Allowed(FirstGuess(most));
-  probe(workers, "the fewest that should deliver what the training takes");
-  // Upwards while it pays: fetching may take longer beside others than it did alone.
-  while (room() && fastest() == workers && workers < most) {
-    const Trial& trial = trials_[*tried[workers]];
-    if (1 - trial.busy.value_or(1) < kWaitsLittle) break;
-    // By what these workers delivered.
-    const double each = trial.rate->mean / static_cast<double>(std::max<int64_t>(1, workers));
-    const auto wanted = static_cast<int64_t>(std::ceil(Near() * TrainingRate(trial) / each));
-    const int64_t next =
-        Allowed(std::min(most, std::clamp(wanted, workers + 1, std::max(2 * workers, int64_t{2}))));
-    // Where the replay was not too hopeful of these, it is believed that more bring nothing: there are no cores for them.
-    const auto here = PredictedWith(workers), there = PredictedWith(next);
-    if (here && there && *there < kWorthTrying * *here && trial.rate->mean > kMuchLess * *here) break;
-    if (next <= workers || !probe(next, "the training still waits for data")) break;
-    if (rate(next) < rate(workers) / Near()) break;
-    workers = next;
-  }
-  // Downwards to the fewest that come near.
-  while (room()) {
-    int64_t next = fewest_near() - 1;
-    if (given) {
-      const auto at = std::lower_bound(given->begin(), given->end(), fewest_near());
-      next = at == given->begin() ? -1 : *std::prev(at);
-    }
-    if (next < 0 || tried.contains(next)) break;
-    if (IsMuchLess(PredictedWith(next), PredictedWith(fewest_near()))) break;
-    probe(next, "one fewer");
-  }
-  best_ = tried[fewest_near()].value_or(best_);
+  WorkersTried tried{trials_, trials_.size(), {{now, best_}}};
+  GiveCoresToWorkers(now, tried);
+  const int64_t workers = Allowed(FirstGuess(most));
+  tried.Note(workers, BestWith(workers, "the fewest that should deliver what the training takes"));
+  RaiseWorkers(workers, most, tried);
+  LowerWorkers(tried);
+  best_ = tried.best.at(tried.FewestNear(Near())).value_or(best_);
 }
 
 int64_t Searcher::WorkersOf(const Settings& settings) const {

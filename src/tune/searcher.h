@@ -76,6 +76,12 @@ class Searcher {
   int64_t Allowed(int64_t workers) const;
   std::optional<size_t> TryWorkers(int64_t workers, int64_t threads, const std::string& why);
   std::optional<size_t> BestWith(int64_t workers, const std::string& why);
+  struct WorkersTried;
+  bool MayTryMore(const WorkersTried& tried) const;
+  void GiveCoresToWorkers(int64_t workers, WorkersTried& tried);
+  int64_t MoreWorkers(int64_t workers, const Trial& trial, int64_t most) const;
+  void RaiseWorkers(int64_t workers, int64_t most, WorkersTried& tried);
+  void LowerWorkers(WorkersTried& tried);
   void Threads();
   bool WorkersAreKnown(const Settings& settings) const;
   int64_t WorkersOf(const Settings& settings) const;

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import math
 import multiprocessing
 import os
 import sys
@@ -28,7 +27,7 @@ from ..core import channel, steps
 from ..core.runtime import clock, hook
 from ..torch.loader import known
 from . import freezing, randomness, rescue
-from .period import MIN_GAIN, MIN_SHARE, MOST_STEPS, SURE_GAIN, Period, ms, say
+from .period import MIN_GAIN, MIN_SHARE, MOST_STEPS, SURE_GAIN, Period, ms, noise_of, say
 
 VARIABLE = "FULLBORE_AUTOPILOT"
 
@@ -217,11 +216,6 @@ def decide(source: Any) -> None:
         judge(period)
     if not pilot.done and not is_trying():
         propose(source, pilot.period)
-
-
-def noise_of(one: Period, other: Period) -> float:
-    """Of the difference of their means."""
-    return math.hypot(one.noise(), other.noise())
 
 
 def judge(period: Period) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from ..core import steps
 from ..core.runtime import clock, hook
-from .period import MIN_SHARE, Period, ms, say
+from .period import MIN_SHARE, Period, ms, noise_of, say
 
 MOST_LOOKS = 3  # periods in which collections cost little, before it is left alone
 CHEAPER = 0.5
@@ -118,7 +118,7 @@ def judge() -> None:
     assert state.before is not None
     before, spent = state.before
     after = state.period
-    slower = after.mean() - before.mean() > before.noise() + after.noise()
+    slower = after.mean() - before.mean() > noise_of(before, after)
     is_kept = state.spent() <= CHEAPER * spent and not slower
     if not is_kept:
         gc.unfreeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 
 from ..core import channel
@@ -52,6 +53,11 @@ class Period:
     def wait(self) -> float:
         """ns a step."""
         return self.waited_ns / max(1, len(self.times))
+
+
+def noise_of(one: Period, other: Period) -> float:
+    """Of the difference of their means."""
+    return math.hypot(one.noise(), other.noise())
 
 
 def ms(ns: float) -> str:
