@@ -96,6 +96,15 @@ class Runner:
         )
         return result, channel
 
+    def has(self, module: str) -> bool:
+        look = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+        return subprocess.run([self.python, "-c", look]).returncode == 0
+
+    def needs(self, module: str) -> None:
+        """Skips the test where this interpreter does not have it."""
+        if not self.has(module):
+            pytest.skip(f"no {module} in {self.python}")
+
     def script(self, text: str) -> str:
         path = self.directory / "train.py"
         path.write_text(textwrap.dedent(text))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 from channel_reader import BACKWARD, FETCH, NEXT
 from conftest import WARNINGS
@@ -48,9 +46,7 @@ ACCELERATE = """
 
 @pytest.mark.parametrize("framework, script", [("lightning", LIGHTNING), ("accelerate", ACCELERATE)])
 def test_what_a_framework_wraps_is_counted_once(newest, framework, script):
-    known = f"import importlib.util as u, sys; sys.exit(u.find_spec({framework!r}) is None)"
-    if subprocess.run([newest.python, "-c", known]).returncode:
-        pytest.skip(f"{framework} is not installed with the newest torch")
+    newest.needs(framework)
     if framework == "lightning" and WARNINGS == "error":
         pytest.skip("Lightning itself triggers deprecation warnings of torch")
     channel, _ = newest.run(script)

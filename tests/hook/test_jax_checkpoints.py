@@ -39,6 +39,6 @@ SAVES = {
 
 
 @pytest.mark.parametrize("how", SAVES)
-def test_each_save_is_a_checkpoint_once(newest, how):
-    channel, _ = newest.run(TRAINING + SAVES[how])
+def test_each_save_is_a_checkpoint_once(bare, how):
+    channel, _ = bare.run(TRAINING + SAVES[how])
     assert len(channel.trainer.of(OTHER, CHECKPOINT)) == 3

@@ -169,7 +169,7 @@ def test_files_of_the_user_stay_as_they_are_and_the_script_sees_its_own(bare, tr
 
 
 def test_libraries_workers_and_children_write_into_the_trial_too(newest, trial):
-    pytest.importorskip("safetensors")
+    newest.needs("safetensors")
 
     def prepare(place):
         import sqlite3

@@ -100,7 +100,7 @@ def test_a_window_gives_way_to_a_profiler_of_the_scripts_own(newest):
 
 @pytest.mark.parametrize("profiler", ["simple", "advanced", "pytorch"])
 def test_beside_a_profiler_of_lightning_neither_disturbs_the_other(newest, profiler):
-    pytest.importorskip("lightning")
+    newest.needs("lightning")
     fit = f"""
     import lightning
     class Module(lightning.LightningModule):
@@ -159,7 +159,7 @@ def test_a_profiler_that_fails_is_asked_once_and_the_training_goes_on(newest, br
 """
     channel, said = newest.run(TRAINING + breaks, env={"FULLBORE_WINDOWS": f"{STEPS}@{FIRST}"})
     assert said in ("True\n", "False\n")
-    (why,) = [line for line in channel.trainer.say("message") if line.get("source") == "windows"]
+    (why,) = [line for line in channel.trainer.say("message") if line["severity"] == "warning"]
     assert "no more device windows: MemoryError: injected" in why["text"]
     assert len(channel.trainer.steps) == 60
     assert max(windowed(channel.trainer), default=0) <= FIRST + STEPS + 1
@@ -181,6 +181,22 @@ def test_a_child_that_is_forked_inside_a_window_trains_on_without_it(newest):
     assert sorted(said.split()) == ["child", "parent"]
     said_windows = [len(process.say("device_window")) for process in channel.trainers]
     assert sorted(said_windows) == [0, 1]
+
+
+def test_in_a_forked_child_whatever_else_follows_the_steps_still_does(newest):
+    script = """
+    followed = []
+    sys.modules["_fullbore_hook.core.steps"].after_step.append(lambda *step: followed.append(step))
+    child = os.fork()
+    for _ in range(3): step()
+    if child:
+        os.waitpid(child, 0)
+    print(len(followed), flush=True)
+    if not child:
+        os._exit(0)
+    """
+    _, said = newest.run(TRAINING + script, env=ASKED)
+    assert said.split() == ["3", "3"]
 
 
 RANKS = """

@@ -181,7 +181,8 @@ class Windows:
         self.profiler = self.exporting = None
         self.closing = False
         self.plan.next_step = None
-        steps.after_step.clear()
+        if self.after_step in steps.after_step:
+            steps.after_step.remove(self.after_step)
 
 
 def attach_profiler(module: Any, windows: Windows) -> None:
