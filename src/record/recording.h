@@ -103,7 +103,9 @@ struct Loader {
   bool pin_memory = false;
   bool persistent_workers = false;
   bool default_collate = false;  // torch's own function puts samples together
-  std::string dataset;           // name of its class
+  std::string
+      start_method;     // of its workers' processes: "fork", "spawn", "forkserver"; empty where not known
+  std::string dataset;  // name of its class
   std::optional<int64_t> dataset_samples;
   std::string where;  // "train.py:57"
   // Only for fullbore.data, whose stages are in the series `loader_*`:

@@ -53,6 +53,7 @@ class RunFileTest : public ::testing::Test {
     rank.hot_lines.push_back({Share::kHostOther, "trainer.py", 9, "train", "", 5, HostOther::kUnnamed,
                               Activity::kLogging, true, "ultralytics"});
     rank.loaders.emplace_back().where = "train.py:3";
+    rank.loaders.back().start_method = "forkserver";
     rank.loaders.back().wait_ns.Add(40);
     writer->PutRank(rank);
     writer->PutProcess({42, 1, "trainer", 0, "python train.py", 1000, 0});
@@ -127,6 +128,8 @@ TEST_F(RunFileTest, ReadsBackEverythingThatWasRecorded) {
   EXPECT_TRUE(rank.hot_lines.at(1).in_iterator);
   EXPECT_EQ(rank.hot_lines.at(1).library, "ultralytics");
   EXPECT_EQ(rank.loaders.at(0).wait_ns.count(), 1u);
+  EXPECT_EQ(rank.loaders.at(0).where, "train.py:3");
+  EXPECT_EQ(rank.loaders.at(0).start_method, "forkserver");
   EXPECT_EQ(stage.processes.at(0).role, "trainer");
   EXPECT_EQ(stage.messages.at(0).text, "no driver");
 }

@@ -246,6 +246,7 @@ std::string LoaderToJson(const Loader& loader) {
                 {"dataset", loader.dataset},
                 {"where", loader.where}};
   if (!loader.library.empty()) about["library"] = loader.library;
+  if (!loader.start_method.empty()) about["start_method"] = loader.start_method;
   for (const auto& [key, member] : kLoaderSums) about[key] = loader.*member;
   Put(about, "batch_size", loader.batch_size);
   Put(about, "prefetch_factor", loader.prefetch_factor);
@@ -268,6 +269,7 @@ Loader LoaderFromJson(const std::string& text) {
   Take(about, "dataset", loader.dataset);
   Take(about, "where", loader.where);
   Take(about, "library", loader.library);
+  Take(about, "start_method", loader.start_method);
   for (const auto& [key, member] : kLoaderSums) Take(about, key, loader.*member);
   loader.num_workers = std::min(loader.num_workers, kMaxWorkers);
   Take(about, "batch_size", loader.batch_size, kMaxCount);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -39,6 +40,13 @@ def torch_version(python: str) -> str:
     return answer.stdout.strip()
 
 
+@functools.cache
+def python_version(python: str) -> tuple[int, int]:
+    code = "import sys; print(*sys.version_info[:2])"
+    major, minor = subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.split()
+    return int(major), int(minor)
+
+
 def find_pythons() -> dict[str, str]:
     """Interpreters with torch, by torch version: this one, those of $FULLBORE_TEST_PYTHONS, and the system's."""
     candidates = [sys.executable, *os.environ.get("FULLBORE_TEST_PYTHONS", "").split(":"), "/usr/bin/python3"]
@@ -65,6 +73,7 @@ class Runner:
     def __init__(self, python: str, version: str, directory: pathlib.Path) -> None:
         self.python = python
         self.torch = release(version) if version else (0, 0)
+        self.python_version = python_version(python)
         self.directory = directory
         self.path = PATH
         self.runs = 0
@@ -106,8 +115,13 @@ class Runner:
             pytest.skip(f"no {module} in {self.python}")
 
     def script(self, text: str) -> str:
+        """On Python 3.14 with `fork`, as before, unless the script says what else: what starts its processes by
+        default, `forkserver`, imports the script again, and most of these train without `if __name__`."""
+        text = textwrap.dedent(text)
+        if self.python_version >= (3, 14) and text.startswith("\n") and "start_method" not in text:
+            text = "import multiprocessing; multiprocessing.set_start_method('fork')" + text
         path = self.directory / "train.py"
-        path.write_text(textwrap.dedent(text))
+        path.write_text(text)
         return str(path)
 
     def run(self, text: str, *arguments: str, env: Mapping[str, str] | None = None) -> tuple[Channel, str]:

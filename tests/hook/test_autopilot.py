@@ -107,6 +107,10 @@ CASES = {
         KEPT + "fit(Rows(0.01, draw=lambda: torch.rand(1).item()), num_workers=1)",
         ["keeps its 1 workers: making a sample draws random numbers, which depend on the number of workers"],
     ),
+    "workers that import the script": (
+        KEPT + "import multiprocessing\nmultiprocessing.set_start_method('forkserver', True)\nfit(Rows())",
+        ["keeps its 0 workers: they would import the script again, and it has none that show that it is made for that"],
+    ),
     "seeds its workers": (KEPT + "fit(Rows(), worker_init_fn=torch.manual_seed)", ["0 -> 2 workers, kept"]),
     "worker's number": (
         KEPT + "fit(Rows(), worker_init_fn=lambda worker: get_worker_info().dataset.__init__(draw=lambda: worker))",

@@ -54,6 +54,7 @@ def test_workers_report_what_a_batch_costs(runner, method):
         method,
     )
     trainer, workers = channel.trainer, channel.workers
+    assert trainer.one("loader")["args"]["start_method"] == method
     assert sorted(w.worker_id for w in workers) == [0, 1]
     assert all(w.parent == trainer.pid and w.one("hello")["role"] == "worker" for w in workers)
     assert all(w.one("hello")["ppid"] == trainer.pid for w in workers)
@@ -71,6 +72,20 @@ def test_workers_report_what_a_batch_costs(runner, method):
     assert slowest[-1] >= 300_000 > slowest[-2] >= 2_000
     assert all(r.b >= 0 for r in trainer.batches)
     assert all(w.capacity == 1024 for w in workers) and trainer.capacity == 8192
+
+
+def test_the_script_may_still_choose_how_workers_start(newest):
+    channel, output = newest.run(
+        LOADER
+        + """
+    import multiprocessing
+    train(DataLoader(Slow(), batch_size=8))
+    multiprocessing.set_start_method("spawn")
+    print(multiprocessing.get_start_method())
+    """
+    )
+    default = "forkserver" if newest.python_version >= (3, 14) else "fork"
+    assert (channel.trainer.one("loader")["args"]["start_method"], output) == (default, "spawn\n")
 
 
 def test_an_iterable_dataset_is_timed_sample_by_sample(runner):

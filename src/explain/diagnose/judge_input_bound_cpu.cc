@@ -45,6 +45,16 @@ void SayWhetherMemoryAllows(Input& input, int64_t more) {
                                    : "host memory is tight, add workers one at a time: " + figures);
 }
 
+// Where no worker was there to show that the script is made for it.
+void SayWhatWorkersImport(Input& input) {
+  const std::string& method = input.loader.start_method;
+  if (input.loader.num_workers > 0 || method.empty() || method == "fork") return;
+  input.finding.fix.push_back(
+      fmt::format("its workers would start by {} and import the script again: what trains has to stand below "
+                  "if __name__ == \"__main__\":",
+                  method));
+}
+
 // The loader replaced by fullbore.data: its threads share the cores with the training, and its batches need no
 // pickling. Nothing where its cost a sample was not measured.
 std::optional<Pipeline> FastDataPipeline(const Input& input) {
@@ -123,6 +133,7 @@ void AdviseWorkers(Input& input, const CpuOptions& options) {
                              replayed.cpu_bound || replayed.wait_ns > kStillWaits * replayed.step_ns
                                  ? "come close to the best these cores allow"
                                  : "keep the training from waiting")};
+  SayWhatWorkersImport(input);
   AdviseCheaperLoading(input.view, &input.loader, finding);
   finding.speedup = options.workers;
   finding.costs = replay::Cost::kMemory;
@@ -156,6 +167,7 @@ void AdviseFastData(Input& input, const Speedup& gain, const std::string& other,
 void AdviseSharing(Input& input, const SharedCores& shared) {
   input.finding.change = ChangeOf(shared);
   input.finding.fix = {ChangeOf(shared) + ": " + kWhySharing};
+  SayWhatWorkersImport(input);
   AdviseCheaperLoading(input.view, &input.loader, input.finding);
   input.finding.speedup = *shared.gain;
   input.finding.costs = replay::Cost::kMemory;

@@ -99,6 +99,17 @@ TEST(InputBoundTest, WorkersThatFindNoCoreAreNotCuredByMore) {
   EXPECT_EQ(diagnosis.findings.at(0).cause, "decode");
 }
 
+TEST(InputBoundTest, WhereWorkersImportTheScriptItIsSaidWhatThatTakes) {
+  for (const std::string method : {"fork", "spawn", "forkserver", ""}) {
+    record::Loader loader = MadeLoader(0, 100, 90, 89);
+    loader.start_method = method;
+    const Diagnosis diagnosis = Diagnose(ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader));
+    ASSERT_THAT(diagnosis, FindsCause("input-bound", "no-workers"));
+    const bool is_said = ::testing::Value(diagnosis.findings.at(0), Advises("if __name__ == \"__main__\""));
+    EXPECT_EQ(is_said, method == "spawn" || method == "forkserver") << method;
+  }
+}
+
 TEST(InputBoundTest, ALongCollateIsNamed) {
   record::Loader loader = MadeLoader(1, 100, 200, 199);
   loader.collate_ns = 100 * 150 * kMs;

@@ -154,6 +154,7 @@ void RankTracker::OnLine(const json& line) {
     loader.pin_memory = BoolOf(a, "pin_memory");
     loader.persistent_workers = BoolOf(a, "persistent_workers");
     loader.default_collate = BoolOf(a, "default_collate");
+    loader.start_method = TextOf(a, "start_method");
     loader.dataset = TextOf(line, "dataset");
     loader.dataset_samples = IntOf(line, "dataset_len");
     loader.where = TextOf(line, "where");

@@ -18,14 +18,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
-import multiprocessing
 import os
 import sys
 from typing import Any
 
 from ..core import channel, steps
 from ..core.runtime import clock, hook
-from ..torch.loader import known
+from ..torch.loader import known, start_method
 from . import freezing, randomness, rescue
 from .period import MIN_GAIN, MIN_SHARE, MOST_STEPS, SURE_GAIN, Period, ms, noise_of, say
 
@@ -304,6 +303,8 @@ def why_not(source: Any, workers: int) -> str:
         return "they are persistent: new ones would draw from the training's random numbers"
     if not getattr(source, "in_order", True):
         return "its batches come in no fixed order"
+    if not source.num_workers and start_method(source) != "fork":
+        return "they would import the script again, and it has none that show that it is made for that"
     return pilot.draws or why_no_room(workers) or why_not_same(source, workers)
 
 
@@ -358,7 +359,7 @@ def should_give_way(source: Any, workers: int) -> bool:
     wait for the one thread that lost its core."""
     torch = sys.modules["torch"]
     threads = torch.get_num_threads()
-    forks = source.multiprocessing_context is None and multiprocessing.get_start_method() == "fork"
+    forks = source.multiprocessing_context is None and start_method(source) == "fork"
     return forks and 1 < threads and cores() < threads + workers and not torch.cuda.is_initialized()
 
 

@@ -7,6 +7,7 @@ accelerate's DataLoaderShard, WebLoader) is seen once and no object is replaced.
 from __future__ import annotations
 
 import functools
+import multiprocessing
 import sys
 import weakref
 from typing import Any, Callable
@@ -97,7 +98,17 @@ def describe(source: Any) -> dict[str, Any]:
         "drop_last": get("drop_last"),
         "shuffle": is_shuffled(sampler),
         "default_collate": is_default_collate(get("collate_fn")),
+        "start_method": start_method(source),
     }
+
+
+def start_method(source: Any) -> str:
+    """How its workers start: only "fork" does without importing the script again, and Python 3.14 forks no more unless
+    somebody asks. Asking `multiprocessing` plainly would settle it, and the script could not choose any more."""
+    own = getattr(source, "multiprocessing_context", None)
+    if own is not None:
+        return str(own.get_start_method())
+    return multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
 
 
 def is_default_collate(collate: Any) -> bool:
