@@ -119,7 +119,7 @@ class Runner:
         default, `forkserver`, imports the script again, and most of these train without `if __name__`."""
         text = textwrap.dedent(text)
         if self.python_version >= (3, 14) and text.startswith("\n") and "start_method" not in text:
-            text = "import multiprocessing; multiprocessing.set_start_method('fork')" + text
+            text = "import multiprocessing; multiprocessing.set_start_method('fork', True)" + text
         path = self.directory / "train.py"
         path.write_text(text)
         return str(path)

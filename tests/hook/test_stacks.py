@@ -23,6 +23,7 @@ import pytest
 from hook_package import load
 
 act = load("sampling.activities")
+instructions = load("sampling.instructions")
 stacks = load("sampling.stacks")
 SAMPLES = 25
 needs_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
@@ -160,6 +161,17 @@ def test_a_lock_is_known_by_the_instruction(entered):
 
     seen = beside(enter if entered else take, lock.release)
     assert (does(seen), most(seen, "feeds")) == (act.LOCK, stacks.NOTHING)
+
+
+def test_an_index_is_known_by_the_instruction():
+    class Rows:
+        def __getitem__(self, index):
+            return instructions.executing(sys._getframe(1)).kind
+
+        def __add__(self, other):
+            return instructions.executing(sys._getframe(1)).kind
+
+    assert (Rows()[3], Rows() + 3) == (instructions.INDEX, instructions.OPERATOR)
 
 
 def test_a_program_is_waited_for():

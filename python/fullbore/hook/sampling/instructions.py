@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 MAX_CODE_BYTES = 1 << 15  # longer code is generated, and takes milliseconds to go through
 MAX_PLACES = 4096
 CALLING = {"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX", "CALL_FUNCTION", "CALL_METHOD", "CALL_FUNCTION_KW"}
-ENTERING = {"BEFORE_WITH"}
-INDEXING = {"BINARY_SUBSCR"}
 MEMBERS = ("LOAD_ATTR", "LOAD_METHOD")
 # Operators may be anything on tensors; all other instructions are the interpreter's own work.
 OPERATORS = ("BINARY_", "INPLACE_", "UNARY_", "COMPARE_", "CONTAINS_", "STORE_SUBSCR", "SEND", "YIELD")
@@ -67,12 +65,33 @@ def _look(frame: FrameType, code: CodeType, offset: int) -> Executing:
     name = instruction.opname
     if name == "FOR_ITER":
         return Executing(LOOP, body=(offset, int(instruction.argval)))
-    if name in CALLING or name in ENTERING:
-        chain = _callee(before, instruction)
-        return Executing(CALL, _resolved(frame, chain, ["__enter__"] if name in ENTERING else []))
-    if name in INDEXING:
+    if _enters(before, instruction):
+        return Executing(CALL, _resolved(frame, _manager(before), ["__enter__"]))
+    if name in CALLING:
+        return Executing(CALL, _resolved(frame, _callee(before, instruction), []))
+    if name == "BINARY_SUBSCR" or (name == "BINARY_OP" and instruction.argrepr == "[]"):  # the latter since Python 3.14
         return Executing(INDEX)
     return Executing(OPERATOR if name.startswith(OPERATORS) else INTERPRETER)
+
+
+def _enters(before: list[Any], instruction: Any) -> bool:
+    """A `with` block. Since Python 3.14 it is a call of what was loaded for it."""
+    if instruction.opname == "BEFORE_WITH":
+        return True
+    loaded = before[-1] if before else None
+    return loaded is not None and loaded.opname == "LOAD_SPECIAL" and loaded.argrepr == "__enter__"
+
+
+def _manager(before: list[Any]) -> list[Any]:
+    """The instructions that load the context manager: the last ones that load anything."""
+    chain: list[Any] = []
+    for instruction in reversed(before):
+        if instruction.opname in ("LOAD_SPECIAL", "COPY", "SWAP"):
+            continue
+        chain.append(instruction)
+        if instruction.opname not in MEMBERS:
+            break
+    return chain[::-1]
 
 
 def _callee(before: list[Any], call: Any) -> list[Any]:
@@ -81,12 +100,6 @@ def _callee(before: list[Any], call: Any) -> list[Any]:
     Before Python 3.11 instructions have no columns, and the answer is none.
     """
     chain: list[Any] = []
-    if call.opname in ENTERING:  # the context manager is what was loaded last
-        for instruction in reversed(before):
-            chain.append(instruction)
-            if instruction.opname not in MEMBERS:
-                break
-        return chain[::-1]
     at = getattr(call, "positions", None)
     if at is None or at.col_offset is None:
         return []
