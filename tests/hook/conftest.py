@@ -47,6 +47,12 @@ def python_version(python: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+@functools.cache
+def is_free_threaded(python: str) -> bool:
+    code = "import sys, sysconfig; sys.exit(not sysconfig.get_config_var('Py_GIL_DISABLED'))"
+    return subprocess.run([python, "-c", code]).returncode == 0
+
+
 def find_pythons() -> dict[str, str]:
     """Interpreters with torch, by torch version: this one, those of $FULLBORE_TEST_PYTHONS, and the system's."""
     candidates = [sys.executable, *os.environ.get("FULLBORE_TEST_PYTHONS", "").split(":"), "/usr/bin/python3"]
@@ -91,6 +97,8 @@ class Runner:
         channel.mkdir()
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("FULLBORE_", "PYTHON"))}
         environment.update(OMP_NUM_THREADS="1", PYTHONPATH=str(SITE), PYTHONWARNINGS=WARNINGS)
+        if arguments[0] == self.python and is_free_threaded(self.python):
+            environment["PYTHON_GIL"] = "0"  # libraries that torch imports switch it on again, and warn of that
         if hooked:
             environment.update(FULLBORE_CHANNEL=str(channel), FULLBORE_RUN="test", FULLBORE_HOOK_DIR=str(SITE))
             environment["FULLBORE_HOOK_NATIVE"] = NATIVE if self.path == "native" else "0"

@@ -26,6 +26,9 @@ act = load("sampling.activities")
 instructions = load("sampling.instructions")
 stacks = load("sampling.stacks")
 SAMPLES = 25
+pytestmark = pytest.mark.skipif(
+    not instructions.holds_others(), reason="without the interpreter's lock a sample is no state that there was"
+)
 needs_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
 
 
@@ -172,6 +175,15 @@ def test_an_index_is_known_by_the_instruction():
             return instructions.executing(sys._getframe(1)).kind
 
     assert (Rows()[3], Rows() + 3) == (instructions.INDEX, instructions.OPERATOR)
+
+
+def test_without_the_interpreters_lock_no_variable_of_a_frame_is_read(monkeypatch):
+    def read(kept: int) -> object:
+        return instructions.local(sys._getframe(), "kept")
+
+    assert read(1) == 1
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    assert read(1) is None
 
 
 def test_a_program_is_waited_for():

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ..core.frames import MAX_DEPTH, is_user_file
 from ..core.runtime import hook
+from .instructions import holds_others
 
 LOOK_S, RARELY_S, RARER = 2.0, 60.0, 1.2  # between looks: at first, at most, and by how much more each time
 GREW_BYTES = 16 << 20  # half of what the finding memory-growth needs
@@ -55,8 +56,8 @@ class Grown:
 class Growth:
     def __init__(self) -> None:
         self.period_s = LOOK_S
-        gil = getattr(sys, "_is_gil_enabled", lambda: True)()  # without it, what is looked at changes meanwhile
-        self.next_look = time.monotonic() + LOOK_S if gil else float("inf")
+        # Without the interpreter's lock, what is looked at changes meanwhile.
+        self.next_look = time.monotonic() + LOOK_S if holds_others() else float("inf")
         self.least_bytes = 0
         self.known: dict[tuple[int, str], Grown] = {}
 

@@ -138,12 +138,20 @@ def _root(frame: FrameType, opname: str, name: Any) -> Any:
     return local(frame, name) if opname.startswith(("LOAD_FAST", "LOAD_DEREF")) and isinstance(name, str) else None
 
 
+def holds_others() -> bool:
+    """Whether other threads stand still while this one runs: not where the interpreter has no lock."""
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
+
+
 def local(frame: FrameType, name: str) -> Any:
-    """A local variable of another thread's frame; None where reading it could be noticed.
+    """A local variable of another thread's frame; None where reading it could be noticed, or could crash: without the
+    interpreter's lock, `f_locals` of a frame that runs meanwhile is not safe (Python's "free threading" how-to).
 
     Up to Python 3.12 a frame keeps what it is asked for, which would keep the script's tensors alive, and it shares
     that dictionary with the script if that calls locals(), and with a debugger.
     """
+    if not holds_others():
+        return None
     code = frame.f_code
     if not code.co_flags & CO_OPTIMIZED:
         return frame.f_locals.get(name)
