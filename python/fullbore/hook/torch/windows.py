@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import inspect
 import os
 import sys
 import threading
@@ -102,10 +103,13 @@ class Windows:
         self.thread, self.begin_step, self.begin_ns = thread, hook.steps, now
         state.in_window = 1
         steps.after_step.append(self.after_step)
+        # Some versions warn that a second cycle would lose the events of the first unless they are told; there is none.
+        quiet = {"acc_events": True} if "acc_events" in inspect.signature(profiler.profile).parameters else {}
         self.profiler = profiler.profile(
             activities=activities,
             record_shapes=True,
             schedule=lambda step: profiler.ProfilerAction.RECORD,  # without a schedule it marks no steps
+            **quiet,
         )
         try:
             with silent():
