@@ -44,7 +44,8 @@ std::string Optimizers(const json& value) { return OneOf(value, {"fused", "forea
 
 // "0-3", "0,2", "1", and a bare number, as JSON has it.
 std::string Cores(const json& value) {
-  for (const std::string_view part : Split(Text(value), ',')) {
+  const std::string text = Text(value);
+  for (const std::string_view part : Split(text, ',')) {
     const size_t dash = part.find('-');
     const auto first = ParseInt(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : ParseInt(part.substr(dash + 1));
