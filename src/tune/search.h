@@ -35,6 +35,7 @@ struct Known {
   bool images = false;     // batches are of four dimensions
   bool epochs = false;     // the loader began anew while it was looked at
   bool fast_data = false;  // fullbore.data was measured to load the same batches
+  bool importing = false;  // its loader's workers do not fork: they import the script again
   double optimizer = 0;    // share of the step
   std::optional<int64_t> memory_limit;
   std::optional<int64_t> epoch_samples;

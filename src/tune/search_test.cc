@@ -128,6 +128,16 @@ TEST(SearchTest, PeaksThatDoNotDifferAllowNoBatchOfAnySize) {
     EXPECT_LE(ValueIn(trial, "batch_size", 32), 512) << "which would fill nine tenths";
 }
 
+TEST(SearchTest, WorkersThatImportAScriptNotMadeForItAreTriedOnce) {
+  SurfaceLaboratory laboratory({.fetch_s = 0.002, .importing = true});
+  const Answer answer = Search(About({"num_workers"}), laboratory);
+  EXPECT_EQ(Chosen(answer, "num_workers", 0), 0);
+  EXPECT_EQ(std::count_if(answer.trials.begin(), answer.trials.end(),
+                          [](const Trial& trial) { return trial.outcome == Outcome::kCrashed; }),
+            1);
+  EXPECT_THAT(answer.not_tried, ::testing::Contains(::testing::HasSubstr("if __name__ == \"__main__\"")));
+}
+
 TEST(SearchTest, ALoaderThatWaitsForStorageDoesNotKeepTheBatchSmall) {
   // Two cores could run twenty workers that sleep nine tenths of their time.
   SurfaceLaboratory laboratory({.fetch_s = 0.002, .cores = 2, .fetch_cpu = 0.1});

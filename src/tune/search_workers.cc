@@ -194,6 +194,10 @@ void Searcher::Workers() {
   GiveCoresToWorkers(now, tried);
   const int64_t workers = Allowed(FirstGuess(most));
   tried.Note(workers, BestWith(workers, "the fewest that should deliver what the training takes"));
+  if (now == 0 && known_.importing && trials_.back().outcome == Outcome::kCrashed)
+    return Skip("num_workers",
+                "its workers import the script again, which seems to train outside of "
+                "if __name__ == \"__main__\":");
   RaiseWorkers(workers, most, tried);
   LowerWorkers(tried);
   best_ = tried.best.at(tried.FewestNear(Near())).value_or(best_);

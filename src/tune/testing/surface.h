@@ -29,9 +29,10 @@ struct Surface {
   int64_t fast_until = INT64_MAX;  // a batch that fits into the caches; beyond, a sample takes twice as long
   bool replays = false;            // the recordings say what other numbers of workers and threads bring
   Outcome beyond_cliff = Outcome::kOutOfMemory;
-  int64_t threads = 1;  // the training computes with
-  double pool = 1;      // times as fast as with fewer
-  double held_up = 1;   // times as long as it takes where workers want the cores of several threads
+  int64_t threads = 1;     // the training computes with
+  double pool = 1;         // times as fast as with fewer
+  double held_up = 1;      // times as long as it takes where workers want the cores of several threads
+  bool importing = false;  // workers import the script, which is not made for it
 
   double TrainingRate(int64_t w, int64_t samples, int64_t t) const {
     const auto size = static_cast<double>(samples);
@@ -64,6 +65,10 @@ class SurfaceLaboratory : public Laboratory {
       trial.why = surface_.refuses + ": not here";
       return trial;
     }
+    if (workers > 0 && surface_.importing) {
+      trial.outcome = Outcome::kCrashed;
+      return trial;
+    }
     if (batch > surface_.batch_cliff) {
       trial.outcome = surface_.beyond_cliff;
       return trial;
@@ -92,6 +97,7 @@ class SurfaceLaboratory : public Laboratory {
         surface_.fetch_s * std::normal_distribution<double>(1, 3 * surface_.noise + 1e-9)(random_);
     known.fetch_cpu_s = surface_.fetch_cpu * known.fetch_s;
     known.cores = surface_.cores;
+    known.importing = surface_.importing;
     known.memory_limit = surface_.memory;
     known.own["intraop_threads"] = surface_.threads;
     known.threads = ValueOf(trial.settings, "intraop_threads", surface_.threads);
