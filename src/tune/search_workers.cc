@@ -150,7 +150,7 @@ int64_t Searcher::MoreWorkers(int64_t workers, const Trial& trial, int64_t most)
 // While it pays: fetching may take longer beside others than it did alone.
 void Searcher::RaiseWorkers(int64_t workers, int64_t most, WorkersTried& tried) {
   while (MayTryMore(tried) && tried.Fastest() == workers && workers < most) {
-    const Trial trial = trials_[*tried.best.at(workers)];
+    const Trial& trial = trials_[*tried.best.at(workers)];  // until the next one
     if (1 - trial.busy.value_or(1) < kWaitsLittle) return;
     const int64_t next = MoreWorkers(workers, trial, most);
     // Where the replay was not too hopeful of these, it is believed that more bring nothing: there are no cores for them.
@@ -195,9 +195,10 @@ void Searcher::Workers() {
   const int64_t workers = Allowed(FirstGuess(most));
   tried.Note(workers, BestWith(workers, "the fewest that should deliver what the training takes"));
   if (now == 0 && known_.importing && trials_.back().outcome == Outcome::kCrashed)
-    return Skip("num_workers",
-                "its workers import the script again, which seems to train outside of "
-                "if __name__ == \"__main__\":");
+    return Skip(
+        "num_workers",
+        "workers that do not fork import the script again and get the dataset pickled: what trains has "
+        "to stand below if __name__ == \"__main__\"");
   RaiseWorkers(workers, most, tried);
   LowerWorkers(tried);
   best_ = tried.best.at(tried.FewestNear(Near())).value_or(best_);

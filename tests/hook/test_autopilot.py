@@ -109,7 +109,7 @@ CASES = {
     ),
     "workers that import the script": (
         KEPT + "import multiprocessing\nmultiprocessing.set_start_method('forkserver', True)\nfit(Rows())",
-        ["keeps its 0 workers: they would import the script again, and it has none that show that it is made for that"],
+        ["keeps its 0 workers: more would import the script again, which may not be made for that"],
     ),
     "seeds its workers": (KEPT + "fit(Rows(), worker_init_fn=torch.manual_seed)", ["0 -> 2 workers, kept"]),
     "worker's number": (

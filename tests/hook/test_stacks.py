@@ -166,26 +166,6 @@ def test_a_lock_is_known_by_the_instruction(entered):
     assert (does(seen), most(seen, "feeds")) == (act.LOCK, stacks.NOTHING)
 
 
-def test_an_index_is_known_by_the_instruction():
-    class Rows:
-        def __getitem__(self, index):
-            return instructions.executing(sys._getframe(1)).kind
-
-        def __add__(self, other):
-            return instructions.executing(sys._getframe(1)).kind
-
-    assert (Rows()[3], Rows() + 3) == (instructions.INDEX, instructions.OPERATOR)
-
-
-def test_without_the_interpreters_lock_no_variable_of_a_frame_is_read(monkeypatch):
-    def read(kept: int) -> object:
-        return instructions.local(sys._getframe(), "kept")
-
-    assert read(1) == 1
-    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
-    assert read(1) is None
-
-
 def test_a_program_is_waited_for():
     child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
     seen = beside(child.wait, child.stdin.close)

@@ -50,8 +50,8 @@ void SayWhatWorkersImport(Input& input) {
   const std::string& method = input.loader.start_method;
   if (input.loader.num_workers > 0 || method.empty() || method == "fork") return;
   input.finding.fix.push_back(
-      fmt::format("its workers would start by {} and import the script again: what trains has to stand below "
-                  "if __name__ == \"__main__\":",
+      fmt::format("its workers would start by {}, import the script again and get the dataset pickled: what "
+                  "trains has to stand below if __name__ == \"__main__\"",
                   method));
 }
 

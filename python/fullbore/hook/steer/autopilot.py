@@ -304,7 +304,7 @@ def why_not(source: Any, workers: int) -> str:
     if not getattr(source, "in_order", True):
         return "its batches come in no fixed order"
     if not source.num_workers and start_method(source) != "fork":
-        return "they would import the script again, and it has none that show that it is made for that"
+        return "more would import the script again, which may not be made for that"
     return pilot.draws or why_no_room(workers) or why_not_same(source, workers)
 
 
@@ -359,7 +359,7 @@ def should_give_way(source: Any, workers: int) -> bool:
     wait for the one thread that lost its core."""
     torch = sys.modules["torch"]
     threads = torch.get_num_threads()
-    forks = source.multiprocessing_context is None and start_method(source) == "fork"
+    forks = start_method(source) == "fork"
     return forks and 1 < threads and cores() < threads + workers and not torch.cuda.is_initialized()
 
 
