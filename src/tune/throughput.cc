@@ -89,7 +89,10 @@ std::optional<Estimate> SteadyReadings(const std::vector<double>& values) {
   const double mean = std::accumulate(steady.begin(), steady.end(), 0.0) / n;
   double squares = 0;
   for (const double value : steady) squares += (value - mean) * (value - mean);
-  const double half = diagnose::StudentT95(steady.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  double half = diagnose::StudentT95(steady.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  // Many print an average since the start: neighbours that are alike say less than their number. Batch means see that.
+  if (const auto interval = diagnose::RatioInterval(steady, std::vector<double>(steady.size(), 1)))
+    half = std::max(half, (interval->high - interval->low) / 2);
   Estimate estimate;
   estimate.rate = mean;
   estimate.low = std::max(0.0, mean - half);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace fullbore::tune {
@@ -106,6 +107,15 @@ TEST(SteadyReadingsTest, AreAveragedWithoutTheirSlowStart) {
   EXPECT_NEAR(estimate->rate, 100, 0.5);
   EXPECT_LT(estimate->low, 100);
   EXPECT_GT(estimate->high, 100);
+}
+
+TEST(SteadyReadingsTest, AreLessSureWhereEachIsLikeTheOneBefore) {
+  std::vector<double> slow, quick;
+  for (int i = 0; i < 80; ++i) {
+    slow.push_back(100 + 5 * std::sin(i * 0.16));
+    quick.push_back(100 + 5 * std::sin(i * 2.5));
+  }
+  EXPECT_GT(SteadyReadings(slow)->HalfWidth(), 1.5 * SteadyReadings(quick)->HalfWidth());
 }
 
 TEST(SteadyReadingsTest, TwoAreTooFew) { EXPECT_FALSE(SteadyReadings({10, 10}).has_value()); }

@@ -118,8 +118,8 @@ std::vector<Regime> RegimesOf(const RankView& rank) {
   }
   if (seen[0] == 0 || seen[1] == 0) return {};
   for (size_t i = 0; i < 2; ++i) regimes[i].mean_step_ns /= seen[i];
-  regimes[0].steps = rank.slow_steps;
-  regimes[1].steps = rank.steps - rank.slow_steps;
+  regimes[0].steps = static_cast<int64_t>(seen[0]);
+  regimes[1].steps = rank.steps - regimes[0].steps;
   return regimes;
 }
 
@@ -145,12 +145,12 @@ void DropFiguresOfSteps(std::vector<Finding>& findings) {
 void FillSteps(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps = lead.steps;
-  diagnosis.warmup_steps = lead.warmup_steps;
-  if (lead.warmup_steps > 0) {
+  diagnosis.warmup_steps = lead.warmup_recorded;
+  if (lead.warmup_recorded > 0) {
     diagnosis.warmup_why =
         fmt::format("the first {} took {}, the others {} on average",
-                    lead.warmup_steps == 1 ? "step" : fmt::format("{} steps", lead.warmup_steps),
-                    FormatDuration(lead.warmup_ns / lead.warmup_steps),
+                    lead.warmup_recorded == 1 ? "step" : fmt::format("{} steps", lead.warmup_recorded),
+                    FormatDuration(lead.warmup_ns / lead.warmup_recorded),
                     FormatDuration(static_cast<int64_t>(lead.MeanStepNs())));
   }
   if (lead.slow_steps > 0) diagnosis.regimes = RegimesOf(lead);

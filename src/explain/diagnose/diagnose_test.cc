@@ -1,5 +1,6 @@
 #include "explain/diagnose/diagnose.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "explain/diagnose/testing/made_run.h"
@@ -53,6 +54,15 @@ TEST(DiagnoseTest, ASlowStartIsWarmupAndNoFinding) {
   EXPECT_EQ(diagnosis.warmup_steps, 10);
   EXPECT_EQ(diagnosis.findings.at(0).id, "healthy");
   EXPECT_FALSE(diagnosis.warmup_why.empty());
+}
+
+TEST(DiagnoseTest, StepsOfTheWarmupThatWereNotRecordedAreNotCounted) {
+  auto rank = MadeRank(0, 100, [](int64_t i) { return i < 15 ? MadeStep{.other_ms = 1'900} : MadeStep{}; });
+  std::erase_if(rank.steps, [](const record::Step& step) { return step.index >= 5 && step.index < 10; });
+  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
+  EXPECT_EQ(diagnosis.warmup_steps, 10);
+  EXPECT_EQ(diagnosis.steps, 85);
+  EXPECT_THAT(diagnosis.warmup_why, ::testing::StartsWith("the first 10 steps took 2.0"));
 }
 
 TEST(DiagnoseTest, ALongSlowStartThatNothingExplainsIsShownAndNotLeftOut) {

@@ -95,10 +95,12 @@ RankView ViewOf(const RankInfo& info) {
       view.slow_steps = slow - view.warmup_steps;
   }
   for (const Step& step : info.steps) {
-    if (step.index < view.warmup_steps)
-      view.warmup_ns += step.wall_ns;
-    else
+    if (step.index >= view.warmup_steps) {
       view.steady.push_back(&step);
+      continue;
+    }
+    ++view.warmup_recorded;
+    view.warmup_ns += step.wall_ns;
   }
   int64_t windowed = 0;
   for (const StepWindow& window : info.windows) windowed += window.steps;

@@ -16,7 +16,8 @@ namespace fullbore::diagnose {
 struct RankView {
   const record::RankInfo* info = nullptr;
   std::vector<const record::Step*> steady;  // those kept in full, by index
-  int64_t warmup_steps = 0;
+  int64_t warmup_steps = 0;                 // the steady state begins with the step of this index
+  int64_t warmup_recorded = 0;              // of those before it: steps under a profiler of ours are not
   int64_t warmup_ns = 0;
   // The steady state's own first steps, where they were slower and nothing says that it was warm-up; 0 if none.
   int64_t slow_steps = 0;
