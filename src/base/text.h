@@ -1,6 +1,7 @@
 // Small text helpers: splitting /proc files, and numbers formatted for people.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,8 @@ namespace fullbore {
 
 std::string_view Trim(std::string_view text);
 std::vector<std::string_view> Split(std::string_view text, char separator);  // keeps empty parts
+template <std::same_as<std::string> Temporary>
+std::vector<std::string_view> Split(Temporary&& text, char separator) = delete;  // the parts would outlive it
 std::vector<std::string_view> Words(std::string_view text);  // runs of blanks are one separator
 std::optional<int64_t> ParseInt(std::string_view text);      // the whole text, or nothing
 std::optional<double> ParseDouble(std::string_view text);

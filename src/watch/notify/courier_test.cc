@@ -90,7 +90,8 @@ TEST_F(CourierTest, ACommandThatAlwaysFailsIsGivenUpWithItsReason) {
   const auto outcomes = WaitFor(courier, 1);
   EXPECT_FALSE(outcomes[0].delivered);
   EXPECT_THAT(outcomes[0].problem, HasSubstr("status 7"));
-  EXPECT_THAT(Split(Written("tries"), 'x'), SizeIs(6)) << "five tries";
+  const std::string tries = Written("tries");
+  EXPECT_THAT(Split(tries, 'x'), SizeIs(6)) << "five tries";
 }
 
 TEST_F(CourierTest, WhoDoesNotAnswerKeepsNobodyWaiting) {
