@@ -129,6 +129,9 @@ struct Loader {
   Sketch batch_fetch_ns;        // one value per batch
   Sketch slowest_sample_ns;     // one value per batch: its slowest sample
   Sketch wait_ns;               // one value per `next` of the parent
+
+  // They start as programs of their own, and what the script guards by `if __name__ == "__main__"` is not theirs.
+  bool WorkersImportScript() const { return !start_method.empty() && start_method != "fork"; }
 };
 
 // ---- tables of device activity over the whole recording, from a trace or from the CUDA collector ----

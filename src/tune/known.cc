@@ -65,7 +65,7 @@ Known KnownFrom(const record::Recording& recording) {
   known.epoch_samples = loader->dataset_samples;
   if (!loader->library.empty()) return known;  // not torch's: it has no workers of that kind
   known.own["num_workers"] = loader->num_workers;
-  known.importing = !loader->start_method.empty() && loader->start_method != "fork";
+  known.importing = loader->WorkersImportScript();
   if (loader->batch_size) known.own["batch_size"] = *loader->batch_size;
   known.own["pin_memory"] = loader->pin_memory;
   known.own["prefetch_factor"] = loader->prefetch_factor.value_or(kTorchPrefetch);

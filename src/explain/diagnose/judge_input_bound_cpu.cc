@@ -47,12 +47,11 @@ void SayWhetherMemoryAllows(Input& input, int64_t more) {
 
 // Where no worker was there to show that the script is made for it.
 void SayWhatWorkersImport(Input& input) {
-  const std::string& method = input.loader.start_method;
-  if (input.loader.num_workers > 0 || method.empty() || method == "fork") return;
+  if (input.loader.num_workers > 0 || !input.loader.WorkersImportScript()) return;
   input.finding.fix.push_back(
       fmt::format("its workers would start by {}, import the script again and get the dataset pickled: what "
                   "trains has to stand below if __name__ == \"__main__\"",
-                  method));
+                  input.loader.start_method));
 }
 
 // The loader replaced by fullbore.data: its threads share the cores with the training, and its batches need no
