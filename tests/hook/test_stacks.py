@@ -1,9 +1,7 @@
-"""What a sample of the training thread's stack says: stacks made for real, in a thread that loops like a training."""
+"""What a sample of the training thread's stack says it does: stacks made for real, in a thread that loops."""
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import csv
 import io
 import json
@@ -16,71 +14,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future
 
 import pytest
-from hook_package import load
+from sampled_training import Training, act, beside, does, most, needs_columns, needs_lock, stacks
 
-act = load("sampling.activities")
-instructions = load("sampling.instructions")
-stacks = load("sampling.stacks")
-SAMPLES = 25
-pytestmark = pytest.mark.skipif(
-    not instructions.holds_others(), reason="without the interpreter's lock a sample is no state that there was"
-)
-needs_columns = pytest.mark.skipif(sys.version_info < (3, 11), reason="instructions have no columns")
-
-
-class Training:
-    """A thread that steps and then does something beside; sampled from outside, as the line sampler does."""
-
-    def __init__(self, run: Callable[[Training], None]) -> None:
-        self.loop = stacks.Loop()
-        self.over = False
-        self.steps = 0
-        self.stepped = threading.Event()
-        self.thread = threading.Thread(target=run, args=[self], daemon=True)
-
-    def step(self) -> None:
-        self.loop.learn(sys._getframe(1))  # the optimizer is no code of the user
-        self.steps += 1
-        self.stepped.set()
-
-    def sampled(self) -> list:
-        self.thread.start()
-        self.stepped.wait()
-        seen: list = []
-        while len(seen) < SAMPLES:
-            time.sleep(0.002)
-            sample = stacks.read(sys._current_frames()[self.thread.ident], self.loop)
-            if sample is not None:
-                seen.append(sample)
-        self.over = True
-        return seen
-
-
-def most(seen: list, what: str):
-    return collections.Counter(getattr(sample, what) for sample in seen).most_common(1)[0][0]
-
-
-def beside(body: Callable[[], object], release: Callable[[], object] = lambda: None) -> list:
-    """Samples of a loop that calls `body` after each step. `release` lets it go on if it waits."""
-
-    def train(training: Training) -> None:
-        while not training.over:
-            training.step()
-            body()
-
-    training = Training(train)
-    seen = training.sampled()
-    release()
-    training.thread.join()
-    return seen
-
-
-def does(seen: list) -> int:
-    return most(seen, "activity")
+pytestmark = needs_lock
 
 
 # ---- waiting ----
@@ -374,127 +314,6 @@ def test_a_call_that_is_in_no_table_is_unknown():
     assert does(beside(body)) == act.UNKNOWN
 
 
-# ---- what feeds the loop ----
-
-
-def prepared() -> Iterator[int]:
-    while True:
-        yield sum(range(20000))
-
-
-def test_the_iterator_of_the_loop_that_steps_feeds_it():
-    def train(training: Training) -> None:
-        for _ in prepared():
-            training.step()
-            if training.over:
-                return
-
-    assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
-
-
-@needs_columns
-def test_next_in_the_loop_feeds_it():
-    items = prepared()
-
-    def train(training: Training) -> None:
-        while not training.over:
-            item = next(items)
-            training.step()
-            del item
-
-    assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
-
-
-class Batches:
-    """An iterator of the script's own."""
-
-    def __iter__(self) -> Batches:
-        return self
-
-    def __next__(self) -> int:
-        return sum(range(20000))
-
-
-def test_an_iterator_of_a_class_feeds_the_loop():
-    def train(training: Training) -> None:
-        for _ in Batches():
-            training.step()
-            if training.over:
-                return
-
-    assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
-
-
-def test_a_loop_inside_the_body_does_not_feed_the_training():
-    def body() -> None:
-        for _, value in zip(range(3), prepared()):
-            del value
-
-    assert most(beside(body), "feeds") == stacks.NOTHING
-
-
-def test_generators_that_are_no_iterators_of_the_loop_do_not_feed_it():
-    @contextlib.contextmanager
-    def timed() -> Iterator[None]:
-        sum(range(20000))
-        yield
-
-    def train(training: Training) -> None:
-        while not training.over:
-            training.step()
-            with timed():
-                pass
-            sum(value for value in range(20000))
-
-    assert most(Training(train).sampled(), "feeds") == stacks.NOTHING
-
-
-def test_results_of_a_pool_feed_the_loop():
-    gate = threading.Event()
-
-    def work(item: int) -> int:
-        if item > 0:
-            gate.wait()
-        return item
-
-    with ThreadPoolExecutor(1) as pool:
-
-        def train(training: Training) -> None:
-            for _ in pool.map(work, range(2)):
-                training.step()
-
-        training = Training(train)
-        seen = training.sampled()
-        gate.set()
-    assert (does(seen), most(seen, "feeds")) == (act.FUTURE, stacks.ITERATOR)
-
-
-# ---- the line ----
-
-
-def library(directory, name: str, text: str):
-    """A package installed where pip installs them."""
-    folder = directory / "site-packages" / name
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text(text)
-    sys.path.insert(0, str(folder.parent))
-    try:
-        return __import__(name)
-    finally:
-        sys.path.remove(str(folder.parent))
-
-
-LOOP_OF_A_LIBRARY = """
-def fit(training, callback=None):
-    while not training.over:
-        training.step()
-        if callback is None:
-            sum(range(20000))  # the library's own work
-        else:
-            callback()
-"""
-
-
 def test_an_import_is_not_what_the_module_is_for():
     def body() -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] == "PIL"]:
@@ -503,23 +322,3 @@ def test_an_import_is_not_what_the_module_is_for():
 
     pytest.importorskip("PIL.Image")
     assert does(beside(body)) == act.UNKNOWN
-
-
-def test_where_the_user_has_no_line_in_the_loop_the_library_is_named(tmp_path):
-    trainer = library(tmp_path, "some_trainer", LOOP_OF_A_LIBRARY)
-    training = Training(lambda training: trainer.fit(training))
-    seen = training.sampled()
-    assert most(seen, "library") == "some_trainer"
-    assert most(seen, "file").endswith("site-packages/some_trainer/__init__.py")
-    assert most(seen, "function") == "fit"
-
-
-def test_the_users_own_line_inside_a_librarys_loop_is_named(tmp_path):
-    trainer = library(tmp_path, "other_trainer", LOOP_OF_A_LIBRARY)
-
-    def mine() -> None:
-        sum(range(20000))
-
-    training = Training(lambda training: trainer.fit(training, mine))
-    seen = training.sampled()
-    assert (most(seen, "library"), most(seen, "function"), most(seen, "file")) == ("", "mine", __file__)
