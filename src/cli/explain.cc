@@ -50,6 +50,12 @@ Result<void> CheckFlags(const Flags& flags, bool traces) {
     return Error{ErrorCode::kInvalidArgument, "--csv writes a section, and none is named",
                  "add --section NAME; the sections are " + NamesOfSections()};
   }
+  if (flags.json == kNewestRun || flags.html == kNewestRun) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("--json and --html take a file to write, and '{}' is the newest run", kNewestRun),
+        "fullbore explain last --json -"};
+  }
   if (!flags.html.empty() && !flags.sections.names.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--html is for the report, not for sections",
                  "leave --section out, or write --csv or --json"};

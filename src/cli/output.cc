@@ -96,13 +96,13 @@ Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& js
 }
 
 Result<std::string> FindRun(const std::string& directory, const std::string& text) {
-  std::error_code ignored;
-  if (!text.empty() && fs::is_regular_file(text, ignored)) return text;
   const std::vector<fs::path> files = RunFiles(directory);
-  if (text.empty() || text == "last") {
+  if (text.empty() || text == kNewestRun) {
     if (files.empty()) return NoSuchRun(directory, text, files);
     return files.back().string();
   }
+  std::error_code ignored;
+  if (fs::is_regular_file(text, ignored)) return text;
   std::vector<fs::path> matches;
   for (const fs::path& file : files) {
     if (file.stem() == text) return file.string();

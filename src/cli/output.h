@@ -34,8 +34,11 @@ int StatusOf(const Error& error);
 Result<void> WriteText(const std::string& path, std::string_view text, mode_t mode = kOrdinaryFile);
 Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 
+// Never a file of that name: `fullbore explain ./last` reads one.
+inline constexpr std::string_view kNewestRun = "last";
+
 // The run file that is meant: a path, an id in `directory` or the beginning of one, or, for an empty text or
-// "last", the newest.
+// kNewestRun, the newest.
 Result<std::string> FindRun(const std::string& directory, const std::string& text);
 
 // Diagnoses every stage of a recording that trained, in order; if none did, the judged one. The windows of its profiler,

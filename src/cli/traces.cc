@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
+#include "cli/output.h"
 #include "explain/analyze/like_hta.h"
 #include "explain/ingest/trace_files.h"
 #include "record/run_reader.h"
@@ -43,6 +44,7 @@ bool LooksLikePath(const std::string& word) {
 
 bool MeansTraces(const std::vector<std::string>& words) {
   if (words.size() != 1) return words.size() > 1;
+  if (words[0] == kNewestRun) return false;
   std::error_code ignored;
   if (fs::is_directory(words[0], ignored)) return true;
   if (!fs::exists(words[0], ignored)) return LooksLikePath(words[0]) && !words[0].ends_with(kRunSuffix);

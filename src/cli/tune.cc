@@ -22,6 +22,7 @@
 #include "cli/subcommand.h"
 #include "cli/trials.h"
 #include "cli/tune_answer.h"
+#include "measure/collect/run_place.h"
 #include "record/run_reader.h"
 #include "tune/kept.h"
 #include "tune/knob.h"
@@ -285,9 +286,7 @@ std::string PatchOf(const tune::Answer& answer, const std::vector<std::string>& 
   const auto file = OpenRegularFile(path);
   const auto text = file ? ReadToEnd(file->get(), path) : file.error();
   if (!text || !line) return "";
-  std::error_code unknown;
-  const fs::path near = fs::path(path).lexically_proximate(fs::current_path(unknown));
-  return tune::PatchOf(*text, near.string(), static_cast<int>(*line),
+  return tune::PatchOf(*text, collect::FromHere(path), static_cast<int>(*line),
                        tune::Substitute(command, answer.recommended->settings).for_hook);
 }
 

@@ -9,6 +9,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "measure/collect/run_place.h"
 #include "tune/losses.h"
 
 namespace fullbore::cli {
@@ -73,7 +74,7 @@ void PrintRecommendation(const Answer& answer, const AnswerContext& context) {
   const tune::Advice advice = AdviceOf(answer, context);
   if (!advice.command.empty()) PrintWrapped(advice.command, 4, 6);
   for (const tune::Advice::Line& line : advice.lines)
-    PrintWrapped(line.code + (line.where.empty() ? "" : "   " + line.where), 4, 6);
+    PrintWrapped(line.code + (line.where.empty() ? "" : "   " + collect::FromHere(line.where)), 4, 6);
   for (const std::string& change : advice.changes) PrintWrapped("may change " + change, 4, 6);
   PrintWrapped("without an edit: " + advice.without_edit, 4, 6);
 }

@@ -70,6 +70,7 @@ def test_a_stage_with_a_missing_command_leaves_the_others(fullbore):
         (["explian"], "did you mean `fullbore explain`?"),
         (["frobnicate"], "fullbore --help lists the commands"),
         (["explain", "no-such-run"], "no run"),
+        (["explain", "--json", "last"], "'last' is the newest run"),
         (["loader", "benhc", "photos"], "did you mean `fullbore loader bench`?"),
         (["loader", "bench", "photos", "--batch-size", "0"], "--batch-size 0"),
         (["loader", "bench", "photos", "--no-such-flag"], "--no-such-flag"),
@@ -91,6 +92,13 @@ def test_wrong_usage_gets_one_line_and_a_hint(fullbore, arguments, said):
     assert done.stderr.startswith("fullbore: ")
     assert len(done.stderr.splitlines()) <= 2
     assert done.stdout == b""
+
+
+def test_last_is_the_newest_run_whatever_files_are_here(fullbore):
+    fullbore.script("last", "no run")
+    done = fullbore.run("true")
+    assert fullbore.call("explain", "last", "-o", done.runs).code == 0
+    assert fullbore.call("explain", "./last", "-o", done.runs).code == 1, "no trace"
 
 
 @pytest.mark.parametrize("command", ["run", "loader", "loader bench"])
