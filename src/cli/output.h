@@ -34,7 +34,7 @@ int StatusOf(const Error& error);
 Result<void> WriteText(const std::string& path, std::string_view text, mode_t mode = kOrdinaryFile);
 Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 
-// Never a file of that name: `fullbore explain ./last` reads one.
+// Means a run even where a file has this name: `./last` is the file.
 inline constexpr std::string_view kNewestRun = "last";
 
 // The run file that is meant: a path, an id in `directory` or the beginning of one, or, for an empty text or

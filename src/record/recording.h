@@ -130,7 +130,7 @@ struct Loader {
   Sketch slowest_sample_ns;     // one value per batch: its slowest sample
   Sketch wait_ns;               // one value per `next` of the parent
 
-  // They start as programs of their own, and what the script guards by `if __name__ == "__main__"` is not theirs.
+  // Then they do not run what the script guards by `if __name__ == "__main__"`, and get the dataset pickled.
   bool WorkersImportScript() const { return !start_method.empty() && start_method != "fork"; }
 };
 

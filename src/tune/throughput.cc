@@ -90,7 +90,8 @@ std::optional<Estimate> SteadyReadings(const std::vector<double>& values) {
   double squares = 0;
   for (const double value : steady) squares += (value - mean) * (value - mean);
   double half = diagnose::StudentT95(steady.size() - 1) * std::sqrt(squares / (n - 1) / n);
-  // Many print an average since the start: neighbours that are alike say less than their number. Batch means see that.
+  // Many programs print their average since the start. Such values resemble each other and tell less than as many
+  // independent ones would: batch means show a part of that.
   if (const auto interval = diagnose::RatioInterval(steady, std::vector<double>(steady.size(), 1)))
     half = std::max(half, (interval->high - interval->low) / 2);
   Estimate estimate;

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from sampled_training import Training, act, beside, does, most, needs_columns, needs_lock, stacks
 
 pytestmark = needs_lock
@@ -21,9 +22,20 @@ def prepared() -> Iterator[int]:
         yield sum(range(20000))
 
 
-def test_the_iterator_of_the_loop_that_steps_feeds_it():
+class Batches:
+    """An iterator of the script's own."""
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> int:
+        return sum(range(20000))
+
+
+@pytest.mark.parametrize("items", [prepared, Batches])
+def test_the_iterator_of_the_loop_that_steps_feeds_it(items):
     def train(training: Training) -> None:
-        for _ in prepared():
+        for _ in items():
             training.step()
             if training.over:
                 return
@@ -40,26 +52,6 @@ def test_next_in_the_loop_feeds_it():
             item = next(items)
             training.step()
             del item
-
-    assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
-
-
-class Batches:
-    """An iterator of the script's own."""
-
-    def __iter__(self) -> Batches:
-        return self
-
-    def __next__(self) -> int:
-        return sum(range(20000))
-
-
-def test_an_iterator_of_a_class_feeds_the_loop():
-    def train(training: Training) -> None:
-        for _ in Batches():
-            training.step()
-            if training.over:
-                return
 
     assert most(Training(train).sampled(), "feeds") == stacks.ITERATOR
 

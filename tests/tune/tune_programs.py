@@ -147,8 +147,8 @@ if __name__ == "__main__":
         count(int(workers[0]), len(x))
 """
 
-# Prints what its steps ought to take (with tests beside it, what they took is another thing) and keeps a checkpoint
-# among the temporary files.
+# Prints the rate that its sleeps should give, because the real one varies with the tests that run at the same time.
+# Keeps a checkpoint among the temporary files.
 CPLUSPLUS = """
 #include <algorithm>
 #include <chrono>
