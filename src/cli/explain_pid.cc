@@ -8,7 +8,9 @@
 #include <optional>
 
 #include "base/print.h"
+#include "base/temporary_directory.h"
 #include "base/text.h"
+#include "cli/output.h"
 #include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "measure/collect/status_line.h"
@@ -38,6 +40,19 @@ Result<stacks::Target> TargetOf(int64_t pid) {
   return stacks::Examine("", pid, stacks::Asker::Ourselves());
 }
 
+// Where the usual place cannot be used, say because root works in somebody's folder, the answer is worth having all the same.
+std::string DirectoryFor(const std::string& wanted) {
+  if (wanted != kDefaultRunsDirectory) return wanted;
+  const auto usual = collect::MakeRunsDirectory(wanted);
+  if (usual) return wanted;
+  auto instead = TemporaryDirectory::Make();
+  if (!instead) return wanted;
+  Print(stderr,
+        "fullbore: {}\nfullbore: the run is recorded in '{}' instead; choose a directory with -o DIR\n",
+        usual.error().text, instead->path());
+  return instead->Keep();
+}
+
 }  // namespace
 
 Result<std::string> RecordPid(const PidFlags& flags) {
@@ -54,7 +69,7 @@ Result<std::string> RecordPid(const PidFlags& flags) {
   options.target = *target;
   options.py_spy = *py_spy;
   options.seconds = *seconds;
-  options.directory = flags.directory;
+  options.directory = DirectoryFor(flags.directory);
   bool ended = false;
   options.goes_on = [&](double gone_s) {
     while (const auto signal = signals.Next())

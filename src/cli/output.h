@@ -9,12 +9,13 @@
 #include "base/guarded_file.h"
 #include "base/result.h"
 #include "explain/replay/change.h"
+#include "measure/collect/run_place.h"
 #include "record/recording.h"
 #include "report/explained.h"
 
 namespace fullbore::cli {
 
-inline constexpr char kDefaultRunsDirectory[] = ".fullbore/runs";
+using collect::kDefaultRunsDirectory;
 
 // "fullbore: text" and the hint on stderr. Returns `status`.
 int Fail(const Error& error, int status);

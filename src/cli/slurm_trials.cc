@@ -5,8 +5,8 @@
 #include <csignal>
 #include <filesystem>
 
-#include "base/guarded_file.h"
 #include "base/print.h"
+#include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "tune/slurm.h"
 
@@ -68,7 +68,9 @@ Result<std::optional<int>> MeasureOnCluster(const TrialFlags& flags, const tune:
   slurm.program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   slurm.directory = std::filesystem::absolute(flags.directory).string() + "/slurm";
   if (flags.jobs) slurm.jobs = *flags.jobs;
-  if (auto made = MakeDirectory(slurm.directory, kPrivateDirectory); !made) return made.error();
+  // What lies there is run as a job, in our name.
+  for (const std::string& directory : {flags.directory, slurm.directory})
+    if (auto made = collect::MakeRunsDirectory(directory); !made) return made.error();
   if (!flags.partition.empty()) slurm.arguments.push_back("--partition=" + flags.partition);
   std::vector<tune::SlurmTrial> trials;
   for (const tune::Settings& each : settings) trials.push_back({each, WordsOf(flags, options, each)});

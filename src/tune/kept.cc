@@ -10,6 +10,7 @@
 #include "base/guarded_file.h"
 #include "base/secrets.h"
 #include "base/text.h"
+#include "base/trusted_path.h"
 
 namespace fullbore::tune {
 
@@ -62,6 +63,8 @@ std::optional<Trial> Kept::Take(const Settings& settings) {
 
 Result<void> Kept::Add(const Trial& trial) {
   text_ += Dump(ToJson(trial));
+  if (auto checked = TrustedPath(std::filesystem::path(path_).parent_path(), Others::kChosen); !checked)
+    return Error{checked.error().code, "trials are not kept for --resume: " + checked.error().text, ""};
   return WriteFileAtOnce(path_, text_, kPrivateFile);
 }
 

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/guarded_file.h"
 #include "base/text.h"
+#include "base/trusted_path.h"
 #include "explain/diagnose/diagnose.h"
 
 namespace fullbore::watch {
@@ -323,6 +324,7 @@ void RunIndex::Reread(const std::string& name) {
 
 void RunIndex::Save() {
   if (!std::exchange(unsaved_, false)) return;
+  if (!TrustedPath(directory_, Others::kChosen)) return;  // somebody else may say where it leads
   std::string text = Json{{"format", kFormat}}.dump() + "\n";
   for (const auto& [name, run] : runs_) {
     if (run.state == RunState::kRunning) continue;

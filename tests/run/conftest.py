@@ -13,7 +13,9 @@ import pytest
 def small_disk(tmp_path) -> Iterator[pathlib.Path]:
     place = tmp_path / "disk"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", place], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", place], capture_output=True
+    ).returncode:
         pytest.skip("no right to mount a small file system")
     yield place
     subprocess.run(["umount", "-l", place], check=True)

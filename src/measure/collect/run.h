@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "measure/collect/rank_tracker.h"
+#include "measure/collect/run_place.h"
 
 namespace fullbore::collect {
 
@@ -26,9 +27,9 @@ struct TrialRun {
 
 struct RunOptions {
   std::vector<std::string> command;
-  std::string directory = ".fullbore/runs";  // where runs are kept; created
-  std::string name;                          // part of the run's id; from the command where empty
-  std::string run_id;                        // an existing or new run that this command is a stage of
+  std::string directory = kDefaultRunsDirectory;  // where runs are kept; created
+  std::string name;                               // part of the run's id; from the command where empty
+  std::string run_id;                             // an existing or new run that this command is a stage of
   std::string stage;
   std::map<std::string, std::string> tags;
   std::string hook_directory;      // holds the hook's sitecustomize.py; empty: no hook

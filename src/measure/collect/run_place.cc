@@ -1,10 +1,15 @@
 #include "measure/collect/run_place.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "base/guarded_file.h"
+#include "base/text.h"
+#include "base/trusted_path.h"
 #include "record/database.h"
 
 namespace fullbore::collect {
@@ -13,8 +18,30 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr char kChooseAnother[] = "choose a directory with -o DIR";
+
 std::string FileOf(const std::string& directory, const std::string& run_id) {
   return directory + "/" + run_id + ".fbr";
+}
+
+Error NotOurs(const std::string& directory, const std::string& why, const std::string& hint) {
+  return {
+      ErrorCode::kPermission,
+      fmt::format("'{}' is not used for runs, since others could lead them elsewhere: {}", directory, why),
+      hint};
+}
+
+// A directory of runs that nobody named, beside whatever the working directory holds: somebody who may write there may
+// have made it first.
+Result<void> CheckOwner(const std::string& directory) {
+  for (fs::path part = directory; !part.empty(); part = part.parent_path()) {
+    struct stat entry {};
+    if (lstat(part.c_str(), &entry) != 0 || entry.st_uid == geteuid() || entry.st_uid == 0) continue;
+    return NotOurs(directory,
+                   fmt::format("'{}' belongs to the user {}", part.string(), UserName(entry.st_uid)),
+                   kChooseAnother);
+  }
+  return {};
 }
 
 }  // namespace
@@ -35,12 +62,31 @@ Result<RunPlace> PlaceForRun(const std::string& directory, const std::string& ru
   return RunPlace{run_id, path, *made};
 }
 
+Result<void> CheckRunsDirectory(const std::string& directory) {
+  if (directory == kDefaultRunsDirectory) {
+    if (auto checked = CheckOwner(directory); !checked) return checked;
+  }
+  const auto real = TrustedPath(directory, Others::kChosen);
+  if (!real) return NotOurs(directory, real.error().text, kChooseAnother);
+  // Not even one where nobody removes what is another's: the names of a run's files can be guessed and taken before.
+  struct stat entry {};
+  if (stat(real->c_str(), &entry) == 0 && (entry.st_mode & S_IWOTH) != 0) {
+    return NotOurs(directory,
+                   fmt::format("everybody can write to it (`chmod o-w {}` ends that)", ShellQuote(directory)),
+                   kChooseAnother);
+  }
+  return {};
+}
+
 Result<std::string> MakeRunsDirectory(const std::string& wanted) {
   std::error_code error;
   const fs::path directory = fs::absolute(wanted, error);
   if (error) return ErrnoError("cannot find the working directory", error.value());
+  // Before it is made, so that nothing is made where a planted link leads; then with all its parts.
+  if (auto ours = CheckRunsDirectory(wanted); !ours) return ours.error();
   if (auto made = MakeDirectory(directory, kPrivateDirectory); !made)
     return Error{made.error().code, made.error().text + " (the directory of runs)", ""};
+  if (auto ours = CheckRunsDirectory(wanted); !ours) return ours.error();
   return directory.string();
 }
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/trusted_path.h"
 
 namespace fullbore::stacks {
 
@@ -38,11 +38,6 @@ std::string FieldOf(const std::string& status, std::string_view name) {
     if (line.starts_with(name)) return std::string(Trim(line.substr(name.size())));
   }
   return "";
-}
-
-std::string NameOf(uint32_t user) {
-  const passwd* entry = getpwuid(user);
-  return entry != nullptr ? fmt::format("'{}'", entry->pw_name) : fmt::format("number {}", user);
 }
 
 bool IsPython(const std::string& directory) {
@@ -89,7 +84,7 @@ Error NotPermitted(const std::string& root, int64_t pid, uint32_t owner, const A
   const bool elsewhere = LinkOf(fmt::format("{}/{}/ns/pid", proc, pid)) != LinkOf(proc + "/self/ns/pid");
   if (owner != asker.user && asker.user != 0) {
     return {ErrorCode::kPermission,
-            fmt::format("{}: it belongs to the user {}{}", what, NameOf(owner),
+            fmt::format("{}: it belongs to the user {}{}", what, UserName(owner),
                         elsewhere ? ", and runs in a container" : ""),
             again + ", or ask that user to run it"};
   }
@@ -109,6 +104,20 @@ Error NotPermitted(const std::string& root, int64_t pid, uint32_t owner, const A
   }
   return {ErrorCode::kPermission, what + ": it lacks the capability SYS_PTRACE here, as in most containers",
           "start the container with --cap-add SYS_PTRACE; or run it as: fullbore run -- COMMAND"};
+}
+
+std::optional<std::string> PySpyIn(const std::string& directory) {
+  const std::string path = directory + "/py-spy";
+  if (directory.empty() || access(path.c_str(), X_OK) != 0) return std::nullopt;
+  return path;
+}
+
+Error NotTrusted(const std::string& py_spy, const Error& why) {
+  return {ErrorCode::kPermission,
+          fmt::format("the py-spy beside the process's own Python, '{}', is not run, since it could be "
+                      "somebody else's: {}",
+                      py_spy, why.text),
+          "pip install py-spy: one in your own $PATH is used first"};
 }
 
 }  // namespace
@@ -143,19 +152,23 @@ Result<Target> Examine(const std::string& root, int64_t pid, const Asker& asker)
 }
 
 Result<std::string> FindPySpy(const Target& target) {
-  std::vector<std::string> directories;
   if (const char* path = std::getenv("PATH")) {
-    for (const std::string_view one : Split(path, ':')) directories.emplace_back(one);
+    for (const std::string_view directory : Split(path, ':')) {
+      if (const auto found = PySpyIn(std::string(directory))) return *found;
+    }
   }
-  // A virtual environment's Python is a link, and the command names the link.
-  if (!target.command.empty() && target.command[0].starts_with('/'))
-    directories.push_back(fs::path(target.command[0]).parent_path().string());
-  directories.push_back(fs::path(target.python).parent_path().string());
-  directories.push_back(fs::path(LinkOf("/proc/self/exe")).parent_path().string());
-  for (const std::string& directory : directories) {
-    const std::string path = directory + "/py-spy";
-    if (!directory.empty() && access(path.c_str(), X_OK) == 0) return path;
+  // A virtual environment's Python is a link, and the command names the link. Both names are the process's own choice:
+  // one of another user may name any folder, and what lies there would run as us.
+  std::optional<Error> refused;
+  for (const std::string& python : {target.command.empty() ? "" : target.command[0], target.python}) {
+    const auto found = python.starts_with('/') ? PySpyIn(fs::path(python).parent_path()) : std::nullopt;
+    if (!found) continue;
+    auto trusted = TrustedPath(*found, Others::kNone);
+    if (trusted) return *trusted;
+    if (!refused) refused = NotTrusted(*found, trusted.error());
   }
+  if (const auto found = PySpyIn(fs::path(LinkOf("/proc/self/exe")).parent_path())) return *found;
+  if (refused) return *refused;
   return Error{
       ErrorCode::kUnavailable,
       fmt::format(

@@ -26,7 +26,8 @@ struct Asker {
 // `root` is "" on a real machine. Fails with kNotFound, kPermission or kUnsupported; the hint is the next step.
 Result<Target> Examine(const std::string& root, int64_t pid, const Asker& asker);
 
-// py-spy, where it is looked for: $PATH, beside the process's own Python, beside this program.
+// py-spy, where it is looked for: $PATH, beside the process's own Python, beside this program. One beside the process's
+// Python that a user other than this one and root could have put there is never used (kPermission).
 Result<std::string> FindPySpy(const Target& target);
 
 }  // namespace fullbore::stacks

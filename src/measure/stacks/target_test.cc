@@ -120,22 +120,62 @@ TEST_F(TargetTest, AProgramThatEmbedsPythonIsPython) {
   EXPECT_TRUE(Examine(root_.path(), 7, {1000, false}).ok());
 }
 
-TEST_F(TargetTest, WithoutPySpyItsInstallationIsTheNextStep) {
-  const char* path = std::getenv("PATH");
-  const std::string before = path ? path : "";
-  setenv("PATH", root_.path().c_str(), 1);
-  const auto missing = FindPySpy({7, root_.path() + "/python", "/", {}});
-  setenv("PATH", before.c_str(), 1);
+// Where py-spy is looked for: with a $PATH of one directory, empty unless a test puts something there, and beside
+// the process's own Python.
+class PySpyTest : public TargetTest {
+ protected:
+  PySpyTest() {
+    fs::create_directory(Place("path"));
+    fs::create_directory(Place("venv"));
+    setenv("PATH", Place("path").c_str(), 1);
+  }
+  ~PySpyTest() override { setenv("PATH", before_.c_str(), 1); }
+  std::string Place(const std::string& name) const { return root_.path() + "/" + name; }
+  std::string Put(const std::string& name) {
+    std::ofstream(Place(name)) << "";
+    fs::permissions(Place(name), fs::perms::owner_all);
+    return Place(name);
+  }
+  Result<std::string> Find() {
+    return FindPySpy({7, "/usr/bin/python3", "/", {Place("venv/python"), "train.py"}});
+  }
+
+  const std::string before_ = std::getenv("PATH") ? std::getenv("PATH") : "";
+};
+
+TEST_F(PySpyTest, WhereThereIsNoneItsInstallationIsTheNextStep) {
+  const auto missing = FindPySpy({7, Place("venv/python"), "/", {}});
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().hint, "pip install py-spy");
-  EXPECT_NE(missing.error().text.find(root_.path()), std::string::npos) << "where it was looked for";
+  EXPECT_NE(missing.error().text.find(Place("venv")), std::string::npos) << "where it was looked for";
 }
 
-TEST_F(TargetTest, FindsPySpyBesideTheProcesssOwnPython) {
-  const std::string beside = root_.path() + "/py-spy";
-  std::ofstream(beside) << "";
-  fs::permissions(beside, fs::perms::owner_all);
-  EXPECT_EQ(FindPySpy({7, "/usr/bin/python3", "/", {root_.path() + "/python", "train.py"}}).value(), beside);
+TEST_F(PySpyTest, IsFoundBesideTheProcesssOwnPython) {
+  const std::string beside = Put("venv/py-spy");
+  EXPECT_EQ(Find().value(), beside);
+  const std::string in_path = Put("path/py-spy");
+  EXPECT_EQ(Find().value(), in_path) << "$PATH comes first: it is ours";
+}
+
+TEST_F(PySpyTest, OneThatAnotherUserCouldHavePutBesideThePythonIsNotRun) {
+  Put("venv/py-spy");
+  fs::permissions(Place("venv"), fs::perms::all);
+  const auto refused = Find();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermission);
+  EXPECT_NE(refused.error().text.find(Place("venv/py-spy")), std::string::npos);
+  EXPECT_NE(refused.error().text.find("can be written to by everybody"), std::string::npos);
+  EXPECT_NE(refused.error().hint.find("$PATH"), std::string::npos) << "the next step";
+  const std::string in_path = Put("path/py-spy");
+  EXPECT_EQ(Find().value(), in_path);
+}
+
+TEST_F(PySpyTest, ALinkIsRunByWhatItLeadsTo) {
+  const std::string there = Put("path/spy");
+  fs::create_symlink(there, Place("venv/py-spy"));
+  EXPECT_EQ(Find().value(), there);
+  fs::permissions(Place("path"), fs::perms::all);
+  EXPECT_FALSE(Find().ok());
 }
 
 }  // namespace
