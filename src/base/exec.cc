@@ -2,8 +2,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cerrno>
+
+#include "base/fd.h"
 
 extern char** environ;
 
@@ -28,60 +33,88 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 
 namespace {
 
-// File actions and attributes of posix_spawn, which must be destroyed.
-class SpawnSettings {
- public:
-  explicit SpawnSettings(const SpawnOptions& options) {
-    posix_spawn_file_actions_init(&files_);
-    Give(options.input, STDIN_FILENO, O_RDONLY);
-    Give(options.output, STDOUT_FILENO, O_WRONLY);
-    Give(options.errors, STDERR_FILENO, O_WRONLY);
-    posix_spawnattr_init(&attributes_);
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    int flags = POSIX_SPAWN_SETSIGMASK;
-    if (options.usual_signals) flags |= POSIX_SPAWN_SETSIGDEF;
-    if (options.apart == SpawnOptions::Apart::kGroup) flags |= POSIX_SPAWN_SETPGROUP;
-    if (options.apart == SpawnOptions::Apart::kSession) flags |= POSIX_SPAWN_SETSID;
-    posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
+// In the child: only async-signal-safe calls, up to Become.
+void Give(int ours, int theirs, int mode) {
+  if (ours == theirs) {
+    (void)fcntl(ours, F_SETFD, 0);
+    return;
   }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&files_);
-    posix_spawnattr_destroy(&attributes_);
+  const int from = ours >= 0 ? ours : open("/dev/null", mode | O_CLOEXEC);
+  (void)dup2(from, theirs);
+}
+
+// Before the mask is lifted: a handler of ours has no business here.
+void ResetSignals(bool ignored_too) {
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction action {};
+    if (sigaction(signal, nullptr, &action) != 0 || (action.sa_handler == SIG_IGN && !ignored_too)) continue;
+    action = {};
+    action.sa_handler = SIG_DFL;
+    (void)sigaction(signal, &action, nullptr);
   }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  sigset_t none;
+  sigemptyset(&none);
+  (void)sigprocmask(SIG_SETMASK, &none, nullptr);
+}
 
-  const posix_spawn_file_actions_t* files() const { return &files_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  void Give(int ours, int theirs, int mode) {
-    if (ours >= 0) {
-      posix_spawn_file_actions_adddup2(&files_, ours, theirs);
-    } else {
-      posix_spawn_file_actions_addopen(&files_, theirs, "/dev/null", mode, 0);
-    }
+[[noreturn]] void Become(char* const* argv, char* const* envp, const SpawnOptions& options, pid_t parent,
+                         int failure) {
+  constexpr int kNotStarted = 127;
+  if (!options.outlives_us) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(kNotStarted);  // it died before that
   }
+  if (options.apart == SpawnOptions::Apart::kGroup) (void)setpgid(0, 0);
+  if (options.apart == SpawnOptions::Apart::kSession) (void)setsid();
+  Give(options.input, STDIN_FILENO, O_RDONLY);
+  Give(options.output, STDOUT_FILENO, O_WRONLY);
+  Give(options.errors, STDERR_FILENO, O_WRONLY);
+  ResetSignals(options.usual_signals);
+  execvpe(argv[0], argv, envp);
+  const int error_number = errno;
+  (void)!write(failure, &error_number, sizeof error_number);
+  _exit(kNotStarted);
+}
 
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
+// The error number with which the child could not become the program; 0 once it has.
+int AwaitExec(int failure) {
+  int error_number = 0;
+  ssize_t got = 0;
+  while ((got = read(failure, &error_number, sizeof error_number)) < 0 && errno == EINTR) {
+  }
+  return got == static_cast<ssize_t>(sizeof error_number) ? error_number : 0;
+}
 
 }  // namespace
 
+// Not posix_spawn, which cannot ask for PR_SET_PDEATHSIG.
 int Spawn(std::vector<std::string> words, const SpawnOptions& options, pid_t& pid) {
-  const SpawnSettings settings(options);
-  const std::string program = words.front();
   std::vector<std::string> environment = EnvironmentWith(options.environment);
-  const int error = posix_spawnp(&pid, program.c_str(), settings.files(), settings.attributes(),
-                                 Pointers(words).data(), Pointers(environment).data());
-  if (error != 0) pid = -1;
-  return error;
+  const std::vector<char*> argv = Pointers(words), envp = Pointers(environment);
+  pid = -1;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+  const UniqueFd failure_out(ends[0]);
+  UniqueFd low(ends[1]);
+  // Above the three that the child is given, even where ours were closed.
+  UniqueFd failure_in(fcntl(low.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  low.reset();
+  if (!failure_in.valid()) return errno;
+  sigset_t all, before;
+  sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t parent = getpid(), child = fork();
+  if (child == 0) Become(argv.data(), envp.data(), options, parent, failure_in.get());
+  const int fork_error = errno;
+  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (child < 0) return fork_error;
+  failure_in.reset();
+  if (const int error_number = AwaitExec(failure_out.get()); error_number != 0) {
+    (void)waitpid(child, nullptr, 0);
+    return error_number;
+  }
+  pid = child;
+  return 0;
 }
 
 }  // namespace fullbore

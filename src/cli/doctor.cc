@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "base/captured.h"
 #include "base/clock.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -56,7 +57,8 @@ class IdleCommand {
   IdleCommand() : pid_(fork()) {
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (;;) pause();
+    while (getppid() == parent_) pause();
+    _exit(0);
   }
   ~IdleCommand() {
     if (pid_ <= 0) return;
@@ -68,6 +70,7 @@ class IdleCommand {
   pid_t pid() const { return pid_; }
 
  private:
+  const pid_t parent_ = getpid();
   const pid_t pid_;
 };
 
@@ -90,26 +93,29 @@ SeenSink TryProbes() {
 // own site-packages.)
 constexpr char kNotFromHere[] = "import sys; sys.path[:1] == [\"\"] and sys.path.pop(0); ";
 
+// Importing PyTorch from a network file system that has not been read yet takes its time.
+constexpr int64_t kPatienceNs = 300 * kNsPerSecond;
+
 // Runs a command and returns its first line of output; nothing where it failed.
-std::optional<std::string> FirstLineOf(const char* command) {
-  FILE* pipe = popen(command, "r");
-  if (!pipe) return std::nullopt;
-  char line[512] = "";
-  const bool got = std::fgets(line, sizeof line, pipe) != nullptr;
-  const int status = pclose(pipe);
-  if (!got || status != 0) return std::nullopt;
-  return std::string(Trim(line));
+std::optional<std::string> FirstLineOf(std::vector<std::string> words) {
+  const auto done = RunAndCapture(std::move(words), kPatienceNs);
+  if (!done || done->status != 0) return std::nullopt;
+  const std::string_view line = Trim(Split(done->output, '\n').front());
+  return line.empty() ? std::nullopt : std::optional<std::string>(line);
+}
+
+std::vector<std::string> Python(const std::string& code, const std::string& argument = "") {
+  return {"python3", "-c", kNotFromHere + code, argument};
 }
 
 // Which of its two paths the hook takes in this Python, and why: asked of the file that decides it.
 Check HookCheck() {
   const std::string native =
       (std::filesystem::path(HookDirectory()) / "../core/native.py").lexically_normal();
-  const std::string ask = fmt::format(
-      "FULLBORE_PACKAGE={} python3 -c '{}import runpy; found = runpy.run_path(sys.argv[1]); "
-      "print(found[\"PATH\"], found[\"reason\"])' {} 2>/dev/null",
-      ShellQuote(PackageDirectory()), kNotFromHere, ShellQuote(native));
-  const auto answer = FirstLineOf(ask.c_str());
+  std::vector<std::string> ask = Python(
+      "import runpy; found = runpy.run_path(sys.argv[1]); print(found['PATH'], found['reason'])", native);
+  ask.insert(ask.begin(), {"env", "FULLBORE_PACKAGE=" + PackageDirectory()});
+  const auto answer = FirstLineOf(ask);
   const bool is_native = answer && answer->rfind("native ", 0) == 0;
   return {"the hook's extension loads", is_native, answer.value_or("no"),
           is_native ? "" : "the hook does the same in Python, at a few times the cost for each step"};
@@ -127,20 +133,19 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   std::error_code error;
   const std::filesystem::path here = std::filesystem::current_path(error);
   const bool writable = !error && access(here.c_str(), W_OK) == 0;
-  checks.push_back({"runs can be stored here", writable, here.string(),
-                    writable ? "" : "use -o DIR with a writable directory"});
-  const std::string import_torch =
-      fmt::format("python3 -c '{}import torch; print(torch.__version__)' 2>/dev/null", kNotFromHere);
-  const auto torch = FirstLineOf(import_torch.c_str());
+  const auto ours = collect::CheckRunsDirectory(kDefaultRunsDirectory);
+  checks.push_back({"runs can be stored here", writable && ours.ok(), here.string(),
+                    !writable ? "use -o DIR with a writable directory"
+                    : ours    ? ""
+                              : ours.error().text});
+  const auto torch = FirstLineOf(Python("import torch; print(torch.__version__)"));
   checks.push_back(
       {"python3 imports torch", torch.has_value(), torch.value_or("no"),
        torch ? "" : "activate the environment that the training uses; other environments are recorded, too"});
   // In the same places as the hook: the interpreter's own, else the one beside this program.
-  const std::string import_data = fmt::format(
-      "python3 -c '{}sys.path.extend(filter(None, sys.argv[1:])); import fullbore.data as d; "
-      "print(d.__path__[0])' {} 2>/dev/null",
-      kNotFromHere, ShellQuote(PackageDirectory()));  // an empty entry would be the working directory
-  const auto data = FirstLineOf(import_data.c_str());
+  const auto data = FirstLineOf(  // an empty entry would be the working directory
+      Python("sys.path.extend(filter(None, sys.argv[1:])); import fullbore.data as d; print(d.__path__[0])",
+             PackageDirectory()));
   checks.push_back({"python3 imports fullbore.data", data.has_value(), data.value_or("no"),
                     data ? "" : "for --fast-data and in scripts: pip install . in fullbore's sources"});
   checks.push_back(HookCheck());

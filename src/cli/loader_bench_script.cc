@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,7 +27,10 @@ namespace {
 constexpr int kNotStarted = 127;
 
 // In the child: never returns.
-[[noreturn]] void Become(const ScriptRun& run, const std::string& hook, const std::string& directory) {
+[[noreturn]] void Become(const ScriptRun& run, const std::string& hook, const std::string& directory,
+                         pid_t parent) {
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // the script is run for our measurement alone
+  if (getppid() != parent) _exit(kNotStarted);
   const char* before = std::getenv("PYTHONPATH");
   const std::string path = before && *before ? hook + ":" + before : hook;
   setenv("PYTHONPATH", path.c_str(), 1);
@@ -89,9 +93,9 @@ Result<loader::bench::ScriptFlow> DrainScript(const ScriptRun& run, const std::a
   }
   const auto directory = TemporaryDirectory::Make();
   if (!directory) return directory.error();
-  const pid_t child = fork();
+  const pid_t parent = getpid(), child = fork();
   if (child < 0) return ErrnoError("cannot start a process", errno);
-  if (child == 0) Become(run, hook, directory->path());
+  if (child == 0) Become(run, hook, directory->path(), parent);
   const int status =
       WaitFor(child, stop, [&] { tell("waiting for the script's first step, then its loader alone"); });
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted) {

@@ -33,6 +33,7 @@ pid_t StartHelper(std::vector<std::string> words, int output, bool own_session) 
   SpawnOptions options;
   options.output = output;
   options.apart = own_session ? SpawnOptions::Apart::kSession : SpawnOptions::Apart::kNo;
+  options.outlives_us = own_session;
   pid_t pid = -1;
   if (Spawn(std::move(words), options, pid) != 0) return -1;
   MakeHarmless(pid);

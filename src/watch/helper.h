@@ -10,7 +10,7 @@
 namespace fullbore::watch {
 
 // The words begin with the path of the program; its standard output is `output`, its input and errors are nothing. In
-// a session of its own it does not end with Ctrl-C. -1 if it cannot be started.
+// a session of its own it ends neither with Ctrl-C nor with us, else it does. -1 if it cannot be started.
 pid_t StartHelper(std::vector<std::string> words, int output, bool own_session);
 
 }  // namespace fullbore::watch

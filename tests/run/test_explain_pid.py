@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -114,3 +115,23 @@ def test_ctrl_c_ends_the_sampling_and_reports_what_there_is(python: subprocess.P
     assert process.returncode == 0, output
     assert "recorded to" in output and "No training seen" in output
     assert python.poll() is None
+
+
+def test_py_spy_ends_with_us_however_we_end(python: subprocess.Popen, tmp_path: Path) -> None:
+    living = tmp_path / "living"
+    os.mkfifo(living)
+    stand_in = tmp_path / "py-spy"
+    stand_in.write_text(f"#!/bin/sh\nexec > {living}\necho began\nexec sleep 600\n")
+    stand_in.chmod(0o755)
+    process = subprocess.Popen(
+        [FULLBORE, "explain", "--pid", str(python.pid), "-o", tmp_path / "runs"],
+        env={**os.environ, "PATH": os.pathsep.join([str(tmp_path), "/usr/bin", "/bin"])},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    with living.open() as lines:
+        assert lines.readline() == "began\n"
+        process.kill()
+        process.wait()
+        ended, _, _ = select.select([lines], [], [], 60)
+        assert ended and lines.readline() == "", "py-spy still has its end open"

@@ -1,6 +1,9 @@
 #include "loader/bench/torch_peer.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,9 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/exec.h"
+#include "base/fd.h"
 #include "base/guarded_file.h"
 #include "base/temporary_directory.h"
-#include "base/text.h"
 
 namespace fullbore::loader::bench {
 
@@ -25,13 +29,44 @@ Result<std::string> WriteScript(const TemporaryDirectory& directory) {
   return path;
 }
 
-std::string CommandLine(const TorchOptions& options, const std::string& script) {
-  std::string words;
-  for (const std::string& path : options.paths) words += ShellQuote(path) + " ";
-  return fmt::format(
-      "{} {} {} --image-size {} --batch-size {} --seconds {} --workers {} --limit {} 2>/dev/null",
-      ShellQuote(options.python), ShellQuote(script), words, options.image_size, options.batch_size,
-      options.seconds, fmt::join(options.workers, ","), options.limit);
+std::vector<std::string> WordsOf(const TorchOptions& options, const std::string& script) {
+  std::vector<std::string> words = {options.python, script};
+  words.insert(words.end(), options.paths.begin(), options.paths.end());
+  const auto add = [&](const char* name, const auto& value) {
+    words.insert(words.end(), {name, fmt::format("{}", value)});
+  };
+  add("--image-size", options.image_size);
+  add("--batch-size", options.batch_size);
+  add("--seconds", options.seconds);
+  add("--workers", fmt::format("{}", fmt::join(options.workers, ",")));
+  add("--limit", options.limit);
+  return words;
+}
+
+struct Closer {
+  void operator()(FILE* file) const { std::fclose(file); }
+};
+
+// A program at work, and what it prints.
+struct Started {
+  pid_t pid = -1;
+  std::unique_ptr<FILE, Closer> output;
+};
+
+// In our own group: the terminal's Ctrl-C is for it, too.
+Result<Started> Start(std::vector<std::string> words) {
+  const std::string program = words[0];
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError(fmt::format("cannot start '{}'", program), errno);
+  Started started;
+  started.output.reset(fdopen(ends[0], "r"));
+  const UniqueFd theirs(ends[1]);
+  SpawnOptions options;
+  options.output = theirs.get();
+  options.apart = SpawnOptions::Apart::kNo;
+  if (const int error = Spawn(std::move(words), options, started.pid); error != 0)
+    return ErrnoError(fmt::format("cannot start '{}'", program), error);
+  return started;
 }
 
 // One line of the script's output.
@@ -57,8 +92,9 @@ Result<void> MeasureTorch(const TorchOptions& options, Flow& flow, const Progres
   if (!directory) return directory.error();
   auto script = WriteScript(*directory);
   if (!script) return script.error();
-  FILE* pipe = popen(CommandLine(options, *script).c_str(), "r");
-  if (pipe == nullptr) return ErrnoError(fmt::format("cannot start '{}'", options.python), errno);
+  auto peer = Start(WordsOf(options, *script));
+  if (!peer)
+    return Error{peer.error().code, peer.error().text, "--python names the interpreter of the training"};
   std::optional<Error> failed;
   const auto tell = [&] {
     const size_t at = std::min(flow.torch.size(), options.workers.size() - 1);
@@ -67,11 +103,13 @@ Result<void> MeasureTorch(const TorchOptions& options, Flow& flow, const Progres
   };
   tell();
   char line[4096];
-  while (!failed && std::fgets(line, sizeof line, pipe) != nullptr) {
+  while (!failed && std::fgets(line, sizeof line, peer->output.get()) != nullptr) {
     failed = Take(line, flow);
     if (!failed) tell();
   }
-  const int status = pclose(pipe);
+  peer->output.reset();  // where it failed, the rest is of no use
+  int status = 0;
+  (void)waitpid(peer->pid, &status, 0);
   if (failed) return *failed;
   if (status != 0 && !stop.load()) {
     return Error{ErrorCode::kUnavailable,
