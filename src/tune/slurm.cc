@@ -157,7 +157,9 @@ std::optional<Result<Trial>> Job::Ended(JobEnd end, const std::string& state) {
       const int64_t now_ns = MonotonicNs();
       if (ended_ns_ == 0) ended_ns_ = now_ns;
       const std::string log = Contents(folder_ + "/log");
-      if (log.empty() && now_ns - ended_ns_ < kAnswerMayComeNs) return std::nullopt;
+      // A job that ended well has written its answer, whatever it printed; what failed says why in its log.
+      const bool has_failed = (state == "FAILED" || state == "REVOKED") && !log.empty();
+      if (!has_failed && now_ns - ended_ns_ < kAnswerMayComeNs) return std::nullopt;
       const std::string last = log.substr(log.size() - std::min(log.size(), kLastOfALog));
       return Result<Trial>(Error{ErrorCode::kUnavailable,
                                  fmt::format("job {} ended as {}: {}", id_, state, Trim(last)),
