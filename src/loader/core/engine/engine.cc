@@ -286,16 +286,22 @@ void Loader::Engine::Tune(int64_t now) {
 void Loader::Engine::SayIfStalled(int64_t waiting_since, int64_t now) {
   if (!stall_was_said_) next_stall_message_ns_ = kStallNs;
   if (now - waiting_since < next_stall_message_ns_ || FrontIsComplete()) return;
-  const Activity* oldest = nullptr;
+  // The threads go on meanwhile: what one of them does is asked once.
+  const char* oldest = nullptr;
+  uint64_t sample_id = 0;
+  int64_t since_ns = now;
   for (const auto& activity : activities_) {
-    if (activity->doing.load() == nullptr) continue;
-    if (oldest == nullptr || activity->since_ns.load() < oldest->since_ns.load()) oldest = activity.get();
+    const char* const doing = activity->doing.load();
+    const int64_t began_ns = activity->since_ns.load();
+    if (doing == nullptr || began_ns >= since_ns) continue;
+    oldest = doing;
+    sample_id = activity->sample_id.load();
+    since_ns = began_ns;
   }
-  std::string why;
-  if (oldest != nullptr) {
-    why = fmt::format(": {} {} for {}", oldest->doing.load(), source_->NameOf(oldest->sample_id.load()),
-                      FormatDuration(now - oldest->since_ns.load()));
-  }
+  const std::string why =
+      oldest == nullptr
+          ? ""
+          : fmt::format(": {} {} for {}", oldest, source_->NameOf(sample_id), FormatDuration(now - since_ns));
   messages_.push_back({Message::Severity::kWarning,
                        fmt::format("no batch for {}{}", FormatDuration(now - waiting_since), why)});
   stall_was_said_ = true;
