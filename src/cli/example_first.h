@@ -2,11 +2,26 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
+#include <utility>
+
+#include "cli/help_layout.h"
+#include "cli/output.h"
 
 namespace fullbore::cli {
 
-class ExampleFirst : public CLI::Formatter {
+// No line is wider than the terminal.
+class InColumns : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    const std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
+    if (mode == CLI::AppFormatMode::Sub) return help;  // a part of another's
+    return HelpInColumns(help, std::min(OutputColumns(), kWidestHelp));
+  }
+};
+
+class ExampleFirst : public InColumns {
  public:
   explicit ExampleFirst(std::string example) : example_(std::move(example)) {}
   std::string make_description(const CLI::App* app) const override {

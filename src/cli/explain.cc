@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/text.h"
 #include "cli/explain_pid.h"
 #include "cli/output.h"
 #include "cli/sections.h"
@@ -113,7 +114,10 @@ Handler Define(CLI::App& app, const Invocation&) {
                  "directories of them; several files are the ranks of one run");
   app.add_option("--pid", flags->pid,
                  "A training that already runs: look at it and its children from outside, with py-spy")
-      ->check(CLI::PositiveNumber)
+      ->check([](const std::string& text) -> std::string {
+        const auto pid = ParseInt(text);
+        return pid && *pid > 0 ? "" : fmt::format("'{}' is not the number of a process", text);
+      })
       ->type_name("PID");
   app.add_option("--for", flags->seconds, "With --pid: how long; Ctrl-C ends it early")
       ->default_str("30s")

@@ -23,12 +23,23 @@ void PrintTopics() {
     Print(stdout, "  {}: {}\n", command->name, command->summary);
 }
 
+// Without the notes behind the language of a block of code, which are for the tests of the pages.
+std::string ForReaders(std::string_view page) {
+  std::string text;
+  for (std::string_view line : Split(page, '\n')) {
+    if (line.starts_with("```")) line = line.substr(0, line.find(' '));
+    text.append(line).append("\n");
+  }
+  text.pop_back();  // Split gives what follows the last end of line, too
+  return text;
+}
+
 int Help(const std::string& topic) {
   if (topic.empty()) return PrintTopics(), 0;
   std::vector<std::string> topics;
   for (const std::string_view page : report::FindingPages()) {
     topics.push_back(report::IdOfFindingPage(page));
-    if (topics.back() == topic) return PrintLaidOut(stdout, page), 0;
+    if (topics.back() == topic) return PrintLaidOut(stdout, ForReaders(page)), 0;
   }
   for (const Subcommand* command : AllSubcommands()) {
     topics.emplace_back(command->name);

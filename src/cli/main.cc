@@ -94,6 +94,7 @@ int Main(int argc, char** argv) {
   CLI::App app(
       "Finds the narrowest pipe of a training run, says what it costs, and proves the gain.\n\n"
       "  fullbore run -- python train.py      # in front of the command you use anyway");
+  app.formatter(std::make_shared<InColumns>());
   app.set_version_flag("--version", "fullbore " FULLBORE_VERSION);
   app.require_subcommand(0, 1);
   std::vector<std::pair<CLI::App*, Handler>> handlers;

@@ -95,3 +95,9 @@ def causes_of_input_bound() -> set[str]:
 def test_every_cause_of_input_bound_has_its_section():
     text = (ROOT / "docs" / "findings" / "input-bound.md").read_text()
     assert {cause for cause in causes_of_input_bound() if f"### {cause}\n" not in text} == set()
+
+
+def test_pages_name_only_sources_of_device_activity_that_there_are():
+    """Traces, exports and the profiler's windows: fullbore has no collector of its own in the training's process."""
+    pages = {path.name: path.read_text() for path in (ROOT / "docs").rglob("*.md")}
+    assert [name for name, text in pages.items() if re.search(r"(CUDA|CUPTI)\s+collector", text)] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import sys
 
 import pytest
@@ -80,3 +81,24 @@ def test_a_narrow_comparison_says_the_same_as_a_wide_one(fullbore, traces):
         wide, narrow = (" ".join(shown(fullbore, columns, "compare", *pair)).split() for columns in (160, 60))
         figures = {word for word in wide if word.replace(".", "").replace(",", "").isdigit()}
         assert figures <= set(narrow)
+
+
+COMMANDS = ["", "run", "tune", "measure", "explain", "compare", "export", "loader", "loader bench", "loader pack"]
+COMMANDS += ["runs", "serve", "top", "alerts", "alerts test", "alerts watch", "doctor", "help"]
+
+
+def test_every_command_s_help_is_looked_at_here(fullbore):
+    for of in ("", "loader", "alerts"):
+        listed = fullbore.call(*of.split(), "--help").stdout.decode().partition("ommands:\n")[2]
+        names = re.findall(r"^  (\w+) ", listed, re.MULTILINE)
+        assert names and {f"{of} {name}".strip() for name in names} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_no_wider_than_the_terminal_or_a_page(fullbore, command):
+    in_a_pipe = fullbore.call(*command.split(), "--help").stdout.decode()
+    assert max(map(len, in_a_pipe.splitlines())) <= 100
+    for columns in (60, 80, 200):
+        lines = shown(fullbore, columns, *command.split(), "--help")
+        assert max(map(len, lines)) <= min(columns, 100)
+        assert " ".join(lines).split() == in_a_pipe.split(), "the same words"
