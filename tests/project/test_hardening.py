@@ -35,6 +35,9 @@ def test_the_program_is_hardened() -> None:
         (["-fno-stack-protector"], "watched stacks"),
         (["-U_FORTIFY_SOURCE"], "watched buffers"),
         ([f'-DPLACE="{ROOT}/src"'], "names a place"),
+        (["-Wl,-rpath,/usr/lib:"], "looks for libraries in the working directory"),
+        (["-Wl,-rpath,lib:/usr/lib"], "looks for libraries in the working directory"),
+        (["-Wl,-rpath,/usr/lib:$ORIGIN/../lib"], ""),
         ([], ""),
     ],
 )
