@@ -62,7 +62,7 @@ std::string Joined(std::string at, const std::deque<std::string>& left) {
 
 Result<std::string> TrustedPath(const std::string& path, Others others) {
   std::error_code error;
-  const fs::path absolute = fs::absolute(path, error);
+  const fs::path absolute = fs::absolute(path.empty() ? "." : path, error);
   if (error) return ErrnoError("cannot find the working directory", error.value());
   std::deque<std::string> left;
   GoAlong(absolute, left);

@@ -15,7 +15,7 @@ enum class Others {
   kChosen,  // those whom an owner let in, by a group or as the owner of a parent: for a folder that a team shares
 };
 
-// Goes along `path`, through every link, and returns where it leads, free of links. Fails with kPermission at the first
+// Goes along `path` ("" is the working directory), through every link, and returns where it leads, free of links. Fails with kPermission at the first
 // entry that somebody else could have put there or could exchange, and says whose it is. Since he can exchange none of
 // them afterwards either, the path that is returned may be used as it is. From a part on that does not exist, or that
 // may not be looked at, nothing is checked: nobody can use it.

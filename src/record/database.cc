@@ -6,11 +6,13 @@
 
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/guarded_file.h"
+#include "base/trusted_path.h"
 #include "record/limits.h"
 #include "record/snapshot.h"
 
@@ -233,6 +235,9 @@ Result<bool> MakeRunFile(const std::string& path) {
 }
 
 Result<Database> Database::OpenForWriting(const std::string& path) {
+  // The names beside the file can be guessed.
+  const auto place = TrustedPath(std::filesystem::path(path).parent_path(), Others::kChosen);
+  if (!place) return Error{place.error().code, "cannot write '" + path + "': " + place.error().text, ""};
   if (auto checked = CheckFilesBeside(path); !checked) return checked.error();
   if (auto made = MakeRunFile(path); !made) return made.error();
   sqlite3* raw = nullptr;

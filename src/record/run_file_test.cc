@@ -6,6 +6,7 @@
 
 #include "base/testing/scratch_directory.h"
 #include "record/metrics.h"
+#include "record/run_edit.h"
 #include "record/run_reader.h"
 #include "record/run_writer.h"
 
@@ -82,6 +83,16 @@ TEST_F(RunFileTest, IsNotWrittenThroughALink) {
   fs::create_symlink(victim, path_);
   EXPECT_FALSE(Open("train").ok());
   EXPECT_EQ(fs::file_size(victim), 0u);
+}
+
+TEST_F(RunFileTest, IsNotWrittenWhereEverybodyCouldExchangeTheFilesBesideIt) {
+  WriteSmallRun();
+  fs::permissions(path_.parent_path(), fs::perms::all);
+  EXPECT_FALSE(Open("again").ok());
+  EXPECT_FALSE(SetNote(path_, "a note").ok());
+  EXPECT_TRUE(ReadRun(path_).ok());
+  fs::permissions(path_.parent_path(), fs::perms::owner_all);
+  EXPECT_TRUE(SetNote(path_, "a note").ok());
 }
 
 TEST_F(RunFileTest, TakesNothingFromAnEarlierLog) {

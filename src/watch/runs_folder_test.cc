@@ -159,6 +159,17 @@ TEST_F(RunsFolderTest, WhoKeepsNoIndexLeavesTheDirectoryAsItIs) {
   EXPECT_FALSE(std::filesystem::exists(runs + "/.index"));
 }
 
+TEST_F(RunsFolderTest, NoIndexIsKeptWhereEverybodyCouldLeadItElsewhere) {
+  const std::string runs = Directory("runs");
+  LiveWriter(runs, "a", 0.6).Seconds(3).End();
+  std::filesystem::permissions(runs, std::filesystem::perms::all);
+  { RunsFolder({runs}, {}).Tick(now_ns_, WallNs()); }
+  EXPECT_FALSE(std::filesystem::exists(runs + "/.index"));
+  std::filesystem::permissions(runs, std::filesystem::perms::owner_all);
+  { RunsFolder({runs}, {}).Tick(now_ns_, WallNs()); }
+  EXPECT_TRUE(std::filesystem::exists(runs + "/.index"));
+}
+
 TEST_F(RunsFolderTest, AnIndexThatIsCutOffAnywhereLosesNothing) {
   const std::string runs = Directory("runs");
   LiveWriter(runs, "a", 0.6).Seconds(3).End();
