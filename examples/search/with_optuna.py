@@ -16,7 +16,7 @@ import optuna
 
 def measured(settings: dict[str, object], command: list[str]) -> dict:
     """What one trial brought: its outcome, samples_per_s with an interval, memory, the run. See docs/tuning.md."""
-    words = ["fullbore", "measure", "--json", "--precision", "5%"]
+    words = ["fullbore", "measure", "--json", "-", "--precision", "5%"]
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"]
     said = subprocess.run([*words, "--", *command], stdout=subprocess.PIPE, check=True, text=True).stdout

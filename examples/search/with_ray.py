@@ -20,7 +20,7 @@ from ray import tune
 
 def measured(settings: dict[str, object], command: list[str], directory: str) -> dict:
     """What one trial brought: its outcome, samples_per_s with an interval, memory, the run. See docs/tuning.md."""
-    words = ["fullbore", "measure", "--json", "--precision", "5%"]
+    words = ["fullbore", "measure", "--json", "-", "--precision", "5%"]
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"]
     done = subprocess.run([*words, "--", *command], cwd=directory, stdout=subprocess.PIPE, check=True, text=True)

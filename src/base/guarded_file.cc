@@ -86,6 +86,14 @@ Result<void> WriteFully(int fd, std::string_view bytes, const std::string& path)
   return {};
 }
 
+int Rename(const std::string& from, const std::string& to, IfThere if_there) {
+  if (if_there == IfThere::kReplace) return std::rename(from.c_str(), to.c_str());
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  // A file system that does not know how: a second name, if it is free, then without the first.
+  return link(from.c_str(), to.c_str()) == 0 ? unlink(from.c_str()) : -1;
+}
+
 }  // namespace
 
 bool CouldBePlanted(const struct stat& entry, const struct stat& parent, uid_t user) {
@@ -121,12 +129,14 @@ Result<bool> CreateFileIfMissing(const std::string& path, mode_t mode) {
 
 Result<UniqueFd> OpenRegularFile(const std::string& path) { return OpenChecked(path, O_RDONLY, 0); }
 
-Result<void> WriteFileAtOnce(const std::string& path, std::string_view text, mode_t mode) {
+Result<void> WriteFileAtOnce(const std::string& path, std::string_view text, mode_t mode, IfThere if_there) {
   const std::string part = path + "." + RandomName() + ".part";
   auto fd = CreateFile(part, mode);
   if (!fd) return Error{fd.error().code, "cannot write " + Quoted(path) + ": " + fd.error().text, ""};
   auto written = WriteFully(fd->get(), text, path);
-  if (written && std::rename(part.c_str(), path.c_str()) != 0)
+  // A network file system may say only now that the disk is full.
+  if (close(fd->release()) != 0 && written) written = ErrnoError("cannot write " + Quoted(path), errno);
+  if (written && Rename(part, path, if_there) != 0)
     written = ErrnoError("cannot write " + Quoted(path), errno);
   if (!written) unlink(part.c_str());
   return written;

@@ -36,8 +36,11 @@ Result<bool> CreateFileIfMissing(const std::string& path, mode_t mode);
 // A regular file, for reading.
 Result<UniqueFd> OpenRegularFile(const std::string& path);
 
+enum class IfThere { kReplace, kRefuse };
+
 // Writes the whole text to `path` atomically: first to an unpredictable name beside it, then renamed.
-Result<void> WriteFileAtOnce(const std::string& path, std::string_view text, mode_t mode);
+Result<void> WriteFileAtOnce(const std::string& path, std::string_view text, mode_t mode,
+                             IfThere if_there = IfThere::kReplace);
 
 // A directory, created if missing; missing parents are created private. It may have existed before and may
 // belong to another user: creating files in it with the functions above is still safe.

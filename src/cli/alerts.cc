@@ -7,6 +7,7 @@
 #include "cli/alerts_table.h"
 #include "cli/example_first.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "record/alert_log.h"
 #include "record/run_reader.h"
@@ -20,15 +21,19 @@ namespace {
 struct Flags {
   std::string run;
   std::string directory = kDefaultRunsDirectory;
-  std::string json;
+  ResultFile json{"--json", kJsonResult};
+  bool force = false;
   bool defaults = false;
 };
 
-int List(const Flags& flags) {
+int List(Flags& flags) {
   if (flags.defaults) {
     PrintLaidOut(stdout, watch::kDefaultRules);
     return 0;
   }
+  const InputFiles inputs = InputsNamed(flags.directory, {flags.run});
+  if (auto judged = JudgeResults({&flags.json}, inputs, flags.force, flags.directory); !judged)
+    return Fail(judged.error(), kExitUsage);
   const auto path = FindRun(flags.directory, flags.run);
   if (!path) return Fail(path.error(), StatusOf(path.error()));
   const auto run = record::ReadRunSummary(*path);
@@ -42,7 +47,7 @@ int List(const Flags& flags) {
   named.wall_offset_ns = run->wall_begin_ns - run->stages.front().begin_ns;
   std::vector<watch::Alert> alerts;
   for (const record::AlertRow& row : *rows) alerts.push_back(watch::AlertOf(row));
-  if (!flags.json.empty()) {
+  if (flags.json.wanted()) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const watch::Alert& alert : alerts)
       list.push_back(watch::ToJson(alert, watch::OriginOf(named, alert.stage), std::nullopt));
@@ -74,8 +79,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("-o,--output", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
-  app.add_option("--json", flags->json, "Write the history to this file; - is standard output")
-      ->type_name("FILE");
+  AddResult(app, flags->json, "Write the history to this file");
+  AddForce(app, flags->force);
   return [flags, parts] {
     for (const auto& [sub, handler] : *parts) {
       if (sub->parsed()) return handler();

@@ -11,6 +11,7 @@
 #include "cli/alert_rules.h"
 #include "cli/alerts_table.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "record/run_reader.h"
 #include "watch/alert/evaluator.h"
@@ -24,7 +25,8 @@ namespace {
 struct Flags {
   std::string rules, run;
   std::string directory = kDefaultRunsDirectory;
-  std::string json;
+  ResultFile json{"--json", kJsonResult};
+  bool force = false;
 };
 
 // One for each that fired; how often one was near is counted.
@@ -58,7 +60,9 @@ Outcome OutcomeOf(const std::vector<watch::Transition>& changes) {
 
 nlohmann::ordered_json ToJson(const Outcome& outcome, const record::Recording& recording,
                               const watch::RuleSet& rules) {
-  nlohmann::ordered_json json = {{"run", recording.id}, {"alerts", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json json = {{"schema", "fullbore.alerts_test/1"},
+                                 {"run", recording.id},
+                                 {"alerts", nlohmann::ordered_json::array()}};
   for (const watch::Alert& alert : outcome.alerts)
     json["alerts"].push_back(watch::ToJson(alert, watch::OriginOf(recording, alert.stage), rules.price));
   json["rules"] = nlohmann::ordered_json::array();
@@ -84,7 +88,11 @@ void PrintOutcome(const Outcome& outcome, const record::Recording& recording, co
   }
 }
 
-int Test(const Flags& flags) {
+int Test(Flags& flags) {
+  InputFiles inputs = InputsNamed(flags.directory, {flags.run});
+  inputs.Add(flags.rules);
+  if (auto judged = JudgeResults({&flags.json}, inputs, flags.force, flags.directory); !judged)
+    return Fail(judged.error(), kExitUsage);
   const auto rules = flags.rules == "default" ? watch::ParseRules(watch::kDefaultRules, "defaults")
                                               : watch::ReadRules(flags.rules);
   if (!rules) return Fail(rules.error(), kExitUsage);
@@ -95,7 +103,7 @@ int Test(const Flags& flags) {
   const record::Stage& last = recording->stages.back();
   const bool cut_off = last.state == record::StageState::kRunning && watch::IsSilent(*path, WallNs());
   const Outcome outcome = OutcomeOf(watch::Replay(*recording, *rules, cut_off));
-  if (flags.json.empty()) {
+  if (!flags.json.wanted()) {
     PrintOutcome(outcome, *recording, *rules);
   } else if (auto written = WriteJson(flags.json, ToJson(outcome, *recording, *rules)); !written) {
     return Fail(written.error(), kExitFailure);
@@ -110,8 +118,8 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("-o,--output", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
-  app.add_option("--json", flags->json, "Write the alerts to this file; - is standard output")
-      ->type_name("FILE");
+  AddResult(app, flags->json, "Write the alerts to this file");
+  AddForce(app, flags->force);
   return [flags] { return Test(*flags); };
 }
 

@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
 #include "explain/analyze/trace_diff.h"
@@ -31,7 +32,8 @@ constexpr int kMaxLabelColumns = 40;
 struct Flags {
   std::string before, after;
   std::string directory = kDefaultRunsDirectory;
-  std::string json, csv;
+  ResultFile json{"--json", kJsonResult}, csv{"--csv", kCsvResult};
+  bool force = false;
 };
 
 // One side of the comparison; what is in a trace besides its diagnosis.
@@ -144,28 +146,31 @@ void PrintDiff(const analyze::TraceSum& before, const analyze::TraceSum& after) 
   PrintLaidOut(stdout, analyze::ToText(changed, kMaxRows * 2, columns, LocaleIsUtf8()));
 }
 
-int CompareIt(const Flags& flags) {
+int CompareIt(Flags& flags) {
+  const InputFiles inputs = InputsNamed(flags.directory, {flags.before, flags.after});
+  if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force, flags.directory); !judged)
+    return Fail(judged.error(), kExitUsage);
   const auto before = Load(flags.directory, flags.before), after = Load(flags.directory, flags.after);
   for (const auto* side : {&before, &after}) {
     if (!*side) return Fail(side->error(), StatusOf(side->error()));
   }
   const bool traces = before->sum && after->sum;
-  if (!flags.csv.empty() && !traces) {
+  if (flags.csv.wanted() && !traces) {
     return Fail({ErrorCode::kInvalidArgument, "--csv lists the kernels of two traces, and these are runs",
                  "--json has what differs between runs"},
                 kExitUsage);
   }
   const Comparison comparison = diagnose::Compare(before->diagnosis, after->diagnosis);
   Result<void> written;
-  if (!flags.json.empty()) {
+  if (flags.json.wanted()) {
     nlohmann::ordered_json json = report::ToJson(before->diagnosis, after->diagnosis, comparison);
     if (traces) json["trace_diff"] = analyze::ToJson(analyze::DiffOf(*before->sum, *after->sum));
     written = WriteJson(flags.json, json);
   }
-  if (written && !flags.csv.empty())
-    written = WriteText(flags.csv, analyze::ToCsv(analyze::DiffOf(*before->sum, *after->sum)));
+  if (written && flags.csv.wanted())
+    written = flags.csv.Write(analyze::ToCsv(analyze::DiffOf(*before->sum, *after->sum)));
   if (!written) return Fail(written.error(), kExitFailure);
-  if (flags.json == "-" || flags.csv == "-") return 0;
+  if (AnyToStandardOutput({&flags.json, &flags.csv})) return 0;
   PrintComparison(before->diagnosis, after->diagnosis, comparison);
   if (traces) PrintDiff(*before->sum, *after->sum);
   return 0;
@@ -182,11 +187,9 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("-o,--output", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
-  app.add_option("--json", flags->json, "Write the comparison to this file; - is standard output")
-      ->type_name("FILE");
-  app.add_option("--csv", flags->csv,
-                 "Traces: write every kernel, copy and operator of both to this file; - is standard output")
-      ->type_name("FILE");
+  AddResult(app, flags->json, "Write the comparison to this file");
+  AddResult(app, flags->csv, "Traces: write every kernel, copy and operator of both to this file");
+  AddForce(app, flags->force);
   return [flags] { return CompareIt(*flags); };
 }
 

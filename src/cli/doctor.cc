@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "cli/hook_directory.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "measure/probe/registry.h"
 
@@ -171,10 +172,11 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   return checks;
 }
 
-int Examine(const std::string& json) {
+int Examine(ResultFile& json, bool force) {
+  if (auto judged = JudgeResults({&json}, {}, force); !judged) return Fail(judged.error(), kExitUsage);
   const SeenSink sink = TryProbes();
   const std::vector<Check> checks = CheckAll(sink);
-  if (!json.empty()) {
+  if (json.wanted()) {
     nlohmann::ordered_json report = {{"schema", "fullbore.doctor/1"}, {"machine", sink.facts}};
     for (const Check& check : checks) {
       report["checks"].push_back({{"what", check.what}, {"ok", check.ok}, {"found", check.found}});
@@ -184,7 +186,7 @@ int Examine(const std::string& json) {
     for (const auto& [name, value] : sink.last) report["series"].push_back(name);
     report["messages"] = sink.messages;
     if (auto written = WriteJson(json, report); !written) return Fail(written.error(), kExitFailure);
-    if (json == "-") return 0;
+    if (json.IsStandardOutput()) return 0;
   }
   const bool color = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
   Print(stdout, "fullbore doctor: what can be measured here\n\n");
@@ -204,9 +206,14 @@ int Examine(const std::string& json) {
 }
 
 Handler Define(CLI::App& app, const Invocation&) {
-  auto json = std::make_shared<std::string>();
-  app.add_option("--json", *json, "Write the findings to this file; - is standard output")->type_name("FILE");
-  return [json] { return Examine(*json); };
+  struct Flags {
+    ResultFile json{"--json", kJsonResult};
+    bool force = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  AddResult(app, flags->json, "Write the findings to this file");
+  AddForce(app, flags->force);
+  return [flags] { return Examine(flags->json, flags->force); };
 }
 
 }  // namespace

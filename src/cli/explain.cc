@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/explain_pid.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/sections.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
@@ -18,7 +19,8 @@ namespace {
 struct Flags {
   std::vector<std::string> what;
   std::string directory = kDefaultRunsDirectory;
-  std::string json, html;
+  ResultFile json{"--json", kJsonResult}, html{"--html", kHtmlResult};
+  bool force = false;
   std::vector<std::string> what_if;
   bool quiet = false;
   int64_t pid = 0;
@@ -47,17 +49,11 @@ Result<void> CheckFlags(const Flags& flags, bool traces) {
     return Error{ErrorCode::kInvalidArgument, "--what-if is for the report on traces of devices",
                  "fullbore explain --what-if pin,graphs trace.json.gz"};
   }
-  if (!flags.sections.csv.empty() && flags.sections.names.empty()) {
+  if (flags.sections.csv.wanted() && flags.sections.names.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--csv writes a section, and none is named",
                  "add --section NAME; the sections are " + NamesOfSections()};
   }
-  if (flags.json == kNewestRun || flags.html == kNewestRun) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("--json and --html take a file to write, and '{}' is the newest run", kNewestRun),
-        "fullbore explain last --json -"};
-  }
-  if (!flags.html.empty() && !flags.sections.names.empty()) {
+  if (flags.html.wanted() && !flags.sections.names.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--html is for the report, not for sections",
                  "leave --section out, or write --csv or --json"};
   }
@@ -82,14 +78,18 @@ Result<void> CheckPid(const Flags& flags) {
                fmt::format("fullbore explain --pid {}", flags.pid)};
 }
 
-int Explain(const Flags& flags) {
+int Explain(Flags& flags) {
+  const InputFiles inputs = flags.pid != 0 ? InputFiles() : InputsNamed(flags.directory, flags.what);
+  if (auto judged =
+          JudgeResults({&flags.json, &flags.html, &flags.sections.csv}, inputs, flags.force, flags.directory);
+      !judged)
+    return Fail(judged.error(), kExitUsage);
   if (const auto usable = CheckPid(flags); !usable) return Fail(usable.error(), kExitUsage);
   const bool traces = MeansTraces(flags.what);
   if (const auto usable = CheckFlags(flags, traces); !usable) return Fail(usable.error(), kExitUsage);
   if (!flags.sections.names.empty()) {
-    SectionFlags sections = flags.sections;
-    sections.json = flags.json;
-    return ExplainSections(flags.what, sections);
+    flags.sections.json = flags.json;
+    return ExplainSections(flags.what, flags.sections);
   }
   const auto what_if = ChangesNamed(flags.what_if);
   if (!what_if) return Fail(what_if.error(), kExitUsage);
@@ -101,7 +101,7 @@ int Explain(const Flags& flags) {
   targets.json = flags.json;
   targets.html = flags.html;
   targets.what_if = *what_if;
-  targets.terminal = !flags.quiet && flags.json != "-";
+  targets.terminal = !flags.quiet && !AnyToStandardOutput({&flags.json, &flags.html});
   if (auto written = WriteReports(*recording, targets); !written) return Fail(written.error(), kExitFailure);
   return 0;
 }
@@ -125,9 +125,8 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("-o,--output", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
-  app.add_option("--json", flags->json, "Write the report object to this file; - is standard output")
-      ->type_name("FILE");
-  app.add_option("--html", flags->html, "Write the HTML report to this file")->type_name("FILE");
+  AddResult(app, flags->json, "Write the report object to this file");
+  AddResult(app, flags->html, "Write the HTML report to this file");
   app.add_option(
          "--what-if", flags->what_if,
          "Traces: also predict the step with these changes made, one after the other:\n" + ListOfChanges())
@@ -141,14 +140,14 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME");
-  app.add_option("--csv", flags->sections.csv, "Write the section to this file; - is standard output")
-      ->type_name("FILE");
+  AddResult(app, flags->sections.csv, "Write the section to this file");
   app.add_option("--rows", flags->sections.rows, "How many rows of a section to show on the terminal")
       ->default_val(kSectionRows)
       ->type_name("N");
   app.add_flag("--like-hta", flags->sections.like_hta,
                "Traces: count as Holistic Trace Analysis does (without the last ProfilerStep, in whole\n"
                "microseconds, with its classes of kernels), to compare figures with it");
+  AddForce(app, flags->force);
   return [flags] { return Explain(*flags); };
 }
 

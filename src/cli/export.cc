@@ -11,6 +11,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
 #include "cli/what_if.h"
@@ -35,7 +36,8 @@ struct Flags {
   std::vector<std::string> to;  // the format, and a moment where --to is used for --until
   std::string from, until;
   std::vector<std::string> what_if;
-  std::string output;
+  ResultFile output{"-o", kTraceResult};
+  bool force = false;
 };
 
 // What the first pass over a trace leaves for the second: how its times map to the recording's clock.
@@ -190,7 +192,7 @@ Result<void> AddReplay(const std::vector<const replay::Change*>& changes, const 
   return {};
 }
 
-Result<void> Write(const Flags& flags, const exporting::PerfettoFile& file, const std::string& path) {
+Result<void> Write(const ResultFile& output, const exporting::PerfettoFile& file) {
   const std::string json = file.Json();
   constexpr size_t kMaxBytes = std::numeric_limits<uint32_t>::max();  // of one call of zlib
   if (json.size() > kMaxBytes) {
@@ -199,7 +201,7 @@ Result<void> Write(const Flags& flags, const exporting::PerfettoFile& file, cons
                              FormatBytes(static_cast<double>(json.size()))),
                  "choose a smaller one: --from 1s --until 2s"};
   }
-  return WriteText(flags.output == "-" ? "-" : path, path.ends_with(".gz") ? exporting::Gzip(json) : json);
+  return output.Write(output.path.ends_with(".gz") ? exporting::Gzip(json, kTraceMark) : json);
 }
 
 int Export(Flags flags) {
@@ -221,6 +223,11 @@ int Export(Flags flags) {
          "HTML report"},
         kExitUsage);
   }
+  if (!flags.output.wanted())
+    flags.output.path =
+        std::filesystem::path(flags.traces[0]).filename().stem().stem().string() + ".window.json.gz";
+  if (auto judged = JudgeResults({&flags.output}, InputsNamed("", flags.traces), flags.force); !judged)
+    return Fail(judged.error(), kExitUsage);
   const auto changes = ChangesNamed(flags.what_if);
   if (!changes) return Fail(changes.error(), kExitUsage);
   const auto loaded = Load(flags.traces);
@@ -245,12 +252,8 @@ int Export(Flags flags) {
   }();
   if (!messages) return Fail(messages.error(), StatusOf(messages.error()));
   if (!replayed) return Fail(replayed.error(), kExitUsage);
-  const std::string path =
-      flags.output.empty()
-          ? std::filesystem::path(flags.traces[0]).filename().stem().stem().string() + ".window.json.gz"
-          : flags.output;
-  if (auto written = Write(flags, file, path); !written) return Fail(written.error(), kExitFailure);
-  Print(stderr, "{}: {} to {} of {}, {} events; open it at https://ui.perfetto.dev\n", path,
+  if (auto written = Write(flags.output, file); !written) return Fail(written.error(), kExitFailure);
+  Print(stderr, "{}: {} to {} of {}, {} events; open it at https://ui.perfetto.dev\n", flags.output.path,
         FormatDuration(window->begin_ns - loaded->begin_ns),
         FormatDuration(window->end_ns - loaded->begin_ns),
         FormatDuration(loaded->stage().end_ns - loaded->begin_ns),
@@ -279,10 +282,9 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("CHANGE");
-  app.add_option("-o,--output", flags->output,
-                 "The file to write, compressed if it ends in .gz; - is standard output (default: "
-                 "TRACE.window.json.gz)")
-      ->type_name("FILE");
+  AddResult(app, "-o,--output", flags->output,
+            "The file to write, compressed if it ends in .gz (default: TRACE.window.json.gz)");
+  AddForce(app, flags->force);
   return [flags] { return Export(*flags); };
 }
 

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "cli/loader_bench_script.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "fullbore/loader/source.h"
 #include "loader/bench/flow_json.h"
@@ -35,11 +36,12 @@ using namespace loader::bench;
 struct Flags {
   std::vector<std::string> paths;
   std::vector<int> threads;
-  std::string like, json, script, python = "python3";
+  std::string like, script, python = "python3";
+  ResultFile json{"--json", kJsonResult};
   double samples_per_s = 0, seconds = 3;
   int image_size = 224;
   int64_t batch_size = 64;
-  bool warm_only = false;
+  bool warm_only = false, force = false;
 };
 
 std::atomic<bool> g_stop = false;
@@ -163,15 +165,25 @@ void AddTorch(const Flags& flags, const std::vector<int>& threads, Flow& flow, c
 // To the terminal first: if the file cannot be written, the measurements must not be lost.
 template <typename Flow>
 std::optional<int> Show(const Flags& flags, const Flow& flow) {
-  if (flags.json != "-") {
+  if (!flags.json.IsStandardOutput()) {
     PrintLaidOut(stdout, ToTerminal(flow, flags.samples_per_s, StyleOfStdout()));
   }
-  if (!flags.json.empty()) {
+  if (flags.json.wanted()) {
     if (auto written = WriteJson(flags.json, ToJson(flow, flags.samples_per_s)); !written) {
       return Fail(written.error(), kExitFailure);
     }
   }
   return std::nullopt;
+}
+
+InputFiles InputsOf(const Flags& flags, const Invocation& invocation) {
+  InputFiles inputs;
+  for (const std::string& path : flags.paths) inputs.Add(path);
+  if (flags.script.empty()) return inputs;
+  std::vector<std::string> command = {flags.python, flags.script};
+  command.insert(command.end(), invocation.command.begin(), invocation.command.end());
+  inputs.AddCommand(command);
+  return inputs;
 }
 
 int MeasurePath(const Flags& flags) {
@@ -230,10 +242,12 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("--seconds", flags->seconds, "For each measurement")->default_str("3");
   app.add_flag("--warm-only", flags->warm_only,
                "Do not drop the files from memory to measure the disk: others may be using them");
-  app.add_option("--json", flags->json, "Write what was measured to this file; - is standard output")
-      ->type_name("FILE");
+  AddResult(app, flags->json, "Write what was measured to this file");
+  AddForce(app, flags->force);
   return [flags, &invocation] {
     if (const auto wrong = Wrong(*flags)) return Fail(*wrong, kExitUsage);
+    if (auto judged = JudgeResults({&flags->json}, InputsOf(*flags, invocation), flags->force); !judged)
+      return Fail(judged.error(), kExitUsage);
     return flags->script.empty() ? MeasurePath(*flags) : MeasureScript(*flags, invocation);
   };
 }

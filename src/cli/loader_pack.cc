@@ -10,6 +10,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "loader/core/source/pack.h"
 
@@ -23,7 +24,7 @@ struct Flags {
   uint64_t shard_bytes = loader::PackOptions().shard_bytes;
   std::optional<uint64_t> shuffle_seed;
   bool force = false;
-  std::string json;
+  ResultFile json{"--json", kJsonResult};
 };
 
 volatile sig_atomic_t g_signal = 0;
@@ -68,15 +69,19 @@ class PackLine {
 };
 
 nlohmann::ordered_json ToJson(const Flags& flags, const loader::PackResult& result, int64_t duration_ns) {
-  nlohmann::ordered_json json = {{"source", MaskUrl(flags.source)},  {"output", MaskUrl(flags.output)},
-                                 {"samples", result.done.samples},   {"shards", result.done.shards},
-                                 {"bytes", result.done.bytes},       {"duration_ns", duration_ns},
-                                 {"class_names", result.class_names}};
+  nlohmann::ordered_json json = {{"schema", "fullbore.loader_pack/1"}, {"source", MaskUrl(flags.source)},
+                                 {"output", MaskUrl(flags.output)},    {"samples", result.done.samples},
+                                 {"shards", result.done.shards},       {"bytes", result.done.bytes},
+                                 {"duration_ns", duration_ns},         {"class_names", result.class_names}};
   if (flags.shuffle_seed) json["shuffle_seed"] = *flags.shuffle_seed;
   return json;
 }
 
-int Pack(const Flags& flags) {
+int Pack(Flags& flags) {
+  InputFiles inputs;
+  inputs.Add(flags.source);
+  if (auto judged = JudgeResults({&flags.json}, inputs, flags.force); !judged)
+    return Fail(judged.error(), kExitUsage);
   loader::PackOptions options;
   options.source.paths = {flags.source};
   options.output = flags.output;
@@ -104,7 +109,7 @@ int Pack(const Flags& flags) {
         FormatCount(static_cast<double>(done.samples)), result->class_names.size(),
         done.shards == 1 ? "one shard" : fmt::format("{} shards", done.shards),
         FormatBytes(static_cast<double>(done.bytes)), FormatDuration(duration_ns), flags.output);
-  if (!flags.json.empty()) {
+  if (flags.json.wanted()) {
     auto written = WriteJson(flags.json, ToJson(flags, *result, duration_ns));
     if (!written) return Fail(written.error(), kExitFailure);
   }
@@ -126,9 +131,9 @@ Handler Define(CLI::App& app, const Invocation&) {
                  "For training from remote storage, which reads shards from front to back")
       ->type_name("SEED");
   app.add_flag("--force", flags->force,
-               "Pack into a directory even if it is not empty; replaces the shards there");
-  app.add_option("--json", flags->json, "Write a summary to this file; - is standard output")
-      ->type_name("FILE");
+               "Pack into a directory even if it is not empty, and replace the shards there; replace the\n"
+               "file of --json, whoever wrote it. Never an input");
+  AddResult(app, flags->json, "Write a summary to this file");
   return [flags] { return Pack(*flags); };
 }
 

@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "cli/example_first.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 
 namespace fullbore::cli {
@@ -34,8 +35,8 @@ int UnknownSubcommand(const std::vector<CLI::App*>& all, const std::string& prog
               kExitUsage);
 }
 
-// The hint for words that no option takes: the option that was meant, where one of them is misspelt.
-std::string HintFor(const CLI::App& app) {
+// What was meant: where no option takes a word, the one that is misspelt; or a file whose name is missing.
+std::string HintFor(const CLI::App& app, const std::string& problem) {
   const CLI::App* within = &app;
   std::string program = "fullbore";
   while (!within->get_subcommands().empty()) {
@@ -51,6 +52,7 @@ std::string HintFor(const CLI::App& app) {
     const auto meant = name.starts_with("--") ? Nearest(name, names) : std::nullopt;
     if (meant) return fmt::format("did you mean {}?", *meant);
   }
+  if (const std::string hint = HintForResults(*within, problem); !hint.empty()) return hint;
   return program + " --help lists the options; a command to run goes after --";
 }
 
@@ -109,7 +111,7 @@ int Main(int argc, char** argv) {
     app.parse(words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return Fail({ErrorCode::kInvalidArgument, error.what(), HintFor(app)}, kExitUsage);
+    return Fail({ErrorCode::kInvalidArgument, error.what(), HintFor(app, error.what())}, kExitUsage);
   }
   for (const auto& [sub, handler] : handlers) {
     if (sub->parsed()) return handler();

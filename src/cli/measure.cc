@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/hook_directory.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
 #include "cli/trials.h"
@@ -21,7 +22,8 @@ namespace {
 struct Flags {
   TrialFlags trial;
   std::vector<std::string> settings;
-  bool json = false;
+  ResultFile json{"--json", kJsonResult};
+  bool force = false;
 };
 
 std::string InWords(const tune::Trial& trial) {
@@ -36,17 +38,23 @@ std::string InWords(const tune::Trial& trial) {
 }
 
 int PrintTrial(const tune::Trial& trial, const Flags& flags) {
-  // Other people's programs read it: always the one line, and words for people beside it.
+  // Other people's programs read it: one line, in any case.
   const std::string line =
       PrintableJson(tune::ToJson(trial).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  if (auto written = WriteText("-", line + "\n"); !written) return Fail(written.error(), kExitFailure);
-  if (!flags.json) Print(stderr, "fullbore: {}\n", MaskUrls(InWords(trial)));
+  ResultFile json = flags.json;
+  if (!json.wanted()) json.path = "-";
+  if (!flags.json.IsStandardOutput()) Print(stderr, "fullbore: {}\n", MaskUrls(InWords(trial)));
+  if (auto written = json.Write(line + "\n"); !written) return Fail(written.error(), kExitFailure);
   return 0;
 }
 
-int MeasureIt(const Flags& flags, const Invocation& invocation) {
+int MeasureIt(Flags& flags, const Invocation& invocation) {
   auto options = OptionsOf("measure", flags.trial, invocation);
   if (!options) return Fail(options.error(), kExitUsage);
+  if (auto judged =
+          JudgeResults({&flags.json}, InputsOf(flags.trial, invocation), flags.force, flags.trial.directory);
+      !judged)
+    return Fail(judged.error(), kExitUsage);
   tune::Settings settings;
   for (const std::string& text : flags.settings) {
     auto setting = tune::ParseSetting(text);
@@ -68,7 +76,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
                  "{num_workers} in the command, or else is made in the script from outside")
       ->type_name("NAME=VALUE");
   AddTrialFlags(app, flags->trial);
-  app.add_flag("--json", flags->json, "Nothing but the line of JSON");
+  AddResult(app, flags->json,
+            "Write the line of JSON to this file, and to standard output nothing but that\n"
+            "(default: there, with words beside it on standard error)");
+  AddForce(app, flags->force);
   return [flags, &invocation] { return MeasureIt(*flags, invocation); };
 }
 

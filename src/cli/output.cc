@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
 #include "base/print.h"
 #include "base/secrets.h"
 #include "cli/device_windows.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "explain/diagnose/device_window.h"
 #include "explain/diagnose/diagnose.h"
@@ -82,19 +82,6 @@ int StatusOf(const Error& error) {
   return usage ? kExitUsage : kExitFailure;
 }
 
-Result<void> WriteText(const std::string& path, std::string_view text, mode_t mode) {
-  if (path != "-") return WriteFileAtOnce(path, text, mode);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return ErrnoError("cannot write to standard output", errno);
-  }
-  return {};
-}
-
-Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json) {
-  return WriteText(path,
-                   PrintableJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
-}
-
 Result<std::string> FindRun(const std::string& directory, const std::string& text) {
   const std::vector<fs::path> files = RunFiles(directory);
   if (text.empty() || text == kNewestRun) {
@@ -162,17 +149,16 @@ report::Explained ExplainAll(record::Recording recording, const std::vector<cons
 Result<void> WriteReports(record::Recording recording, const ReportTargets& targets) {
   const report::Explained explained = ExplainAll(std::move(recording), targets.what_if);
   Result<void> html, json;
-  if (!targets.html.empty())
-    html =
-        WriteText(targets.html, report::ToHtml(explained.verdict(), explained.recording), targets.html_mode);
+  if (targets.html.wanted())
+    html = targets.html.Write(report::ToHtml(explained.verdict(), explained.recording));
   if (targets.terminal) {
     FILE* out = targets.to_stderr ? stderr : stdout;
     const std::string text = report::ToTerminal(explained.stages, report::StyleFor(fileno(out)),
-                                                {html ? targets.html : "", targets.again});
+                                                {html ? targets.html.path : "", targets.again});
     PrintLaidOut(out, text);
     std::fflush(out);
   }
-  if (!targets.json.empty()) json = WriteJson(targets.json, report::ToJson(explained));
+  if (targets.json.wanted()) json = WriteJson(targets.json, report::ToJson(explained));
   return html ? json : html;
 }
 

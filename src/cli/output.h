@@ -1,13 +1,12 @@
-// What subcommands share: reporting errors, writing JSON where --json asks for it, finding a run.
+// What subcommands share: reporting errors, finding a run, writing its reports.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/guarded_file.h"
 #include "base/result.h"
+#include "base/result_file.h"
 #include "explain/replay/change.h"
 #include "measure/collect/run_place.h"
 #include "record/recording.h"
@@ -31,10 +30,6 @@ void PrintWrapped(std::string_view text, int indent, int hanging);
 // exist.
 int StatusOf(const Error& error);
 
-// Writes to a file, completely or not at all, or to standard output for "-".
-Result<void> WriteText(const std::string& path, std::string_view text, mode_t mode = kOrdinaryFile);
-Result<void> WriteJson(const std::string& path, const nlohmann::ordered_json& json);
-
 // Means a run even where a file has this name: `./last` is the file.
 inline constexpr std::string_view kNewestRun = "last";
 
@@ -48,9 +43,8 @@ report::Explained ExplainAll(record::Recording recording,
                              const std::vector<const replay::Change*>& what_if = {});
 
 struct ReportTargets {
-  std::string json;  // a path, "-", or empty
-  std::string html;
-  mode_t html_mode = kOrdinaryFile;
+  ResultFile json{"--json", kJsonResult};
+  ResultFile html{"--html", kHtmlResult};
   std::vector<const replay::Change*> what_if;
   std::string again;  // the command that prints the report again
   bool terminal = true;

@@ -13,11 +13,13 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/guarded_file.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/alert_rules.h"
 #include "cli/hook_directory.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/run_watch.h"
 #include "cli/subcommand.h"
 #include "measure/collect/run_place.h"
@@ -36,10 +38,11 @@ constexpr int64_t kMaxWindowSteps = 50;
 struct Flags {
   collect::RunOptions run;
   std::vector<std::string> tags;
-  std::string json, html;
+  ResultFile json{"--json", kJsonResult}, html{"--html", kHtmlResult};
   std::string windows;
   std::string rules;
   bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
+  bool force = false;
 };
 
 // One of the settings that the hook reads in the training process (python/fullbore/hook/core/settings.py).
@@ -135,7 +138,8 @@ void KeepWindows(const record::Recording& recording, const std::string& run_file
                                              recording.stages.size() > 1 ? stage.name + "-" : "", window.rank,
                                              window.first_step))
               .string();
-      if (auto written = WriteText(path, window.trace, kPrivateFile); !written) Fail(written.error(), 0);
+      if (auto written = WriteFileAtOnce(path, window.trace, kPrivateFile); !written)
+        Fail(written.error(), 0);
     }
   }
 }
@@ -151,16 +155,25 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;
-  if (flags.html.empty()) {  // beside the run file, readable by whoever may read that
-    targets.html = fs::path(outcome.path).replace_extension(".html").string();
-    targets.html_mode = kPrivateFile;
+  if (!flags.html.wanted()) {  // beside the run file, readable by whoever may read that
+    targets.html.path = fs::path(outcome.path).replace_extension(".html").string();
+    targets.html.mode = kPrivateFile;
   }
-  targets.html = collect::FromHere(targets.html);
+  if (targets.html.path != "-") targets.html.path = collect::FromHere(targets.html.path);
   targets.terminal = !flags.run.quiet;
   targets.to_stderr = true;
   targets.again = CommandThatExplains(outcome.path);
   if (auto written = WriteReports(*recording, targets); !written) Fail(written.error(), 0);
   return outcome.exit_status;
+}
+
+// What the command reads, and what is read for it.
+InputFiles InputsOf(const Flags& flags, const Invocation& invocation) {
+  InputFiles inputs;
+  inputs.AddCommand(invocation.command);
+  if (!flags.rules.empty()) inputs.Add(flags.rules);
+  if (!flags.run.run_id.empty()) inputs.Add(fs::path(flags.run.directory) / (flags.run.run_id + ".fbr"));
+  return inputs;
 }
 
 int RunIt(Flags& flags, const Invocation& invocation) {
@@ -169,6 +182,10 @@ int RunIt(Flags& flags, const Invocation& invocation) {
                  "put it after --, as in: fullbore run -- python train.py"},
                 kExitUsage);
   }
+  if (auto judged = JudgeResults({&flags.json, &flags.html}, InputsOf(flags, invocation), flags.force,
+                                 flags.run.directory);
+      !judged)
+    return Fail(judged.error(), kExitUsage);
   auto tags = ParseTags(flags.tags);
   if (!tags) return Fail(tags.error(), kExitUsage);
   if (!flags.run.stage.empty() && flags.run.run_id.empty()) {
@@ -229,11 +246,9 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("-o,--output", flags->run.directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
-  app.add_option("--json", flags->json,
-                 "Write the report object to this file; - is standard output, after the command ended")
-      ->type_name("FILE");
-  app.add_option("--html", flags->html, "Write the HTML report here (default: beside the run file)")
-      ->type_name("FILE");
+  AddResult(app, flags->json, "Write the report object to this file, after the command ended");
+  AddResult(app, flags->html, "Write the HTML report to this file (default: beside the run file)");
+  AddForce(app, flags->force);
   app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
   app.add_flag("--fast-data", flags->fast_data,
                "Feed the training DataLoader from fullbore.data where it gives the same batches");

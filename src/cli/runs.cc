@@ -10,6 +10,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "measure/collect/leftovers.h"
 #include "record/run_reader.h"
@@ -22,7 +23,8 @@ namespace {
 
 struct Flags {
   std::string directory = kDefaultRunsDirectory;
-  std::string json;
+  ResultFile json{"--json", kJsonResult};
+  bool force = false;
   std::vector<std::string> tags;
 };
 
@@ -48,7 +50,8 @@ bool HasTags(const record::RunSummary& run, const std::vector<std::string>& want
 }
 
 nlohmann::ordered_json ToJson(const record::RunSummary& run) {
-  nlohmann::ordered_json json = {{"id", run.id},
+  nlohmann::ordered_json json = {{"schema", "fullbore.runs/1"},
+                                 {"id", run.id},
                                  {"path", run.path},
                                  {"begin_unix_ns", run.wall_begin_ns},
                                  {"duration_ns", DurationNs(run)},
@@ -143,9 +146,15 @@ void PrintList(const std::vector<record::RunSummary>& runs) {
   if (!left_out.empty()) PrintWrapped("no room for: " + left_out, 0, 2);
 }
 
-int List(const Flags& flags) {
-  collect::RemoveLeftovers(flags.directory);
+int List(Flags& flags) {
   std::error_code error;
+  InputFiles inputs;
+  for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
+    if (entry.path().extension() == ".fbr") inputs.Add(entry.path());
+  }
+  if (auto judged = JudgeResults({&flags.json}, inputs, flags.force, flags.directory); !judged)
+    return Fail(judged.error(), kExitUsage);
+  collect::RemoveLeftovers(flags.directory);
   std::vector<record::RunSummary> runs;
   for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
     if (entry.path().extension() != ".fbr") continue;
@@ -158,7 +167,7 @@ int List(const Flags& flags) {
   }
   std::sort(runs.begin(), runs.end(),
             [](const auto& a, const auto& b) { return a.wall_begin_ns < b.wall_begin_ns; });
-  if (!flags.json.empty()) {
+  if (flags.json.wanted()) {
     nlohmann::ordered_json array = nlohmann::ordered_json::array();
     for (const auto& run : runs) array.push_back(ToJson(run));
     if (auto written = WriteJson(flags.json, array); !written) return Fail(written.error(), kExitFailure);
@@ -179,8 +188,8 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
   app.add_option("--tag", flags->tags, "Only runs with this tag: key or key=value")->type_name("K[=V]");
-  app.add_option("--json", flags->json, "Write the list to this file; - is standard output")
-      ->type_name("FILE");
+  AddResult(app, flags->json, "Write the list to this file");
+  AddForce(app, flags->force);
   return [flags] { return List(*flags); };
 }
 

@@ -77,7 +77,7 @@ std::string ListOfSections() {
 int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& flags) {
   auto sections = SectionsNamed(flags.names);
   if (!sections) return Fail(sections.error(), kExitUsage);
-  if (!flags.csv.empty() && sections->size() != 1) {
+  if (flags.csv.wanted() && sections->size() != 1) {
     return Fail(
         {ErrorCode::kInvalidArgument, fmt::format("--csv holds one section, not {}", sections->size()),
          "name one with --section, or write --json"},
@@ -101,10 +101,10 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
   if (!messages) return Fail(messages.error(), StatusOf(messages.error()));
   notes.insert(notes.end(), messages->begin(), messages->end());
   Result<void> written;
-  if (!flags.csv.empty()) written = WriteText(flags.csv, analyze::ToCsv(sections->front().table));
-  if (written && !flags.json.empty()) written = WriteJson(flags.json, ToJson(*sections, traces, notes));
+  if (flags.csv.wanted()) written = flags.csv.Write(analyze::ToCsv(sections->front().table));
+  if (written && flags.json.wanted()) written = WriteJson(flags.json, ToJson(*sections, traces, notes));
   if (!written) return Fail(written.error(), kExitFailure);
-  if (flags.csv == "-" || flags.json == "-") return 0;
+  if (AnyToStandardOutput({&flags.csv, &flags.json})) return 0;
   for (const Made& made : *sections) {
     PrintWrapped(fmt::format("{}: {}", made.section->name, made.section->summary), 0, 2);
     PrintLaidOut(stdout,

@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/results.h"
+
 namespace fullbore::cli {
 
 struct SectionFlags {
   std::vector<std::string> names;
-  std::string csv, json;  // a path, "-", or empty
-  size_t rows = 0;        // on the terminal
+  ResultFile csv{"--csv", kCsvResult}, json{"--json", kJsonResult};
+  size_t rows = 0;  // on the terminal
   bool like_hta = false;
 };
 

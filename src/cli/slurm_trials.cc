@@ -14,7 +14,7 @@ namespace fullbore::cli {
 
 namespace {
 
-// The words behind `fullbore measure --json` that measure this trial.
+// The words behind `fullbore measure --json -` that measure this trial.
 std::vector<std::string> WordsOf(const TrialFlags& flags, const tune::MeasureOptions& options,
                                  const tune::Settings& settings) {
   std::vector<std::string> words = {"--output",    std::filesystem::absolute(flags.directory).string(),

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 #include "base/print.h"
 #include "base/printable.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/subcommand.h"
 #include "report/terminal.h"
 #include "top/json.h"
@@ -40,7 +42,8 @@ constexpr int kBetweenLooksMs = 20;  // at a report that is being printed
 struct Flags {
   std::vector<std::string> directories;
   std::string root;  // for tests: a directory that holds proc/, sys/, dev/
-  bool once = false, json = false;
+  bool once = false, force = false;
+  ResultFile json{"--json", kJsonResult};
 };
 
 // What ends the program is read from a descriptor, so that the terminal is given back on every way out.
@@ -139,12 +142,18 @@ class Top {
     return 0;
   }
 
-  int Json(bool once) {
+  int Json(const ResultFile& file, bool once) {
+    const auto opened = file.Open();
+    if (!opened) return Fail(opened.error(), kExitFailure);
     LookTwice();
     const Ending ending;
     while (true) {
-      PrintLaidOut(stdout, top::ToJsonLine(state_, WallNs()));
-      if (std::fflush(stdout) != 0 || once) return 0;
+      const auto written =
+          WriteToEnd(opened->get(), top::ToJsonLine(state_, WallNs()), "'" + file.path + "'");
+      // A reader that has seen enough is no failure.
+      if (!written && written.error().code == ErrorCode::kUnavailable) return 0;
+      if (!written) return Fail(written.error(), kExitFailure);
+      if (once) return 0;
       pollfd end = {ending.fd(), POLLIN, 0};
       if (poll(&end, 1, 1000) > 0) return 0;
       Look();
@@ -230,8 +239,17 @@ class Top {
 int RunTop(Flags flags) {
   (void)std::setlocale(LC_CTYPE, "");
   if (flags.directories.empty()) flags.directories = {kDefaultRunsDirectory};
+  InputFiles inputs;
+  for (const std::string& directory : flags.directories) {
+    std::error_code unreadable;
+    for (const auto& entry : std::filesystem::directory_iterator(directory, unreadable)) {
+      if (entry.path().extension() == ".fbr") inputs.Add(entry.path());
+    }
+  }
+  if (auto judged = JudgeResults({&flags.json}, inputs, flags.force); !judged)
+    return Fail(judged.error(), kExitUsage);
   Top top(flags);
-  if (flags.json) return top.Json(flags.once);
+  if (flags.json.wanted()) return top.Json(flags.json, flags.once);
   return flags.once ? top.Once() : top.FillTerminal();
 }
 
@@ -241,8 +259,8 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
   app.add_flag("--once", flags->once, "Print one frame, or with --json one object, and end");
-  app.add_flag("--json", flags->json,
-               "One object a second on standard output, a line each (docs/top.schema.json)");
+  AddResult(app, flags->json, "Write one object a second to this file, a line each (docs/top.schema.json)");
+  AddForce(app, flags->force);
   app.add_option("--root", flags->root, "Read the machine from this directory instead of /")
       ->group("")
       ->type_name("DIR");
@@ -253,6 +271,6 @@ Handler Define(CLI::App& app, const Invocation&) {
 
 const Subcommand kTop = {
     "top", "Watch the runs that are being recorded, and the machine below them",
-    "fullbore top\n  fullbore top --once\n  fullbore top --json | jq .machine.cpu_utilization", Define};
+    "fullbore top\n  fullbore top --once\n  fullbore top --json - | jq .machine.cpu_utilization", Define};
 
 }  // namespace fullbore::cli

@@ -99,6 +99,13 @@ Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const Tria
   return options;
 }
 
+InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation) {
+  InputFiles inputs;
+  inputs.AddCommand(invocation.command);
+  if (!flags.log.empty()) inputs.Add(flags.log);
+  return inputs;
+}
+
 Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,
                           const nlohmann::json& value) {
   const tune::Knob* knob = tune::KnobNamed(name);

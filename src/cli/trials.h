@@ -27,6 +27,9 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags);
 Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const TrialFlags& flags,
                                        const Invocation& invocation);
 
+// What a trial reads: the files among the words of the command, and the log.
+InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation);
+
 // Whether the setting stands in the command, or is a knob of ours with a value that it can have.
 Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,
                           const nlohmann::json& value);

@@ -18,6 +18,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/results.h"
 #include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
 #include "cli/trials.h"
@@ -41,8 +42,9 @@ struct Flags {
   TrialFlags trial;
   std::vector<std::string> knobs, values;
   std::string objective = "throughput", within = "5%", budget = "10m", price;
-  std::string html, json, patch, apply;
-  bool exhaustive = false, resume = false;
+  std::string apply;
+  ResultFile html{"--html", kHtmlResult}, json{"--json", kJsonResult}, patch{"--patch", kDiffResult};
+  bool exhaustive = false, resume = false, force = false;
 };
 
 // ---- Ctrl-C between two trials; within one, collect::Run sees it ----
@@ -318,27 +320,32 @@ int Finish(const Flags& flags, const Invocation& invocation, const Machine& mach
            const tune::Answer& answer) {
   tune::AnswerContext context{
       invocation.command, answer.known, PatchOf(answer, invocation.command), {}, {}, ""};
+  if (!context.patch.empty()) context.patch.insert(0, kDiffMark);
   context.price_per_hour = PriceOf(flags.price).value();
   if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
   if (machine.interrupted()) context.resume = "the same command with --resume";
-  if (flags.json != "-" && flags.patch != "-" && flags.html != "-") PrintAnswer(answer, context);
+  if (!AnyToStandardOutput({&flags.json, &flags.patch, &flags.html})) PrintAnswer(answer, context);
   Result<void> written;
-  if (!flags.html.empty()) written = WriteText(flags.html, tune::ToHtml(answer, context));
-  if (written && !flags.json.empty()) written = WriteJson(flags.json, AnswerJson(answer, context));
-  if (written && !flags.patch.empty()) {
+  if (flags.html.wanted()) written = flags.html.Write(tune::ToHtml(answer, context));
+  if (written && flags.json.wanted()) written = WriteJson(flags.json, AnswerJson(answer, context));
+  if (written && flags.patch.wanted()) {
     if (context.patch.empty())
       Print(stderr, "fullbore: --patch: no argument to change stands in the script in plain sight\n");
     else
-      written = WriteText(flags.patch, context.patch);
+      written = flags.patch.Write(context.patch);
   }
   if (!written) return Fail(written.error(), kExitFailure);
   if (machine.interrupted()) return 128 + machine.interrupted_by();
   return answer.recommended ? 0 : kExitFailure;
 }
 
-int TuneIt(const Flags& flags, const Invocation& invocation) {
+int TuneIt(Flags& flags, const Invocation& invocation) {
   auto options = OptionsOf("tune", flags.trial, invocation);
   if (!options) return Fail(options.error(), kExitUsage);
+  if (auto judged = JudgeResults({&flags.html, &flags.json, &flags.patch}, InputsOf(flags.trial, invocation),
+                                 flags.force, flags.trial.directory);
+      !judged)
+    return Fail(judged.error(), kExitUsage);
   if (!flags.apply.empty()) return Apply(flags, invocation);
   const auto question = QuestionOf(flags, invocation.command);
   if (!question) return Fail(question.error(), kExitUsage);
@@ -384,15 +391,12 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_flag("--exhaustive", flags->exhaustive, "Try all combinations of the values of --set");
   app.add_flag("--resume", flags->resume,
                "Go on with what an interrupted `tune` of this command has measured");
-  app.add_option("--html", flags->html,
-                 "Write a page with curves, predictions and memory to this file; - is standard output")
-      ->type_name("FILE");
-  app.add_option("--json", flags->json, "Write trials and recommendation to this file; - is standard output")
-      ->type_name("FILE");
-  app.add_option("--patch", flags->patch,
-                 "Write the recommended change of your script, where its arguments stand there in plain\n"
-                 "sight, as a diff to this file; - is standard output. It is never applied")
-      ->type_name("FILE");
+  AddResult(app, flags->html, "Write a page with curves, predictions and memory to this file");
+  AddResult(app, flags->json, "Write trials and recommendation to this file");
+  AddResult(app, flags->patch,
+            "Write the recommended change of your script, where its arguments stand there in plain\n"
+            "sight, as a diff that is never applied to this file");
+  AddForce(app, flags->force);
   app.add_option("--apply", flags->apply, "Run the command with the settings of this trial, from outside")
       ->type_name("RUN");
   AddTrialFlags(app, flags->trial);

@@ -23,7 +23,7 @@ Result<Terminal> Terminal::Open(bool colours) {
   const std::string kind = term != nullptr ? term : "";
   if (isatty(STDOUT_FILENO) == 0 || isatty(STDIN_FILENO) == 0) {
     return Error{ErrorCode::kUnsupported, "top fills a terminal, and standard output or input is none",
-                 "fullbore top --once prints one frame, --json one object a second"};
+                 "fullbore top --once prints one frame, --json - one object a second"};
   }
   the_screen = newterm(nullptr, stdout, stdin);
   if (the_screen == nullptr) {

@@ -40,7 +40,7 @@ std::string Joined(const std::vector<std::string>& words) {
 // The answer appears at once or not at all, and again where the job had to begin anew.
 std::string Script(const std::string& program, const std::string& folder,
                    const std::vector<std::string>& measure) {
-  std::vector<std::string> words = {program, "measure", "--json"};
+  std::vector<std::string> words = {program, "measure", "--json", "-"};
   words.insert(words.end(), measure.begin(), measure.end());
   const std::string part = ShellQuote(folder + "/answer.part");
   return "#!/bin/sh\n" + Joined(words) + " > " + part + "\nstatus=$?\n[ $status = 0 ] && mv " + part + " " +

@@ -26,7 +26,7 @@ struct SlurmOptions {
   int resubmissions = 3;               // of one trial
 };
 
-// What a job is to measure: the words that follow "fullbore measure --json".
+// What a job is to measure: the words that follow "fullbore measure --json -".
 struct SlurmTrial {
   Settings settings;
   std::vector<std::string> measure;

@@ -69,7 +69,7 @@ def test_json_has_a_line_that_keeps_to_its_schema(recorded: Path) -> None:
     until = time.monotonic() + PATIENCE_S
     names: list[str] = []
     while not names and time.monotonic() < until:
-        result = top("--json", "--once", "--dir", str(recorded))
+        result = top("--json", "-", "--once", "--dir", str(recorded))
         assert result.returncode == 0, result.stderr
         frame = json.loads(result.stdout)
         jsonschema.validate(frame, schema)

@@ -21,7 +21,7 @@ def measure(fullbore):
     """Runs `fullbore measure` and returns its line."""
 
     def call(*arguments: str | os.PathLike) -> dict:
-        done = fullbore.call("measure", "--json", *arguments)
+        done = fullbore.call("measure", "--json", "-", *arguments)
         assert done.code == 0, done.stderr
         (line,) = done.stdout.decode().splitlines()
         return json.loads(line)

@@ -31,7 +31,7 @@ def submit(fullbore, slurm):
     """Starts `fullbore measure --on slurm` and returns the process."""
 
     def start(*arguments) -> subprocess.Popen:
-        command = [fullbore.binary, "measure", "--json", "--on", "slurm", *arguments]
+        command = [fullbore.binary, "measure", "--json", "-", "--on", "slurm", *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen([str(word) for word in command], env=slurm, cwd=fullbore.directory, **pipes)
 

@@ -173,11 +173,14 @@ std::string ToText(const Table& table, size_t most_rows, int width, bool unicode
   return out;
 }
 
-std::string ToCsv(const Table& table) {
+std::string CsvHeader(const std::vector<Column>& columns) {
   std::string out;
-  for (size_t c = 0; c < table.columns.size(); ++c)
-    out += (c == 0 ? "" : ",") + std::string(table.columns[c].name);
-  out += "\r\n";
+  for (const Column& column : columns) out += (out.empty() ? "" : ",") + std::string(column.name);
+  return out + "\r\n";
+}
+
+std::string ToCsv(const Table& table) {
+  std::string out = CsvHeader(table.columns);
   for (const auto& row : table.rows) {
     for (size_t c = 0; c < row.size(); ++c) {
       if (c > 0) out += ',';

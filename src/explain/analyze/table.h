@@ -31,6 +31,7 @@ struct Table {
 // printable. If that is still too wide, each row takes several lines: its name, then the other cells, each
 // after its heading.
 std::string ToText(const Table& table, size_t most_rows, int width, bool unicode);
+std::string CsvHeader(const std::vector<Column>& columns);
 // RFC 4180: a header line, plain numbers, printable texts, empty cells for the unknown.
 std::string ToCsv(const Table& table);
 nlohmann::ordered_json ToJson(

@@ -90,6 +90,8 @@ void TraceSum::Add(const timeline::DeviceTrace& trace) {
   ++traces_;
 }
 
+const std::vector<Column>& ColumnsOfDiff() { return kColumns; }
+
 Table DiffOf(const TraceSum& before, const TraceSum& after) {
   return Compare(before.sums(), after.sums(), before.steps(), after.steps());
 }

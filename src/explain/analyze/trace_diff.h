@@ -35,6 +35,7 @@ class TraceSum {
 // By the change in time, largest first. Traces are compared per step if both mark their steps, as a whole
 // otherwise; a note says which.
 Table DiffOf(const TraceSum& before, const TraceSum& after);
+const std::vector<Column>& ColumnsOfDiff();
 
 // The same by class of kernel: a few rows that fit on a screen.
 Table DiffOfClasses(const TraceSum& before, const TraceSum& after);

@@ -257,15 +257,20 @@ void PerfettoFile::AddRank(const timeline::DeviceTrace& trace, const record::Ran
 }
 
 std::string PerfettoFile::Json() const {
-  return "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + text_ + "\n]}\n";
+  return "{\"schema\":\"fullbore.export/1\",\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n" + text_ +
+         "\n]}\n";
 }
 
-std::string Gzip(const std::string& text) {
+std::string Gzip(const std::string& text, const std::string& comment) {
   constexpr int kGzipFormat = 15 + 16;  // the largest window, and a gzip header
   constexpr int kMemoryLevel = 8;       // zlib's default
   z_stream stream{};
   FB_CHECK(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipFormat, kMemoryLevel,
                         Z_DEFAULT_STRATEGY) == Z_OK);
+  gz_header header{};
+  header.os = 255;  // unknown: the same on every machine
+  header.comment = reinterpret_cast<Bytef*>(const_cast<char*>(comment.c_str()));
+  FB_CHECK(deflateSetHeader(&stream, &header) == Z_OK);
   std::string packed(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());

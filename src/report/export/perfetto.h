@@ -67,6 +67,7 @@ class PerfettoFile {
   int tracks_ = 0;
 };
 
-std::string Gzip(const std::string& text);
+// `comment` stands in the header, where it is read without unpacking.
+std::string Gzip(const std::string& text, const std::string& comment);
 
 }  // namespace fullbore::exporting

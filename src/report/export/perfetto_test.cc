@@ -184,7 +184,7 @@ TEST_F(PerfettoTest, AReplayBeginsWithTheRecordedStepAndGoesOnAsChanged) {
 
 TEST_F(PerfettoTest, GzipOutputDecompressesToTheSameText) {
   const std::string text(100'000, 'x');
-  const std::string packed = Gzip(text);
+  const std::string packed = Gzip(text, "a comment");
   std::string unpacked(text.size() + 1, '\0');
   z_stream stream{};
   ASSERT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);

@@ -36,7 +36,22 @@ bool IsOurs(const fs::path& file) {
   return name.starts_with(kShardPrefix) && (name.ends_with(".tar") || name.ends_with(".tar.idx"));
 }
 
+// Where shards are packed anew into their own directory, they would be removed before they are read.
+bool HoldsInput(const std::string& output, const std::vector<std::string>& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
+    std::error_code none;
+    const fs::path path(input);
+    const bool inside =
+        IsOurs(path) && fs::equivalent(path.parent_path().empty() ? "." : path.parent_path(), output, none);
+    return inside || fs::equivalent(path, output, none);
+  });
+}
+
 Result<void> PrepareOutput(const PackOptions& options) {
+  if (HoldsInput(options.output, options.source.paths)) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("'{}' is an input of this command", options.output),
+                 "choose another directory"};
+  }
   std::error_code error;
   fs::create_directories(options.output, error);
   if (error)

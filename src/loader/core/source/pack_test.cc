@@ -100,6 +100,19 @@ TEST_F(PackTest, LeavesANonEmptyDirectoryAloneUnlessForced) {
   EXPECT_THAT(Files(), ElementsAre("classes.json", "mine.txt", "shard-000000.tar", "shard-000000.tar.idx"));
 }
 
+TEST_F(PackTest, NeverReplacesTheShardsThatItPacks) {
+  ASSERT_TRUE(Pack(options_, nullptr).ok());
+  const auto before = Files();
+  options_.force = true;
+  for (const std::string& source : {root_ / "out", root_ / "out/shard-000000.tar", root_ / "out/./"}) {
+    options_.source.paths = {source};
+    auto refused = Pack(options_, nullptr);
+    ASSERT_FALSE(refused.ok()) << source;
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(Files(), before);
+  }
+}
+
 TEST_F(PackTest, AnInterruptLeavesWholeShardsOnly) {
   auto stopped = Pack(options_, [](const PackProgress& progress) { return progress.samples < 12; });
   ASSERT_FALSE(stopped.ok());
