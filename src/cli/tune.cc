@@ -277,17 +277,18 @@ Result<std::optional<double>> PriceOf(const std::string& text) {
 // ---- applying ----
 
 // The user's own file, where its loader is made, with the chosen settings. Paths as they are from here.
-std::string PatchOf(const tune::Answer& answer, const std::vector<std::string>& command) {
+void AddPatch(const tune::Answer& answer, tune::AnswerContext& context) {
   const std::string& where = answer.known.loader_where;
   const size_t colon = where.rfind(':');
-  if (!answer.recommended || colon == std::string::npos) return "";
+  if (!answer.recommended || colon == std::string::npos) return;
   const auto line = ParseInt(where.substr(colon + 1));
   const std::string path = where.substr(0, colon);
   const auto file = OpenRegularFile(path);
   const auto text = file ? ReadToEnd(file->get(), path) : file.error();
-  if (!text || !line) return "";
-  return tune::PatchOf(*text, collect::FromHere(path), static_cast<int>(*line),
-                       tune::Substitute(command, answer.recommended->settings).for_hook);
+  if (!text || !line) return;
+  const tune::Settings in_script = tune::Substitute(context.command, answer.recommended->settings).for_hook;
+  context.patch = tune::PatchOf(*text, collect::FromHere(path), static_cast<int>(*line), in_script,
+                                context.command, &context.by_hand);
 }
 
 // `fullbore run` of the command with the settings of a trial: they are the tags of its run.
@@ -316,8 +317,10 @@ int Apply(const Flags& flags, const Invocation& invocation) {
 
 int Finish(const Flags& flags, const Invocation& invocation, const Machine& machine,
            const tune::Answer& answer) {
-  tune::AnswerContext context{
-      invocation.command, answer.known, PatchOf(answer, invocation.command), {}, {}, ""};
+  tune::AnswerContext context;
+  context.command = invocation.command;
+  context.known = answer.known;
+  AddPatch(answer, context);
   context.price_per_hour = PriceOf(flags.price).value();
   if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
   if (machine.interrupted()) context.resume = "the same command with --resume";
@@ -326,10 +329,11 @@ int Finish(const Flags& flags, const Invocation& invocation, const Machine& mach
   if (!flags.html.empty()) written = WriteText(flags.html, tune::ToHtml(answer, context));
   if (written && !flags.json.empty()) written = WriteJson(flags.json, AnswerJson(answer, context));
   if (written && !flags.patch.empty()) {
-    if (context.patch.empty())
-      Print(stderr, "fullbore: --patch: no argument to change stands in the script in plain sight\n");
-    else
-      written = WriteText(flags.patch, context.patch);
+    for (const std::string& each : context.by_hand)
+      Print(stderr, "fullbore: --patch: change by hand {}\n", each);
+    if (context.patch.empty() && context.by_hand.empty())
+      Print(stderr, "fullbore: --patch: no argument of the script is to be changed\n");
+    if (!context.patch.empty()) written = WriteText(flags.patch, context.patch);
   }
   if (!written) return Fail(written.error(), kExitFailure);
   if (machine.interrupted()) return 128 + machine.interrupted_by();
@@ -390,8 +394,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("--json", flags->json, "Write trials and recommendation to this file; - is standard output")
       ->type_name("FILE");
   app.add_option("--patch", flags->patch,
-                 "Write the recommended change of your script, where its arguments stand there in plain\n"
-                 "sight, as a diff to this file; - is standard output. It is never applied")
+                 "Write the recommended change of your script as a diff to this file; - is standard output.\n"
+                 "It is never applied. What cannot be changed surely is said, with its line")
       ->type_name("FILE");
   app.add_option("--apply", flags->apply, "Run the command with the settings of this trial, from outside")
       ->type_name("RUN");

@@ -175,7 +175,8 @@ ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
         {"ci95", Interval(chosen.rate)},
         {"gain", {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}}},
         {"changes_results", tune::ChangesOfResults(answer)},
-        {"patch", context.patch.empty() ? ordered_json() : ordered_json(context.patch)}};
+        {"patch", context.patch.empty() ? ordered_json() : ordered_json(context.patch)},
+        {"by_hand", context.by_hand}};
   }
   json["losses"] = LossesJson(answer.trials);
   json["pareto"] = ordered_json::array();

@@ -17,9 +17,8 @@ Advice AdviceOf(const Answer& answer, const AnswerContext& context) {
   for (const auto& [name, value] : in_script) {
     const Knob* knob = KnobNamed(name);
     if (knob == nullptr) continue;
-    std::string code = knob->in_code(value);
-    const bool of_loader = code.starts_with("DataLoader(");
-    advice.lines.push_back({std::move(code), of_loader ? context.known.loader_where : ""});
+    advice.lines.push_back(
+        {knob->in_code(value), IsOfLoader(*knob, value) ? context.known.loader_where : std::string()});
   }
   advice.changes = ChangesOfResults(answer);
   advice.without_edit =

@@ -152,4 +152,8 @@ const Knob* KnobNamed(std::string_view name) {
   return nullptr;
 }
 
+bool IsOfLoader(const Knob& knob, const json& value) {
+  return knob.in_code(value).starts_with(std::string(kLoader) + "(");
+}
+
 }  // namespace fullbore::tune

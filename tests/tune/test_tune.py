@@ -61,6 +61,18 @@ def test_workers_are_found_on_an_unmodified_script_with_a_patch_and_nothing_else
     subprocess.run(["patch", "-p1", "--dry-run", "-i", "change.diff"], cwd=fullbore.directory, check=True)
 
 
+def test_the_patch_of_an_option_changes_its_default_and_applies(fullbore, tune, torch_python):
+    options = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--workers', type=int, default=0)  # ä\n"
+    text = options + WAITS.replace("num_workers=0", "num_workers=p.parse_args().workers")
+    script = fullbore.script("train_with_option.py", text)
+    command = ("--set", "num_workers=0,4", "--precision", "10%", "--most", "5s", "--patch", "change.diff")
+    said = tune(*command, "--", torch_python, script)
+    assert said["recommended"]["by_hand"] == []
+    subprocess.run(["git", "apply", "--check", "change.diff"], cwd=fullbore.directory, check=True)
+    subprocess.run(["patch", "-s", "-p1", "-i", "change.diff"], cwd=fullbore.directory, check=True)
+    assert script.read_text() == text.replace("default=0", "default=4")
+
+
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_from_there(fullbore, tune):
     farm = fullbore.script("farm_slowly.py", FARM)
     command = ("--set", "workers=1,2,3,4", *METRIC, "--", sys.executable, farm, "{workers}", "50")
