@@ -297,16 +297,13 @@ int Apply(const Flags& flags, const Invocation& invocation) {
   if (!path) return Fail(path.error(), StatusOf(path.error()));
   const auto run = record::ReadRunSummary(*path);
   if (!run) return Fail(run.error(), StatusOf(run.error()));
-  tune::Settings settings;
-  for (const auto& [name, value] : run->tags) {
-    const auto setting = tune::ParseSetting(name + "=" + value);
-    const bool ours = tune::KnobNamed(name) != nullptr || tune::HasPlaceholder(invocation.command, name);
-    if (setting && ours) settings[name] = setting->second;
-  }
-  const tune::Substituted made = tune::Substitute(invocation.command, settings);
+  const auto settings = SettingsOfTags(invocation.command, run->tags);
+  if (!settings) return Fail(settings.error(), kExitUsage);
+  const tune::Substituted made = tune::Substitute(invocation.command, *settings);
   if (!made.for_hook.empty())
     (void)setenv("FULLBORE_SETTINGS", tune::ToJson(made.for_hook).dump().c_str(), 1);
-  Print(stderr, "fullbore: with {}\n", tune::ToText(settings));
+  Print(stderr, "fullbore: with {}: {}\n", tune::ToText(*settings),
+        tune::CommandText(invocation.command, *settings));
   std::vector<std::string> words = {"fullbore", "run", "-o", flags.trial.directory, "--"};
   words.insert(words.end(), made.command.begin(), made.command.end());
   execv("/proc/self/exe", Pointers(words).data());
@@ -355,7 +352,7 @@ int TuneIt(const Flags& flags, const Invocation& invocation) {
     if (auto loaded = kept.Load(); !loaded) return Fail(loaded.error(), kExitUsage);
   }
   CatchInterrupts();
-  options->tags["tune"] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
+  options->tags[kTuneTag] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
   Machine machine(flags.trial, *options, *budget, kept);
   const tune::Answer answer = tune::Search(*question, machine);
   if (machine.error()) return Fail(*machine.error(), StatusOf(*machine.error()));

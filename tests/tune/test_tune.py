@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -130,3 +131,49 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
         assert (done.code, said in done.stderr) == (2, True), done.stderr
     done = fullbore.call("tune", "--", "train", "{batch_size}")
     assert done.code == 2 and "stands in the command without a value" in done.stderr
+
+
+def tagged(fullbore, measure, **tags: str) -> str:
+    """A run with these tags, as somebody else might have made it."""
+    run = measure("--metric", "(x)", "--", sys.executable, "-c", "print('x')")["run"]
+    database = sqlite3.connect(fullbore.directory / ".fullbore" / "runs" / f"{run}.fbr")
+    database.executemany("INSERT INTO tag VALUES (?, ?)", tags.items())
+    database.commit()
+    database.close()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        ({"num_workers": "1000000"}, "num_workers=1000000: not a whole number from 0 to 1024"),
+        ({"intraop_threads": "-5"}, "intraop_threads=-5: not a whole number"),
+        ({"cpu_affinity": "0;touch PWNED"}, "not a list of cores"),
+        ({"colour": "blue"}, "'colour' is no setting, and {colour} does not stand in the command"),
+        ({"batch": ""}, "is no setting"),
+        ({"num_workers=3": "4"}, "is no setting"),
+        *(
+            ({"batch": text}, "is not plain")
+            for text in (
+                *("64; touch PWNED", "$(touch PWNED)", "`touch PWNED`", "a b", "a\ntouch PWNED", "'", '"', "*", "a&b"),
+                *("-rf", "--config=x", "~", "a>b", "a|b", "{batch}", "\\a", "a!b", "#", "ä"),
+            )
+        ),
+    ],
+)
+def test_apply_refuses_what_set_would_and_what_is_not_plain(fullbore, measure, tags, said):
+    run = tagged(fullbore, measure, **tags)
+    done = fullbore.call("tune", "--apply", run, "--", "sh", "-c", "touch RAN; echo {batch}")
+    assert done.code == 2
+    assert "--apply: " in done.stderr and said in done.stderr
+    assert not (fullbore.directory / "RAN").exists()
+    assert not (fullbore.directory / "PWNED").exists()
+
+
+def test_apply_shows_what_it_runs_before_it_does(fullbore, measure):
+    run = tagged(fullbore, measure, tune="0123", batch="a/b-c_1.5:+,x", num_workers="2", lanes="-3")
+    command = ("sh", "-c", "echo {batch} {lanes}; echo begun >&2", "--api-key", "hunter2")
+    done = fullbore.call("tune", "--apply", run, "--", *command)
+    assert (done.code, done.stdout.decode().splitlines()[0]) == (0, "a/b-c_1.5:+,x -3")
+    shown = "fullbore: with batch=a/b-c_1.5:+,x lanes=-3 num_workers=2: sh -c 'echo a/b-c_1.5:+,x -3; echo begun >&2'"
+    assert done.stderr.splitlines()[0] == shown + " --api-key '***'"
