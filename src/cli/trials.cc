@@ -148,7 +148,7 @@ Result<tune::Settings> SettingsOfTags(const std::vector<std::string>& command,
     if (!legal) {
       Error error = legal.error();
       if (tune::KnobNamed(name) == nullptr)
-        error.hint = "--apply takes the tags of the run for the settings of a trial, with the command that it had";
+        error.hint = "--apply takes the run's tags for settings of a trial, and wants the command that it had";
       return error;
     }
     const bool is_own = tune::KnobNamed(name) == nullptr;  // of the command, where only its author knows what is legal

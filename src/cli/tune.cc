@@ -56,6 +56,10 @@ void CatchInterrupts() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
+std::string BudgetText(double seconds) {
+  return seconds < 60 ? fmt::format("{:g} s", seconds) : FormatDuration(static_cast<int64_t>(seconds * 1e9));
+}
+
 // Trials as processes of this machine, or as jobs of a cluster, kept as they come.
 class Machine : public tune::Laboratory {
  public:
@@ -63,22 +67,29 @@ class Machine : public tune::Laboratory {
       : flags_(flags),
         options_(std::move(options)),
         end_ns_(MonotonicNs() + static_cast<int64_t>(budget_s * 1e9)),
-        kept_(kept) {}
+        kept_(kept) {
+    options_.end_ns = end_ns_;
+    options_.end_of = "the budget of " + BudgetText(budget_s);
+  }
 
   tune::Trial Try(const tune::Request& request) override;
   std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
   std::optional<tune::Known> Learn(const tune::Trial& trial) override;
-  bool IsOver() const override { return interrupted() || error_ || MonotonicNs() > end_ns_; }
+  bool IsOver() const override { return interrupted() || error_ || OutOfTime(); }
 
   bool interrupted() const { return interrupted_by_ != 0 || g_interrupted != 0; }
   int interrupted_by() const {
     return interrupted_by_ != 0 ? interrupted_by_ : static_cast<int>(g_interrupted);
   }
   const std::optional<Error>& error() const { return error_; }
+  // Why there is no answer, or none to all that was asked; empty where there is.
+  std::string Reason(const tune::Answer& answer) const;
 
  private:
   void Announce(const tune::Request& request, double most_s);
+  void Say(const tune::Trial& trial) const;
   void Keep(const tune::Trial& trial);
+  bool OutOfTime() const { return MonotonicNs() > end_ns_; }
 
   const TrialFlags& flags_;
   tune::MeasureOptions options_;
@@ -105,7 +116,9 @@ tune::Trial Machine::Try(const tune::Request& request) {
   options.hopeless_below = request.hopeless_below;
   const double left_s = static_cast<double>(end_ns_ - MonotonicNs()) / 1e9;
   options.precision.most_seconds = std::max(1.0, std::min(options.precision.most_seconds, left_s));
-  options.given_up = [this] { return interrupted(); };  // just before the trial's own signals were watched
+  // Interrupted just before the trial's own signals were watched. A job of a cluster knows nothing of our time.
+  const bool is_job = !flags_.on.empty();
+  options.given_up = [this, is_job] { return is_job ? IsOver() : interrupted(); };
   Announce(request, options.precision.most_seconds);
   auto measured = MeasureThere(flags_, options, request.settings);
   tune::Trial trial;
@@ -119,18 +132,39 @@ tune::Trial Machine::Try(const tune::Request& request) {
   if (interrupted()) {
     trial.outcome = tune::Outcome::kEndedEarly;
     trial.rate.reset();
+    trial.why.clear();
     return trial;
   }
+  trial.settings = request.settings;
   trial.predicted = request.predicted;
-  Keep(trial);
+  if (is_job && OutOfTime() && trial.run.empty()) {
+    trial.outcome = tune::Outcome::kEndedEarly;
+    trial.why = options_.end_of + " ended before the job did";
+  }
+  if (trial.why.starts_with(options_.end_of)) trial.why += "; --budget gives it more time";
+  if (trial.ok() || !OutOfTime())
+    Keep(trial);
+  else
+    Say(trial);  // with more time, --resume shall try it again
   return trial;
 }
 
-void Machine::Keep(const tune::Trial& trial) {
+std::string Machine::Reason(const tune::Answer& answer) const {
+  const std::string what = interrupted() ? "it was interrupted" : options_.end_of + " ended";
+  if (answer.recommended) return answer.ended_early ? what + " before all was tried and proven" : "";
+  if (!answer.trials.empty() && !answer.trials.front().why.empty()) return answer.trials.front().why;
+  return what + " before the script as it is was measured";
+}
+
+void Machine::Say(const tune::Trial& trial) const {
   Print(stderr, "fullbore:   {}{}\n",
         trial.rate ? fmt::format("{} {}", FormatCount(trial.rate->mean), trial.unit)
                    : std::string(tune::Name(trial.outcome)),
         trial.why.empty() ? "" : ", " + trial.why);
+}
+
+void Machine::Keep(const tune::Trial& trial) {
+  Say(trial);
   if (auto added = kept_.Add(trial); !added) Print(stderr, "fullbore: {}\n", added.error().text);
 }
 
@@ -320,7 +354,8 @@ int Finish(const Flags& flags, const Invocation& invocation, const Machine& mach
   AddPatch(answer, context);
   context.price_per_hour = PriceOf(flags.price).value();
   if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
-  if (machine.interrupted()) context.resume = "the same command with --resume";
+  context.reason = machine.Reason(answer);
+  if (machine.interrupted() && !answer.trials.empty()) context.resume = "the same command with --resume";
   if (flags.json != "-" && flags.patch != "-" && flags.html != "-") PrintAnswer(answer, context);
   Result<void> written;
   if (!flags.html.empty()) written = WriteText(flags.html, tune::ToHtml(answer, context));
@@ -376,7 +411,7 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("--within", flags->within, "How near to the best throughput is near")
       ->type_name("RATIO")
       ->capture_default_str();
-  app.add_option("--budget", flags->budget, "The time that all trials may take")
+  app.add_option("--budget", flags->budget, "The time that all trials may take; one that runs then is ended")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--price", flags->price,

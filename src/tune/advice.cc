@@ -49,7 +49,7 @@ std::string CommandText(const std::vector<std::string>& command, const Settings&
 std::optional<EpochCost> CostOfAnEpoch(const Answer& answer, const AnswerContext& context) {
   const auto samples = context.known.epoch_samples;
   if (!context.price_per_hour || !samples || !answer.baseline || !answer.recommended) return std::nullopt;
-  if (answer.baseline->unit != "samples/s") return std::nullopt;
+  if (answer.baseline->unit != kSamplesPerSecond) return std::nullopt;
   const auto cost = [&](const Trial& trial) {
     return static_cast<double>(*samples) / trial.rate->mean / 3600 * *context.price_per_hour;
   };

@@ -19,6 +19,7 @@ struct AnswerContext {
   std::optional<double> price_per_hour;
   std::vector<std::string> held;  // knobs that were not turned because they change what is learned
   std::string resume;             // the command that goes on, where it was interrupted; may be empty
+  std::string reason;  // why nothing could be measured, or why it ended before all was tried; else empty
 };
 
 struct Advice {

@@ -37,7 +37,8 @@ std::string Flag(const json& value) { return value.is_boolean() ? "" : "neither 
 
 std::string Megabytes(const json& value) {
   const double number = value.is_number() ? value.get<double>() : 0;
-  return number > 0 && number <= kMostMegabytes ? "" : fmt::format("not above 0 and up to {}", kMostMegabytes);
+  if (number > 0 && number <= kMostMegabytes) return "";
+  return fmt::format("not a number above 0 and up to {}", kMostMegabytes);
 }
 
 std::string OneOf(const json& value, std::initializer_list<std::string_view> names) {
