@@ -15,7 +15,7 @@ import optuna
 
 
 def measured(settings: dict[str, object], command: list[str]) -> dict:
-    """What one trial brought: its outcome, samples_per_s with an interval, memory, the run. See docs/tuning.md."""
+    """What one trial brought: its outcome, its rate with an interval, memory, the run. See docs/tuning.md."""
     words = ["fullbore", "measure", "--json", "-", "--precision", "5%"]
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"]
@@ -36,12 +36,14 @@ def main() -> None:
         trial.set_user_attr("run", said["run"])
         if said["outcome"] != "ok":  # out of memory, crashed, hung: a result, too
             raise optuna.TrialPruned(said["outcome"])
-        return said["samples_per_s"]
+        trial.set_user_attr("unit", said["unit"])
+        return said["steps_per_s" if said["unit"] == "steps/s" else "samples_per_s"]
 
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
     study.optimize(objective, n_trials=arguments.trials)
     best = study.best_trial
-    print(f"best: {best.params}, {best.value:.1f} samples/s; fullbore explain {best.user_attrs['run']}")
+    kept = best.user_attrs
+    print(f"best: {best.params}, {best.value:.1f} {kept['unit']}; fullbore explain {kept['run']}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from ray import tune
 
 
 def measured(settings: dict[str, object], command: list[str], directory: str) -> dict:
-    """What one trial brought: its outcome, samples_per_s with an interval, memory, the run. See docs/tuning.md."""
+    """What one trial brought: its outcome, its rate with an interval, memory, the run. See docs/tuning.md."""
     words = ["fullbore", "measure", "--json", "-", "--precision", "5%"]
     for name, value in settings.items():
         words += ["--set", f"{name}={value}"]
@@ -36,15 +36,16 @@ def main() -> None:
 
     def objective(settings: dict[str, object]) -> dict[str, object]:
         said = measured(settings, arguments.command, directory)
-        return {"samples_per_s": said["samples_per_s"] or 0.0, "run": said["run"]}
+        rate = said["steps_per_s" if said["unit"] == "steps/s" else "samples_per_s"]
+        return {"rate": rate or 0.0, "unit": said["unit"], "run": said["run"]}
 
     ray.init(log_to_driver=False, include_dashboard=False)
     one_at_a_time = tune.with_resources(objective, {"cpu": ray.cluster_resources()["CPU"]})
     space = {"num_workers": tune.grid_search(arguments.workers)}
     results = tune.Tuner(one_at_a_time, param_space=space).fit()
-    best = results.get_best_result(metric="samples_per_s", mode="max")
+    best = results.get_best_result(metric="rate", mode="max")
     said = best.metrics
-    print(f"best: {best.config}, {said['samples_per_s']:.1f} samples/s; fullbore explain {said['run']}")
+    print(f"best: {best.config}, {said['rate']:.1f} {said['unit']}; fullbore explain {said['run']}")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,15 @@ std::string Contents(int fd) {
   return text;
 }
 
+bool Fill(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd, text.data(), text.size());
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return lseek(fd, 0, SEEK_SET) == 0;
+}
+
 // The status that waitpid gave; nothing if the program had to be killed.
 std::optional<int> WaitFor(pid_t pid, int64_t limit_ns) {
   const int64_t until_ns = MonotonicNs() + limit_ns;
@@ -47,15 +56,17 @@ std::optional<int> WaitFor(pid_t pid, int64_t limit_ns) {
 
 }  // namespace
 
-Result<Captured> RunAndCapture(std::vector<std::string> words, int64_t limit_ns) {
+Result<Captured> RunAndCapture(std::vector<std::string> words, int64_t limit_ns, std::string_view input) {
+  const UniqueFd reads(memfd_create("fullbore-input", MFD_CLOEXEC));
   const UniqueFd output(memfd_create("fullbore-output", MFD_CLOEXEC));
   const UniqueFd errors(memfd_create("fullbore-errors", MFD_CLOEXEC));
-  if (!output.valid() || !errors.valid()) {
+  if (!reads.valid() || !output.valid() || !errors.valid() || !Fill(reads.get(), input)) {
     return Error{ErrorCode::kUnavailable,
-                 fmt::format("cannot keep the output of '{}': {}", words[0], std::strerror(errno)),
+                 fmt::format("cannot keep the input and output of '{}': {}", words[0], std::strerror(errno)),
                  "the system is short of memory or of file descriptors"};
   }
   SpawnOptions options;
+  options.input = reads.get();
   options.output = output.get();
   options.errors = errors.get();
   pid_t pid = -1;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,8 +15,8 @@ struct Captured {
   std::string output;  // standard output, then standard error
 };
 
-// `words[0]` is looked for in PATH; it reads nothing. Blocks until it has ended, at most `limit_ns`; then it is killed,
-// and that is an error, as is a program that cannot be started (kNotFound where there is none).
-Result<Captured> RunAndCapture(std::vector<std::string> words, int64_t limit_ns);
+// `words[0]` is looked for in PATH; `input` is what it reads. Blocks until it has ended, at most `limit_ns`; then it is
+// killed, and that is an error, as is a program that cannot be started (kNotFound where there is none).
+Result<Captured> RunAndCapture(std::vector<std::string> words, int64_t limit_ns, std::string_view input = {});
 
 }  // namespace fullbore

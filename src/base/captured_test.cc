@@ -28,6 +28,13 @@ TEST(RunAndCaptureTest, GivesTheProgramNothingToRead) {
   EXPECT_EQ(done->output, "");
 }
 
+TEST(RunAndCaptureTest, GivesTheProgramTheWholeOfItsInput) {
+  const std::string input = std::string(300'000, 'x') + "\nend";  // more than a pipe would hold
+  const auto done = RunAndCapture({"cat"}, kLong, input);
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(done->output == input);
+}
+
 TEST(RunAndCaptureTest, SaysThatThereIsNoSuchProgram) {
   const auto done = RunAndCapture({"no-such-program-anywhere"}, kLong);
   ASSERT_FALSE(done);

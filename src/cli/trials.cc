@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/nearest.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -12,6 +14,18 @@
 #include "tune/slurm.h"
 
 namespace fullbore::cli {
+
+namespace {
+
+// Nothing that a shell takes apart or expands, and nothing that looks like an option.
+bool IsPlain(std::string_view text) {
+  return !text.empty() && text[0] != '-' && std::all_of(text.begin(), text.end(), [](char c) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return is_letter || std::string_view("_.,:+/-").find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
 
 void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
   app.add_option("--metric", flags.metric,
@@ -107,7 +121,7 @@ InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation) {
 }
 
 Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,
-                          const nlohmann::json& value) {
+                          const nlohmann::json& value, const std::string& flag) {
   const tune::Knob* knob = tune::KnobNamed(name);
   if (knob == nullptr) {
     if (tune::HasPlaceholder(command, name)) return {};  // the program's own
@@ -116,14 +130,45 @@ Result<void> CheckSetting(const std::vector<std::string>& command, const std::st
     const auto meant = Nearest(name, names);
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("--set: '{}' is no setting, and {{{}}} does not stand in the command", name, name),
+        fmt::format("{}: '{}' is no setting, and {{{}}} does not stand in the command", flag, name, name),
         meant ? fmt::format("did you mean {}?", *meant)
               : "the settings are " + fmt::format("{}", fmt::join(names, ", "))};
   }
   const auto why_not = knob->WhyNotLegal(value);
   if (why_not.empty()) return {};
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("--set: {}={}: {}", name, tune::ToText(value), why_not), ""};
+               fmt::format("{}: {}={}: {}", flag, name, tune::ToText(value), why_not), ""};
+}
+
+Result<tune::Settings> SettingsOfTags(const std::vector<std::string>& command,
+                                      const std::map<std::string, std::string>& tags) {
+  tune::Settings settings;
+  for (const auto& [name, text] : tags) {
+    if (name == kTuneTag) continue;
+    const auto setting = tune::ParseSetting(name + "=" + text);
+    if (!setting || setting->first != name) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("--apply: the run's tag '{}' with the value '{}' is no setting", name, text),
+                   "give the run of a trial of `tune` or `measure`"};
+    }
+    auto legal = CheckSetting(command, name, setting->second, "--apply");
+    if (!legal) {
+      Error error = legal.error();
+      if (tune::KnobNamed(name) == nullptr)
+        error.hint = "--apply takes the run's tags for settings of a trial, and wants the command that it had";
+      return error;
+    }
+    const bool is_own = tune::KnobNamed(name) == nullptr;  // of the command, where only its author knows what is legal
+    if (is_own && setting->second.is_string() && !IsPlain(text)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("--apply: the value of {{{}}} in this run, '{}', is not plain: a shell or the "
+                               "program could take it for more than a value",
+                               name, text),
+                   fmt::format("if you want it, write it into the command in the place of {{{}}}", name)};
+    }
+    settings[name] = setting->second;
+  }
+  return settings;
 }
 
 }  // namespace fullbore::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "tune/measure.h"
 
 namespace fullbore::cli {
+
+inline constexpr const char* kTuneTag = "tune";  // of each trial of one search; all its other tags are settings
 
 struct TrialFlags {
   std::string metric, log;
@@ -30,9 +33,14 @@ Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const Tria
 // What a trial reads: the files among the words of the command, and the log.
 InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation);
 
-// Whether the setting stands in the command, or is a knob of ours with a value that it can have.
+// Whether the setting stands in the command, or is a knob of ours with a value that it can have. `flag` is what gave it.
 Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,
-                          const nlohmann::json& value);
+                          const nlohmann::json& value, const std::string& flag = "--set");
+
+// The settings of a trial, which are the tags of its run. A run may come from somebody else: each is judged as one of
+// --set is, and a value of the command's own has to be plain, so that no shell or program takes it for more.
+Result<tune::Settings> SettingsOfTags(const std::vector<std::string>& command,
+                                      const std::map<std::string, std::string>& tags);
 
 Result<double> ParseRatio(const std::string& flag,
                           const std::string& text);  // "5%" or "0.05"; above 0, below 1

@@ -58,6 +58,10 @@ void CatchInterrupts() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
+std::string BudgetText(double seconds) {
+  return seconds < 60 ? fmt::format("{:g} s", seconds) : FormatDuration(static_cast<int64_t>(seconds * 1e9));
+}
+
 // Trials as processes of this machine, or as jobs of a cluster, kept as they come.
 class Machine : public tune::Laboratory {
  public:
@@ -65,22 +69,29 @@ class Machine : public tune::Laboratory {
       : flags_(flags),
         options_(std::move(options)),
         end_ns_(MonotonicNs() + static_cast<int64_t>(budget_s * 1e9)),
-        kept_(kept) {}
+        kept_(kept) {
+    options_.end_ns = end_ns_;
+    options_.end_of = "the budget of " + BudgetText(budget_s);
+  }
 
   tune::Trial Try(const tune::Request& request) override;
   std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
   std::optional<tune::Known> Learn(const tune::Trial& trial) override;
-  bool IsOver() const override { return interrupted() || error_ || MonotonicNs() > end_ns_; }
+  bool IsOver() const override { return interrupted() || error_ || OutOfTime(); }
 
   bool interrupted() const { return interrupted_by_ != 0 || g_interrupted != 0; }
   int interrupted_by() const {
     return interrupted_by_ != 0 ? interrupted_by_ : static_cast<int>(g_interrupted);
   }
   const std::optional<Error>& error() const { return error_; }
+  // Why there is no answer, or none to all that was asked; empty where there is.
+  std::string Reason(const tune::Answer& answer) const;
 
  private:
   void Announce(const tune::Request& request, double most_s);
+  void Say(const tune::Trial& trial) const;
   void Keep(const tune::Trial& trial);
+  bool OutOfTime() const { return MonotonicNs() > end_ns_; }
 
   const TrialFlags& flags_;
   tune::MeasureOptions options_;
@@ -107,7 +118,9 @@ tune::Trial Machine::Try(const tune::Request& request) {
   options.hopeless_below = request.hopeless_below;
   const double left_s = static_cast<double>(end_ns_ - MonotonicNs()) / 1e9;
   options.precision.most_seconds = std::max(1.0, std::min(options.precision.most_seconds, left_s));
-  options.given_up = [this] { return interrupted(); };  // just before the trial's own signals were watched
+  // Interrupted just before the trial's own signals were watched. A job of a cluster knows nothing of our time.
+  const bool is_job = !flags_.on.empty();
+  options.given_up = [this, is_job] { return is_job ? IsOver() : interrupted(); };
   Announce(request, options.precision.most_seconds);
   auto measured = MeasureThere(flags_, options, request.settings);
   tune::Trial trial;
@@ -121,18 +134,39 @@ tune::Trial Machine::Try(const tune::Request& request) {
   if (interrupted()) {
     trial.outcome = tune::Outcome::kEndedEarly;
     trial.rate.reset();
+    trial.why.clear();
     return trial;
   }
+  trial.settings = request.settings;
   trial.predicted = request.predicted;
-  Keep(trial);
+  if (is_job && OutOfTime() && trial.run.empty()) {
+    trial.outcome = tune::Outcome::kEndedEarly;
+    trial.why = options_.end_of + " ended before the job did";
+  }
+  if (trial.why.starts_with(options_.end_of)) trial.why += "; --budget gives it more time";
+  if (trial.ok() || !OutOfTime())
+    Keep(trial);
+  else
+    Say(trial);  // with more time, --resume shall try it again
   return trial;
 }
 
-void Machine::Keep(const tune::Trial& trial) {
+std::string Machine::Reason(const tune::Answer& answer) const {
+  const std::string what = interrupted() ? "it was interrupted" : options_.end_of + " ended";
+  if (answer.recommended) return answer.ended_early ? what + " before all was tried and proven" : "";
+  if (!answer.trials.empty() && !answer.trials.front().why.empty()) return answer.trials.front().why;
+  return what + " before the script as it is was measured";
+}
+
+void Machine::Say(const tune::Trial& trial) const {
   Print(stderr, "fullbore:   {}{}\n",
         trial.rate ? fmt::format("{} {}", FormatCount(trial.rate->mean), trial.unit)
                    : std::string(tune::Name(trial.outcome)),
         trial.why.empty() ? "" : ", " + trial.why);
+}
+
+void Machine::Keep(const tune::Trial& trial) {
+  Say(trial);
   if (auto added = kept_.Add(trial); !added) Print(stderr, "fullbore: {}\n", added.error().text);
 }
 
@@ -279,17 +313,18 @@ Result<std::optional<double>> PriceOf(const std::string& text) {
 // ---- applying ----
 
 // The user's own file, where its loader is made, with the chosen settings. Paths as they are from here.
-std::string PatchOf(const tune::Answer& answer, const std::vector<std::string>& command) {
+void AddPatch(const tune::Answer& answer, tune::AnswerContext& context) {
   const std::string& where = answer.known.loader_where;
   const size_t colon = where.rfind(':');
-  if (!answer.recommended || colon == std::string::npos) return "";
+  if (!answer.recommended || colon == std::string::npos) return;
   const auto line = ParseInt(where.substr(colon + 1));
   const std::string path = where.substr(0, colon);
   const auto file = OpenRegularFile(path);
   const auto text = file ? ReadToEnd(file->get(), path) : file.error();
-  if (!text || !line) return "";
-  return tune::PatchOf(*text, collect::FromHere(path), static_cast<int>(*line),
-                       tune::Substitute(command, answer.recommended->settings).for_hook);
+  if (!text || !line) return;
+  const tune::Settings in_script = tune::Substitute(context.command, answer.recommended->settings).for_hook;
+  context.patch = tune::PatchOf(*text, collect::FromHere(path), static_cast<int>(*line), in_script,
+                                context.command, &context.by_hand);
 }
 
 // `fullbore run` of the command with the settings of a trial: they are the tags of its run.
@@ -298,16 +333,13 @@ int Apply(const Flags& flags, const Invocation& invocation) {
   if (!path) return Fail(path.error(), StatusOf(path.error()));
   const auto run = record::ReadRunSummary(*path);
   if (!run) return Fail(run.error(), StatusOf(run.error()));
-  tune::Settings settings;
-  for (const auto& [name, value] : run->tags) {
-    const auto setting = tune::ParseSetting(name + "=" + value);
-    const bool ours = tune::KnobNamed(name) != nullptr || tune::HasPlaceholder(invocation.command, name);
-    if (setting && ours) settings[name] = setting->second;
-  }
-  const tune::Substituted made = tune::Substitute(invocation.command, settings);
+  const auto settings = SettingsOfTags(invocation.command, run->tags);
+  if (!settings) return Fail(settings.error(), kExitUsage);
+  const tune::Substituted made = tune::Substitute(invocation.command, *settings);
   if (!made.for_hook.empty())
     (void)setenv("FULLBORE_SETTINGS", tune::ToJson(made.for_hook).dump().c_str(), 1);
-  Print(stderr, "fullbore: with {}\n", tune::ToText(settings));
+  Print(stderr, "fullbore: with {}: {}\n", tune::ToText(*settings),
+        tune::CommandText(invocation.command, *settings));
   std::vector<std::string> words = {"fullbore", "run", "-o", flags.trial.directory, "--"};
   words.insert(words.end(), made.command.begin(), made.command.end());
   execv("/proc/self/exe", Pointers(words).data());
@@ -318,21 +350,25 @@ int Apply(const Flags& flags, const Invocation& invocation) {
 
 int Finish(const Flags& flags, const Invocation& invocation, const Machine& machine,
            const tune::Answer& answer) {
-  tune::AnswerContext context{
-      invocation.command, answer.known, PatchOf(answer, invocation.command), {}, {}, ""};
+  tune::AnswerContext context;
+  context.command = invocation.command;
+  context.known = answer.known;
+  AddPatch(answer, context);
   if (!context.patch.empty()) context.patch.insert(0, kDiffMark);
   context.price_per_hour = PriceOf(flags.price).value();
   if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
-  if (machine.interrupted()) context.resume = "the same command with --resume";
+  context.reason = machine.Reason(answer);
+  if (machine.interrupted() && !answer.trials.empty()) context.resume = "the same command with --resume";
   if (!AnyToStandardOutput({&flags.json, &flags.patch, &flags.html})) PrintAnswer(answer, context);
   Result<void> written;
   if (flags.html.wanted()) written = flags.html.Write(tune::ToHtml(answer, context));
   if (written && flags.json.wanted()) written = WriteJson(flags.json, AnswerJson(answer, context));
   if (written && flags.patch.wanted()) {
-    if (context.patch.empty())
-      Print(stderr, "fullbore: --patch: no argument to change stands in the script in plain sight\n");
-    else
-      written = flags.patch.Write(context.patch);
+    for (const std::string& each : context.by_hand)
+      Print(stderr, "fullbore: --patch: change by hand {}\n", each);
+    if (context.patch.empty() && context.by_hand.empty())
+      Print(stderr, "fullbore: --patch: no argument of the script is to be changed\n");
+    if (!context.patch.empty()) written = flags.patch.Write(context.patch);
   }
   if (!written) return Fail(written.error(), kExitFailure);
   if (machine.interrupted()) return 128 + machine.interrupted_by();
@@ -358,7 +394,7 @@ int TuneIt(Flags& flags, const Invocation& invocation) {
     if (auto loaded = kept.Load(); !loaded) return Fail(loaded.error(), kExitUsage);
   }
   CatchInterrupts();
-  options->tags["tune"] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
+  options->tags[kTuneTag] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
   Machine machine(flags.trial, *options, *budget, kept);
   const tune::Answer answer = tune::Search(*question, machine);
   if (machine.error()) return Fail(*machine.error(), StatusOf(*machine.error()));
@@ -382,7 +418,7 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("--within", flags->within, "How near to the best throughput is near")
       ->type_name("RATIO")
       ->capture_default_str();
-  app.add_option("--budget", flags->budget, "The time that all trials may take")
+  app.add_option("--budget", flags->budget, "The time that all trials may take; one that runs then is ended")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--price", flags->price,
@@ -394,8 +430,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   AddResult(app, flags->html, "Write a page with curves, predictions and memory to this file");
   AddResult(app, flags->json, "Write trials and recommendation to this file");
   AddResult(app, flags->patch,
-            "Write the recommended change of your script, where its arguments stand there in plain\n"
-            "sight, as a diff that is never applied to this file");
+            "Write the recommended change of your script as a diff that is never applied to this file.\n"
+            "What cannot be changed surely is said, with its line");
   AddForce(app, flags->force);
   app.add_option("--apply", flags->apply, "Run the command with the settings of this trial, from outside")
       ->type_name("RUN");

@@ -25,8 +25,10 @@ using tune::Trial;
 constexpr size_t kColumns = 6;
 using Row = std::array<std::string, kColumns>;
 
-Row RowOf(const Trial& trial) {
+// In a table of rates in `unit`.
+Row RowOf(const Trial& trial, const std::string& unit) {
   std::string rate = trial.rate ? RateText(*trial.rate) : std::string(tune::Name(trial.outcome));
+  if (trial.rate && trial.unit != unit) rate += " " + trial.unit;
   if (trial.cut_short) rate += " (ended: too slow)";
   if (trial.noisy) rate += " (noisy)";
   return {tune::ToText(trial.settings),
@@ -38,9 +40,10 @@ Row RowOf(const Trial& trial) {
 }
 
 void PrintTable(const std::vector<Trial>& trials) {
-  const std::string unit = trials.empty() ? "samples/s" : trials.front().unit;
+  if (trials.empty()) return;
+  const std::string unit = trials.front().unit;
   std::vector<Row> rows = {{"setting", unit, "predicted", "busy", "memory", "took"}};
-  for (const Trial& trial : trials) rows.push_back(RowOf(trial));
+  for (const Trial& trial : trials) rows.push_back(RowOf(trial, unit));
   std::array<int, kColumns> widths{};
   const bool unicode = LocaleIsUtf8();
   for (Row& row : rows) {
@@ -87,17 +90,11 @@ void PrintCost(const Answer& answer, const AnswerContext& context) {
                2, 4);
 }
 
-ordered_json Interval(const std::optional<Rate>& rate) {
-  return rate ? ordered_json({rate->low, rate->high}) : ordered_json();
-}
-
 ordered_json TrialJson(const Trial& trial) {
-  ordered_json json = {{"settings", tune::ToJson(trial.settings)},
-                       {"outcome", tune::Name(trial.outcome)},
-                       {"samples_per_s", trial.rate ? ordered_json(trial.rate->mean) : ordered_json()},
-                       {"ci95", Interval(trial.rate)},
-                       {"predicted", tune::OrNull(trial.predicted)},
-                       {"peak_memory_bytes", tune::OrNull(trial.peak_memory_bytes)}};
+  ordered_json json = {{"settings", tune::ToJson(trial.settings)}, {"outcome", tune::Name(trial.outcome)}};
+  AddRate(trial, json);
+  json["predicted"] = tune::OrNull(trial.predicted);
+  json["peak_memory_bytes"] = tune::OrNull(trial.peak_memory_bytes);
   if (!trial.why.empty()) json["why"] = trial.why;
   if (!trial.first_losses.empty()) json["first_losses"] = trial.first_losses;
   return json;
@@ -135,8 +132,8 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
   PrintTable(answer.trials);
   Print(stdout, "\n");
   if (!answer.recommended) {
-    const std::string why = answer.trials.empty() ? "" : ": " + answer.trials.front().why;
-    PrintWrapped("Nothing could be measured" + why, 2, 4);
+    PrintWrapped("Nothing could be measured: " + context.reason, 2, 4);
+    if (!context.resume.empty()) PrintWrapped(context.resume + " goes on", 2, 4);
     return;
   }
   PrintRecommendation(answer, context);
@@ -158,6 +155,7 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
                              fmt::join(context.held, ", ")),
                  2, 4);
   }
+  if (!context.reason.empty()) PrintWrapped("not all was tried: " + context.reason, 2, 4);
   if (!context.resume.empty()) PrintWrapped("interrupted; " + context.resume + " goes on", 2, 4);
 }
 
@@ -169,14 +167,14 @@ ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
   json["recommended"] = nullptr;
   if (answer.recommended) {
     const Trial& chosen = *answer.recommended;
-    json["recommended"] = {
-        {"settings", tune::ToJson(chosen.settings)},
-        {"samples_per_s", chosen.rate->mean},
-        {"ci95", Interval(chosen.rate)},
-        {"gain", {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}}},
-        {"changes_results", tune::ChangesOfResults(answer)},
-        {"patch", context.patch.empty() ? ordered_json() : ordered_json(context.patch)}};
+    ordered_json& said = json["recommended"] = {{"settings", tune::ToJson(chosen.settings)}};
+    AddRate(chosen, said);
+    said["gain"] = {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}};
+    said["changes_results"] = tune::ChangesOfResults(answer);
+    said["patch"] = context.patch.empty() ? ordered_json() : ordered_json(context.patch);
+    said["by_hand"] = context.by_hand;
   }
+  json["reason"] = context.reason.empty() ? ordered_json() : ordered_json(context.reason);
   json["losses"] = LossesJson(answer.trials);
   json["pareto"] = ordered_json::array();
   for (const Trial& trial : answer.pareto) json["pareto"].push_back(TrialJson(trial));

@@ -17,9 +17,8 @@ Advice AdviceOf(const Answer& answer, const AnswerContext& context) {
   for (const auto& [name, value] : in_script) {
     const Knob* knob = KnobNamed(name);
     if (knob == nullptr) continue;
-    std::string code = knob->in_code(value);
-    const bool of_loader = code.starts_with("DataLoader(");
-    advice.lines.push_back({std::move(code), of_loader ? context.known.loader_where : ""});
+    advice.lines.push_back(
+        {knob->in_code(value), IsOfLoader(*knob, value) ? context.known.loader_where : std::string()});
   }
   advice.changes = ChangesOfResults(answer);
   advice.without_edit =
@@ -50,7 +49,7 @@ std::string CommandText(const std::vector<std::string>& command, const Settings&
 std::optional<EpochCost> CostOfAnEpoch(const Answer& answer, const AnswerContext& context) {
   const auto samples = context.known.epoch_samples;
   if (!context.price_per_hour || !samples || !answer.baseline || !answer.recommended) return std::nullopt;
-  if (answer.baseline->unit != "samples/s") return std::nullopt;
+  if (answer.baseline->unit != kSamplesPerSecond) return std::nullopt;
   const auto cost = [&](const Trial& trial) {
     return static_cast<double>(*samples) / trial.rate->mean / 3600 * *context.price_per_hour;
   };

@@ -20,17 +20,25 @@ std::string InPython(const json& value) {
 }
 
 // ---- which values are legal ----
+//
+// The same as in the hook's table, python/fullbore/hook/core/settings.py. The upper bounds are far above what helps, and
+// below what would bring a machine down: a value may come from somebody else's run.
 
-template <int64_t kLeast>
-std::string WholeFrom(const json& value) {
-  if (value.is_number_integer() && value.get<int64_t>() >= kLeast) return "";
-  return fmt::format("not a whole number from {} on", kLeast);
+constexpr int64_t kMostWorkers = 1024, kMostThreads = 1024, kMostBatches = 1024, kMostSamples = 100'000'000;
+constexpr int64_t kMostMegabytes = 1'000'000, kMostCpu = 8191;
+
+template <int64_t kLeast, int64_t kMost>
+std::string Whole(const json& value) {
+  if (value.is_number_integer() && value.get<int64_t>() >= kLeast && value.get<int64_t>() <= kMost) return "";
+  return fmt::format("not a whole number from {} to {}", kLeast, kMost);
 }
 
 std::string Flag(const json& value) { return value.is_boolean() ? "" : "neither true nor false"; }
 
-std::string Positive(const json& value) {
-  return value.is_number() && value.get<double>() > 0 ? "" : "not a number above 0";
+std::string Megabytes(const json& value) {
+  const double number = value.is_number() ? value.get<double>() : 0;
+  if (number > 0 && number <= kMostMegabytes) return "";
+  return fmt::format("not a number above 0 and up to {}", kMostMegabytes);
 }
 
 std::string OneOf(const json& value, std::initializer_list<std::string_view> names) {
@@ -49,7 +57,8 @@ std::string Cores(const json& value) {
     const size_t dash = part.find('-');
     const auto first = ParseInt(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : ParseInt(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first) return "not a list of cores, as 0-3 or 0,2";
+    if (!first || !last || *first < 0 || *last < *first || *last > kMostCpu)
+      return "not a list of cores, as 0-3 or 0,2";
   }
   return "";
 }
@@ -119,22 +128,22 @@ constexpr std::array<Knob, 17> kKnobs = {{
      "the gradient: with k times the batch, the learning rate times k for SGD, times the root of k for Adam "
      "and "
      "its kind; very large batches want LARS or LAMB and may generalise worse",
-     WholeFrom<1>, Argument<kLoader, kBatch>},
+     Whole<1, kMostSamples>, Argument<kLoader, kBatch>},
     {"accumulate", "batches for one step of the optimizer",
-     "nothing but rounding where batch_size * accumulate stays the same, batch norm aside", WholeFrom<1>,
-     AccumulateInCode},
+     "nothing but rounding where batch_size * accumulate stays the same, batch norm aside",
+     Whole<1, kMostSamples>, AccumulateInCode},
     {"compile", "torch.compile", kSamePath, Flag, CompileInCode},
-    {"bucket_cap_mb", "size of the buckets that gradients are exchanged in", "", Positive,
+    {"bucket_cap_mb", "size of the buckets that gradients are exchanged in", "", Megabytes,
      Argument<kDdp, kBucket>},
     {"static_graph", "DDP may rely on the same graph in every step", "", Flag, Argument<kDdp, kStatic>},
-    {"intraop_threads", "threads that compute an operator on the CPU", kSamePath, WholeFrom<1>,
-     ThreadsInCode},
+    {"intraop_threads", "threads that compute an operator on the CPU", kSamePath,
+     Whole<1, kMostThreads>, ThreadsInCode},
     {"cpu_affinity", "cores that the training may use", "", Cores, AffinityInCode},
     {"fast_data", "fullbore.data in the loader's place", "", Flag, FastDataInCode},
     {"num_workers", "processes that load batches beside the training",
-     "random numbers drawn in the dataset, which differ with the number of workers", WholeFrom<0>,
+     "random numbers drawn in the dataset, which differ with the number of workers", Whole<0, kMostWorkers>,
      Argument<kLoader, kWorkers>},
-    {"prefetch_factor", "batches that each worker prepares ahead", "", WholeFrom<1>,
+    {"prefetch_factor", "batches that each worker prepares ahead", "", Whole<1, kMostBatches>,
      Argument<kLoader, kPrefetch>},
     {"persistent_workers", "workers live on from epoch to epoch", "", Flag, Argument<kLoader, kPersistent>},
     {"pin_memory", "batches in page-locked memory, for faster copies to the device", "", Flag,
@@ -150,6 +159,10 @@ const Knob* KnobNamed(std::string_view name) {
     if (knob.name == name) return &knob;
   }
   return nullptr;
+}
+
+bool IsOfLoader(const Knob& knob, const json& value) {
+  return knob.in_code(value).starts_with(std::string(kLoader) + "(");
 }
 
 }  // namespace fullbore::tune

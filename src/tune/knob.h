@@ -25,5 +25,7 @@ struct Knob {
 
 std::span<const Knob> AllKnobs();
 const Knob* KnobNamed(std::string_view name);  // nullptr if there is none
+// Whether a person would write it as an argument of DataLoader.
+bool IsOfLoader(const Knob& knob, const nlohmann::json& value);
 
 }  // namespace fullbore::tune

@@ -45,6 +45,9 @@ class Watch {
   // Whether the throughput is known as well as was asked for.
   bool IsNarrow(const Estimate& estimate) const;
   bool hung() const { return hung_; }
+  bool out_of_time() const { return out_of_time_; }
+  // Why it could not be measured in its time.
+  std::string TooLate() const;
   bool cut_short() const { return cut_short_; }
   bool saw_steps() const { return throughput_.steps() > 0; }
   const std::vector<double>& first_losses() const { return first_losses_; }
@@ -67,7 +70,7 @@ class Watch {
   int64_t next_look_ns_ = 0;
   int64_t longest_ns_ = 0;
   size_t readings_ = 0;
-  bool hung_ = false, cut_short_ = false;
+  bool hung_ = false, cut_short_ = false, out_of_time_ = false;
 };
 
 int64_t Watch::PreparedBatches(const record::RankInfo& rank) {
@@ -108,6 +111,13 @@ std::string Watch::Refused() const {
   return "";
 }
 
+std::string Watch::TooLate() const {
+  const char* missing = first_ns_ != 0 ? "enough was seen to measure"
+                        : reader_      ? "a first value was printed"
+                                       : "a first step was seen";
+  return fmt::format("{} ended before {}", options_.end_of, missing);
+}
+
 bool Watch::IsNarrow(const Estimate& estimate) const {
   const Precision& wanted = options_.precision;
   if (estimate.HalfWidth() > wanted.half_width) return false;
@@ -138,6 +148,8 @@ bool Watch::IsOver(int64_t now_ns) {
   }
   if (!refused_.empty()) return true;
   if (throughput_.steps() >= kStepsUntilFacts && !Refused().empty()) return true;
+  out_of_time_ = options_.end_ns != 0 && now_ns > options_.end_ns;
+  if (out_of_time_) return true;
   hung_ = IsSilent(now_ns);
   if (hung_) return true;
   if (first_ns_ == 0) return false;
@@ -178,7 +190,9 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
     trial.why = watch.saw_steps() ? "no step any more" : "no first step";
   } else if (!estimate) {
     trial.outcome = Outcome::kEndedEarly;
-    trial.why = run.was_ended ? "too few steps were seen to measure" : "it ended before it could be measured";
+    trial.why = watch.out_of_time() ? watch.TooLate()
+                : run.was_ended     ? "too few steps were seen to measure"
+                                    : "it ended before it could be measured";
   }
 }
 
@@ -229,7 +243,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   if (const auto estimate = watch.Now()) {
     trial.steps = estimate->steps;
     trial.busy = estimate->busy;
-    if (!estimate->counts_samples) trial.unit = "steps/s";
+    if (!estimate->counts_samples) trial.unit = kStepsPerSecond;
     if (trial.outcome == Outcome::kOk) {
       trial.rate = Rate{estimate->rate, estimate->low, estimate->high};
       trial.cut_short = watch.cut_short();

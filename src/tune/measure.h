@@ -31,6 +31,9 @@ struct MeasureOptions {
   double patience_s = 300;  // without a first step; after that, the program hangs
   // A trial whose interval lies below this rate, in samples/s, is ended: it cannot be the best.
   std::optional<double> hopeless_below;
+  // When it ends in any case, also before its first step, on the monotonic clock; 0: never. `end_of` is what is over then.
+  int64_t end_ns = 0;
+  std::string end_of = "its time";
   std::function<bool()> given_up;  // asked some times a second: whether to end at once; may be empty
   std::string directory;           // of runs
   std::string name;                // part of the run's id; from the command where empty

@@ -71,11 +71,12 @@ const Trial* Searcher::Try(Settings settings, const std::string& why, std::optio
   Request request{settings, why, false, predicted, std::nullopt};
   if (!trials_.empty() && Best().ok()) request.hopeless_below = kHopeless * Best().rate->low;
   Trial trial = laboratory_.Try(request);
-  if (laboratory_.IsOver() && !trial.ok()) return nullptr;
+  const bool says_nothing = laboratory_.IsOver() && !trial.ok();
+  if (says_nothing && trial.why.empty()) return nullptr;
   trial.predicted = predicted;
   NoteRefusal(trial);
   trials_.push_back(std::move(trial));
-  return &trials_.back();
+  return says_nothing ? nullptr : &trials_.back();
 }
 
 // The reason begins with the name of the knob. One that was refused with one value may be taken with another; the knobs
@@ -216,10 +217,12 @@ void Searcher::Finalists() {
   if (so_far.recommended->settings == so_far.baseline->settings) return;
   for (int round = 0; round < 2; ++round) {
     for (const Trial* finalist : {&*so_far.baseline, &*so_far.recommended}) {
-      if (laboratory_.IsOver()) return;
+      ended_early_ = laboratory_.IsOver();
+      if (ended_early_) return;
       Trial trial = laboratory_.Try({finalist->settings, "the proof: before and after in turns", true,
                                      finalist->predicted, std::nullopt});
-      if (laboratory_.IsOver() && !trial.ok()) return;
+      ended_early_ = laboratory_.IsOver() && !trial.ok();
+      if (ended_early_) return;
       trial.predicted = finalist->predicted;
       trials_.push_back(std::move(trial));
     }
@@ -252,9 +255,13 @@ Answer Searcher::Run() {
       Threads();
       OwnValues();
     }
-    Finalists();
+    ended_early_ = laboratory_.IsOver();
+    if (!ended_early_) Finalists();
+  } else {
+    ended_early_ = laboratory_.IsOver();
   }
   Answer answer = Conclude(question_, known_, std::move(trials_));
+  answer.ended_early = ended_early_;
   answer.known = std::move(known_);
   answer.not_tried = std::move(not_tried_);
   return answer;

@@ -63,7 +63,8 @@ class Laboratory {
   virtual std::vector<Trial> TryAll(const std::vector<Request>& requests);
   // What its recording says; nothing where it cannot be read.
   virtual std::optional<Known> Learn(const Trial& trial) = 0;
-  // No time is left, or the user has had enough: the last trial says nothing then.
+  // No time is left, or the user has had enough. A last trial that could not be measured says nothing then, unless it has
+  // a reason.
   virtual bool IsOver() const = 0;
 };
 
@@ -95,6 +96,7 @@ struct Answer {
   double gain = 1, gain_low = 1, gain_high = 1;  // recommended over baseline
   std::vector<Trial> pareto;                     // those of throughput against memory, fastest first
   std::vector<std::string> not_tried;            // with the reason
+  bool ended_early = false;                      // the laboratory was over before all was tried and proven
   Known known;                                   // of the script as it is
 };
 

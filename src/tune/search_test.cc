@@ -32,6 +32,56 @@ int64_t Chosen(const Answer& answer, const char* name, int64_t otherwise) {
   return ValueIn(*answer.recommended, name, otherwise);
 }
 
+// The first `measured` trials come to an end; time is up in the next, which says why it could not be measured, or nothing.
+class OutOfTime : public Laboratory {
+ public:
+  OutOfTime(int measured, std::string why) : measured_(measured), why_(std::move(why)) {}
+  Trial Try(const Request& request) override {
+    Trial trial;
+    trial.settings = request.settings;
+    is_over_ = ++tried_ > measured_;
+    if (is_over_) {
+      trial.outcome = Outcome::kEndedEarly;
+      trial.why = why_;
+    } else {
+      trial.rate = Rate{100, 99, 101};
+    }
+    return trial;
+  }
+  std::optional<Known> Learn(const Trial&) override { return std::nullopt; }
+  bool IsOver() const override { return is_over_; }
+
+ private:
+  int measured_, tried_ = 0;
+  std::string why_;
+  bool is_over_ = false;
+};
+
+TEST(SearchTest, ATrialThatTimeEndedStandsInTheAnswerWithItsReason) {
+  Question question = About({"pin_memory"});
+  question.values["pin_memory"] = {true};
+  for (const int measured : {0, 1}) {
+    OutOfTime laboratory(measured, "the budget ended");
+    const Answer answer = Search(question, laboratory);
+    ASSERT_THAT(answer.trials, SizeIs(measured + 1));
+    EXPECT_EQ(answer.trials.back().why, "the budget ended");
+    EXPECT_TRUE(answer.ended_early);
+    EXPECT_EQ(answer.recommended.has_value(), measured == 1);
+  }
+}
+
+TEST(SearchTest, ATrialThatWasInterruptedSaysNothing) {
+  OutOfTime laboratory(0, "");
+  const Answer answer = Search(About({}), laboratory);
+  EXPECT_THAT(answer.trials, SizeIs(0));
+  EXPECT_TRUE(answer.ended_early);
+}
+
+TEST(SearchTest, OneThatWasDoneDidNotEndEarly) {
+  OutOfTime laboratory(100, "");
+  EXPECT_FALSE(Search(About({}), laboratory).ended_early);
+}
+
 TEST(KneeTest, IsWhereTheRateComesNearTheBest) {
   const auto line =
       FitLine({{32, StepLine{0.01, 0.0001}.RateAt(32)}, {128, StepLine{0.01, 0.0001}.RateAt(128)}});

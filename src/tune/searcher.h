@@ -100,6 +100,7 @@ class Searcher {
   // By that recording, how many times as fast for workers and threads.
   std::map<std::pair<int64_t, int64_t>, std::optional<double>> predicted_;
   bool loader_is_chosen_ = false;
+  bool ended_early_ = false;
   // Whether, beside workers, the training was faster with fewer threads; nothing where that was not measured.
   std::optional<bool> threads_give_way_;
   std::set<std::string> refused_;  // knobs: whatever else is set, this script does not take them

@@ -59,6 +59,16 @@ TEST(KnobTest, EachSaysWhichValuesAreLegal) {
   EXPECT_EQ(KnobNamed("nothing"), nullptr);
 }
 
+TEST(KnobTest, NoneTakesWhatWouldBringTheMachineDown) {
+  for (const char* name : {"num_workers", "prefetch_factor", "batch_size", "accumulate", "intraop_threads",
+                           "bucket_cap_mb", "cpu_affinity"}) {
+    EXPECT_NE(KnobNamed(name)->WhyNotLegal(1'000'000'000), "") << name;
+    EXPECT_EQ(KnobNamed(name)->WhyNotLegal(1), "") << name;
+  }
+  EXPECT_NE(KnobNamed("cpu_affinity")->WhyNotLegal("0-99999999"), "");
+  EXPECT_NE(KnobNamed("bucket_cap_mb")->WhyNotLegal(ParseSetting("x=inf")->second), "");
+}
+
 TEST(KnobTest, EachIsWrittenAsAPersonWouldWriteIt) {
   EXPECT_EQ(KnobNamed("num_workers")->in_code(4), "DataLoader(num_workers=4)");
   EXPECT_EQ(KnobNamed("persistent_workers")->in_code(true), "DataLoader(persistent_workers=True)");

@@ -52,15 +52,22 @@ std::optional<Outcome> OutcomeNamed(std::string_view name) {
   return std::nullopt;
 }
 
+void AddRate(const Trial& trial, nlohmann::ordered_json& object) {
+  const bool in_steps = trial.unit == kStepsPerSecond;
+  object["samples_per_s"] = object["steps_per_s"] = object["ci95"] = nullptr;
+  if (trial.rate) {
+    object[in_steps ? "steps_per_s" : "samples_per_s"] = trial.rate->mean;
+    object["ci95"] = {trial.rate->low, trial.rate->high};
+  }
+  object["unit"] = trial.unit;
+}
+
 nlohmann::ordered_json ToJson(const Trial& trial) {
   nlohmann::ordered_json object = {{"schema", "fullbore.measure/1"},
                                    {"settings", ToJson(trial.settings)},
                                    {"outcome", Name(trial.outcome)}};
   if (!trial.why.empty()) object["why"] = trial.why;
-  object["samples_per_s"] = trial.rate ? nlohmann::ordered_json(trial.rate->mean) : nlohmann::ordered_json();
-  object["ci95"] =
-      trial.rate ? nlohmann::ordered_json({trial.rate->low, trial.rate->high}) : nlohmann::ordered_json();
-  object["unit"] = trial.unit;
+  AddRate(trial, object);
   object["noisy"] = trial.noisy;
   if (trial.cut_short) object["cut_short"] = true;
   if (trial.predicted) object["predicted"] = *trial.predicted;
@@ -93,7 +100,9 @@ Result<Trial> TrialFrom(const json& object) {
   for (const auto& [name, value] : settings->items()) trial.settings[name] = value;
   trial.outcome = *outcome;
   trial.why = TextIn(object, "why");
-  const auto rate = NumberIn<double>(object, "samples_per_s");
+  // What earlier versions kept has steps under the name of samples, too, beside their unit.
+  auto rate = NumberIn<double>(object, "steps_per_s");
+  if (!rate) rate = NumberIn<double>(object, "samples_per_s");
   const auto interval = object.find("ci95");
   if (rate) {
     trial.rate = Rate{*rate, *rate, *rate};
@@ -103,7 +112,7 @@ Result<Trial> TrialFrom(const json& object) {
   }
   trial.noisy = FlagIn(object, "noisy");
   trial.cut_short = FlagIn(object, "cut_short");
-  trial.unit = TextIn(object, "unit");
+  if (const std::string unit = TextIn(object, "unit"); !unit.empty()) trial.unit = unit;
   trial.predicted = NumberIn<double>(object, "predicted");
   trial.peak_memory_bytes = NumberIn<int64_t>(object, "peak_memory_bytes");
   trial.memory_filled = NumberIn<double>(object, "memory_filled");

@@ -28,15 +28,18 @@ struct Rate {
   double mean = 0, low = 0, high = 0;  // 95 %; low and high as the mean where the interval is not known
 };
 
+// The units of a rate: steps where it is not known how many samples a step has.
+inline constexpr std::string_view kSamplesPerSecond = "samples/s", kStepsPerSecond = "steps/s";
+
 struct Trial {
   Settings settings;
   Outcome outcome = Outcome::kOk;
   std::string why;           // in words, where the outcome is not ok, or "noisy, +-6 %"
-  std::optional<Rate> rate;  // samples/s; there if the outcome is ok
+  std::optional<Rate> rate;  // in `unit`; there if the outcome is ok
   bool noisy = false;        // its interval is wider than was asked for
   bool cut_short = false;    // ended as soon as it could not be the best any more
-  std::string unit = "samples/s";
-  std::optional<double> predicted;  // samples/s, said before it was tried
+  std::string unit = std::string(kSamplesPerSecond);
+  std::optional<double> predicted;  // in that unit, said before it was tried
   std::optional<int64_t> peak_memory_bytes;
   // At its fullest, of the memory that there is: where the peak counts pages several times, this does not, and it counts
   // what others use.
@@ -55,6 +58,8 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
+// Adds "samples_per_s", "steps_per_s" (one of them null, by the unit), "ci95" and "unit".
+void AddRate(const Trial& trial, nlohmann::ordered_json& object);
 // As docs/tuning.md describes them: what `measure` prints, and a line of what `tune` keeps.
 nlohmann::ordered_json ToJson(const Trial& trial);
 // What an array holds, if nothing but numbers; else nothing. JSON writes null for what is no number.

@@ -31,6 +31,27 @@ TEST(TrialTest, IsTheSameAfterItsJson) {
   }
 }
 
+TEST(TrialTest, SaysStepsUnderTheirOwnName) {
+  Trial trial = Measured();
+  EXPECT_EQ(ToJson(trial)["samples_per_s"], 100);
+  EXPECT_EQ(ToJson(trial)["steps_per_s"], nullptr);
+  trial.unit = kStepsPerSecond;
+  const auto json = ToJson(trial);
+  EXPECT_EQ(json["samples_per_s"], nullptr);
+  EXPECT_EQ(json["steps_per_s"], 100);
+  EXPECT_EQ(json["unit"], "steps/s");
+  EXPECT_EQ(ToJson(*TrialFrom(json)), json);
+}
+
+TEST(TrialTest, ReadsStepsThatWereKeptUnderTheNameOfSamples) {
+  const auto json = nlohmann::json::parse(
+      R"({"settings": {}, "outcome": "ok", "samples_per_s": 5, "ci95": [4, 6], "unit": "steps/s"})");
+  const auto trial = TrialFrom(json);
+  ASSERT_TRUE(trial.ok());
+  EXPECT_EQ(trial->rate->mean, 5);
+  EXPECT_EQ(ToJson(*trial)["steps_per_s"], 5);
+}
+
 TEST(TrialTest, WhatIsNotOneIsAnError) {
   for (const char* text :
        {"{}", "[]", "3", R"({"settings": {}})", R"({"settings": {}, "outcome": "splendid"})"})

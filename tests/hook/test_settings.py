@@ -53,7 +53,7 @@ def steered(runner, text, settings, *arguments, env=None):
 
 def test_each_setting_of_loaders_and_threads_is_applied_and_stated(newest):
     wanted = {"batch_size": 8, "num_workers": 2, "prefetch_factor": 5, "persistent_workers": False}
-    wanted |= {"intraop_threads": 2, "cpu_affinity": "0"}
+    wanted |= {"intraop_threads": 2, "cpu_affinity": 0}
     (seen,), (outcomes,), channel = steered(newest, PLAIN, wanted)
     expected = {**wanted, "threads": 2, "cpus": [0], "pin_memory": False}
     assert seen == {name: expected[name] for name in seen}

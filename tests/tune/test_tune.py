@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -59,6 +60,18 @@ def test_workers_are_found_on_an_unmodified_script_with_a_patch_and_nothing_else
     assert set(after) - set(before) == {"answer.json", "change.diff"}
     assert processes_with("train_to_tune.py") == []
     subprocess.run(["patch", "-p1", "--dry-run", "-i", "change.diff"], cwd=fullbore.directory, check=True)
+
+
+def test_the_patch_of_an_option_changes_its_default_and_applies(fullbore, tune, torch_python):
+    options = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--workers', type=int, default=0)  # ä\n"
+    text = options + WAITS.replace("num_workers=0", "num_workers=p.parse_args().workers")
+    script = fullbore.script("train_with_option.py", text)
+    command = ("--set", "num_workers=0,4", "--precision", "10%", "--most", "5s", "--patch", "change.diff")
+    said = tune(*command, "--", torch_python, script)
+    assert said["recommended"]["by_hand"] == []
+    subprocess.run(["git", "apply", "--check", "change.diff"], cwd=fullbore.directory, check=True)
+    subprocess.run(["patch", "-s", "-p1", "-i", "change.diff"], cwd=fullbore.directory, check=True)
+    assert script.read_text() == text.replace("default=0", "default=4")
 
 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_from_there(fullbore, tune):
@@ -118,3 +131,119 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
         assert (done.code, said in done.stderr) == (2, True), done.stderr
     done = fullbore.call("tune", "--", "train", "{batch_size}")
     assert done.code == 2 and "stands in the command without a value" in done.stderr
+
+
+def tagged(fullbore, measure, **tags: str) -> str:
+    """A run with these tags, as somebody else might have made it."""
+    run = measure("--metric", "(x)", "--", sys.executable, "-c", "print('x')")["run"]
+    database = sqlite3.connect(fullbore.directory / ".fullbore" / "runs" / f"{run}.fbr")
+    database.executemany("INSERT INTO tag VALUES (?, ?)", tags.items())
+    database.commit()
+    database.close()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        ({"num_workers": "1000000"}, "num_workers=1000000: not a whole number from 0 to 1024"),
+        ({"intraop_threads": "-5"}, "intraop_threads=-5: not a whole number"),
+        ({"cpu_affinity": "0;touch PWNED"}, "not a list of cores"),
+        ({"colour": "blue"}, "'colour' is no setting, and {colour} does not stand in the command"),
+        ({"batch": ""}, "is no setting"),
+        ({"num_workers=3": "4"}, "is no setting"),
+        *(
+            ({"batch": text}, "is not plain")
+            for text in (
+                *("64; touch PWNED", "$(touch PWNED)", "`touch PWNED`", "a b", "a\ntouch PWNED", "'", '"', "*", "a&b"),
+                *("-rf", "--config=x", "~", "a>b", "a|b", "{batch}", "\\a", "a!b", "#", "ä"),
+            )
+        ),
+    ],
+)
+def test_apply_refuses_what_set_would_and_what_is_not_plain(fullbore, measure, tags, said):
+    run = tagged(fullbore, measure, **tags)
+    done = fullbore.call("tune", "--apply", run, "--", "sh", "-c", "touch RAN; echo {batch}")
+    assert done.code == 2
+    assert "--apply: " in done.stderr and said in done.stderr
+    assert not (fullbore.directory / "RAN").exists()
+    assert not (fullbore.directory / "PWNED").exists()
+
+
+def test_apply_shows_what_it_runs_before_it_does(fullbore, measure):
+    run = tagged(fullbore, measure, tune="0123", batch="a/b-c_1.5:+,x", num_workers="2", lanes="-3")
+    command = ("sh", "-c", "echo {batch} {lanes}; echo begun >&2", "--api-key", "hunter2")
+    done = fullbore.call("tune", "--apply", run, "--", *command)
+    assert (done.code, done.stdout.decode().splitlines()[0]) == (0, "a/b-c_1.5:+,x -3")
+    shown = "fullbore: with batch=a/b-c_1.5:+,x lanes=-3 num_workers=2: sh -c 'echo a/b-c_1.5:+,x -3; echo begun >&2'"
+    assert done.stderr.splitlines()[0] == shown + " --api-key '***'"
+
+
+def test_the_budget_ends_a_trial_that_has_not_begun_to_train_and_is_the_reason(fullbore, tune):
+    code = "import time, sys; print(sys.argv); time.sleep(600)"
+    said = tune("--budget", "2s", "--html", "page.html", "--", sys.executable, "-c", code, "endless", code=1)
+    why = "the budget of 2 s ended before a first step was seen; --budget gives it more time"
+    assert [(trial["outcome"], trial["why"]) for trial in said["trials"]] == [("ended-early", why)]
+    assert (said["recommended"], said["reason"]) == (None, why)
+    assert f"Nothing could be measured: {why}" in " ".join(said["terminal"].split())
+    assert f"Nothing could be measured: {why}" in (fullbore.directory / "page.html").read_text()
+    assert processes_with("time.sleep(600)") == []
+
+
+def test_a_search_that_the_budget_ends_says_so_and_tries_again_what_was_not_measured(fullbore, tune):
+    stuck = "import os, sys, time\nif sys.argv[1] == '2' and os.path.exists('stuck'):\n    time.sleep(600)\n"
+    farm = fullbore.script("farm_stuck.py", stuck + FARM)
+    (fullbore.directory / "stuck").touch()
+    command = ("--set", "workers=1,2", *METRIC, "--", sys.executable, farm, "{workers}", "50")
+    said = tune("--budget", "8s", *command)
+    assert said["recommended"]["settings"] == {"workers": 1}
+    assert said["reason"] == "the budget of 8 s ended before all was tried and proven"
+    assert "not all was tried: the budget of 8 s ended" in said["terminal"]
+    assert said["trials"][-1]["why"].startswith("the budget of 8 s ended before a first value was printed")
+    (fullbore.directory / "stuck").unlink()
+    said = tune("--resume", *command)
+    assert said["recommended"]["settings"] == {"workers": 2}
+    assert said["reason"] is None
+
+
+def test_interrupted_before_anything_was_measured_is_said(fullbore):
+    program = fullbore.script("endless_tune.py", "import time\nwhile True:\n    time.sleep(0.1)")
+    started = subprocess.Popen(
+        [fullbore.binary, "tune", "--json", "answer.json", "--", sys.executable, program],
+        env=fullbore.environment(),
+        cwd=fullbore.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    fullbore.started.append(started)
+    assert b"trial 1" in started.stderr.readline()
+    os.kill(started.pid, signal.SIGINT)
+    out, _ = started.communicate()
+    assert started.returncode == 128 + signal.SIGINT
+    assert "Nothing could be measured: it was interrupted before" in out.decode()
+    reason = json.loads((fullbore.directory / "answer.json").read_text())["reason"]
+    assert reason == "it was interrupted before the script as it is was measured"
+
+
+@pytest.mark.parametrize("under_the_name_of_samples", [True, False])
+def test_steps_are_not_called_samples_in_an_answer_that_goes_on_from_kept_trials(
+    fullbore, tune, under_the_name_of_samples
+):
+    farm = fullbore.script("farm_steps.py", FARM)
+    command = ("--set", "workers=1,2", *METRIC, "--", sys.executable, farm, "{workers}", "50")
+    samples = tune(*command)["baseline"]
+    assert (samples["unit"], samples["steps_per_s"]) == ("samples/s", None)
+    (kept,) = (fullbore.directory / ".fullbore" / "runs").glob("tune-*.jsonl")
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    for line in lines[1:]:
+        line["unit"] = "steps/s"
+        rate = line.pop("samples_per_s")
+        line.pop("steps_per_s")
+        line["samples_per_s" if under_the_name_of_samples else "steps_per_s"] = rate
+    kept.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    said = tune("--resume", *command)
+    for each in (said["baseline"], said["recommended"], *said["trials"], *said["pareto"]):
+        assert (each["unit"], each["samples_per_s"]) == ("steps/s", None)
+        assert each["steps_per_s"] > 0
+    assert "steps/s" in said["terminal"] and "samples/s" not in said["terminal"]

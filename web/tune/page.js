@@ -32,7 +32,7 @@ function topLine() {
 }
 
 function failed() {
-  const why = data.trials.map((trial) => trial.why).find(Boolean);
+  const why = data.reason || data.trials.map((trial) => trial.why).find(Boolean);
   const title = measured.length ? "Nothing that was measured can be recommended" : "Nothing could be measured";
   return el("section", { class: "card verdict critical" }, el("h1", {}, title), why ? el("p", { class: "wrap" }, why) : "");
 }
@@ -188,11 +188,12 @@ function trialsSection() {
 
 function notesSection() {
   const list = (title, items) => items.length ? el("div", { class: "card" }, el("h3", {}, title), el("ul", { class: "notes" }, items.map((item) => el("li", {}, item)))) : "";
+  const ended = data.reason && data.advice ? [`all the rest: ${data.reason}`] : [];
   const held = data.held.length ? [`${data.held.join(", ")}: they change what is learned (--knobs all turns them, too)`] : [];
   const command = (text) => el("code", {}, text), { advice } = data;
   const closer = [advice && advice.compare && after !== before ? [command(advice.compare), " says what the setting changed"] : "",
     data.trials.some((trial) => trial.run) ? [command("fullbore explain RUN"), " explains a trial"] : ""].filter(Boolean);
-  const nodes = [list("What is learned", data.losses), list("Not tried", [...data.not_tried, ...held]), list("Look closer", closer)].filter(Boolean);
+  const nodes = [list("What is learned", data.losses), list("Not tried", [...data.not_tried, ...held, ...ended]), list("Look closer", closer)].filter(Boolean);
   return nodes.length ? el("section", { id: "notes" }, el("h2", {}, "Also worth knowing"), el("div", { class: "facts" }, nodes)) : "";
 }
 

@@ -84,9 +84,9 @@ std::string TitleOf(const Answer& answer) {
 }
 
 // For browsers without scripts.
-std::string TextOf(const Answer& answer) {
+std::string TextOf(const Answer& answer, const AnswerContext& context) {
   std::string text = answer.recommended ? "Recommended: " + ToText(answer.recommended->settings) + "\n\n"
-                                        : "Nothing could be measured.\n\n";
+                                        : "Nothing could be measured: " + context.reason + "\n\n";
   for (const Trial& trial : answer.trials) {
     const std::string came =
         trial.rate ? RateText(*trial.rate) + " " + trial.unit : std::string(Name(trial.outcome));
@@ -106,7 +106,8 @@ Json PageData(const Answer& answer, const AnswerContext& context) {
                {"not_tried", answer.not_tried},
                {"losses", Json::array()},
                {"held", context.held},
-               {"resume", context.resume}};
+               {"resume", context.resume},
+               {"reason", context.reason}};
   for (const Trial& trial : answer.trials) data["trials"].push_back(TrialData(trial, answer));
   for (const Trial& trial : settings) data["settings"].push_back(TrialData(trial, answer));
   for (const LossDifference& each : CompareLosses(answer.trials)) data["losses"].push_back(ToText(each));
@@ -118,7 +119,7 @@ Json PageData(const Answer& answer, const AnswerContext& context) {
 }
 
 std::string ToHtml(const Answer& answer, const AnswerContext& context) {
-  return report::PageFile({TitleOf(answer), TextOf(answer), PageData(answer, context),
+  return report::PageFile({TitleOf(answer), TextOf(answer, context), PageData(answer, context),
                            std::string(report::kPageCss) + std::string(kTuneCss), std::string(kTuneJs)});
 }
 

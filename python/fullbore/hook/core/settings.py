@@ -17,53 +17,75 @@ VARIABLE = "FULLBORE_SETTINGS"
 APPLIED = "applied"
 PREFIX = "setting."
 
-Test = Callable[[Any], bool]
+# What a setting takes, in words, where the value given is nothing of that kind; else empty. The same values as in
+# src/tune/knob.cc, which judges what `fullbore` is given.
+Misfit = Callable[[Any], str]
+MOST_WORKERS, MOST_THREADS, MOST_BATCHES, MOST_SAMPLES, MOST_MEGABYTES, MOST_CPU = 1024, 1024, 1024, 10**8, 10**6, 8191
 
 
-def whole(least: int) -> tuple[Test, str]:
-    return lambda value: type(value) is int and value >= least, f"a whole number of at least {least}"
+def whole(least: int, most: int) -> Misfit:
+    def misfit(value: Any) -> str:
+        if type(value) is not int or value < least:
+            return f"a whole number of at least {least}"
+        return "" if value <= most else f"at most {most}"
+
+    return misfit
 
 
-def one_of(*words: str) -> tuple[Test, str]:
-    return lambda value: value in words, " or ".join(words)
+def one_of(*words: str) -> Misfit:
+    return lambda value: "" if value in words else " or ".join(words)
 
 
-def cpus(text: str) -> set[int]:
-    """The numbers in a list of CPUs as the kernel writes it: "0-3,8". Raises ValueError."""
+def cpus(text: Any) -> set[int]:
+    """The numbers in a list of CPUs as the kernel writes it, "0-3,8", or a single number. Raises ValueError."""
     found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
+    for part in str(text).split(","):
+        first, dash, last = part.partition("-")
+        if not (part.isascii() and first.isdigit() and (last.isdigit() or not dash)):
+            raise ValueError(f"{part!r} is no CPU")
+        begin, end = int(first), int(last or first)
+        if not begin <= end <= MOST_CPU:
+            raise ValueError(f"{part!r} is no range of CPUs")
+        found.update(range(begin, end + 1))
     return found
 
 
-def is_cpus(value: Any) -> bool:
+def list_of_cpus(value: Any) -> str:
     try:
-        return bool(cpus(value))
-    except (AttributeError, TypeError, ValueError):
-        return False
+        return "" if type(value) in (int, str) and cpus(value) else CPUS
+    except ValueError:
+        return CPUS
 
 
-SWITCH = (lambda value: type(value) is bool, "true or false")
-NUMBER = (lambda value: type(value) in (int, float) and value > 0, "a number above 0")
-KNOWN: dict[str, tuple[Test, str]] = {
-    "num_workers": whole(0),
-    "prefetch_factor": whole(1),
-    "persistent_workers": SWITCH,
-    "pin_memory": SWITCH,
-    "batch_size": whole(1),
-    "accumulate": whole(1),
+def switch(value: Any) -> str:
+    return "" if type(value) is bool else "true or false"
+
+
+def megabytes(value: Any) -> str:
+    if type(value) not in (int, float) or not value > 0:
+        return "a number above 0"
+    return "" if value <= MOST_MEGABYTES else f"at most {MOST_MEGABYTES}"
+
+
+CPUS = 'a list of CPUs such as "0-3,8"'
+KNOWN: dict[str, Misfit] = {
+    "num_workers": whole(0, MOST_WORKERS),
+    "prefetch_factor": whole(1, MOST_BATCHES),
+    "persistent_workers": switch,
+    "pin_memory": switch,
+    "batch_size": whole(1, MOST_SAMPLES),
+    "accumulate": whole(1, MOST_SAMPLES),
     "precision": one_of("fp32", "bf16", "fp16"),
-    "tf32": SWITCH,
-    "channels_last": SWITCH,
-    "cudnn_benchmark": SWITCH,
+    "tf32": switch,
+    "channels_last": switch,
+    "cudnn_benchmark": switch,
     "optimizer": one_of("fused", "foreach"),
-    "compile": SWITCH,
-    "intraop_threads": whole(1),
-    "cpu_affinity": (is_cpus, 'a list of CPUs such as "0-3,8"'),
-    "fast_data": SWITCH,
-    "bucket_cap_mb": NUMBER,
-    "static_graph": SWITCH,
+    "compile": switch,
+    "intraop_threads": whole(1, MOST_THREADS),
+    "cpu_affinity": list_of_cpus,
+    "fast_data": switch,
+    "bucket_cap_mb": megabytes,
+    "static_graph": switch,
 }
 OF_THE_PROCESS = ("intraop_threads", "cpu_affinity", "tf32", "cudnn_benchmark")  # a forked child has them, too
 
@@ -97,8 +119,8 @@ class Settings:
         if name not in KNOWN:
             self.refused(name, "there is no such setting")
             return
-        is_fitting, what = KNOWN[name]
-        if not is_fitting(value):
+        what = KNOWN[name](value)
+        if what:
             self.refused(name, f"it takes {what}, not {json.dumps(value)}")
             return
         self.wanted[name] = value
