@@ -66,6 +66,8 @@ Result<std::shared_ptr<watch::Guard>> GuardOf(const Flags& flags) {
 void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
   Print(stderr, "fullbore serve: http://{}/  {}; Ctrl-C ends it\n", server.address(),
         may_write ? "notes and tags can be changed with the token" : "read-only");
+  const auto exposure = may_write ? serve::ExposureOf(flags.token_file) : std::nullopt;
+  if (exposure) Print(stderr, "fullbore serve: {}\n", *exposure);
   if (serve::IsLoopback(server.address())) return;
   Print(stderr,
         "fullbore serve: whoever reaches {} and has the token sees command lines, paths, source lines and "

@@ -118,6 +118,21 @@ TEST_F(CourierTest, ARefreshHasNoOutcome) {
   EXPECT_THAT(courier.Take(), SizeIs(0));
 }
 
+// The name and the password of a user are longer than the mask that stands for them.
+TEST_F(CourierTest, AnUnreachableUrlIsNamedWithoutItsUserAndItsPath) {
+  constexpr Courier::Patience kOnce = {1'000'000, 1'000'000, 0};
+  for (const std::string user : {"", "u@", "a-long-user-name:a-long-password@", "u:p@ss:w@"}) {
+    for (const std::string path : {"/services/s3cr3t", "?s3cr3t", "#s3cr3t", "/a?s3cr3t"}) {
+      Courier courier(kOnce);
+      courier.Send(Firing({Target::Kind::kWebhook, "http://" + user + "127.0.0.1:1" + path}, 1));
+      const std::string problem = WaitFor(courier, 1)[0].problem;
+      EXPECT_THAT(problem, HasSubstr("127.0.0.1:1:")) << user << path;
+      for (const char* secret : {"s3cr3t", "services", "long", "p@ss"})
+        EXPECT_THAT(problem, ::testing::Not(HasSubstr(secret))) << user << path;
+    }
+  }
+}
+
 TEST_F(CourierTest, AnUnusableUrlIsNotTriedForAnHour) {
   Courier courier;
   courier.Send(Firing({Target::Kind::kWebhook, "http://exa mple/token"}, 1));
