@@ -133,6 +133,7 @@ int Serve(const Flags& flags) {
     if (watches) watches->OnLook(name, run, over);
     if ((*server)->HasListeners(stream)) (*server)->Publish(stream, "live", serve::Api::LiveEvent(run, over));
   };
+  if (watches) folder.is_owed = [&](const std::string& run_file) { return watches->IsOwed(run_file); };
   Greet(**server, flags, may_write);
   ServeUntilTold(**server, folder, watches, signals.get());
   return 0;

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "explain/diagnose/diagnose.h"
-#include "record/alert_log.h"
 
 namespace fullbore::watch {
 
@@ -23,14 +22,6 @@ constexpr int64_t kRecentNs = 24 * 3600 * kNsPerSecond;
 constexpr int kMostMissed = 200;
 // What is written into a log goes unnoticed: live runs are looked at anyway.
 constexpr uint32_t kNoticed = IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR;
-
-// Whether something is still to be said about a run: that an alert is over, or what was not delivered.
-bool IsOwed(const std::string& run_file) {
-  const auto alerts = record::ReadAlerts(run_file);
-  return alerts && std::ranges::any_of(*alerts, [](const record::AlertRow& alert) {
-           return !alert.resolved_ns || !alert.undelivered.empty();
-         });
-}
 
 // What a list shows of a live run, as its newest stage says.
 record::RunSummary SummaryNow(const KnownRun& known, const LiveRun& run) {
@@ -114,7 +105,7 @@ void RunsFolder::List(int64_t wall_ns) {
     return a.second->summary.wall_begin_ns > b.second->summary.wall_begin_ns;
   });
   FollowLive();
-  if (on_look) CatchUp(wall_ns);
+  if (on_look && is_owed) CatchUp(wall_ns);
 }
 
 void RunsFolder::CatchUp(int64_t wall_ns) {
@@ -123,7 +114,7 @@ void RunsFolder::CatchUp(int64_t wall_ns) {
     if (!met_.insert(name).second || known->state == RunState::kRunning) continue;
     if (wall_ns - known->stamp.changed_ns > kRecentNs || ++missed > kMostMissed) continue;
     LiveRun run(known->summary.path);
-    if (IsOwed(run.path()) && run.LookAtWindow()) on_look(name, run, /*over=*/true);
+    if (is_owed(run.path()) && run.LookAtWindow()) on_look(name, run, /*over=*/true);
   }
   std::erase_if(met_, [this](const std::string& name) { return !where_.contains(name); });
 }

@@ -61,9 +61,10 @@ class RunsFolder {
   std::vector<std::pair<std::string, const LiveRun*>> live() const;
 
   // Called with the name and the run after each look at its window, and once more, with ended() or cut off, when it is
-  // over; the run is gone afterwards. Also once, as over, for a run that ended unseen in the last day while an alert
-  // fired, or with one that was not delivered.
+  // over; the run is gone afterwards. Also once, as over, for a run that ended unseen in the last day and of which
+  // is_owed says that something is still to be said: that an alert is over, or what was not delivered.
   std::function<void(const std::string& name, const LiveRun& run, bool over)> on_look;
+  std::function<bool(const std::string& run_file)> is_owed;
 
  private:
   struct Followed {
