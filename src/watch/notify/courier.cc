@@ -222,11 +222,11 @@ size_t Courier::CountOf(const Lane& lane) const {
   if (!IsList(lane.target)) return lane.begun_ns.size() + 1 >= patience_.most_a_minute ? most : 1;
   // A list has no order: the end of an alert goes into the list after that of its beginning.
   size_t count = 1;
-  const auto begin = lane.queue.begin();
-  while (count < most && std::none_of(begin, begin + static_cast<std::ptrdiff_t>(count), [&](const Parcel& each) {
-           return IsSameAlert(each, lane.queue[count]);
-         }))
-    ++count;
+  const auto is_in = [&](const Parcel& parcel) {
+    const auto end = lane.queue.begin() + static_cast<std::ptrdiff_t>(count);
+    return std::any_of(lane.queue.begin(), end, [&](const Parcel& each) { return IsSameAlert(each, parcel); });
+  };
+  while (count < most && !is_in(lane.queue[count])) ++count;
   return count;
 }
 

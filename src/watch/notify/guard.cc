@@ -31,7 +31,8 @@ void Guard::OnLook(const std::string& name, const LiveRun& run, bool over) {
   if (post.over && over) return;
   if (!post.sentinel) {
     post.sentinel = std::make_unique<Sentinel>(
-        run.path(), rules_, [this, name](const std::string& line) { say_(name + ": " + line); }, courier_, own_);
+        run.path(), rules_, [this, name](const std::string& line) { say_(name + ": " + line); }, courier_,
+        own_);
   }
   post.sentinel->Look(run.window(), run.end_ns(), over && !run.ended());
   post.over = over;
