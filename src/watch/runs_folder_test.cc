@@ -138,6 +138,19 @@ TEST_F(RunsFolderTest, ARunWhoseRecorderIsGoneIsCutOff) {
   EXPECT_EQ(folder.Find("a")->state, RunState::kCutOff);
 }
 
+TEST_F(RunsFolderTest, AnIndexThatIsFarTooLongIsMadeAnew) {
+  const std::string runs = Directory("runs");
+  LiveWriter(runs, "a", 0.6).Seconds(5).End();
+  {
+    RunIndex index(runs);
+    index.Update(WallNs());
+    index.Save();
+  }
+  ASSERT_EQ(RunIndex(runs).runs().size(), 1u);
+  std::filesystem::resize_file(runs + "/.index", uint64_t{1} << 30);
+  EXPECT_TRUE(RunIndex(runs).runs().empty());
+}
+
 TEST_F(RunsFolderTest, TheIndexKnowsWhatWasReadAndJudged) {
   const std::string runs = Directory("runs");
   LiveWriter(runs, "a", 0.6).Seconds(30).End();
