@@ -18,6 +18,13 @@ Result<std::string> ReadFile(const std::string& path) {
   return ReadToEnd(fd.get(), path);
 }
 
+namespace {
+
+// Far above what any file in /proc, and any that we write, holds: whatever has been put in its place has an end here.
+constexpr size_t kMostBytes = size_t{256} << 20;
+
+}  // namespace
+
 Result<std::string> ReadToEnd(int fd, const std::string& path) {
   std::string text;
   char buffer[16 * 1024];
@@ -26,6 +33,8 @@ Result<std::string> ReadToEnd(int fd, const std::string& path) {
     if (n == 0) return text;
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoError("cannot read '" + path + "'", errno);
+    if (text.size() + static_cast<size_t>(n) > kMostBytes)
+      return Error{ErrorCode::kUnsupported, "cannot read '" + path + "': it is longer than 256 MiB", ""};
     text.append(buffer, static_cast<size_t>(n));
   }
 }

@@ -156,7 +156,8 @@ std::string Elide(std::string_view text, int columns, bool unicode) {
   const std::string_view ellipsis = unicode ? "…" : "...";
   const int room = columns - Columns(ellipsis);
   if (room <= 0) return std::string(text.substr(0, Fitting(text, std::max(columns, 0))));
-  return std::string(Trim(text.substr(0, Fitting(text, room)))).append(ellipsis);
+  const std::string_view kept = text.substr(0, Fitting(text, room));
+  return std::string(kept.substr(0, kept.find_last_not_of(' ') + 1)).append(ellipsis);  // its indentation stays
 }
 
 std::string ElideFront(std::string_view text, int columns, bool unicode) {

@@ -66,5 +66,11 @@ TEST(PrintableTest, WrappingNeverExceedsTheWidth) {
   EXPECT_THAT(Wrap("", 10), ElementsAre(""));
 }
 
+TEST(PrintableTest, WhatIsCutKeepsItsIndentation) {
+  EXPECT_EQ(Elide("    an indented line", 12, true), "    an inde…");
+  EXPECT_EQ(Elide("  an indented line", 12, false), "  an inde...");
+  EXPECT_EQ(Elide("word after", 6, true), "word…");
+}
+
 }  // namespace
 }  // namespace fullbore

@@ -1,12 +1,11 @@
 // fullbore alerts watch: keeps watch over a run that is being recorded. `run --rules` starts it beside the command.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -26,7 +25,8 @@ constexpr int64_t kWindowNs = 70 * kNsPerSecond;  // rules look at the last minu
 constexpr int64_t kTimesALook = 50;               // a pause is so many times what a look took: 2 % of a core
 constexpr int64_t kLongestPauseNs = 10 * kNsPerSecond;
 constexpr int64_t kDeliversForNs = 900 * kNsPerSecond;  // after the end of the run
-constexpr auto kTick = std::chrono::milliseconds(500);
+constexpr int kBySignal = 128;  // as a shell reports it
+constexpr timespec kTick = {0, 500'000'000};
 
 struct Flags {
   std::string rules, run;
@@ -68,7 +68,18 @@ bool IsClosed(const std::string& path) {
   return !std::filesystem::exists(path + "-wal", error);
 }
 
+// Held back from every thread, those that do not exist yet included: they are waited for between looks, so that what is
+// being said at the end is said, and no program that was run for an alert goes on without us.
+sigset_t HoldEndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, each);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
 int KeepWatch(const std::string& path, watch::RuleSet rules) {
+  const sigset_t signals = HoldEndSignals();
   watch::Sentinel sentinel(path, std::move(rules), SayLine);
   Pulse pulse;
   std::string problem;
@@ -91,7 +102,7 @@ int KeepWatch(const std::string& path, watch::RuleSet rules) {
     }
     sentinel.Deliver(now_ns);
     if (over_ns != 0 && (sentinel.idle() || now_ns - over_ns > kDeliversForNs)) break;
-    std::this_thread::sleep_for(kTick);
+    if (const int signal = sigtimedwait(&signals, nullptr, &kTick); signal > 0) return kBySignal + signal;
   }
   for (const std::string& target : sentinel.waiting())
     SayLine("not everything could be delivered to " + target);

@@ -30,7 +30,8 @@ struct Flags {
   std::string rules;
 };
 
-constexpr int64_t kTickNs = kNsPerSecond;
+constexpr int64_t kTickNs = kNsPerSecond, kAskAgainNs = 20 * kNsPerMs;
+constexpr int64_t kWaitsNs = 50 * kNsPerMs;  // for a judgement, while others wait
 
 // Ctrl-C and a polite kill end the server; they are read from this descriptor.
 UniqueFd EndSignals() {
@@ -66,6 +67,8 @@ Result<std::shared_ptr<watch::Guard>> GuardOf(const Flags& flags) {
 void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
   Print(stderr, "fullbore serve: http://{}/  {}; Ctrl-C ends it\n", server.address(),
         may_write ? "notes and tags can be changed with the token" : "read-only");
+  const auto exposure = may_write ? serve::ExposureOf(flags.token_file) : std::nullopt;
+  if (exposure) Print(stderr, "fullbore serve: {}\n", *exposure);
   if (serve::IsLoopback(server.address())) return;
   Print(stderr,
         "fullbore serve: whoever reaches {} and has the token sees command lines, paths, source lines and "
@@ -75,7 +78,7 @@ void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
   for (const std::string& directory : flags.directories) Print(stderr, "  of the runs in {}\n", directory);
 }
 
-// Until a signal ends it. One thread does everything: there is nothing to lock, and nothing runs while nobody asks.
+// Until a signal ends it. One thread does everything but judging and posting, so that there is nothing to lock.
 void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, watch::Guard* guard, int signals) {
   int64_t next_tick_ns = 0;
   bool noticed = false;  // a change in the directories, which the next tick reads
@@ -90,7 +93,8 @@ void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, watch::Gua
     // What was noticed stays readable until then: poll would return at once, again and again.
     pollfd ready[] = {
         {signals, POLLIN, 0}, {server.fd(), POLLIN, 0}, {noticed ? -1 : folder.fd(), POLLIN, 0}};
-    const int64_t wait_ns = std::max<int64_t>(0, next_tick_ns - MonotonicNs());
+    int64_t wait_ns = std::max<int64_t>(0, next_tick_ns - MonotonicNs());
+    if (server.waits()) wait_ns = std::min(wait_ns, kAskAgainNs);
     if (poll(ready, std::size(ready), static_cast<int>(wait_ns / kNsPerMs) + 1) < 0) continue;
     if (ready[0].revents != 0) return;
     // Several files of a run change at once: one look takes them all.
@@ -112,7 +116,7 @@ int Serve(const Flags& flags) {
   if (!guard) return Fail(guard.error(), kExitUsage);
   watch::Guard* const watches = guard->get();
   const UniqueFd signals = EndSignals();
-  watch::RunsFolder folder(flags.directories, {});
+  watch::RunsFolder folder(flags.directories, {.waits_ns = kWaitsNs});
   std::unique_ptr<serve::Api> api;
   auto server = serve::Server::Listen(flags.listen,
                                       [&](const serve::Request& request) { return api->Answer(request); });
@@ -124,13 +128,14 @@ int Serve(const Flags& flags) {
   };
   std::function<nlohmann::ordered_json()> alerts;
   if (watches) alerts = [watches] { return watches->State(); };
-  api = std::make_unique<serve::Api>(serve::Parts{folder, explain, alerts},
+  api = std::make_unique<serve::Api>(serve::Parts{folder, explain, alerts, kWaitsNs},
                                      serve::Access((*server)->address(), std::move(*token)));
   folder.on_look = [&](const std::string& name, const watch::LiveRun& run, bool over) {
     const std::string stream = serve::Api::StreamOf(name);
     if (watches) watches->OnLook(name, run, over);
     if ((*server)->HasListeners(stream)) (*server)->Publish(stream, "live", serve::Api::LiveEvent(run, over));
   };
+  if (watches) folder.is_owed = [&](const std::string& run_file) { return watches->IsOwed(run_file); };
   Greet(**server, flags, may_write);
   ServeUntilTold(**server, folder, watches, signals.get());
   return 0;

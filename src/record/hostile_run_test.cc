@@ -69,6 +69,30 @@ class HostileRunTest : public ::testing::Test {
   const std::string path_ = directory_ / "run.fbr";
 };
 
+TEST_F(HostileRunTest, FactsThatNoMachineHasAreLeftOutWithANote) {
+  for (const char* value : {"1000000000000000", "1e300", "-3", "nan", "inf", "\"4e15\"", "70000"}) {
+    Craft("DELETE FROM machine; INSERT INTO machine VALUES ('cores', '" + std::string(value) +
+          "'), ('memory_bytes', '68719476736'), ('cpu_model', 'c'), ('any', '1e19'), ('text', '1e19 x')");
+    const Recording run = Read();
+    EXPECT_EQ(run.machine, (std::map<std::string, std::string>{
+                               {"memory_bytes", "68719476736"}, {"cpu_model", "c"}, {"text", "1e19 x"}}))
+        << value;
+    ASSERT_FALSE(run.stages[0].messages.empty());
+    EXPECT_NE(run.stages[0].messages.back().text.find("incomplete: machine"), std::string::npos);
+  }
+}
+
+TEST_F(HostileRunTest, FactsThatNoTrainingHasAreLeftOutWithANote) {
+  Craft(R"(UPDATE rank SET facts = '{"torch_threads": "9999999", "omp_num_threads": "\"8\"", "torch": "\"2.3\"",
+           "batch_shape": "[8, 3e30, 4]", "growing": "{\"a\": [1, {\"b\": -1e25}]}", "world_size": "8"}')");
+  const Recording run = Read();
+  EXPECT_EQ(run.stages[0].ranks[0].facts,
+            (std::map<std::string, std::string>{
+                {"omp_num_threads", "\"8\""}, {"torch", "\"2.3\""}, {"world_size", "8"}}));
+  ASSERT_FALSE(run.stages[0].messages.empty());
+  EXPECT_NE(run.stages[0].messages.back().text.find("incomplete: rank"), std::string::npos);
+}
+
 TEST_F(HostileRunTest, AnUntouchedRunIsReadWithoutComplaint) {
   const Recording run = Read();
   EXPECT_TRUE(run.stages.at(0).messages.empty());

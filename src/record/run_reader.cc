@@ -9,11 +9,13 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/time_limit.h"
 #include "record/columns.h"
 #include "record/database.h"
 #include "record/json_text.h"
 #include "record/limits.h"
 #include "record/loader_stage.h"
+#include "record/plausible.h"
 #include "record/run_schema.h"
 #include "record/snapshot.h"
 #include "record/step_codec.h"
@@ -42,7 +44,10 @@ class Reader {
     if (database_.ColumnsOf(table) == nullptr) return Damaged(table);
     auto statement = database_.Prepare(sql);
     if (!statement) return Damaged(table);
-    while (statement->Next()) row(*statement);
+    while (statement->Next()) {
+      TimeLimit::Check();
+      row(*statement);
+    }
     if (!statement->status().ok()) Damaged(table);
   }
 
@@ -154,6 +159,7 @@ void ReadRanks(Reader& reader, std::vector<Stage>& stages) {
         info->device_activity = row.Int(6) != 0;
         TotalsFromJson(row.Text(7), *info);
         info->facts = MapFromJson(row.Text(8));
+        if (LeaveOutImplausible(info->facts)) reader.Damaged("rank");
         info->hot_lines = HotLinesFromJson(row.Text(9));
       });
   reader.ForEach("loader", "SELECT stage, rank, about, batch_fetch, slowest_sample, wait, id FROM loader",
@@ -402,6 +408,7 @@ Result<Recording> ReadOnce(const std::string& path, std::optional<int64_t> windo
   recording.wall_offset_ns = WallOffset(opened->meta);
   recording.tags = ReadMap(reader, "tag");
   recording.machine = ReadMap(reader, "machine");
+  if (LeaveOutImplausible(recording.machine)) reader.Damaged("machine");
   recording.stages = std::move(opened->stages);
   int64_t since_ns = std::numeric_limits<int64_t>::min();
   if (window_ns) {

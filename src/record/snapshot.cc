@@ -4,14 +4,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 #include <string_view>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/guarded_file.h"
+#include "base/text.h"
 #include "record/limits.h"
 
 namespace fullbore::record {
@@ -79,29 +82,61 @@ Result<std::optional<Log>> OpenLog(const std::string& database) {
   return std::optional<Log>(Log{std::move(*file), std::move(header)});
 }
 
+// Where the next bytes after `at` are that the file really has: holes take no room, and none is to be given to them.
+// False at its end. Where the file system cannot tell, all of the file is data.
+bool NextData(int fd, off_t at, off_t* begin, off_t* end) {
+  *begin = ::lseek(fd, at, SEEK_DATA);
+  if (*begin < 0 && errno == ENXIO) return false;
+  if (*begin < 0) *begin = at;
+  *end = ::lseek(fd, *begin, SEEK_HOLE);
+  if (*end < 0) *end = std::numeric_limits<off_t>::max();
+  return true;
+}
+
+// The bytes that the file really has.
+int64_t DataBytes(int fd) {
+  int64_t bytes = 0;
+  off_t begin = 0, end = 0;
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  for (off_t at = 0; at < size && NextData(fd, at, &begin, &end); at = end)
+    bytes += std::min(end, size) - begin;
+  return bytes;
+}
+
+Error TooLarge() {
+  return {ErrorCode::kUnsupported,
+          "the file and its write-ahead log hold more than the " +
+              FormatBytes(static_cast<double>(kMaxCopiedBytes)) + " that are copied to read them",
+          "once the recorder has ended, the log is part of the file and no copy is needed"};
+}
+
+// Holes stay holes.
 Result<void> Copy(const OpenFile& from, const std::string& to, int64_t* left) {
   const auto out = CreateFileAnew(to, kPrivateFile);
   if (!out) return out.error();
   std::vector<char> buffer(kChunkBytes);
+  off_t begin = 0, end = 0;
   off_t at = 0;
-  for (;;) {
-    const ssize_t got = ::pread(from.fd.get(), buffer.data(), buffer.size(), at);
+  while (NextData(from.fd.get(), at, &begin, &end)) {
+    at = begin;
+    const auto wanted = std::min(static_cast<uint64_t>(end - begin), uint64_t{buffer.size()});
+    const ssize_t got = ::pread(from.fd.get(), buffer.data(), wanted, at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return ErrnoError("cannot read the file being copied to '" + to + "'", errno);
-    if (got == 0) return {};
-    at += got;
-    *left -= got;
-    if (*left < 0) {
-      return Error{ErrorCode::kUnsupported, "the file and its write-ahead log are too large to copy",
-                   "once the recorder has ended, the log is part of the file and no copy is needed"};
-    }
+    if (got == 0) break;
+    if ((*left -= got) < 0) return TooLarge();
     for (ssize_t done = 0; done < got;) {
-      const ssize_t put = ::write(out->get(), buffer.data() + done, static_cast<size_t>(got - done));
+      const ssize_t put =
+          ::pwrite(out->get(), buffer.data() + done, static_cast<size_t>(got - done), at + done);
       if (put < 0 && errno == EINTR) continue;
       if (put < 0) return ErrnoError("cannot write '" + to + "' (TMPDIR can name another directory)", errno);
       done += put;
     }
+    at += got;
   }
+  if (::ftruncate(out->get(), std::max(at, from.info.st_size)) != 0)  // a hole at its end
+    return ErrnoError("cannot write '" + to + "' (TMPDIR can name another directory)", errno);
+  return {};
 }
 
 }  // namespace
@@ -120,7 +155,7 @@ Result<Snapshot> Snapshot::Take(const std::string& path) {
     auto before = OpenLog(real);
     if (!before) return before.error();
     Snapshot snapshot;
-    snapshot.bytes_ = file->info.st_size;
+    snapshot.bytes_ = DataBytes(file->fd.get());
     if (!*before) {
       snapshot.path_ = real;
       return snapshot;

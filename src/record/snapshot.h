@@ -29,7 +29,7 @@ class Snapshot {
 
   const std::string& path() const { return path_; }   // what SQLite may open
   bool is_copy() const { return copy_.has_value(); }  // else only as `immutable`
-  int64_t bytes() const { return bytes_; }
+  int64_t bytes() const { return bytes_; }            // that it really holds: holes do not count
 
  private:
   Snapshot() = default;

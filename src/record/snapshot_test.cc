@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -67,6 +68,21 @@ TEST_F(SnapshotTest, AFileThatIsStillMarkedForALogIsReadWithoutOne) {
   ASSERT_TRUE(database.ok()) << ToString(database.error());
   EXPECT_EQ(Ask(*database, "SELECT count(*) FROM pair"), 400);
   EXPECT_EQ(FilesIn(directory_.path()), std::set<std::string>{"x.db"});
+}
+
+TEST_F(SnapshotTest, TheHolesOfASparseFileTakeNoRoomInItsCopy) {
+  Writer writer(path_);
+  writer.CountUp();
+  const auto real = Snapshot::Take(path_)->bytes();
+  fs::resize_file(path_, uint64_t{3} << 40);
+  const auto snapshot = Snapshot::Take(path_);
+  ASSERT_TRUE(snapshot.ok()) << ToString(snapshot.error());
+  ASSERT_TRUE(snapshot->is_copy());
+  struct stat copy {};
+  ASSERT_EQ(stat(snapshot->path().c_str(), &copy), 0);
+  EXPECT_LT(copy.st_blocks * 512, 4 << 20);
+  EXPECT_EQ(copy.st_size, off_t{3} << 40);
+  EXPECT_LT(snapshot->bytes(), real + (1 << 20)) << "what is read is bounded by what is there";
 }
 
 TEST_F(SnapshotTest, AFileWithALogIsReadWithItAndLeftAlone) {

@@ -1,12 +1,14 @@
 #include "serve/access.h"
 
 #include <arpa/inet.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <climits>
 
-#include "base/fd.h"
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace fullbore::serve {
@@ -54,8 +56,15 @@ bool IsOpen(const Request& request) {
 }  // namespace
 
 Result<std::string> ReadToken(const std::string& path) {
-  const auto text = ReadFile(path);
+  const auto text = ReadSmallFile(path);
   if (!text) return text.error();
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return ErrnoError("cannot open '" + path + "'", errno);
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 || (status.st_uid != geteuid() && status.st_uid != 0)) {
+    return Error{ErrorCode::kPermission,
+                 "the token in '" + path + "' is not used: others than you may change that file",
+                 "chmod 600 " + path + " (and it must belong to you), then write a new token into it"};
+  }
   const std::string_view token = Trim(std::string_view(*text).substr(0, text->find('\n')));
   if (token.size() < kShortestToken) {
     return Error{
@@ -64,6 +73,14 @@ Result<std::string> ReadToken(const std::string& path) {
         "head -c 24 /dev/urandom | base64 > " + path};
   }
   return std::string(token);
+}
+
+std::optional<std::string> ExposureOf(const std::string& token_file) {
+  struct stat status {};
+  if (stat(token_file.c_str(), &status) != 0 || (status.st_mode & (S_IRGRP | S_IROTH)) == 0)
+    return std::nullopt;
+  return "the token in '" + token_file +
+         "' is no secret: others on this machine may read that file (chmod 600 " + token_file + ")";
 }
 
 bool IsLoopback(const std::string& address) { return IsLoopbackName(NameIn(address)); }

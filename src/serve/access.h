@@ -13,8 +13,12 @@ namespace fullbore::serve {
 
 inline constexpr size_t kShortestToken = 16;
 
-// The first line of a file; an error if it is shorter than kShortestToken.
+// The first line of a file; an error if it is shorter than kShortestToken, or if others than this user and root may
+// change the file.
 Result<std::string> ReadToken(const std::string& path);
+
+// What is wrong with a token file that others may read; nothing if only its owner may.
+std::optional<std::string> ExposureOf(const std::string& token_file);
 
 bool IsLoopback(const std::string& address);  // "127.0.0.1:7788", "[::1]:7788", "localhost:0"
 

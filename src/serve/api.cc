@@ -71,6 +71,8 @@ Json JudgementJson(const watch::KnownRun& run) {
     if (!judgement.change.empty()) json["change"] = judgement.change;
     json["speedup"] = judgement.speedup;
     json["waste"] = WasteOf(run);
+  } else if (!judgement.verdict.empty()) {
+    json["verdict"] = judgement.verdict;  // why there is none
   }
   if (judgement.samples_per_s) json["samples_per_s"] = *judgement.samples_per_s;
   if (judgement.steps > 0) {
@@ -204,7 +206,7 @@ Response Page(const Request& request) {
 }  // namespace
 
 Api::Api(Parts parts, Access access)
-    : parts_(std::move(parts)), access_(std::move(access)), shown_(parts_.explain) {}
+    : parts_(std::move(parts)), access_(std::move(access)), shown_(parts_.explain, parts_.waits_ns) {}
 
 Response Api::Answer(const Request& request) {
   const auto refusal = access_.Refusal(request);
@@ -306,6 +308,7 @@ Response Api::OfRun(const Request& request, const std::string& name, const watch
   if (!what.empty() && what != "page") return NotFound("'" + what + "' of a run");
   const auto shown = shown_.Get(name, run, MonotonicNs());
   if (!shown) return Failed(shown.error(), 503);
+  if (!*shown) return Response::Later();
   Response response;
   response.body = what == "page" ? (*shown)->page : (*shown)->report;
   return response;
@@ -348,6 +351,7 @@ Response Api::Compare(const Request& request) {
     if (!run) return NotFound("run '" + name + "'");
     auto shown = shown_.Get(name, *run, MonotonicNs());
     if (!shown) return Failed(shown.error(), 503);
+    if (!*shown) return Response::Later();
     runs.push_back(std::move(*shown));
   }
   Json json = {{"runs", Json::array()}, {"against_first", Json::array()}};

@@ -18,6 +18,7 @@ struct Parts {
   ShownRuns::Explain explain;
   // Rules, what fires and what has, for /api/v1/alerts; where nobody gives it, there are none.
   std::function<nlohmann::ordered_json()> alerts;
+  int64_t waits_ns = ShownRuns::kWaitsNs;  // for a run that is being judged; then the answer comes later
 };
 
 class Api {

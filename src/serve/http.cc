@@ -171,6 +171,12 @@ Response Response::Of(std::string type, std::string body, int status) {
   return response;
 }
 
+Response Response::Later() {
+  Response response;
+  response.later = true;
+  return response;
+}
+
 Response Response::Failure(int status, std::string_view text, std::string_view hint) {
   nlohmann::ordered_json json = {{"error", text}};
   if (!hint.empty()) json["hint"] = hint;

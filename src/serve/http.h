@@ -34,10 +34,12 @@ struct Response {
   std::vector<std::pair<std::string, std::string>> headers;
   // Not empty: the connection stays open, and gets what is published under this name (server-sent events).
   std::string stream;
+  bool later = false;  // there is no answer yet: the request is asked again until there is one
 
   static Response Of(std::string type, std::string body, int status = 200);
   // {"error": text, "hint": hint}
   static Response Failure(int status, std::string_view text, std::string_view hint = "");
+  static Response Later();
 };
 
 // What has come of a request so far.

@@ -112,6 +112,7 @@ void Server::Serve(int64_t now_ns) {
     else
       Write(found->second, now_ns);
   }
+  if (waiting_ > 0) AskAgain(now_ns);
   if (now_ns >= next_sweep_ns_) CloseLate(now_ns);
 }
 
@@ -147,10 +148,37 @@ void Server::Read(Connections::iterator connection, int64_t now_ns) {
   Parsed parsed = Parse(connection->in);
   if (parsed.state == Parsed::State::kMore) return;
   connection->in = std::string();
-  const bool refused = parsed.state == Parsed::State::kRefused;
-  const bool head_only = parsed.request.method == "HEAD";
-  Answer(*connection, refused ? std::move(parsed.refusal) : handler_(parsed.request), head_only);
+  if (parsed.state != Parsed::State::kRefused) return Ask(connection, parsed.request, now_ns);
+  Answer(*connection, std::move(parsed.refusal), parsed.request.method == "HEAD");
   Write(connection, now_ns);
+}
+
+void Server::Ask(Connections::iterator connection, const Request& request, int64_t now_ns) {
+  Response response = handler_(request);
+  const bool waited = connection->waiting.has_value();
+  if (response.later && waited && now_ns - connection->since_ns > limits_.answer_ns)
+    response = Response::Failure(503, "the answer takes too long", "try again later");
+  if (response.later) {
+    if (waited) return;
+    connection->answered = true;
+    connection->since_ns = now_ns;
+    connection->waiting = request;
+    ++waiting_;
+    return;
+  }
+  const bool head_only = request.method == "HEAD";
+  if (waited) --waiting_;
+  connection->waiting.reset();  // `request` may be it
+  connection->since_ns = now_ns;
+  Answer(*connection, std::move(response), head_only);
+  Write(connection, now_ns);
+}
+
+void Server::AskAgain(int64_t now_ns) {
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    const auto each = at++;
+    if (each->waiting) Ask(each, *each->waiting, now_ns);
+  }
 }
 
 void Server::Answer(Connection& connection, Response response, bool head_only) {
@@ -206,6 +234,7 @@ void Server::Close(Connections::iterator connection) {
   for (int i = 0; i < 32; ++i) {
     if (recv(connection->fd.get(), ignored.data(), ignored.size(), 0) <= 0) break;
   }
+  if (connection->waiting) --waiting_;
   by_fd_.erase(connection->fd.get());
   connections_.erase(connection);
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -22,6 +23,7 @@ namespace fullbore::serve {
 struct Limits {
   size_t connections = 256;                // the one that has waited longest for its request makes room
   int64_t request_ns = 10'000'000'000;     // for all of a request to arrive
+  int64_t answer_ns = 60'000'000'000;      // for an answer that comes later
   int64_t stalled_ns = 30'000'000'000;     // without taking a byte of an answer
   size_t unsent_bytes = 64 << 20;          // of all answers together; a longer one is refused for good (507)
   size_t unsent_stream_bytes = 256 << 10;  // of one stream: who reads more slowly is sent away
@@ -40,6 +42,8 @@ class Server {
 
   // Does what is to be done, without waiting.
   void Serve(int64_t now_ns);
+  // Somebody's answer comes later: Serve() is to be called again soon, whatever fd() says.
+  bool waits() const { return waiting_ > 0; }
   // To all who listen to that stream: an event of server-sent events. `data` has no line breaks.
   void Publish(const std::string& stream, std::string_view event, std::string_view data);
   bool HasListeners(const std::string& stream) const;
@@ -54,7 +58,8 @@ class Server {
     size_t sent = 0;                          // of both
     std::string stream;
     bool answered = false;
-    int64_t since_ns = 0;  // it came, or last took bytes
+    std::optional<Request> waiting;  // for an answer that comes later
+    int64_t since_ns = 0;            // it came, asked for what comes later, or last took bytes
     size_t unsent() const { return head.size() + (body ? body->size() : 0) - sent; }
   };
   using Connections = std::list<Connection>;
@@ -64,6 +69,8 @@ class Server {
   void MakeRoom();
   void Read(Connections::iterator connection, int64_t now_ns);
   void Answer(Connection& connection, Response response, bool head_only);
+  void Ask(Connections::iterator connection, const Request& request, int64_t now_ns);
+  void AskAgain(int64_t now_ns);
   void Write(Connections::iterator connection, int64_t now_ns);
   void Await(const Connection& connection);
   void Close(Connections::iterator connection);
@@ -76,6 +83,7 @@ class Server {
   Connections connections_;  // oldest first
   std::unordered_map<int, Connections::iterator> by_fd_;
   int64_t next_sweep_ns_ = 0;
+  size_t waiting_ = 0;
 };
 
 }  // namespace fullbore::serve

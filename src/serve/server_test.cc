@@ -81,6 +81,35 @@ TEST_F(ServerTest, AnAnswerThatOthersLeaveNoRoomForIsWorthAnotherTry) {
   EXPECT_THAT(got.text, HasSubstr("try again"));
 }
 
+TEST_F(ServerTest, AnAnswerThatComesLaterKeepsNobodyElseWaiting) {
+  Listen({});
+  answer_ = Response::Later();
+  const UniqueFd patient = Asking("GET");
+  while (!server_->waits()) server_->Serve(MonotonicNs());
+  answer_ = Response::Of("text/plain", "soon");
+  EXPECT_THAT(Take(Asking("GET")).text, EndsWith("soon"));
+  EXPECT_THAT(Take(patient).text, EndsWith("soon"));
+  EXPECT_FALSE(server_->waits());
+}
+
+TEST_F(ServerTest, AnAnswerThatNeverComesIsGivenUp) {
+  Listen({.answer_ns = 0});
+  answer_ = Response::Later();
+  const Got got = Take(Asking("GET"));
+  EXPECT_THAT(got.text, StartsWith("HTTP/1.1 503 "));
+  EXPECT_TRUE(got.closed);
+}
+
+TEST_F(ServerTest, WhoGoesAwayIsNotWaitedFor) {
+  Listen({});
+  answer_ = Response::Later();
+  UniqueFd client = Asking("GET");
+  while (!server_->waits()) server_->Serve(MonotonicNs());
+  client.reset();
+  while (server_->waits()) server_->Serve(MonotonicNs());
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
 TEST_F(ServerTest, TheHeadOfAStreamIsAllThatHeadGets) {
   Listen({});
   answer_ = Response::Of("text/event-stream", "retry: 5000\n\n");

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/printable.h"
+#include "base/text.h"
 #include "explain/diagnose/diagnose.h"
 #include "report/html.h"
 #include "report/thin.h"
@@ -15,7 +17,8 @@ namespace fullbore::serve {
 
 namespace {
 
-constexpr size_t kKept = 8;
+constexpr size_t kKept = 16;  // more than one comparison shows
+constexpr int64_t kFailedForNs = kNsPerSecond, kGivenUpForNs = 300 * kNsPerSecond;
 constexpr int64_t kPausePerCost = 150;
 constexpr size_t kPointsOfACurve = 300;
 
@@ -46,22 +49,17 @@ ShownRun::Curve CurveOf(const report::Explained& explained) {
 
 }  // namespace
 
-Result<std::shared_ptr<const ShownRun>> ShownRuns::Get(const std::string& name, const watch::KnownRun& run,
-                                                       int64_t now_ns) {
-  const bool live = run.state == watch::RunState::kRunning;
-  const auto known = std::ranges::find_if(kept_, [&](const Kept& each) { return each.run->name == name; });
-  if (known != kept_.end()) {
-    kept_.splice(kept_.begin(), kept_, known);
-    if (known->run->stamp == run.stamp || (live && now_ns < known->fresh_until_ns)) return known->run;
-    kept_.pop_front();
-  }
+void ShownRuns::Make(const Explain& explain, const std::string& path, Making& making) {
   const int64_t before_ns = ThreadCpuNs();
-  const auto explained = explain_(run.summary.path);
-  if (!explained) return explained.error();
+  const auto explained = explain(path);
+  if (!explained) {
+    making.error = explained.error();
+    return;
+  }
   const auto shared = [](std::string text) { return std::make_shared<const std::string>(std::move(text)); };
   auto shown = std::make_shared<ShownRun>();
-  shown->name = name;
-  shown->stamp = run.stamp;
+  shown->name = making.name;
+  shown->stamp = making.stamp;
   shown->report =
       shared(PrintableJson(
                  report::ToJson(*explained).dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) +
@@ -70,9 +68,71 @@ Result<std::shared_ptr<const ShownRun>> ShownRuns::Get(const std::string& name, 
   shown->verdict = explained->verdict();
   shown->curve = CurveOf(*explained);
   malloc_trim(0);
-  kept_.push_front({shown, now_ns + kPausePerCost * (ThreadCpuNs() - before_ns)});
-  if (kept_.size() > kKept) kept_.pop_back();
-  return std::shared_ptr<const ShownRun>(shown);
+  making.run = std::move(shown);
+  making.cpu_ns = ThreadCpuNs() - before_ns;
+}
+
+// What the thread has made, if it has.
+void ShownRuns::Take(int64_t now_ns, int64_t wait_ns) {
+  if (!making_) return;
+  const SideThread::State state = side_.Poll(wait_ns);
+  if (state == SideThread::State::kBusy) return;
+  const std::shared_ptr<Making> made = std::exchange(making_, nullptr);
+  if (state == SideThread::State::kDone && made->run) {
+    kept_.push_front({made->run, now_ns + kPausePerCost * made->cpu_ns});
+    if (kept_.size() > kKept) kept_.pop_back();
+    return;
+  }
+  Failed failed{made->name, made->stamp, {}, now_ns + kFailedForNs};
+  if (state == SideThread::State::kDone && made->error) {
+    failed.error = *made->error;
+  } else {
+    const std::string limit = FormatDuration(side_.limit_ns());
+    failed.error = {ErrorCode::kUnsupported,
+                    "run '" + made->name + "' could not be judged in " + limit,
+                    "`fullbore explain` takes as long as it needs"};
+    failed.until_ns = now_ns + kGivenUpForNs;
+  }
+  failed_.push_front(std::move(failed));
+  if (failed_.size() > kKept) failed_.pop_back();
+}
+
+// The run, or why there will be none; nothing if it has to be made.
+std::optional<Result<ShownRuns::Shown>> ShownRuns::Answer(const std::string& name, const watch::KnownRun& run,
+                                                          int64_t now_ns) {
+  const bool live = run.state == watch::RunState::kRunning;
+  const auto known = std::ranges::find_if(kept_, [&](const Kept& each) { return each.run->name == name; });
+  if (known != kept_.end()) {
+    kept_.splice(kept_.begin(), kept_, known);
+    if (known->run->stamp == run.stamp || (live && now_ns < known->fresh_until_ns))
+      return Result<Shown>(known->run);
+    kept_.pop_front();
+  }
+  std::erase_if(failed_, [&](const Failed& each) { return each.until_ns < now_ns; });
+  for (const Failed& each : failed_) {
+    if (each.name == name && each.stamp == run.stamp) return Result<Shown>(each.error);
+  }
+  return std::nullopt;
+}
+
+Result<ShownRuns::Shown> ShownRuns::Get(const std::string& name, const watch::KnownRun& run, int64_t now_ns) {
+  Take(now_ns, 0);
+  auto answer = Answer(name, run, now_ns);
+  if (answer) return *answer;
+  if (making_) return Shown();  // another one, or this one, is on its way
+  auto making = std::make_shared<Making>();
+  making->name = name;
+  making->stamp = run.stamp;
+  const auto make = [explain = explain_, path = run.summary.path, making] { Make(explain, path, *making); };
+  if (!side_.Begin(make)) {
+    (void)side_.Poll();
+    return Error{ErrorCode::kUnavailable, "no run can be judged now, because one is stuck",
+                 "try again later"};
+  }
+  making_ = std::move(making);
+  Take(now_ns, waits_ns_);
+  answer = Answer(name, run, now_ns);
+  return answer ? *answer : Shown();
 }
 
 }  // namespace fullbore::serve

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/captured.h"
 #include "base/clock.h"
 #include "base/guarded_file.h"
+#include "base/small_file.h"
 #include "base/text.h"
 
 namespace fullbore::tune {
@@ -22,13 +21,11 @@ constexpr int64_t kBetweenLooksNs = kNsPerSecond / 2;  // at the folders; the co
 constexpr int kLooksPerQuestion = 4;
 // After a job's end, its answer may take a while to appear in a shared directory (NFS caches attributes for a minute).
 constexpr int64_t kAnswerMayComeNs = 90 * kNsPerSecond;
-constexpr size_t kLastOfALog = 300;
+constexpr size_t kLastOfALog = 300, kMostOfALog = 64 << 20;
 
 std::string Contents(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  auto text = ReadSmallFile(path, kMostOfALog);
+  return text ? std::move(*text) : std::string();
 }
 
 std::string Joined(const std::vector<std::string>& words) {

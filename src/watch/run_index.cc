@@ -26,6 +26,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr off_t kMostIndexBytes = 64 << 20;  // of 50,000 runs; a longer one is not ours
 constexpr char kFile[] = "/.index";
 constexpr char kFormat[] = "fullbore-index/1";
 // Thousands of runs that nobody has indexed must not keep whoever waits for an answer waiting.
@@ -238,6 +239,8 @@ RunIndex::RunIndex(std::string directory) : directory_(std::move(directory)) { L
 
 void RunIndex::Load() {
   const auto file = OpenRegularFile(directory_ + kFile);
+  struct stat status {};
+  if (file && fstat(file->get(), &status) == 0 && status.st_size > kMostIndexBytes) return;
   const auto text = file ? ReadToEnd(file->get(), directory_ + kFile) : Result<std::string>(file.error());
   if (!text) return;
   bool first = true;

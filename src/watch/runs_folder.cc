@@ -1,5 +1,6 @@
 #include "watch/runs_folder.h"
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -7,8 +8,8 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "explain/diagnose/diagnose.h"
-#include "record/alert_log.h"
 
 namespace fullbore::watch {
 
@@ -21,16 +22,9 @@ constexpr int64_t kSavePauseNs = 30 * kNsPerSecond;
 // Of the runs that ended unseen, so old and so many are looked at once more.
 constexpr int64_t kRecentNs = 24 * 3600 * kNsPerSecond;
 constexpr int kMostMissed = 200;
+constexpr int64_t kTryAgainNs = 10 * kNsPerSecond;
 // What is written into a log goes unnoticed: live runs are looked at anyway.
 constexpr uint32_t kNoticed = IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM | IN_ONLYDIR;
-
-// Whether something is still to be said about a run: that an alert is over, or what was not delivered.
-bool IsOwed(const std::string& run_file) {
-  const auto alerts = record::ReadAlerts(run_file);
-  return alerts && std::ranges::any_of(*alerts, [](const record::AlertRow& alert) {
-           return !alert.resolved_ns || !alert.undelivered.empty();
-         });
-}
 
 // What a list shows of a live run, as its newest stage says.
 record::RunSummary SummaryNow(const KnownRun& known, const LiveRun& run) {
@@ -58,6 +52,7 @@ record::RunSummary SummaryNow(const KnownRun& known, const LiveRun& run) {
 RunsFolder::RunsFolder(const std::vector<std::string>& directories, Budget budget, KeepsIndex keeps)
     : budget_(budget),
       keeps_(keeps),
+      side_(budget.judge_limit_ns),
       notify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
       watches_(directories.size(), -1) {
   for (const std::string& directory : directories) indexes_.push_back(std::make_unique<RunIndex>(directory));
@@ -92,7 +87,8 @@ void RunsFolder::Tick(int64_t now_ns, int64_t wall_ns) {
     next_list_ns_ = MonotonicNs() - before_ns > kLongListNs ? now_ns : now_ns + kListPauseNs;
   }
   for (auto& [name, followed] : followed_) Look(name, *followed, now_ns);
-  if (now_ns >= next_judge_ns_) JudgeOneEnded(now_ns);
+  if (judging_) TakeJudgement(now_ns);
+  if (!judging_ && now_ns >= next_judge_ns_) JudgeOneEnded(now_ns);
   if (now_ns >= next_save_ns_) {
     Save();
     next_save_ns_ = now_ns + kSavePauseNs;
@@ -114,7 +110,7 @@ void RunsFolder::List(int64_t wall_ns) {
     return a.second->summary.wall_begin_ns > b.second->summary.wall_begin_ns;
   });
   FollowLive();
-  if (on_look) CatchUp(wall_ns);
+  if (on_look && is_owed) CatchUp(wall_ns);
 }
 
 void RunsFolder::CatchUp(int64_t wall_ns) {
@@ -123,7 +119,7 @@ void RunsFolder::CatchUp(int64_t wall_ns) {
     if (!met_.insert(name).second || known->state == RunState::kRunning) continue;
     if (wall_ns - known->stamp.changed_ns > kRecentNs || ++missed > kMostMissed) continue;
     LiveRun run(known->summary.path);
-    if (IsOwed(run.path()) && run.LookAtWindow()) on_look(name, run, /*over=*/true);
+    if (is_owed(run.path()) && run.LookAtWindow()) on_look(name, run, /*over=*/true);
   }
   std::erase_if(met_, [this](const std::string& name) { return !where_.contains(name); });
 }
@@ -177,15 +173,40 @@ void RunsFolder::JudgeOneEnded(int64_t now_ns) {
     return each.second->state != RunState::kRunning && !each.second->judgement;
   });
   if (next == runs_.end()) return;
-  const int64_t before_ns = ThreadCpuNs();
-  const Where& where = where_.at(next->first);
-  Judgement judgement;  // of a file that cannot be read: nothing, once
-  if (const auto recording = record::ReadRun(next->second->summary.path))
-    judgement = Judgement::Of(diagnose::Diagnose(*recording), *recording);
-  where.index->Judge(where.name, std::move(judgement));
-  malloc_trim(0);
-  const double pause_ns = static_cast<double>(ThreadCpuNs() - before_ns) / budget_.of_a_core_for_ended;
-  next_judge_ns_ = now_ns + static_cast<int64_t>(pause_ns);
+  auto judging = std::make_shared<Judging>();
+  judging->name = next->first;
+  const bool begun = side_.Begin([judging, path = next->second->summary.path] {
+    const int64_t before_ns = ThreadCpuNs();
+    // Of a file that cannot be read: nothing, once.
+    if (const auto recording = record::ReadRun(path))
+      judging->judgement = Judgement::Of(diagnose::Diagnose(*recording), *recording);
+    malloc_trim(0);
+    judging->cpu_ns = ThreadCpuNs() - before_ns;
+  });
+  if (!begun) {  // no thread can be made now, or one is stuck
+    (void)side_.Poll();
+    next_judge_ns_ = now_ns + kTryAgainNs;
+    return;
+  }
+  judging_ = std::move(judging);
+  TakeJudgement(now_ns);
+}
+
+void RunsFolder::TakeJudgement(int64_t now_ns) {
+  const SideThread::State state = side_.Poll(budget_.waits_ns);
+  if (state == SideThread::State::kBusy) return;
+  const std::shared_ptr<Judging> judging = std::exchange(judging_, nullptr);
+  int64_t cpu_ns = judging->cpu_ns;
+  Judgement judgement;
+  if (state == SideThread::State::kDone) {
+    judgement = std::move(judging->judgement);
+  } else {
+    cpu_ns = side_.limit_ns();
+    judgement.verdict = fmt::format("could not be judged in {}", FormatDuration(side_.limit_ns()));
+  }
+  if (const auto where = where_.find(judging->name); where != where_.end())
+    where->second.index->Judge(where->second.name, std::move(judgement));
+  next_judge_ns_ = now_ns + static_cast<int64_t>(static_cast<double>(cpu_ns) / budget_.of_a_core_for_ended);
 }
 
 const KnownRun* RunsFolder::Find(const std::string& name) const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/side_thread.h"
 #include "watch/live_run.h"
 #include "watch/run_index.h"
 
@@ -28,6 +29,10 @@ struct Budget {
   int64_t all_pause_ns = 15'000'000'000;
   // The same for judging, one after the other, the ended runs that nobody has judged; 0: they are not judged.
   double of_a_core_for_ended = 0.25;
+  // A run is judged in a thread of its own, and given up after so long. Tick() waits so long for it, at most, before it
+  // goes on without: whoever has to answer others meanwhile sets little.
+  int64_t judge_limit_ns = 20'000'000'000;
+  int64_t waits_ns = 30'000'000'000;
 };
 
 // What is known of the ended runs is kept in the index file of each directory, for the next one who looks.
@@ -61,9 +66,10 @@ class RunsFolder {
   std::vector<std::pair<std::string, const LiveRun*>> live() const;
 
   // Called with the name and the run after each look at its window, and once more, with ended() or cut off, when it is
-  // over; the run is gone afterwards. Also once, as over, for a run that ended unseen in the last day while an alert
-  // fired, or with one that was not delivered.
+  // over; the run is gone afterwards. Also once, as over, for a run that ended unseen in the last day and of which
+  // is_owed says that something is still to be said: that an alert is over, or what was not delivered.
   std::function<void(const std::string& name, const LiveRun& run, bool over)> on_look;
+  std::function<bool(const std::string& run_file)> is_owed;
 
  private:
   struct Followed {
@@ -82,6 +88,7 @@ class RunsFolder {
   void CatchUp(int64_t wall_ns);
   void Look(const std::string& name, Followed& followed, int64_t now_ns);
   void JudgeOneEnded(int64_t now_ns);
+  void TakeJudgement(int64_t now_ns);
   void Save();
   int64_t PauseNs(int64_t cost_ns, int64_t least_ns) const;
 
@@ -91,6 +98,13 @@ class RunsFolder {
   std::vector<std::pair<std::string, const KnownRun*>> runs_;
   std::map<std::string, Where> where_;
   std::map<std::string, std::unique_ptr<Followed>> followed_;
+  struct Judging {
+    std::string name;
+    Judgement judgement;  // written by the thread until it has ended
+    int64_t cpu_ns = 0;   // that it took
+  };
+  std::shared_ptr<Judging> judging_;
+  SideThread side_;
   std::set<std::string> met_;  // the runs of earlier lists
   UniqueFd notify_;
   std::vector<int> watches_;  // of the directories; -1: it is not there yet

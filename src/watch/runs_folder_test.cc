@@ -84,8 +84,22 @@ TEST_F(RunsFolderTest, ARunThatEndedUnseenWhileAnAlertFiredIsLookedAtOnce) {
     EXPECT_TRUE(is_over && run.ended());
     over.push_back(name);
   };
+  folder.is_owed = [&](const std::string& run_file) { return run_file == runs + "/b.fbr"; };
   for (int i = 0; i < 20; ++i) Tick(folder);
   EXPECT_EQ(over, std::vector<std::string>{"b"});
+}
+
+TEST_F(RunsFolderTest, ARunThatTakesTooLongToJudgeIsGivenUpAndTheOthersAreJudged) {
+  const std::string runs = Directory("runs");
+  LiveWriter(runs, "a", 0.6).Seconds(30).End();
+  LiveWriter(runs, "b", 0.6).Seconds(30).End();
+  RunsFolder folder({runs}, {.judge_limit_ns = -1});  // over before it begins
+  for (int i = 0; i < 30; ++i) Tick(folder);
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(folder.Find(name)->judgement);
+    EXPECT_EQ(folder.Find(name)->judgement->finding, "");
+    EXPECT_NE(folder.Find(name)->judgement->verdict.find("could not be judged in"), std::string::npos);
+  }
 }
 
 TEST_F(RunsFolderTest, WhoWritesAnAlertIntoARunThatWasCutOffIsNotItsRecorder) {
@@ -122,6 +136,19 @@ TEST_F(RunsFolderTest, ARunWhoseRecorderIsGoneIsCutOff) {
   EXPECT_EQ(over, 1);
   EXPECT_EQ(folder.Live("a"), nullptr);
   EXPECT_EQ(folder.Find("a")->state, RunState::kCutOff);
+}
+
+TEST_F(RunsFolderTest, AnIndexThatIsFarTooLongIsMadeAnew) {
+  const std::string runs = Directory("runs");
+  LiveWriter(runs, "a", 0.6).Seconds(5).End();
+  {
+    RunIndex index(runs);
+    index.Update(WallNs());
+    index.Save();
+  }
+  ASSERT_EQ(RunIndex(runs).runs().size(), 1u);
+  std::filesystem::resize_file(runs + "/.index", uint64_t{1} << 30);
+  EXPECT_TRUE(RunIndex(runs).runs().empty());
 }
 
 TEST_F(RunsFolderTest, TheIndexKnowsWhatWasReadAndJudged) {

@@ -203,7 +203,7 @@ int main(int argc, char** argv) {
   fullbore::fuzz::WriteExport(root / "nsys/export.sqlite");
   fullbore::fuzz::WriteColumns(root);
   fullbore::fuzz::WriteRuns(root);
-  for (const char* target : {"run_rows", "hdf5"}) fullbore::fuzz::WriteChoices(root / target);
+  for (const char* target : {"run_rows", "facts", "hdf5"}) fullbore::fuzz::WriteChoices(root / target);
   fullbore::fuzz::WriteChannel(root / "channel/once_around");
   fullbore::fuzz::CopyCorpus(root);
   fullbore::fuzz::WriteRemote(root);

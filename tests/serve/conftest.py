@@ -95,6 +95,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pathlib.Path]:
 def serving(runs: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     token = tmp_path_factory.mktemp("token") / "token"
     token.write_text(TOKEN + "\n")
+    token.chmod(0o600)
     server = start("--dir", str(runs), "--token-file", str(token))
     yield server
     server.process.terminate()

@@ -48,7 +48,18 @@ def test_every_page_shows_what_it_is_for_at_any_width_and_logs_nothing(browser, 
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/runs/made-0", "/runs/made-live-0", "/compare?runs=made-0,made-1", "/alerts", "/login"]
+    "path",
+    [
+        "/",
+        "/?group=command",
+        "/runs/made-0",
+        "/runs/made-live-0",
+        "/runs/missing",
+        "/compare",
+        "/compare?runs=made-0,made-1",
+        "/alerts",
+        "/login",
+    ],
 )
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (390, True)])
 def test_axe_finds_nothing_that_keeps_anybody_from_reading(browser, serving, path, width, dark):
@@ -88,6 +99,37 @@ def test_runs_are_filtered_sorted_grouped_and_compared_by_hand(browser, serving)
     )
     browser.value("compare.click()")
     browser.wait("location.pathname === '/compare' && document.body.innerText.includes('2 runs compared')")
+
+
+def test_the_sorted_column_has_one_arrow(browser, serving):
+    browser.open(f"http://{serving.address}/?sort=-name")
+    button = "document.querySelector('th[aria-sort=descending] button')"
+    browser.wait(f"{button} !== null")
+    arrows = f"{button}.textContent + getComputedStyle({button}, '::after').content"
+    assert browser.value(arrows).count("↓") == 1
+
+
+def test_an_older_answer_does_not_replace_a_newer_one(browser, serving):
+    """The answer to what was typed first comes after the one to what was typed last."""
+    browser.open(f"http://{serving.address}/")
+    rows = "[...document.querySelectorAll('td.run a')].map((each) => each.textContent).join()"
+    browser.wait(f"{rows}.includes('made-5')")
+    browser.value(
+        "globalThis.held = []; globalThis.real = globalThis.fetch;"
+        "globalThis.fetch = (...all) => new Promise((go) => held.push(() => go(real(...all)))); 0"
+    )
+    browser.value("state.q = 'state:ended'; globalThis.older = refresh(); 0")
+    browser.value("state.q = 'state:running'; globalThis.newer = refresh(); 0")
+    browser.value("held[1](); newer.then(() => 0)")
+    browser.value("held[0](); older.then(() => 0)")
+    browser.value("globalThis.fetch = real; 0")
+    assert browser.value(rows) == "made-live-0"
+
+
+def test_an_ended_run_has_no_empty_card_above_it(browser, serving):
+    browser.open(f"http://{serving.address}/runs/made-0")
+    browser.wait("document.querySelector('.card.live') !== null && document.body.innerText.includes('Note and tags')")
+    assert browser.value("document.querySelector('.card.live').getBoundingClientRect().height") == 0
 
 
 def test_a_note_is_saved_with_the_token_only(browser, serving):

@@ -70,6 +70,7 @@ def test_another_address_than_loopback_needs_a_token(fullbore, tmp_path):
     (tmp_path / "short").write_text("abc")
     assert fullbore.call("serve", "--listen", "0.0.0.0:0", "--token-file", tmp_path / "short").code == 2
     (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
     process = subprocess.Popen(
         [BINARY, "serve", "--listen", "0.0.0.0:0", "--token-file", tmp_path / "token"],
         cwd=tmp_path,
@@ -84,6 +85,20 @@ def test_another_address_than_loopback_needs_a_token(fullbore, tmp_path):
     assert everywhere.ask("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).status == 200
     process.terminate()
     process.wait(timeout=30)
+
+
+def test_a_token_that_others_may_read_is_said_to_be_and_one_that_they_may_change_is_refused(fullbore, tmp_path):
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    token.chmod(0o666)
+    refused = fullbore.call("serve", "--listen", "127.0.0.1:0", "--token-file", token)
+    assert refused.code == 2
+    assert "chmod 600" in refused.stderr
+    token.chmod(0o644)
+    served = start("--dir", str(tmp_path), "--token-file", str(token))
+    assert "chmod 600" in served.process.stderr.readline()
+    served.process.terminate()
+    served.process.wait(timeout=30)
 
 
 @pytest.mark.parametrize(

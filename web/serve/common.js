@@ -33,7 +33,7 @@ function tokenInput() {
 }
 
 function complain(error) {
-  document.getElementById("page").replaceChildren(el("p", { class: "failure", role: "alert" }, String(error.message || error)));
+  document.getElementById("page").replaceChildren(el("h1", { class: "hidden" }, "This cannot be shown"), el("p", { class: "failure", role: "alert" }, String(error.message || error)));
 }
 
 function runLink(name) { return el("a", { href: "/runs/" + encodeURIComponent(name) }, name); }

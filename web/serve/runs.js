@@ -45,8 +45,7 @@ function groupsOf(runs) {
 function heading(column) {
   const sorted = state.sort.replace("-", "") === column.key;
   const order = sorted ? (state.sort.startsWith("-") ? "descending" : "ascending") : null;
-  const label = column.label + (sorted ? (order === "descending" ? " ↓" : " ↑") : "");
-  const text = column.key ? el("button", { class: "plain", type: "button", onclick: () => change({ sort: state.sort === "-" + column.key ? column.key : "-" + column.key }) }, label) : label;
+  const text = column.key ? el("button", { class: "plain", type: "button", onclick: () => change({ sort: state.sort === "-" + column.key ? column.key : "-" + column.key }) }, column.label) : column.label;
   return el("th", { scope: "col", class: (column.number ? "number " : "") + (column.less ? "less" : ""), "aria-sort": order }, text);
 }
 
@@ -69,10 +68,15 @@ function showGroups(runs) {
   group.replaceChildren(...options.map(([value, text]) => el("option", { value, selected: value === state.group ? "" : null }, text)));
 }
 
+let asked = 0;
+
+// What was asked for later may be answered first: only the last answer counts.
 async function refresh() {
+  const mine = ++asked;
   const wanted = new URLSearchParams({ q: state.q, sort: state.sort, limit: state.limit });
   try {
     const { total, runs } = await ask("/api/v1/runs?" + wanted);
+    if (mine !== asked) return;
     found.textContent = total === 1 ? "1 run" : `${count(total)} runs`;
     showGroups(runs);
     const rows = state.group
@@ -83,7 +87,7 @@ async function refresh() {
     if (focused && !document.contains(document.activeElement)) document.querySelector(`[aria-label="${CSS.escape(focused)}"]`)?.focus();
     more.hidden = total <= runs.length;
     if (!total && !state.q) found.textContent = "no runs yet: fullbore run -- python train.py";
-  } catch (error) { found.textContent = String(error.message); }
+  } catch (error) { if (mine === asked) found.textContent = String(error.message); }
 }
 
 function change(what) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/time_limit.h"
 #include "base/text.h"
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
@@ -193,6 +194,7 @@ void RemoveSuperseded(std::vector<Finding>& findings) {
 
 void Judge(const View& view, Diagnosis& diagnosis) {
   const auto judged = [&](const FindingRow& row) {
+    TimeLimit::Check();
     std::optional<Finding> finding;
     if (row.when == When::kAlways || view.HasSteps()) finding = row.judge(view, diagnosis);
     if (finding) finding->id = row.id;

@@ -11,6 +11,8 @@ namespace fullbore::diagnose {
 
 namespace {
 
+// So many numbers of workers are tried: each is a replay, and a loader with more of them gains nothing that fewer do not.
+constexpr int64_t kMostWorkersTried = 256;
 // One more worker must gain at least this much over fewer of them.
 constexpr double kNearlyAsGood = 1.03;
 
@@ -20,7 +22,8 @@ SharedCores ShareCores(const replay::Pipeline& pipeline, double step_ns) {
   SharedCores best;
   double best_ns = 0;
   const int64_t cores = std::llround(pipeline.cores);
-  for (int64_t workers = 1; workers <= cores && cores > 1; ++workers) {
+  const int64_t most = std::min(cores, kMostWorkersTried);
+  for (int64_t workers = 1; workers <= most && cores > 1; ++workers) {
     const double threads = std::max(1.0, static_cast<double>(cores - workers));
     if (threads >= pipeline.threads) continue;
     const replay::Pipeline shared = WithThreads(WithWorkers(pipeline, workers), threads);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/time_limit.h"
+
 namespace fullbore::replay {
 namespace {
 
@@ -65,6 +67,7 @@ class Together {
 
   // False if it has come nowhere.
   bool RunOn(Rank& rank) {
+    TimeLimit::Check();
     bool moves = false;
     for (size_t i = rank.ends.size(); i < rank.graph->nodes.size(); ++i) {
       const StepGraph::Node& node = rank.graph->nodes[i];

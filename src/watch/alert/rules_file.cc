@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/nearest.h"
 #include "base/secrets.h"
+#include "base/small_file.h"
 #include "base/text.h"
 #include "explain/diagnose/judge.h"
 #include "record/metrics.h"
@@ -345,7 +345,7 @@ std::string Shown(const Target& target) {
       break;
   }
   const std::string masked = MaskUrl(target.place);
-  const size_t host = masked.find("//") + 2, path = masked.find('/', host);
+  const size_t host = masked.find("//") + 2, path = masked.find_first_of("/?#", host);
   return "webhook:" + masked.substr(0, path) + (path == std::string::npos ? "" : "/" + std::string(kMask));
 }
 
@@ -390,7 +390,7 @@ Result<RuleSet> ParseRules(std::string_view text, const std::string& path) {
 }
 
 Result<RuleSet> ReadRules(const std::string& path) {
-  const auto text = ReadFile(path);
+  const auto text = ReadSmallFile(path);
   if (!text) return text.error();
   return ParseRules(*text, path);
 }

@@ -127,6 +127,14 @@ TEST(RulesFileTest, WhatCannotBeMeantIsRefused) {
   }
 }
 
+TEST(RulesFileTest, WhatIsNoFileOfRulesIsRefusedWithoutReadingOn) {
+  for (const char* path : {"/dev/zero", "/"}) {
+    const auto rules = ReadRules(path);
+    ASSERT_FALSE(rules.ok());
+    EXPECT_THAT(rules.error().text, HasSubstr(path));
+  }
+}
+
 TEST(RulesFileTest, AWrongTargetIsNotRepeatedWithItsSecrets) {
   EXPECT_THAT(Refused(AnAlert("run = \"failed\"\nnotify = [\"web:https://u:secret@h/x?key=secret\"]")),
               ::testing::Not(HasSubstr("secret")));

@@ -1,8 +1,11 @@
-// Says alerts to whom the rules name, each target by a thread of its own, so that one that does not answer keeps nobody
-// waiting. What cannot be delivered is tried again with growing pauses for an hour, in order, so that the end of an
-// alert never comes before its beginning.
+// Says alerts to whom the rules name. Each target has a lane of its own, in order, so that the end of an alert never comes
+// before its beginning, and one that does not answer keeps nobody waiting: it is tried again with growing pauses for an
+// hour. A few threads serve all lanes; where none can be made, what is to be said waits until one can.
 //
-// Send and Take may be called by one thread, and never block.
+// A target hears a bounded number of messages a minute: the last one sums up all that waits ("and 37 more"), and so do
+// those after it. Alertmanager takes lists, and gets all that waits in one.
+//
+// One courier serves all watchers of a process. Any thread; nothing blocks, except Stop().
 #pragma once
 
 #include <atomic>
@@ -17,14 +20,16 @@
 #include <vector>
 
 #include "watch/alert/rule.h"
+#include "watch/notify/delivery.h"
 
 namespace fullbore::watch {
 
 struct Parcel {
   Target target;                // not the log
   nlohmann::ordered_json json;  // "fullbore.alert/1"
-  int64_t tag = 0;              // given back with the outcome
+  int64_t tag = 0;              // given back with the outcome; one alert has one tag
   bool refresh = false;         // says again what was said: no outcome, and dropped if it cannot be delivered
+  const void* sender = nullptr;  // who takes the outcome
 };
 
 struct Outcome {
@@ -40,6 +45,9 @@ class Courier {
   struct Patience {
     int64_t first_pause_ns = 1'000'000'000, longest_pause_ns = 60'000'000'000,
             gives_up_ns = 3'600'000'000'000;
+    // To one target.
+    size_t most_a_minute = 20;
+    int64_t minute_ns = 60'000'000'000;
   };
   Courier() : Courier(Patience{}) {}
   explicit Courier(Patience patience) : patience_(patience) {}
@@ -47,34 +55,54 @@ class Courier {
   Courier(const Courier&) = delete;
   Courier& operator=(const Courier&) = delete;
 
+  // A newer message about the same alert takes the place of a refresh that waits; nothing else is ever dropped.
   void Send(Parcel parcel);
-  std::vector<Outcome> Take();  // since the last call
-  bool idle() const;            // nothing is under way, and nothing to take
+  std::vector<Outcome> Take(const void* sender = nullptr);  // since the last call
+  bool idle(const void* sender = nullptr) const;            // nothing is under way, and nothing to take
+  // What keeps messages from being delivered at all, said once; empty if nothing does.
+  std::string TakeProblem();
   // Begins nothing any more, and waits for the attempts in progress, two seconds at most: one that delivers still has
-  // its outcome. Call Send no more.
+  // its outcome. Then no program that was run for an alert goes on. Call Send no more.
   void Stop();
 
  private:
   struct Lane {
     Target target;
     std::deque<Parcel> queue;
-    std::thread thread;
+    size_t message = 0;  // so many parcels at the front are the message that is being delivered; 0: none is
+    bool busy = false;   // with an attempt
+    size_t alone = 0;    // so many are delivered one by one, after a list of them was refused
+    int tries = 0;       // of the message
+    int64_t first_try_ns = 0, next_try_ns = 0, pause_ns = 0;
+    std::deque<int64_t> begun_ns;  // the messages of the last minute
   };
 
-  void Serve(Lane& lane);
-  void Deliver(Lane& lane, const Parcel& parcel);
+  Lane& LaneOf(const Target& target);
+  void Work();
+  void MakeThread();
+  Lane* NextLane(int64_t now_ns, int64_t* wake_ns);
+  void Begin(Lane& lane, int64_t now_ns);
+  int64_t DueNs(Lane& lane, int64_t now_ns) const;
+  size_t CountOf(const Lane& lane) const;
+  void Conclude(Lane& lane, const Attempt& attempt);
+  bool TriesAgain(const Lane& lane, const Attempt& attempt, int64_t now_ns) const;
 
   const Patience patience_;
+  CommandMark mark_;
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<std::unique_ptr<Lane>> lanes_;  // guarded by mutex_, as are the queues
-  std::vector<Outcome> outcomes_;
-  int under_way_ = 0;  // queued or being delivered
+  // Guarded by mutex_:
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::thread> threads_;
+  std::vector<std::pair<const void*, Outcome>> outcomes_;
+  size_t waiting_threads_ = 0;
+  std::string problem_;
+  bool said_problem_ = false;
 };
 
-// What Alertmanager's v2 API takes: a list of one alert. A firing one counts as over five minutes after it was last
-// said, in case nobody is left to say so.
+// What Alertmanager's v2 API takes: a list of alerts, here of one. A firing one counts as over five minutes after it was
+// last said, in case nobody is left to say so.
 nlohmann::ordered_json ForAlertmanager(const nlohmann::ordered_json& alert, int64_t wall_ns);
 
 }  // namespace fullbore::watch

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "watch/notify/command_mark.h"
+
 namespace fullbore::watch {
 
 // What has begun to be said when `stop` is set gets so long to end: or the receiver has heard it, and nobody knows.
@@ -21,8 +23,9 @@ struct Attempt {
 Attempt Post(const std::string& url, const std::string& json, const std::atomic<bool>& stop);
 
 // Runs a program with the JSON on its standard input and `variables` in its environment, in a process group of its own,
-// without a shell; its output is dropped. The group is killed after 30 s.
+// without a shell; its output is dropped. After 30 s the group is killed, and what left it, by the mark.
 Attempt RunCommand(const std::string& program, const std::string& json,
-                   const std::map<std::string, std::string>& variables, const std::atomic<bool>& stop);
+                   const std::map<std::string, std::string>& variables, CommandMark& mark,
+                   const std::atomic<bool>& stop);
 
 }  // namespace fullbore::watch

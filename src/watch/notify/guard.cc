@@ -16,8 +16,14 @@ std::string IdOf(const nlohmann::ordered_json& alert) { return alert.value("id",
 
 }  // namespace
 
-Guard::Guard(RuleSet rules, std::function<void(const std::string&)> say)
-    : rules_(std::move(rules)), say_(std::move(say)) {}
+Guard::Guard(RuleSet rules, std::function<void(const std::string&)> say, std::shared_ptr<Courier> courier,
+             OwnAlerts own)
+    : rules_(std::move(rules)), say_(std::move(say)), courier_(std::move(courier)), own_(std::move(own)) {}
+
+Guard::~Guard() {
+  courier_->Stop();
+  posts_.clear();
+}
 
 void Guard::OnLook(const std::string& name, const LiveRun& run, bool over) {
   if (!run.seen()) return;
@@ -25,13 +31,15 @@ void Guard::OnLook(const std::string& name, const LiveRun& run, bool over) {
   if (post.over && over) return;
   if (!post.sentinel) {
     post.sentinel = std::make_unique<Sentinel>(
-        run.path(), rules_, [this, name](const std::string& line) { say_(name + ": " + line); });
+        run.path(), rules_, [this, name](const std::string& line) { say_(name + ": " + line); }, courier_,
+        own_);
   }
   post.sentinel->Look(run.window(), run.end_ns(), over && !run.ended());
   post.over = over;
 }
 
 void Guard::Deliver(int64_t now_ns) {
+  if (const std::string problem = courier_->TakeProblem(); !problem.empty()) say_(problem);
   for (auto at = posts_.begin(); at != posts_.end();) {
     Sentinel& sentinel = *at->second.sentinel;
     sentinel.Deliver(now_ns);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "watch/live_run.h"
+#include "watch/notify/courier.h"
 #include "watch/notify/sentinel.h"
 
 namespace fullbore::watch {
@@ -18,7 +19,14 @@ namespace fullbore::watch {
 class Guard {
  public:
   // `say` receives each line for the log.
-  Guard(RuleSet rules, std::function<void(const std::string&)> say);
+  Guard(RuleSet rules, std::function<void(const std::string&)> say,
+        std::shared_ptr<Courier> courier = std::make_shared<Courier>(), OwnAlerts own = OwnAlerts());
+  ~Guard();  // what is being said is, and its outcome noted; takes a few seconds at most
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+
+  // For RunsFolder::is_owed.
+  bool IsOwed(const std::string& run_file) const { return own_.IsOwed(run_file); }
 
   // To be called from RunsFolder::on_look.
   void OnLook(const std::string& name, const LiveRun& run, bool over);
@@ -37,6 +45,8 @@ class Guard {
 
   const RuleSet rules_;
   const std::function<void(const std::string&)> say_;
+  const std::shared_ptr<Courier> courier_;  // of all runs
+  const OwnAlerts own_;
   std::map<std::string, Post> posts_;  // by run
   std::deque<nlohmann::ordered_json> past_;
 };

@@ -39,6 +39,13 @@ bool IsWorthARetry(long status) {
          status < kLeastError;  // below: a redirect, perhaps to a page of maintenance
 }
 
+// "https://***@host": whom it was sent to. The path of a webhook is its password.
+std::string OriginOf(const std::string& url) {
+  const std::string masked = MaskUrl(url);
+  const size_t scheme = masked.find("://");
+  return masked.substr(0, masked.find_first_of("/?#", scheme == std::string::npos ? 0 : scheme + 3));
+}
+
 Attempt OutcomeOf(CURL* curl, CURLcode code, const std::string& url) {
   if (code == CURLE_OK) {
     long status = 0;
@@ -49,7 +56,7 @@ Attempt OutcomeOf(CURL* curl, CURLcode code, const std::string& url) {
   }
   const bool hopeless = code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT;
   return {hopeless ? Attempt::End::kRefused : Attempt::End::kFailed,
-          fmt::format("{}: {}", MaskUrl(url).substr(0, url.find('/', 8)), curl_easy_strerror(code))};
+          fmt::format("{}: {}", OriginOf(url), curl_easy_strerror(code))};
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ UniqueFd Readable(const std::string& text) {
 }  // namespace
 
 Attempt RunCommand(const std::string& program, const std::string& json,
-                   const std::map<std::string, std::string>& variables, const std::atomic<bool>& stop) {
+                   const std::map<std::string, std::string>& variables, CommandMark& mark,
+                   const std::atomic<bool>& stop) {
   const UniqueFd input = Readable(json);
   pid_t pid = -1;
   if (!input.valid()) return {Attempt::End::kFailed, "no memory"};
@@ -48,6 +49,8 @@ Attempt RunCommand(const std::string& program, const std::string& json,
   options.input = input.get();
   options.usual_signals = true;
   options.environment = variables;
+  const std::string marked = mark.Next();
+  options.environment[CommandMark::kVariable] = marked;
   if (const int error = Spawn({program}, options, pid); error != 0)
     return {Attempt::End::kFailed, fmt::format("it cannot be started: {}", std::strerror(error))};
   int64_t deadline_ns = MonotonicNs() + kLimitNs;
@@ -61,6 +64,7 @@ Attempt RunCommand(const std::string& program, const std::string& json,
     }
     kill(-pid, SIGKILL);
     waitpid(pid, nullptr, 0);
+    mark.End(marked);
     return {Attempt::End::kFailed, "it took longer than 30 s and was killed"};
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {Attempt::End::kDelivered, ""};

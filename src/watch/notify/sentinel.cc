@@ -35,6 +35,8 @@ const Rule* RuleNamed(const RuleSet& rules, const std::string& name) {
   return found == rules.rules.end() ? nullptr : &*found;
 }
 
+std::string NotKept(const Error& error) { return "the history of alerts is not kept: " + error.text; }
+
 record::AlertRow RowOf(const Alert& alert, const std::set<std::string>& undelivered) {
   return {0,          alert.stage,      alert.rule, alert.since_ns, alert.fired_ns, alert.resolved_ns,
           alert.what, DetailsOf(alert), undelivered};
@@ -55,11 +57,15 @@ Alert AlertOf(const record::AlertRow& row) {
 }
 
 Sentinel::Sentinel(std::string run_file, RuleSet rules, std::function<void(const std::string&)> say,
-                   Courier::Patience patience)
-    : path_(std::move(run_file)), evaluator_(std::move(rules)), say_(std::move(say)), courier_(patience) {}
+                   std::shared_ptr<Courier> courier, OwnAlerts own)
+    : path_(std::move(run_file)),
+      evaluator_(std::move(rules)),
+      say_(std::move(say)),
+      courier_(std::move(courier)),
+      own_(std::move(own)) {}
 
 Sentinel::~Sentinel() {
-  courier_.Stop();
+  if (courier_.use_count() == 1) courier_->Stop();
   NoteOutcomes();
 }
 
@@ -88,8 +94,9 @@ bool Sentinel::Resume(const record::Recording& recording, int64_t now_ns) {
   for (const record::AlertRow& row : *rows) {
     if (!RuleNamed(evaluator_.rules(), row.rule)) continue;
     Known& known = known_[row.id];
-    known = {AlertOf(row), OriginOf(whole, row.stage), row.undelivered};
-    if (alone) SendAgain(row.id);
+    known = {AlertOf(row), OriginOf(whole, row.stage), {}, own_.Has(path_, row)};
+    if (known.ours) known.undelivered = row.undelivered;
+    if (alone && known.ours) SendAgain(row.id);
     if (row.resolved_ns) continue;
     rows_[{row.stage, row.rule}] = row.id;
     if (row.stage == whole.stages.back().id) {
@@ -109,15 +116,18 @@ void Sentinel::Fired(const Alert& alert, const record::Recording& recording) {
   const std::set<std::string> undelivered = DebtsOf(/*resolved=*/false, rule);
   int64_t id = next_unwritten_;
   if (const auto log = record::AlertLog::Of(path_); !log) {
-    SayOnce(log.error().text);
+    SayOnce(NotKept(log.error()));
   } else if (const auto written = log->Fire(RowOf(alert, undelivered)); !written) {
-    SayOnce(written.error().text);  // perhaps because the disk is full: then it must be said all the more
+    SayOnce(NotKept(written.error()));  // perhaps because the disk is full: then it must be said all the more
   } else if (!*written) {
     return;  // another watcher was faster, and says it
   } else {
     id = **written;
   }
   if (id < 0) --next_unwritten_;
+  const auto noted = id > 0 ? own_.Note(path_, RowOf(alert, {})) : Result<void>();
+  if (!noted)
+    SayOnce("after a restart, alerts of before will not be known as ours: " + noted.error().text);
   known_[id] = {alert, OriginOf(recording, alert.stage), undelivered};
   rows_[{alert.stage, alert.rule}] = id;
   Send(id);
@@ -130,14 +140,17 @@ void Sentinel::Resolved(const Alert& alert) {
   rows_.erase(row);
   Known& known = known_[id];
   known.alert = alert;
-  std::set<std::string> debts = DebtsOf(/*resolved=*/true, *RuleNamed(evaluator_.rules(), alert.rule));
+  std::set<std::string> debts;
+  if (known.ours) debts = DebtsOf(/*resolved=*/true, *RuleNamed(evaluator_.rules(), alert.rule));
   if (const auto log = record::AlertLog::Of(path_); id > 0 && log) {
     const auto written = log->Resolve(RowOf(alert, debts));
     if (written && !*written) return;  // another watcher was faster, and says it
-    if (!written) SayOnce(written.error().text);
+    if (!written) SayOnce(NotKept(written.error()));
   }
+  if (!known.ours) return;
   known.undelivered.merge(debts);
   Send(id);
+  Settled(id, {});
 }
 
 void Sentinel::Send(int64_t id) {
@@ -148,8 +161,15 @@ void Sentinel::Send(int64_t id) {
     if (target.kind == Target::Kind::kLog)
       say_(InWords(known.alert, rules.price));
     else
-      courier_.Send({target, json, id, false});
+      courier_->Send({target, json, id, false, this});
   }
+}
+
+// These have heard it, or never will. Once all have, nobody has to know any more whose alert it was.
+void Sentinel::Settled(int64_t id, const std::set<std::string>& debts) {
+  Known& known = known_.at(id);
+  for (const std::string& debt : debts) known.undelivered.erase(debt);
+  if (known.alert.resolved_ns && known.undelivered.empty()) own_.Forget(path_, RowOf(known.alert, {}));
 }
 
 // What a watcher before us could not deliver.
@@ -162,13 +182,14 @@ void Sentinel::SendAgain(int64_t id) {
     if (!resolved) alert.resolved_ns.reset();
     for (size_t i = 0; i < targets.size(); ++i) {
       if (known.undelivered.contains(Debt(resolved, i, targets[i])))
-        courier_.Send({targets[i], ToJson(alert, known.origin, rules.price), id, false});
+        courier_->Send({targets[i], ToJson(alert, known.origin, rules.price), id, false, this});
     }
   }
 }
 
 void Sentinel::NoteOutcomes() {
-  for (const Outcome& outcome : courier_.Take()) {
+  if (const std::string problem = courier_->TakeProblem(); !problem.empty()) say_(problem);
+  for (const Outcome& outcome : courier_->Take(this)) {
     const auto known = known_.find(outcome.tag);
     if (known == known_.end()) continue;
     const std::vector<Target>& targets = RuleNamed(evaluator_.rules(), known->second.alert.rule)->notify;
@@ -176,7 +197,7 @@ void Sentinel::NoteOutcomes() {
     for (size_t i = 0; i < targets.size(); ++i) {
       if (targets[i] == outcome.target) settled.insert(Debt(outcome.resolved, i, targets[i]));
     }
-    for (const std::string& debt : settled) known->second.undelivered.erase(debt);
+    Settled(outcome.tag, settled);
     if (!outcome.delivered) {
       say_(fmt::format("alert '{}' could not be delivered to {}: {}", known->second.alert.rule,
                        Shown(outcome.target), outcome.problem));
@@ -192,9 +213,10 @@ void Sentinel::Deliver(int64_t now_ns) {
   next_refresh_ns_ = now_ns + kRefreshNs;
   for (const auto& [which, id] : rows_) {
     const Known& known = known_.at(id);
+    if (!known.ours) continue;
     for (const Target& target : RuleNamed(evaluator_.rules(), which.second)->notify) {
       if (target.kind == Target::Kind::kAlertmanager)
-        courier_.Send({target, ToJson(known.alert, known.origin, evaluator_.rules().price), id, true});
+        courier_->Send({target, ToJson(known.alert, known.origin, evaluator_.rules().price), id, true, this});
     }
   }
 }
@@ -215,8 +237,8 @@ std::set<std::string> Sentinel::waiting() const {
   return waiting;
 }
 
-void Sentinel::SayOnce(const std::string& problem) {
-  if (said_.insert(problem).second) say_("the history of alerts is not kept: " + problem);
+void Sentinel::SayOnce(const std::string& line) {
+  if (said_.insert(line).second) say_(line);
 }
 
 }  // namespace fullbore::watch

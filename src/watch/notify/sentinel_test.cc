@@ -44,7 +44,8 @@ class SentinelTest : public ::testing::Test {
   }
   std::unique_ptr<Sentinel> Watch(const std::string& notify) {
     return std::make_unique<Sentinel>(
-        path_, Rules(notify), [this](const std::string& line) { said_.push_back(line); }, kImpatient);
+        path_, Rules(notify), [this](const std::string& line) { said_.push_back(line); },
+        std::make_shared<Courier>(kImpatient), own_);
   }
   std::string Page() {
     const std::string path = directory_.path() + "/page";
@@ -83,6 +84,7 @@ class SentinelTest : public ::testing::Test {
   std::optional<record::RunWriter> writer_;
   std::vector<std::string> said_;
   int64_t now_ns_ = 10 * kNsPerSecond;
+  OwnAlerts own_{directory_.path() + "/notes"};
 };
 
 TEST_F(SentinelTest, SaysOnceThatItFiresAndOnceThatItIsOver) {
@@ -127,6 +129,50 @@ TEST_F(SentinelTest, WhatWasNotDeliveredBeforeARestartIsDeliveredAfterIt) {
   EXPECT_THAT(sentinel->waiting(), IsEmpty());
 }
 
+// A run file comes from anybody, and so does the history in it.
+TEST_F(SentinelTest, WhatTheHistorySaysThatNoWatcherOfOursHasSeenIsSaidToNobody) {
+  std::ofstream(directory_.path() + "/down") << "";
+  auto sentinel = Watch(Page());
+  Play({sentinel.get()}, 9, 12);
+  sentinel.reset();
+  fs::remove(directory_.path() + "/down");
+  ASSERT_FALSE(record::ReadAlerts(path_)->at(0).undelivered.empty());
+  own_ = OwnAlerts(directory_.path() + "/notes of somebody else");
+  sentinel = Watch("\"log\", " + Page());
+  Play({sentinel.get()}, 9, 3);
+  EXPECT_THAT(sentinel->firing(), ::testing::SizeIs(1)) << "it is shown, and not fired again";
+  EXPECT_THAT(sentinel->waiting(), IsEmpty());
+  Play({sentinel.get()}, 0, 20);
+  Settle(*sentinel);
+  EXPECT_TRUE(record::ReadAlerts(path_)->at(0).resolved_ns);
+  EXPECT_EQ(Heard(), "");
+  EXPECT_THAT(said_, IsEmpty());
+}
+
+TEST_F(SentinelTest, ManyUndeliveredAlertsOfAReceivedRunAreNotSent) {
+  const auto log = record::AlertLog::Of(path_);
+  for (int i = 1; i <= 200; ++i) {
+    record::AlertRow row{0, 1, "busy", 1, i, std::nullopt, "wire money", "{}", {}};
+    row.undelivered = {"firing 0 command:" + directory_.path() + "/page"};
+    ASSERT_TRUE(log->Fire(row).ok());
+    row.resolved_ns = i;
+    ASSERT_TRUE(log->Resolve(row).ok());
+  }
+  const auto sentinel = Watch(Page());
+  Play({sentinel.get()}, 0, 2);
+  Settle(*sentinel);
+  EXPECT_EQ(Heard(), "");
+}
+
+TEST_F(SentinelTest, NothingIsNotedAnyMoreOnceAnAlertIsOverAndDelivered) {
+  const auto sentinel = Watch(Page());
+  Play({sentinel.get()}, 9, 12);
+  EXPECT_FALSE(fs::is_empty(directory_.path() + "/notes"));
+  Play({sentinel.get()}, 0, 20);
+  Settle(*sentinel);
+  EXPECT_TRUE(fs::is_empty(directory_.path() + "/notes"));
+}
+
 TEST_F(SentinelTest, WhatIsBeingSaidAtTheEndIsSaidAndNotAgainByTheNextOne) {
   const std::string page = Page();
   std::ofstream(directory_.path() + "/page", std::ios::app) << "touch said; sleep 0.2\n";
@@ -160,7 +206,7 @@ TEST_F(SentinelTest, WhatFiresOfAnEarlierStageIsOverWhenTheNextOneIsWatched) {
 TEST_F(SentinelTest, WhatItCostsGoesOnWhileItFires) {
   const auto rules = ParseRules("[[alert]]\nname = \"gone\"\ndevice = \"lost\"", "test");
   ASSERT_TRUE(rules.ok());
-  Sentinel sentinel(path_, *rules, [](const std::string&) {});
+  Sentinel sentinel(path_, *rules, [](const std::string&) {}, std::make_shared<Courier>(), own_);
   writer_->AppendMessage({now_ns_, record::Severity::kError, "nvml", "GPU 0 is lost"});
   const auto seconds_lost = [&] { return sentinel.History().at(0)["lost"]["seconds"].get<double>(); };
   Play({&sentinel}, 1, 2);
