@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
-#include "measure/collect/leftovers.h"
+#include "measure/collect/channel_place.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -144,7 +144,7 @@ void PrintList(const std::vector<record::RunSummary>& runs) {
 }
 
 int List(const Flags& flags) {
-  collect::RemoveLeftovers(flags.directory);
+  collect::RemoveLeftoverPlaces(flags.directory);
   std::error_code error;
   std::vector<record::RunSummary> runs;
   for (const auto& entry : fs::directory_iterator(flags.directory, error)) {

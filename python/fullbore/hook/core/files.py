@@ -1,5 +1,5 @@
-"""Files of ours inside the script's process: below directories that nobody else can change, and by descriptors that are
-known to be ours. A script may close all descriptors, as daemons do; the number of one is then perhaps a file of its own.
+"""Files of ours inside the script's process: below directories that nobody else can change, and by descriptors that
+are known to be ours. A script may close all descriptors, as daemons do; the number of one is then perhaps a file of its own.
 
 `posix`, which no file of the script's can stand for, and not `os`, whose functions trials and tests replace.
 """
@@ -28,9 +28,8 @@ def out_of_the_way(fd: int) -> int:
     """The same file under a high number. What the script opens gets the lowest that is free: not this one, should
     another thread close it between our look at it and our call."""
     try:
-        high = fcntl.fcntl(
-            fd, fcntl.F_DUPFD_CLOEXEC, min(posix.sysconf("SC_OPEN_MAX"), ORDINARY_LIMIT) - BELOW_LIMIT
-        )
+        least = min(posix.sysconf("SC_OPEN_MAX"), ORDINARY_LIMIT) - BELOW_LIMIT
+        high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
     except (OSError, ValueError):
         return fd
     posix.close(fd)

@@ -100,8 +100,8 @@ class Sampler:
             worker.join(STOP_S)
 
     def run(self, running: threading.Lock) -> None:
-        # Opens nothing: a script that closes all descriptors meanwhile may have given the number to a file of its own by
-        # the time that we close it.
+        # Opens nothing: a script that closes all descriptors meanwhile may have given the number to a file of its own
+        # by the time that we close it.
         number = hook.here().number
         while hook.on and sampler is self:
             if running.acquire(timeout=self.density.period_s() * self.random.uniform(1 - JITTER, 1 + JITTER)):
