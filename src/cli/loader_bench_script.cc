@@ -35,6 +35,7 @@ constexpr int kNotStarted = 127;
   const std::string path = before && *before ? hook + ":" + before : hook;
   setenv("PYTHONPATH", path.c_str(), 1);
   setenv("FULLBORE_CHANNEL", directory.c_str(), 1);
+  setenv("FULLBORE_CHANNEL_DISK", directory.c_str(), 1);
   setenv("FULLBORE_DRAIN", directory.c_str(), 1);
   setenv("FULLBORE_DRAIN_SECONDS", fmt::format("{}", run.seconds).c_str(), 1);
   setenv("FULLBORE_PACKAGE", PackageDirectory().c_str(), 1);

@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
-#include "measure/collect/leftovers.h"
+#include "measure/collect/channel_place.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -154,7 +154,7 @@ int List(Flags& flags) {
   }
   if (auto judged = JudgeResults({&flags.json}, inputs, flags.force, flags.directory); !judged)
     return Fail(judged.error(), kExitUsage);
-  collect::RemoveLeftovers(flags.directory);
+  collect::RemoveLeftoverPlaces(flags.directory);
   std::vector<record::RunSummary> runs;
   for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
     if (entry.path().extension() != ".fbr") continue;

@@ -1,5 +1,4 @@
 // What a batch costs where it is fetched: torch/worker.py.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,12 +30,9 @@ struct FetchClock {
 };
 
 int64_t RunnableNs(Thread* thread) {
-  if (thread->schedstat == kNotOpened) {
-    const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    thread->schedstat = fd < 0 ? -1 : fd;
-  }
+  const int fd = thread->schedstat.Get("/proc/thread-self/schedstat");
   char text[80];
-  const ssize_t size = thread->schedstat < 0 ? 0 : pread(thread->schedstat, text, sizeof text - 1, 0);
+  const ssize_t size = fd < 0 ? 0 : pread(fd, text, sizeof text - 1, 0);
   if (size <= 0) return -1;
   text[size] = '\0';
   char *first_end, *end;

@@ -88,7 +88,6 @@ PyObject* MakeThread(PyTypeObject* type, PyObject* args, PyObject*) {
   if (self == nullptr) return nullptr;
   self->number = number;
   self->fed_by = None();
-  self->schedstat = kNotOpened;
   self->open_steps = PyList_New(0);
   if (self->open_steps == nullptr) {
     Py_DECREF(reinterpret_cast<PyObject*>(self));
@@ -104,9 +103,9 @@ void FreeThread(PyObject* self) {
   Free(self);
 }
 
-PyObject* GetSchedstat(PyObject* self, void*) {
-  const int fd = reinterpret_cast<Thread*>(self)->schedstat;
-  return fd == kNotOpened ? None() : PyLong_FromLong(fd);
+PyObject* CloseFiles(PyObject* self, PyObject*) {
+  reinterpret_cast<Thread*>(self)->schedstat.Close();
+  return None();
 }
 
 PyMemberDef thread_members[] = {{"number", T_UINT, offsetof(Thread, number), READONLY, nullptr},
@@ -118,11 +117,11 @@ PyMemberDef thread_members[] = {{"number", T_UINT, offsetof(Thread, number), REA
                                 {"fed_by", T_OBJECT, offsetof(Thread, fed_by), 0, nullptr},
                                 {"open_steps", T_OBJECT, offsetof(Thread, open_steps), READONLY, nullptr},
                                 {}};
-PyGetSetDef thread_getters[] = {{"schedstat", GetSchedstat, nullptr, nullptr, nullptr}, {}};
+PyMethodDef thread_methods[] = {{"close_files", CloseFiles, METH_NOARGS, "Those of a parent, after a fork."}, {}};
 PyType_Slot thread_slots[] = {{Py_tp_new, reinterpret_cast<void*>(MakeThread)},
                               {Py_tp_dealloc, reinterpret_cast<void*>(FreeThread)},
                               {Py_tp_members, thread_members},
-                              {Py_tp_getset, thread_getters},
+                              {Py_tp_methods, thread_methods},
                               {}};
 PyType_Spec thread_spec = {"_native.Thread", sizeof(Thread), 0, Py_TPFLAGS_DEFAULT, thread_slots};
 

@@ -2,6 +2,7 @@
 // process's only Hook object; a thread's own object is written by that thread.
 #pragma once
 
+#include "hook/kept_file.h"
 #include "hook/python.h"
 #include "hook/ring.h"
 
@@ -27,9 +28,8 @@ struct Thread {
   int64_t forward_begin;
   int64_t fetch_begin, fetch_cpu, fetch_waited;
   long long fetch_loader;
-  int schedstat;  // file descriptor, -1 if there is none, kNotOpened
+  KeptFile schedstat;
 };
-inline constexpr int kNotOpened = -2;
 
 struct State {
   PyObject_HEAD char on;

@@ -3,15 +3,16 @@
 // Every Python process that imports torch (trainers, loader workers) owns two files in the directory named by
 // $FULLBORE_CHANNEL:
 //
-//   <pid>-<created_ns>.ring    a header of 4096 bytes, then `capacity` records of 64 bytes, mapped shared
+//   <pid>-<created_ns>.ring    a header of 4096 bytes, then `capacity` records of 64 bytes, mapped shared where the
+//                              directory is in memory, and else written to
 //   <pid>-<created_ns>.jsonl   lines of JSON for what is rare and has text: facts, loaders, source lines
 //
 // Only the owner writes. Record n (counted from 1) goes to slot (n - 1) % capacity and carries n in its
 // last field, which is written last; so a polling reader sees each record once, and counts those that
-// were overwritten before it read them. All space is allocated before the file is mapped
-// (posix_fallocate), because a full disk would otherwise raise SIGBUS in the training process; a process
-// that cannot allocate the space goes without a channel. Nothing waits for the reader: if the recorder
-// dies, the ring simply wraps around.
+// were overwritten before it read them. Only a file in memory (tmpfs) is mapped, and all its space is allocated before
+// (posix_fallocate), because a page that cannot be written would otherwise raise SIGBUS in the training process; a
+// process that cannot allocate the space goes without a channel. On a disk each record is written with a system call.
+// Nothing waits for the reader: if the recorder dies, the ring simply wraps around.
 //
 // Rejected: a socket (a system call per event, and backpressure on the training), one text file (parsing cost
 // in the trainer), inherited descriptors (Python closes them in children).

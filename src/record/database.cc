@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/guarded_file.h"
 #include "base/trusted_path.h"
+#include "record/index_guard.h"
 #include "record/limits.h"
 #include "record/snapshot.h"
 
@@ -137,6 +138,8 @@ Result<void> CheckFilesBeside(const std::string& path) {
   return {};
 }
 
+Error NotOpen() { return {ErrorCode::kUnavailable, "it is not open", ""}; }
+
 // SQLite's own timeout does not cover every change of the journal mode: if another process is about to make
 // the same change, it fails at once.
 Result<void> ExecuteWhenFree(Database& database, const std::string& sql) {
@@ -188,6 +191,7 @@ Result<void> Statement::Run() {
 }
 
 bool Statement::Next() {
+  const IndexGuard guard(writes_);
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW && (!allowance_ || allowance_->bytes >= 0)) return true;
   status_ = Result<void>();
@@ -240,11 +244,14 @@ Result<Database> Database::OpenForWriting(const std::string& path) {
   if (!place) return Error{place.error().code, "cannot write '" + path + "': " + place.error().text, ""};
   if (auto checked = CheckFilesBeside(path); !checked) return checked.error();
   if (auto made = MakeRunFile(path); !made) return made.error();
+  const IndexGuard guard(true);
+  const uint64_t lost_before = LostIndexes();
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   Database database;
   database.db_.reset(raw);
   if (code != SQLITE_OK) return ErrorOf(raw, code, "cannot write '" + path + "'");
+  database.lost_before_ = lost_before;
   sqlite3_busy_timeout(raw, kBusyTimeoutMs);
   DistrustSchema(raw);
   // A small page cache: the recorder gets by on a few megabytes beside the training.
@@ -322,18 +329,31 @@ const std::set<std::string>* Database::ColumnsOf(const std::string& table) const
 }
 
 Result<void> Database::Execute(const std::string& sql) {
+  if (!is_open()) return NotOpen();
+  const IndexGuard guard(lost_before_.has_value());
   const int code = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return ErrorOf(db_.get(), code, kCannotUse);
+  if (lost_index()) return Error{ErrorCode::kUnavailable, "the index of its log cannot be written", ""};
   return {};
 }
 
+void Database::Close() {
+  const IndexGuard guard(lost_before_.has_value());
+  db_.reset();
+}
+
+bool Database::lost_index() const { return lost_before_ && LostIndexes() != *lost_before_; }
+
 Result<Statement> Database::Prepare(std::string_view sql) {
+  if (!is_open()) return NotOpen();
+  const IndexGuard guard(lost_before_.has_value());
   sqlite3_stmt* raw = nullptr;
   const int code = sqlite3_prepare_v2(db_.get(), sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
   if (code != SQLITE_OK) return ErrorOf(db_.get(), code, kCannotUse);
   Statement statement;
   statement.statement_.reset(raw);
   statement.allowance_ = allowance_;
+  statement.writes_ = lost_before_.has_value();
   return statement;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -48,6 +49,7 @@ class Statement {
   };
   std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
   std::shared_ptr<Allowance> allowance_;  // null: no limits
+  bool writes_ = false;
   int bound_ = 0;
   Result<void> status_;
 };
@@ -75,6 +77,16 @@ class Database {
   const std::set<std::string>* ColumnsOf(const std::string& table) const;
   int64_t file_bytes() const { return file_bytes_; }
 
+  // For a database opened for writing: the index of its log could not be written (index_guard.h). Execute() says so
+  // after what it did, which is then perhaps not in the file; to be opened again, after it was closed.
+  bool lost_index() const;
+  bool is_open() const { return db_ != nullptr; }
+  void Close();
+  ~Database() { Close(); }
+  Database() = default;
+  Database(Database&&) = default;
+  Database& operator=(Database&&) = default;
+
  private:
   Result<void> PrepareForReading(int64_t file_bytes);
   Result<void> ReadSchema();
@@ -84,6 +96,7 @@ class Database {
   };
   std::shared_ptr<Allowance> allowance_;  // outlives db_, which reads it
   int64_t file_bytes_ = 0;
+  std::optional<uint64_t> lost_before_;  // indexes of this process, when this one was opened for writing
   std::map<std::string, std::set<std::string>> columns_;
   std::unique_ptr<sqlite3, Closer> db_;
 };

@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -196,6 +198,29 @@ TEST_F(RunFileTest, IsReadableWhileItIsWritten) {
   EXPECT_EQ(run->stages[0].state, StageState::kRunning);
   EXPECT_EQ(run->stages[0].end_ns, 4000);
   EXPECT_EQ(run->stages[0].ranks.at(0).steps.size(), 2u);
+}
+
+// What a full disk that copies on write does to a page of the map, done here by taking the page away.
+TEST_F(RunFileTest, AnIndexThatCannotBeWrittenCostsOneAttempt) {
+  auto writer = Open("train");
+  ASSERT_TRUE(writer.ok());
+  writer->AppendStep(0, StepAt(0));
+  ASSERT_TRUE(writer->Flush(2000).ok());
+  sigset_t all, before;  // as the recorder blocks them, to pass on what is sent
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  ASSERT_EQ(truncate((path_.string() + "-shm").c_str(), 0), 0);
+  writer->AppendStep(0, StepAt(1));
+  const auto failed = writer->Flush(3000);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.error().text.find("index"), std::string::npos) << failed.error().text;
+  writer->AppendStep(0, StepAt(2));
+  ASSERT_TRUE(writer->Flush(4000).ok());
+  ASSERT_TRUE(writer->Close(5000, StageState::kEnded, 0, false).ok());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const auto run = ReadRun(path_);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->stages[0].ranks.at(0).steps.size(), 3u);
 }
 
 TEST_F(RunFileTest, StagesOfOneRunKeepTheirOwnSeriesAndNamesakesAreNumbered) {

@@ -135,7 +135,19 @@ void RunWriter::PutMachineFact(const std::string& key, const std::string& value)
   new_machine_facts_[key] = value;
 }
 
+// After its index was lost. As long as it cannot be opened, nothing is written.
+Result<void> RunWriter::OpenAgain() {
+  if (database_.is_open() && !database_.lost_index()) return {};
+  if (WasDeleted()) return Error{ErrorCode::kNotFound, "cannot write '" + path_ + "': it was deleted", ""};
+  database_.Close();
+  auto again = Database::OpenForWriting(path_);
+  if (!again) return again.error();
+  database_ = std::move(*again);
+  return {};
+}
+
 Result<void> RunWriter::Flush(int64_t now_ns) {
+  if (auto usable = OpenAgain(); !usable) return usable;
   if (auto begun = database_.Execute("BEGIN IMMEDIATE"); !begun) return begun;
   auto written = InOrder([&] { return WriteAll(now_ns); }, [&] { return database_.Execute("COMMIT"); });
   if (!written) {

@@ -90,6 +90,7 @@ class RunWriter {
   Result<void> WriteDeviceWindows();
   void SealFullBlocks();
 
+  Result<void> OpenAgain();
   Database database_;
   std::string path_;
   std::optional<FileIdentity> identity_;

@@ -19,7 +19,7 @@ class Looks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.used = 100 << 20
         self.said: list = []
-        monkeypatch.setattr(growth, "resident_bytes", lambda: self.used)
+        monkeypatch.setattr(growth, "resident_bytes", lambda _: self.used)
         monkeypatch.setattr(hook, "fact", lambda key, value: self.said.append(value))
         self.growth = growth.Growth()
         self.growth.compare(sys._getframe(1))  # the least memory, from which it grows

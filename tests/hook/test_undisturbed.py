@@ -309,7 +309,8 @@ def test_none_of_our_threads_is_left_when_the_interpreter_exits(either):
 def test_a_full_disk_costs_the_channel_not_the_training(newest):
     disk = newest.directory / "disk"
     disk.mkdir()
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]).returncode:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount).returncode:
         pytest.skip("needs a small separate file system, and so root")
     try:
         env = {"FULLBORE_CHANNEL": str(disk)}

@@ -15,14 +15,16 @@ The map:
     sampling     where in the user's own code the training thread is
 
 Rules: what the script does and prints does not change, unless a setting asks for it; an exception of ours disables the
-hook, never the script; nothing runs per operator; no locks and no system calls on the path of the training loop.
+hook, never the script; nothing runs per operator; no locks and no system calls on the path of the training loop. What
+is imported while the script runs is imported within `standard_library`: beside the script may be a file of that name.
 """
 
-from __future__ import annotations
+from .core.library import standard_library
 
 
 def start():
     """Makes the finder that waits for frameworks. Called by sitecustomize, once."""
-    from . import finder
+    with standard_library:
+        from . import finder
 
     return finder.make()

@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Any, Callable
 
+from .core.library import standard_library
 from .core.runtime import hook
 
 Patch = Callable[[Any], None]
@@ -62,10 +63,9 @@ class Finder:
                 self.patch(name, sys.modules[name])
 
     def attach_part(self, name: str, module: Any) -> None:
-        part = importlib.import_module(f".{PARTS[name]}", __package__)
-        part.attach(module, self.when_imported)
+        load(PARTS[name]).attach(module, self.when_imported)
         if name in STEERED and is_steered():
-            importlib.import_module(f".{STEERED[name]}", __package__).attach(module, self.when_imported)
+            load(STEERED[name]).attach(module, self.when_imported)
         attach_process()
 
     def when_imported(self, name: str, patch: Patch) -> None:
@@ -83,9 +83,13 @@ def in_order(first: Patch, second: Patch, module: Any) -> None:
     second(module)
 
 
-def is_steered() -> bool:
-    from .core.settings import settings
+def load(name: str) -> Any:
+    with standard_library:
+        return importlib.import_module(f".{name}", __package__)
 
+
+def is_steered() -> bool:
+    settings = load("core.settings").settings
     return settings.asked or any(os.environ.get(name) for name in ("FULLBORE_TRIAL", "FULLBORE_AUTOPILOT"))
 
 
@@ -114,11 +118,8 @@ def run_patch(patch: Patch, module: Any) -> None:
 
 @functools.cache  # once, whichever library comes first
 def attach_process() -> None:
-    from .core import process
-    from .sampling import lines
-
-    lines.attach()
-    process.attach()
+    load("sampling.lines").attach()
+    load("core.process").attach()
 
 
 FINDER = Finder()

@@ -70,7 +70,6 @@ class ChannelDirectory {
   // What processes wrote that could not create a ring: why the hook did not start there.
   std::vector<nlohmann::json> LinesWithoutRing() const;
   const std::map<std::string, std::unique_ptr<Channel>>& channels() const { return channels_; }
-  const std::string& path() const { return directory_; }
 
  private:
   std::string directory_;

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -100,47 +103,63 @@ std::vector<fs::path> List(const fs::path& directory) {
 }
 
 // Pids are comparable only within the same boot of the same kernel and the same PID namespace.
+bool IsComparable(const Recorder& recorder, const Recorder& here) {
+  return recorder.boot == here.boot && recorder.pid_namespace == here.pid_namespace;
+}
+
 bool LivesHere(const fs::path& directory, const Recorder& recorder, const Recorder& here) {
-  if (recorder.boot != here.boot || recorder.pid_namespace != here.pid_namespace) return false;
+  if (!IsComparable(recorder, here)) return false;
   if (IsAlive(recorder.pid) && BeginOf(recorder.pid) == recorder.begin) return true;
   return std::ranges::any_of(List(directory), HasLiveOwner);
 }
 
-bool IsLeftover(const fs::path& directory, const Recorder& here, int64_t now_ns) {
+bool IsLeftover(const fs::path& directory, const Recorder& here, int64_t now_ns, bool is_of_this_kernel) {
   const auto note = ReadNote(directory);
-  return note && now_ns - note->touched_ns >= kSilentNs && !LivesHere(directory, note->recorder, here);
+  if (!note || LivesHere(directory, note->recorder, here)) return false;
+  const bool is_known = is_of_this_kernel && IsComparable(note->recorder, here);
+  return is_known || now_ns - note->touched_ns >= kSilentNs;
 }
 
 }  // namespace
 
-Result<std::string> MakeChannelDirectory(const std::string& runs_directory, const std::string& run_id) {
+Result<std::string> MakeChannelDirectory(const std::string& place, const std::string& run_id) {
   auto directory =
-      MakeUniqueDirectory(fs::path(runs_directory) / fmt::format("{}.channel.{}", run_id, getpid()));
+      MakeUniqueDirectory(fs::path(place) / fmt::format("{}.channel.{}", run_id, getpid()));
   if (!directory) return directory;
   if (auto written = WriteNote(*directory, ThisProcess()); !written) {
     std::error_code ignored;
-    fs::remove_all(*directory, ignored);
+    fs::remove(*directory, ignored);  // it is empty, and to list it takes a descriptor, of which there may be none left
     return written.error();
   }
   return directory;
 }
 
 void Beat(const std::string& channel_directory) {
-  (void)utimensat(AT_FDCWD, (channel_directory + "/" + kNote).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  const std::string note = channel_directory + "/" + kNote;
+  if (utimensat(AT_FDCWD, note.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT) return;
+  if (IsInMemory(fs::path(channel_directory).parent_path()) &&
+      mkdir(channel_directory.c_str(), kPrivateDirectory) == 0)
+    (void)WriteNote(channel_directory, ThisProcess());
 }
 
-int RemoveLeftovers(const std::string& runs_directory) {
-  std::vector<fs::path> channels = List(runs_directory);
+bool IsInMemory(const std::string& directory) {
+  struct statfs status {};
+  return statfs(directory.c_str(), &status) == 0 && status.f_type == TMPFS_MAGIC;
+}
+
+int RemoveLeftovers(const std::string& place) {
+  std::vector<fs::path> channels = List(place);
   std::erase_if(channels, [](const fs::path& entry) {
     return entry.filename().string().find(".channel.") == std::string::npos;
   });
   if (channels.empty()) return 0;
-  const auto now_ns = NowOn(runs_directory);
+  const auto now_ns = NowOn(place);
   if (!now_ns) return 0;
+  const bool is_of_this_kernel = IsInMemory(place);
   const Recorder here = ThisProcess();
   int removed = 0;
   for (const fs::path& directory : channels) {
-    if (!IsLeftover(directory, here, *now_ns)) continue;
+    if (!IsLeftover(directory, here, *now_ns, is_of_this_kernel)) continue;
     std::error_code error;
     fs::remove_all(directory, error);
     if (!error) ++removed;

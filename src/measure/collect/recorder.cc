@@ -58,10 +58,11 @@ class Recorder::ProbeSink : public probe::Sink {
   Recorder& recorder_;
 };
 
-Recorder::Recorder(record::RunWriter writer, std::string channel_directory, const probe::Machine& machine,
+Recorder::Recorder(record::RunWriter writer, ChannelPlace place, const probe::Machine& machine,
                    std::string hook_directory, std::function<void(const record::Message&)> say)
     : writer_(std::move(writer)),
-      channels_(std::move(channel_directory)),
+      channels_(std::move(place.channel)),
+      traces_(std::move(place.traces)),
       probes_(probe::MakeProbes(machine)),
       say_(std::move(say)),
       sink_(std::make_unique<ProbeSink>(*this)),
@@ -187,7 +188,7 @@ void Recorder::DrainRanks(bool last) {
 
 void Recorder::TakeDeviceWindows(RankTracker& tracker) {
   for (const DeviceWindowNote& note : tracker.TakeDeviceWindows()) {
-    auto window = TakeDeviceWindow(channels_.path(), note);
+    auto window = TakeDeviceWindow(traces_, note);
     if (!window) {
       Say({MonotonicNs(), record::Severity::kWarning, "windows", window.error().text});
       continue;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/collect/channel_place.h"
 #include "measure/collect/channel_reader.h"
 #include "measure/collect/oom_kills.h"
 #include "measure/collect/rank_tracker.h"
@@ -26,7 +27,7 @@ class Recorder {
  public:
   // `hook_directory` is empty if the processes are not meant to load the hook. `say` receives each
   // message as it comes, for the user.
-  Recorder(record::RunWriter writer, std::string channel_directory, const probe::Machine& machine,
+  Recorder(record::RunWriter writer, ChannelPlace place, const probe::Machine& machine,
            std::string hook_directory, std::function<void(const record::Message&)> say);
   ~Recorder();
 
@@ -72,6 +73,7 @@ class Recorder {
 
   record::RunWriter writer_;
   ChannelDirectory channels_;
+  std::string traces_;  // the directory of device windows
   probe::ProbeSet probes_;
   std::function<void(const record::Message&)> say_;
   StepListener step_listener_;

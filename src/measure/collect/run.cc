@@ -17,6 +17,7 @@
 #include "base/secrets.h"
 #include "base/temporary_directory.h"
 #include "base/text.h"
+#include "measure/collect/channel_place.h"
 #include "measure/collect/command.h"
 #include "measure/collect/ending.h"
 #include "measure/collect/group_witness.h"
@@ -69,6 +70,7 @@ class Session {
   Result<void> CheckNames() const;
   std::optional<record::RunWriter> Prepare();
   Result<record::RunWriter> PrepareIn(const std::string& wanted_directory);
+  ChannelPlace channel_place() const { return {channel_directory_, trace_directory_}; }
   std::vector<std::string> KeptCommand() const;
   std::string ProcessMark() const;
   std::map<std::string, std::string> ChildEnvironment() const;
@@ -96,6 +98,7 @@ class Session {
   std::optional<int> interrupted_by_;
   RunPlace place_;
   std::string channel_directory_;  // empty if there is none
+  std::string trace_directory_;    // of large files; the same where the channel is not in memory
   int64_t begin_ns_ = 0;
   int64_t next_status_ns_ = 0;
   int64_t next_beat_ns_ = 0;
@@ -135,12 +138,13 @@ Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory
     return writer.error();
   }
   place_ = *place;
-  if (auto channels = MakeChannelDirectory(*directory, place_.run_id)) {
-    channel_directory_ = *channels;
+  if (auto channels = MakeChannelPlace(*directory, place_.run_id)) {
+    channel_directory_ = channels->channel;
+    trace_directory_ = channels->traces;
   } else {
     Say(channels.error().text + ": training steps are not recorded");
   }
-  RemoveLeftovers(*directory);
+  RemoveLeftoverPlaces(*directory);
   return writer;
 }
 
@@ -180,6 +184,7 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
   environment["FULLBORE_RUN"] = ProcessMark();
   if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;
   environment["FULLBORE_CHANNEL"] = channel_directory_;
+  environment["FULLBORE_CHANNEL_DISK"] = trace_directory_;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
   environment["FULLBORE_PACKAGE"] = options_.package_directory;
   const char* before = std::getenv("PYTHONPATH");
@@ -198,6 +203,7 @@ RunResult Session::Run() {
   if (options_.trial) {
     std::vector<std::string> writable = options_.trial->writable;
     writable.push_back(channel_directory_);
+    writable.push_back(trace_directory_);
     write_guard = MakeWriteGuard(writable);
     apart = {options_.trial->output, write_guard.get()};
   }
@@ -223,8 +229,7 @@ RunResult Session::Run() {
     KeepWhatWasDeleted();
   });
   for (const std::string& text : to_say_) Say(text);
-  std::error_code ignored;
-  if (!channel_directory_.empty()) fs::remove_all(channel_directory_, ignored);
+  Remove(channel_place());
   return RunOutcome{place_.run_id,
                     place_.path,
                     command->exit_status().value_or(0),
@@ -237,8 +242,7 @@ RunResult Session::Run() {
 // Nothing ran, so nothing of it is kept, unless the file holds other stages.
 void Session::Discard(std::optional<record::RunWriter> writer) const {
   if (!writer) return;
-  std::error_code ignored;
-  if (!channel_directory_.empty()) fs::remove_all(channel_directory_, ignored);
+  Remove(channel_place());
   const bool is_all = place_.is_new_file && writer->IsOnlyStage();
   if (!is_all) return (void)writer->Close(MonotonicNs(), record::StageState::kEnded, std::nullopt, false);
   writer.reset();
@@ -255,7 +259,7 @@ RunResult Session::BecomeTheCommand(const Error& why) {
 
 void Session::StartRecorder(record::RunWriter writer, const Command& command) {
   try {
-    recorder_.emplace(std::move(writer), channel_directory_,
+    recorder_.emplace(std::move(writer), channel_place(),
                       probe::Machine{"", command.pid(), ProcessMark(), options_.keep_command_lines},
                       channel_directory_.empty() ? "" : options_.hook_directory,
                       [this](const record::Message& message) { OnMessage(message); });
@@ -320,7 +324,7 @@ void Session::Loop(Command& command) {
       ending_->Tick(now_ns);
     }
     if (now_ns >= next_beat_ns_ && !channel_directory_.empty()) {
-      Beat(channel_directory_);
+      Beat(channel_place());
       next_beat_ns_ = now_ns + kBeatNs;
     }
     pollfd ready = {signals_.fd(), POLLIN, 0};

@@ -12,7 +12,7 @@ import os
 from typing import Any
 
 VARIABLE = "FULLBORE_HOOK_NATIVE"
-INTERFACE = 1  # of src/hook/module.cc: an extension built from other sources is not used
+INTERFACE = 2  # of src/hook/module.cc: an extension built from other sources is not used
 
 
 def places() -> list[str]:

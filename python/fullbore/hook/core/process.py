@@ -7,6 +7,7 @@ import gc
 from typing import Any
 
 from . import channel
+from .leaving import clear_away
 from .runtime import clock, enter, guarded, hook, leave
 
 GARBAGE_NS = 1_000_000  # a collection shorter than this is not worth a record
@@ -43,6 +44,7 @@ def say_goodbye() -> None:
         return
     hook.say("bye", hook_ns=hook.channel.ring.written() * cost_of_an_event() + hook.extra_ns, steps=hook.steps)
     hook.on = False
+    clear_away(hook.directory)
 
 
 def cost_of_an_event() -> int:

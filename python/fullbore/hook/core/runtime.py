@@ -7,17 +7,18 @@ trainer by taking a batch or a step. Until then, and after a failure, `record` d
 
 from __future__ import annotations
 
+import _thread
 import functools
 import os
 import sys
-import threading
 import time
 from typing import Any, Callable, TypeVar
 
 from . import channel, native
+from .files import Kept
 
 clock = time.monotonic_ns
-get_ident = threading.get_ident
+get_ident = _thread.get_ident
 
 
 class PythonThread:
@@ -42,7 +43,13 @@ class PythonThread:
         self.loader = 0  # id of the loader it asked last
         self.fed_by: Any = None  # Loader of the last batch it took
         self.open_steps: list[Any] = []  # optimizers whose step is under way: (optimizer, begin, outer phase)
-        self.schedstat: int | None = None  # file descriptor, -1 if there is none
+        self.schedstat: Kept | None = None
+
+
+    def close_files(self) -> None:
+        kept, self.schedstat = self.schedstat, None
+        if kept is not None:
+            kept.close()
 
 
 class PythonState:
@@ -78,8 +85,8 @@ class Hook(State):
         self.facts_of_a_child: set[str] = {"hook_path"}  # what a forked child may repeat of its parent's
         # The number of the loader worker that this process is, -1 if it is none: what starts workers knows.
         self.worker_number: Callable[[], int] = lambda: -1
-        self._directory = os.environ.get("FULLBORE_CHANNEL", "")
-        self._opening = threading.Lock()
+        self.directory = os.environ.get("FULLBORE_CHANNEL", "")
+        self._opening = _thread.allocate_lock()
         self._failed_to_open = False
 
     def here(self) -> Thread:
@@ -100,7 +107,7 @@ class Hook(State):
             worker_id = self.worker_number()
             role = channel.TRAINER if worker_id < 0 else channel.WORKER
             try:
-                opened = channel.Channel(self._directory, role, parent_pid(), worker_id)
+                opened = channel.Channel(self.directory, role, parent_pid(), worker_id)
             except (OSError, ValueError):
                 self._failed_to_open = True
                 return
@@ -150,8 +157,7 @@ class Hook(State):
             if inherited is not None:
                 inherited.close()
             for thread in self.threads.values():
-                if thread.schedstat is not None and thread.schedstat >= 0:
-                    os.close(thread.schedstat)
+                thread.close_files()
             self.threads = {}
             self.said = set()
             self.facts = {key: value for key, value in self.facts.items() if key in self.facts_of_a_child}
@@ -160,7 +166,7 @@ class Hook(State):
             for forget in self.forget_in_child:
                 forget()
             self.extra_ns = 0
-            self._opening = threading.Lock()
+            self._opening = _thread.allocate_lock()
             self._failed_to_open = False
         except Exception as error:
             self.fail("fork", error)

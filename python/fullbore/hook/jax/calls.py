@@ -16,6 +16,7 @@ import sys
 from typing import Any, Callable
 
 from ..core import channel
+from ..core.library import standard_library
 from ..core.runtime import Thread, clock, hook
 from . import compiling, functions
 from .functions import Function
@@ -129,7 +130,8 @@ def calls_python(cls: type) -> bool:
         return True
     if sys.version_info >= (3, 12) or sys.implementation.name != "cpython" or sys.maxsize < 1 << 32:
         return False
-    import ctypes
+    with standard_library:
+        import ctypes
 
     flags = ctypes.c_ulong.from_address(id(cls) + FLAGS_AT)
     if flags.value != cls.__flags__:

@@ -18,6 +18,8 @@ from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..core.frames import MAX_DEPTH, is_user_file
+from ..core.files import Kept
+from ..core.library import standard_library
 from ..core.runtime import hook
 from .instructions import holds_others
 
@@ -60,6 +62,7 @@ class Growth:
         self.next_look = time.monotonic() + LOOK_S if holds_others() else float("inf")
         self.least_bytes = 0
         self.known: dict[tuple[int, str], Grown] = {}
+        self.statm = open_statm()
 
     def look(self, frame: FrameType | None) -> None:
         """Called with the training thread's frame; returns at once unless it is time. Never raises: what a script keeps
@@ -74,8 +77,13 @@ class Growth:
         except Exception:
             self.next_look = float("inf")
 
+    def close(self) -> None:
+        """In a forked child, of which the parent's file says nothing."""
+        if self.statm is not None:
+            self.statm.close()
+
     def compare(self, frame: FrameType) -> None:
-        used = resident_bytes()
+        used = resident_bytes(self.statm)
         self.least_bytes = min(self.least_bytes or used, used)
         if used - self.least_bytes < GREW_BYTES:
             return
@@ -93,11 +101,17 @@ class Growth:
             hook.fact("growing", [described(*each) for each in growing[:MOST_NAMED]])
 
 
-def resident_bytes() -> int:
+def open_statm() -> Kept | None:
+    try:
+        return Kept.open_for_reading("/proc/self/statm")
+    except OSError:
+        return None
+
+
+def resident_bytes(statm: Kept | None) -> int:
     """proc(5): the second figure of statm is in pages."""
     try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * PAGE
+        return 0 if statm is None else int(statm.read(80).split()[1]) * PAGE
     except (OSError, IndexError, ValueError):
         return 0
 
@@ -212,7 +226,9 @@ def line_that_adds(seen: Seen) -> int:
         rf"\b{leaf}\s*(\.(append|appendleft|add|extend|update|insert|setdefault)\(|\[[^=]*\]\s*=[^=]|\s*\+=)"
         rf"|\b{leaf}\s*=\s*{leaf}\s*\+"
     )
-    for number, line in enumerate(linecache.getlines(seen.file)[:MOST_LINES], 1):
+    with standard_library:  # linecache imports while it reads, too
+        lines = linecache.getlines(seen.file)[:MOST_LINES]
+    for number, line in enumerate(lines, 1):
         if adds.search(line):
             return number
     return seen.first_line

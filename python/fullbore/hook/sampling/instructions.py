@@ -6,6 +6,7 @@ Nothing of the script's is run to find out: modules and instances are searched i
 
 from __future__ import annotations
 
+import dis
 import sys
 import types
 from types import CodeType, FrameType
@@ -53,8 +54,6 @@ def executing(frame: FrameType) -> Executing:
 def _look(frame: FrameType, code: CodeType, offset: int) -> Executing:
     if offset < 0 or len(code.co_code) > MAX_CODE_BYTES:
         return Executing(OPERATOR)
-    import dis
-
     before: list[Any] = []
     for instruction in dis.get_instructions(code):
         if instruction.offset == offset:

@@ -100,8 +100,8 @@ class Sampler:
             worker.join(STOP_S)
 
     def run(self, running: threading.Lock) -> None:
-        import dis  # noqa: F401  # which the first sample needs: not to be counted as the cost of a sample
-
+        # Opens nothing: a script that closes all descriptors meanwhile may have given the number to a file of its own
+        # by the time that we close it.
         number = hook.here().number
         while hook.on and sampler is self:
             if running.acquire(timeout=self.density.period_s() * self.random.uniform(1 - JITTER, 1 + JITTER)):
@@ -154,6 +154,8 @@ def stop() -> None:
 
 def forget() -> None:
     global sampler
+    if sampler is not None:
+        sampler.growth.close()
     sampler = None
 
 

@@ -10,6 +10,7 @@ import _frozen_importlib
 import _frozen_importlib_external
 import os
 import sys
+import time
 
 HERE = __file__.rpartition("/")[0]
 NAMES = {"torch", "jax", "tensorflow", "keras", "fullbore"}  # finder.PARTS has what is watched
@@ -43,8 +44,9 @@ def protect_outputs(directory):
     """A trial of `fullbore tune`: from now on, before any module takes `open` by name. What is not protected does not
     run."""
     try:
-        load_package("_fullbore_hook", HERE.rpartition("/")[0])
-        import _fullbore_hook.steer.outputs
+        package = load_package("_fullbore_hook", HERE.rpartition("/")[0])
+        with package.standard_library:
+            import _fullbore_hook.steer.outputs
 
         _fullbore_hook.steer.outputs.attach(directory)
     except BaseException as error:
@@ -66,13 +68,16 @@ def load_package(name, place):
 def report(error):
     """Without a hook the script still runs. One line of docs/channel.md, without using what just failed."""
     try:
-        import json
-        import time
-
+        now = time.monotonic_ns()
         text = f"the hook did not start: {type(error).__name__}: {error}; the training goes on without it"
-        line = {"t": time.monotonic_ns(), "k": "message", "severity": "error", "text": text}
-        with open(f"{os.environ['FULLBORE_CHANNEL']}/{os.getpid()}-{line['t']}.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        text = "".join(c if c.isprintable() and c not in '"\\' else " " for c in text)
+        line = f'{{"t": {now}, "k": "message", "severity": "error", "text": "{text}"}}\n'
+        path = f"{os.environ['FULLBORE_CHANNEL']}/{os.getpid()}-{now}.jsonl"
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(fd, line.encode("utf-8", "replace"))
+        finally:
+            os.close(fd)
     except Exception:  # nothing left to try
         pass
 

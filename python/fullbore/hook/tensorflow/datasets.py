@@ -6,6 +6,7 @@ that iterates it, its stages and its elements, not by the object.
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -178,6 +179,4 @@ def patch(tensorflow: Any, OwnedIterator: Any, name: str) -> None:
 
 def _like(function: Any, original: Any) -> Any:
     """With the name and module of what it replaces: autograph leaves alone what is TensorFlow's own."""
-    import functools
-
     return functools.wraps(original)(function)

@@ -26,6 +26,7 @@ import sys
 from typing import Any, Callable
 
 from ..core import frames
+from ..core.library import standard_library
 from ..core.runtime import hook, is_helper_process
 from ..own import stages
 from . import (
@@ -74,6 +75,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
     ):
         when_imported(name, patch)
     if os.environ.get("FULLBORE_DRAIN"):
-        from . import drain
+        with standard_library:
+            from . import drain
 
         drain.attach()

@@ -141,7 +141,7 @@ class Windows:
             self.exporting.start()
 
     def export(self, profiler: Any, name: str, said: dict[str, int]) -> None:
-        path = os.path.join(os.environ.get("FULLBORE_CHANNEL", ""), name)
+        path = os.path.join(channel.DISK or hook.directory, name)
         try:
             profiler.export_chrome_trace(path)
             hook.say("device_window", file=name, **said)

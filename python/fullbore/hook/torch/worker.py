@@ -7,11 +7,11 @@ changed. One record per batch: wall time, CPU time, the time without a core, col
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from typing import Any, Callable
 
 from ..core import channel, native
+from ..core.files import Kept
 from ..core.runtime import Thread, clock, get_ident, hook
 from .loader import MARK, process_configuration
 from .readings import MAX_SLOWEST_US, Judged, TimedCollate, TimedDataset, TimedIterator, cpu_clock
@@ -63,17 +63,11 @@ def time_samples(fetcher: Any, wanted: bool) -> None:
 
 def runnable_ns(thread: Thread) -> int:
     """Time this thread has been runnable without a core, -1 unknown (schedstat(5): its second figure)."""
-    fd = thread.schedstat
-    if fd is None:
-        try:
-            fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            fd = -1
-        thread.schedstat = fd
-    if fd < 0:
-        return -1
+    kept = thread.schedstat
     try:
-        return int(os.pread(fd, 80, 0).split()[1])
+        if kept is None or not kept.is_ours():
+            kept = thread.schedstat = Kept.open_for_reading("/proc/thread-self/schedstat")
+        return int(kept.read(80).split()[1])
     except (OSError, IndexError, ValueError):
         return -1
 
