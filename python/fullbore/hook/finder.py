@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Any, Callable
 
+from .core.interrupts import is_the_scripts
 from .core.runtime import hook
 
 Patch = Callable[[Any], None]
@@ -100,6 +101,8 @@ def patch_when_executed(loader: Any, patch: Patch) -> None:
     try:
         loader.exec_module = exec_module
     except AttributeError as error:
+        if is_the_scripts(error):
+            raise
         hook.fail(f"patching {getattr(loader, 'name', 'a module')}", error)
 
 
@@ -109,7 +112,8 @@ def run_patch(patch: Patch, module: Any) -> None:
     try:
         patch(module)
     except Exception as error:
-        hook.fail(f"patching {module.__name__}", error)
+        if not hook.fail(f"patching {module.__name__}", error):
+            raise
 
 
 @functools.cache  # once, whichever library comes first

@@ -1,4 +1,8 @@
-"""Which code is the user's own, and which of its frames is on a stack."""
+"""Which code is the user's own, which of its frames is on a stack, and what variables a frame has.
+
+Variables are read here and nowhere else in the hook: up to Python 3.12 a frame keeps the dictionary that `f_locals`
+gives, with everything that was in it, so that a batch would live on after the script has let it go.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,10 @@ OUR_MARKS = os.sep + os.path.join("fullbore", "loops.py")
 STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 MAX_DEPTH = 200
+
+SNAPSHOTS = sys.version_info < (3, 13)  # frame.f_locals is a dictionary that the frame keeps
+READS_LOCALS = {"locals", "vars", "eval", "exec", "dir"}
+CO_OPTIMIZED = 1
 
 # Folders of libraries that may be imported from elsewhere than PACKAGES: a framework from its own sources.
 libraries = [HERE, STANDARD_LIBRARY]
@@ -67,3 +75,27 @@ def caller_place() -> tuple[str, int] | None:
     """File and line of the user's code that called into a library, and so into us."""
     frame = user_frame(sys._getframe(1))
     return None if frame is None else place(frame)
+
+
+def variables(frame: FrameType) -> dict[str, Any]:
+    """Its variables by name, for the moment: whoever asks must let go of them before the frame's own thread runs on.
+
+    Empty where reading them could be noticed. Up to Python 3.12 the frame shares its dictionary with the script if that
+    calls locals(), and with a debugger; else it is emptied here.
+    """
+    if not SNAPSHOTS or not frame.f_code.co_flags & CO_OPTIMIZED:  # the latter: of a module or a class, nobody's copy
+        return dict(frame.f_locals)
+    if frame.f_trace is not None or not READS_LOCALS.isdisjoint(frame.f_code.co_names):
+        return {}
+    snapshot = frame.f_locals
+    try:
+        return dict(snapshot)
+    finally:
+        snapshot.clear()
+
+
+def variable(frame: FrameType, name: str) -> Any:
+    """One of them, None where there is none."""
+    if not frame.f_code.co_flags & CO_OPTIMIZED:
+        return frame.f_locals.get(name)
+    return variables(frame).get(name)

@@ -11,6 +11,7 @@ import json
 import os
 from typing import Any, Callable
 
+from .interrupts import is_the_scripts
 from .runtime import hook, is_helper_process
 
 VARIABLE = "FULLBORE_SETTINGS"
@@ -40,7 +41,9 @@ def cpus(text: str) -> set[int]:
 def is_cpus(value: Any) -> bool:
     try:
         return bool(cpus(value))
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
         return False
 
 
@@ -80,6 +83,8 @@ class Settings:
             if not isinstance(given, dict):
                 raise ValueError("it is no object")
         except ValueError as error:
+            if is_the_scripts(error):
+                raise
             self.asked = False
             if not is_helper_process():
                 hook.open()
@@ -132,6 +137,8 @@ def attempted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             try:
                 return function(*args, **kwargs)
             except Exception as error:
+                if is_the_scripts(error):
+                    raise
                 for name in names:
                     if settings.get(name) is not None:
                         settings.refused(name, f"{type(error).__name__}: {error}")

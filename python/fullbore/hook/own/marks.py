@@ -54,7 +54,8 @@ def mark_step() -> None:
         end = clock()
         count_step(AUTHOR, hook.here(), end, end, marked=1)
     except Exception as error:
-        hook.fail("fullbore.step()", error)
+        if not hook.fail("fullbore.step()", error):
+            raise
 
 
 def attach(module: Any, when_imported: Any) -> None:

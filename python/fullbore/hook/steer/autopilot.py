@@ -15,7 +15,6 @@ rounded, persistent workers which random numbers the training draws, and fullbor
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import os
@@ -23,6 +22,7 @@ import sys
 from typing import Any
 
 from ..core import channel, steps
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import clock, hook
 from ..torch.loader import known, start_method
 from . import freezing, randomness, rescue
@@ -178,6 +178,8 @@ def at_boundary(source: Any) -> tuple[int | None, bool]:
             pilot.looks = 0
             pilot.period.begin_epoch()
     except Exception as error:
+        if is_the_scripts(error):
+            raise
         pilot.workers = None
         finish(f"the loader stays as it is: {type(error).__name__}: {error}")
     return pilot.workers, not pilot.done
@@ -289,7 +291,9 @@ def quota() -> int:
         with open("/sys/fs/cgroup/cpu.max") as file:
             most, each = file.read().split()
         return max(1, -(-int(most) // int(each)))
-    except (OSError, ValueError):  # none, or "max"
+    except (OSError, ValueError) as error:  # none, or "max"
+        if is_the_scripts(error):
+            raise
         return sys.maxsize
 
 
@@ -327,8 +331,9 @@ def free_memory() -> int:
     try:
         with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
             free = min(free, int(most.read()) - int(used.read()))
-    except (OSError, ValueError):
-        pass
+    except (OSError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
     return free
 
 
@@ -367,8 +372,11 @@ def give_way(own: Any) -> Any:
     """What workers begin with: less priority, and then the script's own worker_init_fn."""
 
     def begin(worker: int) -> None:
-        with contextlib.suppress(OSError):  # a container may forbid it
+        try:
             os.nice(NICENESS)
+        except OSError as error:  # a container may forbid it
+            if is_the_scripts(error):
+                raise
         if own is not None:
             own(worker)
 
@@ -395,6 +403,8 @@ def with_workers(module: Any, original: Any, source: Any, workers: int) -> Any:
         remove = module._utils.signal_handling._remove_worker_pids
         return rescue.guarded(lambda: original(source), remove, lost)
     except Exception as error:
+        if is_the_scripts(error):
+            raise
         torch.set_rng_state(drawn)
         if generator is not None:
             generator.set_state(drawn_by_own)

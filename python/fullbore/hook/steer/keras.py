@@ -7,6 +7,7 @@ import inspect
 import sys
 from typing import Any, Callable
 
+from ..core.interrupts import is_the_scripts
 from ..core.settings import settings
 
 
@@ -26,7 +27,9 @@ def with_batch_size(original: Any) -> Any:
     def fit(*args: Any, **kwargs: Any) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
-        except TypeError:
+        except TypeError as error:
+            if is_the_scripts(error):
+                raise
             return original(*args, **kwargs)  # raises what it would have raised
         set_batch_size(bound.arguments)
         return original(*bound.args, **bound.kwargs)

@@ -14,6 +14,7 @@ import weakref
 from typing import Any
 
 from ..core import steps
+from ..core.interrupts import is_the_scripts
 from ..core.settings import settings
 from ..torch.loader import made_by_library
 
@@ -33,7 +34,9 @@ def attach(module: Any) -> None:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             bound = signature.bind(self, *args, **kwargs)
-        except TypeError:
+        except TypeError as error:
+            if is_the_scripts(error):
+                raise
             original(self, *args, **kwargs)  # raises what it would have raised
             return
         outcomes = {} if made_by_library() == "keras" else rewrite(bound.arguments)  # of arrays: it makes the batches

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from ..core import channel, steps
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import hook
 from . import fast_data, loader
 
@@ -61,6 +62,8 @@ def at_exit() -> None:
         except KeyboardInterrupt:
             return  # whoever wants the script to end wants it now
         except Exception as error:
+            if is_the_scripts(error):
+                raise
             said = {"refused": fast_data.reason(error)}
         finally:
             thread.in_next = False

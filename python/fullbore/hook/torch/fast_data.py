@@ -15,6 +15,7 @@ import weakref
 from typing import Any
 
 from ..core import waits
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import hook
 from ..core.settings import settings
 from ..own import stages
@@ -113,6 +114,8 @@ def iterator(dataloader: Any) -> FastIterator | None:
         fast = _fast[dataloader]
         return None if fast is None else fast.iterate()
     except Exception as error:
+        if is_the_scripts(error):
+            raise
         _fast[dataloader] = None
         say(dataloader, f"stays as it is: {reason(error)}")
         settings.refused("fast_data", reason(error))

@@ -12,6 +12,7 @@ import sys
 from typing import Any, Callable
 
 from ..core import channel, native
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, clock, get_ident, hook
 from .loader import MARK, process_configuration
 from .readings import MAX_SLOWEST_US, Judged, TimedCollate, TimedDataset, TimedIterator, cpu_clock
@@ -46,7 +47,8 @@ def wrap_fetcher(fetcher: Any) -> None:
         if times_samples:
             time_samples(fetcher, True)
     except Exception as error:
-        hook.fail("fetcher", error)
+        if not hook.fail("fetcher", error):
+            raise
 
 
 def time_samples(fetcher: Any, wanted: bool) -> None:
@@ -67,14 +69,18 @@ def runnable_ns(thread: Thread) -> int:
     if fd is None:
         try:
             fd = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
+        except OSError as error:
+            if is_the_scripts(error):
+                raise
             fd = -1
         thread.schedstat = fd
     if fd < 0:
         return -1
     try:
         return int(os.pread(fd, 80, 0).split()[1])
-    except (OSError, IndexError, ValueError):
+    except (OSError, IndexError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
         return -1
 
 
@@ -116,7 +122,8 @@ def enter_fetch(fetcher: Any) -> Fetch | None:
         known = hook.channel is not None and not hook.is_worker
         return Fetch(thread, readings, thread.loader if known else loader_id(thread))
     except Exception as error:
-        hook.fail("fetch", error)
+        if not hook.fail("fetch", error):
+            raise
         return None
 
 
@@ -138,7 +145,8 @@ def leave_fetch(fetcher: Any, fetch: Fetch, asked: Any, got: bool) -> None:
         record(channel.FETCH, fetch.loader, number, fetch.begin, end, packed, cpu, readings.collate_ns, waited)
         judge(fetcher, readings, (taken - readings.collate_ns) / max(samples, 1))
     except Exception as error:
-        hook.fail("fetch", error)
+        if not hook.fail("fetch", error):
+            raise
 
 
 def judge(fetcher: Any, readings: Any, sample_ns: float) -> None:
