@@ -21,7 +21,7 @@ struct Thread {
   char in_next, in_fetch, in_forward;
   long long loader;      // id of the loader it asked last
   PyObject* fed_by;      // Loader of the last batch it took
-  PyObject* open_steps;  // optimizers whose step is under way: (optimizer, begin, outer phase)
+  PyObject* open_steps;  // steps under way: (id of the optimizer, begin, outer phase)
   // The forward pass and the fetch in progress: at most one of each, see in_forward and in_fetch.
   int forward_outer, forward_training;
   int64_t forward_begin;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the hook
@@ -20,8 +20,10 @@ PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep
 MAX_DEPTH = 200
 
 SNAPSHOTS = sys.version_info < (3, 13)  # frame.f_locals is a dictionary that the frame keeps
-READS_LOCALS = {"locals", "vars", "eval", "exec", "dir"}
+READS_LOCALS = {"locals", "eval", "exec"}
+READS_WITHOUT_ARGUMENT = {"vars", "dir"}
 CO_OPTIMIZED = 1
+MAX_CODES = 4096
 
 # Folders of libraries that may be imported from elsewhere than PACKAGES: a framework from its own sources.
 libraries = [HERE, STANDARD_LIBRARY]
@@ -85,13 +87,44 @@ def variables(frame: FrameType) -> dict[str, Any]:
     """
     if not SNAPSHOTS or not frame.f_code.co_flags & CO_OPTIMIZED:  # the latter: of a module or a class, nobody's copy
         return dict(frame.f_locals)
-    if frame.f_trace is not None or not READS_LOCALS.isdisjoint(frame.f_code.co_names):
+    if frame.f_trace is not None or reads_locals(frame.f_code):
         return {}
     snapshot = frame.f_locals
     try:
         return dict(snapshot)
     finally:
         snapshot.clear()
+
+
+_reads_locals: dict[int, tuple[CodeType, bool]] = {}  # the code is kept, so that its id stays its own
+
+
+def reads_locals(code: CodeType) -> bool:
+    """Whether it calls what gives its variables as a dictionary; `model.eval()` and `vars(arguments)` do not."""
+    if READS_LOCALS.isdisjoint(code.co_names) and READS_WITHOUT_ARGUMENT.isdisjoint(code.co_names):
+        return False
+    known = _reads_locals.get(id(code))
+    if known is None:
+        if len(_reads_locals) >= MAX_CODES:
+            _reads_locals.clear()
+        known = _reads_locals[id(code)] = (code, calls_for_locals(code))
+    return known[1]
+
+
+def calls_for_locals(code: CodeType) -> bool:
+    import dis
+
+    loaded = ""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            loaded = str(instruction.argval)
+            if loaded in READS_LOCALS:
+                return True
+        elif instruction.opname not in ("PUSH_NULL", "PRECALL", "CACHE"):
+            if loaded in READS_WITHOUT_ARGUMENT and instruction.opname.startswith("CALL") and not instruction.arg:
+                return True
+            loaded = ""
+    return False
 
 
 def variable(frame: FrameType, name: str) -> Any:

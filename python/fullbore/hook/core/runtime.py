@@ -42,7 +42,8 @@ class PythonThread:
         self.in_next = self.in_fetch = self.in_forward = False
         self.loader = 0  # id of the loader it asked last
         self.fed_by: Any = None  # Loader of the last batch it took
-        self.open_steps: list[Any] = []  # optimizers whose step is under way: (optimizer, begin, outer phase)
+        # Steps under way: (id of the optimizer, begin, outer phase). One that raised stays, and must not keep it alive.
+        self.open_steps: list[Any] = []
         self.schedstat: int | None = None  # file descriptor, -1 if there is none
 
 

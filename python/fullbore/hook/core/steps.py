@@ -113,11 +113,11 @@ def enter_step(optimizer: Any) -> None:
         thread = hook.threads.get(get_ident()) or hook.here()
         under_way = thread.open_steps
         for place, step in enumerate(under_way):  # a step that ended by an exception left its entry
-            if step[0] is optimizer:
+            if step[0] == id(optimizer):
                 thread.phase = step[2]
                 del under_way[place:]
                 break
-        under_way.append((optimizer, clock(), thread.phase))
+        under_way.append((id(optimizer), clock(), thread.phase))
         thread.phase = channel.OPTIMIZER
     except Exception as error:
         if not hook.fail("optimizer step", error):
@@ -131,7 +131,7 @@ def leave_step(optimizer: Any) -> None:
         end = clock()
         thread = hook.threads.get(get_ident()) or hook.here()
         under_way = thread.open_steps
-        if not under_way or under_way[-1][0] is not optimizer:
+        if not under_way or under_way[-1][0] != id(optimizer):
             return
         _, begin, thread.phase = under_way.pop()
         if under_way:

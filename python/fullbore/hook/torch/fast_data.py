@@ -127,7 +127,8 @@ def iterator(dataloader: Any) -> FastIterator | None:
 def first_iterator(dataloader: Any) -> FastIterator:
     """Translates and compares."""
     data = package()
-    found, options, compared = translated(data, dataloader)
+    found = data.translate.understand(dataloader)
+    options, compared = same_pixels(data, found)
     fast = FastLoader(dataloader, found, data.from_torch(dataloader, **options))
     made = fast.iterate()
     made.begin()
@@ -137,17 +138,17 @@ def first_iterator(dataloader: Any) -> FastIterator:
     return made
 
 
-def translated(data: Any, dataloader: Any, most: int | None = None) -> tuple[Any, dict[str, Any], str]:
-    """What the DataLoader does (of at most `most` samples), the options that give the same pixels, and what was
-    compared. Raises NotTranslatable."""
-    found = data.translate.understand(dataloader, most)
+def same_pixels(data: Any, found: Any) -> tuple[dict[str, Any], str]:
+    """The options with which fullbore.data gives the same pixels, and what was compared. Raises NotTranslatable.
+
+    None of the script's own code runs: what was understood reads its images and transforms them with its library's."""
     options: dict[str, Any] = {}
     try:
         compared = data.check.compare(found)
     except data.NotTranslatable:  # decoding at a smaller scale shows in the finest detail
         options["scaled_decode"] = False
         compared = data.check.compare(found, **options)
-    return found, options, compared
+    return options, compared
 
 
 def package() -> Any:
