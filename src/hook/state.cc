@@ -226,7 +226,8 @@ PyObject* NoteCollection(PyObject* self, PyObject* const* args, Py_ssize_t count
                    ? RingOf(state)
                    : nullptr;
   if (ring != nullptr)
-    ring->Write({static_cast<uint16_t>(record::EventKind::kOther), static_cast<uint16_t>(record::OtherKind::kGarbageCollection), known.thread->number,
+    ring->Write({static_cast<uint16_t>(record::EventKind::kOther),
+                 static_cast<uint16_t>(record::OtherKind::kGarbageCollection), known.thread->number,
                  state->garbage_begin, now, 0, 0, 0, 0, 0});
   return None();
 }

@@ -51,7 +51,7 @@ def codes_of_handlers() -> set[CodeType]:
         handler: Any = _signal.getsignal(number)
         while type(handler).__name__ == "partial":
             handler = handler.func
-        for function in (handler, getattr(type(handler), "__call__", None)):
+        for function in (handler, vars(type(handler)).get("__call__")):
             code = getattr(getattr(function, "__func__", function), "__code__", None)
             if isinstance(code, CodeType):
                 codes.add(code)
