@@ -12,7 +12,7 @@ import os
 from typing import Any, Callable
 
 from .interrupts import is_the_scripts
-from .runtime import hook, is_helper_process
+from .runtime import guarded, hook, is_helper_process
 
 VARIABLE = "FULLBORE_SETTINGS"
 APPLIED = "applied"
@@ -127,6 +127,13 @@ class Settings:
 settings = Settings(os.environ.get(VARIABLE, ""))
 
 
+@guarded
+def refuse(names: tuple[str, ...], reason: str) -> None:
+    for name in names:
+        if settings.get(name) is not None:
+            settings.refused(name, reason)
+
+
 def attempted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """For functions that apply settings: one of which we do not know how to apply it to this version of a library is
     refused with the error, and the hook stays on."""
@@ -139,9 +146,7 @@ def attempted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             except Exception as error:
                 if is_the_scripts(error):
                     raise
-                for name in names:
-                    if settings.get(name) is not None:
-                        settings.refused(name, f"{type(error).__name__}: {error}")
+                refuse(names, f"{type(error).__name__}: {error}")
                 return None
 
         return safe

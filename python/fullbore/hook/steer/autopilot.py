@@ -25,7 +25,7 @@ from typing import Any
 from ..core import channel, steps
 from ..core.frames import is_user_file
 from ..core.interrupts import is_the_scripts
-from ..core.runtime import clock, hook
+from ..core.runtime import clock, guarded, hook
 from ..torch.loader import known, start_method
 from . import freezing, randomness, rescue
 from .period import MIN_GAIN, MIN_SHARE, MOST_STEPS, SURE_GAIN, Period, ms, noise_of, say
@@ -118,6 +118,7 @@ def never_ending(question: Any) -> Any:
     return asked
 
 
+@guarded
 def leave_alone(error: Exception) -> None:
     pilot.workers = None
     if not pilot.done:

@@ -8,6 +8,7 @@ import sys
 from typing import Any, Callable
 
 from ..core.interrupts import is_the_scripts
+from ..core.runtime import guarded
 from ..core.settings import settings
 
 
@@ -37,6 +38,7 @@ def with_batch_size(original: Any) -> Any:
     return fit
 
 
+@guarded
 def set_batch_size(arguments: dict[str, Any]) -> None:
     given = arguments.get("x")
     if type(given).__module__.startswith("torch.utils.data"):
