@@ -22,6 +22,7 @@ class Author:
 AUTHOR = Author()
 
 
+@guarded
 def is_seen_anyway(iterable: Any) -> bool:
     return any(kind.__module__.startswith(SEEN_ANYWAY) for kind in type(iterable).__mro__)
 
