@@ -189,6 +189,7 @@ def watch_fetches(Fetcher: Any) -> None:
     Fetcher.fetch = watched
 
 
+@never_ending
 def of_worker() -> Any:
     return sys.modules["torch.utils.data._utils.worker"]._worker_info
 
