@@ -195,15 +195,14 @@ bool WantsSamples(FetchClock* readings, double sample_ns) {
 }
 
 // -1 with an exception set.
-long long SamplesOf(PyObject* fetcher, const FetchClock* readings, PyObject* asked) {
+long long SamplesOf(State* state, PyObject* fetcher, const FetchClock* readings, PyObject* asked) {
   if (readings->samples > 0) return readings->samples;
   Ref collates(PyObject_GetAttr(fetcher, names.auto_collation));
   const int does = collates ? PyObject_IsTrue(collates.get()) : -1;
   if (does <= 0) return does < 0 ? -1 : 1;
   const Py_ssize_t size = PyObject_Size(asked);
   if (size >= 0) return size;
-  PyErr_Clear();
-  return 1;
+  return Dismiss(state) ? 1 : -1;
 }
 
 }  // namespace
@@ -246,7 +245,7 @@ PyObject* LeaveFetch(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     readings->cpu_share = share(ClockNs(CLOCK_THREAD_CPUTIME_ID) - thread->fetch_cpu);
     readings->waited_share = thread->fetch_waited >= 0 ? share(RunnableNs(thread) - thread->fetch_waited) : 0;
   }
-  const long long samples = SamplesOf(args[0], readings, args[2]);
+  const long long samples = SamplesOf(state, args[0], readings, args[2]);
   if (samples < 0) return Fail(state, "fetch");
   const auto part = [&](double share) { return static_cast<int64_t>(static_cast<double>(taken) * share); };
   const Event event{EventKind::kFetch,

@@ -6,15 +6,26 @@ namespace fullbore::hook {
 
 namespace {
 
-// The script's own exception, put aside while the hook ends what it began.
+// The script's own exception, put aside while the hook ends what it began. If another one of the script's comes up
+// meanwhile, from its function for a signal, that one goes on, as it would from a `finally`.
 class PutAside {
  public:
   PutAside() { PyErr_Fetch(&type_, &value_, &traceback_); }
   ~PutAside() {
     if (type_ == nullptr) return;
-    if (PyErr_Occurred())
-      PyErr_Clear();  // Ctrl-C within the exception's own way out: that one is out already
-    PyErr_Restore(type_, value_, traceback_);
+    if (!PyErr_Occurred()) {
+      PyErr_Restore(type_, value_, traceback_);
+      return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyErr_NormalizeException(&type_, &value_, &traceback_);
+    if (traceback_ != nullptr) PyException_SetTraceback(value_, traceback_);
+    const Ref old_type(type_), old_traceback(traceback_);
+    Ref context(value_);
+    if (value != value_) PyException_SetContext(value, context.release());  // which takes the reference
+    PyErr_Restore(type, value, traceback);
   }
   PutAside(const PutAside&) = delete;
   PutAside& operator=(const PutAside&) = delete;

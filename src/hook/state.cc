@@ -18,6 +18,8 @@ struct Known {
 };
 constinit thread_local Known known;
 
+constexpr int64_t kGarbageNs = 1'000'000;  // a collection shorter than this is not worth a record
+
 PyObject* MakeRing(PyTypeObject* type, PyObject* args, PyObject*) {
   int fd;
   unsigned header_bytes, capacity;
@@ -206,6 +208,29 @@ int SetThreads(PyObject* self, PyObject* threads, void*) {
   return 0;
 }
 
+// note_collection(phase, info), a callback of gc.callbacks. It runs no Python code: Python drops what such a callback
+// raises, and would run the script's functions for signals in there.
+PyObject* NoteCollection(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  const int64_t now = ClockNs();
+  auto* state = reinterpret_cast<State*>(self);
+  if (count < 1 || !PyUnicode_Check(args[0])) return None();
+  if (PyUnicode_CompareWithASCIIString(args[0], "start") == 0) {
+    state->garbage_begin = now;
+    return None();
+  }
+  const int64_t taken = now - state->garbage_begin;
+  state->garbage_ns += taken;
+  // Only on a thread that is known, and into a ring: all else would be Python code.
+  Ring* ring = state->on && taken >= kGarbageNs && known.state == state && known.generation == state->generation
+                   ? RingOf(state)
+                   : nullptr;
+  if (ring != nullptr)
+    ring->Write({static_cast<uint16_t>(record::EventKind::kOther),
+                 static_cast<uint16_t>(record::OtherKind::kGarbageCollection), known.thread->number,
+                 state->garbage_begin, now, 0, 0, 0, 0, 0});
+  return None();
+}
+
 PyMemberDef state_members[] = {{"on", T_BOOL, offsetof(State, on), 0, nullptr},
                                {"is_worker", T_BOOL, offsetof(State, is_worker), 0, nullptr},
                                {"steps", T_LONGLONG, offsetof(State, steps), 0, nullptr},
@@ -215,12 +240,14 @@ PyMemberDef state_members[] = {{"on", T_BOOL, offsetof(State, on), 0, nullptr},
                                {"usual_optimizer", T_ULONGLONG, offsetof(State, usual_optimizer), 0, nullptr},
                                {"usual_thread", T_OBJECT, offsetof(State, usual_thread), 0, nullptr},
                                {"usual_loader", T_OBJECT, offsetof(State, usual_loader), 0, nullptr},
+                               {"garbage_ns", T_LONGLONG, offsetof(State, garbage_ns), 0, nullptr},
                                {"usual_until", T_LONGLONG, offsetof(State, usual_until), 0, nullptr},
                                {}};
 PyGetSetDef state_getters[] = {{"threads", GetThreads, SetThreads, nullptr, nullptr}, {}};
 PyMethodDef state_methods[] = {
     Method("enter", Enter, "enter(kind): begins a phase of the calling thread"),
     Method("leave", Leave, "leave(span, kind, ident=0, a=0, b=0): ends and records it"),
+    Method("note_collection", NoteCollection, "note_collection(phase, info): for gc.callbacks"),
     Method("enter_forward", EnterForward, "enter_forward(module)"),
     Method("leave_forward", LeaveForward, "leave_forward(what enter_forward returned)"),
     Method("enter_next", EnterNext, "enter_next(iterator, loader_of)"),
@@ -320,17 +347,40 @@ bool Write(State* state, const Thread* thread, const Event& event) {
   return true;
 }
 
-PyObject* Fail(State* state, const char* where) {
+namespace {
+
+// Asks `method` of the hook, with `where` if there is one, about the exception that is set: true, and it is gone, unless
+// the answer is `passes`. What another of the script's exceptions raises in the middle is passed on in its place.
+bool Judged(State* state, const char* method, const char* where, bool passes) {
   PyObject *type, *value, *traceback;
-  if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "wrong arguments");
-  if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
   if (traceback != nullptr) PyException_SetTraceback(value, traceback);
-  const Ref held_type(type), held_value(value), held_traceback(traceback);
-  const Ref done(PyObject_CallMethod(reinterpret_cast<PyObject*>(state), "fail", "sO", where, value));
-  if (!done) PyErr_Clear();
-  return None();
+  Ref held_type(type), held_value(value), held_traceback(traceback);
+  auto* self = reinterpret_cast<PyObject*>(state);
+  const Ref answer(where ? PyObject_CallMethod(self, method, "sO", where, value)
+                         : PyObject_CallMethod(self, method, "O", value));
+  if (!answer) {
+    // The script's stack or memory may be at its end; nothing else comes from us.
+    if (!PyErr_ExceptionMatches(PyExc_RecursionError) && !PyErr_ExceptionMatches(PyExc_MemoryError)) return false;
+    PyErr_Clear();
+    return true;
+  }
+  if ((answer.get() == Py_True) != passes) return true;
+  PyErr_Restore(held_type.release(), held_value.release(), held_traceback.release());
+  return false;
+}
+
+}  // namespace
+
+PyObject* Fail(State* state, const char* where) {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "wrong arguments");
+  return Judged(state, "fail", where, false) ? None() : nullptr;
+}
+
+bool Dismiss(State* state) {
+  return Judged(state, "is_the_scripts", nullptr, true);
 }
 
 bool AddState(PyObject* module) {

@@ -22,7 +22,7 @@ struct Thread {
   char in_next, in_fetch, in_forward;
   long long loader;      // id of the loader it asked last
   PyObject* fed_by;      // Loader of the last batch it took
-  PyObject* open_steps;  // optimizers whose step is under way: (optimizer, begin, outer phase)
+  PyObject* open_steps;  // steps under way: (id of the optimizer, begin, outer phase)
   // The forward pass and the fetch in progress: at most one of each, see in_forward and in_fetch.
   int forward_outer, forward_training;
   int64_t forward_begin;
@@ -46,6 +46,8 @@ struct State {
   PyObject* usual_loader;
   long long usual_until;
   uint64_t generation;  // of `threads`
+  long long garbage_ns;  // spent in garbage collections
+  int64_t garbage_begin;
   PyObject* known_record;
   Ring* known_ring;  // what `known_record` writes
 };
@@ -67,8 +69,12 @@ struct Event {
 // False with an exception set.
 bool Write(State* state, const Thread* thread, const Event& event);
 
-// The exception that is set switches the hook off; the script goes on. One that is not ours (Ctrl-C) is passed on.
+// The exception that is set switches the hook off; the script goes on. One that is not ours (core/interrupts.py) is
+// passed on.
 PyObject* Fail(State* state, const char* where);
+
+// Clears the exception that is set, unless it is none of ours: then false, with it set.
+bool Dismiss(State* state);
 
 bool AddState(PyObject* module);
 bool AddWaits(PyObject* module);

@@ -7,12 +7,18 @@ namespace {
 
 using record::EventKind;
 
+// Whether the entry is this optimizer's: by its id, because the entry must not keep the script's object alive.
+bool IsOf(PyObject* step, PyObject* optimizer) {
+  PyObject* ident = PyTuple_GetItem(step, 0);
+  return PyLong_Check(ident) && PyLong_AsVoidPtr(ident) == optimizer;
+}
+
 // A step that ended by an exception left its entry: that one and those inside it are over.
 bool Forget(Thread* thread, PyObject* optimizer) {
   const Py_ssize_t open = PyList_Size(thread->open_steps);
   for (Py_ssize_t i = 0; i < open; ++i) {
     PyObject* step = PyList_GetItem(thread->open_steps, i);
-    if (PyTuple_GetItem(step, 0) != optimizer) continue;
+    if (!IsOf(step, optimizer)) continue;
     thread->phase = static_cast<int>(PyLong_AsLong(PyTuple_GetItem(step, 2)));
     return PyList_SetSlice(thread->open_steps, i, open, nullptr) == 0;
   }
@@ -34,7 +40,7 @@ PyObject* EnterStep(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     return Fail(state, "optimizer step");
   Thread* thread = Takes(count, 1) ? Here(state) : nullptr;
   if (thread == nullptr || !Forget(thread, args[0])) return Fail(state, "optimizer step");
-  Ref step(Py_BuildValue("OLi", args[0], static_cast<long long>(ClockNs()), thread->phase));
+  Ref step(Py_BuildValue("NLi", PyLong_FromVoidPtr(args[0]), static_cast<long long>(ClockNs()), thread->phase));
   if (!step || PyList_Append(thread->open_steps, step.get()) != 0) return Fail(state, "optimizer step");
   thread->phase = static_cast<int>(EventKind::kOptimizer);
   return None();
@@ -48,7 +54,7 @@ PyObject* LeaveStep(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   if (thread == nullptr) return Fail(state, "optimizer step");
   const Py_ssize_t open = PyList_Size(thread->open_steps);
   PyObject* step = open > 0 ? PyList_GetItem(thread->open_steps, open - 1) : nullptr;
-  if (step == nullptr || PyTuple_GetItem(step, 0) != args[0]) return None();
+  if (step == nullptr || !IsOf(step, args[0])) return None();
   const int64_t begin = PyLong_AsLongLong(PyTuple_GetItem(step, 1));
   thread->phase = static_cast<int>(PyLong_AsLong(PyTuple_GetItem(step, 2)));
   if (PyErr_Occurred() || PyList_SetSlice(thread->open_steps, open - 1, open, nullptr) != 0)

@@ -135,11 +135,11 @@ bool CountSlowly(Epoch& epoch, PyObject* batch, long long& samples, long long& t
   return true;
 }
 
-bool Count(Epoch& epoch, PyObject* batch, long long& samples, long long& tokens) {
+bool Count(State* state, Epoch& epoch, PyObject* batch, long long& samples, long long& tokens) {
   if (epoch.place != nullptr) {
     samples = CountAt(epoch, batch);
     if (samples >= 0) return true;
-    PyErr_Clear();
+    if (PyErr_Occurred() && !Dismiss(state)) return false;
   }
   return CountSlowly(epoch, batch, samples, tokens);
 }
@@ -182,7 +182,7 @@ PyObject* LeaveNext(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   if (!state->on) return None();
   const bool got = args[2] == Py_True;
   long long samples = 0, tokens = 0;
-  if (got && !Count(epoch, args[1], samples, tokens)) return Fail(state, "next");
+  if (got && !Count(state, epoch, args[1], samples, tokens)) return Fail(state, "next");
   int64_t begin = wait->begin;
   const int first = epoch.begin != 0;
   if (first) {

@@ -9,26 +9,21 @@ import re
 
 import pytest
 from channel_reader import Channel
+from conftest import SITE
 from hook_package import load
 from test_settings import IN_CHILDREN
 
 TRAINING = """
-    import gc, hashlib, json, os, random, sys, time
+    import gc, hashlib, json, os, random, sys, threading, time
     import numpy
     import torch
     from torch import nn
     from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
-    class Rows(Dataset):
-        def __init__(self, nap=0.002, draw=lambda: 0.0, dies_at=None):
-            self.nap, self.draw, self.dies_at = nap, draw, dies_at
-        def __len__(self):
-            return 100
-        def __getitem__(self, index):
-            time.sleep(self.nap)
-            if index == self.dies_at and get_worker_info() is not None:
-                os._exit(7)
-            return torch.tensor([index / 100.0, index % 7, self.draw(), 1.0])
+    from rows import Rows as LibraryRows
+
+    class Rows(LibraryRows):  # the script's own
+        pass
 
     class Collecting(Rows):  # a training with many objects that collects its garbage all the time
         def __init__(self):
@@ -41,12 +36,27 @@ TRAINING = """
 
     class Noting(Rows):  # of its workers, how far they give way to others
         def __getitem__(self, index):
-            if get_worker_info() is not None:
+            if os.getpid() != TRAINER[0]:
                 with open("niceness", "a") as file:
                     file.write(f"{os.nice(0)}\\n")
             return super().__getitem__(index)
 
+    class Logging(Rows):  # what is read is seen outside
+        def __getitem__(self, index):
+            with open("read", "a") as file:
+                file.write(f"{index}\\n")
+            return super().__getitem__(index)
+
+    class Odd(dict):  # a batch that neither can be copied nor tells its values
+        values = 3
+        def __init__(self, rows):
+            super().__init__(rows=rows)
+            self.generator, self.lock = (each for each in rows), threading.Lock()
+
+    TRAINER = [0]
+
     def fit(data, epochs=4, **options):
+        TRAINER[0] = os.getpid()
         torch.manual_seed(3); random.seed(3); numpy.random.seed(3)
         model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.Linear(8, 1))
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -55,13 +65,31 @@ TRAINING = """
         for epoch in range(epochs):
             for x in loader:
                 optimizer.zero_grad()
-                loss = model(x).square().mean()
+                loss = model(x["rows"] if isinstance(x, Odd) else x).square().mean()
                 loss.backward()
                 optimizer.step()
                 losses.append(loss.item())
             random.random(), torch.rand(1)
         print(json.dumps({"losses": losses, "workers": loader.num_workers}), flush=True)
 """
+# Installed, and so no code of the script's.
+LIBRARY = """
+import os, time
+import torch
+from torch.utils.data import Dataset, get_worker_info
+
+class Rows(Dataset):
+    def __init__(self, nap=0.002, draw=lambda: 0.0, dies_at=None):
+        self.nap, self.draw, self.dies_at = nap, draw, dies_at
+    def __len__(self):
+        return 100
+    def __getitem__(self, index):
+        time.sleep(self.nap)
+        if index == self.dies_at and get_worker_info() is not None:
+            os._exit(7)
+        return torch.tensor([index / 100.0, index % 7, self.draw(), 1.0])
+"""
+ELSEWHERE = "in workers, what {} does beside making samples would happen elsewhere, and ahead of the training"
 # What decides is set, because how fast workers and collections are depends on what else this machine does.
 KEPT = """
 pilot = sys.modules.get("_fullbore_hook.steer.autopilot")
@@ -82,11 +110,21 @@ if period:
 """
 # The script, and what is said of it, without steps and times.
 CASES = {
-    "kept": (KEPT + "fit(Rows())", ["0 -> 2 workers, kept"]),
+    "kept": (KEPT + "fit(LibraryRows())", ["0 -> 2 workers, kept"]),
+    "the script's own": (KEPT + "fit(Rows())", ["keeps its 0 workers: " + ELSEWHERE.format("Rows")]),
+    "collated by the script": (
+        KEPT + "fit(LibraryRows(), collate_fn=lambda rows: torch.stack(rows))",
+        ["keeps its 0 workers: " + ELSEWHERE.format("<lambda>")],
+    ),
+    "logging": (KEPT + "fit(Logging())", ["keeps its 0 workers: " + ELSEWHERE.format("Logging")]),
+    "odd batches": (
+        KEPT + "fit(Rows(), collate_fn=lambda rows: Odd(torch.stack(rows)))",
+        ["keeps its 0 workers: " + ELSEWHERE.format("Rows")],
+    ),
     "more": (KEPT + "fit(Rows(0.01), num_workers=1)", ["1 -> 2 workers, kept"]),
-    "wants its cores": (KEPT + "torch.set_num_threads(2)\nfit(Noting())", ["0 -> 2 workers, kept"]),
-    "hurts": (HURTS + "fit(Rows())", ["0 -> 2 workers, taken back"]),
-    "dies": (KEPT + "fit(Rows(dies_at=57))", ["0 -> 2 workers, taken back: a worker ended"]),
+    "wants its cores": (KEPT + "torch.set_num_threads(2)\nfit(Noting(0.01), num_workers=1)", ["1 -> 2 workers, kept"]),
+    "hurts": (HURTS + "fit(LibraryRows())", ["0 -> 2 workers, taken back"]),
+    "dies": (KEPT + "fit(LibraryRows(dies_at=57))", ["0 -> 2 workers, taken back: a worker ended"]),
     "healthy": ("fit(Rows(0))", []),
     "garbage": (FREEZES + "fit(Collecting(), epochs=2)", ["gc.freeze(), kept"]),
     "garbage that stays": (FREEZES + "freezing.CHEAPER = -1\nfit(Collecting(), epochs=2)", ["gc.freeze(), taken back"]),
@@ -96,12 +134,12 @@ CASES = {
         [],
     ),
     "numpy": (
-        KEPT + "fit(Rows(draw=numpy.random.rand))",
+        KEPT + "fit(LibraryRows(draw=numpy.random.rand))",
         ["keeps its 0 workers: making a sample draws random numbers, which depend on the number of workers"],
     ),
     "its own generator": (
-        KEPT + "generator = random.Random(1)\nfit(Rows(draw=generator.random))",
-        ["keeps its 0 workers: a sample is another when it is made again"],
+        KEPT + "generator = random.Random(1)\nfit(Rows(0.01, draw=generator.random), num_workers=1)",
+        ["keeps its 1 workers: making a sample draws random numbers, which depend on the number of workers"],
     ),
     "in workers": (
         KEPT + "fit(Rows(0.01, draw=lambda: torch.rand(1).item()), num_workers=1)",
@@ -111,15 +149,14 @@ CASES = {
         KEPT + "import multiprocessing\nmultiprocessing.set_start_method('forkserver', True)\nfit(Rows())",
         ["keeps its 0 workers: more would import the script again, which may not be made for that"],
     ),
-    "seeds its workers": (KEPT + "fit(Rows(), worker_init_fn=torch.manual_seed)", ["0 -> 2 workers, kept"]),
-    "worker's number": (
-        KEPT + "fit(Rows(), worker_init_fn=lambda worker: get_worker_info().dataset.__init__(draw=lambda: worker))",
-        ["keeps its 0 workers: a sample is another when it is made again"],
+    "seeds its workers": (
+        KEPT + "fit(LibraryRows(), worker_init_fn=torch.manual_seed)",
+        ["keeps its 0 workers: its worker_init_fn may make samples depend on the number of workers"],
     ),
-    "the only worker's number": (
-        KEPT + "fit(Rows(), worker_init_fn=lambda worker: get_worker_info().dataset.__init__(draw=lambda: worker),"
-        " num_workers=1)",
-        ["keeps its 1 workers: a sample is another when it is made again"],
+    "asks for its worker": (
+        KEPT + "class Asking(Rows):\n    def __getitem__(self, index):\n        get_worker_info()\n"
+        "        return super().__getitem__(index)\nfit(Asking(0.01), num_workers=1)",
+        ["keeps its 1 workers: its samples may depend on the number of workers, for which the dataset asks"],
     ),
 }
 
@@ -133,6 +170,12 @@ def run(runner, env, hooked):
     (runner.directory / "cases.json").write_text(json.dumps({name: (text, {}) for name, (text, _) in CASES.items()}))
     children = IN_CHILDREN.replace('found = sys.modules["_fullbore_hook.core.settings"].settings', "found = None")
     children = children.replace("found.__init__(settings if isinstance(settings, str) else json.dumps(settings))", "")
+    installed = runner.directory / "site-packages"
+    installed.mkdir(exist_ok=True)
+    (installed / "rows.py").write_text(LIBRARY)
+    for written in ("read", "niceness"):
+        (runner.directory / written).unlink(missing_ok=True)
+    env = {**env, "PYTHONPATH": os.pathsep.join([str(SITE), str(installed)])}
     command = [runner.python, runner.script(TRAINING + children), "cases.json"]
     result, directory = runner.start(command, env, hooked=hooked)
     assert result.returncode == 0 and "Traceback" not in result.stderr, result.stderr
@@ -144,14 +187,17 @@ def run(runner, env, hooked):
 
 def test_the_training_is_the_same_bit_for_bit_whatever_is_tried(newest):
     expected, _ = run(newest, {}, False)
+    read = sorted((newest.directory / "read").read_text().split())
     seen, processes = run(newest, {"FULLBORE_AUTOPILOT": "1"}, True)
     for name, (_, said) in CASES.items():
         messages = processes[name].say("message")
         assert [plain(message) for message in messages] == said, (name, messages)
         assert all(message["source"] == "--autopilot" for message in messages)
         assert seen[name] == expected[name], f"{name}: another training"
+    assert sorted((newest.directory / "read").read_text().split()) == read, "nothing is read a second time"
     usual = os.nice(0)
-    assert {int(line) for line in (newest.directory / "niceness").read_text().split()} == {min(19, usual + 10)}
+    noted = {int(line) for line in (newest.directory / "niceness").read_text().split()}
+    assert noted == {usual, min(19, usual + 10)}, "the script's own worker, and those in its place"
 
 
 def test_a_small_gain_is_tried_again_before_anything_else_is_proposed(autopilot, monkeypatch):

@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Any, Callable
 
+from .core.interrupts import is_the_scripts
 from .core.library import standard_library
 from .core.runtime import hook
 
@@ -104,6 +105,8 @@ def patch_when_executed(loader: Any, patch: Patch) -> None:
     try:
         loader.exec_module = exec_module
     except AttributeError as error:
+        if is_the_scripts(error):
+            raise
         hook.fail(f"patching {getattr(loader, 'name', 'a module')}", error)
 
 
@@ -113,7 +116,8 @@ def run_patch(patch: Patch, module: Any) -> None:
     try:
         patch(module)
     except Exception as error:
-        hook.fail(f"patching {module.__name__}", error)
+        if not hook.fail(f"patching {module.__name__}", error):
+            raise
 
 
 @functools.cache  # once, whichever library comes first

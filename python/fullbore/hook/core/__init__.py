@@ -10,7 +10,8 @@ ended; a phase began or ended; a batch had so many samples; a fact.
     batch        how many samples and tokens a batch holds
     steps        where a step ends, which optimizer counts, and which loader feeds it
     checkpoints  functions that write the state of the training
-    frames       which code, and which frame of a stack, is the user's own
+    frames       which code, and which frame of a stack, is the user's own, and what variables a frame has
+    interrupts   exceptions that are caught in the hook and are the script's
     where        which lines of the user's code step, copy and save
     leaving      what the last process of a killed recorder's run takes away
     process      garbage collections, and the end of the process

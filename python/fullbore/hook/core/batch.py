@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .interrupts import is_the_scripts
+
 MAX_DEPTH = 5
 MAX_ITEMS = 8  # looked at in a list or dictionary
 
@@ -22,7 +24,9 @@ def leading(value: Any) -> int | None:
     shape = getattr(value, "shape", None)
     try:
         return int(shape[0]) if shape is not None and len(shape) else None
-    except (TypeError, ValueError, KeyError, IndexError):
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        if is_the_scripts(error):
+            raise
         return None
 
 
@@ -82,7 +86,9 @@ class BatchCounter:
             value = at(batch, self._path or ())
             size = value.shape[0] if self.is_leading else len(value)
             return int(size)
-        except (AttributeError, IndexError, KeyError, TypeError):
+        except (AttributeError, IndexError, KeyError, TypeError) as error:
+            if is_the_scripts(error):
+                raise
             return self._batch_size or -1
 
     def _learn(self, batch: Any) -> None:
@@ -105,5 +111,7 @@ def tokens(batch: Any) -> int:
     try:
         ids = batch["input_ids"] if hasattr(batch, "keys") else None
         return 0 if ids is None else int(ids.numel())
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
         return 0

@@ -88,7 +88,8 @@ def enter_call(owner: Any, kind: int = WHOLE) -> StepCall | None:
             return None
         return StepCall(thread, owner, kind)
     except Exception as error:
-        hook.fail("entering a step", error)
+        if not hook.fail("entering a step", error):
+            raise
         return None
 
 
@@ -111,4 +112,5 @@ def leave_call(call: StepCall, steps: bool = True, samples: int = 0) -> None:
         else:
             call.close_step(end, samples)
     except Exception as error:
-        hook.fail("leaving a step", error)
+        if not hook.fail("leaving a step", error):
+            raise

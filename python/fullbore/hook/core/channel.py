@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 from . import native
 from .files import Directory, Lines, Written
+from .interrupts import is_the_scripts
 from .library import standard_library
 
 MAGIC = b"FBCHAN1\0"
@@ -84,17 +85,22 @@ class Ring:
                 return
             try:
                 n = missed.pop()
-            except IndexError:
+            except IndexError as error:
+                if is_the_scripts(error):
+                    raise
                 n = next(sequence)
             offset = HEADER_BYTES + (n - 1) % capacity * RECORD_BYTES
             data = pack(kind, ident, thread, begin, end, a, b, c, d, n)
+            written = False
             try:
-                if posix.pwrite(file.descriptor(), data, offset) == RECORD_BYTES:
-                    return
-            except OSError:
-                pass
-            missed.append(n)
-            paused_until = clock() + PAUSE_NS
+                written = posix.pwrite(file.descriptor(), data, offset) == RECORD_BYTES
+            except OSError as error:
+                if is_the_scripts(error):
+                    raise
+            finally:
+                if not written:
+                    missed.append(n)
+                    paused_until = clock() + PAUSE_NS
 
         return record, lambda: written_by(sequence) - len(missed)
 
@@ -180,6 +186,8 @@ class Channel:
                 )
                 self.ring = Ring(place, stem + ".ring", header, capacity, mapped)
             except OSError as error:
+                if is_the_scripts(error):
+                    raise
                 self.say("message", severity="warning", text=f"no channel for process {pid}: {error}")
                 self.lines.close()
                 raise
@@ -201,5 +209,7 @@ def rank() -> int:
 def env_int(name: str, default: int) -> int:
     try:
         return int(os.environ[name])
-    except (KeyError, ValueError):
+    except (KeyError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
         return default

@@ -10,6 +10,8 @@ import fcntl
 import posix
 from typing import Any
 
+from .interrupts import is_the_scripts
+
 NEW = posix.O_CREAT | posix.O_EXCL | posix.O_NOFOLLOW | posix.O_CLOEXEC
 OTHERS_WRITE = 0o022
 ORDINARY_LIMIT = 1024  # of open files; a process that may have more has no use for a table of that many
@@ -30,7 +32,9 @@ def out_of_the_way(fd: int) -> int:
     try:
         least = min(posix.sysconf("SC_OPEN_MAX"), ORDINARY_LIMIT) - BELOW_LIMIT
         high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
         return fd
     posix.close(fd)
     return high
@@ -58,7 +62,9 @@ class Kept:
     def is_ours(self) -> bool:
         try:
             return identity(self.fd) == self.identity
-        except OSError:
+        except OSError as error:
+            if is_the_scripts(error):
+                raise
             return False
 
     def close(self) -> None:
@@ -136,5 +142,6 @@ class Lines(Written):
         data = ("\n" + line if self.is_torn else line).encode("utf-8", "replace") + b"\n"
         try:
             self.is_torn = posix.write(self.descriptor(), data) != len(data)
-        except OSError:
-            pass
+        except OSError as error:
+            if is_the_scripts(error):
+                raise

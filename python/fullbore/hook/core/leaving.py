@@ -7,6 +7,7 @@ import posix
 
 from .channel import DISK, is_in_memory
 from .files import Directory
+from .interrupts import is_the_scripts
 
 NOTE = "recorder"  # src/measure/collect/leftovers.cc: boot, process namespace, process and its start, a line each
 OURS = (".ring", ".jsonl", ".new")
@@ -19,7 +20,9 @@ def begin_of(pid: int) -> str:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read(MOST).rpartition(b")")[2].split()
         return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
-    except (OSError, IndexError):
+    except (OSError, IndexError) as error:
+        if is_the_scripts(error):
+            raise
         return ""
 
 
@@ -47,5 +50,6 @@ def clear_away(directory: str) -> None:
                 if name.endswith(OURS) or name == NOTE:
                     place.remove(name)
         posix.rmdir(directory)
-    except (OSError, ValueError):  # somebody else is at it, or there is something that we do not know
-        pass
+    except (OSError, ValueError) as error:  # somebody else is at it, or there is something that we do not know
+        if is_the_scripts(error):
+            raise

@@ -11,8 +11,10 @@ import importlib.util
 import os
 from typing import Any
 
+from .interrupts import is_the_scripts
+
 VARIABLE = "FULLBORE_HOOK_NATIVE"
-INTERFACE = 2  # of src/hook/module.cc: an extension built from other sources is not used
+INTERFACE = 3  # of src/hook/module.cc: an extension built from other sources is not used
 
 
 def places() -> list[str]:
@@ -49,6 +51,8 @@ def load() -> tuple[Any, str]:
             return None, f"{path} was built from other sources"
         return found, path
     except Exception as error:
+        if is_the_scripts(error):
+            raise
         return None, f"{type(error).__name__}: {error}"
 
 

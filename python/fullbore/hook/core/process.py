@@ -6,35 +6,33 @@ import atexit
 import gc
 from typing import Any
 
-from . import channel
+from . import channel, native
 from .leaving import clear_away
-from .runtime import clock, enter, guarded, hook, leave
+from .runtime import clock, enter, guarded, hook, leave, never_interrupted
 
 GARBAGE_NS = 1_000_000  # a collection shorter than this is not worth a record
 CALIBRATION_ROUNDS = 200
 
 
 class Garbage:
-    """A callback of gc.callbacks."""
+    """Where a collection is timed without the extension, whose callback runs no Python code: Python drops what a
+    callback of gc.callbacks raises, and runs the script's functions for signals where Python code begins."""
 
     def __init__(self) -> None:
         self.begin = 0
 
-    def __call__(self, phase: str, _: Any) -> None:
+    def note(self, phase: str, _: Any) -> None:
         if phase == "start":
             self.begin = clock()
             return
         end = clock()
-        if end - self.begin < GARBAGE_NS or not hook.on:
-            return
-        try:
+        hook.garbage_ns += end - self.begin
+        if end - self.begin >= GARBAGE_NS and hook.on:
             hook.record(channel.OTHER, channel.GARBAGE_COLLECTION, hook.here().number, self.begin, end)
-        except Exception as error:
-            hook.fail("garbage collection", error)
 
 
 def attach() -> None:
-    gc.callbacks.append(Garbage())
+    gc.callbacks.append(never_interrupted(Garbage().note) if native.extension is None else hook.note_collection)
     atexit.register(say_goodbye)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Callable, TypeVar
 
 from . import channel, native
 from .files import Kept
+from .interrupts import is_the_scripts
 
 clock = time.monotonic_ns
 get_ident = _thread.get_ident
@@ -42,9 +43,9 @@ class PythonThread:
         self.in_next = self.in_fetch = self.in_forward = False
         self.loader = 0  # id of the loader it asked last
         self.fed_by: Any = None  # Loader of the last batch it took
-        self.open_steps: list[Any] = []  # optimizers whose step is under way: (optimizer, begin, outer phase)
+        # Steps under way: (id of the optimizer, begin, outer phase). One that raised stays, and must not keep it alive.
+        self.open_steps: list[Any] = []
         self.schedstat: Kept | None = None
-
 
     def close_files(self) -> None:
         kept, self.schedstat = self.schedstat, None
@@ -65,6 +66,8 @@ def drop(*_: int) -> None:
 
 
 class Hook(State):
+    is_the_scripts = staticmethod(is_the_scripts)  # for the extension
+
     def __init__(self) -> None:
         self.on = True
         self.record: channel.Record = drop
@@ -75,6 +78,7 @@ class Hook(State):
         self.steps = 0
         self.extra_ns = 0  # time spent in the hook beside the records: the line sampler's
         self.is_worker = False
+        self.garbage_ns = 0  # spent in garbage collections
         # What makes a step a usual one, which needs no more than a record: see steps.py.
         self.usual_optimizer = 0
         self.usual_thread: Any = None
@@ -86,7 +90,9 @@ class Hook(State):
         # The number of the loader worker that this process is, -1 if it is none: what starts workers knows.
         self.worker_number: Callable[[], int] = lambda: -1
         self.directory = os.environ.get("FULLBORE_CHANNEL", "")
+        self.waiting: list[tuple[int, BaseException]] = []  # by thread: see raise_later
         self._opening = _thread.allocate_lock()
+        self._opened: channel.Channel | None = None  # but not introduced yet
         self._failed_to_open = False
 
     def here(self) -> Thread:
@@ -104,19 +110,23 @@ class Hook(State):
         with self._opening:
             if self.channel is not None or self._failed_to_open:
                 return
-            worker_id = self.worker_number()
-            role = channel.TRAINER if worker_id < 0 else channel.WORKER
-            try:
-                opened = channel.Channel(self.directory, role, parent_pid(), worker_id)
-            except (OSError, ValueError):
-                self._failed_to_open = True
-                return
-            self.is_worker = role == channel.WORKER
+            if self._opened is None:  # else the script's own exception came between
+                worker_id = self.worker_number()
+                role = channel.TRAINER if worker_id < 0 else channel.WORKER
+                try:
+                    self._opened = channel.Channel(self.directory, role, parent_pid(), worker_id)
+                except (OSError, ValueError) as error:
+                    if is_the_scripts(error):
+                        raise
+                    self._failed_to_open = True
+                    return
+            opened = self._opened
+            self.is_worker = opened.role == channel.WORKER
             opened.say("hello", **introduction(opened.role))
-            self.channel = opened
-            self.record = opened.ring.record
-            for key, value in self.facts.items():
+            for key, value in tuple(self.facts.items()):
                 opened.say("fact", key=key, value=value)
+            self.record = self.deliver if self.waiting else opened.ring.record
+            self.channel, self._opened = opened, None
 
     def say(self, kind: str, **members: Any) -> None:
         if self.channel is not None:
@@ -129,14 +139,20 @@ class Hook(State):
         self.facts[key] = value
         self.say("fact", key=key, value=value)
 
-    def fail(self, where: str, error: BaseException) -> None:
-        """Switches the hook off for good and reports it once. The script goes on."""
+    def fail(self, where: str, error: BaseException) -> bool:
+        """Switches the hook off for good and reports it once. The script goes on.
+
+        False, and nothing is done, where the exception is none of ours: whoever caught it raises it again.
+        """
+        if is_the_scripts(error):
+            return False
         if not self.on:
-            return
+            return True
         try:
             self.open()
-        except Exception:  # perhaps that is what failed
-            pass
+        except Exception as another:  # perhaps that is what failed
+            if is_the_scripts(another):
+                raise
         self.on = False
         self.record = drop
         try:
@@ -146,14 +162,31 @@ class Hook(State):
             place = "" if traceback is None else f" ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
             text = f"the hook switched itself off in {where}: {type(error).__name__}: {error}{place}"
             self.say("message", severity="error", text=text + "; the training goes on without it")
-        except Exception:  # nothing left to try
-            pass
+        except Exception as another:  # nothing left to try
+            if is_the_scripts(another):
+                raise
+        return True
+
+    def raise_later(self, error: BaseException) -> None:
+        """One of the script's that came up where Python would print it and go on: this thread's next record raises it,
+        which is in a call that the script makes."""
+        self.waiting.append((get_ident(), error))
+        self.record = self.deliver
+
+    def deliver(self, *values: int) -> None:
+        """Stands in for `record` while an exception waits."""
+        if self.channel is not None:
+            self.channel.ring.record(*values)
+        if self.waiting and self.waiting[0][0] == get_ident():
+            if len(self.waiting) == 1:
+                self.record = drop if self.channel is None else self.channel.ring.record
+            raise self.waiting.pop(0)[1]
 
     def after_fork(self) -> None:
         """In a forked child: the parent's channel must not be written to."""
         try:
             self.record = drop
-            inherited, self.channel = self.channel, None
+            inherited, self.channel, self._opened = self.channel or self._opened, None, None
             if inherited is not None:
                 inherited.close()
             for thread in self.threads.values():
@@ -166,15 +199,15 @@ class Hook(State):
             for forget in self.forget_in_child:
                 forget()
             self.extra_ns = 0
+            self.waiting = []
             self._opening = _thread.allocate_lock()
             self._failed_to_open = False
         except Exception as error:
-            self.fail("fork", error)
+            if not self.fail("fork", error):
+                raise
 
 
 hook = Hook()
-os.register_at_fork(after_in_child=hook.after_fork)
-
 Span = tuple[Any, int, int]  # thread, outer phase, begin
 
 
@@ -187,7 +220,8 @@ def enter(kind: int) -> Span | None:
         outer, thread.phase = thread.phase, kind
         return thread, outer, clock()
     except Exception as error:
-        hook.fail("entering a phase", error)
+        if not hook.fail("entering a phase", error):
+            raise
         return None
 
 
@@ -199,7 +233,8 @@ def leave(span: Span, kind: int, ident: int = 0, a: int = 0, b: int = 0) -> None
     try:
         hook.record(kind, ident, thread.number, begin, end, a, b)
     except Exception as error:
-        hook.fail("leaving a phase", error)
+        if not hook.fail("leaving a phase", error):
+            raise
 
 
 if native.extension is not None:
@@ -243,10 +278,28 @@ def guarded(function: Function) -> Function:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            hook.fail(function.__name__, error)
+            if not hook.fail(function.__name__, error):
+                raise
             return None
 
     return safe  # type: ignore[return-value]
+
+
+def never_interrupted(callback: Function) -> Function:
+    """For what Python calls by itself (at a fork, at a garbage collection) and whose exceptions it prints and drops."""
+
+    @functools.wraps(callback)
+    def safe(*args: Any) -> None:
+        try:
+            callback(*args)
+        except BaseException as error:
+            if not hook.fail(callback.__name__, error):
+                hook.raise_later(error)
+
+    return safe  # type: ignore[return-value]
+
+
+os.register_at_fork(after_in_child=never_interrupted(hook.after_fork))
 
 
 def parent_pid() -> int:

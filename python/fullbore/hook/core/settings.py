@@ -11,7 +11,8 @@ import json
 import os
 from typing import Any, Callable
 
-from .runtime import hook, is_helper_process
+from .interrupts import is_the_scripts
+from .runtime import guarded, hook, is_helper_process
 
 VARIABLE = "FULLBORE_SETTINGS"
 APPLIED = "applied"
@@ -53,7 +54,9 @@ def cpus(text: Any) -> set[int]:
 def list_of_cpus(value: Any) -> str:
     try:
         return "" if type(value) in (int, str) and cpus(value) else CPUS
-    except ValueError:
+    except ValueError as error:
+        if is_the_scripts(error):
+            raise
         return CPUS
 
 
@@ -102,6 +105,8 @@ class Settings:
             if not isinstance(given, dict):
                 raise ValueError("it is no object")
         except ValueError as error:
+            if is_the_scripts(error):
+                raise
             self.asked = False
             if not is_helper_process():
                 hook.open()
@@ -144,6 +149,13 @@ class Settings:
 settings = Settings(os.environ.get(VARIABLE, ""))
 
 
+@guarded
+def refuse(names: tuple[str, ...], reason: str) -> None:
+    for name in names:
+        if settings.get(name) is not None:
+            settings.refused(name, reason)
+
+
 def attempted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """For functions that apply settings: one of which we do not know how to apply it to this version of a library is
     refused with the error, and the hook stays on."""
@@ -154,9 +166,9 @@ def attempted(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             try:
                 return function(*args, **kwargs)
             except Exception as error:
-                for name in names:
-                    if settings.get(name) is not None:
-                        settings.refused(name, f"{type(error).__name__}: {error}")
+                if is_the_scripts(error):
+                    raise
+                refuse(names, f"{type(error).__name__}: {error}")
                 return None
 
         return safe

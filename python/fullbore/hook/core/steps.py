@@ -8,10 +8,12 @@ than a record; what follows the training looks at every step only where it has t
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any
 
 from . import channel, native
+from .frames import HERE
 from .runtime import Thread, clock, get_ident, hook
 from .where import say_where
 
@@ -111,14 +113,15 @@ def enter_step(optimizer: Any) -> None:
         thread = hook.threads.get(get_ident()) or hook.here()
         under_way = thread.open_steps
         for place, step in enumerate(under_way):  # a step that ended by an exception left its entry
-            if step[0] is optimizer:
+            if step[0] == id(optimizer):
                 thread.phase = step[2]
                 del under_way[place:]
                 break
-        under_way.append((optimizer, clock(), thread.phase))
+        under_way.append((id(optimizer), clock(), thread.phase))
         thread.phase = channel.OPTIMIZER
     except Exception as error:
-        hook.fail("optimizer step", error)
+        if not hook.fail("optimizer step", error):
+            raise
 
 
 def leave_step(optimizer: Any) -> None:
@@ -128,7 +131,7 @@ def leave_step(optimizer: Any) -> None:
         end = clock()
         thread = hook.threads.get(get_ident()) or hook.here()
         under_way = thread.open_steps
-        if not under_way or under_way[-1][0] is not optimizer:
+        if not under_way or under_way[-1][0] != id(optimizer):
             return
         _, begin, thread.phase = under_way.pop()
         if under_way:
@@ -139,7 +142,8 @@ def leave_step(optimizer: Any) -> None:
         else:
             step_ended(optimizer, thread, begin, end)
     except Exception as error:
-        hook.fail("optimizer step", error)
+        if not hook.fail("optimizer step", error):
+            raise
 
 
 def step_ended(optimizer: Any, thread: Thread, begin: int, end: int) -> None:
@@ -153,6 +157,8 @@ def step_ended(optimizer: Any, thread: Thread, begin: int, end: int) -> None:
 
 def count_step(optimizer: Any, thread: Thread, begin: int, end: int, marked: int = 0) -> None:
     """Records a step that ends the step of the training; `marked` by the script itself. May raise."""
+    if thread.phase or thread.in_next or thread.in_forward or thread.in_fetch:
+        end_what_was_left(thread)
     hook.record(channel.OPTIMIZER, 0, thread.number, begin, end, 1, marked, state.in_window)
     hook.steps += 1
     state.note_feed(thread)
@@ -166,6 +172,24 @@ def count_step(optimizer: Any, thread: Thread, begin: int, end: int, marked: int
         for follow in after_first_steps:
             follow(optimizer, thread, end)
     note_usual(optimizer, thread)
+
+
+def end_what_was_left(thread: Thread) -> None:
+    """An exception of the script's may come up between two instructions of a wrapper of ours, and leave something under
+    way that nobody ends. What is under way has a frame of ours on the stack, outside of those that end this step."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and is_ours(frame):
+        frame = frame.f_back
+    while frame is not None:
+        if is_ours(frame):
+            return
+        frame = frame.f_back
+    thread.phase = 0
+    thread.in_next = thread.in_forward = thread.in_fetch = False
+
+
+def is_ours(frame: Any) -> bool:
+    return frame.f_code.co_filename.startswith(HERE)
 
 
 hook.step_ended = step_ended

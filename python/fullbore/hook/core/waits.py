@@ -118,7 +118,8 @@ def enter_next(iterator: Any, loader_of: LoaderOf) -> Wait | None:
             hook.open()
         return None if hook.is_worker else Wait(iterator, thread, loader_of)
     except Exception as error:
-        hook.fail("next", error)
+        if not hook.fail("next", error):
+            raise
         return None
 
 
@@ -144,7 +145,8 @@ def leave_next(wait: Wait, batch: Any, got: bool) -> None:
         if got:
             thread.fed_by = loader
     except Exception as error:
-        hook.fail("next", error)
+        if not hook.fail("next", error):
+            raise
 
 
 hook.new_epoch = new_epoch

@@ -16,4 +16,5 @@ def say_where(what: str) -> None:
         if found is not None:
             hook.say("where", what=what, file=found[0], line=found[1])
     except Exception as error:
-        hook.fail("where", error)
+        if not hook.fail("where", error):
+            raise

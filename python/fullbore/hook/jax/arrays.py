@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from ..core.interrupts import is_the_scripts
+
 References = dict  # id of an array: weak reference to it, because an id is given again
 
 
@@ -23,8 +25,9 @@ def bytes_of(arrays: Iterable[Any]) -> int:
     for array in arrays:
         try:
             total += int(array.nbytes)
-        except (AttributeError, TypeError, NotImplementedError):  # keys of random numbers do not say
-            pass
+        except (AttributeError, TypeError, NotImplementedError) as error:  # keys of random numbers do not say
+            if is_the_scripts(error):
+                raise
     return total
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Union
 
 from ..core.batch import BatchCounter, sizes
+from ..core.interrupts import is_the_scripts
 from .arrays import References, again, arrays_in, bytes_of, kind_of, references
 
 Place = Union[int, str]  # of an argument, or its name
@@ -55,7 +56,9 @@ class Batch:
             return 0
         try:
             argument = kwargs[self.place] if isinstance(self.place, str) else args[self.place]
-        except (KeyError, IndexError, TypeError):
+        except (KeyError, IndexError, TypeError) as error:
+            if is_the_scripts(error):
+                raise
             return 0
         return max(0, self.counter.count(argument)[0])
 

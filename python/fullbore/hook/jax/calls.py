@@ -60,7 +60,8 @@ def enter(compiled: Any, args: Any, kwargs: Any) -> Call | None:
             return None
         return Call(compiled, function, thread, (args, kwargs))
     except Exception as error:
-        hook.fail("a compiled function", error)
+        if not hook.fail("a compiled function", error):
+            raise
         return None
 
 
@@ -75,7 +76,8 @@ def leave(call: Call, returned: Any, came_back: bool) -> None:
         compiling.after_call(call)
         functions.after_call(call, returned if came_back else None, end)
     except Exception as error:
-        hook.fail("a compiled function", error)
+        if not hook.fail("a compiled function", error):
+            raise
 
 
 NOBODYS = Function("", None)

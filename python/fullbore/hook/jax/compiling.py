@@ -55,7 +55,8 @@ def listen(event: str, duration: float, **about: Any) -> None:
         if event == LAST and not thread.in_forward:
             note_operation(str(about.get("fun_name", "an operation")), state.under_way.pop(thread.number))
     except Exception as error:
-        hook.fail("compilation", error)
+        if not hook.fail("compilation", error):
+            raise
 
 
 def note_operation(name: str, spent: list[int]) -> None:

@@ -11,6 +11,7 @@ import sys
 from typing import Any, Callable
 
 from ..core import channel
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import Span, enter, hook, leave
 
 METHODS = ("block_until_ready", "item", "tolist", "__array__")
@@ -38,7 +39,9 @@ def timed(original: Callable[..., Any]) -> Callable[..., Any]:
 
     try:
         return functools.wraps(original)(wait)
-    except (AttributeError, TypeError):  # a method of C++ without a name
+    except (AttributeError, TypeError) as error:  # a method of C++ without a name
+        if is_the_scripts(error):
+            raise
         return wait
 
 

@@ -110,7 +110,8 @@ def tell_call(begin: int) -> None:
         if call is not None:
             call.took_batch(begin, clock())
     except Exception as error:
-        hook.fail("next", error)
+        if not hook.fail("next", error):
+            raise
 
 
 def loader_of_epoch(epoch: EpochSteps) -> Any:
@@ -145,7 +146,8 @@ def attach(module: Any, backend: str) -> None:
                 return iterable
             return hand_over(iterable, source_of(self))
         except Exception as error:
-            hook.fail("the data of fit", error)
+            if not hook.fail("the data of fit", error):
+                raise
             return iterable
 
     EpochIterator._get_iterator = _get_iterator

@@ -22,6 +22,7 @@ class Author:
 AUTHOR = Author()
 
 
+@guarded
 def is_seen_anyway(iterable: Any) -> bool:
     return any(kind.__module__.startswith(SEEN_ANYWAY) for kind in type(iterable).__mro__)
 
@@ -54,7 +55,8 @@ def mark_step() -> None:
         end = clock()
         count_step(AUTHOR, hook.here(), end, end, marked=1)
     except Exception as error:
-        hook.fail("fullbore.step()", error)
+        if not hook.fail("fullbore.step()", error):
+            raise
 
 
 def attach(module: Any, when_imported: Any) -> None:

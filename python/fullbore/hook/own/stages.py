@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from ..core.frames import caller_place
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import clock, guarded, hook
 from ..core.waits import Loader, introduced, timed_next
 
@@ -80,6 +81,8 @@ def say_totals(source: Any, loader: StagedLoader) -> None:
         hook.say("loader_stages", id=loader.id, **source.stats())
         loader.due = begin + (PERIOD_NS if begin - loader.since < FINE_FOR_NS else LATER_PERIOD_NS)
     except Exception as error:
+        if is_the_scripts(error):
+            raise
         loader.due = NEVER
         hook.say("message", severity="warning", text=f"the totals of the loader's stages cannot be read: {error}")
     hook.extra_ns += clock() - begin

@@ -1,8 +1,9 @@
 """What grows in the script while its memory does: containers that each step adds to, and sums that keep their graphs.
 
-The line sampler's thread looks every few seconds, and only once the process has grown. It sees what the training
-thread's own code can name: variables of its frames and modules, and attributes of the user's objects among them, two
-levels deep. What the script does with them it does not see, so a container is named only if it was longer at each look.
+Looked at every few seconds, and only once the process has grown: after a step and on the training's own thread, where
+nothing that is looked at can outlive the script's last reference to it. It sees what that thread's code can name:
+variables of its frames and modules, and attributes of the user's objects among them, two levels deep. What the script
+does with them it does not see, so a container is named only if it was longer at each look.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from collections.abc import Iterator
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
-from ..core.frames import MAX_DEPTH, is_user_file
 from ..core.files import Kept
+from ..core.frames import CO_OPTIMIZED, MAX_DEPTH, is_user_file
+from ..core.frames import variables as variables_of
+from ..core.interrupts import is_the_scripts
 from ..core.library import standard_library
-from ..core.runtime import hook
+from ..core.runtime import clock, hook
 from .instructions import holds_others
 
 LOOK_S, RARELY_S, RARER = 2.0, 60.0, 1.2  # between looks: at first, at most, and by how much more each time
@@ -64,18 +67,24 @@ class Growth:
         self.known: dict[tuple[int, str], Grown] = {}
         self.statm = open_statm()
 
-    def look(self, frame: FrameType | None) -> None:
-        """Called with the training thread's frame; returns at once unless it is time. Never raises: what a script keeps
-        in its variables may be anything, and a look that fails was the last one."""
-        now = time.monotonic()
-        if frame is None or now < self.next_look:
+    def is_due(self) -> bool:
+        return time.monotonic() >= self.next_look
+
+    def look(self, frame: FrameType) -> None:
+        """Called on the training thread, with its frame; returns at once unless it is time. What a script keeps in its
+        variables may be anything, and a look that fails was the last one."""
+        if not self.is_due():
             return
-        self.next_look = now + self.period_s
+        begin = clock()
+        self.next_look = time.monotonic() + self.period_s
         self.period_s = min(RARELY_S, self.period_s * RARER)
         try:
             self.compare(frame)
-        except Exception:
+        except Exception as error:
+            if is_the_scripts(error):
+                raise
             self.next_look = float("inf")
+        hook.extra_ns += clock() - begin
 
     def close(self) -> None:
         """In a forked child, of which the parent's file says nothing."""
@@ -112,7 +121,9 @@ def resident_bytes(statm: Kept | None) -> int:
     """proc(5): the second figure of statm is in pages."""
     try:
         return 0 if statm is None else int(statm.read(80).split()[1]) * PAGE
-    except (OSError, IndexError, ValueError):
+    except (OSError, IndexError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
         return 0
 
 
@@ -138,7 +149,7 @@ def variables(frame: FrameType) -> Iterator[tuple[tuple[int, str], Seen]]:
             return
         code = frame.f_code
         if is_user_file(code.co_filename):
-            for space, first_line in ((frame.f_locals, code.co_firstlineno), (frame.f_globals, 1)):
+            for space, first_line in ((locals_of(frame), code.co_firstlineno), (frame.f_globals, 1)):
                 if space is frame.f_globals and id(space) in spaces:
                     continue
                 spaces.add(id(space))
@@ -149,8 +160,13 @@ def variables(frame: FrameType) -> Iterator[tuple[tuple[int, str], Seen]]:
                     seen = measured(path, value, code.co_filename, first_line)
                     if seen is not None and id(value) not in met:
                         met.add(id(value))
-                        yield (id(code) if first_line > 1 else id(space), path), seen
+                        yield (id(space if space is frame.f_globals else code), path), seen
         frame = frame.f_back  # type: ignore[assignment]
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """Of a module, the module's own."""
+    return variables_of(frame) if frame.f_code.co_flags & CO_OPTIMIZED else frame.f_globals
 
 
 def named(space: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
@@ -168,7 +184,9 @@ def attributes_of(value: Any) -> dict[str, Any]:
     """Without running code of the object's class."""
     try:
         return object.__getattribute__(value, "__dict__")
-    except AttributeError:
+    except AttributeError as error:
+        if is_the_scripts(error):
+            raise
         return {}
 
 
@@ -200,7 +218,9 @@ def held(container: Any) -> str:
             element = next(iter(container))
         else:
             element = container[-1]
-    except (LookupError, StopIteration, RuntimeError):
+    except (LookupError, StopIteration, RuntimeError) as error:
+        if is_the_scripts(error):
+            raise
         return ""
     inside = element if isinstance(element, (tuple, list)) else (element,)
     tensors = [each for each in inside if is_tensor(each)]

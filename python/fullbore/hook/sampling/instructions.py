@@ -12,15 +12,15 @@ import types
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from ..core.frames import variable
+from ..core.interrupts import is_the_scripts
+
 MAX_CODE_BYTES = 1 << 15  # longer code is generated, and takes milliseconds to go through
 MAX_PLACES = 4096
 CALLING = {"CALL", "PRECALL", "CALL_KW", "CALL_FUNCTION_EX", "CALL_FUNCTION", "CALL_METHOD", "CALL_FUNCTION_KW"}
 MEMBERS = ("LOAD_ATTR", "LOAD_METHOD")
 # Operators may be anything on tensors; all other instructions are the interpreter's own work.
 OPERATORS = ("BINARY_", "INPLACE_", "UNARY_", "COMPARE_", "CONTAINS_", "STORE_SUBSCR", "SEND", "YIELD")
-SNAPSHOTS = sys.version_info < (3, 13)  # frame.f_locals is a dictionary that the frame keeps
-READS_LOCALS = {"locals", "vars", "eval", "exec", "dir"}
-CO_OPTIMIZED = 1
 
 CALL, LOOP, INDEX, OPERATOR, INTERPRETER = range(5)
 
@@ -44,7 +44,9 @@ def executing(frame: FrameType) -> Executing:
             _kept.clear()
         try:
             known = _look(frame, code, offset)
-        except Exception:  # the script's objects may be anything: then it is not known what is called
+        except Exception as error:  # the script's objects may be anything: then it is not known what is called
+            if is_the_scripts(error):
+                raise
             known = Executing(OPERATOR)
         _known[id(code), offset] = known
         _kept[id(code)] = code
@@ -144,31 +146,16 @@ def holds_others() -> bool:
 
 def local(frame: FrameType, name: str) -> Any:
     """A local variable of another thread's frame; None where reading it could be noticed, or could crash: without the
-    interpreter's lock, `f_locals` of a frame that runs meanwhile is not safe (Python's "free threading" how-to).
-
-    Up to Python 3.12 a frame keeps what it is asked for, which would keep the script's tensors alive, and it shares
-    that dictionary with the script if that calls locals(), and with a debugger.
-    """
-    if not holds_others():
-        return None
-    code = frame.f_code
-    if not code.co_flags & CO_OPTIMIZED:
-        return frame.f_locals.get(name)
-    if not SNAPSHOTS:
-        return frame.f_locals.get(name)
-    if frame.f_trace is not None or not READS_LOCALS.isdisjoint(code.co_names):
-        return None
-    snapshot = frame.f_locals
-    try:
-        return snapshot.get(name)
-    finally:
-        snapshot.clear()
+    interpreter's lock, `f_locals` of a frame that runs meanwhile is not safe (Python's "free threading" how-to)."""
+    return variable(frame, name) if holds_others() else None
 
 
 def _member(of: Any, name: str) -> Any:
     try:
         return object.__getattribute__(of, "__dict__").get(name)
-    except AttributeError:
+    except AttributeError as error:
+        if is_the_scripts(error):
+            raise
         return None
 
 

@@ -19,7 +19,7 @@ import time
 from typing import Any
 
 from ..core import channel, steps
-from ..core.runtime import Thread, clock, hook
+from ..core.runtime import Thread, clock, hook, never_interrupted
 from .growth import Growth
 from .stacks import Loop, Sample, all_wait, read
 
@@ -112,7 +112,8 @@ class Sampler:
                     come_unexpected(MOMENT_S * self.random.random())
                 self.sample(clock(), number)
             except Exception as error:
-                hook.fail("line sampler", error)
+                if not hook.fail("line sampler", error):
+                    raise
             cost_ns = time.thread_time_ns() - begin
             hook.extra_ns += cost_ns
             self.density.note(self.thread.phase, cost_ns)
@@ -123,7 +124,8 @@ class Sampler:
         frames.pop(threading.get_ident(), None)
         frame = frames.pop(self.ident, None)
         self.alone = all_wait(frames.values())
-        self.growth.look(frame)
+        if self.growth.is_due():
+            steps.look_soon()
         seen = None if frame is None else read(frame, self.loop)
         if seen is not None:
             hook.record(channel.LINE, 0, number, now, now, self.number_of(seen), phase, seen.activity, seen.feeds)
@@ -149,7 +151,8 @@ def stop() -> None:
             sampler.stop()
             steps.look_soon()
     except Exception as error:
-        hook.fail("line sampler", error)
+        if not hook.fail("line sampler", error):
+            raise
 
 
 def forget() -> None:
@@ -159,7 +162,7 @@ def forget() -> None:
     sampler = None
 
 
-os.register_at_fork(before=stop)
+os.register_at_fork(before=never_interrupted(stop))
 hook.forget_in_child.append(forget)
 
 
@@ -170,6 +173,7 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
         if sampler.thread is not thread:
             sampler.ident, sampler.thread = threading.get_ident(), thread
         sampler.loop.learn(sys._getframe(1))
+        sampler.growth.look(sys._getframe(1))
         if sampler.worker is None:
             sampler.start()
         return

@@ -3,10 +3,12 @@
 All of it happens in the training process: only here are the boundary (a new epoch of the training loader), the waits
 and the steps known at the same moment, and it needs no way back from the recorder, which shows and stores the lines.
 
-At the end of an epoch in which the steps waited for their batches, and after a proof that samples are the same in any
-number of workers (randomness.py), the next epoch gets another number of them. Its steps are compared with those before:
-kept only where it is faster outside the noise and by MIN_GAIN, and where the gain is small, only after an epoch with
-the old number was slower again; else taken back. The script sees its own number everywhere.
+At the end of an epoch in which the steps waited for their batches, and where samples are the same in any number of
+workers (randomness.py), the next epoch gets another number of them. A loader without workers gets some only where all
+code that makes its samples is a library's: what the script's own does beside, it does in the training process. Its
+steps are compared with those before: kept only where it is faster outside the noise and by MIN_GAIN, and where the gain
+is small, only after an epoch with the old number was slower again; else taken back. The script sees its own number
+everywhere.
 
 Where garbage collections cost steps, freezing.py tries gc.freeze(), between two changes of the workers. Workers that
 would take cores from the training's threads get less priority. Nothing else is changed: threads change how sums are
@@ -15,15 +17,15 @@ rounded, persistent workers which random numbers the training draws, and fullbor
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import functools
 import os
 import sys
 from typing import Any
 
 from ..core import channel, steps
-from ..core.runtime import clock, hook
+from ..core.frames import is_user_file
+from ..core.interrupts import is_the_scripts
+from ..core.runtime import clock, guarded, hook
 from ..torch.loader import known, start_method
 from . import freezing, randomness, rescue
 from .period import MIN_GAIN, MIN_SHARE, MOST_STEPS, SURE_GAIN, Period, ms, noise_of, say
@@ -52,7 +54,6 @@ class Pilot:
         self.done = False
         self.draws = ""  # why the number of workers must stay, as far as seen in the training process
         self.looks = 0
-        self.kept: tuple[Any, Any] | None = None  # the indices of a batch, and that batch
         self.batch_bytes = 0
         self.lost = ""
 
@@ -76,7 +77,7 @@ def attach(module: Any) -> None:
         workers, is_watched = at_boundary(self)
         iterator = original(self) if workers is None else with_workers(module, original, self, workers)
         if is_watched and hasattr(iterator, "__dict__"):
-            iterator.__dict__["_fullbore_drawn"] = randomness.state()
+            iterator.__dict__["_fullbore_drawn"] = drawn_state()
         return iterator
 
     DataLoader.__iter__ = __iter__
@@ -100,6 +101,33 @@ def start_period_anew() -> None:
         pilot.period.begin_epoch()
 
 
+def never_ending(question: Any) -> Any:
+    """For what is asked of the script's objects in the middle of its loop: an error ends the autopilot, not the loop,
+    and the answer is None."""
+
+    @functools.wraps(question)
+    def asked(*args: Any) -> Any:
+        try:
+            return question(*args)
+        except Exception as error:
+            if is_the_scripts(error):
+                raise
+            leave_alone(error)
+            return None
+
+    return asked
+
+
+@guarded
+def leave_alone(error: Exception) -> None:
+    pilot.workers = None
+    if not pilot.done:
+        finish(f"the loader stays as it is: {type(error).__name__}: {error}")
+
+
+drawn_state = never_ending(randomness.state)
+
+
 def watch_sampler(Iterator: Any) -> None:
     """With workers, the sampler is asked earlier: it must not draw from what the training draws from meanwhile."""
     next_index = Iterator._next_index
@@ -109,12 +137,12 @@ def watch_sampler(Iterator: Any) -> None:
         if drawn is None or pilot.done or pilot.looks >= LOOKS:
             return next_index(self)
         if self._num_yielded:
-            before = randomness.state()
+            before = drawn_state()
             index = next_index(self)
-            if randomness.state() != before:
+            if drawn_state() != before:
                 pilot.draws = "its sampler draws random numbers as it goes"
             return index
-        if randomness.state() != drawn:
+        if drawn_state() != drawn:
             pilot.draws = "random numbers are drawn between making its iterator and taking the first batch"
         return next_index(self)
 
@@ -133,36 +161,45 @@ def watch_waits(Iterator: Any) -> None:
         if len(period.times) < MOST_STEPS:
             period.waited_ns += clock() - begin
         if not pilot.batch_bytes:
-            pilot.batch_bytes = size_of(batch)
+            pilot.batch_bytes = size_of(batch) or 0
         return batch
 
     Iterator._next_data = _next_data
 
 
 def watch_fetches(Fetcher: Any) -> None:
-    """Inline, whether making a batch draws random numbers; and one batch with its indices is kept."""
+    """Whether making a batch draws random numbers: inline, and in workers."""
     fetch = Fetcher.fetch
 
     def watched(self: Any, asked: Any) -> Any:
-        if pilot.period is None or pilot.done or pilot.looks >= LOOKS or hook.is_worker or pilot.period.workers:
+        in_worker = of_worker() is not None
+        if pilot.looks >= LOOKS or (not in_worker and (pilot.period is None or pilot.done or pilot.period.workers)):
             return fetch(self, asked)
         pilot.looks += 1
-        before = randomness.state()
+        dataset = self.__dict__.get("_fullbore_inner", self.dataset)  # ours may stand in its place
+        before = drawn_state(dataset)
         batch = fetch(self, asked)
-        if randomness.state() != before:
-            pilot.draws = randomness.DRAWS
-        if pilot.kept is None and isinstance(asked, list):
-            pilot.kept = (list(asked), copy.deepcopy(batch))
+        if drawn_state(dataset) != before:
+            if in_worker:
+                randomness.note_in_worker()
+            else:
+                pilot.draws = randomness.DRAWS
         return batch
 
     Fetcher.fetch = watched
 
 
+@never_ending
+def of_worker() -> Any:
+    return sys.modules["torch.utils.data._utils.worker"]._worker_info
+
+
+@never_ending
 def size_of(batch: Any) -> int:
-    if hasattr(batch, "nbytes"):
-        return int(batch.nbytes)
-    parts = batch.values() if hasattr(batch, "values") else batch if isinstance(batch, (list, tuple)) else ()
-    return sum(map(size_of, parts))
+    """Of the tensors and arrays in it, without running code of the script's."""
+    torch, numpy = sys.modules["torch"], sys.modules.get("numpy")
+    kinds = (torch.Tensor,) if numpy is None else (torch.Tensor, numpy.ndarray)
+    return sum(int(part.nbytes) for part in randomness.parts(batch) if isinstance(part, kinds))
 
 
 def at_boundary(source: Any) -> tuple[int | None, bool]:
@@ -178,8 +215,9 @@ def at_boundary(source: Any) -> tuple[int | None, bool]:
             pilot.looks = 0
             pilot.period.begin_epoch()
     except Exception as error:
-        pilot.workers = None
-        finish(f"the loader stays as it is: {type(error).__name__}: {error}")
+        if is_the_scripts(error):
+            raise
+        leave_alone(error)
     return pilot.workers, not pilot.done
 
 
@@ -202,6 +240,7 @@ def decide(source: Any) -> None:
     period = pilot.period
     if period is None:
         pilot.own = source.num_workers
+        randomness.watch_workers()
         pilot.period = Period(pilot.own)
         return
     if pilot.lost:
@@ -289,7 +328,9 @@ def quota() -> int:
         with open("/sys/fs/cgroup/cpu.max") as file:
             most, each = file.read().split()
         return max(1, -(-int(most) // int(each)))
-    except (OSError, ValueError):  # none, or "max"
+    except (OSError, ValueError) as error:  # none, or "max"
+        if is_the_scripts(error):
+            raise
         return sys.maxsize
 
 
@@ -303,9 +344,31 @@ def why_not(source: Any, workers: int) -> str:
         return "they are persistent: new ones would draw from the training's random numbers"
     if not getattr(source, "in_order", True):
         return "its batches come in no fixed order"
-    if not source.num_workers and start_method(source) != "fork":
+    if start_method(source) != "fork":
         return "more would import the script again, which may not be made for that"
-    return pilot.draws or why_no_room(workers) or why_not_same(source, workers)
+    if source.worker_init_fn is not None:
+        return "its worker_init_fn may make samples depend on the number of workers"
+    drawn = pilot.draws or (randomness.DRAWS if randomness.was_drawn_in_worker() else "")
+    if drawn:
+        return drawn
+    own = randomness.users_code(source.dataset, source.collate_fn)
+    if own and not source.num_workers:
+        return f"in workers, what {own} does beside making samples would happen elsewhere, and ahead of the training"
+    if len(randomness.parts(source.dataset)) >= randomness.MOST_PARTS:
+        return "its dataset has too many parts to see whether one of them draws random numbers"
+    if asks_for_worker(source.dataset):
+        return "its samples may depend on the number of workers, for which the dataset asks"
+    return why_no_room(workers)
+
+
+def asks_for_worker(dataset: Any) -> bool:
+    for part in randomness.parts(dataset):
+        for cls in type(part).__mro__:
+            for method in vars(cls).values():
+                code = getattr(method, "__code__", None)
+                if code is not None and "get_worker_info" in code.co_names and is_user_file(code.co_filename):
+                    return True
+    return False
 
 
 def why_no_room(workers: int) -> str:
@@ -327,31 +390,10 @@ def free_memory() -> int:
     try:
         with open("/sys/fs/cgroup/memory.max") as most, open("/sys/fs/cgroup/memory.current") as used:
             free = min(free, int(most.read()) - int(used.read()))
-    except (OSError, ValueError):
-        pass
+    except (OSError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
     return free
-
-
-def why_not_same(source: Any, workers: int) -> str:
-    """A worker_init_fn may make samples depend on the worker: they are made as by the first one and as by the last."""
-    asked, given = pilot.kept or (list(range(min(len(source.dataset), source.batch_size or 1))), None)
-    kinds = sys.modules["torch.utils.data.dataloader"]._DatasetKind
-    fetcher = kinds.create_fetcher(kinds.Map, source.dataset, True, source.collate_fn, source.drop_last)
-
-    def make(worker: int) -> Any:
-        begin_as_worker(source, worker, workers)
-        return lambda: fetcher.fetch(asked)
-
-    return randomness.reason_against(lambda: make(0), lambda: make(workers - 1), given)
-
-
-def begin_as_worker(source: Any, worker: int, workers: int) -> None:
-    """In a child that is to make a batch as that worker would."""
-    if source.worker_init_fn is None:
-        return
-    of_workers = sys.modules["torch.utils.data._utils.worker"]
-    of_workers._worker_info = of_workers.WorkerInfo(id=worker, num_workers=workers, seed=0, dataset=source.dataset)
-    source.worker_init_fn(worker)
 
 
 def should_give_way(source: Any, workers: int) -> bool:
@@ -367,8 +409,11 @@ def give_way(own: Any) -> Any:
     """What workers begin with: less priority, and then the script's own worker_init_fn."""
 
     def begin(worker: int) -> None:
-        with contextlib.suppress(OSError):  # a container may forbid it
+        try:
             os.nice(NICENESS)
+        except OSError as error:  # a container may forbid it
+            if is_the_scripts(error):
+                raise
         if own is not None:
             own(worker)
 
@@ -378,9 +423,14 @@ def give_way(own: Any) -> Any:
 def with_workers(module: Any, original: Any, source: Any, workers: int) -> Any:
     """The script's loader with another number of workers for this epoch; afterwards it has its own again."""
     torch = sys.modules["torch"]
-    own, drawn = (source.num_workers, source.prefetch_factor, source.worker_init_fn), torch.get_rng_state()
-    generator = source.generator
-    drawn_by_own = None if generator is None else generator.get_state()
+    own, generator = (source.num_workers, source.prefetch_factor, source.worker_init_fn), source.generator
+    try:
+        drawn, drawn_by_own = torch.get_rng_state(), None if generator is None else generator.get_state()
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        leave_alone(error)
+        return original(source)
     source.num_workers, source.prefetch_factor = workers, (own[1] or PREFETCH) if workers else None
 
     def lost(what: str) -> None:
@@ -395,6 +445,8 @@ def with_workers(module: Any, original: Any, source: Any, workers: int) -> Any:
         remove = module._utils.signal_handling._remove_worker_pids
         return rescue.guarded(lambda: original(source), remove, lost)
     except Exception as error:
+        if is_the_scripts(error):
+            raise
         torch.set_rng_state(drawn)
         if generator is not None:
             generator.set_state(drawn_by_own)

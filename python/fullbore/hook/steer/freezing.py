@@ -12,7 +12,7 @@ import gc
 from typing import Any, Callable
 
 from ..core import steps
-from ..core.runtime import clock, hook
+from ..core.runtime import hook
 from .period import MIN_SHARE, Period, ms, noise_of, say
 
 MOST_LOOKS = 3  # periods in which collections cost little, before it is left alone
@@ -26,8 +26,7 @@ class State:
 
     def __init__(self) -> None:
         self.period = Period()
-        self.spent_ns = 0  # collecting, in this period
-        self.begin = 0  # of the collection that goes on
+        self.since_ns = 0  # what collecting had taken when this period began
         self.before: tuple[Period, float] | None = None  # and what collecting took of each of its steps
         self.looks = 0
         self.is_elsewhere: Callable[[], bool] = lambda: False  # somebody else tries something
@@ -37,7 +36,7 @@ class State:
         return self.before is not None
 
     def start_anew(self) -> None:
-        self.period, self.spent_ns = Period(), 0
+        self.period, self.since_ns = Period(), hook.garbage_ns
 
     def forget(self) -> None:
         """In a child, whose steps are its own."""
@@ -46,7 +45,7 @@ class State:
 
     def spent(self) -> float:
         """ns a step."""
-        return self.spent_ns / max(1, len(self.period.times))
+        return (hook.garbage_ns - self.since_ns) / max(1, len(self.period.times))
 
 
 state = State()
@@ -56,7 +55,6 @@ def attach(is_elsewhere: Callable[[], bool], ended: Callable[[], None]) -> None:
     if not hasattr(gc, "freeze"):
         return
     state.is_elsewhere, state.ended = is_elsewhere, ended
-    gc.callbacks.append(on_collection)
     steps.after_step.append(after_step)
     hook.forget_in_child.append(state.forget)
 
@@ -66,15 +64,6 @@ def leave() -> None:
     state.before = None
     if after_step in steps.after_step:
         steps.after_step.remove(after_step)
-    if on_collection in gc.callbacks:
-        gc.callbacks.remove(on_collection)
-
-
-def on_collection(phase: str, _: Any) -> None:
-    if phase == "start":
-        state.begin = clock()
-    elif state.begin:
-        state.spent_ns += clock() - state.begin
 
 
 def after_step(optimizer: Any, thread: Any, end: int) -> None:
@@ -83,12 +72,13 @@ def after_step(optimizer: Any, thread: Any, end: int) -> None:
             state.start_anew()
             return
         if not state.period.mark:
-            state.spent_ns = 0  # until now it was spent on what came before the steps
+            state.since_ns = hook.garbage_ns  # until now it was spent on what came before the steps
         state.period.step()
         if state.period.is_long_enough():
             judge() if state.is_trying() else consider()
     except Exception as error:
-        hook.fail("freezing", error)
+        if not hook.fail("freezing", error):
+            raise
         leave()
 
 

@@ -7,6 +7,8 @@ import inspect
 import sys
 from typing import Any, Callable
 
+from ..core.interrupts import is_the_scripts
+from ..core.runtime import guarded
 from ..core.settings import settings
 
 
@@ -26,7 +28,9 @@ def with_batch_size(original: Any) -> Any:
     def fit(*args: Any, **kwargs: Any) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
-        except TypeError:
+        except TypeError as error:
+            if is_the_scripts(error):
+                raise
             return original(*args, **kwargs)  # raises what it would have raised
         set_batch_size(bound.arguments)
         return original(*bound.args, **bound.kwargs)
@@ -34,6 +38,7 @@ def with_batch_size(original: Any) -> Any:
     return fit
 
 
+@guarded
 def set_batch_size(arguments: dict[str, Any]) -> None:
     given = arguments.get("x")
     if type(given).__module__.startswith("torch.utils.data"):

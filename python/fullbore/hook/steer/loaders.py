@@ -14,6 +14,8 @@ import weakref
 from typing import Any
 
 from ..core import steps
+from ..core.interrupts import is_the_scripts
+from ..core.runtime import guarded
 from ..core.settings import settings
 from ..torch.loader import made_by_library
 
@@ -33,10 +35,13 @@ def attach(module: Any) -> None:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             bound = signature.bind(self, *args, **kwargs)
-        except TypeError:
+        except TypeError as error:
+            if is_the_scripts(error):
+                raise
             original(self, *args, **kwargs)  # raises what it would have raised
             return
-        outcomes = {} if made_by_library() == "keras" else rewrite(bound.arguments)  # of arrays: it makes the batches
+        # Of arrays, Keras makes the batches.
+        outcomes = {} if made_by_library() == "keras" else rewrite(bound.arguments) or {}
         original(*bound.args, **bound.kwargs)
         remember(self, outcomes)
 
@@ -44,6 +49,7 @@ def attach(module: Any) -> None:
     steps.after_first_steps.append(after_step)
 
 
+@guarded
 def rewrite(arguments: Arguments) -> dict[str, str]:
     """Changes the arguments; returns what became of each setting: "", or why it was refused."""
     outcomes = {
@@ -111,6 +117,7 @@ def set_batch_size(arguments: Arguments) -> str:
     return ""
 
 
+@guarded
 def remember(loader: Any, outcomes: dict[str, str]) -> None:
     if made_by_library():
         for reference, known in _outcomes:

@@ -6,7 +6,7 @@ import functools
 import math
 from typing import Any
 
-from ..core.runtime import hook
+from ..core.runtime import guarded, hook
 
 STEPS = 20
 STATED_AT = (5, STEPS)  # one figure takes a synchronisation with the device
@@ -28,6 +28,7 @@ def attach(autograd: Any) -> None:
     autograd.backward = backward
 
 
+@guarded
 def note(tensors: Any) -> None:
     loss = tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
     if getattr(loss, "numel", bool)() == 1:

@@ -8,6 +8,7 @@ import sys
 import weakref
 from typing import Any
 
+from ..core.interrupts import is_the_scripts
 from ..core.settings import attempted, settings
 
 _met: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -51,6 +52,8 @@ def why_not(optimizer: Any, wanted: str) -> str:
             for parameter in parameters:
                 check(parameter)
         except RuntimeError as error:
+            if is_the_scripts(error):
+                raise
             return str(error)
     return ""
 

@@ -10,6 +10,8 @@ import functools
 import time
 from typing import Any, Callable
 
+from ..core.interrupts import is_the_scripts
+
 Lost = Callable[[str], None]
 LOOKS, PAUSE_S = 20, 0.05
 
@@ -40,6 +42,8 @@ def attach(module: Any) -> None:
         try:
             batch = next_data(self)
         except (RuntimeError, OSError, EOFError) as error:
+            if is_the_scripts(error):
+                raise
             # Torch's own word for it, or what its queue says when the worker ended in the middle of a batch. An error
             # of the dataset's in a worker comes instead of a batch, which then counts as received.
             if self._rcvd_idx != wanted or not ended(self):
@@ -93,8 +97,9 @@ def remaining(module: Any, iterator: Any) -> Any:
     sampler = iterator._sampler_iter
     try:
         iterator._shutdown_workers()
-    except Exception:  # what is left of them
-        pass
+    except Exception as error:  # what is left of them
+        if is_the_scripts(error):
+            raise
     fetcher = module._DatasetKind.create_fetcher(
         iterator._dataset_kind,
         iterator._dataset,

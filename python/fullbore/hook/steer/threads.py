@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from ..core.interrupts import is_the_scripts
 from ..core.settings import cpus, settings
 
 
@@ -27,9 +28,12 @@ def pin_to_cpus() -> None:
         for thread in os.listdir("/proc/self/task"):
             try:
                 os.sched_setaffinity(int(thread), cpus(wanted))
-            except ProcessLookupError:
-                pass  # it ended meanwhile
+            except ProcessLookupError as error:
+                if is_the_scripts(error):
+                    raise
     except OSError as error:
+        if is_the_scripts(error):
+            raise
         allowed = ",".join(map(str, sorted(os.sched_getaffinity(0))))
         settings.refused("cpu_affinity", f"{error.strerror} for {wanted}: this process may use {allowed}")
     else:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core import calls
 from ..core.frames import caller_place
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import clock, hook
 from ..core.waits import Loader, Wait, introduced, timed_next
 from . import inside
@@ -128,7 +129,9 @@ def number(stage: Any, field: str) -> int | str | None:
         return None
     try:
         value = int(value)
-    except (TypeError, ValueError):  # not known before it runs
+    except (TypeError, ValueError) as error:  # not known before it runs
+        if is_the_scripts(error):
+            raise
         return None
     return "AUTOTUNE" if value == AUTOTUNE else value
 
@@ -145,7 +148,9 @@ def samples_of(dataset: Any, batch_size: int | None) -> int | None:
     """How many samples an epoch has at most; None if that is not known, or there is no end."""
     try:
         batches = int(dataset.cardinality())
-    except Exception:  # a dataset of the user's own making
+    except Exception as error:  # a dataset of the user's own making
+        if is_the_scripts(error):
+            raise
         return None
     return batches * (batch_size or 1) if batches >= 0 else None
 

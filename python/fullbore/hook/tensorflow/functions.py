@@ -95,7 +95,8 @@ def enter_function(function: Any, arguments: Any) -> tuple[Any, Any]:
             inside.tracing[ident] = role
         return call, iterator
     except Exception as error:
-        hook.fail("calling a tf.function", error)
+        if not hook.fail("calling a tf.function", error):
+            raise
         return call, None
 
 
@@ -114,7 +115,8 @@ def leave_function(function: Any, call: Any, iterator: Any, arguments: Any, done
                 introduce("tensorflow")
                 samples = samples_in(arguments, call)
     except Exception as error:
-        hook.fail("after a tf.function", error)
+        if not hook.fail("after a tf.function", error):
+            raise
     if call is not None:
         calls.leave_call(call, steps, samples)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core import channel
 from ..core.compilations import Compiled, count
-from ..core.frames import is_user_file
+from ..core.frames import is_user_file, variable
 from ..core.runtime import clock, get_ident, hook
 
 MAX_DEPTH = 50  # frames between dynamo's callback and its entry
@@ -42,7 +42,8 @@ def end(*_: Any) -> None:
                     compiled[code].place = code.co_filename, code.co_firstlineno
             count(compiled[code], end_ns - begin_ns, "")
     except Exception as error:
-        hook.fail("compilation", error)
+        if not hook.fail("compilation", error):
+            raise
 
 
 def function_compiled() -> CodeType | None:
@@ -52,7 +53,7 @@ def function_compiled() -> CodeType | None:
         if frame is None:
             break
         if frame.f_code.co_name == "_compile":
-            code = frame.f_locals.get("code")
+            code = variable(frame, "code")
             return code if isinstance(code, CodeType) else None
         frame = frame.f_back  # type: ignore[assignment]
     return None

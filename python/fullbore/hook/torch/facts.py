@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 from ..core import steps
 from ..core.frameworks import introduce
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, guarded, hook
 from . import backward, forward
 
@@ -128,7 +129,9 @@ def ask(question: Callable[[], Any]) -> Any:
     """None where torch refuses to answer (newer ones do when old and new settings are mixed)."""
     try:
         return question()
-    except Exception:
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
         return None
 
 

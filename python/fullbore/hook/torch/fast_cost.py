@@ -1,8 +1,9 @@
 """What fullbore.data would cost in place of the script's own training loader: the report then offers it with its gain.
 
-Only loaders over torchvision's image folders can be translated. Such a loader is kept until the script ends; then some
-of its own samples are compared and loaded by fullbore.data, on one thread, which keeps the script's end back for about
-a second. Nothing happens before that, and nothing at all in a run that is served by fullbore.data already.
+Only loaders over torchvision's image folders can be translated. At the first steps it is noted what such a loader does
+with some of its files; the loader itself, its workers and its dataset live as long as the script wants. When that ends,
+these samples are compared and loaded by fullbore.data, on one thread, which keeps the script's end back for about a
+second. Nothing happens in a run that is served by fullbore.data already.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from typing import Any
 
 from ..core import channel, steps
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import hook
 from . import fast_data, loader
 
@@ -19,7 +21,7 @@ SAMPLES = 32  # a few dozen photos give the mean to some percent, and are read f
 SECONDS = 0.3  # for each of two passes: to warm up, and to measure
 BATCH = 8
 
-_kept: dict[int, Any] = {}  # DataLoaders by id
+_kept: dict[int, Any] = {}  # by id of the loader: its translation, or why there is none
 hook.forget_in_child.append(_kept.clear)
 
 
@@ -28,7 +30,8 @@ def attach() -> None:
 
 
 def after_step(optimizer: Any, thread: Any, end: int) -> None:
-    """Keeps the loader that feeds the training: a script that made it in a function lets go of it at its end."""
+    """Notes what the loader that feeds the training does: a script that made it in a function lets go of it at its
+    end."""
     feeding = thread.fed_by
     if not isinstance(feeding, loader.TorchLoader) or feeding.id in _kept or fast_data.wanted():
         return
@@ -37,7 +40,18 @@ def after_step(optimizer: Any, thread: Any, end: int) -> None:
         return
     if not _kept:
         atexit.register(at_exit)
-    _kept[feeding.id] = source
+    _kept[feeding.id] = noted(source)
+
+
+def noted(dataloader: Any) -> Any:
+    try:
+        return fast_data.package().translate.understand(dataloader, SAMPLES)
+    except ImportError:
+        return None  # fullbore.data is not built for this Python: `fullbore doctor` says so
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return fast_data.reason(error)
 
 
 def reads_folder(dataloader: Any) -> bool:
@@ -52,15 +66,17 @@ def at_exit() -> None:
     if not hook.on or hook.channel is None:
         return
     thread = hook.here()
-    for ident, dataloader in _kept.items():
+    for ident, found in _kept.items():
+        if found is None:
+            continue
         try:
             thread.in_next = True  # what is loaded here is not the script's
-            said = {"cpu_ns_per_sample": cost_ns(dataloader)}
-        except ImportError:
-            return  # fullbore.data is not built for this Python: `fullbore doctor` says so
+            said = {"refused": found} if isinstance(found, str) else {"cpu_ns_per_sample": cost_ns(found)}
         except KeyboardInterrupt:
             return  # whoever wants the script to end wants it now
         except Exception as error:
+            if is_the_scripts(error):
+                raise
             said = {"refused": fast_data.reason(error)}
         finally:
             thread.in_next = False
@@ -68,10 +84,9 @@ def at_exit() -> None:
     _kept.clear()
 
 
-def cost_ns(dataloader: Any) -> int:
+def cost_ns(found: Any) -> int:
     """CPU time a sample, all threads together."""
-    data = fast_data.package()
-    found, options, _ = fast_data.translated(data, dataloader, SAMPLES)
+    options, _ = fast_data.same_pixels(fast_data.package(), found)
     options.update(rank=0, world_size=1, shuffle=False, drop_last=False, batch_size=BATCH)
     with found.open(in_process=True, threads=1, **options) as loader:
         load_for(SECONDS, loader)  # the first time is slower: files not in the page cache, memory not yet mapped

@@ -15,6 +15,7 @@ import weakref
 from typing import Any
 
 from ..core import waits
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import hook
 from ..core.settings import settings
 from ..own import stages
@@ -113,6 +114,8 @@ def iterator(dataloader: Any) -> FastIterator | None:
         fast = _fast[dataloader]
         return None if fast is None else fast.iterate()
     except Exception as error:
+        if is_the_scripts(error):
+            raise
         _fast[dataloader] = None
         say(dataloader, f"stays as it is: {reason(error)}")
         settings.refused("fast_data", reason(error))
@@ -124,7 +127,8 @@ def iterator(dataloader: Any) -> FastIterator | None:
 def first_iterator(dataloader: Any) -> FastIterator:
     """Translates and compares."""
     data = package()
-    found, options, compared = translated(data, dataloader)
+    found = data.translate.understand(dataloader)
+    options, compared = same_pixels(data, found)
     fast = FastLoader(dataloader, found, data.from_torch(dataloader, **options))
     made = fast.iterate()
     made.begin()
@@ -134,17 +138,17 @@ def first_iterator(dataloader: Any) -> FastIterator:
     return made
 
 
-def translated(data: Any, dataloader: Any, most: int | None = None) -> tuple[Any, dict[str, Any], str]:
-    """What the DataLoader does (of at most `most` samples), the options that give the same pixels, and what was
-    compared. Raises NotTranslatable."""
-    found = data.translate.understand(dataloader, most)
+def same_pixels(data: Any, found: Any) -> tuple[dict[str, Any], str]:
+    """The options with which fullbore.data gives the same pixels, and what was compared. Raises NotTranslatable.
+
+    None of the script's own code runs: what was understood reads its images and transforms them with its library's."""
     options: dict[str, Any] = {}
     try:
         compared = data.check.compare(found)
     except data.NotTranslatable:  # decoding at a smaller scale shows in the finest detail
         options["scaled_decode"] = False
         compared = data.check.compare(found, **options)
-    return found, options, compared
+    return options, compared
 
 
 def package() -> Any:

@@ -16,6 +16,7 @@ import weakref
 from typing import Any, Callable
 
 from ..core import channel, native, steps
+from ..core.frames import variable
 from ..core.runtime import Thread, clock, get_ident, guarded, hook
 from .compiling import is_compiling_test
 
@@ -116,7 +117,8 @@ class Forward:
                         for follow in at_forward:
                             follow(module)
         except Exception as error:
-            hook.fail("forward", error)
+            if not hook.fail("forward", error):
+                raise
 
     def note_again(self) -> None:
         """A forked child may train something else."""
@@ -146,7 +148,7 @@ class Forward:
         outermost = None
         while frame is not None:
             if frame.f_code.co_name in ("forward", "_call_impl"):
-                caller = frame.f_locals.get("self")
+                caller = variable(frame, "self")
                 if isinstance(caller, self.Module):
                     outermost = caller
             frame = frame.f_back
@@ -190,7 +192,8 @@ def enter_forward(module: Any) -> Call | None:
         thread.in_forward = True
         return thread, outer, training, clock()
     except Exception as error:
-        hook.fail("forward", error)
+        if not hook.fail("forward", error):
+            raise
         return None
 
 
@@ -202,7 +205,8 @@ def leave_forward(call: Call) -> None:
     try:
         hook.record(channel.FORWARD, 0, thread.number, begin, end, training)
     except Exception as error:
-        hook.fail("forward", error)
+        if not hook.fail("forward", error):
+            raise
 
 
 if native.extension is not None:

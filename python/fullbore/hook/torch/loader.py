@@ -13,6 +13,7 @@ import weakref
 from typing import Any, Callable
 
 from ..core.frames import caller_place
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import clock, guarded, hook
 from ..core.waits import Epoch, Loader, introduced, timed_next
 from . import fast_data
@@ -72,7 +73,9 @@ class TorchLoader(Loader):
             if results is not queue:  # a thread pins between the two
                 count += results.qsize()
             return max(0, count)
-        except (KeyError, NotImplementedError, OSError):
+        except (KeyError, NotImplementedError, OSError) as error:
+            if is_the_scripts(error):
+                raise
             return -1
 
 
@@ -128,7 +131,9 @@ def about(source: Any) -> dict[str, Any]:
     dataset = getattr(source, "dataset", getattr(source, "_dataset", None))
     try:
         length: int | None = len(dataset)
-    except Exception:  # an iterable has none, and some raise errors of their own
+    except Exception as error:  # an iterable has none, and some raise errors of their own
+        if is_the_scripts(error):
+            raise
         length = None
     return {"args": describe(source), "dataset": type(dataset).__name__, "dataset_len": length}
 
@@ -149,7 +154,8 @@ def before_iter(source: Any) -> Loader | None:
             configuration[MARK] = loader.id
         return loader
     except Exception as error:
-        hook.fail("iter", error)
+        if not hook.fail("iter", error):
+            raise
         return None
 
 

@@ -21,7 +21,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core import channel, steps
-from ..core.runtime import Thread, guarded, hook
+from ..core.interrupts import is_the_scripts
+from ..core.runtime import Thread, guarded, hook, never_interrupted
 from ..core.steps import state
 from .window_plan import Plan
 
@@ -115,6 +116,8 @@ class Windows:
                 warnings.simplefilter("ignore")
                 self.profiler.start()
         except Exception as error:
+            if is_the_scripts(error):
+                raise
             self.give_up(error)
 
     def go_on(self, now: int) -> None:
@@ -124,6 +127,8 @@ class Windows:
             else:
                 self.profiler.step()
         except Exception as error:
+            if is_the_scripts(error):
+                raise
             self.give_up(error)
 
     def end(self) -> None:
@@ -146,6 +151,8 @@ class Windows:
             profiler.export_chrome_trace(path)
             hook.say("device_window", file=name, **said)
         except Exception as error:
+            if is_the_scripts(error):
+                raise
             self.give_up(error)
 
     def give_up(self, error: Exception) -> None:
@@ -160,12 +167,14 @@ class Windows:
 
     def switch_off(self, profiler: Any) -> None:
         """Whatever state it is in: a profiler that is still on when the interpreter ends takes the process with it."""
-        with contextlib.suppress(Exception), silent():  # perhaps it had not started
-            profiler.stop()
         autograd = self.torch._C._autograd
-        with contextlib.suppress(Exception), silent():
-            if autograd._profiler_enabled():
-                autograd._disable_profiler()
+        for end in (profiler.stop, lambda: autograd._profiler_enabled() and autograd._disable_profiler()):
+            try:
+                with silent():
+                    end()
+            except Exception as error:  # perhaps it had not started
+                if is_the_scripts(error):
+                    raise
 
     def make_room(self) -> None:
         """The script starts a profiler of its own: ours ends first, and its trace is dropped."""
@@ -217,6 +226,6 @@ def attach(autograd_profiler: Any) -> None:
     windows = Windows(torch, Plan(asked), only_on_device=not asked)
     attach_profiler(autograd_profiler, windows)
     steps.now_and_then.append(windows.look)
-    os.register_at_fork(before=windows.wait)
+    os.register_at_fork(before=never_interrupted(windows.wait))
     hook.forget_in_child.append(windows.forget)
     atexit.register(windows.wait)

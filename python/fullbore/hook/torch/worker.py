@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 from ..core import channel, native
 from ..core.files import Kept
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, clock, get_ident, hook
 from .loader import MARK, process_configuration
 from .readings import MAX_SLOWEST_US, Judged, TimedCollate, TimedDataset, TimedIterator, cpu_clock
@@ -46,7 +47,8 @@ def wrap_fetcher(fetcher: Any) -> None:
         if times_samples:
             time_samples(fetcher, True)
     except Exception as error:
-        hook.fail("fetcher", error)
+        if not hook.fail("fetcher", error):
+            raise
 
 
 def time_samples(fetcher: Any, wanted: bool) -> None:
@@ -68,7 +70,9 @@ def runnable_ns(thread: Thread) -> int:
         if kept is None or not kept.is_ours():
             kept = thread.schedstat = Kept.open_for_reading("/proc/thread-self/schedstat")
         return int(kept.read(80).split()[1])
-    except (OSError, IndexError, ValueError):
+    except (OSError, IndexError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
         return -1
 
 
@@ -110,7 +114,8 @@ def enter_fetch(fetcher: Any) -> Fetch | None:
         known = hook.channel is not None and not hook.is_worker
         return Fetch(thread, readings, thread.loader if known else loader_id(thread))
     except Exception as error:
-        hook.fail("fetch", error)
+        if not hook.fail("fetch", error):
+            raise
         return None
 
 
@@ -132,7 +137,8 @@ def leave_fetch(fetcher: Any, fetch: Fetch, asked: Any, got: bool) -> None:
         record(channel.FETCH, fetch.loader, number, fetch.begin, end, packed, cpu, readings.collate_ns, waited)
         judge(fetcher, readings, (taken - readings.collate_ns) / max(samples, 1))
     except Exception as error:
-        hook.fail("fetch", error)
+        if not hook.fail("fetch", error):
+            raise
 
 
 def judge(fetcher: Any, readings: Any, sample_ns: float) -> None:
