@@ -20,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "measure/probe/registry.h"
+#include "tune/shelter.h"
 
 namespace fullbore::cli {
 
@@ -122,6 +123,19 @@ Check SeriesCheck(const SeenSink& sink, const std::string& what, record::Metric 
   return {what, seen, seen ? series : "not readable", seen ? "" : advice};
 }
 
+// Whether `measure` and `tune` can keep trials off the user's files.
+Check TrialsCheck(const std::string& here) {
+  const auto shelter = tune::FindShelter(here);
+  const isolate::Found found = shelter ? shelter->found : isolate::Found{};
+  const bool has_view = found.protection == isolate::Protection::kView;
+  const bool has_guard = found.protection == isolate::Protection::kGuard;
+  return {"trials write into a view of their own", has_view,
+          has_view    ? "namespaces, overlayfs"
+          : has_guard ? "no, but writing is refused (Landlock)"
+                      : "no, and nothing is refused",
+          has_view ? "" : found.why_no_view + ": " + found.how_to_allow};
+}
+
 std::vector<Check> CheckAll(const SeenSink& sink) {
   std::vector<Check> checks;
   std::error_code error;
@@ -129,6 +143,7 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
   const bool writable = !error && access(here.c_str(), W_OK) == 0;
   checks.push_back({"runs can be stored here", writable, here.string(),
                     writable ? "" : "use -o DIR with a writable directory"});
+  checks.push_back(TrialsCheck(here.string()));
   const std::string import_torch =
       fmt::format("python3 -c '{}import torch; print(torch.__version__)' 2>/dev/null", kNotFromHere);
   const auto torch = FirstLineOf(import_torch.c_str());

@@ -29,11 +29,6 @@ std::string Unescape(std::string_view text) {
   return plain;
 }
 
-bool IsBelow(std::string_view path, std::string_view directory) {
-  if (directory == "/") return path.starts_with('/');
-  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
-}
-
 bool IsRemote(const Mount& mount) {
   for (const std::string_view type : {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "9p",
                                       "afs", "glusterfs", "wekafs", "virtiofs", "pvfs2"}) {
@@ -60,6 +55,21 @@ std::string DiskOf(const std::string& root, const Mount& mount) {
 }
 
 }  // namespace
+
+bool IsBelow(std::string_view path, std::string_view directory) {
+  if (directory == "/") return path.starts_with('/');
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
+std::vector<Mount> Reachable(const std::vector<Mount>& mounts) {
+  std::vector<Mount> reachable;
+  for (const Mount& mount : mounts) {
+    std::erase_if(reachable, [&](const Mount& before) { return IsBelow(before.mount_point, mount.mount_point); });
+    reachable.push_back(mount);
+  }
+  std::ranges::sort(reachable, {}, &Mount::mount_point);
+  return reachable;
+}
 
 std::vector<Mount> ParseMountinfo(std::string_view text) {
   std::vector<Mount> mounts;

@@ -20,6 +20,13 @@ struct Mount {
 
 std::vector<Mount> ParseMountinfo(std::string_view text);  // lines that do not parse are skipped
 
+// Those that can be reached, parents before what is mounted below them: of several at one place only the last, and none
+// that a later mount at a place above hides.
+std::vector<Mount> Reachable(const std::vector<Mount>& mounts);
+
+// Whether `path` is `directory` or lies below it; both without a slash at the end, except "/" itself.
+bool IsBelow(std::string_view path, std::string_view directory);
+
 // Where the files below a path come from.
 struct DataDevice {
   std::string
