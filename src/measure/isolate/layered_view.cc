@@ -14,7 +14,10 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <set>
+#include <span>
 
 #include "base/fd.h"
 #include "base/guarded_file.h"
@@ -30,10 +33,10 @@ using probe::Mount;
 namespace {
 
 // Options of overlayfs, the first that the kernel takes: names of one file stay one file (index), and metadata is changed
-// without copying the data (metacopy). User namespaces have neither metacopy nor redirect_dir: a directory that was there
-// is renamed by copying (EXDEV), as between file systems.
+// without copying the data (metacopy). User namespaces have none of them: there, a directory that was there is renamed by
+// copying (EXDEV), as between file systems.
 constexpr std::array kOfRoot = {",index=on,metacopy=on,redirect_dir=on", ""};
-constexpr std::array kOfUsers = {",userxattr,index=on", ",userxattr"};
+constexpr std::array kOfUsers = {",userxattr"};
 constexpr size_t kMostEntries = 4096;  // of a directory that is shown entry by entry
 
 // What no overlay makes sense over: the kernel's own.
@@ -61,6 +64,27 @@ bool SetReadOnly(const std::string& path, bool recursively) {
   if (recursively || statvfs(path.c_str(), &status) != 0) return false;
   const unsigned long kept = status.f_flag & (ST_NOSUID | ST_NODEV | ST_NOEXEC | ST_NOATIME | ST_NODIRATIME);
   return mount(nullptr, path.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | kept, nullptr) == 0;
+}
+
+// The mount that a path leads to, or nothing.
+std::optional<int64_t> MountIdOf(const std::string& path) {
+  const UniqueFd place(open(path.c_str(), O_PATH | O_CLOEXEC));
+  const auto text = place.valid() ? ReadFile(fmt::format("/proc/self/fdinfo/{}", place.get())) : Result<std::string>("");
+  if (!text) return std::nullopt;
+  for (const std::string_view line : Split(*text, '\n')) {
+    if (line.starts_with("mnt_id:")) return ParseInt(Trim(line.substr(line.find(':') + 1)));
+  }
+  return std::nullopt;
+}
+
+// Those that no other mount hides, parents before what is mounted below them.
+Result<std::vector<Mount>> ReachableMounts() {
+  const auto table = ReadFile("/proc/self/mountinfo");
+  if (!table) return table.error();
+  std::vector<Mount> mounts = probe::ParseMountinfo(*table);
+  std::erase_if(mounts, [](const Mount& mount) { return MountIdOf(mount.mount_point) != mount.id; });
+  std::ranges::sort(mounts, {}, &Mount::mount_point);
+  return mounts;
 }
 
 Result<void> WriteWhole(const char* path, const std::string& text) {
@@ -185,7 +209,7 @@ Result<void> Builder::Overlay(const std::string& place) {
   const std::string layers =
       fmt::format("lowerdir=/proc/self/fd/{},upperdir=/proc/self/fd/{},workdir=/proc/self/fd/{}", lower.get(),
                   upper.get(), work.get());
-  for (const char* options : of_user_ ? kOfUsers : kOfRoot) {
+  for (const char* options : of_user_ ? std::span<const char* const>(kOfUsers) : kOfRoot) {
     if (mount("fullbore", Shown(place).c_str(), "overlay", 0, (layers + options).c_str()) != 0) continue;
     layers_ += place + '\0' + *pair + "/upper" + '\0';
     return {};
@@ -328,13 +352,13 @@ Result<void> Enter(const LayeredView& view) {
   std::error_code failed;
   const std::string here = fs::current_path(failed).string();
   if (failed) return ErrnoError("cannot tell the working directory", failed.value());
-  const auto table = ReadFile("/proc/self/mountinfo");
-  if (!table) return table.error();
+  auto mounts = ReachableMounts();
+  if (!mounts) return mounts.error();
   const auto of_user = NewNamespaces();
   if (!of_user) return of_user.error();
   // What is mounted later outside may show here; what happens here shows nowhere else.
   if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return Failed("make a slave of", "/");
-  if (auto built = Builder(view, probe::Reachable(probe::ParseMountinfo(*table)), *of_user).Build(); !built) return built;
+  if (auto built = Builder(view, std::move(*mounts), *of_user).Build(); !built) return built;
   if (auto made = MakeRoot(view.directory + "/root"); !made) return made;
   if (chdir(here.c_str()) != 0) return Failed("enter", here);
   return {};

@@ -61,16 +61,6 @@ bool IsBelow(std::string_view path, std::string_view directory) {
   return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
-std::vector<Mount> Reachable(const std::vector<Mount>& mounts) {
-  std::vector<Mount> reachable;
-  for (const Mount& mount : mounts) {
-    std::erase_if(reachable, [&](const Mount& before) { return IsBelow(before.mount_point, mount.mount_point); });
-    reachable.push_back(mount);
-  }
-  std::ranges::sort(reachable, {}, &Mount::mount_point);
-  return reachable;
-}
-
 std::vector<Mount> ParseMountinfo(std::string_view text) {
   std::vector<Mount> mounts;
   LineCursor lines(text);
@@ -81,8 +71,9 @@ std::vector<Mount> ParseMountinfo(std::string_view text) {
     if (dash == std::string_view::npos) continue;
     WordCursor left(line.substr(0, dash));
     WordCursor right(line.substr(dash + kDash.size()));
-    left.Skip(2);
     Mount mount;
+    mount.id = ParseInt(left.Next()).value_or(0);
+    left.Skip(1);
     mount.device_number = left.Next();
     mount.root = Unescape(left.Next());
     mount.mount_point = Unescape(left.Next());

@@ -1,6 +1,7 @@
 // What is mounted where, from /proc/self/mountinfo, and hence which disk a path is on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 namespace fullbore::probe {
 
 struct Mount {
+  int64_t id = 0;
   std::string device_number;  // "259:2"
   std::string root;           // the directory of the file system that is mounted
   std::string mount_point;
@@ -19,10 +21,6 @@ struct Mount {
 };
 
 std::vector<Mount> ParseMountinfo(std::string_view text);  // lines that do not parse are skipped
-
-// Those that can be reached, parents before what is mounted below them: of several at one place only the last, and none
-// that a later mount at a place above hides.
-std::vector<Mount> Reachable(const std::vector<Mount>& mounts);
 
 // Whether `path` is `directory` or lies below it; both without a slash at the end, except "/" itself.
 bool IsBelow(std::string_view path, std::string_view directory);
