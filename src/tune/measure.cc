@@ -222,7 +222,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   run.package_directory = options.package_directory;
   run.quiet = true;
   run.trial = collect::TrialRun{
-      EnvironmentOf(substituted.for_hook, *places), places->apart(),
+      EnvironmentOf(substituted.for_hook, *places), places->Apart(run.command),
       [&](const record::RankInfo& rank, const record::Step& step) { watch.OnStep(rank, step); },
       [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); }};
   const int64_t begin_ns = MonotonicNs();

@@ -53,9 +53,10 @@ Result<Shelter> FindShelter(const std::string& runs_directory) {
   Shelter shelter;
   for (const std::string& place : {fs::absolute(runs_directory, failed).string(), temporary, std::string("/var/tmp")}) {
     if (place.empty()) continue;
-    isolate::Found found = isolate::FindProtection(place);
-    const bool has_view = found.protection == isolate::Protection::kView;
-    if (shelter.place.empty() || has_view) shelter = {std::move(found), has_view ? place : temporary, nullptr};
+    auto found = isolate::FindProtection(place);
+    if (!found) return found.error();
+    const bool has_view = found->protection == isolate::Protection::kView;
+    if (shelter.place.empty() || has_view) shelter = {std::move(*found), has_view ? place : temporary, nullptr};
     if (has_view) break;
   }
   if (shelter.found.protection != isolate::Protection::kView) return shelter;

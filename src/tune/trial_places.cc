@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -22,6 +24,25 @@ constexpr std::array kSystems = {"/dev", "/proc", "/sys"};
 // Of the directory for temporary files: a socket's path takes at most 107 characters, of which multiprocessing's own part is
 // up to 40.
 constexpr size_t kLongestTemporary = 64;
+
+// The directories that exist among the user's usual ones and those that the command names: "--output=/data/alice/run1".
+std::vector<std::string> WhereItMayWrite(const std::vector<std::string>& command) {
+  std::vector<std::string> places;
+  const auto add = [&](fs::path path) {
+    std::error_code unknown;
+    path = fs::weakly_canonical(fs::absolute(path, unknown), unknown);
+    while (!unknown && !path.empty() && path != "/" && !fs::is_directory(path, unknown)) path = path.parent_path();
+    if (!unknown && path != "/" && !path.empty()) places.push_back(path.string());
+  };
+  for (const char* name : {"HOME", "TMPDIR"}) {
+    if (const char* path = std::getenv(name); path != nullptr && *path != '\0') add(path);
+  }
+  for (const std::string& word : command) {
+    const std::string path = word.starts_with('-') ? word.substr(std::min(word.find('=') + 1, word.size())) : word;
+    if (path.find('/') != std::string::npos) add(path);
+  }
+  return places;
+}
 
 }  // namespace
 
@@ -87,8 +108,8 @@ std::string TrialPlaces::LogPath() const {
   return has_view() ? isolate::WrittenAs(scratch_.path(), log_) : log_;
 }
 
-collect::Command::Apart TrialPlaces::apart() const {
-  isolate::Apart files{shelter_.found.protection, scratch_.path(), {}, {}, writable_};
+collect::Command::Apart TrialPlaces::Apart(const std::vector<std::string>& command) const {
+  isolate::Apart files{shelter_.found.protection, scratch_.path(), {}, {}, WhereItMayWrite(command), writable_};
   if (shelter_.caches) {
     int count = 0;
     for (const std::string& cache : Caches())

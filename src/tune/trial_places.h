@@ -30,7 +30,7 @@ class TrialPlaces {
   std::string output_path() const { return scratch_.path() + "/output"; }  // what the command prints
   // Where what the trial writes to the log is found, once the trial has been started.
   std::string LogPath() const;
-  collect::Command::Apart apart() const;
+  collect::Command::Apart Apart(const std::vector<std::string>& command) const;
   std::map<std::string, std::string> Environment() const;
   // Why the trial must end, if it wrote too much. Looks at every file that it wrote.
   std::string WroteTooMuch() const;

@@ -61,7 +61,7 @@ TEST_F(TrialPlacesTest, OfTwoCachesOfWhichOneHoldsTheOtherTheLargerCounts) {
 TEST_F(TrialPlacesTest, BehindAGuardCachesCanBeFilled) {
   const auto places = TrialPlaces::Make(guard_, "");
   ASSERT_TRUE(places);
-  EXPECT_THAT(places->apart().files.writable, Contains(scratch_ / "home/.cache"));
+  EXPECT_THAT(places->Apart({}).files.writable, Contains(scratch_ / "home/.cache"));
   EXPECT_THAT(places->Environment().at("FULLBORE_TRIAL_KEPT"), HasSubstr(scratch_ / "home/.cache"));
 }
 
@@ -72,7 +72,7 @@ TEST_F(TrialPlacesTest, InAViewNothingIsRedirectedAndCachesOutliveATrial) {
   ASSERT_TRUE(places);
   EXPECT_FALSE(places->Environment().contains("FULLBORE_TRIAL_FILES"));
   EXPECT_FALSE(places->Environment().contains("TMPDIR"));
-  EXPECT_EQ(places->apart().files.outlive.at(scratch_ / "home/.cache"), view.caches->path() + "/0");
+  EXPECT_EQ(places->Apart({}).files.outlive.at(scratch_ / "home/.cache"), view.caches->path() + "/0");
   EXPECT_FALSE(fs::exists(scratch_ / "train.log"));
 }
 
@@ -88,7 +88,7 @@ TEST_F(TrialPlacesTest, TemporaryFilesHaveShortNamesWhereTheUsualPlaceHasALongOn
     made = places->Environment().at("TMPDIR");
     EXPECT_LE(made.size(), 64);
     EXPECT_TRUE(fs::is_directory(made));
-    EXPECT_THAT(places->apart().files.writable, Contains(made));
+    EXPECT_THAT(places->Apart({}).files.writable, Contains(made));
   }
   EXPECT_FALSE(fs::exists(made));
   EXPECT_TRUE(fs::is_empty(place));
@@ -99,8 +99,8 @@ TEST_F(TrialPlacesTest, ALogIsMadeAndRemovedAgainIfNothingWasWritten) {
   {
     const auto places = TrialPlaces::Make(guard_, log);
     ASSERT_TRUE(places);
-    EXPECT_THAT(places->apart().files.writable, Contains(log));
-    EXPECT_THAT(places->apart().files.writable, Not(Contains(scratch_.path())));
+    EXPECT_THAT(places->Apart({}).files.writable, Contains(log));
+    EXPECT_THAT(places->Apart({}).files.writable, Not(Contains(scratch_.path())));
     EXPECT_TRUE(fs::exists(log));
   }
   EXPECT_FALSE(fs::exists(log));

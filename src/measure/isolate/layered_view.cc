@@ -66,10 +66,11 @@ bool SetReadOnly(const std::string& path, bool recursively) {
   return mount(nullptr, path.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY | kept, nullptr) == 0;
 }
 
-// The mount that a path leads to, or nothing.
+// The mount that a path leads to, -1 if the path leads nowhere; nothing where this user must not look.
 std::optional<int64_t> MountIdOf(const std::string& path) {
   const UniqueFd place(open(path.c_str(), O_PATH | O_CLOEXEC));
-  const auto text = place.valid() ? ReadFile(fmt::format("/proc/self/fdinfo/{}", place.get())) : Result<std::string>("");
+  if (!place.valid()) return errno == EACCES ? std::nullopt : std::optional<int64_t>(-1);
+  const auto text = ReadFile(fmt::format("/proc/self/fdinfo/{}", place.get()));
   if (!text) return std::nullopt;
   for (const std::string_view line : Split(*text, '\n')) {
     if (line.starts_with("mnt_id:")) return ParseInt(Trim(line.substr(line.find(':') + 1)));
@@ -77,12 +78,16 @@ std::optional<int64_t> MountIdOf(const std::string& path) {
   return std::nullopt;
 }
 
-// Those that no other mount hides, parents before what is mounted below them.
-Result<std::vector<Mount>> ReachableMounts() {
+// Those that no other mount hides, parents before what is mounted below them. What this user cannot reach counts: the
+// kernel knows that it is there.
+Result<std::vector<Mount>> VisibleMounts() {
   const auto table = ReadFile("/proc/self/mountinfo");
   if (!table) return table.error();
   std::vector<Mount> mounts = probe::ParseMountinfo(*table);
-  std::erase_if(mounts, [](const Mount& mount) { return MountIdOf(mount.mount_point) != mount.id; });
+  std::erase_if(mounts, [](const Mount& mount) {
+    const auto id = MountIdOf(mount.mount_point);
+    return id && *id != mount.id;
+  });
   std::ranges::sort(mounts, {}, &Mount::mount_point);
   return mounts;
 }
@@ -109,6 +114,17 @@ Result<bool> NewNamespaces() {
   return true;
 }
 
+// A directory with the mode, the times and, as far as we may, the owner of another.
+void MakeLike(const std::string& original, const std::string& made) {
+  struct stat status {};
+  if (stat(original.c_str(), &status) != 0) return;
+  (void)mkdir(made.c_str(), kPrivateDirectory);
+  (void)!chown(made.c_str(), status.st_uid, status.st_gid);
+  (void)chmod(made.c_str(), status.st_mode & 07777);
+  const timespec times[2] = {status.st_atim, status.st_mtim};
+  (void)utimensat(AT_FDCWD, made.c_str(), times, 0);
+}
+
 class Builder {
  public:
   Builder(const LayeredView& view, std::vector<Mount> mounts, bool of_user)
@@ -126,6 +142,7 @@ class Builder {
   Result<void> PlaceEntry(const std::string& path, const struct stat& status);
   Result<void> Overlay(const std::string& place);
   Result<std::string> UpperFor(const std::string& place);
+  void MakeWhatIsReached(const std::string& place, const std::string& upper);
   Result<void> Memory();
   Result<void> ShowAsTheyAre();
 
@@ -186,14 +203,22 @@ Result<std::string> Builder::UpperFor(const std::string& place) {
   for (const std::string& path : {pair, pair + "/upper", pair + "/work"}) {
     if (auto made = MakeDirectory(path, kPrivateDirectory); !made) return made.error();
   }
-  const std::string upper = pair + "/upper";
-  struct stat status {};
-  if (stat(place.c_str(), &status) != 0) return Failed("look at", place);
-  (void)!chown(upper.c_str(), status.st_uid, status.st_gid);  // others' directories, where we are not root
-  if (chmod(upper.c_str(), status.st_mode & 07777) != 0) return Failed("set the mode of", upper);
-  const timespec times[2] = {status.st_atim, status.st_mtim};
-  (void)utimensat(AT_FDCWD, upper.c_str(), times, 0);
+  MakeLike(place, pair + "/upper");
+  if (of_user_) MakeWhatIsReached(place, pair + "/upper");
   return pair;
+}
+
+void Builder::MakeWhatIsReached(const std::string& place, const std::string& upper) {
+  for (const std::string& path : view_.reached) {
+    if (!IsBelow(path, place)) continue;
+    std::string there;  // from the place on
+    for (const fs::path& part : fs::path(path).lexically_relative(place)) {
+      there += "/" + part.string();
+      const std::string original = (place == "/" ? "" : place) + there;
+      if (!fs::is_directory(fs::symlink_status(original)) || MountAt(original) != nullptr) break;
+      MakeLike(original, upper + there);
+    }
+  }
 }
 
 // Directories are named by descriptors: their paths may hold what separates options.
@@ -282,6 +307,7 @@ Result<void> Builder::EntryByEntry(const std::string& place) {
     void operator()(DIR* directory) const { closedir(directory); }
   };
   const std::unique_ptr<DIR, Close> directory(opendir(place.c_str()));
+  if (!directory && errno == EACCES) return {};  // nobody here can reach what is in it
   if (!directory) return Failed("list", place);
   layers_ += place + '\0' + Shown(place) + '\0';
   size_t count = 0;
@@ -329,9 +355,7 @@ Result<void> Builder::Build() {
   if (chmod(root_.c_str(), 0755) != 0) return Failed("set the mode of", root_);
   if (mount(root_.c_str(), root_.c_str(), nullptr, MS_BIND, nullptr) != 0) return Failed("show", root_);
   if (auto placed = Place("/"); !placed) return placed;
-  for (const auto& [place, scratch] : view_.outlive) {
-    if (auto laid = Overlay(place); !laid) return laid;
-  }
+  for (const auto& [place, scratch] : view_.outlive) (void)Overlay(place);  // else it is as any other directory
   if (auto shown = ShowAsTheyAre(); !shown) return shown;
   return WriteFileAtOnce(view_.directory + "/layers", layers_, kPrivateFile);
 }
@@ -352,13 +376,15 @@ Result<void> Enter(const LayeredView& view) {
   std::error_code failed;
   const std::string here = fs::current_path(failed).string();
   if (failed) return ErrnoError("cannot tell the working directory", failed.value());
-  auto mounts = ReachableMounts();
+  auto mounts = VisibleMounts();
   if (!mounts) return mounts.error();
+  LayeredView whole = view;
+  whole.reached.push_back(here);
   const auto of_user = NewNamespaces();
   if (!of_user) return of_user.error();
   // What is mounted later outside may show here; what happens here shows nowhere else.
   if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return Failed("make a slave of", "/");
-  if (auto built = Builder(view, std::move(*mounts), *of_user).Build(); !built) return built;
+  if (auto built = Builder(whole, std::move(*mounts), *of_user).Build(); !built) return built;
   if (auto made = MakeRoot(view.directory + "/root"); !made) return made;
   if (chdir(here.c_str()) != 0) return Failed("enter", here);
   return {};

@@ -36,8 +36,9 @@ class LayeredViewTest : public ::testing::TestWithParam<bool> {  // true: not as
  protected:
   void SetUp() override {
     if (GetParam() && geteuid() != 0) GTEST_SKIP() << "the same as not as root";
-    const Found found = FindProtection(files_.path());
-    if (found.protection != Protection::kView) GTEST_SKIP() << found.why_no_view;
+    const auto found = FindProtection(files_.path());
+    ASSERT_TRUE(found);
+    if (found->protection != Protection::kView) GTEST_SKIP() << found->why_no_view;
     files_.Write("data/in.bin", "precious");
     files_.Write("data/deep/er", "precious");
     files_.Write("log", "precious\n");
@@ -66,7 +67,7 @@ class LayeredViewTest : public ::testing::TestWithParam<bool> {  // true: not as
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
   }
-  int InView(const std::function<bool()>& work) const { return InView(work, {files_ / "scratch", {}, {}}); }
+  int InView(const std::function<bool()>& work) const { return InView(work, {files_ / "scratch", {}, {}, {}}); }
 
   static bool Append(const std::string& path) {
     const bool appended = static_cast<bool>(std::ofstream(path, std::ios::app) << "more" << std::flush);
@@ -138,14 +139,14 @@ TEST_P(LayeredViewTest, DevicesAndTheWorkingDirectoryAreWhatTheyWere) {
 
 TEST_P(LayeredViewTest, AChannelIsWrittenThrough) {
   ASSERT_EQ(InView([&] { return Append(files_ / "data/in.bin") && Append(files_ / "log"); },
-                   {files_ / "scratch", {files_ / "data"}, {}}),
+                   {files_ / "scratch", {files_ / "data"}, {}, {}}),
             0);
   EXPECT_EQ(TextOf(files_ / "data/in.bin"), "preciousmore");
   EXPECT_EQ(TextOf(files_ / "log"), "precious\n");
 }
 
 TEST_P(LayeredViewTest, ACacheIsKeptFromOneViewToTheNextBesideTheRealOne) {
-  const LayeredView first = {files_ / "scratch", {}, {{files_ / "data", files_ / "kept"}}};
+  const LayeredView first = {files_ / "scratch", {}, {{files_ / "data", files_ / "kept"}}, {}};
   LayeredView second = first;
   second.directory = files_ / "scratch2";
   for (const char* each : {"kept", "scratch2"}) {
@@ -155,6 +156,19 @@ TEST_P(LayeredViewTest, ACacheIsKeptFromOneViewToTheNextBesideTheRealOne) {
   ASSERT_EQ(InView([&] { return Append(files_ / "data/downloaded"); }, first), 0);
   EXPECT_EQ(InView([&] { return TextOf(files_ / "data/downloaded") == "more"; }, second), 0);
   EXPECT_FALSE(fs::exists(files_ / "data/downloaded"));
+}
+
+TEST_P(LayeredViewTest, ADirectoryBelowSomebodyElsesIsWrittenTo) {
+  files_.Write("others/mine/old", "precious");
+  fs::permissions(files_ / "others", fs::perms::all);
+  Give(files_ / "others/mine");
+  Give(files_ / "others/mine/old");
+  const std::string mine = files_ / "others/mine";
+  EXPECT_EQ(InView([&] { return Append(mine + "/new") && TextOf(mine + "/old") == "precious" && Append(mine + "/old"); },
+                   {files_ / "scratch", {}, {}, {mine}}),
+            0);
+  EXPECT_EQ(TextOf(mine + "/old"), "precious");
+  EXPECT_FALSE(fs::exists(mine + "/new"));
 }
 
 TEST_P(LayeredViewTest, WhatWasWrittenIsFoundFromOutside) {

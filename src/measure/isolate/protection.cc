@@ -44,7 +44,7 @@ bool HasGuard() { return MakeWriteGuard({}).valid(); }
 
 }  // namespace
 
-Found FindProtection(const std::string& place) {
+Result<Found> FindProtection(const std::string& place) {
   Found found;
   found.protection = HasGuard() ? Protection::kGuard : Protection::kNone;
   found.how_to_allow = HowToAllow();
@@ -56,17 +56,18 @@ Found FindProtection(const std::string& place) {
   const std::string proof = place + "/.fullbore-" + std::to_string(getpid());
   const auto entering = Keeper::Start(
       [&] {
-        if (auto entered = Enter({scratch->path(), {}, {}}); !entered) return entered.error();
+        if (auto entered = Enter({scratch->path(), {}, {}, {place}}); !entered) return entered.error();
         if (auto made = CreateFile(proof, kPrivateFile); !made) return made.error();
         _exit(0);
       },
       scratch->path(), scratch->lock());
+  if (!entering && entering.error().code == ErrorCode::kUnavailable) return entering.error();
   if (!entering) {
     found.why_no_view = entering.error().text;
   } else if (unlink(proof.c_str()) == 0) {
     found.why_no_view = fmt::format("a file made in a view of its own was really made in '{}'", place);
   } else {
-    found = {Protection::kView, "", ""};
+    found = Found{Protection::kView, "", ""};
   }
   return found;
 }
@@ -74,7 +75,7 @@ Found FindProtection(const std::string& place) {
 Result<void> GoApart(const Apart& apart) {
   switch (apart.protection) {
     case Protection::kView:
-      return Enter({apart.scratch, apart.written_through, apart.outlive});
+      return Enter({apart.scratch, apart.written_through, apart.outlive, apart.reached});
     case Protection::kGuard: {
       std::vector<std::string> writable = apart.writable;
       writable.insert(writable.end(), apart.written_through.begin(), apart.written_through.end());

@@ -22,8 +22,9 @@ struct Found {
   std::string how_to_allow;
 };
 
-// Tries it, with a directory for layers in `place`: a process enters a view, and makes a file that must not be there.
-Found FindProtection(const std::string& place);
+// Tries it, with a directory for layers in `place`: a process enters a view, and makes a file that must not be there. An
+// error where no process can be made.
+Result<Found> FindProtection(const std::string& place);
 
 // How one trial is kept apart.
 struct Apart {
@@ -31,6 +32,7 @@ struct Apart {
   std::string scratch;                         // its directory
   std::vector<std::string> written_through;    // directories of ours, such as the run's channel
   std::map<std::string, std::string> outlive;  // of a view, as there
+  std::vector<std::string> reached;            // of a view, as there
   std::vector<std::string> writable;           // behind a guard: what is written as it is
 };
 
