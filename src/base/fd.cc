@@ -1,15 +1,27 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <string>
 
 namespace fullbore {
 
 void UniqueFd::reset(int fd) {
   if (fd_ >= 0) close(fd_);
   fd_ = fd;
+}
+
+void CloseOnExec(int first) {
+  if (close_range(static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  std::error_code failed;  // before Linux 5.11
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failed)) {
+    const int fd = std::stoi(entry.path().filename().string());
+    if (fd >= first) (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
 }
 
 Result<std::string> ReadFile(const std::string& path) {

@@ -28,6 +28,9 @@ class UniqueFd {
   int fd_ = -1;
 };
 
+// All open descriptors from `first` on are closed in what this process executes. In a forked child, too.
+void CloseOnExec(int first);
+
 // The whole file as text. /proc files report size 0, so this reads to the end, whatever stat says.
 Result<std::string> ReadFile(const std::string& path);
 Result<std::string> ReadToEnd(int fd, const std::string& path);  // `path` is for the error message

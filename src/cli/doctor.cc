@@ -22,6 +22,7 @@
 #include "cli/results.h"
 #include "cli/subcommand.h"
 #include "measure/probe/registry.h"
+#include "tune/shelter.h"
 
 namespace fullbore::cli {
 
@@ -129,6 +130,19 @@ Check SeriesCheck(const SeenSink& sink, const std::string& what, record::Metric 
   return {what, seen, seen ? series : "not readable", seen ? "" : advice};
 }
 
+// Whether `measure` and `tune` can keep trials off the user's files.
+Check TrialsCheck(const std::string& here) {
+  const auto shelter = tune::FindShelter(here);
+  const isolate::Found found = shelter ? shelter->found : isolate::Found{};
+  const bool has_view = found.protection == isolate::Protection::kView;
+  const bool has_guard = found.protection == isolate::Protection::kGuard;
+  return {"trials write into a view of their own", has_view,
+          has_view    ? "namespaces, overlayfs"
+          : has_guard ? "no, but writing is refused (Landlock)"
+                      : "no, and nothing is refused",
+          has_view ? "" : found.why_no_view + ": " + found.how_to_allow};
+}
+
 std::vector<Check> CheckAll(const SeenSink& sink) {
   std::vector<Check> checks;
   std::error_code error;
@@ -139,6 +153,7 @@ std::vector<Check> CheckAll(const SeenSink& sink) {
                     !writable ? "use -o DIR with a writable directory"
                     : ours    ? ""
                               : ours.error().text});
+  checks.push_back(TrialsCheck(here.string()));
   const auto torch = FirstLineOf(Python("import torch; print(torch.__version__)"));
   checks.push_back(
       {"python3 imports torch", torch.has_value(), torch.value_or("no"),

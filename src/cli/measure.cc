@@ -63,6 +63,7 @@ int MeasureIt(Flags& flags, const Invocation& invocation) {
       return Fail(legal.error(), kExitUsage);
     settings[setting->first] = setting->second;
   }
+  if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
   const auto measured = MeasureThere(flags.trial, *options, settings);
   if (!measured) return Fail(measured.error(), StatusOf(measured.error()));
   if (measured->interrupted_by) return 128 + *measured->interrupted_by;

@@ -25,6 +25,7 @@ std::vector<std::string> WordsOf(const TrialFlags& flags, const tune::MeasureOpt
     words.insert(words.end(), {"--set", name + "=" + tune::ToText(value)});
   if (!flags.metric.empty()) words.insert(words.end(), {"--metric", flags.metric});
   if (!flags.log.empty()) words.insert(words.end(), {"--log", flags.log});
+  if (flags.unprotected) words.emplace_back("--unprotected");
   words.emplace_back("--");
   words.insert(words.end(), options.command.begin(), options.command.end());
   return words;

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cli/hook_directory.h"
 #include "cli/slurm_trials.h"
+#include "measure/collect/run_place.h"
 #include "tune/knob.h"
 #include "tune/printed.h"
 #include "tune/slurm.h"
@@ -56,6 +57,8 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
                  "At most so many jobs at a time, where trials do not depend on each other (--exhaustive)")
       ->type_name("N")
       ->default_str(std::to_string(tune::SlurmOptions().jobs));
+  app.add_flag("--unprotected", flags.unprotected,
+               "Run trials even where nothing keeps them from changing your files");
 }
 
 Result<double> ParseRatio(const std::string& flag, const std::string& text) {
@@ -87,7 +90,7 @@ Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const Tria
   }
   if (auto place = CheckPlace(flags); !place) return place.error();
   if (!flags.metric.empty()) {
-    if (auto made = tune::MetricReader::Make(flags.log, flags.metric); !made) return made.error();
+    if (auto made = tune::MetricReader::Make(flags.metric); !made) return made.error();
   }
   const auto patience = ParsePositiveSeconds("--patience", flags.patience);
   if (!patience) return patience.error();
@@ -118,6 +121,36 @@ InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation) {
   inputs.AddCommand(invocation.command);
   if (!flags.log.empty()) inputs.Add(flags.log);
   return inputs;
+}
+
+Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options) {
+  if (!flags.on.empty()) return {};  // the node sees to it
+  const auto directory = collect::MakeRunsDirectory(options.directory);
+  auto shelter = tune::FindShelter(directory ? *directory : options.directory);
+  if (!shelter) return shelter.error();
+  options.shelter = std::move(*shelter);
+  const isolate::Found& found = options.shelter.found;
+  const std::string hint = fmt::format("{}: {}", found.why_no_view, found.how_to_allow);
+  switch (found.protection) {
+    case isolate::Protection::kView:
+      return {};
+    case isolate::Protection::kGuard:
+      Print(stderr,
+            "fullbore: trials have no view of the files of their own here. Python's writes are led elsewhere and all "
+            "others refused; not protected are the caches (~/.cache, HF_HOME, ...), and the modes, owners and times of "
+            "all files\nhint: {}\n",
+            hint);
+      return {};
+    case isolate::Protection::kNone:
+      break;
+  }
+  if (flags.unprotected) {
+    Print(stderr, "fullbore: --unprotected: what trials write by other ways than Python's changes your files\n");
+    return {};
+  }
+  return Error{ErrorCode::kUnavailable,
+               "nothing on this machine keeps a trial from changing your files: none is started",
+               hint + "; or --unprotected, in a copy of your directory"};
 }
 
 Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,

@@ -22,6 +22,7 @@ struct TrialFlags {
   std::string directory = kDefaultRunsDirectory;
   std::string on, partition;  // where trials run; empty: here
   std::optional<int> jobs;    // at a time, there
+  bool unprotected = false;   // run trials where nothing keeps their hands off the user's files
 };
 
 void AddTrialFlags(CLI::App& app, TrialFlags& flags);
@@ -32,6 +33,10 @@ Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const Tria
 
 // What a trial reads: the files among the words of the command, and the log.
 InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation);
+
+// Finds what keeps trials off the user's files, and says before the first of them where that is not everything. An error
+// where it is nothing, unless the user takes that upon himself.
+Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options);
 
 // Whether the setting stands in the command, or is a knob of ours with a value that it can have. `flag` is what gave it.
 Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,

@@ -393,6 +393,7 @@ int TuneIt(Flags& flags, const Invocation& invocation) {
   if (flags.resume) {
     if (auto loaded = kept.Load(); !loaded) return Fail(loaded.error(), kExitUsage);
   }
+  if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
   CatchInterrupts();
   options->tags[kTuneTag] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
   Machine machine(flags.trial, *options, *budget, kept);

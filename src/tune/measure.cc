@@ -19,6 +19,8 @@ namespace fullbore::tune {
 namespace {
 
 constexpr int64_t kBetweenLooksNs = kNsPerSecond / 4;
+// Between two looks at what it wrote, times what the last one took.
+constexpr int64_t kBetweenLooksAtFiles = 50;
 // After the first step, a step that takes this much longer than any before is none: the program hangs.
 constexpr double kTimesTheLongest = 20, kLeastSilenceS = 30;
 // What the hook says of settings comes with what they change: the loader, the optimizer, the model.
@@ -30,8 +32,13 @@ enum class Taken : uint8_t { kUnknown, kApplied, kRefused };
 // Looks at one trial while it runs.
 class Watch {
  public:
-  Watch(const MeasureOptions& options, const Settings& for_hook, std::optional<MetricReader> reader)
-      : options_(options), for_hook_(for_hook), reader_(std::move(reader)), begin_ns_(MonotonicNs()) {}
+  Watch(const MeasureOptions& options, const Settings& for_hook, const TrialPlaces& places,
+        std::optional<MetricReader> reader)
+      : options_(options),
+        for_hook_(for_hook),
+        places_(places),
+        reader_(std::move(reader)),
+        begin_ns_(MonotonicNs()) {}
 
   void OnStep(const record::RankInfo& rank, const record::Step& step);
   bool IsOver(int64_t now_ns);
@@ -39,7 +46,7 @@ class Watch {
     return reader_ ? SteadyReadings(reader_->values()) : throughput_.Steady();
   }
   void ReadTheRest() {
-    if (reader_) reader_->Read();
+    if (reader_) reader_->Read(places_.LogPath());
   }
 
   // Whether the throughput is known as well as was asked for.
@@ -48,6 +55,7 @@ class Watch {
   bool out_of_time() const { return out_of_time_; }
   // Why it could not be measured in its time.
   std::string TooLate() const;
+  const std::string& wrote_too_much() const { return wrote_too_much_; }
   bool cut_short() const { return cut_short_; }
   bool saw_steps() const { return throughput_.steps() > 0; }
   const std::vector<double>& first_losses() const { return first_losses_; }
@@ -60,6 +68,7 @@ class Watch {
 
   const MeasureOptions& options_;
   const Settings& for_hook_;
+  const TrialPlaces& places_;
   std::optional<MetricReader> reader_;
   Throughput throughput_;
   std::map<std::string, std::string> refused_;  // reasons by setting
@@ -67,7 +76,8 @@ class Watch {
   std::vector<double> first_losses_;
   int64_t begin_ns_;
   int64_t first_ns_ = 0, last_ns_ = 0;  // of steps or readings, as we learned of them
-  int64_t next_look_ns_ = 0;
+  int64_t next_look_ns_ = 0, next_look_at_files_ns_ = 0;
+  std::string wrote_too_much_;  // how much that was
   int64_t longest_ns_ = 0;
   size_t readings_ = 0;
   bool hung_ = false, cut_short_ = false, out_of_time_ = false;
@@ -139,14 +149,18 @@ bool Watch::IsSilent(int64_t now_ns) {
 bool Watch::IsOver(int64_t now_ns) {
   if (now_ns < next_look_ns_) return false;
   next_look_ns_ = now_ns + kBetweenLooksNs;
-  if (reader_) reader_->Read();
+  if (reader_) reader_->Read(places_.LogPath());
   const size_t seen = reader_ ? reader_->values().size() : static_cast<size_t>(throughput_.steps());
   if (seen > readings_) {
     readings_ = seen;
     last_ns_ = now_ns;
     if (first_ns_ == 0) first_ns_ = now_ns;
   }
-  if (!refused_.empty()) return true;
+  if (now_ns >= next_look_at_files_ns_) {
+    wrote_too_much_ = places_.WroteTooMuch();
+    next_look_at_files_ns_ = MonotonicNs() + kBetweenLooksAtFiles * (MonotonicNs() - now_ns) + kNsPerSecond;
+  }
+  if (!wrote_too_much_.empty() || !refused_.empty()) return true;
   if (throughput_.steps() >= kStepsUntilFacts && !Refused().empty()) return true;
   out_of_time_ = options_.end_ns != 0 && now_ns > options_.end_ns;
   if (out_of_time_) return true;
@@ -182,6 +196,9 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
   } else if (!run.was_ended && run.exit_status != 0) {
     trial.outcome = Outcome::kCrashed;
     trial.why = fmt::format("exit status {}: {}", run.exit_status, LastWords(output_path));
+  } else if (!watch.wrote_too_much().empty()) {
+    trial.outcome = Outcome::kRefused;
+    trial.why = watch.wrote_too_much();
   } else if (!refused.empty()) {
     trial.outcome = Outcome::kRefused;
     trial.why = refused;
@@ -199,16 +216,16 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
 }  // namespace
 
 Result<Measured> Measure(const MeasureOptions& options, const Settings& settings) {
-  auto places = TrialPlaces::Make(options.log);
+  auto places = TrialPlaces::Make(options.shelter, options.log);
   if (!places) return places.error();
   const Substituted substituted = Substitute(options.command, settings);
   std::optional<MetricReader> reader;
   if (!options.metric.empty()) {
-    auto made = MetricReader::Make(options.log.empty() ? places->output_path() : options.log, options.metric);
+    auto made = MetricReader::Make(options.metric, options.log);
     if (!made) return made.error();
     reader = std::move(*made);
   }
-  Watch watch(options, substituted.for_hook, std::move(reader));
+  Watch watch(options, substituted.for_hook, *places, std::move(reader));
   collect::RunOptions run;
   run.command = substituted.command;
   run.directory = options.directory;
@@ -219,7 +236,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   run.package_directory = options.package_directory;
   run.quiet = true;
   run.trial = collect::TrialRun{
-      EnvironmentOf(substituted.for_hook, *places), places->output().get(), places->writable(),
+      EnvironmentOf(substituted.for_hook, *places), places->Apart(run.command),
       [&](const record::RankInfo& rank, const record::Step& step) { watch.OnStep(rank, step); },
       [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); }};
   const int64_t begin_ns = MonotonicNs();

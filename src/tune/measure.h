@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "tune/settings.h"
+#include "tune/shelter.h"
 #include "tune/trial.h"
 
 namespace fullbore::tune {
@@ -36,6 +37,7 @@ struct MeasureOptions {
   std::string end_of = "its time";
   std::function<bool()> given_up;  // asked some times a second: whether to end at once; may be empty
   std::string directory;           // of runs
+  Shelter shelter;                 // of FindShelter(directory)
   std::string name;                // part of the run's id; from the command where empty
   std::map<std::string, std::string> tags;
   std::string hook_directory, package_directory;

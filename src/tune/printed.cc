@@ -19,6 +19,7 @@ namespace {
 // std::regex recurses with the length of its input.
 constexpr size_t kMostOfALine = 2000;
 constexpr int64_t kMostAtOnce = 4 << 20;
+constexpr int64_t kMostToCompare = 4096;
 constexpr size_t kMostOfAReason = 300;
 
 // How the libraries of this field, the C library and the kernel put it.
@@ -51,9 +52,13 @@ std::string ReadFrom(const std::string& path, int64_t offset, int64_t most) {
 
 }  // namespace
 
-Result<MetricReader> MetricReader::Make(const std::string& path, const std::string& pattern) try {
+Result<MetricReader> MetricReader::Make(const std::string& pattern, const std::string& before) try {
   MetricReader reader;
-  reader.path_ = path;
+  struct stat status {};
+  if (!before.empty() && stat(before.c_str(), &status) == 0) {
+    reader.first_ = ReadFrom(before, 0, kMostToCompare);
+    reader.was_there_ = status.st_size;
+  }
   reader.pattern_.assign(pattern, std::regex::ECMAScript | std::regex::optimize);
   if (reader.pattern_.mark_count() == 0) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("--metric '{}' has no group", pattern),
@@ -66,9 +71,19 @@ Result<MetricReader> MetricReader::Make(const std::string& path, const std::stri
                "for instance --metric 'throughput: ([0-9.]+)'"};
 }
 
-void MetricReader::Read() {
+// A file that the program makes anew begins differently, or is shorter.
+void MetricReader::SkipWhatWasThere(const std::string& path) {
+  struct stat status {};
+  if (was_there_ == 0 || stat(path.c_str(), &status) != 0) return;
+  if (status.st_size >= was_there_ && ReadFrom(path, 0, kMostToCompare).starts_with(first_)) offset_ = was_there_;
+  was_there_ = 0;
+}
+
+void MetricReader::Read(const std::string& path) {
+  SkipWhatWasThere(path);
+  if (struct stat status {}; stat(path.c_str(), &status) == 0 && status.st_size < offset_) offset_ = 0;  // made anew
   while (true) {
-    const std::string text = ReadFrom(path_, offset_, kMostAtOnce);
+    const std::string text = ReadFrom(path, offset_, kMostAtOnce);
     if (text.empty()) return;
     offset_ += static_cast<int64_t>(text.size());
     for (const char c : text) {

@@ -15,17 +15,21 @@ namespace fullbore::tune {
 // Reads the values of a growing file; each line, ended by a line feed or, as progress bars do, by a carriage return.
 class MetricReader {
  public:
-  // The first group of `pattern` (ECMAScript) is the value. An error for a pattern that is none, or has no group.
-  static Result<MetricReader> Make(const std::string& path, const std::string& pattern);
+  // The first group of `pattern` (ECMAScript) is the value. An error for a pattern that is none, or has no group. What
+  // stands in `before`, if it is given, is not read in a file that begins with the same: the program appends to it.
+  static Result<MetricReader> Make(const std::string& pattern, const std::string& before = "");
 
-  void Read();  // what was written since the last call
+  // What was written since the last call. The path is where the file is now; none is there yet where it is empty.
+  void Read(const std::string& path);
   const std::vector<double>& values() const { return values_; }
 
  private:
   void ReadLine(std::string_view line);
+  void SkipWhatWasThere(const std::string& path);
 
-  std::string path_;
   std::regex pattern_;
+  std::string first_;      // of what was there before
+  int64_t was_there_ = 0;  // bytes
   int64_t offset_ = 0;
   std::string partial_;
   std::vector<double> values_;

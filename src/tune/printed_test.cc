@@ -21,28 +21,48 @@ class PrintedTest : public testing::Test {
 };
 
 TEST_F(PrintedTest, TheFirstGroupOfEachLineIsAValue) {
-  auto reader = MetricReader::Make(path_, "([0-9.,]+) img/s");
+  auto reader = MetricReader::Make("([0-9.,]+) img/s");
   ASSERT_TRUE(reader.ok());
-  reader->Read();  // nothing is there yet
+  reader->Read(path_);  // nothing is there yet
   Print("epoch 1\nstep 5: 1,840 img/s\rstep 6: 97.5 img/s\nstep 7: 8");
-  reader->Read();
+  reader->Read(path_);
   EXPECT_THAT(reader->values(), ElementsAre(1840, 97.5));
   Print("5 img/s\n");
-  reader->Read();
+  reader->Read(path_);
   EXPECT_THAT(reader->values(), ElementsAre(1840, 97.5, 85));
 }
 
 TEST_F(PrintedTest, APatternMustBeOneAndHaveAGroup) {
-  EXPECT_FALSE(MetricReader::Make(path_, "([0-9]+").ok());
-  EXPECT_FALSE(MetricReader::Make(path_, "[0-9]+").ok());
+  EXPECT_FALSE(MetricReader::Make("([0-9]+").ok());
+  EXPECT_FALSE(MetricReader::Make("[0-9]+").ok());
 }
 
 TEST_F(PrintedTest, AVeryLongLineIsCutNotSearched) {
-  auto reader = MetricReader::Make(path_, ".*rate ([0-9]+)");
+  auto reader = MetricReader::Make(".*rate ([0-9]+)");
   ASSERT_TRUE(reader.ok());
   Print(std::string(1 << 20, 'x') + "rate 5\nrate 6\n");
-  reader->Read();
+  reader->Read(path_);
   EXPECT_THAT(reader->values(), ElementsAre(6));
+}
+
+TEST_F(PrintedTest, WhatStoodInALogBeforeIsNotRead) {
+  Print("1 img/s\n");
+  auto reader = MetricReader::Make("([0-9]+) img/s", path_);
+  ASSERT_TRUE(reader.ok());
+  reader->Read(path_);
+  Print("2 img/s\n");
+  reader->Read(path_);
+  EXPECT_THAT(reader->values(), ElementsAre(2));
+}
+
+TEST_F(PrintedTest, ALogThatIsMadeAnewIsReadFromItsBeginning) {
+  Print("1 img/s, from yesterday\n");
+  auto reader = MetricReader::Make("([0-9]+) img/s", path_);
+  ASSERT_TRUE(reader.ok());
+  reader->Read("");  // the program has not written yet
+  std::ofstream(path_) << "2 img/s\n";
+  reader->Read(path_);
+  EXPECT_THAT(reader->values(), ElementsAre(2));
 }
 
 TEST_F(PrintedTest, LastWordsAreTheLastLineThatSaysAnything) {

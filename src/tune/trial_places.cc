@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <pwd.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +11,8 @@
 #include <utility>
 
 #include "base/guarded_file.h"
+#include "base/text.h"
+#include "measure/isolate/layered_view.h"
 
 namespace fullbore::tune {
 
@@ -20,51 +21,63 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array kSystems = {"/dev", "/proc", "/sys"};
-constexpr std::array kCaches = {"XDG_CACHE_HOME",          "HF_HOME",          "TORCH_HOME",
-                                "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "KERAS_HOME"};
 // Of the directory for temporary files: a socket's path takes at most 107 characters, of which multiprocessing's own part is
 // up to 40.
 constexpr size_t kLongestTemporary = 64;
 
-std::string Home() {
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') return home;
-  const passwd* user = getpwuid(getuid());
-  return user == nullptr ? "" : user->pw_dir;
-}
-
-// Without a slash at the end; "" for the root directory.
-std::string Absolute(const std::string& path) {
-  std::error_code unknown;
-  std::string absolute = fs::absolute(path, unknown).lexically_normal().string();
-  while (absolute.ends_with('/')) absolute.pop_back();
-  return absolute;
+// The directories that exist among the user's usual ones and those that the command names: "--output=/data/alice/run1".
+std::vector<std::string> WhereItMayWrite(const std::vector<std::string>& command) {
+  std::vector<std::string> places;
+  const auto add = [&](fs::path path) {
+    std::error_code unknown;
+    path = fs::weakly_canonical(fs::absolute(path, unknown), unknown);
+    while (!unknown && !path.empty() && path != "/" && !fs::is_directory(path, unknown)) path = path.parent_path();
+    if (!unknown && path != "/" && !path.empty()) places.push_back(path.string());
+  };
+  for (const char* name : {"HOME", "TMPDIR"}) {
+    if (const char* path = std::getenv(name); path != nullptr && *path != '\0') add(path);
+  }
+  for (const std::string& word : command) {
+    const std::string path = word.starts_with('-') ? word.substr(std::min(word.find('=') + 1, word.size())) : word;
+    if (path.find('/') != std::string::npos) add(path);
+  }
+  return places;
 }
 
 }  // namespace
 
-Result<TrialPlaces> TrialPlaces::Make(const std::string& log) {
-  auto directory = TemporaryDirectory::Make();
-  if (!directory) return directory.error();
-  auto output = CreateFile(directory->path() + "/output", kPrivateFile);
+Result<TrialPlaces> TrialPlaces::Make(const Shelter& shelter, const std::string& log) {
+  auto scratch = isolate::Scratch::Make(shelter.place);
+  if (!scratch) return scratch.error();
+  auto output = CreateFile(scratch->path() + "/output", kPrivateFile);
   if (!output) return output.error();
-  TrialPlaces places(std::move(*directory), std::move(*output));
-  if (auto made = MakeDirectory(places.files(), kPrivateDirectory); !made) return made.error();
-  places.writable_.push_back(places.files());
-  if (auto made = places.MakeTemporary(); !made) return made.error();
-  places.writable_.insert(places.writable_.end(), kSystems.begin(), kSystems.end());
-  places.AllowCaches();
-  if (log.empty()) return places;
-  if (auto allowed = places.AllowLog(log); !allowed) return allowed.error();
+  TrialPlaces places(std::move(*scratch), std::move(*output), shelter);
+  std::error_code unknown;
+  if (!log.empty()) places.log_ = fs::weakly_canonical(fs::absolute(log, unknown), unknown).string();
+  if (!places.has_view()) {
+    if (auto laid_out = places.LayOut(); !laid_out) return laid_out.error();
+  }
   return places;
 }
 
 TrialPlaces::TrialPlaces(TrialPlaces&& other) noexcept
-    : directory_(std::move(other.directory_)),
+    : scratch_(std::move(other.scratch_)),
       short_(std::move(other.short_)),
       output_(std::move(other.output_)),
+      shelter_(std::move(other.shelter_)),
+      log_(std::move(other.log_)),
       temporary_(std::move(other.temporary_)),
       writable_(std::move(other.writable_)),
       made_log_(std::exchange(other.made_log_, {})) {}
+
+Result<void> TrialPlaces::LayOut() {
+  if (auto made = MakeDirectory(files(), kPrivateDirectory); !made) return made;
+  writable_.push_back(files());
+  if (auto made = MakeTemporary(); !made) return made;
+  writable_.insert(writable_.end(), kSystems.begin(), kSystems.end());
+  for (const std::string& cache : Caches()) writable_.push_back(cache);
+  return log_.empty() ? Result<void>() : AllowLog();
+}
 
 Result<void> TrialPlaces::MakeTemporary() {
   temporary_ = files() + "/tmp";
@@ -77,30 +90,12 @@ Result<void> TrialPlaces::MakeTemporary() {
   return {};
 }
 
-Result<void> TrialPlaces::AllowLog(const std::string& log) {
-  const std::string path = Absolute(log);
-  auto made = CreateFileIfMissing(path, kOrdinaryFile);
+Result<void> TrialPlaces::AllowLog() {
+  auto made = CreateFileIfMissing(log_, kOrdinaryFile);
   if (!made) return made.error();
-  if (*made) made_log_ = path;
-  writable_.push_back(path);
+  if (*made) made_log_ = log_;
+  writable_.push_back(log_);
   return {};
-}
-
-void TrialPlaces::AllowCaches() {
-  for (const char* name : kCaches) {
-    if (const char* path = std::getenv(name); path != nullptr && *path != '\0') AllowCache(path);
-  }
-  if (const std::string home = Home(); !home.empty()) AllowCache(home + "/.cache");
-}
-
-// One that holds the working directory is no cache. One that does not exist yet is made: nobody could make it later.
-void TrialPlaces::AllowCache(const std::string& path) {
-  const std::string place = Absolute(path);
-  std::error_code failed;
-  const std::string here = fs::current_path(failed).string() + "/";
-  if (here.starts_with(place + "/")) return;
-  fs::create_directories(place, failed);
-  if (!failed) writable_.push_back(place);
 }
 
 TrialPlaces::~TrialPlaces() {
@@ -108,10 +103,34 @@ TrialPlaces::~TrialPlaces() {
   if (!made_log_.empty() && fs::is_empty(made_log_, unknown)) fs::remove(made_log_, unknown);
 }
 
+std::string TrialPlaces::LogPath() const {
+  if (log_.empty()) return output_path();
+  return has_view() ? isolate::WrittenAs(scratch_.path(), log_) : log_;
+}
+
+collect::Command::Apart TrialPlaces::Apart(const std::vector<std::string>& command) const {
+  isolate::Apart files{shelter_.found.protection, scratch_.path(), {}, {}, WhereItMayWrite(command), writable_};
+  if (shelter_.caches) {
+    int count = 0;
+    for (const std::string& cache : Caches())
+      files.outlive[cache] = fmt::format("{}/{}", shelter_.caches->path(), count++);
+  }
+  return {output_.get(), scratch_.lock(), std::move(files)};
+}
+
 std::map<std::string, std::string> TrialPlaces::Environment() const {
-  return {{"FULLBORE_TRIAL", files()},
+  if (has_view()) return {{"FULLBORE_TRIAL", "1"}};
+  return {{"FULLBORE_TRIAL", "1"},
+          {"FULLBORE_TRIAL_FILES", files()},
           {"FULLBORE_TRIAL_KEPT", fmt::format("{}", fmt::join(writable_, "\n"))},
           {"TMPDIR", temporary_}};  // a process that is ended leaves there what it would have removed
+}
+
+std::string TrialPlaces::WroteTooMuch() const {
+  const int64_t used = scratch_.UsedBytes();
+  if (used <= scratch_.most_bytes()) return "";
+  return fmt::format("it wrote {}: more than half of what was free in '{}'",
+                     FormatBytes(static_cast<double>(used)), shelter_.place);
 }
 
 }  // namespace fullbore::tune

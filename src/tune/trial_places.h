@@ -1,6 +1,7 @@
-// Where a trial may write: a scratch directory that is removed with this object, and what is there to outlive a run: the
-// caches of downloads and compilers, and the log that its throughput is read from. All else is refused by the kernel
-// (Landlock), and in Python processes led into the scratch directory before (the hook's steer/outputs.py).
+// Where one trial writes: a scratch directory that is removed with this object. In a view of its own (the usual case) the
+// trial writes wherever it likes, and all of it lies here. Behind a guard, Python processes are led here
+// (the hook's steer/outputs.py), and the kernel refuses everything else but the caches of downloads and compilers and the
+// log that the throughput is read from.
 #pragma once
 
 #include <map>
@@ -11,38 +12,46 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/temporary_directory.h"
+#include "measure/collect/command.h"
+#include "measure/isolate/scratch.h"
+#include "tune/shelter.h"
 
 namespace fullbore::tune {
 
 class TrialPlaces {
  public:
-  // `log` may be empty, or a file that does not exist yet: then it is made, and removed again if nothing was written.
-  static Result<TrialPlaces> Make(const std::string& log);
+  // `log` may be empty, or a file that does not exist yet: behind a guard it is then made, and removed again if nothing
+  // was written.
+  static Result<TrialPlaces> Make(const Shelter& shelter, const std::string& log);
   TrialPlaces(TrialPlaces&& other) noexcept;
   TrialPlaces& operator=(TrialPlaces&&) = delete;
   ~TrialPlaces();
 
-  const UniqueFd& output() const { return output_; }  // what the command prints
-  std::string output_path() const { return directory_.path() + "/output"; }
-  // Directories, and files that exist.
-  const std::vector<std::string>& writable() const { return writable_; }
+  std::string output_path() const { return scratch_.path() + "/output"; }  // what the command prints
+  // Where what the trial writes to the log is found, once the trial has been started.
+  std::string LogPath() const;
+  collect::Command::Apart Apart(const std::vector<std::string>& command) const;
   std::map<std::string, std::string> Environment() const;
+  // Why the trial must end, if it wrote too much. Looks at every file that it wrote.
+  std::string WroteTooMuch() const;
 
  private:
-  TrialPlaces(TemporaryDirectory directory, UniqueFd output)
-      : directory_(std::move(directory)), output_(std::move(output)) {}
+  TrialPlaces(isolate::Scratch scratch, UniqueFd output, const Shelter& shelter)
+      : scratch_(std::move(scratch)), output_(std::move(output)), shelter_(shelter) {}
+  Result<void> LayOut();  // behind a guard, and without any protection
   Result<void> MakeTemporary();
-  Result<void> AllowLog(const std::string& log);
-  void AllowCaches();
-  void AllowCache(const std::string& path);
-  std::string files() const { return directory_.path() + "/trial"; }
+  Result<void> AllowLog();
+  bool has_view() const { return shelter_.found.protection == isolate::Protection::kView; }
+  std::string files() const { return scratch_.path() + "/trial"; }
 
-  TemporaryDirectory directory_;
+  isolate::Scratch scratch_;
   std::optional<TemporaryDirectory> short_;  // where the usual place for temporary files has too long a name
   UniqueFd output_;
+  Shelter shelter_;
+  std::string log_;  // absolute; empty if there is none
   std::string temporary_;
-  std::vector<std::string> writable_;
-  std::string made_log_;  // empty if it was there, or none was asked for
+  std::vector<std::string> writable_;  // behind a guard
+  std::string made_log_;               // empty if it was there, or none was asked for
 };
 
 }  // namespace fullbore::tune

@@ -33,39 +33,62 @@ class Variable {
 
 class TrialPlacesTest : public ::testing::Test {
  protected:
+  TrialPlacesTest() { fs::create_directories(scratch_ / "home/.cache"); }
+  Shelter Behind(isolate::Protection protection) const {
+    Shelter shelter;
+    shelter.found.protection = protection;
+    shelter.place = scratch_.path();
+    return shelter;
+  }
+
   ScratchDirectory scratch_;
   Variable home_{"HOME", scratch_ / "home"};
+  const Shelter guard_ = Behind(isolate::Protection::kGuard);
 };
-
-TEST_F(TrialPlacesTest, ACacheThatDoesNotExistYetCanBeFilled) {
-  const auto places = TrialPlaces::Make("");
-  ASSERT_TRUE(places);
-  EXPECT_THAT(places->writable(), Contains(scratch_ / "home/.cache"));
-  EXPECT_TRUE(fs::is_directory(scratch_ / "home/.cache"));
-  EXPECT_THAT(places->Environment().at("FULLBORE_TRIAL_KEPT"), HasSubstr(scratch_ / "home/.cache"));
-}
 
 TEST_F(TrialPlacesTest, ACacheThatHoldsTheWorkingDirectoryIsNone) {
   const Variable models("HF_HOME", fs::current_path().parent_path().string() + "/");
   const Variable all("TORCH_HOME", "/");
-  const auto places = TrialPlaces::Make("");
+  EXPECT_THAT(Caches(), testing::ElementsAre(scratch_ / "home/.cache"));
+}
+
+TEST_F(TrialPlacesTest, OfTwoCachesOfWhichOneHoldsTheOtherTheLargerCounts) {
+  const std::string inner = scratch_.Write("home/.cache/huggingface/token", "");
+  const Variable models("HF_HOME", fs::path(inner).parent_path());
+  EXPECT_THAT(Caches(), testing::ElementsAre(scratch_ / "home/.cache"));
+}
+
+TEST_F(TrialPlacesTest, BehindAGuardCachesCanBeFilled) {
+  const auto places = TrialPlaces::Make(guard_, "");
   ASSERT_TRUE(places);
-  EXPECT_THAT(places->writable(), Not(Contains(fs::current_path().parent_path().string())));
-  EXPECT_THAT(places->writable(), Not(Contains("")));
+  EXPECT_THAT(places->Apart({}).files.writable, Contains(scratch_ / "home/.cache"));
+  EXPECT_THAT(places->Environment().at("FULLBORE_TRIAL_KEPT"), HasSubstr(scratch_ / "home/.cache"));
+}
+
+TEST_F(TrialPlacesTest, InAViewNothingIsRedirectedAndCachesOutliveATrial) {
+  Shelter view = Behind(isolate::Protection::kView);
+  view.caches = std::make_shared<isolate::Scratch>(isolate::Scratch::Make(scratch_.path()).value());
+  const auto places = TrialPlaces::Make(view, scratch_ / "train.log");
+  ASSERT_TRUE(places);
+  EXPECT_FALSE(places->Environment().contains("FULLBORE_TRIAL_FILES"));
+  EXPECT_FALSE(places->Environment().contains("TMPDIR"));
+  EXPECT_EQ(places->Apart({}).files.outlive.at(scratch_ / "home/.cache"), view.caches->path() + "/0");
+  EXPECT_FALSE(fs::exists(scratch_ / "train.log"));
 }
 
 TEST_F(TrialPlacesTest, TemporaryFilesHaveShortNamesWhereTheUsualPlaceHasALongOne) {
   const std::string place = scratch_ / std::string(80, 'x');
   fs::create_directory(place);
-  const Variable temporary("TMPDIR", place);
+  Shelter shelter = guard_;
+  shelter.place = place;
   std::string made;
   {
-    const auto places = TrialPlaces::Make("");
+    const auto places = TrialPlaces::Make(shelter, "");
     ASSERT_TRUE(places);
     made = places->Environment().at("TMPDIR");
     EXPECT_LE(made.size(), 64);
     EXPECT_TRUE(fs::is_directory(made));
-    EXPECT_THAT(places->writable(), Contains(made));
+    EXPECT_THAT(places->Apart({}).files.writable, Contains(made));
   }
   EXPECT_FALSE(fs::exists(made));
   EXPECT_TRUE(fs::is_empty(place));
@@ -74,10 +97,10 @@ TEST_F(TrialPlacesTest, TemporaryFilesHaveShortNamesWhereTheUsualPlaceHasALongOn
 TEST_F(TrialPlacesTest, ALogIsMadeAndRemovedAgainIfNothingWasWritten) {
   const std::string log = scratch_ / "train.log";
   {
-    const auto places = TrialPlaces::Make(log);
+    const auto places = TrialPlaces::Make(guard_, log);
     ASSERT_TRUE(places);
-    EXPECT_THAT(places->writable(), Contains(log));
-    EXPECT_THAT(places->writable(), Not(Contains(scratch_.path())));
+    EXPECT_THAT(places->Apart({}).files.writable, Contains(log));
+    EXPECT_THAT(places->Apart({}).files.writable, Not(Contains(scratch_.path())));
     EXPECT_TRUE(fs::exists(log));
   }
   EXPECT_FALSE(fs::exists(log));
@@ -85,7 +108,7 @@ TEST_F(TrialPlacesTest, ALogIsMadeAndRemovedAgainIfNothingWasWritten) {
 
 TEST_F(TrialPlacesTest, ALogThatWasThereStays) {
   const std::string log = scratch_.Write("train.log", "");
-  { ASSERT_TRUE(TrialPlaces::Make(log)); }
+  { ASSERT_TRUE(TrialPlaces::Make(guard_, log)); }
   EXPECT_TRUE(fs::exists(log));
 }
 

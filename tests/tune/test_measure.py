@@ -90,22 +90,23 @@ while True:
 
 def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
     program = fullbore.script("endless.py", "import time\nprint('begun')\ntime.sleep(600)")
-    temporary = tmp_path / "temporary"
+    temporary, kept = tmp_path / "temporary", tmp_path / "kept"
     temporary.mkdir()
     started = subprocess.Popen(
-        [fullbore.binary, "measure", "--", sys.executable, program],
+        [fullbore.binary, "measure", "-o", kept, "--", sys.executable, program],
         env=fullbore.environment({"TMPDIR": str(temporary)}),
         cwd=fullbore.directory,
         stdout=subprocess.PIPE,
         start_new_session=True,
     )
     fullbore.started.append(started)
-    while not any(path.name == "output" and path.stat().st_size for path in temporary.rglob("output")):
+    while not any(path.stat().st_size for path in kept.glob("*/output")):
         assert started.poll() is None
     os.kill(started.pid, signal.SIGINT)
     assert started.wait() == 128 + signal.SIGINT
     assert processes_with("endless.py") == []
     assert list(temporary.iterdir()) == []
+    assert [path.suffix for path in kept.iterdir()] == [".fbr"]
 
 
 def test_what_makes_no_sense_is_an_error_of_use(fullbore):

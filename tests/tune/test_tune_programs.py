@@ -124,15 +124,16 @@ def test_what_a_program_in_another_language_writes_is_kept_away_too(fullbore, me
 
 
 @pytest.mark.skipif(not has_landlock(), reason="a kernel without Landlock")
-def test_what_a_script_writes_by_a_way_unknown_to_us_is_refused_by_the_kernel(fullbore, measure):
+def test_what_a_script_writes_by_a_way_unknown_to_us_changes_nothing(fullbore, measure):
     mine = fullbore.script("weights.bin", "mine")
     script = fullbore.script("train.py", WRITES_BY_ITSELF)
     assert measure("--metric", "([0-9]+) img/s", "--", sys.executable, script)["outcome"] == "ok"
     assert mine.read_text() == "mine"
 
 
-def test_the_log_that_the_throughput_is_read_from_is_written_where_it_is(fullbore, measure):
+def test_the_log_that_the_throughput_is_read_from_stays_as_it_was_but_is_read(fullbore, measure):
+    log = fullbore.script("train.log", "7 img/s, yesterday\n")
     script = fullbore.script("train.py", LOGS)
     said = measure("--metric", "([0-9]+) img/s", "--log", "train.log", "--", sys.executable, script)
-    assert said["outcome"] == "ok"
-    assert "5 img/s" in (fullbore.directory / "train.log").read_text()
+    assert (said["outcome"], said["samples_per_s"]) == ("ok", 5)
+    assert log.read_text() == "7 img/s, yesterday\n"

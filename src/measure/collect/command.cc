@@ -11,7 +11,6 @@
 #include "base/exec.h"
 #include "base/fd.h"
 #include "base/secrets.h"
-#include "measure/collect/write_guard.h"
 
 namespace fullbore::collect {
 
@@ -29,22 +28,25 @@ Error NotExecutable(const std::string& word, int error_number) {
   return error;
 }
 
-// In the forked child: only async-signal-safe calls.
-void SetApart(const Command::Apart& apart, pid_t parent) {
-  (void)setsid();
-  (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (getppid() != parent) _exit(kStatusNotExecutable);  // it died before that
-  const int nothing = open("/dev/null", O_RDONLY);
-  (void)dup2(nothing, STDIN_FILENO);
-  if (nothing > STDERR_FILENO) close(nothing);
-  (void)dup2(apart.output, STDOUT_FILENO);
-  (void)dup2(apart.output, STDERR_FILENO);
+// In the forked child.
+Error BecomeApart(const Command::Apart& apart, const char* const* argv, char* const* envp,
+                  const InheritedSignals& signals) {
+  const pid_t parent = getppid();
+  if (auto gone = isolate::GoApart(apart.files); !gone) return gone.error();
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // not before: a change of credentials resets it
+  if (getppid() != parent) return NoProcess(ESRCH);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (dup2(nothing, STDIN_FILENO) < 0 || dup2(apart.output, STDOUT_FILENO) < 0 ||
+      dup2(apart.output, STDERR_FILENO) < 0)
+    return ErrnoError("cannot redirect what the command reads and prints", errno);
+  // A file that a shell left open for writing (`exec 3>>log`) is the user's, too.
+  CloseOnExec(STDERR_FILENO + 1);
   // Where the machine runs out of memory, this and what it starts is what the kernel ends: nobody will miss it.
-  if (const int score = open("/proc/self/oom_score_adj", O_WRONLY); score >= 0) {
+  if (const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); score >= 0)
     (void)!write(score, "1000", 4);
-    close(score);
-  }
-  EnterWriteGuard(apart.write_guard);
+  signals.Restore();
+  execvpe(argv[0], const_cast<char* const*>(argv), envp);
+  return NotExecutable(argv[0], errno);
 }
 
 }  // namespace
@@ -56,15 +58,14 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   std::vector<std::string> entries = EnvironmentWith(environment);
   std::vector<char*> argv = Pointers(arguments);
   std::vector<char*> envp = Pointers(entries);
+  if (apart) return StartApart(argv, envp, signals, *apart);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return NoProcess(errno);
   UniqueFd failure_out(ends[0]), failure_in(ends[1]);
-  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return NoProcess(errno);
   if (pid == 0) {  // from here on, only async-signal-safe calls
     signals.Restore();
-    if (apart) SetApart(*apart, parent);
     execvpe(argv[0], argv.data(), envp.data());
     const int error_number = errno;
     (void)!write(failure_in.get(), &error_number, sizeof error_number);
@@ -84,6 +85,17 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
   return command;
 }
 
+Result<Command> Command::StartApart(std::vector<char*>& argv, std::vector<char*>& envp,
+                                    const InheritedSignals& signals, const Apart& apart) {
+  auto keeper = isolate::Keeper::Start([&] { return BecomeApart(apart, argv.data(), envp.data(), signals); },
+                                       apart.files.scratch, apart.scratch_lock);
+  if (!keeper) return keeper.error();
+  Command command;
+  command.pid_ = keeper->command();
+  command.keeper_.emplace(std::move(*keeper));
+  return command;
+}
+
 Error Command::Become(const std::vector<std::string>& words, const InheritedSignals& signals) {
   std::vector<std::string> arguments = words;
   std::vector<char*> argv = Pointers(arguments);
@@ -97,8 +109,14 @@ void Command::Send(int signal) const {
 }
 
 Command::Change Command::Poll() {
-  int status = 0;
   if (exit_status_) return Change::kEnded;
+  if (keeper_) {
+    const auto ended = keeper_->status();
+    if (!ended) return Change::kNone;
+    SetEnd(*ended);
+    return Change::kEnded;
+  }
+  int status = 0;
   if (waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) != pid_) return Change::kNone;
   stopped_by_signal_.reset();
   if (WIFCONTINUED(status)) return Change::kContinued;
@@ -106,9 +124,17 @@ Command::Change Command::Poll() {
     stopped_by_signal_ = WSTOPSIG(status);
     return Change::kStopped;
   }
+  SetEnd(status);
+  return Change::kEnded;
+}
+
+void Command::SetEnd(int status) {
   if (WIFSIGNALED(status)) ended_by_signal_ = WTERMSIG(status);
   exit_status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  return Change::kEnded;
+}
+
+void Command::EndRest() {
+  if (keeper_) keeper_->EndRest();
 }
 
 }  // namespace fullbore::collect

@@ -11,6 +11,8 @@
 
 #include "base/result.h"
 #include "measure/collect/signals.h"
+#include "measure/isolate/keeper.h"
+#include "measure/isolate/protection.h"
 
 namespace fullbore::collect {
 
@@ -20,11 +22,13 @@ inline constexpr int kStatusNotFound = 127;
 
 class Command {
  public:
-  // A command apart from the terminal: a session of its own, whose id is its pid; it reads nothing, what it prints goes
-  // to this descriptor, it ends if this process dies, and first of all where memory ends.
+  // A command apart from the terminal and from the user's files: a session of its own, whose id is its pid; it reads
+  // nothing and inherits no descriptor, what it prints goes to this one, it and all that it starts end with this process,
+  // and first of all where memory ends.
   struct Apart {
     int output = -1;
-    int write_guard = -1;  // of MakeWriteGuard: it writes nowhere else
+    int scratch_lock = -1;  // of the scratch directory: it stays locked while anything of the command lives
+    isolate::Apart files;
   };
 
   // `environment` is added to ours; the child's signal state is as this process found it. Fails
@@ -40,6 +44,8 @@ class Command {
   static Error Become(const std::vector<std::string>& words, const InheritedSignals& signals);
 
   pid_t pid() const { return pid_; }
+  // What all processes of a command that is apart descend from; otherwise the command itself.
+  pid_t ancestor() const { return keeper_ ? keeper_->pid() : pid_; }
   void Send(int signal) const;
 
   enum class Change { kNone, kStopped, kContinued, kEnded };
@@ -50,7 +56,15 @@ class Command {
   std::optional<int> ended_by_signal() const { return ended_by_signal_; }
   std::optional<int> stopped_by_signal() const { return stopped_by_signal_; }  // while it is stopped
 
+  // Of a command that is apart: ends whatever it started and left behind (Keeper::EndRest).
+  void EndRest();
+
  private:
+  static Result<Command> StartApart(std::vector<char*>& argv, std::vector<char*>& envp, const InheritedSignals& signals,
+                                    const Apart& apart);
+  void SetEnd(int status);
+
+  std::optional<isolate::Keeper> keeper_;  // of a command that is apart
   pid_t pid_ = -1;
   std::optional<int> exit_status_;
   std::optional<int> ended_by_signal_;

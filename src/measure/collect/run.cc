@@ -26,7 +26,6 @@
 #include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "measure/collect/status_line.h"
-#include "measure/collect/write_guard.h"
 
 namespace fullbore::collect {
 
@@ -161,6 +160,7 @@ std::optional<record::RunWriter> Session::Prepare() try {
   writer = instead ? PrepareIn(instead->path()) : instead.error();
   if (!writer) {
     Say(writer.error().text);
+    if (options_.trial) return std::nullopt;
     Say("the command runs, but nothing is recorded; choose a directory for runs with -o DIR");
     return std::nullopt;
   }
@@ -198,27 +198,31 @@ RunResult Session::Run() {
   signals_.Watch();
   if (writer && !options_.quiet) Say("recording to " + FromHere(place_.path));
   const auto environment = writer ? ChildEnvironment() : std::map<std::string, std::string>();
+  if (options_.trial && (!writer || channel_directory_.empty())) {
+    Discard(std::move(writer));
+    return RunFailure{{ErrorCode::kUnavailable, "a trial that cannot be recorded is not started",
+                       "choose a directory for runs that can be written to: -o DIR"},
+                      1};
+  }
   std::optional<Command::Apart> apart;
-  UniqueFd write_guard;
   if (options_.trial) {
-    std::vector<std::string> writable = options_.trial->writable;
-    writable.push_back(channel_directory_);
-    writable.push_back(trace_directory_);
-    write_guard = MakeWriteGuard(writable);
-    apart = {options_.trial->output, write_guard.get()};
+    apart = options_.trial->apart;
+    for (const std::string& ours : {channel_directory_, trace_directory_}) {
+      if (!ours.empty()) apart->files.written_through.push_back(ours);
+    }
   }
   auto command = Command::Start(options_.command, environment, signals_.inherited(), apart);
   if (!command) {
     Discard(std::move(writer));
-    if (command.error().code == ErrorCode::kUnavailable) return BecomeTheCommand(command.error());
+    if (command.error().code == ErrorCode::kUnavailable && !options_.trial) return BecomeTheCommand(command.error());
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
-  if (options_.trial) ending_.emplace(command->pid(), ProcessMark());
+  if (options_.trial) ending_.emplace(command->ancestor(), ProcessMark());
   if (writer) StartRecorder(std::move(*writer), *command);
   Loop(*command);
   status_.Hide();
-  if (ending_) ending_->EndRest();
+  command->EndRest();
   const bool was_ended = ending_ && ending_->begun();
   WithRecorder([&](Recorder& recorder) {
     // How a command ended that we ended says nothing about it.

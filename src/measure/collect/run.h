@@ -10,17 +10,18 @@
 #include <vector>
 
 #include "base/result.h"
+#include "measure/collect/command.h"
 #include "measure/collect/rank_tracker.h"
 #include "measure/collect/run_place.h"
 
 namespace fullbore::collect {
 
-// A run that is a trial: apart from the terminal, looked at while it goes on, and ended from outside together with
-// everything that it started. Ctrl-C ends it, too, and does not reach the command by itself.
+// A run that is a trial: apart from the terminal and from the user's files, looked at while it goes on, and ended from
+// outside together with everything that it started. Ctrl-C ends it, too, and does not reach the command by itself. What
+// cannot be kept apart or recorded does not run.
 struct TrialRun {
   std::map<std::string, std::string> environment;  // on top of ours
-  int output = -1;                                 // descriptor that takes what the command prints
-  std::vector<std::string> writable;  // besides the run's channel; what does not exist is left out
+  Command::Apart apart;  // to which the run's channel is added as written through
   StepListener on_step;
   std::function<bool(int64_t now_ns)> is_over;  // asked some times a second; must not block
 };

@@ -94,8 +94,8 @@ def run_the_other_sitecustomize():
 
 
 try:
-    if os.environ.get("FULLBORE_TRIAL"):
-        protect_outputs(os.environ["FULLBORE_TRIAL"])
+    if os.environ.get("FULLBORE_TRIAL_FILES"):
+        protect_outputs(os.environ["FULLBORE_TRIAL_FILES"])
     if os.environ.get("FULLBORE_CHANNEL"):
         if NAMES & sys.modules.keys():
             load_hook().attach()

@@ -11,7 +11,9 @@ settings come from core/settings.py, which says what became of each.
     losses      those of the first steps, stated for comparison
     keras       model.fit(batch_size=)
     threads     threads and CPUs of the training process
-    outputs     in a trial: what the script would write goes to a scratch directory, from Python's start on
+    trackers    experiment trackers are off in a trial
+    outputs     in a trial without a view of its own: what the script would write goes to a scratch directory, from
+                Python's start on
     view        which file a path of the script's stands for there
     listing     what its directories hold
     writers     the same for libraries that write files by other ways than Python's

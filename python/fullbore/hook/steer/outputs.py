@@ -1,4 +1,5 @@
-"""Keeps what a script writes away from its real outputs: $FULLBORE_TRIAL is a scratch directory for one trial.
+"""Keeps what a script writes away from its real outputs, where the kernel cannot give a trial a view of the files of its
+own: $FULLBORE_TRIAL_FILES is a scratch directory for one trial.
 
 A file that the script opens for writing lies below TRIAL/files, at the path that it would have had, copied there first
 where it is changed and not made anew. Reading sees the script's own files there before the real ones; what the script
@@ -7,7 +8,7 @@ user's is changed, truncated or removed.
 
 What writes by other ways than Python's `open` and `os` is led to the same place where we know it (writers.py); for all
 else, in this process and those that it starts, the kernel refuses to write elsewhere: who starts a trial sees to that
-(src/measure/collect/write_guard.h).
+(src/measure/isolate/write_guard.h).
 
 The functions of `open` and `os` are replaced at Python's start, before any module has taken them by name. Python's own
 import does not go through them: no byte code is written. Not redirected: the run's channel, and what

@@ -6,7 +6,7 @@ import os
 from typing import Any, Callable
 
 from ..core.settings import attempted, settings
-from . import accumulate, autopilot, loaders, losses, models, optimizers, outputs, precision, threads, writers
+from . import accumulate, autopilot, loaders, losses, models, optimizers, outputs, precision, threads, trackers, writers
 
 Patch = Callable[[Any], None]
 
@@ -29,6 +29,8 @@ PATCHES: tuple[tuple[str, tuple[str, ...], Patch], ...] = (
 
 
 def attach(torch: Any, when_imported: Callable[[str, Patch], None]) -> None:
+    if os.environ.get(trackers.VARIABLE):
+        trackers.attach(when_imported)
     if outputs.trial is not None:
         writers.attach(outputs.trial, when_imported)
     if settings.asked:

@@ -1,6 +1,4 @@
-"""What writes files by other ways than Python's `open` and `os`, in a trial: its path is led to where outputs.py leads
-the others. Experiment trackers that send what they are told to a server are switched off.
-"""
+"""What writes files by other ways than Python's `open` and `os`: its path is led to where outputs.py leads the others."""
 
 from __future__ import annotations
 
@@ -12,15 +10,6 @@ from typing import Any, Callable, NamedTuple
 from .view import Trial
 
 Patch = Callable[[Any], None]
-
-SWITCHED_OFF = {
-    "WANDB_MODE": "disabled",
-    "COMET_MODE": "disabled",
-    "NEPTUNE_MODE": "debug",
-    "CLEARML_OFFLINE_MODE": "1",
-    "SWANLAB_MODE": "disabled",
-}
-
 
 class Way(NamedTuple):
     """A function that takes a path and hands it to code that is not Python's."""
@@ -51,12 +40,8 @@ WAYS = (
 
 
 def attach(trial: Trial, when_imported: Callable[[str, Patch], None]) -> None:
-    os.environ.update(SWITCHED_OFF)
-    os.environ["MLFLOW_TRACKING_URI"] = f"file://{trial.files}/mlruns"
     for way in WAYS:
         when_imported(way.module, functools.partial(lead, trial, way))
-    when_imported("wandb", switch_off_wandb)
-    when_imported("mlflow", switch_off_mlflow)
 
 
 def lead(trial: Trial, way: Way, module: Any) -> None:
@@ -84,21 +69,3 @@ def real_path(trial: Trial, way: Way, path: Any) -> Any:
     if not isinstance(path, (str, bytes, os.PathLike)) or path in (":memory:", ""):
         return path  # a file object
     return trial.to_read(path) if way.reads else trial.to_write(path, keep=way.keeps)
-
-
-def switch_off_wandb(wandb: Any) -> None:
-    original = wandb.init
-
-    @functools.wraps(original)
-    def init(*args: Any, **kwargs: Any) -> Any:
-        kwargs["mode"] = "disabled"
-        return original(*args, **kwargs)
-
-    wandb.init = init
-
-
-def switch_off_mlflow(mlflow: Any) -> None:
-    def set_tracking_uri(uri: Any) -> None:
-        """It stays in the trial's directory."""
-
-    mlflow.set_tracking_uri = set_tracking_uri

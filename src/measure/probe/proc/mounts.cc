@@ -29,11 +29,6 @@ std::string Unescape(std::string_view text) {
   return plain;
 }
 
-bool IsBelow(std::string_view path, std::string_view directory) {
-  if (directory == "/") return path.starts_with('/');
-  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
-}
-
 bool IsRemote(const Mount& mount) {
   for (const std::string_view type : {"nfs", "nfs4", "cifs", "smb3", "lustre", "ceph", "gpfs", "beegfs", "9p",
                                       "afs", "glusterfs", "wekafs", "virtiofs", "pvfs2"}) {
@@ -61,6 +56,11 @@ std::string DiskOf(const std::string& root, const Mount& mount) {
 
 }  // namespace
 
+bool IsBelow(std::string_view path, std::string_view directory) {
+  if (directory == "/") return path.starts_with('/');
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
 std::vector<Mount> ParseMountinfo(std::string_view text) {
   std::vector<Mount> mounts;
   LineCursor lines(text);
@@ -71,8 +71,9 @@ std::vector<Mount> ParseMountinfo(std::string_view text) {
     if (dash == std::string_view::npos) continue;
     WordCursor left(line.substr(0, dash));
     WordCursor right(line.substr(dash + kDash.size()));
-    left.Skip(2);
     Mount mount;
+    mount.id = ParseInt(left.Next()).value_or(0);
+    left.Skip(1);
     mount.device_number = left.Next();
     mount.root = Unescape(left.Next());
     mount.mount_point = Unescape(left.Next());

@@ -1,6 +1,7 @@
 // What is mounted where, from /proc/self/mountinfo, and hence which disk a path is on.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 namespace fullbore::probe {
 
 struct Mount {
+  int64_t id = 0;
   std::string device_number;  // "259:2"
   std::string root;           // the directory of the file system that is mounted
   std::string mount_point;
@@ -19,6 +21,9 @@ struct Mount {
 };
 
 std::vector<Mount> ParseMountinfo(std::string_view text);  // lines that do not parse are skipped
+
+// Whether `path` is `directory` or lies below it; both without a slash at the end, except "/" itself.
+bool IsBelow(std::string_view path, std::string_view directory);
 
 // Where the files below a path come from.
 struct DataDevice {

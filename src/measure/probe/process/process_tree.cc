@@ -15,6 +15,7 @@ ProcessTree::ProcessTree(std::string proc_directory, int64_t root_pid, const std
       mark_(mark.empty() ? "" : "FULLBORE_RUN=" + mark),
       own_pid_(getpid()) {
   if (root_pid > 0) claimed_.insert(root_pid);
+  if (root_pid == own_pid_) members_.insert(root_pid);  // who is not scanned: its children are
 }
 
 void ProcessTree::Claim(int64_t pid) {

@@ -17,6 +17,7 @@ namespace fullbore::probe {
 
 class ProcessTree {
  public:
+  // With this process as the root, the tree is what descends from it.
   ProcessTree(std::string proc_directory, int64_t root_pid, const std::string& mark);
 
   // The pids of the processes that joined the tree since the previous scan.

@@ -1,4 +1,4 @@
-#include "measure/collect/write_guard.h"
+#include "measure/isolate/write_guard.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace fullbore::collect {
+namespace fullbore::isolate {
 
 namespace {
 
@@ -51,10 +51,8 @@ UniqueFd MakeWriteGuard(const std::vector<std::string>& places) {
   return guard;
 }
 
-void EnterWriteGuard(int guard) {
-  if (guard < 0) return;
-  (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  (void)syscall(kRestrictSelf, guard, 0);
+bool EnterWriteGuard(int guard) {
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && syscall(kRestrictSelf, guard, 0) == 0;
 }
 
-}  // namespace fullbore::collect
+}  // namespace fullbore::isolate

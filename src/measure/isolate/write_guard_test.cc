@@ -1,4 +1,4 @@
-#include "measure/collect/write_guard.h"
+#include "measure/isolate/write_guard.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,14 +9,14 @@
 
 #include "base/testing/scratch_directory.h"
 
-namespace fullbore::collect {
+namespace fullbore::isolate {
 namespace {
 
 // What open() for writing says in a process that has entered the guard: 0, or the error.
 int WriteBehind(int guard, const std::string& path) {
   const pid_t pid = fork();
   if (pid == 0) {
-    EnterWriteGuard(guard);
+    if (guard >= 0 && !EnterWriteGuard(guard)) _exit(EPERM);
     _exit(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) < 0 ? errno : 0);
   }
   int status = 0;
@@ -61,4 +61,4 @@ TEST_F(WriteGuardTest, WhoHasNotEnteredItWritesAsBefore) {
 }
 
 }  // namespace
-}  // namespace fullbore::collect
+}  // namespace fullbore::isolate

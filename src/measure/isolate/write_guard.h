@@ -7,13 +7,13 @@
 
 #include "base/fd.h"
 
-namespace fullbore::collect {
+namespace fullbore::isolate {
 
 // The rules, to be entered in a child. A place is a directory, or a file that exists; what does not exist is left out.
 // Empty where the kernel has no such Landlock: then nothing is guarded.
 UniqueFd MakeWriteGuard(const std::vector<std::string>& places);
 
-// For good. In a forked child: only async-signal-safe calls.
-void EnterWriteGuard(int guard);
+// For good. In a forked child: only async-signal-safe calls. False where the kernel refuses.
+bool EnterWriteGuard(int guard);
 
-}  // namespace fullbore::collect
+}  // namespace fullbore::isolate
