@@ -110,12 +110,14 @@ std::string TrialPlaces::LogPath() const {
 
 collect::Command::Apart TrialPlaces::Apart(const std::vector<std::string>& command) const {
   isolate::Apart files{shelter_.found.protection, scratch_.path(), {}, {}, WhereItMayWrite(command), writable_};
+  std::vector<std::string> removed_if_we_die = {scratch_.path()};
   if (shelter_.caches) {
+    removed_if_we_die.push_back(shelter_.caches->path());
     int count = 0;
     for (const std::string& cache : Caches())
       files.outlive[cache] = fmt::format("{}/{}", shelter_.caches->path(), count++);
   }
-  return {output_.get(), scratch_.lock(), std::move(files)};
+  return {output_.get(), scratch_.lock(), std::move(files), std::move(removed_if_we_die)};
 }
 
 std::map<std::string, std::string> TrialPlaces::Environment() const {

@@ -88,7 +88,7 @@ Result<Command> Command::Start(const std::vector<std::string>& words,
 Result<Command> Command::StartApart(std::vector<char*>& argv, std::vector<char*>& envp,
                                     const InheritedSignals& signals, const Apart& apart) {
   auto keeper = isolate::Keeper::Start([&] { return BecomeApart(apart, argv.data(), envp.data(), signals); },
-                                       apart.files.scratch, apart.scratch_lock);
+                                       apart.removed_if_we_die, apart.scratch_lock);
   if (!keeper) return keeper.error();
   Command command;
   command.pid_ = keeper->command();

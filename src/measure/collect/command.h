@@ -29,6 +29,7 @@ class Command {
     int output = -1;
     int scratch_lock = -1;  // of the scratch directory: it stays locked while anything of the command lives
     isolate::Apart files;
+    std::vector<std::string> removed_if_we_die;  // directories
   };
 
   // `environment` is added to ours; the child's signal state is as this process found it. Fails

@@ -130,7 +130,7 @@ void CloseAllBut(int& lifeline, int& statuses, int lock) {
   (void)close_range(static_cast<unsigned>(first + (lock >= 0 ? 3 : 2)), ~0U, 0);
 }
 
-[[noreturn]] void Keep(const std::function<Error()>& become, const std::string& scratch, int lock, pid_t parent,
+[[noreturn]] void Keep(const std::function<Error()>& become, const std::vector<std::string>& scratches, int lock, pid_t parent,
                        int lifeline, int statuses, UniqueFd failures) {
   (void)setsid();
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -155,13 +155,15 @@ void CloseAllBut(int& lifeline, int& statuses, int lock) {
   Watchman watchman(command, parent, lifeline, statuses);
   watchman.WaitUntilLetGo();
   watchman.EndAll();
-  if (watchman.parent_died()) RemoveTree(scratch);
+  if (watchman.parent_died()) {
+    for (const std::string& scratch : scratches) RemoveTree(scratch);
+  }
   _exit(0);
 }
 
 }  // namespace
 
-Result<Keeper> Keeper::Start(const std::function<Error()>& become, const std::string& scratch, int lock) {
+Result<Keeper> Keeper::Start(const std::function<Error()>& become, const std::vector<std::string>& scratches, int lock) {
   auto lifeline = MakePipe(), statuses = MakePipe(), failures = MakePipe();
   for (const auto* pipe : {&lifeline, &statuses, &failures}) {
     if (!*pipe) return NoProcess(EMFILE);
@@ -172,7 +174,7 @@ Result<Keeper> Keeper::Start(const std::function<Error()>& become, const std::st
   if (pid == 0) {
     lifeline->in.reset();
     failures->out.reset();
-    Keep(become, scratch, lock, parent, lifeline->out.get(), statuses->in.get(), std::move(failures->in));
+    Keep(become, scratches, lock, parent, lifeline->out.get(), statuses->in.get(), std::move(failures->in));
   }
   statuses->in.reset();
   failures->in.reset();

@@ -1,6 +1,6 @@
 // A process between us and a trial's command, which answers for all that the command starts: whatever loses its parent
 // becomes the keeper's child, whether or not it has a session, a group or an environment of its own. When we let go, or
-// die in whatever way, it kills what is left and, if we died, removes the trial's scratch directory.
+// die in whatever way, it kills what is left and, if we died, removes the scratch directories.
 //
 //   fullbore ── keeper ── command ── ...
 #pragma once
@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -21,7 +22,8 @@ class Keeper {
   // Forks twice. `become` runs in the command's process and ends in exec; if it returns, that is why the command could
   // not be started, and the process ends. It allocates memory: this process has one thread.
   // `lock` is a descriptor that the keeper holds, too. kUnavailable where no process can be made.
-  static Result<Keeper> Start(const std::function<Error()>& become, const std::string& scratch, int lock);
+  static Result<Keeper> Start(const std::function<Error()>& become, const std::vector<std::string>& scratches,
+                              int lock);
   Keeper(Keeper&&) noexcept = default;
   Keeper& operator=(Keeper&&) = delete;
   ~Keeper() { EndRest(); }

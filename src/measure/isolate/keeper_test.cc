@@ -51,16 +51,16 @@ class KeeperTest : public ::testing::Test {
 };
 
 TEST_F(KeeperTest, TellsHowTheCommandEnded) {
-  auto keeper = Keeper::Start([] { return Shell("exit 7"); }, scratch_, -1);
+  auto keeper = Keeper::Start([] { return Shell("exit 7"); }, {scratch_}, -1);
   ASSERT_TRUE(keeper) << keeper.error().text;
   EXPECT_EQ(WEXITSTATUS(WaitFor(*keeper)), 7);
-  auto killed = Keeper::Start([] { return Shell("kill -9 $$"); }, scratch_, -1);
+  auto killed = Keeper::Start([] { return Shell("kill -9 $$"); }, {scratch_}, -1);
   ASSERT_TRUE(killed);
   EXPECT_EQ(WTERMSIG(WaitFor(*killed)), SIGKILL);
 }
 
 TEST_F(KeeperTest, WhyTheCommandDidNotStartIsToldWhole) {
-  const auto keeper = Keeper::Start([] { return Error{ErrorCode::kNoSpace, "no room", "make some"}; }, scratch_, -1);
+  const auto keeper = Keeper::Start([] { return Error{ErrorCode::kNoSpace, "no room", "make some"}; }, {scratch_}, -1);
   ASSERT_FALSE(keeper);
   EXPECT_EQ(keeper.error().code, ErrorCode::kNoSpace);
   EXPECT_EQ(keeper.error().text, "no room");
@@ -68,7 +68,7 @@ TEST_F(KeeperTest, WhyTheCommandDidNotStartIsToldWhole) {
 }
 
 TEST_F(KeeperTest, WhatTheCommandLeftBehindEndsWithIt) {
-  auto keeper = Keeper::Start([&] { return Shell(Stray() + "exit 0"); }, scratch_, -1);
+  auto keeper = Keeper::Start([&] { return Shell(Stray() + "exit 0"); }, {scratch_}, -1);
   ASSERT_TRUE(keeper);
   const int fifo = open(fifo_.c_str(), O_RDONLY | O_CLOEXEC);
   WaitFor(*keeper);
@@ -81,7 +81,7 @@ TEST_F(KeeperTest, WhatTheCommandLeftBehindEndsWithIt) {
 TEST_F(KeeperTest, IfWeAreKilledEverythingEndsAndTheScratchDirectoryIsRemoved) {
   const pid_t us = fork();
   if (us == 0) {
-    auto keeper = Keeper::Start([&] { return Shell("trap '' TERM; " + Stray() + "while :; do sleep 1; done"); }, scratch_, -1);
+    auto keeper = Keeper::Start([&] { return Shell("trap '' TERM; " + Stray() + "while :; do sleep 1; done"); }, {scratch_}, -1);
     pause();
   }
   const int fifo = open(fifo_.c_str(), O_RDONLY | O_CLOEXEC);

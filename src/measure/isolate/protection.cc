@@ -60,7 +60,7 @@ Result<Found> FindProtection(const std::string& place) {
         if (auto made = CreateFile(proof, kPrivateFile); !made) return made.error();
         _exit(0);
       },
-      scratch->path(), scratch->lock());
+      {scratch->path()}, scratch->lock());
   if (!entering && entering.error().code == ErrorCode::kUnavailable) return entering.error();
   if (!entering) {
     found.why_no_view = entering.error().text;
