@@ -157,7 +157,8 @@ std::string Elide(std::string_view text, int columns, bool unicode) {
   const int room = columns - Columns(ellipsis);
   if (room <= 0) return std::string(text.substr(0, Fitting(text, std::max(columns, 0))));
   const std::string_view kept = text.substr(0, Fitting(text, room));
-  return std::string(kept.substr(0, kept.find_last_not_of(' ') + 1)).append(ellipsis);  // its indentation stays
+  return std::string(kept.substr(0, kept.find_last_not_of(' ') + 1))
+      .append(ellipsis);  // its indentation stays
 }
 
 std::string ElideFront(std::string_view text, int columns, bool unicode) {

@@ -19,11 +19,11 @@ class SideThread {
   SideThread& operator=(const SideThread&) = delete;
 
   enum class State {
-    kFree,      // nothing is under way
-    kBusy,      // work is
-    kDone,      // it has ended
-    kGivenUp,   // its time is over
-    kStuck,     // and has been for so long that it will not end
+    kFree,     // nothing is under way
+    kBusy,     // work is
+    kDone,     // it has ended
+    kGivenUp,  // its time is over
+    kStuck,    // and has been for so long that it will not end
   };
 
   // False where something else is under way, or no thread can be made.

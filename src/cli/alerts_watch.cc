@@ -25,7 +25,7 @@ constexpr int64_t kWindowNs = 70 * kNsPerSecond;  // rules look at the last minu
 constexpr int64_t kTimesALook = 50;               // a pause is so many times what a look took: 2 % of a core
 constexpr int64_t kLongestPauseNs = 10 * kNsPerSecond;
 constexpr int64_t kDeliversForNs = 900 * kNsPerSecond;  // after the end of the run
-constexpr int kBySignal = 128;  // as a shell reports it
+constexpr int kBySignal = 128;                          // as a shell reports it
 constexpr timespec kTick = {0, 500'000'000};
 
 struct Flags {

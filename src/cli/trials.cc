@@ -136,8 +136,10 @@ Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options) {
       return {};
     case isolate::Protection::kGuard:
       Print(stderr,
-            "fullbore: trials have no view of the files of their own here. Python's writes are led elsewhere and all "
-            "others refused; not protected are the caches (~/.cache, HF_HOME, ...), and the modes, owners and times of "
+            "fullbore: trials have no view of the files of their own here. Python's writes are led elsewhere "
+            "and all "
+            "others refused; not protected are the caches (~/.cache, HF_HOME, ...), and the modes, owners "
+            "and times of "
             "all files\nhint: {}\n",
             hint);
       return {};
@@ -145,7 +147,8 @@ Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options) {
       break;
   }
   if (flags.unprotected) {
-    Print(stderr, "fullbore: --unprotected: what trials write by other ways than Python's changes your files\n");
+    Print(stderr,
+          "fullbore: --unprotected: what trials write by other ways than Python's changes your files\n");
     return {};
   }
   return Error{ErrorCode::kUnavailable,
@@ -188,10 +191,12 @@ Result<tune::Settings> SettingsOfTags(const std::vector<std::string>& command,
     if (!legal) {
       Error error = legal.error();
       if (tune::KnobNamed(name) == nullptr)
-        error.hint = "--apply takes the run's tags for settings of a trial, and wants the command that it had";
+        error.hint =
+            "--apply takes the run's tags for settings of a trial, and wants the command that it had";
       return error;
     }
-    const bool is_own = tune::KnobNamed(name) == nullptr;  // of the command, where only its author knows what is legal
+    const bool is_own =
+        tune::KnobNamed(name) == nullptr;  // of the command, where only its author knows what is legal
     if (is_own && setting->second.is_string() && !IsPlain(text)) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("--apply: the value of {{{}}} in this run, '{}', is not plain: a shell or the "

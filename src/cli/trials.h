@@ -14,7 +14,8 @@
 
 namespace fullbore::cli {
 
-inline constexpr const char* kTuneTag = "tune";  // of each trial of one search; all its other tags are settings
+inline constexpr const char* kTuneTag =
+    "tune";  // of each trial of one search; all its other tags are settings
 
 struct TrialFlags {
   std::string metric, log;

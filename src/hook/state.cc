@@ -119,7 +119,8 @@ PyMemberDef thread_members[] = {{"number", T_UINT, offsetof(Thread, number), REA
                                 {"fed_by", T_OBJECT, offsetof(Thread, fed_by), 0, nullptr},
                                 {"open_steps", T_OBJECT, offsetof(Thread, open_steps), READONLY, nullptr},
                                 {}};
-PyMethodDef thread_methods[] = {{"close_files", CloseFiles, METH_NOARGS, "Those of a parent, after a fork."}, {}};
+PyMethodDef thread_methods[] = {{"close_files", CloseFiles, METH_NOARGS, "Those of a parent, after a fork."},
+                                {}};
 PyType_Slot thread_slots[] = {{Py_tp_new, reinterpret_cast<void*>(MakeThread)},
                               {Py_tp_dealloc, reinterpret_cast<void*>(FreeThread)},
                               {Py_tp_members, thread_members},
@@ -221,9 +222,10 @@ PyObject* NoteCollection(PyObject* self, PyObject* const* args, Py_ssize_t count
   const int64_t taken = now - state->garbage_begin;
   state->garbage_ns += taken;
   // Only on a thread that is known, and into a ring: all else would be Python code.
-  Ring* ring = state->on && taken >= kGarbageNs && known.state == state && known.generation == state->generation
-                   ? RingOf(state)
-                   : nullptr;
+  Ring* ring =
+      state->on && taken >= kGarbageNs && known.state == state && known.generation == state->generation
+          ? RingOf(state)
+          : nullptr;
   if (ring != nullptr)
     ring->Write({static_cast<uint16_t>(record::EventKind::kOther),
                  static_cast<uint16_t>(record::OtherKind::kGarbageCollection), known.thread->number,
@@ -363,7 +365,8 @@ bool Judged(State* state, const char* method, const char* where, bool passes) {
                          : PyObject_CallMethod(self, method, "O", value));
   if (!answer) {
     // The script's stack or memory may be at its end; nothing else comes from us.
-    if (!PyErr_ExceptionMatches(PyExc_RecursionError) && !PyErr_ExceptionMatches(PyExc_MemoryError)) return false;
+    if (!PyErr_ExceptionMatches(PyExc_RecursionError) && !PyErr_ExceptionMatches(PyExc_MemoryError))
+      return false;
     PyErr_Clear();
     return true;
   }
@@ -379,9 +382,7 @@ PyObject* Fail(State* state, const char* where) {
   return Judged(state, "fail", where, false) ? None() : nullptr;
 }
 
-bool Dismiss(State* state) {
-  return Judged(state, "is_the_scripts", nullptr, true);
-}
+bool Dismiss(State* state) { return Judged(state, "is_the_scripts", nullptr, true); }
 
 bool AddState(PyObject* module) {
   ring_type = AddType(module, "Ring", ring_spec);

@@ -45,7 +45,7 @@ struct State {
   PyObject* usual_thread;
   PyObject* usual_loader;
   long long usual_until;
-  uint64_t generation;  // of `threads`
+  uint64_t generation;   // of `threads`
   long long garbage_ns;  // spent in garbage collections
   int64_t garbage_begin;
   PyObject* known_record;

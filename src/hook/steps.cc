@@ -40,7 +40,8 @@ PyObject* EnterStep(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     return Fail(state, "optimizer step");
   Thread* thread = Takes(count, 1) ? Here(state) : nullptr;
   if (thread == nullptr || !Forget(thread, args[0])) return Fail(state, "optimizer step");
-  Ref step(Py_BuildValue("NLi", PyLong_FromVoidPtr(args[0]), static_cast<long long>(ClockNs()), thread->phase));
+  Ref step(
+      Py_BuildValue("NLi", PyLong_FromVoidPtr(args[0]), static_cast<long long>(ClockNs()), thread->phase));
   if (!step || PyList_Append(thread->open_steps, step.get()) != 0) return Fail(state, "optimizer step");
   thread->phase = static_cast<int>(EventKind::kOptimizer);
   return None();

@@ -83,7 +83,8 @@ TEST_F(HostileRunTest, FactsThatNoMachineHasAreLeftOutWithANote) {
 }
 
 TEST_F(HostileRunTest, FactsThatNoTrainingHasAreLeftOutWithANote) {
-  Craft(R"(UPDATE rank SET facts = '{"torch_threads": "9999999", "omp_num_threads": "\"8\"", "torch": "\"2.3\"",
+  Craft(
+      R"(UPDATE rank SET facts = '{"torch_threads": "9999999", "omp_num_threads": "\"8\"", "torch": "\"2.3\"",
            "batch_shape": "[8, 3e30, 4]", "growing": "{\"a\": [1, {\"b\": -1e25}]}", "world_size": "8"}')");
   const Recording run = Read();
   EXPECT_EQ(run.stages[0].ranks[0].facts,

@@ -88,8 +88,7 @@ void ShownRuns::Take(int64_t now_ns, int64_t wait_ns) {
     failed.error = *made->error;
   } else {
     const std::string limit = FormatDuration(side_.limit_ns());
-    failed.error = {ErrorCode::kUnsupported,
-                    "run '" + made->name + "' could not be judged in " + limit,
+    failed.error = {ErrorCode::kUnsupported, "run '" + made->name + "' could not be judged in " + limit,
                     "`fullbore explain` takes as long as it needs"};
     failed.until_ns = now_ns + kGivenUpForNs;
   }

@@ -14,7 +14,7 @@ namespace fullbore::tune {
 struct AnswerContext {
   std::vector<std::string> command;  // with placeholders
   Known known;
-  std::string patch;  // a unified diff; may be empty
+  std::string patch;                 // a unified diff; may be empty
   std::vector<std::string> by_hand;  // what it leaves to a person: the setting, the place, and why
   std::optional<double> price_per_hour;
   std::vector<std::string> held;  // knobs that were not turned because they change what is learned

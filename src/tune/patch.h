@@ -14,6 +14,7 @@ namespace fullbore::tune {
 // empty where nothing is. `by_hand` receives a line for each setting of a loader that a person has to change, with the
 // place and why. `path` is what the diff calls the file, `command` what the training was started with.
 std::string PatchOf(std::string_view text, const std::string& path, int line, const Settings& settings,
-                    const std::vector<std::string>& command = {}, std::vector<std::string>* by_hand = nullptr);
+                    const std::vector<std::string>& command = {},
+                    std::vector<std::string>* by_hand = nullptr);
 
 }  // namespace fullbore::tune

@@ -75,13 +75,15 @@ Result<MetricReader> MetricReader::Make(const std::string& pattern, const std::s
 void MetricReader::SkipWhatWasThere(const std::string& path) {
   struct stat status {};
   if (was_there_ == 0 || stat(path.c_str(), &status) != 0) return;
-  if (status.st_size >= was_there_ && ReadFrom(path, 0, kMostToCompare).starts_with(first_)) offset_ = was_there_;
+  if (status.st_size >= was_there_ && ReadFrom(path, 0, kMostToCompare).starts_with(first_))
+    offset_ = was_there_;
   was_there_ = 0;
 }
 
 void MetricReader::Read(const std::string& path) {
   SkipWhatWasThere(path);
-  if (struct stat status {}; stat(path.c_str(), &status) == 0 && status.st_size < offset_) offset_ = 0;  // made anew
+  if (struct stat status{}; stat(path.c_str(), &status) == 0 && status.st_size < offset_)
+    offset_ = 0;  // made anew
   while (true) {
     const std::string text = ReadFrom(path, offset_, kMostAtOnce);
     if (text.empty()) return;

@@ -24,7 +24,9 @@ std::string Home() {
   return user == nullptr ? "" : user->pw_dir;
 }
 
-bool IsBelow(const std::string& path, const std::string& place) { return (path + "/").starts_with(place + "/"); }
+bool IsBelow(const std::string& path, const std::string& place) {
+  return (path + "/").starts_with(place + "/");
+}
 
 }  // namespace
 
@@ -51,12 +53,14 @@ Result<Shelter> FindShelter(const std::string& runs_directory) {
   std::error_code failed;
   const std::string temporary = fs::temp_directory_path(failed).string();
   Shelter shelter;
-  for (const std::string& place : {fs::absolute(runs_directory, failed).string(), temporary, std::string("/var/tmp")}) {
+  for (const std::string& place :
+       {fs::absolute(runs_directory, failed).string(), temporary, std::string("/var/tmp")}) {
     if (place.empty()) continue;
     auto found = isolate::FindProtection(place);
     if (!found) return found.error();
     const bool has_view = found->protection == isolate::Protection::kView;
-    if (shelter.place.empty() || has_view) shelter = {std::move(*found), has_view ? place : temporary, nullptr};
+    if (shelter.place.empty() || has_view)
+      shelter = {std::move(*found), has_view ? place : temporary, nullptr};
     if (has_view) break;
   }
   if (shelter.found.protection != isolate::Protection::kView) return shelter;

@@ -31,14 +31,16 @@ std::vector<std::string> WhereItMayWrite(const std::vector<std::string>& command
   const auto add = [&](fs::path path) {
     std::error_code unknown;
     path = fs::weakly_canonical(fs::absolute(path, unknown), unknown);
-    while (!unknown && !path.empty() && path != "/" && !fs::is_directory(path, unknown)) path = path.parent_path();
+    while (!unknown && !path.empty() && path != "/" && !fs::is_directory(path, unknown))
+      path = path.parent_path();
     if (!unknown && path != "/" && !path.empty()) places.push_back(path.string());
   };
   for (const char* name : {"HOME", "TMPDIR"}) {
     if (const char* path = std::getenv(name); path != nullptr && *path != '\0') add(path);
   }
   for (const std::string& word : command) {
-    const std::string path = word.starts_with('-') ? word.substr(std::min(word.find('=') + 1, word.size())) : word;
+    const std::string path =
+        word.starts_with('-') ? word.substr(std::min(word.find('=') + 1, word.size())) : word;
     if (path.find('/') != std::string::npos) add(path);
   }
   return places;
@@ -109,7 +111,8 @@ std::string TrialPlaces::LogPath() const {
 }
 
 collect::Command::Apart TrialPlaces::Apart(const std::vector<std::string>& command) const {
-  isolate::Apart files{shelter_.found.protection, scratch_.path(), {}, {}, WhereItMayWrite(command), writable_};
+  isolate::Apart files{shelter_.found.protection, scratch_.path(), {}, {},
+                       WhereItMayWrite(command),  writable_};
   std::vector<std::string> removed_if_we_die = {scratch_.path()};
   if (shelter_.caches) {
     removed_if_we_die.push_back(shelter_.caches->path());

@@ -16,17 +16,17 @@
 namespace fullbore::fuzz {
 namespace {
 
-constexpr std::array kMachine = {"cores",            "cores_logical",       "cores_physical", "memory_bytes",
-                                 "cgroup_cpu_limit", "cgroup_memory_limit", "gpus",           "cpu_model"};
+constexpr std::array kMachine = {"cores",        "cores_logical",    "cores_physical",
+                                 "memory_bytes", "cgroup_cpu_limit", "cgroup_memory_limit",
+                                 "gpus",         "cpu_model"};
 constexpr std::array kOfRank = {"torch_threads",    "opencv_threads", "omp_num_threads", "mkl_num_threads",
                                 "loader_processes", "world_size",     "compilations",    "hook_ns",
                                 "gomp_spincount",   "kmp_blocktime",  "sampled",         "growing",
                                 "batch_shape",      "steps_marked"};
-constexpr std::array kOfLoader = {"num_workers",    "batch_size",      "prefetch_factor", "dataset_samples",
-                                  "threads",        "map_processes",   "batches",         "samples",
-                                  "fetch_ns",       "collate_ns",      "cpu_ns",          "restarts",
-                                  "run_delay_ns",   "worker_span_ns",  "worker_idle_ns",  "fast_sample_ns",
-                                  "restart_wait_ns"};
+constexpr std::array kOfLoader = {
+    "num_workers",  "batch_size",     "prefetch_factor", "dataset_samples", "threads",        "map_processes",
+    "batches",      "samples",        "fetch_ns",        "collate_ns",      "cpu_ns",         "restarts",
+    "run_delay_ns", "worker_span_ns", "worker_idle_ns",  "fast_sample_ns",  "restart_wait_ns"};
 
 std::string Number(Input& input) {
   constexpr std::array kOdd = {"1e15",     "1e300", "-1e300", "nan",  "inf",

@@ -140,8 +140,8 @@ def trial(tmp_path):
     """The environment of a trial, as src/tune/trial_places.cc makes it."""
     with tempfile.TemporaryDirectory(prefix="fullbore-") as temporary:  # pytest's own is too long for sockets
         kept = ["/dev", "/proc", "/sys", temporary, str(tmp_path / "cache")]
-        own = {"FULLBORE_TRIAL": "1", "FULLBORE_TRIAL_FILES": str(tmp_path / "trial"), "FULLBORE_TRIAL_KEPT": "\n".join(kept)}
-        yield {**own, "TMPDIR": temporary}
+        own = {"FULLBORE_TRIAL_FILES": str(tmp_path / "trial"), "FULLBORE_TRIAL_KEPT": "\n".join(kept)}
+        yield {"FULLBORE_TRIAL": "1", **own, "TMPDIR": temporary}
 
 
 def in_trial_and_alone(runner, trial, text, prepare):
@@ -197,6 +197,6 @@ def test_a_cache_is_filled_where_it_is(bare, trial):
 def test_a_script_whose_outputs_cannot_be_protected_does_not_run(bare):
     (bare.directory / "file").write_text("no directory")
     command = [bare.python, bare.script("open('written', 'w')")]
-    result, _ = bare.start(command, {"FULLBORE_TRIAL": "1", "FULLBORE_TRIAL_FILES": str(bare.directory / "file" / "trial")})
+    result, _ = bare.start(command, {"FULLBORE_TRIAL_FILES": str(bare.directory / "file" / "trial")})
     assert result.returncode == 125 and "cannot be protected" in result.stderr
     assert not (bare.directory / "written").exists()

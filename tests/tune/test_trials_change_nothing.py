@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-import signal
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -18,7 +16,7 @@ from tests.conftest import has_landlock
 
 HERE = pathlib.Path(__file__).parent
 ENDING = "\nimport time\nwhile True:\n    print('rate 100', flush=True)\n    time.sleep(0.02)\n"
-UNSTEADY = "\nimport random, time\nwhile True:\n    print('rate', random.randrange(1000), flush=True)\n    time.sleep(0.02)\n"
+UNSTEADY = ENDING.replace("'rate 100'", "'rate', __import__('random').randrange(1000)")
 PYTHON = "/usr/bin/python3"  # one that everybody may start
 PRINTED = ("--metric", "rate ([0-9]+)", "--most", "5s")
 
@@ -43,7 +41,8 @@ open("ckpt/old.csv", "a").write("more")
 import os, subprocess
 os.chmod("log.csv", 0); os.utime("data.bin", (1, 1)); os.setxattr("data.bin", "user.x", b"1")
 file = os.open("data.bin", os.O_RDONLY); os.fchmod(file, 0o600)
-subprocess.run(["chmod", "-R", "a-w", "ckpt"], check=True); subprocess.run(["touch", "-d", "2001-01-01", "ckpt/last.pt"], check=True)
+subprocess.run(["chmod", "-R", "a-w", "ckpt"], check=True)
+subprocess.run(["touch", "-d", "2001-01-01", "ckpt/last.pt"], check=True)
 assert os.stat("log.csv").st_mode & 0o777 == 0 and os.stat("data.bin").st_mtime == 1
 """,
     "writes_by_the_c_library_and_by_other_programs": """
@@ -115,7 +114,8 @@ def state(directory: pathlib.Path) -> dict[str, tuple]:
         known = path.lstat()
         content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
         times = 0 if path.is_symlink() else known.st_mtime_ns
-        seen[str(path)] = (known.st_mode, known.st_uid, known.st_ino, times, os.listxattr(path, follow_symlinks=False), content)
+        attributes = os.listxattr(path, follow_symlinks=False)
+        seen[str(path)] = (known.st_mode, known.st_uid, known.st_ino, times, attributes, content)
     return seen
 
 
@@ -181,7 +181,7 @@ def test_files_stay_as_they_were_and_the_script_sees_what_it_would_see(fullbore,
 def test_reading_a_large_file_for_the_trial_copies_nothing(fullbore, tmp_path, torch_python):
     """HDF5 as everybody reads it, by workers that open it at once."""
     subprocess.run(
-        [torch_python, "-c", "import h5py, numpy; h5py.File('d.h5', 'w')['x'] = numpy.ones((1 << 14, 1024), 'float32')"],
+        [torch_python, "-c", "import h5py, numpy; h5py.File('d.h5', 'w')['x'] = numpy.ones((1 << 14, 1024), 'f4')"],
         cwd=fullbore.directory,
         check=True,
     )

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/time_limit.h"
 #include "base/text.h"
+#include "base/time_limit.h"
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge.h"

@@ -121,7 +121,8 @@ TEST_F(ChannelPlaceTest, OfADeadRecorderIsClearedFromMemoryAtOnce) {
   const auto used = MakeChannelPlace("used", {memory()}, {disk()});
   const auto living = MakeChannelPlace("living", {memory()}, {disk()});
   ASSERT_TRUE(dead && used && living);
-  for (const auto& place : {*dead, *used}) {  // as if written by a process with our pid that began at another time
+  for (const auto& place :
+       {*dead, *used}) {  // as if written by a process with our pid that began at another time
     const std::string note = place.channel + "/recorder";
     std::ifstream in(note);
     std::string boot, space, pid;

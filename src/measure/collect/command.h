@@ -61,8 +61,8 @@ class Command {
   void EndRest();
 
  private:
-  static Result<Command> StartApart(std::vector<char*>& argv, std::vector<char*>& envp, const InheritedSignals& signals,
-                                    const Apart& apart);
+  static Result<Command> StartApart(std::vector<char*>& argv, std::vector<char*>& envp,
+                                    const InheritedSignals& signals, const Apart& apart);
   void SetEnd(int status);
 
   std::optional<isolate::Keeper> keeper_;  // of a command that is apart

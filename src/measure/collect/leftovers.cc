@@ -123,12 +123,12 @@ bool IsLeftover(const fs::path& directory, const Recorder& here, int64_t now_ns,
 }  // namespace
 
 Result<std::string> MakeChannelDirectory(const std::string& place, const std::string& run_id) {
-  auto directory =
-      MakeUniqueDirectory(fs::path(place) / fmt::format("{}.channel.{}", run_id, getpid()));
+  auto directory = MakeUniqueDirectory(fs::path(place) / fmt::format("{}.channel.{}", run_id, getpid()));
   if (!directory) return directory;
   if (auto written = WriteNote(*directory, ThisProcess()); !written) {
     std::error_code ignored;
-    fs::remove(*directory, ignored);  // it is empty, and to list it takes a descriptor, of which there may be none left
+    fs::remove(*directory,
+               ignored);  // it is empty, and to list it takes a descriptor, of which there may be none left
     return written.error();
   }
   return directory;

@@ -214,7 +214,8 @@ RunResult Session::Run() {
   auto command = Command::Start(options_.command, environment, signals_.inherited(), apart);
   if (!command) {
     Discard(std::move(writer));
-    if (command.error().code == ErrorCode::kUnavailable && !options_.trial) return BecomeTheCommand(command.error());
+    if (command.error().code == ErrorCode::kUnavailable && !options_.trial)
+      return BecomeTheCommand(command.error());
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }

@@ -21,7 +21,7 @@ namespace fullbore::collect {
 // cannot be kept apart or recorded does not run.
 struct TrialRun {
   std::map<std::string, std::string> environment;  // on top of ours
-  Command::Apart apart;  // to which the run's channel is added as written through
+  Command::Apart apart;                            // to which the run's channel is added as written through
   StepListener on_step;
   std::function<bool(int64_t now_ns)> is_over;  // asked some times a second; must not block
 };

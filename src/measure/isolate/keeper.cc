@@ -41,8 +41,7 @@ Error NoProcess(int error_number) {
 
 // An error as bytes: its code, its text and its hint.
 void Tell(int pipe, const Error& error) {
-  const std::string bytes =
-      std::string(1, static_cast<char>(error.code)) + error.text + '\0' + error.hint;
+  const std::string bytes = std::string(1, static_cast<char>(error.code)) + error.text + '\0' + error.hint;
   (void)!write(pipe, bytes.data(), bytes.size());
 }
 
@@ -130,8 +129,8 @@ void CloseAllBut(int& lifeline, int& statuses, int lock) {
   (void)close_range(static_cast<unsigned>(first + (lock >= 0 ? 3 : 2)), ~0U, 0);
 }
 
-[[noreturn]] void Keep(const std::function<Error()>& become, const std::vector<std::string>& scratches, int lock, pid_t parent,
-                       int lifeline, int statuses, UniqueFd failures) {
+[[noreturn]] void Keep(const std::function<Error()>& become, const std::vector<std::string>& scratches,
+                       int lock, pid_t parent, int lifeline, int statuses, UniqueFd failures) {
   (void)setsid();
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
   (void)prctl(PR_SET_NAME, "fullbore-keeper");
@@ -163,7 +162,8 @@ void CloseAllBut(int& lifeline, int& statuses, int lock) {
 
 }  // namespace
 
-Result<Keeper> Keeper::Start(const std::function<Error()>& become, const std::vector<std::string>& scratches, int lock) {
+Result<Keeper> Keeper::Start(const std::function<Error()>& become, const std::vector<std::string>& scratches,
+                             int lock) {
   auto lifeline = MakePipe(), statuses = MakePipe(), failures = MakePipe();
   for (const auto* pipe : {&lifeline, &statuses, &failures}) {
     if (!*pipe) return NoProcess(EMFILE);

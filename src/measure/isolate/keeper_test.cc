@@ -43,7 +43,8 @@ class KeeperTest : public ::testing::Test {
   }
   // A background process of another session and no environment, which says when it is there and ignores SIGTERM.
   std::string Stray() const {
-    return "env -i setsid sh -c \"trap '' TERM HUP; exec 9>'" + fifo_ + "'; echo here >&9; while :; do sleep 1; done\" & ";
+    return "env -i setsid sh -c \"trap '' TERM HUP; exec 9>'" + fifo_ +
+           "'; echo here >&9; while :; do sleep 1; done\" & ";
   }
 
   ScratchDirectory directory_;
@@ -60,7 +61,11 @@ TEST_F(KeeperTest, TellsHowTheCommandEnded) {
 }
 
 TEST_F(KeeperTest, WhyTheCommandDidNotStartIsToldWhole) {
-  const auto keeper = Keeper::Start([] { return Error{ErrorCode::kNoSpace, "no room", "make some"}; }, {scratch_}, -1);
+  const auto keeper = Keeper::Start(
+      [] {
+        return Error{ErrorCode::kNoSpace, "no room", "make some"};
+      },
+      {scratch_}, -1);
   ASSERT_FALSE(keeper);
   EXPECT_EQ(keeper.error().code, ErrorCode::kNoSpace);
   EXPECT_EQ(keeper.error().text, "no room");
@@ -81,7 +86,8 @@ TEST_F(KeeperTest, WhatTheCommandLeftBehindEndsWithIt) {
 TEST_F(KeeperTest, IfWeAreKilledEverythingEndsAndTheScratchDirectoryIsRemoved) {
   const pid_t us = fork();
   if (us == 0) {
-    auto keeper = Keeper::Start([&] { return Shell("trap '' TERM; " + Stray() + "while :; do sleep 1; done"); }, {scratch_}, -1);
+    auto keeper = Keeper::Start(
+        [&] { return Shell("trap '' TERM; " + Stray() + "while :; do sleep 1; done"); }, {scratch_}, -1);
     pause();
   }
   const int fifo = open(fifo_.c_str(), O_RDONLY | O_CLOEXEC);

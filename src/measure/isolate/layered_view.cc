@@ -42,9 +42,9 @@ constexpr size_t kMostEntries = 4096;  // of a directory that is shown entry by 
 // What no overlay makes sense over: the kernel's own.
 const std::set<std::string>& KernelTypes() {
   static const std::set<std::string> types = {
-      "autofs",   "binfmt_misc", "bpf",    "cgroup", "cgroup2",   "configfs",   "debugfs",  "devpts",
-      "devtmpfs", "efivarfs",    "fusectl", "hugetlbfs", "mqueue", "nsfs",  "proc",       "pstore",   "ramfs",
-      "rpc_pipefs", "securityfs", "selinuxfs", "sysfs",  "tracefs"};
+      "autofs",   "binfmt_misc", "bpf",        "cgroup",    "cgroup2", "configfs", "debugfs", "devpts",
+      "devtmpfs", "efivarfs",    "fusectl",    "hugetlbfs", "mqueue",  "nsfs",     "proc",    "pstore",
+      "ramfs",    "rpc_pipefs",  "securityfs", "selinuxfs", "sysfs",   "tracefs"};
   return types;
 }
 
@@ -166,8 +166,9 @@ const Mount* Builder::MountAt(const std::string& place) const {
 }
 
 bool Builder::HasMountsBelow(const std::string& place) const {
-  return std::ranges::any_of(
-      mounts_, [&](const Mount& mount) { return mount.mount_point != place && IsBelow(mount.mount_point, place); });
+  return std::ranges::any_of(mounts_, [&](const Mount& mount) {
+    return mount.mount_point != place && IsBelow(mount.mount_point, place);
+  });
 }
 
 bool Builder::IsInMemory(const std::string& place) const {
@@ -244,7 +245,8 @@ Result<void> Builder::Overlay(const std::string& place) {
 
 Result<void> Builder::Bind(const std::string& place, bool read_only) {
   const std::string shown = Shown(place);
-  if (mount(place.c_str(), shown.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) return Failed("show", place);
+  if (mount(place.c_str(), shown.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+    return Failed("show", place);
   if (read_only && !SetReadOnly(shown, true) && !SetReadOnly(shown, false))
     return Failed("make read only", place);
   return {};
@@ -261,7 +263,8 @@ Result<void> Builder::PlaceKernels(const std::string& place) {
     }
   }
   for (const Mount& mount : mounts_) {
-    const bool is_real = !KernelTypes().contains(mount.file_system) && (place == "/dev" || mount.file_system != "tmpfs");
+    const bool is_real =
+        !KernelTypes().contains(mount.file_system) && (place == "/dev" || mount.file_system != "tmpfs");
     if (mount.mount_point == place || !IsBelow(mount.mount_point, place) || !is_real) continue;
     if (auto placed = Place(mount.mount_point); !placed) return placed;
   }
@@ -355,7 +358,8 @@ Result<void> Builder::Build() {
   if (chmod(root_.c_str(), 0755) != 0) return Failed("set the mode of", root_);
   if (mount(root_.c_str(), root_.c_str(), nullptr, MS_BIND, nullptr) != 0) return Failed("show", root_);
   if (auto placed = Place("/"); !placed) return placed;
-  for (const auto& [place, scratch] : view_.outlive) (void)Overlay(place);  // else it is as any other directory
+  for (const auto& [place, scratch] : view_.outlive)
+    (void)Overlay(place);  // else it is as any other directory
   if (auto shown = ShowAsTheyAre(); !shown) return shown;
   return WriteFileAtOnce(view_.directory + "/layers", layers_, kPrivateFile);
 }

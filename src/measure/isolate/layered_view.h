@@ -23,9 +23,10 @@
 namespace fullbore::isolate {
 
 struct LayeredView {
-  std::string directory;                       // scratch, on a file system that can hold an upper layer
-  std::vector<std::string> written_through;    // directories that are as they are, for us to read
-  std::map<std::string, std::string> outlive;  // directories, and the scratch that holds what is written below each
+  std::string directory;                     // scratch, on a file system that can hold an upper layer
+  std::vector<std::string> written_through;  // directories that are as they are, for us to read
+  std::map<std::string, std::string>
+      outlive;  // directories, and the scratch that holds what is written below each
   // Existing directories, besides the working directory, in which something is probably made. Before that, an overlay
   // copies the directories above it, which not even root of a user namespace can do with those of others: so these are
   // there from the beginning. (Others' files can be read there, but not changed.)

@@ -28,8 +28,8 @@ std::string TextOf(const std::string& path) {
 
 // As a process that this user has started: one that was root is closed to itself in /proc.
 bool BecomeNobody() {
-  return setgroups(0, nullptr) == 0 && setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0 &&
-         prctl(PR_SET_DUMPABLE, 1) == 0;
+  return setgroups(0, nullptr) == 0 && setresgid(65534, 65534, 65534) == 0 &&
+         setresuid(65534, 65534, 65534) == 0 && prctl(PR_SET_DUMPABLE, 1) == 0;
 }
 
 class LayeredViewTest : public ::testing::TestWithParam<bool> {  // true: not as root
@@ -67,7 +67,9 @@ class LayeredViewTest : public ::testing::TestWithParam<bool> {  // true: not as
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
   }
-  int InView(const std::function<bool()>& work) const { return InView(work, {files_ / "scratch", {}, {}, {}}); }
+  int InView(const std::function<bool()>& work) const {
+    return InView(work, {files_ / "scratch", {}, {}, {}});
+  }
 
   static bool Append(const std::string& path) {
     const bool appended = static_cast<bool>(std::ofstream(path, std::ios::app) << "more" << std::flush);
@@ -96,15 +98,17 @@ TEST_P(LayeredViewTest, TwoNamesOfAFileStayOneForRootAndAreTwoForOthers) {
 }
 
 TEST_P(LayeredViewTest, RemovingAndChangingMetadataChangesNothing) {
-  struct stat before {}, after {};
+  struct stat before {
+  }, after{};
   ASSERT_EQ(stat((files_ / "log").c_str(), &before), 0);
-  ASSERT_EQ(InView([&] {
-              const std::string log = files_ / "log";
-              const bool changed = chmod(log.c_str(), 0) == 0 && utimensat(AT_FDCWD, log.c_str(), nullptr, 0) == 0;
-              return changed && fs::remove_all(files_ / "data") > 0 && fs::create_directory(files_ / "data") &&
-                     fs::is_empty(files_ / "data") && fs::remove(log);
-            }),
-            0);
+  ASSERT_EQ(
+      InView([&] {
+        const std::string log = files_ / "log";
+        const bool changed = chmod(log.c_str(), 0) == 0 && utimensat(AT_FDCWD, log.c_str(), nullptr, 0) == 0;
+        return changed && fs::remove_all(files_ / "data") > 0 && fs::create_directory(files_ / "data") &&
+               fs::is_empty(files_ / "data") && fs::remove(log);
+      }),
+      0);
   ASSERT_EQ(stat((files_ / "log").c_str(), &after), 0);
   EXPECT_EQ(before.st_mode, after.st_mode);
   EXPECT_EQ(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
@@ -133,7 +137,9 @@ TEST_P(LayeredViewTest, SharedMemoryIsLayeredInMemory) {
 
 TEST_P(LayeredViewTest, DevicesAndTheWorkingDirectoryAreWhatTheyWere) {
   const std::string here = fs::current_path();
-  EXPECT_EQ(InView([&] { return Append("/dev/null") && fs::current_path() == here && fs::exists("/proc/self/stat"); }),
+  EXPECT_EQ(InView([&] {
+              return Append("/dev/null") && fs::current_path() == here && fs::exists("/proc/self/stat");
+            }),
             0);
 }
 
@@ -164,8 +170,12 @@ TEST_P(LayeredViewTest, ADirectoryBelowSomebodyElsesIsWrittenTo) {
   Give(files_ / "others/mine");
   Give(files_ / "others/mine/old");
   const std::string mine = files_ / "others/mine";
-  EXPECT_EQ(InView([&] { return Append(mine + "/new") && TextOf(mine + "/old") == "precious" && Append(mine + "/old"); },
-                   {files_ / "scratch", {}, {}, {mine}}),
+  EXPECT_EQ(InView(
+                [&] {
+                  return Append(mine + "/new") && TextOf(mine + "/old") == "precious" &&
+                         Append(mine + "/old");
+                },
+                {files_ / "scratch", {}, {}, {mine}}),
             0);
   EXPECT_EQ(TextOf(mine + "/old"), "precious");
   EXPECT_FALSE(fs::exists(mine + "/new"));

@@ -27,7 +27,8 @@ struct Switch {
 };
 constexpr std::array kSwitches = {
     Switch{"/proc/sys/user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=10000"},
-    Switch{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"},
+    Switch{"/proc/sys/kernel/unprivileged_userns_clone", "0",
+           "sudo sysctl kernel.unprivileged_userns_clone=1"},
     Switch{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1",
            "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"}};
 
@@ -36,7 +37,8 @@ std::string HowToAllow() {
     const auto text = ReadFile(each.file);
     if (geteuid() != 0 && text && Trim(*text) == each.refuses) return each.allow;
   }
-  return "in a container: docker run --cap-add SYS_ADMIN --security-opt apparmor=unconfined, with the directory of runs "
+  return "in a container: docker run --cap-add SYS_ADMIN --security-opt apparmor=unconfined, with the "
+         "directory of runs "
          "(-o) on a volume; elsewhere: Linux 5.11 or later with overlayfs";
 }
 
@@ -81,7 +83,8 @@ Result<void> GoApart(const Apart& apart) {
       writable.insert(writable.end(), apart.written_through.begin(), apart.written_through.end());
       const UniqueFd guard = MakeWriteGuard(writable);
       if (guard.valid() && EnterWriteGuard(guard.get())) return {};
-      return Error{ErrorCode::kUnavailable, "the kernel does not keep writing to these places (Landlock)", ""};
+      return Error{ErrorCode::kUnavailable, "the kernel does not keep writing to these places (Landlock)",
+                   ""};
     }
     case Protection::kNone:
       return {};

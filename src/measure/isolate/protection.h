@@ -11,7 +11,7 @@
 namespace fullbore::isolate {
 
 enum class Protection : uint8_t {
-  kView,   // layered_view.h: it writes into layers of its own
+  kView,  // layered_view.h: it writes into layers of its own
   kGuard,  // write_guard.h: the kernel refuses to write elsewhere; modes, owners and times of files can be changed
   kNone,
 };

@@ -26,7 +26,8 @@ constexpr auto kSkip = fs::directory_options::skip_permission_denied;
 template <typename Look>
 void Walk(const std::string& path, Look look) {
   std::error_code failed;
-  for (fs::recursive_directory_iterator at(path, kSkip, failed), end; !failed && at != end; at.increment(failed))
+  for (fs::recursive_directory_iterator at(path, kSkip, failed), end; !failed && at != end;
+       at.increment(failed))
     look(at->path());
 }
 
@@ -81,7 +82,8 @@ Result<Scratch> Scratch::Make(const std::string& place) {
   }
   struct statvfs free {};
   const bool known = statvfs(path->c_str(), &free) == 0;
-  const int64_t most = known ? static_cast<int64_t>(free.f_bavail) * static_cast<int64_t>(free.f_frsize) / 2 : INT64_MAX;
+  const int64_t most =
+      known ? static_cast<int64_t>(free.f_bavail) * static_cast<int64_t>(free.f_frsize) / 2 : INT64_MAX;
   return Scratch(std::move(*path), std::move(*lock), most);
 }
 

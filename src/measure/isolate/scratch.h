@@ -16,7 +16,9 @@ class Scratch {
   // In the directory `place`. Removes what earlier trials left there first.
   static Result<Scratch> Make(const std::string& place);
   Scratch(Scratch&& other) noexcept
-      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)), most_bytes_(other.most_bytes_) {}
+      : path_(std::exchange(other.path_, {})),
+        lock_(std::move(other.lock_)),
+        most_bytes_(other.most_bytes_) {}
   Scratch& operator=(Scratch&&) = delete;
   ~Scratch();
 

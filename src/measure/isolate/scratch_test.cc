@@ -21,7 +21,8 @@ TEST(ScratchTest, IsRemovedWithWhatCannotBeReadAnyMore) {
     ASSERT_TRUE(scratch);
     fs::create_directories(scratch->path() + "/a/b/c");
     std::ofstream(scratch->path() + "/a/b/c/file") << "x";
-    for (const char* each : {"/a/b/c", "/a/b", "/a"}) fs::permissions(scratch->path() + each, fs::perms::none);
+    for (const char* each : {"/a/b/c", "/a/b", "/a"})
+      fs::permissions(scratch->path() + each, fs::perms::none);
   }
   EXPECT_TRUE(fs::is_empty(place.path()));
 }

@@ -22,6 +22,7 @@ from typing import Any
 from argument_finder import WORDS, Finder
 from script_names import ByHand, Names, last_name
 
+
 class Source:
     """The bytes of the script, its tree, and where in the bytes a node stands."""
 

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "watch/alert/figure.h"
 
-
 namespace fullbore::watch {
 
 using Json = nlohmann::ordered_json;
@@ -145,9 +144,8 @@ void Courier::Send(Parcel parcel) {
   // What waits is said as it is when its turn comes, and says no less than a refresh would.
   if (parcel.refresh && std::ranges::any_of(lane.queue, is_said)) return;
   const auto waits = lane.queue.begin() + static_cast<std::ptrdiff_t>(lane.message);
-  const auto old = std::find_if(waits, lane.queue.end(), [&](const Parcel& each) {
-    return IsSameAlert(each, parcel) && each.refresh;
-  });
+  const auto old = std::find_if(
+      waits, lane.queue.end(), [&](const Parcel& each) { return IsSameAlert(each, parcel) && each.refresh; });
   if (old != lane.queue.end()) lane.queue.erase(old);
   lane.queue.push_back(std::move(parcel));
   MakeThread();
@@ -224,7 +222,8 @@ size_t Courier::CountOf(const Lane& lane) const {
   size_t count = 1;
   const auto is_in = [&](const Parcel& parcel) {
     const auto end = lane.queue.begin() + static_cast<std::ptrdiff_t>(count);
-    return std::any_of(lane.queue.begin(), end, [&](const Parcel& each) { return IsSameAlert(each, parcel); });
+    return std::any_of(lane.queue.begin(), end,
+                       [&](const Parcel& each) { return IsSameAlert(each, parcel); });
   };
   while (count < most && !is_in(lane.queue[count])) ++count;
   return count;
@@ -269,7 +268,8 @@ bool Courier::TriesAgain(const Lane& lane, const Attempt& attempt, int64_t now_n
   if (attempt.end != Attempt::End::kFailed) return false;
   if (lane.target.kind == Target::Kind::kCommand && lane.tries >= kMostRunsOfACommand) return false;
   const auto end = lane.queue.begin() + static_cast<std::ptrdiff_t>(lane.message);
-  const bool says_new = std::any_of(lane.queue.begin(), end, [](const Parcel& each) { return !each.refresh; });
+  const bool says_new =
+      std::any_of(lane.queue.begin(), end, [](const Parcel& each) { return !each.refresh; });
   return says_new && now_ns - lane.first_try_ns + lane.pause_ns <= patience_.gives_up_ns;
 }
 

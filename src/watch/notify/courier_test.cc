@@ -143,7 +143,8 @@ TEST_F(CourierTest, AnUnreachableUrlIsNamedWithoutItsUserAndItsPath) {
 TEST_F(CourierTest, ARefreshGivesWayOnlyToWhatIsNewerOfTheSameAlert) {
   Courier courier(kImpatient);
   const Target target = Program(
-      "page", "while [ ! -e go ]; do sleep 0.01; done; echo $FULLBORE_ALERT_STATE $FULLBORE_ALERT_ID >> heard");
+      "page",
+      "while [ ! -e go ]; do sleep 0.01; done; echo $FULLBORE_ALERT_STATE $FULLBORE_ALERT_ID >> heard");
   const auto refresh = [&](int64_t tag, const std::string& id) {
     Parcel parcel = Firing(target, tag);
     parcel.refresh = true;
@@ -166,8 +167,8 @@ TEST_F(CourierTest, ATargetHearsABoundedNumberOfMessagesOfWhichTheLastSumsUpTheR
   Courier::Patience patience = kImpatient;
   patience.most_a_minute = 3;
   Courier courier(patience);
-  const Target target =
-      Program("page", "while [ ! -e go ]; do sleep 0.01; done; echo \"$FULLBORE_ALERT_WHAT\" | tail -1 >> heard");
+  const Target target = Program(
+      "page", "while [ ! -e go ]; do sleep 0.01; done; echo \"$FULLBORE_ALERT_WHAT\" | tail -1 >> heard");
   for (int64_t tag = 1; tag <= 40; ++tag) courier.Send(Firing(target, tag));
   std::ofstream(directory_.path() + "/go") << "";
   const auto outcomes = WaitFor(courier, 40);

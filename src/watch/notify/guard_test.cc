@@ -24,7 +24,8 @@ TEST(GuardTest, OnlyWhatItsUserHasNotedIsOwed) {
   ASSERT_TRUE(record::AlertLog::Of(run_file)->Fire(row).ok());
   const auto rules = ParseRules("[[alert]]\nname = \"w\"\nrun = \"failed\"", "test");
   ASSERT_TRUE(rules.ok());
-  Guard guard(*rules, [](const std::string&) {}, std::make_shared<Courier>(), own);
+  Guard guard(
+      *rules, [](const std::string&) {}, std::make_shared<Courier>(), own);
   EXPECT_FALSE(guard.IsOwed(run_file));
   ASSERT_TRUE(own.Note(run_file, row).ok());
   EXPECT_TRUE(guard.IsOwed(run_file));
@@ -43,7 +44,8 @@ TEST(GuardTest, TheHistoryOfAReceivedRunIsShown) {
       "[[alert]]\nname = \"w\"\nrun = \"failed\"\nnotify = [\"webhook:http://127.0.0.1:9/x\"]", "test");
   ASSERT_TRUE(rules.ok());
   const auto courier = std::make_shared<Courier>();
-  Guard guard(*rules, [](const std::string&) {}, courier, OwnAlerts(directory / "notes"));
+  Guard guard(
+      *rules, [](const std::string&) {}, courier, OwnAlerts(directory / "notes"));
   LiveRun run(run_file);
   ASSERT_TRUE(run.LookAtWindow().ok());
   guard.OnLook("a", run, /*over=*/false);

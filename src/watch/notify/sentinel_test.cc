@@ -206,7 +206,8 @@ TEST_F(SentinelTest, WhatFiresOfAnEarlierStageIsOverWhenTheNextOneIsWatched) {
 TEST_F(SentinelTest, WhatItCostsGoesOnWhileItFires) {
   const auto rules = ParseRules("[[alert]]\nname = \"gone\"\ndevice = \"lost\"", "test");
   ASSERT_TRUE(rules.ok());
-  Sentinel sentinel(path_, *rules, [](const std::string&) {}, std::make_shared<Courier>(), own_);
+  Sentinel sentinel(
+      path_, *rules, [](const std::string&) {}, std::make_shared<Courier>(), own_);
   writer_->AppendMessage({now_ns_, record::Severity::kError, "nvml", "GPU 0 is lost"});
   const auto seconds_lost = [&] { return sentinel.History().at(0)["lost"]["seconds"].get<double>(); };
   Play({&sentinel}, 1, 2);

@@ -1,5 +1,6 @@
 """Files of ours inside the script's process: below directories that nobody else can change, and by descriptors that
-are known to be ours. A script may close all descriptors, as daemons do; the number of one is then perhaps a file of its own.
+are known to be ours. A script may close all descriptors, as daemons do; the number of one is then perhaps a file of
+its own.
 
 `posix`, which no file of the script's can stand for, and not `os`, whose functions trials and tests replace.
 """

@@ -1,5 +1,5 @@
-"""Keeps what a script writes away from its real outputs, where the kernel cannot give a trial a view of the files of its
-own: $FULLBORE_TRIAL_FILES is a scratch directory for one trial.
+"""Keeps what a script writes away from its real outputs, where the kernel cannot give a trial its own view of files:
+$FULLBORE_TRIAL_FILES is a scratch directory for one trial.
 
 A file that the script opens for writing lies below TRIAL/files, at the path that it would have had, copied there first
 where it is changed and not made anew. Reading sees the script's own files there before the real ones; what the script

@@ -6,6 +6,7 @@ TRIAL/gone. Nothing here is replaced or intercepted: outputs.py asks, for each c
 
 from __future__ import annotations
 
+import _thread
 import errno
 import io
 import os
@@ -19,7 +20,7 @@ KEPT = "FULLBORE_TRIAL_KEPT"  # what may be written to as it is, a line each: di
 # Taken before outputs.py replaces them.
 real_lstat, real_mkdir, real_scandir, real_readlink = os.lstat, os.mkdir, os.scandir, os.readlink
 real_remove, real_rmdir, real_open = os.remove, os.rmdir, io.open
-real_stat, real_chmod, real_utime = os.stat, os.chmod, os.utime
+real_stat, real_chmod, real_utime, real_link = os.stat, os.chmod, os.utime, os.link
 
 
 def exists(path: str) -> bool:
@@ -45,11 +46,19 @@ def make_directories(path: str) -> None:
 
 
 def copy(path: str, to: str) -> None:
-    with real_open(path, "rb") as source, real_open(to, "wb") as target:
+    """At once for those who look at it: ranks and workers open the same file."""
+    part = f"{to}.{os.getpid()}-{_thread.get_ident()}.part"
+    with real_open(path, "rb") as source, real_open(part, "wb") as target:
         shutil.copyfileobj(source, target)
     known = real_stat(path)
-    real_chmod(to, stat.S_IMODE(known.st_mode))
-    real_utime(to, ns=(known.st_atime_ns, known.st_mtime_ns))
+    real_chmod(part, stat.S_IMODE(known.st_mode))
+    real_utime(part, ns=(known.st_atime_ns, known.st_mtime_ns))
+    try:
+        real_link(part, to)
+    except FileExistsError:
+        pass  # another process was faster, and may have changed it since
+    finally:
+        real_remove(part)
 
 
 def remove_tree(path: str) -> None:

@@ -1,4 +1,4 @@
-"""What writes files by other ways than Python's `open` and `os`: its path is led to where outputs.py leads the others."""
+"""What writes files by other ways than Python's `open` and `os`: its path is led where outputs.py leads the others."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Way(NamedTuple):
     keyword: str
     keeps: bool = False  # what is in the file so far counts
     reads: bool = False
+    mode: int = 0  # the place of the mode, by which a file may be opened for reading only; 0: there is none
 
 
 WAYS = (
@@ -32,7 +33,7 @@ WAYS = (
     Way("safetensors.torch", "load_file", 0, "filename", reads=True),
     Way("safetensors.numpy", "save_file", 1, "filename"),
     Way("safetensors.numpy", "load_file", 0, "filename", reads=True),
-    Way("h5py", "File.__init__", 1, "name", keeps=True),
+    Way("h5py", "File.__init__", 1, "name", keeps=True, mode=2),
     Way("sqlite3", "connect", 0, "database", keeps=True),
     Way("torch.utils.tensorboard.writer", "FileWriter.__init__", 1, "log_dir"),
     Way("tensorboardX.writer", "FileWriter.__init__", 1, "logdir"),
@@ -53,10 +54,11 @@ def lead(trial: Trial, way: Way, module: Any) -> None:
 
     @functools.wraps(original)
     def led(*args: Any, **kwargs: Any) -> Any:
+        reads = way.reads or only_reads(way, args, kwargs)
         if way.keyword in kwargs:
-            kwargs[way.keyword] = real_path(trial, way, kwargs[way.keyword])
+            kwargs[way.keyword] = real_path(trial, way, kwargs[way.keyword], reads)
         elif len(args) > way.place:
-            args = (*args[: way.place], real_path(trial, way, args[way.place]), *args[way.place + 1 :])
+            args = (*args[: way.place], real_path(trial, way, args[way.place], reads), *args[way.place + 1 :])
         return original(*args, **kwargs)
 
     setattr(place, name, led)
@@ -65,7 +67,13 @@ def lead(trial: Trial, way: Way, module: Any) -> None:
         setattr(torch, name, led)
 
 
-def real_path(trial: Trial, way: Way, path: Any) -> Any:
+def only_reads(way: Way, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """By its mode. Nothing is copied for being read."""
+    given = args[way.mode] if len(args) > way.mode else "r"
+    return way.mode > 0 and kwargs.get("mode", given) == "r"
+
+
+def real_path(trial: Trial, way: Way, path: Any, reads: bool) -> Any:
     if not isinstance(path, (str, bytes, os.PathLike)) or path in (":memory:", ""):
         return path  # a file object
-    return trial.to_read(path) if way.reads else trial.to_write(path, keep=way.keeps)
+    return trial.to_read(path) if reads else trial.to_write(path, keep=way.keeps)
