@@ -126,7 +126,7 @@ InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation) {
 Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options) {
   if (!flags.on.empty()) return {};  // the node sees to it
   const auto directory = collect::MakeRunsDirectory(options.directory);
-  auto shelter = tune::FindShelter(directory ? *directory : options.directory);
+  auto shelter = tune::FindShelter(directory ? *directory : "");
   if (!shelter) return shelter.error();
   options.shelter = std::move(*shelter);
   const isolate::Found& found = options.shelter.found;

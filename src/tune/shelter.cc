@@ -53,8 +53,8 @@ Result<Shelter> FindShelter(const std::string& runs_directory) {
   std::error_code failed;
   const std::string temporary = fs::temp_directory_path(failed).string();
   Shelter shelter;
-  for (const std::string& place :
-       {fs::absolute(runs_directory, failed).string(), temporary, std::string("/var/tmp")}) {
+  const std::string runs = runs_directory.empty() ? "" : fs::absolute(runs_directory, failed).string();
+  for (const std::string& place : {runs, temporary, std::string("/var/tmp")}) {
     if (place.empty()) continue;
     auto found = isolate::FindProtection(place);
     if (!found) return found.error();

@@ -21,7 +21,7 @@ struct Shelter {
 };
 
 // Tries the directory of runs first: it lies where the user has room. Then those for temporary files. Without a view, it
-// is the latter. The directory of runs exists.
+// is the latter. The directory of runs exists, or is empty where there is none to trust.
 Result<Shelter> FindShelter(const std::string& runs_directory);
 
 // The directories of caches that exist, for downloads and compilers; none that holds the working directory.

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <utility>
 
 #include "base/clock.h"
@@ -140,8 +141,11 @@ void CloseAllBut(int& lifeline, int& statuses, int lock) {
   const pid_t command = fork();
   if (command == 0) {
     (void)setsid();
-    const Error error = getppid() == keeper ? become() : NoProcess(ESRCH);
-    Tell(failures.get(), error);
+    try {
+      Tell(failures.get(), getppid() == keeper ? become() : NoProcess(ESRCH));
+    } catch (const std::exception& error) {  // no memory, a bug: what called us must not go on here
+      Tell(failures.get(), {ErrorCode::kInternal, error.what(), ""});
+    }
     _exit(1);
   }
   (void)sigprocmask(SIG_SETMASK, &all, nullptr);

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <stdexcept>
 
 #include "base/testing/scratch_directory.h"
 
@@ -70,6 +71,12 @@ TEST_F(KeeperTest, WhyTheCommandDidNotStartIsToldWhole) {
   EXPECT_EQ(keeper.error().code, ErrorCode::kNoSpace);
   EXPECT_EQ(keeper.error().text, "no room");
   EXPECT_EQ(keeper.error().hint, "make some");
+}
+
+TEST_F(KeeperTest, AnExceptionInTheChildIsAnErrorHere) {
+  const auto keeper = Keeper::Start([]() -> Error { throw std::runtime_error("a bug"); }, {scratch_}, -1);
+  ASSERT_FALSE(keeper);
+  EXPECT_EQ(keeper.error().text, "a bug");
 }
 
 TEST_F(KeeperTest, WhatTheCommandLeftBehindEndsWithIt) {

@@ -149,6 +149,7 @@ class Builder {
   std::string Shown(const std::string& place) const { return place == "/" ? root_ : root_ + place; }
   const Mount* MountAt(const std::string& place) const;
   bool HasMountsBelow(const std::string& place) const;
+  bool IsNextBelow(const Mount& mount, const std::string& place) const;
   bool IsInMemory(const std::string& place) const;
 
   const LayeredView& view_;
@@ -216,7 +217,8 @@ void Builder::MakeWhatIsReached(const std::string& place, const std::string& upp
     for (const fs::path& part : fs::path(path).lexically_relative(place)) {
       there += "/" + part.string();
       const std::string original = (place == "/" ? "" : place) + there;
-      if (!fs::is_directory(fs::symlink_status(original)) || MountAt(original) != nullptr) break;
+      std::error_code unknown;
+      if (!fs::is_directory(fs::symlink_status(original, unknown)) || MountAt(original) != nullptr) break;
       MakeLike(original, upper + there);
     }
   }
@@ -265,7 +267,7 @@ Result<void> Builder::PlaceKernels(const std::string& place) {
   for (const Mount& mount : mounts_) {
     const bool is_real =
         !KernelTypes().contains(mount.file_system) && (place == "/dev" || mount.file_system != "tmpfs");
-    if (mount.mount_point == place || !IsBelow(mount.mount_point, place) || !is_real) continue;
+    if (!is_real || !IsNextBelow(mount, place)) continue;
     if (auto placed = Place(mount.mount_point); !placed) return placed;
   }
   return {};
@@ -293,13 +295,19 @@ Result<void> Builder::Place(const std::string& place) {
   return PlaceMountsBelow(place);
 }
 
-// The nearest ones: each places those below it by itself.
+// Whether it is mounted below the place, and on nothing else that is: that one places it.
+bool Builder::IsNextBelow(const Mount& mount, const std::string& place) const {
+  const auto lies_between = [&](const Mount& other) {
+    return &other != &mount && other.mount_point != place && IsBelow(other.mount_point, place) &&
+           IsBelow(mount.mount_point, other.mount_point);
+  };
+  return mount.mount_point != place && IsBelow(mount.mount_point, place) &&
+         std::ranges::none_of(mounts_, lies_between);
+}
+
 Result<void> Builder::PlaceMountsBelow(const std::string& place) {
-  std::string last;
   for (const Mount& mount : mounts_) {
-    if (mount.mount_point == place || !IsBelow(mount.mount_point, place)) continue;
-    if (!last.empty() && IsBelow(mount.mount_point, last)) continue;
-    last = mount.mount_point;
+    if (!IsNextBelow(mount, place)) continue;
     if (auto placed = Place(mount.mount_point); !placed) return placed;
   }
   return {};
