@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
+import socket
 import statistics
+import threading
 
 # What all have in common: samples that sleep, so that workers help on any machine, and a count. The sample brings with
-# it how many workers there were, so that the count tells the trials apart without asking us. It is kept in /dev/shm, to
-# which trials may write.
+# it how many workers there were, so that the count tells the trials apart without asking us. It is told to a socket,
+# since nothing that a trial writes is left.
 COUNTS = """
-import os, pathlib, time, warnings
+import os, pathlib, socket, time, warnings
 import torch
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, get_worker_info
 
@@ -26,13 +27,12 @@ class Photos(Dataset):
         worker = get_worker_info()
         return torch.full((8,), index % 7 / 7), index % 2, worker.num_workers if worker else 0
 
-_files = {}
+_told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
 def count(workers, samples):
-    if workers not in _files:
-        run = os.environ.get("TORCHELASTIC_RUN_ID", os.getpid())
-        _files[workers] = open(f"{os.environ['COUNTS']}/{workers}.{run}.{os.getpid()}", "w", buffering=1)
-    _files[workers].write(f"{time.monotonic()} {samples}\\n")
+    run = os.environ.get("TORCHELASTIC_RUN_ID", os.getpid())
+    said = f"{workers}.{run}.{os.getpid()} {time.monotonic()} {samples}"
+    _told.sendto(said.encode(), b"\\0" + os.environ["COUNTS"].encode())
 """
 
 LIGHTNING = """
@@ -160,7 +160,7 @@ CPLUSPLUS = """
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   const int batch = std::atoi(argv[1]), threads = std::min(std::atoi(argv[2]), 3);
-  const std::string weights = std::string(std::getenv("TMPDIR")) + "/weights.bin";
+  const std::string weights = "weights.bin";
   const auto step = std::chrono::microseconds(10'000 + 1'000 * batch / threads);
   for (long samples = batch;; samples += batch) {
     std::this_thread::sleep_for(step);
@@ -193,8 +193,26 @@ def own_rates(counts: pathlib.Path) -> dict[int, float]:
     }
 
 
-def shared_memory(tmp_path: pathlib.Path) -> pathlib.Path:
-    """A directory that trials may write to, of this test's own."""
-    made = pathlib.Path("/dev/shm") / f"fullbore-test-{os.getpid()}-{tmp_path.name}"
-    made.mkdir()
-    return made
+class Listener:
+    """Takes down what programs count, each in a file of its own in this directory."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        directory.mkdir()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("")  # a name that the kernel chooses
+        self.name = self.socket.getsockname()[1:].decode()
+        self.thread = threading.Thread(target=self.listen)
+        self.thread.start()
+
+    def listen(self) -> None:
+        while heard := self.socket.recv(4096).decode():
+            name, _, line = heard.partition(" ")
+            with (self.directory / name).open("a") as file:
+                file.write(line + "\n")
+
+    def close(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", b"\0" + self.name.encode())
+        self.thread.join()
+        self.socket.close()

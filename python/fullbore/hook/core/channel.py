@@ -50,18 +50,19 @@ class Ring:
     def __init__(self, directory: Directory, name: str, header: bytes, capacity: int, mapped: bool) -> None:
         scratch = name + ".new"
         self.file = Written(directory, scratch, os.O_RDWR)
+        is_made = False
         try:
             make = self.map if mapped else self.write_through
             self.record, self.written = make(self.file, capacity)
             os.pwrite(self.file.descriptor(), header, 0)
             directory.rename(scratch, name)  # a reader never sees a ring without its header
             self.file.path = f"{directory.path}/{name}"
-        except BaseException:
-            directory.remove(scratch)
-            self.close()
-            raise
-        if mapped:
-            self.close()
+            is_made = True
+        finally:
+            if not is_made:
+                directory.remove(scratch)
+            if mapped or not is_made:
+                self.close()
 
     def map(self, file: Written, capacity: int) -> Writer:
         # Allocate first: writing to a mapped hole where no memory is left would raise SIGBUS in the training process.

@@ -11,6 +11,8 @@ import sys
 from types import CodeType, FrameType
 from typing import Any
 
+from .library import standard_library
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the hook
 # Wherever they are imported from.
 OUR_LOADER = os.sep + os.path.join("fullbore", "data") + os.sep
@@ -112,7 +114,8 @@ def reads_locals(code: CodeType) -> bool:
 
 
 def calls_for_locals(code: CodeType) -> bool:
-    import dis
+    with standard_library:
+        import dis
 
     loaded = ""
     for instruction in dis.get_instructions(code):

@@ -113,7 +113,9 @@ class Growth:
 def open_statm() -> Kept | None:
     try:
         return Kept.open_for_reading("/proc/self/statm")
-    except OSError:
+    except OSError as error:
+        if is_the_scripts(error):
+            raise
         return None
 
 

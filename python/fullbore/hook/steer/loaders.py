@@ -40,8 +40,7 @@ def attach(module: Any) -> None:
                 raise
             original(self, *args, **kwargs)  # raises what it would have raised
             return
-        # Of arrays, Keras makes the batches.
-        outcomes = {} if made_by_library() == "keras" else rewrite(bound.arguments) or {}
+        outcomes = rewrite(bound.arguments) or {}
         original(*bound.args, **bound.kwargs)
         remember(self, outcomes)
 
@@ -52,6 +51,8 @@ def attach(module: Any) -> None:
 @guarded
 def rewrite(arguments: Arguments) -> dict[str, str]:
     """Changes the arguments; returns what became of each setting: "", or why it was refused."""
+    if made_by_library() == "keras":  # which makes the batches of arrays itself
+        return {}
     outcomes = {
         "num_workers": set_workers(arguments),
         "batch_size": set_batch_size(arguments),

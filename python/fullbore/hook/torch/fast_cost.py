@@ -38,9 +38,10 @@ def after_step(optimizer: Any, thread: Any, end: int) -> None:
     source = feeding.source()
     if source is None or channel.env_int("LOCAL_RANK", 0) > 0 or not reads_folder(source):
         return
-    if not _kept:
-        atexit.register(at_exit)
+    is_first = not _kept
     _kept[feeding.id] = noted(source)
+    if is_first:  # after fullbore.data was imported: what is registered last is called first
+        atexit.register(at_exit)
 
 
 def noted(dataloader: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core import waits
 from ..core.interrupts import is_the_scripts
-from ..core.runtime import hook
+from ..core.runtime import guarded, hook
 from ..core.settings import settings
 from ..own import stages
 
@@ -99,6 +99,7 @@ _fast: weakref.WeakKeyDictionary[Any, FastLoader | None] = weakref.WeakKeyDictio
 hook.forget_in_child.append(_fast.clear)
 
 
+@guarded
 def wanted() -> bool:
     """Whether an iteration that begins now should be replaced: requested, and in training."""
     return bool(settings.get("fast_data")) and sys.modules["torch"].is_grad_enabled()
