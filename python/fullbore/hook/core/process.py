@@ -32,7 +32,7 @@ class Garbage:
 
 
 def attach() -> None:
-    gc.callbacks.append(never_interrupted(Garbage().note) if native.extension is None else hook.note_collection)
+    gc.callbacks.append(never_interrupted(Garbage().note))
     atexit.register(say_goodbye)
 
 
