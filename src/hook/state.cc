@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <new>
+#include <utility>
 
 namespace fullbore::hook {
 
@@ -17,6 +18,12 @@ struct Known {
   Thread* thread = nullptr;
 };
 constinit thread_local Known known;
+
+// A collection on a thread that the hook had not met yet: told once it has. A step may begin with it.
+struct Collection {
+  int64_t begin_ns = 0, end_ns = 0;
+};
+constinit thread_local Collection untold;
 
 constexpr int64_t kGarbageNs = 1'000'000;  // a collection shorter than this is not worth a record
 
@@ -209,6 +216,12 @@ int SetThreads(PyObject* self, PyObject* threads, void*) {
   return 0;
 }
 
+void WriteCollection(Ring& ring, const Collection& collection) {
+  ring.Write({static_cast<uint16_t>(record::EventKind::kOther),
+              static_cast<uint16_t>(record::OtherKind::kGarbageCollection), known.thread->number,
+              collection.begin_ns, collection.end_ns, 0, 0, 0, 0, 0});
+}
+
 // note_collection(phase, info), a callback of gc.callbacks. It runs no Python code: Python drops what such a callback
 // raises, and would run the script's functions for signals in there.
 PyObject* NoteCollection(PyObject* self, PyObject* const* args, Py_ssize_t count) {
@@ -222,14 +235,12 @@ PyObject* NoteCollection(PyObject* self, PyObject* const* args, Py_ssize_t count
   const int64_t taken = now - state->garbage_begin;
   state->garbage_ns += taken;
   // Only on a thread that is known, and into a ring: all else would be Python code.
-  Ring* ring =
-      state->on && taken >= kGarbageNs && known.state == state && known.generation == state->generation
-          ? RingOf(state)
-          : nullptr;
-  if (ring != nullptr)
-    ring->Write({static_cast<uint16_t>(record::EventKind::kOther),
-                 static_cast<uint16_t>(record::OtherKind::kGarbageCollection), known.thread->number,
-                 state->garbage_begin, now, 0, 0, 0, 0, 0});
+  Ring* ring = state->on && taken >= kGarbageNs ? RingOf(state) : nullptr;
+  if (ring == nullptr) return None();
+  if (known.state == state && known.generation == state->generation)
+    WriteCollection(*ring, {state->garbage_begin, now});
+  else if (untold.end_ns == 0)
+    untold = {state->garbage_begin, now};
   return None();
 }
 
@@ -316,6 +327,9 @@ Thread* Here(State* state) {
   }
   // Kept for good, as `threads` keeps it.
   known = {state, state->generation, reinterpret_cast<Thread*>(found.release())};
+  if (const Collection collection = std::exchange(untold, {}); collection.end_ns != 0) {
+    if (Ring* ring = RingOf(state)) WriteCollection(*ring, collection);
+  }
   return known.thread;
 }
 

@@ -32,7 +32,7 @@ class Garbage:
 
 
 def attach() -> None:
-    gc.callbacks.append(never_interrupted(Garbage().note))
+    gc.callbacks.append(never_interrupted(Garbage().note) if native.extension is None else hook.note_collection)
     atexit.register(say_goodbye)
 
 
