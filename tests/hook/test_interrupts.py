@@ -78,7 +78,8 @@ SWEEP = (
 FIRST_STEPS = (
     LOOP
     + """
-    import os
+    import gc, os
+    gc.disable()  # in Python, what comes up at the very beginning of a callback for it is lost
     step, at = 17, 1  # each in a child, whose hook begins anew
     while True:
         child = os.fork()

@@ -60,7 +60,7 @@ class Ring:
             is_made = True
         finally:
             if not is_made:
-                directory.remove(scratch)
+                directory.remove_if_there(scratch)  # the script's own exception may have come after it was renamed
             if mapped or not is_made:
                 self.close()
 

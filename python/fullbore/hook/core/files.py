@@ -101,6 +101,13 @@ class Directory:
     def remove(self, name: str) -> None:
         posix.unlink(name, dir_fd=self.kept.fd)
 
+    def remove_if_there(self, name: str) -> None:
+        try:
+            self.remove(name)
+        except FileNotFoundError as error:
+            if is_the_scripts(error):
+                raise
+
     def free_bytes(self) -> int:
         status = posix.fstatvfs(self.kept.fd)
         return status.f_bavail * status.f_frsize if status.f_blocks else 1 << 62  # a tmpfs without a limit
