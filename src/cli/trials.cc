@@ -136,11 +136,11 @@ Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options) {
       return {};
     case isolate::Protection::kGuard:
       Print(stderr,
-            "fullbore: trials have no view of the files of their own here. Python's writes are led elsewhere "
-            "and all "
-            "others refused; not protected are the caches (~/.cache, HF_HOME, ...), and the modes, owners "
-            "and times of "
-            "all files\nhint: {}\n",
+            "fullbore: trials get no private view of the file system here. What Python writes is redirected, "
+            "and\n"
+            "  other writes are refused; caches (~/.cache, HF_HOME, ...) and the modes, owners and times of "
+            "files are\n"
+            "  not protected\nhint: {}\n",
             hint);
       return {};
     case isolate::Protection::kNone:
@@ -148,7 +148,7 @@ Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options) {
   }
   if (flags.unprotected) {
     Print(stderr,
-          "fullbore: --unprotected: what trials write by other ways than Python's changes your files\n");
+          "fullbore: --unprotected: whatever trials write by other means than Python changes your files\n");
     return {};
   }
   return Error{ErrorCode::kUnavailable,

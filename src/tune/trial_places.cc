@@ -29,11 +29,11 @@ constexpr size_t kLongestTemporary = 64;
 std::vector<std::string> WhereItMayWrite(const std::vector<std::string>& command) {
   std::vector<std::string> places;
   const auto add = [&](fs::path path) {
-    std::error_code unknown;
-    path = fs::weakly_canonical(fs::absolute(path, unknown), unknown);
-    while (!unknown && !path.empty() && path != "/" && !fs::is_directory(path, unknown))
-      path = path.parent_path();
-    if (!unknown && path != "/" && !path.empty()) places.push_back(path.string());
+    std::error_code failed;
+    path = fs::weakly_canonical(fs::absolute(path, failed), failed);
+    if (failed) return;
+    while (path.has_relative_path() && !fs::is_directory(path, failed)) path = path.parent_path();
+    if (path.has_relative_path()) places.push_back(path.string());
   };
   for (const char* name : {"HOME", "TMPDIR"}) {
     if (const char* path = std::getenv(name); path != nullptr && *path != '\0') add(path);

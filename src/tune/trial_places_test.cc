@@ -58,6 +58,15 @@ TEST_F(TrialPlacesTest, OfTwoCachesOfWhichOneHoldsTheOtherTheLargerCounts) {
   EXPECT_THAT(Caches(), testing::ElementsAre(scratch_ / "home/.cache"));
 }
 
+TEST_F(TrialPlacesTest, WhatTheCommandNamesIsReachedAsFarAsItExists) {
+  fs::create_directories(scratch_ / "data/alice");
+  const auto places = TrialPlaces::Make(Behind(isolate::Protection::kView), "");
+  ASSERT_TRUE(places);
+  const auto reached =
+      places->Apart({"python", "--out=" + (scratch_ / "data/alice/run1/ckpt"), "-v"}).files.reached;
+  EXPECT_THAT(reached, Contains(scratch_ / "data/alice"));
+}
+
 TEST_F(TrialPlacesTest, BehindAGuardCachesCanBeFilled) {
   const auto places = TrialPlaces::Make(guard_, "");
   ASSERT_TRUE(places);

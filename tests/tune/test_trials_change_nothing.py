@@ -327,7 +327,7 @@ def test_without_namespaces_what_is_left_of_protection_is_said_before_the_first_
     script = fullbore.script("t.py", WRITES + ENDING)
     done = fullbore.call("measure", *PRINTED, "--", sys.executable, script, env={"LD_PRELOAD": blocked})
     assert b'"outcome":"ok"' in done.stdout
-    assert "trials have no view" in done.stderr.splitlines()[0]
+    assert "no private view" in done.stderr.splitlines()[0]
     assert "caches" in done.stderr and "modes, owners and times" in done.stderr
     assert "--cap-add SYS_ADMIN" in done.stderr or "sysctl" in done.stderr
     assert [each.read_text() for each in files] == ["precious", "precious"]

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,10 +30,7 @@ Error NotExecutable(const std::string& word, int error_number) {
 // In the forked child.
 Error BecomeApart(const Command::Apart& apart, const char* const* argv, char* const* envp,
                   const InheritedSignals& signals) {
-  const pid_t parent = getppid();
   if (auto gone = isolate::GoApart(apart.files); !gone) return gone.error();
-  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // not before: a change of credentials resets it
-  if (getppid() != parent) return NoProcess(ESRCH);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (dup2(nothing, STDIN_FILENO) < 0 || dup2(apart.output, STDOUT_FILENO) < 0 ||
       dup2(apart.output, STDERR_FILENO) < 0)

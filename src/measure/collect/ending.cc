@@ -21,6 +21,8 @@ void Ending::Send(int signal) const {
 
 void Ending::Pause(int signal) const { Send(signal); }
 
+void Ending::KillRest() const { Send(SIGKILL); }
+
 void Ending::Tick(int64_t now_ns) {
   if (!begun_ || killed_) return;
   if (term_ns_ == 0) {

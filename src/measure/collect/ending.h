@@ -19,6 +19,8 @@ class Ending {
   // Sends what is due: SIGTERM first, SIGKILL some seconds later.
   void Tick(int64_t now_ns);
   void Pause(int signal) const;  // SIGSTOP or SIGCONT
+  // What the mark still finds, after the keeper is gone: there is nothing, unless the keeper was killed.
+  void KillRest() const;
 
  private:
   void Send(int signal) const;

@@ -224,6 +224,7 @@ RunResult Session::Run() {
   Loop(*command);
   status_.Hide();
   command->EndRest();
+  if (ending_) ending_->KillRest();
   const bool was_ended = ending_ && ending_->begun();
   WithRecorder([&](Recorder& recorder) {
     // How a command ended that we ended says nothing about it.

@@ -141,6 +141,7 @@ void CloseAllBut(int& lifeline, int& statuses, int lock) {
   const pid_t command = fork();
   if (command == 0) {
     (void)setsid();
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
       Tell(failures.get(), getppid() == keeper ? become() : NoProcess(ESRCH));
     } catch (const std::exception& error) {  // no memory, a bug: what called us must not go on here
@@ -194,8 +195,11 @@ Result<Keeper> Keeper::Start(const std::function<Error()>& become, const std::ve
 }
 
 std::optional<int> Keeper::status() {
+  if (status_) return status_;
   int status = 0;
-  if (!status_ && read(statuses_.get(), &status, sizeof status) == sizeof status) status_ = status;
+  const ssize_t got = read(statuses_.get(), &status, sizeof status);
+  if (got == sizeof status) status_ = status;
+  if (got == 0) status_ = SIGKILL;  // the keeper was killed, and took the command with it
   return status_;
 }
 

@@ -30,7 +30,8 @@ class Keeper {
 
   pid_t pid() const { return pid_; }
   pid_t command() const { return command_; }
-  // As waitpid reports it, once the command has ended; we then got a SIGCHLD. Never blocks.
+  // As waitpid reports it, once the command has ended; we then got a SIGCHLD. Never blocks. If somebody killed the keeper,
+  // the command was killed with it.
   std::optional<int> status();
 
   // Kills all that is left, after a moment for ending by itself where the command has ended. Returns when nothing is left,

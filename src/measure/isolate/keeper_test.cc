@@ -90,6 +90,17 @@ TEST_F(KeeperTest, WhatTheCommandLeftBehindEndsWithIt) {
   EXPECT_TRUE(fs::exists(scratch_));  // ours to remove
 }
 
+TEST_F(KeeperTest, IfTheKeeperIsKilledTheCommandIsToo) {
+  auto keeper = Keeper::Start([&] { return Shell("exec 9>'" + fifo_ + "'; while :; do sleep 1; done"); },
+                              {scratch_}, -1);
+  ASSERT_TRUE(keeper);
+  const int fifo = open(fifo_.c_str(), O_RDONLY | O_CLOEXEC);
+  kill(keeper->pid(), SIGKILL);
+  EXPECT_EQ(WTERMSIG(WaitFor(*keeper)), SIGKILL);
+  EXPECT_TRUE(Ends(fifo));
+  close(fifo);
+}
+
 TEST_F(KeeperTest, IfWeAreKilledEverythingEndsAndTheScratchDirectoryIsRemoved) {
   const pid_t us = fork();
   if (us == 0) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -104,8 +105,11 @@ Result<void> WriteWhole(const char* path, const std::string& text) {
 Result<bool> NewNamespaces() {
   if (unshare(CLONE_NEWNS) == 0) return false;
   const std::string user = fmt::format("{0} {0} 1", geteuid()), group = fmt::format("{0} {0} 1", getegid());
+  int at_parents_death = 0;  // which the kernel forgets when credentials change
+  (void)prctl(PR_GET_PDEATHSIG, &at_parents_death);
   if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
     return ErrnoError("cannot make namespaces for users and mounts", errno);
+  (void)prctl(PR_SET_PDEATHSIG, at_parents_death);
   for (const auto& [file, text] : {std::pair<const char*, std::string>{"/proc/self/setgroups", "deny"},
                                    {"/proc/self/uid_map", user},
                                    {"/proc/self/gid_map", group}}) {

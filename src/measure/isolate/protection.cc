@@ -55,7 +55,7 @@ Result<Found> FindProtection(const std::string& place) {
     found.why_no_view = scratch.error().text;
     return found;
   }
-  const std::string proof = place + "/.fullbore-" + std::to_string(getpid());
+  const std::string proof = scratch->path() + ".proof";  // beside it, not in it
   const auto entering = Keeper::Start(
       [&] {
         if (auto entered = Enter({scratch->path(), {}, {}, {place}}); !entered) return entered.error();

@@ -37,6 +37,20 @@ bool LetIn(const fs::path& path) {
   return (status.st_mode & S_IRWXU) != S_IRWXU && chmod(path.c_str(), S_IRWXU) == 0;
 }
 
+// Another process that cleans up may have taken a directory without a lock yet for a leftover: then it holds the lock while
+// it removes the directory, and the lock's file has no name afterwards.
+Result<UniqueFd> LockIn(const std::string& directory) {
+  auto lock = CreateFile(directory + "/lock", kPrivateFile);
+  if (!lock) return lock;
+  struct stat status {};
+  while (flock(lock->get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return ErrnoError("cannot lock '" + directory + "/lock'", errno);
+  }
+  if (fstat(lock->get(), &status) != 0 || status.st_nlink == 0)
+    return Error{ErrorCode::kUnavailable, "'" + directory + "' was removed by another process", "try again"};
+  return lock;
+}
+
 bool IsLeftover(const fs::path& directory) {
   struct stat status {};
   if (lstat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
@@ -74,11 +88,10 @@ Result<Scratch> Scratch::Make(const std::string& place) {
   (void)RemoveLeftovers(place);
   auto path = MakeUniqueDirectory(fs::path(place) / kName);
   if (!path) return path.error();
-  auto lock = CreateFile(*path + "/lock", kPrivateFile);
-  if (!lock || flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
-    const Error error = lock ? ErrnoError("cannot lock '" + *path + "/lock'", errno) : lock.error();
+  auto lock = LockIn(*path);
+  if (!lock) {
     RemoveTree(*path);
-    return error;
+    return lock.error();
   }
   struct statvfs free {};
   const bool known = statvfs(path->c_str(), &free) == 0;
