@@ -157,8 +157,10 @@ bool Watch::IsOver(int64_t now_ns) {
     if (first_ns_ == 0) first_ns_ = now_ns;
   }
   if (now_ns >= next_look_at_files_ns_) {
+    const int64_t begin_ns = MonotonicNs();
     wrote_too_much_ = places_.WroteTooMuch();
-    next_look_at_files_ns_ = MonotonicNs() + kBetweenLooksAtFiles * (MonotonicNs() - now_ns) + kNsPerSecond;
+    const int64_t end_ns = MonotonicNs();
+    next_look_at_files_ns_ = end_ns + kBetweenLooksAtFiles * (end_ns - begin_ns) + kNsPerSecond;
   }
   if (!wrote_too_much_.empty() || !refused_.empty()) return true;
   if (throughput_.steps() >= kStepsUntilFacts && !Refused().empty()) return true;

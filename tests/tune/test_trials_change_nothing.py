@@ -295,7 +295,7 @@ for i in itertools.count():
     small.mkdir()
     call = [fullbore.binary, "measure", "-o", small, "--metric", "rate ([0-9]+)", "--", sys.executable, script]
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=32m small "{small}" && exec "$@"', "sh", *call],
+        ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=32m,mode=0700 small "{small}" && exec "$@"', "sh", *call],
         cwd=fullbore.directory,
         env=fullbore.environment(),
         capture_output=True,
