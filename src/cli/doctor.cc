@@ -136,7 +136,7 @@ Check TrialsCheck(const std::string& here) {
   const isolate::Found found = shelter ? shelter->found : isolate::Found{};
   const bool has_view = found.protection == isolate::Protection::kView;
   const bool has_guard = found.protection == isolate::Protection::kGuard;
-  return {"trials write into a view of their own", has_view,
+  return {"trials change none of your files", has_view,
           has_view    ? "namespaces, overlayfs"
           : has_guard ? "no, but writing is refused (Landlock)"
                       : "no, and nothing is refused",

@@ -140,7 +140,7 @@ def as_user(who: str, directory: pathlib.Path) -> list[str]:
 
 def has_view(fullbore, front: list[str]) -> bool:
     done = subprocess.run([*front, fullbore.binary, "doctor"], cwd=fullbore.directory, capture_output=True, text=True)
-    return "  ok  trials write into a view of their own" in done.stdout
+    return "  ok  trials change none of your files" in done.stdout
 
 
 @pytest.mark.parametrize("who", ["oneself", "nobody"])
