@@ -294,8 +294,9 @@ for i in itertools.count():
     small = tmp_path / "small"
     small.mkdir()
     call = [fullbore.binary, "measure", "-o", small, "--metric", "rate ([0-9]+)", "--", sys.executable, script]
+    mount = f'mount -t tmpfs -o size=32m,mode=0700 small "{small}"'
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", f'mount -t tmpfs -o size=32m,mode=0700 small "{small}" && exec "$@"', "sh", *call],
+        ["unshare", "-m", "sh", "-c", mount + ' && exec "$@"', "sh", *call],
         cwd=fullbore.directory,
         env=fullbore.environment(),
         capture_output=True,
