@@ -109,7 +109,7 @@ TEST_F(ResultFileTest, MarksAreThoseOfResults) {
   EXPECT_FALSE(kJsonResult.is_ours(R"({"schemaVersion": 1, "traceEvents": []})"));
   EXPECT_FALSE(kJsonResult.is_ours(R"({"schema":"fullbore.export/1"})")) << "a trace is read again";
   EXPECT_TRUE(kTraceResult.is_ours(R"({"schema":"fullbore.export/1","displayTimeUnit":"ms")"));
-  EXPECT_FALSE(kTraceResult.is_ours(std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03 and so on", 24)));
+  EXPECT_FALSE(kTraceResult.is_ours(std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03 and so on", 20)));
   EXPECT_TRUE(kDiffResult.is_ours(std::string(kDiffMark) + "--- train.py\n"));
   EXPECT_FALSE(kDiffResult.is_ours("--- train.py\n+++ train.py\n"));
   EXPECT_FALSE(kHtmlResult.is_ours("<!doctype html>\n<html><title>fullbore</title>"));

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import json
 
+from channel_reader import Channel
+from conftest import HOOK
+from test_marks import SEARCH
+
 SCRIPT = """
     import collections, gc, json, os, sys, types
     import torch
@@ -102,10 +106,6 @@ STEERED = {"prefetch_factor": 2, "tf32": True, "cudnn_benchmark": True, "channel
 
 
 def test_each_function_that_raises_leaves_the_training_as_it_is(either):
-    from channel_reader import Channel
-    from conftest import HOOK
-    from test_marks import SEARCH
-
     env = {**SEARCH, "FULLBORE_AUTOPILOT": "1", "FULLBORE_SETTINGS": json.dumps(STEERED)}
     script = SCRIPT.format(hook=str(HOOK), half=int(either.path == "native"))
     result, directory = either.start([either.python, either.script(script)], env)
