@@ -431,8 +431,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   AddResult(app, flags->html, "Write a page with curves, predictions and memory to this file");
   AddResult(app, flags->json, "Write trials and recommendation to this file");
   AddResult(app, flags->patch,
-            "Write the recommended change of your script as a diff that is never applied to this file.\n"
-            "What cannot be changed surely is said, with its line");
+            "Write the recommended change of your script, a diff that is never applied for you, to this file.\n"
+            "What it leaves to you is named, with its line");
   AddForce(app, flags->force);
   app.add_option("--apply", flags->apply, "Run the command with the settings of this trial, from outside")
       ->type_name("RUN");

@@ -83,7 +83,7 @@ Result<void> GoApart(const Apart& apart) {
       writable.insert(writable.end(), apart.written_through.begin(), apart.written_through.end());
       const UniqueFd guard = MakeWriteGuard(writable);
       if (guard.valid() && EnterWriteGuard(guard.get())) return {};
-      return Error{ErrorCode::kUnavailable, "the kernel does not keep writing to these places (Landlock)",
+      return Error{ErrorCode::kUnavailable, "the kernel cannot restrict where the trial writes (Landlock)",
                    ""};
     }
     case Protection::kNone:
