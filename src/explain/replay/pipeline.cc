@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/clock.h"
 #include "explain/replay/simulate.h"
 
 namespace fullbore::replay {
@@ -82,6 +83,13 @@ double CrowdedNs(const Pipeline& pipeline) {
   return consume_ns + pipeline.batches_per_step * batch_ns * kCrowding;
 }
 
+// As a duration of the graph, whose sums over all nodes must not overflow: recordings claim times beyond all measure,
+// and quotients of them are no numbers.
+int64_t WholeNs(double ns) {
+  constexpr double kDayNs = 24.0 * 3600 * kNsPerSecond;
+  return ns > 0 ? std::llround(std::min(ns, kDayNs)) : 0;
+}
+
 // Puts the nodes of a pipeline into a graph, batch by batch.
 class GraphOfPipeline {
  public:
@@ -114,12 +122,12 @@ class GraphOfPipeline {
  private:
   // What the next node waits for.
   void After(uint32_t node, Dependency kind = Dependency::kThread, double lag_ns = 0) {
-    graph_.edges.push_back({node, kind, false, std::llround(lag_ns)});
+    graph_.edges.push_back({node, kind, false, WholeNs(lag_ns)});
   }
   uint32_t Add(Work work, double ns) {
     StepGraph::Node node;
     node.work = work;
-    node.duration_ns = std::llround(ns);
+    node.duration_ns = WholeNs(ns);
     graph_.nodes.push_back(node);
     graph_.first_edge.push_back(static_cast<uint32_t>(graph_.edges.size()));
     return static_cast<uint32_t>(graph_.nodes.size() - 1);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace fullbore::replay {
 namespace {
 
@@ -131,6 +133,18 @@ TEST(PipelineTest, SeveralBatchesAStepAreAllWaitedFor) {
   Pipeline pipeline = Even(50, 40, 0);
   pipeline.batches_per_step = 4;
   EXPECT_NEAR(Replay(pipeline).step_ns, 210 * kMs, 1);
+}
+
+TEST(PipelineTest, TimesBeyondAllMeasureDoNotOverflow) {
+  constexpr double kHalfADayNs = 12 * 3600e9;
+  for (const int64_t workers : {0, 2}) {
+    Pipeline pipeline = Even(1e300, 1e300, workers);
+    pipeline.send_ns = std::numeric_limits<double>::infinity();
+    pipeline.receive_ns = 1e19;
+    EXPECT_GT(Replay(pipeline).step_ns, kHalfADayNs);
+  }
+  Pipeline unknown = Even(20, std::numeric_limits<double>::quiet_NaN(), 0);
+  EXPECT_NEAR(Replay(unknown).step_ns, 20 * kMs, kMs);
 }
 
 TEST(FewestWorkersTest, TakesNoMoreThanTheTrainingCanUse) {
