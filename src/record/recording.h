@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/activity.h"
+#include "record/noticed.h"
 #include "record/roofline.h"
 #include "record/share.h"
 #include "record/sketch.h"
@@ -214,6 +215,7 @@ struct RankInfo {
   std::vector<HotLine> hot_lines;
   std::vector<Loader> loaders;
   std::map<std::string, std::string> facts;  // "torch" -> "2.13.0+cpu"; values are JSON texts
+  Noticed noticed;                           // about the recording itself; of traces only
 
   // Device activity over the whole recording; absent without a collector or trace.
   std::optional<int64_t> span_ns, busy_ns, compute_ns, comm_ns, comm_exposed_ns, comm_overlapped_ns, copy_ns,

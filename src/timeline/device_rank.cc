@@ -107,6 +107,7 @@ RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown) 
   record::RankInfo& info = result.info;
   info.pid = trace.pid;
   info.facts = trace.facts;
+  info.noticed = trace.noticed;
   info.device_activity = trace.has_device_activity();
   const FoundSteps found = FindSteps(trace);
   info.facts["steps_marked"] = found.marked ? "true" : "false";

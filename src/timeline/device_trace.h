@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "record/noticed.h"
 #include "timeline/device_kinds.h"
 #include "timeline/device_operators.h"
 #include "timeline/pod_vector.h"
@@ -187,6 +188,7 @@ struct DeviceTrace {
   int64_t base_ns = 0;            // added to the trace's times it gives the wall clock
   std::string source = "kineto";  // which reader filled it: record::Recording::source
   LeftOut left_out;
+  record::Noticed noticed;         // by the reader and Finish()
   std::vector<std::string> notes;  // further messages for the report
 
   // Call once when everything has been added: sorts, leaves out impossible values, and links operations to
