@@ -68,6 +68,7 @@ class Machine : public tune::Laboratory {
   Machine(const TrialFlags& flags, tune::MeasureOptions options, double budget_s, tune::Kept& kept)
       : flags_(flags),
         options_(std::move(options)),
+        budget_s_(budget_s),
         end_ns_(MonotonicNs() + static_cast<int64_t>(budget_s * 1e9)),
         kept_(kept) {
     options_.end_ns = end_ns_;
@@ -78,6 +79,9 @@ class Machine : public tune::Laboratory {
   std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
   std::optional<tune::Known> Learn(const tune::Trial& trial) override;
   bool IsOver() const override { return interrupted() || error_ || OutOfTime(); }
+  std::optional<Time> time() const override {
+    return Time{static_cast<double>(end_ns_ - MonotonicNs()) / 1e9, budget_s_};
+  }
 
   bool interrupted() const { return interrupted_by_ != 0 || g_interrupted != 0; }
   int interrupted_by() const {
@@ -95,6 +99,7 @@ class Machine : public tune::Laboratory {
 
   const TrialFlags& flags_;
   tune::MeasureOptions options_;
+  double budget_s_;
   int64_t end_ns_;
   tune::Kept& kept_;
   std::optional<Error> error_;
@@ -112,9 +117,8 @@ void Machine::Announce(const tune::Request& request, double most_s) {
 }
 
 tune::Trial Machine::Try(const tune::Request& request) {
-  if (auto before = kept_.Take(request.settings)) return *before;
+  if (auto before = kept_.Take(request.settings, request.proves)) return *before;
   tune::MeasureOptions options = options_;
-  if (request.is_final) options.precision.half_width /= 2;
   options.hopeless_below = request.hopeless_below;
   const double left_s = static_cast<double>(end_ns_ - MonotonicNs()) / 1e9;
   options.precision.most_seconds = std::max(1.0, std::min(options.precision.most_seconds, left_s));
@@ -139,6 +143,7 @@ tune::Trial Machine::Try(const tune::Request& request) {
   }
   trial.settings = request.settings;
   trial.predicted = request.predicted;
+  trial.proves = request.proves;
   if (is_job && OutOfTime() && trial.run.empty()) {
     trial.outcome = tune::Outcome::kEndedEarly;
     trial.why = options_.end_of + " ended before the job did";
@@ -178,7 +183,7 @@ std::vector<tune::Trial> Machine::TryAll(const std::vector<tune::Request>& reque
   tune::MeasureOptions options = options_;
   options.given_up = [this] { return IsOver(); };
   for (const tune::Request& request : requests) {
-    trials.push_back(kept_.Take(request.settings));
+    trials.push_back(kept_.Take(request.settings, request.proves));
     if (trials.back()) continue;
     Announce(request, options.precision.most_seconds);
     place.push_back(trials.size() - 1);
@@ -430,9 +435,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
                "Go on with what an interrupted `tune` of this command has measured");
   AddResult(app, flags->html, "Write a page with curves, predictions and memory to this file");
   AddResult(app, flags->json, "Write trials and recommendation to this file");
-  AddResult(app, flags->patch,
-            "Write the recommended change of your script, a diff that is never applied for you, to this file.\n"
-            "What it leaves to you is named, with its line");
+  AddResult(
+      app, flags->patch,
+      "Write the recommended change of your script, a diff that is never applied for you, to this file.\n"
+      "What it leaves to you is named, with its line");
   AddForce(app, flags->force);
   app.add_option("--apply", flags->apply, "Run the command with the settings of this trial, from outside")
       ->type_name("RUN");

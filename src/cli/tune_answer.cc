@@ -30,6 +30,7 @@ Row RowOf(const Trial& trial, const std::string& unit) {
   std::string rate = trial.rate ? RateText(*trial.rate) : std::string(tune::Name(trial.outcome));
   if (trial.rate && trial.unit != unit) rate += " " + trial.unit;
   if (trial.cut_short) rate += " (ended: too slow)";
+  if (trial.proves) rate += " (proof)";
   if (trial.noisy) rate += " (noisy)";
   return {tune::ToText(trial.settings),
           rate,
@@ -65,12 +66,11 @@ void PrintTable(const std::vector<Trial>& trials) {
 void PrintRecommendation(const Answer& answer, const AnswerContext& context) {
   const Trial& chosen = *answer.recommended;
   if (answer.baseline && chosen.settings == answer.baseline->settings) {
-    PrintWrapped("Recommended: the script as it is. Nothing that was tried is faster by what counts.", 2, 4);
+    PrintWrapped("Recommended: the script as it is. Nothing that was tried is proven to be better.", 2, 4);
     return;
   }
-  std::string gain;
-  if (answer.baseline)
-    gain = fmt::format(": {:.2f}x ({:.2f} to {:.2f})", answer.gain, answer.gain_low, answer.gain_high);
+  const std::string gain =
+      fmt::format(": {:.2f}x ({:.2f} to {:.2f})", answer.gain.expected, answer.gain.low, answer.gain.high);
   PrintWrapped(fmt::format("Recommended: {}, {} {}{}", tune::ToText(chosen.settings), RateText(*chosen.rate),
                            chosen.unit, gain),
                2, 4);
@@ -95,9 +95,22 @@ ordered_json TrialJson(const Trial& trial) {
   AddRate(trial, json);
   json["predicted"] = tune::OrNull(trial.predicted);
   json["peak_memory_bytes"] = tune::OrNull(trial.peak_memory_bytes);
+  if (trial.proves) json["proves"] = true;
   if (!trial.why.empty()) json["why"] = trial.why;
   if (!trial.first_losses.empty()) json["first_losses"] = trial.first_losses;
   return json;
+}
+
+ordered_json GainJson(const tune::Proof::Gain& gain) {
+  return {{"expected", gain.expected}, {"low", gain.low}, {"high", gain.high}};
+}
+
+ordered_json ProofJson(const tune::Proof& proof) {
+  const auto gain = proof.gain();
+  return {{"settings", tune::ToJson(proof.settings)},
+          {"pairs", proof.pairs.size()},
+          {"gain", gain ? GainJson(*gain) : ordered_json()},
+          {"verdict", tune::Name(proof.verdict)}};
 }
 
 ordered_json LossesJson(const std::vector<Trial>& trials) {
@@ -137,6 +150,7 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
     return;
   }
   PrintRecommendation(answer, context);
+  for (const std::string& ground : tune::Grounds(answer)) PrintWrapped(ground, 2, 4);
   PrintCost(answer, context);
   if (answer.pareto.size() > 1) {
     PrintWrapped("Fastest for its memory:", 2, 4);
@@ -169,11 +183,15 @@ ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
     const Trial& chosen = *answer.recommended;
     ordered_json& said = json["recommended"] = {{"settings", tune::ToJson(chosen.settings)}};
     AddRate(chosen, said);
-    said["gain"] = {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}};
+    said["gain"] = GainJson(answer.gain);
     said["changes_results"] = tune::ChangesOfResults(answer);
     said["patch"] = context.patch.empty() ? ordered_json() : ordered_json(context.patch);
     said["by_hand"] = context.by_hand;
   }
+  json["proofs"] = ordered_json::array();
+  for (const tune::Proof& proof : answer.proofs) json["proofs"].push_back(ProofJson(proof));
+  json["unproven"] = answer.unproven ? ordered_json(tune::ToJson(answer.unproven->settings)) : ordered_json();
+  json["grounds"] = tune::Grounds(answer);
   json["reason"] = context.reason.empty() ? ordered_json() : ordered_json(context.reason);
   json["losses"] = LossesJson(answer.trials);
   json["pareto"] = ordered_json::array();

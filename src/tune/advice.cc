@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/secrets.h"
 #include "base/text.h"
 #include "tune/knob.h"
@@ -24,6 +26,75 @@ Advice AdviceOf(const Answer& answer, const AnswerContext& context) {
   advice.without_edit =
       fmt::format("fullbore tune --apply {} -- {}", chosen.run, CommandText(context.command, {}));
   return advice;
+}
+
+namespace {
+
+std::string Pairs(const Proof& proof) {
+  return proof.pairs.size() == 1 ? "one pair of trials"
+                                 : fmt::format("{} pairs of trials", proof.pairs.size());
+}
+
+// "1.67x (1.61 to 1.72)"
+std::string GainText(const Proof::Gain& gain) {
+  return fmt::format("{:.2f}x ({:.2f} to {:.2f})", gain.expected, gain.low, gain.high);
+}
+
+// What the search saw of it, against the script as it is.
+std::string Seen(const Answer& answer, const Settings& settings) {
+  const auto first = [&](const Settings& wanted) {
+    return std::find_if(answer.trials.begin(), answer.trials.end(), [&](const Trial& trial) {
+      return trial.ok() && !trial.proves && !trial.cut_short && trial.settings == wanted;
+    });
+  };
+  const auto before = first(answer.trials.front().settings), after = first(settings);
+  if (before == answer.trials.end() || after == answer.trials.end() || before->unit != after->unit) return "";
+  return fmt::format("{:.2f}x", after->rate->mean / before->rate->mean);
+}
+
+// Of a proof that recommends nothing.
+std::string Ground(const Answer& answer, const Proof& proof) {
+  const std::string setting = ToText(proof.settings), seen = Seen(answer, proof.settings);
+  const auto gain = proof.gain();
+  if (proof.verdict == Verdict::kFailed)
+    return fmt::format("Refuted: {} failed, or filled the memory, when it was to be proven.", setting);
+  if (proof.verdict == Verdict::kNoGain) {
+    return fmt::format("Refuted: {}, {} in {} that were made to prove it{}.", setting, GainText(*gain),
+                       Pairs(proof), seen.empty() ? "" : fmt::format("; when it was tried, {}", seen));
+  }
+  if (!gain) {
+    return fmt::format(
+        "Not proven: {}{}. Two pairs of trials at least would have to tell; --budget gives more time.",
+        setting, seen.empty() ? "" : fmt::format(", {} when it was tried", seen));
+  }
+  return fmt::format(
+      "Not proven: {}, {} in {}. {}", setting, GainText(*gain), Pairs(proof),
+      proof.pairs.size() < kMostPairs
+          ? "More pairs would tell: --budget gives more time."
+          : "The trials differ too much to tell: tune it when nothing else runs on this machine.");
+}
+
+}  // namespace
+
+std::vector<std::string> Grounds(const Answer& answer) {
+  std::vector<std::string> grounds;
+  for (const Proof& proof : answer.proofs) {
+    if (!proof.recommends()) {
+      grounds.push_back(Ground(answer, proof));
+      continue;
+    }
+    const bool faster = proof.verdict == Verdict::kFaster;
+    grounds.push_back(
+        fmt::format("Proven in {} that had no part in the search{}.", Pairs(proof),
+                    faster ? "" : ": it asks for less, and loses no more than --within allows"));
+  }
+  const bool was_to_be_proven =
+      answer.unproven && std::any_of(answer.proofs.begin(), answer.proofs.end(), [&](const Proof& proof) {
+        return proof.settings == answer.unproven->settings;
+      });
+  if (answer.unproven && !was_to_be_proven)
+    grounds.push_back(Ground(answer, {answer.unproven->settings, {}}));
+  return grounds;
 }
 
 std::vector<std::string> ChangesOfResults(const Answer& answer) {

@@ -36,6 +36,10 @@ struct Advice {
 // To have what is recommended (there has to be one) from now on. Secrets in the command are masked.
 Advice AdviceOf(const Answer& answer, const AnswerContext& context);
 
+// What stands behind the answer, a sentence each: what is recommended and proven, what was refuted, and what is not proven
+// and what would settle it.
+std::vector<std::string> Grounds(const Answer& answer);
+
 // What the recommended settings may change in what is learned, a sentence for each that is not as it was; empty if
 // nothing but the time.
 std::vector<std::string> ChangesOfResults(const Answer& answer);

@@ -28,6 +28,13 @@ Trial Together(const std::vector<const Trial*>& same) {
   return all;
 }
 
+bool Proves(const std::vector<Trial>& trials, const Settings& settings) {
+  return std::any_of(trials.begin(), trials.end(), [&](const Trial& trial) {
+    return trial.ok() && trial.proves && trial.settings == settings;
+  });
+}
+
+// What was measured to prove a setting is the truth about it: the search chose it because it looked good.
 std::vector<Trial> ByTheirSettings(const std::vector<Trial>& trials) {
   std::vector<Trial> result;
   std::vector<Settings> seen;
@@ -35,9 +42,11 @@ std::vector<Trial> ByTheirSettings(const std::vector<Trial>& trials) {
     if (!trial.ok() || trial.cut_short) continue;
     if (std::find(seen.begin(), seen.end(), trial.settings) != seen.end()) continue;
     seen.push_back(trial.settings);
+    const bool proven = Proves(trials, trial.settings);
     std::vector<const Trial*> same;
     for (const Trial& other : trials) {
-      if (other.ok() && !other.cut_short && other.settings == trial.settings) same.push_back(&other);
+      const bool counts = other.ok() && !other.cut_short && other.proves >= proven;
+      if (counts && other.settings == trial.settings) same.push_back(&other);
     }
     result.push_back(Together(same));
   }
@@ -74,20 +83,6 @@ bool IsSafe(const std::vector<Trial>& trials, const Trial& mean) {
   return std::none_of(trials.begin(), trials.end(), [&](const Trial& trial) {
     return trial.settings == mean.settings && (!trial.ok() || !LeavesHeadroom(trial, trials.front()));
   });
-}
-
-// Only the proof measures a setting again. What was measured once and looked best is, of several, the one that noise
-// favoured most: once there is a proof, nothing else is recommended.
-std::vector<Trial> Proven(const std::vector<Trial>& trials, const std::vector<Trial>& means) {
-  const auto is_proven = [&](const Trial& mean) {
-    return std::count_if(trials.begin(), trials.end(), [&](const Trial& trial) {
-             return trial.ok() && !trial.cut_short && trial.settings == mean.settings;
-           }) > 1;
-  };
-  const auto is_change = [&](const Trial& mean) { return mean.settings != trials.front().settings; };
-  std::vector<Trial> proven;
-  std::copy_if(means.begin(), means.end(), std::back_inserter(proven), is_proven);
-  return std::any_of(proven.begin(), proven.end(), is_change) ? proven : means;
 }
 
 const Trial& Recommended(const Question& question, const Known& known, const std::vector<Trial>& all) {
@@ -131,26 +126,53 @@ double NearBest(const Question& question, const Rate& best) {
   return 1 - question.within + std::clamp(half_width, 0.0, kMostForNoise * question.within);
 }
 
-Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials) {
+bool AsksForLess(const Question& question, const Known& known, const Trial& trial, const Trial& baseline) {
+  if (question.objective == Objective::kCost) return false;
+  if (question.objective == Objective::kMemory && trial.peak_memory_bytes && baseline.peak_memory_bytes)
+    return *trial.peak_memory_bytes < *baseline.peak_memory_bytes;
+  const auto asks = [&](const Trial& each) {
+    return std::pair(NumberOf(each, "batch_size", known), NumberOf(each, "num_workers", known));
+  };
+  return asks(trial) < asks(baseline);
+}
+
+std::optional<Trial> FavouriteOf(const Question& question, const Known& known,
+                                 const std::vector<Trial>& trials, const std::vector<Proof>& proofs) {
+  const auto is_refuted = [&](const Trial& mean) {
+    return std::any_of(proofs.begin(), proofs.end(), [&](const Proof& proof) {
+      const bool refuted = proof.verdict == Verdict::kNoGain || proof.verdict == Verdict::kFailed;
+      return refuted && proof.settings == mean.settings;
+    });
+  };
+  std::vector<Trial> possible;
+  for (Trial& mean : ByTheirSettings(trials)) {
+    if (IsSafe(trials, mean) && !is_refuted(mean)) possible.push_back(std::move(mean));
+  }
+  if (possible.empty()) return std::nullopt;
+  return Recommended(question, known, possible);
+}
+
+Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials,
+                std::vector<Proof> proofs) {
   Answer answer;
   answer.trials = std::move(trials);
+  answer.proofs = std::move(proofs);
   answer.means = ByTheirSettings(answer.trials);
-  const std::vector<Trial>& all = answer.means;
-  if (all.empty()) return answer;
-  for (const Trial& trial : all) {
-    if (trial.settings == answer.trials.front().settings) answer.baseline = trial;
-  }
-  std::vector<Trial> safe;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(safe),
-               [&](const Trial& mean) { return IsSafe(answer.trials, mean); });
-  if (!safe.empty()) answer.recommended = Recommended(question, known, Proven(answer.trials, safe));
-  answer.pareto = Front(all);
-  if (answer.baseline && answer.recommended) {
-    const Rate &before = *answer.baseline->rate, &after = *answer.recommended->rate;
-    const bool same = answer.recommended->settings == answer.baseline->settings;
-    answer.gain = same ? 1 : after.mean / before.mean;
-    answer.gain_low = same ? 1 : after.low / before.high;
-    answer.gain_high = same ? 1 : after.high / std::max(before.low, 1e-9 * before.mean);
+  if (answer.means.empty()) return answer;
+  const auto with = [&](const Settings& settings) -> std::optional<Trial> {
+    const auto at = std::find_if(answer.means.begin(), answer.means.end(),
+                                 [&](const Trial& mean) { return mean.settings == settings; });
+    return at == answer.means.end() ? std::nullopt : std::optional(*at);
+  };
+  answer.baseline = answer.recommended = with(answer.trials.front().settings);
+  answer.pareto = Front(answer.means);
+  if (!answer.baseline) return answer;
+  if (!answer.proofs.empty() && answer.proofs.back().recommends()) {
+    answer.recommended = with(answer.proofs.back().settings);
+    answer.gain = *answer.proofs.back().gain();
+  } else {
+    answer.unproven = FavouriteOf(question, known, answer.trials, answer.proofs);
+    if (answer.unproven && answer.unproven->settings == answer.baseline->settings) answer.unproven.reset();
   }
   return answer;
 }

@@ -52,9 +52,10 @@ Result<void> Kept::Load() {
   return {};
 }
 
-std::optional<Trial> Kept::Take(const Settings& settings) {
-  const auto at = std::find_if(loaded_.begin(), loaded_.end(),
-                               [&](const Trial& trial) { return trial.settings == settings; });
+std::optional<Trial> Kept::Take(const Settings& settings, bool proves) {
+  const auto at = std::find_if(loaded_.begin(), loaded_.end(), [&](const Trial& trial) {
+    return trial.settings == settings && trial.proves == proves;
+  });
   if (at == loaded_.end()) return std::nullopt;
   Trial trial = std::move(*at);
   loaded_.erase(at);

@@ -19,8 +19,9 @@ class Kept {
   const std::string& path() const { return path_; }
   // What an earlier one left; an error if there is nothing, or it cannot be read. Lines that are no trials are left out.
   Result<void> Load();
-  // The next of the trials that were loaded, with these settings, in the order in which they were made.
-  std::optional<Trial> Take(const Settings& settings);
+  // The next of the trials that were loaded, with these settings, in the order in which they were made: of those that
+  // prove, or of those that search.
+  std::optional<Trial> Take(const Settings& settings, bool proves);
   Result<void> Add(const Trial& trial);
 
  private:

@@ -67,7 +67,7 @@ const Trial* Searcher::Find(const Settings& settings) const {
 const Trial* Searcher::Try(Settings settings, const std::string& why, std::optional<double> predicted) {
   settings = Normal(std::move(settings));
   if (const Trial* before = Find(settings)) return before;
-  if (laboratory_.IsOver()) return nullptr;
+  if (IsOver()) return nullptr;
   Request request{settings, why, false, predicted, std::nullopt};
   if (!trials_.empty() && Best().ok()) request.hopeless_below = kHopeless * Best().rate->low;
   Trial trial = laboratory_.Try(request);
@@ -176,7 +176,7 @@ void Searcher::OwnValues() {
       continue;
     }
     for (const json& value : values) {
-      if (laboratory_.IsOver()) return;
+      if (IsOver()) return;
       Adopt(Try(With(name, value), "a value that you gave"));
     }
   }
@@ -202,31 +202,6 @@ void Searcher::Grid() {
       requests.push_back({normal, "every combination", false, std::nullopt, std::nullopt});
   }
   for (Trial& trial : laboratory_.TryAll(requests)) trials_.push_back(std::move(trial));
-}
-
-// The script as it was and the chosen setting again, in turns: what changed on the machine meanwhile is in both.
-void Searcher::Finalists() {
-  Answer so_far = Conclude(question_, known_, trials_);
-  if (!so_far.recommended || !so_far.baseline) return;
-  // What the search went by is more than one measurement, where it is as good as what only looks the lightest of the fast.
-  const bool is_change = Best().settings != so_far.baseline->settings;
-  const bool is_as_good = BestRate() >= Near() * so_far.recommended->rate->mean;
-  const bool is_searched = question_.objective == Objective::kThroughput && !question_.exhaustive;
-  if (is_searched && is_change && is_as_good && IsFit(Best()) && !Best().cut_short)
-    so_far.recommended = Best();
-  if (so_far.recommended->settings == so_far.baseline->settings) return;
-  for (int round = 0; round < 2; ++round) {
-    for (const Trial* finalist : {&*so_far.baseline, &*so_far.recommended}) {
-      ended_early_ = laboratory_.IsOver();
-      if (ended_early_) return;
-      Trial trial = laboratory_.Try({finalist->settings, "the proof: before and after in turns", true,
-                                     finalist->predicted, std::nullopt});
-      ended_early_ = laboratory_.IsOver() && !trial.ok();
-      if (ended_early_) return;
-      trial.predicted = finalist->predicted;
-      trials_.push_back(std::move(trial));
-    }
-  }
 }
 
 Answer Searcher::Run() {
@@ -255,12 +230,12 @@ Answer Searcher::Run() {
       Threads();
       OwnValues();
     }
-    ended_early_ = laboratory_.IsOver();
-    if (!ended_early_) Finalists();
+    ended_early_ = IsOver();
+    ProveTheBest();
   } else {
     ended_early_ = laboratory_.IsOver();
   }
-  Answer answer = Conclude(question_, known_, std::move(trials_));
+  Answer answer = Conclude(question_, known_, std::move(trials_), std::move(proofs_));
   answer.ended_early = ended_early_;
   answer.known = std::move(known_);
   answer.not_tried = std::move(not_tried_);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "tune/proof.h"
 #include "tune/trial.h"
 
 namespace fullbore::tune {
@@ -49,7 +50,7 @@ struct Known {
 struct Request {
   Settings settings;
   std::string why;  // "the fewest that deliver 640 samples/s"
-  bool is_final = false;
+  bool proves = false;
   std::optional<double> predicted;       // samples/s
   std::optional<double> hopeless_below;  // samples/s
 };
@@ -66,6 +67,11 @@ class Laboratory {
   // No time is left, or the user has had enough. A last trial that could not be measured says nothing then, unless it has
   // a reason.
   virtual bool IsOver() const = 0;
+  struct Time {
+    double left_s = 0, all_s = 0;
+  };
+  // Of which the search leaves some to the proof; nothing where there is no end to it.
+  virtual std::optional<Time> time() const { return std::nullopt; }
 };
 
 enum class Objective : uint8_t { kThroughput, kCost, kMemory };
@@ -92,17 +98,30 @@ double NearBest(const Question& question, const Rate& best);
 struct Answer {
   std::vector<Trial> trials;  // in the order in which they were made
   std::vector<Trial> means;   // of all trials of each setting that was measured to the end, in that order
-  std::optional<Trial> baseline, recommended;    // two of these
-  double gain = 1, gain_low = 1, gain_high = 1;  // recommended over baseline
-  std::vector<Trial> pareto;                     // those of throughput against memory, fastest first
-  std::vector<std::string> not_tried;            // with the reason
-  bool ended_early = false;                      // the laboratory was over before all was tried and proven
-  Known known;                                   // of the script as it is
+  // Two of these. What is recommended is proven, or the script as it is.
+  std::optional<Trial> baseline, recommended;
+  Proof::Gain gain;  // recommended over baseline
+  std::vector<Proof>
+      proofs;  // in the order in which they were made: what a proof refutes makes room for the next
+  std::optional<Trial> unproven;       // what looks better than the recommended one, and no proof has decided
+  std::vector<Trial> pareto;           // those of throughput against memory, fastest first
+  std::vector<std::string> not_tried;  // with the reason
+  bool ended_early = false;            // the laboratory was over before all was tried and proven
+  Known known;                         // of the script as it is
 };
 
 Answer Search(const Question& question, Laboratory& laboratory);
 
-// What follows from these trials, of which the first is the script as it is.
-Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials);
+// What the trials favour, of which the first is the script as it is: the smallest that comes near the fastest, without
+// what died, filled the memory or was refuted by one of the proofs. Nothing where nothing could be measured.
+std::optional<Trial> FavouriteOf(const Question& question, const Known& known,
+                                 const std::vector<Trial>& trials, const std::vector<Proof>& proofs);
+
+// Whether it asks less of the machine than the script as it is: worth having at the same speed, too.
+bool AsksForLess(const Question& question, const Known& known, const Trial& trial, const Trial& baseline);
+
+// What follows from the trials, and from the proofs that were made with some of them.
+Answer Conclude(const Question& question, const Known& known, std::vector<Trial> trials,
+                std::vector<Proof> proofs);
 
 }  // namespace fullbore::tune

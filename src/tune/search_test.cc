@@ -109,7 +109,7 @@ TEST(SearchTest, FindsTheFewestWorkersThatFeedTheTraining) {
   SurfaceLaboratory laboratory({.fetch_s = 0.002});
   const Answer answer = Search(About({"num_workers"}), laboratory);
   EXPECT_EQ(Chosen(answer, "num_workers", 0), 5);
-  EXPECT_GT(answer.gain_low, 1);
+  EXPECT_GT(answer.gain.low, 1);
   EXPECT_LE(laboratory.trials, 8) << "the baseline, three numbers, the finalists in turns";
 }
 
@@ -123,7 +123,7 @@ TEST(SearchTest, ATrainingThatDoesNotWaitIsNotGivenWorkers) {
   SurfaceLaboratory laboratory({.fetch_s = 1e-7});
   const Answer answer = Search(About({"num_workers"}), laboratory);
   EXPECT_TRUE(answer.recommended->settings.empty());
-  EXPECT_EQ(answer.gain, 1);
+  EXPECT_EQ(answer.gain.expected, 1);
   EXPECT_EQ(laboratory.trials, 1);
   ASSERT_THAT(answer.not_tried, SizeIs(1));
   EXPECT_THAT(answer.not_tried[0], HasSubstr("waits for data only"));
@@ -348,12 +348,89 @@ TEST(SearchTest, TheGridTriesEveryCombinationOnce) {
   EXPECT_EQ(laboratory.trials, 6 + 4) << "0 workers and a batch of 32 is the script as it is";
 }
 
-TEST(SearchTest, WhatWasMeasuredUntilTheEndOfTheBudgetIsAnAnswer) {
+TEST(SearchTest, WhatLookedFasterUntilTheEndOfTheBudgetIsNamedAndNotRecommended) {
   SurfaceLaboratory laboratory({.fetch_s = 0.002});
   laboratory.most_trials = 2;
   const Answer answer = Search(About({"num_workers"}), laboratory);
   ASSERT_TRUE(answer.recommended.has_value());
-  EXPECT_GT(answer.gain, 1);
+  EXPECT_TRUE(answer.recommended->settings.empty());
+  EXPECT_EQ(answer.gain.expected, 1);
+  ASSERT_TRUE(answer.unproven.has_value());
+  EXPECT_TRUE(answer.unproven->settings.contains("num_workers"));
+}
+
+// What is set was fast while the search looked, and is slower than the script as it is from then on.
+class FadingLaboratory : public Laboratory {
+ public:
+  Trial Try(const Request& request) override {
+    const double rate = request.settings.empty() ? 300 : request.proves ? 250 : 511;
+    Trial trial;
+    trial.settings = request.settings;
+    trial.rate = Rate{rate, 0.99 * rate, 1.01 * rate};
+    trial.seconds = 4;
+    left_s_ -= trial.seconds;
+    return trial;
+  }
+  std::optional<Known> Learn(const Trial&) override { return std::nullopt; }
+  bool IsOver() const override { return left_s_ < 0; }
+  std::optional<Time> time() const override { return Time{left_s_, 600}; }
+
+ private:
+  double left_s_ = 600;
+};
+
+TEST(SearchTest, WhatItsOwnProofRefutesIsNotRecommended) {
+  Question question = About({"pin_memory"});
+  question.values["pin_memory"] = {true};
+  FadingLaboratory laboratory;
+  const Answer answer = Search(question, laboratory);
+  EXPECT_TRUE(answer.recommended->settings.empty());
+  ASSERT_THAT(answer.proofs, SizeIs(1));
+  EXPECT_EQ(answer.proofs[0].verdict, Verdict::kNoGain);
+  EXPECT_FALSE(answer.unproven.has_value()) << "that is decided";
+}
+
+TEST(SearchTest, WhereTheBestIsRefutedTheNextIsProven) {
+  class Second : public FadingLaboratory {
+   public:
+    Trial Try(const Request& request) override {
+      Trial trial = FadingLaboratory::Try(request);
+      const auto at = request.settings.find("mode");
+      if (at != request.settings.end() && at->second == 2) trial.rate = Rate{450, 449, 451};
+      return trial;
+    }
+  };
+  Question question = About({"mode"});
+  question.values["mode"] = {1, 2};
+  Second laboratory;
+  const Answer answer = Search(question, laboratory);
+  ASSERT_THAT(answer.proofs, SizeIs(2));
+  EXPECT_EQ(answer.recommended->settings, (Settings{{"mode", 2}}));
+  EXPECT_NEAR(answer.gain.expected, 1.5, 0.01);
+}
+
+TEST(SearchTest, TheSearchLeavesTimeForTheProof) {
+  class Slow : public SurfaceLaboratory {
+   public:
+    using SurfaceLaboratory::SurfaceLaboratory;
+    Trial Try(const Request& request) override {
+      Trial trial = SurfaceLaboratory::Try(request);
+      trial.seconds = 10;
+      left_s -= 10;
+      return trial;
+    }
+    bool IsOver() const override { return left_s <= 0; }
+    std::optional<Time> time() const override { return Time{left_s, 100}; }
+    double left_s = 100;
+  };
+  Question question = About({"a", "b", "c", "d", "e", "f", "g", "h", "num_workers"});
+  for (const char* name : {"a", "b", "c", "d", "e", "f", "g", "h"}) question.values[name] = {true};
+  Slow laboratory({.fetch_s = 0.002});
+  const Answer answer = Search(question, laboratory);
+  ASSERT_THAT(answer.proofs, SizeIs(1));
+  EXPECT_TRUE(answer.proofs[0].recommends());
+  EXPECT_TRUE(answer.recommended->settings.contains("num_workers"));
+  EXPECT_TRUE(answer.ended_early) << "not all was tried";
 }
 
 TEST(SearchTest, NothingIsRecommendedThatWasNotProven) {
@@ -362,8 +439,9 @@ TEST(SearchTest, NothingIsRecommendedThatWasNotProven) {
     SurfaceLaboratory laboratory({.a = 0.0001 * (seed % 50), .batch = 64, .noise = 0.03}, seed);
     const Answer answer = Search(About({"batch_size"}), laboratory);
     const Settings& chosen = answer.recommended->settings;
-    const auto times = std::count_if(answer.trials.begin(), answer.trials.end(),
-                                     [&](const Trial& trial) { return trial.settings == chosen; });
+    const auto times = std::count_if(answer.trials.begin(), answer.trials.end(), [&](const Trial& trial) {
+      return trial.proves && trial.settings == chosen;
+    });
     EXPECT_TRUE(chosen.empty() || times >= 2) << seed << ": " << ToText(chosen);
   }
 }
@@ -389,12 +467,12 @@ TEST(ConcludeTest, PrefersTheSmallestThatComesNear) {
                                      trial({{"num_workers", 4}}, 100, 200),
                                      trial({{"num_workers", 8}}, 90, 400)};
   Question question;
-  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("num_workers"), 2);
+  EXPECT_EQ(FavouriteOf(question, {}, trials, {})->settings.at("num_workers"), 2);
   question.objective = Objective::kMemory;
-  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("num_workers"), 4);
+  EXPECT_EQ(FavouriteOf(question, {}, trials, {})->settings.at("num_workers"), 4);
   question.objective = Objective::kCost;
-  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("num_workers"), 4);
-  EXPECT_THAT(Conclude(question, {}, trials).pareto, SizeIs(2))
+  EXPECT_EQ(FavouriteOf(question, {}, trials, {})->settings.at("num_workers"), 4);
+  EXPECT_THAT(Conclude(question, {}, trials, {}).pareto, SizeIs(2))
       << "50 and 100 samples/s: all others take more for less";
 }
 
@@ -410,30 +488,46 @@ TEST(ConcludeTest, WhatFillsTheMemoryIsNotRecommended) {
   const auto batch = [](int64_t size) { return Settings{{"batch_size", size}}; };
   std::vector<Trial> trials = {Measured({}, 50, 0.5), Measured(batch(64), 80, 0.85),
                                Measured(batch(128), 100, 0.95)};
-  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, batch(64));
+  EXPECT_EQ(FavouriteOf({}, {}, trials, {})->settings, batch(64));
   trials[0].memory_filled = 0.95;  // the machine is as full without us
-  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, batch(128));
+  EXPECT_EQ(FavouriteOf({}, {}, trials, {})->settings, batch(128));
 }
 
-TEST(ConcludeTest, WhatDiedInTheProofIsNotRecommended) {
+TEST(ConcludeTest, WhatDiedInTheProofIsNotFavoured) {
   std::vector<Trial> trials = {Measured({}, 50), Measured({{"batch_size", 64}}, 80),
                                Measured({{"batch_size", 128}}, 100), Measured({{"batch_size", 128}}, 0)};
   trials.back().outcome = Outcome::kOutOfMemory;
   trials.back().rate.reset();
-  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings.at("batch_size"), 64);
+  EXPECT_EQ(FavouriteOf({}, {}, trials, {})->settings.at("batch_size"), 64);
 }
 
-TEST(ConcludeTest, WhatOnlyLookedBetterOnceIsNotRecommendedInPlaceOfWhatWasProven) {
-  const Settings proven = {{"num_workers", 2}}, lucky = {{"num_workers", 3}};
-  std::vector<Trial> trials = {Measured({}, 50), Measured(lucky, 100), Measured(proven, 99)};
-  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, proven) << "fewer, and as near";
-  for (const Trial& again : {Measured({}, 50), Measured(proven, 90), Measured({}, 50), Measured(proven, 90)})
+Proof ProofOf(Settings settings, double before, double after) {
+  Proof proof;
+  proof.settings = std::move(settings);
+  for (int i = 0; i < 2; ++i) proof.Add({{before, before, before}, {after, after, after}});
+  return proof;
+}
+
+TEST(ConcludeTest, OnlyTheTrialsOfTheProofSayHowFastASettingIs) {
+  const Settings proven = {{"num_workers", 2}};
+  std::vector<Trial> trials = {Measured({}, 50), Measured(proven, 120)};
+  for (const Trial& again :
+       {Measured({}, 40), Measured(proven, 90), Measured(proven, 90), Measured({}, 40)}) {
     trials.push_back(again);
-  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, proven);
-  trials.push_back(Measured(proven, 0));
-  trials.back().outcome = Outcome::kCrashed;
-  trials.back().rate.reset();
-  EXPECT_EQ(Conclude({}, {}, trials).recommended->settings, lucky) << "the proven one died";
+    trials.back().proves = true;
+  }
+  const Answer answer = Conclude({}, {}, trials, {ProofOf(proven, 40, 90)});
+  EXPECT_EQ(answer.recommended->settings, proven);
+  EXPECT_DOUBLE_EQ(answer.recommended->rate->mean, 90);
+  EXPECT_DOUBLE_EQ(answer.baseline->rate->mean, 40);
+  EXPECT_DOUBLE_EQ(answer.gain.expected, 90.0 / 40);
+}
+
+TEST(ConcludeTest, WhatWasRefutedIsNotFavouredAgain) {
+  const Settings first = {{"num_workers", 2}}, second = {{"num_workers", 3}};
+  const std::vector<Trial> trials = {Measured({}, 50), Measured(first, 100), Measured(second, 99)};
+  EXPECT_EQ(FavouriteOf({}, {}, trials, {})->settings, first);
+  EXPECT_EQ(FavouriteOf({}, {}, trials, {ProofOf(first, 50, 45)})->settings, second);
 }
 
 TEST(ConcludeTest, OfAlikeValuesTheFirstThatTheUserNamedIsRecommended) {
@@ -441,7 +535,7 @@ TEST(ConcludeTest, OfAlikeValuesTheFirstThatTheUserNamedIsRecommended) {
   question.values["threads"] = {8, 2, 4};
   const std::vector<Trial> trials = {Measured({{"threads", 8}}, 50), Measured({{"threads", 4}}, 100),
                                      Measured({{"threads", 2}}, 99)};
-  EXPECT_EQ(Conclude(question, {}, trials).recommended->settings.at("threads"), 2);
+  EXPECT_EQ(FavouriteOf(question, {}, trials, {})->settings.at("threads"), 2);
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ struct Searcher::WorkersTried {
 };
 
 bool Searcher::MayTryMore(const WorkersTried& tried) const {
-  return trials_.size() - tried.begin < kMostWorkers && !laboratory_.IsOver();
+  return trials_.size() - tried.begin < kMostWorkers && !IsOver();
 }
 
 // The workers that there are may be too many for the training's threads already, and no replay may tell.

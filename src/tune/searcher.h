@@ -1,6 +1,6 @@
 // What the parts of the search share: the trials so far, the best of them, and what their recordings say. search.cc turns
-// what is on or off and proves the answer, search_batch.cc turns the batch, search_workers.cc the loader's workers and the
-// training's threads, which share the cores.
+// what is on or off, search_batch.cc the batch, search_workers.cc the loader's workers and the training's threads, which
+// share the cores; search_proof.cc proves the answer.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class Searcher {
   Settings Normal(Settings settings) const;
   void Adopt(const Trial* trial);
   bool MayTurn(const std::string& knob) const {
-    return question_.knobs.contains(knob) && !refused_.contains(knob) && !laboratory_.IsOver();
+    return question_.knobs.contains(knob) && !refused_.contains(knob) && !IsOver();
   }
   void Skip(const std::string& knob, const std::string& why);
   void NoteRefusal(const Trial& trial);
@@ -56,6 +56,8 @@ class Searcher {
   std::optional<double> Predicted(int64_t workers, int64_t threads);
   double Near() const { return NearBest(question_, *Best().rate); }
   double LoaderAtMost();
+  // Of the search: what is left belongs to the proof.
+  bool IsOver() const;
 
   void Switches();
   void TrySwitch(const std::string& knob, const nlohmann::json& value, const std::string& why);
@@ -88,12 +90,16 @@ class Searcher {
   int64_t WorkersNow() const { return WorkersOf(Best().settings); }
   void OwnValues();
   void Grid();
-  void Finalists();
+  std::optional<Trial> Finalist() const;
+  std::optional<Trial> TryToProve(const Trial& finalist);
+  void Prove(const Trial& baseline, const Trial& finalist);
+  void ProveTheBest();
 
   const Question& question_;
   Laboratory& laboratory_;
   Known known_;  // of the script as it is
   std::vector<Trial> trials_;
+  std::vector<Proof> proofs_;
   size_t best_ = 0;
   Known seen_;  // of the best so far: what its recording says of the settings that were adopted since
   size_t seen_of_ = 0, asked_about_ = 0;  // trials

@@ -38,6 +38,7 @@ struct Trial {
   std::optional<Rate> rate;  // in `unit`; there if the outcome is ok
   bool noisy = false;        // its interval is wider than was asked for
   bool cut_short = false;    // ended as soon as it could not be the best any more
+  bool proves = false;       // made to prove an answer, not to search for one
   std::string unit = std::string(kSamplesPerSecond);
   std::optional<double> predicted;  // in that unit, said before it was tried
   std::optional<int64_t> peak_memory_bytes;

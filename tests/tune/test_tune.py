@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socketserver
 import sqlite3
 import subprocess
 import sys
+import threading
+from collections import Counter
 
 import pytest
 from tune_scripts import WAITS, processes_with, tree
@@ -92,12 +95,48 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_from_there(fullbore, 
             break
     out, _ = started.communicate()
     assert started.returncode == 128 + signal.SIGINT
-    assert "Recommended: workers=2" in out.decode()
+    assert "Not proven: workers=2, 2.00x when it was tried" in " ".join(out.decode().split())
     assert processes_with("farm_slowly.py") == []
     said = tune("--resume", *command)
     assert said["recommended"]["settings"] == {"workers": 3}
     runs = json.loads(fullbore.call("runs", "--json", "-").stdout)
     assert [run["tags"]["workers"] for run in runs].count("1") == 3, "once before, and twice for the proof"
+
+
+# 300 as it is; with the change 511 and steady the first time that it is tried, then 250 and unsteady.
+FADES = """
+import random, socket, sys, time
+with socket.create_connection(("127.0.0.1", int(sys.argv[2]))) as asked:
+    asked.sendall(sys.argv[1].encode())
+    tried = int(asked.recv(16))
+rate, noise = (300, 0.01) if sys.argv[1] == "0" else (511, 0.01) if tried == 0 else (250, 0.2)
+while True:
+    time.sleep(0.02)
+    print(f"{rate * max(0.1, random.gauss(1, noise)):.1f} img/s", flush=True)
+"""
+
+
+class TellsHowOften(socketserver.BaseRequestHandler):
+    """How often the same was asked before: what a trial itself writes is gone after it."""
+
+    def handle(self) -> None:
+        word = self.request.recv(16).decode()
+        self.request.sendall(str(self.server.asked[word]).encode())
+        self.server.asked[word] += 1
+
+
+def test_what_its_own_proof_refutes_is_not_recommended(fullbore, tune):
+    fades = fullbore.script("fades.py", FADES)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), TellsHowOften) as server:
+        server.asked = Counter()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = str(server.server_address[1])
+        said = tune("--set", "n=0,1", *METRIC, "--most", "3s", "--", sys.executable, fades, "{n}", port)
+        server.shutdown()
+    assert said["recommended"]["settings"] == {"n": 0}
+    (proof,) = said["proofs"]
+    assert proof["verdict"] in ("no-gain", "open") and proof["gain"]["expected"] < 1
+    assert f"n=1, {proof['gain']['expected']:.2f}x" in said["grounds"][0]
 
 
 def test_apply_runs_the_command_with_the_settings_of_a_trial(fullbore, measure):

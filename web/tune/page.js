@@ -54,16 +54,19 @@ function gainBox(gain) {
     isSure ? "" : el("p", { class: "soft unsure" }, "Not more than the noise: it is recommended because it takes less."));
 }
 
+// What stands behind the answer: proven, refuted, not proven.
+function grounds() { return data.grounds.map((ground) => el("p", { class: "soft wrap" }, ground)); }
+
 function verdict() {
   if (!after) return failed();
   const { advice } = data;
   if (after === before) {
-    return el("section", { class: "card verdict none" }, el("h1", {}, "The script as it is: nothing that was tried is faster by what counts"),
-      el("p", { class: "soft" }, withUnit(after.rate)));
+    return el("section", { class: "card verdict none" }, el("h1", {}, "The script as it is: nothing that was tried is proven to be better"),
+      el("p", { class: "soft" }, withUnit(after.rate)), grounds());
   }
   const title = advice.gain && advice.gain.low > 1 ? `${after.setting} is ${timesText(advice.gain.expected)} as fast` : `${after.setting} is recommended`;
   return el("section", { class: "card verdict" }, el("h1", {}, title),
-    el("div", { class: "answer" }, whatToDo(advice), before ? gainBox(advice.gain) : ""),
+    el("div", { class: "answer" }, whatToDo(advice), before ? gainBox(advice.gain) : ""), grounds(),
     advice.changes.map((change) => el("p", { class: "changes" }, "May change what is learned. " + change)),
     el("details", { class: "more" }, el("summary", {}, "Without an edit"), el("code", {}, advice.without_edit)),
     advice.patch ? el("details", { class: "more" }, el("summary", {}, "As a diff"), el("pre", { class: "text-report", tabindex: 0 }, advice.patch)) : "");
@@ -162,7 +165,7 @@ function outcomeText(trial) {
 }
 
 function badgeOf(trial) {
-  const mark = markOf(trial);
+  const mark = [markOf(trial), trial.proves ? "proof" : ""].filter(Boolean).join(", ");
   return mark ? el("span", { class: trial.recommended ? "badge" : "badge before" }, mark) : "";
 }
 

@@ -39,6 +39,7 @@ Json TrialData(const Trial& trial, const Answer& answer) {
                {"outcome", Name(trial.outcome)},
                {"why", trial.why},
                {"noisy", trial.noisy},
+               {"proves", trial.proves},
                {"cut_short", trial.cut_short},
                {"baseline", Is(answer.baseline, trial.settings)},
                {"recommended", Is(answer.recommended, trial.settings)},
@@ -73,7 +74,7 @@ Json AdviceData(const Answer& answer, const AnswerContext& context) {
                {"without_edit", advice.without_edit},
                {"patch", context.patch}};
   if (answer.baseline) {
-    data["gain"] = {{"expected", answer.gain}, {"low", answer.gain_low}, {"high", answer.gain_high}};
+    data["gain"] = {{"expected", answer.gain.expected}, {"low", answer.gain.low}, {"high", answer.gain.high}};
     data["compare"] = fmt::format("fullbore compare {} {}", answer.baseline->run, answer.recommended->run);
   }
   return data;
@@ -106,6 +107,7 @@ Json PageData(const Answer& answer, const AnswerContext& context) {
                {"not_tried", answer.not_tried},
                {"losses", Json::array()},
                {"held", context.held},
+               {"grounds", Grounds(answer)},
                {"resume", context.resume},
                {"reason", context.reason}};
   for (const Trial& trial : answer.trials) data["trials"].push_back(TrialData(trial, answer));

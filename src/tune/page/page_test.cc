@@ -59,12 +59,20 @@ TEST(CurveTest, IsNotThereForSwitchesAlone) {
   EXPECT_FALSE(CurveOf(trials, {}).has_value());
 }
 
+Proof Proven(Settings settings) {
+  Proof proof;
+  proof.settings = std::move(settings);
+  for (int i = 0; i < 2; ++i) proof.Add({{100, 100, 100}, {200, 200, 200}});
+  return proof;
+}
+
 TEST(TunePageTest, EachSettingIsThereOnceAndAHopelessOneAsWell) {
   Trial hopeless = Measured({{"batch", 1}}, 10);
   hopeless.cut_short = true;
   const Answer answer = Conclude({}, {},
                                  {Measured({{"batch", 8}}, 100, 5), Measured({{"batch", 16}}, 200, 9),
-                                  hopeless, Measured({{"batch", 8}}, 102, 6)});
+                                  hopeless, Measured({{"batch", 8}}, 102, 6)},
+                                 {Proven({{"batch", 16}})});
   const auto data = PageData(answer, {});
   EXPECT_EQ(data["trials"].size(), 4u);
   ASSERT_EQ(data["settings"].size(), 3u);
@@ -77,7 +85,8 @@ TEST(TunePageTest, EachSettingIsThereOnceAndAHopelessOneAsWell) {
 }
 
 TEST(TunePageTest, TheCommandHasTheRecommendedValueAndNoSecret) {
-  const Answer answer = Conclude({}, {}, {Measured({{"batch", 8}}, 100), Measured({{"batch", 16}}, 200)});
+  const Answer answer = Conclude({}, {}, {Measured({{"batch", 8}}, 100), Measured({{"batch", 16}}, 200)},
+                                 {Proven({{"batch", 16}})});
   AnswerContext context;
   context.command = {"train", "--batch", "{batch}", "--api-key", "hunter2"};
   const auto data = PageData(answer, context);
@@ -86,7 +95,8 @@ TEST(TunePageTest, TheCommandHasTheRecommendedValueAndNoSecret) {
 }
 
 TEST(TunePageTest, AnEpochHasAPriceWhereAllOfItIsKnown) {
-  const Answer answer = Conclude({}, {}, {Measured({{"batch", 8}}, 100), Measured({{"batch", 16}}, 200)});
+  const Answer answer = Conclude({}, {}, {Measured({{"batch", 8}}, 100), Measured({{"batch", 16}}, 200)},
+                                 {Proven({{"batch", 16}})});
   AnswerContext context;
   context.price_per_hour = 3.6;
   EXPECT_FALSE(PageData(answer, context).contains("epoch"));
@@ -95,18 +105,28 @@ TEST(TunePageTest, AnEpochHasAPriceWhereAllOfItIsKnown) {
   EXPECT_NEAR(PageData(answer, context)["epoch"]["after"].get<double>(), 0.005, 1e-9);
 }
 
+TEST(TunePageTest, WhatIsNotProvenIsNamedAndNotAdvised) {
+  const Answer answer = Conclude({}, {}, {Measured({{"batch", 8}}, 100), Measured({{"batch", 16}}, 200)}, {});
+  const auto data = PageData(answer, {});
+  EXPECT_TRUE(data["settings"][0]["recommended"]) << "the script as it is";
+  ASSERT_EQ(data["grounds"].size(), 1u);
+  EXPECT_THAT(data["grounds"][0].get<std::string>(),
+              HasSubstr("Not proven: batch=16, 2.00x when it was tried"));
+}
+
 TEST(TunePageTest, NothingMeasuredIsAPageToo) {
   Trial crashed;
   crashed.outcome = Outcome::kCrashed;
   crashed.why = "exit status 1";
-  const Answer answer = Conclude({}, {}, {crashed});
+  const Answer answer = Conclude({}, {}, {crashed}, {});
   EXPECT_FALSE(PageData(answer, {}).contains("advice"));
   EXPECT_THAT(ToHtml(answer, {}), HasSubstr("<title>tune: nothing could be measured</title>"));
 }
 
 TEST(TunePageTest, NoSettingEndsTheScriptAroundItOrBecomesMarkup) {
   const std::string hostile = "</script><img src=x onerror=alert(1)>";
-  const Answer answer = Conclude({}, {}, {Measured({{"name", hostile}}, 100), Measured({{"name", "b"}}, 50)});
+  const Answer answer =
+      Conclude({}, {}, {Measured({{"name", hostile}}, 100), Measured({{"name", "b"}}, 50)}, {});
   AnswerContext context;
   context.command = {"train", hostile, "{name}"};
   EXPECT_THAT(ToHtml(answer, context), Not(HasSubstr("<img")));

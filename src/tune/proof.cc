@@ -1,0 +1,73 @@
+#include "tune/proof.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace fullbore::tune {
+
+namespace {
+
+// A smaller gain is not worth a change, nor a proof.
+constexpr double kMatters = 1.02;
+
+// Two-sided 99 % quantiles of Student's t by degrees of freedom. Looking after every pair from the second to the eighth
+// then errs in less than 5 % of all proofs (Pocock 1977: 98.7 % for seven looks), and claims a gain where there is none
+// in less than 1 % (ProofTest.ClaimsHardlyEverAGainThatIsNone).
+constexpr std::array kStudent = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499};
+
+double Square(double value) { return value * value; }
+
+// Of the logarithm of a rate, as the trial itself knows it.
+double DeviationOf(const Rate& rate) {
+  constexpr double kNormal95 = 1.96;
+  return (rate.high - rate.low) / 2 / rate.mean / kNormal95;
+}
+
+}  // namespace
+
+std::string_view Name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOpen:
+      return "open";
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kAsFast:
+      return "as-fast";
+    case Verdict::kNoGain:
+      return "no-gain";
+    case Verdict::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+std::optional<Proof::Gain> Proof::gain() const {
+  const size_t count = std::min(pairs.size(), kMostPairs);
+  if (count < 2) return std::nullopt;
+  const auto ratio = [](const Pair& pair) { return std::log(pair.after.mean / pair.before.mean); };
+  double mean = 0, spread = 0, known = 0;
+  for (size_t i = 0; i < count; ++i) mean += ratio(pairs[i]) / static_cast<double>(count);
+  for (size_t i = 0; i < count; ++i) {
+    spread += Square(ratio(pairs[i]) - mean) / static_cast<double>(count - 1);
+    known += (Square(DeviationOf(pairs[i].before)) + Square(DeviationOf(pairs[i].after))) /
+             static_cast<double>(count);
+  }
+  // Two pairs may agree by chance: they are not known better than what they are made of.
+  const double half = kStudent[count - 2] * std::sqrt(std::max(spread, known) / static_cast<double>(count));
+  return Gain{std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
+}
+
+void Proof::Add(Pair pair) {
+  pairs.push_back(pair);
+  const auto now = gain();
+  if (!now) return;
+  if (now->low > 1)
+    verdict = Verdict::kFaster;
+  else if (asks_for_less && now->low > 1 - within)
+    verdict = Verdict::kAsFast;
+  else if (now->high < (asks_for_less ? 1 - within : kMatters))
+    verdict = Verdict::kNoGain;
+}
+
+}  // namespace fullbore::tune

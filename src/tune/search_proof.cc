@@ -1,0 +1,90 @@
+// The proof: what the search found against the script as it is, in pairs of trials that are made for that.
+#include <algorithm>
+
+#include "tune/searcher.h"
+
+namespace fullbore::tune {
+
+namespace {
+
+constexpr const char* kWhy = "the proof: before and after in turns";
+// Pairs that most proofs need. A proof may not need more of the time than this part: there has to be something to prove.
+constexpr double kUsualPairs = 3, kMostOfTheTime = 0.4;
+constexpr size_t kMostFinalists = 3;
+
+}  // namespace
+
+bool Searcher::IsOver() const {
+  if (laboratory_.IsOver()) return true;
+  const auto time = laboratory_.time();
+  if (!time || trials_.empty()) return false;
+  const bool has_change = best_ != 0 && trials_[best_].ok();
+  const double pair_s = trials_.front().seconds + (has_change ? trials_[best_] : trials_.front()).seconds;
+  const double for_the_proof_s = std::min(kUsualPairs * pair_s, kMostOfTheTime * time->all_s);
+  return time->left_s - trials_.back().seconds < for_the_proof_s;
+}
+
+// What is to be proven next; nothing where the script as it is is favoured.
+std::optional<Trial> Searcher::Finalist() const {
+  auto favourite = FavouriteOf(question_, known_, trials_, proofs_);
+  if (!favourite) return std::nullopt;
+  // What the search went by is more than one measurement, where it is as good as what only looks the lightest of the
+  // fast.
+  const bool is_searched =
+      question_.objective == Objective::kThroughput && !question_.exhaustive && proofs_.empty();
+  const bool is_change = Best().settings != trials_.front().settings;
+  const bool is_as_good = BestRate() >= Near() * favourite->rate->mean;
+  if (is_searched && is_change && is_as_good && IsFit(Best()) && !Best().cut_short) favourite = Best();
+  if (favourite->settings == trials_.front().settings) return std::nullopt;
+  return favourite;
+}
+
+// A trial that counts; nothing where time is up.
+std::optional<Trial> Searcher::TryToProve(const Trial& finalist) {
+  if (laboratory_.IsOver()) {
+    ended_early_ = true;
+    return std::nullopt;
+  }
+  Trial trial = laboratory_.Try({finalist.settings, kWhy, true, finalist.predicted, std::nullopt});
+  if (laboratory_.IsOver() && !trial.ok()) {
+    ended_early_ = true;
+    return std::nullopt;
+  }
+  trial.predicted = finalist.predicted;
+  trial.proves = true;
+  trials_.push_back(trial);
+  return trial;
+}
+
+// One first, then the other first, so that a machine that becomes slower all the time favours none.
+void Searcher::Prove(const Trial& baseline, const Trial& finalist) {
+  Proof& proof = proofs_.emplace_back();
+  proof.settings = finalist.settings;
+  proof.within = question_.within;
+  proof.asks_for_less = AsksForLess(question_, known_, finalist, baseline);
+  while (proof.pairs.size() < kMostPairs && proof.verdict == Verdict::kOpen) {
+    const bool as_it_is_first = proof.pairs.size() % 2 == 0;
+    const auto first = TryToProve(as_it_is_first ? baseline : finalist);
+    if (!first) return;
+    const auto second = TryToProve(as_it_is_first ? finalist : baseline);
+    if (!second) return;
+    const Trial &before = as_it_is_first ? *first : *second, &after = as_it_is_first ? *second : *first;
+    if (!after.ok() || !IsFit(after)) proof.verdict = Verdict::kFailed;
+    // A script as it is that fails, or is counted in another unit, proves nothing of the setting.
+    if (!after.ok() || !before.ok() || before.unit != after.unit) return;
+    proof.Add({*before.rate, *after.rate});
+  }
+}
+
+void Searcher::ProveTheBest() {
+  const Trial baseline = trials_.front();
+  while (proofs_.size() < kMostFinalists) {
+    const auto finalist = Finalist();
+    if (!finalist) return;
+    Prove(baseline, *finalist);
+    const Verdict verdict = proofs_.back().verdict;
+    if (verdict != Verdict::kNoGain && verdict != Verdict::kFailed) return;
+  }
+}
+
+}  // namespace fullbore::tune
