@@ -43,5 +43,5 @@ say "3. what changed"
 "$python" scripts/demo_report.py table "$demo/before.json" "$demo/after.json"
 
 say "4. the same, found by itself: fullbore tune tries what the recording says can gain, and proves it"
-"$fullbore" tune --knobs num_workers --budget 3m --most 20s -o "$demo/runs" --json "$demo/tune.json" -- \
+"$fullbore" tune --knobs num_workers --budget 4m --most 20s -o "$demo/runs" --json "$demo/tune.json" -- \
   "$python" examples/train_resnet.py --data "$demo/photos" --workers 0 --steps 100000

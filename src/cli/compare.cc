@@ -77,6 +77,25 @@ void PrintChanges(const char* title, const std::vector<Change>& changes) {
   if (changes.size() > kMaxRows) Print(stdout, "    and {} more: --json FILE\n", changes.size() - kMaxRows);
 }
 
+// What became of the prediction.
+std::string OutcomeOf(const Comparison& comparison) {
+  switch (comparison.prediction) {
+    case diagnose::Prediction::kHeld:
+      return "held";
+    case diagnose::Prediction::kMissed:
+      return "not what was measured";
+    case diagnose::Prediction::kTooNoisy:
+      return "too noisy to tell, or too few steps";
+    case diagnose::Prediction::kAnotherChange:
+      return fmt::format("not tested: another change was made ({})",
+                         fmt::join(comparison.other_changes, ", "));
+    case diagnose::Prediction::kNotTested:
+    case diagnose::Prediction::kNone:
+      return "not tested: that change was not made";
+  }
+  return "";
+}
+
 void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
   PrintWrapped(fmt::format("fullbore  {} -> {}", before.run_id, after.run_id), 0, 2);
   Print(stdout, "\n");
@@ -98,11 +117,10 @@ void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comp
                  2, 4);
   }
   if (comparison.predicted && comparison.predicted->expected > 1.005) {
-    PrintWrapped(
-        fmt::format("predicted for the first finding: {:.2f}x ({:.2f} to {:.2f}): {}",
-                    comparison.predicted->expected, comparison.predicted->low, comparison.predicted->high,
-                    comparison.prediction_held ? "held" : "not what was measured"),
-        2, 4);
+    PrintWrapped(fmt::format("predicted for {}: {:.2f}x ({:.2f} to {:.2f}): {}", comparison.advised,
+                             comparison.predicted->expected, comparison.predicted->low,
+                             comparison.predicted->high, OutcomeOf(comparison)),
+                 2, 4);
   }
   PrintChanges("shares of the step", comparison.shares);
   PrintChanges("facts", comparison.facts);

@@ -301,7 +301,9 @@ nlohmann::ordered_json ToJson(const Diagnosis& before, const Diagnosis& after,
     json["predicted"] = {{"expected", comparison.predicted->expected},
                          {"low", comparison.predicted->low},
                          {"high", comparison.predicted->high}};
-    json["prediction_held"] = comparison.prediction_held;
+    json["prediction"] = diagnose::Name(comparison.prediction);
+    json["advised"] = comparison.advised;
+    json["other_changes"] = comparison.other_changes;
   }
   json["shares"] = ChangesJson(comparison.shares);
   json["facts"] = ChangesJson(comparison.facts);

@@ -5,6 +5,8 @@
 #include <set>
 #include <tuple>
 
+#include "explain/diagnose/setup.h"
+
 namespace fullbore::diagnose {
 
 namespace {
@@ -142,15 +144,84 @@ bool Names(const std::vector<Finding>& findings, const std::string& id) {
 }
 
 // Whether the first finding's cause was removed in between: it is gone, or costs at most half of what it did.
-// Otherwise its prediction has not been tested.
 bool WasTreated(const Diagnosis& before, const Diagnosis& after) {
-  if (before.findings.empty() || before.findings.front().method.empty()) return false;
   const Finding& first = before.findings.front();
   return std::none_of(after.findings.begin(), after.findings.end(),
                       [&](const Finding& f) { return f.id == first.id && f.share > first.share / 2; });
 }
 
+std::string FactOr(const std::map<std::string, std::string>& facts, const std::string& key) {
+  const auto at = facts.find(key);
+  if (at == facts.end()) return "";
+  const std::string& text = at->second;  // a variable of the environment is a text
+  const bool quoted = text.size() > 1 && text.front() == '"' && text.back() == '"';
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// A variable for the threads also becomes the number of threads, and workers prefetch.
+bool FollowsFrom(const std::map<std::string, std::string>& wanted, const std::string& fact) {
+  return wanted.contains(fact) || (fact == "torch_threads" && wanted.contains("omp_num_threads"));
+}
+
+// Which facts that decide how fast a run is differ, besides those that the advised change leaves behind.
+std::vector<std::string> OtherChanges(const std::map<std::string, std::string>& wanted,
+                                      const std::vector<Change>& facts) {
+  std::vector<std::string> others;
+  for (const Change& fact : facts) {
+    if (DecidesSpeed(fact.what) && !FollowsFrom(wanted, fact.what)) others.push_back(fact.what);
+  }
+  return others;
+}
+
+// By the facts that it leaves behind where it leaves any, else by the cause, which is gone.
+bool WasMade(const std::map<std::string, std::string>& wanted, const Diagnosis& before,
+             const Diagnosis& after) {
+  if (wanted.empty()) return WasTreated(before, after);
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& fact) {
+    return FactOr(after.facts, fact.first) == fact.second && FactOr(before.facts, fact.first) != fact.second;
+  });
+}
+
+void JudgePrediction(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+  if (before.findings.empty() || before.findings.front().method.empty()) return;
+  const Finding& first = before.findings.front();
+  comparison.predicted = first.speedup;
+  comparison.advised = first.change.empty() && !first.fix.empty() ? first.fix.front() : first.change;
+  const auto wanted = FactsOfChange(first.change);
+  comparison.other_changes = OtherChanges(wanted, comparison.facts);
+  const Speedup& predicted = first.speedup;
+  if (!comparison.other_changes.empty()) {
+    comparison.prediction = Prediction::kAnotherChange;
+  } else if (!WasMade(wanted, before, after)) {
+    comparison.prediction = Prediction::kNotTested;
+  } else if (!comparison.interval_known ||
+             (comparison.speedup_low <= 1 && comparison.speedup_high >= predicted.low)) {
+    comparison.prediction = Prediction::kTooNoisy;
+  } else {
+    const bool meet = predicted.low <= comparison.speedup_high && comparison.speedup_low <= predicted.high;
+    comparison.prediction = meet ? Prediction::kHeld : Prediction::kMissed;
+  }
+}
+
 }  // namespace
+
+std::string_view Name(Prediction prediction) {
+  switch (prediction) {
+    case Prediction::kNone:
+      return "";
+    case Prediction::kNotTested:
+      return "not-tested";
+    case Prediction::kAnotherChange:
+      return "another-change";
+    case Prediction::kTooNoisy:
+      return "too-noisy";
+    case Prediction::kHeld:
+      return "held";
+    case Prediction::kMissed:
+      return "missed";
+  }
+  return "";
+}
 
 Comparison Compare(const Diagnosis& before, const Diagnosis& after) {
   Comparison comparison;
@@ -164,11 +235,7 @@ Comparison Compare(const Diagnosis& before, const Diagnosis& after) {
   for (const Finding& finding : after.findings) {
     if (!Names(before.findings, finding.id)) comparison.findings_new.push_back(finding.id);
   }
-  if (WasTreated(before, after)) {
-    comparison.predicted = before.findings.front().speedup;
-    comparison.prediction_held = comparison.predicted->low <= comparison.speedup_high &&
-                                 comparison.speedup_low <= comparison.predicted->high;
-  }
+  JudgePrediction(before, after, comparison);
   return comparison;
 }
 

@@ -1,8 +1,10 @@
 // What changed between two diagnoses, and whether the difference is outside the noise.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "explain/diagnose/diagnosis.h"
@@ -16,6 +18,18 @@ struct Change {
   std::string before_text, after_text;  // of facts
 };
 
+// What became of the first run's prediction for its first finding.
+enum class Prediction : uint8_t {
+  kNone,           // there was none
+  kNotTested,      // the advised change was not made, as far as the recordings show
+  kAnotherChange,  // something else was changed, instead of it or as well
+  kTooNoisy,       // the interval holds both the predicted gain and none: it could not have failed
+  kHeld,
+  kMissed,
+};
+std::string_view Name(
+    Prediction prediction);  // "not-tested", "another-change", "too-noisy", "held", "missed"
+
 struct Comparison {
   // Samples per second where both know it, else steps per second.
   std::string rate_unit;
@@ -28,9 +42,10 @@ struct Comparison {
   std::vector<Change> resources;  // those that findings cite first, then those nearly used up, then by change
   std::vector<Change> facts;
   std::vector<std::string> findings_gone, findings_new;
-  // How the first run's prediction for its first finding turned out, if its advice was followed.
-  std::optional<Speedup> predicted;
-  bool prediction_held = false;
+  Prediction prediction = Prediction::kNone;
+  std::optional<Speedup> predicted;        // unless there was none
+  std::string advised;                     // the change that it was predicted for, in code or in words
+  std::vector<std::string> other_changes;  // names of the facts that differ besides
 };
 
 Comparison Compare(const Diagnosis& before, const Diagnosis& after);

@@ -10,6 +10,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/noise.h"
+#include "explain/diagnose/setup.h"
 #include "explain/diagnose/statistics.h"
 #include "record/collective.h"
 
@@ -168,6 +169,7 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
     if (lead.Ratio(part) > 0) diagnosis.host_other_parts[std::string(Name(part))] = lead.Ratio(part);
   }
   diagnosis.facts = lead.info->facts;
+  diagnosis.facts.merge(LoaderFacts(*lead.info));
   if (view.Fact("step_is") == "batch") {
     diagnosis.not_judged.push_back({"optimizer steps",
                                     "no optimizer of torch.optim stepped: each batch, or each backward pass "
