@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <set>
 
+#include "explain/ingest/archive_reader.h"
 #include "explain/ingest/byte_source.h"
 #include "explain/ingest/kineto/kineto_reader.h"
 #include "explain/ingest/nsys/nsys_reader.h"
-#include "explain/ingest/tar_reader.h"
 #include "explain/ingest/trace_files.h"
 #include "explain/roofline/host_operators.h"
 #include "explain/roofline/precision.h"
@@ -62,9 +62,12 @@ class Visit {
     switch (file.kind) {
       case FileKind::kSqlite:
         return ReadNsysFile(file.path);
-      case FileKind::kTar:
-        return ReadTar(file.path);
-      default:
+      case FileKind::kArchive:
+        return ReadArchive(file.path);
+      case FileKind::kForeign:
+        if (const auto foreign = ForeignFile(file.path)) return *foreign;
+        break;
+      case FileKind::kJson:
         break;
     }
     auto source = OpenBytes(file.path);
@@ -84,13 +87,13 @@ class Visit {
     return {};
   }
 
-  Result<void> ReadTar(const std::string& path) {
+  Result<void> ReadArchive(const std::string& path) {
     auto source = OpenBytes(path);
     if (!source) return source.error();
-    TarReader tar(std::move(*source));
+    ArchiveReader archive(std::move(*source));
     int64_t read = 0, left_out = 0;
     for (;;) {
-      auto next = tar.Next();
+      auto next = archive.Next();
       if (!next) {
         const Error error{next.error().code, "cannot read '" + path + "': " + next.error().text, ""};
         if (read == 0) return error;
@@ -98,8 +101,10 @@ class Visit {
         break;
       }
       if (!*next) break;
-      const std::string name = path + ":" + tar.name();
-      if (auto member = ReadJson(tar.Contents(), name); member) {
+      if (archive.name().starts_with("__MACOSX/"))
+        continue;  // what macOS knows about the files besides their bytes
+      const std::string name = path + ":" + archive.name();
+      if (auto member = ReadMember(archive, name); member) {
         ++read;
       } else if (++left_out <= kMaxNamedMembers) {
         Say(Severity::kError, "left out: " + ToString(member.error()));
@@ -111,6 +116,12 @@ class Visit {
     }
     if (read == 0) return Error{ErrorCode::kCorrupt, "'" + path + "' holds no readable trace", ""};
     return {};
+  }
+
+  Result<void> ReadMember(ArchiveReader& archive, const std::string& name) {
+    auto contents = Unpack(archive.Contents());
+    if (!contents) return contents.error();
+    return ReadJson(std::move(*contents), name);
   }
 
   Result<void> ReadNsysFile(const std::string& path) {
