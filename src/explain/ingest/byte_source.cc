@@ -338,17 +338,28 @@ bool Expansion::Allows(size_t bytes, int64_t packed_position) {
   return unpacked_ <= kAlways || unpacked_ / kMostTimes <= packed_position;
 }
 
-Result<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed) {
-  constexpr size_t kMagicBytes = 48;  // to the dictionary's size in an .xz file
-  std::string magic(kMagicBytes, '\0');
+Result<std::string> HeadOf(ByteSource& source, size_t bytes) {
+  std::string head(bytes, '\0');
   size_t size = 0;
-  while (size < magic.size()) {
-    auto got = packed->Read(magic.data() + size, magic.size() - size);
+  while (size < head.size()) {
+    auto got = source.Read(head.data() + size, head.size() - size);
     if (!got) return got.error();
     if (*got == 0) break;
     size += *got;
   }
-  magic.resize(size);
+  head.resize(size);
+  return head;
+}
+
+std::unique_ptr<ByteSource> Rejoined(std::string head, std::unique_ptr<ByteSource> rest) {
+  return std::make_unique<PrefixedSource>(std::move(head), std::move(rest));
+}
+
+Result<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed) {
+  constexpr size_t kMagicBytes = 48;  // to the dictionary's size in an .xz file
+  auto head = HeadOf(*packed, kMagicBytes);
+  if (!head) return head.error();
+  const std::string& magic = *head;
   if (magic.starts_with("\x1f\x8b")) return Decompressed<GzipSource>(std::move(packed), magic);
   if (magic.starts_with("\x28\xb5\x2f\xfd")) return Decompressed<ZstdSource>(std::move(packed), magic);
   if (magic.starts_with(std::string_view("\xfd"
@@ -359,7 +370,7 @@ Result<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed) {
     return std::unique_ptr<ByteSource>(
         std::make_unique<FilterSource>(std::move(packed), magic, ARCHIVE_FILTER_BZIP2, "bzip2"));
   }
-  return std::unique_ptr<ByteSource>(std::make_unique<PrefixedSource>(std::move(magic), std::move(packed)));
+  return Rejoined(std::move(*head), std::move(packed));
 }
 
 Result<std::unique_ptr<ByteSource>> OpenBytes(const std::string& path) {

@@ -30,6 +30,10 @@ Result<std::unique_ptr<ByteSource>> OpenBytes(const std::string& path);
 // What `packed` holds if that is compressed, else itself: for the members of archives.
 Result<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed);
 
+// Reads the first bytes, fewer if there are no more, and puts them back before what follows.
+Result<std::string> HeadOf(ByteSource& source, size_t bytes);
+std::unique_ptr<ByteSource> Rejoined(std::string head, std::unique_ptr<ByteSource> rest);
+
 // Traces compress to a tenth of their size, artificial ones to a fiftieth. A file that expands far more was made to
 // keep its reader busy for hours.
 class Expansion {

@@ -180,7 +180,7 @@ constexpr Format kFormats[] = {
      "record with torch.profiler, which writes a trace on ROCm, too: "
      "prof.export_chrome_trace(\"trace.json.gz\")"},
     {IsChakraJson,
-     {},
+     {".et", "", ""},
      "an execution trace (Chakra): operators and their order, but no device's time",
      "record with torch.profiler beside it: prof.export_chrome_trace(\"trace.json.gz\")"},
     {IsSpeedscope,

@@ -140,6 +140,17 @@ TEST(ReadTracesTest, AnArchiveHoldsTheRanksOfOneRun) {
   EXPECT_EQ(Texts(recording->stages[0]), "");
 }
 
+TEST(ReadTracesTest, WhatIsPackedAloneInAnArchiveIsCalledByName) {
+  const ScratchDirectory dir;
+  const auto told = [&](const std::string& name, const std::string& bytes) {
+    return ReadTraces({dir.Write("x.zip", testing::Zip({{name, bytes}}))}).error().text;
+  };
+  EXPECT_THAT(told("t.json.gz", testing::Gzip("<!doctype html>")),
+              ::testing::HasSubstr("t.json.gz' is a web page"));
+  EXPECT_THAT(told("t.sqlite", "SQLite format 3"), ::testing::HasSubstr("cannot be read in an archive"));
+  EXPECT_THAT(told("notes", "hello"), ::testing::HasSubstr("notes' is not a PyTorch-profiler trace"));
+}
+
 TEST(ReadTracesTest, ACheckpointBesideTracesIsNotOne) {
   const ScratchDirectory dir;
   dir.Write("a.json", RankTrace(0));
