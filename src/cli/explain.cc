@@ -110,7 +110,7 @@ Handler Define(CLI::App& app, const Invocation&) {
   auto flags = std::make_shared<Flags>();
   app.add_option("RUN|TRACE", flags->what,
                  "A run (its id, the beginning of one, or a run file; default: the newest), or traces:\n"
-                 "PyTorch-profiler JSON (plain, .gz, .zst, in a .tar), Nsight Systems exports (.sqlite),\n"
+                 "PyTorch-profiler JSON (also packed or in archives), Nsight Systems exports (.sqlite),\n"
                  "directories of them; several files are the ranks of one run");
   app.add_option("--pid", flags->pid,
                  "A training that already runs: look at it and its children from outside, with py-spy")

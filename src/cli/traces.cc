@@ -36,8 +36,8 @@ bool IsRunFile(const std::string& path) {
 }  // namespace
 
 bool LooksLikePath(const std::string& word) {
-  constexpr std::array<std::string_view, 8> kSuffixes = {".json", ".gz",  ".zst", ".sqlite",
-                                                         ".tar",  ".fbr", ".tgz", ".pt"};
+  constexpr std::array<std::string_view, 11> kSuffixes = {".json", ".gz", ".zst", ".sqlite", ".tar", ".fbr",
+                                                          ".tgz",  ".pt", ".xz",  ".bz2",    ".zip"};
   return word.find('/') != std::string::npos ||
          std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](auto suffix) { return word.ends_with(suffix); });
 }

@@ -102,6 +102,18 @@ std::string FactText(const Diagnosis& d, const char* key) {
   return value.is_string() ? value.get<std::string>() : found->second;
 }
 
+// Of a trace without steps and device activity, with the next step.
+std::string EmptyTraceText(const Diagnosis& d) {
+  const std::string held = FactText(d, "trace_holds");
+  std::string text = held.empty()
+                         ? "This trace holds no events, at most names of processes and threads."
+                         : "This trace marks no steps and holds no device activity, only " + held + ".";
+  for (const diagnose::NotJudged& one : d.not_judged) {
+    if (one.id == "the trace") text += " To be judged it needs " + one.needs + ".";
+  }
+  return text;
+}
+
 std::string MachineText(const Diagnosis& d, const std::string& key) {
   const auto found = d.machine.find(key);
   return found == d.machine.end() ? "" : found->second;
@@ -197,6 +209,7 @@ std::string PlaceText(const diagnose::Finding& finding) {
 
 std::string VerdictText(const Diagnosis& d) {
   if (!d.findings.empty()) return d.findings.front().title;
+  if (d.steps == 0 && d.facts.count("trace_holds") != 0) return EmptyTraceText(d);
   if (d.steps == 0)
     return "No training seen: nothing in this command took an optimizer step that could be recorded.";
   return "No cause stands out in what was recorded.";

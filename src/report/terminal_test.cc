@@ -99,6 +99,18 @@ TEST(TerminalTest, AProgramThatNeverTrainsShowsTheMachine) {
   EXPECT_THAT(text, Not(HasSubstr("step 0")));
 }
 
+TEST(TerminalTest, ATraceWithoutTrainingIsSpokenOfAsATrace) {
+  diagnose::Diagnosis d;
+  d.facts["trace_holds"] = "\"12 operators of the CPU\"";
+  d.not_judged.push_back({"the trace", "it marks no steps", "prof.step()"});
+  EXPECT_THAT(ToTerminal(d, {.width = 200}),
+              HasSubstr("marks no steps and holds no device activity, only 12 operators of the CPU. "
+                        "To be judged it needs prof.step()."));
+  d.facts["trace_holds"] = "\"\"";
+  EXPECT_THAT(ToTerminal(d, {}), HasSubstr("This trace holds no events"));
+  EXPECT_THAT(ToTerminal(d, {}), Not(HasSubstr("command")));
+}
+
 TEST(TerminalTest, AKilledRunSaysHowItEnded) {
   EXPECT_THAT(ToTerminal(testing::OutOfMemory().diagnosis, {}), HasSubstr("out of memory (exit status 137)"));
   diagnose::Diagnosis d;

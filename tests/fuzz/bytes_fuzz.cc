@@ -1,8 +1,9 @@
-// Bytes that may be gzip, zstd or neither, and their content as a tar file.
+// Bytes that may be packed or not, their content as an archive, its members unpacked, and what they are called.
 #include <cstdint>
 
+#include "explain/ingest/archive_reader.h"
 #include "explain/ingest/byte_source.h"
-#include "explain/ingest/tar_reader.h"
+#include "explain/ingest/foreign_formats.h"
 
 namespace {
 
@@ -25,11 +26,14 @@ void ReadAll(ByteSource& source) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   ReadAll(*fullbore::ingest::BytesInMemory(bytes));
-  fullbore::ingest::TarReader tar(fullbore::ingest::BytesInMemory(bytes));
+  (void)fullbore::ingest::ForeignFormat("x.pftrace", bytes);
+  fullbore::ingest::ArchiveReader archive(fullbore::ingest::BytesInMemory(bytes));
   for (int members = 0; members < 100; ++members) {
-    const auto next = tar.Next();
+    const auto next = archive.Next();
     if (!next || !*next) break;
-    if (members % 2 == 0) ReadAll(*tar.Contents());
+    if (members % 2 != 0) continue;
+    const auto contents = fullbore::ingest::Unpack(archive.Contents());
+    if (contents) ReadAll(**contents);
   }
   return 0;
 }

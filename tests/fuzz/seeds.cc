@@ -40,6 +40,14 @@ void WriteTraces(const fs::path& root) {
   Write(root / "kineto/training.json", trace);
   Write(root / "kineto/old_array.json", old.BareArray());
   Write(root / "kineto/collectives.json", collectives.Json());
+  made::TraceBuilder halves;
+  halves.Raw(
+      R"({"ph": "B", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "args": {"correlation": 1}})");
+  halves.Raw(R"({"ph": "E", "pid": 0, "tid": 7, "ts": 4})")
+      .Raw(R"({"ph": "B", "name": "open", "tid": 1, "ts": 2})");
+  halves.Raw(R"({"ph": "X", "cat": "cpu_op", "name": "C:\data\", "pid": 1, "tid": 1, "ts": 1, "dur": 2})");
+  halves.Raw(R"({"ph": "M", "pid": 2, "name": "process_name", "args": {"name": "/device:GPU:0"}})");
+  Write(root / "kineto/halves.json", "\xef\xbb\xbf" + halves.Json());
   const std::string small = old.Json();
   const std::string tar = made::TarMember("rank0.json", small) + made::TarMember("d/", "", '5') +
                           made::TarMember("rank1.json", trace) + std::string(1024, '\0');
@@ -49,6 +57,11 @@ void WriteTraces(const fs::path& root) {
   Write(root / "bytes/zstd", made::Zstd(trace));
   Write(root / "bytes/tar", tar);
   Write(root / "bytes/tar_gz", made::Gzip(tar));
+  Write(root / "bytes/xz", made::Xz(small));
+  Write(root / "bytes/bzip2", made::Bzip2(small));
+  Write(root / "bytes/zip", made::Zip({{"rank0.json", small}, {"rank1.json.gz", made::Gzip(small)}}));
+  Write(root / "bytes/xplane", std::string("\x0a\x40\x08\x01\x12\x09/host:CPU\x1a\x10", 17));
+  Write(root / "bytes/perfetto", std::string("\x0a\x24\x40\xaa\xbb\xcc\x01\x50\x01\x5a\x10", 11));
 }
 
 // Small pages, so that most bytes carry something.

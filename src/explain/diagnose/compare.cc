@@ -19,7 +19,8 @@ constexpr double kResourceMoved = 0.10;  // relative to the larger
 
 // Facts that differ between any two runs and say nothing.
 const std::set<std::string>& NoisyFacts() {
-  static const std::set<std::string> noisy = {"hook_ns", "lost_events", "trace_file", "trace_events"};
+  static const std::set<std::string> noisy = {"hook_ns", "lost_events", "trace_file", "trace_events",
+                                              "trace_holds"};
   return noisy;
 }
 

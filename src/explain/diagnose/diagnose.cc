@@ -9,6 +9,7 @@
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/no_steps.h"
 #include "explain/diagnose/noise.h"
 #include "explain/diagnose/setup.h"
 #include "explain/diagnose/statistics.h"
@@ -261,10 +262,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   if (view.HasSteps()) {
     FillSteps(view, diagnosis);
   } else {
-    diagnosis.not_judged.push_back({"training", "no optimizer step was seen",
-                                    "PyTorch training whose Python inherits the environment (not python -I, "
-                                    "-E or -S); in any other loop, "
-                                    "fullbore.step() and for batch in fullbore.watch(loader)"});
+    SayWhyNoSteps(recording, *stage, diagnosis);
   }
   Judge(view, diagnosis);
   if (diagnosis.sampled) DropFiguresOfSteps(diagnosis.findings);

@@ -1,5 +1,5 @@
-// The bytes of a file as a stream, decompressed on the way: plain, gzip or zstd, judged by the first bytes,
-// whatever the file is called. One owner, one thread. Memory is a fixed pair of buffers for any size of file.
+// The bytes of a file as a stream, decompressed on the way: plain, gzip, zstd, xz or bzip2, judged by the first
+// bytes, whatever the file is called. One owner, one thread. Memory is a fixed pair of buffers for any size of file.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +26,29 @@ class ByteSource {
 };
 
 Result<std::unique_ptr<ByteSource>> OpenBytes(const std::string& path);
+
+// What `packed` holds if that is compressed, else itself: for the members of archives.
+Result<std::unique_ptr<ByteSource>> Unpack(std::unique_ptr<ByteSource> packed);
+
+// Reads the first bytes, fewer if there are no more, and puts them back before what follows.
+Result<std::string> HeadOf(ByteSource& source, size_t bytes);
+std::unique_ptr<ByteSource> Rejoined(std::string head, std::unique_ptr<ByteSource> rest);
+
+// Traces compress to a tenth of their size, artificial ones to a fiftieth. A file that expands far more was made to
+// keep its reader busy for hours.
+class Expansion {
+ public:
+  static const std::string kTooMuch;  // an error's text
+
+  // Whether a file may give so many bytes more after it was read up to this position.
+  bool Allows(size_t bytes, int64_t packed_position);
+
+ private:
+  static constexpr int64_t kMostTimes = 500;
+  static constexpr int64_t kAlways = 64 << 20;  // bytes: this much is read in no time at all
+
+  int64_t unpacked_ = 0;
+};
 
 // For tests and fuzzing; `bytes` outlives the source. Compressed bytes are recognised here too.
 std::unique_ptr<ByteSource> BytesInMemory(std::string_view bytes);

@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <set>
 
+#include "explain/ingest/archive_reader.h"
 #include "explain/ingest/byte_source.h"
+#include "explain/ingest/foreign_formats.h"
 #include "explain/ingest/kineto/kineto_reader.h"
 #include "explain/ingest/nsys/nsys_reader.h"
-#include "explain/ingest/tar_reader.h"
 #include "explain/ingest/trace_files.h"
 #include "explain/roofline/host_operators.h"
 #include "explain/roofline/precision.h"
@@ -62,9 +63,12 @@ class Visit {
     switch (file.kind) {
       case FileKind::kSqlite:
         return ReadNsysFile(file.path);
-      case FileKind::kTar:
-        return ReadTar(file.path);
-      default:
+      case FileKind::kArchive:
+        return ReadArchive(file.path);
+      case FileKind::kForeign:
+        if (const auto foreign = ForeignFile(file.path)) return *foreign;
+        break;
+      case FileKind::kJson:
         break;
     }
     auto source = OpenBytes(file.path);
@@ -84,22 +88,28 @@ class Visit {
     return {};
   }
 
-  Result<void> ReadTar(const std::string& path) {
+  Result<void> ReadArchive(const std::string& path) {
     auto source = OpenBytes(path);
     if (!source) return source.error();
-    TarReader tar(std::move(*source));
+    ArchiveReader archive(std::move(*source));
     int64_t read = 0, left_out = 0;
+    std::optional<Error> first_error;
     for (;;) {
-      auto next = tar.Next();
+      auto next = archive.Next();
       if (!next) {
-        const Error error{next.error().code, "cannot read '" + path + "': " + next.error().text, ""};
+        const Error error{next.error().code, "cannot read '" + path + "': " + next.error().text,
+                          next.error().hint};
         if (read == 0) return error;
         Say(Severity::kError, "the rest is left out: " + ToString(error));
         break;
       }
       if (!*next) break;
-      const std::string name = path + ":" + tar.name();
-      if (auto member = ReadJson(tar.Contents(), name); member) {
+      if (archive.name().starts_with("__MACOSX/"))
+        continue;  // what macOS knows about the files besides their bytes
+      const std::string name = path + ":" + archive.name();
+      const auto member = ReadMember(archive, name);
+      if (!member && !first_error) first_error = member.error();
+      if (member) {
         ++read;
       } else if (++left_out <= kMaxNamedMembers) {
         Say(Severity::kError, "left out: " + ToString(member.error()));
@@ -109,8 +119,25 @@ class Visit {
       Say(Severity::kError,
           "left out: " + std::to_string(left_out - kMaxNamedMembers) + " more files of '" + path + "'");
     }
+    if (read == 0 && left_out == 1) return *first_error;  // packed alone: what it is says more
     if (read == 0) return Error{ErrorCode::kCorrupt, "'" + path + "' holds no readable trace", ""};
     return {};
+  }
+
+  Result<void> ReadMember(ArchiveReader& archive, const std::string& name) {
+    constexpr size_t kHeadBytes = 512;
+    auto contents = Unpack(archive.Contents());
+    if (!contents) return contents.error();
+    auto head = HeadOf(**contents, kHeadBytes);
+    if (!head)
+      return Error{head.error().code, "cannot read '" + name + "': " + head.error().text, head.error().hint};
+    if (auto foreign = ForeignFormat(name, *head)) return *foreign;
+    if (head->starts_with("SQLite format 3")) {
+      return Error{ErrorCode::kUnsupported,
+                   "'" + name + "' is an SQLite file, which cannot be read in an archive",
+                   "unpack it, and explain the file itself"};
+    }
+    return ReadJson(Rejoined(std::move(*head), std::move(*contents)), name);
   }
 
   Result<void> ReadNsysFile(const std::string& path) {

@@ -1,5 +1,5 @@
-// Turns recordings of other tools into a record::Recording: PyTorch-profiler traces (Kineto JSON, plain, gzip
-// or zstd, also inside tar files) and Nsight Systems sqlite exports. Several files are the ranks of one run.
+// Turns recordings of other tools into a record::Recording: PyTorch-profiler traces (Kineto JSON, plain or
+// compressed, also inside archives) and Nsight Systems sqlite exports. Several files are the ranks of one run.
 //
 //   auto recording = ingest::ReadTraces({"traces/"}, {});
 //

@@ -112,6 +112,55 @@ TEST(ReadTracesTest, ForeignFilesOfADirectoryAreCounted) {
   EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("config.json"));
 }
 
+TEST(ReadTracesTest, HoweverATraceIsPackedItIsTheSame) {
+  const ScratchDirectory dir;
+  const std::string json = RankTrace(-1);
+  const auto steps = [&](const std::string& name, const std::string& bytes) {
+    const auto recording = ReadTraces({dir.Write(name, bytes)});
+    if (!recording) return ToString(recording.error());
+    return std::to_string(recording->stages[0].ranks.at(0).steps.size());
+  };
+  EXPECT_EQ(steps("a.json", json), "4");
+  EXPECT_EQ(steps("a.json.xz", testing::Xz(json)), "4");
+  EXPECT_EQ(steps("a.json.bz2", testing::Bzip2(json)), "4");
+  EXPECT_EQ(steps("a.zip", testing::Zip({{"a.json", json}})), "4");
+  EXPECT_EQ(steps("b.zip", testing::Zip({{"a.json.gz", testing::Gzip(json)}})), "4");
+  EXPECT_EQ(steps("from windows.json", "\xef\xbb\xbf" + json), "4");
+  EXPECT_EQ(steps("from windows.json.gz", testing::Gzip("\xef\xbb\xbf" + json)), "4");
+}
+
+TEST(ReadTracesTest, AnArchiveHoldsTheRanksOfOneRun) {
+  const ScratchDirectory dir;
+  const std::string path = dir.Write("two.zip", testing::Zip({{"a.json", RankTrace(0)},
+                                                              {"__MACOSX/._a.json", "\x05\x16"},
+                                                              {"b.json.xz", testing::Xz(RankTrace(1))}}));
+  const auto recording = ReadTraces({path});
+  ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+  EXPECT_EQ(recording->stages[0].ranks.size(), 2U);
+  EXPECT_EQ(Texts(recording->stages[0]), "");
+}
+
+TEST(ReadTracesTest, WhatIsPackedAloneInAnArchiveIsCalledByName) {
+  const ScratchDirectory dir;
+  const auto told = [&](const std::string& name, const std::string& bytes) {
+    return ReadTraces({dir.Write("x.zip", testing::Zip({{name, bytes}}))}).error().text;
+  };
+  EXPECT_THAT(told("t.json.gz", testing::Gzip("<!doctype html>")),
+              ::testing::HasSubstr("t.json.gz' is a web page"));
+  EXPECT_THAT(told("t.sqlite", "SQLite format 3"), ::testing::HasSubstr("cannot be read in an archive"));
+  EXPECT_THAT(told("notes", "hello"), ::testing::HasSubstr("notes' is not a PyTorch-profiler trace"));
+}
+
+TEST(ReadTracesTest, ACheckpointBesideTracesIsNotOne) {
+  const ScratchDirectory dir;
+  dir.Write("a.json", RankTrace(0));
+  dir.Write("model.pt", testing::Zip({{"archive/data.pkl", "x"}}));
+  const auto recording = ReadTraces({dir.path()});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(Texts(recording->stages[0]),
+            "left out: 1 files that are not traces, '" + dir.path() + "/model.pt' the first\n");
+}
+
 constexpr char kLogs[] = "logs/resnet/plugins/profile/";
 
 TEST(ReadTracesTest, ADirectoryOfLogsIsSearched) {

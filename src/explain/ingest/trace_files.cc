@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "explain/ingest/byte_source.h"
+#include "explain/ingest/foreign_formats.h"
 
 namespace fullbore::ingest {
 namespace {
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kHeadBytes = 512;  // a tar header
 constexpr size_t kTarMagicAt = 257;
+constexpr std::string_view kZipMagic = "PK\3\4";
 
 constexpr int kMaxDepth = 8;            // TensorBoard's traces lie four below the directory of all logs
 constexpr size_t kMaxEntries = 20'000;  // examined, over all directories together
@@ -41,8 +43,9 @@ Result<std::string> HeadOf(const std::string& path) {
 
 FileKind KindOf(std::string_view head) {
   if (head.starts_with("SQLite format 3")) return FileKind::kSqlite;
-  if (head.size() == kHeadBytes && head.compare(kTarMagicAt, 5, "ustar") == 0) return FileKind::kTar;
-  const std::string_view text = Trim(head);
+  if (head.size() == kHeadBytes && head.compare(kTarMagicAt, 5, "ustar") == 0) return FileKind::kArchive;
+  if (head.starts_with(kZipMagic)) return FileKind::kArchive;
+  const std::string_view text = Trim(WithoutByteOrderMark(head));
   if (text.starts_with('{') || text.starts_with('[')) return FileKind::kJson;
   return FileKind::kForeign;
 }
@@ -65,12 +68,13 @@ struct Directory {
   std::vector<TraceFile> traces;
   std::vector<TraceFile> likely;  // those that look like a trace and not like other JSON
   std::vector<std::string> foreign;
+  std::optional<std::string> named;      // the first foreign one of which it is known what it is
   std::vector<std::string> directories;  // without links, which may be circular, and hidden ones
   size_t entries = 0;
 };
 
 Result<Directory> List(const std::string& path, size_t most_entries) {
-  Directory listed{path, {}, {}, {}, {}, 0};
+  Directory listed{path, {}, {}, {}, {}, {}, 0};
   std::error_code status;
   std::vector<std::string> names;
   for (fs::directory_iterator entry(path, status), end; !status && entry != end; entry.increment(status)) {
@@ -89,7 +93,11 @@ Result<Directory> List(const std::string& path, size_t most_entries) {
   for (const std::string& name : names) {
     const auto head = HeadOf(name);
     const FileKind kind = head ? KindOf(*head) : FileKind::kForeign;
-    if (kind == FileKind::kForeign) {
+    // Checkpoints are zip files, too.
+    const bool other_zip = head && head->starts_with(kZipMagic) && !name.ends_with(".zip");
+    const bool named = head && ForeignFormat(name, *head);
+    if (named && !listed.named) listed.named = name;
+    if (kind == FileKind::kForeign || other_zip || named) {
       listed.foreign.push_back(name);
       continue;
     }
@@ -100,7 +108,8 @@ Result<Directory> List(const std::string& path, size_t most_entries) {
 }
 
 struct Search {
-  std::vector<Directory> found;  // with likely traces
+  std::vector<Directory> found;      // with likely traces
+  std::optional<std::string> named;  // as in Directory
   bool complete = true;
 };
 
@@ -117,6 +126,7 @@ Search SearchBelow(const Directory& top) {
       if (!listed) continue;  // not readable: the rest counts
       left -= std::min(left, listed->entries);
       next.insert(next.end(), listed->directories.begin(), listed->directories.end());
+      if (!search.named) search.named = listed->named;
       if (!listed->likely.empty()) search.found.push_back(std::move(*listed));
     }
     level = std::move(next);
@@ -157,7 +167,10 @@ void TakeFromBelow(const Directory& top, TraceFiles* files) {
         fmt::format("'{}' was searched {} levels deep and up to {} files, and holds more", top.path,
                     kMaxDepth, kMaxEntries));
   }
-  if (found.empty()) return;
+  if (found.empty()) {
+    if (search.named) files->foreign.push_back(*search.named);
+    return;
+  }
   std::vector<Directory> taken;
   if (found.size() > 1 && AreTheRanksOfOne(found)) {
     say(record::Severity::kWarning,
@@ -198,28 +211,39 @@ Result<FileKind> KindOfFile(const std::string& path) {
   return KindOf(*head);
 }
 
+std::optional<Error> ForeignFile(const std::string& path) {
+  const auto head = HeadOf(path);
+  return head ? ForeignFormat(path, *head) : std::nullopt;
+}
+
 Result<TraceFiles> FindTraceFiles(const std::vector<std::string>& paths) {
   TraceFiles found;
   for (const std::string& path : paths) {
     std::error_code status;
     if (!fs::is_directory(path, status)) {
-      auto kind = KindOfFile(path);
-      if (!kind) return kind.error();
-      // A file that the user named is taken for a trace: its reader's error says more than "foreign".
-      found.files.push_back({path, *kind == FileKind::kForeign ? FileKind::kJson : *kind});
+      const auto head = HeadOf(path);
+      if (!head) return head.error();
+      // A file that the user named and nobody knows is taken for a trace: its reader's error says where it is none.
+      FileKind kind = KindOf(*head);
+      if (kind == FileKind::kForeign) kind = FileKind::kJson;
+      if (ForeignFormat(path, *head)) kind = FileKind::kForeign;
+      found.files.push_back({path, kind});
       continue;
     }
     auto listed = List(path, kMaxEntries);
     if (!listed) return listed.error();
     const size_t before = found.files.size();
-    const bool tar = std::any_of(listed->traces.begin(), listed->traces.end(),
-                                 [](const TraceFile& file) { return file.kind == FileKind::kTar; });
-    if (listed->likely.empty() && !tar) TakeFromBelow(*listed, &found);
+    const bool archive = std::any_of(listed->traces.begin(), listed->traces.end(),
+                                     [](const TraceFile& file) { return file.kind == FileKind::kArchive; });
+    if (listed->likely.empty() && !archive) TakeFromBelow(*listed, &found);
     if (found.files.size() > before) continue;
     std::move(listed->traces.begin(), listed->traces.end(), std::back_inserter(found.files));
     std::move(listed->foreign.begin(), listed->foreign.end(), std::back_inserter(found.foreign));
   }
   if (found.files.empty()) {
+    for (const std::string& path : found.foreign) {
+      if (auto foreign = ForeignFile(path)) return *foreign;
+    }
     std::string where = paths.empty() ? "" : " in '" + paths.front() + "'";
     for (const record::Message& note : found.notes) where += "; " + note.text;
     return Error{ErrorCode::kNotFound, "no trace found" + where,

@@ -1,6 +1,7 @@
 // Which files the user's arguments refer to, and what each of them is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace fullbore::ingest {
 
-enum class FileKind : uint8_t { kJson, kSqlite, kTar, kForeign };
+enum class FileKind : uint8_t { kJson, kSqlite, kArchive, kForeign };
 
 struct TraceFile {
   std::string path;
@@ -24,14 +25,18 @@ struct TraceFiles {
   std::vector<record::Message> notes;  // which directories the traces were taken from; a choice is a warning
 };
 
-// Judged by the first bytes, decompressed: names may mislead.
+// Judged by the first bytes, decompressed: names may mislead. kArchive is tar or zip.
 Result<FileKind> KindOfFile(const std::string& path);
 
 // A directory that holds no traces itself is searched recursively, as TensorBoard's logs need it
 // (logs/plugins/profile/2026_11_21/host.pt.trace.json.gz), to a bounded depth and number of files and without
 // following links to directories. Directories named after ranks ("rank0", "rank1") are one recording;
-// otherwise the directory with the newest trace is taken.
+// otherwise the directory with the newest trace is taken. A file that is known to be something else is an error that
+// says what it is and how it becomes a trace (foreign_formats.h).
 Result<TraceFiles> FindTraceFiles(const std::vector<std::string>& paths);
+
+// What the file is and how it becomes a trace, if it is known to be something else (foreign_formats.h).
+std::optional<Error> ForeignFile(const std::string& path);
 
 // "worker3_step_12.pt.trace.json" -> 3, "rank-0.json" -> 0; -1 if the name says nothing.
 int RankInName(const std::string& path);

@@ -1,6 +1,7 @@
 #include "explain/ingest/kineto/event.h"
 
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "base/utf8.h"
@@ -90,9 +91,9 @@ std::optional<int64_t> ScaledNumber(std::string_view text, int exponent) {
   return Scaled(digits, exponent, negative);
 }
 
-}  // namespace
-
-Parse ParseEvent(const char* p, const char* end, RawEvent* event, const char** after) {
+// `skip_value` as SkipValue.
+template <typename Skip>
+Parse ParseWith(Skip skip_value, const char* p, const char* end, RawEvent* event, const char** after) {
   *event = RawEvent{};
   for (;;) {
     p = SkipBlanks(p);
@@ -112,16 +113,78 @@ Parse ParseEvent(const char* p, const char* end, RawEvent* event, const char** a
     if (*p != ':') return p >= end ? Parse::kTextEnded : Parse::kBroken;
     p = SkipBlanks(p + 1);
     if (p >= end) return Parse::kTextEnded;
-    const char* value_end = SkipValue(p, end);
+    const char* value_end = skip_value(p, end);
     if (value_end == nullptr) return Parse::kTextEnded;
     if (value_end == p) return Parse::kBroken;
     if (std::string_view* field = FieldNamed(key, event)) {
       *field = Slice(p, value_end);
-    } else if (key == "ph" && *p == '"') {
+    } else if (key == "ph" && *p == '"' && value_end - p == 3) {
       event->phase = p[1];
     }
     p = value_end;
   }
+}
+
+// Whether an object's next member begins at p.
+bool IsMember(const char* p, const char* end) {
+  constexpr ptrdiff_t kMaxKey = 64;
+  if (p >= end || *p != '"') return false;
+  const char* key = p + 1;
+  for (p = key; p < end && p - key < kMaxKey && *p != '"' && *p != '\\' && *p != '\n'; ++p) {
+  }
+  return p < end && *p == '"' && *SkipBlanks(p + 1) == ':';
+}
+
+const char* SkipDamagedString(const char* p, const char* end) {
+  for (; p < end; ++p) {
+    if (*p != '"') continue;
+    const char* next = SkipBlanks(p + 1);
+    if (*next == '}' || (*next == ',' && IsMember(SkipBlanks(next + 1), end)))
+      return next < end ? p + 1 : nullptr;
+  }
+  return nullptr;
+}
+
+const char* SkipDamagedValue(const char* p, const char* end) {
+  if (*p == '"') return SkipDamagedString(p + 1, end);
+  if (*p != '{') return SkipValue(p, end);
+  for (++p; p < end; ++p) {  // members: arguments are flat
+    p = SkipBlanks(p);
+    if (*p == '}') return p + 1;
+    if (*p == ',') continue;
+    if (!IsMember(p, end)) return nullptr;
+    p = SkipBlanks(SkipString(p + 1, end));
+    p = SkipBlanks(p + 1);
+    p = *p == '"' ? SkipDamagedString(p + 1, end) : SkipValue(p, end);
+    if (p == nullptr) return nullptr;
+    --p;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Parse ParseEvent(const char* p, const char* end, RawEvent* event, const char** after) {
+  return ParseWith(SkipValue, p, end, event, after);
+}
+
+Parse ParseDamagedEvent(const char* p, const char* end, RawEvent* event, const char** after) {
+  return ParseWith(SkipDamagedValue, p, end, event, after);
+}
+
+const char* FindNextEvent(const char* p, const char* end) {
+  constexpr std::string_view kFirstKey = "\"ph\"";
+  while (p < end &&
+         (p = static_cast<const char*>(std::memchr(p, '}', static_cast<size_t>(end - p)))) != nullptr) {
+    const char* comma = SkipBlanks(++p);
+    if (*comma != ',') continue;
+    const char* brace = SkipBlanks(comma + 1);
+    if (brace >= end || *brace != '{') continue;
+    const char* key = SkipBlanks(brace + 1);
+    if (key < end && std::string_view(key, static_cast<size_t>(end - key)).starts_with(kFirstKey))
+      return brace;
+  }
+  return nullptr;
 }
 
 Members::Members(std::string_view object) : p_(nullptr), end_(nullptr) {

@@ -10,7 +10,8 @@ namespace fullbore::ingest::kineto {
 
 // Strings are without their quotes and still escaped; numbers as written. Absent fields are empty.
 struct RawEvent {
-  char phase = 0;  // 'X' complete, 'i' instant, 's'/'f' flow, 'M' metadata, 'C' counter
+  char phase =
+      0;  // 'X' complete, 'B'/'E' begin and end, 'i' instant, 's'/'f' flow, 'M' metadata, 'C' counter
   std::string_view category, name, pid, tid, ts, dur, args;
 };
 
@@ -18,6 +19,14 @@ enum class Parse : uint8_t { kOk, kTextEnded, kBroken };
 
 // `p` is just after the event's opening brace; on kOk `*after` is just after the closing one.
 Parse ParseEvent(const char* p, const char* end, RawEvent* event, const char** after);
+
+// The same for an event whose strings hold quotes and backslashes as they are: "C:\data\" and "say "hi"" (PyTorch
+// before 2.2 escapes neither). A string ends at the first quote behind which an object can go on.
+Parse ParseDamagedEvent(const char* p, const char* end, RawEvent* event, const char** after);
+
+// The opening brace of the first event that begins behind another one, between `p` and `end`, as Kineto writes them
+// ("ph" first); null if none does. `p` may stand inside of a string.
+const char* FindNextEvent(const char* p, const char* end);
 
 // Walks the members of an object: `object` begins with '{' and lies in a window (kPadding bytes may be read
 // behind it). Values as in RawEvent, objects and arrays whole.

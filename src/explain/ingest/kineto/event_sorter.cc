@@ -69,6 +69,11 @@ Category CategoryNamed(std::string_view name) {
   return name.ends_with("_runtime") || name.ends_with("_driver") ? Category::kCall : Category::kIgnored;
 }
 
+// Which says nothing about the training.
+bool IsOfTheProfiler(std::string_view category) {
+  return category == "Trace" || category == "overhead" || category == "gpu_user_annotation";
+}
+
 // Bytes per element of the types that collectives carry, 0 for an unknown name.
 int64_t ElementBytes(std::string_view type) {
   struct Type {
@@ -178,6 +183,15 @@ void EventSorter::Take(const RawEvent& event) {
     case 'X':
       TakeComplete(event);
       break;
+    case 'B':
+      paired_.Begin(event);
+      break;
+    case 'E':
+      TakeEnd(event);
+      break;
+    case 'M':
+      census_.TakeMetadata(event);
+      break;
     case 'i':
     case 'I':
       if (event.name == "[memory]") TakeMemory(event);
@@ -185,14 +199,17 @@ void EventSorter::Take(const RawEvent& event) {
     case 'C':
       TakeCounter(event);
       break;
-    default:  // flows repeat the correlation ids; metadata names processes
+    default:  // flows repeat the correlation ids
       break;
   }
 }
 
 void EventSorter::TakeComplete(const RawEvent& event) {
   const Category category = CategoryNamed(event.category);
-  if (category == Category::kIgnored) return;
+  if (category == Category::kIgnored) {
+    if (!IsOfTheProfiler(event.category)) census_.CountUnread(event.category);
+    return;
+  }
   const bool device = category == Category::kKernel || category == Category::kCopy;
   const auto times = TimesOf(event, device);
   if (!times) return;
@@ -202,13 +219,19 @@ void EventSorter::TakeComplete(const RawEvent& event) {
       TakeDeviceOp(event, *times, category == Category::kKernel);
       break;
     case Category::kCall:
+      census_.Count(Census::kCalls);
       TakeCall(event, *times);
       break;
     case Category::kOperator:
+      census_.Count(Census::kOperators);
+      TakeOperator(event, *times, false);
+      break;
     case Category::kAnnotation:
-      TakeOperator(event, *times, category == Category::kAnnotation);
+      census_.Count(Census::kRanges);
+      TakeOperator(event, *times, true);
       break;
     case Category::kPython:
+      census_.Count(Census::kFunctions);
       TakePython(event, *times);
       break;
     case Category::kKernelCounters:
@@ -222,9 +245,14 @@ void EventSorter::TakeComplete(const RawEvent& event) {
   }
 }
 
+void EventSorter::TakeEnd(const RawEvent& event) {
+  if (const auto complete = paired_.End(event)) TakeComplete(*complete);
+}
+
 std::optional<EventSorter::Times> EventSorter::TimesOf(const RawEvent& event, bool device) {
   constexpr int64_t kMaxEventNs = 24 * 3600 * kNsPerSecond;
   const auto leave_out = [&](const char* why) {
+    ++trace_->noticed.left_out;
     ++trace_->left_out[std::string(device ? "device operations " : "host events ") + why];
     return std::nullopt;
   };
@@ -340,6 +368,12 @@ void EventSorter::TakeShapes(const RawEvent& event, const Times& times) {
 
 void EventSorter::Finish() {
   std::move(named_steps_).PutInto(trace_);
+  if (const int64_t unpaired = paired_.LeftOut(); unpaired > 0) {
+    trace_->left_out["events of which only the beginning or the end is there"] = unpaired;
+    trace_->noticed.left_out += unpaired;
+  }
+  if (!trace_->has_device_activity() && trace_->steps.empty())
+    trace_->facts["trace_holds"] = timeline::JsonText(census_.Held());
   if (trace_->operators.left_out > 0)
     trace_->left_out["operators with ever new shapes (kept, but without their work)"] =
         trace_->operators.left_out;
@@ -470,6 +504,7 @@ void EventSorter::TakeMemory(const RawEvent& event) {
 void EventSorter::TakeCounter(const RawEvent& event) {
   const auto t = NanosecondsOfMicros(event.ts);
   if (!t) return;
+  census_.Count(Census::kCounters);
   Members args(event.args);
   while (args.Next()) {
     const auto value = ParseDouble(args.value());

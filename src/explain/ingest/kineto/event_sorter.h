@@ -6,8 +6,10 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "explain/ingest/kineto/census.h"
 #include "explain/ingest/kineto/event.h"
 #include "explain/ingest/kineto/operator_args.h"
+#include "explain/ingest/kineto/paired_events.h"
 #include "explain/ingest/span_names.h"
 #include "timeline/device_trace.h"
 
@@ -25,6 +27,8 @@ class EventSorter {
   static bool Wants(std::string_view key);
   void TakeProperty(std::string_view key, std::string_view value);
 
+  const Census& census() const { return census_; }
+
  private:
   struct Times {
     int64_t begin_ns;
@@ -32,6 +36,7 @@ class EventSorter {
   };
 
   void TakeComplete(const RawEvent& event);
+  void TakeEnd(const RawEvent& event);
   void TakeDeviceOp(const RawEvent& event, const Times& times, bool kernel);
   void TakeCall(const RawEvent& event, const Times& times);
   void TakeOperator(const RawEvent& event, const Times& times, bool annotation);
@@ -62,6 +67,8 @@ class EventSorter {
   uint32_t counted_kernels_ = 0;
   OperatorReader operators_;
   NamedSteps named_steps_;
+  PairedEvents paired_;
+  Census census_;
   std::string key_;  // scratch
 };
 

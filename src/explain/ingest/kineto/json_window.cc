@@ -136,6 +136,10 @@ char JsonWindow::Peek() {
   }
 }
 
+void JsonWindow::SkipByteOrderMark() {
+  if (Peek() == '\xef' && std::memcmp(cursor(), "\xef\xbb\xbf", 3) == 0) MoveTo(cursor() + 3);
+}
+
 std::string_view JsonWindow::TakeValue() {
   if (Peek() == '\0') return {};
   for (;;) {

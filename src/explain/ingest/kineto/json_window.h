@@ -46,6 +46,7 @@ class JsonWindow {
   const char* cursor() const { return text_.data() + begin_; }
   const char* end() const { return text_.data() + end_; }                    // zero bytes follow
   int64_t offset() const { return offset_ + static_cast<int64_t>(begin_); }  // of the cursor, in the text
+  int64_t end_offset() const { return offset_ + static_cast<int64_t>(end_); }
   void MoveTo(const char* p) { begin_ = static_cast<size_t>(p - text_.data()); }
 
   // Reads more behind what is there; pointers into the window die. False at the end of the text, after an
@@ -54,6 +55,9 @@ class JsonWindow {
 
   // The next character that is not blank, 0 at the end of the text; the cursor stands on it.
   char Peek();
+
+  // At the beginning of the text: past what Windows programs begin UTF-8 text with.
+  void SkipByteOrderMark();
 
   // The whole value at the cursor, which moves behind it; empty at the end of the text. Valid until the next
   // call.

@@ -15,23 +15,28 @@ class Reader {
       : window_(std::move(source)), name_(name), options_(options), sorter_(&trace_, options.stacks) {}
 
   Result<timeline::DeviceTrace> Read() {
+    window_.SkipByteOrderMark();
     const char first = window_.Peek();
     if (first == '{') {
       ReadObject();
     } else if (first == '[') {
       ReadEvents();
     } else if (window_.error() != nullptr) {
-      return Error{window_.error()->code, "cannot read '" + name_ + "': " + window_.error()->text, ""};
+      return Error{window_.error()->code, "cannot read '" + name_ + "': " + window_.error()->text,
+                   window_.error()->hint};
     } else {
       return NotATrace(first == '\0' ? "it is empty" : "it begins with neither '{' nor '[' at byte 0");
     }
-    if (trace_.events == 0 && broken_off_) return NotATrace(BrokenOffWhere());
+    const bool broken_off = trace_.noticed.breaks_off_at.has_value();
+    if (trace_.events == 0 && broken_off) return NotATrace(BrokenOffWhere());
     if (!found_events_) return NotATrace("it has no \"traceEvents\"");
-    if (broken_off_) {
+    if (broken_off) {
       trace_.notes.push_back("'" + name_ + "' breaks off: " + BrokenOffWhere() + "; the " +
                              std::to_string(trace_.events) + " events before are judged");
     }
     sorter_.Finish();
+    if (auto foreign = sorter_.census().Foreign(name_); foreign && !trace_.has_device_activity())
+      return *foreign;
     return std::move(trace_);
   }
 
@@ -43,10 +48,13 @@ class Reader {
 
   std::string BrokenOffWhere() const {
     if (window_.error() != nullptr) return window_.error()->text;
-    return "the JSON text ends or is damaged at byte " + std::to_string(window_.offset());
+    return "the JSON text ends or is damaged at byte " + std::to_string(*trace_.noticed.breaks_off_at);
   }
 
-  void BreakOff() { broken_off_ = true; }
+  // Where the cursor stands, or where the text ends if it does so before it should.
+  void BreakOff(bool ended = false) {
+    trace_.noticed.breaks_off_at = ended || window_.Peek() == '\0' ? window_.end_offset() : window_.offset();
+  }
 
   void ReadObject() {
     window_.MoveTo(window_.cursor() + 1);
@@ -66,7 +74,7 @@ class Reader {
       next = window_.Peek();
       if (key == "traceEvents" && next == '[') {
         ReadEvents();
-        if (broken_off_) return;
+        if (trace_.noticed.breaks_off_at) return;
       } else if (EventSorter::Wants(key)) {
         std::string_view value = window_.TakeValue();
         if (value.empty()) return BreakOff();
@@ -92,7 +100,8 @@ class Reader {
       }
       if (*p == ']') return window_.MoveTo(p + 1);
       const char* after = nullptr;
-      const Parse parsed = *p == '{' ? ParseEvent(p + 1, window_.end(), &event, &after) : Parse::kBroken;
+      Parse parsed = *p == '{' ? ParseEvent(p + 1, window_.end(), &event, &after) : Parse::kBroken;
+      if (SwallowsOthers(p, parsed == Parse::kOk ? after : window_.end())) parsed = Parse::kBroken;
       if (parsed == Parse::kOk) {
         sorter_.Take(event);
         p = after;
@@ -100,12 +109,18 @@ class Reader {
       }
       window_.MoveTo(p);
       if (parsed == Parse::kBroken && p < window_.end()) {
-        if (!SkipBroken()) return BreakOff();
-      } else if (!NextStretch()) {
-        return BreakOff();
+        if (!ReadDamaged(&event)) return BreakOff();
+      } else if (!NextStretch() && (FindNextEvent(p, window_.end()) == nullptr || !ReadDamaged(&event))) {
+        return BreakOff(true);
       }
       p = window_.cursor();
     }
+  }
+
+  // A quote or a backslash that is not escaped turns strings inside out, and braces in them are no longer seen.
+  static bool SwallowsOthers(const char* event, const char* end) {
+    constexpr ptrdiff_t kOne = 256;  // bytes: two events are larger
+    return end - event > kOne && *event == '{' && FindNextEvent(event + 1, end) != nullptr;
   }
 
   bool NextStretch() {
@@ -114,8 +129,30 @@ class Reader {
       return true;
     }
     if (window_.at_end() || window_.error() != nullptr || window_.Peek() == '\0') return false;
-    ++trace_.left_out["events larger than 64 MB"];
+    LeaveOut("events larger than 64 MB");
     return window_.SkipAny();
+  }
+
+  // Something at the cursor that is no event, or one whose strings are not escaped. False if what follows cannot be
+  // read either; the cursor stands where the damage begins then.
+  bool ReadDamaged(RawEvent* event) {
+    constexpr ptrdiff_t kFar = 4 << 20;  // bytes: the next event begins before
+    const bool object = *window_.cursor() == '{';
+    if (!object && SkipBroken()) return true;
+    const char* next = FindNextEvent(window_.cursor(), window_.end());
+    while (next == nullptr && window_.end() - window_.cursor() < kFar && window_.Grow())
+      next = FindNextEvent(window_.cursor(), window_.end());
+    const char* after = nullptr;
+    if (object && ParseDamagedEvent(window_.cursor() + 1, window_.end(), event, &after) == Parse::kOk &&
+        event->phase != 0 && !event->name.empty() && (next == nullptr || after <= next)) {
+      sorter_.Take(*event);
+      window_.MoveTo(after);
+      return true;
+    }
+    if (next == nullptr) return object && SkipBroken();
+    LeaveOut("unreadable events");
+    window_.MoveTo(next);
+    return true;
   }
 
   // Not an event: one value is skipped, if it has an end.
@@ -123,8 +160,13 @@ class Reader {
     const int64_t before = window_.offset();
     const std::string_view skipped = window_.TakeValue();
     if (skipped.empty() || window_.offset() == before) return false;
-    ++trace_.left_out["unreadable events"];
+    LeaveOut("unreadable events");
     return true;
+  }
+
+  void LeaveOut(const char* what) {
+    ++trace_.left_out[what];
+    ++trace_.noticed.left_out;
   }
 
   void ReportProgress() {
@@ -140,7 +182,6 @@ class Reader {
   timeline::DeviceTrace trace_;
   EventSorter sorter_;
   bool found_events_ = false;
-  bool broken_off_ = false;
   int64_t reported_ = 0;
 };
 

@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
 #include "explain/ingest/testing/trace_builder.h"
 #include "timeline/device_rank.h"
 
@@ -89,6 +93,61 @@ TEST(KinetoReaderTest, GzipZstdAndBareArraysReadTheSame) {
   EXPECT_EQ(Summary(Read(testing::Gzip(text.substr(0, 1000)) + testing::Gzip(text.substr(1000)))), want);
   const size_t begin = text.find('[', text.find("traceEvents"));
   EXPECT_EQ(Summary(Read(text.substr(begin, text.rfind(']') - begin + 1))), want);
+}
+
+// Every complete event as one that begins and one that ends, in the order of time.
+std::string InPairs(const std::string& json) {
+  struct Event {
+    double t;
+    int order;
+    std::string text;
+  };
+  std::vector<Event> events;
+  auto trace = nlohmann::json::parse(json);
+  for (auto event : trace["traceEvents"]) {
+    const double ts = event["ts"], end = ts + event.value("dur", 0.0);
+    if (event["ph"] == "X") {
+      nlohmann::json ending = {{"ph", "E"}, {"pid", event["pid"]}, {"tid", event["tid"]}, {"ts", end}};
+      events.push_back({end, 0, ending.dump()});
+      event["ph"] = "B";
+      event.erase("dur");
+    }
+    events.push_back({ts, 1, event.dump()});
+  }
+  std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+    return std::tie(a.t, a.order) < std::tie(b.t, b.order);
+  });
+  std::string all;
+  for (const Event& event : events) all += (all.empty() ? "" : ",\n") + event.text;
+  trace.erase("traceEvents");
+  const std::string head = trace.dump();
+  return head.substr(0, head.size() - 1) + ", \"traceEvents\": [" + all + "]}";
+}
+
+TEST(KinetoReaderTest, EventsInTwoHalvesReadTheSame) {
+  const std::string text = testing::SmallTrainingTrace();
+  const DeviceTrace trace = Read(InPairs(text));
+  EXPECT_EQ(Summary(trace), Summary(Read(text)));
+  EXPECT_EQ(trace.noticed.left_out, 0);
+}
+
+TEST(KinetoReaderTest, HalvesOfEventsWithoutTheOtherAreLeftOut) {
+  const auto half = [](char phase, const std::string& name, int thread, int t) {
+    return std::string(R"({"ph": ")") + phase + R"(", "cat": "cpu_op", "name": ")" + name +
+           R"(", "pid": 1, "tid": )" + std::to_string(thread) + ", \"ts\": " + std::to_string(t) + "}";
+  };
+  const DeviceTrace trace = Read(TraceBuilder()
+                                     .Raw(half('E', "begun before", 1, 1))
+                                     .Raw(half('B', "whole", 1, 2))
+                                     .Raw(half('B', "ends after", 2, 3))
+                                     .Raw(half('E', "whole", 1, 4))
+                                     .Raw(half('B', "backwards", 1, 9))
+                                     .Raw(half('E', "backwards", 1, 8))
+                                     .Json());
+  ASSERT_EQ(trace.spans.size(), 1U);
+  EXPECT_EQ(trace.names[trace.spans[0].name], "whole");
+  EXPECT_EQ(trace.spans[0].end_ns - trace.spans[0].begin_ns, 2'000);
+  EXPECT_EQ(trace.noticed.left_out, 3);
 }
 
 TEST(KinetoReaderTest, OldCategoryNamesMeanTheSame) {
@@ -337,6 +396,58 @@ TEST(KinetoReaderBrokenTest, ThingsThatAreNoEventsAreCounted) {
            R"( "name": "k", "ts": 1, "dur": 2, "args": {"correlation": 1}}]})");
   EXPECT_EQ(trace.ops.size(), 1U);
   EXPECT_EQ(trace.left_out.at("unreadable events"), 4);
+}
+
+// PyTorch before 2.2 writes names as they are: of directories on Windows, of source lines with quotes.
+TEST(KinetoReaderBrokenTest, NamesWithUnescapedQuotesAndBackslashesAreRead) {
+  for (const std::string name :
+       {R"(C:\data\)", R"(print("hi"))", R"(say "hi)", R"(a, "b", c\)", R"("\)", R"(x = {"a": 1})"}) {
+    const std::string event = R"({"ph": "X", "cat": "cpu_op", "name": ")" + name +
+                              R"(", "pid": 1, "tid": 1, "ts": 1, "dur": 2, "args": {}})";
+    const std::string in_args =
+        R"({"ph": "X", "cat": "cpu_op", "name": "n", "pid": 1, "tid": 1, "ts": 1, "dur": 2, "args": {"Call stack": ")" +
+        name + R"(", "x": 1}})";
+    for (const std::string& damaged : {event, in_args}) {
+      const DeviceTrace trace =
+          Read(TraceBuilder().Kernel("a", 1, 2, 1).Raw(damaged).Kernel("b", 5, 2, 2).Json());
+      EXPECT_EQ(trace.ops.size(), 2U) << damaged;
+      EXPECT_FALSE(trace.noticed.breaks_off_at.has_value()) << damaged;
+      EXPECT_EQ(trace.spans.size() + static_cast<size_t>(trace.noticed.left_out), 1U) << damaged;
+    }
+  }
+  const DeviceTrace trace = Read(
+      R"([{"ph": "X", "cat": "cpu_op", "name": "C:\data\", "pid": 1, "tid": 1, "ts": 1, "dur": 2, "args": {}}])");
+  ASSERT_EQ(trace.spans.size(), 1U);
+  EXPECT_EQ(trace.left_out.size(), 0U);
+}
+
+TEST(KinetoReaderBrokenTest, ADamagedEventCostsNoOther) {
+  const std::string kernels = TraceBuilder().Kernel("a", 1, 2, 1).Kernel("b", 5, 2, 2).Json();
+  for (const std::string damaged : {R"({"ph": "X", "cat": "kernel", "name": "k", "ts": 1 "dur" 2})",
+                                    R"({"ph": "X", "name": "open, "cat": 1, "ts": {})", R"({"ts": 1}})",
+                                    R"({"args": {"a": [1, 2}, "b": "})"}) {
+    std::string text = kernels;
+    text.insert(text.rfind("{\"ph\""), damaged + ",\n");
+    const DeviceTrace trace = Read(text);
+    EXPECT_EQ(trace.ops.size(), 2U) << damaged;
+    EXPECT_EQ(trace.noticed.left_out, 1) << damaged;
+  }
+}
+
+TEST(KinetoReaderBrokenTest, WhereATraceBreaksOffIsNoticed) {
+  std::string text = TraceBuilder().Kernel("a", 1, 2, 1).Kernel("b", 5, 2, 2).Json();
+  EXPECT_EQ(Read(text).noticed.breaks_off_at, std::nullopt);
+  EXPECT_EQ(Read(text + "\n").noticed.breaks_off_at, std::nullopt);
+  text.resize(text.rfind("{\"ph\"") + 20);
+  const DeviceTrace trace = Read(text);
+  EXPECT_EQ(trace.noticed.breaks_off_at, static_cast<int64_t>(text.size()));
+  EXPECT_THAT(trace.notes.at(0), ::testing::HasSubstr("at byte " + std::to_string(text.size())));
+}
+
+TEST(KinetoReaderBrokenTest, WhatIsLeftOutIsNoticed) {
+  EXPECT_EQ(Read(TraceBuilder().Kernel("a", 1, 2, 1).Kernel("b", 5, -2, 2).Raw("7").Json()).noticed.left_out,
+            2);
+  EXPECT_EQ(Read(TraceBuilder().Kernel("a", 1, 2, 1).Json()).noticed.left_out, 0);
 }
 
 // At every kilobyte (here: every 97 bytes, for the trace is small): as far as it goes, or an error with the

@@ -81,12 +81,13 @@ TEST(KinetoMutationTest, NoMutationOfATraceBreaksTheReader) {
 }
 
 TEST(KinetoMutationTest, NoMutationOfCompressedBytesBreaksTheReader) {
-  const std::string seeds[] = {testing::Gzip(testing::SmallTrainingTrace()),
-                               testing::Zstd(testing::SmallTrainingTrace())};
+  const std::string seeds[] = {
+      testing::Gzip(testing::SmallTrainingTrace()), testing::Zstd(testing::SmallTrainingTrace()),
+      testing::Xz(testing::SmallTrainingTrace()), testing::Bzip2(testing::SmallTrainingTrace())};
   std::mt19937 random(8);
   for (int i = 0; i < kRounds; ++i) {
     SCOPED_TRACE(i);
-    ReadAndCheck(Mutated(seeds[i % 2], &random));
+    ReadAndCheck(Mutated(seeds[i % 4], &random));
     if (HasFatalFailure()) return;
   }
 }

@@ -24,6 +24,12 @@ Result<void> ExportFile::ReadStrings() {
   return rows->status();
 }
 
+bool ExportFile::HasTableLike(const char* pattern) {
+  auto rows =
+      database_.Prepare("SELECT 1 FROM sqlite_master WHERE name LIKE '" + std::string(pattern) + "' LIMIT 1");
+  return rows && rows->Next();
+}
+
 Result<Rows> ExportFile::Read(const std::string& table, const std::vector<std::string>& columns,
                               const std::string& rest) {
   const auto& known = *database_.ColumnsOf(table);

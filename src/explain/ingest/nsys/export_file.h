@@ -20,6 +20,11 @@ class ExportFile {
 
   bool HasTable(const std::string& table) const { return database_.ColumnsOf(table) != nullptr; }
 
+  bool IsExport() {
+    return HasTableLike("CUPTI_%") || HasTableLike("StringIds") || HasTableLike("META_DATA_%");
+  }
+  bool IsRocprofDatabase() { return HasTableLike("rocpd_%"); }
+
   // The named columns of a table that exists, in that order; those that it lacks read as NULL.
   Result<Rows> Read(const std::string& table, const std::vector<std::string>& columns,
                     const std::string& rest = "");
@@ -29,6 +34,7 @@ class ExportFile {
  private:
   explicit ExportFile(record::Database database) : database_(std::move(database)) {}
   Result<void> ReadStrings();
+  bool HasTableLike(const char* pattern);  // of SQL's LIKE; a view counts, too
 
   record::Database database_;
   std::unordered_map<int64_t, std::string> strings_;

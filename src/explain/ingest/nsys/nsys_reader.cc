@@ -69,8 +69,19 @@ class Reader {
       if (process.trace.has_device_activity()) used.push_back(&process);
     }
     if (used.empty()) {
+      if (file_.IsRocprofDatabase()) {
+        return Error{ErrorCode::kUnsupported,
+                     "'" + path + "' is a database of rocprof (rocpd), whose format is not read",
+                     "record with torch.profiler, which writes a trace on ROCm, too: "
+                     "prof.export_chrome_trace(\"trace.json.gz\")"};
+      }
       if (!broken_.empty())
         return Error{ErrorCode::kCorrupt, "cannot read '" + path + "': " + broken_.front(), ""};
+      if (!file_.IsExport()) {
+        return Error{ErrorCode::kUnsupported,
+                     "'" + path + "' is an SQLite file, but not an export of Nsight Systems",
+                     "export a report: nsys export --type sqlite REPORT.nsys-rep"};
+      }
       return Error{ErrorCode::kNotFound, "'" + path + "' holds no device activity",
                    "export a profile that was recorded with nsys profile --trace cuda"};
     }

@@ -162,6 +162,16 @@ TEST(NsysReaderTest, AnExportWithoutDeviceActivityIsAnErrorThatSaysWhatToDo) {
   EXPECT_THAT(traces.error().hint, ::testing::HasSubstr("--trace cuda"));
 }
 
+TEST(NsysReaderTest, OtherDatabasesAreCalledWhatTheyAre) {
+  const ScratchDirectory dir;
+  const auto told = [&](const std::string& sql) { return ReadNsys(Database(dir, sql)).error().text; };
+  EXPECT_THAT(told("CREATE TABLE rocpd_kernel_dispatch_0 (id INTEGER, start INTEGER, end INTEGER);"),
+              ::testing::HasSubstr("is a database of rocprof (rocpd)"));
+  EXPECT_THAT(told("CREATE TABLE runs (id INTEGER);"),
+              ::testing::HasSubstr("is an SQLite file, but not an export of Nsight Systems"));
+  EXPECT_THAT(told(kStrings), ::testing::HasSubstr("holds no device activity"));
+}
+
 TEST(NsysReaderTest, ADamagedExportIsReadAsFarAsItGoesOrIsAnError) {
   const ScratchDirectory dir;
   const std::string path = Database(dir, std::string(kStrings) + Kernels(true) + Calls() + Ranges());

@@ -1,5 +1,7 @@
 #include "explain/ingest/testing/trace_builder.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -12,6 +14,33 @@ namespace fullbore::ingest::testing {
 namespace {
 
 constexpr size_t kTarBlock = 512;
+
+std::string Archive(int format, int filter, const std::vector<std::pair<std::string, std::string>>& members) {
+  size_t room = 64 * 1024;
+  for (const auto& [name, contents] : members) room += 2 * (name.size() + contents.size());
+  std::string out(room, '\0');
+  size_t size = 0;
+  archive* writer = archive_write_new();
+  archive_write_set_format(writer, format);
+  archive_write_add_filter(writer, filter);
+  archive_write_set_bytes_in_last_block(writer, 1);
+  FB_CHECK(archive_write_open_memory(writer, out.data(), out.size(), &size) == ARCHIVE_OK);
+  for (const auto& [name, contents] : members) {
+    archive_entry* entry = archive_entry_new();
+    archive_entry_set_pathname(entry, name.c_str());
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, static_cast<la_int64_t>(contents.size()));
+    FB_CHECK(archive_write_header(writer, entry) == ARCHIVE_OK);
+    FB_CHECK(archive_write_data(writer, contents.data(), contents.size()) ==
+             static_cast<la_ssize_t>(contents.size()));
+    archive_entry_free(entry);
+  }
+  FB_CHECK(archive_write_close(writer) == ARCHIVE_OK);
+  archive_write_free(writer);
+  out.resize(size);
+  return out;
+}
 
 }  // namespace
 
@@ -170,6 +199,18 @@ std::string Zstd(const std::string& text) {
   FB_CHECK(!ZSTD_isError(size));
   out.resize(size);
   return out;
+}
+
+std::string Xz(const std::string& text) {
+  return Archive(ARCHIVE_FORMAT_RAW, ARCHIVE_FILTER_XZ, {{"text", text}});
+}
+
+std::string Bzip2(const std::string& text) {
+  return Archive(ARCHIVE_FORMAT_RAW, ARCHIVE_FILTER_BZIP2, {{"text", text}});
+}
+
+std::string Zip(const std::vector<std::pair<std::string, std::string>>& members) {
+  return Archive(ARCHIVE_FORMAT_ZIP, ARCHIVE_FILTER_NONE, members);
 }
 
 std::string TarHeader(const std::string& name, int64_t bytes, char type) {

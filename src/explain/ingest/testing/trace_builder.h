@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace fullbore::ingest::testing {
 
@@ -58,6 +60,9 @@ std::string SmallTrainingTrace();
 
 std::string Gzip(const std::string& text);
 std::string Zstd(const std::string& text);
+std::string Xz(const std::string& text);
+std::string Bzip2(const std::string& text);
+std::string Zip(const std::vector<std::pair<std::string, std::string>>& members);  // names and contents
 
 // One member of a tar file, or its header alone; a tar file is its members and a kilobyte of zeros.
 std::string TarHeader(const std::string& name, int64_t bytes, char type = '0');

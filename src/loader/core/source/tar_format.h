@@ -1,6 +1,6 @@
 // The blocks of a tar file: ustar, GNU long names, pax paths and sizes, base-256 sizes.
 //
-// We read it ourselves, although libarchive reads the traces in an archive (explain/ingest/tar_reader.h): of a shard,
+// We read it ourselves, although libarchive reads the traces in an archive (explain/ingest/archive_reader.h): of a shard,
 // many threads at once read members at the offsets that the index gives, over HTTP too, and libarchive reads an archive
 // from its beginning only. What stands here runs for every sample.
 #pragma once

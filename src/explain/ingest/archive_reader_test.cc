@@ -1,4 +1,4 @@
-#include "explain/ingest/tar_reader.h"
+#include "explain/ingest/archive_reader.h"
 
 #include <gmock/gmock.h>
 
@@ -22,7 +22,7 @@ std::string ReadAll(ByteSource& source) {
 
 // "name=contents;" of every file, and the error that ends it.
 std::string Listing(const std::string& tar) {
-  TarReader reader(BytesInMemory(tar));
+  ArchiveReader reader(BytesInMemory(tar));
   std::string all;
   for (;;) {
     const auto next = reader.Next();
@@ -41,15 +41,44 @@ std::string PaxRecord(const std::string& key, const std::string& value) {
   return std::to_string(size) + rest;
 }
 
-TEST(TarReaderTest, GivesRegularFilesAndNothingElse) {
+TEST(ArchiveReaderTest, GivesRegularFilesAndNothingElse) {
   const std::string tar = TarMember("dir/", "", '5') + TarMember("a", "one") + TarMember("link", "", '2') +
                           TarMember("hard", "", '1') + TarMember("b", std::string(3000, 'x')) + kEnd;
   EXPECT_EQ(Listing(tar), "a=one;b=" + std::string(3000, 'x') + ";");
 }
 
-TEST(TarReaderTest, WhatWasNotReadOfAFileIsSkipped) {
+TEST(ArchiveReaderTest, ReadsZipFiles) {
+  const std::string text = testing::SmallTrainingTrace();
+  EXPECT_EQ(Listing(testing::Zip({{"a", "one"}, {"dir/b", text}})), "a=one;dir/b=" + text + ";");
+}
+
+TEST(ArchiveReaderTest, AZipFileThatUnpacksToManyTimesItsSizeIsGivenUp) {
+  const std::string listing = Listing(testing::Zip({{"bomb", std::string(80 << 20, ' ')}}));
+  EXPECT_LT(listing.size(), size_t{70} << 20);
+  EXPECT_THAT(listing.substr(0, 200), HasSubstr("unpacks to more than 500 times its size"));
+}
+
+// LZMA and PPMd, which ask for as much memory as they like.
+TEST(ArchiveReaderTest, OtherWaysOfPackingThanDeflateAreRefused) {
+  for (const char method : {14, 98}) {
+    std::string zip = testing::Zip({{"a", "one"}, {"b", "two"}});
+    zip[8] = method;
+    EXPECT_THAT(Listing(zip), HasSubstr("error: 'a' is packed in a way that is not read"));
+  }
+}
+
+TEST(ArchiveReaderTest, AZipFileThatIsCutOffAnywhereEndsInAnError) {
+  const std::string zip = testing::Zip({{"a", std::string(700, 'x')}, {"b", "two"}});
+  const std::string whole = Listing(zip);
+  for (size_t bytes = 1; bytes < zip.size() / 2; ++bytes) {
+    const std::string got = Listing(zip.substr(0, bytes));
+    EXPECT_TRUE(whole.starts_with(got.substr(0, got.find("error")))) << bytes << ": " << got;
+  }
+}
+
+TEST(ArchiveReaderTest, WhatWasNotReadOfAFileIsSkipped) {
   const std::string tar = TarMember("a", std::string(200'000, 'x')) + TarMember("b", "two") + kEnd;
-  TarReader reader(BytesInMemory(tar));
+  ArchiveReader reader(BytesInMemory(tar));
   ASSERT_TRUE(*reader.Next());
   char some[10];
   ASSERT_EQ(*reader.Contents()->Read(some, sizeof some), sizeof some);
@@ -58,7 +87,7 @@ TEST(TarReaderTest, WhatWasNotReadOfAFileIsSkipped) {
   EXPECT_FALSE(*reader.Next());
 }
 
-TEST(TarReaderTest, NamesComeAsTheyStandWhateverTheyHold) {
+TEST(ArchiveReaderTest, NamesComeAsTheyStandWhateverTheyHold) {
   const std::string unicode = "größe/训练.json";
   EXPECT_EQ(Listing(TarMember("x", PaxRecord("path", unicode), 'x') + TarMember("a", "1") + kEnd),
             unicode + "=1;");
@@ -68,28 +97,28 @@ TEST(TarReaderTest, NamesComeAsTheyStandWhateverTheyHold) {
   }
 }
 
-TEST(TarReaderTest, ANameLongerThanAHeaderIsReadWhole) {
+TEST(ArchiveReaderTest, ANameLongerThanAHeaderIsReadWhole) {
   const std::string name(5000, 'n');
   EXPECT_EQ(Listing(TarMember("././@LongLink", name + '\0', 'L') + TarMember("n", "1") + kEnd), name + "=1;");
 }
 
-TEST(TarReaderTest, ANameOfGigabytesIsRefused) {
+TEST(ArchiveReaderTest, ANameOfGigabytesIsRefused) {
   EXPECT_THAT(Listing(testing::TarHeader("././@LongLink", int64_t{8} << 30, 'L') + std::string(1 << 20, 'n')),
-              HasSubstr("error: the tar file is damaged"));
+              HasSubstr("error: the archive is damaged"));
 }
 
 // A few hundred bytes that claim an exabyte of zeros.
-TEST(TarReaderTest, HolesAreRefusedRatherThanFilled) {
+TEST(ArchiveReaderTest, HolesAreRefusedRatherThanFilled) {
   const std::string exabyte = "1152921504606846976";
   const std::string about = PaxRecord("GNU.sparse.major", "0") + PaxRecord("GNU.sparse.minor", "1") +
                             PaxRecord("GNU.sparse.name", "holes") + PaxRecord("GNU.sparse.size", exabyte) +
                             PaxRecord("GNU.sparse.numblocks", "1") +
                             PaxRecord("GNU.sparse.map", "1152921504606846970,6");
   EXPECT_EQ(Listing(TarMember("x", about, 'x') + TarMember("a", "123456") + TarMember("b", "2") + kEnd),
-            "holes=error: 'holes' has holes in the tar file;b=2;");
+            "holes=error: 'holes' has holes in the archive;b=2;");
 }
 
-TEST(TarReaderTest, AnArchiveThatIsCutOffAnywhereEndsInAnError) {
+TEST(ArchiveReaderTest, AnArchiveThatIsCutOffAnywhereEndsInAnError) {
   const std::string tar = TarMember("a", std::string(700, 'x')) + TarMember("b", "two") + kEnd;
   const std::string whole = "a=" + std::string(700, 'x') + ";b=two;";
   for (size_t bytes = 1; bytes < tar.size() - kEnd.size(); ++bytes) {
@@ -99,13 +128,13 @@ TEST(TarReaderTest, AnArchiveThatIsCutOffAnywhereEndsInAnError) {
   EXPECT_EQ(Listing(tar), whole);
 }
 
-TEST(TarReaderTest, DamageInAHeaderIsNamed) {
+TEST(ArchiveReaderTest, DamageInAHeaderIsNamed) {
   std::string tar = TarMember("a", "one") + TarMember("b", "two") + kEnd;
   tar[1024] = 'X';
-  EXPECT_THAT(Listing(tar), HasSubstr("a=one;error: the tar file is damaged at or after 'a'"));
+  EXPECT_THAT(Listing(tar), HasSubstr("a=one;error: the archive is damaged at or after 'a'"));
 }
 
-TEST(TarReaderTest, AnErrorOfTheStreamBelowIsKept) {
+TEST(ArchiveReaderTest, AnErrorOfTheStreamBelowIsKept) {
   std::string packed = testing::Gzip(TarMember("a", std::string(500'000, 'x')) + kEnd);
   packed.resize(packed.size() / 2);
   EXPECT_THAT(Listing(packed), HasSubstr("the gzip stream ends too early"));

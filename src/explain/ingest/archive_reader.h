@@ -1,5 +1,6 @@
-// The files inside a tar stream, one after the other, without unpacking to disk: libarchive's tar reader, and
-// no other format, on our stream. Memory is bounded, whatever the archive claims. Names are as in the
+// The files inside a tar or zip archive, one after the other, without unpacking to disk: libarchive's readers of
+// these two formats, and no other, on our stream. Memory is bounded, and so is how far a file may expand, whatever the
+// archive claims. Names are as in the
 // archive: no file with such a name is ever created, and they are printed through Printable only.
 #pragma once
 
@@ -16,12 +17,12 @@ struct archive;
 
 namespace fullbore::ingest {
 
-class TarReader {
+class ArchiveReader {
  public:
-  explicit TarReader(std::unique_ptr<ByteSource> source);
-  ~TarReader();
-  TarReader(const TarReader&) = delete;
-  TarReader& operator=(const TarReader&) = delete;
+  explicit ArchiveReader(std::unique_ptr<ByteSource> source);
+  ~ArchiveReader();
+  ArchiveReader(const ArchiveReader&) = delete;
+  ArchiveReader& operator=(const ArchiveReader&) = delete;
 
   // Moves to the next regular file; false at the end. The rest of the previous one is skipped.
   Result<bool> Next();
@@ -36,7 +37,7 @@ class TarReader {
   Error Failure() const;
   // More of the current file's bytes into `block_`; false at its end.
   Result<bool> FillBlock();
-  static ssize_t Supply(archive* reader, void* self, const void** bytes);
+  static ssize_t Supply(archive* opened, void* self, const void** bytes);
 
   const std::unique_ptr<ByteSource> source_;
   archive* const archive_;
@@ -45,6 +46,7 @@ class TarReader {
   std::string name_;
   std::string_view block_;  // of the current file, read but not asked for yet; libarchive's memory
   int64_t position_ = 0;    // of the end of `block_`
+  Expansion expansion_;     // of all files together
 };
 
 }  // namespace fullbore::ingest
