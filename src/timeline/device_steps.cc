@@ -231,4 +231,15 @@ FoundSteps FindSteps(const DeviceTrace& trace) {
   return found;
 }
 
+void NoticeSteps(const DeviceTrace& trace, const FoundSteps& found, record::Noticed* noticed) {
+  noticed->steps_by = found.by;
+  noticed->empty_steps = found.empty;
+  noticed->bare_steps = found.bare;
+  if (!trace.has_device_activity()) return;
+  const int64_t begin_ns = trace.ops[0].begin_ns, end_ns = begin_ns + noticed->span_ns;
+  for (const StepBounds& step : found.steps)
+    noticed->stepped_ns +=
+        std::max<int64_t>(0, std::min(step.end_ns, end_ns) - std::max(step.begin_ns, begin_ns));
+}
+
 }  // namespace fullbore::timeline

@@ -31,4 +31,7 @@ struct FoundSteps {
 // the whole trace is one step.
 FoundSteps FindSteps(const DeviceTrace& trace);
 
+// How the steps were told, and how much of the device's time they cover.
+void NoticeSteps(const DeviceTrace& trace, const FoundSteps& found, record::Noticed* noticed);
+
 }  // namespace fullbore::timeline

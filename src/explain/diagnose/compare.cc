@@ -145,6 +145,7 @@ bool Names(const std::vector<Finding>& findings, const std::string& id) {
 // Otherwise its prediction has not been tested.
 bool WasTreated(const Diagnosis& before, const Diagnosis& after) {
   if (before.findings.empty() || before.findings.front().method.empty()) return false;
+  if (!after.fitness.CanBeJudged()) return false;
   const Finding& first = before.findings.front();
   return std::none_of(after.findings.begin(), after.findings.end(),
                       [&](const Finding& f) { return f.id == first.id && f.share > first.share / 2; });
