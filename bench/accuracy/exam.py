@@ -3,6 +3,7 @@
 
     exam.py run [--part 1/10] [--cases N] [--seeds odd] [--conditions as-is,one-core]
     exam.py device [--seeds odd] [--pairs N]
+    exam.py unfit [--seeds odd] [--pairs N]
     exam.py summary [--write docs/accuracy.md]
     exam.py show SEED             the program of a seed, and what is planted in it
 
@@ -12,6 +13,7 @@ Ctrl-C at any time, and the same command continues. Figures from a machine that 
 
 `device` simulates programs on GPUs before and after a change, lets fullbore explain the recording of the first, and
 compares what it says with the second. That takes minutes, needs no quiet machine, and continues in the same way.
+`unfit` spoils the recordings of simulated programs, and counts what is promised of them all the same.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from importlib import metadata
 from pathlib import Path
 
 import device.plant
+import device.refuse
 import device.run
 import device.summary
 from both.tables import DEVICE_MARKS, read_results, write_into
@@ -46,6 +49,8 @@ from live.summary import markdown
 SEEDS = 6 * len(BUILDERS)  # three odd and three even programs of each kind
 RESULTS = ROOT / ".fullbore" / "accuracy" / "results.jsonl"
 DEVICE_RESULTS = RESULTS.with_name("device.jsonl")
+UNFIT_RESULTS = RESULTS.with_name("unfit.jsonl")
+UNFIT_PROGRAMS = 120
 ORDER = 20261122  # any number: the order of the cases, the same in every run
 
 
@@ -177,6 +182,10 @@ def on_device(arguments: argparse.Namespace) -> int:
     return device.run.run(arguments, commit())
 
 
+def on_unfit(arguments: argparse.Namespace) -> int:
+    return device.refuse.run(arguments, commit())
+
+
 def show(arguments: argparse.Namespace) -> int:
     if arguments.device:
         print(device.run.described(device.plant.generated(arguments.seed)))
@@ -221,6 +230,14 @@ def parse() -> argparse.Namespace:
     simulates.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
     simulates.add_argument("--results", type=Path, default=DEVICE_RESULTS)
     simulates.set_defaults(command=on_device)
+    spoils = commands.add_parser("unfit", help="examine spoilt recordings that are not in the results file yet")
+    spoils.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd: never fitted to")
+    spoils.add_argument("--programs", type=int, default=device.run.SEEDS, metavar="N", help="seeds below N (600)")
+    spoils.add_argument("--pairs", type=int, default=UNFIT_PROGRAMS, metavar="N", help="of N programs (120)")
+    spoils.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the traces there")
+    spoils.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
+    spoils.add_argument("--results", type=Path, default=UNFIT_RESULTS)
+    spoils.set_defaults(command=on_unfit)
     tables = commands.add_parser("summary", help="the tables of docs/accuracy.md")
     tables.add_argument("--half", choices=("odd", "even", "both"), default="odd")
     tables.add_argument("--write", type=Path, metavar="PAGE", help="into this page, between its marks")

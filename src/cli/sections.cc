@@ -11,7 +11,9 @@
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
+#include "explain/analyze/rank_fitness.h"
 #include "explain/analyze/section.h"
+#include "report/json.h"
 
 namespace fullbore::cli {
 
@@ -44,10 +46,27 @@ Result<std::vector<Made>> SectionsNamed(const std::vector<std::string>& names) {
   return made;
 }
 
+struct OfRank {
+  int64_t rank = 0;
+  fitness::Fitness fitness;
+};
+
+nlohmann::ordered_json ToJson(const std::vector<OfRank>& ranks) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const OfRank& one : ranks) {
+    json.push_back({{"rank", one.rank},
+                    {"judgeable", one.fitness.CanBeJudged()},
+                    {"conditions", report::ToJson(one.fitness)}});
+  }
+  return json;
+}
+
 nlohmann::ordered_json ToJson(const std::vector<Made>& sections, const std::vector<std::string>& traces,
+                              const std::vector<OfRank>& ranks,
                               const std::vector<record::Message>& messages) {
   nlohmann::ordered_json json = {{"schema", "fullbore.sections/1"},
                                  {"source", traces},
+                                 {"fitness", ToJson(ranks)},
                                  {"sections", nlohmann::ordered_json::array()},
                                  {"messages", nlohmann::ordered_json::array()}};
   for (const Made& made : sections) {
@@ -57,6 +76,20 @@ nlohmann::ordered_json ToJson(const std::vector<Made>& sections, const std::vect
   }
   for (const record::Message& message : messages) json["messages"].push_back(message.text);
   return json;
+}
+
+// First: what a table is of decides how it is read.
+void PrintFitness(const std::vector<OfRank>& ranks) {
+  bool any = false;
+  for (const OfRank& one : ranks) {
+    const std::string whose = ranks.size() > 1 ? fmt::format("rank {}: ", one.rank) : "";
+    const fitness::Condition* refusal = one.fitness.WhyNot(fitness::Conclusion::kAnything);
+    if (refusal != nullptr) PrintWrapped(whose + one.fitness.Refusal(), 2, 4);
+    for (const fitness::Condition& condition : one.fitness.conditions)
+      if (&condition != refusal) PrintWrapped(whose + condition.says, 2, 4);
+    any = any || !one.fitness.conditions.empty();
+  }
+  if (any) Print(stdout, "\n");
 }
 
 }  // namespace
@@ -83,6 +116,7 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
          "name one with --section, or write --json"},
         kExitUsage);
   }
+  std::vector<OfRank> ranks;
   std::vector<record::Message> notes;
   const auto messages = [&] {
     ReadingLine line;
@@ -90,6 +124,7 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
                                [&](timeline::DeviceTrace& trace, const std::string&) {
                                  const analyze::RankTrace rank(trace);
                                  for (Made& made : *sections) made.section->append(rank, &made.table);
+                                 ranks.push_back({rank.rank(), analyze::FitnessOf(rank)});
                                  for (const std::string& note : trace.notes)
                                    notes.push_back({std::nullopt, record::Severity::kInfo, "ingest", note});
                                  for (const auto& [what, count] : trace.left_out) {
@@ -102,9 +137,11 @@ int ExplainSections(const std::vector<std::string>& traces, const SectionFlags& 
   notes.insert(notes.end(), messages->begin(), messages->end());
   Result<void> written;
   if (flags.csv.wanted()) written = flags.csv.Write(analyze::ToCsv(sections->front().table));
-  if (written && flags.json.wanted()) written = WriteJson(flags.json, ToJson(*sections, traces, notes));
+  if (written && flags.json.wanted())
+    written = WriteJson(flags.json, ToJson(*sections, traces, ranks, notes));
   if (!written) return Fail(written.error(), kExitFailure);
   if (AnyToStandardOutput({&flags.csv, &flags.json})) return 0;
+  PrintFitness(ranks);
   for (const Made& made : *sections) {
     PrintWrapped(fmt::format("{}: {}", made.section->name, made.section->summary), 0, 2);
     PrintLaidOut(stdout,

@@ -137,6 +137,13 @@ std::string HardwareText(const Diagnosis& d) {
   return cores + (cpu.empty() ? " CPU cores" : " cores, " + cpu);
 }
 
+// What is said before the verdict, since it changes how that is read.
+bool IsALimit(const fitness::Condition& condition) {
+  const bool of_one_figure =
+      condition.forbids.size() == 1 && condition.Forbids(fitness::Conclusion::kOfTheDevice);
+  return condition.id == "noise" || !(condition.forbids.empty() || of_one_figure);
+}
+
 }  // namespace
 
 std::vector<Figure> DeviceFigures(const Diagnosis& d) {
@@ -180,8 +187,14 @@ std::string RegimesText(const Diagnosis& d) {
 }
 
 std::string RateText(const Diagnosis& d, double times_faster) {
+  if (d.fitness.Forbids(fitness::Conclusion::kRates)) return "";
   if (d.samples_per_s) return FormatCount(*d.samples_per_s * times_faster) + " samples/s";
   return FormatCount(d.steps_per_s * times_faster) + " steps/s";
+}
+
+std::string StepWord(const Diagnosis& d) {
+  if (!d.fitness.Forbids(fitness::Conclusion::kRates)) return "step";
+  return d.steps == 1 ? "stretch" : "period";
 }
 
 std::string SampledText(const diagnose::Sampling& sampled) {
@@ -207,7 +220,31 @@ std::string PlaceText(const diagnose::Finding& finding) {
   return place.line > 0 ? fmt::format("{}:{}", name, place.line) : name;
 }
 
+bool IsRefused(const Diagnosis& d) {
+  const bool stands_still = !d.findings.empty() && d.findings.front().stands_still;
+  return !d.fitness.CanBeJudged() && !stands_still;
+}
+
+std::vector<std::string> LimitTexts(const Diagnosis& d) {
+  std::vector<std::string> texts;
+  const fitness::Condition* refusal =
+      IsRefused(d) ? d.fitness.WhyNot(fitness::Conclusion::kAnything) : nullptr;
+  for (const fitness::Condition& condition : d.fitness.conditions) {
+    if (&condition == refusal || !IsALimit(condition)) continue;
+    texts.push_back(condition.says + (condition.mend.empty() ? "" : " " + condition.mend));
+  }
+  return texts;
+}
+
+std::vector<std::string> CaveatTexts(const Diagnosis& d) {
+  std::vector<std::string> texts;
+  for (const fitness::Condition& condition : d.fitness.conditions)
+    if (!IsALimit(condition)) texts.push_back(condition.says);
+  return texts;
+}
+
 std::string VerdictText(const Diagnosis& d) {
+  if (IsRefused(d)) return d.fitness.Refusal();
   if (!d.findings.empty()) return d.findings.front().title;
   if (d.steps == 0 && d.facts.count("trace_holds") != 0) return EmptyTraceText(d);
   if (d.steps == 0)

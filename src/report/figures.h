@@ -22,9 +22,9 @@ std::vector<Figure> HostFigures(const diagnose::Diagnosis& diagnosis);
 // "its first 240 steps took 52 ms, the other 900 40 ms: ..."; empty where the steady state has one regime.
 std::string RegimesText(const diagnose::Diagnosis& d);
 
-// "640 samples/s", or "4.9 steps/s" if samples are not known.
 // "sampled, ±3 points": in place of a step's time where none was seen.
 std::string SampledText(const diagnose::Sampling& sampling);
+// "640 samples/s", or "4.9 steps/s" if samples are not known; empty where what repeats may not be steps.
 std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
 
 // "1.63x to 1.71x", "1.03x" if both ends read the same; empty if no prediction was made.
@@ -36,7 +36,17 @@ std::string CostText(const diagnose::Finding& finding);
 // "train.py:57", without the directories; empty if the finding has no place.
 std::string PlaceText(const diagnose::Finding& finding);
 
-// The first finding in one sentence, or a sentence saying that there is none.
+// "step"; "period" where what repeats may be no step, "stretch" where nothing does.
+std::string StepWord(const diagnose::Diagnosis& diagnosis);
+
+// Whether the verdict is that the recording cannot be judged.
+bool IsRefused(const diagnose::Diagnosis& diagnosis);
+// What limits the verdict, to be read before it, without the refusal that is the verdict; and what is worth knowing
+// beside it.
+std::vector<std::string> LimitTexts(const diagnose::Diagnosis& diagnosis);
+std::vector<std::string> CaveatTexts(const diagnose::Diagnosis& diagnosis);
+
+// The refusal, the first finding in one sentence, or a sentence saying that there is none.
 std::string VerdictText(const diagnose::Diagnosis& diagnosis);
 
 // "the command was killed for memory (exit status 137)"; empty if it ended well or its end is not known.

@@ -38,7 +38,8 @@ Json Window(const Diagnosis& d) {
   Put(window, "warmup_why", d.warmup_why);
   for (const diagnose::Regime& regime : d.regimes)
     window["regimes"].push_back({{"steps", regime.steps}, {"mean_step_ns", regime.mean_step_ns}});
-  Put(window, "noise", d.noise);
+  for (const fitness::Condition& condition : d.fitness.conditions)
+    if (condition.id == "noise") window["noise"] = condition.says;
   if (d.sampled) window["sampled"] = {{"samples", d.sampled->samples}, {"points", d.sampled->points}};
   return window;
 }
@@ -153,6 +154,7 @@ Json FindingOf(const diagnose::Finding& f) {
   if (!f.where.empty()) {
     for (const auto& place : f.where) finding["where"].push_back(PlaceOf(place));
   }
+  if (f.doubtful) finding["doubtful"] = true;
   if (!f.method.empty()) {
     finding["speedup"] = SpeedupOf(f.speedup);
     finding["method"] = f.method;
@@ -246,6 +248,21 @@ std::string_view Name(diagnose::Severity severity) {
   return "info";
 }
 
+Json ToJson(const fitness::Fitness& fitness) {
+  Json conditions = Json::array();
+  for (const fitness::Condition& condition : fitness.conditions) {
+    Json one = {{"id", condition.id}, {"says", condition.says}};
+    Put(one, "number", condition.number);
+    one["unit"] = condition.unit;
+    one["forbids"] = Json::array();
+    for (const fitness::Conclusion conclusion : condition.forbids)
+      one["forbids"].push_back(fitness::Name(conclusion));
+    Put(one, "mend", condition.mend);
+    conditions.push_back(std::move(one));
+  }
+  return conditions;
+}
+
 Json ToJson(const Diagnosis& d) {
   Json report = {{"schema", kReportSchema}};
   Put(report, "run_id", d.run_id);
@@ -253,10 +270,12 @@ Json ToJson(const Diagnosis& d) {
   Put(report, "stage", d.stage);
   Put(report, "exit_status", d.exit_status);
   if (d.out_of_memory) report["out_of_memory"] = true;
+  report["judgeable"] = d.fitness.CanBeJudged();
+  report["fitness"] = ToJson(d.fitness);
   report["machine"] = ObjectOf(d.machine);
   report["window"] = Window(d);
   if (d.steps > 0) {
-    if (!d.sampled) report["throughput"] = Throughput(d);
+    if (!d.sampled && !d.fitness.Forbids(fitness::Conclusion::kRates)) report["throughput"] = Throughput(d);
     report["step_time"] = StepTime(d);
   }
   for (const char* list : {"findings", "would_not_help", "not_judged", "ranks"}) report[list] = Json::array();
@@ -273,6 +292,7 @@ Json ToJson(const Diagnosis& d) {
   for (const auto& [series, summary] : d.resources) report["resources"][series] = Resource(summary);
   report["facts"] = Facts(d.facts);
   report["messages"] = d.messages;
+  if (!d.notes.empty()) report["notes"] = d.notes;
   return report;
 }
 

@@ -8,6 +8,7 @@
 
 #include "explain/diagnose/compare.h"
 #include "explain/diagnose/diagnosis.h"
+#include "explain/fitness/fitness.h"
 
 namespace fullbore::report {
 
@@ -22,6 +23,9 @@ std::string ToJsonText(const diagnose::Diagnosis& diagnosis);
 // What changed between two: schema "fullbore.comparison/1".
 nlohmann::ordered_json ToJson(const diagnose::Diagnosis& before, const diagnose::Diagnosis& after,
                               const diagnose::Comparison& comparison);
+
+// Its conditions, as an array.
+nlohmann::ordered_json ToJson(const fitness::Fitness& fitness);
 
 std::string_view Name(diagnose::Severity severity);  // "info", "warning", "critical"
 

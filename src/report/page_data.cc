@@ -249,7 +249,9 @@ Json FiguresData(const Diagnosis& d) {
   if (d.sampled)
     data.push_back(Json::array({"shares", SampledText(*d.sampled)}));
   else if (d.steps > 0)
-    data.push_back(Json::array({"throughput", RateText(d)}));
+    data.push_back(d.fitness.Forbids(fitness::Conclusion::kRates)
+                       ? Json::array({StepWord(d), FormatDuration(static_cast<int64_t>(d.mean_step_ns))})
+                       : Json::array({"throughput", RateText(d)}));
   for (const std::vector<Figure>& figures : {DeviceFigures(d), HostFigures(d)}) {
     for (const Figure& figure : figures) data.push_back(Json::array({figure.label, figure.value}));
   }
@@ -301,6 +303,10 @@ std::string PageTitle(const Diagnosis& d) {
 Json PageData(const Diagnosis& d, const Recording& recording) {
   Json data = {{"report", ToJson(d)}};
   data["verdict"] = VerdictText(d);
+  data["refused"] = IsRefused(d);
+  data["step_word"] = StepWord(d);
+  data["limits"] = LimitTexts(d);
+  data["caveats"] = CaveatTexts(d);
   data["failure"] = FailureText(d);
   data["subject"] = SubjectParts(d);
   data["figures"] = FiguresData(d);

@@ -26,6 +26,7 @@ namespace {
 
 constexpr size_t kMaxFindings = 5;  // in "also": one screen
 constexpr size_t kMaxMessages = 5;
+constexpr size_t kMaxLimits = 3;
 constexpr size_t kMaxNotes = 6;     // of would-not-help and not-judged each
 constexpr int kTableColumns = 120;  // from this width on, a finding takes one line
 
@@ -52,6 +53,12 @@ bool IsNamedAfter(std::string_view run_id, std::string_view stage) {
 // The change in code, or else the recommended fix in words.
 std::string ChangeText(const Finding& finding) {
   return !finding.change.empty() || finding.fix.empty() ? finding.change : finding.fix.front();
+}
+
+// Of what a recording without its kernels looks like, nothing is shown.
+bool HasNoShares(const Diagnosis& d) {
+  const fitness::Condition* refusal = d.fitness.WhyNot(fitness::Conclusion::kAnything);
+  return refusal != nullptr && refusal->Forbids(fitness::Conclusion::kIdleTime);
 }
 
 // The page that says what the finding is, how to confirm it and how to fix it.
@@ -121,7 +128,8 @@ void Screen::Header() {
     extent += fmt::format(", {} samples", FormatCount(static_cast<double>(d_.sampled->samples)));
   } else if (d_.steps > 0) {
     extent += extent.empty() ? "" : ", ";
-    extent += d_.steps == 1 ? "one step" : FormatCount(static_cast<double>(d_.steps)) + " steps";
+    extent += d_.steps == 1 ? "one " + StepWord(d_)
+                            : fmt::format("{} {}s", FormatCount(static_cast<double>(d_.steps)), StepWord(d_));
     if (d_.warmup_steps > 0) {
       extent += fmt::format(" after {} of warm-up", FormatCount(static_cast<double>(d_.warmup_steps)));
     }
@@ -138,19 +146,24 @@ void Screen::Failure() {
   Line();
 }
 
-void Screen::Noise() {
-  if (d_.noise.empty()) return;
-  Paragraph(d_.noise, 2, 2, "33");
-  Line();
+void Screen::Limits() {
+  const std::vector<std::string> limits = LimitTexts(d_);
+  for (size_t i = 0; i < std::min(limits.size(), kMaxLimits); ++i) Paragraph(limits[i], 2, 2, "33");
+  if (limits.size() > kMaxLimits)
+    Paragraph(fmt::format("and {} more in the full report", limits.size() - kMaxLimits), 2, 2, kDim);
+  if (!limits.empty()) Line();
 }
 
 void Screen::Verdict() {
-  const Severity severity = d_.findings.empty() ? Severity::kInfo : d_.findings.front().severity;
+  const bool refused = IsRefused(d_);
+  const Severity severity = refused               ? Severity::kWarning
+                            : d_.findings.empty() ? Severity::kInfo
+                                                  : d_.findings.front().severity;
   const std::string mark = style_.color && style_.unicode ? "▌ " : "  ";
   for (const std::string& line : Wrap(Clean(VerdictText(d_)), style_.width - 2)) {
     Line(Paint(mark, ColorOf(severity), style_).painted + Paint(line, kBold, style_).painted);
   }
-  if (!d_.findings.empty()) {
+  if (!refused && !d_.findings.empty()) {
     Change(d_.findings.front());
     Paragraph(WhyText(d_.findings.front()), 4, 4, kDim);
   }
@@ -163,11 +176,10 @@ void Screen::Change(const Finding& finding) {
   if (what.empty()) return;
   const std::string gain = GainText(finding);
   const std::string place = PlaceText(finding);
-  const std::string predicted =
-      gain.empty() ? ""
-      : d_.sampled ? fmt::format("predicted {} faster{}", gain, CostText(finding))
-                   : fmt::format("predicted {}, {} faster{}", RateText(d_, finding.speedup.expected), gain,
-                                 CostText(finding));
+  const std::string rate = d_.sampled ? "" : RateText(d_, finding.speedup.expected);
+  const std::string predicted = gain.empty() ? ""
+                                             : fmt::format("predicted {}{}{} faster{}", rate,
+                                                           rate.empty() ? "" : ", ", gain, CostText(finding));
   std::vector<Piece> parts{Painted("→ " + what, kGreen)};
   if (!place.empty()) parts.push_back(Plain(place));
   if (!predicted.empty()) parts.push_back(Painted(predicted, kBold));
@@ -175,10 +187,11 @@ void Screen::Change(const Finding& finding) {
 }
 
 void Screen::Step() {
-  if (d_.steps == 0 || d_.shares.empty()) return;
+  if (d_.steps == 0 || d_.shares.empty() || HasNoShares(d_)) return;
   const std::string whose = d_.ranks.size() > 1 ? fmt::format(" (rank {})", d_.ranks.front().rank) : "";
-  const std::string what =
-      d_.sampled ? SampledText(*d_.sampled) : "step " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns));
+  const std::string what = d_.sampled
+                               ? SampledText(*d_.sampled)
+                               : StepWord(d_) + " " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns));
   const Piece label = Plain(what + whose);
   const int room = style_.width - 2 - Columns(label.plain) - 3;
   const Piece bar = ShareBar(d_.shares, std::clamp(room, 1, kBarColumns), style_);
@@ -204,7 +217,7 @@ void Screen::Figures() {
       const double half = (*d_.samples_per_s_high - *d_.samples_per_s_low) / 2;
       rate += fmt::format(" ±{:.{}f}", half, half >= 1 ? 0 : 2);
     }
-    pieces.push_back(Painted(rate, kBold));
+    if (!rate.empty()) pieces.push_back(Painted(rate, kBold));
   }
   for (const std::vector<Figure>& figures : {DeviceFigures(d_), HostFigures(d_)}) {
     for (const Figure& figure : figures) pieces.push_back(Plain(figure.label + " " + figure.value));
@@ -273,8 +286,9 @@ void Screen::FindingInTwoLines(size_t number, const Finding& finding) {
 }
 
 void Screen::Also() {
-  if (d_.findings.size() < 2) return;
-  const std::span<const Finding> others = std::span(d_.findings).subspan(1);
+  const size_t said = IsRefused(d_) ? 0 : 1;
+  if (d_.findings.size() <= said) return;
+  const std::span<const Finding> others = std::span(d_.findings).subspan(said);
   const std::span<const Finding> shown = others.first(std::min(others.size(), kMaxFindings));
   const std::array<int, 3> columns = TableColumns(shown);
   Line();
@@ -286,9 +300,9 @@ void Screen::Also() {
   }
   for (size_t i = 0; i < shown.size(); ++i) {
     if (style_.width >= kTableColumns) {
-      FindingInTable(i + 2, shown[i], columns);
+      FindingInTable(i + 1 + said, shown[i], columns);
     } else {
-      FindingInTwoLines(i + 2, shown[i]);
+      FindingInTwoLines(i + 1 + said, shown[i]);
     }
   }
   if (others.size() > shown.size()) {
@@ -311,10 +325,13 @@ void Screen::Notes() {
   std::vector<std::string> would_not_help, not_judged;
   for (const auto& note : d_.would_not_help) would_not_help.push_back(with_reason(note.what, note.why));
   for (const auto& note : d_.not_judged) not_judged.push_back(with_reason(note.id, note.why));
-  if (would_not_help.empty() && not_judged.empty()) return;
+  const std::vector<std::string> caveats = CaveatTexts(d_);
+  if (would_not_help.empty() && not_judged.empty() && caveats.empty() && d_.notes.empty()) return;
   Line();
   Note("would not help", would_not_help);
   Note("not judged", not_judged);
+  Note("judged in part", caveats);
+  Note("how it was read", d_.notes);
 }
 
 void Screen::Messages() {
@@ -353,7 +370,7 @@ namespace {
 void ShowStage(Screen& screen) {
   screen.Header();
   screen.Failure();
-  screen.Noise();
+  screen.Limits();
   screen.Verdict();
   screen.Step();
   screen.DeviceWindow();

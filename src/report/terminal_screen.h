@@ -33,7 +33,7 @@ class Screen {
 
   void Header();
   void Failure();
-  void Noise();
+  void Limits();
   void Verdict();
   void Step();
   void Figures();

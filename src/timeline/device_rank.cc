@@ -111,6 +111,7 @@ RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown) 
   info.device_activity = trace.has_device_activity();
   const FoundSteps found = FindSteps(trace);
   info.facts["steps_marked"] = found.marked ? "true" : "false";
+  NoticeSteps(trace, found, &info.noticed);
   const HostActivity host(trace);
   if (!found.steps.empty()) {
     const size_t step = shown && *shown < found.steps.size() ? *shown : MedianStep(found.steps);
@@ -146,7 +147,7 @@ RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown) 
   if (shares.steps.size() > kMaxSteps) shares.steps.resize(kMaxSteps);
   info.steps = std::move(shares.steps);
   result.series = SeriesOf(trace);
-  if (!found.how.empty()) result.notes.push_back(found.how);
+  if (found.marked && !found.how.empty()) result.notes.push_back(found.how);  // else a condition says it
   TakeNotes(trace, shares, &result);
   return result;
 }

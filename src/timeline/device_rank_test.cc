@@ -256,7 +256,7 @@ TEST(DeviceStepsTest, WithoutAnOptimizerTheRarestPeriodicKernelMarksTheSteps) {
   RankResult result = scene.Summarise();
   ASSERT_EQ(result.info.steps.size(), 7U);
   for (const record::Step& step : result.info.steps) EXPECT_EQ(step.wall_ns, 1'000'000);
-  EXPECT_THAT(result.notes, ::testing::Contains(::testing::HasSubstr("periodicity")));
+  EXPECT_EQ(result.info.noticed.steps_by, record::StepsBy::kPeriod);
 }
 
 // Four steps of a loop with 21 kernels each, of which the last occurs once.

@@ -197,6 +197,10 @@ void ShiftTimes(int64_t by_ns, record::RankInfo* info) {
     window.begin_ns += by_ns;
     window.end_ns += by_ns;
   }
+  for (record::Noticed::Stretch& bare : info->noticed.bare) {
+    bare.begin_ns += by_ns;
+    bare.end_ns += by_ns;
+  }
   if (info->graph) info->graph->begin_ns += by_ns;
   if (info->timeline) ShiftTimes(by_ns, &*info->timeline);
 }

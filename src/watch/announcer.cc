@@ -62,7 +62,7 @@ std::optional<Verdict> VerdictOf(const nlohmann::json& report) try {
   verdict.change = first.value("change", "");
   verdict.critical = first.at("severity") == "critical";
   const nlohmann::json window = report.value("window", nlohmann::json::object());
-  verdict.noisy = window.contains("noise");
+  verdict.noisy = first.value("doubtful", false);
   verdict.steps = window.value("steps", int64_t{0});
   if (const auto gain = first.find("speedup"); gain != first.end())
     verdict.gain = Verdict::Gain{gain->at("expected"), gain->at("low"), gain->at("high")};

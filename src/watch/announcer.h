@@ -2,7 +2,7 @@
 //
 // People leave a training alone once it runs, so a line must be right, and must not come twice: a verdict is said when
 // two looks in a row agree and its gain is sure, and another one only when it has replaced the first for good. Healthy
-// runs, and those on which others keep the machine too busy for a prediction, hear nothing.
+// runs hear nothing, nor do those whose loss may be the doing of other programs on the machine.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,7 +16,7 @@ struct Verdict {
   std::string id, cause, title;
   std::string change;  // in code; may be empty
   bool critical = false;
-  bool noisy = false;  // the report's figures carry a warning
+  bool noisy = false;  // others' programs may be all that it is about
   int64_t steps = 0;   // that the report is of
   struct Gain {
     double expected = 1, low = 1, high = 1;

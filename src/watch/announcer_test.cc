@@ -69,7 +69,7 @@ TEST(AnnouncerTest, WaitsUntilTheLowEndIsAGainThatIsFelt) {
   EXPECT_EQ(Lines(announcer, unsure, 1), 1);
 }
 
-TEST(AnnouncerTest, PromisesNothingWhereOthersKeepTheMachineBusy) {
+TEST(AnnouncerTest, PromisesNothingWhereOthersMayBeTheCause) {
   Verdict noisy = WaitsForData();
   noisy.noisy = true;
   Announcer announcer;
@@ -122,6 +122,15 @@ TEST(VerdictTest, IsTheFirstFindingOfAReport) {
   EXPECT_FALSE(verdict->noisy);
   EXPECT_EQ(verdict->steps, 80);
   EXPECT_DOUBLE_EQ(verdict->gain->high, 1.6);
+}
+
+TEST(VerdictTest, IsSureBesideANeighbourThatCannotOverturnIt) {
+  const char* text = R"({"window": {"steps": 80, "noise": "Noisy: other programs keep 0.9 of 2 cores busy."},
+      "findings": [{"id": "input-bound", "severity": "critical", "title": "Waits 97 %."}]})";
+  json report = json::parse(text);
+  EXPECT_FALSE(VerdictOf(report)->noisy);
+  report["findings"][0]["doubtful"] = true;
+  EXPECT_TRUE(VerdictOf(report)->noisy);
 }
 
 TEST(VerdictTest, IsNoneWhereThereIsNoReport) {

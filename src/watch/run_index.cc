@@ -224,6 +224,8 @@ Judgement Judgement::Of(const diagnose::Diagnosis& diagnosis, const record::Reco
     judgement.verdict = first.title;
     judgement.change = first.change;
     judgement.speedup = first.speedup.expected;
+  } else {
+    judgement.verdict = diagnosis.fitness.Refusal();
   }
   judgement.steps = diagnosis.steps;
   judgement.steps_per_s = diagnosis.steps_per_s;

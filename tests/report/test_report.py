@@ -10,6 +10,7 @@ from browser import Page, in_browser, with_script
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ["input-bound", "healthy", "straggler", "no-training", "out-of-memory", "two-stages", "hostile-texts"]
+NOT_JUDGED = "not-judged"
 TRACE = "one-step-trace"  # no readings of a machine, so no panels for them
 
 
@@ -34,7 +35,7 @@ def test_the_schema_is_a_schema(schema):
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("name", [*SAMPLES, TRACE])
+@pytest.mark.parametrize("name", [*SAMPLES, TRACE, NOT_JUDGED])
 def test_every_report_matches_the_schema_and_has_no_undocumented_member(reports, schema, name):
     report = json.loads((reports / f"{name}.json").read_text(encoding="utf-8"))
     jsonschema.validate(report, without_extras(schema), cls=jsonschema.Draft202012Validator)
@@ -56,6 +57,14 @@ def test_the_schema_rejects_what_is_wrong(reports, schema, spoil):
     spoil(report)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(report, without_extras(schema), cls=jsonschema.Draft202012Validator)
+
+
+def test_a_recording_that_cannot_be_judged_says_so_in_the_place_of_a_verdict(reports, tmp_path):
+    page, console = in_browser(reports / f"{NOT_JUDGED}.html", tmp_path)
+    assert console == []
+    assert "This recording cannot be judged: 544 of 546 launches ran nothing" in page.text
+    assert "The file breaks off at byte 4,711" in page.text
+    assert "The work of 85 % of the device's time is known" in page.text
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -19,9 +19,9 @@ function predictedRate(finding) {
 }
 
 function verdict() {
-  const first = report.findings[0];
-  const box = el("section", { class: "card verdict " + (first ? first.severity : "none") },
-    report.window.noise ? el("p", { class: "noise" }, report.window.noise) : "", el("h1", {}, data.verdict));
+  const first = data.refused ? null : report.findings[0];
+  const box = el("section", { class: "card verdict " + (first ? first.severity : data.refused ? "warning" : "none") },
+    data.limits.map((text) => el("p", { class: "limit" }, text)), el("h1", {}, data.verdict));
   const change = first && (first.change || first.fix[0]);
   if (!change) return box;
   const place = (first.where || [])[0];
@@ -44,7 +44,7 @@ function stepSection() {
   const rank = report.ranks.length > 1 ? `, rank ${report.ranks[0].rank}` : "";
   const whose = step.shares_of === "device" ? "seen from the device" : "of the training thread";
   return el("section", { class: "card step" },
-    el("header", {}, el("span", {}, el("b", {}, `A step takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}${rank}`)),
+    el("header", {}, el("span", {}, el("b", {}, `A ${data.step_word} takes ${duration(step.mean_ns)}`), el("span", { class: "soft" }, ` ${whose}${rank}`)),
       el("span", { class: "soft" }, spreadText(step), el("span", { title: report.window.warmup_why }, stepsText()))),
     shareBar(data.palette, step.shares), el("ul", { class: "legend" }, legend), data.regimes ? el("p", { class: "soft" }, data.regimes) : "");
 }
@@ -58,7 +58,7 @@ function spreadText(step) {
 
 function stepsText() {
   const { steps, warmup_steps } = report.window;
-  return (steps === 1 ? "one step" : `${count(steps)} steps`) + (warmup_steps ? ` after ${count(warmup_steps)} of warm-up` : "");
+  return (steps === 1 ? "one " + data.step_word : `${count(steps)} ${data.step_word}s`) + (warmup_steps ? ` after ${count(warmup_steps)} of warm-up` : "");
 }
 
 function figuresSection() {
@@ -283,6 +283,7 @@ function notesSection() {
   const boxes = [
     list("Would not help", report.would_not_help.map((note) => el("li", {}, note.what, el("span", { class: "soft" }, note.why ? ": " + note.why : "")))),
     list("Not judged", report.not_judged.map((note) => el("li", {}, note.id, el("span", { class: "soft" }, (note.why ? ": " + note.why : "") + (note.needs ? "; needs " + note.needs : ""))))),
+    list("Judged in part", data.caveats.map((text) => el("li", {}, text))),
     list("Messages", data.messages.map((message) => el("li", { class: message.severity }, el("span", { class: "soft" }, (message.t_ms === undefined ? "" : clock(message.t_ms, axis.end / 100, axis.end) + "  ") + message.source + "  "), message.text))),
   ].filter(Boolean);
   return boxes.length ? el("section", { id: "notes" }, el("h2", {}, "Also worth knowing"), el("div", { class: "facts" }, boxes)) : null;

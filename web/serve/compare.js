@@ -23,7 +23,7 @@ function overview(answer) {
     line("against the first", runs.map((run, i) => i ? gainOf(against[i - 1]) : "")),
     line("a step", runs.map((run) => run.report.step_time ? duration(run.report.step_time.mean_ns) : "")),
     line("where it goes", runs.map((run) => run.report.step_time ? shareBar(palette, run.report.step_time.shares, true) : "")),
-    line("verdict", runs.map((run) => run.report.findings.length ? run.report.findings[0].title : "nothing to gain was found")),
+    line("verdict", runs.map((run) => run.report.judgeable === false ? "cannot be judged" : run.report.findings.length ? run.report.findings[0].title : "nothing to gain was found")),
     line("command", runs.map((run) => el("span", { class: "command" }, run.about.command))),
     line("tags", runs.map((run) => el("span", {}, tagList(run.about.tags))))));
 }

@@ -191,7 +191,9 @@ void JudgePrediction(const Diagnosis& before, const Diagnosis& after, Comparison
   const auto wanted = FactsOfChange(first.change);
   comparison.other_changes = OtherChanges(wanted, comparison.facts);
   const Speedup& predicted = first.speedup;
-  if (!comparison.other_changes.empty()) {
+  if (!before.fitness.CanBeJudged() || !after.fitness.CanBeJudged()) {
+    comparison.prediction = Prediction::kTooNoisy;
+  } else if (!comparison.other_changes.empty()) {
     comparison.prediction = Prediction::kAnotherChange;
   } else if (!WasMade(wanted, before, after)) {
     comparison.prediction = Prediction::kNotTested;

@@ -94,6 +94,16 @@ Rung RungOf(const std::vector<const StepGraph*>& ranks, const Change& change,
   return rung;
 }
 
+// Why the recording does not allow to say what the change would gain; nothing if it does. How the same kernels do on
+// another device does not depend on which of the steps were recorded.
+std::optional<std::string> WhyForbidden(const Change& change, const fitness::Fitness& fitness) {
+  const bool elsewhere = change.id().starts_with(replay::kDevicePrefix);
+  const fitness::Condition* why =
+      fitness.WhyNot(elsewhere ? fitness::Conclusion::kAnything : fitness::Conclusion::kWhatIf);
+  if (why == nullptr) return std::nullopt;
+  return "nothing is predicted from this recording: " + why->says;
+}
+
 }  // namespace
 
 const StepGraph* ReplayableGraph(const RankView& rank) {
@@ -151,7 +161,8 @@ bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> ch
   return true;
 }
 
-std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const Change*>& what_if) {
+std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const Change*>& what_if,
+                                     const fitness::Fitness& fitness) {
   if (rank.steps == 0 || !rank.info->graph) return std::nullopt;
   const StepGraph& graph = *rank.info->graph;
   if (replay::StepNs(graph) <= 0) return std::nullopt;
@@ -167,11 +178,15 @@ std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<con
   report.rough = report.error > replay::kRough;
   report.predicts = report.error <= replay::kTooRough;
   if (!report.predicts) return report;
-  for (const replay::Rung& rung : replay::Ladder(ranks))
-    report.ladder.push_back(RungOf(ranks, *rung.change, rung.step));
+  if (!fitness.Forbids(fitness::Conclusion::kGains)) {
+    for (const replay::Rung& rung : replay::Ladder(ranks))
+      report.ladder.push_back(RungOf(ranks, *rung.change, rung.step));
+  }
   std::vector<const Change*> made;
   for (const Change* change : what_if) {
-    if (auto why = replay::WhyNot(*change, ranks)) {
+    auto why = WhyForbidden(*change, fitness);
+    if (!why) why = replay::WhyNot(*change, ranks);
+    if (why) {
       report.refused.push_back({std::string(change->id()), *why});
       continue;
     }

@@ -29,8 +29,9 @@ double SavedBy(const RankView& rank, std::string_view change);
 // them is possible and gains anything: then nothing is changed.
 bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> changes, Finding& finding);
 
-// The replay as the report shows it; nothing without a graph. `what_if` are the changes that a user asked
-// for.
-std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const replay::Change*>& what_if);
+// The replay as the report shows it, without what the recording does not allow to predict; nothing without a graph.
+// `what_if` are the changes that a user asked for.
+std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const replay::Change*>& what_if,
+                                     const fitness::Fitness& fitness);
 
 }  // namespace fullbore::diagnose

@@ -62,14 +62,28 @@ void TakeDeviceOf(const std::vector<RankShares>& window, std::vector<RankShares>
   }
 }
 
+// The run knows what a step takes without the profiler.
+void NoteItsCost(const Diagnosis& seen, Diagnosis& run) {
+  if (run.mean_step_ns <= 0) return;
+  fitness::Known known;
+  known.slowed = seen.mean_step_ns / run.mean_step_ns;
+  for (fitness::Condition& condition : fitness::FitnessOf(known).conditions)
+    run.fitness.conditions.push_back(std::move(condition));
+}
+
 }  // namespace
 
 void AddDeviceWindow(const record::DeviceWindow& window, const record::Recording& trace,
                      const std::vector<const replay::Change*>& what_if, Diagnosis& run) {
   Diagnosis seen = Diagnose(trace, "", what_if);
+  if (!seen.fitness.CanBeJudged()) {
+    run.not_judged.push_back({"the steps under the profiler", seen.fitness.Refusal(), ""});
+    return;
+  }
   if (seen.steps == 0) return;
   run.device_window = ReportOf(window, trace, seen);
   if (!seen.device_shares) return;
+  NoteItsCost(seen, run);
   std::erase_if(run.findings, RestsOnDevice);
   std::ranges::copy_if(std::make_move_iterator(seen.findings.begin()),
                        std::make_move_iterator(seen.findings.end()), std::back_inserter(run.findings),
@@ -79,6 +93,7 @@ void AddDeviceWindow(const record::DeviceWindow& window, const record::Recording
   std::vector<Finding> words;
   std::ranges::copy_if(run.findings, std::back_inserter(words), healthy);
   std::erase_if(run.findings, healthy);
+  DropForbiddenGains(run);
   RankByGain(run.findings);
   if (NothingCostsMuch(run)) run.findings.insert(run.findings.begin(), words.begin(), words.end());
   std::erase_if(run.not_judged, [](const NotJudged& one) { return one.id == kDeviceNotSeen; });

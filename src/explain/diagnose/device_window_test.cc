@@ -55,6 +55,24 @@ TEST(DeviceWindowTest, WhatTheHostGuessedOfTheDeviceGivesWay) {
   EXPECT_THAT(With(ATrace(), OnAGpu().InEachStep(Share::kH2d, 30)), Not(Finds("copy-bound")));
 }
 
+TEST(DeviceWindowTest, WhatTheProfilerMayHaveCostIsNoGain) {
+  ARun launches = ATrace().InEachStep(Share::kLaunch, 40);
+  launches.rank().kernels = 10'000;
+  const Diagnosis slowed = With(launches, OnAGpu());
+  ASSERT_FALSE(slowed.fitness.conditions.empty());
+  EXPECT_EQ(slowed.fitness.conditions.back().id, "recorder-cost") << "140 ms with it, 100 ms without";
+  EXPECT_EQ(FindingIn(slowed, "launch-bound")->method, "");
+  EXPECT_TRUE(With(launches, OnAGpu().InEachStep(Share::kForward, 40)).fitness.conditions.empty());
+}
+
+TEST(DeviceWindowTest, AWindowThatCannotBeJudgedLeavesTheDeviceOpen) {
+  ARun window = ATrace(1);
+  window.rank().kernels = 4;
+  const Diagnosis diagnosis = With(window, OnAGpu());
+  EXPECT_THAT(diagnosis, LeavesOpen("under the profiler"));
+  EXPECT_FALSE(diagnosis.device_window.has_value());
+}
+
 TEST(DeviceWindowTest, AHealthyRunStaysHealthyIfItsDeviceIs) {
   EXPECT_THAT(With(ATrace(), OnAGpu()), Finds("healthy"));
 }

@@ -13,15 +13,18 @@
 #include "explain/diagnose/noise.h"
 #include "explain/diagnose/setup.h"
 #include "explain/diagnose/statistics.h"
+#include "explain/diagnose/view_fitness.h"
 #include "record/collective.h"
 
 namespace fullbore::diagnose {
 
-using record::Metric;
+using fitness::Conclusion;
 using record::Share;
 using record::Stage;
 
 namespace {
+
+constexpr char kReader[] = "ingest";  // of traces; what else is only for information stays in the run file
 
 void FillResources(const View& view, Diagnosis& diagnosis) {
   for (const record::Series& series : view.stage().series) {
@@ -195,10 +198,12 @@ void RemoveSuperseded(std::vector<Finding>& findings) {
   });
 }
 
+// All that the recording's fitness forbids to conclude is left out here, and nowhere else.
 void Judge(const View& view, Diagnosis& diagnosis) {
   const auto judged = [&](const FindingRow& row) {
     TimeLimit::Check();
     std::optional<Finding> finding;
+    if (row.concludes && diagnosis.fitness.Forbids(*row.concludes)) return finding;
     if (row.when == When::kAlways || view.HasSteps()) finding = row.judge(view, diagnosis);
     if (finding) finding->id = row.id;
     return finding;
@@ -208,9 +213,9 @@ void Judge(const View& view, Diagnosis& diagnosis) {
     if (auto finding = judged(row)) diagnosis.findings.push_back(std::move(*finding));
   }
   RemoveSuperseded(diagnosis.findings);
-  const Noise noise = NoiseOf(view);
-  diagnosis.noise = InWords(noise);
-  for (Finding& finding : diagnosis.findings) Widen(finding, noise);
+  const fitness::Doubt doubt = DoubtOf(view);
+  for (Finding& finding : diagnosis.findings) Widen(finding, doubt);
+  DropForbiddenGains(diagnosis);
   RankByGain(diagnosis.findings);
   for (const FindingRow& row : AllFindings()) {
     if (row.when != When::kLast) continue;
@@ -254,8 +259,11 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   for (const record::Message& message : stage->messages) {
     if (message.severity != record::Severity::kInfo)
       diagnosis.messages.push_back(message.source + ": " + message.text);
+    else if (message.source == kReader)
+      diagnosis.notes.push_back(message.text);
   }
   const View view(recording, *stage);
+  diagnosis.fitness = FitnessOf(view);
   diagnosis.begin_ns = view.begin_ns();
   diagnosis.end_ns = view.end_ns();
   FillResources(view, diagnosis);
@@ -266,7 +274,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   }
   Judge(view, diagnosis);
   if (diagnosis.sampled) DropFiguresOfSteps(diagnosis.findings);
-  if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if);
+  if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if, diagnosis.fitness);
   return diagnosis;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "explain/fitness/fitness.h"
 #include "explain/replay/change.h"
 #include "record/share.h"
 
@@ -54,6 +55,7 @@ struct Finding {
   Speedup speedup;
   std::string method;                        // how the prediction was made; empty if none was
   replay::Cost costs = replay::Cost::kCode;  // of the recommended change
+  bool doubtful = false;                     // with the machine to itself, the run might not have it
 
   // What it says of other findings; not part of the report.
   struct Superseded {
@@ -170,8 +172,9 @@ struct Sampling {
 
 struct Diagnosis {
   std::string run_id;
-  std::string source;  // path of the run file or trace
-  std::string stage;   // which stage is judged, where there are several
+  std::string source;        // path of the run file or trace
+  std::string stage;         // which stage is judged, where there are several
+  fitness::Fitness fitness;  // what limits all that follows
   std::map<std::string, std::string> machine;
 
   // The steady state of the judged stage. Without steps, `steps` is 0 and all that follows up to `shares` is
@@ -181,7 +184,6 @@ struct Diagnosis {
   std::string warmup_why;  // "the first 12 steps took 3.1 s, the others 80 ms on average"
   // Where the steady state itself has two: its first steps and the others. Empty if it has one.
   std::vector<Regime> regimes;
-  std::string noise;  // why the figures are uncertain, in one sentence; empty if they are not
   std::optional<double> samples_per_s, samples_per_s_low, samples_per_s_high;
   double steps_per_s = 0;
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
@@ -200,6 +202,7 @@ struct Diagnosis {
   std::optional<WindowReport> device_window;
   std::map<std::string, std::string> facts;  // values are JSON texts
   std::vector<std::string> messages;
+  std::vector<std::string> notes;  // of those who read a trace: how, and what they left out
   std::optional<int> exit_status;
   bool out_of_memory = false;
 };

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/advice.h"
 
 namespace fullbore::diagnose {
 
+using fitness::Conclusion;
 using record::Metric;
 
 namespace {
@@ -15,34 +17,44 @@ namespace {
 constexpr FindingRow kFindings[] = {
     {"input-bound", JudgeInputBound, When::kWithSteps},
     {"worker-overcommit", JudgeWorkerOvercommit, When::kWithSteps},
-    {"host-memory", JudgeHostMemory, When::kWithSteps},
-    {"memory-growth", JudgeMemoryGrowth, When::kWithSteps},
+    {"host-memory", JudgeHostMemory, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
+    {"memory-growth", JudgeMemoryGrowth, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
     {"host-other", JudgeHostOther, When::kWithSteps},
     {"straggler", JudgeStraggler, When::kWithSteps},
     {"comm-bound", JudgeCommBound, When::kWithSteps, Rests::kOnTheDevice},
     {"uneven-last-batch", JudgeUnevenLastBatch, When::kWithSteps},
-    {"launch-bound", JudgeLaunchBound, When::kWithSteps, Rests::kOnTheDevice},
-    {"sync-bound", JudgeSyncBound, When::kWithSteps, Rests::kOnTheDevice},
+    {"launch-bound", JudgeLaunchBound, When::kWithSteps, Rests::kOnTheDevice, Conclusion::kIdleTime},
+    {"sync-bound", JudgeSyncBound, When::kWithSteps, Rests::kOnTheDevice, Conclusion::kIdleTime},
     {"copy-bound", JudgeCopyBound, When::kWithSteps, Rests::kOnTheDevice},
     {"thread-oversubscription", JudgeThreadOversubscription, When::kWithSteps},
     {"recompilation", JudgeRecompilation, When::kWithSteps},
     {"unstable-steps", JudgeUnstableSteps, When::kWithSteps},
     {"cpu-contention", JudgeCpuContention, When::kWithSteps},
-    {"low-activity", JudgeLowActivity, When::kAlways},
-    {"hang", JudgeHang, When::kWithSteps},
-    {"idle-device", JudgeIdleDevice, When::kAlways},
+    {"low-activity", JudgeLowActivity, When::kAlways, Rests::kOnTheRun, std::nullopt},
+    {"hang", JudgeHang, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
+    {"idle-device", JudgeIdleDevice, When::kAlways, Rests::kOnTheRun, std::nullopt},
     {"no-tensor-cores", JudgeNoTensorCores, When::kAlways, Rests::kOnTheDevice},
     {"inefficient-kernels", JudgeInefficientKernels, When::kWithSteps, Rests::kOnTheDevice},
-    {"memory-pressure", JudgeMemoryPressure, When::kAlways},
+    {"memory-pressure", JudgeMemoryPressure, When::kAlways, Rests::kOnTheRun, std::nullopt},
     {"small-batch", JudgeSmallBatch, When::kWithSteps},
-    {"throttle", JudgeThrottle, When::kAlways},
-    {"unexplained", JudgeUnexplained, When::kLast, Rests::kOnTheDevice},
-    {"healthy", JudgeHealthy, When::kLast},
+    {"throttle", JudgeThrottle, When::kAlways, Rests::kOnTheRun, std::nullopt},
+    {"unexplained", JudgeUnexplained, When::kLast, Rests::kOnTheDevice, Conclusion::kIdleTime},
+    {"healthy", JudgeHealthy, When::kLast, Rests::kOnTheRun, Conclusion::kHealthy},
 };
 
 }  // namespace
 
 std::span<const FindingRow> AllFindings() { return kFindings; }
+
+void DropForbiddenGains(Diagnosis& diagnosis) {
+  const fitness::Fitness& fitness = diagnosis.fitness;
+  for (const FindingRow& row : AllFindings()) {
+    const bool of_host = row.concludes == Conclusion::kIdleTime && fitness.Forbids(Conclusion::kHostGains);
+    if (!of_host && !fitness.Forbids(Conclusion::kGains)) continue;
+    for (Finding& finding : diagnosis.findings)
+      if (finding.id == row.id) DropGain(finding);
+  }
+}
 
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps) {
   if (share < levels.warning || steps < kStepsForWarning) return std::nullopt;

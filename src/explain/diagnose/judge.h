@@ -9,6 +9,7 @@
 #include "explain/diagnose/diagnosis.h"
 #include "explain/diagnose/thresholds.h"
 #include "explain/diagnose/view.h"
+#include "explain/fitness/fitness.h"
 
 namespace fullbore::diagnose {
 
@@ -55,10 +56,16 @@ struct FindingRow {
   std::optional<Finding> (*judge)(const View&, Diagnosis&);
   When when;
   Rests rests = Rests::kOnTheRun;
+  // What it concludes, for recordings that forbid it. Nothing where the machine's own readings say it, whatever is known
+  // of the steps.
+  std::optional<fitness::Conclusion> concludes = fitness::Conclusion::kAnything;
 };
 
 // All findings, in the order in which they are judged: a symptom before the cause that may supersede it.
 std::span<const FindingRow> AllFindings();
+
+// Takes back the gains that the recording does not allow to predict.
+void DropForbiddenGains(Diagnosis& diagnosis);
 
 // The severity of a share, given its levels and the number of observations behind it; nothing below a
 // warning.

@@ -14,7 +14,7 @@ namespace fullbore::diagnose {
 using record::Metric;
 
 std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& /*diagnosis*/) {
-  const auto others = NoiseOf(view).contended_cores;
+  const auto others = DoubtOf(view).contended_cores;
   if (!others || !view.HasSteps()) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);

@@ -21,8 +21,9 @@ bool NothingCostsMuch(const Diagnosis& diagnosis) {
 namespace {
 
 // "the device works 94 % of the time at 61 % of what it could do: at its limit a step would take 88 ms"; nothing
-// where a trace has no shapes or the device is not known.
-std::optional<std::string> OfTheDevice(const RankView& rank) {
+// where a trace has no shapes, too little of the work is known, or the device is not.
+std::optional<std::string> OfTheDevice(const RankView& rank, const Diagnosis& diagnosis) {
+  if (diagnosis.fitness.Forbids(fitness::Conclusion::kOfTheDevice)) return std::nullopt;
   if (!rank.info->roofline || !rank.info->roofline->steps) return std::nullopt;
   const record::RooflineSteps& steps = *rank.info->roofline->steps;
   if (!steps.floor_ns || steps.device_ns <= 0 || steps.steps <= 0) return std::nullopt;
@@ -47,7 +48,7 @@ std::string FasterOnCpu(const View& view) {
 }  // namespace
 
 std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
-  if (!NothingCostsMuch(diagnosis) || view.IsSingleStep()) return std::nullopt;
+  if (!NothingCostsMuch(diagnosis)) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;
@@ -55,7 +56,7 @@ std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
   const std::string pipe = on_gpu ? "the GPU's own work is the narrowest pipe"
                                   : "the computation on the CPU is the narrowest pipe";
   finding.title = fmt::format("Healthy: nothing costs more than {}; {}.", FormatPercent(kHealthy),
-                              OfTheDevice(view.lead()).value_or(pipe));
+                              OfTheDevice(view.lead(), diagnosis).value_or(pipe));
   evidence.FromHook("waiting for data", waiting, "ratio");
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", view.Mean(Metric::kGpuUtilization));
   evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", view.Mean(Metric::kCpuUtilization));

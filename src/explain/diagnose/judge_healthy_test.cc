@@ -37,12 +37,26 @@ TEST(HealthyTest, SaysHowNearTheDeviceIsToItsLimit) {
   roofline.steps->steps = 100;
   roofline.steps->device_ns = 10'000 * kMs;
   roofline.steps->floor_ns = 6'000.0 * kMs;
+  roofline.steps->judged_ns = 9'500 * kMs;
   run.rank().roofline = roofline;
   const Diagnosis diagnosis = Diagnose(run);
   EXPECT_THAT(
       FindingIn(diagnosis, "healthy")->title,
       HasSubstr(
           "100 % of the time at 60 % of what it could do: at its limit, its work of a step would take 60"));
+}
+
+TEST(HealthyTest, SaysNothingOfTheDevicesLimitWhereTheWorkIsNotKnown) {
+  ARun run = ATrace();
+  record::Roofline roofline;
+  roofline.steps.emplace();
+  roofline.steps->steps = 100;
+  roofline.steps->device_ns = 10'000 * kMs;
+  roofline.steps->judged_ns = 100 * kMs;
+  roofline.steps->floor_ns = 9'900.0 * kMs;
+  run.rank().roofline = roofline;
+  const Diagnosis diagnosis = Diagnose(run);
+  EXPECT_THAT(FindingIn(diagnosis, "healthy")->title, Not(HasSubstr("of what it could do")));
 }
 
 }  // namespace

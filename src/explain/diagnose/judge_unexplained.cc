@@ -1,5 +1,5 @@
-// unexplained: much of the step is not computation, and no finding says why: too few steps to judge by, or several
-// causes that are each too small. Such a run is not healthy.
+// unexplained: much of the step is not computation, and no finding says why: several causes that are each too small, or
+// too little was seen of them. Such a run is not healthy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,33 +60,23 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
     all += rank.Ratio(share);
   }
   std::ranges::stable_sort(others, [](const auto& a, const auto& b) { return a.first > b.first; });
-  const bool computes = others.empty() || others.front().first < kHealthy;
-  if (computes && !view.IsSingleStep()) return std::nullopt;
+  if (others.empty() || others.front().first < kHealthy) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kWarning;
   finding.share = all;
-  const bool few = rank.steps < kStepsForWarning;
-  finding.cause = few ? "too-few-steps" : "";
-  finding.title =
-      computes
-          ? fmt::format(
-                "{} of the one step that was recorded is computation: too few to call the training healthy.",
-                FormatPercent(1 - all))
-      : few ? fmt::format(
-                  "{} of the one step that was recorded is not computation: one step is too few to say why.",
-                  FormatPercent(all))
-            : fmt::format(
-                  "{} of the step is not computation, and no single cause costs enough to be a finding.",
-                  FormatPercent(all));
+  finding.title = fmt::format(
+      "{} of the step is not computation, and no single cause costs enough, or is sure enough, to be a "
+      "finding.",
+      FormatPercent(all));
   constexpr size_t kListed = 4;
   for (size_t i = 0; i < std::min(others.size(), kListed); ++i)
     evidence.FromSteps(rank, std::string(ForPeople(others[i].second)), others[i].first, "ratio");
   finding.fix = {
-      few ? "record twenty steps or more, after a few that warm up: with fewer, a share may be an accident"
-          : "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these "
-            "shares grows, and in which lines?"};
-  if (!others.empty()) PointAtWorstStep(rank, others.front().second, finding);
+      "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these shares "
+      "grows, and in "
+      "which lines?"};
+  PointAtWorstStep(rank, others.front().second, finding);
   return finding;
 }
 

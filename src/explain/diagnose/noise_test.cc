@@ -11,10 +11,8 @@ namespace {
 using record::Metric;
 using record::Share;
 using testing::ARun;
-using testing::ATrace;
 using testing::ATraining;
 using testing::FindingIn;
-using testing::Finds;
 using ::testing::HasSubstr;
 using testing::kMs;
 using testing::MadeLoader;
@@ -32,47 +30,54 @@ ARun Unsteady(int64_t ms, int64_t steps = 8) {
   return run;
 }
 
-TEST(NoiseTest, AQuietRunSaysNothing) { EXPECT_EQ(Diagnose(Waiting()).noise, ""); }
+std::string Said(const Diagnosis& diagnosis) {
+  for (const fitness::Condition& condition : diagnosis.fitness.conditions)
+    if (condition.id == "noise") return condition.says;
+  return "";
+}
+
+ARun& BesideAnother(ARun& run) {
+  run.Reading(Metric::kCpuUtilization, 0.98).Reading(Metric::kProcessCpu, 1.0, {{"role", "trainer"}});
+  return run.OnCores(2);
+}
+
+TEST(NoiseTest, AQuietRunSaysNothing) { EXPECT_EQ(Said(Diagnose(Waiting())), ""); }
 
 TEST(NoiseTest, ProgramsBesideItAreSaidFirst) {
   ARun run = Waiting();
-  run.Reading(Metric::kCpuUtilization, 0.98).Reading(Metric::kProcessCpu, 1.0, {{"role", "trainer"}});
-  record::Recording recording = run;
-  recording.machine["cores"] = recording.machine["cores_logical"] = "2";
-  EXPECT_THAT(Diagnose(recording).noise, StartsWith("Noisy: other programs keep 0.96 of 2 cores busy"));
+  EXPECT_THAT(Said(Diagnose(BesideAnother(run))),
+              StartsWith("Noisy: other programs keep 0.96 of 2 cores busy"));
+}
+
+TEST(NoiseTest, OthersMayBeTheCauseOfAWaitThatHalfOfTheCoresWouldEnd) {
+  ARun half = Waiting();
+  EXPECT_TRUE(FindingIn(Diagnose(BesideAnother(half)), "input-bound")->doubtful);
+  ARun nearly_all = ATraining().InEachStep(Share::kDataWait, 3'200).FedBy(MadeLoader(0, 100, 3'200, 3'100));
+  EXPECT_FALSE(FindingIn(Diagnose(BesideAnother(nearly_all)), "input-bound")->doubtful) << "97 %";
+  EXPECT_FALSE(FindingIn(Diagnose(Waiting()), "input-bound")->doubtful) << "with the machine to itself";
 }
 
 TEST(NoiseTest, StepsThatVaryWidenThePrediction) {
   const Speedup quiet = FindingIn(Diagnose(Waiting()), "input-bound")->speedup;
   const Diagnosis noisy = Diagnose(Unsteady(200));
-  EXPECT_THAT(noisy.noise, HasSubstr("the mean step is only known to ±"));
+  EXPECT_THAT(Said(noisy), HasSubstr("the mean step is only known to ±"));
   const Speedup wide = FindingIn(noisy, "input-bound")->speedup;
   EXPECT_GT(wide.high / wide.low, 1.1 * quiet.high / quiet.low);
 }
 
 TEST(NoiseTest, AGainThatDrownsInItIsNotPredicted) {
-  EXPECT_THAT(Diagnose(Unsteady(4'000, 16)).noise, HasSubstr("a gain smaller than that cannot be told"));
+  EXPECT_THAT(Said(Diagnose(Unsteady(4'000, 16))), HasSubstr("a gain smaller than that cannot be told"));
   const auto promised = [](double low) {
     Finding finding;
     finding.method = "replay";
     finding.speedup = {low + 0.1, low, low + 0.2};
-    Noise noise;
-    noise.of_mean_step = 0.2;
-    Widen(finding, noise);
+    fitness::Doubt doubt;
+    doubt.of_mean_step = 0.2;
+    Widen(finding, doubt);
     return !finding.method.empty();
   };
   EXPECT_FALSE(promised(1.15));
   EXPECT_TRUE(promised(6));
-}
-
-TEST(NoiseTest, OneStepPredictsNothing) {
-  ARun run = ATrace(1).InEachStep(record::Share::kCopyExposed, 40);
-  run.rank().kernels = 100;
-  run.rank().facts["steps_marked"] = "true";
-  const Diagnosis diagnosis = Diagnose(run);
-  ASSERT_THAT(diagnosis, Finds("copy-bound"));
-  EXPECT_EQ(FindingIn(diagnosis, "copy-bound")->method, "");
-  EXPECT_THAT(diagnosis.noise, ::testing::HasSubstr("one step"));
 }
 
 }  // namespace

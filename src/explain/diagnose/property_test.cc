@@ -59,7 +59,11 @@ TEST_P(RandomRecordingTest, TheSharesSumToOne) {
 }
 
 TEST_P(RandomRecordingTest, HealthyMeansThatEveryShareButComputationIsSmall) {
-  ASSERT_FALSE(diagnosis_.findings.empty());
+  if (diagnosis_.findings.empty()) {
+    EXPECT_TRUE(diagnosis_.fitness.Forbids(fitness::Conclusion::kHealthy))
+        << "nothing is said, without a reason";
+    return;
+  }
   if (diagnosis_.findings.front().id != "healthy") return;
   for (size_t i = 0; i < record::kShareCount; ++i) {
     const auto share = static_cast<Share>(i);

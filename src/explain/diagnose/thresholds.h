@@ -126,10 +126,6 @@ inline constexpr double kThrottled = 0.05;  // of the time
 
 // A change that gains less is not worth the trouble: a choice, as small as most people would still act on.
 inline constexpr double kWorthwhileGain = 1.05;
-// Both a choice. The mean of the steps is known to this ratio or worse: said before anything else...
-inline constexpr double kNoisy = 0.05;
-// ...and to this: a gain that is not larger is not predicted.
-inline constexpr double kTooNoisy = 0.15;
 inline constexpr double kHealthy = 0.05;  // a run in which no cause costs more is healthy
 
 }  // namespace fullbore::diagnose

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "explain/diagnose/statistics.h"
+#include "explain/diagnose/thresholds.h"
 
 namespace fullbore::diagnose {
 
@@ -24,6 +25,7 @@ constexpr int64_t kReadingsToSpareOne = 3;
 constexpr double kMaxWarmup = 0.2;
 // Steps under a profiler of ours are left out of a recording: so many at most.
 constexpr int64_t kLongestHole = 64;
+constexpr double kBarePart = 0.05;  // of a step: what a finding begins at
 
 template <typename Of>
 void AddTo(RankView& view, const Of& part, int64_t steps, int64_t wall_ns) {
@@ -73,6 +75,26 @@ bool StartIsNamed(const RankInfo& info, int64_t slow_steps) {
   return excess(slow_wait_ns, rest_wait_ns) > 0.5 * excess(slow_ns, rest_ns);
 }
 
+// Whether the kernels of a part of the step were not recorded: what it looks like is not what it was.
+bool IsBare(const Step& step, const record::Noticed& noticed) {
+  int64_t bare_ns = 0;
+  for (const auto& bare : noticed.bare) {
+    const int64_t both =
+        std::min(bare.end_ns, step.end_ns) - std::max(bare.begin_ns, step.end_ns - step.wall_ns);
+    bare_ns += std::max<int64_t>(0, both);
+  }
+  return static_cast<double>(bare_ns) > kBarePart * static_cast<double>(step.wall_ns);
+}
+
+// Leaves such steps out where enough others remain to be judged alone.
+void LeaveOutBare(RankView& view) {
+  const auto bare =
+      std::ranges::count_if(view.steady, [&](const Step* step) { return IsBare(*step, view.info->noticed); });
+  if (static_cast<int64_t>(view.steady.size()) - bare < kStepsForWarning) return;
+  view.bare_steps = bare;
+  std::erase_if(view.steady, [&](const Step* step) { return IsBare(*step, view.info->noticed); });
+}
+
 RankView ViewOf(const RankInfo& info) {
   RankView view;
   view.info = &info;
@@ -102,6 +124,7 @@ RankView ViewOf(const RankInfo& info) {
     ++view.warmup_recorded;
     view.warmup_ns += step.wall_ns;
   }
+  LeaveOutBare(view);
   int64_t windowed = 0;
   for (const StepWindow& window : info.windows) windowed += window.steps;
   if (windowed <= static_cast<int64_t>(info.steps.size())) {  // all of them were kept in full
@@ -208,10 +231,6 @@ std::optional<Sampling> View::sampling() const {
       !json.contains("points") || !json["points"].is_number())
     return std::nullopt;
   return Sampling{json["samples"].get<int64_t>(), json["points"].get<double>()};
-}
-
-bool View::IsSingleStep() const {
-  return HasSteps() && lead().steps == 1 && (!lead().info->device_activity || Fact("steps_marked") == "true");
 }
 
 bool View::IsBesideLead(const RankView& rank) const {

@@ -19,6 +19,7 @@ struct RankView {
   int64_t warmup_steps = 0;                 // the steady state begins with the step of this index
   int64_t warmup_recorded = 0;              // of those before it: steps under a profiler of ours are not
   int64_t warmup_ns = 0;
+  int64_t bare_steps = 0;  // left out, since launches in them ran nothing that was recorded
   // The steady state's own first steps, where they were slower and nothing says that it was warm-up; 0 if none.
   int64_t slow_steps = 0;
   int64_t steps = 0;  // of the steady state, whether kept in full or not, like the sums below
@@ -48,9 +49,6 @@ class View {
   bool IsBesideLead(const RankView& rank) const;
   // How many ranks do, the lead included; 1 without steps.
   size_t RanksBesideEachOther() const;
-  // Whether one step is all that was recorded after the warm-up: what it costs may be an accident. A trace without marks counts as one
-  // step, too, but is a window of unknown length.
-  bool IsSingleStep() const;
   bool HasSteps() const { return !ranks_.empty() && ranks_.front().steps > 0; }
   int64_t begin_ns() const { return begin_ns_; }
   int64_t end_ns() const { return end_ns_; }

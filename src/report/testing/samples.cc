@@ -432,6 +432,29 @@ Sample OneStepTrace() {
   return sample;
 }
 
+Sample NotJudged() {
+  using enum fitness::Conclusion;
+  Sample sample = OneStepTrace();
+  sample.name = "not-judged";
+  sample.diagnosis.findings.clear();
+  sample.diagnosis.fitness.conditions = {
+      {"launches-without-kernels",
+       "544 of 546 launches ran nothing (a CUDA graph is being captured).",
+       0.996,
+       "ratio",
+       {kAnything, kIdleTime, kRates},
+       "Record the replays: torch.profiler.schedule(wait=...)."},
+      {"breaks-off",
+       "The file breaks off at byte 4,711: only what precedes it is judged.",
+       4711,
+       "bytes",
+       {kGains, kWhatIf},
+       "Copy it again."},
+      {"work-known", "The work of 85 % of the device's time is known.", 0.85, "ratio", {}, ""}};
+  sample.diagnosis.notes = {"the traces are taken from 'logs/plugins/profile/2026_11_21_09_15_00'"};
+  return sample;
+}
+
 Sample HostileTexts() {
   Sample sample = InputBound();
   sample.name = "hostile-texts";
@@ -451,6 +474,8 @@ Sample HostileTexts() {
   d.facts[bad] = "\"" + bad + "\"";
   d.would_not_help.push_back({bad, bad});
   d.not_judged.push_back({bad, bad, bad});
+  d.fitness.conditions = {{"noise", bad, 0, bad, {}, bad}, {bad, bad, 0, bad, {}, ""}};
+  d.notes.push_back(bad);
   Stage& stage = sample.recording.stages.front();
   stage.command.push_back(bad);
   stage.ranks[0].hot_lines[0].text = bad;
@@ -464,8 +489,8 @@ Sample HostileTexts() {
 }
 
 std::vector<Sample> AllSamples() {
-  return {InputBound(),  Healthy(),   Straggler(),    NoTraining(),
-          OutOfMemory(), TwoStages(), OneStepTrace(), HostileTexts()};
+  return {InputBound(), Healthy(),      Straggler(), NoTraining(),  OutOfMemory(),
+          TwoStages(),  OneStepTrace(), NotJudged(), HostileTexts()};
 }
 
 }  // namespace fullbore::report::testing

@@ -24,6 +24,7 @@ Sample NoTraining();    // a program that never trains
 Sample OutOfMemory();   // killed for memory after a few steps
 Sample TwoStages();     // prepare, then train; the second is judged
 Sample OneStepTrace();  // somebody's trace of 41 ms, with a message about the whole of it
+Sample NotJudged();     // a trace of launches whose kernels were not recorded
 Sample HostileTexts();  // markup, escapes and broken UTF-8 wherever a user's text can be
 
 std::vector<Sample> AllSamples();

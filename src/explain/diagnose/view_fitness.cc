@@ -1,0 +1,52 @@
+#include "explain/diagnose/view_fitness.h"
+
+#include <algorithm>
+
+#include "explain/diagnose/noise.h"
+
+namespace fullbore::diagnose {
+
+namespace {
+
+fitness::Known KnownOf(const record::RankInfo& info, const View& view) {
+  fitness::Known known;
+  known.noticed = info.noticed;
+  known.device = info.device_activity;
+  known.live = view.recording().source == "run" && !info.device_activity;
+  known.operations = known.kernels = info.kernels.value_or(0);
+  if (info.tables) {
+    for (const record::CopyStats& copies : info.tables->copies) known.operations += copies.count;
+  }
+  if (!info.roofline) return known;
+  known.shapes = std::ranges::any_of(info.roofline->operators, [](const record::RooflineOperator& one) {
+    return one.flops.has_value() || one.bytes.has_value();
+  });
+  if (const auto& steps = info.roofline->steps; steps && steps->floor_ns && steps->device_ns > 0)
+    known.work_known = static_cast<double>(steps->judged_ns) / static_cast<double>(steps->device_ns);
+  return known;
+}
+
+}  // namespace
+
+fitness::Fitness FitnessOf(const View& view) {
+  const std::vector<record::RankInfo>& ranks = view.stage().ranks;
+  const record::RankInfo* judged = view.HasSteps() ? view.lead().info
+                                   : ranks.empty() ? nullptr
+                                                   : &ranks.front();
+  fitness::Known known = judged != nullptr ? KnownOf(*judged, view) : fitness::Known();
+  if (view.HasSteps()) {
+    const RankView& lead = view.lead();
+    known.steps = lead.steps;
+    known.wall_ns = lead.wall_ns;
+    known.warmup_ns = lead.warmup_ns;
+    known.bare_steps = lead.bare_steps;
+  }
+  known.doubt = DoubtOf(view);
+  fitness::Fitness fitness = fitness::FitnessOf(known);
+  for (const record::RankInfo& info : ranks) {
+    if (&info != judged) fitness::AddRank(info.rank, KnownOf(info, view), fitness);
+  }
+  return fitness;
+}
+
+}  // namespace fullbore::diagnose
