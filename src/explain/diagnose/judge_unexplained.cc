@@ -61,15 +61,19 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
   }
   std::ranges::stable_sort(others, [](const auto& a, const auto& b) { return a.first > b.first; });
   const bool computes = others.empty() || others.front().first < kHealthy;
-  if (computes && !view.IsSingleStep()) return std::nullopt;
+  const bool sampled = view.sampling().has_value();  // its steps are seconds
+  if (computes && (sampled || !view.IsSingleStep())) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kWarning;
   finding.share = all;
   const bool few = rank.steps < kStepsForWarning;
-  finding.cause = few ? "too-few-steps" : "";
+  finding.cause = few && !sampled ? "too-few-steps" : "";
   finding.title =
-      computes
+      sampled ? fmt::format(
+                    "{} of the samples saw no computation, and no single cause is enough to be a finding.",
+                    FormatPercent(all))
+      : computes
           ? fmt::format(
                 "{} of the one step that was recorded is computation: too few to call the training healthy.",
                 FormatPercent(1 - all))
@@ -83,9 +87,12 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
   for (size_t i = 0; i < std::min(others.size(), kListed); ++i)
     evidence.FromSteps(rank, std::string(ForPeople(others[i].second)), others[i].first, "ratio");
   finding.fix = {
-      few ? "record twenty steps or more, after a few that warm up: with fewer, a share may be an accident"
-          : "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these "
-            "shares grows, and in which lines?"};
+      sampled ? "sample it for longer (explain --pid PID --for 2m), or start it under fullbore run the next "
+                "time: that shows "
+                "its steps"
+      : few ? "record twenty steps or more, after a few that warm up: with fewer, a share may be an accident"
+            : "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these "
+              "shares grows, and in which lines?"};
   if (!others.empty()) PointAtWorstStep(rank, others.front().second, finding);
   return finding;
 }

@@ -6,6 +6,7 @@ namespace fullbore::diagnose {
 namespace {
 
 using record::Share;
+using testing::Advises;
 using testing::ARun;
 using testing::ATrace;
 using testing::ATraining;
@@ -33,6 +34,15 @@ TEST(UnexplainedTest, IsRaisedByOneStepAloneThoughItIsAllComputation) {
   const Diagnosis diagnosis = Diagnose(run);
   EXPECT_THAT(diagnosis, FindsCause("unexplained", "too-few-steps"));
   EXPECT_THAT(diagnosis, Not(Finds("healthy")));
+}
+
+TEST(UnexplainedTest, OfASampledProcessAsksForLongerSamplingNotForSteps) {
+  ARun run = ATraining(1).InEachStep(Share::kCommExposed, 9);
+  run.rank().facts["sampled"] = R"({"samples": 90, "points": 0.05})";
+  const Finding finding = *FindingIn(Diagnose(run), "unexplained");
+  EXPECT_EQ(finding.cause, "");
+  EXPECT_THAT(finding, Advises("sample it for longer"));
+  EXPECT_THAT(finding, Not(Advises("twenty steps")));
 }
 
 TEST(UnexplainedTest, IsNotRaisedByAWindowOfUnknownLength) {
