@@ -1,4 +1,6 @@
 // The waits in `next` of the script's iterators: core/waits.py.
+#include <algorithm>
+
 #include "hook/state.h"
 
 namespace fullbore::hook {
@@ -110,8 +112,20 @@ bool AskReady(Wait& wait, PyObject* iterator) {
   return count && !PyErr_Occurred();
 }
 
+// The product of the sizes of a shape: how large a batch is. 0 where the shape is no tuple of numbers.
+long long ElementsOf(PyObject* shape) {
+  if (!PyTuple_Check(shape)) return 0;
+  long long elements = 1;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(shape); ++i) {
+    PyObject* size = PyTuple_GetItem(shape, i);  // borrowed
+    const long long length = PyLong_Check(size) ? PyLong_AsLongLong(size) : 0;
+    if (__builtin_mul_overflow(elements, length, &elements)) return 0;
+  }
+  return std::max(elements, 0LL);
+}
+
 // The samples at the known place, -1 where a batch has no such place.
-long long CountAt(const Epoch& epoch, PyObject* batch) {
+long long CountAt(const Epoch& epoch, PyObject* batch, long long& elements) {
   Ref value(NewRef(batch));
   const Py_ssize_t depth = PyTuple_Size(epoch.place);
   for (Py_ssize_t i = 0; value && i < depth; ++i)
@@ -119,13 +133,14 @@ long long CountAt(const Epoch& epoch, PyObject* batch) {
   if (value && !epoch.is_leading) return PyObject_Size(value.get());
   Ref shape(value ? PyObject_GetAttr(value.get(), names.shape) : nullptr);
   Ref size(shape ? PySequence_GetItem(shape.get(), 0) : nullptr);
+  if (size) elements = ElementsOf(shape.get());
   return size ? PyLong_AsLongLong(size.get()) : -1;
 }
 
 // What core/batch.py says: it learns the place with the first batch. Tokens are counted by it alone.
-bool CountSlowly(Epoch& epoch, PyObject* batch, long long& samples, long long& tokens) {
+bool CountSlowly(Epoch& epoch, PyObject* batch, long long& samples, long long& elements) {
   Ref counted(PyObject_CallMethod(epoch.counter, "count", "(O)", batch));
-  if (!counted || !PyArg_ParseTuple(counted.get(), "LL", &samples, &tokens)) return false;
+  if (!counted || !PyArg_ParseTuple(counted.get(), "LL", &samples, &elements)) return false;
   if (epoch.place != nullptr) return true;
   Ref place(PyObject_GetAttrString(epoch.counter, "simple_place"));
   Ref leading(place ? PyObject_GetAttrString(epoch.counter, "is_leading") : nullptr);
@@ -135,13 +150,13 @@ bool CountSlowly(Epoch& epoch, PyObject* batch, long long& samples, long long& t
   return true;
 }
 
-bool Count(State* state, Epoch& epoch, PyObject* batch, long long& samples, long long& tokens) {
+bool Count(State* state, Epoch& epoch, PyObject* batch, long long& samples, long long& elements) {
   if (epoch.place != nullptr) {
-    samples = CountAt(epoch, batch);
+    samples = CountAt(epoch, batch, elements);
     if (samples >= 0) return true;
     if (PyErr_Occurred() && !Dismiss(state)) return false;
   }
-  return CountSlowly(epoch, batch, samples, tokens);
+  return CountSlowly(epoch, batch, samples, elements);
 }
 
 }  // namespace
@@ -181,8 +196,8 @@ PyObject* LeaveNext(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   thread->phase = wait->outer_phase;
   if (!state->on) return None();
   const bool got = args[2] == Py_True;
-  long long samples = 0, tokens = 0;
-  if (got && !Count(state, epoch, args[1], samples, tokens)) return Fail(state, "next");
+  long long samples = 0, elements = 0;
+  if (got && !Count(state, epoch, args[1], samples, elements)) return Fail(state, "next");
   int64_t begin = wait->begin;
   const int first = epoch.begin != 0;
   if (first) {
@@ -193,7 +208,7 @@ PyObject* LeaveNext(PyObject* self, PyObject* const* args, Py_ssize_t count) {
     }
     epoch.begin = 0;
   }
-  if (!Write(state, thread, {EventKind::kNext, epoch.id, begin, end, samples, wait->ready, first, tokens}))
+  if (!Write(state, thread, {EventKind::kNext, epoch.id, begin, end, samples, wait->ready, first, elements}))
     return Fail(state, "next");
   if (got && thread->fed_by != epoch.loader) Ref(std::exchange(thread->fed_by, NewRef(epoch.loader)));
   return None();

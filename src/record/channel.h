@@ -48,7 +48,8 @@ static_assert(sizeof(ChannelHeader) == 48);
 enum class EventKind : uint16_t {
   // The loader's `next`. id: loader; a: samples (-1 unknown, 0 no batch: the epoch ended, or, with c = 1, the
   // iterator was created well before its first `next`); b: batches ready in the queue on entry (-1 unknown);
-  // c: 1 for the first of an epoch (worker start included); d: tokens.
+  // c: 1 for the first of an epoch (worker start included); d: elements of the tensor by which samples are counted
+  // (of `input_ids` where there are some), 0 unknown.
   kNext = 1,
   // The outermost Module call. a: 1 in training mode with gradients, 0 in evaluation; or the call of a compiled
   // function that holds more than a forward pass (jax.jit): 2 of the training, 3 of something else. b: with a = 2,
@@ -74,7 +75,7 @@ enum class EventKind : uint16_t {
   kCollective = 8,
   // The line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside, 0 none;
   // c: Activity; d: 1 in the iterator that the training loop goes through, 2 in its body while it waits to
-  // receive something.
+  // receive something. In a loader worker, which has a sampler of its own, id: the loader it fetches for.
   kLine = 9,
   // torch.cuda.synchronize and similar calls.
   kSync = 10,

@@ -59,6 +59,7 @@ struct Step {
   int64_t device_ns = -1;      // time the device worked for this step by its own clock, -1 where unknown
   int32_t ready_batches = -1;  // in the loader's queue when `next` was entered, -1 where unknown
   int64_t comm_wait_ns = -1;   // inside collectives until the last rank arrived, -1 where unknown
+  int64_t elements = 0;        // of the tensor that counts the samples, in all batches; 0 where unknown
 };
 
 // All steps of one rank that ended in a stretch of about a second, summed.
@@ -127,9 +128,12 @@ struct Loader {
   int64_t worker_idle_ns = 0;   // of that, between fetches: waiting for the parent to ask
   int64_t restarts = 0;         // epochs after the first
   int64_t restart_wait_ns = 0;  // the wait for their first batch: worker start and refilling the queue
+  int64_t draws = 0;            // of them: whose sampler took long to draw the order of the samples
+  int64_t draw_ns = 0;          // the time of these draws, in the training's own process
   Sketch batch_fetch_ns;        // one value per batch
   Sketch slowest_sample_ns;     // one value per batch: its slowest sample
   Sketch wait_ns;               // one value per `next` of the parent
+  std::vector<HotLine> lines;   // where the samples of its workers saw them while they fetched
 
   // Then they do not run what the script guards by `if __name__ == "__main__"`, and get the dataset pickled.
   bool WorkersImportScript() const { return !start_method.empty() && start_method != "fork"; }

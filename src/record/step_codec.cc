@@ -45,6 +45,7 @@ const std::vector<Field<Step>>& StepFields() {
                                   FieldOf(&Step::ready_batches)};
     AddArray(f, &Step::share_ns);
     AddArray(f, &Step::host_other_ns);
+    f.push_back(FieldOf(&Step::elements));
     return f;
   }();
   return fields;
@@ -76,7 +77,8 @@ bool IsCount(int64_t count) { return count >= 0 && count <= kMaxCount; }
 bool IsPossible(const Step& step) {
   return IsCount(step.index) && IsMoment(step.end_ns) && IsDuration(step.wall_ns) && IsCount(step.samples) &&
          step.batches >= 0 && step.batches <= kMaxBatchesOfStep && ArePossible(step.share_ns) &&
-         ArePossible(step.host_other_ns) && step.device_ns >= -1 && step.device_ns <= kMaxNs;
+         ArePossible(step.host_other_ns) && step.device_ns >= -1 && step.device_ns <= kMaxNs &&
+         step.elements >= 0;
 }
 
 bool IsPossible(const StepWindow& window) {
@@ -172,7 +174,46 @@ constexpr LoaderSum kLoaderSums[] = {{"num_workers", &Loader::num_workers},
                                      {"worker_span_ns", &Loader::worker_span_ns},
                                      {"worker_idle_ns", &Loader::worker_idle_ns},
                                      {"restarts", &Loader::restarts},
-                                     {"restart_wait_ns", &Loader::restart_wait_ns}};
+                                     {"restart_wait_ns", &Loader::restart_wait_ns},
+                                     {"draws", &Loader::draws},
+                                     {"draw_ns", &Loader::draw_ns}};
+
+json ArrayOf(const std::vector<HotLine>& lines) {
+  json array = json::array();
+  for (const HotLine& line : lines) {
+    json object = {{"share", Name(line.share)},       {"file", line.file},      {"line", line.line},
+                   {"function", line.function},       {"text", line.text},      {"samples", line.samples},
+                   {"activity", Name(line.activity)}, {"part", Name(line.part)}};
+    if (line.in_iterator) object["in_iterator"] = true;
+    if (!line.library.empty()) object["library"] = line.library;
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
+std::vector<HotLine> LinesOf(const json& array) {
+  std::vector<HotLine> lines;
+  for (const json& object : array) {
+    if (!object.is_object()) continue;
+    HotLine line;
+    std::string share, part, activity;
+    Take(object, "share", share);
+    line.share = ShareNamed(share).value_or(Share::kHostOther);
+    Take(object, "part", part);
+    line.part = HostOtherNamed(part).value_or(HostOther::kUnnamed);
+    Take(object, "activity", activity);
+    line.activity = ActivityNamed(activity).value_or(Activity::kUnknown);
+    Take(object, "in_iterator", line.in_iterator);
+    Take(object, "library", line.library);
+    Take(object, "file", line.file);
+    Take(object, "line", line.line);
+    Take(object, "function", line.function);
+    Take(object, "text", line.text);
+    Take(object, "samples", line.samples);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
 
 }  // namespace
 
@@ -201,42 +242,9 @@ void TotalsFromJson(const std::string& text, RankInfo& rank) {
   }
 }
 
-std::string HotLinesToJson(const std::vector<HotLine>& lines) {
-  json array = json::array();
-  for (const HotLine& line : lines) {
-    json object = {{"share", Name(line.share)},       {"file", line.file},      {"line", line.line},
-                   {"function", line.function},       {"text", line.text},      {"samples", line.samples},
-                   {"activity", Name(line.activity)}, {"part", Name(line.part)}};
-    if (line.in_iterator) object["in_iterator"] = true;
-    if (!line.library.empty()) object["library"] = line.library;
-    array.push_back(std::move(object));
-  }
-  return Dump(array);
-}
+std::string HotLinesToJson(const std::vector<HotLine>& lines) { return Dump(ArrayOf(lines)); }
 
-std::vector<HotLine> HotLinesFromJson(const std::string& text) {
-  std::vector<HotLine> lines;
-  for (const json& object : ParseJson(text)) {
-    if (!object.is_object()) continue;
-    HotLine line;
-    std::string share, part, activity;
-    Take(object, "share", share);
-    line.share = ShareNamed(share).value_or(Share::kHostOther);
-    Take(object, "part", part);
-    line.part = HostOtherNamed(part).value_or(HostOther::kUnnamed);
-    Take(object, "activity", activity);
-    line.activity = ActivityNamed(activity).value_or(Activity::kUnknown);
-    Take(object, "in_iterator", line.in_iterator);
-    Take(object, "library", line.library);
-    Take(object, "file", line.file);
-    Take(object, "line", line.line);
-    Take(object, "function", line.function);
-    Take(object, "text", line.text);
-    Take(object, "samples", line.samples);
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
+std::vector<HotLine> HotLinesFromJson(const std::string& text) { return LinesOf(ParseJson(text)); }
 
 std::string LoaderToJson(const Loader& loader) {
   json about = {{"feeds_training", loader.feeds_training},
@@ -255,6 +263,7 @@ std::string LoaderToJson(const Loader& loader) {
   Put(about, "map_processes", loader.map_processes);
   Put(about, "fast_sample_ns", loader.fast_sample_ns);
   if (!loader.fast_refused.empty()) about["fast_refused"] = loader.fast_refused;
+  if (!loader.lines.empty()) about["lines"] = ArrayOf(loader.lines);
   return Dump(about);
 }
 
@@ -279,6 +288,7 @@ Loader LoaderFromJson(const std::string& text) {
   Take(about, "map_processes", loader.map_processes, kMaxWorkers);
   Take(about, "fast_sample_ns", loader.fast_sample_ns);
   Take(about, "fast_refused", loader.fast_refused);
+  if (const auto lines = about.find("lines"); lines != about.end()) loader.lines = LinesOf(*lines);
   return loader;
 }
 

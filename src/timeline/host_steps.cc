@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "record/limits.h"
 
 namespace fullbore::timeline {
 
@@ -348,6 +349,7 @@ HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kNext && Feeds(event.id) && event.a != 0) {
       ++step.batches;
+      step.elements += std::clamp<int64_t>(event.d, 0, record::kMaxCount);
       if (event.a > 0)
         step.samples += event.a;
       else

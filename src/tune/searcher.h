@@ -12,12 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "explain/diagnose/thresholds.h"
 #include "tune/search.h"
 
 namespace fullbore::tune {
 
+using diagnose::kWorkersACore;
+
 inline constexpr double kWorthTrying = 1.02;  // times as fast: less is not told from noise
-inline constexpr int64_t kWorkersACore = 4;   // workers that wait for storage more than they compute
 inline constexpr double kLeastBusy = 0.02;    // below, what the training could take is not told from its wait
 
 // The samples/s that the training would take, at the batch of this trial, if it never waited for them.

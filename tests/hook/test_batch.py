@@ -23,7 +23,12 @@ class Tensor:
 
 def counts(batch_size, *batches):
     counter = batch.BatchCounter(batch_size)
-    return [counter.count(each) for each in batches]
+    return [counter.count(each)[0] for each in batches]
+
+
+def sizes(batch_size, *batches):
+    counter = batch.BatchCounter(batch_size)
+    return [counter.count(each)[1] for each in batches]
 
 
 IMAGES, LABELS = Tensor(8, 3, 32, 32), Tensor(8)
@@ -43,23 +48,23 @@ IMAGES, LABELS = Tensor(8, 3, 32, 32), Tensor(8)
     ],
 )
 def test_samples_are_counted_on_full_and_short_batches(full, short):
-    assert counts(8, full, full, short) == [(8, 0), (8, 0), (3, 0)]
+    assert counts(8, full, full, short) == [8, 8, 3]
 
 
 def test_without_a_batch_size_the_first_tensor_counts():
-    assert counts(None, (Tensor(5, 4), Tensor(7)), (Tensor(6, 4), Tensor(7))) == [(5, 0), (6, 0)]
+    assert counts(None, (Tensor(5, 4), Tensor(7)), (Tensor(6, 4), Tensor(7))) == [5, 6]
 
 
 def test_images_count_where_there_are_as_many_boxes_by_chance():
     full = {"batch_idx": Tensor(8), "bboxes": Tensor(8, 4), "img": IMAGES}
     later = {"batch_idx": Tensor(11), "bboxes": Tensor(11, 4), "img": Tensor(3, 3, 32, 32)}
-    assert counts(8, full, later) == [(8, 0), (3, 0)]
+    assert counts(8, full, later) == [8, 3]
 
 
 def test_uncountable_batches_fall_back_to_the_batch_size():
-    assert counts(8, object(), "text", None) == [(8, 0)] * 3
-    assert counts(None, object()) == [(-1, 0)]
-    assert counts(8, (IMAGES, LABELS), None) == [(8, 0), (8, 0)]
+    assert counts(8, object(), "text", None) == [8] * 3
+    assert counts(None, object()) == [-1]
+    assert counts(8, (IMAGES, LABELS), None) == [8, 8]
 
 
 def test_tokens_are_counted_where_there_are_input_ids():
@@ -67,7 +72,17 @@ def test_tokens_are_counted_where_there_are_input_ids():
         """Like transformers' class: a mapping that is not a dict."""
 
     full = BatchEncoding(input_ids=Tensor(4, 16), attention_mask=Tensor(4, 16))
-    assert counts(4, full, BatchEncoding(input_ids=Tensor(2, 9))) == [(4, 64), (2, 18)]
+    short = BatchEncoding(input_ids=Tensor(2, 9))
+    assert (counts(4, full, short), sizes(4, full, short)) == ([4, 2], [64, 18])
+
+
+def test_the_elements_of_the_tensor_that_counts_are_counted():
+    long = (Tensor(8, 3, 64, 32), LABELS)
+    assert sizes(8, (IMAGES, LABELS), long, (Tensor(0, 3, 1, 1), LABELS)) == [8 * 3 * 32 * 32, 8 * 3 * 64 * 32, 0]
+
+
+def test_the_size_of_a_list_of_images_is_not_known():
+    assert sizes(8, ([Tensor(3, 9, 9)] * 8, [{}] * 8)) == [0]
 
 
 def test_the_shape_of_the_first_batch_is_kept():

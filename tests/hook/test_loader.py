@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 import pytest
-from channel_reader import FETCH, GARBAGE, NEXT, OTHER, Channel
+from channel_reader import FETCH, GARBAGE, LINE, NEXT, OTHER, Channel
 
 LOADER = """
     import sys, time
@@ -58,7 +58,7 @@ def test_workers_report_what_a_batch_costs(runner, method):
     assert sorted(w.worker_id for w in workers) == [0, 1]
     assert all(w.parent == trainer.pid and w.one("hello")["role"] == "worker" for w in workers)
     assert all(w.one("hello")["ppid"] == trainer.pid for w in workers)
-    assert {(r.kind, r.id) for w in workers for r in w.records} <= {(FETCH, 1), (OTHER, GARBAGE)}
+    assert {(r.kind, r.id) for w in workers for r in w.records} <= {(FETCH, 1), (LINE, 1), (OTHER, GARBAGE)}
     fetches = [r for w in workers for r in w.of(FETCH)]
     assert len(fetches) == 10
     for fetch in fetches:
@@ -276,3 +276,42 @@ def test_an_error_in_a_worker_reaches_the_script_as_usual(runner):
     """
     )
     assert output.split() == ["True", "True"]
+
+
+def test_what_a_sampler_takes_to_draw_an_epochs_order_is_said_for_each_epoch(runner):
+    channel, _ = runner.run(
+        LOADER
+        + """
+    class Order(torch.utils.data.Sampler):
+        def __init__(self, seconds):
+            self.seconds = seconds
+        def __len__(self):
+            return 40
+        def __iter__(self):
+            time.sleep(self.seconds)
+            return iter(range(40))
+
+    if __name__ == "__main__":
+        for workers in (0, 1):
+            train(DataLoader(Slow(), batch_size=20, sampler=Order(0.05), num_workers=workers), epochs=2)
+    """
+    )
+    draws = [draw["id"] for draw in channel.trainer.say("draw") if draw["ns"] >= 50_000_000]
+    assert draws == [1, 1, 2, 2]
+
+
+def test_a_worker_says_in_which_line_it_is_seen_while_it_fetches(runner):
+    channel, script = runner.run(
+        LOADER
+        + """
+    if __name__ == "__main__":
+        train(DataLoader(Slow(), batch_size=4, num_workers=1), epochs=4)
+    """
+    )
+    assert not [record for record in channel.trainer.of(LINE) if record.id]
+    seen = [(worker, record) for worker in channel.workers for record in worker.of(LINE)]
+    assert seen
+    for worker, record in seen:
+        line = next(line for line in worker.say("line") if line["id"] == record.a)
+        assert line["function"] == "__getitem__"
+        assert record.id == 1

@@ -123,6 +123,7 @@ def run_patch(patch: Patch, module: Any) -> None:
 @functools.cache  # once, whichever library comes first
 def attach_process() -> None:
     load("sampling.lines").attach()
+    load("sampling.workers").attach()
     load("core.process").attach()
 
 

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "explain/diagnose/places.h"
+
 namespace fullbore::diagnose {
 
 using record::Activity;
@@ -170,6 +172,8 @@ std::vector<ActivityShare> ActivitySharesOf(const RankView& rank) {
     std::stable_sort(share.where.begin(), share.where.end(),
                      [](const Place& a, const Place& b) { return a.share > b.share; });
     if (!share.where.empty()) share.library = by_line.at({share.where[0].file, share.where[0].line}).library;
+    std::erase_if(share.where, [](const Place& place) { return !IsPlaceToEdit(place.file, place.text); });
+    for (Place& place : share.where) place.file = FileOrModule(place.file);
     shares.push_back(std::move(share));
   }
   std::stable_sort(shares.begin(), shares.end(),

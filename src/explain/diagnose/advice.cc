@@ -50,7 +50,8 @@ void RankByGain(std::vector<Finding>& findings) {
   const auto key = [](const Finding& finding) {
     // At equal gains, what changes neither results nor memory.
     const int costs = -static_cast<int>(finding.costs);
-    return std::make_tuple(finding.stands_still, finding.speedup.low, costs, finding.severity, finding.share);
+    return std::make_tuple(finding.stands_still, !finding.open, finding.speedup.low, costs, finding.severity,
+                           finding.share);
   };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) { return key(a) > key(b); });
   if (!findings.empty() && IsPredicted(findings.front()) && !IsWorthwhile(findings.front().speedup))

@@ -14,8 +14,9 @@ namespace {
 constexpr size_t kStretches = 10, kMinStretches = 5;
 
 // The least of each of some stretches of equal length, with the middle of its time in seconds.
-std::vector<std::pair<double, double>> Minima(const std::vector<record::Reading>& readings) {
-  const size_t stretches = std::min(kStretches, readings.size() / 2);
+std::vector<std::pair<double, double>> Minima(const std::vector<record::Reading>& readings,
+                                              size_t least_in_stretch) {
+  const size_t stretches = std::min(kStretches, readings.size() / least_in_stretch);
   std::vector<std::pair<double, double>> minima;
   for (size_t i = 0; i < stretches; ++i) {
     const auto begin = readings.begin() + static_cast<std::ptrdiff_t>(i * readings.size() / stretches);
@@ -33,8 +34,8 @@ double Rise(const std::vector<std::pair<double, double>>& minima, size_t from, s
 
 }  // namespace
 
-std::optional<Growth> SteadyGrowth(const std::vector<record::Reading>& readings) {
-  const auto minima = Minima(readings);
+std::optional<Growth> SteadyGrowth(const std::vector<record::Reading>& readings, size_t least_in_stretch) {
+  const auto minima = Minima(readings, least_in_stretch);
   if (minima.size() < kMinStretches) return std::nullopt;
   for (size_t i = 1; i < minima.size(); ++i) {
     if (minima[i].second <= minima[i - 1].second) return std::nullopt;

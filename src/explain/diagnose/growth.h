@@ -14,7 +14,8 @@ struct Growth {
   double rise = 0;                      // over the readings
 };
 
-// Least squares through the minima of the readings; nothing if they do not rise all the way, or less and less.
-std::optional<Growth> SteadyGrowth(const std::vector<record::Reading>& readings);
+// Least squares through the minima of stretches of at least so many readings; nothing if they do not rise all the way,
+// or less and less.
+std::optional<Growth> SteadyGrowth(const std::vector<record::Reading>& readings, size_t least_in_stretch = 2);
 
 }  // namespace fullbore::diagnose

@@ -84,15 +84,27 @@ Speedup RemovalOf(double share, double least) {
 // The loader's sums cover the whole run, and a slow start may be among the warm-up steps. So the ratio of
 // such waits to all waits is applied to the waits of the steady state. The run's first step, which waits for
 // the first epoch, is not a restart.
-double EpochStartShare(const RankView& rank, const record::Loader& loader) {
+namespace {
+
+double PartOfWaits(const RankView& rank, int64_t part_ns) {
   int64_t waited_ns = rank.share_ns[Index(record::Share::kDataWait)];
   for (const record::Step& step : rank.info->steps) {
     if (step.index > 0 && step.index < rank.warmup_steps)
       waited_ns += step.share_ns[Index(record::Share::kDataWait)];
   }
   if (waited_ns == 0) return 0;
-  const double part = static_cast<double>(loader.restart_wait_ns) / static_cast<double>(waited_ns);
+  const double part = static_cast<double>(part_ns) / static_cast<double>(waited_ns);
   return rank.Ratio(record::Share::kDataWait) * std::min(part, 1.0);
+}
+
+}  // namespace
+
+double EpochStartShare(const RankView& rank, const record::Loader& loader) {
+  return PartOfWaits(rank, loader.restart_wait_ns);
+}
+
+double DrawShare(const RankView& rank, const record::Loader& loader) {
+  return PartOfWaits(rank, std::min(loader.draw_ns, loader.restart_wait_ns));
 }
 
 std::optional<std::string> DeviceAgainstCpu(const View& view) {
@@ -111,15 +123,6 @@ const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id) 
   const auto at = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
                                [&](const Finding& finding) { return finding.id == id; });
   return at == diagnosis.findings.end() ? nullptr : &*at;
-}
-
-Place PlaceOf(const std::string& where) {
-  Place place;
-  const size_t colon = where.rfind(':');
-  if (colon == std::string::npos) return place;
-  place.file = where.substr(0, colon);
-  place.line = static_cast<int>(ParseInt(std::string_view(where).substr(colon + 1)).value_or(0));
-  return place;
 }
 
 }  // namespace fullbore::diagnose

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "explain/diagnose/diagnosis.h"
+#include "explain/diagnose/places.h"
 #include "explain/diagnose/thresholds.h"
 #include "explain/diagnose/view.h"
 #include "explain/fitness/fitness.h"
@@ -91,6 +92,8 @@ Speedup RemovalOf(double share, double least = 1.0);
 // The ratio of the steady state that is spent at the start of epochs, waiting for new workers and their first
 // batch.
 double EpochStartShare(const RankView& rank, const record::Loader& loader);
+// The part of it in which the training's own process draws the order of the samples: workers do not change it.
+double DrawShare(const RankView& rank, const record::Loader& loader);
 
 // What the load of device and CPU suggests, where the two say something clear: a device that starves beside a
 // full CPU waits for loading or preprocessing; where both idle, the code is serial.
@@ -98,8 +101,5 @@ std::optional<std::string> DeviceAgainstCpu(const View& view);
 
 // The finding with this id, if there is one so far.
 const Finding* FindingWithId(const Diagnosis& diagnosis, const std::string& id);
-
-// The file and the line of "/home/u/train.py:57": where the loader was made.
-Place PlaceOf(const std::string& where);
 
 }  // namespace fullbore::diagnose

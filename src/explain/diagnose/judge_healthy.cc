@@ -14,7 +14,8 @@ using record::Share;
 
 bool NothingCostsMuch(const Diagnosis& diagnosis) {
   return std::ranges::all_of(diagnosis.findings, [](const Finding& finding) {
-    return finding.of_others || (finding.severity == Severity::kInfo && finding.share < kHealthy);
+    return finding.of_others || finding.open ||
+           (finding.severity == Severity::kInfo && finding.share < kHealthy);
   });
 }
 
@@ -55,8 +56,12 @@ std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
   const double waiting = view.lead().Ratio(Share::kDataWait);
   const std::string pipe = on_gpu ? "the GPU's own work is the narrowest pipe"
                                   : "the computation on the CPU is the narrowest pipe";
-  finding.title = fmt::format("Healthy: nothing costs more than {}; {}.", FormatPercent(kHealthy),
-                              OfTheDevice(view.lead(), diagnosis).value_or(pipe));
+  const bool open = std::ranges::any_of(diagnosis.findings, [](const Finding& one) {
+    return one.open && !one.of_others && one.share >= kHealthy;
+  });
+  finding.title =
+      fmt::format("{} costs more than {}; {}.", open ? "Nothing whose cause is known" : "Healthy: nothing",
+                  FormatPercent(kHealthy), OfTheDevice(view.lead(), diagnosis).value_or(pipe));
   evidence.FromHook("waiting for data", waiting, "ratio");
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", view.Mean(Metric::kGpuUtilization));
   evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", view.Mean(Metric::kCpuUtilization));

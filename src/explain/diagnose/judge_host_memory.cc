@@ -12,7 +12,52 @@ namespace fullbore::diagnose {
 using record::Metric;
 using record::Share;
 
+namespace {
+
+constexpr int kBusError = 128 + 7;  // as a shell reports SIGBUS
+constexpr double kSmallShm = 1e9;   // a container's default is 64 MB; a machine's is half of its memory
+constexpr double kShmHalfFull = 0.5;
+
+// A run that ended because a loader's worker found no room in /dev/shm: a write to a page that the file system cannot
+// give ends a process by a bus error.
+std::optional<Finding> SharedMemoryRanOut(const View& view) {
+  const record::Loader* loader = view.lead().TrainingLoader();
+  const auto& exit_status = view.stage().exit_status;
+  const bool bus_error = view.Fact("worker_killed_by") == "Bus error" || exit_status == kBusError;
+  double used = 0, total = 0;
+  for (const record::Series& series : view.stage().series) {
+    for (const record::Reading& reading : series.readings) {
+      if (IsOf(series.key, Metric::kShmUsed)) used = std::max(used, reading.value);
+      if (IsOf(series.key, Metric::kShmTotal)) total = std::max(total, reading.value);
+    }
+  }
+  if (!bus_error || !loader || loader->num_workers == 0 || total <= 0) return std::nullopt;
+  if (total > kSmallShm && used < kShmHalfFull * total) return std::nullopt;
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.cause = "shared-memory";
+  finding.severity = Severity::kCritical;
+  finding.share = 1;
+  finding.stands_still = true;
+  finding.title = fmt::format(
+      "A bus error ended the run: /dev/shm, through which {} loader worker{} hand{} over batches, holds {} "
+      "only.",
+      loader->num_workers, loader->num_workers == 1 ? "" : "s", loader->num_workers == 1 ? "s" : "",
+      FormatBytes(total));
+  finding.fix = {
+      "give the container more: docker run --shm-size=8g, or --ipc=host; Kubernetes: an emptyDir with "
+      "medium: "
+      "Memory at /dev/shm",
+      "or hold fewer batches there: a smaller prefetch_factor, fewer workers, smaller batches"};
+  evidence.FromMetric(Metric::kShmTotal, "/dev/shm holds", total);
+  evidence.FromMetric(Metric::kShmUsed, "the most that was seen in use, once a second", used);
+  return finding;
+}
+
+}  // namespace
+
 std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
+  if (auto ran_out = SharedMemoryRanOut(view)) return ran_out;
   const RankView& rank = view.lead();
   const auto stalled = view.Mean(Metric::kPsiMemorySome);
   const auto used = view.Max(Metric::kCgroupMemoryUsed), limit = view.Max(Metric::kCgroupMemoryLimit);

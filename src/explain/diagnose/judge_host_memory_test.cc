@@ -19,7 +19,10 @@ ARun WithStalls(ARun run, double stalled) { return run.Reading(Metric::kPsiMemor
 
 // Waits for half of its time for a loader whose fetches take 200 ms, `cpu_ms` of them on a core.
 ARun WaitingForALoader(int64_t cpu_ms) {
-  return ATraining().InEachStep(Share::kDataWait, 100).FedBy(MadeLoader(1, 100, 200, cpu_ms));
+  return ATraining()
+      .InEachStep(Share::kDataWait, 100)
+      .FedBy(MadeLoader(1, 100, 200, cpu_ms))
+      .Reading(Metric::kProcessIoRead, 30e6, {{"role", "loader"}});
 }
 
 TEST(HostMemoryTest, IsRaisedByStallsForMemory) {
@@ -59,6 +62,24 @@ TEST(HostMemoryTest, LeavesALoaderThatComputesItsOwnFinding) {
   const Diagnosis diagnosis = Diagnose(WithStalls(WaitingForALoader(199), 0.2));
   EXPECT_THAT(diagnosis, Finds("host-memory"));
   EXPECT_THAT(diagnosis, Finds("input-bound"));
+}
+
+// A run with workers that a signal ended, in a container with so much shared memory.
+ARun Killed(const char* signal, double shm_bytes) {
+  ARun run = ATraining().FedBy(testing::MadeLoader(2, 100, 90, 20)).EndedWith(1);
+  run.rank().facts["worker_killed_by"] = "\"" + std::string(signal) + "\"";
+  return run.Reading(Metric::kShmTotal, shm_bytes).Reading(Metric::kShmUsed, 20e6);
+}
+
+TEST(HostMemoryTest, NamesTheSharedMemoryThatEndedARun) {
+  const Diagnosis diagnosis = Diagnose(Killed("Bus error", 64e6));
+  ASSERT_EQ(diagnosis.findings.front().cause, "shared-memory");
+  EXPECT_THAT(diagnosis.findings.front().title, ::testing::HasSubstr("holds 64 MB only"));
+}
+
+TEST(HostMemoryTest, DoesNotNameSharedMemoryThatHadRoomNorForAnotherSignal) {
+  EXPECT_THAT(Diagnose(Killed("Bus error", 64e9)), Not(FindsCause("host-memory", "shared-memory")));
+  EXPECT_THAT(Diagnose(Killed("Killed", 64e6)), Not(FindsCause("host-memory", "shared-memory")));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// input-bound: the training thread waits inside the data loader's `next`. Which part of the loader limits it
-// follows from what a fetch consists of: time blocked (storage), time in collate, or a heavy tail (a slow
-// sample). The rest is CPU work, where what matters is whether cores are free for more workers.
+// input-bound: the training thread waits inside the data loader's `next`. Which part of the loader limits it follows
+// from what a fetch consists of: time blocked, time in collate, or a heavy tail (a slow sample). The rest is CPU work,
+// where what matters is whether cores are free for more workers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/framework_words.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge_input_bound_blocked.h"
 #include "explain/diagnose/judge_input_bound_cpu.h"
 #include "explain/diagnose/judge_input_bound_fetch.h"
 #include "explain/diagnose/judge_input_bound_own.h"
@@ -29,9 +30,6 @@ using replay::Pipeline;
 
 namespace {
 
-// A worker that waits for storage between samples comes back to cold caches and a lower clock: without the
-// waits, its work took this fraction of the time (docs/measurements.md).
-constexpr double kWithoutWaits = 0.95;
 // Collate counts as blocked where it spends at least this part of its time off the cores: more than half.
 constexpr double kMostlyBlocked = 0.5;
 
@@ -52,7 +50,10 @@ void AddEvidence(Input& input) {
   }
   evidence.FromMetric(Metric::kCpuUtilization, "CPU in use", input.view.Mean(Metric::kCpuUtilization));
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", input.view.Mean(Metric::kGpuUtilization));
-  evidence.FromMetric(Metric::kDiskRead, "read from disks", input.view.Sum(Metric::kDiskRead));
+  for (const char* role : {"trainer", "loader"})
+    evidence.FromSeries(Metric::kProcessIoRead, {{"role", role}},
+                        fmt::format("read from disks by the {} processes", role),
+                        input.view.Mean(Metric::kProcessIoRead, {{"role", role}}));
   evidence.FromMetric(Metric::kPsiIoSome, "some task stalled on I/O", input.view.Mean(Metric::kPsiIoSome));
   evidence.FromMetric(Metric::kCpuIowait, "CPU idle waiting for I/O", input.view.Mean(Metric::kCpuIowait));
 }
@@ -62,42 +63,6 @@ void Predict(Input& input, Pipeline changed, const std::string& method) {
   changed.unbroken = changed.unbroken || changed.threads > 1;
   input.finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), changed);
   input.finding.method = method;
-}
-
-// No disk kept anything waiting: what blocks is elsewhere, and nothing here tells where.
-bool StorageIsSilent(const View& view) {
-  const auto iowait = view.Mean(Metric::kCpuIowait), stalled = view.Mean(Metric::kPsiIoSome);
-  if (!iowait && !stalled) return false;
-  return iowait.value_or(0) < kStorageSilent && stalled.value_or(0) < kStorageSilent;
-}
-
-void BlameStorage(Input& input) {
-  const FetchParts& parts = input.parts;
-  input.finding.cause = "storage";
-  input.finding.title = fmt::format(
-      "{}: {} of a batch's {}fetch is spent waiting{}, not computing.", WaitsFor(input),
-      FormatPercent(parts.Part(parts.blocked)),
-      input.view.sampling() ? "" : FormatDuration(std::llround(parts.total)) + " ",
-      StorageIsSilent(input.view) ? " (for a network, a lock or a sleep: no disk is busy)" : " for storage");
-  input.finding.fix = {
-      "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training, or "
-      "cache it",
-      "store samples in large shards (tar files of thousands of samples), so that reads are long and "
-      "sequential",
-      "where latency rather than bandwidth limits the storage, more workers overlap more waits"};
-  if (StorageIsSilent(input.view)) {
-    input.finding.fix.insert(
-        input.finding.fix.begin(),
-        "find what the dataset's __getitem__ waits for, and do it once, before training");
-  }
-  Pipeline changed = input.pipeline;
-  // After a wait for storage a worker also waits for a core before it goes on. Where cores are free, that is
-  // only the time to wake up, and it goes away together with the wait.
-  const double contended = std::min(1.0, input.view.Mean(Metric::kCpuUtilization).value_or(1));
-  const double keep = parts.Part(parts.cpu * kWithoutWaits + parts.run_delay * contended);
-  for (double& ns : changed.fetch_ns) ns *= keep;
-  Predict(input, WithoutSleep(std::move(changed)),
-          "replay of the recorded steps with the time blocked on storage removed from every fetch");
 }
 
 void BlameCollate(Input& input) {
@@ -177,14 +142,16 @@ void AddMemoryEvidence(Input& input) {
 }
 
 void Explain(Input& input) {
-  const double restart_share = EpochStartShare(input.rank, input.loader);
+  const double draw_share = DrawShare(input.rank, input.loader);
+  const double restart_share = EpochStartShare(input.rank, input.loader) - draw_share;
   const FetchParts& parts = input.parts;
+  if (draw_share > input.finding.share / 2) return BlameSampler(input, draw_share);
   if (input.loader.num_workers > 0 && restart_share > input.finding.share / 2)
     return BlameRestarts(input, restart_share);
   // A tail also shows as blocked time or CPU time. It is the more specific cause, so it is checked first.
   if (parts.Part(parts.tail) >= kPartOfFetch) return BlameSlowSample(input);
   if (parts.Part(parts.collate) >= kPartOfFetch) return BlameCollate(input);
-  if (parts.Part(parts.blocked) >= kPartOfFetch) return BlameStorage(input);
+  if (parts.Part(parts.blocked) >= kPartOfFetch) return BlameWaiting(input);
   BlameCpu(input);
 }
 
@@ -238,7 +205,8 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
     }
   }
   AdviseCheaperLoading(view, loader, finding);
-  finding.fix.push_back("read from a faster or nearer data store");
+  if (ReadsFromDisk(view, rank.Ratio(Share::kDataWait)).value_or(false))
+    finding.fix.push_back("read from a faster or nearer data store");
   evidence.FromSteps(rank, "device idle while waiting for the loader",
                      rank.Ratio(Share::kDataWait) * rank.MeanStepNs() / 1e6, "ms per step");
   PointAtWorstStep(rank, Share::kDataWait, finding);
@@ -253,6 +221,21 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
       {"which part of the loader is slow", "no fetch of a DataLoader was recorded",
        watched ? "" : "fullbore run -- COMMAND: it looks into the loader's workers"});
   return finding;
+}
+
+// Without the wait for data nothing is left to gain by what only ends the wait; another setting may change more than that.
+// Samples of stacks do not tell the last per cent of a wait from nothing: they promise no multiples of ten.
+void BoundByTheWait(const View& view, Finding& finding) {
+  constexpr double kMostFromSamples = 10;
+  if (finding.method.empty()) return;
+  double most = finding.speedup.high;
+  if (finding.change.empty()) most = std::min(most, 1 / (1 - std::min(finding.share, kMostOfAStep)));
+  if (view.sampling()) {
+    if (2 * finding.speedup.low > kMostFromSamples) return DropGain(finding);
+    most = std::min(most, kMostFromSamples);
+  }
+  for (double* gain : {&finding.speedup.low, &finding.speedup.expected, &finding.speedup.high})
+    *gain = std::min(*gain, most);
 }
 
 void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
@@ -297,12 +280,15 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
     Explain(input);
     finding = std::move(input.finding);
   }
+  BoundByTheWait(view, finding);
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
   const std::string option = OptionOf(LibraryIn(rank, Share::kDataWait), "own-loader");
   if (!option.empty() && finding.change.find("num_workers") != std::string::npos)
     finding.fix.insert(finding.fix.begin(), option);  // what the user can write
   PointAtWorstStep(rank, Share::kDataWait, finding);
-  if (!loader->where.empty()) finding.where.insert(finding.where.begin(), PlaceOf(loader->where));
+  if (loader->num_workers > 0) NameLinesOfFetches(*loader, share, finding);
+  if (const Place made = PlaceOf(loader->where); !made.file.empty() && IsPlaceToEdit(made.file))
+    finding.where.insert(finding.where.begin(), made);
   const auto stalled = view.Mean(Metric::kPsiIoSome);
   if (finding.cause != "storage" && stalled && *stalled < kDataWait.warning) {
     diagnosis.would_not_help.push_back(

@@ -29,30 +29,10 @@ namespace {
 // Steps far from an epoch's begin still pay for it a little: how much faster than them all may become, a choice.
 constexpr double kMoreThanUsual = 1.15;
 
+// Of a fetch that waits for a core nearly all the time, what remains is not believed to be less than this much less.
+constexpr double kMostRunDelay = 0.95;
+
 double Rate(double samples, double ns) { return ns > 0 ? samples / ns * 1e9 : 0; }
-
-// A worker starts as a copy of the trainer and shares most of its memory; at worst it grows as large.
-void SayWhetherMemoryAllows(Input& input, int64_t more) {
-  const auto free = input.view.Mean(Metric::kMemoryAvailable);
-  const bool some = input.loader.num_workers > 0;
-  const auto used = input.view.Mean(Metric::kProcessMemory, {{"role", some ? "loader" : "trainer"}});
-  if (!free || !used) return;
-  const double each = *used / static_cast<double>(some ? input.loader.num_workers : 1);
-  const bool room = static_cast<double>(more) * each < *free;
-  const std::string figures =
-      fmt::format("{} free, at most {} per worker", FormatBytes(*free), FormatBytes(each));
-  input.finding.fix.push_back(room ? "host memory allows more workers: " + figures
-                                   : "host memory is tight, add workers one at a time: " + figures);
-}
-
-// Where no worker was there to show that the script is made for it.
-void SayWhatWorkersImport(Input& input) {
-  if (input.loader.num_workers > 0 || !input.loader.WorkersImportScript()) return;
-  input.finding.fix.push_back(
-      fmt::format("its workers would start by {}, import the script again and get the dataset pickled: what "
-                  "trains has to stand below if __name__ == \"__main__\"",
-                  input.loader.start_method));
-}
 
 // The loader replaced by fullbore.data: its threads share the cores with the training, and its batches need no
 // pickling. Nothing where its cost a sample was not measured.
@@ -121,7 +101,14 @@ CpuOptions OptionsOf(const Input& input) {
   return options;
 }
 
-std::string CoresText(const Input& input) { return FormatCount(std::round(10 * input.pipeline.cores) / 10); }
+// "1.7": of the cores that are left, and who has the others.
+std::string CoresText(const Input& input) {
+  const std::string cores = FormatCount(std::round(10 * input.pipeline.cores) / 10);
+  constexpr double kWorthSaying = 0.99;
+  if (input.pipeline.cores >= kWorthSaying * input.pipeline.cores_alone) return cores + " cores";
+  return fmt::format("{} cores (other programs use {} of {})", cores,
+                     FormatCount(input.view.CoresOfOthers().value_or(0)), FormatCount(input.view.cores()));
+}
 
 void AdviseWorkers(Input& input, const CpuOptions& options) {
   const int64_t wanted = options.wanted;
@@ -137,7 +124,7 @@ void AdviseWorkers(Input& input, const CpuOptions& options) {
   finding.speedup = options.workers;
   finding.costs = replay::Cost::kMemory;
   finding.method = fmt::format(
-      "replay of the recorded steps with {} worker{} at the measured fetch time, on {} cores shared with the "
+      "replay of the recorded steps with {} worker{} at the measured fetch time, on {} shared with the "
       "training",
       wanted, wanted == 1 ? "" : "s", CoresText(input));
   SayWhetherMemoryAllows(input, wanted - input.loader.num_workers);
@@ -157,23 +144,34 @@ void AdviseFastData(Input& input, const Speedup& gain, const std::string& other,
   finding.speedup = gain;
   finding.costs = replay::Cost::kNothing;
   finding.method = fmt::format(
-      "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} cores shared "
+      "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} shared "
       "with "
       "the training",
       FormatDuration(*input.loader.fast_sample_ns), CoresText(input));
 }
 
+// "while other programs use 0.70 of 2 cores, ": of advice that would lose without them; empty where it holds then, too.
+std::string OnlyNow(const Input& input, const Pipeline& changed) {
+  if (input.pipeline.cores >= input.pipeline.cores_alone) return "";
+  Pipeline alone = input.pipeline, with = changed;
+  alone.cores = with.cores = input.pipeline.cores_alone;
+  if (PredictSpeedup(Replay(alone).step_ns, with).low > 1) return "";
+  return fmt::format("while other programs use {} of {} cores, ",
+                     FormatCount(input.view.CoresOfOthers().value_or(0)), FormatCount(input.view.cores()));
+}
+
 void AdviseSharing(Input& input, const SharedCores& shared) {
+  const Pipeline changed =
+      WithThreads(WithWorkers(input.pipeline, shared.workers), static_cast<double>(shared.threads));
   input.finding.change = ChangeOf(shared);
-  input.finding.fix = {ChangeOf(shared) + ": " + kWhySharing};
+  input.finding.fix = {OnlyNow(input, changed) + ChangeOf(shared) + ": " + kWhySharing};
   SayWhatWorkersImport(input);
   AdviseCheaperLoading(input.view, &input.loader, input.finding);
   input.finding.speedup = *shared.gain;
   input.finding.costs = replay::Cost::kMemory;
   input.finding.method = fmt::format(
       "replay of the recorded steps with {} worker{} at the measured fetch time beside {} intra-op thread{}, "
-      "on {} "
-      "cores",
+      "on {}",
       shared.workers, shared.workers == 1 ? "" : "s", shared.threads, shared.threads == 1 ? "" : "s",
       CoresText(input));
 }
@@ -182,6 +180,7 @@ void AdviseNoWorkers(Input& input, const CpuOptions& options) {
   Finding& finding = input.finding;
   finding.change = "DataLoader(num_workers=0)";
   finding.fix = {
+      OnlyNow(input, WithWorkers(input.pipeline, 0)) +
       "DataLoader(num_workers=0): fetching a batch costs less than handing it over from another process"};
   finding.speedup = *options.none;
   finding.costs = replay::Cost::kNothing;
@@ -233,6 +232,27 @@ Speedup WithoutRestarts(const Input& input, double share) {
 
 }  // namespace
 
+void BlameSampler(Input& input, double share) {
+  const record::Loader& loader = input.loader;
+  Finding& finding = input.finding;
+  finding.cause = "sampler";
+  finding.title = fmt::format(
+      "{}: {} times, at the start of an epoch, its sampler took {} to draw the order of {} samples, in the "
+      "training's own "
+      "process.",
+      WaitsFor(input), loader.draws, FormatDuration(loader.draw_ns / std::max<int64_t>(1, loader.draws)),
+      loader.dataset_samples ? FormatCount(static_cast<double>(*loader.dataset_samples))
+                             : std::string("all"));
+  finding.fix = {
+      "draw only as many as an epoch takes: RandomSampler(dataset, replacement=True, num_samples=...), or a "
+      "sampler that "
+      "yields indices as it goes, without a list of them all",
+      "make epochs longer: the order is drawn once for each",
+      "more workers, or workers that are kept, do not change it"};
+  finding.speedup = RemovalOf(share, 0.5);
+  finding.method = "the time in the sampler removed; at the low end, half of it";
+}
+
 void BlameRestarts(Input& input, double share) {
   input.finding.cause = "epoch-start";
   input.finding.title = fmt::format(
@@ -255,7 +275,41 @@ void BlameRestarts(Input& input, double share) {
     AdviseFastData(input, gain, "DataLoader(persistent_workers=True)", input.finding.speedup);
 }
 
+// Processes that may run on fewer cores than the command has: the others can be idle while these are full. Workers
+// inherit what the training thread may.
+static bool BlameAffinity(Input& input) {
+  const bool workers = input.loader.num_workers > 0;
+  const auto allowed = input.view.NarrowAffinity(workers ? "loader" : "trainer");
+  const FetchParts& parts = input.parts;
+  if (!allowed || parts.Part(parts.run_delay) < kThreadsQueue.warning) return false;
+  Finding& finding = input.finding;
+  finding.cause = "affinity";
+  finding.title = fmt::format(
+      "{}: {} may run on {} of the command's {} cores only, and {} of a fetch is spent waiting for them.",
+      WaitsFor(input),
+      workers ? "the loader's workers" : "the training process, which loads its batches itself,",
+      FormatCount(*allowed), FormatCount(input.view.cores()), FormatPercent(parts.Part(parts.run_delay)));
+  finding.fix = {
+      "let them run on all cores: os.sched_setaffinity(0, range(os.cpu_count())) in worker_init_fn, or in "
+      "the script before "
+      "the loader is made",
+      "find what narrows it: taskset, numactl, OMP_PROC_BIND, GOMP_CPU_AFFINITY, KMP_AFFINITY, or a library "
+      "that pins the "
+      "process when it is imported"};
+  const EvidenceBuilder evidence(finding);
+  evidence.FromSeries(Metric::kProcessCpusAllowed, {{"role", workers ? "loader" : "trainer"}},
+                      "cores that they may use", allowed);
+  evidence.FromMachine("cores", input.view.cores(), "count");
+  if (!workers) return true;
+  Pipeline changed = input.pipeline;
+  for (double& ns : changed.fetch_ns) ns *= 1 - std::min(parts.Part(parts.run_delay), kMostRunDelay);
+  finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), changed);
+  finding.method = "replay of the recorded steps with fetches that do not wait for a core, on all cores";
+  return true;
+}
+
 void BlameCpu(Input& input) {
+  if (BlameAffinity(input)) return;
   const EvidenceBuilder evidence(input.finding);
   const Loader& loader = input.loader;
   const CpuOptions options = OptionsOf(input);

@@ -5,6 +5,9 @@
 
 namespace fullbore::diagnose {
 
+// `share` of the time is spent in the sampler, which draws an epoch's order.
+void BlameSampler(Input& input, double share);
+
 // `share` of the time is spent waiting for workers to start.
 void BlameRestarts(Input& input, double share);
 

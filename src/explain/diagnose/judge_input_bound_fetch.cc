@@ -6,10 +6,12 @@
 #include <set>
 
 #include "base/text.h"
+#include "explain/diagnose/places.h"
 
 namespace fullbore::diagnose {
 
 using record::Loader;
+using record::Metric;
 
 namespace {
 
@@ -48,7 +50,8 @@ std::string FastDataCommand(const View& view) {
 }
 
 void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
-  if (!IsImageFolder(loader)) {
+  const bool missing = view.Fact("fast_data") == "missing";
+  if (!IsImageFolder(loader) && !missing) {
     finding.fix.push_back(
         "make loading itself cheaper: do once, offline, what is the same in every epoch; whole-array calls "
         "instead of Python loops in __getitem__");
@@ -62,7 +65,46 @@ void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& findi
       "make loading itself cheaper: try fullbore.data on the unchanged script (that run shows how much it "
       "gains): " +
       FastDataCommand(view));
+  if (missing)
+    finding.fix.push_back(
+        "it needs fullbore.data, which this Python does not have: pip install . in fullbore's sources; "
+        "fullbore doctor "
+        "says whether it is there");
   finding.fix.push_back(kKeepFastData);
+}
+
+// A worker starts as a copy of the trainer and shares most of its memory; at worst it grows as large.
+void SayWhetherMemoryAllows(Input& input, int64_t more) {
+  const auto free = input.view.Mean(Metric::kMemoryAvailable);
+  const bool some = input.loader.num_workers > 0;
+  const auto used = input.view.Mean(Metric::kProcessMemory, {{"role", some ? "loader" : "trainer"}});
+  if (!free || !used) return;
+  const double each = *used / static_cast<double>(some ? input.loader.num_workers : 1);
+  const bool room = static_cast<double>(more) * each < *free;
+  const std::string figures =
+      fmt::format("{} free, at most {} per worker", FormatBytes(*free), FormatBytes(each));
+  input.finding.fix.push_back(room ? "host memory allows more workers: " + figures
+                                   : "host memory is tight, add workers one at a time: " + figures);
+}
+
+// Where no worker was there to show that the script is made for it.
+void SayWhatWorkersImport(Input& input) {
+  if (input.loader.num_workers > 0 || !input.loader.WorkersImportScript()) return;
+  input.finding.fix.push_back(
+      fmt::format("its workers would start by {}, import the script again and get the dataset pickled: what "
+                  "trains has to stand below if __name__ == \"__main__\"",
+                  input.loader.start_method));
+}
+
+void NameLinesOfFetches(const Loader& loader, double share, Finding& finding) {
+  constexpr size_t kNamed = 3;
+  double all = 0;
+  for (const record::HotLine& line : loader.lines) all += static_cast<double>(line.samples);
+  std::vector<Place> places = PlacesOf(
+      loader.lines, [](const record::HotLine&) { return true; }, all);
+  places.resize(std::min(places.size(), kNamed));
+  for (Place& place : places) place.share *= share;  // of what the training waits for them
+  finding.where.insert(finding.where.begin(), places.begin(), places.end());
 }
 
 std::string WaitsFor(const Input& input) {

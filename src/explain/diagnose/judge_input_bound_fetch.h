@@ -40,6 +40,15 @@ std::string WaitsFor(const Input& input);
 // only promised where its cost was measured.
 void AdviseCheaperLoading(const View& view, const record::Loader* loader, Finding& finding);
 
+// Whether host memory has room for so many workers more.
+void SayWhetherMemoryAllows(Input& input, int64_t more);
+
+// Where no worker was there to show that the script is made for it.
+void SayWhatWorkersImport(Input& input);
+
+// The lines in which its workers were seen while they fetched, hottest first; `share` of the step waits for them.
+void NameLinesOfFetches(const record::Loader& loader, double share, Finding& finding);
+
 std::string FastDataCommand(const View& view);
 inline constexpr const char* kKeepFastData =
     "keep it with one line: loader = fullbore.data.from_torch(loader)";

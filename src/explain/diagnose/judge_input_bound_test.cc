@@ -66,19 +66,14 @@ TEST(InputBoundTest, WithoutWorkersTheCureIsWorkersAndTheGainIsWhatTheReplayGive
   EXPECT_EQ(first.where.at(0).line, 57);
 }
 
-TEST(InputBoundTest, TimeBlockedIsStorage) {
-  auto rank = MadeRank(0, 100, Waiting);
-  rank.loaders.push_back(MadeLoader(1, 100, 200, 20));
-  const Diagnosis diagnosis = Diagnose(MadeRun({rank}));
-  EXPECT_EQ(diagnosis.findings.at(0).cause, "storage");
-}
-
-// 400 ms a fetch: 120 on a core, 80 waiting for one, 200 for storage.
+// 400 ms a fetch: 120 on a core, 80 waiting for one, 200 for a disk that is busy.
 double StepWithoutStorage(double cpu_utilization) {
   auto rank = MadeRank(0, 100, Waiting);
   rank.loaders.push_back(MadeLoader(1, 100, 400, 120));
   rank.loaders.back().run_delay_ns = 100 * 80 * kMs;
   auto run = MadeRun({rank}, /*cores=*/2);
+  AddSeries(run, Metric::kDiskBusy, 0.95, {{"device", "sda"}});
+  AddSeries(run, Metric::kProcessIoRead, 30e6, {{"role", "loader"}});
   AddSeries(run, Metric::kCpuUtilization, cpu_utilization);
   return 200 / Diagnose(run).findings.at(0).speedup.expected;
 }
@@ -314,6 +309,43 @@ TEST(InputBoundTest, WhatTheCheaperLoaderBringsIncludesThatWorkersHandNothingOve
   };
   // The batch of 19.3 MB is touched and unmapped in 6.2 of the 100 ms of training.
   EXPECT_NEAR(predicted("[32, 3, 224, 224]") / predicted(""), 100 / 93.8, 0.005);
+}
+
+TEST(InputBoundTest, WhereFullboreDataIsMissingItIsSaidHowToGetIt) {
+  for (const bool missing : {true, false}) {
+    record::Loader loader = MadeLoader(0, 100, 90, 89);
+    loader.dataset = "ImageFolder";
+    ARun run = ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader);
+    if (missing) run.rank().facts["fast_data"] = "\"missing\"";
+    const Finding finding = Diagnose(run).findings.at(0);
+    EXPECT_THAT(finding, Advises("fullbore run --fast-data"));
+    EXPECT_EQ(::testing::Value(finding, Advises("pip install . in fullbore's sources")), missing);
+  }
+}
+
+TEST(InputBoundTest, OfASampledProcessPromisesNoMultiplesOfTen) {
+  ARun run = ATraining().InEachStep(Share::kDataWait, 9'900).FedBy(MadeLoader(0, 100, 9'900, 20));
+  run.rank().facts["sampled"] = R"({"samples": 900, "points": 0.02})";
+  EXPECT_EQ(FindingIn(Diagnose(run), "input-bound")->method, "");
+}
+
+// A worker would bring its batches on the second core, if that were free.
+Finding BesideALittle(double others) {
+  auto rank = MadeRank(0, 100, Waiting);
+  rank.loaders.push_back(MadeLoader(0, 100, 100, 100));
+  auto run = MadeRun({rank}, /*cores=*/2);
+  run.machine["cores_logical"] = "2";
+  AddSeries(run, Metric::kProcessCpu, 1, {{"role", "trainer"}});
+  AddSeries(run, Metric::kCpuUtilization, (1 + others) / 2);
+  const Diagnosis diagnosis = Diagnose(run);
+  return *FindingIn(diagnosis, "input-bound");
+}
+
+TEST(InputBoundTest, WhatOthersTakeOfTheCoresIsInThePredictionFromTheFirstPerCent) {
+  const double alone = BesideALittle(0).speedup.expected, little = BesideALittle(0.33).speedup.expected;
+  EXPECT_GT(alone, 1.8);
+  EXPECT_LT(little, 1.67) << "200 ms of work on 1.67 cores";
+  EXPECT_LT(BesideALittle(0.1).speedup.expected, alone);
 }
 
 TEST(InputBoundTest, ALoaderThatCannotBeServedIsToldWhy) {

@@ -18,15 +18,44 @@ using record::Metric;
 
 namespace {
 
-std::optional<Growth> GrowthOf(const View& view, const record::Labels& labels) {
+std::vector<record::Reading> ReadingsOf(const View& view, Metric metric, const char* role) {
   std::vector<record::Reading> readings;
   for (const record::Series& series : view.stage().series) {
-    if (!IsOf(series.key, Metric::kProcessMemory) || series.key.labels != labels) continue;
+    if (!IsOf(series.key, metric) || series.key.labels != record::Labels{{"role", role}}) continue;
     for (const record::Reading& reading : series.readings) {
       if (reading.t_ns >= view.begin_ns() && reading.t_ns <= view.end_ns()) readings.push_back(reading);
     }
   }
-  return SteadyGrowth(readings);
+  return readings;
+}
+
+// Each as it came: between two looks at the processes the same sum is repeated.
+std::vector<record::Reading> Changes(const std::vector<record::Reading>& readings) {
+  std::vector<record::Reading> changes;
+  for (const record::Reading& reading : readings) {
+    if (changes.empty() || reading.value != changes.back().value) changes.push_back(reading);
+  }
+  return changes;
+}
+
+struct Grows {
+  Growth growth;
+  Metric metric = Metric::kProcessMemory;
+};
+
+// What a worker shares with the trainer, from which it was forked, counts as its own in the memory of processes, and is
+// not: a page that it writes to becomes its own, and nothing shows in that sum. Batches under way in /dev/shm do, and
+// come and go. So what counts of workers is their part of each page (PSS), where that was recorded.
+std::optional<Grows> GrowthOf(const View& view, const char* role) {
+  if (std::string_view(role) == "loader") {
+    const auto pss = ReadingsOf(view, Metric::kProcessPss, role);
+    if (!pss.empty()) {
+      const auto growth = SteadyGrowth(Changes(pss), 1);
+      return growth ? std::optional(Grows{*growth, Metric::kProcessPss}) : std::nullopt;
+    }
+  }
+  const auto growth = SteadyGrowth(ReadingsOf(view, Metric::kProcessMemory, role));
+  return growth ? std::optional(Grows{*growth}) : std::nullopt;
 }
 
 // What is left before the kernel ends a process: below the limit of the container, or of the machine.
@@ -66,12 +95,14 @@ void NameWhatGrows(const View& view, Finding& finding) {
 
 std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosis*/) {
   for (const char* role : {"trainer", "loader"}) {
-    const auto growth = GrowthOf(view, {{"role", role}});
-    if (!growth || growth->low <= 0 || growth->rise < kGrowthBytes) continue;
+    const auto grows = GrowthOf(view, role);
+    if (!grows || grows->growth.low <= 0 || grows->growth.rise < kGrowthBytes) continue;
+    const Growth& growth = grows->growth;
+    const Metric metric = grows->metric;
     const bool loader = std::string_view(role) == "loader";
     const auto room = RoomBytes(view);
-    const double ends_s = room ? *room / growth->per_s : 0;
-    const double step_bytes = growth->per_s * view.lead().MeanStepNs() / 1e9;
+    const double ends_s = room ? *room / growth.per_s : 0;
+    const double step_bytes = growth.per_s * view.lead().MeanStepNs() / 1e9;
     Finding finding;
     const EvidenceBuilder evidence(finding);
     finding.cause = loader ? "workers" : "training";
@@ -79,7 +110,8 @@ std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosi
                        : ends_s < kGrowthEndsSoonS     ? Severity::kCritical
                                                        : Severity::kWarning;
     finding.title =
-        fmt::format("The memory of {} grows by {} a step and is not given back{}.",
+        fmt::format("The {}memory of {} grows by {} a step and is not given back{}.",
+                    metric == Metric::kProcessPss ? "private " : "",
                     loader ? "the loader's workers" : "the training", FormatBytes(step_bytes),
                     room ? fmt::format(": at this rate the {} that are left last for {}", FormatBytes(*room),
                                        FormatDuration(std::llround(ends_s * 1e9)))
@@ -92,11 +124,10 @@ std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosi
                                           "kept loss keeps its whole graph",
                                           "limit caches and lists that each step adds to; tracemalloc (two snapshots, "
                                           "compared) says which line allocates them"};
-    evidence.FromMetric(Metric::kProcessMemory, "growth", growth->per_s, "bytes/s");
-    evidence.FromMetric(Metric::kProcessMemory, "growth, low end of the 95 % interval", growth->low,
-                        "bytes/s");
-    evidence.FromMetric(Metric::kProcessMemory, "growth, high end", growth->high, "bytes/s");
-    evidence.FromMetric(Metric::kProcessMemory, "grown while it was recorded", growth->rise, "bytes");
+    evidence.FromMetric(metric, "growth", growth.per_s, "bytes/s");
+    evidence.FromMetric(metric, "growth, low end of the 95 % interval", growth.low, "bytes/s");
+    evidence.FromMetric(metric, "growth, high end", growth.high, "bytes/s");
+    evidence.FromMetric(metric, "grown while it was recorded", growth.rise, "bytes");
     evidence.FromMetric(Metric::kMemoryAvailable, "memory that is left", room);
     if (!loader) NameWhatGrows(view, finding);
     return finding;

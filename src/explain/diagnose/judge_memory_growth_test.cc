@@ -81,6 +81,32 @@ TEST(MemoryGrowthTest, ThatOfWorkersIsTheirs) {
   EXPECT_THAT(Diagnose(WithMemory(grows, "loader")), FindsCause("memory-growth", "workers"));
 }
 
+// Workers of whose private memory (PSS) one reading in two seconds is new, beside what counts as theirs (RSS).
+Diagnosis OfWorkers(const std::function<double(double)>& private_bytes,
+                    const std::function<double(double)>& bytes) {
+  record::Recording recording = WithMemory(bytes, "loader");
+  record::Series pss{record::KeyOf(Metric::kProcessPss, {{"role", "loader"}}), {}};
+  for (int64_t i = 0; i < 10; ++i)
+    pss.readings.push_back({1'000 * kMs + i * 1'000 * kMs, private_bytes(static_cast<double>(i / 2 * 2))});
+  recording.stages.front().series.push_back(std::move(pss));
+  return Diagnose(recording);
+}
+
+TEST(MemoryGrowthTest, OfPagesThatWorkersCopyShowsInTheirPrivateMemoryAlone) {
+  const auto copied = [](double s) { return 100 * kMB + 12 * kMB * s; };
+  const auto all = [](double) { return 800 * kMB; };
+  const Diagnosis diagnosis = OfWorkers(copied, all);
+  ASSERT_THAT(diagnosis, FindsCause("memory-growth", "workers"));
+  EXPECT_THAT(FindingIn(diagnosis, "memory-growth")->title,
+              HasSubstr("The private memory of the loader's workers"));
+}
+
+TEST(MemoryGrowthTest, OfWhatWorkersOnlyShareIsNotTheirs) {
+  const auto constant = [](double) { return 100 * kMB; };
+  const auto shared = [](double s) { return 500 * kMB + 20 * kMB * s; };
+  EXPECT_THAT(OfWorkers(constant, shared), Not(Finds("memory-growth")));
+}
+
 TEST(MemoryGrowthTest, WhereItLastsForMonthsItIsOnlySaid) {
   const auto grows = [](double s) { return 500 * kMB + 5 * kMB * s; };
   const Diagnosis diagnosis = Diagnose(WithMemory(grows, "trainer", /*available=*/100e12));

@@ -86,6 +86,16 @@ int64_t FittingThreads(const View& view, const Pools& pools, const Load& load) {
   return std::max<int64_t>(1, static_cast<int64_t>(left / static_cast<double>(pools.processes)));
 }
 
+// "while other programs use 0.98 of 2 cores" where nothing else crowds the pool: what is advised then is right for that
+// moment. A pool of as many threads as cores is faster than a smaller one once it is alone.
+std::string OnlyBesideOthers(const View& view, const Pools& pools, const Load& load) {
+  Load alone = load;
+  alone.others = 0;
+  if (pools.largest > FittingThreads(view, pools, alone)) return "";
+  return fmt::format("while other programs use {} of {} cores", FormatCount(load.others),
+                     FormatCount(view.cores()));
+}
+
 std::string Described(const Pools& pools, bool beside, const Load& load) {
   if (beside) {
     const char* what = load.own >= std::max(load.loaders, load.others) ? "a thread of its own"
@@ -138,7 +148,7 @@ void Predict(double spin, bool spins, Finding& finding) {
 void PredictOneThread(const View& view, const Load& load, Finding& finding) {
   const double step_ns = view.lead().MeanStepNs();
   const double work_ns = load.running * step_ns * (1 - std::min(*load.spin, kMaxSpin));
-  const double part = std::min(1.0, view.cores() / (1 + std::round(load.others)));
+  const double part = std::min(1.0, view.cores() / (1 + load.others));
   auto pipeline = RecordedPipeline(view);
   double after_ns = work_ns / part / std::min(1 + load.own, view.cores() * replay::kCoresReached);
   if (pipeline && pipeline->workers > 0) {
@@ -214,7 +224,9 @@ std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& 
   const double throttled = view.Mean(Metric::kCgroupCpuThrottled).value_or(0);
   if (!queue && throttled < kQuotaSpent) return std::nullopt;
 
+  const std::string for_now = beside ? OnlyBesideOthers(view, pools, *load) : "";
   Finding finding;
+  finding.of_others = !for_now.empty();
   finding.share = queue ? queued : throttled;
   const auto severity = SeverityOf(finding.share, kThreadsQueue, view.lead().steps);
   if (!severity) return std::nullopt;
@@ -230,6 +242,10 @@ std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& 
   const bool surely =
       beside || pools.processes > 1 || static_cast<double>(pools.threads) >= kSurelyTooManyPerCore * cores;
   Advise(view, pools, fitting, surely, finding);
+  if (!for_now.empty()) {
+    for (std::string& fix : finding.fix) fix = for_now + ": " + fix;
+    finding.fix.push_back("alone again, take it back: a pool as large as the machine is then the faster one");
+  }
   AddEvidence(view, pools, *load, finding);
   if (!surely) {
     finding.severity = Severity::kInfo;

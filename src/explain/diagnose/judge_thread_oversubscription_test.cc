@@ -181,6 +181,22 @@ TEST(ThreadOversubscriptionTest, IsSureOfLittleAmongOtherPrograms) {
   EXPECT_LT(FindingIn(diagnosis, "thread-oversubscription")->speedup.low, 1.2);
 }
 
+TEST(ThreadOversubscriptionTest, AdvisesForNowWhatOnlyOtherProgramsMakeRight) {
+  ARun run = Ranks(1, 2).OnCores(2);
+  Queueing(run, 0.9, 1.1).Reading(Metric::kProcessSpin, 0.95, kTrainers);
+  const Finding finding = *FindingIn(Diagnose(run), "thread-oversubscription");
+  EXPECT_THAT(finding.fix.front(),
+              HasSubstr("while other programs use 1.10 of 2 cores: set OMP_NUM_THREADS=1"));
+  EXPECT_THAT(finding, Advises("alone again, take it back"));
+}
+
+TEST(ThreadOversubscriptionTest, AdvisesForGoodWhatIsRightAlone) {
+  ARun run = Ranks(1, 2).OnCores(2);
+  Queueing(run, 1.9, 0.95).Reading(Metric::kProcessSpin, 0.48, kTrainers);  // beside a thread of its own
+  EXPECT_THAT(*FindingIn(Diagnose(run), "thread-oversubscription"), Not(Advises("while other programs")));
+  EXPECT_THAT(FourRanksOnTwoCores().findings.front(), Not(Advises("while other programs")));
+}
+
 TEST(ThreadOversubscriptionTest, IsNotRaisedByAPoolThatSpinsWithItsCoresToItself) {
   ARun run = Ranks(1, 2).OnCores(2);
   Queueing(run, 1.9, 0.05).Reading(Metric::kProcessSpin, 0.5, kTrainers);

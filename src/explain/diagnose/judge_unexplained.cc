@@ -61,21 +61,22 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
   }
   std::ranges::stable_sort(others, [](const auto& a, const auto& b) { return a.first > b.first; });
   if (others.empty() || others.front().first < kHealthy) return std::nullopt;
+  const bool sampled = view.sampling().has_value();  // there are no steps
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kWarning;
   finding.share = all;
   finding.title = fmt::format(
-      "{} of the step is not computation, and no single cause costs enough, or is sure enough, to be a "
-      "finding.",
-      FormatPercent(all));
+      "{} {} computation, and no single cause costs enough, or is sure enough, to be a finding.",
+      FormatPercent(all), sampled ? "of the samples are not" : "of the step is not");
   constexpr size_t kListed = 4;
   for (size_t i = 0; i < std::min(others.size(), kListed); ++i)
     evidence.FromSteps(rank, std::string(ForPeople(others[i].second)), others[i].first, "ratio");
   finding.fix = {
-      "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these shares "
-      "grows, and in "
-      "which lines?"};
+      sampled ? "sample it for longer (explain --pid PID --for 2m), or start it under fullbore run the next "
+                "time: that shows its steps"
+              : "record a trace with the profiler's stacks (with_stack=True), or more steps: which of these "
+                "shares grows, and in which lines?"};
   PointAtWorstStep(rank, others.front().second, finding);
   return finding;
 }

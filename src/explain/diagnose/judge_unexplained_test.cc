@@ -6,6 +6,7 @@ namespace fullbore::diagnose {
 namespace {
 
 using record::Share;
+using testing::Advises;
 using testing::ARun;
 using testing::ATrace;
 using testing::ATraining;
@@ -31,6 +32,15 @@ TEST(UnexplainedTest, IsNotRaisedByOneStepThatIsAllComputation) {
   const Diagnosis diagnosis = Diagnose(ATrace(1));
   EXPECT_THAT(diagnosis, Not(Finds("unexplained")));
   EXPECT_THAT(diagnosis, Not(Finds("healthy"))) << "one step is too few";
+}
+
+TEST(UnexplainedTest, OfASampledProcessAsksForLongerSamplingNotForSteps) {
+  ARun run = ATraining(30).InEachStep(Share::kCommExposed, 9);
+  run.rank().facts["sampled"] = R"({"samples": 90, "points": 0.05})";
+  const Finding finding = *FindingIn(Diagnose(run), "unexplained");
+  EXPECT_EQ(finding.cause, "");
+  EXPECT_THAT(finding, Advises("sample it for longer"));
+  EXPECT_THAT(finding, Not(Advises("more steps")));
 }
 
 TEST(UnexplainedTest, IsNotRaisedWhereEveryShareButComputationIsSmall) {

@@ -1,61 +1,240 @@
-// unstable-steps: some steps take far longer than usual, and no other finding says why.
+// unstable-steps: some steps take far longer than usual, and no other finding says why. What grows in them is seen, and
+// when they come; why is only said where something recorded shows it.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/noise.h"
 #include "explain/diagnose/statistics.h"
 
 namespace fullbore::diagnose {
 
+using record::HostOther;
 using record::Share;
 using record::Step;
 
-std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& /*diagnosis*/) {
+namespace {
+
+// A share, a part or a wait is what grows where it is at least this much of the extra time: most of it.
+constexpr double kMostOfExcess = 0.6;
+// The size of a batch explains its step's time where it explains half of the variance, and the slow ones are larger.
+constexpr double kFollowsSize = 0.7;  // correlation
+constexpr double kLargerBatch = 1.3;
+// Equal distances: so many of them, and this part alike.
+constexpr size_t kDistances = 4;
+constexpr double kAlike = 0.8;
+
+// The steps that take twice the median or more, against the others.
+struct Slow {
+  std::vector<const Step*> steps, usual;
+  double median_ns = 0;
+  double excess_ns = 0;  // over the median
+  std::array<double, record::kShareCount>
+      grows{};  // over the mean of the usual steps, all slow steps together
+  std::array<double, record::kHostOtherCount> within{};  // the same of the parts of host_other
+
+  Share Most() const { return static_cast<Share>(std::ranges::max_element(grows) - grows.begin()); }
+  double Grows(Share share) const { return grows[Index(share)]; }
+  double Grown() const {
+    double all = 0;
+    for (const double ns : grows) all += std::max(0.0, ns);
+    return all;
+  }
+  bool IsMost(double ns) const { return ns >= kMostOfExcess * Grown(); }
+};
+
+Slow SlowSteps(const RankView& rank, double median_ns) {
+  Slow slow;
+  slow.median_ns = median_ns;
+  for (const Step* step : rank.steady)
+    (static_cast<double>(step->wall_ns) < kUnstable * median_ns ? slow.usual : slow.steps).push_back(step);
+  const auto add = [&](const Step& step, double weight) {
+    for (size_t i = 0; i < record::kShareCount; ++i)
+      slow.grows[i] += weight * static_cast<double>(step.share_ns[i]);
+    for (size_t i = 0; i < record::kHostOtherCount; ++i)
+      slow.within[i] += weight * static_cast<double>(step.host_other_ns[i]);
+  };
+  const double each =
+      static_cast<double>(slow.steps.size()) / static_cast<double>(std::max<size_t>(1, slow.usual.size()));
+  for (const Step* step : slow.steps) {
+    add(*step, 1);
+    slow.excess_ns += static_cast<double>(step->wall_ns) - median_ns;
+  }
+  for (const Step* step : slow.usual) add(*step, -each);
+  return slow;
+}
+
+// The distance from one slow step to the next where it is always the same; 0 otherwise.
+int64_t EqualDistance(const Slow& slow) {
+  std::vector<double> distances;
+  for (size_t i = 1; i < slow.steps.size(); ++i)
+    distances.push_back(static_cast<double>(slow.steps[i]->index - slow.steps[i - 1]->index));
+  if (distances.size() < kDistances) return 0;
+  const double usual = Median(distances);
+  const auto alike = std::ranges::count_if(distances, [&](double d) { return d == usual; });
+  return usual > 1 && static_cast<double>(alike) >= kAlike * static_cast<double>(distances.size())
+             ? std::llround(usual)
+             : 0;
+}
+
+// Whether steps take the longer the larger their batch is. The wait for a batch does not count: its size is the
+// loader's work, too.
+bool FollowsSize(const RankView& rank, const Slow& slow) {
+  double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+  std::set<int64_t> sizes;
+  for (const Step* step : rank.steady) {
+    if (step->elements <= 0) return false;
+    const auto size = static_cast<double>(step->elements);
+    const auto ms = static_cast<double>(step->wall_ns - step->share_ns[Index(Share::kDataWait)]) / 1e6;
+    ++n, x += size, y += ms, xx += size * size, yy += ms * ms, xy += size * ms;
+    sizes.insert(step->elements);
+  }
+  if (sizes.size() < 2 || slow.usual.empty()) return false;
+  const double spread = std::sqrt(std::max(0.0, n * xx - x * x) * std::max(0.0, n * yy - y * y));
+  if (spread <= 0 || (n * xy - x * y) / spread < kFollowsSize) return false;
+  const auto mean = [](const std::vector<const Step*>& steps) {
+    double sum = 0;
+    for (const Step* step : steps) sum += static_cast<double>(step->elements);
+    return sum / static_cast<double>(steps.size());
+  };
+  return mean(slow.steps) >= kLargerBatch * mean(slow.usual);
+}
+
+// Whether the waits of the slow steps are those at the start of an epoch.
+bool BeginEpochs(const RankView& rank, const Slow& slow) {
+  const record::Loader* loader = rank.TrainingLoader();
+  if (loader == nullptr || loader->restarts == 0 || !slow.IsMost(slow.Grows(Share::kDataWait))) return false;
+  const bool as_many = slow.steps.size() <= static_cast<size_t>(2 * loader->restarts + 1);
+  return as_many &&
+         static_cast<double>(loader->restart_wait_ns) >= kMostOfExcess * slow.Grows(Share::kDataWait);
+}
+
+struct Why {
+  std::string cause;
+  std::string words;             // of the title, after what grows
+  std::vector<std::string> fix;  // empty where none is known
+  bool sure = false;             // the cause, and that the fix mends it
+  std::string told_by, as;       // the finding that says the same, and its cause
+};
+
+std::optional<Why> OfHostOther(const Slow& slow) {
+  const auto grows = [&](HostOther part) { return slow.IsMost(slow.within[static_cast<size_t>(part)]); };
+  if (grows(HostOther::kCheckpoint))
+    return Why{"checkpoint",
+               "in them the script saves a checkpoint",
+               {"save less often, or beside the training"},
+               false,
+               "host-other",
+               "checkpoint"};
+  if (grows(HostOther::kValidation))
+    return Why{"evaluation", "in them a model is called in evaluation mode or its loader asked",
+               {},           false,
+               "host-other", "validation"};
+  if (grows(HostOther::kGarbageCollection))
+    return Why{"garbage-collection",
+               "in them Python's garbage collector runs",
+               {"gc.freeze() after the first steps, or gc.disable() and gc.collect() between epochs"},
+               false,
+               "host-other",
+               "garbage-collection"};
+  if (grows(HostOther::kCompilation))
+    return Why{"compilation", "in them something is compiled", {}, false, "recompilation", ""};
+  return std::nullopt;
+}
+
+// What recorded facts show, the most specific first.
+Why Explain(const View& view, const Slow& slow) {
+  const RankView& rank = view.lead();
+  if (auto part = OfHostOther(slow)) return *part;
+  if (BeginEpochs(rank, slow)) return {"epoch-start", "they begin epochs", {}, false, "input-bound", ""};
+  if (FollowsSize(rank, slow))
+    return {"shapes",
+            "the larger the batch, the longer its step",
+            {"bucket samples by length, so that a batch holds alike ones, or pad to a few fixed sizes",
+             "Lightning, plain PyTorch: a batch_sampler that sorts by length; Hugging Face: "
+             "train_sampling_strategy=\"group_by_length\" (before Transformers 5 group_by_length=True)"},
+            true,
+            "",
+            ""};
+  if (const int64_t distance = EqualDistance(slow); distance > 0)
+    return {"periodic",
+            fmt::format("each comes {} steps after the one before", distance),
+            {fmt::format("look for what the script, or a library in it, does once in {} steps: logging, "
+                         "histograms, saving; do it less often",
+                         distance)},
+            false,
+            "",
+            ""};
+  const auto others = NoiseOf(view).contended_cores;
+  if (others && !slow.IsMost(slow.Grows(Share::kDataWait)))
+    return {"other-programs",
+            fmt::format("they come irregularly while other programs keep {} of {} cores busy",
+                        FormatCount(*others), FormatCount(view.cores())),
+            {"measure again when the machine is quiet"},
+            false,
+            "",
+            ""};
+  return {"", "why is not known", {}, false, "", ""};
+}
+
+// Of steps that come from something another finding names: each cause is named once.
+bool IsToldBy(const Diagnosis& diagnosis, const Why& why) {
+  return std::ranges::any_of(diagnosis.findings, [&](const Finding& finding) {
+    return finding.id == why.told_by && (why.as.empty() || finding.cause == why.as);
+  });
+}
+
+void AddEvidence(const RankView& rank, const Slow& slow, double p99, Finding& finding) {
+  const EvidenceBuilder evidence(finding);
+  evidence.FromSteps(rank, "99th percentile over median", p99 / slow.median_ns, "ratio");
+  evidence.FromSteps(rank, "slow steps", static_cast<double>(slow.steps.size()), "count");
+  evidence.FromSteps(rank, fmt::format("of their extra time in {}", Name(slow.Most())),
+                     slow.Grows(slow.Most()) / std::max(1.0, slow.Grown()), "ratio");
+  if (slow.steps.size() > 2) {
+    evidence.FromSteps(rank, "steps from one slow step to the next, on average",
+                       static_cast<double>(slow.steps.back()->index - slow.steps.front()->index) /
+                           static_cast<double>(slow.steps.size() - 1),
+                       "count");
+  }
+}
+
+}  // namespace
+
+std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   std::vector<double> wall_ns;
   for (const Step* step : rank.steady) wall_ns.push_back(static_cast<double>(step->wall_ns));
   if (wall_ns.size() < static_cast<size_t>(kStepsForCritical)) return std::nullopt;
   const double median = Median(wall_ns), p99 = Quantile(wall_ns, 0.99);
   if (median <= 0 || p99 / median < kUnstable) return std::nullopt;
-
-  // What the slow steps spend more time in than usual ones.
-  record::ShareTimes excess{};
-  double excess_ns = 0;
-  int64_t slow = 0, first_index = -1, last_index = -1;
-  for (const Step* step : rank.steady) {
-    if (static_cast<double>(step->wall_ns) < kUnstable * median) continue;
-    if (first_index < 0) first_index = step->index;
-    last_index = step->index;
-    ++slow;
-    excess_ns += static_cast<double>(step->wall_ns) - median;
-    for (size_t i = 0; i < record::kShareCount; ++i) excess[i] += step->share_ns[i];
-  }
-  const auto most = static_cast<Share>(std::max_element(excess.begin(), excess.end()) - excess.begin());
+  const Slow slow = SlowSteps(rank, median);
+  const Share most = slow.Most();
   // Steps that are only launched are short, until one of them waits for all: their own time is not known.
   if (most == Share::kSync && !rank.info->device_activity) return std::nullopt;
-  const double share = excess_ns / static_cast<double>(rank.wall_ns);
+  Why why = Explain(view, slow);
+  if (IsToldBy(diagnosis, why)) return std::nullopt;
+
   Finding finding;
-  const EvidenceBuilder evidence(finding);
-  finding.share = std::min(share, 1.0);
-  finding.severity = share >= kHostOther.warning ? Severity::kWarning : Severity::kInfo;
+  finding.cause = why.cause;
+  finding.share = std::min(slow.excess_ns / static_cast<double>(rank.wall_ns), 1.0);
+  finding.open = !why.sure;
+  finding.of_others = why.cause == "other-programs";
+  finding.severity = why.sure && finding.share >= kHostOther.warning ? Severity::kWarning : Severity::kInfo;
   finding.title = fmt::format(
       "Steps are uneven: one in a hundred takes {} or more, against a median of {}; the slow ones spend the "
-      "extra time in {}.",
-      FormatDuration(static_cast<int64_t>(p99)), FormatDuration(static_cast<int64_t>(median)), Name(most));
-  // Why they are slow is not known, so nothing is promised.
-  finding.fix = {"inputs of very different sizes: bucket them by length, or pad to a few fixed sizes",
-                 "the report's chart of steps shows when the slow ones come"};
+      "extra time in {}, and {}.",
+      FormatDuration(static_cast<int64_t>(p99)), FormatDuration(static_cast<int64_t>(median)), Name(most),
+      why.words);
+  // How much less they would take is not known, so nothing is promised.
+  finding.fix = std::move(why.fix);
+  finding.fix.push_back("the report's chart of steps shows when the slow ones come");
   finding.where = view.HottestLines(most);
-  evidence.FromSteps(rank, "99th percentile over median", p99 / median, "ratio");
-  evidence.FromSteps(rank, "slow steps", static_cast<double>(slow), "count");
-  if (slow > 2) {
-    evidence.FromSteps(rank, "steps from one slow step to the next, on average",
-                       static_cast<double>(last_index - first_index) / static_cast<double>(slow - 1),
-                       "count");
-  }
+  AddEvidence(rank, slow, p99, finding);
   return finding;
 }
 

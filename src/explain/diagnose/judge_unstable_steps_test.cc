@@ -5,28 +5,116 @@
 namespace fullbore::diagnose {
 namespace {
 
+using record::HostOther;
+using record::Metric;
 using record::Share;
+using testing::Advises;
 using testing::ARun;
 using testing::ATraining;
 using testing::FindingIn;
 using testing::Finds;
+using testing::FindsCause;
 using ::testing::HasSubstr;
+using testing::kMs;
+using testing::MadeLoader;
 using ::testing::Not;
+
+constexpr int64_t kSlowSteps[] = {17, 40, 63, 91};  // at no regular distance
 
 // Four of a hundred steps take seven times as long, and spend it in `share`.
 ARun WithSpikesIn(Share share) {
-  return ATraining()
-      .InStep(20, share, 600)
-      .InStep(40, share, 600)
-      .InStep(60, share, 600)
-      .InStep(80, share, 600);
+  ARun run = ATraining();
+  for (const int64_t index : kSlowSteps) run.InStep(index, share, 600);
+  return run;
 }
+
+// The same, each step with a batch of so many elements; `slow` those of the slow ones.
+ARun WithSizes(int64_t usual, int64_t slow) {
+  ARun run = WithSpikesIn(Share::kForward);
+  for (record::Step& step : run.rank().steps) step.elements = step.wall_ns > 200 * kMs ? slow : usual;
+  return run;
+}
+
+Finding UnstableSteps(const ARun& run) { return *FindingIn(Diagnose(run), "unstable-steps"); }
 
 TEST(UnstableStepsTest, IsRaisedByStepsThatTakeSeveralTimesTheMedian) {
   const Diagnosis diagnosis = Diagnose(WithSpikesIn(Share::kForward));
   ASSERT_THAT(diagnosis, Finds("unstable-steps"));
   EXPECT_THAT(FindingIn(diagnosis, "unstable-steps")->title, HasSubstr("in forward"));
-  EXPECT_EQ(FindingIn(diagnosis, "unstable-steps")->method, "") << "why they are slow is not known";
+  EXPECT_EQ(FindingIn(diagnosis, "unstable-steps")->method, "")
+      << "how much less they would take is not known";
+}
+
+TEST(UnstableStepsTest, SaysThatTheCauseIsNotKnownAndNothingOfSizes) {
+  const Finding finding = UnstableSteps(WithSpikesIn(Share::kForward));
+  EXPECT_EQ(finding.cause, "");
+  EXPECT_THAT(finding.title, HasSubstr("why is not known"));
+  EXPECT_THAT(finding, Not(Advises("bucket")));
+}
+
+TEST(UnstableStepsTest, WithoutACauseIsNeverTheFirst) {
+  const Diagnosis diagnosis = Diagnose(WithSpikesIn(Share::kForward));
+  ASSERT_THAT(diagnosis, Finds("unstable-steps"));
+  EXPECT_EQ(diagnosis.findings.front().id, "healthy");
+  EXPECT_THAT(diagnosis.findings.front().title, HasSubstr("Nothing whose cause is known"));
+}
+
+TEST(UnstableStepsTest, OfLargerBatchesAreCuredByBuckets) {
+  const Diagnosis diagnosis = Diagnose(WithSizes(32 * 128, 32 * 900));
+  ASSERT_EQ(diagnosis.findings.front().id, "unstable-steps");
+  EXPECT_EQ(diagnosis.findings.front().cause, "shapes");
+  EXPECT_THAT(diagnosis.findings.front(), Advises("bucket samples by length"));
+}
+
+TEST(UnstableStepsTest, AreNotOfSizesWhereBatchesAreAllAlike) {
+  EXPECT_EQ(UnstableSteps(WithSizes(32 * 128, 32 * 128)).cause, "");
+}
+
+TEST(UnstableStepsTest, AreNotOfSizesThatDifferButThatStepsDoNotFollow) {
+  ARun run = WithSpikesIn(Share::kForward);
+  for (record::Step& step : run.rank().steps) step.elements = 32 * (100 + step.index % 7 * 100);
+  EXPECT_EQ(UnstableSteps(run).cause, "");
+}
+
+TEST(UnstableStepsTest, AreNotOfSizesWhereItIsTheLoaderThatTakesLonger) {
+  ARun run = WithSpikesIn(Share::kDataWait);
+  for (record::Step& step : run.rank().steps) step.elements = step.wall_ns > 200 * kMs ? 9'000 : 1'000;
+  EXPECT_NE(UnstableSteps(run).cause, "shapes");
+}
+
+TEST(UnstableStepsTest, ThatComeAtEqualDistancesAreSaidSo) {
+  ARun run = ATraining();
+  for (int64_t i = 9; i < 100; i += 10) run.InStep(i, Share::kBackward, 300);
+  const Finding finding = UnstableSteps(run);
+  EXPECT_EQ(finding.cause, "periodic");
+  EXPECT_THAT(finding.title, HasSubstr("each comes 10 steps after the one before"));
+}
+
+TEST(UnstableStepsTest, WhoseExtraTimeIsACheckpointSaySo) {
+  ARun run = WithSpikesIn(Share::kHostOther);
+  for (record::Step& step : run.rank().steps) {
+    auto& parts = step.host_other_ns;
+    std::swap(parts[static_cast<size_t>(HostOther::kUnnamed)],
+              parts[static_cast<size_t>(HostOther::kCheckpoint)]);
+  }
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "checkpoint"));
+  EXPECT_THAT(diagnosis, Not(Finds("unstable-steps"))) << "each cause is named once";
+}
+
+TEST(UnstableStepsTest, ThatBeginEpochsAreLeftToTheWaitForData) {
+  record::Loader loader = MadeLoader(2, 100, 150, 149);
+  loader.restarts = 4;
+  loader.restart_wait_ns = 4 * 600 * kMs;
+  const Diagnosis diagnosis = Diagnose(WithSpikesIn(Share::kDataWait).FedBy(loader));
+  ASSERT_THAT(diagnosis, FindsCause("input-bound", "epoch-start"));
+  EXPECT_THAT(diagnosis, Not(Finds("unstable-steps")));
+}
+
+TEST(UnstableStepsTest, BesideOtherProgramsNameThem) {
+  ARun run = WithSpikesIn(Share::kForward).OnCores(2);
+  run.Reading(Metric::kCpuUtilization, 1).Reading(Metric::kProcessCpu, 0.8, {{"role", "trainer"}});
+  EXPECT_EQ(UnstableSteps(run).cause, "other-programs");
 }
 
 TEST(UnstableStepsTest, IsNotRaisedByOneSlowStepInAHundred) {

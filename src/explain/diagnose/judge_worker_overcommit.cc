@@ -53,7 +53,8 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& /*diag
   finding.fix = {fmt::format("DataLoader(num_workers={})", needed)};
   if (!loader->persistent_workers && loader->restarts > 0)
     finding.fix.push_back("keep them between epochs: persistent_workers=True");
-  if (!loader->where.empty()) finding.where.push_back(PlaceOf(loader->where));
+  if (const Place made = PlaceOf(loader->where); !made.file.empty() && IsPlaceToEdit(made.file))
+    finding.where.push_back(made);
   evidence.FromHook("loader workers", static_cast<double>(loader->num_workers), "count");
   evidence.FromReplay("workers that keep up with the training", static_cast<double>(needed), "count");
   evidence.FromMachine("cores", view.cores(), "count");

@@ -68,7 +68,9 @@ void AddStarts(const RankView& rank, const record::Loader& loader, Pipeline& pip
   if (loader.persistent_workers) pipeline.start_ns = 0;
   if (loader.num_workers == 0 || loader.persistent_workers || loader.restarts == 0) return;
   const double waited_ns =
-      static_cast<double>(loader.restart_wait_ns) / restarts - loader.batch_fetch_ns.mean();
+      static_cast<double>(loader.restart_wait_ns - std::min(loader.draw_ns, loader.restart_wait_ns)) /
+          restarts -
+      loader.batch_fetch_ns.mean();
   pipeline.start_ns = std::max(0.0, waited_ns) / static_cast<double>(loader.num_workers);
 }
 
@@ -83,6 +85,18 @@ std::optional<Pipeline> Consumer(const View& view) {
   if (pipeline.consume_ns.empty()) return std::nullopt;
   pipeline.cores = pipeline.cores_alone = view.cores() / static_cast<double>(view.RanksBesideEachOther());
   return pipeline;
+}
+
+// What other programs leave, of the machine's cores or of those that are the command's: what they keep busy is not
+// there for more workers, however little it is. On a part of the machine they may be on other cores; that they are not
+// is shown by work that waits for a core (`waited`, of its time). What the command had, it can have again.
+double CoresLeft(const View& view, double waited) {
+  const auto others = view.CoresOfOthers();
+  if (!others || view.cores() <= 0) return view.cores();
+  const auto logical = view.recording().machine.find("cores_logical");
+  const bool whole = view.cores() >= ParseDouble(logical->second).value_or(0);
+  const double kept = whole ? *others : *others * std::min(1.0, waited / kWaitAmongEquals);
+  return std::max(view.cores() - kept, std::min(view.cores(), *view.CoresOfCommand()));
 }
 
 void AddHandOver(const View& view, Pipeline& pipeline) {
@@ -110,10 +124,7 @@ std::optional<Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetc
   pipeline->workers = feeder == Feeder::kProducer ? 1 : 0;
   pipeline->fetch_ns = {fetch_ns};
   pipeline->fetch_cpu_ns = on_core ? fetch_ns : 0;
-  if (const auto others = view.CoresOfOthers()) {
-    const double left = std::max(view.cores() - *others, std::min(view.cores(), *view.CoresOfCommand()));
-    pipeline->cores = left / static_cast<double>(view.RanksBesideEachOther());
-  }
+  pipeline->cores = CoresLeft(view, 1) / static_cast<double>(view.RanksBesideEachOther());
   AddHandOver(view, *pipeline);
   const auto used = view.CoresOfCommand();
   if (!used) return pipeline;
@@ -142,14 +153,8 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
   for (double& ns : pipeline.fetch_ns) ns *= correction;
   pipeline.workers = loader->num_workers;
   pipeline.prefetch = loader->prefetch_factor.value_or(2);
-  // Cores that other programs keep busy are not there for more workers, unless those programs give way.
-  // Fetches that waited for a core show that they do not. What the command had, it can have again.
-  if (const auto others = view.CoresOfOthers(); others && pipeline.cores > 0) {
-    const double waited = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
-    const double kept = *others * std::min(1.0, waited / kWaitAmongEquals);
-    const double left = std::max(view.cores() - kept, std::min(view.cores(), *view.CoresOfCommand()));
-    pipeline.cores = left / static_cast<double>(view.RanksBesideEachOther());
-  }
+  const double waited = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
+  pipeline.cores = CoresLeft(view, waited) / static_cast<double>(view.RanksBesideEachOther());
   pipeline.fetch_cpu_ns = static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
   AddHandOver(view, pipeline);
   AddStarts(rank, *loader, pipeline);

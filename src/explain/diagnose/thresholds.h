@@ -48,9 +48,15 @@ inline constexpr double kSameRankLate = 0.60;
 // The part of a fetch that names the cause: more than a third is more than a fair part of read, decode and
 // collate.
 inline constexpr double kPartOfFetch = 0.34;
-// Disks that keep tasks waiting less than this, as a ratio of the time, hold nothing up: runs that read from the
-// page cache alone showed 0.1 to 0.5 %.
-inline constexpr double kStorageSilent = 0.01;
+// A disk that turns finds 100 pages of 4 KiB a second wherever they lie, and nothing that reads is slower: a thread
+// that waits for one reads at least so many bytes a second while it waits. A choice: a quarter of that.
+inline constexpr double kSlowestDisk = 100e3, kLeastBlocked = 0.05;
+// From here on requests queue at a disk: more of them at once do not finish earlier.
+inline constexpr double kDiskSaturated = 0.8;
+// What remains of a step is never nothing.
+inline constexpr double kMostOfAStep = 0.999;
+// Workers that mostly wait, for each core: as many as `fullbore tune` tries.
+inline constexpr int64_t kWorkersACore = 4;
 // With less than this many cores idle, one more worker has nowhere to run.
 inline constexpr double kIdleCores = 0.5;
 // With no core idle, other programs that keep a quarter of the cores busy slow whatever runs beside them.

@@ -1,11 +1,11 @@
 #include "explain/diagnose/view.h"
 
 #include <algorithm>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
+#include "explain/diagnose/places.h"
 #include "explain/diagnose/statistics.h"
 #include "explain/diagnose/thresholds.h"
 
@@ -322,6 +322,12 @@ std::optional<double> View::CoresOfOthers() const {
   return std::max(0.0, *busy * ParseDouble(logical->second).value_or(0) - *own);
 }
 
+std::optional<double> View::NarrowAffinity(const char* role) const {
+  constexpr double kOneFewer = 0.5;  // of whole cores
+  const auto allowed = Mean(Metric::kProcessCpusAllowed, {{"role", role}});
+  return allowed && *allowed >= 1 && *allowed + kOneFewer < cores_ ? allowed : std::nullopt;
+}
+
 bool View::has_gpu() const {
   return std::any_of(stage_->series.begin(), stage_->series.end(),
                      [](const record::Series& series) { return series.key.labels.contains("gpu"); });
@@ -343,22 +349,12 @@ std::optional<std::string> View::Fact(const std::string& key) const {
 }
 
 std::vector<Place> View::HottestLines(Share share, size_t most) const {
-  std::vector<Place> places;
-  if (ranks_.empty()) return places;
-  int64_t all = 0;
-  for (const record::HotLine& line : lead().info->hot_lines) all += line.samples;
-  for (const record::HotLine& line : lead().info->hot_lines) {
-    if (line.share != share || line.file.empty()) continue;
-    const auto same = std::ranges::find_if(
-        places, [&](const Place& place) { return place.file == line.file && place.line == line.line; });
-    const double part = static_cast<double>(line.samples) / static_cast<double>(all);
-    if (same != places.end()) {
-      same->share += part;  // another activity at the same line
-      continue;
-    }
-    places.push_back({line.file, line.line, line.text, part});
-  }
-  std::ranges::stable_sort(places, std::greater(), &Place::share);
+  if (ranks_.empty()) return {};
+  const std::vector<record::HotLine>& lines = lead().info->hot_lines;
+  double all = 0;
+  for (const record::HotLine& line : lines) all += static_cast<double>(line.samples);
+  auto places = PlacesOf(
+      lines, [&](const record::HotLine& line) { return line.share == share; }, all);
   if (places.size() > most) places.resize(most);
   return places;
 }

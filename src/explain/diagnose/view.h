@@ -68,6 +68,8 @@ class View {
   // Cores that programs outside the command keep busy; nothing if that is not known.
   std::optional<double> CoresOfOthers() const;
   std::optional<double> CoresOfCommand() const;  // mean over the steady state
+  // Cores that processes of this role ("loader", "trainer") may run on, where those are fewer than the command's.
+  std::optional<double> NarrowAffinity(const char* role) const;
   bool has_gpu() const;
   bool ComputesOnCpu() const;  // the lead rank's model, as far as is known
   // Whether the series concerns the command. That of a GPU which only other people's processes use does not.

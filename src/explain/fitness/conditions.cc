@@ -208,7 +208,7 @@ std::optional<Condition> TooLittle(const Known& known) {
 }
 
 std::optional<Condition> SingleStep(const Known& known) {
-  if (known.steps != 1) return std::nullopt;
+  if (known.steps != 1 || known.doubt.sampled) return std::nullopt;
   Condition condition{"single-step", "", 1, "steps", {kGains, kWhatIf, kHealthy}, ""};
   condition.mend = known.live ? "Let it run for twenty steps or more." : kRecordWarmSteps;
   if (known.live || !known.device || known.noticed.steps_by != record::StepsBy::kNothing) {

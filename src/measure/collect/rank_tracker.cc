@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "base/clock.h"
@@ -29,7 +30,9 @@ constexpr int64_t kShortWindowNs = kNsPerSecond;
 constexpr int64_t kLongWindowNs = 5 * kNsPerSecond;
 constexpr int64_t kShortWindowsForNs = 600 * kNsPerSecond;
 constexpr int64_t kLiveNs = 5 * kNsPerSecond;
-constexpr size_t kHotLinesKept = 64;
+constexpr size_t kHotLinesKept = 64, kFetchLinesKept = 16;
+// Workers that start anew in each epoch say their lines each time: of so many they are kept.
+constexpr size_t kWorkerLinesKept = 1 << 14;
 
 std::string TextOf(const json& object, const char* key) {
   const auto at = object.find(key);
@@ -49,14 +52,14 @@ bool BoolOf(const json& object, const char* key) {
 
 // Keeps the hottest lines, by samples, and adds up all others: what is told from sums must not depend on how
 // many lines the time is spread over.
-void FoldRareLines(std::vector<record::HotLine>& lines) {
-  if (lines.size() <= kHotLinesKept) return;
+void FoldRareLines(std::vector<record::HotLine>& lines, size_t kept) {
+  if (lines.size() <= kept) return;
   std::map<std::tuple<record::Share, record::HostOther, record::Activity, bool>, int64_t> rest;
-  for (size_t i = kHotLinesKept; i < lines.size(); ++i) {
+  for (size_t i = kept; i < lines.size(); ++i) {
     const record::HotLine& line = lines[i];
     rest[{line.share, line.part, line.activity, line.in_iterator}] += line.samples;
   }
-  lines.resize(kHotLinesKept);
+  lines.resize(kept);
   for (const auto& [what, samples] : rest) {
     const auto& [share, part, activity, in_iterator] = what;
     lines.push_back({share, "", 0, "", "", samples, part, activity, in_iterator, ""});
@@ -80,6 +83,11 @@ std::string SourceText(const std::string& file, int line) {
 
 }  // namespace
 
+RankTracker::SourceLine RankTracker::SourceLineOf(const json& line) {
+  return {TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)), TextOf(line, "function"),
+          TextOf(line, "library")};
+}
+
 record::Loader& RankTracker::LoaderWithId(int id) {
   for (record::Loader& loader : info_.loaders) {
     if (loader.id == id) return loader;
@@ -100,6 +108,16 @@ void RankTracker::OnTrainerEvent(const ChannelRecord& event) {
 void RankTracker::OnWorkerEvent(int64_t worker_pid, const ChannelRecord& event) {
   dirty_ = true;
   if (static_cast<EventKind>(event.kind) == EventKind::kFetch) OnFetch(worker_pid, event);
+  if (static_cast<EventKind>(event.kind) != EventKind::kLine) return;
+  const auto line = worker_lines_.find({worker_pid, event.a});
+  if (line == worker_lines_.end()) return;
+  ++fetch_hits_[{event.id, line->second, record::ActivityNumbered(event.c)}];
+}
+
+void RankTracker::OnWorkerLine(int64_t worker_pid, const json& line) {
+  if (TextOf(line, "k") == "message") return OnLine(line);
+  if (TextOf(line, "k") != "line" || worker_lines_.size() >= kWorkerLinesKept) return;
+  worker_lines_[{worker_pid, IntOf(line, "id").value_or(0)}] = SourceLineOf(line);
 }
 
 void RankTracker::OnFetch(int64_t worker_key, const ChannelRecord& event) {
@@ -165,15 +183,19 @@ void RankTracker::OnLine(const json& line) {
     record::Loader& loader = LoaderWithId(static_cast<int>(IntOf(line, "id").value_or(0)));
     loader.fast_sample_ns = IntOf(line, "cpu_ns_per_sample");
     loader.fast_refused = TextOf(line, "refused");
+  } else if (kind == "draw") {
+    const int id = static_cast<int>(IntOf(line, "id").value_or(0));
+    if (drew_.insert(id).second) return;  // the run's first epoch: nothing restarts
+    record::Loader& loader = LoaderWithId(id);
+    ++loader.draws;
+    loader.draw_ns += std::max<int64_t>(0, IntOf(line, "ns").value_or(0));
   } else if (kind == "device_window") {
     device_windows_.push_back(
         {TextOf(line, "file"), IntOf(line, "first_step").value_or(0), IntOf(line, "steps").value_or(0)});
   } else if (kind == "loader_stages") {
     loader_meter_.OnTotals(line);
   } else if (kind == "line") {
-    source_lines_[IntOf(line, "id").value_or(0)] = {TextOf(line, "file"),
-                                                    static_cast<int>(IntOf(line, "line").value_or(0)),
-                                                    TextOf(line, "function"), TextOf(line, "library")};
+    source_lines_[IntOf(line, "id").value_or(0)] = SourceLineOf(line);
   } else if (kind == "where") {
     info_.facts["where." + TextOf(line, "what")] =
         json(TextOf(line, "file") + ":" + std::to_string(IntOf(line, "line").value_or(0))).dump();
@@ -243,7 +265,25 @@ void RankTracker::UpdateHotLines() {
   }
   std::stable_sort(info_.hot_lines.begin(), info_.hot_lines.end(),
                    [](const auto& a, const auto& b) { return a.samples > b.samples; });
-  FoldRareLines(info_.hot_lines);
+  FoldRareLines(info_.hot_lines, kHotLinesKept);
+}
+
+void RankTracker::UpdateLinesOfFetches() {
+  for (record::Loader& loader : info_.loaders) {
+    loader.lines.clear();
+    for (const auto& [hit, samples] : fetch_hits_) {
+      if (hit.loader != loader.id) continue;
+      record::HotLine& line = loader.lines.emplace_back();
+      line.share = record::Share::kDataWait;
+      line.file = hit.line.file;
+      line.line = hit.line.line;
+      line.function = hit.line.function;
+      line.samples = samples;
+      line.activity = hit.activity;
+    }
+    std::ranges::stable_sort(loader.lines, std::greater(), &record::HotLine::samples);
+    FoldRareLines(loader.lines, kFetchLinesKept);
+  }
 }
 
 void RankTracker::CountBatchesAsSteps() {
@@ -272,8 +312,13 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
     info_.facts["lost_events"] = std::to_string(lost_events_ + host_steps_.dropped_events());
   }
   UpdateHotLines();
+  UpdateLinesOfFetches();
   if (last) {
-    for (record::HotLine& line : info_.hot_lines) line.text = MaskSecrets(SourceText(line.file, line.line));
+    const auto read = [](record::HotLine& line) {
+      line.text = MaskSecrets(SourceText(line.file, line.line));
+    };
+    std::ranges::for_each(info_.hot_lines, read);
+    for (record::Loader& loader : info_.loaders) std::ranges::for_each(loader.lines, read);
   }
   writer.PutRank(info_);
 }

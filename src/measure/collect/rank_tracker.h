@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class RankTracker {
   void OnTrainerEvent(const record::ChannelRecord& event);
   void OnWorkerEvent(int64_t worker_pid, const record::ChannelRecord& event);
   void OnLine(const nlohmann::json& line);  // of the trainer's text
+  void OnWorkerLine(int64_t worker_pid, const nlohmann::json& line);
   void SetRank(int rank) { info_.rank = rank; }
   void SetStepListener(StepListener listener) { listener_ = std::move(listener); }
   void SetLostEvents(uint64_t lost) { lost_events_ = lost; }
@@ -71,14 +73,25 @@ class RankTracker {
     int line = 0;
     std::string function;
     std::string library;
+
+    auto operator<=>(const SourceLine&) const = default;
+  };
+  struct FetchHit {  // a sample of a worker's line sampler
+    int loader = 0;
+    SourceLine line;
+    record::Activity activity = record::Activity::kUnknown;
+
+    auto operator<=>(const FetchHit&) const = default;
   };
 
+  static SourceLine SourceLineOf(const nlohmann::json& line);
   record::Loader& LoaderWithId(int id);
   void OnFetch(int64_t worker_key, const record::ChannelRecord& event);
   void OnNext(const record::ChannelRecord& event);
   void OnStep(const record::Step& step, record::RunWriter& writer);
   bool KeepInFull(const record::Step& step);
   void UpdateHotLines();
+  void UpdateLinesOfFetches();
 
   record::RankInfo info_;
   StepListener listener_;  // may be empty
@@ -86,7 +99,10 @@ class RankTracker {
   LoaderMeter loader_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
   std::map<int, int64_t> epoch_end_ns_;                // by loader: its last `next`, if that brought no batch
+  std::set<int> drew_;                                 // loaders whose sampler drew an epoch's order
   std::map<int64_t, SourceLine> source_lines_;
+  std::map<std::pair<int64_t, int64_t>, SourceLine> worker_lines_;  // by process and id
+  std::map<FetchHit, int64_t> fetch_hits_;
   std::map<timeline::LineHit, int64_t> line_hits_;
   std::map<std::string, int64_t> counts_;  // how often a rare message came, to report it once
   std::vector<record::Message> messages_;

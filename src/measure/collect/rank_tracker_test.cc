@@ -129,6 +129,43 @@ TEST_F(RankTrackerTest, AnEpochsBeginIncludesTheEndOfTheWorkersBeforeIt) {
   EXPECT_EQ(rank.loaders.at(0).restart_wait_ns, (15 + 30) * kMs);
 }
 
+TEST_F(RankTrackerTest, OrdersThatASamplerDrewAreSummedWithoutTheFirst) {
+  for (const char* ns : {"900000000", "1000000000", "1100000000"})
+    tracker_.OnLine(json::parse(std::string(R"({"k": "draw", "id": 0, "ns": )") + ns + "}"));
+  Step(1000, 50);
+  const auto rank = Finish();
+  EXPECT_EQ(rank.loaders.at(0).draws, 2);
+  EXPECT_EQ(rank.loaders.at(0).draw_ns, 2'100 * kMs);
+}
+
+TEST_F(RankTrackerTest, LinesInWhichWorkersFetchBelongToTheirLoader) {
+  for (const int64_t pid : {7, 8}) {  // the same line has another number in each worker
+    tracker_.OnWorkerLine(
+        pid, {{"k", "line"}, {"id", pid}, {"file", "/x/train.py"}, {"line", 31}, {"function", "load"}});
+    ChannelRecord seen = Event(EventKind::kLine, 100, 100, pid);
+    seen.c = static_cast<int64_t>(record::Activity::kNetwork);
+    for (int i = 0; i < 3; ++i) tracker_.OnWorkerEvent(pid, seen);
+  }
+  tracker_.OnWorkerEvent(7, Event(EventKind::kLine, 100, 100, 99));  // a line that nobody introduced
+  Step(1000, 50);
+  const auto rank = Finish();
+  const std::vector<record::HotLine>& lines = rank.loaders.at(0).lines;
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].line, 31);
+  EXPECT_EQ(lines[0].samples, 6);
+  EXPECT_EQ(lines[0].activity, record::Activity::kNetwork);
+  EXPECT_TRUE(rank.hot_lines.empty()) << "those are the training thread's";
+}
+
+TEST_F(RankTrackerTest, StepsKeepTheSizeOfTheirBatches) {
+  ChannelRecord next = Event(EventKind::kNext, 1'000 * kMs, 1'001 * kMs, 16);
+  next.d = 16 * 900;
+  tracker_.OnTrainerEvent(next);
+  tracker_.OnTrainerEvent(Event(EventKind::kForward, 1'001 * kMs, 1'002 * kMs, 1));
+  tracker_.OnTrainerEvent(Event(EventKind::kOptimizer, 1'002 * kMs, 1'003 * kMs, 1));
+  EXPECT_EQ(Finish().steps.at(0).elements, 16 * 900);
+}
+
 TEST_F(RankTrackerTest, StagesOfAFullboreLoaderBecomeSeriesOfItsRank) {
   tracker_.OnLine(
       json::parse(R"({"k": "loader", "id": 1, "library": "fullbore.data", "dataset": "ImageFolder",

@@ -116,7 +116,10 @@ void Recorder::ReadChannel(Channel& channel) {
   RankTracker& tracker = TrackerFor(channel);
   const bool is_worker = channel.header().role == static_cast<uint32_t>(record::ChannelRole::kLoaderWorker);
   for (const auto& line : channel.ReadLines()) {
-    if (!is_worker || IsMessage(line)) tracker.OnLine(line);
+    if (is_worker)
+      tracker.OnWorkerLine(channel.header().pid, line);
+    else
+      tracker.OnLine(line);
   }
   const std::vector<record::ChannelRecord> events = channel.ReadEvents();
   const int64_t now_ns = MonotonicNs();

@@ -1,7 +1,7 @@
 """
 NAME     JAX: photos on a storage server that lets only 12 MB/s through
 PLANTED  a DataLoader of torch's feeds the step; its worker blocks in read()
-EXPECT   input-bound storage
+EXPECT   input-bound blocked
 TRUTH    wait
 NEEDS    jax
 """

@@ -1,7 +1,7 @@
 """
 NAME     Photos on a storage server that lets only 12 MB/s through
 PLANTED  the files come over a socket from a process that throttles itself; the worker blocks in read()
-EXPECT   input-bound storage
+EXPECT   input-bound blocked
 TRUTH    wait
 FIX      local
 """

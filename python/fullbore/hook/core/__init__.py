@@ -7,7 +7,7 @@ ended; a phase began or ended; a batch had so many samples; a fact.
     channel      the two files a process writes, as src/record/channel.h and docs/channel.md define them
     runtime      what all parts share: the channel, the threads, phases, and what happens when the hook fails
     waits        the script's loaders, of whatever library, and the waits in `next` of their iterators
-    batch        how many samples and tokens a batch holds
+    batch        how many samples a batch holds, and how large it is
     steps        where a step ends, which optimizer counts, and which loader feeds it
     checkpoints  functions that write the state of the training
     frames       which code, and which frame of a stack, is the user's own, and what variables a frame has

@@ -1,4 +1,4 @@
-"""How many samples and tokens a batch holds.
+"""How many samples a batch holds, and how large it is.
 
 A batch is whatever a collate function made: a tensor, tuples and dictionaries of tensors, lists of images of different
 sizes. The leading dimension of its first tensor is usually, but not always, the number of samples. So the first
@@ -8,6 +8,7 @@ all, are read at that place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,21 +76,19 @@ class BatchCounter:
         return None if self._has_tokens else self._path
 
     def count(self, batch: Any) -> tuple[int, int]:
-        """(samples, -1 if unknown; tokens, 0 if unknown)."""
-        samples = self._samples(batch)
-        return samples, tokens(batch) if self._has_tokens else 0
-
-    def _samples(self, batch: Any) -> int:
+        """(samples, -1 if unknown; elements of the tensor that counts them, or tokens where there are some, 0 if
+        unknown)."""
         if self._path is None:
             self._learn(batch)
         try:
             value = at(batch, self._path or ())
-            size = value.shape[0] if self.is_leading else len(value)
-            return int(size)
+            samples = int(value.shape[0] if self.is_leading else len(value))
+            elements = math.prod(map(int, value.shape)) if self.is_leading else 0
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             if is_the_scripts(error):
                 raise
-            return self._batch_size or -1
+            samples, elements = self._batch_size or -1, 0
+        return samples, tokens(batch) if self._has_tokens else elements
 
     def _learn(self, batch: Any) -> None:
         found = list(sizes(batch))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import sys
 from typing import Any
 
 from . import channel, native
@@ -40,9 +41,17 @@ def attach() -> None:
 def say_goodbye() -> None:
     if hook.channel is None:
         return
+    note_killed_worker(getattr(sys, "last_value", None))
     hook.say("bye", hook_ns=hook.channel.ring.written() * cost_of_an_event() + hook.extra_ns, steps=hook.steps)
     hook.on = False
     clear_away(hook.directory)
+
+
+def note_killed_worker(raised: Any) -> None:
+    """What torch says of a loader's worker that a signal ended, where the script ended by that."""
+    text = str(raised) if isinstance(raised, RuntimeError) else ""
+    if text.startswith("DataLoader worker") and "signal: " in text:
+        hook.fact("worker_killed_by", text.partition("signal: ")[2].partition(".")[0])
 
 
 def cost_of_an_event() -> int:

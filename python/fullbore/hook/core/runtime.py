@@ -86,6 +86,7 @@ class Hook(State):
         self.usual_until = 0
         self.is_grad_enabled: Callable[[], bool] = bool  # of the framework
         self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child
+        self.worker_begins: list[Callable[[int], None]] = []  # run in a loader's worker, with the loader's id
         self.facts_of_a_child: set[str] = {"hook_path"}  # what a forked child may repeat of its parent's
         # The number of the loader worker that this process is, -1 if it is none: what starts workers knows.
         self.worker_number: Callable[[], int] = lambda: -1

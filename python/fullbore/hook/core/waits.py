@@ -132,7 +132,7 @@ def leave_next(wait: Wait, batch: Any, got: bool) -> None:
         return
     try:
         loader, number = epoch.loader, thread.number
-        samples, tokens = loader.counter.count(batch) if got else (0, 0)
+        samples, elements = loader.counter.count(batch) if got else (0, 0)
         first = 0
         if epoch.begin:
             first = 1
@@ -141,7 +141,7 @@ def leave_next(wait: Wait, batch: Any, got: bool) -> None:
             else:
                 hook.record(channel.NEXT, loader.id, number, epoch.begin, epoch.end, 0, -1, 1)
             epoch.begin = 0
-        hook.record(channel.NEXT, loader.id, number, begin, end, samples, wait.ready, first, tokens)
+        hook.record(channel.NEXT, loader.id, number, begin, end, samples, wait.ready, first, elements)
         if got:
             thread.fed_by = loader
     except Exception as error:

@@ -48,7 +48,8 @@ def noted(dataloader: Any) -> Any:
     try:
         return fast_data.package().translate.understand(dataloader, SAMPLES)
     except ImportError:
-        return None  # fullbore.data is not built for this Python: `fullbore doctor` says so
+        hook.fact("fast_data", "missing")  # fullbore.data is not built for this Python: `fullbore doctor` says so
+        return None
     except Exception as error:
         if is_the_scripts(error):
             raise

@@ -167,6 +167,7 @@ def after_iter(loader: Loader, iterator: Any, begin: int) -> None:
     if hasattr(iterator, "__dict__"):
         loader = iterator.__dict__.get("_fullbore_loader", loader)  # another took the DataLoader's place
         iterator.__dict__["_fullbore_epoch"] = Epoch(loader, begin, clock(), loader.tells_ready(iterator))
+        say_draw(iterator)
 
 
 def process_configuration() -> dict[str, Any] | None:
@@ -178,6 +179,60 @@ def attach(module: Any) -> None:
     """Patches torch.utils.data.dataloader."""
     attach_dataloader(module.DataLoader)
     module._BaseDataLoaderIter.__next__ = timed_next(module._BaseDataLoaderIter.__next__, known)
+    attach_draws(module._BaseDataLoaderIter)
+
+
+LONG_DRAW_NS = 1_000_000  # shorter ones are not worth a line
+
+
+def attach_draws(Iterator: Any) -> None:
+    """A sampler draws an epoch's order when it is first asked, in the training's own process: workers do not help."""
+    init, reset = Iterator.__init__, Iterator._reset
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init(self, *args, **kwargs)
+        time_draw(self)
+
+    @functools.wraps(reset)
+    def _reset(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = reset(self, *args, **kwargs)
+        time_draw(self)
+        return result
+
+    Iterator.__init__ = __init__
+    Iterator._reset = _reset
+
+
+@guarded
+def time_draw(iterator: Any) -> None:
+    """For the next call of `_next_index` alone: later ones find the method of the class again."""
+    if not hook.on or hook.is_worker:
+        return
+    reference = weakref.ref(iterator)
+
+    def _next_index() -> Any:
+        iterator = reference()
+        iterator.__dict__.pop("_next_index", None)
+        begin = clock()
+        try:
+            return iterator._next_index()
+        finally:
+            iterator.__dict__["_fullbore_draw_ns"] = clock() - begin
+            say_draw(iterator)
+
+    iterator.__dict__["_next_index"] = _next_index
+
+
+@guarded
+def say_draw(iterator: Any) -> None:
+    """Once the iterator has its epoch: one with workers draws while it is still being made."""
+    epoch = iterator.__dict__.get("_fullbore_epoch")
+    if epoch is None:
+        return
+    taken = iterator.__dict__.pop("_fullbore_draw_ns", 0)
+    if taken >= LONG_DRAW_NS:
+        hook.say("draw", id=epoch.loader.id, ns=taken)
 
 
 def attach_dataloader(DataLoader: Any) -> None:

@@ -82,7 +82,10 @@ def loader_id(thread: Thread) -> int:
     if not hook.is_worker:
         return thread.loader
     configuration = process_configuration()
-    return 0 if configuration is None else configuration.get(MARK, 0)
+    loader = 0 if configuration is None else configuration.get(MARK, 0)
+    for begins in hook.worker_begins:
+        begins(loader)
+    return loader
 
 
 class Fetch:

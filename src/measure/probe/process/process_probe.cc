@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "measure/probe/cgroup/cgroup.h"
 #include "measure/probe/text_file.h"
 
 namespace fullbore::probe {
@@ -46,14 +47,15 @@ struct ProcessProbe::Group {
         switches_key(KeyOf(Metric::kProcessContextSwitches, labels)),
         read_key(KeyOf(Metric::kProcessIoRead, labels)),
         written_key(KeyOf(Metric::kProcessIoWrite, labels)),
-        read_calls_key(KeyOf(Metric::kProcessIoReadCalls, labels)) {}
+        read_calls_key(KeyOf(Metric::kProcessIoReadCalls, labels)),
+        allowed_key(KeyOf(Metric::kProcessCpusAllowed, labels)) {}
 
   void Clear() {
     count = threads = 0;
     memory_bytes = memory_peak_bytes = pss_bytes = 0;
     memory_peak_known = pss_known = true;
     spin = {};
-    cpu_cores = delay_cores = switches = read = written = read_calls = std::nullopt;
+    cpu_cores = delay_cores = switches = read = written = read_calls = allowed = std::nullopt;
   }
 
   void Add(const Running& process) {
@@ -76,6 +78,8 @@ struct ProcessProbe::Group {
     AddKnown(read, process.details.read_per_s);
     AddKnown(written, process.details.written_per_s);
     AddKnown(read_calls, process.details.read_calls_per_s);
+    if (process.details.cpus_allowed)
+      allowed = std::min(allowed.value_or(*process.details.cpus_allowed), *process.details.cpus_allowed);
   }
 
   void Emit(int64_t t_ns, Sink& sink) const {
@@ -97,15 +101,16 @@ struct ProcessProbe::Group {
     emit(read_key, read);
     emit(written_key, written);
     emit(read_calls_key, read_calls);
+    emit(allowed_key, allowed);
   }
 
   const record::SeriesKey cpu_key, delay_key, spin_key, memory_key, memory_peak_key, pss_key, count_key,
-      threads_key, switches_key, read_key, written_key, read_calls_key;
+      threads_key, switches_key, read_key, written_key, read_calls_key, allowed_key;
   int64_t count = 0, threads = 0;
   uint64_t memory_bytes = 0, memory_peak_bytes = 0, pss_bytes = 0;
   bool memory_peak_known = true, pss_known = true;
   SpinSamples spin;
-  std::optional<double> cpu_cores, delay_cores, switches, read, written, read_calls;
+  std::optional<double> cpu_cores, delay_cores, switches, read, written, read_calls, allowed;
 };
 
 ProcessProbe::ProcessProbe(const Machine& machine)
@@ -261,6 +266,12 @@ void ProcessProbe::ReadDetailsOf(int64_t pid, Details& details, int64_t t_ns) {
   const Result<std::string> status = ReadFile(directory + "/status");
   if (!status) return;
   if (const auto most = CountAfter(*status, "VmHWM:")) details.most_bytes = *most * kKiB;
+  constexpr std::string_view kAllowed = "Cpus_allowed_list:";
+  if (const size_t at = status->find(kAllowed); at != std::string::npos) {
+    if (const auto count =
+            CountCpuList(WordCursor(std::string_view(*status).substr(at + kAllowed.size())).Next()))
+      details.cpus_allowed = static_cast<double>(*count);
+  }
   // The two counters are the last lines.
   const size_t tail =
       status->rfind("voluntary_ctxt_switches", status->rfind("nonvoluntary_ctxt_switches") - 1);

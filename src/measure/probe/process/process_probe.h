@@ -52,6 +52,7 @@ class ProcessProbe : public Probe {
     Counter switches, read, written, read_calls;
     std::optional<double> switches_per_s, read_per_s, written_per_s, read_calls_per_s;
     std::optional<uint64_t> most_bytes;  // that it ever held, when this was read
+    std::optional<double> cpus_allowed;  // to its main thread
   };
   struct Running {
     size_t listed = 0;  // in processes_, kNotListed past its end

@@ -152,6 +152,16 @@ TEST_F(ProcessProbeTest, DetailsBecomeRates) {
   EXPECT_DOUBLE_EQ(*sink_.Last("process_io_read_calls{role=other}"), 4000);
 }
 
+TEST_F(ProcessProbeTest, TheFewestCoresThatAnyMayUseCountForTheirRole) {
+  Write(100, {});
+  Write(101, {.parent = 100});
+  files_.Write("/proc/100/status", "Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-7\n");
+  files_.Write("/proc/101/status", "Name:\tx\nCpus_allowed:\t05\nCpus_allowed_list:\t0,2\n");
+  ProcessProbe probe(files_.machine(100));
+  probe.Sample(Seconds(1), sink_);
+  EXPECT_EQ(sink_.Last("process_cpus_allowed{role=other}"), 2);
+}
+
 TEST_F(ProcessProbeTest, ManyProcessesHaveTheirDetailsReadInTurn) {
   Write(100, {});
   for (int64_t pid = 101; pid < 160; ++pid) Write(pid, {.parent = 100});

@@ -1,0 +1,121 @@
+"""The line sampler of a loader's worker process: in which line the dataset's own code is while a batch is fetched.
+
+Ten samples a second, from a daemon thread that starts with the worker's first fetch. A worker leaves by os._exit(), so
+that no thread of ours meets the interpreter's end.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+import time
+from types import FrameType
+from typing import Any
+
+from ..core import channel
+from ..core.frames import MAX_DEPTH, is_user_file, place
+from ..core.runtime import clock, hook, never_interrupted
+from .stacks import activity_of, module_of
+
+PERIOD_S = 0.1
+JITTER = 0.5  # of the period, to either side
+BUDGET = 0.002  # of the time: what sampling may cost, in time on a core
+FETCH = "torch.utils.data._utils.fetch"  # the module whose frame encloses the dataset's code
+MAX_LINES = 256  # the recorder keeps the hottest few; a program has no more of them that matter
+
+
+class WorkerSampler:
+    def __init__(self, ident: int, loader: int) -> None:
+        self.ident = ident
+        self.loader = loader
+        self.thread = hook.here()
+        self.known: dict[tuple[str, int], int] = {}
+        self.random = random.Random()  # never the script's own generator
+        self.running = threading.Lock()  # held until stop()
+        self.running.acquire()
+        self.cost_s = 0.0  # of a sample, on average
+        self.worker = threading.Thread(target=self.run, name="fullbore-lines", daemon=True)
+        self.worker.start()
+
+    def stop(self) -> None:
+        if self.running.locked():
+            self.running.release()
+            self.worker.join(1.0)
+
+    def run(self) -> None:
+        number = hook.here().number
+        while hook.on:
+            period_s = max(PERIOD_S, self.cost_s / BUDGET)
+            if self.running.acquire(timeout=period_s * self.random.uniform(1 - JITTER, 1 + JITTER)):
+                return
+            begin = time.thread_time()
+            try:
+                if self.thread.in_fetch:
+                    self.sample(number)
+            except Exception as error:
+                if not hook.fail("line sampler of a worker", error):
+                    raise
+            self.cost_s += (time.thread_time() - begin - self.cost_s) / 8
+
+    def sample(self, number: int) -> None:
+        frame = sys._current_frames().get(self.ident)
+        inner = frames_of_fetch(frame)
+        if not inner:
+            return
+        (file, line), function = where(inner)
+        ident = self.known.get((file, line))
+        if ident is None:
+            if len(self.known) >= MAX_LINES:
+                return
+            ident = self.known[(file, line)] = len(self.known) + 1
+            hook.say("line", id=ident, file=file, line=line, function=function)
+        now, activity = clock(), activity_of(inner, None, inner[0])[0]
+        hook.record(channel.LINE, self.loader, number, now, now, ident, channel.FETCH, activity, 0)
+
+
+def frames_of_fetch(frame: FrameType | None) -> list[FrameType]:
+    """The frames of what the fetch calls, innermost first: a forked worker's stack goes on to the training loop."""
+    inner: list[FrameType] = []
+    while frame is not None and len(inner) < MAX_DEPTH:
+        if module_of(frame) == FETCH:
+            return inner
+        inner.append(frame)
+        frame = frame.f_back
+    return []
+
+
+def where(inner: list[FrameType]) -> tuple[tuple[str, int], str]:
+    """The user's innermost line, or where the dataset is a library's, the library's."""
+    user = next((frame for frame in inner if is_user_file(frame.f_code.co_filename)), inner[0])
+    return place(user), user.f_code.co_name
+
+
+sampler: Any = None
+
+
+def begin(loader: int) -> None:
+    """The calling thread of this worker begins its first fetch."""
+    global sampler
+    if sampler is None and hook.channel is not None:
+        sampler = WorkerSampler(threading.get_ident(), loader)
+
+
+def stop() -> None:
+    """Before a fork: a process that forks with a second thread is warned from Python 3.12 on."""
+    global sampler
+    if sampler is not None:
+        sampler.stop()
+        sampler = None
+
+
+def forget() -> None:
+    global sampler
+    sampler = None
+
+
+def attach() -> None:
+    hook.worker_begins.append(begin)
+    os.register_at_fork(before=never_interrupted(stop))
+    hook.forget_in_child.append(forget)
