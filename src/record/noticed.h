@@ -23,27 +23,31 @@ struct Noticed {
   std::optional<int64_t> breaks_off_at;  // the byte at which the text ends in the middle
   int64_t left_out = 0;                  // operations and events without a usable time, or damaged
   int64_t cut = 0;  // operations that were recorded longer than until the next one on their stream began
-  std::optional<int64_t> clock_ahead_ns;  // of the device's clock against the host's; corrected
-  bool clock_corrected = false;           // or else only known
+  // By how much operations seem to begin before their launches (less than 0: to end after the host had waited for
+  // them), because the device's clock is off.
+  std::optional<int64_t> clock_ahead_ns;
+  bool clock_corrected = false;  // their times were moved by that, or else it is only known
 
   // ---- of the device and the calls ----
-  int64_t launches = 0;     // calls that run operations
+  int64_t launches = 0;     // calls that run operations; not the last ones, if these ran after the recording
   int64_t ran_nothing = 0;  // of them: no operation of theirs was recorded
   struct Stretch {
     int64_t begin_ns = 0, end_ns = 0;
     int64_t launches = 0, ran_nothing = 0;
   };
-  std::vector<Stretch> bare;  // where most launches ran nothing
-  int64_t captures = 0;       // calls that capture a graph
-  int64_t cold_calls = 0;     // that took a hundred times what calls of their kind usually take
-  int64_t cold_ns = 0;        // their time
-  int64_t span_ns = 0;        // of the device, first operation to last
-  int64_t devices = 0;        // of this process
+  // In which the device may have worked for launches that ran nothing, though it is idle by what was recorded.
+  std::vector<Stretch> bare;
+  int64_t captures = 0;    // calls that capture a graph
+  int64_t cold_calls = 0;  // launches that took a hundred times what they usually take, and loading of code
+  int64_t cold_ns = 0;     // their time
+  int64_t span_ns = 0;     // of the device, first operation to last
+  int64_t devices = 0;     // of this process
 
   // ---- of the steps ----
   StepsBy steps_by = StepsBy::kNothing;
   int64_t stepped_ns = 0;   // of span_ns, within steps
   int64_t empty_steps = 0;  // at the ends, in which the device did nothing: left out
+  int64_t bare_steps = 0;   // at the ends, in which what it did was not recorded: left out
   std::string engine;       // whose requests or layers repeat, where it is no training: "vLLM"
 };
 

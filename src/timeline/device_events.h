@@ -33,7 +33,7 @@ class DeviceEvents {
   const DeviceTrace& trace_;
   std::map<uint16_t, Ops> launched_on_;                    // by stream, in the order of their launches
   std::multimap<uint32_t, uint32_t> events_;               // operation -> what it waited for
-  std::unordered_map<uint32_t, const WaitRecord*> waits_;  // by the call's correlation
+  std::unordered_map<uint64_t, const WaitRecord*> waits_;  // by the call's correlation
 };
 
 }  // namespace fullbore::timeline

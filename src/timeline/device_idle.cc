@@ -1,6 +1,7 @@
 #include "timeline/device_idle.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fullbore::timeline {
 
@@ -8,11 +9,37 @@ using record::HostOther;
 using record::Share;
 
 const std::vector<IdlePiece>& IdleCauses::Divide(const Segment& idle) {
+  DivideKnown(idle);
+  TakeOutBareStretches(idle);
+  return pieces_;
+}
+
+void IdleCauses::TakeOutBareStretches(const Segment& idle) {
+  const auto& bare = trace_.noticed.bare;
+  auto stretch = std::partition_point(bare.begin(), bare.end(),
+                                      [&](const auto& other) { return other.end_ns <= idle.begin_ns; });
+  if (stretch == bare.end() || stretch->begin_ns >= idle.end_ns) return;
+  const std::vector<IdlePiece> pieces = std::exchange(pieces_, {});
+  for (const IdlePiece& piece : pieces) {
+    int64_t at = piece.begin_ns;
+    while (stretch != bare.end() && stretch->begin_ns < piece.end_ns) {
+      const int64_t from = std::max(at, stretch->begin_ns), until = std::min(piece.end_ns, stretch->end_ns);
+      Add(at, from, piece.share, piece.call, piece.part);
+      Add(from, until, Share::kHostOther);
+      at = std::max(at, until);
+      if (stretch->end_ns > piece.end_ns) break;
+      ++stretch;
+    }
+    Add(at, piece.end_ns, piece.share, piece.call, piece.part);
+  }
+}
+
+void IdleCauses::DivideKnown(const Segment& idle) {
   pieces_.clear();
   const uint16_t main_thread = trace_.main_thread();
   if (idle.next == kNoTag) {  // after the last operation: the main thread decides
     DivideHostTime(main_thread, idle.begin_ns, idle.end_ns, idle.end_ns, kNone);
-    return pieces_;
+    return;
   }
   const DeviceOp& op = trace_.ops[idle.next];
   if (op.call == kNone) {
@@ -22,17 +49,16 @@ const std::vector<IdlePiece>& IdleCauses::Divide(const Segment& idle) {
     } else {
       DivideHostTime(main_thread, idle.begin_ns, idle.end_ns, idle.end_ns, kNone);
     }
-    return pieces_;
+    return;
   }
   if (op.launch_end_ns <= idle.begin_ns) {
     Add(idle.begin_ns, idle.end_ns, Share::kGap);
-    return pieces_;
+    return;
   }
   const int64_t launch_ns = std::clamp(op.launch_begin_ns, idle.begin_ns, idle.end_ns);
   // A call that waits for its own operation (a pageable copy) holds the thread: it caused the wait.
   DivideHostTime(op.launch_thread, idle.begin_ns, launch_ns, idle.end_ns,
                  host_.Blocks(op.call) ? op.call : kNone);
-  return pieces_;
 }
 
 void IdleCauses::DivideHostTime(uint16_t thread, int64_t begin_ns, int64_t launch_ns, int64_t end_ns,

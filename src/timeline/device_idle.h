@@ -9,6 +9,9 @@
 //   it was saving, validating, collecting garbage,
 //   or away                                        -> host_other
 //   otherwise it was on its way to the launch      -> launch
+//
+// Where launches ran nothing that was recorded (Noticed::bare), the device may not have been idle at all: that time
+// is host_other without a name, whatever the host did.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +43,8 @@ class IdleCauses {
   int64_t unexplained() const { return unexplained_; }
 
  private:
+  void DivideKnown(const Segment& idle);
+  void TakeOutBareStretches(const Segment& idle);
   void DivideHostTime(uint16_t thread, int64_t begin_ns, int64_t launch_ns, int64_t end_ns,
                       uint32_t blocking_launch);
   void Add(int64_t begin_ns, int64_t end_ns, record::Share share, uint32_t call = kNone,

@@ -146,6 +146,48 @@ std::vector<StepBounds> StepsByPeriod(const DeviceTrace& trace, NameId* anchor) 
   return steps;
 }
 
+// How much of a step the device worked, and how much of it may have been work that was not recorded.
+struct StepWork {
+  int64_t busy_ns = 0;
+  int64_t bare_ns = 0;
+};
+
+std::vector<StepWork> WorkOf(const DeviceTrace& trace, const std::vector<StepBounds>& steps) {
+  std::vector<StepWork> work(steps.size());
+  const auto add = [&](int64_t begin_ns, int64_t end_ns, int64_t StepWork::*part) {
+    auto i = static_cast<size_t>(
+        std::partition_point(steps.begin(), steps.end(),
+                             [&](const StepBounds& step) { return step.end_ns <= begin_ns; }) -
+        steps.begin());
+    for (; i < steps.size() && steps[i].begin_ns < end_ns; ++i)
+      work[i].*part += std::min(end_ns, steps[i].end_ns) - std::max(begin_ns, steps[i].begin_ns);
+  };
+  for (const DeviceOp& op : trace.ops) add(op.begin_ns, op.end_ns, &StepWork::busy_ns);
+  for (const auto& stretch : trace.noticed.bare) add(stretch.begin_ns, stretch.end_ns, &StepWork::bare_ns);
+  return work;
+}
+
+// A step at either end of a recording that says nothing: the profiler was stopped as it began, or did not record yet
+// what the device did.
+void LeaveOutStepsWithoutWork(const DeviceTrace& trace, FoundSteps* found) {
+  if (!trace.has_device_activity()) return;
+  const std::vector<StepWork> work = WorkOf(trace, found->steps);
+  const auto says_nothing = [&](size_t i) {
+    const int64_t wall_ns = found->steps[i].end_ns - found->steps[i].begin_ns;
+    return work[i].busy_ns == 0 || (work[i].bare_ns > wall_ns / 2 && work[i].busy_ns < work[i].bare_ns);
+  };
+  size_t first = 0, past = work.size();
+  while (first < past && says_nothing(first)) ++first;
+  while (past > first && says_nothing(past - 1)) --past;
+  if (first == past) return;  // then there is no other
+  for (size_t i = 0; i < work.size(); ++i) {
+    if (i >= first && i < past) continue;
+    ++(work[i].bare_ns > 0 ? found->bare : found->empty);
+  }
+  found->steps.erase(found->steps.begin() + static_cast<std::ptrdiff_t>(past), found->steps.end());
+  found->steps.erase(found->steps.begin(), found->steps.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
 }  // namespace
 
 FoundSteps FindSteps(const DeviceTrace& trace) {
@@ -153,11 +195,16 @@ FoundSteps FindSteps(const DeviceTrace& trace) {
   if (!trace.steps.empty()) {
     found.steps = EndOnDevice(trace, trace.steps);
     found.marked = true;
+    found.by = trace.noticed.steps_by == record::StepsBy::kRanges ? record::StepsBy::kRanges
+                                                                  : record::StepsBy::kMarks;
+    LeaveOutStepsWithoutWork(trace, &found);
     return found;
   }
   if (const auto marks = MarksOfOptimizer(trace); !marks.empty()) {
     found.steps = EndOnDevice(trace, marks);
     found.marked = true;
+    found.by = record::StepsBy::kOptimizer;
+    LeaveOutStepsWithoutWork(trace, &found);
     found.how =
         "the trace has no ProfilerStep: steps are taken from the end of one optimizer step to the next";
     return found;
@@ -170,6 +217,7 @@ FoundSteps FindSteps(const DeviceTrace& trace) {
   NameId anchor = 0;
   found.steps = StepsByPeriod(trace, &anchor);
   if (!found.steps.empty()) {
+    found.by = record::StepsBy::kPeriod;
     found.how = "the trace marks no steps: they were found by periodicity, " +
                 std::to_string(found.steps.size()) + " periods of the kernel '" +
                 std::string(Utf8Front(trace.names[anchor], 80)) +

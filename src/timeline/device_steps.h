@@ -22,6 +22,9 @@ struct FoundSteps {
   std::vector<StepBounds> steps;
   std::string how;      // a sentence for the report; empty if the trace itself marks its steps
   bool marked = false;  // by the user or the profiler, not guessed
+  record::StepsBy by = record::StepsBy::kNothing;
+  int64_t empty = 0;  // marked steps at the ends that are left out: the device did nothing in them
+  int64_t bare = 0;   // and those in which it did, but what it did was not recorded
 };
 
 // By ProfilerStep#N; else by Optimizer.step; else by the period of the kernels; else

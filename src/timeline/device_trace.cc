@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/clock.h"
+#include "timeline/device_mend.h"
+#include "timeline/device_noticed.h"
 
 namespace fullbore::timeline {
 namespace {
-
-// CUPTI occasionally yields times that are off by hours (pytorch#192021 saw 1e14 ns). No profiler
-// writes a trace longer than a day.
-constexpr int64_t kMaxTraceNs = 24 * 3600 * kNsPerSecond;
 
 template <typename T>
 void SortByBegin(PodVector<T>* events) {
@@ -31,21 +28,28 @@ class CallIndex {
       size_t slot = Slot(calls[i].correlation);
       while (slots_[slot] != kNone && calls_[slots_[slot]].correlation != calls[i].correlation)
         slot = Next(slot);
+      if (slots_[slot] != kNone) {
+        const CallKind kind = calls[slots_[slot]].kind;
+        repeat_ = repeat_ || (kind == CallKind::kLaunch && calls[i].kind == kind);
+      }
       slots_[slot] = i;
     }
   }
-  uint32_t Find(uint32_t correlation) const {
+  uint32_t Find(uint64_t correlation) const {
     size_t slot = Slot(correlation);
     while (slots_[slot] != kNone && calls_[slots_[slot]].correlation != correlation) slot = Next(slot);
     return slots_[slot];
   }
+  bool repeat() const { return repeat_; }  // calls that launch have the same id
 
  private:
-  size_t Slot(uint32_t key) const { return (key * 0x9e3779b1U) & (slots_.size() - 1); }
+  // The product's upper half: ids may be multiples of 2^32, which say nothing in their lower one.
+  size_t Slot(uint64_t key) const { return ((key * 0x9e3779b97f4a7c15ULL) >> 32) & (slots_.size() - 1); }
   size_t Next(size_t slot) const { return (slot + 1) & (slots_.size() - 1); }
 
   const PodVector<HostCall>& calls_;
   std::vector<uint32_t> slots_;
+  bool repeat_ = false;
 };
 
 // Of nested calls ("nccl:all_reduce" around c10d's own record) each knows a part.
@@ -78,36 +82,33 @@ std::string JsonText(std::string_view text) {
 }
 
 void DeviceTrace::Finish() {
+  Sort();
+  LeaveOutImpossibleTimes(this);
+  LeaveOutRepeatedMarks(this);
+  TieLaunches();
+  CutCoveringOperations(this);
+  if (AlignDeviceClock(this)) SortByBegin(&ops);
+  TieCollectives();
+  FindMainThread();
+  Notice(this);
+}
+
+void DeviceTrace::Sort() {
   SortByBegin(&ops);
-  LeaveOutImplausible();
   SortByBegin(&calls);
   SortByBegin(&spans);
   operators.Sort();
-  std::sort(steps.begin(), steps.end(),
-            [](const StepMark& a, const StepMark& b) { return a.begin_ns < b.begin_ns; });
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const StepMark& a, const StepMark& b) { return a.begin_ns < b.begin_ns; });
   std::stable_sort(waits.begin(), waits.end(),
                    [](const WaitRecord& a, const WaitRecord& b) { return a.begin_ns < b.begin_ns; });
   std::stable_sort(event_calls.begin(), event_calls.end(),
                    [](const EventCall& a, const EventCall& b) { return a.correlation < b.correlation; });
-  TieLaunches();
-  TieCollectives();
-  FindMainThread();
-}
-
-void DeviceTrace::LeaveOutImplausible() {
-  if (ops.empty()) return;
-  const int64_t middle = ops[ops.size() / 2].begin_ns;
-  const auto implausible = [&](const DeviceOp& op) {
-    return op.begin_ns < middle - kMaxTraceNs || op.end_ns > middle + kMaxTraceNs;
-  };
-  DeviceOp* kept = std::remove_if(ops.begin(), ops.end(), implausible);
-  if (kept == ops.end()) return;
-  left_out["device operations a day or more away from the rest (bad timestamps)"] += ops.end() - kept;
-  ops.resize_down(static_cast<size_t>(kept - ops.begin()));
 }
 
 void DeviceTrace::TieLaunches() {
   const CallIndex index(calls);
+  ids_repeat_ = index.repeat();
   for (DeviceOp& op : ops) {
     if (op.correlation == 0) continue;
     op.call = index.Find(op.correlation);

@@ -2,7 +2,7 @@
 // calls that launched them, and what the host was doing. Beyond this point nothing depends on the tool that
 // recorded it.
 //
-// Times are the trace's own nanoseconds. About 60 bytes per device operation, 32 per call, 24 per host span,
+// Times are the trace's own nanoseconds. About 64 bytes per device operation, 40 per call, 24 per host span,
 // 16 per operator whose shapes are kept.
 #pragma once
 
@@ -51,8 +51,8 @@ struct DeviceOp {
   int64_t end_ns = 0;
   int64_t launch_begin_ns = -1;  // of the host call, -1 where unknown; set by DeviceTrace::Finish
   int64_t launch_end_ns = -1;
+  uint64_t correlation = 0;  // 0: none recorded
   NameId name = 0;
-  uint32_t correlation = 0;    // 0: none recorded
   uint32_t detail = kNone;     // into `copies` or `collectives`, by lane
   uint32_t call = kNone;       // into `calls`
   uint16_t stream = 0;         // into `streams`
@@ -65,7 +65,7 @@ struct DeviceOp {
 struct HostCall {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  uint32_t correlation = 0;
+  uint64_t correlation = 0;
   NameId name = 0;
   uint16_t thread = 0;
   CallKind kind = CallKind::kOther;
@@ -132,8 +132,8 @@ enum class WaitKind : uint8_t {
 
 struct WaitRecord {
   int64_t begin_ns = 0;
-  uint32_t correlation = 0;        // of the call that waits, or makes a stream wait
-  uint32_t event_recorded = 0;     // the correlation of the call that recorded the event; 0 where unknown
+  uint64_t correlation = 0;        // of the call that waits, or makes a stream wait
+  uint64_t event_recorded = 0;     // the correlation of the call that recorded the event; 0 where unknown
   uint16_t stream = kNoStream;     // kStream: that is waited for. kStreamEvent: that waits
   uint16_t on_stream = kNoStream;  // on which the event was recorded
   WaitKind kind = WaitKind::kDevice;
@@ -144,7 +144,7 @@ struct WaitRecord {
 // cudaEventRecord and the like: too many and too short to be calls that explain anything by themselves.
 struct EventCall {
   int64_t begin_ns = 0;
-  uint32_t correlation = 0;
+  uint64_t correlation = 0;
 };
 
 struct CounterReading {
@@ -191,20 +191,22 @@ struct DeviceTrace {
   record::Noticed noticed;         // by the reader and Finish()
   std::vector<std::string> notes;  // further messages for the report
 
-  // Call once when everything has been added: sorts, leaves out impossible values, and links operations to
-  // the calls that launched them.
+  // Call once when everything has been added: sorts, leaves out or mends impossible times (device_mend.h), links
+  // operations to the calls that launched them, and counts what is to be noticed (device_noticed.h).
   void Finish();
 
   uint16_t main_thread() const { return main_thread_; }  // runs the steps; else the first; else launches most
   bool has_device_activity() const { return !ops.empty(); }
+  bool ids_repeat() const { return ids_repeat_; }  // several calls that launch have one correlation id
 
  private:
-  void LeaveOutImplausible();
+  void Sort();
   void TieLaunches();
   void TieCollectives();
   void FindMainThread();
 
   uint16_t main_thread_ = 0;
+  bool ids_repeat_ = false;
 };
 
 }  // namespace fullbore::timeline

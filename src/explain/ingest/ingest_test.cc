@@ -133,7 +133,7 @@ TEST(ReadTracesTest, OfSeveralRecordingsTheNewestIsTakenAndSaid) {
   const auto written = [&](const std::string& date, int steps) {
     TraceBuilder trace;
     for (int i = 0; i < steps; ++i)
-      trace.Step(i, 1e9 + i * 1000, 990).Launched("sgemm", 1e9 + i * 1000, 1e9, 300);
+      trace.Step(i, 1e9 + i * 1000, 990).Launched("sgemm", 1e9 + i * 1000, 1e9 + i * 1000 + 10, 300);
     return dir.Write(kLogs + date + "/host.pt.trace.json", trace.Json());
   };
   const std::string monday = written("2026_11_16", 3), tuesday = written("2026_11_17", 5);

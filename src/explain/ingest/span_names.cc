@@ -84,6 +84,7 @@ void NamedSteps::PutInto(timeline::DeviceTrace* trace) && {
       if (marks[i].number == kUnnumbered) marks[i].number = static_cast<int64_t>(i);
     }
     trace->steps = std::move(marks);
+    trace->noticed.steps_by = record::StepsBy::kRanges;
     trace->notes.push_back("the profiler marks no steps: the ranges named '" + found->first +
                            "' are taken as steps");
     return;

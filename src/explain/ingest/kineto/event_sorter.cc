@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "explain/ingest/span_names.h"
+#include "timeline/device_noticed.h"
 
 namespace fullbore::ingest::kineto {
 
@@ -148,16 +149,16 @@ std::string_view UserFrame(std::string_view stack) {
   return {};
 }
 
-uint32_t Correlation(std::string_view value) {
+uint64_t Correlation(std::string_view value) {
   const int64_t id = Integer(value).value_or(0);
-  return id > 0 ? static_cast<uint32_t>(id) : 0;
+  return id > 0 ? static_cast<uint64_t>(id) : 0;
 }
 
 // Kineto with roctracer (ROCm before 6.3) writes no "correlation" but gives a call and its kernel the same
 // "External id". The highest bit keeps those apart from true correlation ids, which count from 1.
-uint32_t ExternalCorrelation(std::string_view value) {
-  constexpr uint32_t kExternal = 1U << 31;
-  const uint32_t id = Correlation(value);
+uint64_t ExternalCorrelation(std::string_view value) {
+  constexpr uint64_t kExternal = uint64_t{1} << 63;
+  const uint64_t id = Correlation(value);
   return id == 0 ? 0 : id | kExternal;
 }
 
@@ -251,7 +252,7 @@ void EventSorter::TakeDeviceOp(const RawEvent& event, const Times& times, bool k
   std::string_view device = event.pid;
   std::string_view stream = event.tid;
   int64_t bytes = -1;
-  uint32_t external = 0;
+  uint64_t external = 0;
   CollectiveArgs collective;
   Members args(event.args);
   while (args.Next()) {
@@ -293,11 +294,12 @@ void EventSorter::TakeCall(const RawEvent& event, const Times& times) {
   call.end_ns = times.end_ns;
   call.kind = timeline::ClassifyCall(event.name);
   if (event.name.find("EventRecord") != std::string_view::npos) TakeEventCall(event, times);
+  if (timeline::BeginsCapture(event.name)) ++trace_->noticed.captures;
   if (call.kind == CallKind::kOther && times.end_ns - times.begin_ns < kLongCallNs) return;
   call.name = NameOf(event.name);
   call.thread = ThreadOf(event);
   const bool grid_in_call = event.name.starts_with("hip");  // roctracer notes it here, CUPTI with the kernel
-  uint32_t external = 0;
+  uint64_t external = 0;
   std::string_view grid, block;
   Members args(event.args);
   while (args.Next()) {

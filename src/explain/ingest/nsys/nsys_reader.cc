@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "explain/ingest/nsys/export_file.h"
 #include "explain/ingest/span_names.h"
+#include "timeline/device_noticed.h"
 
 namespace fullbore::ingest::nsys {
 
@@ -156,7 +157,7 @@ class Reader {
     op.name = trace.names.Find(name);
     op.lane = kernel ? timeline::ClassifyKernel(name) : timeline::ClassifyCopy(name);
     op.kernel = kernel;
-    op.correlation = static_cast<uint32_t>(row.Int(4));
+    op.correlation = static_cast<uint64_t>(row.Int(4));
     op.stream = StreamIn(&process, row.Int(2), row.Int(3));
     if (!kernel) {
       op.detail = static_cast<uint32_t>(trace.copy_bytes.size());
@@ -224,8 +225,9 @@ class Reader {
         if (!TakeTimes(*rows, &process->trace, &call.begin_ns, &call.end_ns)) continue;
         const std::string_view name = file_.StringOf(rows->Int(4));
         call.kind = timeline::ClassifyCall(name);
+        if (timeline::BeginsCapture(name)) ++process->trace.noticed.captures;
         call.name = process->trace.names.Find(name.substr(0, name.find("_v")));
-        call.correlation = static_cast<uint32_t>(rows->Int(3));
+        call.correlation = static_cast<uint64_t>(rows->Int(3));
         call.thread = ThreadIn(process, rows->Int(2));
         process->trace.calls.push_back(call);
       }
@@ -247,7 +249,7 @@ class Reader {
       timeline::WaitRecord wait;
       int64_t end_ns = 0;
       if (!TakeTimes(*rows, &found->second.trace, &wait.begin_ns, &end_ns)) continue;
-      wait.correlation = static_cast<uint32_t>(rows->Int(4));
+      wait.correlation = static_cast<uint64_t>(rows->Int(4));
       switch (rows->Int(6)) {  // ENUM_CUPTI_SYNC_TYPE
         case 1:
           wait.kind = timeline::WaitKind::kEvent;
