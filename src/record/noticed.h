@@ -42,13 +42,22 @@ struct Noticed {
   int64_t cold_ns = 0;     // their time
   int64_t span_ns = 0;     // of the device, first operation to last
   int64_t devices = 0;     // of this process
+  // Where they are several: how long each was busy, the one that is judged first, and for how long at least two of them
+  // were at the same time.
+  std::vector<int64_t> each_busy_ns;
+  int64_t together_ns = 0;
 
   // ---- of the steps ----
   StepsBy steps_by = StepsBy::kNothing;
   int64_t stepped_ns = 0;   // of span_ns, within steps
   int64_t empty_steps = 0;  // at the ends, in which the device did nothing: left out
   int64_t bare_steps = 0;   // at the ends, in which what it did was not recorded: left out
-  std::string engine;       // whose requests or layers repeat, where it is no training: "vLLM"
+  // Of the pipeline that the rank is a stage of: within steps, how long nothing but a send or receive ran that waited
+  // for another stage, and how long nothing but its transfer.
+  int64_t bubble_ns = 0;
+  int64_t transfer_ns = 0;
+  int64_t stretches = 1;  // recordings of one process, one after the other, that are taken as one
+  std::string engine;     // whose requests or layers repeat, where it is no training: "vLLM"
 };
 
 }  // namespace fullbore::record

@@ -10,22 +10,23 @@ using record::Share;
 
 const std::vector<IdlePiece>& IdleCauses::Divide(const Segment& idle) {
   DivideKnown(idle);
-  TakeOutBareStretches(idle);
+  Overlay(idle, others_, Share::kCommExposed);
+  Overlay(idle, trace_.noticed.bare, Share::kHostOther);
   return pieces_;
 }
 
-void IdleCauses::TakeOutBareStretches(const Segment& idle) {
-  const auto& bare = trace_.noticed.bare;
-  auto stretch = std::partition_point(bare.begin(), bare.end(),
+template <typename Stretches>
+void IdleCauses::Overlay(const Segment& idle, const Stretches& stretches, Share share) {
+  auto stretch = std::partition_point(stretches.begin(), stretches.end(),
                                       [&](const auto& other) { return other.end_ns <= idle.begin_ns; });
-  if (stretch == bare.end() || stretch->begin_ns >= idle.end_ns) return;
+  if (stretch == stretches.end() || stretch->begin_ns >= idle.end_ns) return;
   const std::vector<IdlePiece> pieces = std::exchange(pieces_, {});
   for (const IdlePiece& piece : pieces) {
     int64_t at = piece.begin_ns;
-    while (stretch != bare.end() && stretch->begin_ns < piece.end_ns) {
+    while (stretch != stretches.end() && stretch->begin_ns < piece.end_ns) {
       const int64_t from = std::max(at, stretch->begin_ns), until = std::min(piece.end_ns, stretch->end_ns);
       Add(at, from, piece.share, piece.call, piece.part);
-      Add(from, until, Share::kHostOther);
+      Add(from, until, share);
       at = std::max(at, until);
       if (stretch->end_ns > piece.end_ns) break;
       ++stretch;

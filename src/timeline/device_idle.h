@@ -11,15 +11,18 @@
 //   otherwise it was on its way to the launch      -> launch
 //
 // Where launches ran nothing that was recorded (Noticed::bare), the device may not have been idle at all: that time
-// is host_other without a name, whatever the host did.
+// is host_other without a name, whatever the host did. Where
+// another device of the same process works meanwhile, this one waits for it as it would in a collective: comm_exposed.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "record/share.h"
 #include "timeline/device_host.h"
 #include "timeline/device_sweep.h"
+#include "timeline/device_threads.h"
 #include "timeline/device_trace.h"
 
 namespace fullbore::timeline {
@@ -34,7 +37,9 @@ struct IdlePiece {
 
 class IdleCauses {
  public:
-  IdleCauses(const DeviceTrace& trace, const HostActivity& host) : trace_(trace), host_(host) {}
+  // `others`: when other devices of the process work, of which this one may wait for something; by begin.
+  IdleCauses(const DeviceTrace& trace, const HostActivity& host, std::vector<BusySpan> others = {})
+      : trace_(trace), host_(host), others_(std::move(others)) {}
 
   // Pieces that cover the idle segment, in order. The vector is reused from call to call.
   const std::vector<IdlePiece>& Divide(const Segment& idle);
@@ -44,7 +49,9 @@ class IdleCauses {
 
  private:
   void DivideKnown(const Segment& idle);
-  void TakeOutBareStretches(const Segment& idle);
+  // Gives what the stretches cover of the idle segment to another share.
+  template <typename Stretches>
+  void Overlay(const Segment& idle, const Stretches& stretches, record::Share share);
   void DivideHostTime(uint16_t thread, int64_t begin_ns, int64_t launch_ns, int64_t end_ns,
                       uint32_t blocking_launch);
   void Add(int64_t begin_ns, int64_t end_ns, record::Share share, uint32_t call = kNone,
@@ -52,6 +59,7 @@ class IdleCauses {
 
   const DeviceTrace& trace_;
   const HostActivity& host_;
+  const std::vector<BusySpan> others_;
   std::vector<IdlePiece> pieces_;
   std::vector<HostPiece> host_pieces_;
   int64_t unexplained_ = 0;

@@ -7,6 +7,7 @@
 #include "timeline/device_graph.h"
 #include "timeline/device_host.h"
 #include "timeline/device_none.h"
+#include "timeline/device_order.h"
 #include "timeline/device_shares.h"
 #include "timeline/device_steps.h"
 #include "timeline/device_tables.h"
@@ -18,16 +19,57 @@ namespace {
 // A run keeps the first, the slowest and regular stretches of steps; a trace is short and has few steps.
 constexpr size_t kMaxSteps = 20'000;
 
-int64_t MainDevice(const DeviceTrace& trace) {
-  int64_t device = 0;
-  int64_t most = 0;
-  for (const auto& [number, ops] : trace.device_ops) {
-    if (ops > most) {
-      most = ops;
-      device = number;
-    }
+// The number of the device that is judged.
+int64_t NumberOfDevice(const DeviceTrace& trace, const DeviceShares& shares) {
+  const auto op =
+      std::find_if(trace.ops.begin(), trace.ops.end(), [&](const DeviceOp& o) { return shares.Judges(o); });
+  if (op == trace.ops.end() || op->stream >= trace.streams.size()) return 0;
+  const std::string& stream = trace.streams[op->stream];
+  return ParseInt(stream.substr(0, stream.find('/'))).value_or(0);
+}
+
+// How long each device was busy, the judged one first, and how long at least two were at once.
+void NoticeDevices(const DeviceTrace& trace, const DeviceShares& shares, record::Noticed* noticed) {
+  if (shares.judged_streams.empty()) return;
+  const std::vector<uint16_t> device_of = DevicesOfStreams(trace);
+  std::vector<int64_t> busy_ns(device_of.size()), until_ns(device_of.size(), INT64_MIN);
+  int64_t any_until_ns = INT64_MIN, any_ns = 0;
+  int judged = 0;
+  for (const DeviceOp& op : trace.ops) {
+    const uint16_t device = device_of[op.stream];
+    if (shares.Judges(op)) judged = device;
+    busy_ns[device] += std::max<int64_t>(0, op.end_ns - std::max(op.begin_ns, until_ns[device]));
+    until_ns[device] = std::max(until_ns[device], op.end_ns);
+    any_ns += std::max<int64_t>(0, op.end_ns - std::max(op.begin_ns, any_until_ns));
+    any_until_ns = std::max(any_until_ns, op.end_ns);
   }
-  return device;
+  std::rotate(busy_ns.begin(), busy_ns.begin() + judged, busy_ns.begin() + judged + 1);
+  for (const int64_t ns : busy_ns) {
+    if (ns > 0) noticed->each_busy_ns.push_back(ns);
+    noticed->together_ns += ns;
+  }
+  noticed->together_ns -= any_ns;  // where more than two work at once, that counts more than once
+}
+
+// Devices whose work hardly ever overlaps work in turn.
+constexpr double kInTurn = 0.1;
+
+std::string NoteOnDevices(const DeviceTrace& trace, const DeviceShares& shares,
+                          const record::Noticed& noticed) {
+  std::string note = "the trace holds operations of " + std::to_string(noticed.devices) +
+                     " devices of one process: shares are of device " +
+                     std::to_string(NumberOfDevice(trace, shares));
+  int64_t busy_ns = 0;
+  for (size_t i = 0; i < std::min<size_t>(noticed.each_busy_ns.size(), 8); ++i) {
+    busy_ns += noticed.each_busy_ns[i];
+    note += i == 0 ? ", which works " : i == 1 ? " of the time (the others: " : ", ";
+    note +=
+        FormatPercent(static_cast<double>(noticed.each_busy_ns[i]) / static_cast<double>(noticed.span_ns));
+  }
+  note += ")";
+  if (static_cast<double>(noticed.together_ns) < kInTurn * static_cast<double>(busy_ns))
+    note += "; they work one after the other";
+  return note;
 }
 
 void TakeTotals(const DeviceTrace& trace, const DeviceShares& shares, record::RankInfo* info) {
@@ -40,8 +82,8 @@ void TakeTotals(const DeviceTrace& trace, const DeviceShares& shares, record::Ra
   info->comm_overlapped_ns = totals.comm_overlapped_ns;
   info->copy_ns = totals.copy_ns;
   info->copy_exposed_ns = totals.copy_exposed_ns;
-  info->kernels =
-      std::count_if(trace.ops.begin(), trace.ops.end(), [](const DeviceOp& op) { return op.kernel; });
+  info->kernels = std::count_if(trace.ops.begin(), trace.ops.end(),
+                                [&](const DeviceOp& op) { return op.kernel && shares.Judges(op); });
   for (int lane = 0; lane < kLaneCount; ++lane) {
     const int64_t ns = totals.lane_ns[static_cast<size_t>(lane)];
     if (ns > 0 && ((1U << lane) & kComputeLanes) != 0) {
@@ -83,6 +125,17 @@ size_t MedianStep(const std::vector<StepBounds>& steps) {
   return *middle;
 }
 
+void NoticeSteps(const DeviceTrace& trace, const FoundSteps& found, record::Noticed* noticed) {
+  noticed->steps_by = found.by;
+  noticed->empty_steps = found.empty;
+  noticed->bare_steps = found.bare;
+  if (!trace.has_device_activity()) return;
+  const int64_t begin_ns = trace.ops[0].begin_ns, end_ns = begin_ns + noticed->span_ns;
+  for (const StepBounds& step : found.steps)
+    noticed->stepped_ns +=
+        std::max<int64_t>(0, std::min(step.end_ns, end_ns) - std::max(step.begin_ns, begin_ns));
+}
+
 void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult* result) {
   result->notes.insert(result->notes.end(), trace.notes.begin(), trace.notes.end());
   for (const auto& [what, count] : trace.left_out) {
@@ -94,10 +147,8 @@ void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult*
         " times the device was idle before an operation whose launch is not in the trace; the cause "
         "is taken from the main thread where that is recorded");
   }
-  if (trace.device_ops.size() > 1) {
-    result->notes.push_back("the trace holds operations of " + std::to_string(trace.device_ops.size()) +
-                            " devices; shares are of their union");
-  }
+  if (result->info.noticed.each_busy_ns.size() > 1)
+    result->notes.push_back(NoteOnDevices(trace, shares, result->info.noticed));
 }
 
 }  // namespace
@@ -127,7 +178,8 @@ RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown) 
     TakeTotals(trace, shares, &info);
     info.tables = TablesOf(trace, host, shares);
     info.graph = GraphOf(trace, host, found.steps);
-    const int64_t device = MainDevice(trace);
+    NoticeDevices(trace, shares, &info.noticed);
+    const int64_t device = NumberOfDevice(trace, shares);
     info.device = "cuda:" + std::to_string(device);
     if (device >= 0 && static_cast<size_t>(device) < trace.devices.size()) {
       info.facts["gpu"] = JsonText(trace.devices[static_cast<size_t>(device)]);
@@ -147,6 +199,7 @@ RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown) 
   if (shares.steps.size() > kMaxSteps) shares.steps.resize(kMaxSteps);
   info.steps = std::move(shares.steps);
   result.series = SeriesOf(trace);
+  result.comm_exposed = std::move(shares.comm_exposed);
   if (found.marked && !found.how.empty()) result.notes.push_back(found.how);  // else a condition says it
   TakeNotes(trace, shares, &result);
   return result;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "record/recording.h"
+#include "timeline/device_shares.h"
 #include "timeline/device_trace.h"
 
 namespace fullbore::timeline {
@@ -17,6 +18,7 @@ struct RankResult {
   std::vector<std::string> notes;      // for the report: how steps were found, what is unknown
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
+  ExposedTime comm_exposed;  // when nothing but communication ran
 };
 
 // `trace` is finished (DeviceTrace::Finish). The caller sets the number of the rank. The step whose timeline is kept is

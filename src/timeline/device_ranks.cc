@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <numeric>
+#include <tuple>
 
 #include "base/text.h"
 #include "timeline/device_tables.h"
@@ -22,10 +22,15 @@ int64_t Median(std::vector<int64_t> values) {
   return *middle;
 }
 
-// For each kind, its arrivals in order: the n-th of one rank matches the n-th of the others,
-// if all have the same number.
+// How far apart the middle half of the values lie.
+int64_t SpreadOf(std::vector<int64_t> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() * 3 / 4] - values[values.size() / 4];
+}
+
 using ByKind = std::map<std::string, std::vector<size_t>>;
 
+// For each kind, its arrivals in order.
 ByKind Sequences(const Arrivals& arrivals) {
   ByKind sequences;
   for (size_t i = 0; i < arrivals.list.size(); ++i) {
@@ -34,61 +39,230 @@ ByKind Sequences(const Arrivals& arrivals) {
   return sequences;
 }
 
+struct Meeting {
+  std::vector<std::pair<size_t, size_t>> members;  // rank and arrival
+  bool of_stages = false;                          // a send with its receive
+};
+
 struct Matching {
-  std::vector<std::vector<size_t>> groups;  // per collective: the arrival of each rank
+  std::vector<Meeting> meetings;
   int64_t unmatched = 0;
 };
 
-Matching Match(const std::vector<Arrivals>& ranks) {
-  std::vector<ByKind> sequences;
-  for (const Arrivals& rank : ranks) sequences.push_back(Sequences(rank));
-  Matching matching;
-  for (const auto& [kind, first] : sequences[0]) {
-    const bool everywhere = std::all_of(
-        sequences.begin(), sequences.end(), [&kind = kind, &first = first](const ByKind& of_rank) {
-          const auto found = of_rank.find(kind);
-          return found != of_rank.end() && found->second.size() == first.size();
-        });
-    if (!everywhere) {
-      matching.unmatched += static_cast<int64_t>(first.size());
-      continue;
-    }
-    for (size_t i = 0; i < first.size(); ++i) {
-      std::vector<size_t> group;
-      for (const ByKind& of_rank : sequences) group.push_back(of_rank.at(kind)[i]);
-      matching.groups.push_back(std::move(group));
-    }
-  }
-  return matching;
+Role RoleOfKind(std::string_view kind) {
+  if (kind.starts_with('i')) kind.remove_prefix(1);  // isend, irecv
+  if (kind.starts_with("send_recv") || kind.starts_with("coalesced") || kind.starts_with("sendrecv"))
+    return Role::kExchange;
+  if (kind.starts_with("send")) return Role::kSend;
+  return kind.starts_with("recv") || kind.starts_with("receive") ? Role::kReceive : Role::kCollective;
 }
 
-std::vector<int64_t> ClockShifts(const std::vector<Arrivals>& ranks, const Matching& matching) {
-  std::vector<int64_t> shifts(ranks.size(), 0);
-  for (size_t r = 1; r < ranks.size(); ++r) {
-    std::vector<int64_t> differences;
-    for (const auto& group : matching.groups) {
-      differences.push_back(ranks[0].list[group[0]].end_ns - ranks[r].list[group[r]].end_ns);
+std::string_view GroupOf(std::string_view kind) { return kind.substr(kind.find('/') + 1); }
+
+// The ranks that take part in a kind of collective: the n-th of one meets the n-th of the others, if all have the same
+// number. Groups of a part of the ranks have a name.
+class CollectiveMatcher {
+ public:
+  CollectiveMatcher(const std::vector<Arrivals>& ranks, Matching* matching)
+      : ranks_(ranks), matching_(matching) {
+    for (const Arrivals& rank : ranks) sequences_.push_back(Sequences(rank));
+  }
+
+  void Match() {
+    std::map<std::string, std::vector<size_t>> holders;
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      for (const auto& [kind, sequence] : sequences_[r]) holders[kind].push_back(r);
     }
-    const int64_t shift = Median(std::move(differences));
-    if (std::llabs(shift) >= kClocksAgreeNs) shifts[r] = shift;
+    for (const auto& [kind, of_kind] : holders) {
+      // Without a name, what looks like an exchange may be an all-to-all among all.
+      const Role role = RoleOfKind(kind);
+      const bool among_all = role == Role::kExchange && GroupOf(kind).empty() && of_kind.size() > 2;
+      if (role != Role::kCollective && !among_all) continue;
+      if (Meet(kind, of_kind) && (!among_all || EndTogether())) continue;
+      matching_->meetings.resize(before_);
+      matching_->unmatched += static_cast<int64_t>(sequences_[of_kind[0]].at(kind).size());
+    }
+  }
+
+ private:
+  bool Meet(const std::string& kind, const std::vector<size_t>& of_kind) {
+    before_ = matching_->meetings.size();
+    const auto& first = sequences_[of_kind[0]].at(kind);
+    const bool everywhere = of_kind.size() == ranks_.size();
+    const int size = ranks_[of_kind[0]].SizeOf(first[0]);
+    if (of_kind.size() < 2 || (!everywhere && GroupOf(kind).empty())) return false;
+    if (!everywhere && size > 0 && of_kind.size() > static_cast<size_t>(size)) return false;
+    for (const size_t r : of_kind) {
+      if (sequences_[r].at(kind).size() != first.size()) return false;
+    }
+    for (size_t i = 0; i < first.size(); ++i) {
+      Meeting meeting;
+      for (const size_t r : of_kind) meeting.members.emplace_back(r, sequences_[r].at(kind)[i]);
+      matching_->meetings.push_back(std::move(meeting));
+    }
+    return true;
+  }
+
+  // Whether what was taken for meetings ends on all ranks alike, but for the difference of their clocks.
+  bool EndTogether() const {
+    const auto& members = matching_->meetings[before_].members;
+    for (size_t k = 1; k < members.size(); ++k) {
+      std::vector<int64_t> differences;
+      for (size_t m = before_; m < matching_->meetings.size(); ++m) {
+        const auto& [first, with] =
+            std::pair(matching_->meetings[m].members[0], matching_->meetings[m].members[k]);
+        differences.push_back(ranks_[first.first].list[first.second].end_ns -
+                              ranks_[with.first].list[with.second].end_ns);
+      }
+      if (SpreadOf(differences) > kClocksAgreeNs) return false;
+    }
+    return true;
+  }
+
+  const std::vector<Arrivals>& ranks_;
+  Matching* const matching_;
+  std::vector<ByKind> sequences_;
+  size_t before_ = 0;  // meetings, as the kind at hand was begun
+};
+
+// The sends of a rank to each other one meet the receives there, in order.
+void MatchStages(const std::vector<Arrivals>& ranks, Matching* matching) {
+  struct Way {  // in a group, from a rank to another
+    std::string group;
+    size_t from, to;
+    bool operator<(const Way& other) const {
+      return std::tie(group, from, to) < std::tie(other.group, other.from, other.to);
+    }
+  };
+  struct Ends {
+    std::vector<size_t> sends, receives;
+  };
+  std::map<std::string, std::vector<size_t>> members;  // of groups that send and receive
+  std::map<int, size_t> by_number;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    by_number[ranks[r].rank < 0 ? static_cast<int>(r) : ranks[r].rank] = r;
+    for (const Arrival& arrival : ranks[r].list) {
+      if (ranks[r].RoleOf(arrival) == Role::kCollective) continue;
+      auto& of_group = members[std::string(GroupOf(ranks[r].kinds[arrival.kind]))];
+      if (of_group.empty() || of_group.back() != r) of_group.push_back(r);
+    }
+  }
+  std::map<Way, Ends> ways;
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    for (size_t i = 0; i < ranks[r].list.size(); ++i) {
+      const Arrival& arrival = ranks[r].list[i];
+      const Role role = ranks[r].RoleOf(arrival);
+      if (role == Role::kCollective) continue;
+      const std::string group(GroupOf(ranks[r].kinds[arrival.kind]));
+      const auto& of_group = members.at(group);
+      const auto named = by_number.find(arrival.peer);
+      size_t peer = ranks.size();
+      if (arrival.peer >= 0)
+        peer = named == by_number.end() ? peer : named->second;
+      else if (of_group.size() == 2)
+        peer = of_group[0] == r ? of_group[1] : of_group[0];
+      if (peer == ranks.size() || peer == r) continue;
+      // Of an exchange the direction does not matter: it is taken as sent by the lower rank.
+      const bool sends = role == Role::kSend || (role == Role::kExchange && r < peer);
+      const Way way{role == Role::kExchange ? group + "/both" : group, sends ? r : peer, sends ? peer : r};
+      (sends ? ways[way].sends : ways[way].receives).push_back(i);
+    }
+  }
+  for (const auto& [way, ends] : ways) {
+    if (ends.sends.size() != ends.receives.size()) {
+      matching->unmatched += static_cast<int64_t>(std::max(ends.sends.size(), ends.receives.size()));
+      continue;
+    }
+    for (size_t i = 0; i < ends.sends.size(); ++i)
+      matching->meetings.push_back({{{way.from, ends.sends[i]}, {way.to, ends.receives[i]}}, true});
+  }
+}
+
+// By how much each rank's clock differs from that of a rank that it meets, and so on to the first one's. Collectives
+// tell; where there is none, sends and receives, as far as they end together.
+std::vector<int64_t> ClockShifts(const std::vector<Arrivals>& ranks, const Matching& matching) {
+  struct Pair {
+    std::vector<int64_t> collectives, stages;  // differences of the ends
+  };
+  std::map<std::pair<size_t, size_t>, Pair> pairs;
+  for (const Meeting& meeting : matching.meetings) {
+    const auto& [first, arrival] = meeting.members[0];
+    for (size_t k = 1; k < meeting.members.size(); ++k) {
+      const auto& [other, of_other] = meeting.members[k];
+      const int64_t ns = ranks[first].list[arrival].end_ns - ranks[other].list[of_other].end_ns;
+      Pair& pair = pairs[std::minmax(first, other)];
+      (meeting.of_stages ? pair.stages : pair.collectives).push_back(first < other ? ns : -ns);
+    }
+  }
+  std::vector<int64_t> shifts(ranks.size(), 0);
+  std::vector<bool> known(ranks.size(), false);
+  const auto spread_from = [&](size_t start) {
+    known[start] = true;
+    for (std::vector<size_t> at = {start}; !at.empty();) {
+      std::vector<size_t> next;
+      for (const size_t r : at) {
+        for (const auto& [who, pair] : pairs) {
+          if (who.first != r && who.second != r) continue;
+          const size_t other = who.first == r ? who.second : who.first;
+          const auto& differences = pair.collectives.empty() ? pair.stages : pair.collectives;
+          if (known[other] || (pair.collectives.empty() && SpreadOf(differences) > kClocksAgreeNs)) continue;
+          const int64_t ns = Median(differences);
+          const int64_t shift = shifts[r] + (who.first == r ? ns : -ns);
+          shifts[other] = std::llabs(shift) >= kClocksAgreeNs ? shift : 0;
+          known[other] = true;
+          next.push_back(other);
+        }
+      }
+      at = std::move(next);
+    }
+  };
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    if (!known[r]) spread_from(r);
   }
   return shifts;
 }
 
 }  // namespace
 
-Arrivals ArrivalsOf(const DeviceTrace& trace) {
+Role Arrivals::RoleOf(const Arrival& arrival) const { return RoleOfKind(kinds[arrival.kind]); }
+
+int Arrivals::SizeOf(size_t arrival) const {
+  const uint32_t kind = list[arrival].kind;
+  return kind < group_size.size() ? group_size[kind] : -1;
+}
+
+Arrivals ArrivalsOf(const DeviceTrace& trace, const ExposedTime& exposed) {
   Arrivals arrivals;
+  arrivals.rank = trace.rank.value_or(-1);
   std::map<std::string, uint32_t> kinds;
   for (const DeviceOp& op : trace.ops) {
     if (op.lane != Lane::kComm) continue;
-    const NameId group = op.detail == kNone ? 0 : trace.collectives[op.detail].group;
-    const std::string kind = CollectiveKind(trace, op) + "/" + std::string(trace.names[group]);
+    const Collective about = op.detail == kNone ? Collective{} : trace.collectives[op.detail];
+    const std::string kind = CollectiveKind(trace, op) + "/" + std::string(trace.names[about.group]);
     const auto [place, added] = kinds.try_emplace(kind, static_cast<uint32_t>(arrivals.kinds.size()));
-    if (added) arrivals.kinds.push_back(kind);
-    arrivals.list.push_back({op.begin_ns, op.end_ns, place->second});
+    if (added) {
+      arrivals.kinds.push_back(kind);
+      arrivals.group_size.push_back(about.group_size);
+    }
+    arrivals.list.push_back(
+        {op.begin_ns, op.end_ns, place->second, about.peer, exposed.Within(op.begin_ns, op.end_ns)});
   }
   return arrivals;
+}
+
+void Append(const Arrivals& next, Arrivals* arrivals) {
+  for (Arrival arrival : next.list) {
+    const std::string& kind = next.kinds[arrival.kind];
+    auto known = std::find(arrivals->kinds.begin(), arrivals->kinds.end(), kind);
+    if (known == arrivals->kinds.end()) {
+      arrivals->kinds.push_back(kind);
+      arrivals->group_size.push_back(arrival.kind < next.group_size.size() ? next.group_size[arrival.kind]
+                                                                           : -1);
+      known = std::prev(arrivals->kinds.end());
+    }
+    arrival.kind = static_cast<uint32_t>(known - arrivals->kinds.begin());
+    arrivals->list.push_back(arrival);
+  }
 }
 
 RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
@@ -98,8 +272,10 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
         {0, std::vector<int64_t>(rank.list.size(), -1), std::vector<uint32_t>(rank.list.size(), 0)});
   }
   if (ranks.size() < 2) return comparison;
-  const Matching matching = Match(ranks);
-  if (matching.groups.empty()) {
+  Matching matching;
+  CollectiveMatcher(ranks, &matching).Match();
+  MatchStages(ranks, &matching);
+  if (matching.meetings.empty()) {
     comparison.notes.push_back("the ranks have no collectives in common: their clocks cannot be compared");
     return comparison;
   }
@@ -109,19 +285,18 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
     if (shifts[r] == 0) continue;
     comparison.notes.push_back("file " + std::to_string(r) + ": its clock differs by " +
                                FormatDuration(std::llabs(shifts[r])) + "; aligned at the ends of " +
-                               std::to_string(matching.groups.size()) + " collectives");
+                               std::to_string(matching.meetings.size()) + " collectives");
   }
-  uint32_t meeting = 0;
-  for (const auto& group : matching.groups) {
-    ++meeting;
+  uint32_t number = 0;
+  for (const Meeting& meeting : matching.meetings) {
+    ++number;
     int64_t last = INT64_MIN;
-    for (size_t r = 0; r < ranks.size(); ++r)
-      last = std::max(last, ranks[r].list[group[r]].begin_ns + shifts[r]);
-    for (size_t r = 0; r < ranks.size(); ++r) {
-      const Arrival& arrival = ranks[r].list[group[r]];
+    for (const auto& [r, i] : meeting.members) last = std::max(last, ranks[r].list[i].begin_ns + shifts[r]);
+    for (const auto& [r, i] : meeting.members) {
+      const Arrival& arrival = ranks[r].list[i];
       const int64_t wait = last - (arrival.begin_ns + shifts[r]);
-      comparison.ranks[r].wait_ns[group[r]] = std::clamp<int64_t>(wait, 0, arrival.end_ns - arrival.begin_ns);
-      comparison.ranks[r].meeting[group[r]] = meeting;
+      comparison.ranks[r].wait_ns[i] = std::clamp<int64_t>(wait, 0, arrival.end_ns - arrival.begin_ns);
+      comparison.ranks[r].meeting[i] = number;
     }
   }
   if (matching.unmatched > 0) {
@@ -153,7 +328,7 @@ void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankIn
   for (size_t i = 0; i < arrivals.list.size(); ++i) {
     if (waits.wait_ns[i] < 0) continue;
     known = true;
-    total += waits.wait_ns[i];
+    if (arrivals.RoleOf(arrivals.list[i]) == Role::kCollective) total += waits.wait_ns[i];
     by_kind[arrivals.kinds[arrivals.list[i].kind]] += waits.wait_ns[i];
   }
   if (!known) return;
@@ -165,8 +340,14 @@ void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankIn
         arrivals.list.begin(), arrivals.list.end(),
         [&](const Arrival& arrival) { return arrival.begin_ns < step.end_ns - step.wall_ns; });
     for (auto it = first; it != arrivals.list.end() && it->begin_ns < step.end_ns; ++it) {
-      step.comm_wait_ns +=
-          std::max<int64_t>(0, waits.wait_ns[static_cast<size_t>(it - arrivals.list.begin())]);
+      const int64_t wait = waits.wait_ns[static_cast<size_t>(it - arrivals.list.begin())];
+      if (wait < 0) continue;
+      if (arrivals.RoleOf(*it) == Role::kCollective) {
+        step.comm_wait_ns += wait;
+        continue;
+      }
+      info->noticed.bubble_ns += std::min(wait, it->exposed_ns);
+      info->noticed.transfer_ns += std::max<int64_t>(0, it->exposed_ns - wait);
     }
   }
   if (!info->tables) return;

@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "timeline/device_idle.h"
+#include "timeline/device_order.h"
+#include "timeline/device_threads.h"
 
 namespace fullbore::timeline {
 
@@ -14,6 +16,30 @@ namespace {
 
 // In a trace everything is sorted: the window only has to hold what runs at the same time.
 constexpr size_t kConcurrentOps = 4096;
+
+// By stream; empty where all belong to one device.
+std::vector<bool> StreamsOfBusiestDevice(const DeviceTrace& trace) {
+  const std::vector<uint16_t> device_of = DevicesOfStreams(trace);
+  std::vector<int64_t> ops(device_of.size());
+  for (const DeviceOp& op : trace.ops) ++ops[device_of[op.stream]];
+  if (std::count_if(ops.begin(), ops.end(), [](int64_t count) { return count > 0; }) < 2) return {};
+  const auto busiest = static_cast<uint16_t>(std::max_element(ops.begin(), ops.end()) - ops.begin());
+  std::vector<bool> judged;
+  for (const uint16_t device : device_of) judged.push_back(device == busiest);
+  return judged;
+}
+
+std::vector<BusySpan> OthersAtWork(const DeviceTrace& trace, const DeviceShares& shares) {
+  std::vector<BusySpan> spans;
+  for (const DeviceOp& op : trace.ops) {
+    if (shares.Judges(op)) continue;
+    if (!spans.empty() && op.begin_ns <= spans.back().end_ns)
+      spans.back().end_ns = std::max(spans.back().end_ns, op.end_ns);
+    else
+      spans.push_back({op.begin_ns, op.end_ns});
+  }
+  return spans;
+}
 
 // Takes pieces in order of time and adds each to its step. Pieces outside of all steps belong to none.
 class StepFiller {
@@ -52,7 +78,10 @@ class ShareSink : public DeviceSweep::Sink {
  public:
   ShareSink(const DeviceTrace& trace, const HostActivity& host, const std::vector<StepBounds>& bounds,
             const StepBounds& shown, DeviceShares* shares)
-      : causes_(trace, host), filler_(bounds, &shares->steps), shown_(shown), shares_(shares) {}
+      : causes_(trace, host, OthersAtWork(trace, *shares)),
+        filler_(bounds, &shares->steps),
+        shown_(shown),
+        shares_(shares) {}
 
   void Take(const Segment& segment) override {
     if (segment.mask == 0) {
@@ -124,6 +153,7 @@ DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
                              const std::vector<StepBounds>& bounds, const StepBounds& shown) {
   DeviceShares shares;
   if (!trace.has_device_activity()) return shares;
+  shares.judged_streams = StreamsOfBusiestDevice(trace);
   shares.begin_ns = trace.ops[0].begin_ns;
   for (const DeviceOp& op : trace.ops) shares.end_ns = std::max(shares.end_ns, op.end_ns);
   int64_t sweep_begin = shares.begin_ns;
@@ -136,6 +166,7 @@ DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
   DeviceSweep sweep(kConcurrentOps, sweep_begin, &sink);
   for (size_t i = 0; i < trace.ops.size(); ++i) {
     const DeviceOp& op = trace.ops[i];
+    if (!shares.Judges(op)) continue;
     sweep.AdvanceTo(op.begin_ns);
     sweep.Add(op.begin_ns, op.end_ns, op.lane, static_cast<uint32_t>(i));
   }

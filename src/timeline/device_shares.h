@@ -40,9 +40,14 @@ struct DeviceShares {
   std::vector<record::ShareSpan> spans;  // of the interval asked for; neighbours of one share are one
   int64_t unexplained_idle = 0;          // intervals whose cause is not recorded
   int64_t late_launches = 0;             // operations that the device had to wait for
+  // Of several devices of one process, the one that is judged: that with most operations. Empty if there is only one.
+  std::vector<bool> judged_streams;
+
+  bool Judges(const DeviceOp& op) const { return judged_streams.empty() || judged_streams[op.stream]; }
 };
 
-// With the spans of `shown`.
+// With the spans of `shown`. Of several devices one is judged; while it idles and another one of the process works, it
+// waits for that one as it would in a collective.
 DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
                              const std::vector<StepBounds>& steps, const StepBounds& shown = {});
 

@@ -8,10 +8,10 @@
 namespace fullbore::timeline {
 namespace {
 
-std::vector<record::KernelStats> Kernels(const DeviceTrace& trace) {
+std::vector<record::KernelStats> Kernels(const DeviceTrace& trace, const DeviceShares& shares) {
   std::map<NameId, record::KernelStats> by_name;
   for (const DeviceOp& op : trace.ops) {
-    if (!op.kernel) continue;
+    if (!op.kernel || !shares.Judges(op)) continue;
     record::KernelStats& stats = by_name[op.name];
     const int64_t ns = op.end_ns - op.begin_ns;
     if (stats.count == 0) {
@@ -32,10 +32,10 @@ std::vector<record::KernelStats> Kernels(const DeviceTrace& trace) {
   return kernels;
 }
 
-std::vector<record::CopyStats> Copies(const DeviceTrace& trace, const DeviceTotals& totals) {
+std::vector<record::CopyStats> Copies(const DeviceTrace& trace, const DeviceShares& shares) {
   std::map<Lane, record::CopyStats> by_lane;
   for (const DeviceOp& op : trace.ops) {
-    if ((Bit(op.lane) & kCopyLanes) == 0) continue;
+    if ((Bit(op.lane) & kCopyLanes) == 0 || !shares.Judges(op)) continue;
     record::CopyStats& stats = by_lane[op.lane];
     ++stats.count;
     stats.sum_ns += op.end_ns - op.begin_ns;
@@ -46,7 +46,7 @@ std::vector<record::CopyStats> Copies(const DeviceTrace& trace, const DeviceTota
   std::vector<record::CopyStats> copies;
   for (auto& [lane, stats] : by_lane) {
     stats.kind = Name(lane);
-    stats.exposed_ns = totals.lane_ns[static_cast<size_t>(lane)];
+    stats.exposed_ns = shares.totals.lane_ns[static_cast<size_t>(lane)];
     copies.push_back(std::move(stats));
   }
   return copies;
@@ -79,7 +79,7 @@ std::vector<record::SyncStats> Syncs(const DeviceTrace& trace, const HostActivit
 std::vector<record::CollectiveStats> Collectives(const DeviceTrace& trace, const DeviceShares& shares) {
   std::map<std::pair<std::string, NameId>, record::CollectiveStats> by_kind;
   for (const DeviceOp& op : trace.ops) {
-    if (op.lane != Lane::kComm) continue;
+    if (op.lane != Lane::kComm || !shares.Judges(op)) continue;
     const Collective about = op.detail == kNone ? Collective{} : trace.collectives[op.detail];
     const std::string kind = CollectiveKind(trace, op);
     record::CollectiveStats& stats = by_kind[{kind, about.group}];
@@ -108,7 +108,7 @@ std::vector<record::CollectiveStats> Collectives(const DeviceTrace& trace, const
 std::optional<record::LaunchStats> Launches(const DeviceTrace& trace, const DeviceShares& shares) {
   record::LaunchStats stats;
   for (const DeviceOp& op : trace.ops) {
-    if (op.call == kNone || !op.kernel) continue;
+    if (op.call == kNone || !op.kernel || !shares.Judges(op)) continue;
     const int64_t call_ns = op.launch_end_ns - op.launch_begin_ns;
     ++stats.count;
     stats.call_ns.Add(static_cast<double>(call_ns));
@@ -142,8 +142,8 @@ std::string CollectiveKind(const DeviceTrace& trace, const DeviceOp& op) {
 record::DeviceTables TablesOf(const DeviceTrace& trace, const HostActivity& host,
                               const DeviceShares& shares) {
   record::DeviceTables tables;
-  tables.kernels = Kernels(trace);
-  tables.copies = Copies(trace, shares.totals);
+  tables.kernels = Kernels(trace, shares);
+  tables.copies = Copies(trace, shares);
   tables.syncs = Syncs(trace, host, shares);
   tables.collectives = Collectives(trace, shares);
   tables.launches = Launches(trace, shares);

@@ -58,6 +58,7 @@ void Complete(const Collective& from, Collective* to) {
   if (to->group == 0) to->group = from.group;
   if (to->bytes < 0) to->bytes = from.bytes;
   if (to->group_size < 0) to->group_size = from.group_size;
+  if (to->peer < 0) to->peer = from.peer;
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ struct Collective {
   NameId group = 0;  // process group
   int64_t bytes = -1;
   int32_t group_size = -1;
+  int32_t peer = -1;  // the rank that a send goes to, or a receive comes from
 };
 
 // A collective as called by the host: the kernels launched inside belong to it.
@@ -190,6 +191,8 @@ struct DeviceTrace {
   LeftOut left_out;
   record::Noticed noticed;         // by the reader and Finish()
   std::vector<std::string> notes;  // further messages for the report
+  // Of further ranks, where scripts have merged the traces of several into one file. Each is finished.
+  std::vector<DeviceTrace> others;
 
   // Call once when everything has been added: sorts, leaves out or mends impossible times (device_mend.h), links
   // operations to the calls that launched them, and counts what is to be noticed (device_noticed.h).

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <map>
 
 #include "explain/ingest/archive_reader.h"
 #include "explain/ingest/byte_source.h"
@@ -16,6 +16,7 @@
 #include "timeline/device_rank.h"
 #include "timeline/device_ranks.h"
 #include "timeline/device_steps.h"
+#include "timeline/device_stretches.h"
 
 namespace fullbore::ingest {
 namespace {
@@ -148,24 +149,37 @@ class Visit {
   }
 
   void Take(timeline::DeviceTrace& trace, const std::string& name) {
+    TakeRank(trace, name);
+    for (timeline::DeviceTrace& other : trace.others) TakeRank(other, name);
+  }
+
+  void TakeRank(timeline::DeviceTrace& trace, const std::string& name) {
     RankFrom from = RankFrom::kTrace;
     int rank = trace.rank.value_or(-1);
     if (rank < 0) {
       rank = directory_rank_ >= 0 ? directory_rank_ : RankInName(name);
       from = RankFrom::kName;
     }
+    const Recorded recorded = RecordedBy(trace, name);
+    if (rank < 0) rank = RankOfEarlier(recorded);
     if (rank < 0) {
       rank = 0;
       while (ranks_.count(rank) != 0) ++rank;
       from = RankFrom::kOrder;
     }
-    if (!ranks_.insert(rank).second) {
+    if (const auto known = ranks_.find(rank); known == ranks_.end()) {
+      ranks_[rank] = {recorded};
+      ++told_by_[from];
+    } else if (Continues(recorded, known->second)) {
+      known->second.push_back(recorded);
+      Say(Severity::kInfo,
+          "'" + known->second.front().file + "' and '" + name +
+              "' are recordings of one process, one after the other: they are taken as one rank");
+    } else {
       Say(Severity::kWarning, "left out: '" + name + "' claims rank " + std::to_string(rank) + ", as '" +
-                                  files_[rank] + "' does: only the first is judged");
+                                  known->second.front().file + "' does: only the first is judged");
       return;
     }
-    files_[rank] = name;
-    ++told_by_[from];
     ++traces_;
     if (trace.events == 0) Say(Severity::kWarning, "'" + name + "' holds no events");
     trace.rank = rank;
@@ -173,8 +187,53 @@ class Visit {
     visit_(trace, name);
   }
 
+  // What tells a process, and when it was recorded.
+  struct Recorded {
+    std::string file;
+    std::string
+        worker;  // "gpu01_4242", as tensorboard_trace_handler begins the names of its files; or nothing
+    int64_t pid = 0;
+    int64_t begin_ns = INT64_MAX, end_ns = INT64_MIN;  // by the wall clock
+  };
+
+  static Recorded RecordedBy(const timeline::DeviceTrace& trace, const std::string& name) {
+    Recorded recorded{name, "", trace.pid};
+    const std::string file = std::filesystem::path(name).filename().string();
+    const std::string number = "_" + std::to_string(trace.pid) + ".";
+    if (const size_t at = file.find(number); at != std::string::npos && at > 0)
+      recorded.worker = file.substr(0, at + number.size() - 1);
+    const auto widen = [&](int64_t begin_ns, int64_t end_ns) {
+      recorded.begin_ns = std::min(recorded.begin_ns, begin_ns);
+      recorded.end_ns = std::max(recorded.end_ns, end_ns);
+    };
+    for (const timeline::DeviceOp& op : trace.ops) widen(op.begin_ns, op.end_ns);
+    for (const timeline::HostSpan& span : trace.spans) widen(span.begin_ns, span.end_ns);
+    if (recorded.begin_ns <= recorded.end_ns) {
+      recorded.begin_ns += trace.base_ns;
+      recorded.end_ns += trace.base_ns;
+    }
+    return recorded;
+  }
+
+  // Another recording of a process of known rank: later or earlier, not at the same time.
+  static bool Continues(const Recorded& recorded, const std::vector<Recorded>& known) {
+    return recorded.pid != 0 && std::all_of(known.begin(), known.end(), [&](const Recorded& other) {
+             return other.pid == recorded.pid && other.worker == recorded.worker &&
+                    (other.end_ns <= recorded.begin_ns || recorded.end_ns <= other.begin_ns);
+           });
+  }
+
+  // Of a trace that does not say its rank. Other hosts have processes of the same number: the name must tell.
+  int RankOfEarlier(const Recorded& recorded) const {
+    if (recorded.worker.empty()) return -1;
+    for (const auto& [rank, known] : ranks_) {
+      if (Continues(recorded, known)) return rank;
+    }
+    return -1;
+  }
+
   void SayHowRanksWereTold() {
-    if (traces_ < 2) return;
+    if (ranks_.size() < 2) return;
     if (told_by_[RankFrom::kName] > 0) {
       Say(Severity::kInfo, "the rank of " + std::to_string(told_by_[RankFrom::kName]) +
                                " traces is taken from the name of the file or its directory: the traces "
@@ -194,8 +253,7 @@ class Visit {
   const TraceOptions& options_;
   const TraceVisitor& visit_;
   std::vector<Message> messages_;
-  std::set<int> ranks_;
-  std::map<int, std::string> files_;
+  std::map<int, std::vector<Recorded>> ranks_;
   std::map<RankFrom, int64_t> told_by_;
   int64_t traces_ = 0;
   int directory_rank_ = -1;  // of the file that is being read
@@ -217,21 +275,42 @@ struct Gathered {
   int64_t base_shift_ns = 0;
 };
 
-void Finish(std::vector<Gathered> ranks, record::Stage* stage) {
-  std::stable_sort(ranks.begin(), ranks.end(),
-                   [](const Gathered& a, const Gathered& b) { return a.info.rank < b.info.rank; });
-  std::vector<timeline::Arrivals> arrivals;
-  for (Gathered& rank : ranks) {
-    arrivals.push_back(std::move(rank.arrivals));
-    timeline::ShiftTimes(rank.base_shift_ns, &arrivals.back());
+// Ranks in order, on the clock of the first one's base time; the recordings of one process are one.
+std::vector<Gathered> JoinRecordings(std::vector<Gathered> recordings) {
+  for (Gathered& each : recordings) {
+    timeline::ShiftTimes(each.base_shift_ns, &each.info);
+    timeline::ShiftTimes(each.base_shift_ns, &each.arrivals);
+    each.begin_ns += each.base_shift_ns;
+    each.end_ns += each.base_shift_ns;
   }
+  std::stable_sort(recordings.begin(), recordings.end(), [](const Gathered& a, const Gathered& b) {
+    return a.info.rank != b.info.rank ? a.info.rank < b.info.rank : a.begin_ns < b.begin_ns;
+  });
+  std::vector<Gathered> ranks;
+  for (Gathered& each : recordings) {
+    if (ranks.empty() || ranks.back().info.rank != each.info.rank) {
+      ranks.push_back(std::move(each));
+      continue;
+    }
+    Gathered& rank = ranks.back();
+    timeline::Append(std::move(each.info), &rank.info);
+    timeline::Append(each.arrivals, &rank.arrivals);
+    rank.end_ns = std::max(rank.end_ns, each.end_ns);
+  }
+  return ranks;
+}
+
+void Finish(std::vector<Gathered> recordings, record::Stage* stage) {
+  std::vector<Gathered> ranks = JoinRecordings(std::move(recordings));
+  std::vector<timeline::Arrivals> arrivals;
+  for (Gathered& rank : ranks) arrivals.push_back(std::move(rank.arrivals));
   const timeline::RankComparison comparison = timeline::CompareRanks(arrivals);
   for (const std::string& note : comparison.notes) {
     stage->messages.push_back({std::nullopt, Severity::kInfo, "ingest", note});
   }
   bool first = true;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    const int64_t shift = ranks[i].base_shift_ns + comparison.ranks[i].shift_ns;
+    const int64_t shift = comparison.ranks[i].shift_ns;
     timeline::ApplyWaits(arrivals[i], comparison.ranks[i], &ranks[i].info);
     timeline::ShiftTimes(shift, &ranks[i].info);
     const int64_t begin = ranks[i].begin_ns + shift;
@@ -287,8 +366,8 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
     recording.source = trace.source;
     // Traces of different hosts count from different base times: convert them to the first one's before
     // clocks are compared.
-    ranks.push_back({std::move(result.info), timeline::ArrivalsOf(trace), result.begin_ns, result.end_ns,
-                     trace.base_ns - *base_ns});
+    ranks.push_back({std::move(result.info), timeline::ArrivalsOf(trace, result.comm_exposed),
+                     result.begin_ns, result.end_ns, trace.base_ns - *base_ns});
   });
   if (!messages) return messages.error();
   stage.messages = std::move(*messages);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <regex>
 
 #include "base/testing/scratch_directory.h"
 #include "explain/ingest/testing/trace_builder.h"
@@ -19,7 +20,7 @@ std::string Texts(const record::Stage& stage) {
   return all;
 }
 
-std::string RankTrace(int rank, double shift_us = 0, double late_us = 0) {
+TraceBuilder RankBuilder(int rank, double shift_us = 0, double late_us = 0) {
   TraceBuilder trace;
   if (rank >= 0)
     trace.Property("\"distributedInfo\": {\"rank\": " + std::to_string(rank) + ", \"world_size\": 2}");
@@ -29,7 +30,27 @@ std::string RankTrace(int rank, double shift_us = 0, double late_us = 0) {
     // The collective ends everywhere at the same time; who comes late spends less time in it.
     trace.Launched("ncclDevKernel_AllReduce_Sum_f32_RING_LL", t + 30, t + 320 + late_us, 500 - late_us);
   }
-  return trace.Json();
+  return trace;
+}
+
+std::string RankTrace(int rank, double shift_us = 0, double late_us = 0) {
+  return RankBuilder(rank, shift_us, late_us).Json();
+}
+
+// The events of several ranks in one file, as scripts merge them: `label` stands before each process and thread.
+std::string Merged(const std::vector<std::pair<std::string, TraceBuilder>>& ranks) {
+  std::string events;
+  for (const auto& [label, trace] : ranks) {
+    std::string of_rank = trace.BareArray();
+    of_rank = of_rank.substr(of_rank.find('[') + 1);
+    of_rank.resize(of_rank.rfind(']'));
+    of_rank = std::regex_replace(of_rank, std::regex(R"re("(pid|tid)": "?([0-9]+)"?)re"),
+                                 "\"$1\": \"" + label + "$2\"");
+    events += (events.empty() ? "" : ",") + of_rank;
+  }
+  return R"({"distributedInfo": {"rank": 0, "world_size": 2}, "deviceProperties": [{"id": 0, "name": "A100"}],)"
+         R"( "traceEvents": [)" +
+         events + "]}";
 }
 
 TEST(ReadTracesTest, OneFileIsOneRank) {
@@ -96,6 +117,56 @@ TEST(ReadTracesTest, OfTwoFilesOfOneRankTheFirstIsJudged) {
   ASSERT_TRUE(recording.ok());
   EXPECT_EQ(recording->stages[0].ranks.size(), 1U);
   EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("only the first is judged"));
+}
+
+TEST(ReadTracesTest, RanksMergedIntoOneFileAreToldApart) {
+  const ScratchDirectory dir;
+  const std::string file = dir.Write(
+      "merged.json", Merged({{"[Rank 0] ", RankBuilder(-1)}, {"[Rank 1] ", RankBuilder(-1, 0, 200)}}));
+  auto recording = ReadTraces({file});
+  ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+  const auto& ranks = recording->stages[0].ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  for (const record::RankInfo& rank : ranks) {
+    EXPECT_EQ(rank.steps.size(), 4U);
+    EXPECT_EQ(rank.kernels, 8);
+    EXPECT_EQ(rank.pid, 4242);
+    EXPECT_EQ(rank.facts.at("gpu"), "\"A100\"");
+  }
+  EXPECT_EQ(ranks[0].comm_wait_ns, 4 * 200'000);
+  EXPECT_EQ(ranks[1].comm_wait_ns, 0);
+  EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("2 ranks"));
+}
+
+TEST(ReadTracesTest, RecordingsOfOneProcessAreStretchesOfOneRank) {
+  const ScratchDirectory dir;
+  const double minute = 60e6;
+  for (const int rank : {-1, 0}) {
+    const std::string later = dir.Write("logs/gpu01.local_4242.200.pt.trace.json", RankTrace(rank, minute));
+    const std::string first = dir.Write("logs/gpu01.local_4242.100.pt.trace.json", RankTrace(rank));
+    auto recording = ReadTraces({later, first});
+    ASSERT_TRUE(recording.ok());
+    ASSERT_EQ(recording->stages[0].ranks.size(), 1U);
+    const record::RankInfo& info = recording->stages[0].ranks[0];
+    ASSERT_EQ(info.steps.size(), 8U);
+    EXPECT_EQ(info.steps[4].index, 4);
+    EXPECT_EQ(info.steps[4].wall_ns, info.steps[0].wall_ns) << "the minute between them belongs to no step";
+    EXPECT_EQ(info.kernels, 16);
+    EXPECT_LT(*info.span_ns, 10'000'000);
+    EXPECT_EQ(info.tables->kernels[0].count, 8);
+    EXPECT_EQ(info.noticed.stretches, 2);
+    EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("one after the other"));
+    EXPECT_THAT(Texts(recording->stages[0]), ::testing::Not(::testing::HasSubstr("left out")));
+  }
+}
+
+TEST(ReadTracesTest, ProcessesOfOneNumberOnTwoHostsAreTwoRanks) {
+  const ScratchDirectory dir;
+  const std::string here = dir.Write("gpu01_4242.100.pt.trace.json", RankTrace(-1));
+  const std::string there = dir.Write("gpu02_4242.200.pt.trace.json", RankTrace(-1, 60e6));
+  auto recording = ReadTraces({here, there});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(recording->stages[0].ranks.size(), 2U);
 }
 
 TEST(ReadTracesTest, ForeignFilesOfADirectoryAreCounted) {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "explain/ingest/kineto/rank_label.h"
 #include "explain/ingest/span_names.h"
 #include "timeline/device_noticed.h"
 
@@ -117,7 +118,7 @@ std::string_view FirstString(std::string_view list) {  // of ["float", ""]
 // What the arguments of a kernel, of "nccl:..." or of record_param_comms say about a collective.
 struct CollectiveArgs {
   std::string_view name, type, dims, dim_type, group;
-  int64_t in = -1, out = -1, group_size = -1;
+  int64_t in = -1, out = -1, group_size = -1, source = -1, destination = -1;
 
   void Take(std::string_view key, std::string_view value) {
     if (key == "Collective name")
@@ -128,6 +129,10 @@ struct CollectiveArgs {
       in = Integer(value).value_or(-1);
     else if (key == "Out msg nelems")
       out = Integer(value).value_or(-1);
+    else if (key == "Src Rank")
+      source = Integer(value).value_or(-1);
+    else if (key == "Dst Rank")
+      destination = Integer(value).value_or(-1);
     else if (key == "Group size")
       group_size = Integer(value).value_or(-1);
     else if (key == "Process Group Name")
@@ -136,6 +141,13 @@ struct CollectiveArgs {
       dims = value;
     else if (key == "Input type")
       dim_type = FirstString(value);
+  }
+  // Of a send, where it goes to; of a receive, where it comes from.
+  int32_t peer(std::string_view kind) const {
+    const int64_t rank = kind.find("send") != std::string_view::npos   ? destination
+                         : kind.find("recv") != std::string_view::npos ? source
+                                                                       : -1;
+    return rank < 0 || rank > (1 << 30) ? -1 : static_cast<int32_t>(rank);
   }
   int64_t bytes() const {
     const int64_t elements = std::max(in, out);
@@ -178,7 +190,20 @@ uint16_t Blocks(std::string_view grid, std::string_view threads_of_a_block = {})
 
 }  // namespace
 
+struct EventSorter::OtherRank {
+  explicit OtherRank(bool stacks) : sorter(&trace, stacks) {}
+
+  timeline::DeviceTrace trace;
+  EventSorter sorter;
+};
+
+EventSorter::EventSorter(timeline::DeviceTrace* trace, bool stacks)
+    : trace_(trace), stacks_(stacks), operators_(&trace->operators) {}
+
+EventSorter::~EventSorter() = default;
+
 void EventSorter::Take(const RawEvent& event) {
+  if (TakeOfOtherRank(event)) return;
   ++trace_->events;
   switch (event.phase) {
     case 'X':
@@ -203,6 +228,56 @@ void EventSorter::Take(const RawEvent& event) {
     default:  // flows repeat the correlation ids
       break;
   }
+}
+
+bool EventSorter::TakeOfOtherRank(const RawEvent& event) {
+  constexpr size_t kMaxRanks = 4096;
+  if (event.pid.empty() || (event.pid[0] >= '0' && event.pid[0] <= '9')) return false;
+  const auto labelled = SplitRankLabel(event.pid);
+  if (!labelled) return false;
+  auto found = other_ranks_.find(labelled->label);
+  if (found == other_ranks_.end()) {
+    if (other_ranks_.size() == kMaxRanks) return false;
+    found = other_ranks_.emplace(std::string(labelled->label), std::make_unique<OtherRank>(stacks_)).first;
+  }
+  RawEvent own = event;
+  own.pid = labelled->rest;
+  if (const auto thread = SplitRankLabel(event.tid); thread && thread->label == labelled->label)
+    own.tid = thread->rest;
+  found->second->sorter.Take(own);
+  return true;
+}
+
+// What the file says of all of them holds for each.
+void EventSorter::FinishOtherRanks() {
+  std::vector<std::string_view> labels;
+  for (const auto& [label, other] : other_ranks_) labels.push_back(label);
+  const std::vector<int> ranks = RanksOfLabels(labels);
+  size_t i = 0;
+  for (auto& [label, other] : other_ranks_) {
+    timeline::DeviceTrace& trace = other->trace;
+    trace.facts.insert(trace_->facts.begin(), trace_->facts.end());
+    trace.devices = trace_->devices;
+    trace.multiprocessors = trace_->multiprocessors;
+    trace.base_ns = trace_->base_ns;
+    trace.world_size = trace_->world_size;
+    trace.noticed.breaks_off_at = trace_->noticed.breaks_off_at;
+    other->sorter.Finish();
+    trace.rank = ranks[i++];
+    trace_->others.push_back(std::move(trace));
+  }
+  if (trace_->others.empty() || trace_->has_device_activity() || !trace_->calls.empty() ||
+      !trace_->spans.empty())
+    return;
+  // All events belong to one of them: the first stands for the file.
+  timeline::DeviceTrace first = std::move(trace_->others.front());
+  first.others = std::move(trace_->others);
+  first.others.erase(first.others.begin());
+  first.notes.insert(first.notes.begin(), trace_->notes.begin(), trace_->notes.end());
+  for (const auto& [what, count] : trace_->left_out) first.left_out[what] += count;
+  first.notes.push_back("the file holds the traces of " + std::to_string(other_ranks_.size()) +
+                        " ranks, told apart by the labels of their processes");
+  *trace_ = std::move(first);
 }
 
 void EventSorter::TakeComplete(const RawEvent& event) {
@@ -307,7 +382,8 @@ void EventSorter::TakeDeviceOp(const RawEvent& event, const Times& times, bool k
   if (op.lane == Lane::kComm && !collective.name.empty()) {
     op.detail = static_cast<uint32_t>(trace_->collectives.size());
     trace_->collectives.push_back({NameOf(collective.name), NameOf(collective.group), collective.bytes(),
-                                   static_cast<int32_t>(collective.group_size)});
+                                   static_cast<int32_t>(collective.group_size),
+                                   collective.peer(collective.name)});
   } else if (!kernel) {
     op.detail = static_cast<uint32_t>(trace_->copy_bytes.size());
     trace_->copy_bytes.push_back(bytes);
@@ -380,6 +456,7 @@ void EventSorter::Finish() {
     trace_->left_out["operators with ever new shapes (kept, but without their work)"] =
         trace_->operators.left_out;
   trace_->Finish();
+  FinishOtherRanks();
 }
 
 // "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": num_workers=0 by its name.
@@ -417,7 +494,7 @@ void EventSorter::TakeCollectiveCall(const RawEvent& event, const Times& times) 
                                       times.end_ns,
                                       ThreadOf(event),
                                       {NameOf(kind), NameOf(collective.group), collective.bytes(),
-                                       static_cast<int32_t>(collective.group_size)}});
+                                       static_cast<int32_t>(collective.group_size), collective.peer(kind)}});
 }
 
 // Only the outermost of nested operators is kept: the one that the user called.

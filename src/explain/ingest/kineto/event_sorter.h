@@ -1,6 +1,8 @@
 // Takes the events of a trace one by one and puts what they mean into a DeviceTrace.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,8 +19,8 @@ namespace fullbore::ingest::kineto {
 
 class EventSorter {
  public:
-  EventSorter(timeline::DeviceTrace* trace, bool stacks)
-      : trace_(trace), stacks_(stacks), operators_(&trace->operators) {}
+  EventSorter(timeline::DeviceTrace* trace, bool stacks);
+  ~EventSorter();
 
   void Take(const RawEvent& event);
   void Finish();  // after the last event; finishes the trace
@@ -34,6 +36,11 @@ class EventSorter {
     int64_t begin_ns;
     int64_t end_ns;
   };
+
+  // Scripts that merge the traces of several ranks put a label in front of each process and thread.
+  struct OtherRank;
+  bool TakeOfOtherRank(const RawEvent& event);
+  void FinishOtherRanks();
 
   void TakeComplete(const RawEvent& event);
   void TakeEnd(const RawEvent& event);
@@ -69,7 +76,8 @@ class EventSorter {
   NamedSteps named_steps_;
   PairedEvents paired_;
   Census census_;
-  std::string key_;  // scratch
+  std::string key_;                                                             // scratch
+  std::map<std::string, std::unique_ptr<OtherRank>, std::less<>> other_ranks_;  // by label
 };
 
 }  // namespace fullbore::ingest::kineto
