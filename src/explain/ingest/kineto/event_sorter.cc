@@ -340,6 +340,7 @@ void EventSorter::TakeShapes(const RawEvent& event, const Times& times) {
 
 void EventSorter::Finish() {
   std::move(named_steps_).PutInto(trace_);
+  if (trace_->has_device_activity()) trace_->operators.Drop(timeline::OperatorKind::kTable);
   if (trace_->operators.left_out > 0)
     trace_->left_out["operators with ever new shapes (kept, but without their work)"] =
         trace_->operators.left_out;
