@@ -33,6 +33,7 @@ constexpr FindingRow kFindings[] = {
     {"idle-device", JudgeIdleDevice, When::kAlways},
     {"no-tensor-cores", JudgeNoTensorCores, When::kAlways, Rests::kOnTheDevice},
     {"inefficient-kernels", JudgeInefficientKernels, When::kWithSteps, Rests::kOnTheDevice},
+    {"needless-work", JudgeNeedlessWork, When::kWithSteps},
     {"memory-pressure", JudgeMemoryPressure, When::kAlways},
     {"small-batch", JudgeSmallBatch, When::kWithSteps},
     {"throttle", JudgeThrottle, When::kAlways},
