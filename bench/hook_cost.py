@@ -55,6 +55,7 @@ def clean_environment() -> dict:
 
 def hooked_environment(directory: str) -> dict:
     ours = {"FULLBORE_CHANNEL": directory, "FULLBORE_RUN": "bench", "FULLBORE_HOOK_DIR": str(SITE)}
+    ours["FULLBORE_WINDOWS"] = "off"  # windows_cost.py measures them
     return {**clean_environment(), **ours, "PYTHONPATH": str(SITE)}
 
 

@@ -59,7 +59,8 @@ class Fullbore:
         """The tests' environment, without what would leak into the command from whoever started them."""
         ours = {"PYTHONPATH", "TERM"}
         kept = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_") and k not in ours}
-        return {**kept, "OMP_NUM_THREADS": "1", **(extra or {})}
+        # A window of the profiler would begin in what takes more than a few seconds, on a busy machine in any test.
+        return {**kept, "OMP_NUM_THREADS": "1", "FULLBORE_WINDOWS": "off", **(extra or {})}
 
     def arguments(self, command: Sequence[str | os.PathLike], flags: Sequence[str | os.PathLike] = ()) -> list[str]:
         return [os.fspath(a) for a in (BINARY, "run", *flags, "--", *command)]

@@ -20,15 +20,32 @@ Result<record::Recording> ReadDeviceWindows(const record::Stage& stage) {
   return ingest::ReadTraces({directory->path()});
 }
 
-void TakeTablesOf(const record::Recording& trace, record::Stage& run) {
+namespace {
+
+// Calls take(of the window, of the run) for each rank that both have.
+template <typename Take>
+void ForEachRank(const record::Recording& trace, record::Stage& run, Take take) {
   for (const record::RankInfo& seen : trace.stages.front().ranks) {
     const auto rank = std::ranges::find(run.ranks, seen.rank, &record::RankInfo::rank);
-    if (rank == run.ranks.end()) continue;
-    rank->tables = seen.tables;
-    rank->timeline = seen.timeline;
-    rank->roofline = seen.roofline;
-    rank->operators = seen.operators;
+    if (rank != run.ranks.end()) take(seen, *rank);
   }
+}
+
+}  // namespace
+
+void TakeOperatorsOf(const record::Recording& trace, record::Stage& run) {
+  ForEachRank(trace, run, [](const record::RankInfo& seen, record::RankInfo& rank) {
+    rank.operators = seen.operators;
+    rank.host_work = seen.host_work;
+  });
+}
+
+void TakeTablesOf(const record::Recording& trace, record::Stage& run) {
+  ForEachRank(trace, run, [](const record::RankInfo& seen, record::RankInfo& rank) {
+    rank.tables = seen.tables;
+    rank.timeline = seen.timeline;
+    rank.roofline = seen.roofline;
+  });
 }
 
 }  // namespace fullbore::cli

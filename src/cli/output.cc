@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/print.h"
 #include "base/secrets.h"
@@ -116,19 +119,33 @@ std::vector<diagnose::Diagnosis> DiagnoseStages(const record::Recording& recordi
   return diagnoses;
 }
 
-// The windows of its profiler, where a run has them, become part of what is said of it.
-void AddDeviceWindows(const std::vector<const replay::Change*>& what_if, record::Recording& recording,
-                      std::vector<diagnose::Diagnosis>& stages) {
+// The windows of the profiler of each stage; nothing where it has none.
+using Windows = std::vector<std::optional<Result<record::Recording>>>;
+
+// What they saw of the CPU is judged with the run, as any other reading of it.
+Windows ReadAllWindows(record::Recording& recording) {
+  Windows windows;
+  for (record::Stage& stage : recording.stages) {
+    auto& window = windows.emplace_back();
+    if (stage.device_windows.empty()) continue;
+    window.emplace(ReadDeviceWindows(stage));
+    if (*window) TakeOperatorsOf(**window, stage);
+  }
+  return windows;
+}
+
+// What they saw of the device becomes part of what is said of the run.
+void AddDeviceWindows(const Windows& windows, const std::vector<const replay::Change*>& what_if,
+                      record::Recording& recording, std::vector<diagnose::Diagnosis>& stages) {
   for (size_t i = 0; i < recording.stages.size(); ++i) {
-    record::Stage& stage = recording.stages[i];
-    if (stage.device_windows.empty() || stages[i].steps == 0) continue;
-    const auto trace = ReadDeviceWindows(stage);
+    if (!windows[i] || stages[i].steps == 0) continue;
+    const Result<record::Recording>& trace = *windows[i];
     if (!trace) {
       stages[i].messages.push_back("windows: " + trace.error().text);
       continue;
     }
-    diagnose::AddDeviceWindow(stage.device_windows.front(), *trace, what_if, stages[i]);
-    TakeTablesOf(*trace, stage);
+    diagnose::AddDeviceWindow(recording.stages[i].device_windows.front(), *trace, what_if, stages[i]);
+    TakeTablesOf(*trace, recording.stages[i]);
   }
 }
 
@@ -136,8 +153,9 @@ void AddDeviceWindows(const std::vector<const replay::Change*>& what_if, record:
 
 report::Explained ExplainAll(record::Recording recording, const std::vector<const replay::Change*>& what_if) {
   report::Explained explained{std::move(recording), {}, 0};
+  const Windows windows = ReadAllWindows(explained.recording);
   explained.stages = DiagnoseStages(explained.recording, what_if);
-  AddDeviceWindows(what_if, explained.recording, explained.stages);
+  AddDeviceWindows(windows, what_if, explained.recording, explained.stages);
   const record::Stage* judged = diagnose::JudgedStage(explained.recording);
   if (explained.stages.size() > 1)
     explained.judged = static_cast<size_t>(judged - explained.recording.stages.data());

@@ -259,7 +259,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option(
          "--windows", flags->windows,
          "When to take a few steps under torch's own profiler, for what the device, or the CPU's\n"
-         "operators, really do: off, N@STEP or 'every TIME' (default: every 10m where a device is used)")
+         "operators, really do: off, N@STEP or 'every TIME' (default: every 10m where a device is used or\n"
+         "the CPU computes, and never for more than 0.5 % of the time)")
       ->type_name("WHEN");
   app.add_flag("--keep-windows", flags->keep_windows,
                "Keep their last traces beside the run file, for Perfetto and `fullbore explain`");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/activity.h"
+#include "record/host_work.h"
 #include "record/noticed.h"
 #include "record/roofline.h"
 #include "record/share.h"
@@ -231,6 +232,7 @@ struct RankInfo {
   std::optional<StepTimeline> timeline;  // of a trace's median step
   std::optional<Roofline> roofline;      // only of traces with shapes
   std::vector<OperatorTime> operators;   // only of traces without a device: by sum_ns, largest first
+  std::optional<HostWork> host_work;     // the same
 };
 
 // A few steps of a rank under its framework's own profiler.

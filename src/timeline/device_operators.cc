@@ -108,6 +108,12 @@ uint16_t OperatorLog::Add(uint64_t key, OperatorShape shape) {
   return number;
 }
 
+void OperatorLog::Drop(OperatorKind kind) {
+  const auto rest = std::remove_if(calls.begin(), calls.end(),
+                                   [&](const OperatorCall& call) { return shapes[call.shape].kind == kind; });
+  calls.resize_down(static_cast<size_t>(rest - calls.begin()));
+}
+
 void OperatorLog::Sort() {
   const auto outer_first = [](const OperatorCall& a, const OperatorCall& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.duration_ns > b.duration_ns;

@@ -86,7 +86,8 @@ class OperatorLog {
   // Its number from now on; 0 if it does not fit any more.
   uint16_t Add(uint64_t key, OperatorShape shape);
 
-  void Sort();  // calls by begin, the outer ones first
+  void Drop(OperatorKind kind);  // the calls of this kind
+  void Sort();                   // calls by begin, the outer ones first
 
   std::vector<OperatorShape> shapes;  // the first one stands for all that do not fit
   PodVector<OperatorCall> calls;

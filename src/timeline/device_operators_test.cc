@@ -50,6 +50,18 @@ TEST(OperatorLogTest, LargeShapesEndEarlier) {
   EXPECT_NE(log.Add(5, WithDims(10)), 0) << "a small one still fits";
 }
 
+TEST(OperatorLogTest, CallsOfAKindCanBeLeftOut) {
+  OperatorLog log;
+  OperatorShape table = WithDims(1);
+  table.kind = OperatorKind::kTable;
+  const uint16_t lookup = log.Add(1, table), other = log.Add(2, WithDims(1));
+  log.calls.push_back({10, 5, lookup, 0});
+  log.calls.push_back({20, 5, other, 0});
+  log.Drop(OperatorKind::kTable);
+  ASSERT_EQ(log.calls.size(), 1U);
+  EXPECT_EQ(log.calls[0].shape, other);
+}
+
 TEST(OperatorLogTest, OuterCallsComeBeforeTheOnesInside) {
   OperatorLog log;
   log.calls.push_back({20, 5, 1, 0});

@@ -105,6 +105,9 @@ constexpr Known kAten[] = {
     {"max_pool2d_with_indices_backward", OperatorKind::kPool},
     {"avg_pool2d", OperatorKind::kPool},
     {"avg_pool2d_backward", OperatorKind::kPool},
+    {"_embedding_bag", OperatorKind::kTable},
+    {"_embedding_bag_dense_backward", OperatorKind::kTable},
+    {"_index_put_impl_", OperatorKind::kTable},
     {"_fused_adam_", OperatorKind::kOptimizer},
     {"_fused_adamw_", OperatorKind::kOptimizer},
     {"_fused_sgd_", OperatorKind::kOptimizer},
@@ -178,6 +181,7 @@ bool ConcretesMatter(OperatorKind kind) {
     case OperatorKind::kGather:
     case OperatorKind::kScatter:
     case OperatorKind::kPool:
+    case OperatorKind::kTable:
       return true;
     default:
       return false;

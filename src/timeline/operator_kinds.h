@@ -37,6 +37,7 @@ enum class OperatorKind : uint8_t {
   kScatter,
   kPool,
   kOptimizer,
+  kTable,   // looks up rows of a table, or adds to them; kept only where the CPU computes
   kTriton,  // a kernel that torch.compile wrote, with all its arguments
 };
 

@@ -15,6 +15,13 @@ TEST(OperatorKindsTest, NamesOfAtenAreKnownWithAndWithoutTheUnderscoreOfInPlaceF
   EXPECT_EQ(KindOfOperator("aten::_fused_adamw_"), OperatorKind::kOptimizer);
 }
 
+TEST(OperatorKindsTest, BagsAndWritesByIndexGoOverTables) {
+  EXPECT_EQ(KindOfOperator("aten::_embedding_bag"), OperatorKind::kTable);
+  EXPECT_EQ(KindOfOperator("aten::_embedding_bag_dense_backward"), OperatorKind::kTable);
+  EXPECT_EQ(KindOfOperator("aten::_index_put_impl_"), OperatorKind::kTable);
+  EXPECT_TRUE(ConcretesMatter(OperatorKind::kTable));
+}
+
 TEST(OperatorKindsTest, OperatorsThatLeaveTheWorkToOthersAreNotKept) {
   for (const char* name : {"aten::conv2d", "aten::layer_norm", "aten::to", "aten::view", "aten::empty",
                            "aten::scaled_dot_product_attention", "AddmmBackward0", "aten::copy", ""}) {

@@ -61,10 +61,52 @@ def test_slow_steps_are_marked_with_the_one_that_ends_the_window(newest):
     assert windowed(channel.trainer) == list(range(FIRST, FIRST + STEPS + 1))
 
 
-@pytest.mark.parametrize("asked", ["", "off"])
-def test_on_a_cpu_there_is_no_window_unless_somebody_asks(newest, asked):
-    channel, _ = newest.run(TRAINING + "    for _ in range(60): step()\n", env={"FULLBORE_WINDOWS": asked})
+# Nobody asked: a run that is long enough by the plan's own figures, which the test makes smaller.
+SOON = """
+    plan = sys.modules["_fullbore_hook.torch.window_plan"]
+    plan.LEAST_ON_CPU_NS, plan.FIXED_NS, plan.OPERATOR_NS, plan.COMPUTES = 0, 0, 1, 0
+    for _ in range(80): step()
+"""
+
+
+def test_on_a_cpu_a_run_that_is_long_enough_has_a_window_by_itself(newest):
+    channel, said = newest.run(TRAINING + SOON)
+    said_of_it = channel.trainer.one("device_window")
+    assert said_of_it["steps"] in (1, 3)
+    first = said_of_it["first_step"]
+    assert windowed(channel.trainer) == list(range(first, first + said_of_it["steps"] + 1))
+    assert said == "" and channel.trainer.say("message") == []
+
+
+@pytest.mark.parametrize("env", [{"FULLBORE_WINDOWS": "off"}, {"FULLBORE_TRIAL": "1"}, {"WORLD_SIZE": "2"}])
+def test_it_has_none_where_that_is_switched_off_in_trials_and_beside_other_ranks(newest, env):
+    channel, _ = newest.run(TRAINING + SOON, env=env)
     assert channel.trainer.say("device_window") == [] and windowed(channel.trainer) == []
+
+
+def test_on_a_cpu_a_short_run_has_no_window_unless_somebody_asks(newest):
+    channel, _ = newest.run(TRAINING + "    for _ in range(60): step()\n")
+    assert channel.trainer.say("device_window") == [] and windowed(channel.trainer) == []
+
+
+def test_a_torch_that_does_not_count_its_nodes_has_no_window_by_itself(newest):
+    check = """
+    windows = sys.modules["_fullbore_hook.torch.windows"]
+    class Old:
+        class _C:
+            _autograd = object()
+    print(windows.plan_on_cpu(Old), windows.plan_on_cpu(torch) is not None)
+"""
+    _, said = newest.run(TRAINING + check)
+    assert said == "None True\n"
+
+
+def test_a_window_of_its_own_accord_leaves_the_scripts_profiler_alone(newest):
+    own = SOON.replace("for _ in range(80): step()", "pass") + OWN.format(before=0)
+    channel, said = newest.run(TRAINING + own)
+    assert said == "40\n"
+    first = channel.trainer.one("device_window")["first_step"]
+    assert first >= 20
 
 
 def test_what_the_script_computes_stays_the_same(newest):

@@ -10,6 +10,7 @@ The header is the script's docstring, one `KEY  value` per line:
     FIX      the setting of the script that the recommended change concerns: num_workers or a switch (bench/accuracy)
     LINE     text of the source line that the finding must name first
     RANK     the rank that the finding must name
+    WINDOWS  when steps are taken under the profiler, N@STEP (never)
     WARMUP   how many steps are warm-up
     LAUNCH   arguments between the interpreter and the script
     NEEDS    two-cores, memory-cgroup, jax
@@ -170,7 +171,7 @@ class Laboratory:
         files = ["--truth", truth, "--photos", self.photos, "--scratch", self.scratch]
         files += more
         with memory_limit(case["MEMORY"]) as inside:
-            runs = ["-o", self.scratch / "runs", "--json", report, "--quiet"]
+            runs = ["-o", self.scratch / "runs", "--json", report, "--quiet", "--windows", case["WINDOWS"] or "off"]
             command = [FULLBORE, "run", *runs, "--", *inside, sys.executable, *launch, case.script, *files]
             environment = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_")}
             result = subprocess.run(

@@ -34,6 +34,12 @@ def recommends(finding: dict, change: str) -> bool:
     return "speedup" in finding and change in " ".join([finding.get("change", ""), *finding["fix"][:1]])
 
 
+def windowed(case: Case) -> int:
+    """Steps that the profiler slowed down, with the one that paid for its end: they say nothing of the speed."""
+    count = case["WINDOWS"].partition("@")[0]
+    return int(count) + 1 if count else 0
+
+
 def wrong_finding(case: Case, outcome: Outcome) -> str:
     """How the first finding misses what was planted; empty if it does not."""
     first = outcome.first
@@ -71,7 +77,7 @@ def test_the_first_finding_is_what_was_planted_with_its_cost(case: Case, laborat
         pytest.skip(case.missing())
     outcomes = [laboratory.run(case) for _ in range(ROUNDS)]
     for outcome in outcomes:
-        assert outcome.report["window"]["steps"] == len(outcome.truth.steps) - outcome.warmup
+        assert outcome.report["window"]["steps"] == len(outcome.truth.steps) - outcome.warmup - windowed(case)
 
     wrong = list(filter(None, (wrong_finding(case, outcome) for outcome in outcomes)))
     assert len(wrong) <= ROUNDS // 2, "\n\n".join(wrong)

@@ -35,6 +35,7 @@ constexpr FindingRow kFindings[] = {
     {"idle-device", JudgeIdleDevice, When::kAlways, Rests::kOnTheRun, std::nullopt},
     {"no-tensor-cores", JudgeNoTensorCores, When::kAlways, Rests::kOnTheDevice},
     {"inefficient-kernels", JudgeInefficientKernels, When::kWithSteps, Rests::kOnTheDevice},
+    {"needless-work", JudgeNeedlessWork, When::kWithSteps},
     {"memory-pressure", JudgeMemoryPressure, When::kAlways, Rests::kOnTheRun, std::nullopt},
     {"small-batch", JudgeSmallBatch, When::kWithSteps},
     {"throttle", JudgeThrottle, When::kAlways, Rests::kOnTheRun, std::nullopt},

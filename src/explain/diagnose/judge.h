@@ -34,6 +34,7 @@ std::optional<Finding> JudgeHang(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeIdleDevice(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeNoTensorCores(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeNeedlessWork(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeMemoryPressure(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeThrottle(const View& view, Diagnosis& diagnosis);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
@@ -36,6 +37,18 @@ std::optional<std::string> OfTheDevice(const RankView& rank, const Diagnosis& di
       FormatDuration(static_cast<int64_t>(*steps.floor_ns / static_cast<double>(steps.steps))));
 }
 
+// "the computation on the CPU is the narrowest pipe, most of all aten::mm (43 % of the step)"; without the operator
+// where they were not looked at.
+std::string OfTheCpu(const RankView& rank) {
+  std::string pipe = "the computation on the CPU is the narrowest pipe";
+  const auto& work = rank.info->host_work;
+  if (!work || work->stepped_ns <= 0 || rank.info->operators.empty()) return pipe;
+  const record::OperatorTime& most = rank.info->operators.front();
+  const double share = static_cast<double>(most.sum_ns) / static_cast<double>(work->stepped_ns);
+  return fmt::format("{}, most of all {} ({} of the step)", pipe, most.name,
+                     FormatPercent(std::min(1.0, share)));
+}
+
 std::string FasterOnCpu(const View& view) {
   const auto& machine = view.recording().machine;
   const auto bf16 = machine.find("cpu_bf16");
@@ -46,16 +59,30 @@ std::string FasterOnCpu(const View& view) {
       bf16->second);
 }
 
+// A run that nobody looked into may do needless work all the time.
+void NoteOperatorsUnseen(const View& view, Diagnosis& diagnosis) {
+  if (view.recording().source != "run" || !view.ComputesOnCpu() || view.sampling()) return;
+  if (view.lead().info->host_work) return;
+  NotJudged unseen{"operators on the CPU", "windows of the profiler are taken of PyTorch only", ""};
+  if (view.Fact("framework").value_or("torch") == "torch") {
+    unseen.why = view.ranks().size() > 1
+                     ? "a job of several ranks has windows of the profiler by request only"
+                     : "the run was too short for a window of the profiler, or they are switched off";
+    unseen.needs = "fullbore run --windows 4@100 -- COMMAND";
+  }
+  diagnosis.not_judged.push_back(std::move(unseen));
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis) {
   if (!NothingCostsMuch(diagnosis)) return std::nullopt;
+  NoteOperatorsUnseen(view, diagnosis);
   Finding finding;
   const EvidenceBuilder evidence(finding);
   const bool on_gpu = view.has_gpu() || view.lead().info->device_activity;
   const double waiting = view.lead().Ratio(Share::kDataWait);
-  const std::string pipe = on_gpu ? "the GPU's own work is the narrowest pipe"
-                                  : "the computation on the CPU is the narrowest pipe";
+  const std::string pipe = on_gpu ? "the GPU's own work is the narrowest pipe" : OfTheCpu(view.lead());
   const bool open = std::ranges::any_of(diagnosis.findings, [](const Finding& one) {
     return one.open && !one.of_others && one.share >= kHealthy;
   });

@@ -14,6 +14,7 @@ using testing::FindingIn;
 using testing::Finds;
 using ::testing::HasSubstr;
 using testing::kMs;
+using testing::LeavesOpen;
 using ::testing::Not;
 
 TEST(HealthyTest, IsRaisedWhereNothingCostsMuch) {
@@ -57,6 +58,32 @@ TEST(HealthyTest, SaysNothingOfTheDevicesLimitWhereTheWorkIsNotKnown) {
   run.rank().roofline = roofline;
   const Diagnosis diagnosis = Diagnose(run);
   EXPECT_THAT(FindingIn(diagnosis, "healthy")->title, Not(HasSubstr("of what it could do")));
+}
+
+// Three steps of 100 ms under the profiler, nothing needless among them.
+ARun ATrainingLookedAt() {
+  ARun run = ATraining();
+  run.rank().device = "cpu";
+  run.rank().operators = {{"aten::mm", 30, 120 * kMs, {}}};
+  run.rank().host_work.emplace();
+  run.rank().host_work->steps = 3;
+  run.rank().host_work->stepped_ns = 300 * kMs;
+  return run;
+}
+
+TEST(HealthyTest, NamesTheOperatorThatTakesMostOfTheTimeOnACpu) {
+  EXPECT_THAT(FindingIn(Diagnose(ATrainingLookedAt()), "healthy")->title,
+              HasSubstr("narrowest pipe, most of all aten::mm (40 % of the step)"));
+}
+
+TEST(HealthyTest, OperatorsThatNobodyLookedAtAreLeftOpen) {
+  ARun run = ATraining();
+  run.rank().device = "cpu";
+  EXPECT_THAT(Diagnose(run), LeavesOpen("operators on the CPU"));
+  EXPECT_THAT(Diagnose(ATrainingLookedAt()), Not(LeavesOpen("operators on the CPU")));
+  EXPECT_THAT(Diagnose(ATraining().OnGpu(record::Metric::kGpuUtilization, 0.99)),
+              Not(LeavesOpen("operators on the CPU")));
+  EXPECT_THAT(Diagnose(run.InEachStep(Share::kDataWait, 50)), Not(LeavesOpen("operators on the CPU")));
 }
 
 }  // namespace

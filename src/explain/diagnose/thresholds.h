@@ -130,6 +130,17 @@ inline constexpr double kNothingComputes =
     0.05;                                   // cores a rank: what a waiting process and our own hook still use
 inline constexpr double kThrottled = 0.05;  // of the time
 
+// Operators on the CPU that the model does not need; more of the step where the cure changes results, or is not sure.
+inline constexpr Levels kNeedlessWork = {0.05, 0.20};
+inline constexpr Levels kDoublePrecision = {0.15, 0.50};
+inline constexpr Levels kRelaid = {0.20, 0.50};
+// Of a table's rows: where a step uses more, gradients of single rows cost as much as those of all (each of them costs
+// some ten times as much as in one pass over the table).
+inline constexpr double kTouchedOfTable = 0.05;
+// Half the bytes, and twice as many numbers in a register: half of the time, where it is not that of being called.
+// Operators without a fast path for float64 (convolutions) save more.
+inline constexpr double kLeastSavedByFloat32 = 0.25, kSavedByFloat32 = 0.5, kMostSavedByFloat32 = 0.75;
+
 // A change that gains less is not worth the trouble: a choice, as small as most people would still act on.
 inline constexpr double kWorthwhileGain = 1.05;
 inline constexpr double kHealthy = 0.05;  // a run in which no cause costs more is healthy

@@ -11,6 +11,7 @@
 #include "explain/ingest/nsys/nsys_reader.h"
 #include "explain/ingest/trace_files.h"
 #include "explain/roofline/host_operators.h"
+#include "explain/roofline/host_work.h"
 #include "explain/roofline/precision.h"
 #include "explain/roofline/roofline.h"
 #include "timeline/device_rank.h"
@@ -346,8 +347,10 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
     result.info.rank = *trace.rank;
     result.info.roofline = roofline::RooflineOf(trace, BoundsOf(result.info.steps),
                                                 result.info.graph ? &*result.info.graph : nullptr);
-    if (!result.info.device_activity)
+    if (!result.info.device_activity) {
       result.info.operators = roofline::HostOperators(trace, BoundsOf(result.info.steps));
+      result.info.host_work = roofline::HostWorkOf(trace, BoundsOf(result.info.steps));
+    }
     if (const auto* device = roofline::DeviceOf(trace); device != nullptr && result.info.graph) {
       const auto* judged = result.info.roofline ? &*result.info.roofline : nullptr;
       if (const auto left = roofline::LeftOnTensorCores(judged, *device))

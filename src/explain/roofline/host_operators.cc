@@ -18,17 +18,6 @@ using timeline::SpanKind;
 
 constexpr size_t kMaxOperators = 256;  // the rest together is noise
 
-bool IsInside(const std::vector<timeline::StepBounds>& steps, int64_t at_ns) {
-  const auto after = std::ranges::upper_bound(steps, at_ns, {}, &timeline::StepBounds::begin_ns);
-  return after != steps.begin() && at_ns < std::prev(after)->end_ns;
-}
-
-// "autograd::engine::evaluate_function: AddmmBackward0" is what the backward pass calls "AddmmBackward0".
-std::string_view ShortName(std::string_view name) {
-  constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
-  return name.starts_with(kEngine) ? name.substr(kEngine.size()) : name;
-}
-
 // The arithmetic of calls on one thread. Of calls within one another only the innermost counts, for it is the one that
 // computes. `calls` are sorted by begin, the outer ones first.
 std::vector<std::pair<int64_t, double>> WorkByBegin(const DeviceTrace& trace, uint16_t thread) {
@@ -59,6 +48,17 @@ double WorkWithin(const std::vector<std::pair<int64_t, double>>& work, const Hos
 }
 
 }  // namespace
+
+bool IsInside(const std::vector<timeline::StepBounds>& steps, int64_t at_ns) {
+  const auto after = std::ranges::upper_bound(steps, at_ns, {}, &timeline::StepBounds::begin_ns);
+  return after != steps.begin() && at_ns < std::prev(after)->end_ns;
+}
+
+// "autograd::engine::evaluate_function: AddmmBackward0" is what the backward pass calls "AddmmBackward0".
+std::string_view ShortName(std::string_view name) {
+  constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
+  return name.starts_with(kEngine) ? name.substr(kEngine.size()) : name;
+}
 
 std::vector<record::OperatorTime> HostOperators(const DeviceTrace& trace,
                                                 const std::vector<timeline::StepBounds>& steps) {

@@ -66,6 +66,7 @@ Work WorkOf(const OperatorShape& shape, std::string_view name, const Context& co
       CountOptimizer(shape, name, context, &work);
       break;
     case OperatorKind::kNone:
+    case OperatorKind::kTable:
     case OperatorKind::kConvolutionPart:
     case OperatorKind::kAttentionMath:
     case OperatorKind::kNormalisationMath:
@@ -107,6 +108,7 @@ std::string_view Name(OperatorKind kind) {
       return "concatenation";
     case OperatorKind::kGather:
     case OperatorKind::kScatter:
+    case OperatorKind::kTable:
       return "lookup";
     case OperatorKind::kPool:
       return "pooling";

@@ -75,6 +75,13 @@ def look_soon() -> None:
     state.look_at = hook.usual_until = 0
 
 
+def look_after(step: int) -> None:
+    """After that step, if not before, `now_and_then` is called."""
+    state.wanted = step
+    if hook.steps < step < state.look_at:
+        state.look_at = step
+
+
 def is_time_to_look(thread: Thread) -> bool:
     """After each of the first steps, then one in EVERY, and whenever another thread steps."""
     if hook.steps < state.look_at and thread is state.thread:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import collections
 import statistics
+from typing import Callable
 
 from ..core.runtime import hook
-from ..core.steps import state
+from ..core.steps import look_after, state
 
 STEPS = 4
 FIRST_STEP = 32  # the steady state has begun; before it, a window would show the start of libraries
@@ -87,3 +88,67 @@ class Plan:
         apart = max(self.period_ns, int(self.spent_ns / BUDGET)) // mean_ns
         self.next_step = state.wanted = (hook.steps // FIRST_STEP) * FIRST_STEP + (1 << max(5, apart.bit_length()))
         self.pace = Pace()
+
+
+# Where nobody asked, on a CPU. What a window costs there follows from the operators that it records: starting, ending
+# and writing it cost about this much on two cores of a busy EPYC (bench/windows_cost.py).
+LEAST_ON_CPU_NS = 5_000_000_000  # a run that is shorter has no window
+FIXED_NS, OPERATOR_NS = 10_000_000, 15_000
+PER_NODE, PER_PARAMETER = 12, 25  # operators for each node of autograd, and for each tensor that Adam updates
+UNHURRIED_NS = 100_000_000  # a cheaper window may last for several steps
+STEPS_ON_CPU = 3
+COMPUTES = 0.5  # of the time, in cores: less is a training that waits for something else
+
+
+class Operators:
+    """About how many operators a step calls, and whether the process computes: from two numbers that cost nothing to
+    ask for."""
+
+    def __init__(self, sequence: Callable[[], int], cpu_ns: Callable[[], int]) -> None:
+        self.sequence, self.cpu_ns = sequence, cpu_ns  # nodes of autograd that this thread has made
+        self.first: tuple[int, int] | None = None  # time, CPU time
+        self.last: tuple[int, int] | None = None  # step, nodes
+        self.nodes = self.computes = 0.0  # a step; of the time since the first step
+
+    def note(self, now: int) -> bool:
+        """After a step; whether anything is known."""
+        used, seen = self.cpu_ns(), (hook.steps, self.sequence())
+        before, self.last = self.last, seen
+        if self.first is None:
+            self.first = now, used
+        if before is None or seen[0] == before[0] or seen[1] < before[1]:
+            return False
+        self.nodes = (seen[1] - before[1]) / (seen[0] - before[0])
+        self.computes = (used - self.first[1]) / max(1, now - self.first[0])
+        return True
+
+
+class PlanOnCpu(Plan):
+    """The first window begins once the run is long enough for what it will cost."""
+
+    def __init__(self, operators: Operators) -> None:
+        super().__init__("")
+        self.operators = operators
+        self.parameters = 0  # tensors that the optimizer updates
+
+    def cost_ns(self, steps: int) -> int:
+        called = PER_NODE * self.operators.nodes + PER_PARAMETER * self.parameters
+        return FIXED_NS + int(steps * called * OPERATOR_NS)
+
+    def is_due(self, now: int, together: bool) -> bool:
+        """Never where other ranks would have to wait for it."""
+        if together or self.windows:
+            return not together and super().is_due(now, together)
+        known = self.operators.note(now)
+        if not self.first_step_ns:
+            self.first_step_ns = now
+        if self.next_step is None:
+            return False
+        self.steps = STEPS_ON_CPU if self.cost_ns(STEPS_ON_CPU) <= UNHURRIED_NS else 1
+        running = now - self.first_step_ns
+        missing = max(LEAST_ON_CPU_NS, int(self.cost_ns(self.steps) / BUDGET)) - running
+        if known and missing <= 0 and hook.steps >= STEPS:
+            return self.operators.computes >= COMPUTES
+        steps_so_far = max(1, hook.steps - 1)  # the first look is after the first one
+        look_after(hook.steps + 1 + (max(0, missing) * steps_so_far // running if running else 0))
+        return False

@@ -16,6 +16,7 @@ import functools
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -24,9 +25,10 @@ from ..core import channel, steps
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, guarded, hook, never_interrupted
 from ..core.steps import state
-from .window_plan import Plan
+from .window_plan import Operators, Plan, PlanOnCpu
 
 VARIABLE = "FULLBORE_WINDOWS"  # set by `fullbore run --windows`: "off", "N@STEP", or the seconds between two windows
+TRIAL = "FULLBORE_TRIAL"  # is short, and measured: nobody reads its operators
 LOG_LEVEL = "KINETO_LOG_LEVEL"
 MAX_NS = 10_000_000_000  # a window that lasts longer ends early: its trace would be too large to read
 EXPORT_S = 10.0  # how long the end of the process, or a fork, waits for a trace that is being written
@@ -49,10 +51,11 @@ def silent() -> Iterator[None]:
 class Windows:
     """At most one window at a time, on the thread that steps."""
 
-    def __init__(self, torch: Any, plan: Plan, only_on_device: bool) -> None:
+    def __init__(self, torch: Any, plan: Plan, asked: bool, on_cpu: PlanOnCpu | None = None) -> None:
         self.torch = torch
-        self.plan = plan
-        self.only_on_device = only_on_device  # on a CPU only by request
+        self.plan = self.own_plan = plan
+        self.asked = asked
+        self.on_cpu = on_cpu  # where nobody asked: the plan until a device is used; None: no windows until then
         self.profiler: Any = None
         self.closing = False  # the current step pays for the end of a window
         self.thread: Thread | None = None
@@ -63,15 +66,26 @@ class Windows:
         """After some steps: between windows, the others cost nothing."""
         if self.profiler is not None or self.closing:
             return
-        self.plan.note_pace(end)
-        if self.only_on_device and not self.torch.cuda.is_initialized():
+        plan = self.plan_for(optimizer)
+        if plan is None:
             return
-        if not self.plan.is_due(end, channel.env_int("WORLD_SIZE", 1) > 1):
+        plan.note_pace(end)
+        if not plan.is_due(end, channel.env_int("WORLD_SIZE", 1) > 1):
             return
+        self.plan = plan
         if self.may_begin():
             self.begin(thread, end)
         else:
             steps.look_soon()
+
+    def plan_for(self, optimizer: Any) -> Plan | None:
+        if self.asked or self.torch.cuda.is_initialized():
+            return self.own_plan
+        if self.on_cpu is None or hook.facts.get("framework") != "torch":
+            return None
+        groups = getattr(optimizer, "param_groups", ())
+        self.on_cpu.parameters = sum(len(group["params"]) for group in groups)
+        return self.on_cpu
 
     def after_step(self, optimizer: Any, thread: Thread, end: int) -> None:
         """After each step of a window."""
@@ -97,7 +111,7 @@ class Windows:
         activities = [profiler.ProfilerActivity.CPU]
         if self.torch.cuda.is_initialized():
             activities.append(profiler.ProfilerActivity.CUDA)
-        elif has_device_support(self.torch) and "no device" not in hook.said:
+        elif self.asked and has_device_support(self.torch) and "no device" not in hook.said:
             hook.said.add("no device")
             text = "the training uses no device: its windows hold the operators of the CPU only"
             hook.say("message", severity="info", source="windows", text=text)
@@ -159,7 +173,7 @@ class Windows:
         """The last window. What the profiler holds goes with it."""
         profiler, self.profiler = self.profiler, None
         self.closing = bool(state.in_window)
-        self.plan.next_step = None
+        self.end_plans()
         text = f"no more device windows: {type(error).__name__}: {error}"
         hook.say("message", severity="warning", source="windows", text=text)
         if profiler is not None:
@@ -175,6 +189,11 @@ class Windows:
             except Exception as error:  # perhaps it had not started
                 if is_the_scripts(error):
                     raise
+
+    def end_plans(self) -> None:
+        for plan in (self.own_plan, self.on_cpu):
+            if plan is not None:
+                plan.next_step = None
 
     def make_room(self) -> None:
         """The script starts a profiler of its own: ours ends first, and its trace is dropped."""
@@ -193,7 +212,7 @@ class Windows:
         """In a forked child."""
         self.profiler = self.exporting = None
         self.closing = False
-        self.plan.next_step = None
+        self.end_plans()
         if self.after_step in steps.after_step:
             steps.after_step.remove(self.after_step)
 
@@ -217,13 +236,23 @@ def has_device_support(torch: Any) -> bool:
     return bool(torch.version.cuda or getattr(torch.version, "hip", None))
 
 
+def plan_on_cpu(torch: Any) -> PlanOnCpu | None:
+    """None where a run on a CPU has windows by request only: before torch 2.1, which does not say how many nodes of
+    autograd there are, nobody knows what one would cost."""
+    sequence = getattr(torch._C._autograd, "_get_sequence_nr", None)
+    if sequence is None or os.environ.get(TRIAL):
+        return None
+    return PlanOnCpu(Operators(sequence, time.process_time_ns))
+
+
 def attach(autograd_profiler: Any) -> None:
-    """On by default where a device is used; elsewhere by request."""
+    """On by default, where a device is used or the CPU computes."""
     torch = sys.modules["torch"]
     asked = os.environ.get(VARIABLE, "")
-    if asked == "off" or (not asked and not has_device_support(torch)):
+    on_cpu = None if asked else plan_on_cpu(torch)
+    if asked == "off" or (not asked and on_cpu is None and not has_device_support(torch)):
         return
-    windows = Windows(torch, Plan(asked), only_on_device=not asked)
+    windows = Windows(torch, Plan(asked), bool(asked), on_cpu)
     attach_profiler(autograd_profiler, windows)
     steps.now_and_then.append(windows.look)
     os.register_at_fork(before=never_interrupted(windows.wait))

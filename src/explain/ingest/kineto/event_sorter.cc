@@ -452,6 +452,7 @@ void EventSorter::Finish() {
   }
   if (!trace_->has_device_activity() && trace_->steps.empty())
     trace_->facts["trace_holds"] = timeline::JsonText(census_.Held());
+  if (trace_->has_device_activity()) trace_->operators.Drop(timeline::OperatorKind::kTable);
   if (trace_->operators.left_out > 0)
     trace_->left_out["operators with ever new shapes (kept, but without their work)"] =
         trace_->operators.left_out;

@@ -282,6 +282,17 @@ TEST(KinetoReaderTest, OperatorsWithKnownWorkAreKeptWithTheirShapesHoweverDeep) 
   EXPECT_EQ(read.operators.calls[1].end_ns(), 70'000);
 }
 
+TEST(KinetoReaderTest, LookupsInTablesAreKeptOnlyWhereTheCpuComputes) {
+  const auto with_lookup = [] {
+    TraceBuilder trace;
+    trace.Shaped("aten::_index_put_impl_", 20, 50, "[[100, 16], [], [4, 16]]", R"(["float", "", "float"])",
+                 R"(["", "", ""])");
+    return trace;
+  };
+  EXPECT_EQ(Read(with_lookup().Json()).operators.calls.size(), 1U);
+  EXPECT_TRUE(Read(with_lookup().Launched("index_put_kernel", 30, 100, 10).Json()).operators.calls.empty());
+}
+
 TEST(KinetoReaderTest, CountersAndMemoryBecomeSeries) {
   const auto result = timeline::SummariseRank(Read(testing::SmallTrainingTrace()));
   std::map<std::string, size_t> readings;

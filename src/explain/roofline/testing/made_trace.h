@@ -33,8 +33,12 @@ class MadeTrace {
     OperatorShape shape = Called(name, std::move(inputs));
     shape.name = trace_.names.Find(name);
     // Equal calls share a shape, as the readers make them.
-    const uint64_t key =
-        std::hash<std::string>()(name + ShapeText(shape) + std::string(Name(shape.inputs[0].type)));
+    std::string text = name + ShapeText(shape);
+    for (const OperatorInput& input : shape.inputs) {
+      text += Name(input.type);
+      for (const int64_t stride : input.strides) text += ' ' + std::to_string(stride);
+    }
+    const uint64_t key = std::hash<std::string>()(text);
     auto number = trace_.operators.Find(key);
     if (!number) number = trace_.operators.Add(key, std::move(shape));
     timeline::OperatorCall call;
