@@ -125,17 +125,6 @@ size_t MedianStep(const std::vector<StepBounds>& steps) {
   return *middle;
 }
 
-void NoticeSteps(const DeviceTrace& trace, const FoundSteps& found, record::Noticed* noticed) {
-  noticed->steps_by = found.by;
-  noticed->empty_steps = found.empty;
-  noticed->bare_steps = found.bare;
-  if (!trace.has_device_activity()) return;
-  const int64_t begin_ns = trace.ops[0].begin_ns, end_ns = begin_ns + noticed->span_ns;
-  for (const StepBounds& step : found.steps)
-    noticed->stepped_ns +=
-        std::max<int64_t>(0, std::min(step.end_ns, end_ns) - std::max(step.begin_ns, begin_ns));
-}
-
 void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult* result) {
   result->notes.insert(result->notes.end(), trace.notes.begin(), trace.notes.end());
   for (const auto& [what, count] : trace.left_out) {
