@@ -79,6 +79,7 @@ class RankTracker {
   void OnStep(const record::Step& step, record::RunWriter& writer);
   bool KeepInFull(const record::Step& step);
   void UpdateHotLines();
+  void StatePasses();
 
   record::RankInfo info_;
   StepListener listener_;  // may be empty
