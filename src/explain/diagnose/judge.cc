@@ -18,6 +18,7 @@ constexpr FindingRow kFindings[] = {
     {"host-memory", JudgeHostMemory, When::kWithSteps},
     {"memory-growth", JudgeMemoryGrowth, When::kWithSteps},
     {"host-other", JudgeHostOther, When::kWithSteps},
+    {"frozen-network", JudgeFrozenNetwork, When::kWithSteps},
     {"straggler", JudgeStraggler, When::kWithSteps},
     {"comm-bound", JudgeCommBound, When::kWithSteps, Rests::kOnTheDevice},
     {"uneven-last-batch", JudgeUnevenLastBatch, When::kWithSteps},
