@@ -35,7 +35,7 @@ constexpr char kApartFirst[] =
 constexpr char kApartLater[] =
     R"({"steps_ns": 1000, "forward_ns": 300, "frozen_ns": 0, "apart_ns": 270, "apart_first_ns": 0})";
 
-TEST(FrozenNetworkTest, GradientsThatNobodyUsesAreNamedWithTheirCure) {
+TEST(FrozenNetworkTest, IsRaisedByGradientsThatNobodyUsesAndNamesTheirCure) {
   const Diagnosis diagnosis = Diagnose(WithFacts(kApartFirst, kUnused));
   ASSERT_THAT(diagnosis, FindsCause("frozen-network", "unused-gradients"));
   EXPECT_EQ(diagnosis.findings.front().id, "frozen-network");
@@ -70,7 +70,7 @@ TEST(FrozenNetworkTest, IsNotRaisedWhereAllGradientsAreUsed) {
   EXPECT_THAT(Diagnose(WithFacts(kApartFirst, "{}")), Not(Finds("frozen-network")));
 }
 
-TEST(FrozenNetworkTest, ATeacherIsNamedAndNothingIsPromised) {
+TEST(FrozenNetworkTest, IsRaisedByATeacherWithoutAPromise) {
   const Diagnosis diagnosis = Diagnose(WithFacts(
       R"({"steps_ns": 1000, "forward_ns": 100, "frozen_ns": 250, "apart_ns": 0, "apart_first_ns": 0})",
       nullptr));
@@ -81,7 +81,7 @@ TEST(FrozenNetworkTest, ATeacherIsNamedAndNothingIsPromised) {
   EXPECT_EQ(finding.speedup.high, 1);
 }
 
-TEST(FrozenNetworkTest, ASmallTargetNetworkIsNotWorthAWord) {
+TEST(FrozenNetworkTest, IsNotRaisedByASmallTargetNetwork) {
   const char* small =
       R"({"steps_ns": 1000, "forward_ns": 100, "frozen_ns": 90, "apart_ns": 0, "apart_first_ns": 0})";
   EXPECT_THAT(Diagnose(WithFacts(small, nullptr)), Not(Finds("frozen-network")));
