@@ -194,7 +194,7 @@ PyObject* Leave(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObjec
 void FreeState(PyObject* self) {
   auto* state = reinterpret_cast<State*>(self);
   for (PyObject* held : {state->record, state->channel, state->threads, state->is_grad_enabled,
-                         state->usual_thread, state->usual_loader, state->known_record})
+                         state->about_pass, state->usual_thread, state->usual_loader, state->known_record})
     Py_XDECREF(held);
   Free(self);
 }
@@ -250,6 +250,7 @@ PyMemberDef state_members[] = {{"on", T_BOOL, offsetof(State, on), 0, nullptr},
                                {"record", T_OBJECT_EX, offsetof(State, record), 0, nullptr},
                                {"channel", T_OBJECT, offsetof(State, channel), 0, nullptr},
                                {"is_grad_enabled", T_OBJECT, offsetof(State, is_grad_enabled), 0, nullptr},
+                               {"about_pass", T_OBJECT, offsetof(State, about_pass), 0, nullptr},
                                {"usual_optimizer", T_ULONGLONG, offsetof(State, usual_optimizer), 0, nullptr},
                                {"usual_thread", T_OBJECT, offsetof(State, usual_thread), 0, nullptr},
                                {"usual_loader", T_OBJECT, offsetof(State, usual_loader), 0, nullptr},
@@ -298,7 +299,14 @@ PyObject* EnterForward(PyObject* self, PyObject* const* args, Py_ssize_t count) 
     trains = enabled ? PyObject_IsTrue(enabled.get()) : -1;
   }
   if (trains < 0) return Fail(state, "forward");
+  long long about = 0;
+  if (trains == 0) {
+    Ref known(PyObject_CallFunctionObjArgs(state->about_pass, args[0], nullptr));
+    about = known ? PyLong_AsLongLong(known.get()) : -1;
+    if (about == -1 && PyErr_Occurred()) return Fail(state, "forward");
+  }
   thread->forward_training = trains;
+  thread->forward_about = about;
   thread->forward_outer = thread->phase;
   thread->phase = static_cast<int>(record::EventKind::kForward);
   thread->in_forward = 1;
@@ -313,7 +321,8 @@ PyObject* LeaveForward(PyObject* self, PyObject* const* args, Py_ssize_t count) 
   auto* thread = reinterpret_cast<Thread*>(args[0]);
   thread->in_forward = 0;
   thread->phase = thread->forward_outer;
-  const Event event{record::EventKind::kForward, 0, thread->forward_begin, end, thread->forward_training};
+  const Event event{record::EventKind::kForward, 0, thread->forward_begin, end,
+                    thread->forward_training,    0, thread->forward_about};
   return Write(state, thread, event) ? None() : Fail(state, "forward");
 }
 

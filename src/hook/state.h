@@ -25,6 +25,7 @@ struct Thread {
   PyObject* open_steps;  // steps under way: (id of the optimizer, begin, outer phase)
   // The forward pass and the fetch in progress: at most one of each, see in_forward and in_fetch.
   int forward_outer, forward_training;
+  long long forward_about;  // what is known of one that does not train the module, else 0
   int64_t forward_begin;
   int64_t fetch_begin, fetch_cpu, fetch_waited;
   long long fetch_loader;
@@ -39,6 +40,7 @@ struct State {
   PyObject* channel;  // None until it is open
   PyObject* threads;  // {ident: Thread}
   PyObject* is_grad_enabled;
+  PyObject* about_pass;  // torch/held.py
   // A step is a usual one if it is this optimizer's on this thread, fed by this loader, and its number is below
   // `usual_until`: then it needs no more than a record. core/steps.py decides that.
   unsigned long long usual_optimizer;  // id(): must not keep the script's object alive

@@ -51,9 +51,10 @@ enum class EventKind : uint16_t {
   // c: 1 for the first of an epoch (worker start included); d: elements of the tensor by which samples are counted
   // (of `input_ids` where there are some), 0 unknown.
   kNext = 1,
-  // The outermost Module call. a: 1 in training mode with gradients, 0 in evaluation; or the call of a compiled
-  // function that holds more than a forward pass (jax.jit): 2 of the training, 3 of something else. b: with a = 2,
-  // samples among its arguments, 0 unknown.
+  // The outermost Module call. a: 1 in training mode with gradients, 0 otherwise; or the call of a compiled function
+  // that holds more than a forward pass (jax.jit): 2 of the training, 3 of something else. b: with a = 2, samples among
+  // its arguments, 0 unknown; with a = 0, 1 where the framework itself says that it evaluates. c: with a = 0, what is
+  // known of the pass, kPass... below.
   kForward = 2,
   // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what follows in a
   // distributed run is the wait for the other ranks.
@@ -84,6 +85,14 @@ enum class EventKind : uint16_t {
   // The device allocator. a: allocated bytes; b: reserved; c: peak allocated; d: retries.
   kMemory = 12,
 };
+
+// What is known of a forward pass that is not one in training mode with gradients. Neither kPassOfTrained nor
+// kPassOfApart: no parameters, or not known what the optimizers hold.
+inline constexpr int64_t kPassInEvaluation = 1;   // the module is: eval()
+inline constexpr int64_t kPassWithGradients = 2;  // they are enabled
+inline constexpr int64_t kPassOfTrained = 4;      // an optimizer holds parameters of the module
+inline constexpr int64_t kPassOfApart = 8;        // it has parameters, and no optimizer holds any of them
+inline constexpr int64_t kPassOfCopy = 16;        // apart, with the shapes of a module that is trained
 
 // A compilation is recorded inside the call that it holds up.
 enum class OtherKind : uint16_t { kCheckpoint = 1, kGarbageCollection = 2, kCompilation = 3 };

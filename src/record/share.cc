@@ -10,7 +10,7 @@ constexpr std::array<std::string_view, kShareCount> kShareNames = {
     "compute",    "comm_exposed", "copy_exposed", "data_wait", "sync",     "launch",
     "host_other", "gap",          "h2d",          "forward",   "backward", "optimizer"};
 constexpr std::array<std::string_view, kHostOtherCount> kHostOtherNames = {
-    "checkpoint", "validation", "garbage collection", "unnamed", "compilation"};
+    "checkpoint", "validation", "garbage collection", "unnamed", "compilation", "without gradients"};
 
 }  // namespace
 

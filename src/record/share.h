@@ -35,8 +35,15 @@ std::string_view Name(Share share);  // "data_wait": as in the report and the ru
 std::optional<Share> ShareNamed(std::string_view name);
 
 // Parts of host_other that have a name. They sum to at most host_other. Run files know them by these numbers.
-enum class HostOther : uint8_t { kCheckpoint, kValidation, kGarbageCollection, kUnnamed, kCompilation };
-inline constexpr size_t kHostOtherCount = 5;
+enum class HostOther : uint8_t {
+  kCheckpoint,
+  kValidation,
+  kGarbageCollection,
+  kUnnamed,
+  kCompilation,
+  kWithoutGradients,  // forward passes that train nothing, and of which it is not told what they are for
+};
+inline constexpr size_t kHostOtherCount = 6;
 std::string_view Name(HostOther part);
 std::optional<HostOther> HostOtherNamed(std::string_view name);
 

@@ -26,15 +26,27 @@ constexpr int64_t kMaxHeldNs = 10 * kNsPerSecond;
 constexpr int64_t kManySamples = 512;
 // Of one in twenty, the sampler may as well have met a stray call.
 constexpr double kMinFeeding = 0.05;
+// A loader that gives a batch to so many steps in a row feeds them, though another is asked after it.
+constexpr int kStepsInARow = 4;
 
 // What `a` says of a compiled function's call (record/channel.h).
 constexpr int64_t kCompiledStep = 2, kCompiledOther = 3;
 
 EventKind KindOf(const ChannelRecord& event) { return static_cast<EventKind>(event.kind); }
 
-bool IsTraining(const ChannelRecord& event) {
-  return KindOf(event) == EventKind::kBackward ||
-         (KindOf(event) == EventKind::kForward && (event.a == 1 || event.a == kCompiledStep));
+// Whether what a sample saw there may be computation: it is none of what the samples tell apart.
+bool MayCompute(const ChannelRecord& hit) {
+  const record::Activity activity = record::ActivityNumbered(hit.c);
+  return activity == record::Activity::kUnknown || activity == record::Activity::kPython;
+}
+
+// Whether a forward pass of the training was seen; without an optimizer, any.
+bool CallsModule(const std::vector<ChannelRecord>& events, const std::vector<PassFor>& passes, bool stepped) {
+  for (size_t i = 0; i < events.size(); ++i) {
+    if (KindOf(events[i]) == EventKind::kForward && (!stepped || passes[i] == PassFor::kTraining))
+      return true;
+  }
+  return false;
 }
 
 // The end of a step as the script itself says it.
@@ -158,6 +170,24 @@ void HostSteps::LearnTrainingLoaders(const std::vector<ChannelRecord>& events) {
     }
     if ((IsTraining(event) || IsMarked(event)) && last) training_loaders_.insert(*last);
   }
+  LearnLoadersOfEachStep(events);
+}
+
+// Steps may take batches of several loaders: labelled and unlabelled ones, two domains. One that is begun anew within
+// the step is a validation's that each step makes.
+void HostSteps::LearnLoadersOfEachStep(const std::vector<ChannelRecord>& events) {
+  std::set<uint16_t> gave;
+  for (const ChannelRecord& event : events) {
+    if (KindOf(event) == EventKind::kNext && event.a != 0 && !IsTrainingLoader(event.id))
+      gave.insert(event.id);
+  }
+  for (const ChannelRecord& event : events) {
+    if (KindOf(event) == EventKind::kNext && event.c == 1) gave.erase(event.id);
+  }
+  std::erase_if(in_a_row_, [&](const auto& row) { return !gave.contains(row.first); });
+  for (const uint16_t loader : gave) {
+    if (++in_a_row_[loader] >= kStepsInARow) training_loaders_.insert(loader);
+  }
 }
 
 // Between two marks of the script's own, without a model of torch's, the loop computes: nobody knows what.
@@ -171,16 +201,20 @@ void HostSteps::NameMarked(std::vector<Segment>& segments) {
   }
 }
 
-HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns) const {
+HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, PassFor pass, int64_t at_ns) const {
   const auto as = [](Share share, HostOther part = HostOther::kUnnamed) {
     return Segment{0, 0, true, share, part};
   };
+  const HostOther besides = pass == PassFor::kValidation ? HostOther::kValidation
+                            : pass == PassFor::kUnknown  ? HostOther::kWithoutGradients
+                                                         : HostOther::kUnnamed;
   switch (KindOf(event)) {
     case EventKind::kNext:
-      return Feeds(event.id) ? as(Share::kDataWait) : as(Share::kHostOther, HostOther::kValidation);
+      return Feeds(event.id) ? as(Share::kDataWait) : as(Share::kHostOther, besides);
     case EventKind::kForward:
       if (event.a == kCompiledStep || event.a == kCompiledOther) return as(Share::kCompute);
-      return event.a == 1 || !stepped_ ? as(Share::kForward) : as(Share::kHostOther, HostOther::kValidation);
+      if (!stepped_ || pass == PassFor::kTraining || pass == PassFor::kFrozen) return as(Share::kForward);
+      return as(Share::kHostOther, besides);
     case EventKind::kBackward:
       // After this rank's last gradient, all that is left is waiting for the others'.
       return as(event.a > 0 && at_ns >= event.a ? Share::kCommExposed : Share::kBackward);
@@ -201,7 +235,8 @@ HostSteps::Segment HostSteps::Classify(const ChannelRecord& event, int64_t at_ns
 
 // Cuts [begin, end) at every boundary of an event; each piece goes to the innermost event that covers it,
 // which is the one that began last. `events` are sorted by begin, the outer before the inner.
-std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecord>& events, int64_t begin_ns,
+std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecord>& events,
+                                                  const std::vector<PassFor>& passes, int64_t begin_ns,
                                                   int64_t end_ns) const {
   std::vector<Segment> segments;
   std::vector<const ChannelRecord*> open;
@@ -218,7 +253,7 @@ std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecor
         until = std::min(until, event.end_ns);
         const bool splits = KindOf(event) == EventKind::kBackward && event.a > at && event.a < until;
         if (splits) until = event.a;
-        Segment segment = Classify(event, at);
+        Segment segment = Classify(event, passes[static_cast<size_t>(&event - events.data())], at);
         segment.begin_ns = at;
         segment.end_ns = until;
         segments.push_back(segment);
@@ -245,8 +280,10 @@ std::vector<HostSteps::Segment> HostSteps::Divide(const std::vector<ChannelRecor
   return segments;
 }
 
-void HostSteps::MarkTimeBeforeForward(const std::vector<ChannelRecord>& events,
+void HostSteps::MarkTimeBeforeForward(const std::vector<ChannelRecord>& events, bool calls_no_module,
                                       std::vector<Segment>& segments) const {
+  const bool has_backward = std::ranges::any_of(
+      events, [](const ChannelRecord& event) { return KindOf(event) == EventKind::kBackward; });
   auto next = events.begin();
   for (Segment& segment : segments) {
     if (segment.covered || segment.share != Share::kHostOther || segment.part != HostOther::kUnnamed)
@@ -256,7 +293,13 @@ void HostSteps::MarkTimeBeforeForward(const std::vector<ChannelRecord>& events,
       return event.begin_ns >= segment.end_ns && (steps || IsTraining(event));
     };
     next = std::find_if(next, events.end(), trains);
-    segment.before_forward = next != events.end() && KindOf(*next) == EventKind::kForward;
+    if (calls_no_module) {
+      // Without an optimizer a step begins with its backward pass: what follows it leads to the next one.
+      const EventKind leads_to = has_backward ? EventKind::kBackward : EventKind::kOptimizer;
+      segment.computes = next != events.end() ? KindOf(*next) == leads_to : !stepped_ && has_backward;
+    }
+    segment.before_forward =
+        segment.computes || (next != events.end() && KindOf(*next) == EventKind::kForward);
   }
 }
 
@@ -273,6 +316,12 @@ void HostSteps::CountLineHit(const ChannelRecord& hit, const std::vector<Segment
     feeding_.seen += hit.d > 0;
     if (hit.d > 0) key.share = Share::kDataWait;
   }
+  if (inside->computes && key.share != Share::kDataWait) {
+    if (computing_.all >= kManySamples) computing_ = {computing_.all / 2, computing_.seen / 2};
+    ++computing_.all;
+    computing_.seen += MayCompute(hit);
+    if (MayCompute(hit)) key.share = Share::kCompute;
+  }
   ++line_hits_[key];
 }
 
@@ -281,6 +330,8 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
     batches_ = {};
     of_batch_ = {};
     fed_by_.clear();
+    pass_kinds_ = {};
+    steps_divided_ = steps_without_module_ = 0;
   }
   std::vector<ChannelRecord> events = std::exchange(pending_, {});
   int64_t begin_ns = last_end_ns_;
@@ -312,11 +363,18 @@ void HostSteps::Release() {
 
 record::Step HostSteps::WithFeeding(const HeldStep& held) const {
   record::Step step = held.step;
-  if (!training_loaders_.empty()) return step;
-  const int64_t fed_ns = std::llround(feeding_.ratio() * static_cast<double>(held.before_forward_ns));
-  step.share_ns[Index(Share::kDataWait)] += fed_ns;
-  step.share_ns[Index(Share::kHostOther)] -= fed_ns;
-  step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] -= fed_ns;
+  const auto counts_as = [&](Share share, double ns) {
+    const int64_t whole_ns = std::llround(ns);
+    step.share_ns[Index(share)] += whole_ns;
+    step.share_ns[Index(Share::kHostOther)] -= whole_ns;
+    step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] -= whole_ns;
+  };
+  const double fed = training_loaders_.empty() ? feeding_.ratio() : 0;
+  if (fed > 0) counts_as(Share::kDataWait, fed * static_cast<double>(held.before_forward_ns));
+  if (held.computes_ns > 0) {
+    const double computing = computing_.all < kMinSamples ? 1 : computing_.ratio();
+    counts_as(Share::kCompute, std::floor(computing * (1 - fed) * static_cast<double>(held.computes_ns)));
+  }
   return step;
 }
 
@@ -334,15 +392,20 @@ HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_
   record::Step& step = held.step;
   step.end_ns = end_ns;
   step.wall_ns = std::max<int64_t>(0, end_ns - begin_ns);
-  std::vector<Segment> segments = Divide(events, begin_ns, step.end_ns);
+  const std::vector<PassFor> passes = pass_kinds_.Of(events, training_loaders_, step.wall_ns);
+  const bool calls_no_module = !CallsModule(events, passes, stepped_);
+  ++steps_divided_;
+  steps_without_module_ += calls_no_module;
+  std::vector<Segment> segments = Divide(events, passes, begin_ns, step.end_ns);
   if (std::ranges::any_of(events, IsMarked)) NameMarked(segments);
-  MarkTimeBeforeForward(events, segments);
+  MarkTimeBeforeForward(events, calls_no_module, segments);
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kLine) CountLineHit(event, segments);
   }
   for (const Segment& segment : segments) {
     const int64_t ns = segment.end_ns - segment.begin_ns;
     if (segment.before_forward) held.before_forward_ns += ns;
+    if (segment.computes) held.computes_ns += ns;
     step.share_ns[Index(segment.share)] += ns;
     if (segment.share == Share::kHostOther) step.host_other_ns[static_cast<size_t>(segment.part)] += ns;
   }

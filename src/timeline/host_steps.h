@@ -3,7 +3,11 @@
 //
 // Events of one thread nest; each nanosecond belongs to the innermost event that covers it. Time that no
 // event covers is classified by its neighbours: between the forward and the backward pass the loss is
-// computed (forward), between two evaluation events the validation loop runs; all else is host_other.
+// computed (forward), between two evaluation events the validation loop runs; all else is host_other. Which
+// forward passes are an evaluation's is told in passes.h.
+//
+// Where a step calls no module at all, it computes with plain tensors: what no event covers before its backward pass
+// is its computation, but for the part in which the samples of the line sampler saw something else.
 //
 // A script without a DataLoader feeds its steps by other means: a thread and a queue, a generator, an iterator
 // of its own. No event covers these; what tells them from other work in the loop are the samples of the line
@@ -28,6 +32,7 @@
 
 #include "record/channel.h"
 #include "record/recording.h"
+#include "timeline/passes.h"
 
 namespace fullbore::timeline {
 
@@ -63,6 +68,9 @@ class HostSteps {
 
   bool IsTrainingLoader(uint16_t loader) const { return training_loaders_.count(loader) != 0; }
   bool samples_known() const { return samples_known_; }
+  const Passes::Totals& passes() const { return pass_kinds_.totals(); }
+  // Most steps called no module: their computation is told by what it is not.
+  bool computes_unseen() const { return 2 * steps_without_module_ > steps_divided_; }
   uint64_t dropped_events() const { return dropped_; }
 
  private:
@@ -72,11 +80,13 @@ class HostSteps {
     record::Share share;
     record::HostOther part;
     bool before_forward = false;  // unnamed, and a forward pass in training is what comes next
+    bool computes = false;        // the same before a backward pass, where no module is called in the step
   };
   static void NameMarked(std::vector<Segment>& segments);
   struct HeldStep {
     record::Step step;
     int64_t before_forward_ns = 0;  // of its host_other, unnamed
+    int64_t computes_ns = 0;        // of that, in a step that calls no module
   };
   struct Feeding {  // of the samples before forward passes
     int64_t all = 0, seen = 0;
@@ -94,12 +104,13 @@ class HostSteps {
   bool KnowsWhatFeeds() const;
   void Release();
   void LearnTrainingLoaders(const std::vector<record::ChannelRecord>& events);
-  std::vector<Segment> Divide(const std::vector<record::ChannelRecord>& events, int64_t begin_ns,
-                              int64_t end_ns) const;
-  void MarkTimeBeforeForward(const std::vector<record::ChannelRecord>& events,
+  void LearnLoadersOfEachStep(const std::vector<record::ChannelRecord>& events);
+  std::vector<Segment> Divide(const std::vector<record::ChannelRecord>& events,
+                              const std::vector<PassFor>& passes, int64_t begin_ns, int64_t end_ns) const;
+  void MarkTimeBeforeForward(const std::vector<record::ChannelRecord>& events, bool calls_no_module,
                              std::vector<Segment>& segments) const;
   void CountLineHit(const record::ChannelRecord& hit, const std::vector<Segment>& segments);
-  Segment Classify(const record::ChannelRecord& event, int64_t at_ns) const;
+  Segment Classify(const record::ChannelRecord& event, PassFor pass, int64_t at_ns) const;
 
   std::vector<record::ChannelRecord> pending_;
   std::vector<record::Step> done_;
@@ -108,7 +119,7 @@ class HostSteps {
   std::vector<record::ChannelRecord>
       of_batch_;               // the events of the current one; the first step needs them as well
   std::set<uint16_t> fed_by_;  // the loaders of these batches
-  struct Passes {              // since the last batch began
+  struct SinceBatch {          // the passes since the last one began
     bool any = false, backward = false;
     bool fed = false;      // by a loader, this batch or one before it
     int64_t begin_ns = 0;  // of the batch; 0 before the first
@@ -119,9 +130,14 @@ class HostSteps {
       true;  // no module was called and no loader asked: only backward passes tell steps apart
   std::map<LineHit, int64_t> line_hits_;
   Feeding feeding_;
+  Feeding
+      computing_;  // the same of samples in steps that call no module: seen at what may be its computation
+  int64_t steps_divided_ = 0, steps_without_module_ = 0;
   std::vector<HeldStep> held_;
   bool released_ = false;  // the first steps were; later ones are not held back
   std::set<uint16_t> training_loaders_;
+  std::map<uint16_t, int> in_a_row_;  // steps in which another loader gave a batch, too
+  Passes pass_kinds_;
   int64_t last_end_ns_ = 0;
   int64_t next_index_ = 0;
   bool samples_known_ = true;

@@ -32,6 +32,13 @@ std::vector<ChannelRecord> UsualStep(int64_t at) {
           Event(EventKind::kBackward, at + 62, at + 90), Event(EventKind::kOptimizer, at + 90, at + 95, 1)};
 }
 
+ChannelRecord Hit(int64_t at, record::Activity activity, int64_t feeds) {
+  ChannelRecord hit = Event(EventKind::kLine, at, at, /*line id=*/3);
+  hit.c = static_cast<int64_t>(activity);
+  hit.d = feeds;
+  return hit;
+}
+
 std::vector<Step> Feed(HostSteps& steps, const std::vector<ChannelRecord>& events) {
   for (const ChannelRecord& event : events) steps.OnEvent(event);
   return steps.TakeSteps(/*last=*/true);
@@ -137,6 +144,7 @@ TEST(HostStepsTest, AnEvaluationLoopAndTheTimeInsideItAreValidation) {
   for (int64_t at : {1100, 1200}) {
     events.push_back(Event(EventKind::kNext, at, at + 10, 16, /*id=*/7));
     events.push_back(Event(EventKind::kForward, at + 20, at + 50, 0));
+    events.back().c = record::kPassInEvaluation | record::kPassOfTrained;
   }
   for (const auto& event : UsualStep(1300)) events.push_back(event);
   const auto done = Feed(steps, events);
@@ -144,6 +152,88 @@ TEST(HostStepsTest, AnEvaluationLoopAndTheTimeInsideItAreValidation) {
   EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kValidation)], 150);
   EXPECT_EQ(done[0].samples, 32);  // evaluation samples do not count as training samples
   EXPECT_EQ(Sum(done[0]), done[0].wall_ns);
+}
+
+// Distillation: a teacher's pass within each step.
+std::vector<ChannelRecord> StepWithTeacher(int64_t at) {
+  std::vector<ChannelRecord> events = UsualStep(at);
+  ChannelRecord teacher = Event(EventKind::kForward, at + 40, at + 50);
+  teacher.c = record::kPassInEvaluation | record::kPassOfApart;
+  events[1].begin_ns = at + 50;
+  events.insert(events.begin() + 1, teacher);
+  return events;
+}
+
+TEST(HostStepsTest, AFrozenNetworkWithinTheStepIsPartOfItsForwardPass) {
+  HostSteps steps;
+  Feed(steps, StepWithTeacher(1000));
+  const auto done = Feed(steps, StepWithTeacher(1100));
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kForward)], 22);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 5);
+  EXPECT_EQ(steps.passes().frozen_ns, 20);
+}
+
+TEST(HostStepsTest, PassesThatAreNotToldApartAreNamedByWhatIsSeen) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 2000; at += 100) {
+    auto events = StepWithTeacher(at);
+    events[1].c = record::kPassOfTrained;  // it acts, or teaches itself
+    done = Feed(steps, events);
+  }
+  EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kWithoutGradients)], 10);
+  EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kValidation)], 0);
+}
+
+TEST(HostStepsTest, TwoLoadersMayFeedTheSteps) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 2000; at += 100) {
+    auto events = UsualStep(at);
+    events[0].end_ns = at + 20;
+    events.insert(events.begin() + 1, Event(EventKind::kNext, at + 20, at + 40, 32, /*id=*/2));
+    done = Feed(steps, events);
+  }
+  EXPECT_TRUE(steps.IsTrainingLoader(0));
+  EXPECT_TRUE(steps.IsTrainingLoader(2));
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 40);
+}
+
+TEST(HostStepsTest, ALoaderThatEachStepBeginsAnewIsAValidations) {
+  HostSteps steps;
+  for (int64_t at = 1000; at < 2000; at += 100) {
+    auto events = UsualStep(at);
+    ChannelRecord next = Event(EventKind::kNext, at - 4, at - 3, 32, /*id=*/2);
+    next.c = 1;
+    events.insert(events.begin(), next);
+    Feed(steps, events);
+  }
+  EXPECT_FALSE(steps.IsTrainingLoader(2));
+}
+
+TEST(HostStepsTest, WithoutAModuleWhatLeadsToTheBackwardPassIsComputation) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 3000; at += 100) {
+    done =
+        Feed(steps, {Hit(at + 10, record::Activity::kUnknown, 0), Hit(at + 15, record::Activity::kPython, 0),
+                     Hit(at + 20, record::Activity::kUnknown, 0), Hit(at + 30, record::Activity::kLogging, 0),
+                     Event(EventKind::kBackward, at + 40, at + 80),
+                     Event(EventKind::kOptimizer, at + 80, at + 100, 1)});
+  }
+  EXPECT_TRUE(steps.computes_unseen());
+  EXPECT_EQ(done[0].share_ns[Index(Share::kCompute)], 30);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 10) << "the part of the samples that saw a log";
+  EXPECT_EQ(Sum(done[0]), 100);
+}
+
+TEST(HostStepsTest, WithAModuleWhatLeadsToItIsNot) {
+  HostSteps steps;
+  Feed(steps, UsualStep(1000));
+  const auto done = Feed(steps, UsualStep(1200));
+  EXPECT_FALSE(steps.computes_unseen());
+  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 105);
 }
 
 TEST(HostStepsTest, WhatFollowsTheLastGradientIsWaitingForOtherRanks) {
@@ -210,13 +300,6 @@ std::vector<ChannelRecord> StepWithoutLoader(int64_t at, std::vector<ChannelReco
   hits.push_back(Event(EventKind::kBackward, at + 70, at + 80));
   hits.push_back(Event(EventKind::kOptimizer, at + 80, at + 90, 1));
   return hits;
-}
-
-ChannelRecord Hit(int64_t at, record::Activity activity, int64_t feeds) {
-  ChannelRecord hit = Event(EventKind::kLine, at, at, /*line id=*/3);
-  hit.c = static_cast<int64_t>(activity);
-  hit.d = feeds;
-  return hit;
 }
 
 TEST(HostStepsTest, WhatTheSamplesSawFeedTheStepsIsWaitingForData) {
@@ -365,6 +448,7 @@ TEST(HostStepsTest, WithoutModulesAndLoadersEachBackwardPassIsAStep) {
   ASSERT_EQ(taken.size(), 5u);
   EXPECT_EQ(taken[0].wall_ns, 100);
   EXPECT_EQ(taken[0].share_ns[Index(Share::kBackward)], 40);
+  EXPECT_EQ(taken[0].share_ns[Index(Share::kCompute)], 60) << "the update, and the next step's forward pass";
 }
 
 TEST(HostStepsTest, TwoBackwardPassesOfModulesAreOneStep) {

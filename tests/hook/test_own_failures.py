@@ -42,6 +42,10 @@ SCRIPT = """
                     loss.backward()
                     optimizer.step()
                     losses.append(loss.item())
+                model.eval()
+                with torch.no_grad():
+                    losses.append(model(x).mean().item())
+                model.train()
                 torch.save(model.state_dict(), os.devnull)
             for batch in fullbore.watch([[1], [2]]):
                 fullbore.step()

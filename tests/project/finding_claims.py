@@ -41,6 +41,7 @@ GIVEN = {
     "small_model": "small_model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), "
     "torch.nn.Linear(144, 10))",
     "model": "model = small_model",
+    "backbone": "backbone = small_model",
     "criterion": "criterion = torch.nn.CrossEntropyLoss()",
     "optimizer": "optimizer = torch.optim.SGD(model.parameters(), lr=0.01)",
     "loss": "loss = criterion(model(images), labels)",

@@ -20,6 +20,7 @@ constexpr FindingRow kFindings[] = {
     {"host-memory", JudgeHostMemory, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
     {"memory-growth", JudgeMemoryGrowth, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
     {"host-other", JudgeHostOther, When::kWithSteps},
+    {"frozen-network", JudgeFrozenNetwork, When::kWithSteps},
     {"straggler", JudgeStraggler, When::kWithSteps},
     {"comm-bound", JudgeCommBound, When::kWithSteps, Rests::kOnTheDevice},
     {"uneven-last-batch", JudgeUnevenLastBatch, When::kWithSteps},

@@ -19,6 +19,7 @@ std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& diagno
 std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeFrozenNetwork(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& diagnosis);

@@ -1,7 +1,7 @@
 // host-other: what the loop does besides training; compilations are judged in judge_recompilation.cc. The hook times
-// checkpoints, validation and garbage collection; what the rest consists of is told by the samples of the line sampler.
-// A gain is promised for what the advice removes, and for nothing else: a rollout, a wait or code that was not
-// recognised is named.
+// checkpoints, validation, garbage collection and forward passes without gradients; what the rest consists of is told
+// by the samples of the line sampler. A gain is promised for what the advice removes, and for nothing else: a rollout,
+// a wait, passes of which it is not told what they are for, or code that was not recognised is named.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,13 +29,18 @@ struct Removes {
 
 // What remains of a step is never nothing: a thousand times as fast is the most that anything promises.
 constexpr double kMostOfAStep = 0.999;
+// Fewer samples of an environment may be a distribution that a loss is computed with.
+constexpr int64_t kSamplesOfEnvironment = 3;
 
 struct Kind {
   const char* cause;
   const char* does;  // "it ..."
   std::vector<std::string> fix;
   std::optional<Removes> removes;  // nothing: no gain is promised
+  const char* on = "on work other than training";
 };
+
+constexpr char kOutsideItsPasses[] = "outside the training's own passes";
 
 struct NamedKind {
   HostOther part;
@@ -66,6 +71,8 @@ const std::vector<NamedKind>& NamedKinds() {
         {"gc.freeze() after start-up, gc.disable() in the loop and gc.collect() every few hundred steps",
          "find what creates so many objects: lists of tensors, per-step closures"},
         Removes{0.997, 0.8, 1}}},  // every three hundredth step
+      {HostOther::kWithoutGradients,
+       {"passes-without-gradients", "runs forward passes without gradients", {}, {}, kOutsideItsPasses}},
   };
   return table;
 }
@@ -132,7 +139,11 @@ const std::vector<ActivityKind>& ActivityKinds() {
         {"remove the sleep; where it waits for something, wait for that (an event, a queue) instead"},
         Removes{0.95, 0.5, 1}}},
       {Activity::kEnvironment,
-       {"rollout", "runs the environment and samples actions, which is this program's own work", {}, {}}},
+       {"rollout",
+        "runs the environment and samples actions, which is this program's own work",
+        {},
+        {},
+        kOutsideItsPasses}},
       {Activity::kQueue, {"queue", "waits for a queue or a pipe", {}, {}}},
       {Activity::kLock, {"lock", "waits for a lock or another thread", {}, {}}},
       {Activity::kFuture, {"future", "waits for a future", {}, {}}},
@@ -147,6 +158,22 @@ const Kind& KindOf(Activity activity) {
   const auto at = std::find_if(table.begin(), table.end(),
                                [&](const ActivityKind& row) { return row.activity == activity; });
   return at == table.end() ? table.back().kind : at->kind;
+}
+
+// Where the hook sees compiled functions only, or no modules: operations of JAX, or on plain tensors, may be the
+// training's own.
+const Kind& Unseen() {
+  static const Kind kind = {
+      "not-seen",
+      "runs code that may compute: the hook does not see operations that are called one by one",
+      {},
+      {},
+      "outside what is seen of its computation"};
+  return kind;
+}
+
+bool MayComputeUnseen(const View& view) {
+  return view.Fact("framework") == "jax" || view.Fact("computes_unseen") == "true";
 }
 
 // One thing that the loop does, timed by the hook or sampled.
@@ -164,6 +191,37 @@ struct Part {
 double ValidationOnDevice(const RankView& rank) {
   const double on_host = rank.Ratio(HostOther::kValidation);
   return on_host > 0 ? std::max(0.0, SavedBy(rank, "validation") - on_host) : 0;
+}
+
+// Whether it happens in a rollout, too: what a program waits for there, or does in lines of its own, is its environment,
+// which may run in other processes. All else has a name and a cure of its own.
+bool BelongsToRollout(const Part& part) {
+  if (part.named) return *part.named == HostOther::kWithoutGradients;
+  for (const Activity activity : {Activity::kQueue, Activity::kFuture, Activity::kLock, Activity::kUnknown,
+                                  Activity::kPython, Activity::kDataPreparation}) {
+    if (part.kind == &KindOf(activity)) return true;
+  }
+  return false;
+}
+
+// In a loop with an environment, passes without gradients act in it.
+void JoinRollout(std::vector<Part>& parts) {
+  const auto plays = std::ranges::find_if(
+      parts, [](const Part& part) { return part.kind == &KindOf(Activity::kEnvironment); });
+  const bool acts =
+      std::ranges::any_of(parts, [](const Part& part) { return part.named == HostOther::kWithoutGradients; });
+  if (plays == parts.end() || !acts || plays->samples < kSamplesOfEnvironment) return;
+  Part rollout = *plays;
+  for (const Part& part : parts) {
+    if (!BelongsToRollout(part)) continue;
+    rollout.of_step.ratio += part.of_step.ratio;
+    rollout.of_step.low += part.of_step.low;
+    rollout.of_step.high = std::min(1.0, rollout.of_step.high + part.of_step.high);
+    rollout.samples += part.samples;
+  }
+  for (Place& place : rollout.where) place.share *= plays->of_step.ratio / rollout.of_step.ratio;
+  std::erase_if(parts, [&](const Part& part) { return part.kind == rollout.kind || BelongsToRollout(part); });
+  parts.push_back(std::move(rollout));
 }
 
 double WithoutCompilation(const RankView& rank) {
@@ -186,6 +244,12 @@ std::vector<Part> PartsOf(const View& view, double on_device) {
   for (ActivityShare& share : shares) {
     parts.push_back({&KindOf(share.activity), std::nullopt, share.of_step, share.samples,
                      std::move(share.where), std::move(share.library)});
+  }
+  JoinRollout(parts);
+  if (MayComputeUnseen(view)) {
+    for (Part& part : parts) {
+      if (part.kind == &KindOf(Activity::kUnknown)) part.kind = &Unseen();
+    }
   }
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& a, const Part& b) { return a.of_step.ratio > b.of_step.ratio; });
@@ -322,8 +386,8 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   const std::string there =
       on_device > 0 ? fmt::format(", {} on the device", FormatPercent(on_device)) : std::string();
   finding.title =
-      fmt::format("The loop spends {} of the time{} on work other than training: it {} ({}{}).",
-                  FormatPercent(share), there, largest.kind->does, FormatPercent(largest.of_step.ratio), at);
+      fmt::format("The loop spends {} of the time{} {}: it {} ({}{}).", FormatPercent(share), there,
+                  largest.kind->on, largest.kind->does, FormatPercent(largest.of_step.ratio), at);
   finding.where = PlacesOf(largest);
   if (finding.where.empty()) finding.where = view.HottestLines(Share::kHostOther);
   Promise(view, parts, finding);

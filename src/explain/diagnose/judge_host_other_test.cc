@@ -70,6 +70,42 @@ TEST(HostOtherTest, ARolloutIsNamedAndNothingIsPromised) {
   EXPECT_EQ(finding.speedup.high, 1);
 }
 
+// A third of the step, half of it passes without gradients.
+ARun WithPasses(std::initializer_list<record::HotLine> lines) {
+  ARun run = WithSamples(lines);
+  for (record::Step& step : run.rank().steps) {
+    step.host_other_ns[static_cast<size_t>(HostOther::kWithoutGradients)] += 25'000'000;
+    step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] -= 25'000'000;
+  }
+  return run;
+}
+
+TEST(HostOtherTest, OfPassesWithoutGradientsItSaysWhatIsSeenAndNoMore) {
+  const Diagnosis diagnosis = Diagnose(WithPasses({Seen(Activity::kUnknown, 100)}));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "passes-without-gradients"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_THAT(finding.title, HasSubstr("runs forward passes without gradients (17 %)"));
+  EXPECT_THAT(finding.title, Not(HasSubstr("other than training")));
+  EXPECT_THAT(finding.title, Not(HasSubstr("validat")));
+  EXPECT_TRUE(finding.fix.empty());
+  EXPECT_EQ(finding.speedup.high, 1);
+}
+
+TEST(HostOtherTest, BesideAnEnvironmentPassesWithoutGradientsAreARollout) {
+  const Diagnosis diagnosis = Diagnose(WithPasses(
+      {Seen(Activity::kEnvironment, 10), Seen(Activity::kQueue, 70, 71), Seen(Activity::kLogging, 20, 72)}));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "rollout"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_THAT(finding.title, HasSubstr("(30 %"));
+  EXPECT_EQ(finding.speedup.high, 1) << "logging, 3 % of the step, is not worth a word";
+}
+
+TEST(HostOtherTest, AStrayDistributionMakesNoRollout) {
+  const Diagnosis diagnosis =
+      Diagnose(WithPasses({Seen(Activity::kEnvironment, 2), Seen(Activity::kUnknown, 98, 71)}));
+  EXPECT_THAT(diagnosis, FindsCause("host-other", "passes-without-gradients"));
+}
+
 TEST(HostOtherTest, NothingIsPromisedForCodeThatWasNotRecognised) {
   for (const ARun& run :
        {WithSamples({}), WithSamples({Seen(Activity::kUnknown, 100)}),
@@ -80,6 +116,17 @@ TEST(HostOtherTest, NothingIsPromisedForCodeThatWasNotRecognised) {
     EXPECT_EQ(finding.speedup.high, 1) << finding.title;
     EXPECT_TRUE(finding.fix.empty()) << finding.fix.front();
   }
+}
+
+TEST(HostOtherTest, WhatMayComputeUnseenIsNotCalledOtherWork) {
+  ARun run = WithSamples({Seen(Activity::kUnknown, 100)});
+  run.rank().facts["framework"] = "\"jax\"";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "not-seen"));
+  EXPECT_THAT(FindingIn(diagnosis, "host-other")->title, Not(HasSubstr("other than training")));
+  run = WithSamples({Seen(Activity::kLogging, 100)});
+  run.rank().facts["framework"] = "\"jax\"";
+  EXPECT_THAT(Diagnose(run), FindsCause("host-other", "logging")) << "what is seen keeps its name";
 }
 
 TEST(HostOtherTest, OfOwnCodeAtOneLineItSaysWhatDoingItLessOftenWouldBringAndPromisesNothing) {

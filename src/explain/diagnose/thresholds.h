@@ -18,6 +18,8 @@ inline constexpr Levels kCopyExposed = {0.05, 0.10};  // a copy should hide behi
 inline constexpr Levels kLaunch = {0.05, 0.15};
 inline constexpr Levels kSync = {0.03, 0.10};  // a synchronisation also delays the launches after it
 inline constexpr Levels kHostOther = {0.05, 0.15};
+inline constexpr Levels kUnusedGradients = {0.05, 0.20};
+inline constexpr double kFrozenNetwork = 0.15;  // of the step: worth a word, though nothing may be wrong
 inline constexpr Levels kRecompilation = {0.05, 0.20};
 // A second shape, and the short last batch's, are compiled once each; from the third time on, and not only in the first
 // half, it is not the warm-up of a few shapes.

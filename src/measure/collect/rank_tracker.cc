@@ -286,6 +286,21 @@ void RankTracker::UpdateLinesOfFetches() {
   }
 }
 
+// What of the passes is no share of the step's: docs/run-file.md describes the facts.
+void RankTracker::StatePasses() {
+  const timeline::Passes::Totals& passes = host_steps_.passes();
+  if (passes.frozen_ns > 0 || passes.apart_ns > 0) {
+    info_.facts["passes"] = json{
+        {"steps_ns", passes.steps_ns},
+        {"forward_ns", passes.forward_ns},
+        {"frozen_ns", passes.frozen_ns},
+        {"apart_ns", passes.apart_ns},
+        {"apart_first_ns",
+         passes.apart_first_ns}}.dump();
+  }
+  if (host_steps_.computes_unseen()) info_.facts["computes_unseen"] = "true";
+}
+
 void RankTracker::CountBatchesAsSteps() {
   if (!takes_batches() || !host_steps_.TakeBatchesForSteps()) return;
   is_training_ = dirty_ = true;
@@ -311,6 +326,7 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
   if (lost_events_ + host_steps_.dropped_events() > 0) {
     info_.facts["lost_events"] = std::to_string(lost_events_ + host_steps_.dropped_events());
   }
+  StatePasses();
   UpdateHotLines();
   UpdateLinesOfFetches();
   if (last) {

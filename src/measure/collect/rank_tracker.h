@@ -92,6 +92,7 @@ class RankTracker {
   bool KeepInFull(const record::Step& step);
   void UpdateHotLines();
   void UpdateLinesOfFetches();
+  void StatePasses();
 
   record::RankInfo info_;
   StepListener listener_;  // may be empty

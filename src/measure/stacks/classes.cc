@@ -39,6 +39,7 @@ std::string PackageOf(const Frame& frame) { return frame.module.substr(0, frame.
 
 TrainingLoop::TrainingLoop(const Profile& profile, const Thread& thread, Sources& sources, bool on_device)
     : profile_(profile), sources_(sources), on_device_(on_device) {
+  LearnNames(thread);
   for (const Stack& stack : thread.samples) {
     const auto found = PhaseIn(stack);
     if (!found || !IsPass(found->phase)) continue;
@@ -47,12 +48,44 @@ TrainingLoop::TrainingLoop(const Profile& profile, const Thread& thread, Sources
   }
 }
 
+// A name like evaluate() only suffices where the training goes on elsewhere: an actor's evaluate(states, actions) is the
+// forward pass that its update trains on.
+void TrainingLoop::LearnNames(const Thread& thread) {
+  const auto visit = [&](auto on_pass) {
+    for (const Stack& stack : thread.samples) {
+      std::vector<const Frame*> named;
+      for (const uint32_t index : stack) {
+        const Frame& frame = At(index);
+        if (frame.is_user && NamedByUser(frame)) named.push_back(&frame);
+        const auto phase = frame.is_user ? std::nullopt : table_.PhaseOf(frame.module, frame.function);
+        if (!phase || !IsPass(*phase)) continue;
+        on_pass(phase->share, named);
+        break;
+      }
+    }
+  };
+  bool steps = false, forward_outside = false;
+  visit([&](Share share, const std::vector<const Frame*>& named) {
+    if (share == Share::kForward) return;
+    steps = true;
+    for (const Frame* frame : named) train_within_.insert(CodeOf(*frame));
+  });
+  visit([&](Share share, const std::vector<const Frame*>& named) {
+    forward_outside |= share == Share::kForward && named.empty();
+  });
+  passes_outside_ = forward_outside || !steps;
+}
+
+std::optional<Phase> TrainingLoop::NamedByUser(const Frame& frame) const {
+  if (!passes_outside_ || train_within_.contains(CodeOf(frame))) return std::nullopt;
+  return table_.PhaseOfUserFunction(frame.function);
+}
+
 std::optional<TrainingLoop::Found> TrainingLoop::PhaseIn(const Stack& stack) const {
   std::optional<Found> found;
   for (size_t depth = 0; depth < stack.size(); ++depth) {
     const Frame& frame = At(stack[depth]);
-    const auto phase = frame.is_user ? table_.PhaseOfUserFunction(frame.function)
-                                     : table_.PhaseOf(frame.module, frame.function);
+    const auto phase = frame.is_user ? NamedByUser(frame) : table_.PhaseOf(frame.module, frame.function);
     if (!phase) continue;
     const bool closure = found && found->phase.share == Share::kOptimizer && IsPass(*phase);
     const bool within = found && IsPass(found->phase) && IsWithinPasses(*phase);

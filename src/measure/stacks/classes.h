@@ -47,6 +47,8 @@ class TrainingLoop {
     size_t depth;  // of its frame
   };
   std::optional<Found> PhaseIn(const Stack& stack) const;
+  std::optional<Phase> NamedByUser(const Frame& frame) const;
+  void LearnNames(const Thread& thread);
   void Learn(const Stack& stack, const Found& found);
   // How many frames, from the outermost, are the loop's; 0 where it is not on the stack.
   size_t LoopDepth(const Stack& stack) const;
@@ -63,6 +65,9 @@ class TrainingLoop {
   Sources& sources_;
   const bool on_device_;
   const ActivityTable& table_ = ActivityTable::Get();
+  // The user's functions that are named like a validation, and within which the training steps.
+  std::set<Code> train_within_;
+  bool passes_outside_ = true;  // the training's forward pass was seen outside functions of such names
   std::map<Code, Lines> loop_;
   std::set<std::pair<std::string, int>> user_lines_;  // innermost lines of the user's, within a pass
   size_t passes_ = 0;

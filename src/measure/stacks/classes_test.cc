@@ -132,6 +132,17 @@ TEST_F(ClassesTest, AForwardPassWithinAFunctionThatValidatesIsValidation) {
   EXPECT_EQ(Read({User("validate", 14), kForward}).phase, (Phase{Share::kHostOther, HostOther::kValidation}));
 }
 
+TEST_F(ClassesTest, AFunctionWithinWhichTheTrainingStepsDoesNotValidate) {
+  thread_.samples.push_back({User("validate", 14), User("train", 6), kBackward});
+  EXPECT_EQ(Read({User("validate", 14), kForward}).phase.share, Share::kForward);
+}
+
+TEST_F(ClassesTest, TheOnlyForwardPassIsTheTrainingsWhateverItsName) {
+  thread_.samples = {{User("train", 4), User("evaluate_actions", 14), kForward},
+                     {User("train", 6), kBackward}};
+  EXPECT_EQ(Read({User("train", 4), User("evaluate_actions", 14), kForward}).phase.share, Share::kForward);
+}
+
 TEST_F(ClassesTest, ALoggerThatWaitsForItsLockIsLogging) {
   const Seen seen = Read(
       {User("train", 9), User("report", 16), Library("logging", "info"), Library("threading", "acquire")});

@@ -14,7 +14,7 @@ from typing import Any
 from .interrupts import is_the_scripts
 
 VARIABLE = "FULLBORE_HOOK_NATIVE"
-INTERFACE = 3  # of src/hook/module.cc: an extension built from other sources is not used
+INTERFACE = 4  # of src/hook/module.cc: an extension built from other sources is not used
 
 
 def places() -> list[str]:

@@ -85,6 +85,7 @@ class Hook(State):
         self.usual_loader: Any = None
         self.usual_until = 0
         self.is_grad_enabled: Callable[[], bool] = bool  # of the framework
+        self.about_pass: Callable[[Any], int] = lambda module: 0  # what is known of a call that does not train it
         self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child
         self.worker_begins: list[Callable[[int], None]] = []  # run in a loader's worker, with the loader's id
         self.facts_of_a_child: set[str] = {"hook_path"}  # what a forked child may repeat of its parent's

@@ -66,6 +66,7 @@ FIRST_STEPS = 3
 after_step: list = []  # called with (optimizer, thread, end) after each step that counts: while there are any
 now_and_then: list = []  # the same, after some steps only: see is_time_to_look
 after_first_steps: list = []  # the same, for the first few only
+at_unusual_step: list = []  # called with the optimizer, after each step but the usual ones
 hook.forget_in_child.append(lambda: state.__init__())  # type: ignore[misc]
 FIRST_LOOKS, EVERY = 8, 64
 
@@ -155,6 +156,8 @@ def leave_step(optimizer: Any) -> None:
 
 def step_ended(optimizer: Any, thread: Thread, begin: int, end: int) -> None:
     """Any step but a usual one. May raise."""
+    for follow in at_unusual_step:
+        follow(optimizer)
     if state.counts(optimizer):
         count_step(optimizer, thread, begin, end)
     else:

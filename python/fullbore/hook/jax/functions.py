@@ -24,7 +24,7 @@ LEARNING_CALLS = 4  # of each function
 CALLS_TO_WAIT = 3  # for other functions to show that they are the step
 SELDOM = 2  # steps from one call to the next
 
-# What a compiled function's record says of it: EventKind kForward, `a`.
+# What a compiled function's record says of it: EventKind kForward, `a`; an evaluation also says so in `b`.
 EVALUATION, PART_OF_STEP, OTHER = 0, 2, 3
 
 
@@ -194,7 +194,8 @@ def after_call(call: Any, returned: Any, end: int) -> None:
         samples = call.samples or samples
     elif function.like_bytes and call.samples:
         apart.add(function, call.samples)
-    hook.record(channel.FORWARD, 0, thread.number, call.begin, end, what_of(function), samples)
+    what = what_of(function)
+    hook.record(channel.FORWARD, 0, thread.number, call.begin, end, what, 1 if what == EVALUATION else samples)
     function.at_step = hook.steps
     if returned is None:
         return

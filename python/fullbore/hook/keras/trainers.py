@@ -28,8 +28,10 @@ def attach(module: Any, backend: str) -> None:
     ]
     attach_training(Trainer, backend)
     attach_train_on_batch(Trainer)
-    for name in ("evaluate", "predict", "test_on_batch", "predict_on_batch"):
-        setattr(Trainer, name, as_validation(getattr(Trainer, name)))
+    for name in ("evaluate", "test_on_batch"):
+        setattr(Trainer, name, as_one_pass(getattr(Trainer, name), validates=1))
+    for name in ("predict", "predict_on_batch"):  # what a policy acts by, too
+        setattr(Trainer, name, as_one_pass(getattr(Trainer, name), validates=0))
     for name in ("_symbolic_build", "_maybe_symbolic_build"):  # they look at a first batch
         if hasattr(Trainer, name):
             setattr(Trainer, name, unseen(getattr(Trainer, name)))
@@ -101,9 +103,9 @@ def note_samples(x: Any) -> int:
         return -1
 
 
-def as_validation(original: Any) -> Any:
+def as_one_pass(original: Any, validates: int) -> Any:
     @functools.wraps(original)
-    def evaluate(*args: Any, **kwargs: Any) -> Any:
+    def passes(*args: Any, **kwargs: Any) -> Any:
         span = enter(channel.FORWARD)
         if span is None:
             return original(*args, **kwargs)
@@ -114,11 +116,11 @@ def as_validation(original: Any) -> Any:
         finally:
             thread.in_next = inside
             if not inside:
-                leave(span, channel.FORWARD, a=0)
+                leave(span, channel.FORWARD, a=0, b=validates)
             else:
                 thread.phase = span[1]
 
-    return evaluate
+    return passes
 
 
 def unseen(original: Any) -> Any:

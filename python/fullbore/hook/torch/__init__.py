@@ -8,6 +8,7 @@ fast_cost    what fullbore.data would cost in the training loader's place
 drain        iterates the training loader alone, for `fullbore loader bench --script`
 optimizer    optimizers: their steps, and zero_grad
 forward      outermost module calls
+held         which modules the optimizers train, and gradients that nobody uses
 backward     autograd.backward, and when this rank's own part of it is done
 collectives  torch.distributed
 device       CUDA: copies, synchronisation, device time, memory
@@ -38,6 +39,7 @@ from . import (
     facts,
     fast_cost,
     forward,
+    held,
     loader,
     optimizer,
     windows,
@@ -58,6 +60,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
         hook.open()
     facts.at_import(torch)
     fast_cost.attach()
+    held.attach()
     for name, patch in (
         ("torch.utils.data.dataloader", loader.attach),
         ("torch.utils.data._utils.fetch", worker.attach),

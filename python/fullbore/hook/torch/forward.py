@@ -24,7 +24,7 @@ LEARNING_STEPS = 2
 LEARNING_CALLS = 400  # outermost ones: a script that never steps must not keep the patch
 CALLS_WITHOUT_A_STEP = 32  # outermost ones, after which the script is asked about though no step has ended
 
-Call = tuple[Thread, int, int, int]  # thread, outer phase, training, begin
+Call = tuple[Thread, int, int, int, int]  # thread, outer phase, training, what else is known of it, begin
 
 
 class Forward:
@@ -188,9 +188,10 @@ def enter_forward(module: Any) -> Call | None:
         if thread.in_forward or thread.in_next:
             return None
         training = 1 if module.training and hook.is_grad_enabled() else 0
+        about = 0 if training else hook.about_pass(module)
         outer, thread.phase = thread.phase, channel.FORWARD
         thread.in_forward = True
-        return thread, outer, training, clock()
+        return thread, outer, training, about, clock()
     except Exception as error:
         if not hook.fail("forward", error):
             raise
@@ -199,11 +200,11 @@ def enter_forward(module: Any) -> Call | None:
 
 def leave_forward(call: Call) -> None:
     end = clock()
-    thread, outer, training, begin = call
+    thread, outer, training, about, begin = call
     thread.in_forward = False
     thread.phase = outer
     try:
-        hook.record(channel.FORWARD, 0, thread.number, begin, end, training)
+        hook.record(channel.FORWARD, 0, thread.number, begin, end, training, 0, about)
     except Exception as error:
         if not hook.fail("forward", error):
             raise

@@ -1,0 +1,216 @@
+#include "timeline/passes.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "record/activity.h"
+
+namespace fullbore::timeline {
+namespace {
+
+using record::ChannelRecord;
+using record::EventKind;
+
+constexpr uint16_t kTrainingLoader = 1, kOtherLoader = 7;
+constexpr int64_t kTrained = record::kPassOfTrained, kApart = record::kPassOfApart;
+constexpr int64_t kEval = record::kPassInEvaluation, kGradients = record::kPassWithGradients;
+
+// The events of one step of a program, one after the other.
+class AStep {
+ public:
+  AStep& Batch(uint16_t loader, bool first = false) {
+    ChannelRecord& event = Add(EventKind::kNext, 5);
+    event.id = loader;
+    event.a = 16;
+    event.c = first ? 1 : 0;
+    return *this;
+  }
+  AStep& Pass(int64_t about, int64_t ns = 100) {
+    Add(EventKind::kForward, ns).c = about;
+    return *this;
+  }
+  AStep& After(int64_t ns) {
+    now_ns_ += ns;
+    return *this;
+  }
+  AStep& Sampled(record::Activity activity) {
+    Add(EventKind::kLine, 0).c = static_cast<int64_t>(activity);
+    return *this;
+  }
+  AStep& Trains(uint16_t loader = 0) {
+    if (loader != 0) Batch(loader);
+    Add(EventKind::kForward, 100).a = 1;
+    Add(EventKind::kBackward, 200);
+    Add(EventKind::kOptimizer, 20).a = 1;
+    return *this;
+  }
+  AStep& Backward() {
+    Add(EventKind::kBackward, 200);
+    return *this;
+  }
+  operator const std::vector<ChannelRecord>&() const {
+    return events_;
+  }  // NOLINT(google-explicit-constructor)
+
+ private:
+  ChannelRecord& Add(EventKind kind, int64_t ns) {
+    ChannelRecord event{};
+    event.kind = static_cast<uint16_t>(kind);
+    event.begin_ns = now_ns_;
+    event.end_ns = now_ns_ += ns;
+    events_.push_back(event);
+    return events_.back();
+  }
+
+  std::vector<ChannelRecord> events_;
+  int64_t now_ns_ = 1000;
+};
+
+class PassesTest : public testing::Test {
+ protected:
+  // What the last pass of the step before its training is for.
+  PassFor LastOf(const std::vector<ChannelRecord>& step) {
+    const std::vector<PassFor> named = passes_.Of(step, {kTrainingLoader}, 1000);
+    PassFor last = PassFor::kTraining;
+    for (size_t i = 0; i < step.size(); ++i) {
+      if (static_cast<EventKind>(step[i].kind) == EventKind::kForward && step[i].a == 0) last = named[i];
+    }
+    return last;
+  }
+  // The same of a step that comes after `steps` usual ones.
+  PassFor LastAfter(int steps, const std::vector<ChannelRecord>& step) {
+    for (int i = 0; i < steps; ++i) passes_.Of(AStep().Trains(kTrainingLoader), {kTrainingLoader}, 1000);
+    return LastOf(step);
+  }
+  // The same where each step is like this one.
+  PassFor LastOfEach(const std::vector<ChannelRecord>& step) {
+    for (int i = 0; i < 20; ++i) passes_.Of(step, {kTrainingLoader}, 1000);
+    return LastOf(step);
+  }
+
+  Passes passes_;
+};
+
+TEST_F(PassesTest, ALoaderOfItsOwnTellsAValidation) {
+  AStep step;
+  for (int i = 0; i < 3; ++i) step.Batch(kOtherLoader, i == 0).Pass(kEval | kTrained);
+  EXPECT_EQ(LastOfEach(step.Trains(kTrainingLoader)), PassFor::kValidation) << "in each step, too";
+}
+
+TEST_F(PassesTest, ALoaderThatIsBegunAnewTellsAValidation) {
+  AStep step;
+  for (int i = 0; i < 3; ++i) step.Batch(kTrainingLoader, i == 0).Pass(kEval | kTrained);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kValidation);
+}
+
+TEST_F(PassesTest, BatchesThatAreWeighedBeforeOneIsTrainedOnAreNoValidation) {
+  AStep step;
+  for (int i = 0; i < 3; ++i) step.Batch(kTrainingLoader).Pass(kEval | kTrained);
+  EXPECT_EQ(LastOfEach(step.Trains()), PassFor::kUnknown);
+}
+
+TEST_F(PassesTest, AnAveragedCopyValidatesOverALoaderOfItsOwn) {
+  AStep step;
+  for (int i = 0; i < 3; ++i) step.Batch(kOtherLoader, i == 0).Pass(kEval | kApart | record::kPassOfCopy);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kValidation);
+}
+
+TEST_F(PassesTest, ATeacherIsAFrozenNetworkThoughItsBatchComesFromAnotherLoader) {
+  const AStep step = AStep().Batch(kOtherLoader).Pass(kEval | kApart).Trains(kTrainingLoader);
+  EXPECT_EQ(LastOfEach(step), PassFor::kFrozen);
+}
+
+TEST_F(PassesTest, WhatTheOptimizersHoldMayNotBeKnown) {
+  AStep step;
+  for (int i = 0; i < 3; ++i) step.Batch(kOtherLoader, i == 0).Pass(kEval);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kValidation);
+}
+
+TEST_F(PassesTest, OtherDataInASeldomStretchIsAValidation) {
+  AStep step;
+  for (int i = 0; i < 10; ++i) step.Pass(kEval | kTrained).After(5);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kValidation);
+}
+
+TEST_F(PassesTest, TheSameInEachStepIsNotTold) {
+  AStep step;
+  for (int i = 0; i < 10; ++i) step.Pass(kEval | kTrained).After(5);
+  EXPECT_EQ(LastOfEach(step.Trains(kTrainingLoader)), PassFor::kUnknown);
+}
+
+TEST_F(PassesTest, WhatWorksMoreBetweenThePassesThanInThemIsNoValidation) {
+  AStep step;
+  for (int i = 0; i < 10; ++i) step.Pass(kEval | kTrained).After(150);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kUnknown);
+}
+
+TEST_F(PassesTest, AProgramThatPlaysDoesNotValidateBetweenItsEpisodes) {
+  AStep step;
+  for (int i = 0; i < 10; ++i) step.Pass(kEval | kTrained).Sampled(record::Activity::kEnvironment).After(5);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kUnknown);
+}
+
+TEST_F(PassesTest, InTrainingModeNothingIsAValidation) {
+  AStep step;
+  for (int i = 0; i < 3; ++i) step.Batch(kOtherLoader, i == 0).Pass(kTrained);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kUnknown);
+}
+
+TEST_F(PassesTest, WhatTheFrameworkCallsAnEvaluationIsOne) {
+  std::vector<ChannelRecord> step = AStep().Pass(0);
+  step.front().b = 1;
+  EXPECT_EQ(LastOf(step), PassFor::kValidation);
+}
+
+TEST_F(PassesTest, ATeacherInEachStepIsAFrozenNetwork) {
+  EXPECT_EQ(LastOfEach(AStep().Batch(kTrainingLoader).Pass(kEval | kApart).Trains()), PassFor::kFrozen);
+  EXPECT_EQ(LastOfEach(AStep().Batch(kTrainingLoader).Pass(kApart).Trains()), PassFor::kFrozen)
+      << "though somebody forgot eval()";
+  EXPECT_EQ(passes_.totals().frozen_ns, 42 * 100);
+}
+
+TEST_F(PassesTest, ANetworkApartThatIsCalledSeldomIsNotTold) {
+  EXPECT_EQ(LastAfter(20, AStep().Pass(kEval | kApart).Trains(kTrainingLoader)), PassFor::kUnknown);
+}
+
+TEST_F(PassesTest, ALossWithoutParametersIsWhatThePassesAroundItAre) {
+  const AStep step = AStep().Batch(kTrainingLoader).Pass(kEval | kApart).Pass(0).Trains();
+  EXPECT_EQ(LastOfEach(step), PassFor::kFrozen);
+  AStep validation;
+  for (int i = 0; i < 3; ++i) validation.Batch(kOtherLoader, i == 0).Pass(kEval | kTrained).Pass(0);
+  EXPECT_EQ(LastOf(validation.Trains(kTrainingLoader)), PassFor::kValidation);
+}
+
+TEST_F(PassesTest, AModelThatIsItsOwnTeacherIsNotTold) {
+  EXPECT_EQ(LastOfEach(AStep().Batch(kTrainingLoader).Pass(kEval | kTrained).Trains()), PassFor::kUnknown);
+}
+
+TEST_F(PassesTest, WhatComputesGradientsInEvaluationModeTrains) {
+  const AStep tuned = AStep().Batch(kTrainingLoader).Pass(kEval | kGradients | kTrained).Backward();
+  EXPECT_EQ(LastOfEach(tuned), PassFor::kTraining);
+  const AStep backbone = AStep().Batch(kTrainingLoader).Pass(kEval | kGradients | kApart).Trains();
+  EXPECT_EQ(LastOfEach(backbone), PassFor::kTraining);
+  EXPECT_EQ(passes_.totals().apart_ns, 21 * 100);
+  EXPECT_EQ(passes_.totals().apart_first_ns, 21 * 100) << "before the head";
+}
+
+TEST_F(PassesTest, AValidationThatForgetsNoGradIsStillOne) {
+  AStep step;
+  for (int i = 0; i < 3; ++i) step.Batch(kOtherLoader, i == 0).Pass(kEval | kGradients | kTrained);
+  EXPECT_EQ(LastAfter(20, step.Trains(kTrainingLoader)), PassFor::kValidation);
+}
+
+TEST_F(PassesTest, WhatIsComputedAgainWithinABackwardPassIsPartOfIt) {
+  std::vector<ChannelRecord> step = AStep().Batch(kTrainingLoader).Trains();
+  ChannelRecord again{};
+  again.kind = static_cast<uint16_t>(EventKind::kForward);
+  again.c = kTrained;
+  again.begin_ns = step[2].begin_ns + 10;
+  again.end_ns = step[2].begin_ns + 50;
+  step.insert(step.begin() + 3, again);
+  EXPECT_EQ(LastOfEach(step), PassFor::kTraining);
+}
+
+}  // namespace
+}  // namespace fullbore::timeline
