@@ -9,6 +9,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/lateness.h"
+#include "explain/diagnose/pipeline_bubble.h"
 #include "record/collective.h"
 
 namespace fullbore::diagnose {
@@ -113,6 +114,8 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   if (waiting) finding.cause = "uneven-ranks";
   finding.severity = *severity;
   finding.share = share;
+  if (const auto bubble = BubbleOf(ranks); bubble.waiting > exposed.all / 2)
+    return OfThePipeline(bubble, view, std::move(finding));
   finding.title = TitleOf(exposed, ranks.size());
   finding.fix = FixOf(waiting);
   if (info.comm_ns && *info.comm_ns > 0 && info.comm_overlapped_ns) {
