@@ -73,5 +73,28 @@ TEST(CommBoundTest, StagesThatHardlyWaitHaveNoBubble) {
   EXPECT_NE(diagnosis.findings[0].cause, "pipeline-bubble");
 }
 
+// A process whose device works half of the time, and whose other ones work `together_ms` of a step beside it.
+Diagnosis OfDevices(size_t devices, int64_t together_ms) {
+  ARun run = ATrace().InEachStep(Share::kCommExposed, 100);
+  record::Noticed& noticed = run.rank().noticed;
+  const auto steps = static_cast<int64_t>(run.rank().steps.size());
+  noticed.span_ns = steps * 200 * kMs;
+  noticed.each_busy_ns.assign(devices, steps * 100 * kMs);
+  noticed.together_ns = steps * together_ms * kMs;
+  return Diagnose(run);
+}
+
+TEST(CommBoundTest, DevicesOfOneProcessThatWorkInTurnAreSaidToDoSo) {
+  const Diagnosis diagnosis = OfDevices(2, 0);
+  ASSERT_THAT(diagnosis, Finds("comm-bound"));
+  EXPECT_EQ(diagnosis.findings[0].cause, "devices-of-one-process");
+  EXPECT_NE(diagnosis.findings[0].title.find("one after the other"), std::string::npos);
+  EXPECT_EQ(OfDevices(2, 60).findings[0].title.find("one after the other"), std::string::npos);
+}
+
+TEST(CommBoundTest, OneDeviceThatRunsNoCollectiveHasNoneToWaitFor) {
+  EXPECT_THAT(OfDevices(1, 0), Not(Finds("comm-bound")));
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose

@@ -2,10 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 
 namespace fullbore::diagnose {
+namespace {
+
+// Devices whose work hardly ever overlaps work in turn.
+constexpr double kInTurn = 0.1;
+
+double SumOf(const std::vector<int64_t>& values) {
+  return static_cast<double>(std::accumulate(values.begin(), values.end(), int64_t{0}));
+}
+
+}  // namespace
 
 PipelineBubble BubbleOf(const std::vector<const RankView*>& ranks) {
   PipelineBubble most;
@@ -38,6 +51,41 @@ Finding OfThePipeline(const PipelineBubble& bubble, const View& view, Finding fi
   evidence.FromSteps(view.lead(), fmt::format("rank {} waits for other stages", bubble.rank), bubble.waiting,
                      "ratio");
   evidence.FromSteps(view.lead(), "transfer between stages in a step", bubble.transfer_ns / 1e6, "ms");
+  return finding;
+}
+
+bool WaitsForItsOtherDevices(const RankView& rank) {
+  if (rank.info->noticed.each_busy_ns.size() < 2) return false;
+  int64_t exposed_ns = 0;
+  for (const record::Step& step : rank.info->steps)
+    exposed_ns += step.share_ns[Index(record::Share::kCommExposed)];
+  return exposed_ns > 2 * rank.info->comm_exposed_ns.value_or(0);
+}
+
+Finding OfItsDevices(const RankView& rank, Finding finding) {
+  const record::Noticed& noticed = rank.info->noticed;
+  const auto span_ns = static_cast<double>(std::max<int64_t>(1, noticed.span_ns));
+  const double sum_ns = SumOf(noticed.each_busy_ns);
+  const bool in_turn = static_cast<double>(noticed.together_ns) < kInTurn * sum_ns;
+  finding.cause = "devices-of-one-process";
+  finding.title =
+      fmt::format("The {} devices of one process {}: each works {} of the time on average.",
+                  noticed.each_busy_ns.size(), in_turn ? "work one after the other" : "wait for each other",
+                  FormatPercent(sum_ns / span_ns / static_cast<double>(noticed.each_busy_ns.size())));
+  finding.fix = {
+      "one process a device (torchrun): DistributedDataParallel, or FSDP where the model does not fit on one",
+      "layers spread over devices: several micro-batches at once (torch.distributed.pipelining), so that the "
+      "devices "
+      "work at the same time",
+      "fewer devices, if the model fits on them: each would work more of the time"};
+  const EvidenceBuilder evidence(finding);
+  for (size_t i = 0; i < std::min<size_t>(noticed.each_busy_ns.size(), 8); ++i) {
+    evidence.FromTrace(
+        i == 0 ? "the device that is judged works" : fmt::format("another device works ({})", i),
+        static_cast<double>(noticed.each_busy_ns[i]) / span_ns, "ratio");
+  }
+  evidence.FromTrace("at least two of them work", static_cast<double>(noticed.together_ns) / span_ns,
+                     "ratio");
   return finding;
 }
 

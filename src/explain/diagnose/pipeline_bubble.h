@@ -20,4 +20,8 @@ PipelineBubble BubbleOf(const std::vector<const RankView*>& ranks);
 
 Finding OfThePipeline(const PipelineBubble& bubble, const View& view, Finding finding);
 
+// Of a process with several devices: whether what its device waits for is mostly the others' work, not a collective.
+bool WaitsForItsOtherDevices(const RankView& rank);
+Finding OfItsDevices(const RankView& rank, Finding finding);
+
 }  // namespace fullbore::diagnose
