@@ -248,6 +248,7 @@ bool BeginsCapture(std::string_view call) {
 
 void Notice(DeviceTrace* trace) {
   record::Noticed& noticed = trace->noticed;
+  noticed.left_out = 0;
   for (const auto& [what, count] : trace->left_out) {
     if (what.find("(kept") == std::string::npos) noticed.left_out += count;
   }

@@ -59,6 +59,13 @@ Role RoleOfKind(std::string_view kind) {
 
 std::string_view GroupOf(std::string_view kind) { return kind.substr(kind.find('/') + 1); }
 
+// Of a send or receive. What only has the name of a kernel that does both may be an all-to-all.
+bool BetweenStages(const Arrivals& rank, const Arrival& arrival) {
+  const Role role = rank.RoleOf(arrival);
+  return role == Role::kSend || role == Role::kReceive ||
+         (role == Role::kExchange && !GroupOf(rank.kinds[arrival.kind]).empty());
+}
+
 // The ranks that take part in a kind of collective: the n-th of one meets the n-th of the others, if all have the same
 // number. Groups of a part of the ranks have a name.
 class CollectiveMatcher {
@@ -268,8 +275,12 @@ void Append(const Arrivals& next, Arrivals* arrivals) {
 RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
   RankComparison comparison;
   for (const Arrivals& rank : ranks) {
-    comparison.ranks.push_back(
-        {0, std::vector<int64_t>(rank.list.size(), -1), std::vector<uint32_t>(rank.list.size(), 0)});
+    RankWaits waits;
+    waits.wait_ns.assign(rank.list.size(), -1);
+    waits.meeting.assign(rank.list.size(), 0);
+    for (const Arrival& arrival : rank.list) waits.of_stages.push_back(BetweenStages(rank, arrival));
+    waits.together = ranks.size() > 1;
+    comparison.ranks.push_back(std::move(waits));
   }
   if (ranks.size() < 2) return comparison;
   Matching matching;
@@ -297,6 +308,7 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
       const int64_t wait = last - (arrival.begin_ns + shifts[r]);
       comparison.ranks[r].wait_ns[i] = std::clamp<int64_t>(wait, 0, arrival.end_ns - arrival.begin_ns);
       comparison.ranks[r].meeting[i] = number;
+      comparison.ranks[r].of_stages[i] = meeting.of_stages;
     }
   }
   if (matching.unmatched > 0) {
@@ -321,33 +333,57 @@ void ApplyWaits(const RankWaits& waits, record::StepGraph* graph) {
 
 }  // namespace
 
+// Where the partner of a send or receive is not known, what it takes beyond the shortest of its kind is waiting.
+static std::vector<int64_t> WaitsForStages(const Arrivals& arrivals, const RankWaits& waits) {
+  std::vector<int64_t> shortest(arrivals.kinds.size(), INT64_MAX), wait_ns = waits.wait_ns;
+  for (const Arrival& arrival : arrivals.list)
+    shortest[arrival.kind] = std::min(shortest[arrival.kind], arrival.end_ns - arrival.begin_ns);
+  for (size_t i = 0; i < wait_ns.size(); ++i) {
+    const Arrival& arrival = arrivals.list[i];
+    if (!waits.of_stages[i])
+      wait_ns[i] = -1;
+    else if (wait_ns[i] < 0)
+      wait_ns[i] = arrival.end_ns - arrival.begin_ns - shortest[arrival.kind];
+  }
+  return wait_ns;
+}
+
+static void ApplyWaitsInCollectives(const Arrivals& arrivals, const RankWaits& waits,
+                                    record::RankInfo* info) {
+  int64_t total = 0;
+  for (size_t i = 0; i < arrivals.list.size(); ++i)
+    total += waits.of_stages[i] ? 0 : std::max<int64_t>(0, waits.wait_ns[i]);
+  info->comm_wait_ns = total;
+  for (record::Step& step : info->steps) step.comm_wait_ns = 0;
+}
+
 void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankInfo* info) {
   std::map<std::string, int64_t> by_kind;
-  int64_t total = 0;
-  bool known = false;
+  bool known = false, stages = false;
   for (size_t i = 0; i < arrivals.list.size(); ++i) {
+    stages = stages || waits.of_stages[i];
     if (waits.wait_ns[i] < 0) continue;
     known = true;
-    if (arrivals.RoleOf(arrivals.list[i]) == Role::kCollective) total += waits.wait_ns[i];
     by_kind[arrivals.kinds[arrivals.list[i].kind]] += waits.wait_ns[i];
   }
-  if (!known) return;
-  info->comm_wait_ns = total;
-  if (info->graph) ApplyWaits(waits, &*info->graph);
+  if (!known && !stages) return;
+  // Exposed communication must not be taken for waiting for a late rank where stages exchange what they compute.
+  const bool collectives_known = known || waits.together;
+  if (collectives_known) ApplyWaitsInCollectives(arrivals, waits, info);
+  if (known && info->graph) ApplyWaits(waits, &*info->graph);
+  const std::vector<int64_t> for_stages = WaitsForStages(arrivals, waits);
   for (record::Step& step : info->steps) {
-    step.comm_wait_ns = 0;
     const auto first = std::partition_point(
         arrivals.list.begin(), arrivals.list.end(),
         [&](const Arrival& arrival) { return arrival.begin_ns < step.end_ns - step.wall_ns; });
     for (auto it = first; it != arrivals.list.end() && it->begin_ns < step.end_ns; ++it) {
-      const int64_t wait = waits.wait_ns[static_cast<size_t>(it - arrivals.list.begin())];
-      if (wait < 0) continue;
-      if (arrivals.RoleOf(*it) == Role::kCollective) {
-        step.comm_wait_ns += wait;
+      const auto i = static_cast<size_t>(it - arrivals.list.begin());
+      if (for_stages[i] < 0) {
+        if (collectives_known) step.comm_wait_ns += std::max<int64_t>(0, waits.wait_ns[i]);
         continue;
       }
-      info->noticed.bubble_ns += std::min(wait, it->exposed_ns);
-      info->noticed.transfer_ns += std::max<int64_t>(0, it->exposed_ns - wait);
+      info->noticed.bubble_ns += std::min(for_stages[i], it->exposed_ns);
+      info->noticed.transfer_ns += std::max<int64_t>(0, it->exposed_ns - for_stages[i]);
     }
   }
   if (!info->tables) return;

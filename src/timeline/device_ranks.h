@@ -49,6 +49,9 @@ struct RankWaits {
   int64_t shift_ns = 0;           // to be added to this rank's times; 0 where clocks agree
   std::vector<int64_t> wait_ns;   // by arrival; -1 where its partners were not found
   std::vector<uint32_t> meeting;  // by arrival: the collective's number, the same on all ranks; 0 as above
+  // By arrival: a send or receive between stages of a pipeline, whether or not its partner was found.
+  std::vector<bool> of_stages;
+  bool together = false;  // there are other ranks
 };
 
 struct RankComparison {

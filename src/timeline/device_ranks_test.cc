@@ -93,6 +93,35 @@ TEST(DeviceRanksTest, WithoutPeersNobodyKnowsWhichOfThreeStagesMeet) {
   for (const RankWaits& waits : all.ranks) EXPECT_THAT(WaitsMs(waits), ::testing::Each(-1));
 }
 
+TEST(DeviceRanksTest, AStageWhosePartnerIsNotKnownWaitsBeyondTheShortestOfItsKindAndForNoLateRank) {
+  const auto stage = [](int number) {
+    return Rank(number)
+        .At("recv/pp", 0, 11)
+        .At("send/pp", 30, 31)
+        .At("recv/pp", 50, 51)
+        .At("send/pp", 60, 61);
+  };
+  const RankComparison all = CompareRanks({stage(0), stage(1), stage(2)});
+  record::RankInfo info;
+  info.steps.resize(1);
+  info.steps[0].wall_ns = info.steps[0].end_ns = 100 * kMs;
+  ApplyWaits(stage(1), all.ranks[1], &info);
+  EXPECT_EQ(info.comm_wait_ns, 0);
+  EXPECT_EQ(info.noticed.bubble_ns, 10 * kMs);
+  EXPECT_EQ(info.noticed.transfer_ns, 4 * kMs);
+}
+
+TEST(DeviceRanksTest, OfOneStageAloneTheBubbleIsKnownButNotWhoIsLate) {
+  const Arrivals stage = Rank(0).At("recv/pp", 0, 11).At("recv/pp", 50, 51).At("all_reduce/dp", 60, 70);
+  record::RankInfo info;
+  info.steps.resize(1);
+  info.steps[0].wall_ns = info.steps[0].end_ns = 100 * kMs;
+  ApplyWaits(stage, CompareRanks({stage}).ranks[0], &info);
+  EXPECT_FALSE(info.comm_wait_ns);
+  EXPECT_EQ(info.steps[0].comm_wait_ns, -1);
+  EXPECT_EQ(info.noticed.bubble_ns, 10 * kMs);
+}
+
 TEST(DeviceRanksTest, ClocksAreAlignedAtSendsAndReceivesIfTheyEndTogether) {
   Rank first(0), second(1), eager(1);
   for (int64_t i = 0; i < 10; ++i) {
@@ -132,7 +161,9 @@ TEST(DeviceRanksTest, ExchangesOfAllRanksMeetOnlyIfTheyEndTogether) {
     for (int64_t i = 0; i < 8; ++i) made.At("send_recv/", i * 10 + 1, i * 10 + 5 + (i % 2) * late);
     return made;
   };
-  EXPECT_EQ(CompareRanks({rank(0, 0), rank(1, 0), rank(2, 0)}).ranks[0].wait_ns[0], 0);
+  const RankComparison all = CompareRanks({rank(0, 0), rank(1, 0), rank(2, 0)});
+  EXPECT_EQ(all.ranks[0].wait_ns[0], 0);
+  EXPECT_FALSE(all.ranks[0].of_stages[0]) << "an all-to-all, in which a late rank holds up the others";
   EXPECT_EQ(CompareRanks({rank(0, 0), rank(1, 3), rank(2, 0)}).ranks[0].wait_ns[0], -1);
 }
 

@@ -9,6 +9,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/lateness.h"
+#include "explain/diagnose/pipeline_bubble.h"
 #include "record/collective.h"
 
 namespace fullbore::diagnose {
@@ -99,7 +100,8 @@ std::vector<std::string> FixOf(bool waiting) {
 
 std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/) {
   const auto ranks = RanksTogether(view);
-  if (ranks.size() < 2 && view.lead().info->comm_ns.value_or(0) == 0) return std::nullopt;
+  const bool of_devices = WaitsForItsOtherDevices(view.lead());
+  if (ranks.size() < 2 && view.lead().info->comm_ns.value_or(0) == 0 && !of_devices) return std::nullopt;
   const bool straggler = ranks.size() > 1 && FindStraggler(ranks);
   const Exposed exposed = ExposedOf(ranks);
   // What the straggler costs is a finding of its own.
@@ -113,6 +115,9 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   if (waiting) finding.cause = "uneven-ranks";
   finding.severity = *severity;
   finding.share = share;
+  if (of_devices) return OfItsDevices(view.lead(), std::move(finding));
+  if (const auto bubble = BubbleOf(ranks); bubble.waiting > exposed.all / 2)
+    return OfThePipeline(bubble, view, std::move(finding));
   finding.title = TitleOf(exposed, ranks.size());
   finding.fix = FixOf(waiting);
   if (info.comm_ns && *info.comm_ns > 0 && info.comm_overlapped_ns) {

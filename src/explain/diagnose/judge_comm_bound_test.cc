@@ -44,5 +44,57 @@ TEST(CommBoundTest, GivesWayToAStragglerWhereWaitingCannotBeToldFromTransfer) {
   EXPECT_THAT(diagnosis, Not(Finds("comm-bound")));
 }
 
+// Two ranks of which each waits `ms` a step for the other stage.
+Diagnosis OfStages(int64_t bubble_ms) {
+  record::Recording run =
+      ATraining().InEachStep(Share::kCommExposed, 50).Beside(ATraining().InEachStep(Share::kCommExposed, 50));
+  for (record::RankInfo& rank : run.stages.front().ranks) {
+    const auto steps = static_cast<int64_t>(rank.steps.size());
+    rank.comm_wait_ns = 0;
+    for (record::Step& step : rank.steps) step.comm_wait_ns = 0;
+    rank.noticed.bubble_ns = steps * bubble_ms * kMs;
+    rank.noticed.transfer_ns = steps * (50 - bubble_ms) * kMs;
+  }
+  return Diagnose(run);
+}
+
+TEST(CommBoundTest, WaitingForAnotherStageIsTheBubbleOfThePipelineAndNoStraggler) {
+  const Diagnosis diagnosis = OfStages(48);
+  EXPECT_THAT(diagnosis, Not(Finds("straggler")));
+  ASSERT_THAT(diagnosis, Finds("comm-bound"));
+  EXPECT_EQ(diagnosis.findings[0].cause, "pipeline-bubble");
+  EXPECT_EQ(diagnosis.findings[0].title.find("no_sync"), std::string::npos);
+  EXPECT_TRUE(diagnosis.findings[0].method.empty());
+}
+
+TEST(CommBoundTest, StagesThatHardlyWaitHaveNoBubble) {
+  const Diagnosis diagnosis = OfStages(5);
+  ASSERT_THAT(diagnosis, Finds("comm-bound"));
+  EXPECT_NE(diagnosis.findings[0].cause, "pipeline-bubble");
+}
+
+// A process whose device works half of the time, and whose other ones work `together_ms` of a step beside it.
+Diagnosis OfDevices(size_t devices, int64_t together_ms) {
+  ARun run = ATrace().InEachStep(Share::kCommExposed, 100);
+  record::Noticed& noticed = run.rank().noticed;
+  const auto steps = static_cast<int64_t>(run.rank().steps.size());
+  noticed.span_ns = steps * 200 * kMs;
+  noticed.each_busy_ns.assign(devices, steps * 100 * kMs);
+  noticed.together_ns = steps * together_ms * kMs;
+  return Diagnose(run);
+}
+
+TEST(CommBoundTest, DevicesOfOneProcessThatWorkInTurnAreSaidToDoSo) {
+  const Diagnosis diagnosis = OfDevices(2, 0);
+  ASSERT_THAT(diagnosis, Finds("comm-bound"));
+  EXPECT_EQ(diagnosis.findings[0].cause, "devices-of-one-process");
+  EXPECT_NE(diagnosis.findings[0].title.find("one after the other"), std::string::npos);
+  EXPECT_EQ(OfDevices(2, 60).findings[0].title.find("one after the other"), std::string::npos);
+}
+
+TEST(CommBoundTest, OneDeviceThatRunsNoCollectiveHasNoneToWaitFor) {
+  EXPECT_THAT(OfDevices(1, 0), Not(Finds("comm-bound")));
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose
