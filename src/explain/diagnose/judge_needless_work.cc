@@ -15,14 +15,18 @@ using record::HostWork;
 
 namespace {
 
-double ShareOf(const HostWork& work, int64_t ns) {
-  if (work.stepped_ns <= 0) return 0;
-  return std::clamp(static_cast<double>(ns) / static_cast<double>(work.stepped_ns), 0.0, 1.0);
+// Of the steps that were looked at, and not more than of the run's: it may wait more than they did.
+double ShareOf(const View& view, const HostWork& work, int64_t ns) {
+  if (work.stepped_ns <= 0 || work.steps <= 0) return 0;
+  const double of_window = static_cast<double>(ns) / static_cast<double>(work.stepped_ns);
+  const double step_ns = view.lead().MeanStepNs();
+  const double of_run = step_ns > 0 ? static_cast<double>(ns) / static_cast<double>(work.steps) / step_ns : 1;
+  return std::clamp(std::min(of_window, of_run), 0.0, 1.0);
 }
 
 // What is said of a few steps is no accident where the operators of each are the same; the share is theirs.
 std::optional<Finding> FindingOf(const View& view, const HostWork& work, int64_t ns, const Levels& levels) {
-  const double share = ShareOf(work, ns);
+  const double share = ShareOf(view, work, ns);
   const auto severity = SeverityOf(share, levels, view.lead().steps);
   if (!severity) return std::nullopt;
   Finding finding;
@@ -52,19 +56,18 @@ bool TakesSparse(const std::string& optimizer) {
 
 void AdviseSparse(const View& view, const HostWork::Table& table, Finding& finding) {
   const std::string optimizer = view.Fact("optimizer").value_or("");
-  const std::string sparse = fmt::format("Embedding({}, {}, sparse=True)", table.rows, table.columns);
-  finding.change = sparse;
+  finding.change = fmt::format("Embedding({}, {}, sparse=True)", table.rows, table.columns);
+  const std::string sparse = fmt::format(
+      "nn.{} (EmbeddingBag and functional.embedding have the same switch), so that gradient and update are "
+      "of the rows that were used",
+      finding.change);
   if (TakesSparse(optimizer)) {
-    finding.fix = {
-        fmt::format("nn.{}, or functional.embedding(..., sparse=True) for a plain parameter: gradient and "
-                    "update are then of the rows that were used ({} takes them)",
-                    sparse, optimizer)};
+    finding.fix = {fmt::format("{}: {} takes such gradients", sparse, optimizer)};
   } else {
-    finding.fix = {fmt::format(
-        "nn.{}, or functional.embedding(..., sparse=True) for a plain parameter, and an optimizer "
-        "of its own for this table that takes sparse gradients: torch.optim.SparseAdam, SGD or "
-        "Adagrad; {} keeps the rest",
-        sparse, optimizer.empty() ? "the present one" : optimizer)};
+    finding.fix = {
+        fmt::format("{}, with an optimizer of its own for this table that takes such gradients: "
+                    "torch.optim.SparseAdam, SGD or Adagrad; {} keeps the rest",
+                    sparse, optimizer.empty() ? "the present one" : optimizer)};
   }
   finding.fix.emplace_back(
       "a smaller table: drop rows that hardly occur, or let several share one (hashing)");

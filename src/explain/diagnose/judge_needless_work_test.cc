@@ -49,6 +49,13 @@ TEST(NeedlessWorkTest, IsRaisedByAGradientOfAllRowsOfATableOfWhichFewAreUsed) {
   EXPECT_EQ(finding.costs, replay::Cost::kNumerics);
 }
 
+TEST(NeedlessWorkTest, WhatTheRunWaitsBesideTheWindowIsNotGained) {
+  const Diagnosis diagnosis =
+      Diagnose(ATrainingLookedAt(ATable(384, 240)).InEachStep(record::Share::kDataWait, 100));
+  ASSERT_THAT(diagnosis, Finds("needless-work"));
+  EXPECT_NEAR(FindingIn(diagnosis, "needless-work")->share, 0.40, 0.001);
+}
+
 TEST(NeedlessWorkTest, AnOptimizerThatTakesSparseGradientsStays) {
   const Diagnosis diagnosis = Diagnose(ATrainingLookedAt(ATable(384, 240), "SGD"));
   ASSERT_THAT(diagnosis, Finds("needless-work"));
