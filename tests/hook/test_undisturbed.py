@@ -247,7 +247,7 @@ FAULTS = (
 
 POINTS = """
     torch.loader:known torch.loader:describe torch.loader:TorchLoader.tells_ready torch.loader:caller_place
-    core.batch:BatchCounter._samples core.runtime:hook.here torch.worker:timed_collate core.steps:state.note_feed
+    core.batch:BatchCounter._learn core.runtime:hook.here torch.worker:timed_collate core.steps:state.note_feed
     core.where:caller_place torch.forward:Forward.note torch.forward:parameter_count torch.facts:about_process
     torch.facts:autocast sampling.lines:Sampler sampling.lines:read
 """.split()

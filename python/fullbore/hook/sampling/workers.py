@@ -1,11 +1,12 @@
 """The line sampler of a loader's worker process: in which line the dataset's own code is while a batch is fetched.
 
-Ten samples a second, from a daemon thread that starts with the worker's first fetch. A worker leaves by os._exit(), so
-that no thread of ours meets the interpreter's end.
+Ten samples a second, from a daemon thread that starts with the worker's first fetch. It has ended before the
+interpreter does, which only a spawned worker comes to: a forked one leaves by os._exit().
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import random
 import sys
@@ -100,10 +101,11 @@ def begin(loader: int) -> None:
     global sampler
     if sampler is None and hook.channel is not None:
         sampler = WorkerSampler(threading.get_ident(), loader)
+        atexit.register(never_interrupted(stop))
 
 
 def stop() -> None:
-    """Before a fork: a process that forks with a second thread is warned from Python 3.12 on."""
+    """At the end, and before a fork: a process that forks with a second thread is warned from Python 3.12 on."""
     global sampler
     if sampler is not None:
         sampler.stop()
