@@ -176,9 +176,10 @@ std::optional<Condition> SeveralDevices(const Known& known) {
   if (known.noticed.devices < 2) return std::nullopt;
   return Condition{
       "several-devices",
-      fmt::format("One process used {} devices: each is judged on its own, and what they wait for in one "
-                  "another is not.",
-                  Count(known.noticed.devices)),
+      fmt::format(
+          "One process used {} devices: the busiest is judged alone, and what it waits for in the others "
+          "is not.",
+          Count(known.noticed.devices)),
       static_cast<double>(known.noticed.devices),
       "count",
       {kGains, kWhatIf, kHealthy},
