@@ -327,7 +327,7 @@ void Screen::Notes() {
   for (const auto& note : d_.not_judged) not_judged.push_back(with_reason(note.id, note.why));
   const std::vector<std::string> caveats = CaveatTexts(d_);
   if (would_not_help.empty() && not_judged.empty() && caveats.empty() && d_.notes.empty()) return;
-  Line();
+  if (!out_.ends_with("\n\n")) Line();
   Note("would not help", would_not_help);
   Note("not judged", not_judged);
   Note("judged in part", caveats);
@@ -367,11 +367,17 @@ void Screen::Further(const FurtherReading& further) {
 
 namespace {
 
-void ShowStage(Screen& screen) {
+void ShowStage(const Diagnosis& diagnosis, Screen& screen) {
   screen.Header();
   screen.Failure();
-  screen.Limits();
-  screen.Verdict();
+  // A refusal is said before all else that limits.
+  if (IsRefused(diagnosis)) {
+    screen.Verdict();
+    screen.Limits();
+  } else {
+    screen.Limits();
+    screen.Verdict();
+  }
   screen.Step();
   screen.DeviceWindow();
   screen.Figures();
@@ -407,7 +413,7 @@ std::string ToTerminal(std::span<const Diagnosis> stages, const TerminalStyle& s
   std::string text;
   for (const Diagnosis& diagnosis : stages) {
     Screen screen(diagnosis, style);
-    ShowStage(screen);
+    ShowStage(diagnosis, screen);
     if (&diagnosis == &stages.back()) screen.Further(further);
     if (!text.empty()) text += "\n";
     text += screen.Take();

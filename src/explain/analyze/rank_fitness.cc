@@ -9,6 +9,7 @@ fitness::Fitness FitnessOf(const RankTrace& rank) {
   fitness::Known known;
   known.noticed = trace.noticed;
   known.device = trace.has_device_activity();
+  known.events = trace.events;
   known.operations = static_cast<int64_t>(trace.ops.size());
   known.kernels = std::count_if(trace.ops.begin(), trace.ops.end(),
                                 [](const timeline::DeviceOp& op) { return op.kernel; });

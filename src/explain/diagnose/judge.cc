@@ -19,7 +19,7 @@ constexpr FindingRow kFindings[] = {
     {"worker-overcommit", JudgeWorkerOvercommit, When::kWithSteps},
     {"host-memory", JudgeHostMemory, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
     {"memory-growth", JudgeMemoryGrowth, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
-    {"host-other", JudgeHostOther, When::kWithSteps},
+    {"host-other", JudgeHostOther, When::kWithSteps, Rests::kOnTheRun, Conclusion::kIdleTime},
     {"frozen-network", JudgeFrozenNetwork, When::kWithSteps},
     {"straggler", JudgeStraggler, When::kWithSteps},
     {"comm-bound", JudgeCommBound, When::kWithSteps, Rests::kOnTheDevice},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "explain/diagnose/noise.h"
 
 namespace fullbore::diagnose {
@@ -17,6 +18,8 @@ fitness::Known KnownOf(const record::RankInfo& info, const View& view) {
   if (info.tables) {
     for (const record::CopyStats& copies : info.tables->copies) known.operations += copies.count;
   }
+  if (const auto events = info.facts.find("trace_events"); events != info.facts.end())
+    known.events = ParseInt(events->second).value_or(0);
   if (!info.roofline) return known;
   known.shapes = std::ranges::any_of(info.roofline->operators, [](const record::RooflineOperator& one) {
     return one.flops.has_value() || one.bytes.has_value();

@@ -39,17 +39,25 @@ std::optional<Condition> BreaksOff(const Known& known) {
       "Copy it again once the profiler has written it: the file was not complete, or its disk was full."};
 }
 
+double RanNothing(const Known& known) {
+  return known.noticed.launches < kFewestLaunches ? 0
+                                                  : Ratio(known.noticed.ran_nothing, known.noticed.launches);
+}
+
 std::optional<Condition> LeftOut(const Known& known) {
-  const int64_t all = known.operations + known.noticed.left_out;
+  const int64_t all = std::max(known.events, known.operations + known.noticed.left_out);
   const double part = Ratio(known.noticed.left_out, all);
   if (part < kSomeLeftOut) return std::nullopt;
-  return Condition{"left-out",
-                   fmt::format("{} of {} events ({}) have no usable time and are left out.",
-                               Count(known.noticed.left_out), Count(all), FormatPercent(part)),
-                   part,
-                   "ratio",
-                   {kGains, kWhatIf, kHealthy},
-                   "Record again, for a shorter time: a profiler whose buffers are full writes times of 0."};
+  Condition condition{
+      "left-out",
+      fmt::format("{} of {} events ({}) have no usable time and are left out.", Count(known.noticed.left_out),
+                  Count(all), FormatPercent(part)),
+      part,
+      "ratio",
+      {kGains, kWhatIf, kHealthy},
+      "Record again, for a shorter time: a profiler whose buffers are full writes times of 0."};
+  if (known.device && RanNothing(known) >= kSomeRanNothing) condition.forbids.push_back(kIdleTime);
+  return condition;
 }
 
 std::optional<Condition> Cut(const Known& known) {
@@ -105,11 +113,15 @@ Launches Judged(const Known& known) {
     judged.all -= bare.launches;
     judged.ran_nothing -= bare.ran_nothing;
   }
+  // A launch may count for several stretches.
+  judged.ran_nothing = std::max<int64_t>(0, judged.ran_nothing);
+  judged.all = std::max(judged.ran_nothing, judged.all);
   return judged;
 }
 
 std::optional<Condition> LaunchesWithoutKernels(const Known& known) {
   if (!known.device || known.noticed.launches < kFewestLaunches) return std::nullopt;
+  if (known.noticed.ran_nothing <= known.noticed.left_out) return std::nullopt;  // what they ran is left out
   const Launches judged = Judged(known);
   const double part = Ratio(judged.ran_nothing, judged.all);
   const std::string what =
@@ -137,18 +149,15 @@ std::optional<Condition> BareStretch(const Known& known) {
   if (LaunchesWithoutKernels(known) && known.bare_steps + known.noticed.bare_steps == 0)
     return std::nullopt;  // said by that one
   const int64_t left_out = known.bare_steps + known.noticed.bare_steps;
-  int64_t bare_ns = 0, launches = 0, ran_nothing = 0;
-  for (const record::Noticed::Stretch& bare : known.noticed.bare) {
-    bare_ns += bare.end_ns - bare.begin_ns;
-    launches += bare.launches;
-    ran_nothing += bare.ran_nothing;
-  }
-  const bool short_of_it = Ratio(bare_ns, known.noticed.span_ns) < kBareCounts;
-  if (short_of_it && left_out == 0) return std::nullopt;
+  if (known.noticed.ran_nothing <= known.noticed.left_out && left_out == 0) return std::nullopt;
+  int64_t bare_ns = 0;
+  for (const record::Noticed::Stretch& bare : known.noticed.bare) bare_ns += bare.end_ns - bare.begin_ns;
+  if (Ratio(bare_ns, known.noticed.span_ns) < kBareCounts && left_out == 0) return std::nullopt;
   const std::string what = fmt::format(
-      "In {} of the recording {} of {} launches ran nothing: the device was not idle there, its kernels "
-      "were not recorded",
-      FormatDuration(bare_ns), Count(ran_nothing), Count(launches));
+      "In {} of the recording launches ran nothing ({} of {}): the device was not idle there, its kernels "
+      "were not "
+      "recorded",
+      FormatDuration(bare_ns), Count(known.noticed.ran_nothing), Count(known.noticed.launches));
   Condition condition{
       "bare-stretch", "", static_cast<double>(bare_ns), "ns", {kGains, kWhatIf, kHealthy}, ""};
   condition.mend = "Let the profiler warm up for a few steps: the first kernels are lost while it starts.";
@@ -167,9 +176,10 @@ std::optional<Condition> SeveralDevices(const Known& known) {
   if (known.noticed.devices < 2) return std::nullopt;
   return Condition{
       "several-devices",
-      fmt::format("One process used {} devices: each is judged on its own, and what they wait for in one "
-                  "another is not.",
-                  Count(known.noticed.devices)),
+      fmt::format(
+          "One process used {} devices: the busiest is judged alone, and what it waits for in the others "
+          "is not.",
+          Count(known.noticed.devices)),
       static_cast<double>(known.noticed.devices),
       "count",
       {kGains, kWhatIf, kHealthy},

@@ -67,14 +67,24 @@ std::string Fitness::Refusal() const {
 
 Fitness FitnessOf(const Known& known) {
   Fitness fitness;
-  for (const auto& judges : {OfTheRecording(), OfTheSteps()}) {
-    for (const Judge judge : judges) {
-      if (auto condition = judge(known)) fitness.conditions.push_back(std::move(*condition));
-    }
-  }
-  std::ranges::stable_partition(fitness.conditions, [](const Condition& condition) {
+  std::vector<Condition>& all = fitness.conditions;
+  const auto forbids_everything = [](const Condition& condition) {
     return condition.Forbids(Conclusion::kAnything);
-  });
+  };
+  for (const Judge judge : OfTheRecording()) {
+    if (auto condition = judge(known)) all.push_back(std::move(*condition));
+  }
+  std::ranges::stable_partition(all, forbids_everything);
+  if (!fitness.CanBeJudged()) return fitness;  // nothing is said of its steps, then
+  const auto of_the_recording = static_cast<std::ptrdiff_t>(all.size());
+  for (const Judge judge : OfTheSteps()) {
+    if (auto condition = judge(known)) all.push_back(std::move(*condition));
+  }
+  if (const auto first = std::ranges::find_if(all, forbids_everything); first != all.end()) {
+    Condition refusal = std::move(*first);
+    all.erase(all.begin() + of_the_recording, all.end());
+    all.insert(all.begin(), std::move(refusal));
+  }
   return fitness;
 }
 
