@@ -18,6 +18,17 @@ enum class StepsBy : uint8_t {
   kNothing,    // the whole recording counts as one
 };
 
+// What an iteration of a serving engine does: it reads prompts, generates, or both.
+enum class ServingPhase : uint8_t { kUnknown, kPrefill, kDecode, kMixed };
+inline constexpr int kServingPhaseCount = 4;
+
+struct ServedPhase {
+  ServingPhase phase = ServingPhase::kUnknown;
+  int64_t iterations = 0;
+  int64_t ns = 0;
+  std::optional<int64_t> tokens;  // computed in them; absent where the marks do not say it of each
+};
+
 struct Noticed {
   // ---- of the file ----
   std::optional<int64_t> breaks_off_at;  // the byte at which the text ends in the middle
@@ -56,8 +67,9 @@ struct Noticed {
   // for another stage, and how long nothing but its transfer.
   int64_t bubble_ns = 0;
   int64_t transfer_ns = 0;
-  int64_t stretches = 1;  // recordings of one process, one after the other, that are taken as one
-  std::string engine;     // whose requests or layers repeat, where it is no training: "vLLM"
+  int64_t stretches = 1;            // recordings of one process, one after the other, that are taken as one
+  std::string engine;               // whose requests or layers repeat, where it is no training: "vLLM"
+  std::vector<ServedPhase> served;  // by its own marks; empty where it makes none
 };
 
 }  // namespace fullbore::record

@@ -182,6 +182,7 @@ struct CollectiveStats {
   int64_t exposed_ns = 0;
   std::optional<int64_t> wait_ns;  // of sum_ns, until the last rank arrived; needs the other ranks
   Sketch duration_ns;
+  bool of_gradients = true;  // not of one that carries activations: of experts, of tensor parallel layers
 };
 
 struct LaunchStats {

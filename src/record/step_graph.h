@@ -50,6 +50,14 @@ enum class Phase : uint8_t { kForward, kBackward, kOptimizer, kValidation };
 // What an operator computes with: matrix units with elements of this type, or what every device has.
 enum class Arithmetic : uint8_t { kVector, kFloat32, kTensorFloat32, kFloat16, kBFloat16, kFloat8, kOther };
 
+// Which types shorter than float32 the device's units for matrices take.
+enum class MatrixUnits : uint8_t {
+  kUnknown,   // neither the device's name nor its kernels tell
+  kNone,      // it has no such units: a shorter type gains little
+  kFloat16,   // NVIDIA's tensor cores before compute capability 8.0: no bfloat16, no TF32
+  kBFloat16,  // both
+};
+
 struct StepGraph {
   struct Node {
     int64_t duration_ns = 0;
@@ -63,7 +71,9 @@ struct StepGraph {
     Lane lane =
         Lane::kOtherCompute;  // of kDevice; of kReturn, the copy that the call or the one before it made
     Phase phase = Phase::kForward;
-    uint32_t task = 0;  // into `tasks`, of kDevice; 0 where not known
+    bool of_allocator = false;  // of a call: it takes or frees memory of the device
+    bool of_gradients = true;   // of a collective; not of one that carries activations
+    uint32_t task = 0;          // into `tasks`, of kDevice; 0 where not known
   };
   // What the operator of an operation had to do at least: each input read and each result written once.
   struct Task {
@@ -84,8 +94,11 @@ struct StepGraph {
   std::vector<std::string> names;
   std::vector<Task> tasks = {{}};  // the first one stands for none
   std::string device;              // as roofline/devices.h calls it; empty where it is not known
-  int64_t first_step = 0;          // Step::index of the first
-  int64_t begin_ns = 0;            // of the first node, in the recording's time
+  MatrixUnits matrix_units = MatrixUnits::kUnknown;  // of the device
+  std::string optimizer;                             // its class, "AdamW"; empty where it is not known
+  bool compiled = false;                             // by torch.compile, at least in part
+  int64_t first_step = 0;                            // Step::index of the first
+  int64_t begin_ns = 0;                              // of the first node, in the recording's time
   // What remains of the time of matrix kernels without tensor cores once they run on them: at worst, as expected,
   // at best. 0 where the device is not known.
   std::array<double, 3> left_on_tensor_cores{};

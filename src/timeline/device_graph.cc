@@ -4,6 +4,7 @@
 #include <map>
 
 #include "timeline/device_events.h"
+#include "timeline/device_exchanges.h"
 #include "timeline/device_phases.h"
 #include "timeline/device_places.h"
 #include "timeline/device_threads.h"
@@ -104,6 +105,7 @@ class Builder {
   // ---- the device ----
 
   void AddOps() {
+    const std::vector<bool> activations = CarryingActivations(trace_, phases_);
     for (uint32_t i = 0; i < trace_.ops.size(); ++i) {
       const DeviceOp& op = trace_.ops[i];
       if (op.begin_ns >= until_ns_) break;
@@ -111,6 +113,7 @@ class Builder {
       StepGraph::Node& node = draft_.node(op_node_[i]);
       node.lane = op.lane;
       node.bytes = BytesOf(op);
+      node.of_gradients = !activations[i];
       node.name = draft_.Name(std::string(trace_.names[op.name]));
       if (op.call != kNone) node.phase = phases_.At(op.launch_thread, op.launch_begin_ns);
     }
@@ -340,6 +343,7 @@ class Builder {
     const int64_t usual_ns = for_room ? usual_launch_ns_ : blocks ? kUnblockedCallNs : INT64_MAX;
     const int64_t own_end = call.end_ns - call.begin_ns > usual_ns ? call.begin_ns + usual_ns : call.end_ns;
     call_node_[c] = draft_.Add(call.begin_ns, own_end, blocks ? Work::kBlockingCall : Work::kLaunch, thread);
+    draft_.node(call_node_[c]).of_allocator = call.kind == CallKind::kMemory;
     Append(thread, call_node_[c]);
     // A copy and the wait for it are often two calls: cudaMemcpyAsync, cudaStreamSynchronize.
     const uint32_t own = own_op_[c] != kNone                               ? own_op_[c]
@@ -354,6 +358,7 @@ class Builder {
     if (own_end < call.end_ns || (blocks && (own_op_[c] != kNone || WaitsForAll(call)))) {
       return_node_[c] = draft_.Add(call.end_ns, call.end_ns, for_room ? Work::kRoom : Work::kReturn, thread);
       if (own != kNone) draft_.node(return_node_[c]).lane = trace_.ops[own].lane;
+      draft_.node(return_node_[c]).of_allocator = call.kind == CallKind::kMemory;
       const std::string place = places_.Of(call);
       draft_.node(return_node_[c]).name =
           draft_.Name(place.empty() ? std::string(trace_.names[call.name]) : place);
@@ -362,11 +367,8 @@ class Builder {
     at_ns_ = call.end_ns;
   }
 
-  // cudaStreamSynchronize, hipDeviceSynchronize; not of an event, for that may have been recorded long before.
   bool WaitsForAll(const HostCall& call) const {
-    const std::string_view name = trace_.names[call.name];
-    return call.kind == CallKind::kSync &&
-           (name.ends_with("StreamSynchronize") || name.ends_with("DeviceSynchronize"));
+    return call.kind == CallKind::kSync && WaitsForEverything(trace_.names[call.name]);
   }
 
   // Of a queue that is full, each launch returns when an operation has ended and left its place.

@@ -1,6 +1,7 @@
 #include "timeline/device_rank.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "base/text.h"
@@ -125,6 +126,40 @@ size_t MedianStep(const std::vector<StepBounds>& steps) {
   return *middle;
 }
 
+// The mark of the first step: steps at the ends may have been left out, and each ends no sooner than its mark.
+std::optional<size_t> MarkOfFirst(const DeviceTrace& trace, const std::vector<StepBounds>& steps) {
+  for (size_t first = 0; first + steps.size() <= trace.steps.size(); ++first) {
+    bool fits = true;
+    for (size_t i = 0; i < steps.size() && fits; ++i) {
+      const StepMark& mark = trace.steps[first + i];
+      fits = steps[i].end_ns >= mark.end_ns && steps[i].begin_ns >= mark.begin_ns;
+    }
+    if (fits) return first;
+  }
+  return std::nullopt;
+}
+
+// What a serving engine did in the steps, as its marks say.
+std::vector<record::ServedPhase> ServedIn(const DeviceTrace& trace, const FoundSteps& found) {
+  std::array<record::ServedPhase, record::kServingPhaseCount> phases;
+  const auto first = MarkOfFirst(trace, found.steps);
+  if (trace.noticed.engine.empty() || !found.marked || !first) return {};
+  for (size_t i = 0; i < found.steps.size(); ++i) {
+    const StepMark& mark = trace.steps[*first + i];
+    record::ServedPhase& phase = phases[static_cast<size_t>(mark.phase)];
+    if (phase.iterations++ == 0) phase.tokens = 0;
+    phase.phase = mark.phase;
+    phase.ns += found.steps[i].end_ns - found.steps[i].begin_ns;
+    if (mark.tokens < 0) phase.tokens.reset();
+    if (phase.tokens) *phase.tokens += mark.tokens;
+  }
+  std::vector<record::ServedPhase> served;
+  for (const record::ServedPhase& phase : phases) {
+    if (phase.iterations > 0 && phase.phase != record::ServingPhase::kUnknown) served.push_back(phase);
+  }
+  return served;
+}
+
 void TakeNotes(const DeviceTrace& trace, const DeviceShares& shares, RankResult* result) {
   result->notes.insert(result->notes.end(), trace.notes.begin(), trace.notes.end());
   for (const auto& [what, count] : trace.left_out) {
@@ -152,6 +187,7 @@ RankResult SummariseRank(const DeviceTrace& trace, std::optional<size_t> shown) 
   const FoundSteps found = FindSteps(trace);
   info.facts["steps_marked"] = found.marked ? "true" : "false";
   NoticeSteps(trace, found, &info.noticed);
+  info.noticed.served = ServedIn(trace, found);
   const HostActivity host(trace);
   if (!found.steps.empty()) {
     const size_t step = shown && *shown < found.steps.size() ? *shown : MedianStep(found.steps);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "timeline/device_exchanges.h"
 #include "timeline/device_places.h"
 
 namespace fullbore::timeline {
@@ -78,7 +79,10 @@ std::vector<record::SyncStats> Syncs(const DeviceTrace& trace, const HostActivit
 
 std::vector<record::CollectiveStats> Collectives(const DeviceTrace& trace, const DeviceShares& shares) {
   std::map<std::pair<std::string, NameId>, record::CollectiveStats> by_kind;
-  for (const DeviceOp& op : trace.ops) {
+  std::map<record::CollectiveStats*, int64_t> activations_ns;
+  const std::vector<bool> activations = CarryingActivations(trace, Phases(trace));
+  for (uint32_t i = 0; i < trace.ops.size(); ++i) {
+    const DeviceOp& op = trace.ops[i];
     if (op.lane != Lane::kComm || !shares.Judges(op)) continue;
     const Collective about = op.detail == kNone ? Collective{} : trace.collectives[op.detail];
     const std::string kind = CollectiveKind(trace, op);
@@ -94,10 +98,12 @@ std::vector<record::CollectiveStats> Collectives(const DeviceTrace& trace, const
     stats.sum_ns += ns;
     stats.exposed_ns += shares.comm_exposed.Within(op.begin_ns, op.end_ns);
     stats.duration_ns.Add(static_cast<double>(ns));
+    if (activations[i]) activations_ns[&stats] += ns;
     if (about.bytes < 0) continue;
     stats.bytes = stats.bytes.value_or(0) + about.bytes;
     stats.bytes_ns += ns;
   }
+  for (const auto& [stats, ns] : activations_ns) stats->of_gradients = 2 * ns < stats->sum_ns;
   std::vector<record::CollectiveStats> collectives;
   for (auto& [kind, stats] : by_kind) collectives.push_back(std::move(stats));
   std::stable_sort(collectives.begin(), collectives.end(),
@@ -126,17 +132,8 @@ std::string CollectiveKind(const DeviceTrace& trace, const DeviceOp& op) {
   if (op.detail != kNone && trace.collectives[op.detail].kind != 0) {
     return std::string(trace.names[trace.collectives[op.detail].kind]);
   }
-  struct Known {
-    std::string_view mark, kind;
-  };
-  constexpr Known kKnown[] = {{"AllReduce", "all_reduce"}, {"ReduceScatter", "reduce_scatter"},
-                              {"AllGather", "all_gather"}, {"Broadcast", "broadcast"},
-                              {"SendRecv", "send_recv"},   {"Reduce", "reduce"}};
-  const std::string_view name = trace.names[op.name];
-  for (const auto& known : kKnown) {
-    if (name.find(known.mark) != std::string_view::npos) return std::string(known.kind);
-  }
-  return "collective";
+  const std::string_view kind = CollectiveOfKernel(trace.names[op.name]);
+  return kind.empty() ? "collective" : std::string(kind);
 }
 
 record::DeviceTables TablesOf(const DeviceTrace& trace, const HostActivity& host,

@@ -99,6 +99,8 @@ struct StepMark {  // ProfilerStep#N, or a range that the user named a step
   int64_t end_ns = 0;
   int64_t number = 0;
   uint16_t thread = 0;
+  record::ServingPhase phase = record::ServingPhase::kUnknown;  // of an iteration of a serving engine
+  int64_t tokens = -1;                                          // of the same; -1 where unknown
 };
 
 struct Collective {

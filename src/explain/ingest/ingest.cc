@@ -9,9 +9,11 @@
 #include "explain/ingest/foreign_formats.h"
 #include "explain/ingest/kineto/kineto_reader.h"
 #include "explain/ingest/nsys/nsys_reader.h"
+#include "explain/ingest/span_names.h"
 #include "explain/ingest/trace_files.h"
 #include "explain/roofline/host_operators.h"
 #include "explain/roofline/host_work.h"
+#include "explain/roofline/matrix_units.h"
 #include "explain/roofline/precision.h"
 #include "explain/roofline/roofline.h"
 #include "timeline/device_rank.h"
@@ -276,6 +278,20 @@ struct Gathered {
   int64_t base_shift_ns = 0;
 };
 
+// What the names say about the program, for the judges and for the changes that may be made to its steps.
+void TellProgram(const Program& program, record::RankInfo* info) {
+  if (!program.optimizer.empty()) info->facts["optimizer"] = timeline::JsonText(program.optimizer);
+  if (!program.wrapper.empty()) info->facts["wrapper"] = timeline::JsonText(program.wrapper);
+  if (program.compiled) info->facts["compiled"] = "true";
+  if (!info->graph) return;
+  const auto gpu = info->facts.find("gpu");
+  const std::string name = gpu == info->facts.end() ? "" : gpu->second.substr(1, gpu->second.size() - 2);
+  const auto kernels = info->tables ? info->tables->kernels : std::vector<record::KernelStats>();
+  info->graph->matrix_units = roofline::MatrixUnitsOf(name, kernels);
+  info->graph->optimizer = program.optimizer;
+  info->graph->compiled = program.compiled;
+}
+
 // Ranks in order, on the clock of the first one's base time; the recordings of one process are one.
 std::vector<Gathered> JoinRecordings(std::vector<Gathered> recordings) {
   for (Gathered& each : recordings) {
@@ -358,6 +374,7 @@ Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, cons
       result.info.graph->link_bytes_per_ns = device->bus_gb;
       result.info.graph->device = device->name;
     }
+    TellProgram(ProgramIn(trace), &result.info);
     result.info.facts["trace_events"] = std::to_string(trace.events);
     result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());
     for (std::string& note : result.notes) {

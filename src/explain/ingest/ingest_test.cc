@@ -342,6 +342,93 @@ TEST(ReadTracesTest, ATraceOfTheHostAloneHasTheSharesOfItsThread) {
   EXPECT_NEAR(static_cast<double>(shares[Index(record::Share::kOptimizer)]), 5e5, 5e4);
 }
 
+// A prefill of 2 ms and three decodes of 1 ms on the device, which the host launches ahead of it.
+TraceBuilder Served(const std::string& category) {
+  TraceBuilder trace;
+  const auto iteration = [&](const std::string& name, double host, double device, double ms) {
+    trace.Raw(R"({"ph":"X","cat":")" + category + R"(","name":")" + name + R"(","pid":4242,"tid":100,"ts":)" +
+              std::to_string(category == "user_annotation" ? host : device) + R"(,"dur":)" +
+              std::to_string(category == "user_annotation" ? 90 : ms * 1000) + R"(,"args":{}})");
+    trace.Launched("nvjet_tst_128x256", host + 10, device, ms * 1000);
+  };
+  iteration("step[EXTEND bs=2 toks=4096]", 1000, 1100, 2);
+  iteration("step[DECODE bs=16]", 1100, 3100, 1);
+  iteration("step[DECODE bs=16]", 1200, 4100, 1);
+  iteration("step[DECODE bs=16]", 1300, 5100, 1);
+  return trace;
+}
+
+TEST(ReadTracesTest, IterationsOfAServingEngineAreToldApart) {
+  for (const char* category : {"user_annotation", "gpu_user_annotation"}) {
+    const ScratchDirectory dir;
+    auto recording = ReadTraces({dir.Write("a.json", Served(category).Json())});
+    ASSERT_TRUE(recording.ok()) << ToString(recording.error());
+    const record::RankInfo& rank = recording->stages[0].ranks[0];
+    EXPECT_EQ(rank.noticed.engine, "SGLang") << category;
+    EXPECT_EQ(rank.steps.size(), 4U) << category;
+    ASSERT_EQ(rank.noticed.served.size(), 2U) << category;
+    const record::ServedPhase& prefill = rank.noticed.served[0];
+    const record::ServedPhase& decode = rank.noticed.served[1];
+    EXPECT_EQ(prefill.iterations, 1) << category;
+    EXPECT_EQ(prefill.tokens, 4096) << category;
+    EXPECT_NEAR(static_cast<double>(prefill.ns), 2e6, 0.2e6) << category;
+    EXPECT_EQ(decode.iterations, 3) << category;
+    EXPECT_EQ(decode.tokens, 48) << category;
+    EXPECT_NEAR(static_cast<double>(decode.ns), 3e6, 0.2e6) << category;
+  }
+}
+
+TEST(ReadTracesTest, ATrainingThatGeneratesSamplesIsATraining) {
+  const ScratchDirectory dir;
+  TraceBuilder trace = Served("user_annotation");
+  trace.Annotation("Optimizer.step#AdamW.step", 6200, 100).Launched("adam", 6210, 6250, 100);
+  trace.Annotation("Optimizer.step#AdamW.step", 7200, 100).Launched("adam", 7210, 7250, 100);
+  auto recording = ReadTraces({dir.Write("a.json", trace.Json())});
+  ASSERT_TRUE(recording.ok());
+  const record::RankInfo& rank = recording->stages[0].ranks[0];
+  EXPECT_EQ(rank.noticed.engine, "");
+  EXPECT_EQ(rank.facts.at("optimizer"), "\"AdamW\"");
+}
+
+TEST(ReadTracesTest, WhatTheDeviceTakesIsToldByItsNameOrItsKernels) {
+  const auto units = [](const std::string& device, const std::string& kernel) {
+    const ScratchDirectory dir;
+    TraceBuilder trace;
+    if (!device.empty()) trace.Property(R"("deviceProperties": [{"id": 0, "name": ")" + device + "\"}]");
+    for (int i = 0; i < 3; ++i)
+      trace.Step(i, 1000 + 100 * i, 99).Launched(kernel, 1010 + 100 * i, 1020 + 100 * i, 50);
+    auto recording = ReadTraces({dir.Write("a.json", trace.Json())});
+    EXPECT_TRUE(recording.ok());
+    return recording->stages[0].ranks[0].graph->matrix_units;
+  };
+  EXPECT_EQ(units("Tesla P100-PCIE-16GB", "volta_sgemm_128x128_nn"), record::MatrixUnits::kNone);
+  EXPECT_EQ(units("", "volta_sgemm_128x128_nn"), record::MatrixUnits::kFloat16);
+  EXPECT_EQ(units("", "some_gemm"), record::MatrixUnits::kUnknown);
+}
+
+TEST(ReadTracesTest, CopiesAndLaunchesOfIntelDevicesAreOfTheirKind) {
+  const ScratchDirectory dir;
+  TraceBuilder trace;
+  for (int i = 0; i < 3; ++i) {
+    const double t = 1000 + 1000 * i;
+    trace.Step(i, t, 990);
+    trace.Raw(R"({"ph":"X","cat":"xpu_runtime","name":"urEnqueueUSMMemcpy","pid":4242,"tid":100,"ts":)" +
+              std::to_string(t + 10) + R"(,"dur":300,"args":{"correlation":)" + std::to_string(10 + i) +
+              "}}");
+    trace.Copy("Memcpy M2D", t + 20, 280, 10 + i, 1 << 20);
+    trace.Raw(R"({"ph":"X","cat":"xpu_runtime","name":"urEnqueueKernelLaunch","pid":4242,"tid":100,"ts":)" +
+              std::to_string(t + 320) + R"(,"dur":5,"args":{"correlation":)" + std::to_string(20 + i) + "}}");
+    trace.Kernel("gemm_kernel", t + 330, 400, 20 + i);
+  }
+  auto recording = ReadTraces({dir.Write("a.json", trace.Json())});
+  ASSERT_TRUE(recording.ok());
+  const record::RankInfo& rank = recording->stages[0].ranks[0];
+  ASSERT_EQ(rank.tables->copies.size(), 1U);
+  EXPECT_EQ(rank.tables->copies[0].kind, "copy_h2d_pageable");
+  ASSERT_TRUE(rank.tables->launches.has_value());
+  EXPECT_EQ(rank.tables->launches->count, 3);
+}
+
 TEST(ReadTracesTest, NothingButFlowsAndMetadataIsAnEmptyReport) {
   const ScratchDirectory dir;
   auto recording = ReadTraces({dir.Write("a.json", R"([{"ph": "M", "name": "process_name"}])")});

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <unordered_map>
 
 #include "base/text.h"
+#include "explain/ingest/engine_steps.h"
 
 namespace fullbore::ingest {
 
@@ -57,6 +59,12 @@ std::optional<SpanKind> KindOfFrame(std::string_view name) {
 
 void NamedSteps::Offer(std::string_view name, int64_t begin_ns, int64_t end_ns, uint16_t thread) {
   constexpr size_t kMaxName = 40;
+  if (const auto step = EngineStepOf(name)) {
+    engine_ = step->engine;
+    const bool bare = step->phase == record::ServingPhase::kUnknown && step->tokens < 0;
+    (bare ? bare_ : named_).push_back({begin_ns, end_ns, 0, thread, step->phase, step->tokens});
+    return;
+  }
   if (name.size() > kMaxName) return;
   std::string stem;
   std::string digits;
@@ -71,8 +79,76 @@ void NamedSteps::Offer(std::string_view name, int64_t begin_ns, int64_t end_ns, 
   by_stem_[stem].push_back({begin_ns, end_ns, ParseInt(digits).value_or(kUnnumbered), thread});
 }
 
+void NamedSteps::OfferFrame(std::string_view name, int64_t begin_ns, int64_t end_ns, uint16_t thread) {
+  if (engine_.empty()) engine_ = EngineOfFrame(name);
+  if (EngineStepOfFrame(name)) frames_.push_back({begin_ns, end_ns, 0, thread});
+}
+
+void NamedSteps::OfferOnDevice(std::string_view name, int64_t begin_ns, int64_t end_ns) {
+  const auto step = EngineStepOf(name);
+  if (!step) return;
+  engine_ = step->engine;
+  on_device_.push_back({begin_ns, end_ns, 0, 0, step->phase, step->tokens});
+}
+
+namespace {
+
+// Ranges on the device as ranges of the host that launched what runs in them, where its calls were recorded: steps are
+// told by launches. `marks` are in order and apart.
+void MoveToTheHost(const timeline::DeviceTrace& trace, std::vector<timeline::StepMark>* marks) {
+  std::unordered_map<uint32_t, const timeline::HostCall*> calls;
+  for (const timeline::HostCall& call : trace.calls) {
+    if (call.correlation != 0) calls.emplace(call.correlation, &call);
+  }
+  const std::vector<timeline::StepMark> on_device = *marks;
+  std::vector<bool> moved(marks->size());
+  for (const timeline::DeviceOp& op : trace.ops) {
+    const auto call = calls.find(op.correlation);
+    const auto after = std::ranges::partition_point(
+        on_device, [&](const timeline::StepMark& mark) { return mark.begin_ns <= op.begin_ns; });
+    if (call == calls.end() || after == on_device.begin() || op.begin_ns >= std::prev(after)->end_ns)
+      continue;
+    const auto i = static_cast<size_t>(std::prev(after) - on_device.begin());
+    timeline::StepMark& mark = (*marks)[i];
+    const timeline::HostCall& by = *call->second;
+    mark.begin_ns = moved[i] ? std::min(mark.begin_ns, by.begin_ns) : by.begin_ns;
+    mark.end_ns = moved[i] ? std::max(mark.end_ns, by.end_ns + 1) : by.end_ns + 1;
+    mark.thread = by.thread;
+    moved[i] = true;
+  }
+}
+
+}  // namespace
+
+// Ranges within another one are left out: an iteration counts once, also where several streams show it.
+void NamedSteps::PutIterationsInto(timeline::DeviceTrace* trace) {
+  constexpr size_t kMinSteps = 2;
+  for (Marks* marks : {&named_, &on_device_, &bare_, &frames_}) {
+    if (marks->size() < kMinSteps) continue;
+    std::ranges::stable_sort(*marks, [](const auto& a, const auto& b) {
+      return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
+    });
+    Marks iterations;
+    for (const timeline::StepMark& mark : *marks) {
+      if (!iterations.empty() && mark.begin_ns < iterations.back().end_ns) continue;
+      iterations.push_back(mark);
+      iterations.back().number = static_cast<int64_t>(iterations.size()) - 1;
+    }
+    if (marks == &on_device_) MoveToTheHost(*trace, &iterations);
+    trace->steps = std::move(iterations);
+    trace->notes.push_back("the steps are the iterations of " + engine_ + "'s scheduler, as it marks them");
+    return;
+  }
+}
+
 void NamedSteps::PutInto(timeline::DeviceTrace* trace) && {
   constexpr size_t kMinSteps = 2;
+  const bool trains = std::ranges::any_of(
+      trace->spans, [](const timeline::HostSpan& span) { return span.kind == SpanKind::kOptimizer; });
+  if (!engine_.empty() && !trains) {
+    trace->noticed.engine = engine_;
+    PutIterationsInto(trace);
+  }
   if (!trace->steps.empty()) return;
   for (const std::string_view stem : kStepStems) {
     const auto found = by_stem_.find(std::string(stem));
@@ -89,6 +165,47 @@ void NamedSteps::PutInto(timeline::DeviceTrace* trace) && {
                            "' are taken as steps");
     return;
   }
+}
+
+namespace {
+
+std::string MostUsedOptimizer(const timeline::DeviceTrace& trace) {
+  std::map<timeline::NameId, int64_t> steps;
+  for (const timeline::HostSpan& span : trace.spans) {
+    if (span.kind == SpanKind::kOptimizer) ++steps[span.name];
+  }
+  const auto most =
+      std::ranges::max_element(steps, [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == steps.end()) return "";
+  std::string_view name = trace.names[most->first];  // "Optimizer.step#AdamW.step"
+  name.remove_prefix(std::min(name.find('#'), name.size() - 1) + 1);
+  return std::string(name.substr(0, name.find('.')));
+}
+
+struct Wrapper {
+  std::string_view begins, name;
+};
+// The ranges that each puts around its passes.
+constexpr Wrapper kWrappers[] = {{"DistributedDataParallel.", "DistributedDataParallel"},
+                                 {"FullyShardedDataParallel.", "FullyShardedDataParallel"},
+                                 {"FSDP::", "fully_shard"},
+                                 {"DeepSpeed", "DeepSpeed"}};
+
+}  // namespace
+
+Program ProgramIn(const timeline::DeviceTrace& trace) {
+  Program program;
+  program.optimizer = MostUsedOptimizer(trace);
+  for (timeline::NameId id = 0; id < trace.names.size(); ++id) {
+    const std::string_view name = trace.names[id];
+    for (const Wrapper& wrapper : kWrappers) {
+      if (name.starts_with(wrapper.begins)) program.wrapper = wrapper.name;
+    }
+    const bool of_inductor = name.starts_with("triton_") && Contains(name, "_fused_");
+    if (of_inductor || Contains(name, "CompiledFxGraph") || Contains(name, "Torch-Compiled Region"))
+      program.compiled = true;
+  }
+  return program;
 }
 
 }  // namespace fullbore::ingest

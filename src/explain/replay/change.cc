@@ -16,9 +16,10 @@ std::string_view Name(Cost cost) {
 
 const std::vector<const Change*>& AllChanges() {
   static const std::vector<const Change*> all = {
-      Workers(),        PinnedMemory(), SideStream(),   NoSync(),         NoStraggler(),
-      FusedOptimizer(), CudaGraphs(),   Compile(),      LowerPrecision(), FewerBytes(),
-      Overlap(),        FasterComm(),   NoCheckpoint(), NoValidation(),   NoGarbageCollection()};
+      Workers(),    PinnedMemory(),   SideStream(),     NoSync(),
+      KeptMemory(), NoStraggler(),    FusedOptimizer(), CudaGraphs(),
+      Compile(),    LowerPrecision(), FewerBytes(),     Overlap(),
+      FasterComm(), NoCheckpoint(),   NoValidation(),   NoGarbageCollection()};
   return all;
 }
 

@@ -29,6 +29,8 @@ class Change {
   virtual Cost cost() const = 0;
   // Whether a rank on which it can be made gains from it where others cannot.
   virtual bool helps_others() const { return true; }
+  // Whether at its most hopeful it takes away altogether what it is about: more than that gains nothing.
+  virtual bool removes() const { return false; }
   // Whether it changes each class of kernels in its own way, so that reports show them.
   virtual bool shows_classes() const { return false; }
 
@@ -45,6 +47,8 @@ const std::vector<const Change*>& AllChanges();
 // is none.
 const Change* ChangeNamed(std::string_view id);
 inline constexpr std::string_view kDevicePrefix = "device=";
+// Whether an optimizer of this class takes `fused=True` on a device.
+bool HasFusedForm(std::string_view optimizer);
 std::string KnownDevices();  // with commas between them
 
 // What the edges of a graph are changed to where a dependency is no more.

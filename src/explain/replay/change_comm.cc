@@ -20,6 +20,7 @@ class NoStragglerChange : public Change {
   std::string_view assumes() const override { return "that what delays the last rank can be taken away"; }
   Cost cost() const override { return Cost::kNothing; }
   bool helps_others() const override { return false; }  // who comes last waits for nobody
+  bool removes() const override { return true; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
     if (PerStepNs(graph, WaitsForRanks) > 0) return std::nullopt;
     return "no wait for another rank is known: that needs the traces of several ranks";
@@ -47,13 +48,13 @@ class FasterCommChange : public Change {
   }
   Cost cost() const override { return Cost::kNumerics; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
-    if (PerStepNs(graph, IsCollective) > 0) return std::nullopt;
-    return "no collective was recorded";
+    if (PerStepNs(graph, IsOfGradients) > 0) return std::nullopt;
+    return "no exchange of gradients was recorded";
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
     constexpr std::array<double, 3> kLeft = {0.8, 0.6, 0.5};
     for (StepGraph::Node& node : graph.nodes) {
-      if (!IsCollective(node)) continue;
+      if (!IsOfGradients(node)) continue;
       const auto own = static_cast<double>(node.duration_ns - node.wait_ns);
       node.duration_ns = node.wait_ns + static_cast<int64_t>(own * kLeft[static_cast<size_t>(outlook)]);
     }
@@ -132,9 +133,19 @@ class FasterLinksChange : public NumberedChange {
   }
 };
 
-class AccumulationChange : public NumberedChange {
+// Of what a data parallel wrapper exchanges.
+class GradientsChange : public NumberedChange {
  public:
-  explicit AccumulationChange(int steps) : NumberedChange("accumulate", steps) {}
+  using NumberedChange::NumberedChange;
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (PerStepNs(graph, IsOfGradients) > 0) return std::nullopt;
+    return "no exchange of gradients was recorded";
+  }
+};
+
+class AccumulationChange : public GradientsChange {
+ public:
+  explicit AccumulationChange(int steps) : GradientsChange("accumulate", steps) {}
   std::string_view does() const override {
     return "gradients are exchanged and applied once in several steps";
   }
@@ -147,7 +158,7 @@ class AccumulationChange : public NumberedChange {
     const auto steps = StepOfNodes(graph);
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
       StepGraph::Node& node = graph.nodes[i];
-      const bool of_update = IsCollective(node) || node.phase == record::Phase::kOptimizer;
+      const bool of_update = IsOfGradients(node) || node.phase == record::Phase::kOptimizer;
       if (!of_update || steps[i] % n == which) continue;
       node.duration_ns = node.wait_ns = node.meeting = 0;
     }
@@ -155,9 +166,9 @@ class AccumulationChange : public NumberedChange {
   }
 };
 
-class BucketsChange : public NumberedChange {
+class BucketsChange : public GradientsChange {
  public:
-  explicit BucketsChange(int megabytes) : NumberedChange("bucket", megabytes) {}
+  explicit BucketsChange(int megabytes) : GradientsChange("bucket", megabytes) {}
   std::string_view does() const override { return "gradients are exchanged in larger buckets"; }
   std::string_view assumes() const override { return "collectives that could as well be one"; }
   Cost cost() const override { return Cost::kMemory; }
@@ -192,7 +203,7 @@ class BucketsChange : public NumberedChange {
     };
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
       const StepGraph::Node& node = graph.nodes[i];
-      if (!IsCollective(node)) continue;
+      if (!IsOfGradients(node)) continue;
       Bucket& bucket = open[node.place];
       const bool full = bucket.bytes + std::max<int64_t>(0, node.bytes) > int64_t{number()} << 20;
       if (bucket.step != steps[i] || full) close(bucket);

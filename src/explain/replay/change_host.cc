@@ -18,15 +18,16 @@ bool ReturnsFromCopyToDevice(const StepGraph::Node& node) {
   return node.work == Work::kReturn && (node.lane == Lane::kH2dPageable || node.lane == Lane::kH2dPinned);
 }
 
-// Waits of a host that only wants to read a value, or for no reason; copies to the device have their own
-// change. A wait after which nothing is launched is the end of the recording, and keeps nobody waiting.
+// Waits of a host that only wants to read a value, or for no reason; copies to the device and memory have their own
+// changes. A wait after which nothing is launched is the end of the recording, and keeps nobody waiting.
 std::vector<uint32_t> AvoidableWaits(const StepGraph& graph) {
   std::vector<uint32_t> waits;
   bool launches_follow = false;
   for (uint32_t i = static_cast<uint32_t>(graph.nodes.size()); i-- > 0;) {
     const StepGraph::Node& node = graph.nodes[i];
     launches_follow = launches_follow || node.work == Work::kLaunch;
-    if (launches_follow && node.work == Work::kReturn && !ReturnsFromCopyToDevice(node)) waits.push_back(i);
+    if (launches_follow && node.work == Work::kReturn && !node.of_allocator && !ReturnsFromCopyToDevice(node))
+      waits.push_back(i);
   }
   return waits;
 }
@@ -41,6 +42,7 @@ class NoSyncChange : public Change {
     return "that no decision of the loop depends on the values read";
   }
   Cost cost() const override { return Cost::kCode; }
+  bool removes() const override { return true; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
     if (!AvoidableWaits(graph).empty()) return std::nullopt;
     return "the host waits for the device nowhere in these steps";
@@ -86,6 +88,37 @@ class NoSyncChange : public Change {
         graph.edges[e].lag_ns = std::min<int64_t>(graph.edges[e].lag_ns, 0);
     }
   }
+};
+
+class KeptMemoryChange : public Change {
+ public:
+  std::string_view id() const override { return "allocator"; }
+  std::string_view does() const override {
+    return "memory of the device is kept for the next tensor instead of being freed and taken again";
+  }
+  std::string_view assumes() const override { return "room for what is kept"; }
+  Cost cost() const override { return Cost::kMemory; }
+  bool removes() const override { return true; }
+  std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (PerStepNs(graph, IsCall) > 0) return std::nullopt;
+    return "no call that takes or frees memory of the device was recorded in these steps";
+  }
+  double Apply(Outlook outlook, StepGraph& graph) const override {
+    constexpr std::array<double, 3> kLeft = {0.1, 0, 0};  // while what is kept still grows
+    const double left = kLeft[static_cast<size_t>(outlook)];
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      StepGraph::Node& node = graph.nodes[i];
+      if (!node.of_allocator) continue;
+      node.duration_ns = static_cast<int64_t>(static_cast<double>(node.duration_ns) * left);
+      for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {
+        if (graph.edges[e].kind == Dependency::kSync) Drop(graph.edges[e]);
+      }
+    }
+    return 0;
+  }
+
+ private:
+  static bool IsCall(const StepGraph::Node& node) { return node.of_allocator && node.work != Work::kReturn; }
 };
 
 // From the first kernel that the forward pass launches in a step to the last of the backward pass, on any thread: what
@@ -196,6 +229,8 @@ class FusedOptimizerChange : public Change {
   std::string_view assumes() const override { return "an optimizer that exists in a fused form"; }
   Cost cost() const override { return Cost::kNothing; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (!graph.optimizer.empty() && !HasFusedForm(graph.optimizer))
+      return "PyTorch has no fused form of " + graph.optimizer;
     if (LaunchesPerStep(graph) > kFewKernels) return std::nullopt;
     return "the optimizer launches few kernels as it is, or its launches were not recorded";
   }
@@ -263,6 +298,7 @@ class WorkersChange : public Change {
   std::string_view does() const override { return "batches are ready when the training asks for them"; }
   std::string_view assumes() const override { return "cores for the workers, and storage that keeps up"; }
   Cost cost() const override { return Cost::kNothing; }
+  bool removes() const override { return true; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
     if (PerStepNs(graph, IsLoader) > 0) return std::nullopt;
     return "no wait for a data loader was recorded";
@@ -293,6 +329,7 @@ class NoPauseChange : public Change {
     return "that it can be done beside the training, or more seldom";
   }
   Cost cost() const override { return Cost::kCode; }
+  bool removes() const override { return true; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
     const Work work = work_;
     if (PerStepNs(graph, [work](const StepGraph::Node& node) { return node.work == work; }) > 0)
@@ -321,8 +358,17 @@ class NoPauseChange : public Change {
 
 }  // namespace
 
+// torch.optim's arguments `fused`, as of 2.9; Adagrad's is for the CPU.
+bool HasFusedForm(std::string_view optimizer) {
+  return optimizer == "Adam" || optimizer == "AdamW" || optimizer == "SGD";
+}
+
 const Change* NoSync() {
   static const NoSyncChange change;
+  return &change;
+}
+const Change* KeptMemory() {
+  static const KeptMemoryChange change;
   return &change;
 }
 const Change* CudaGraphs() {

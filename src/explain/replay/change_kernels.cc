@@ -68,6 +68,7 @@ class CompileChange : public Change {
   std::string_view assumes() const override { return "a model that compiles without graph breaks"; }
   Cost cost() const override { return Cost::kCode; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (graph.compiled) return "the program is compiled already";
     if (!ChainsOf(graph).empty()) return std::nullopt;
     return "no two elementwise kernels or reductions follow each other";
   }
@@ -97,11 +98,12 @@ class LowerPrecisionChange : public Change {
  public:
   std::string_view id() const override { return "precision"; }
   std::string_view does() const override { return "matrix products run on tensor cores, in 16 bit or TF32"; }
-  std::string_view assumes() const override {
-    return "a device with tensor cores, and a model that trains as well so";
-  }
+  std::string_view assumes() const override { return "a model that trains as well so"; }
   Cost cost() const override { return Cost::kNumerics; }
   std::optional<std::string> WhyNot(const StepGraph& graph) const override {
+    if (graph.matrix_units == record::MatrixUnits::kNone) return "the device has no tensor cores";
+    if (graph.matrix_units == record::MatrixUnits::kUnknown)
+      return "whether the device has tensor cores is not known";
     if (PerStepNs(graph, IsPlainProduct) > 0) return std::nullopt;
     return "no matrix product was seen that runs without tensor cores";
   }

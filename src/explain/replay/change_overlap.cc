@@ -33,7 +33,7 @@ std::vector<Exchange> ExchangesOf(const StepGraph& graph) {
     if (node.work != Work::kDevice) continue;
     Exchange& exchange = exchanges[steps[i]];
     if (IsCollective(node)) {
-      if (!updates[steps[i]]) exchange.collectives.push_back(i);
+      if (!updates[steps[i]] && node.of_gradients) exchange.collectives.push_back(i);
     } else if (node.phase == Phase::kBackward && (record::Bit(node.lane) & record::kCopyLanes) == 0) {
       if (!exchange.kernels.empty() && !exchange.collectives.empty()) exchange.overlaps = true;
       exchange.collectives.clear();  // those before the pass are not for gradients

@@ -7,6 +7,7 @@ namespace fullbore::replay {
 
 // change_host.cc
 const Change* NoSync();                // no-sync
+const Change* KeptMemory();            // allocator
 const Change* CudaGraphs();            // graphs
 const Change* FusedOptimizer();        // fused-optimizer
 const Change* Workers(int count = 0);  // workers, workers=4; nullptr beyond kMaxWorkers
@@ -26,6 +27,10 @@ const Change* LowerPrecision();  // precision
 
 inline bool IsCollective(const record::StepGraph::Node& node) {
   return node.work == record::Work::kDevice && node.lane == record::Lane::kComm;
+}
+// What a data parallel wrapper exchanges, rather than the model itself.
+inline bool IsOfGradients(const record::StepGraph::Node& node) {
+  return IsCollective(node) && node.of_gradients;
 }
 
 // change_device.cc

@@ -42,7 +42,8 @@ double StepNsOf(const std::vector<StepGraph>& graphs) {
 // squares, as ratios.
 class Course {
  public:
-  explicit Course(Ranks ranks) : now_ns_(StepNs(ranks)), error_(ReplayError(ranks)), expected_ns_(now_ns_) {
+  explicit Course(Ranks ranks)
+      : now_ns_(StepNs(ranks)), error_(ReplayError(ranks)), expected_ns_(now_ns_), promised_ns_(now_ns_) {
     for (const StepGraph* graph : ranks) changed_.push_back(*graph);
   }
 
@@ -51,6 +52,7 @@ class Course {
     const Change* change = nullptr;
     double expected_ns = 0;
     double better = 0, worse = 0;  // squared logarithms, of all changes so far
+    double floor_ns = 0;           // what no step is promised to be shorter than; 0 for none
   };
   Next Look(const Change* change) const {
     const auto after = [&](Outlook outlook) {
@@ -62,8 +64,11 @@ class Course {
     // Outlooks of one change need not agree on what is good: the range holds all three.
     const auto [least, most] = std::minmax({expected, after(Outlook::kCautious), after(Outlook::kHopeful)});
     const auto squared = [](double ratio) { return std::pow(std::log(ratio), 2); };
+    // Without all of what the change is about, the step takes this part of what it took before.
+    const double left = expected_ns_ > 0 ? std::min(1.0, least / expected_ns_) : 1;
     return {change, expected, better_ + (least > 0 ? squared(expected / least) : 0),
-            worse_ + (expected > 0 ? squared(most / expected) : 0)};
+            worse_ + (expected > 0 ? squared(most / expected) : 0),
+            change->removes() ? promised_ns_ * left : 0};
   }
 
   void Take(const Next& next) {
@@ -71,25 +76,27 @@ class Course {
     expected_ns_ = next.expected_ns;
     better_ = next.better;
     worse_ = next.worse;
+    promised_ns_ = next.floor_ns;
     made_.push_back(next.change);
   }
 
   bool Has(const Change* change) const {
     return std::find(made_.begin(), made_.end(), change) != made_.end();
   }
-  Prediction step() const { return StepWith({nullptr, expected_ns_, better_, worse_}); }
+  Prediction step() const { return StepWith({nullptr, expected_ns_, better_, worse_, promised_ns_}); }
   Prediction StepWith(const Next& next) const {
     const double slack_ns = kOfChange * std::abs(now_ns_ - next.expected_ns) + kOfStep * next.expected_ns;
     const double most = next.expected_ns * std::exp(std::sqrt(next.worse));
     const double least = next.expected_ns * std::exp(-std::sqrt(next.better));
     return {next.expected_ns, (most + slack_ns) * (1 + error_),
-            std::max(0.0, (least - slack_ns) * (1 - error_))};
+            std::max(next.floor_ns, (least - slack_ns) * (1 - error_))};
   }
 
  private:
   std::vector<StepGraph> changed_;  // as expected
   double now_ns_, error_, expected_ns_;
   double floor_ns_ = 0;
+  double promised_ns_;  // Next::floor_ns of the changes made
   double better_ = 0, worse_ = 0;
   std::vector<const Change*> made_;
 };
@@ -155,7 +162,7 @@ std::vector<ClassTime> TimesByClass(const StepGraph& graph, const Change& change
   return times;
 }
 
-std::vector<Rung> Ladder(Ranks ranks) {
+std::vector<Rung> Ladder(Ranks ranks, const std::vector<std::string>& not_first) {
   std::vector<Rung> ladder;
   Course course(ranks);
   double sure_ns = StepNs(ranks);
@@ -164,6 +171,7 @@ std::vector<Rung> Ladder(Ranks ranks) {
     Prediction best_step;
     for (const Change* change : AllChanges()) {
       if (course.Has(change) || WhyNot(*change, ranks)) continue;
+      if (ladder.empty() && std::ranges::find(not_first, change->id()) != not_first.end()) continue;
       const Course::Next next = course.Look(change);
       const Prediction step = course.StepWith(next);
       if (step.cautious_ns * kWorthARung > sure_ns || !IsBetter(*change, step, best.change, best_step))

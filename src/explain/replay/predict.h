@@ -39,12 +39,13 @@ struct ClassTime {
 // The classes by what they take now, of those changes that change each class in its own way; else none.
 std::vector<ClassTime> TimesByClass(const record::StepGraph& graph, const Change& change);
 
-// The changes one after the other, each the best that is left given those before it.
+// The changes one after the other, each the best that is left given those before it. Those of `not_first`, by their
+// ids, begin no ladder.
 struct Rung {
   const Change* change = nullptr;
   Prediction step;  // with this change and all before it
 };
-std::vector<Rung> Ladder(Ranks ranks);
+std::vector<Rung> Ladder(Ranks ranks, const std::vector<std::string>& not_first = {});
 
 // One rank by itself: it waits for others as long as it did.
 inline double ReplayError(const record::StepGraph& graph) {

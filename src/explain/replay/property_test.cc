@@ -92,7 +92,9 @@ double WithoutWhatChanges(const StepGraph& graph, const Change& change) {
 TEST_P(RandomGraphTest, NoChangePromisesMoreThanTheRemovalOfAllThatItTouches) {
   for (const Change* change : AllChanges()) {
     if (change->WhyNot(graph_)) continue;
-    EXPECT_GE(Predict(graph_, {change}).expected_ns, WithoutWhatChanges(graph_, *change) - 1) << change->id();
+    const Prediction step = Predict(graph_, {change});
+    const double least_ns = change->removes() ? step.hopeful_ns : step.expected_ns;
+    EXPECT_GE(least_ns, WithoutWhatChanges(graph_, *change) - 1) << change->id();
   }
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "base/text.h"
+
 namespace fullbore::roofline {
 namespace {
 
@@ -46,12 +48,12 @@ constexpr Device kDevices[] = {
      72, 86, 600, 31.5, {.fp32 = 31.2, .tf32 = 62.5, .fp16 = 125, .bf16 = 125}},
     {"NVIDIA A10G", "A10G", "data sheet 2022",
      80, 86, 600, 31.5, {.fp32 = 31.5, .tf32 = 35, .fp16 = 70, .bf16 = 70}},
-    {"NVIDIA A100 SXM 40 GB", "A100-SXM4-40GB", "data sheet 2021",
-     108, 80, 1555, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
-     {.source = "[M] [B]", .product_tflops = 271.2, .elementwise_gb = 1381}},
     {"NVIDIA A100 SXM 80 GB", "A100-SXM4-80GB|A100-SXM-80GB", "data sheet 2021",
      108, 80, 2039, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
      {.source = "[M]", .product_tflops = 271.2}},
+    {"NVIDIA A100 SXM 40 GB", "A100-SXM4-40GB", "data sheet 2021",
+     108, 80, 1555, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
+     {.source = "[M] [B]", .product_tflops = 271.2, .elementwise_gb = 1381}},
     {"NVIDIA A100 PCIe 40 GB", "A100-PCIE-40GB", "data sheet 2021",
      108, 80, 1555, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
      {.source = "[M]", .product_tflops = 252.9}},
@@ -106,15 +108,6 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// "NVIDIA A100-SXM4-40GB" (drivers since 2021), "Tesla V100-SXM2-16GB" (before): the maker says nothing more.
-std::string WithoutMaker(std::string_view name) {
-  std::string lower = Lower(name);
-  for (const std::string_view maker : {"nvidia ", "amd ", "tesla ", "instinct "}) {
-    if (lower.starts_with(maker)) lower.erase(0, maker.size());
-  }
-  return lower;
-}
-
 bool Calls(std::string_view alternatives, const std::string& name) {
   while (!alternatives.empty()) {
     const size_t bar = std::min(alternatives.find('|'), alternatives.size());
@@ -128,7 +121,33 @@ std::optional<double> Known(double tflops) {
   return tflops > 0 ? std::optional<double>(tflops * 1e12) : std::nullopt;
 }
 
+// Whether the words stand at the begin of the name or behind one another in it: "h100", "a100 80gb" of "a100 sxm 80
+// gb".
+bool IsOfKind(std::string_view words, const std::string& name) {
+  std::string joined, first;
+  for (const std::string_view word : Split(name, ' ')) {
+    if (first.empty()) first = word;
+    joined += word;
+  }
+  bool any = false;
+  for (const std::string_view word : Split(words, ' ')) {
+    if (word.empty()) continue;
+    if (any ? joined.find(word) == std::string::npos : word != first) return false;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
+
+// "NVIDIA A100-SXM4-40GB" (drivers since 2021), "Tesla V100-SXM2-16GB" (before): the maker says nothing more.
+std::string WithoutMaker(std::string_view name) {
+  std::string lower = Lower(name);
+  for (const std::string_view maker : {"nvidia ", "amd ", "intel(r) ", "intel ", "tesla ", "instinct "}) {
+    if (lower.starts_with(maker)) lower.erase(0, maker.size());
+  }
+  return lower;
+}
 
 const Device* DeviceNamed(std::string_view name, std::optional<int64_t> multiprocessors) {
   const std::string plain = WithoutMaker(name);
@@ -144,7 +163,11 @@ const Device* DeviceMeant(std::string_view name) {
   const auto* const found = std::find_if(std::begin(kDevices), std::end(kDevices), [&](const Device& device) {
     return Calls(device.called, plain) || WithoutMaker(device.name) == plain;
   });
-  return found == std::end(kDevices) ? nullptr : found;
+  if (found != std::end(kDevices)) return found;
+  const auto* const of_kind =
+      std::find_if(std::begin(kDevices), std::end(kDevices),
+                   [&](const Device& device) { return IsOfKind(plain, WithoutMaker(device.name)); });
+  return of_kind == std::end(kDevices) ? nullptr : of_kind;
 }
 
 std::string NamesOfDevices() {

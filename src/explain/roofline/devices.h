@@ -54,8 +54,12 @@ struct Device {
 const Device* DeviceNamed(std::string_view name, std::optional<int64_t> multiprocessors = std::nullopt);
 
 // The device that a user means: as the driver calls it, or by its name in the table with or without the maker,
-// whatever the case ("MI300X", "h100 sxm"). Null where the table has none.
+// whatever the case ("MI300X", "h100 sxm"); else the likeliest of those that are called so with more words behind it,
+// which is the first in the table ("H100": the SXM). Null where the table has none.
 const Device* DeviceMeant(std::string_view name);
+
+// In small letters: "Tesla V100-SXM2-16GB" (drivers until 2021) is "v100-sxm2-16gb", as without Tesla.
+std::string WithoutMaker(std::string_view name);
 
 // The names in the table, with commas between them.
 std::string NamesOfDevices();

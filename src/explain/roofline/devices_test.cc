@@ -83,8 +83,18 @@ TEST(DevicesTest, UsersMayLeaveOutTheMakerAndTheCase) {
   EXPECT_EQ(DeviceMeant("MI300X"), DeviceNamed("AMD Instinct MI300X"));
   EXPECT_EQ(DeviceMeant("h100 sxm"), DeviceNamed("NVIDIA H100 80GB HBM3"));
   EXPECT_EQ(DeviceMeant("NVIDIA H100 80GB HBM3"), DeviceMeant("H100 SXM"));
-  EXPECT_EQ(DeviceMeant("H100"), nullptr) << "one of three";
   EXPECT_EQ(DeviceMeant(""), nullptr);
+}
+
+TEST(DevicesTest, OfSeveralThatAUserMayMeanTheLikeliestIsMeant) {
+  EXPECT_STREQ(DeviceMeant("H100")->name, "NVIDIA H100 SXM");
+  EXPECT_STREQ(DeviceMeant("nvidia h200")->name, "NVIDIA H200 SXM");
+  EXPECT_STREQ(DeviceMeant("V100")->name, "NVIDIA V100 SXM2");
+  EXPECT_STREQ(DeviceMeant("a100")->name, "NVIDIA A100 SXM 80 GB");
+  EXPECT_STREQ(DeviceMeant("A100 40GB")->name, "NVIDIA A100 SXM 40 GB");
+  EXPECT_STREQ(DeviceMeant("H100 PCIe")->name, "NVIDIA H100 PCIe") << "this one was named";
+  for (const char* no_kind : {"H", "H1", "SXM", "100", "A1000", "H100 500GB"})
+    EXPECT_EQ(DeviceMeant(no_kind), nullptr) << no_kind;
 }
 
 // One slip of a digit in the table would make every conclusion wrong. These hold for any device: a tensor

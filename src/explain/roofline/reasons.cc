@@ -84,7 +84,8 @@ class Reasons {
   }
 
   void TensorCores() {
-    if (facts_.lane != timeline::Lane::kMatmul || facts_.bound == Bound::kMemory) return;
+    if (facts_.lane != timeline::Lane::kMatmul || facts_.bound == Bound::kMemory || facts_.no_matrix_units)
+      return;
     const ElementType type = facts_.work.type;
     if (type == ElementType::kFloat32 && (facts_.device == nullptr || !facts_.device->amd())) {
       if (facts_.device != nullptr && !HasTensorCores(*facts_.device)) return;

@@ -25,6 +25,7 @@ struct Facts {
   uint16_t blocks = 0;             // of that kernel; 0 where unknown
   int64_t multiprocessors = 0;     // of the device; 0 where unknown
   const Device* device = nullptr;  // null where unknown
+  bool no_matrix_units = false;    // the device has none, as its name says
   bool converts_layout = false;    // kernels beside it turn NCHW into NHWC or back
 
   // What stands around it (chains.h).

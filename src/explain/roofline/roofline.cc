@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "explain/roofline/chains.h"
+#include "explain/roofline/matrix_units.h"
 #include "explain/roofline/operators.h"
 #include "explain/roofline/reasons.h"
 #include "explain/roofline/rows.h"
@@ -59,6 +60,8 @@ class Judging {
       : trace_(trace),
         steps_(steps),
         device_(device),
+        no_matrix_units_(!trace.devices.empty() &&
+                         UnitsOfDevice(trace.devices.front()) == record::MatrixUnits::kNone),
         sums_(SumUp(trace, steps, device)),
         rows_(sums_.rows) {}
 
@@ -141,6 +144,7 @@ class Judging {
     facts.blocks = row.blocks;
     facts.multiprocessors = Multiprocessors();
     facts.device = device_;
+    facts.no_matrix_units = no_matrix_units_;
     facts.converts_layout = row.converts_layout;
     facts.in_attention = mostly(around.attention_ns + row.in_attention_ns);
     facts.in_normalisation = mostly(around.normalisation_ns + row.in_normalisation_ns);
@@ -241,6 +245,7 @@ class Judging {
   const timeline::DeviceTrace& trace_;
   const std::vector<timeline::StepBounds>& steps_;
   const Device* const device_;
+  const bool no_matrix_units_;  // of the device, whether or not it is in the table
   const Rows sums_;
   const std::vector<Row>& rows_;  // of sums_
   std::vector<Surroundings> around_;

@@ -30,7 +30,8 @@ enum class Category : uint8_t {
   kAnnotation,
   kPython,
   kKernelCounters,
-  kSync
+  kSync,
+  kDeviceAnnotation
 };
 
 Category CategoryNamed(std::string_view name) {
@@ -48,6 +49,7 @@ Category CategoryNamed(std::string_view name) {
       break;
     case 'g':
       if (name == "gpu_memcpy" || name == "gpu_memset") return Category::kCopy;
+      if (name == "gpu_user_annotation") return Category::kDeviceAnnotation;
       break;
     case 'M':
       if (name == "Memcpy" || name == "Memset") return Category::kCopy;
@@ -316,6 +318,9 @@ void EventSorter::TakeComplete(const RawEvent& event) {
     case Category::kSync:
       TakeSync(event, *times);
       break;
+    case Category::kDeviceAnnotation:
+      named_steps_.OfferOnDevice(event.name, times->begin_ns, times->end_ns);
+      break;
     case Category::kIgnored:
       break;
   }
@@ -474,6 +479,7 @@ void EventSorter::TakeLoaderFacts(const RawEvent& event) {
 }
 
 void EventSorter::TakePython(const RawEvent& event, const Times& times) {
+  named_steps_.OfferFrame(event.name, times.begin_ns, times.end_ns, 0);
   const auto kind = KindOfFrame(event.name);
   if (kind)
     AddSpan(event, times, *kind);
