@@ -133,7 +133,34 @@ class CollectiveMatcher {
 };
 
 // The sends of a rank to each other one meet the receives there, in order.
-void MatchStages(const std::vector<Arrivals>& ranks, Matching* matching) {
+class StageMatcher {
+ public:
+  StageMatcher(const std::vector<Arrivals>& ranks, Matching* matching) : ranks_(ranks), matching_(matching) {
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      by_number_[ranks[r].rank < 0 ? static_cast<int>(r) : ranks[r].rank] = r;
+      for (const Arrival& arrival : ranks[r].list) {
+        if (ranks[r].RoleOf(arrival) == Role::kCollective) continue;
+        auto& of_group = members_[std::string(GroupOf(ranks[r].kinds[arrival.kind]))];
+        if (of_group.empty() || of_group.back() != r) of_group.push_back(r);
+      }
+    }
+  }
+
+  void Match() {
+    for (size_t r = 0; r < ranks_.size(); ++r) {
+      for (size_t i = 0; i < ranks_[r].list.size(); ++i) Take(r, i);
+    }
+    for (const auto& [way, ends] : ways_) {
+      if (ends.sends.size() != ends.receives.size()) {
+        matching_->unmatched += static_cast<int64_t>(std::max(ends.sends.size(), ends.receives.size()));
+        continue;
+      }
+      for (size_t i = 0; i < ends.sends.size(); ++i)
+        matching_->meetings.push_back({{{way.from, ends.sends[i]}, {way.to, ends.receives[i]}}, true});
+    }
+  }
+
+ private:
   struct Way {  // in a group, from a rank to another
     std::string group;
     size_t from, to;
@@ -144,46 +171,37 @@ void MatchStages(const std::vector<Arrivals>& ranks, Matching* matching) {
   struct Ends {
     std::vector<size_t> sends, receives;
   };
-  std::map<std::string, std::vector<size_t>> members;  // of groups that send and receive
-  std::map<int, size_t> by_number;
-  for (size_t r = 0; r < ranks.size(); ++r) {
-    by_number[ranks[r].rank < 0 ? static_cast<int>(r) : ranks[r].rank] = r;
-    for (const Arrival& arrival : ranks[r].list) {
-      if (ranks[r].RoleOf(arrival) == Role::kCollective) continue;
-      auto& of_group = members[std::string(GroupOf(ranks[r].kinds[arrival.kind]))];
-      if (of_group.empty() || of_group.back() != r) of_group.push_back(r);
-    }
+
+  void Take(size_t r, size_t i) {
+    const Arrival& arrival = ranks_[r].list[i];
+    const Role role = ranks_[r].RoleOf(arrival);
+    if (role == Role::kCollective) return;
+    const std::string group(GroupOf(ranks_[r].kinds[arrival.kind]));
+    const size_t peer = PeerOf(r, arrival, members_.at(group));
+    if (peer == ranks_.size() || peer == r) return;
+    // Of an exchange the direction does not matter: it is taken as sent by the lower rank.
+    const bool sends = role == Role::kSend || (role == Role::kExchange && r < peer);
+    Ends& ends =
+        ways_[{role == Role::kExchange ? group + "/both" : group, sends ? r : peer, sends ? peer : r}];
+    (sends ? ends.sends : ends.receives).push_back(i);
   }
-  std::map<Way, Ends> ways;
-  for (size_t r = 0; r < ranks.size(); ++r) {
-    for (size_t i = 0; i < ranks[r].list.size(); ++i) {
-      const Arrival& arrival = ranks[r].list[i];
-      const Role role = ranks[r].RoleOf(arrival);
-      if (role == Role::kCollective) continue;
-      const std::string group(GroupOf(ranks[r].kinds[arrival.kind]));
-      const auto& of_group = members.at(group);
-      const auto named = by_number.find(arrival.peer);
-      size_t peer = ranks.size();
-      if (arrival.peer >= 0)
-        peer = named == by_number.end() ? peer : named->second;
-      else if (of_group.size() == 2)
-        peer = of_group[0] == r ? of_group[1] : of_group[0];
-      if (peer == ranks.size() || peer == r) continue;
-      // Of an exchange the direction does not matter: it is taken as sent by the lower rank.
-      const bool sends = role == Role::kSend || (role == Role::kExchange && r < peer);
-      const Way way{role == Role::kExchange ? group + "/both" : group, sends ? r : peer, sends ? peer : r};
-      (sends ? ways[way].sends : ways[way].receives).push_back(i);
+
+  // As recorded, or the only other one of the group; else the number of ranks.
+  size_t PeerOf(size_t r, const Arrival& arrival, const std::vector<size_t>& of_group) const {
+    if (arrival.peer >= 0) {
+      const auto named = by_number_.find(arrival.peer);
+      return named == by_number_.end() ? ranks_.size() : named->second;
     }
+    if (of_group.size() != 2) return ranks_.size();
+    return of_group[0] == r ? of_group[1] : of_group[0];
   }
-  for (const auto& [way, ends] : ways) {
-    if (ends.sends.size() != ends.receives.size()) {
-      matching->unmatched += static_cast<int64_t>(std::max(ends.sends.size(), ends.receives.size()));
-      continue;
-    }
-    for (size_t i = 0; i < ends.sends.size(); ++i)
-      matching->meetings.push_back({{{way.from, ends.sends[i]}, {way.to, ends.receives[i]}}, true});
-  }
-}
+
+  const std::vector<Arrivals>& ranks_;
+  Matching* const matching_;
+  std::map<std::string, std::vector<size_t>> members_;  // of groups that send and receive
+  std::map<int, size_t> by_number_;
+  std::map<Way, Ends> ways_;
+};
 
 // By how much each rank's clock differs from that of a rank that it meets, and so on to the first one's. Collectives
 // tell; where there is none, sends and receives, as far as they end together.
@@ -285,7 +303,7 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks) {
   if (ranks.size() < 2) return comparison;
   Matching matching;
   CollectiveMatcher(ranks, &matching).Match();
-  MatchStages(ranks, &matching);
+  StageMatcher(ranks, &matching).Match();
   if (matching.meetings.empty()) {
     comparison.notes.push_back("the ranks have no collectives in common: their clocks cannot be compared");
     return comparison;

@@ -138,6 +138,17 @@ TEST(ReadTracesTest, RanksMergedIntoOneFileAreToldApart) {
   EXPECT_THAT(Texts(recording->stages[0]), ::testing::HasSubstr("2 ranks"));
 }
 
+TEST(ReadTracesTest, LabelsUponLabelsAreNoFurtherRanks) {
+  const ScratchDirectory dir;
+  std::string labels;
+  for (int i = 0; i < 100'000; ++i) labels += "[1]";
+  TraceBuilder one;
+  one.Step(0, 1e9, 990).Launched("volta_sgemm", 1e9 + 10, 1e9 + 20, 300);
+  auto recording = ReadTraces({dir.Write("merged.json", Merged({{labels, one}}))});
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ(recording->stages[0].ranks.size(), 1U);
+}
+
 TEST(ReadTracesTest, RecordingsOfOneProcessAreStretchesOfOneRank) {
   const ScratchDirectory dir;
   const double minute = 60e6;

@@ -193,7 +193,7 @@ uint16_t Blocks(std::string_view grid, std::string_view threads_of_a_block = {})
 }  // namespace
 
 struct EventSorter::OtherRank {
-  explicit OtherRank(bool stacks) : sorter(&trace, stacks) {}
+  explicit OtherRank(bool stacks) : sorter(&trace, stacks) { sorter.of_other_rank_ = true; }
 
   timeline::DeviceTrace trace;
   EventSorter sorter;
@@ -234,7 +234,7 @@ void EventSorter::Take(const RawEvent& event) {
 
 bool EventSorter::TakeOfOtherRank(const RawEvent& event) {
   constexpr size_t kMaxRanks = 4096;
-  if (event.pid.empty() || (event.pid[0] >= '0' && event.pid[0] <= '9')) return false;
+  if (of_other_rank_ || event.pid.empty() || (event.pid[0] >= '0' && event.pid[0] <= '9')) return false;
   const auto labelled = SplitRankLabel(event.pid);
   if (!labelled) return false;
   auto found = other_ranks_.find(labelled->label);

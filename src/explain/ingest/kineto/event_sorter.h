@@ -78,6 +78,7 @@ class EventSorter {
   Census census_;
   std::string key_;                                                             // scratch
   std::map<std::string, std::unique_ptr<OtherRank>, std::less<>> other_ranks_;  // by label
+  bool of_other_rank_ = false;  // then a second label is a name
 };
 
 }  // namespace fullbore::ingest::kineto
