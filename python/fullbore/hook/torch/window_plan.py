@@ -90,8 +90,8 @@ class Plan:
         self.pace = Pace()
 
 
-# Where nobody asked, on a CPU. What a window costs there follows from the operators that it records: starting, ending
-# and writing it cost about this much on two cores of a busy EPYC (bench/windows_cost.py).
+# Where nobody asked, on a CPU. What a window costs there follows from the operators that it records. The figures are
+# estimates from a few windows on a machine that was not quiet: 2,800 operators a step cost some 85 ms for two steps.
 LEAST_ON_CPU_NS = 5_000_000_000  # a run that is shorter has no window
 FIXED_NS, OPERATOR_NS = 10_000_000, 15_000
 PER_NODE, PER_PARAMETER = 12, 25  # operators for each node of autograd, and for each tensor that Adam updates
