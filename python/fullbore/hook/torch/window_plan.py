@@ -90,29 +90,29 @@ class Plan:
         self.pace = Pace()
 
 
-# Where nobody asked, on a CPU. What a window costs there follows from the operators that it records: starting, ending
-# and writing it cost about this much on two cores of a busy EPYC (bench/windows_cost.py).
+# Where nobody asked, on a CPU. What a window costs there follows from the operators that it records. The figures are
+# estimates from a few windows on a machine that was not quiet: 2,800 operators a step cost some 85 ms for two steps.
 LEAST_ON_CPU_NS = 5_000_000_000  # a run that is shorter has no window
 FIXED_NS, OPERATOR_NS = 10_000_000, 15_000
 PER_NODE, PER_PARAMETER = 12, 25  # operators for each node of autograd, and for each tensor that Adam updates
 UNHURRIED_NS = 100_000_000  # a cheaper window may last for several steps
 STEPS_ON_CPU = 3
-COMPUTES = 0.5  # of the time, in cores: less is a training that waits for something else
+COMPUTES = 0.5  # of the time: less is a training that waits for something else
 
 
 class Operators:
-    """About how many operators a step calls, and whether the process computes: from two numbers that cost nothing to
-    ask for."""
+    """About how many operators a step calls, and whether the thread that steps computes: from two numbers that cost
+    little to ask for, the nodes of autograd that it has made, and how long it has run or wanted to."""
 
-    def __init__(self, sequence: Callable[[], int], cpu_ns: Callable[[], int]) -> None:
-        self.sequence, self.cpu_ns = sequence, cpu_ns  # nodes of autograd that this thread has made
-        self.first: tuple[int, int] | None = None  # time, CPU time
+    def __init__(self, sequence: Callable[[], int], busy_ns: Callable[[], int]) -> None:
+        self.sequence, self.busy_ns = sequence, busy_ns
+        self.first: tuple[int, int] | None = None  # time, time busy
         self.last: tuple[int, int] | None = None  # step, nodes
         self.nodes = self.computes = 0.0  # a step; of the time since the first step
 
     def note(self, now: int) -> bool:
         """After a step; whether anything is known."""
-        used, seen = self.cpu_ns(), (hook.steps, self.sequence())
+        used, seen = self.busy_ns(), (hook.steps, self.sequence())
         before, self.last = self.last, seen
         if self.first is None:
             self.first = now, used

@@ -236,13 +236,28 @@ def has_device_support(torch: Any) -> bool:
     return bool(torch.version.cuda or getattr(torch.version, "hip", None))
 
 
+def busy_ns() -> int:
+    """How long this thread has run, or wanted to: beside other programs a training that computes waits for a core."""
+    try:
+        file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            ran, queued = os.read(file, 128).split()[:2]
+        finally:
+            os.close(file)
+        return int(ran) + int(queued)
+    except (OSError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
+        return time.process_time_ns()
+
+
 def plan_on_cpu(torch: Any) -> PlanOnCpu | None:
     """None where a run on a CPU has windows by request only: before torch 2.1, which does not say how many nodes of
     autograd there are, nobody knows what one would cost."""
     sequence = getattr(torch._C._autograd, "_get_sequence_nr", None)
     if sequence is None or os.environ.get(TRIAL):
         return None
-    return PlanOnCpu(Operators(sequence, time.process_time_ns))
+    return PlanOnCpu(Operators(sequence, busy_ns))
 
 
 def attach(autograd_profiler: Any) -> None:
