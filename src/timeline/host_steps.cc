@@ -392,7 +392,7 @@ HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_
   record::Step& step = held.step;
   step.end_ns = end_ns;
   step.wall_ns = std::max<int64_t>(0, end_ns - begin_ns);
-  const std::vector<PassFor> passes = pass_kinds_.Of(events, training_loaders_, step.wall_ns);
+  const std::vector<PassFor> passes = pass_kinds_.Of(events, training_loaders_);
   const bool calls_no_module = !CallsModule(events, passes, stepped_);
   ++steps_divided_;
   steps_without_module_ += calls_no_module;

@@ -45,9 +45,8 @@ bool Passes::PlaysInEnvironment() const {
 }
 
 std::vector<PassFor> Passes::Of(const std::vector<ChannelRecord>& events,
-                                const std::set<uint16_t>& training_loaders, int64_t step_ns) {
+                                const std::set<uint16_t>& training_loaders) {
   ++steps_;
-  totals_.steps_ns += step_ns;
   evaluates_ = frozen_ = false;
   for (const ChannelRecord& event : events) {
     if (KindOf(event) != EventKind::kLine || event.b != 0) continue;

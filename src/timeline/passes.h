@@ -29,11 +29,10 @@ class Passes {
   // What each event of a step is for: a forward pass, or `next` of a loader that does not feed the training. Those of
   // other kinds count as training. `events` are one thread's, by begin.
   std::vector<PassFor> Of(const std::vector<record::ChannelRecord>& events,
-                          const std::set<uint16_t>& training_loaders, int64_t step_ns);
+                          const std::set<uint16_t>& training_loaders);
 
   // Times of all steps so far.
   struct Totals {
-    int64_t steps_ns = 0;
     int64_t forward_ns = 0;      // passes with gradients; of that:
     int64_t apart_ns = 0;        //   of modules that no optimizer holds
     int64_t apart_first_ns = 0;  //   of these, before the step's first pass of a trained module

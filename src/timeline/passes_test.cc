@@ -71,7 +71,7 @@ class PassesTest : public testing::Test {
  protected:
   // What the last pass of the step before its training is for.
   PassFor LastOf(const std::vector<ChannelRecord>& step) {
-    const std::vector<PassFor> named = passes_.Of(step, {kTrainingLoader}, 1000);
+    const std::vector<PassFor> named = passes_.Of(step, {kTrainingLoader});
     PassFor last = PassFor::kTraining;
     for (size_t i = 0; i < step.size(); ++i) {
       if (static_cast<EventKind>(step[i].kind) == EventKind::kForward && step[i].a == 0) last = named[i];
@@ -80,12 +80,12 @@ class PassesTest : public testing::Test {
   }
   // The same of a step that comes after `steps` usual ones.
   PassFor LastAfter(int steps, const std::vector<ChannelRecord>& step) {
-    for (int i = 0; i < steps; ++i) passes_.Of(AStep().Trains(kTrainingLoader), {kTrainingLoader}, 1000);
+    for (int i = 0; i < steps; ++i) passes_.Of(AStep().Trains(kTrainingLoader), {kTrainingLoader});
     return LastOf(step);
   }
   // The same where each step is like this one.
   PassFor LastOfEach(const std::vector<ChannelRecord>& step) {
-    for (int i = 0; i < 20; ++i) passes_.Of(step, {kTrainingLoader}, 1000);
+    for (int i = 0; i < 20; ++i) passes_.Of(step, {kTrainingLoader});
     return LastOf(step);
   }
 

@@ -109,6 +109,7 @@ CLAIMS = {
     "input-bound 9": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
     "straggler 2": "assert saved == [model]",
     "sync-bound 2": "assert len(logged) == 1 and not total",
+    "frozen-network 2": "assert not backbone.training and not any(p.requires_grad for p in backbone.parameters())",
     "uneven-last-batch 1": "assert world == process_group.size() and samples % batch_size == 4",
     "uneven-last-batch 2": "assert [len(labels) for images, labels in loader] == [64]",
 }

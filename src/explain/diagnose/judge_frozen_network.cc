@@ -97,8 +97,10 @@ std::optional<Finding> UnusedGradients(const View& view) {
 
 std::optional<Finding> WithoutGradients(const View& view) {
   const json passes = NumbersOf(view, "passes");
-  const double steps_ns = Number(passes, "steps_ns");
-  const double frozen = steps_ns > 0 ? Number(passes, "frozen_ns") / steps_ns : 0;
+  const double frozen_ns = Number(passes, "frozen_ns");
+  if (frozen_ns <= 0) return std::nullopt;
+  const double frozen =
+      view.lead().Ratio(Share::kForward) * frozen_ns / (frozen_ns + Number(passes, "forward_ns"));
   if (frozen < kFrozenNetwork || view.lead().steps < kStepsForWarning) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);

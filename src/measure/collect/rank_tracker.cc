@@ -291,7 +291,6 @@ void RankTracker::StatePasses() {
   const timeline::Passes::Totals& passes = host_steps_.passes();
   if (passes.frozen_ns > 0 || passes.apart_ns > 0) {
     info_.facts["passes"] = json{
-        {"steps_ns", passes.steps_ns},
         {"forward_ns", passes.forward_ns},
         {"frozen_ns", passes.frozen_ns},
         {"apart_ns", passes.apart_ns},
