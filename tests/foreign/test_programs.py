@@ -127,7 +127,7 @@ def test_a_program_is_recorded_as_it_counts_itself(fullbore, name):
     counted = [(n, int(steps), int(samples or 0)) for n in range(program.ranks)]
     assert [(rank["rank"], rank["steps"], rank["samples"]) for rank in recorded] == counted
     assert [rank["rank"] for rank in done.report["ranks"]] == list(range(program.ranks))
-    assert done.report["findings"], "a verdict"
+    assert done.report["findings"] or not done.report["judgeable"], "a verdict"
     assert done.report["messages"] == []
     for rank in recorded:
         assert {key: str(rank["facts"].get(key)).strip('"') for key in program.facts} == program.facts
