@@ -10,6 +10,8 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/noise.h"
+#include "explain/diagnose/quotes.h"
+#include "explain/diagnose/serving.h"
 #include "explain/diagnose/statistics.h"
 #include "record/collective.h"
 
@@ -86,6 +88,7 @@ RankShares SharesOf(const RankView& rank) {
 void FillThroughput(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps_per_s = static_cast<double>(lead.steps) / (static_cast<double>(lead.wall_ns) / 1e9);
+  if (FillServing(view, diagnosis)) return;
   if (lead.samples == 0 || !lead.info->samples_known) {
     diagnosis.not_judged.push_back({"samples per second", "the size of a batch could not be seen",
                                     "batches of tensors whose first dimension counts samples"});
@@ -205,6 +208,7 @@ void Judge(const View& view, Diagnosis& diagnosis) {
     if (auto finding = judged(row)) diagnosis.findings.push_back(std::move(*finding));
   }
   RemoveSuperseded(diagnosis.findings);
+  KeepOneGainOfEach(diagnosis.findings);
   const Noise noise = NoiseOf(view);
   diagnosis.noise = InWords(noise);
   for (Finding& finding : diagnosis.findings) Widen(finding, noise);
@@ -266,7 +270,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   }
   Judge(view, diagnosis);
   if (diagnosis.sampled) DropFiguresOfSteps(diagnosis.findings);
-  if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if);
+  if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if, diagnosis.findings);
   return diagnosis;
 }
 
