@@ -121,7 +121,8 @@ void Screen::Header() {
     extent += fmt::format(", {} samples", FormatCount(static_cast<double>(d_.sampled->samples)));
   } else if (d_.steps > 0) {
     extent += extent.empty() ? "" : ", ";
-    extent += d_.steps == 1 ? "one step" : FormatCount(static_cast<double>(d_.steps)) + " steps";
+    const std::string step = d_.engine.empty() ? "step" : d_.engine + " " + StepWord(d_);
+    extent += d_.steps == 1 ? "one " + step : FormatCount(static_cast<double>(d_.steps)) + " " + step + "s";
     if (d_.warmup_steps > 0) {
       extent += fmt::format(" after {} of warm-up", FormatCount(static_cast<double>(d_.warmup_steps)));
     }
@@ -177,8 +178,9 @@ void Screen::Change(const Finding& finding) {
 void Screen::Step() {
   if (d_.steps == 0 || d_.shares.empty()) return;
   const std::string whose = d_.ranks.size() > 1 ? fmt::format(" (rank {})", d_.ranks.front().rank) : "";
-  const std::string what =
-      d_.sampled ? SampledText(*d_.sampled) : "step " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns));
+  const std::string what = d_.sampled
+                               ? SampledText(*d_.sampled)
+                               : StepWord(d_) + " " + FormatDuration(static_cast<int64_t>(d_.mean_step_ns));
   const Piece label = Plain(what + whose);
   const int room = style_.width - 2 - Columns(label.plain) - 3;
   const Piece bar = ShareBar(d_.shares, std::clamp(room, 1, kBarColumns), style_);
@@ -193,6 +195,7 @@ void Screen::Step() {
     Flow(first, "", 2, 2);
     Flow(legend, "   ", 2, 2);
   }
+  for (const diagnose::ServedPhase& phase : d_.served) Paragraph(ServedText(phase), 2, 2, kDim);
   if (const std::string regimes = RegimesText(d_); !regimes.empty()) Paragraph(regimes, 2, 2, kDim);
 }
 

@@ -122,7 +122,7 @@ function stepPanels(data, rank) {
   const ends = windows.t.map((t, i) => t + windows.width[i]);
   const known = windows.samples.some((samples) => samples > 0);
   const rate = (known ? windows.samples : windows.steps).map((amount, i) => amount / (windows.width[i] / 1000));
-  const unit = known ? "samples/s" : "steps/s";
+  const unit = known ? "samples/s" : data.report.serving ? "iterations/s" : "steps/s";
   const marks = { warmEnd: data.steady_ms, meanFrom: data.steady_ms };
   const meanRate = data.report.throughput[known ? "samples_per_s" : "steps_per_s"];
   const shares = { id: "shares", title: "Where each step's time goes", unit: "ratio", max: 1, height: 190, stack: { t: windows.t, width: windows.width, layers }, marks };
