@@ -38,8 +38,8 @@ void KeepOneGainOfEach(std::vector<Finding>& findings) {
 std::vector<std::string> TakenBack(const std::vector<Finding>& findings) {
   std::vector<std::string> changes;
   for (const Finding& finding : findings) {
-    if (!finding.quotes.empty() && !Promises(*QuoteOf(findings, finding.quotes)))
-      changes.push_back(finding.quotes);
+    const bool sure = !finding.quotes.empty() && finding.quoted.low > 1;
+    if (sure && !Promises(*QuoteOf(findings, finding.quotes))) changes.push_back(finding.quotes);
   }
   return changes;
 }
