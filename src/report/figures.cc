@@ -186,15 +186,25 @@ std::string RegimesText(const Diagnosis& d) {
       FormatCount(static_cast<double>(d.regimes[1].steps)), duration(d.regimes[1]));
 }
 
+std::string StepWord(const Diagnosis& d) {
+  if (d.fitness.Forbids(fitness::Conclusion::kRates)) return d.steps == 1 ? "stretch" : "period";
+  return d.engine.empty() ? "step" : "iteration";
+}
+
 std::string RateText(const Diagnosis& d, double times_faster) {
   if (d.fitness.Forbids(fitness::Conclusion::kRates)) return "";
   if (d.samples_per_s) return FormatCount(*d.samples_per_s * times_faster) + " samples/s";
-  return FormatCount(d.steps_per_s * times_faster) + " steps/s";
+  return FormatCount(d.steps_per_s * times_faster) + " " + StepWord(d) + "s/s";
 }
 
-std::string StepWord(const Diagnosis& d) {
-  if (!d.fitness.Forbids(fitness::Conclusion::kRates)) return "step";
-  return d.steps == 1 ? "stretch" : "period";
+std::string ServedText(const diagnose::ServedPhase& phase) {
+  std::string text = fmt::format("{} {}, {} of the time", phase.iterations,
+                                 phase.phase + (phase.iterations == 1 ? " iteration" : " iterations"),
+                                 FormatPercent(phase.share));
+  if (phase.tokens_per_iteration)
+    text += fmt::format(", {} tokens each: {} tokens/s", FormatCount(std::round(*phase.tokens_per_iteration)),
+                        FormatCount(std::round(*phase.tokens_per_s)));
+  return text;
 }
 
 std::string SampledText(const diagnose::Sampling& sampled) {

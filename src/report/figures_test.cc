@@ -73,5 +73,24 @@ TEST(FiguresTest, OnlyCostsToThinkAboutAreSaid) {
   EXPECT_EQ(CostText(finding), ", changes the numerics");
 }
 
+TEST(RateTextTest, AnEngineThatServesHasIterationsAndNotSteps) {
+  diagnose::Diagnosis d;
+  d.steps_per_s = 20;
+  EXPECT_EQ(RateText(d), "20 steps/s");
+  d.engine = "SGLang";
+  d.facts["steps_marked"] = "true";
+  EXPECT_EQ(RateText(d), "20 iterations/s");
+  d.facts["steps_marked"] = "false";
+  EXPECT_EQ(RateText(d), "20 periods/s") << "what repeats may be a layer";
+}
+
+TEST(ServedTextTest, TokensAreSaidWhereTheMarksSayThem) {
+  diagnose::ServedPhase phase{"decode", 40, 0.62, 2130.0, 16.0};
+  EXPECT_EQ(ServedText(phase), "40 decode iterations, 62 % of the time, 16 tokens each: 2,130 tokens/s");
+  phase.tokens_per_s.reset();
+  phase.tokens_per_iteration.reset();
+  EXPECT_EQ(ServedText(phase), "40 decode iterations, 62 % of the time");
+}
+
 }  // namespace
 }  // namespace fullbore::report

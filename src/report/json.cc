@@ -54,6 +54,17 @@ Json Throughput(const Diagnosis& d) {
   return throughput;
 }
 
+Json Serving(const Diagnosis& d) {
+  Json serving = {{"engine", d.engine}, {"phases", Json::array()}};
+  for (const diagnose::ServedPhase& phase : d.served) {
+    Json object = {{"phase", phase.phase}, {"iterations", phase.iterations}, {"share", phase.share}};
+    Put(object, "tokens_per_s", phase.tokens_per_s);
+    Put(object, "tokens_per_iteration", phase.tokens_per_iteration);
+    serving["phases"].push_back(std::move(object));
+  }
+  return serving;
+}
+
 Json StepTime(const Diagnosis& d) {
   Json step_time = Json::object();
   if (!d.sampled) {
@@ -277,6 +288,7 @@ Json ToJson(const Diagnosis& d) {
   if (d.steps > 0) {
     if (!d.sampled && !d.fitness.Forbids(fitness::Conclusion::kRates)) report["throughput"] = Throughput(d);
     report["step_time"] = StepTime(d);
+    if (!d.engine.empty()) report["serving"] = Serving(d);
   }
   for (const char* list : {"findings", "would_not_help", "not_judged", "ranks"}) report[list] = Json::array();
   for (const auto& finding : d.findings) report["findings"].push_back(FindingOf(finding));

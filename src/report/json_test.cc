@@ -42,6 +42,18 @@ TEST(JsonTest, SharesSumToOne) {
   EXPECT_NEAR(sum, 1, 1e-9);
 }
 
+TEST(JsonTest, WhatAnEngineServesIsToldByItsPhases) {
+  diagnose::Diagnosis d;
+  d.steps = 10;
+  EXPECT_FALSE(ToJson(d).contains("serving")) << "a training";
+  d.engine = "vLLM";
+  d.served = {{"prefill", 2, 0.4, 20480.0, 4096.0}, {"decode", 8, 0.6, std::nullopt, std::nullopt}};
+  const Json serving = ToJson(d)["serving"];
+  EXPECT_EQ(serving["engine"], "vLLM");
+  EXPECT_EQ(serving["phases"][0]["tokens_per_s"], 20480);
+  EXPECT_FALSE(serving["phases"][1].contains("tokens_per_s"));
+}
+
 TEST(JsonTest, UnknownIsAbsent) {
   diagnose::Diagnosis d;
   d.steps = 1;

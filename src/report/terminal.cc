@@ -128,8 +128,9 @@ void Screen::Header() {
     extent += fmt::format(", {} samples", FormatCount(static_cast<double>(d_.sampled->samples)));
   } else if (d_.steps > 0) {
     extent += extent.empty() ? "" : ", ";
-    extent += d_.steps == 1 ? "one " + StepWord(d_)
-                            : fmt::format("{} {}s", FormatCount(static_cast<double>(d_.steps)), StepWord(d_));
+    const std::string step = d_.engine.empty() ? StepWord(d_) : d_.engine + " " + StepWord(d_);
+    extent += d_.steps == 1 ? "one " + step
+                            : fmt::format("{} {}s", FormatCount(static_cast<double>(d_.steps)), step);
     if (d_.warmup_steps > 0) {
       extent += fmt::format(" after {} of warm-up", FormatCount(static_cast<double>(d_.warmup_steps)));
     }
@@ -206,6 +207,7 @@ void Screen::Step() {
     Flow(first, "", 2, 2);
     Flow(legend, "   ", 2, 2);
   }
+  for (const diagnose::ServedPhase& phase : d_.served) Paragraph(ServedText(phase), 2, 2, kDim);
   if (const std::string regimes = RegimesText(d_); !regimes.empty()) Paragraph(regimes, 2, 2, kDim);
 }
 

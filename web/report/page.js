@@ -14,7 +14,8 @@ function topLine() {
 
 function predictedRate(finding) {
   const rate = report.throughput || {};
-  const [now, unit] = rate.samples_per_s !== undefined ? [rate.samples_per_s, "samples/s"] : [rate.steps_per_s, "steps/s"];
+  const [now, unit] = rate.samples_per_s !== undefined ? [rate.samples_per_s, "samples/s"]
+    : [rate.steps_per_s, report.serving ? "iterations/s" : "steps/s"];
   return now === undefined ? "" : `${count(now)} → ${count(now * finding.speedup.expected)} ${unit}`;
 }
 

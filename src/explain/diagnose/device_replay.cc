@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 
+#include "explain/diagnose/comm_words.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/program.h"
+#include "explain/diagnose/quotes.h"
 #include "explain/replay/ranks.h"
 #include "explain/replay/simulate.h"
 
@@ -35,29 +38,19 @@ constexpr std::array kInCode = {
            "log every N steps: each .item(), .cpu(), print(tensor) stops the host until the device is done, "
            "and so does "
            "GradScaler.step unless the optimizer is fused"},
-    InCode{"graphs", "torch.compile(model, mode=\"reduce-overhead\")",
-           "CUDA graphs (torch.compile with mode=\"reduce-overhead\", or torch.cuda.make_graphed_callables): "
-           "many "
-           "launches become one"},
-    InCode{"compile", "torch.compile(model)",
-           "torch.compile(model): fewer kernels, and less Python between them"},
-    InCode{"fused-optimizer", "AdamW(..., fused=True)",
-           "fused optimizer: torch.optim.AdamW(..., fused=True)"},
     InCode{"precision", "", "run matrix products in 16 bit or TF32, on tensor cores"},
     InCode{"straggler", "", "give every rank the same work, and look at what delays the last one"},
-    InCode{"overlap", "torch.nn.parallel.DistributedDataParallel(model)",
-           "let communication overlap the backward pass: DistributedDataParallel exchanges gradients while "
-           "those "
-           "that follow are computed"},
-    InCode{"comm", "",
-           "send less: 16-bit compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change "
-           "the numerics "
-           "slightly"},
 };
 
-const InCode* CodeOf(const Change& change) {
+// Others are made in other words in each program; the allocator's finding has its own.
+Words CodeOf(const Change& change, const Program& program) {
+  if (change.id() == "compile") return ToCompile(program);
+  if (change.id() == "graphs") return ToUseGraphs(program);
+  if (change.id() == "fused-optimizer") return ToFuseTheOptimizer(program);
+  if (change.id() == "overlap") return ToOverlap(program);
+  if (change.id() == "comm") return ToSendLess(program);
   const auto found = std::ranges::find(kInCode, change.id(), &InCode::id);
-  return found == kInCode.end() ? nullptr : &*found;
+  return found == kInCode.end() ? Words{} : Words{std::string(found->change), std::string(found->fix)};
 }
 
 // The graphs of the rank and of those that it meets in collectives; empty where its own cannot be replayed.
@@ -71,11 +64,18 @@ Speedup SpeedupOf(const std::vector<const StepGraph*>& ranks, const replay::Pred
   return {now_ns / step.expected_ns, now_ns / step.cautious_ns, now_ns / std::max(1.0, step.hopeful_ns)};
 }
 
-// A change may gain elsewhere, too: without launches, the host has time to load. That is the ladder's to say: a
-// finding promises no more than the removal of what it costs.
+// A change may gain elsewhere, too: without launches, the host has time to load. That is not promised: a finding, and
+// what quotes it, go no further than the removal of what it costs.
 Speedup WithinShare(Speedup gain, double share) {
   const double most = RemovalOf(share).high;
   return {std::min(gain.expected, most), std::min(gain.low, most), std::min(gain.high, most)};
+}
+
+void TakeGain(const Change& change, const Speedup& gain, Finding& finding) {
+  finding.speedup = WithinShare(gain, finding.share);
+  finding.costs = change.cost();
+  finding.quotes = change.id();
+  finding.quoted = finding.speedup;
 }
 
 Rung RungOf(const std::vector<const StepGraph*>& ranks, const Change& change,
@@ -126,6 +126,15 @@ double SavedBy(const RankView& rank, std::string_view change) {
   return std::max(0.0, 1 - replay::Predict(ranks, {made}).expected_ns / replay::StepNs(replay::Ranks(ranks)));
 }
 
+bool Quote(const RankView& rank, std::string_view id, std::string method, Finding& finding) {
+  const auto ranks = Replayable(rank);
+  const Change* change = replay::ChangeNamed(id);
+  if (ranks.empty() || change == nullptr || replay::WhyNot(*change, ranks)) return false;
+  TakeGain(*change, SpeedupOf(ranks, replay::Predict(ranks, {change})), finding);
+  finding.method = std::move(method);
+  return true;
+}
+
 bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> changes, Finding& finding) {
   const auto ranks = Replayable(rank);
   if (ranks.empty()) return false;
@@ -144,25 +153,28 @@ bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> ch
   std::ranges::stable_sort(options, [](const Option& a, const Option& b) {
     return a.gain.low != b.gain.low ? a.gain.low > b.gain.low : a.change->cost() < b.change->cost();
   });
+  const Program program = ProgramOf(*rank.info);
   std::vector<std::string> fix;
   for (const Option& option : options) {
-    if (const InCode* code = CodeOf(*option.change)) fix.emplace_back(code->fix);
+    if (Words words = CodeOf(*option.change, program); !words.fix.empty())
+      fix.push_back(std::move(words.fix));
   }
   const Option& best = options.front();
-  if (const InCode* code = CodeOf(*best.change)) finding.change = code->change;
+  if (Words words = CodeOf(*best.change, program); !words.fix.empty())
+    finding.change = std::move(words.change);
   for (std::string& other : finding.fix) {
     if (std::ranges::find(fix, other) == fix.end()) fix.push_back(std::move(other));
   }
   finding.fix = std::move(fix);
-  finding.speedup = WithinShare(best.gain, finding.share);
-  finding.costs = best.change->cost();
+  TakeGain(*best.change, best.gain, finding);
   finding.method = fmt::format("the recorded steps run again so that {}; assumes {}", best.change->does(),
                                best.change->assumes());
   return true;
 }
 
 std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const Change*>& what_if,
-                                     const fitness::Fitness& fitness) {
+                                     const fitness::Fitness& fitness,
+                                     const std::vector<Finding>& findings) {
   if (rank.steps == 0 || !rank.info->graph) return std::nullopt;
   const StepGraph& graph = *rank.info->graph;
   if (replay::StepNs(graph) <= 0) return std::nullopt;
@@ -179,7 +191,8 @@ std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<con
   report.predicts = report.error <= replay::kTooRough;
   if (!report.predicts) return report;
   if (!fitness.Forbids(fitness::Conclusion::kGains)) {
-    for (const replay::Rung& rung : replay::Ladder(ranks))
+    const std::vector<std::string> taken_back = TakenBack(findings);
+    for (const replay::Rung& rung : replay::Ladder(ranks, taken_back))
       report.ladder.push_back(RungOf(ranks, *rung.change, rung.step));
   }
   std::vector<const Change*> made;
@@ -193,6 +206,8 @@ std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<con
     made.push_back(change);
     report.what_if.push_back(RungOf(ranks, *change, replay::Predict(ranks, made)));
   }
+  QuoteFindings(findings, report.ladder);
+  QuoteFindings(findings, report.what_if);
   return report;
 }
 

@@ -17,8 +17,12 @@ namespace fullbore::diagnose {
 const record::StepGraph* ReplayableGraph(const RankView& rank);
 
 // How many times as fast the steps become with these changes, which are named as in --what-if; nothing
-// without a graph.
+// without a graph. For another rank's steps than the judged one's: a finding about those quotes (below).
 std::optional<Speedup> GainOf(const RankView& rank, const std::vector<const replay::Change*>& changes);
+
+// The gain of this change, as far as it is no more than the removal of the finding's share, becomes the finding's, with
+// what it costs and `method`. False where it cannot be made or there is no graph: then nothing is changed.
+bool Quote(const RankView& rank, std::string_view change, std::string method, Finding& finding);
 
 // The part of the step that the change would take away; 0 where it cannot be made or would not.
 double SavedBy(const RankView& rank, std::string_view change);
@@ -30,8 +34,9 @@ double SavedBy(const RankView& rank, std::string_view change);
 bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> changes, Finding& finding);
 
 // The replay as the report shows it, without what the recording does not allow to predict; nothing without a graph.
-// `what_if` are the changes that a user asked for.
+// `what_if` are the changes that a user asked for. What the findings quote stands in it with the same number, and no
+// change whose gain they took back.
 std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const replay::Change*>& what_if,
-                                     const fitness::Fitness& fitness);
+                                     const fitness::Fitness& fitness, const std::vector<Finding>& findings);
 
 }  // namespace fullbore::diagnose

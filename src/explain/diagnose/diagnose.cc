@@ -11,6 +11,8 @@
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/no_steps.h"
 #include "explain/diagnose/noise.h"
+#include "explain/diagnose/quotes.h"
+#include "explain/diagnose/serving.h"
 #include "explain/diagnose/setup.h"
 #include "explain/diagnose/statistics.h"
 #include "explain/diagnose/view_fitness.h"
@@ -91,6 +93,7 @@ RankShares SharesOf(const RankView& rank) {
 void FillThroughput(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps_per_s = static_cast<double>(lead.steps) / (static_cast<double>(lead.wall_ns) / 1e9);
+  if (FillServing(view, diagnosis)) return;
   if (lead.samples == 0 || !lead.info->samples_known) {
     diagnosis.not_judged.push_back({"samples per second", "the size of a batch could not be seen",
                                     "batches of tensors whose first dimension counts samples"});
@@ -213,6 +216,7 @@ void Judge(const View& view, Diagnosis& diagnosis) {
     if (auto finding = judged(row)) diagnosis.findings.push_back(std::move(*finding));
   }
   RemoveSuperseded(diagnosis.findings);
+  KeepOneGainOfEach(diagnosis.findings);
   const fitness::Doubt doubt = DoubtOf(view);
   for (Finding& finding : diagnosis.findings) Widen(finding, doubt);
   DropForbiddenGains(diagnosis);
@@ -274,7 +278,8 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   }
   Judge(view, diagnosis);
   if (diagnosis.sampled) DropFiguresOfSteps(diagnosis.findings);
-  if (view.HasSteps()) diagnosis.replay = ReportOf(view.lead(), what_if, diagnosis.fitness);
+  if (view.HasSteps())
+    diagnosis.replay = ReportOf(view.lead(), what_if, diagnosis.fitness, diagnosis.findings);
   return diagnosis;
 }
 

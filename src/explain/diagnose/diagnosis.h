@@ -62,6 +62,10 @@ struct Finding {
     std::string id;
     std::string cause;  // "" for any
   };
+  // The change to the recorded steps whose prediction it quotes, as in --what-if, and what that gives; empty if none.
+  // It stays when the gain is taken back (explain/diagnose/quotes.h).
+  std::string quotes;
+  Speedup quoted;
   std::vector<Superseded> supersedes;  // its symptoms, which are left out: each cause is named once
   bool stands_still = false;           // nothing moves any more: comes first, whatever would gain something
   bool of_others = false;              // about what others do to the machine, not about this run's own health
@@ -165,6 +169,14 @@ struct WindowReport {
   std::vector<Operator> operators;  // of the CPU, largest first; empty with a device
 };
 
+// Iterations of a serving engine of one kind.
+struct ServedPhase {
+  std::string phase;  // "prefill", "decode", "mixed"
+  int64_t iterations = 0;
+  double share = 0;  // of the time of all iterations
+  std::optional<double> tokens_per_s, tokens_per_iteration;
+};
+
 // Where no steps were seen, but samples of stacks (a process that ran already).
 struct Sampling {
   int64_t samples = 0;
@@ -190,6 +202,9 @@ struct Diagnosis {
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
   std::map<std::string, double> shares;            // sums to 1
   std::map<std::string, double> host_other_parts;  // ratios of the step
+  // Then `steps` counts iterations of this engine, which serves a model: "vLLM".
+  std::string engine;
+  std::vector<ServedPhase> served;  // by the engine's own marks; empty where it makes none
   // Then `steps` counts seconds of samples, and there are shares, but no step times and no rates.
   std::optional<Sampling> sampled;
   bool device_shares = false;  // the shares are those of the device, not of the training thread

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "explain/diagnose/comm_words.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
@@ -19,10 +20,6 @@ using record::Share;
 
 namespace {
 
-constexpr const char* kSendLess =
-    "send less: 16-bit compression hooks (torch.distributed.algorithms.ddp_comm_hooks), which change the "
-    "numerics "
-    "slightly";
 constexpr size_t kMaxCollectives = 4;  // listed one by one: more would be a table, not evidence
 
 struct Exposed {
@@ -80,14 +77,8 @@ std::string TitleOf(const Exposed& exposed, size_t ranks) {
       FormatPercent(exposed.all), FormatPercent(*exposed.waits), FormatPercent(exposed.transfer()));
 }
 
-std::vector<std::string> FixOf(bool waiting) {
-  std::vector<std::string> fix = {
-      "synchronise less often: gradient accumulation, with the forward and backward passes under "
-      "model.no_sync()",
-      "let communication overlap the backward pass: DDP's bucket_cap_mb and gradient_as_bucket_view",
-      kSendLess,
-      "check the topology: NVLink or the right network interface (NCCL_DEBUG=INFO), the ranks of a node next "
-      "to each other"};
+std::vector<std::string> FixOf(Exchange exchange, const Program& program, bool waiting) {
+  std::vector<std::string> fix = FixesOf(exchange, program);
   if (waiting) {
     fix.insert(fix.begin(),
                "give the ranks equal work in every step (samples of similar length, equal shards): it is not "
@@ -119,7 +110,8 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   if (const auto bubble = BubbleOf(ranks); bubble.waiting > exposed.all / 2)
     return OfThePipeline(bubble, view, std::move(finding));
   finding.title = TitleOf(exposed, ranks.size());
-  finding.fix = FixOf(waiting);
+  const Exchange exchange = ExchangeOf(info);
+  finding.fix = FixOf(exchange, ProgramOf(info), waiting);
   if (info.comm_ns && *info.comm_ns > 0 && info.comm_overlapped_ns) {
     evidence.FromTrace("communication that overlaps compute",
                        static_cast<double>(*info.comm_overlapped_ns) / static_cast<double>(*info.comm_ns),
@@ -132,8 +124,10 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   evidence.FromSteps(view.lead(), "ranks", static_cast<double>(ranks.size()), "count");
   AddCollectives(info, evidence);
   PointAtWorstStep(view.lead(), Share::kCommExposed, finding);
-  const bool advised = waiting ? AdviseBest(view.lead(), {"straggler"}, finding)
-                               : AdviseBest(view.lead(), {"overlap", "comm"}, finding);
+  const bool gradients = exchange == Exchange::kGradients;
+  const bool advised = waiting     ? AdviseBest(view.lead(), {"straggler"}, finding)
+                       : gradients ? AdviseBest(view.lead(), {"overlap", "comm"}, finding)
+                                   : false;
   if (advised) return finding;
   if (ReplayableGraph(view.lead()) != nullptr) return finding;
   finding.speedup = RemovalOf(share, 0.3);

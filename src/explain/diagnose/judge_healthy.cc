@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/program.h"
 
 namespace fullbore::diagnose {
 
@@ -54,9 +55,8 @@ std::string FasterOnCpu(const View& view) {
   const auto bf16 = machine.find("cpu_bf16");
   if (bf16 == machine.end()) return "to go faster now: more or faster cores, or a GPU";
   return fmt::format(
-      "to go faster now: more or faster cores, a GPU, or torch.autocast(\"cpu\", torch.bfloat16), for "
-      "which this CPU has instructions ({})",
-      bf16->second);
+      "to go faster now: more or faster cores, a GPU, or {}, for which this CPU has instructions ({})",
+      ToUseShortType(ProgramOf(*view.lead().info), "bfloat16", "cpu"), bf16->second);
 }
 
 // A run that nobody looked into may do needless work all the time.

@@ -12,6 +12,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/program.h"
 
 namespace fullbore::diagnose {
 
@@ -142,6 +143,15 @@ std::vector<RooflineReason> ReasonsOf(const std::vector<Excess>& excesses) {
   return reasons;
 }
 
+// A program that is compiled already is not told to compile: something kept the compiler from it.
+std::string FixOf(const Cure& cure, bool compiled) {
+  if (!compiled || std::string_view(cure.fix).find("torch.compile") == std::string_view::npos)
+    return cure.fix;
+  return "see why the compiler leaves these to single kernels: TORCH_LOGS=graph_breaks,fusion python ... "
+         "names where it "
+         "gives up";
+}
+
 std::string TitleOf(const Excess& worst, double share, bool known, bool only_written_out) {
   if (only_written_out) {
     return fmt::format("Formulas written out step by step cost {} of the step, most of it in {}: {}.",
@@ -187,7 +197,8 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
   const std::vector<RooflineReason> reasons = ReasonsOf(excesses);
   const Cure& cure = CureOf(reasons.front());
   // A compiler fuses more than what the shapes show to be a row: what it saves is the cost.
-  const bool compiles = std::string_view(cure.change) == kCompile;
+  const bool compiled = ProgramOf(*rank.info).compiled;
+  const bool compiles = std::string_view(cure.change) == kCompile && !compiled;
   if (compiles) share = std::max(share, SavedBy(rank, "compile"));
   Finding finding;
   const EvidenceBuilder evidence(finding);
@@ -208,9 +219,11 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
     evidence.FromTrace("of what the device could do, all kernels together",
                        *roofline.steps->floor_ns / static_cast<double>(roofline.steps->device_ns), "ratio");
   }
-  finding.change = cure.change;
-  for (size_t i = 0; i < std::min(kListed, reasons.size()); ++i)
-    finding.fix.emplace_back(CureOf(reasons[i]).fix);
+  if (compiles || std::string_view(cure.change) != kCompile) finding.change = cure.change;
+  for (size_t i = 0; i < std::min(kListed, reasons.size()); ++i) {
+    std::string fix = FixOf(CureOf(reasons[i]), compiled);
+    if (std::ranges::find(finding.fix, fix) == finding.fix.end()) finding.fix.push_back(std::move(fix));
+  }
   // No other cure has been applied and measured: no gain is promised for it.
   if (compiles) AdviseBest(rank, {"compile"}, finding);
   if (!known) {

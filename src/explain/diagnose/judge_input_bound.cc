@@ -210,13 +210,11 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
   evidence.FromSteps(rank, "device idle while waiting for the loader",
                      rank.Ratio(Share::kDataWait) * rank.MeanStepNs() / 1e6, "ms per step");
   PointAtWorstStep(rank, Share::kDataWait, finding);
-  if (const auto gain = GainOf(rank, {replay::ChangeNamed("workers")})) {
-    finding.speedup = *gain;
+  if (Quote(rank, "workers",
+            "the recorded steps run again with the wait hidden by workers, except for taking each batch from "
+            "them",
+            finding))
     finding.costs = replay::Cost::kMemory;
-    finding.method =
-        "the recorded steps run again with the wait hidden by workers, except for taking each batch from "
-        "them";
-  }
   diagnosis.not_judged.push_back(
       {"which part of the loader is slow", "no fetch of a DataLoader was recorded",
        watched ? "" : "fullbore run -- COMMAND: it looks into the loader's workers"});

@@ -8,6 +8,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/program.h"
 
 namespace fullbore::diagnose {
 
@@ -94,8 +95,10 @@ std::optional<Finding> FromUtilization(const View& view) {
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", *utilization);
   evidence.FromMetric(Metric::kProcessCpu, "cores the trainer uses", trainer);
   if (view.cores() > 0) evidence.FromMachine("cores", view.cores(), "cores");
-  finding.fix = {"torch.compile(model), or CUDA graphs (mode=\"reduce-overhead\"): many launches become few",
-                 "fused optimizer: torch.optim.AdamW(..., fused=True)"};
+  const Program program = ProgramOf(*rank.info);
+  for (Words words : {ToCompile(program), ToUseGraphs(program), ToFuseTheOptimizer(program)}) {
+    if (!words.fix.empty()) finding.fix.push_back(std::move(words.fix));
+  }
   finding.fix.insert(finding.fix.end(), FewerLaunches().begin(), FewerLaunches().end());
   if (trainer && view.cores() >= 2 && *trainer < view.cores() / 2) {
     finding.fix.insert(finding.fix.begin(),

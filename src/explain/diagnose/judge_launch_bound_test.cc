@@ -42,6 +42,24 @@ TEST(LaunchBoundTest, IsRaisedByAnIdleGpuWhileTheTrainingThreadWorks) {
   EXPECT_THAT(Diagnose(ATraining().OnGpu(Metric::kGpuUtilization, 0.4)), Finds("launch-bound"));
 }
 
+TEST(LaunchBoundTest, TheOptimizerIsFusedUnderItsOwnNameOrNotAtAll) {
+  ARun run = ATraining().OnGpu(Metric::kGpuUtilization, 0.4);
+  const auto advises = [&](const char* optimizer, const char* words) {
+    run.rank().facts["optimizer"] = optimizer;
+    return ::testing::Matches(testing::Advises(words))(*FindingIn(Diagnose(run), "launch-bound"));
+  };
+  EXPECT_TRUE(advises("\"SGD\"", "torch.optim.SGD(..., fused=True)"));
+  EXPECT_FALSE(advises("\"SGD\"", "Adam"));
+  EXPECT_FALSE(advises("\"Lion\"", "fused"));
+}
+
+TEST(LaunchBoundTest, KerasIsNotToldToCompileWithTorch) {
+  ARun run = ATraining().OnGpu(Metric::kGpuUtilization, 0.4);
+  run.rank().facts["framework"] = "\"keras\"";
+  EXPECT_THAT(*FindingIn(Diagnose(run), "launch-bound"), Not(testing::Advises("torch")));
+  EXPECT_THAT(*FindingIn(Diagnose(run), "launch-bound"), testing::Advises("jit_compile=True"));
+}
+
 TEST(LaunchBoundTest, IsNotRaisedWhereTheGpuIdlesForWantOfData) {
   EXPECT_THAT(Diagnose(ATraining().InEachStep(Share::kDataWait, 150).OnGpu(Metric::kGpuUtilization, 0.39)),
               Not(Finds("launch-bound")));

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/program.h"
 
 namespace fullbore::diagnose {
 
@@ -28,8 +29,10 @@ std::optional<Finding> JudgeLowActivity(const View& view, Diagnosis& diagnosis) 
       "GPU utilisation says {}, yet on average only {} of its multiprocessors work: utilisation means \"some "
       "kernel ran\".",
       FormatPercent(*utilization), FormatPercent(*sm));
-  finding.fix = {"more work per kernel: a larger batch, torch.compile to fuse small kernels",
+  finding.fix = {"more work per kernel: a larger batch",
                  "look for many short kernels in a trace of a few steps: fullbore explain TRACE"};
+  const Words compile = ToCompile(view.ranks().empty() ? Program{} : ProgramOf(*view.lead().info));
+  if (!compile.fix.empty()) finding.fix.push_back(compile.fix);
   evidence.FromMetric(Metric::kGpuUtilization, "GPU utilisation", *utilization);
   evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active", *sm);
   evidence.FromMetric(Metric::kGpuSmOccupancy, "occupancy of the multiprocessors",

@@ -25,11 +25,10 @@ constexpr Speedup kKernelGain = {2.0, 1.3, 4.0};
 // How much faster the step gets when `share` of it gets `gain` times faster.
 double Whole(double share, double gain) { return 1 / (1 - share + share / gain); }
 
-Finding MakeFinding(const View& view, double share) {
+Finding MakeFinding(PrecisionAdvice advice, double share) {
   Finding finding;
   finding.severity = Severity::kWarning;
   finding.share = share;
-  PrecisionAdvice advice = PrecisionAdviceFor(DeviceOf(view));
   finding.change = std::move(advice.change);
   finding.fix = std::move(advice.fix);
   finding.costs = replay::Cost::kNumerics;
@@ -57,7 +56,7 @@ double PartForTensorCores(const record::RankInfo& info) {
   return 1;
 }
 
-std::optional<Finding> FromKernels(const View& view) {
+std::optional<Finding> FromKernels(const View& view, PrecisionAdvice advice) {
   const RankView& rank = view.lead();
   const auto& classes = rank.info->kernel_class_ns;
   const auto of_class = [&](const char* name) {
@@ -69,12 +68,8 @@ std::optional<Finding> FromKernels(const View& view) {
   if (compute <= 0 || plain + tensor <= 0 || plain < kPlainMatmul * (plain + tensor)) return std::nullopt;
   const double share = rank.Ratio(record::Share::kCompute) * plain / compute * PartForTensorCores(*rank.info);
   if (share < kHealthy) return std::nullopt;
-  Finding finding = MakeFinding(view, share);
-  if (const auto gain = GainOf(rank, {replay::ChangeNamed("precision")})) {
-    finding.speedup = *gain;
-    finding.costs = replay::Cost::kNumerics;
-    finding.method = "the recorded steps run again with matrix kernels on tensor cores";
-  }
+  Finding finding = MakeFinding(std::move(advice), share);
+  Quote(rank, "precision", "the recorded steps run again with matrix kernels on tensor cores", finding);
   const EvidenceBuilder evidence(finding);
   finding.title = fmt::format("Matrix products and convolutions take {} of the step without tensor cores.",
                               FormatPercent(share));
@@ -91,10 +86,10 @@ std::optional<Finding> FromKernels(const View& view) {
   return finding;
 }
 
-std::optional<Finding> FromActivity(const View& view) {
+std::optional<Finding> FromActivity(const View& view, PrecisionAdvice advice) {
   const auto tensor = view.Mean(Metric::kGpuTensorActive), sm = view.Mean(Metric::kGpuSmActive);
   if (!tensor || !sm || *tensor >= kTensorActiveNone || *sm < kDeviceStarved) return std::nullopt;
-  Finding finding = MakeFinding(view, std::min(1.0, *sm));
+  Finding finding = MakeFinding(std::move(advice), std::min(1.0, *sm));
   const EvidenceBuilder evidence(finding);
   finding.title =
       fmt::format("The tensor cores idle ({} active) while the multiprocessors work {} of the time.",
@@ -106,10 +101,16 @@ std::optional<Finding> FromActivity(const View& view) {
 
 }  // namespace
 
+// A device without such units, or one that is not known to have them, gets no advice about them. Where its activity
+// could be measured it has them: NVML does so from Hopper on.
 std::optional<Finding> JudgeNoTensorCores(const View& view, Diagnosis& /*diagnosis*/) {
-  const roofline::Device* device = DeviceOf(view);
-  if (device != nullptr && !roofline::HasTensorCores(*device)) return std::nullopt;
-  return view.HasSteps() && view.lead().info->device_activity ? FromKernels(view) : FromActivity(view);
+  const bool by_kernels = view.HasSteps() && view.lead().info->device_activity;
+  record::MatrixUnits units = UnitsOf(view);
+  if (!by_kernels && units == record::MatrixUnits::kUnknown) units = record::MatrixUnits::kBFloat16;
+  const Program program = view.ranks().empty() ? Program{} : ProgramOf(*view.lead().info);
+  auto advice = PrecisionAdviceFor(program, NameOfDevice(view), units);
+  if (!advice) return std::nullopt;
+  return by_kernels ? FromKernels(view, std::move(*advice)) : FromActivity(view, std::move(*advice));
 }
 
 }  // namespace fullbore::diagnose

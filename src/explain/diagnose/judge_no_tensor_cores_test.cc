@@ -24,6 +24,10 @@ ARun WithActivity(double sm, double tensor) {
 ARun WithKernels(std::map<std::string, int64_t> class_ns) {
   ARun run = ATrace();
   run.rank().kernel_class_ns = std::move(class_ns);
+  record::KernelStats product;
+  product.name = "ampere_sgemm_128x64_nn";
+  product.kernel_class = "matmul";
+  run.rank().tables.emplace().kernels = {product};
   return run;
 }
 
@@ -76,6 +80,27 @@ TEST(NoTensorCoresTest, CountsOnlyWhatWouldRunOnThemWhereShapesTell) {
 
 TEST(NoTensorCoresTest, IsNotRaisedByDepthwiseConvolutions) {
   EXPECT_THAT(Diagnose(WithShapes(record::RooflineReason::kDepthwise)), Not(Finds("no-tensor-cores")));
+}
+
+TEST(NoTensorCoresTest, IsNotRaisedWhereNothingSaysThatTheDeviceHasThem) {
+  ARun run = WithKernels({{"matmul", 10'000 * kMs}});
+  run.rank().tables->kernels.front().name = "maxwell_sgemm_128x64_nn";
+  EXPECT_THAT(Diagnose(run), Not(Finds("no-tensor-cores")));
+}
+
+TEST(NoTensorCoresTest, IsNotRaisedOnADeviceWithoutThem) {
+  record::Recording recording = WithKernels({{"matmul", 10'000 * kMs}});
+  recording.machine["gpu0"] = "Tesla P100-PCIE-16GB";
+  EXPECT_THAT(Diagnose(recording), Not(Finds("no-tensor-cores")));
+}
+
+TEST(NoTensorCoresTest, KernelsOfVoltaGetFloat16WithoutANameOfTheDevice) {
+  ARun run = WithKernels({{"matmul", 10'000 * kMs}});
+  run.rank().tables->kernels.front().name = "volta_sgemm_128x128_nn";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, Finds("no-tensor-cores"));
+  EXPECT_THAT(FindingIn(diagnosis, "no-tensor-cores")->change,
+              ::testing::HasSubstr("float16) with a GradScaler"));
 }
 
 TEST(NoTensorCoresTest, AdvisesTheTypeThatTheDeviceTakes) {

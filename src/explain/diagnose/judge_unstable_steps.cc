@@ -170,7 +170,7 @@ Why Explain(const View& view, const Slow& slow) {
             false,
             "",
             ""};
-  const auto others = NoiseOf(view).contended_cores;
+  const auto others = DoubtOf(view).contended_cores;
   if (others && !slow.IsMost(slow.Grows(Share::kDataWait)))
     return {"other-programs",
             fmt::format("they come irregularly while other programs keep {} of {} cores busy",

@@ -2,48 +2,57 @@
 
 #include <fmt/format.h>
 
+#include "explain/roofline/matrix_units.h"
+
 namespace fullbore::diagnose {
 namespace {
 
-constexpr char kBfloat16[] = "torch.autocast(\"cuda\", torch.bfloat16)";
-constexpr char kFloat16[] = "torch.autocast(\"cuda\", torch.float16) with a GradScaler";
+using record::MatrixUnits;
+
 constexpr char kTf32[] =
     "at least allow TF32 in matrix products, as it is in convolutions: "
     "torch.set_float32_matmul_precision(\"high\")";
-constexpr char kShapes[] = "channels_last for convolutions; layer sizes that are multiples of 8";
+
+bool Has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
 
 }  // namespace
 
-const roofline::Device* DeviceOf(const View& view) {
-  if (view.ranks().empty()) return nullptr;
+std::string NameOfDevice(const View& view) {
   const auto& machine = view.recording().machine;
-  auto name = machine.find(fmt::format("gpu{}", view.lead().info->rank));
+  auto name = machine.find(fmt::format("gpu{}", view.ranks().empty() ? 0 : view.lead().info->rank));
   if (name == machine.end()) name = machine.find("gpu0");
-  return name == machine.end() ? nullptr : roofline::DeviceNamed(name->second);
+  return name == machine.end() ? "" : name->second;
 }
 
-PrecisionAdvice PrecisionAdviceFor(const roofline::Device* device) {
-  if (device == nullptr) {
-    return {kBfloat16,
-            {"run the forward pass under torch.autocast(\"cuda\", torch.bfloat16); on NVIDIA devices before "
-             "compute capability 8.0 (V100, T4) torch.float16, with a GradScaler",
-             std::string("on NVIDIA devices from 8.0 on ") + kTf32, kShapes}};
-  }
-  if (device->amd()) {
-    return {kBfloat16,
-            {fmt::format("run the forward pass under {}: the {} has matrix cores for it", kBfloat16,
-                         device->name),
-             kShapes}};
-  }
-  if (device->tflops.bf16 <= 0) {
-    return {
-        kFloat16,
-        {fmt::format("run the forward pass under {}: the {} (compute capability {}.{}) has tensor cores for "
-                     "float16, but not for bfloat16 or TF32",
-                     kFloat16, device->name, device->capability / 10, device->capability % 10),
-         kShapes}};
-  }
-  return {kBfloat16, {fmt::format("run the forward pass under {}", kBfloat16), kTf32, kShapes}};
+MatrixUnits UnitsOf(const View& view) {
+  const std::string name = NameOfDevice(view);
+  if (view.ranks().empty() || !view.lead().info->tables) return roofline::UnitsOfDevice(name);
+  return roofline::MatrixUnitsOf(name, view.lead().info->tables->kernels);
+}
+
+std::optional<PrecisionAdvice> PrecisionAdviceFor(const Program& program, std::string_view device,
+                                                  MatrixUnits units) {
+  if (units == MatrixUnits::kUnknown || units == MatrixUnits::kNone) return std::nullopt;
+  const bool intel = Has(device, "Intel"), amd = Has(device, "AMD") || Has(device, "Instinct");
+  const bool float16 = units == MatrixUnits::kFloat16;
+  PrecisionAdvice advice;
+  advice.change = ToUseShortType(program, float16 ? "float16" : "bfloat16", intel ? "xpu" : "cuda");
+  const std::string what = program.torch() ? "run the forward pass under " + advice.change : advice.change;
+  const std::string name = device.empty() ? "device" : std::string(device);
+  if (float16)
+    advice.fix.push_back(
+        fmt::format("{}: the {} has tensor cores for float16, but not for bfloat16 or TF32 (compute "
+                    "capability below 8.0)",
+                    what, name));
+  else if (amd || intel)
+    advice.fix.push_back(fmt::format("{}: the {} has matrix cores for it", what, name));
+  else
+    advice.fix.push_back(what);
+  if (!float16 && !amd && !intel && program.torch()) advice.fix.emplace_back(kTf32);
+  advice.fix.emplace_back(program.torch()
+                              ? "channels_last for convolutions; layer sizes that are multiples of 8"
+                              : "layer sizes that are multiples of 8");
+  return advice;
 }
 
 }  // namespace fullbore::diagnose
