@@ -238,7 +238,8 @@ std::optional<Condition> SingleStep(const Known& known) {
 std::optional<Condition> NotTrainingSteps(const Known& known) {
   const bool periods = known.device && known.noticed.steps_by == record::StepsBy::kPeriod && known.steps > 1;
   const std::string& engine = known.noticed.engine;
-  if (known.live || (!periods && engine.empty())) return std::nullopt;
+  const bool iterations = !engine.empty() && !known.noticed.served.empty();  // by its own marks
+  if (known.live || iterations || (!periods && engine.empty())) return std::nullopt;
   Condition condition{"not-training-steps", "", static_cast<double>(known.steps), "steps", {kRates}, ""};
   if (!engine.empty()) {
     condition.says = fmt::format("What repeats {} times are requests or layers of {}, not training steps.",
