@@ -78,10 +78,9 @@ TEST(RateTextTest, AnEngineThatServesHasIterationsAndNotSteps) {
   d.steps_per_s = 20;
   EXPECT_EQ(RateText(d), "20 steps/s");
   d.engine = "SGLang";
-  d.facts["steps_marked"] = "true";
   EXPECT_EQ(RateText(d), "20 iterations/s");
-  d.facts["steps_marked"] = "false";
-  EXPECT_EQ(RateText(d), "20 periods/s") << "what repeats may be a layer";
+  d.fitness.conditions.push_back({"not-training-steps", "", 20, "steps", {fitness::Conclusion::kRates}, ""});
+  EXPECT_EQ(RateText(d), "") << "what repeats may be a layer";
 }
 
 TEST(ServedTextTest, TokensAreSaidWhereTheMarksSayThem) {

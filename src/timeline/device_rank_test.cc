@@ -310,11 +310,11 @@ TEST(DeviceStepsTest, WhereNoLaunchIsRecordedNothingCountsAsInFlight) {
   EXPECT_EQ(result.info.steps[0].wall_ns, 200'000);
 }
 
-TEST(DeviceStepsTest, WithoutAnyPeriodTheWholeTraceIsOneStepAndANoteSaysSo) {
+TEST(DeviceStepsTest, WithoutAnyPeriodTheWholeTraceIsOneStepAndThatIsNoticed) {
   RankResult result = Scene().Kernel(0, 10, 50).Kernel(20, 60, 90, kMain, "other").Summarise();
   ASSERT_EQ(result.info.steps.size(), 1U);
   EXPECT_EQ(result.info.steps[0].wall_ns, 80'000);
-  EXPECT_THAT(result.notes, ::testing::Contains(::testing::HasSubstr("one step")));
+  EXPECT_EQ(result.info.noticed.steps_by, record::StepsBy::kNothing);
 }
 
 TEST(DeviceTablesTest, KernelsAreSummedByNameAndLaunchesAreCounted) {

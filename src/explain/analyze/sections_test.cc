@@ -74,9 +74,9 @@ TEST(KernelsTest, CountsSumsAndRanksByName) {
 
 TEST(LaunchesTest, HaveCallDeviceAndDelay) {
   Scene scene;
-  scene.Op("slow", 0, 10, 30).Op("fast", 10, 12, 13);  // the second begins while its call still runs
+  scene.Op("slow", 0, 10, 30).Op("fast", 30, 32, 33);  // the second begins while its call still runs
   EXPECT_THAT(Rows(scene.Make("launches"), {"t_ns", "name", "call_ns", "device_ns", "delay_ns"}),
-              ElementsAre("0, slow, 5000, 20000, 5000", "10000, fast, 5000, 1000, 0"));
+              ElementsAre("0, slow, 5000, 20000, 5000", "30000, fast, 5000, 1000, 0"));
 }
 
 TEST(LaunchSummaryTest, CountsShortKernelsLongCallsAndLongDelays) {
