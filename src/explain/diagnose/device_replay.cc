@@ -173,8 +173,7 @@ bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> ch
 }
 
 std::optional<ReplayReport> ReportOf(const RankView& rank, const std::vector<const Change*>& what_if,
-                                     const fitness::Fitness& fitness,
-                                     const std::vector<Finding>& findings) {
+                                     const fitness::Fitness& fitness, const std::vector<Finding>& findings) {
   if (rank.steps == 0 || !rank.info->graph) return std::nullopt;
   const StepGraph& graph = *rank.info->graph;
   if (replay::StepNs(graph) <= 0) return std::nullopt;

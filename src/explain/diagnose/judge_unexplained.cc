@@ -66,9 +66,9 @@ std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis) 
   const EvidenceBuilder evidence(finding);
   finding.severity = Severity::kWarning;
   finding.share = all;
-  finding.title = fmt::format(
-      "{} {} computation, and no single cause costs enough, or is sure enough, to be a finding.",
-      FormatPercent(all), sampled ? "of the samples are not" : "of the step is not");
+  finding.title =
+      fmt::format("{} {} computation, and no single cause costs enough, or is sure enough, to be a finding.",
+                  FormatPercent(all), sampled ? "of the samples are not" : "of the step is not");
   constexpr size_t kListed = 4;
   for (size_t i = 0; i < std::min(others.size(), kListed); ++i)
     evidence.FromSteps(rank, std::string(ForPeople(others[i].second)), others[i].first, "ratio");

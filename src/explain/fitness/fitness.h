@@ -69,7 +69,7 @@ struct Known {
   record::Noticed noticed;
   bool live = false;    // recorded by `fullbore run`: its first seconds say little of the hours that follow
   bool device = false;  // operations of a device were recorded
-  int64_t events = 0;                // read, of any kind
+  int64_t events = 0;   // read, of any kind
   int64_t operations = 0;            // of the device
   int64_t kernels = 0;               // of these
   bool shapes = false;               // the work of some operators is known: a few kernels can be judged by it
