@@ -102,13 +102,20 @@ std::optional<Condition> NoOperations(const Known& known) {
       "and permission to use the device's counters."};
 }
 
+// Steps that are left out because launches in them ran nothing, where they are the smaller part: of a recording most of
+// which is left out, what remains is not the program.
+int64_t LeftOutSteps(const Known& known) {
+  const int64_t left_out = known.bare_steps + known.noticed.bare_steps;
+  return left_out <= known.steps ? left_out : 0;
+}
+
 // The launches outside the stretches that are left out.
 struct Launches {
   int64_t all = 0, ran_nothing = 0;
 };
 Launches Judged(const Known& known) {
   Launches judged{known.noticed.launches, known.noticed.ran_nothing};
-  if (known.bare_steps + known.noticed.bare_steps == 0) return judged;
+  if (LeftOutSteps(known) == 0) return judged;
   for (const record::Noticed::Stretch& bare : known.noticed.bare) {
     judged.all -= bare.launches;
     judged.ran_nothing -= bare.ran_nothing;
@@ -146,17 +153,16 @@ std::optional<Condition> LaunchesWithoutKernels(const Known& known) {
 
 std::optional<Condition> BareStretch(const Known& known) {
   if (known.noticed.bare.empty() || !known.device) return std::nullopt;
-  if (LaunchesWithoutKernels(known) && known.bare_steps + known.noticed.bare_steps == 0)
-    return std::nullopt;  // said by that one
-  const int64_t left_out = known.bare_steps + known.noticed.bare_steps;
+  const int64_t left_out = LeftOutSteps(known);
+  if (left_out == 0 && LaunchesWithoutKernels(known)) return std::nullopt;  // said by that one
   if (known.noticed.ran_nothing <= known.noticed.left_out && left_out == 0) return std::nullopt;
   int64_t bare_ns = 0;
   for (const record::Noticed::Stretch& bare : known.noticed.bare) bare_ns += bare.end_ns - bare.begin_ns;
   if (Ratio(bare_ns, known.noticed.span_ns) < kBareCounts && left_out == 0) return std::nullopt;
   const std::string what = fmt::format(
       "In {} of the recording launches ran nothing ({} of {}): the device was not idle there, its kernels "
-      "were not "
-      "recorded",
+      "were "
+      "not recorded",
       FormatDuration(bare_ns), Count(known.noticed.ran_nothing), Count(known.noticed.launches));
   Condition condition{
       "bare-stretch", "", static_cast<double>(bare_ns), "ns", {kGains, kWhatIf, kHealthy}, ""};

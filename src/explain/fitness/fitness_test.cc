@@ -134,6 +134,16 @@ TEST(FitnessTest, AStretchWithoutKernelsIsLeftOutAndTheRestIsJudged) {
   EXPECT_TRUE(fitness.Forbids(Conclusion::kGains));
 }
 
+TEST(FitnessTest, WhereMostStepsAreLeftOutTheRestIsNotTheProgram) {
+  Known known = ATrace();
+  known.noticed.launches = 80;
+  known.noticed.ran_nothing = 36;
+  known.noticed.bare = {{0, 346 * kMs, 72, 36}};
+  known.bare_steps = 36;
+  known.steps = 4;
+  EXPECT_THAT(FitnessOf(known).Refusal(), HasSubstr("36 of 80 launches ran nothing"));
+}
+
 TEST(FitnessTest, LaunchesWithoutAnyOperationOfADeviceCannotBeJudged) {
   Known known = ATrace();
   known.device = false;
