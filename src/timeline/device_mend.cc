@@ -143,18 +143,21 @@ class ClockCheck {
       std::sort(early_ns_.begin(), early_ns_.end());
       const int64_t least_ns = -early_ns_[early_ns_.size() / 20];
       return {std::min(least_ns + kLeastDelayNs, std::max(least_ns, most_ns)),
-              most_ns >= least_ns - kClocksAgreeNs && AgreeOn(-least_ns)};
+              most_ns >= least_ns - kClocksAgreeNs && AgreeOn(early_ns_, -least_ns)};
     }
-    if (!waits_seen || most_ns >= -kClocksAgreeNs || beyond_ns_[beyond_ns_.size() / 2] >= 0) return {};
-    return {most_ns, least_delay_ns_ + most_ns >= -kClocksAgreeNs};
+    // Only a wait that the device kept until its end shows the whole offset; the others ended later than they had to.
+    if (!waits_seen || beyond_ns_[kMinEarly - 1] >= -kClocksAgreeNs) return {};
+    const int64_t whole_ns = beyond_ns_[kMinEarly - 1];
+    return {whole_ns, least_delay_ns_ + whole_ns >= -kClocksAgreeNs && AgreeOn(beyond_ns_, whole_ns)};
   }
 
  private:
-  // Whether several operations are that early: those that found the device idle.
-  bool AgreeOn(int64_t delay_ns) const {
-    const int64_t near_ns = std::max(2 * kClocksAgreeNs, -delay_ns / 50);
-    return std::count_if(early_ns_.begin(), early_ns_.end(), [&](int64_t early_ns) {
-             return std::llabs(early_ns - delay_ns) <= near_ns;
+  // Whether several contradictions are as large: those of operations that found the device idle, and of waits that the
+  // device kept.
+  static bool AgreeOn(const std::vector<int64_t>& all_ns, int64_t whole_ns) {
+    const int64_t near_ns = std::max(2 * kClocksAgreeNs, -whole_ns / 50);
+    return std::count_if(all_ns.begin(), all_ns.end(), [&](int64_t each_ns) {
+             return std::llabs(each_ns - whole_ns) <= near_ns;
            }) >= static_cast<std::ptrdiff_t>(kMinEarly);
   }
 

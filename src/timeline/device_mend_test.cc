@@ -144,6 +144,20 @@ TEST(DeviceMendTest, ADeviceClockThatIsBehindIsSetRightByTheWaitsOfTheHost) {
   EXPECT_TRUE(made.trace.noticed.clock_corrected);
 }
 
+TEST(DeviceMendTest, ADeviceClockThatIsBehindShowsThoughMostWaitsAreOverBeforeTheyBegin) {
+  MadeTrace made = WithClock(-8000);
+  for (int64_t step = 0; step < 8; ++step) {
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t t = 100'000 + step * 20'000 + 18'500 + i * 100;
+      made.Call("cudaDeviceSynchronize", t, t + 10);
+    }
+  }
+  made.Finished();
+  ASSERT_TRUE(made.trace.noticed.clock_ahead_ns);
+  EXPECT_NEAR(static_cast<double>(*made.trace.noticed.clock_ahead_ns), -8'000'000, 50'000);
+  EXPECT_TRUE(made.trace.noticed.clock_corrected);
+}
+
 TEST(DeviceMendTest, AClockThatDriftsIsKnownButNotSetRight) {
   MadeTrace made = WithClock(8000, 1000);
   const DeviceTrace& trace = made.Finished();
