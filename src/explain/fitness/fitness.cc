@@ -74,7 +74,7 @@ Fitness FitnessOf(const Known& known) {
   for (const Judge judge : OfTheRecording()) {
     if (auto condition = judge(known)) all.push_back(std::move(*condition));
   }
-  std::ranges::stable_partition(all, forbids_everything);
+  std::stable_partition(all.begin(), all.end(), forbids_everything);
   if (!fitness.CanBeJudged()) return fitness;  // nothing is said of its steps, then
   const auto of_the_recording = static_cast<std::ptrdiff_t>(all.size());
   for (const Judge judge : OfTheSteps()) {
