@@ -88,14 +88,16 @@ std::optional<Pipeline> Consumer(const View& view) {
 }
 
 // What other programs leave, of the machine's cores or of those that are the command's: what they keep busy is not
-// there for more workers, however little it is. On a part of the machine they may be on other cores; that they are not
-// is shown by work that waits for a core (`waited`, of its time). What the command had, it can have again.
+// there for more workers, however little it is. But they give way: a fair scheduler leaves half to one who asks for it.
+// That they do not, or on a part of the machine that they are on its cores at all, is shown by work that waits for a core
+// (`waited`, of its time). What the command had, it can have again.
 double CoresLeft(const View& view, double waited) {
   const auto others = view.CoresOfOthers();
   if (!others || view.cores() <= 0) return view.cores();
   const auto logical = view.recording().machine.find("cores_logical");
   const bool whole = view.cores() >= ParseDouble(logical->second).value_or(0);
-  const double kept = whole ? *others : *others * std::min(1.0, waited / kWaitAmongEquals);
+  const double in_the_way = *others * std::min(1.0, waited / kWaitAmongEquals);
+  const double kept = whole ? std::max(in_the_way, std::min(*others, view.cores() / 2)) : in_the_way;
   return std::max(view.cores() - kept, std::min(view.cores(), *view.CoresOfCommand()));
 }
 
