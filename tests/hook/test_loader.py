@@ -310,8 +310,6 @@ def test_a_worker_says_in_which_line_it_is_seen_while_it_fetches(runner):
     )
     assert not [record for record in channel.trainer.of(LINE) if record.id]
     seen = [(worker, record) for worker in channel.workers for record in worker.of(LINE)]
-    assert seen
-    for worker, record in seen:
-        line = next(line for line in worker.say("line") if line["id"] == record.a)
-        assert line["function"] == "__getitem__"
-        assert record.id == 1
+    lines = [next(line for line in worker.say("line") if line["id"] == record.a) for worker, record in seen]
+    assert "__getitem__" in {line["function"] for line in lines}, "at times it is seen putting the samples together"
+    assert {record.id for _, record in seen} == {1}
