@@ -16,7 +16,7 @@ def main() -> None:
     clock = StepClock()
     model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1)).double()
     optimizer = torch.optim.Adam(model.parameters())
-    for _ in range(50 * args.steps):
+    for _ in range(8 * args.steps):
         optimizer.zero_grad()
         model(torch.randn(16, 8, dtype=torch.float64)).pow(2).mean().backward()
         optimizer.step()
