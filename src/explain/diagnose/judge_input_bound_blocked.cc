@@ -124,7 +124,9 @@ void PredictWithoutWaits(Input& input, bool disk) {
 std::optional<bool> ReadsFromDisk(const View& view, double blocked_threads) {
   std::optional<double> read;
   for (const char* role : {"trainer", "loader", "other"}) {
-    if (const auto of_role = view.Mean(Metric::kProcessIoRead, {{"role", role}}))
+    const record::Labels labels = {{"role", role}};
+    if (const auto of_role = view.Mean(Metric::kProcessIoRead, labels);
+        of_role && view.IsSettled(Metric::kProcessIoRead, labels))
       read = read.value_or(0) + *of_role;
   }
   if (!read) return std::nullopt;

@@ -30,6 +30,16 @@ ARun& Reads(ARun& run, double bytes_per_s) {
   return run.Reading(Metric::kProcessIoRead, bytes_per_s, {{"role", "loader"}});
 }
 
+// A run of three seconds, of which two readings are in the steady state.
+TEST(BlockedFetchesTest, WhatWasReadWhileTheScriptStartedIsNotStorage) {
+  ARun made = WaitsForBlockedFetches(1);
+  record::Recording run = Reads(made, 20e6);
+  for (record::Series& series : run.stages.front().series) {
+    if (IsOf(series.key, Metric::kProcessIoRead)) series.readings.resize(2);
+  }
+  EXPECT_EQ(FindingIn(Diagnose(run), "input-bound")->cause, "blocked");
+}
+
 record::HotLine Seen(Activity activity, int64_t samples) {
   record::HotLine line;
   line.share = Share::kDataWait;

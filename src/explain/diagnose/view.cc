@@ -257,6 +257,15 @@ std::optional<double> View::Mean(Metric metric, const record::Labels& labels) co
   return sum / static_cast<double>(count);
 }
 
+bool View::IsSettled(Metric metric, const record::Labels& labels) const {
+  return std::ranges::any_of(stage_->series, [&](const record::Series& series) {
+    return Matches(series.key, metric, labels) &&
+           std::ranges::count_if(series.readings, [&](const Reading& reading) {
+             return reading.t_ns >= begin_ns_ && reading.t_ns <= end_ns_;
+           }) >= kReadingsToSpareOne;
+  });
+}
+
 std::optional<double> View::Sum(Metric metric, const record::Labels& labels) const {
   std::optional<double> sum;
   ForEachMatch(*this, metric, labels, [&](double mean, double) { sum = sum.value_or(0) + mean; });

@@ -63,6 +63,9 @@ class View {
   std::optional<double> MeanAfterSteps(record::Metric metric) const;
   std::optional<double> CoresAfterSteps() const;  // of the command, as CoresOfCommand
   bool Has(record::Metric metric) const { return Mean(metric).has_value(); }
+  // Whether the mean leaves out the reading that began before the steady state: in the first seconds it is most of what
+  // was read, and says what the start did.
+  bool IsSettled(record::Metric metric, const record::Labels& labels) const;
 
   double cores() const { return cores_; }  // that the command may use; 0 if unknown
   // Cores that programs outside the command keep busy; nothing if that is not known.
