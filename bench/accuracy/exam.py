@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = [(case, condition) for condition in conditions_of(arguments.conditions) for case in cases]
     if arguments.again:
         measured = {(result["case"], result["condition"]) for result in read_results(arguments.again)}
-        wanted = [each for each in wanted if (each[0].name, each[1].name) in measured]
+        wanted = [each for each in wanted if (each[0].name, each[1].measured_under.name) in measured]
     finished = {(result["case"], result["condition"]) for result in read_results(arguments.results)}
     todo = [each for each in wanted if (each[0].name, each[1].name) not in finished]
     print(f"{len(todo)} cases, {len(wanted) - len(todo)} finished before; results in {arguments.results}", flush=True)
@@ -134,9 +134,10 @@ def examine_all(todo: list[tuple[Case, Condition]], laboratory: Laboratory, argu
     measured = read_results(arguments.again) if arguments.again else []
     before = {(result["case"], result["condition"]): result for result in measured}
     for number, (case, condition) in enumerate(todo):
-        known = before.get((case.name, condition.name))
+        said = before.get((case.name, condition.name))
+        known = before.get((case.name, condition.measured_under.name))
         with turn(arguments.lock):
-            result = {**examine(case, condition, laboratory, arguments.rounds, known), **origin}
+            result = {**examine(case, condition, laboratory, arguments.rounds, said, known), **origin}
         with open(arguments.results, "a") as file:
             file.write(json.dumps(result) + "\n")
         left_s = (time.monotonic() - begin) / (number + 1) * (len(todo) - number - 1)

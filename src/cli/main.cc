@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <optional>
 
 #include "base/nearest.h"
@@ -128,7 +129,11 @@ int main(int argc, char** argv) {
   fullbore::cli::HoldStandardDescriptors();
   try {
     return fullbore::cli::Main(argc, argv);
-  } catch (const std::exception& error) {  // a bug, or no memory: the libraries we use may throw
+  } catch (const std::bad_alloc&) {
+    return fullbore::cli::Fail({fullbore::ErrorCode::kNoSpace, "there is not enough memory for what was asked for",
+                                "an input may claim to be larger than it is, or a limit may be set (ulimit -v)"},
+                               fullbore::cli::kExitFailure);
+  } catch (const std::exception& error) {  // a bug: the libraries we use may throw
     return fullbore::cli::Fail({fullbore::ErrorCode::kInternal, error.what(), ""},
                                fullbore::cli::kExitFailure);
   }

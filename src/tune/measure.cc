@@ -215,6 +215,13 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
   }
 }
 
+// Of an estimate that is not as narrow as wanted, or narrow after too little.
+std::string WhyNotKnown(const Estimate& estimate, const Precision& wanted) {
+  if (estimate.HalfWidth() > wanted.half_width) return fmt::format("noisy, +-{}", FormatPercent(estimate.HalfWidth()));
+  if (estimate.seconds == 0) return fmt::format("short, {} values", estimate.steps);
+  return fmt::format("short, {} steps in {:.1f} s", estimate.steps, estimate.seconds);
+}
+
 }  // namespace
 
 Result<Measured> Measure(const MeasureOptions& options, const Settings& settings) {
@@ -267,7 +274,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
       trial.rate = Rate{estimate->rate, estimate->low, estimate->high};
       trial.cut_short = watch.cut_short();
       trial.noisy = !trial.cut_short && !watch.IsNarrow(*estimate);
-      if (trial.noisy) trial.why = fmt::format("noisy, +-{}", FormatPercent(estimate->HalfWidth()));
+      if (trial.noisy) trial.why = WhyNotKnown(*estimate, options.precision);
     }
   }
   return measured;

@@ -34,7 +34,7 @@ inline constexpr std::string_view kSamplesPerSecond = "samples/s", kStepsPerSeco
 struct Trial {
   Settings settings;
   Outcome outcome = Outcome::kOk;
-  std::string why;           // in words, where the outcome is not ok, or "noisy, +-6 %"
+  std::string why;           // in words, where the outcome is not ok, "noisy, +-6 %", or "short, 8 values"
   std::optional<Rate> rate;  // in `unit`; there if the outcome is ok
   bool noisy = false;        // its interval is wider than was asked for
   bool cut_short = false;    // ended as soon as it could not be the best any more

@@ -192,7 +192,7 @@ def test_a_recording_is_judged_again_and_what_was_measured_is_kept(tmp_path):
     again.mkdir()
     version = stand_in(again, finding(change="DataLoader(num_workers=2)", title="said anew"))
     laboratory = Laboratory(again, 1, version, recordings=recordings)
-    done = examine(program(), CONDITIONS["as-is"], laboratory, 2, before)
+    done = examine(program(), CONDITIONS["as-is"], laboratory, 2, before, before)
     assert done["findings"][0]["title"] == "said anew"
     assert done["halves"] == before["halves"]
     assert done["recorded"] == before["recorded"]
@@ -202,6 +202,15 @@ def test_what_is_advised_for_the_first_time_is_measured(tmp_path):
     before = examined(tmp_path, finding(change="DataLoader(num_workers=2)"), program())
     assert measured_before(before, {"advised": {"num_workers": 2}}) == before["halves"]
     assert measured_before(before, {"advised": {"num_workers": 2, "env:OMP_NUM_THREADS": 1}}) is None
+
+
+def test_advice_beside_others_is_measured_alone_and_what_is_known_of_that_is_kept(tmp_path):
+    alone = {**examined(tmp_path, finding(change="DataLoader(num_workers=2)"), program()), "recorded": {}}
+    laboratory = Laboratory(tmp_path, 1, stand_in(tmp_path, finding(change="DataLoader(num_workers=2)")))
+    done = examine(program(), CONDITIONS["load-2-then-alone"], laboratory, 2, None, alone)
+    assert done["foreign"] == 2 and done["alone"]
+    assert done["halves"] == alone["halves"]
+    assert done["recorded"]["steps"] == 20
 
 
 def test_threads_and_workers_that_are_advised_together_are_changed_together():

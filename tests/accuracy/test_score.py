@@ -110,3 +110,16 @@ def test_growing_memory_may_stand_behind_another_finding():
 def test_the_report_is_held_against_the_clock_of_the_same_run():
     assert score(result()).clock_error == pytest.approx(0.031 / 0.030 - 1)
     assert score(result(step_s=None)).clock_error is None
+
+
+def test_advice_beside_others_that_loses_alone_is_slower_unless_it_says_that_it_is_for_now():
+    lost = {"alone": True, "halves": {"as-is": halves(0.030, 0.030), "advised": halves(0.040, 0.040)}}
+    assert score(result(finding(change="OMP_NUM_THREADS=1"), **lost)).slower
+    for_now = finding(change="OMP_NUM_THREADS=1", fix=["while other programs use 2 of 2 cores: OMP_NUM_THREADS=1"])
+    assert not score(result(for_now, **lost)).slower
+    assert score(result(for_now, **{**lost, "alone": False})).slower
+
+
+def test_what_was_predicted_beside_others_is_not_held_against_what_was_measured_alone():
+    scored = score(result(alone=True))
+    assert scored.gain and scored.error is None and scored.in_range is None

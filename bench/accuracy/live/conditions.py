@@ -25,6 +25,12 @@ class Condition:
     cpus: int | None = None  # affinity
     quota: float | None = None  # cores' worth of CPU time
     foreign: int = 0  # programs that take a core each
+    alone: bool = False  # only the recording has them beside it: does the advice hold once they are gone?
+
+    @property
+    def measured_under(self) -> Condition:
+        """What the changes are measured under."""
+        return CONDITIONS["as-is"] if self.alone else self
 
     @property
     def cores(self) -> int:
@@ -41,6 +47,8 @@ CONDITIONS = {
         Condition("two-cores", cpus=2),
         Condition("quota-1.5", quota=1.5),
         Condition("foreign-load", foreign=1),
+        Condition("load-2-then-alone", foreign=2, alone=True),
+        Condition("load-6-then-alone", foreign=6, alone=True),
     )
 }
 

@@ -25,9 +25,17 @@ def missing(case: Case, laboratory: Laboratory) -> str:
     return f"needs {', '.join(absent)}" if absent else ""
 
 
-def examine(case: Case, condition: Condition, laboratory: Laboratory, rounds: int, before: dict | None = None) -> dict:
-    """The finished case as one JSON object: what was said and measured, nothing judged yet. With what was measured
-    `before` of the same case, its recording is judged again, and only what is advised for the first time is measured.
+def examine(
+    case: Case,
+    condition: Condition,
+    laboratory: Laboratory,
+    rounds: int,
+    before: dict | None = None,
+    measured: dict | None = None,
+) -> dict:
+    """The finished case as one JSON object: what was said and measured, nothing judged yet. With what was said `before`
+    of the same case, its recording is judged again. Of what was `measured` of it, under the condition that its changes
+    are measured under, nothing is measured anew.
     """
     result: dict = {
         "case": case.name,
@@ -51,8 +59,9 @@ def examine(case: Case, condition: Condition, laboratory: Laboratory, rounds: in
                 result.update(said(report), recorded=recorded.json())
             named = names(result["findings"][0], tuple(result["expects"]))
             changes, state = chosen_changes(result["findings"][0], case, condition, named)
-            result.update(advice=state, changes=changes)
-            known = measured_before(before or {}, changes)
+            result.update(advice=state, changes=changes, alone=condition.alone)
+        with under(condition.measured_under, case.foreign_load) as enter:
+            known = measured_before(measured or {}, changes)
             result["halves"] = known or halves(case, {AS_IS: {}, **changes}, laboratory, enter, rounds)
     except Failed as failure:
         result["failed"] = str(failure)

@@ -71,14 +71,23 @@ def score(result: dict) -> Score:
         scored["missed"] = best is not None and best >= MISSED and best - 1 > around
     measured = gains.get(ADVISED)
     if measured is not None:
-        scored.update(gain=measured, slower=measured < 1 - noise(result, AS_IS, ADVISED))
-    if state == "applied":
+        lost = measured < 1 - noise(result, AS_IS, ADVISED)
+        scored.update(gain=measured, slower=lost and not is_for_now(result))
+    # What was predicted beside others is not measured alone.
+    if state == "applied" and not result.get("alone"):
         scored.update(
             error=measured / promised["expected"] - 1,
             in_range=promised["low"] <= measured <= promised["high"],
             width=promised["high"] / promised["low"],
         )
     return Score(**scored)
+
+
+def is_for_now(result: dict) -> bool:
+    """Its advice says that it holds while others are there, and they were gone when it was measured."""
+    first = result["findings"][0]
+    said = [first.get("change", ""), *first.get("fix", [])]
+    return bool(result.get("alone")) and any("while other programs use" in text for text in said)
 
 
 def is_right(result: dict, gains: dict[str, float]) -> bool:
