@@ -130,9 +130,10 @@ int main(int argc, char** argv) {
   try {
     return fullbore::cli::Main(argc, argv);
   } catch (const std::bad_alloc&) {
-    return fullbore::cli::Fail({fullbore::ErrorCode::kNoSpace, "there is not enough memory for what was asked for",
-                                "an input may claim to be larger than it is, or a limit may be set (ulimit -v)"},
-                               fullbore::cli::kExitFailure);
+    return fullbore::cli::Fail(
+        {fullbore::ErrorCode::kNoSpace, "there is not enough memory for what was asked for",
+         "an input may claim to be larger than it is, or a limit may be set (ulimit -v)"},
+        fullbore::cli::kExitFailure);
   } catch (const std::exception& error) {  // a bug: the libraries we use may throw
     return fullbore::cli::Fail({fullbore::ErrorCode::kInternal, error.what(), ""},
                                fullbore::cli::kExitFailure);

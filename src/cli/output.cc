@@ -31,19 +31,6 @@ namespace {
 
 constexpr std::string_view kRunSuffix = ".fbr";
 
-std::vector<fs::path> RunFiles(const std::string& directory) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (entry.path().extension() == kRunSuffix) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    std::error_code ignored;
-    return fs::last_write_time(a, ignored) < fs::last_write_time(b, ignored);
-  });
-  return files;
-}
-
 Error NoSuchRun(const std::string& directory, const std::string& text, const std::vector<fs::path>& files) {
   Error error{ErrorCode::kNotFound, fmt::format("no run '{}' in '{}'", text, directory), ""};
   if (files.empty()) {
@@ -83,6 +70,19 @@ void PrintWrapped(std::string_view text, int indent, int hanging) {
 int StatusOf(const Error& error) {
   const bool usage = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalidArgument;
   return usage ? kExitUsage : kExitFailure;
+}
+
+std::vector<fs::path> RunFiles(const std::string& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().extension() == kRunSuffix) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    std::error_code ignored;
+    return fs::last_write_time(a, ignored) < fs::last_write_time(b, ignored);
+  });
+  return files;
 }
 
 Result<std::string> FindRun(const std::string& directory, const std::string& text) {

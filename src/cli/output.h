@@ -1,6 +1,7 @@
 // What subcommands share: reporting errors, finding a run, writing its reports.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ inline constexpr std::string_view kNewestRun = "last";
 // The run file that is meant: a path, an id in `directory` or the beginning of one, or, for an empty text or
 // kNewestRun, the newest.
 Result<std::string> FindRun(const std::string& directory, const std::string& text);
+
+// All run files of a directory, the oldest first.
+std::vector<std::filesystem::path> RunFiles(const std::string& directory);
 
 // Diagnoses every stage of a recording that trained, in order; if none did, the judged one. The windows of its profiler,
 // where a run has them, become part of what is said of it.

@@ -25,6 +25,7 @@
 #include "cli/tune_answer.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
+#include "tune/as_it_runs.h"
 #include "tune/kept.h"
 #include "tune/knob.h"
 #include "tune/known.h"
@@ -261,6 +262,7 @@ Result<void> AddKnobs(const Flags& flags, tune::Question& question) {
   if (!flags.knobs.empty() || !flags.values.empty()) return {};
   question.knobs.insert(kSearched.begin(), kSearched.end());
   for (const char* name : kHeld) question.knobs.erase(name);
+  question.batch_apart = true;
   return {};
 }
 
@@ -351,6 +353,26 @@ int Apply(const Flags& flags, const Invocation& invocation) {
   return Fail(ErrnoError("cannot start fullbore run", errno), kExitFailure);
 }
 
+// The newest run of the command outside trials says whether a trial of it is like the run.
+std::string UnlikeTheRun(const Flags& flags, const Invocation& invocation, const tune::Answer& answer) {
+  constexpr size_t kMostRuns = 50;  // that are looked at
+  if (!answer.baseline) return "";
+  std::error_code unknown;
+  const std::string here = fs::current_path(unknown).string();
+  std::vector<fs::path> files = RunFiles(flags.trial.directory);
+  std::reverse(files.begin(), files.end());
+  files.resize(std::min(files.size(), kMostRuns));
+  const auto run = std::find_if(files.begin(), files.end(), [&](const fs::path& file) {
+    const auto summary = record::ReadRunSummary(file);
+    return summary && tune::IsRunOf(*summary, invocation.command, here);
+  });
+  const auto trial = FindRun(flags.trial.directory, answer.baseline->run);
+  if (run == files.end() || !trial) return "";
+  const auto outside = record::ReadRun(*run), inside = record::ReadRun(*trial);
+  if (!outside || !inside) return "";
+  return tune::DifferenceFromRun(*outside, *inside).value_or("");
+}
+
 // ---- the command ----
 
 int Finish(const Flags& flags, const Invocation& invocation, const Machine& machine,
@@ -362,6 +384,7 @@ int Finish(const Flags& flags, const Invocation& invocation, const Machine& mach
   if (!context.patch.empty()) context.patch.insert(0, kDiffMark);
   context.price_per_hour = PriceOf(flags.price).value();
   if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
+  context.unlike_the_run = UnlikeTheRun(flags, invocation, answer);
   context.reason = machine.Reason(answer);
   if (machine.interrupted() && !answer.trials.empty()) context.resume = "the same command with --resume";
   if (!AnyToStandardOutput({&flags.json, &flags.patch, &flags.html})) PrintAnswer(answer, context);

@@ -30,6 +30,7 @@ Row RowOf(const Trial& trial, const std::string& unit) {
   std::string rate = trial.rate ? RateText(*trial.rate) : std::string(tune::Name(trial.outcome));
   if (trial.rate && trial.unit != unit) rate += " " + trial.unit;
   if (trial.cut_short) rate += " (ended: too slow)";
+  if (trial.apart) rate += " (apart)";
   if (trial.proves) rate += " (proof)";
   if (trial.noisy) rate += " (noisy)";
   return {tune::ToText(trial.settings),
@@ -96,6 +97,7 @@ ordered_json TrialJson(const Trial& trial) {
   json["predicted"] = tune::OrNull(trial.predicted);
   json["peak_memory_bytes"] = tune::OrNull(trial.peak_memory_bytes);
   if (trial.proves) json["proves"] = true;
+  if (trial.apart) json["apart"] = true;
   if (!trial.why.empty()) json["why"] = trial.why;
   if (!trial.first_losses.empty()) json["first_losses"] = trial.first_losses;
   return json;
@@ -151,6 +153,8 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
   }
   PrintRecommendation(answer, context);
   for (const std::string& ground : tune::Grounds(answer)) PrintWrapped(ground, 2, 4);
+  for (const std::string& sentence : tune::OfLargerBatches(answer)) PrintWrapped(sentence, 2, 4);
+  if (!context.unlike_the_run.empty()) PrintWrapped(context.unlike_the_run, 2, 4);
   PrintCost(answer, context);
   if (answer.pareto.size() > 1) {
     PrintWrapped("Fastest for its memory:", 2, 4);
@@ -192,6 +196,10 @@ ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
   for (const tune::Proof& proof : answer.proofs) json["proofs"].push_back(ProofJson(proof));
   json["unproven"] = answer.unproven ? ordered_json(tune::ToJson(answer.unproven->settings)) : ordered_json();
   json["grounds"] = tune::Grounds(answer);
+  json["larger_batch"] = answer.larger_batch ? ProofJson(answer.larger_batch->proof) : ordered_json();
+  json["larger_batch_grounds"] = tune::OfLargerBatches(answer);
+  json["unlike_the_run"] =
+      context.unlike_the_run.empty() ? ordered_json() : ordered_json(context.unlike_the_run);
   json["reason"] = context.reason.empty() ? ordered_json() : ordered_json(context.reason);
   json["losses"] = LossesJson(answer.trials);
   json["pareto"] = ordered_json::array();

@@ -40,21 +40,21 @@ std::string GainText(const Proof::Gain& gain) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f})", gain.expected, gain.low, gain.high);
 }
 
-// What the search saw of it, against the script as it is.
-std::string Seen(const Answer& answer, const Settings& settings) {
+// What the search saw of it, against those settings.
+std::string Seen(const Answer& answer, const Settings& against, const Settings& settings) {
   const auto first = [&](const Settings& wanted) {
     return std::find_if(answer.trials.begin(), answer.trials.end(), [&](const Trial& trial) {
       return trial.ok() && !trial.proves && !trial.cut_short && trial.settings == wanted;
     });
   };
-  const auto before = first(answer.trials.front().settings), after = first(settings);
+  const auto before = first(against), after = first(settings);
   if (before == answer.trials.end() || after == answer.trials.end() || before->unit != after->unit) return "";
   return fmt::format("{:.2f}x", after->rate->mean / before->rate->mean);
 }
 
 // Of a proof that recommends nothing.
-std::string Ground(const Answer& answer, const Proof& proof) {
-  const std::string setting = ToText(proof.settings), seen = Seen(answer, proof.settings);
+std::string Ground(const Answer& answer, const Proof& proof, const Settings& against) {
+  const std::string setting = ToText(proof.settings), seen = Seen(answer, against, proof.settings);
   const auto gain = proof.gain();
   if (proof.verdict == Verdict::kFailed)
     return fmt::format("Refuted: {} failed, or filled the memory, when it was to be proven.", setting);
@@ -77,10 +77,12 @@ std::string Ground(const Answer& answer, const Proof& proof) {
 }  // namespace
 
 std::vector<std::string> Grounds(const Answer& answer) {
+  if (answer.trials.empty()) return {};
+  const Settings& as_it_is = answer.trials.front().settings;
   std::vector<std::string> grounds;
   for (const Proof& proof : answer.proofs) {
     if (!proof.recommends()) {
-      grounds.push_back(Ground(answer, proof));
+      grounds.push_back(Ground(answer, proof, as_it_is));
       continue;
     }
     const bool faster = proof.verdict == Verdict::kFaster;
@@ -93,8 +95,27 @@ std::vector<std::string> Grounds(const Answer& answer) {
         return proof.settings == answer.unproven->settings;
       });
   if (answer.unproven && !was_to_be_proven)
-    grounds.push_back(Ground(answer, {answer.unproven->settings, {}}));
+    grounds.push_back(Ground(answer, {answer.unproven->settings, {}}, as_it_is));
   return grounds;
+}
+
+std::vector<std::string> OfLargerBatches(const Answer& answer) {
+  if (answer.larger_batch) {
+    const auto& [trial, proof] = *answer.larger_batch;
+    if (proof.verdict != Verdict::kFaster)
+      return {"A larger batch: " + Ground(answer, proof, answer.recommended->settings)};
+    return {fmt::format("With a larger batch, which changes what is learned: {} is {} as fast as what is "
+                        "recommended, proven in {}.",
+                        ToText(trial.settings), GainText(*proof.gain()), Pairs(proof)),
+            fmt::format("It may change {}.", KnobNamed("batch_size")->changes)};
+  }
+  std::vector<std::string> tried;
+  for (const Trial& trial : answer.trials) {
+    if (trial.apart && trial.ok()) tried.push_back(ToText(trial.settings));
+  }
+  if (tried.empty()) return {};
+  return {fmt::format("A larger batch, which would change what is learned, is not faster: {} {} tried.",
+                      fmt::join(tried, "; "), tried.size() == 1 ? "was" : "were")};
 }
 
 std::vector<std::string> ChangesOfResults(const Answer& answer) {

@@ -19,6 +19,7 @@ struct AnswerContext {
   std::optional<double> price_per_hour;
   std::vector<std::string> held;  // knobs that were not turned because they change what is learned
   std::string resume;             // the command that goes on, where it was interrupted; may be empty
+  std::string unlike_the_run;  // how a trial of the script as it is differs from the run itself; may be empty
   std::string reason;  // why nothing could be measured, or why it ended before all was tried; else empty
 };
 
@@ -43,6 +44,9 @@ std::vector<std::string> Grounds(const Answer& answer);
 // What the recommended settings may change in what is learned, a sentence for each that is not as it was; empty if
 // nothing but the time.
 std::vector<std::string> ChangesOfResults(const Answer& answer);
+
+// What a larger batch brings to what is recommended, a sentence each; empty where that was not measured.
+std::vector<std::string> OfLargerBatches(const Answer& answer);
 
 // The command for a shell, with what stands in it put there and its secrets masked.
 std::string CommandText(const std::vector<std::string>& command, const Settings& settings);

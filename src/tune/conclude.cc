@@ -106,7 +106,7 @@ std::vector<Trial> Front(std::vector<Trial> all) {
             [](const Trial& a, const Trial& b) { return a.rate->mean > b.rate->mean; });
   std::vector<Trial> front;
   for (Trial& trial : all) {
-    if (!trial.peak_memory_bytes) continue;
+    if (!trial.peak_memory_bytes || trial.apart) continue;
     if (front.empty() || *trial.peak_memory_bytes < *front.back().peak_memory_bytes)
       front.push_back(std::move(trial));
   }
@@ -146,7 +146,7 @@ std::optional<Trial> FavouriteOf(const Question& question, const Known& known,
   };
   std::vector<Trial> possible;
   for (Trial& mean : ByTheirSettings(trials)) {
-    if (IsSafe(trials, mean) && !is_refuted(mean)) possible.push_back(std::move(mean));
+    if (!mean.apart && IsSafe(trials, mean) && !is_refuted(mean)) possible.push_back(std::move(mean));
   }
   if (possible.empty()) return std::nullopt;
   return Recommended(question, known, possible);

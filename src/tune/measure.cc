@@ -63,7 +63,6 @@ class Watch {
   std::string Refused() const;
 
  private:
-  static int64_t PreparedBatches(const record::RankInfo& rank);
   bool IsSilent(int64_t now_ns);
 
   const MeasureOptions& options_;
@@ -82,13 +81,6 @@ class Watch {
   size_t readings_ = 0;
   bool hung_ = false, cut_short_ = false, out_of_time_ = false;
 };
-
-int64_t Watch::PreparedBatches(const record::RankInfo& rank) {
-  int64_t most = 0;
-  for (const record::Loader& loader : rank.loaders)
-    most = std::max(most, 2 * loader.num_workers * loader.prefetch_factor.value_or(2));
-  return most;
-}
 
 void Watch::OnStep(const record::RankInfo& rank, const record::Step& step) {
   throughput_.Add(rank.rank, step, PreparedBatches(rank));
@@ -217,7 +209,8 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
 
 // Of an estimate that is not as narrow as wanted, or narrow after too little.
 std::string WhyNotKnown(const Estimate& estimate, const Precision& wanted) {
-  if (estimate.HalfWidth() > wanted.half_width) return fmt::format("noisy, +-{}", FormatPercent(estimate.HalfWidth()));
+  if (estimate.HalfWidth() > wanted.half_width)
+    return fmt::format("noisy, +-{}", FormatPercent(estimate.HalfWidth()));
   if (estimate.seconds == 0) return fmt::format("short, {} values", estimate.steps);
   return fmt::format("short, {} steps in {:.1f} s", estimate.steps, estimate.seconds);
 }

@@ -74,6 +74,7 @@ const Trial* Searcher::Try(Settings settings, const std::string& why, std::optio
   const bool says_nothing = laboratory_.IsOver() && !trial.ok();
   if (says_nothing && trial.why.empty()) return nullptr;
   trial.predicted = predicted;
+  trial.apart = apart_;
   NoteRefusal(trial);
   trials_.push_back(std::move(trial));
   return says_nothing ? nullptr : &trials_.back();
@@ -232,10 +233,12 @@ Answer Searcher::Run() {
     }
     ended_early_ = IsOver();
     ProveTheBest();
+    BatchApart();
   } else {
     ended_early_ = laboratory_.IsOver();
   }
   Answer answer = Conclude(question_, known_, std::move(trials_), std::move(proofs_));
+  answer.larger_batch = std::move(larger_batch_);
   answer.ended_early = ended_early_;
   answer.known = std::move(known_);
   answer.not_tried = std::move(not_tried_);

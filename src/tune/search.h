@@ -84,6 +84,8 @@ struct Question {
   double within = 0.05;
   Objective objective = Objective::kThroughput;
   bool exhaustive = false;  // all combinations of `values`
+  // What other batches bring to what is recommended, beside the answer: they change what is learned.
+  bool batch_apart = false;
 };
 
 constexpr double kHeadroom = 0.9;  // of the memory, that what is recommended may fill
@@ -95,6 +97,12 @@ bool LeavesHeadroom(const Trial& trial, const Trial& baseline);
 // would lose more half of the time.
 double NearBest(const Question& question, const Rate& best);
 
+// The smallest batch that comes near the fastest.
+struct LargerBatch {
+  Trial trial;
+  Proof proof;  // over what is recommended
+};
+
 struct Answer {
   std::vector<Trial> trials;  // in the order in which they were made
   std::vector<Trial> means;   // of all trials of each setting that was measured to the end, in that order
@@ -103,11 +111,12 @@ struct Answer {
   Proof::Gain gain;  // recommended over baseline
   std::vector<Proof>
       proofs;  // in the order in which they were made: what a proof refutes makes room for the next
-  std::optional<Trial> unproven;       // what looks better than the recommended one, and no proof has decided
-  std::vector<Trial> pareto;           // those of throughput against memory, fastest first
-  std::vector<std::string> not_tried;  // with the reason
-  bool ended_early = false;            // the laboratory was over before all was tried and proven
-  Known known;                         // of the script as it is
+  std::optional<Trial> unproven;  // what looks better than the recommended one, and no proof has decided
+  std::optional<LargerBatch> larger_batch;  // nothing where none is faster, or none was asked for
+  std::vector<Trial> pareto;                // those of throughput against memory, fastest first
+  std::vector<std::string> not_tried;       // with the reason
+  bool ended_early = false;                 // the laboratory was over before all was tried and proven
+  Known known;                              // of the script as it is
 };
 
 Answer Search(const Question& question, Laboratory& laboratory);

@@ -1,4 +1,5 @@
-// The proof: what the search found against the script as it is, in pairs of trials that are made for that.
+// The proof: what the search found against the script as it is, in pairs of trials that are made for that. Then, in the
+// time that is left, what a larger batch would bring to it.
 #include <algorithm>
 
 #include "tune/searcher.h"
@@ -15,7 +16,7 @@ constexpr size_t kMostFinalists = 3;
 }  // namespace
 
 bool Searcher::IsOver() const {
-  if (laboratory_.IsOver()) return true;
+  if (laboratory_.IsOver() || apart_) return laboratory_.IsOver();
   const auto time = laboratory_.time();
   if (!time || trials_.empty()) return false;
   const bool has_change = best_ != 0 && trials_[best_].ok();
@@ -51,14 +52,14 @@ std::optional<Trial> Searcher::TryToProve(const Trial& finalist) {
     return std::nullopt;
   }
   trial.predicted = finalist.predicted;
+  trial.apart = finalist.apart;
   trial.proves = true;
   trials_.push_back(trial);
   return trial;
 }
 
 // One first, then the other first, so that a machine that becomes slower all the time favours none.
-void Searcher::Prove(const Trial& baseline, const Trial& finalist) {
-  Proof& proof = proofs_.emplace_back();
+void Searcher::Prove(const Trial& baseline, const Trial& finalist, Proof& proof) {
   proof.settings = finalist.settings;
   proof.within = question_.within;
   proof.asks_for_less = AsksForLess(question_, known_, finalist, baseline);
@@ -81,10 +82,31 @@ void Searcher::ProveTheBest() {
   while (proofs_.size() < kMostFinalists) {
     const auto finalist = Finalist();
     if (!finalist) return;
-    Prove(baseline, *finalist);
+    Prove(baseline, *finalist, proofs_.emplace_back());
     const Verdict verdict = proofs_.back().verdict;
     if (verdict != Verdict::kNoGain && verdict != Verdict::kFailed) return;
   }
+}
+
+// From what is recommended on, with its loader as it is. What the batch itself is not proven to bring stays a trial.
+void Searcher::BatchApart() {
+  if (!question_.batch_apart || laboratory_.IsOver()) return;
+  const bool is_proven = !proofs_.empty() && proofs_.back().recommends();
+  const Trial chosen = *Find(is_proven ? proofs_.back().settings : trials_.front().settings);
+  best_ = static_cast<size_t>(Find(chosen.settings) - trials_.data());
+  apart_ = true;
+  Batch();
+  const auto size = [&](const Trial& trial) {
+    const auto at = trial.settings.find("batch_size");
+    return at == trial.settings.end() ? known_.Own("batch_size").value_or(0) : at->second.get<int64_t>();
+  };
+  if (Trial found = Best(); size(found) > size(chosen)) {
+    const bool ended_early = ended_early_;
+    larger_batch_.emplace(LargerBatch{found, {}});
+    Prove(chosen, found, larger_batch_->proof);
+    ended_early_ = ended_early;  // the answer is there
+  }
+  apart_ = false;
 }
 
 }  // namespace fullbore::tune

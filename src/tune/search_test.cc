@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tune/advice.h"
 #include "tune/knee.h"
 #include "tune/testing/surface.h"
 
@@ -443,6 +444,50 @@ TEST(SearchTest, NothingIsRecommendedThatWasNotProven) {
       return trial.proves && trial.settings == chosen;
     });
     EXPECT_TRUE(chosen.empty() || times >= 2) << seed << ": " << ToText(chosen);
+  }
+}
+
+// A step of 10 ms and 0.1 ms a sample: a batch of 32 wastes three quarters of it.
+TEST(SearchTest, ALargerBatchIsOfferedBesideTheAnswerAndNotRecommended) {
+  SurfaceLaboratory laboratory({.a = 0.010, .b = 0.0001, .batch = 32});
+  Question question;
+  question.batch_apart = true;
+  const Answer answer = Search(question, laboratory);
+  ASSERT_TRUE(answer.recommended && answer.larger_batch);
+  EXPECT_TRUE(answer.recommended->settings.empty());
+  EXPECT_FALSE(answer.unproven);
+  EXPECT_TRUE(answer.proofs.empty());
+  const auto& [trial, proof] = *answer.larger_batch;
+  EXPECT_GE(trial.settings.at("batch_size").get<int64_t>(), 512);
+  EXPECT_EQ(proof.verdict, Verdict::kFaster);
+  EXPECT_GT(proof.gain()->low, 3);
+  for (const Trial& each : answer.pareto) EXPECT_FALSE(each.settings.contains("batch_size"));
+  EXPECT_THAT(OfLargerBatches(answer).front(),
+              testing::StartsWith("With a larger batch, which changes what is learned"));
+}
+
+TEST(SearchTest, ALargerBatchOnAPlateauIsNotOffered) {
+  SurfaceLaboratory laboratory({.a = 0, .b = 0.0001, .batch = 32});
+  Question question;
+  question.batch_apart = true;
+  const Answer answer = Search(question, laboratory);
+  EXPECT_FALSE(answer.larger_batch);
+  EXPECT_THAT(OfLargerBatches(answer).front(), testing::HasSubstr("is not faster"));
+}
+
+TEST(SearchTest, ALargerBatchIsMeasuredWithTheWorkersThatWereProven) {
+  SurfaceLaboratory laboratory({.a = 0.010, .b = 0.0001, .fetch_s = 0.001, .workers = 0, .batch = 32});
+  Question question;
+  question.knobs = {"num_workers"};
+  question.batch_apart = true;
+  const Answer answer = Search(question, laboratory);
+  ASSERT_TRUE(answer.recommended);
+  ASSERT_TRUE(answer.recommended->settings.contains("num_workers"));
+  EXPECT_FALSE(answer.recommended->settings.contains("batch_size"));
+  for (const Trial& each : answer.trials) {
+    if (each.apart) {
+      EXPECT_EQ(each.settings.at("num_workers"), answer.recommended->settings.at("num_workers"));
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 // What the parts of the search share: the trials so far, the best of them, and what their recordings say. search.cc turns
 // what is on or off, search_batch.cc the batch, search_workers.cc the loader's workers and the training's threads, which
-// share the cores; search_proof.cc proves the answer.
+// share the cores; search_proof.cc proves the answer, and measures the batch beside it where that was not to be turned.
 #pragma once
 
 #include <algorithm>
@@ -49,7 +49,8 @@ class Searcher {
   Settings Normal(Settings settings) const;
   void Adopt(const Trial* trial);
   bool MayTurn(const std::string& knob) const {
-    return question_.knobs.contains(knob) && !refused_.contains(knob) && !IsOver();
+    const bool is_asked = question_.knobs.contains(knob) || (apart_ && knob == "batch_size");
+    return is_asked && !refused_.contains(knob) && !IsOver();
   }
   void Skip(const std::string& knob, const std::string& why);
   void NoteRefusal(const Trial& trial);
@@ -94,8 +95,9 @@ class Searcher {
   void Grid();
   std::optional<Trial> Finalist() const;
   std::optional<Trial> TryToProve(const Trial& finalist);
-  void Prove(const Trial& baseline, const Trial& finalist);
+  void Prove(const Trial& baseline, const Trial& finalist, Proof& proof);
   void ProveTheBest();
+  void BatchApart();
 
   const Question& question_;
   Laboratory& laboratory_;
@@ -107,6 +109,8 @@ class Searcher {
   size_t seen_of_ = 0, asked_about_ = 0;  // trials
   // By that recording, how many times as fast for workers and threads.
   std::map<std::pair<int64_t, int64_t>, std::optional<double>> predicted_;
+  std::optional<LargerBatch> larger_batch_;
+  bool apart_ = false;  // what is tried now is beside the answer
   bool loader_is_chosen_ = false;
   bool ended_early_ = false;
   // Whether, beside workers, the training was faster with fewer threads; nothing where that was not measured.

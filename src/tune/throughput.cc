@@ -79,6 +79,13 @@ std::optional<Estimate> Throughput::Steady() const {
   return estimate;
 }
 
+int64_t PreparedBatches(const record::RankInfo& rank) {
+  int64_t most = 0;
+  for (const record::Loader& loader : rank.loaders)
+    most = std::max(most, 2 * loader.num_workers * loader.prefetch_factor.value_or(2));
+  return most;
+}
+
 std::optional<Estimate> SteadyReadings(const std::vector<double>& values) {
   std::vector<double> times;
   for (const double value : values) times.push_back(value > 0 ? 1e9 / value : 1e18);

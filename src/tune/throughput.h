@@ -49,6 +49,9 @@ class Throughput {
   int64_t last_ns_ = 0;
 };
 
+// That the rank's loaders may have ready at most: twice their workers times their prefetch.
+int64_t PreparedBatches(const record::RankInfo& rank);
+
 // The same of what a program prints of its own throughput: one value after another, each an average over a while.
 // Nothing before three steady values.
 std::optional<Estimate> SteadyReadings(const std::vector<double>& values);

@@ -55,7 +55,7 @@ function gainBox(gain) {
 }
 
 // What stands behind the answer: proven, refuted, not proven.
-function grounds() { return data.grounds.map((ground) => el("p", { class: "soft wrap" }, ground)); }
+function grounds() { return [...data.grounds, ...data.larger_batch, data.unlike_the_run].filter(Boolean).map((ground) => el("p", { class: "soft wrap" }, ground)); }
 
 function verdict() {
   if (!after) return failed();

@@ -108,6 +108,8 @@ Json PageData(const Answer& answer, const AnswerContext& context) {
                {"losses", Json::array()},
                {"held", context.held},
                {"grounds", Grounds(answer)},
+               {"larger_batch", OfLargerBatches(answer)},
+               {"unlike_the_run", context.unlike_the_run},
                {"resume", context.resume},
                {"reason", context.reason}};
   for (const Trial& trial : answer.trials) data["trials"].push_back(TrialData(trial, answer));
