@@ -39,9 +39,12 @@ struct StuckWorker {
   record::Activity activity = record::Activity::kUnknown;
 };
 
+constexpr int64_t kLatestNs = int64_t{1} << 62;  // two of them can be subtracted
+
 std::optional<StuckWorker> StuckWorkerOf(const nlohmann::json& stated, const View& view) {
   const auto number = [&](const char* key) {
-    return stated.contains(key) && stated[key].is_number_integer() ? stated[key].get<int64_t>() : int64_t{0};
+    const bool known = stated.contains(key) && stated[key].is_number_integer();
+    return known ? std::clamp<int64_t>(stated[key].get<int64_t>(), 0, kLatestNs) : 0;
   };
   const auto text = [&](const char* key) {
     return stated.contains(key) && stated[key].is_string() ? stated[key].get<std::string>() : "";
@@ -127,8 +130,9 @@ void AdviseOnWorkers(const View& view, const std::vector<StuckWorker>& workers, 
   const StuckWorker& first = workers.front();
   finding.cause = "worker";
   const bool ended = view.stage().exit_status.has_value();
-  finding.fix = {fmt::format("see its whole stack: py-spy dump --native --pid {}{}", first.pid,
-                             ended ? ", of the worker's process, when it hangs again" : "")};
+  finding.fix.clear();
+  if (!ended)
+    finding.fix.push_back(fmt::format("see its whole stack: py-spy dump --native --pid {}", first.pid));
   if (first.activity == record::Activity::kNetwork)
     finding.fix.push_back("give the request a time-out, and try it again");
   if (MayBeAnInheritedLock(first, view.lead().TrainingLoader())) {
@@ -137,12 +141,14 @@ void AdviseOnWorkers(const View& view, const std::vector<StuckWorker>& workers, 
         threads.empty() ? "" : fmt::format(" (beside the training ran: {})", fmt::join(threads, ", "));
     finding.fix.push_back(fmt::format(
         "where another thread of the training held a lock while the worker was forked, it stays locked in "
+        "the worker for ever{}: TOKENIZERS_PARALLELISM=false if it is a tokenizer's; start threads only once "
         "the "
-        "worker for ever{}: TOKENIZERS_PARALLELISM=false if it is a tokenizer's; start threads only once the "
         "workers run, or do not fork these: DataLoader(multiprocessing_context=\"forkserver\")",
         beside));
   }
   finding.fix.push_back("DataLoader(timeout=120): the training then fails instead of hanging");
+  if (ended)
+    finding.fix.push_back("when it hangs again: py-spy dump --native --pid PID of the worker's process");
   for (const StuckWorker& worker : workers) {
     const bool known = std::ranges::any_of(finding.where, [&](const Place& place) {
       return place.file == worker.place.file && place.line == worker.place.line;

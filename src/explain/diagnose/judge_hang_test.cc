@@ -118,6 +118,13 @@ TEST(HangTest, NamesTheWorkerThatTheTrainingWaitsFor) {
   EXPECT_EQ(finding.where.front().line, 24);
 }
 
+TEST(HangTest, NamesNoProcessToLookAtOnceTheCommandHasEnded) {
+  const Diagnosis diagnosis = Diagnose(WithAWorkerInOneFetch(175).EndedWith(130));
+  EXPECT_THAT(FindingIn(diagnosis, "hang")->fix.front(),
+              ::testing::HasSubstr("it stays locked in the worker"));
+  EXPECT_THAT(*FindingIn(diagnosis, "hang"), Not(testing::Advises("--pid 671")));
+}
+
 TEST(HangTest, DoesNotBlameAWorkerThatBeganLater) {
   EXPECT_EQ(FindingIn(Diagnose(WithAWorkerInOneFetch(40)), "hang")->cause, "");
 }

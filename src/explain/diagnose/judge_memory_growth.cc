@@ -115,7 +115,7 @@ std::string TitleOf(const View& view, const Grows& grows, bool loader, std::opti
                                  : "";
   if (grows.shared) {
     const std::string bound = room && *grows.shared < *room
-                                  ? fmt::format("they can take {} more, of {} that are left",
+                                  ? fmt::format("they can take at most {} more, of {} that are left",
                                                 FormatBytes(*grows.shared), FormatBytes(*room))
                                   : lasts;
     return fmt::format(

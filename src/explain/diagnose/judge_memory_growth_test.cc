@@ -99,7 +99,7 @@ TEST(MemoryGrowthTest, OfPagesThatWorkersCopyShowsInTheirPrivateMemoryAlone) {
   ASSERT_THAT(diagnosis, FindsCause("memory-growth", "copied"));
   const Finding& finding = *FindingIn(diagnosis, "memory-growth");
   EXPECT_THAT(finding.title, HasSubstr("The private memory of the loader's workers grows by 12 MB/s"));
-  EXPECT_THAT(finding.title, HasSubstr("they can take 604 MB more, of 1.0 GB that are left"));
+  EXPECT_THAT(finding.title, HasSubstr("they can take at most 604 MB more, of 1.0 GB that are left"));
   EXPECT_EQ(finding.severity, Severity::kInfo) << "what they share fits";
   EXPECT_FALSE(finding.stands_still);
 }
