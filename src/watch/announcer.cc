@@ -15,7 +15,8 @@ constexpr int kForGood = 3;     // the same where another verdict was said befor
 constexpr int kMostLines = 5;   // in a run: whoever has not acted by then does not want to
 constexpr double kFelt = 1.05;  // a smaller gain is no news
 // What stops or ends a run is said although no speed can be gained from it.
-constexpr const char* kUrgent[] = {"hang", "host-memory", "memory-growth", "memory-pressure", "throttle"};
+constexpr const char* kUrgent[] = {"hang",          "shared-memory",   "host-memory",
+                                   "memory-growth", "memory-pressure", "throttle"};
 
 bool IsUrgent(const Verdict& verdict) {
   for (const char* id : kUrgent) {

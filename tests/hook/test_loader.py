@@ -313,3 +313,82 @@ def test_a_worker_says_in_which_line_it_is_seen_while_it_fetches(runner):
     lines = [next(line for line in worker.say("line") if line["id"] == record.a) for worker, record in seen]
     assert "__getitem__" in {line["function"] for line in lines}, "at times it is seen putting the samples together"
     assert {record.id for _, record in seen} == {1}
+
+
+@pytest.mark.parametrize(
+    ("raised", "is_of_shared_memory"),
+    [
+        (
+            "RuntimeError('unable to allocate shared memory(shm) for file </torch_5_1>: No space left on device (28)')",
+            True,
+        ),
+        ("RuntimeError('unable to write to file </torch_18692_1954506624>: No space left on device (28)')", True),
+        ("OSError(28, 'No space left on device', '/data/cache/17.npy')", False),
+        ("RuntimeError('unable to mmap 1638400 bytes from file </torch_7_1>: Cannot allocate memory (12)')", False),
+        ("KeyError('shared memory: No space left on device')", False),
+    ],
+)
+def test_want_of_shared_memory_is_said_where_the_script_ends_by_it(newest, raised, is_of_shared_memory):
+    result, directory = newest.start(
+        [
+            newest.python,
+            newest.script(
+                LOADER
+                + f"""
+    class Failing(Slow):
+        def __getitem__(self, index):
+            if index == 12:
+                raise {raised}
+            return super().__getitem__(index)
+
+    train(DataLoader(Failing(), batch_size=4, num_workers=1))
+    """
+            ),
+        ],
+        None,
+    )
+    assert result.returncode == 1
+    said = [m for m in Channel(directory).trainer.say("message") if m.get("source") == "shared-memory"]
+    assert len(said) == int(is_of_shared_memory)
+    assert all("No space left" in m["text"] and m["severity"] == "info" for m in said)
+
+
+def test_what_the_script_got_over_is_not_said(newest):
+    channel, _ = newest.run(
+        LOADER
+        + """
+    try:
+        raise RuntimeError("unable to allocate shared memory(shm) for file </torch_5_1>: No space left on device (28)")
+    except RuntimeError:
+        pass
+    train(DataLoader(Slow(), batch_size=4, num_workers=1))
+    """
+    )
+    assert not [m for m in channel.trainer.say("message") if m.get("source") == "shared-memory"]
+
+
+def test_threads_beside_the_training_are_named_where_workers_are_forked(newest):
+    channel, _ = newest.run(
+        LOADER
+        + """
+    import threading
+    ends = threading.Event()
+    threading.Thread(target=ends.wait, name="validation", daemon=True).start()
+    loader = DataLoader(Slow(), batch_size=4, num_workers=1)
+    train(loader)
+    assert threading.active_count() >= 2
+    ends.set()
+    """
+    )
+    assert channel.trainer.facts["threads_at_fork"] == ["validation"]
+
+
+def test_threads_are_not_named_without_workers_nor_where_there_are_none(newest):
+    channel, _ = newest.run(
+        LOADER
+        + """
+    train(DataLoader(Slow(), batch_size=4, num_workers=2), epochs=3)
+    train(DataLoader(Slow(), batch_size=4))
+    """
+    )
+    assert "threads_at_fork" not in channel.trainer.facts

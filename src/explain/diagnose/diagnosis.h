@@ -67,9 +67,10 @@ struct Finding {
   std::string quotes;
   Speedup quoted;
   std::vector<Superseded> supersedes;  // its symptoms, which are left out: each cause is named once
-  bool stands_still = false;           // nothing moves any more: comes first, whatever would gain something
-  bool of_others = false;              // about what others do to the machine, not about this run's own health
-  bool open = false;                   // neither its cause nor a cure is sure: never the first
+  bool stands_still =
+      false;               // nothing moves any more, or it soon ends: comes first, whatever else would gain
+  bool of_others = false;  // about what others do to the machine, not about this run's own health
+  bool open = false;       // neither its cause nor a cure is sure: never the first
 };
 
 struct NotJudged {

@@ -17,6 +17,7 @@ namespace {
 constexpr FindingRow kFindings[] = {
     {"input-bound", JudgeInputBound, When::kWithSteps},
     {"worker-overcommit", JudgeWorkerOvercommit, When::kWithSteps},
+    {"shared-memory", JudgeSharedMemory, When::kAlways, Rests::kOnTheRun, std::nullopt},
     {"host-memory", JudgeHostMemory, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
     {"memory-growth", JudgeMemoryGrowth, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
     {"host-other", JudgeHostOther, When::kWithSteps, Rests::kOnTheRun, Conclusion::kIdleTime},

@@ -16,6 +16,7 @@ namespace fullbore::diagnose {
 
 std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeSharedMemory(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& diagnosis);

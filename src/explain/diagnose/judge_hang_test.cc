@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "explain/diagnose/testing/a_run.h"
 
 namespace fullbore::diagnose {
@@ -81,6 +83,67 @@ TEST(HangTest, OfSeveralRanksNoneMayCompute) {
   run.Beside(run).Reading(Metric::kProcessCpu, 1.0, {{"role", "trainer"}, {"rank", "0"}});
   run.Then(Metric::kProcessCpu, 0.06, 180);
   EXPECT_THAT(Diagnose(run), Finds("hang")) << "the figure of a rank is part of that of its role";
+}
+
+// A training of 10 s that then stands still for 3 min, in which a worker was seen in one fetch for so long.
+ARun WithAWorkerInOneFetch(int64_t seconds, const char* activity = "lock") {
+  ARun run = ThenUsingCores(0.01).FedBy(testing::MadeLoader(2, 100, 20, 10));
+  const int64_t end_ns = run.rank().steps.back().end_ns + 178'000'000'000;
+  run.rank().facts["unfinished_fetches"] =
+      nlohmann::json::array({{{"pid", 671},
+                              {"loader", 1},
+                              {"begin_ns", end_ns - seconds * 1'000'000'000},
+                              {"seen_ns", end_ns},
+                              {"file", "/w/train.py"},
+                              {"line", 24},
+                              {"activity", activity},
+                              {"samples", 10 * seconds}}})
+          .dump();
+  return run;
+}
+
+TEST(HangTest, NamesTheWorkerThatTheTrainingWaitsFor) {
+  ARun run = WithAWorkerInOneFetch(175);
+  run.rank().facts["threads_at_fork"] = R"json(["Thread-1 (validate)"])json";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, testing::FindsCause("hang", "worker"));
+  const Finding& finding = *FindingIn(diagnosis, "hang");
+  EXPECT_EQ(finding.title,
+            "No step for 3 min 0 s, and nothing computes: a worker of its loader (process 671) has been in "
+            "one fetch for "
+            "2 min 55 s; it waits for a lock at train.py:24.");
+  EXPECT_THAT(finding.fix.front(), ::testing::HasSubstr("py-spy dump --native --pid 671"));
+  EXPECT_THAT(finding, testing::Advises("Thread-1 (validate)"));
+  EXPECT_THAT(finding, testing::Advises("DataLoader(timeout=120)"));
+  EXPECT_EQ(finding.where.front().line, 24);
+}
+
+TEST(HangTest, NamesNoProcessToLookAtOnceTheCommandHasEnded) {
+  const Diagnosis diagnosis = Diagnose(WithAWorkerInOneFetch(175).EndedWith(130));
+  EXPECT_THAT(FindingIn(diagnosis, "hang")->fix.front(),
+              ::testing::HasSubstr("it stays locked in the worker"));
+  EXPECT_THAT(*FindingIn(diagnosis, "hang"), Not(testing::Advises("--pid 671")));
+}
+
+TEST(HangTest, DoesNotBlameAWorkerThatBeganLater) {
+  EXPECT_EQ(FindingIn(Diagnose(WithAWorkerInOneFetch(40)), "hang")->cause, "");
+}
+
+TEST(HangTest, SpeaksOfAnInheritedLockOnlyWhereOneIsPossible) {
+  const Diagnosis of_network = Diagnose(WithAWorkerInOneFetch(175, "network"));
+  EXPECT_THAT(*FindingIn(of_network, "hang"), Not(testing::Advises("TOKENIZERS_PARALLELISM")));
+  EXPECT_THAT(*FindingIn(of_network, "hang"), testing::Advises("give the request a time-out"));
+  ARun spawned = WithAWorkerInOneFetch(175);
+  spawned.rank().loaders.front().start_method = "spawn";
+  EXPECT_THAT(*FindingIn(Diagnose(spawned), "hang"), Not(testing::Advises("TOKENIZERS_PARALLELISM")));
+}
+
+TEST(HangTest, AFactThatIsNoFetchIsPassedOver) {
+  for (const char* fact : {"7", "[7, {}]", "{\"pid\": 1}", "[{\"pid\": \"x\", \"seen_ns\": -5}]", "[", ""}) {
+    ARun run = ThenUsingCores(0.01);
+    run.rank().facts["unfinished_fetches"] = fact;
+    EXPECT_EQ(FindingIn(Diagnose(run), "hang")->cause, "") << fact;
+  }
 }
 
 TEST(HangTest, IsNotRaisedWhereSomethingIsComputedOrTheCommandEndedWell) {

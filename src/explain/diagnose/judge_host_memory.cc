@@ -14,50 +14,42 @@ using record::Share;
 
 namespace {
 
-constexpr int kBusError = 128 + 7;  // as a shell reports SIGBUS
-constexpr double kSmallShm = 1e9;   // a container's default is 64 MB; a machine's is half of its memory
-constexpr double kShmHalfFull = 0.5;
+constexpr char kKilled[] = "Killed";  // SIGKILL, in the C library's words
 
-// A run that ended because a loader's worker found no room in /dev/shm: a write to a page that the file system cannot
-// give ends a process by a bus error.
-std::optional<Finding> SharedMemoryRanOut(const View& view) {
+// A run that ended because the kernel, short of memory, killed a worker of its loader.
+std::optional<Finding> WorkerWasKilled(const View& view) {
   const record::Loader* loader = view.lead().TrainingLoader();
-  const auto& exit_status = view.stage().exit_status;
-  const bool bus_error = view.Fact("worker_killed_by") == "Bus error" || exit_status == kBusError;
-  double used = 0, total = 0;
-  for (const record::Series& series : view.stage().series) {
-    for (const record::Reading& reading : series.readings) {
-      if (IsOf(series.key, Metric::kShmUsed)) used = std::max(used, reading.value);
-      if (IsOf(series.key, Metric::kShmTotal)) total = std::max(total, reading.value);
-    }
-  }
-  if (!bus_error || !loader || loader->num_workers == 0 || total <= 0) return std::nullopt;
-  if (total > kSmallShm && used < kShmHalfFull * total) return std::nullopt;
+  if (!view.stage().out_of_memory || view.Fact("worker_killed_by") != kKilled || !loader) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
-  finding.cause = "shared-memory";
+  finding.cause = "worker-killed";
   finding.severity = Severity::kCritical;
   finding.share = 1;
   finding.stands_still = true;
+  const auto workers = view.Max(Metric::kProcessMemory, {{"role", "loader"}});
   finding.title = fmt::format(
-      "A bus error ended the run: /dev/shm, through which {} loader worker{} hand{} over batches, holds {} "
-      "only.",
-      loader->num_workers, loader->num_workers == 1 ? "" : "s", loader->num_workers == 1 ? "s" : "",
-      FormatBytes(total));
+      "The kernel was out of memory and killed a worker of the loader, which ended the run{}.",
+      workers
+          ? fmt::format(": its {} held {} together, what they share counted in each",
+                        loader->num_workers == 1 ? "worker" : fmt::format("{} workers", loader->num_workers),
+                        FormatBytes(*workers))
+          : "");
   finding.fix = {
-      "give the container more: docker run --shm-size=8g, or --ipc=host; Kubernetes: an emptyDir with "
-      "medium: "
-      "Memory at /dev/shm",
-      "or hold fewer batches there: a smaller prefetch_factor, fewer workers, smaller batches"};
-  evidence.FromMetric(Metric::kShmTotal, "/dev/shm holds", total);
-  evidence.FromMetric(Metric::kShmUsed, "the most that was seen in use, once a second", used);
+      "fewer workers, a smaller prefetch_factor or smaller batches; or more memory for the container or job",
+      "keep what the dataset holds in NumPy or Arrow arrays, not in lists of Python objects: reading one "
+      "writes "
+      "its reference count, and the worker's copy grows"};
+  evidence.FromMetric(Metric::kProcessMemory, "memory of all workers, shared pages counted in each", workers);
+  evidence.FromMetric(Metric::kProcessPss, "their part of it",
+                      view.Max(Metric::kProcessPss, {{"role", "loader"}}));
+  evidence.FromMetric(Metric::kCgroupMemoryLimit, "memory limit", view.Max(Metric::kCgroupMemoryLimit));
   return finding;
 }
 
 }  // namespace
 
 std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
-  if (auto ran_out = SharedMemoryRanOut(view)) return ran_out;
+  if (auto killed = WorkerWasKilled(view)) return killed;
   const RankView& rank = view.lead();
   const auto stalled = view.Mean(Metric::kPsiMemorySome);
   const auto used = view.Max(Metric::kCgroupMemoryUsed), limit = view.Max(Metric::kCgroupMemoryLimit);

@@ -64,22 +64,28 @@ TEST(HostMemoryTest, LeavesALoaderThatComputesItsOwnFinding) {
   EXPECT_THAT(diagnosis, Finds("input-bound"));
 }
 
-// A run with workers that a signal ended, in a container with so much shared memory.
-ARun Killed(const char* signal, double shm_bytes) {
-  ARun run = ATraining().FedBy(testing::MadeLoader(2, 100, 90, 20)).EndedWith(1);
+// A run that ended because a worker was killed.
+ARun KilledBy(const char* signal, bool out_of_memory) {
+  ARun run = ATraining()
+                 .FedBy(MadeLoader(2, 100, 90, 20))
+                 .Reading(Metric::kProcessMemory, 40e9, {{"role", "loader"}})
+                 .InEachStep(Share::kHostOther, 100)
+                 .EndedWith(1);
   run.rank().facts["worker_killed_by"] = "\"" + std::string(signal) + "\"";
-  return run.Reading(Metric::kShmTotal, shm_bytes).Reading(Metric::kShmUsed, 20e6);
+  record::Recording recording = run;
+  recording.stages.front().out_of_memory = out_of_memory;
+  return ARun(std::move(recording));
 }
 
-TEST(HostMemoryTest, NamesTheSharedMemoryThatEndedARun) {
-  const Diagnosis diagnosis = Diagnose(Killed("Bus error", 64e6));
-  ASSERT_EQ(diagnosis.findings.front().cause, "shared-memory");
-  EXPECT_THAT(diagnosis.findings.front().title, ::testing::HasSubstr("holds 64 MB only"));
+TEST(HostMemoryTest, IsRaisedFirstWhereTheKernelKilledAWorkerForWantOfMemory) {
+  const Diagnosis diagnosis = Diagnose(KilledBy("Killed", /*out_of_memory=*/true));
+  ASSERT_EQ(diagnosis.findings.front().cause, "worker-killed");
+  EXPECT_THAT(diagnosis.findings.front().title, ::testing::HasSubstr("its 2 workers held 40 GB together"));
 }
 
-TEST(HostMemoryTest, DoesNotNameSharedMemoryThatHadRoomNorForAnotherSignal) {
-  EXPECT_THAT(Diagnose(Killed("Bus error", 64e9)), Not(FindsCause("host-memory", "shared-memory")));
-  EXPECT_THAT(Diagnose(Killed("Killed", 64e6)), Not(FindsCause("host-memory", "shared-memory")));
+TEST(HostMemoryTest, IsNotRaisedByAWorkerThatSomebodyKilled) {
+  EXPECT_THAT(Diagnose(KilledBy("Killed", /*out_of_memory=*/false)), Not(Finds("host-memory")));
+  EXPECT_THAT(Diagnose(KilledBy("Terminated", /*out_of_memory=*/true)), Not(Finds("host-memory")));
 }
 
 }  // namespace

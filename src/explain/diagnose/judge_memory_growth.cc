@@ -41,7 +41,26 @@ std::vector<record::Reading> Changes(const std::vector<record::Reading>& reading
 struct Grows {
   Growth growth;
   Metric metric = Metric::kProcessMemory;
+  // Of workers that copy, page by page, what they share with the training: how much they still share. They can take no
+  // more than that.
+  std::optional<double> shared{};
 };
+
+// A part of each page for each process that maps it. What grows in it, and not in the memory that the processes map, was
+// shared before, and is copied.
+std::optional<Grows> GrowthOfWorkers(const View& view, const std::vector<record::Reading>& pss) {
+  const auto growth = SteadyGrowth(Changes(pss), 1);
+  if (!growth) return std::nullopt;
+  Grows grows{*growth, Metric::kProcessPss};
+  const auto mapped = ReadingsOf(view, Metric::kProcessMemory, "loader");
+  if (mapped.empty()) return grows;
+  const auto since =
+      std::ranges::find_if(mapped, [&](const auto& one) { return one.t_ns >= pss.front().t_ns; });
+  const double mapped_rise = mapped.back().value - (since == mapped.end() ? mapped.back() : *since).value;
+  if (mapped_rise < kCopiedAtMost * growth->rise)
+    grows.shared = std::max(0.0, mapped.back().value - pss.back().value);
+  return grows;
+}
 
 // What a worker shares with the trainer, from which it was forked, counts as its own in the memory of processes, and is
 // not: a page that it writes to becomes its own, and nothing shows in that sum. Batches under way in /dev/shm do, and
@@ -49,10 +68,7 @@ struct Grows {
 std::optional<Grows> GrowthOf(const View& view, const char* role) {
   if (std::string_view(role) == "loader") {
     const auto pss = ReadingsOf(view, Metric::kProcessPss, role);
-    if (!pss.empty()) {
-      const auto growth = SteadyGrowth(Changes(pss), 1);
-      return growth ? std::optional(Grows{*growth, Metric::kProcessPss}) : std::nullopt;
-    }
+    if (!pss.empty()) return GrowthOfWorkers(view, pss);
   }
   const auto growth = SteadyGrowth(ReadingsOf(view, Metric::kProcessMemory, role));
   return growth ? std::optional(Grows{*growth}) : std::nullopt;
@@ -91,6 +107,52 @@ void NameWhatGrows(const View& view, Finding& finding) {
   finding.fix.insert(finding.fix.begin(), named.begin(), named.end());
 }
 
+std::string TitleOf(const View& view, const Grows& grows, bool loader, std::optional<double> room,
+                    double ends_s) {
+  const Growth& growth = grows.growth;
+  const std::string lasts = room ? fmt::format("at this rate the {} that are left last for {}",
+                                               FormatBytes(*room), FormatDuration(std::llround(ends_s * 1e9)))
+                                 : "";
+  if (grows.shared) {
+    const std::string bound = room && *grows.shared < *room
+                                  ? fmt::format("they can take at most {} more, of {} that are left",
+                                                FormatBytes(*grows.shared), FormatBytes(*room))
+                                  : lasts;
+    return fmt::format(
+        "The private memory of the loader's workers grows by {}/s: they copy, page by page, what they share "
+        "with the training{}{}.",
+        FormatBytes(growth.per_s), bound.empty() ? "" : "; ", bound);
+  }
+  const double step_bytes = growth.per_s * view.lead().MeanStepNs() / 1e9;
+  return fmt::format("The {}memory of {} grows by {} a step and is not given back{}{}.",
+                     grows.metric == Metric::kProcessPss ? "private " : "",
+                     loader ? "the loader's workers" : "the training", FormatBytes(step_bytes),
+                     lasts.empty() ? "" : ": ", lasts);
+}
+
+std::vector<std::string> FixOf(const Grows& grows, bool loader) {
+  if (!loader) {
+    return {
+        "keep numbers, not tensors: total += loss.item() or loss.detach(), because a kept loss keeps its "
+        "whole graph",
+        "limit caches and lists that each step adds to; tracemalloc (two snapshots, compared) says which "
+        "line "
+        "allocates them"};
+  }
+  std::vector<std::string> fix = {
+      "keep what the dataset holds in NumPy or Arrow arrays, in tensors or in one bytes object, not in lists "
+      "of Python "
+      "objects: reading one writes its reference count, and the worker's copy grows"};
+  if (!grows.shared) fix.push_back("a cache inside the dataset exists once in each worker: limit it");
+  return fix;
+}
+
+// A trend is believed for twenty times as long as it was seen.
+bool EndsTheRun(const View& view, const Growth& growth, double ends_s) {
+  const bool goes_on = !view.stage().exit_status || view.stage().out_of_memory;
+  return goes_on && ends_s < std::min(kGrowthEndsSoonS, kBelievedFor * growth.rise / growth.per_s);
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosis*/) {
@@ -98,36 +160,24 @@ std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosi
     const auto grows = GrowthOf(view, role);
     if (!grows || grows->growth.low <= 0 || grows->growth.rise < kGrowthBytes) continue;
     const Growth& growth = grows->growth;
-    const Metric metric = grows->metric;
     const bool loader = std::string_view(role) == "loader";
     const auto room = RoomBytes(view);
+    const bool fits = grows->shared && room && *grows->shared < *room;
     const double ends_s = room ? *room / growth.per_s : 0;
-    const double step_bytes = growth.per_s * view.lead().MeanStepNs() / 1e9;
     Finding finding;
     const EvidenceBuilder evidence(finding);
-    finding.cause = loader ? "workers" : "training";
-    finding.severity = !room || ends_s > kGrowthLastsS ? Severity::kInfo
-                       : ends_s < kGrowthEndsSoonS     ? Severity::kCritical
-                                                       : Severity::kWarning;
-    finding.title =
-        fmt::format("The {}memory of {} grows by {} a step and is not given back{}.",
-                    metric == Metric::kProcessPss ? "private " : "",
-                    loader ? "the loader's workers" : "the training", FormatBytes(step_bytes),
-                    room ? fmt::format(": at this rate the {} that are left last for {}", FormatBytes(*room),
-                                       FormatDuration(std::llround(ends_s * 1e9)))
-                         : "");
-    finding.fix =
-        loader ? std::vector<std::string>{"keep what the dataset holds in NumPy or Arrow arrays, not in lists of Python "
-                                          "objects: reading one writes its reference count, and the worker's copy grows",
-                                          "a cache inside the dataset exists once in each worker: limit it"}
-               : std::vector<std::string>{"keep numbers, not tensors: total += loss.item() or loss.detach(), because a "
-                                          "kept loss keeps its whole graph",
-                                          "limit caches and lists that each step adds to; tracemalloc (two snapshots, "
-                                          "compared) says which line allocates them"};
-    evidence.FromMetric(metric, "growth", growth.per_s, "bytes/s");
-    evidence.FromMetric(metric, "growth, low end of the 95 % interval", growth.low, "bytes/s");
-    evidence.FromMetric(metric, "growth, high end", growth.high, "bytes/s");
-    evidence.FromMetric(metric, "grown while it was recorded", growth.rise, "bytes");
+    finding.cause = !loader ? "training" : grows->shared ? "copied" : "workers";
+    finding.severity = !room || fits || ends_s > kGrowthLastsS ? Severity::kInfo
+                       : ends_s < kGrowthEndsSoonS             ? Severity::kCritical
+                                                               : Severity::kWarning;
+    finding.stands_still = room && !fits && EndsTheRun(view, growth, ends_s);
+    finding.title = TitleOf(view, *grows, loader, room, ends_s);
+    finding.fix = FixOf(*grows, loader);
+    evidence.FromMetric(grows->metric, "growth", growth.per_s, "bytes/s");
+    evidence.FromMetric(grows->metric, "growth, low end of the 95 % interval", growth.low, "bytes/s");
+    evidence.FromMetric(grows->metric, "growth, high end", growth.high, "bytes/s");
+    evidence.FromMetric(grows->metric, "grown while it was recorded", growth.rise, "bytes");
+    evidence.FromMetric(grows->metric, "still shared with the training", grows->shared);
     evidence.FromMetric(Metric::kMemoryAvailable, "memory that is left", room);
     if (!loader) NameWhatGrows(view, finding);
     return finding;

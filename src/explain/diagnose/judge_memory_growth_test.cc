@@ -96,9 +96,41 @@ TEST(MemoryGrowthTest, OfPagesThatWorkersCopyShowsInTheirPrivateMemoryAlone) {
   const auto copied = [](double s) { return 100 * kMB + 12 * kMB * s; };
   const auto all = [](double) { return 800 * kMB; };
   const Diagnosis diagnosis = OfWorkers(copied, all);
-  ASSERT_THAT(diagnosis, FindsCause("memory-growth", "workers"));
-  EXPECT_THAT(FindingIn(diagnosis, "memory-growth")->title,
-              HasSubstr("The private memory of the loader's workers"));
+  ASSERT_THAT(diagnosis, FindsCause("memory-growth", "copied"));
+  const Finding& finding = *FindingIn(diagnosis, "memory-growth");
+  EXPECT_THAT(finding.title, HasSubstr("The private memory of the loader's workers grows by 12 MB/s"));
+  EXPECT_THAT(finding.title, HasSubstr("they can take at most 604 MB more, of 1.0 GB that are left"));
+  EXPECT_EQ(finding.severity, Severity::kInfo) << "what they share fits";
+  EXPECT_FALSE(finding.stands_still);
+}
+
+TEST(MemoryGrowthTest, OfPagesThatWorkersCopyEndsTheRunWhereNotAllOfThemFit) {
+  const auto copied = [](double s) { return 100 * kMB + 12 * kMB * s; };
+  const Diagnosis diagnosis = OfWorkers(copied, [](double) { return 80'000 * kMB; });
+  ASSERT_THAT(diagnosis, FindsCause("memory-growth", "copied"));
+  const Finding& finding = *FindingIn(diagnosis, "memory-growth");
+  EXPECT_EQ(finding.severity, Severity::kCritical);
+  EXPECT_THAT(finding.title, HasSubstr("the 1.0 GB that are left last for 1 min"));
+}
+
+TEST(MemoryGrowthTest, OfWorkersThatAllocateIsNoCopying) {
+  const auto grows = [](double s) { return 500 * kMB + 12 * kMB * s; };
+  EXPECT_THAT(OfWorkers(grows, grows), FindsCause("memory-growth", "workers"));
+}
+
+TEST(MemoryGrowthTest, OfWorkersThatFillACacheIsNone) {
+  const auto filling = [](double s) { return 100 * kMB + 400 * kMB * (1 - std::exp(-s / 2)); };
+  EXPECT_THAT(OfWorkers(filling, filling), Not(Finds("memory-growth")));
+}
+
+TEST(MemoryGrowthTest, ComesFirstWhereItSoonEndsTheRunButNotInOneThatEnded) {
+  record::Recording recording = WithMemory([](double s) { return 500 * kMB + 20 * kMB * s; });
+  EXPECT_TRUE(FindingIn(Diagnose(recording), "memory-growth")->stands_still);
+  recording.stages.front().exit_status = 0;
+  EXPECT_FALSE(FindingIn(Diagnose(recording), "memory-growth")->stands_still);
+  const Diagnosis later =
+      Diagnose(WithMemory([](double s) { return 500 * kMB + 5 * kMB * s; }, "trainer", 10e9));
+  EXPECT_FALSE(FindingIn(later, "memory-growth")->stands_still) << "ten seconds do not tell of half an hour";
 }
 
 TEST(MemoryGrowthTest, OfWhatWorkersOnlyShareIsNotTheirs) {

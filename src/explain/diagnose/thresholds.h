@@ -104,6 +104,9 @@ inline constexpr double kGrowthBytes = 32e6;
 inline constexpr double kStillGrowing = 0.6;
 // A run that will be killed within two hours is at risk now; one that lasts for a week is longer than most.
 inline constexpr double kGrowthEndsSoonS = 2 * 3600, kGrowthLastsS = 7 * 24 * 3600;
+inline constexpr double kBelievedFor = 20;  // times as long as it was seen: a trend that is to end the run
+inline constexpr double kCopiedAtMost =
+    0.3;  // of a rise of private memory: that of all memory, where pages are copied
 inline constexpr double kDeviceMemoryWarning = 0.90;  // with fragmentation, large requests fail before 100 %
 inline constexpr double kDeviceMemoryCritical = 0.97;
 inline constexpr double kMemoryHeadroom = 0.20;  // practitioners fill a device to about 80 %
@@ -128,6 +131,9 @@ inline constexpr double kPlainMatmul = 0.50;   // of the matrix kernels' time wi
 inline constexpr double kShortKernelNs = 10e3;
 inline constexpr int64_t kIdleForNs = 300 * kNsPerSecond;  // start-up takes a minute or two
 inline constexpr int64_t kHangForNs = 120 * kNsPerSecond;  // a checkpoint or a validation may take one
+// A worker that was in one fetch for so much of a hang is what it waits for: the rest is until the first sample of it, and
+// from the last one to the end.
+inline constexpr double kMostOfAHang = 0.75;
 inline constexpr double kNothingComputes =
     0.05;                                   // cores a rank: what a waiting process and our own hook still use
 inline constexpr double kThrottled = 0.05;  // of the time

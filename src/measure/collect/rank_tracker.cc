@@ -33,6 +33,9 @@ constexpr int64_t kLiveNs = 5 * kNsPerSecond;
 constexpr size_t kHotLinesKept = 64, kFetchLinesKept = 16;
 // Workers that start anew in each epoch say their lines each time: of so many they are kept.
 constexpr size_t kWorkerLinesKept = 1 << 14;
+// Workers that are ended in the middle of a fetch, as at a `break`, leave it unfinished: of so many it is remembered.
+constexpr size_t kUnfinishedKept = 1024, kUnfinishedStated = 16;
+constexpr int64_t kLongUnfinishedNs = 30 * kNsPerSecond;
 
 std::string TextOf(const json& object, const char* key) {
   const auto at = object.find(key);
@@ -107,15 +110,35 @@ void RankTracker::OnTrainerEvent(const ChannelRecord& event) {
 
 void RankTracker::OnWorkerEvent(int64_t worker_pid, const ChannelRecord& event) {
   dirty_ = true;
-  if (static_cast<EventKind>(event.kind) == EventKind::kFetch) OnFetch(worker_pid, event);
+  if (static_cast<EventKind>(event.kind) == EventKind::kFetch) {
+    OnFetch(worker_pid, event);
+    unfinished_.erase(worker_pid);
+  }
   if (static_cast<EventKind>(event.kind) != EventKind::kLine) return;
   const auto line = worker_lines_.find({worker_pid, event.a});
   if (line == worker_lines_.end()) return;
-  ++fetch_hits_[{event.id, line->second, record::ActivityNumbered(event.c)}];
+  const FetchHit hit{event.id, line->second, record::ActivityNumbered(event.c)};
+  ++fetch_hits_[hit];
+  OnLineOfFetch(worker_pid, hit, event.end_ns);
+}
+
+void RankTracker::OnLineOfFetch(int64_t worker_pid, const FetchHit& hit, int64_t t_ns) {
+  if (unfinished_.size() >= kUnfinishedKept && !unfinished_.contains(worker_pid)) {
+    std::erase_if(unfinished_,
+                  [&](const auto& one) { return t_ns - one.second.seen_ns > kLongUnfinishedNs; });
+    if (unfinished_.size() >= kUnfinishedKept) return;
+  }
+  Unfinished& fetch = unfinished_[worker_pid];
+  if (fetch.begin_ns == 0) fetch.begin_ns = t_ns;
+  if (fetch.at != hit) fetch.samples_there = 0;
+  fetch.at = hit;
+  fetch.seen_ns = t_ns;
+  ++fetch.samples_there;
 }
 
 void RankTracker::OnWorkerLine(int64_t worker_pid, const json& line) {
   if (TextOf(line, "k") == "message") return OnLine(line);
+  if (TextOf(line, "k") == "hello") unfinished_.erase(worker_pid);  // of another process that had the number
   if (TextOf(line, "k") != "line" || worker_lines_.size() >= kWorkerLinesKept) return;
   worker_lines_[{worker_pid, IntOf(line, "id").value_or(0)}] = SourceLineOf(line);
 }
@@ -143,6 +166,12 @@ void RankTracker::OnNext(const ChannelRecord& event) {
   const int64_t wait_ns = event.end_ns - event.begin_ns;
   // Workers that are not kept are waited for twice: their end belongs to the `next` that brings no batch any more.
   int64_t& epoch_end_ns = epoch_end_ns_[loader.id];
+  // An epoch that brought nothing, because it failed, or was given up while its first batch did not come.
+  if (event.c == 1 && event.a == 0 && loader_counts_.contains(loader.id)) {
+    epoch_end_ns = 0;
+    return;
+  }
+  if (event.a > 0) loader_counts_.insert(loader.id);
   if (event.c == 1 && loader.wait_ns.count() > 0) {
     ++loader.restarts;
     loader.restart_wait_ns += wait_ns + epoch_end_ns;
@@ -300,6 +329,26 @@ void RankTracker::StatePasses() {
   if (host_steps_.computes_unseen()) info_.facts["computes_unseen"] = "true";
 }
 
+// Fetches that take far longer than any should: where the training stands still, that is what it waits for.
+void RankTracker::StateUnfinished() {
+  json stated = json::array();
+  for (const auto& [pid, fetch] : unfinished_) {
+    if (fetch.seen_ns - fetch.begin_ns < kLongUnfinishedNs || stated.size() >= kUnfinishedStated) continue;
+    stated.push_back({{"pid", pid},
+                      {"loader", fetch.at.loader},
+                      {"begin_ns", fetch.begin_ns},
+                      {"seen_ns", fetch.seen_ns},
+                      {"file", fetch.at.line.file},
+                      {"line", fetch.at.line.line},
+                      {"activity", record::Name(fetch.at.activity)},
+                      {"samples", fetch.samples_there}});
+  }
+  if (stated.empty())
+    info_.facts.erase("unfinished_fetches");
+  else
+    info_.facts["unfinished_fetches"] = stated.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void RankTracker::CountBatchesAsSteps() {
   if (!takes_batches() || !host_steps_.TakeBatchesForSteps()) return;
   is_training_ = dirty_ = true;
@@ -326,6 +375,7 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
     info_.facts["lost_events"] = std::to_string(lost_events_ + host_steps_.dropped_events());
   }
   StatePasses();
+  StateUnfinished();
   UpdateHotLines();
   UpdateLinesOfFetches();
   if (last) {

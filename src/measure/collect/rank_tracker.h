@@ -84,6 +84,13 @@ class RankTracker {
     auto operator<=>(const FetchHit&) const = default;
   };
 
+  // A fetch that a worker has begun and not finished, as far as its line sampler saw it.
+  struct Unfinished {
+    int64_t begin_ns = 0, seen_ns = 0;  // the first sample in it and the latest one
+    FetchHit at;                        // where that found it
+    int64_t samples_there = 0;
+  };
+
   static SourceLine SourceLineOf(const nlohmann::json& line);
   record::Loader& LoaderWithId(int id);
   void OnFetch(int64_t worker_key, const record::ChannelRecord& event);
@@ -92,6 +99,8 @@ class RankTracker {
   bool KeepInFull(const record::Step& step);
   void UpdateHotLines();
   void UpdateLinesOfFetches();
+  void OnLineOfFetch(int64_t worker_pid, const FetchHit& hit, int64_t t_ns);
+  void StateUnfinished();
   void StatePasses();
 
   record::RankInfo info_;
@@ -100,10 +109,12 @@ class RankTracker {
   LoaderMeter loader_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
   std::map<int, int64_t> epoch_end_ns_;                // by loader: its last `next`, if that brought no batch
+  std::set<int> loader_counts_;                        // loaders of whose batches the samples are known
   std::set<int> drew_;                                 // loaders whose sampler drew an epoch's order
   std::map<int64_t, SourceLine> source_lines_;
   std::map<std::pair<int64_t, int64_t>, SourceLine> worker_lines_;  // by process and id
   std::map<FetchHit, int64_t> fetch_hits_;
+  std::map<int64_t, Unfinished> unfinished_;  // by the worker's process
   std::map<timeline::LineHit, int64_t> line_hits_;
   std::map<std::string, int64_t> counts_;  // how often a rare message came, to report it once
   std::vector<record::Message> messages_;

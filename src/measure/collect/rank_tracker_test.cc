@@ -129,6 +129,70 @@ TEST_F(RankTrackerTest, AnEpochsBeginIncludesTheEndOfTheWorkersBeforeIt) {
   EXPECT_EQ(rank.loaders.at(0).restart_wait_ns, (15 + 30) * kMs);
 }
 
+TEST_F(RankTrackerTest, AnEpochWhoseFirstBatchNeverCameIsNoRestart) {
+  const auto next = [&](int64_t begin_ms, int64_t end_ms, int64_t samples, int64_t first) {
+    ChannelRecord event = Event(EventKind::kNext, begin_ms * kMs, end_ms * kMs, samples);
+    event.c = first;
+    tracker_.OnTrainerEvent(event);
+  };
+  next(0, 20, 16, 1);
+  next(40, 55, 0, 0);
+  next(55, 85, 16, 1);
+  next(90, 95, 0, 0);
+  next(100, 220'000, 0, 1);  // until somebody pressed Ctrl-C
+  Step(1000, 50);
+  const auto rank = Finish();
+  EXPECT_EQ(rank.loaders.at(0).restarts, 1);
+  EXPECT_EQ(rank.loaders.at(0).restart_wait_ns, (15 + 30) * kMs);
+}
+
+TEST_F(RankTrackerTest, WhereTheSamplesOfBatchesAreNotKnownEachEpochCounts) {
+  for (const int64_t first : {1, 0, 1, 0, 1}) {
+    ChannelRecord event = Event(EventKind::kNext, 0, 10 * kMs, /*a=*/0);
+    event.c = first;
+    tracker_.OnTrainerEvent(event);
+  }
+  Step(1000, 50);
+  EXPECT_EQ(Finish().loaders.at(0).restarts, 2);
+}
+
+TEST_F(RankTrackerTest, AFetchThatDoesNotEndIsStatedWithItsWorkerAndItsLine) {
+  for (const int64_t pid : {7, 8}) {
+    tracker_.OnWorkerLine(
+        pid, {{"k", "line"}, {"id", 1}, {"file", "/x/train.py"}, {"line", 31}, {"function", "load"}});
+    for (int64_t s = 1; s <= 60; ++s) {
+      ChannelRecord seen = Event(EventKind::kLine, s * 1'000 * kMs, s * 1'000 * kMs, 1);
+      seen.c = static_cast<int64_t>(record::Activity::kLock);
+      tracker_.OnWorkerEvent(pid, seen);
+      if (pid == 8 && s % 10 == 0)
+        tracker_.OnWorkerEvent(pid, Event(EventKind::kFetch, s * 1'000 * kMs, s * 1'000 * kMs + 1, 16));
+    }
+  }
+  Step(1000, 50);
+  const auto rank = Finish();
+  const auto stated = json::parse(rank.facts.at("unfinished_fetches"));
+  ASSERT_EQ(stated.size(), 1u) << "worker 8 finishes its batches";
+  EXPECT_EQ(stated[0]["pid"], 7);
+  EXPECT_EQ(stated[0]["line"], 31);
+  EXPECT_EQ(stated[0]["activity"], "lock");
+  EXPECT_EQ(stated[0]["samples"], 60);
+  EXPECT_EQ(stated[0]["seen_ns"].get<int64_t>() - stated[0]["begin_ns"].get<int64_t>(), 59'000 * kMs);
+}
+
+TEST_F(RankTrackerTest, AWorkerDoesNotGoOnWithTheFetchOfOneThatHadItsNumber) {
+  const auto seen = [&](int64_t s) {
+    tracker_.OnWorkerEvent(7, Event(EventKind::kLine, s * 1'000 * kMs, s * 1'000 * kMs, 1));
+  };
+  const json line = {{"k", "line"}, {"id", 1}, {"file", "/x/train.py"}, {"line", 31}, {"function", "load"}};
+  tracker_.OnWorkerLine(7, line);
+  seen(1);
+  tracker_.OnWorkerLine(7, {{"k", "hello"}, {"role", "worker"}});
+  tracker_.OnWorkerLine(7, line);
+  seen(100);
+  Step(1000, 50);
+  EXPECT_FALSE(Finish().facts.contains("unfinished_fetches"));
+}
+
 TEST_F(RankTrackerTest, OrdersThatASamplerDrewAreSummedWithoutTheFirst) {
   for (const char* ns : {"900000000", "1000000000", "1100000000"})
     tracker_.OnLine(json::parse(std::string(R"({"k": "draw", "id": 0, "ns": )") + ns + "}"));

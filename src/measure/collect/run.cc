@@ -308,11 +308,12 @@ void Session::KeepWhatWasDeleted() {
 }
 
 // Messages of --fast-data and --autopilot are shown at once: nobody who asked for it wants to wait hours to hear that it
-// had no effect. Messages of the recorder wait for the end, where the command's output does not scroll them away.
+// had no effect. So is that /dev/shm is nearly full, which may end the run. Messages of the recorder wait for the end, where the command's output does not scroll them away.
 void Session::OnMessage(const record::Message& message) {
   if (message.source == "recorder") to_say_.push_back(message.text);
   const bool was_asked_for = message.source == "--fast-data" || message.source == "--autopilot";
-  if (was_asked_for && !options_.quiet && said_.insert(message.text).second)
+  const bool may_end_it = message.source == "/dev/shm";
+  if ((was_asked_for || may_end_it) && !options_.quiet && said_.insert(message.text).second)
     Say(message.source + ": " + message.text);
 }
 

@@ -28,9 +28,9 @@ ProbeSet MakeProbes(const Machine& machine) {
   add(std::make_unique<DiskProbe>(machine));
   add(std::make_unique<NetProbe>(machine));
   add(std::make_unique<SpaceProbe>(machine));
-  add(std::make_unique<ShmProbe>(machine));
   add(std::make_unique<CgroupProbe>(machine));
   set.processes = add(std::make_unique<ProcessProbe>(machine));
+  add(std::make_unique<ShmProbe>(machine, [p = set.processes] { return p->OneWithRole("loader"); }));
   const auto session = std::make_shared<nvml::Session>();
   add(std::make_unique<nvml::FastProbe>(session));
   add(std::make_unique<nvml::SlowProbe>(session,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import sys
 from typing import Any
@@ -41,17 +42,50 @@ def attach() -> None:
 def say_goodbye() -> None:
     if hook.channel is None:
         return
-    note_killed_worker(getattr(sys, "last_value", None))
+    raised = getattr(sys, "last_value", None)
+    note_killed_worker(raised)
+    note_full_shared_memory(raised)
     hook.say("bye", hook_ns=hook.channel.ring.written() * cost_of_an_event() + hook.extra_ns, steps=hook.steps)
     hook.on = False
     clear_away(hook.directory)
 
 
 def note_killed_worker(raised: Any) -> None:
-    """What torch says of a loader's worker that a signal ended, where the script ended by that."""
+    """What torch says of a loader's worker that a signal ended, where the script ended by that. Also as a message: the
+    facts of a process that took no step yet are not kept."""
     text = str(raised) if isinstance(raised, RuntimeError) else ""
     if text.startswith("DataLoader worker") and "signal: " in text:
-        hook.fact("worker_killed_by", text.partition("signal: ")[2].partition(".")[0])
+        signal = text.partition("signal: ")[2].partition(".")[0]
+        hook.fact("worker_killed_by", signal)
+        hook.say("message", severity="info", source="worker-killed", text=signal)
+
+
+NO_SPACE = "No space left on device"
+IN_SHARED_MEMORY = ("(shm)", "shared memory", "</torch_", "/dev/shm/")  # torch of several versions, NCCL
+MAX_SAID = 200
+SEMAPHORES = "multiprocessing.synchronize"  # a lock of Python's is a file in /dev/shm, and the error does not say so
+
+
+def note_full_shared_memory(raised: Any) -> None:
+    """What was said of no room in /dev/shm, where the script ended by that, in whatever process it was raised first."""
+    if not isinstance(raised, (RuntimeError, OSError)):
+        return
+    for line in str(raised).splitlines():
+        if NO_SPACE in line and any(name in line for name in IN_SHARED_MEMORY):
+            return say_full(line.strip()[:MAX_SAID])
+    if isinstance(raised, OSError) and raised.errno == errno.ENOSPC and is_raised_in(raised, SEMAPHORES):
+        say_full("no room for a semaphore of multiprocessing")
+
+
+def say_full(text: str) -> None:
+    hook.say("message", severity="info", source="shared-memory", text=text)
+
+
+def is_raised_in(raised: BaseException, module: str) -> bool:
+    at = raised.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and at.tb_frame.f_globals.get("__name__") == module
 
 
 def cost_of_an_event() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import sys
+import threading
 import weakref
 from typing import Any, Callable
 
@@ -152,11 +153,27 @@ def before_iter(source: Any) -> Loader | None:
         configuration = process_configuration()
         if configuration is not None:
             configuration[MARK] = loader.id
+        if getattr(source, "num_workers", 0):
+            note_threads()
         return loader
     except Exception as error:
         if not hook.fail("iter", error):
             raise
         return None
+
+
+OF_LOADERS = ("fullbore-", "QueueFeederThread", "pin_memory")
+MAX_THREADS = 8
+
+
+def note_threads() -> None:
+    """The script's other threads while workers are about to be forked: a lock that one of them holds at that moment
+    stays locked in the worker for ever."""
+    here = threading.get_ident()
+    names = [t.name for t in threading.enumerate() if t.ident != here and not t.name.startswith(OF_LOADERS)]
+    names = [name for name in names if not name.endswith("(_pin_memory_loop)")]
+    if names or "threads_at_fork" in hook.facts:
+        hook.fact("threads_at_fork", names[:MAX_THREADS])
 
 
 @guarded

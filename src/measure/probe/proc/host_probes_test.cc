@@ -218,6 +218,23 @@ TEST_F(HostProbesTest, SharedMemoryIsRead) {
   EXPECT_LE(*sink_.Last("shm_used"), *sink_.Last("shm_total"));
 }
 
+TEST_F(HostProbesTest, SharedMemoryIsThatOfAWorkerWhereThereIsOne) {
+  files_.MakeDirectory("/proc/77/root/dev/shm");
+  int64_t worker = 0;
+  ShmProbe probe(files_.machine(), [&] { return worker; });
+  probe.Sample(Seconds(1), sink_);
+  EXPECT_FALSE(sink_.Last("shm_total")) << "the machine has none";
+  worker = 77;
+  probe.Sample(Seconds(2), sink_);
+  EXPECT_TRUE(sink_.Last("shm_total"));
+}
+
+TEST_F(HostProbesTest, SharedMemoryOfAWorkerThatEndedIsTheMachines) {
+  files_.MakeDirectory("/dev/shm");
+  ShmProbe(files_.machine(), [] { return 77; }).Sample(Seconds(1), sink_);
+  EXPECT_TRUE(sink_.Last("shm_total"));
+}
+
 // Every file of every probe, first missing, then truncated or not text at all.
 TEST_F(HostProbesTest, GarbageAndMissingFilesGiveNoReadingsAndDoNotCrash) {
   constexpr const char* kFiles[] = {"/proc/stat",         "/proc/loadavg",     "/proc/meminfo",

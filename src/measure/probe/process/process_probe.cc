@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/clock.h"
 #include "measure/probe/cgroup/cgroup.h"
@@ -23,7 +24,9 @@ constexpr double kDelayToSample = 0.2;  // cores: less is the ordinary traffic o
 constexpr double kCoresOfAPool = 1.2;   // one thread that computes, and another that helps now and then
 constexpr int64_t kPssBudgetNsPerRound = kNsPerMs;
 constexpr int64_t kPssBudgetCapNs = 5 * kNsPerMs;
-constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond;
+// A short run ends before much was read at that rate, and a growth that shows in it would go unseen.
+constexpr int64_t kEarlyNs = 60 * kNsPerSecond, kEarlyPssBudgetNsPerRound = 5 * kNsPerMs;
+constexpr int64_t kPssIntervalNs = 10 * kNsPerSecond, kShortestPssIntervalNs = 2 * kNsPerSecond;
 
 const double kTicksPerSecond = static_cast<double>(sysconf(_SC_CLK_TCK));
 const auto kPageBytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
@@ -122,6 +125,7 @@ ProcessProbe::ProcessProbe(const Machine& machine)
 ProcessProbe::~ProcessProbe() = default;
 
 void ProcessProbe::Sample(int64_t t_ns, Sink& sink) {
+  if (first_ns_ == 0) first_ns_ = t_ns;
   ReadStats(t_ns);
   for (const int64_t pid : tree_.Scan()) Adopt(pid, t_ns);
   ReadDetails(t_ns);
@@ -154,6 +158,11 @@ void ProcessProbe::SetRole(int64_t pid, const std::string& role, int rank) {
 
 std::vector<record::Process> ProcessProbe::Processes() const { return processes_; }
 
+int64_t ProcessProbe::OneWithRole(std::string_view role) const {
+  const auto at = std::ranges::find_if(running_, [&](const auto& one) { return one.second.role == role; });
+  return at == running_.end() ? 0 : at->first;
+}
+
 void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
   Running process;
   if (running_.size() < kMaxOpenFiles) {
@@ -162,6 +171,7 @@ void ProcessProbe::Adopt(int64_t pid, int64_t t_ns) {
   const auto stat = ReadStat(pid, process);
   if (!stat) return tree_.Forget(pid);
   process.name = stat->name;
+  process.adopted_ns = t_ns;
   process.start_ticks = stat->start_ticks;
   process.threads = stat->threads;
   process.resident_bytes = stat->resident_pages * kPageBytes;
@@ -325,13 +335,20 @@ void ProcessProbe::ReadSpins(Sink& sink) {
 // Reading smaps_rollup walks the page tables of the process, 1 ms per 100 MB or so, and holds its memory map
 // locked meanwhile. So each reading is charged to a budget, and the next waits until the budget allows it.
 void ProcessProbe::ReadPss(int64_t t_ns) {
-  pss_budget_ns_ = std::min(pss_budget_ns_ + kPssBudgetNsPerRound, kPssBudgetCapNs);
-  std::vector<std::pair<int64_t, int64_t>> due;  // (time of the last reading, pid)
+  const bool early = t_ns - first_ns_ < kEarlyNs;
+  pss_budget_ns_ =
+      std::min(pss_budget_ns_ + (early ? kEarlyPssBudgetNsPerRound : kPssBudgetNsPerRound), kPssBudgetCapNs);
+  std::vector<std::tuple<bool, int64_t, int64_t>> due;  // (comes later, time of the last reading, pid)
   for (const auto& [pid, process] : running_) {
-    if (process.pss_ns == 0 || t_ns - process.pss_ns >= kPssIntervalNs) due.emplace_back(process.pss_ns, pid);
+    const bool is_worker = process.role == "loader";
+    const int64_t interval_ns =
+        is_worker ? std::clamp((t_ns - process.adopted_ns) / 4, kShortestPssIntervalNs, kPssIntervalNs)
+                  : kPssIntervalNs;
+    if (process.pss_ns == 0 || t_ns - process.pss_ns >= interval_ns)
+      due.emplace_back(early && !is_worker, process.pss_ns, pid);
   }
   std::ranges::sort(due);
-  for (const auto& [last, pid] : due) {
+  for (const auto& [later, last, pid] : due) {
     if (pss_budget_ns_ <= 0) return;
     Running& process = running_.at(pid);
     const int64_t begin_ns = ThreadCpuNs();

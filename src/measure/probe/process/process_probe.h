@@ -5,7 +5,9 @@
 // Cost: about 10 us per process and second. /proc/PID/stat stays open; costlier files (status, io) are read
 // from at most 24 processes per round in turn. Two are read within a budget each, those processes first that
 // have gone longest without: the threads' waits for a core, of processes that took CPU time (0.2 % of a core:
-// some 700 threads a second), and shared-aware memory (PSS), whose cost grows with the memory (0.1 %). Training
+// some 700 threads a second), and shared-aware memory (PSS), whose cost grows with the memory (0.1 %; 0.5 % in the first
+// minute, in which loader workers come first: they are read every two seconds, and every ten once they are older).
+// Training
 // processes that keep more than one core busy, or whose threads wait for cores, are also sampled (spin_sampler.h): do
 // they compute, or only spin?
 //
@@ -44,6 +46,9 @@ class ProcessProbe : public Probe {
   // Whether a process of the command with this pid was running at the last round.
   bool IsOurs(int64_t pid) const { return running_.contains(pid); }
 
+  // Some process of this role that was running at the last round, 0 if there was none.
+  int64_t OneWithRole(std::string_view role) const;
+
   // The first 1000 processes seen; `end_ns` is the round in which the process was found gone.
   std::vector<record::Process> Processes() const;
 
@@ -61,6 +66,7 @@ class ProcessProbe : public Probe {
     UniqueFd stat;
     std::string name;
     bool command_known = false;
+    int64_t adopted_ns = 0;
     uint64_t start_ticks = 0;
     uint64_t last_cpu_ticks = 0;
     double cpu_cores = 0;
@@ -105,6 +111,7 @@ class ProcessProbe : public Probe {
   int64_t next_detailed_pid_ = 0;
   int64_t delay_budget_ns_ = 0;
   int64_t pss_budget_ns_ = 0;
+  int64_t first_ns_ = 0;  // of the first round
   size_t unlisted_ = 0;
   bool said_unlisted_ = false;
   SpinSampler spins_;

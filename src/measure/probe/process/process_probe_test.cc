@@ -226,6 +226,23 @@ TEST_F(ProcessProbeTest, WhatAProcessHoldsNowIsPartOfTheMostThatItHeld) {
   EXPECT_EQ(sink_.Last("process_memory_peak{role=other}"), sink_.Last("process_memory{role=other}"));
 }
 
+TEST_F(ProcessProbeTest, PrivateMemoryOfYoungWorkersIsReadMoreOften) {
+  Write(100, {});
+  Write(101, {.parent = 100});
+  ProcessProbe probe(files_.machine(100));
+  probe.SetRole(100, "trainer", -1);
+  probe.SetRole(101, "loader", -1);
+  for (int second = 1; second <= 7; ++second) {
+    WriteDetails(100, 1, 1, 1000 + second);
+    WriteDetails(101, 1, 1, 1000 + second);
+    probe.Sample(Seconds(second), sink_);
+  }
+  EXPECT_EQ(sink_.Last("process_pss{role=loader}"), 1007 * 1024);
+  EXPECT_EQ(sink_.Last("process_pss{role=trainer}"), 1001 * 1024) << "that waits its ten seconds";
+  EXPECT_EQ(probe.OneWithRole("loader"), 101);
+  EXPECT_EQ(probe.OneWithRole("other"), 0);
+}
+
 TEST_F(ProcessProbeTest, UnreadableValuesAreAbsent) {
   Write(100, {});
   files_.MakeDirectory("/proc/100/io");  // reading it fails, as another user's file would
