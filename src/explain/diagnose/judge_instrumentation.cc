@@ -51,10 +51,6 @@ Seen SeenAt(const RankView& rank, Activity activity) {
   return seen;
 }
 
-std::string NameOf(const Place& place) {
-  return fmt::format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.line);
-}
-
 double Without(double part) { return 1 / (1 - std::min(part, kMostOfAStep)); }
 
 // ---- anomaly detection ----
@@ -109,8 +105,9 @@ std::optional<Finding> Hooks(const View& view) {
   finding.share = of_step.ratio;
   finding.where = seen.where;
   finding.title = fmt::format(
-      "Functions that are hooked into the forward and backward passes take {} of the time, most of all {}.",
-      FormatPercent(of_step.ratio), NameOf(seen.where.front()));
+      "Functions that are hooked into the forward and backward passes take {} of the time, most of all at "
+      "{}.",
+      FormatPercent(of_step.ratio), NamesOf(seen.where));
   finding.fix = {
       "what only watches (histograms, norms, checks for NaN): every tenth or hundredth step, not in "
       "each"};

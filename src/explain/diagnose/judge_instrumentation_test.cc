@@ -36,7 +36,7 @@ TEST(InstrumentationTest, HooksAreNamedWithTheirLineAndShare) {
   EXPECT_THAT(diagnosis, Not(Finds("healthy")));
   const Finding& finding = diagnosis.findings.front();
   EXPECT_EQ(finding.id, "instrumentation");
-  EXPECT_THAT(finding.title, HasSubstr("take 40 % of the time, most of all train.py:30"));
+  EXPECT_THAT(finding.title, HasSubstr("take 40 % of the time, most of all at train.py:30"));
   EXPECT_THAT(finding,
               Advises("if they only report, doing it every tenth step would make the run about 1.56x"));
   EXPECT_EQ(finding.method, "") << "a hook may be part of the training";

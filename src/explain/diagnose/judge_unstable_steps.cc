@@ -222,10 +222,6 @@ std::optional<Why> OfHostOther(const Slow& slow) {
   return std::nullopt;
 }
 
-std::string NameOf(const Place& place) {
-  return fmt::format("{}:{}", place.file.substr(place.file.rfind('/') + 1), place.line);
-}
-
 // Once in so many steps: what reports need not come so often; what is not known to report may be a part of the training,
 // as a penalty or the turn of another network is.
 Why OfPeriod(const RankView& rank, const Slow& slow, const Period& period) {
@@ -317,12 +313,12 @@ Finding OfReports(const Why& why, const Finding* instrumentation, Finding findin
   finding.share = period.Share();
   finding.severity = SeverityOf(finding.share, kHostOther, kStepsForCritical).value_or(Severity::kInfo);
   finding.title = fmt::format(
-      "Every {} steps one takes {}, against {} for the others: what runs in it, most of all {}, takes {} of "
+      "Every {} steps one takes {}, against {} for the others: what runs in it, most of all at {}, takes {} "
+      "of "
       "the "
       "time.",
       period.steps, FormatDuration(std::llround(period.slow_ns)),
-      FormatDuration(std::llround(period.others_ns)), NameOf(why.where.front()),
-      FormatPercent(finding.share));
+      FormatDuration(std::llround(period.others_ns)), NamesOf(why.where), FormatPercent(finding.share));
   finding.fix = why.fix;
   finding.where = why.where;
   finding.speedup = RemovalOf(finding.share, kHalfAsOften);
