@@ -30,7 +30,7 @@ ARun Seen(Activity activity, int64_t samples, const char* file = "/home/u/train.
   return run;
 }
 
-TEST(InstrumentationTest, HooksAreNamedWithTheirLineAndShare) {
+TEST(InstrumentationTest, IsRaisedByHooksWithTheirLineAndShare) {
   const Diagnosis diagnosis = Diagnose(Seen(Activity::kHook, 40));
   ASSERT_THAT(diagnosis, FindsCause("instrumentation", "hooks"));
   EXPECT_THAT(diagnosis, Not(Finds("healthy")));
@@ -51,11 +51,11 @@ TEST(InstrumentationTest, HooksOfATrackerOnlyWatch) {
   EXPECT_LT(finding.speedup.high, 2.1);
 }
 
-TEST(InstrumentationTest, HooksThatTakeLittleAreNotWorthAWord) {
+TEST(InstrumentationTest, IsNotRaisedByHooksThatTakeLittle) {
   EXPECT_THAT(Diagnose(Seen(Activity::kHook, 4)), Not(Finds("instrumentation")));
 }
 
-TEST(InstrumentationTest, TheModelsOwnLinesAreNoHooks) {
+TEST(InstrumentationTest, IsNotRaisedByTheModelsOwnLines) {
   EXPECT_THAT(Diagnose(Seen(Activity::kUnknown, 40)), Not(Finds("instrumentation")));
 }
 

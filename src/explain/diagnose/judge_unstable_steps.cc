@@ -34,6 +34,7 @@ constexpr double kMostOfSlow = 0.6;
 // Samples of slow steps, before anything is told from them.
 constexpr double kSamplesOfSlow = 5;
 constexpr size_t kMostPlaces = 3;
+constexpr double kWorthNaming = 0.2;  // of the samples of the line that has most
 // Half as often is the least that "less often" may mean.
 constexpr double kHalfAsOften = 0.5;
 
@@ -150,6 +151,8 @@ SlowLines LinesOfSlowSteps(const RankView& rank, double slow_per_usual) {
   for (const record::HotLine& line : rank.info->hot_lines) samples += line.samples;
   found.where = PlacesOf(
       more, [](const record::HotLine&) { return true; }, static_cast<double>(samples));
+  const double least = found.where.empty() ? 0 : kWorthNaming * found.where.front().share;
+  std::erase_if(found.where, [&](const Place& place) { return place.share < least; });
   if (found.where.size() > kMostPlaces) found.where.resize(kMostPlaces);
   if (found.all < kSamplesOfSlow) return {};
   return found;
