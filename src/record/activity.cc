@@ -8,8 +8,9 @@ namespace fullbore::record {
 namespace {
 
 constexpr std::array<std::string_view, kActivityCount> kNames = {
-    "unknown", "queue",    "lock",    "future",      "subprocess",       "network",    "file",  "sleep",
-    "logging", "plotting", "metrics", "environment", "data_preparation", "tokenising", "python"};
+    "unknown", "queue",   "lock",     "future",  "subprocess",  "network",          "file",
+    "sleep",   "logging", "plotting", "metrics", "environment", "data_preparation", "tokenising",
+    "python",  "hook",    "anomaly"};
 
 }  // namespace
 

@@ -25,8 +25,10 @@ enum class Activity : uint8_t {
   kDataPreparation = 12,  // decodes, converts, stacks what becomes a batch
   kTokenising = 13,       // turns text into tokens
   kPython = 14,           // the interpreter itself
+  kHook = 15,             // runs what the script or a tracker has hooked into the passes: histograms, norms
+  kAnomaly = 16,          // keeps the stack of an operation for anomaly detection
 };
-inline constexpr size_t kActivityCount = 15;
+inline constexpr size_t kActivityCount = 17;
 
 std::string_view Name(Activity activity);  // "data_preparation"
 std::optional<Activity> ActivityNamed(std::string_view name);

@@ -57,7 +57,8 @@ enum class EventKind : uint16_t {
   // known of the pass, kPass... below.
   kForward = 2,
   // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what follows in a
-  // distributed run is the wait for the other ranks.
+  // distributed run is the wait for the other ranks. b: of DistributedDataParallel, 1 where the pass exchanged gradients,
+  // 2 where it was under no_sync(); 0 unknown.
   kBackward = 3,
   // a: 1 if this ends a step (the primary optimizer's step), 0 for zero_grad and the other optimizers;
   // b: 1 if the script itself says so (fullbore.step()), and no optimizer; c: 1 if a profiler of ours slowed the

@@ -76,6 +76,9 @@ struct StepWindow {
   std::array<int64_t, kHostOtherCount> host_other_ns{};
 };
 
+// A step that takes so many times the median is a slow one.
+inline constexpr double kSlowStep = 2.0;
+
 // A place where the line sampler saw the training thread spend time of one share, doing one thing. The hits
 // of all lines too rare to be kept are in lines without a file, so that sums are those of all samples.
 struct HotLine {
@@ -89,7 +92,8 @@ struct HotLine {
   Activity activity = Activity::kUnknown;
   // In the iterator that the training loop goes through, rather than in the loop's body.
   bool in_iterator = false;
-  std::string library{};  // whose loop it is, where the user has no line of their own in it: "ultralytics"
+  std::string library{};     // whose loop it is, where the user has no line of their own in it: "ultralytics"
+  int64_t slow_samples = 0;  // of `samples`, those in slow steps; older files have none
 };
 
 inline constexpr char kFullboreData[] = "fullbore.data";

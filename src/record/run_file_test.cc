@@ -55,6 +55,7 @@ class RunFileTest : public ::testing::Test {
     rank.hot_lines.push_back({Share::kDataWait, "train.py", 7, "main", "for x in loader:", 12});
     rank.hot_lines.push_back({Share::kHostOther, "trainer.py", 9, "train", "", 5, HostOther::kUnnamed,
                               Activity::kLogging, true, "ultralytics"});
+    rank.hot_lines.back().slow_samples = 4;
     rank.loaders.emplace_back().where = "train.py:3";
     rank.loaders.back().start_method = "forkserver";
     rank.loaders.back().wait_ns.Add(40);
@@ -139,6 +140,8 @@ TEST_F(RunFileTest, ReadsBackEverythingThatWasRecorded) {
   EXPECT_EQ(rank.hot_lines.at(0).activity, Activity::kUnknown);
   EXPECT_EQ(rank.hot_lines.at(1).activity, Activity::kLogging);
   EXPECT_TRUE(rank.hot_lines.at(1).in_iterator);
+  EXPECT_EQ(rank.hot_lines.at(0).slow_samples, 0);
+  EXPECT_EQ(rank.hot_lines.at(1).slow_samples, 4);
   EXPECT_EQ(rank.hot_lines.at(1).library, "ultralytics");
   EXPECT_EQ(rank.loaders.at(0).wait_ns.count(), 1u);
   EXPECT_EQ(rank.loaders.at(0).where, "train.py:3");

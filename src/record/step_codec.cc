@@ -186,6 +186,7 @@ json ArrayOf(const std::vector<HotLine>& lines) {
                    {"activity", Name(line.activity)}, {"part", Name(line.part)}};
     if (line.in_iterator) object["in_iterator"] = true;
     if (!line.library.empty()) object["library"] = line.library;
+    if (line.slow_samples > 0) object["slow_samples"] = line.slow_samples;
     array.push_back(std::move(object));
   }
   return array;
@@ -210,6 +211,7 @@ std::vector<HotLine> LinesOf(const json& array) {
     Take(object, "function", line.function);
     Take(object, "text", line.text);
     Take(object, "samples", line.samples);
+    Take(object, "slow_samples", line.slow_samples);
     lines.push_back(std::move(line));
   }
   return lines;

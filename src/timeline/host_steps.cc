@@ -29,6 +29,11 @@ constexpr double kMinFeeding = 0.05;
 // A loader that gives a batch to so many steps in a row feeds them, though another is asked after it.
 constexpr int kStepsInARow = 4;
 
+// Before that many steps no median says which one is slow.
+constexpr uint64_t kStepsForMedian = 10;
+// What `b` says of a backward pass.
+constexpr int64_t kExchanged = 1;
+
 // What `a` says of a compiled function's call (record/channel.h).
 constexpr int64_t kCompiledStep = 2, kCompiledOther = 3;
 
@@ -304,12 +309,12 @@ void HostSteps::MarkTimeBeforeForward(const std::vector<ChannelRecord>& events, 
 }
 
 // A sample is counted where its time goes: if it saw the training being fed, that is data_wait.
-void HostSteps::CountLineHit(const ChannelRecord& hit, const std::vector<Segment>& segments) {
+void HostSteps::CountLineHit(const ChannelRecord& hit, const std::vector<Segment>& segments, bool slow) {
   const auto inside = std::find_if(segments.begin(), segments.end(), [&](const Segment& s) {
     return s.begin_ns <= hit.begin_ns && hit.begin_ns < s.end_ns;
   });
   if (inside == segments.end()) return;
-  LineHit key = {inside->share, inside->part, hit.a, record::ActivityNumbered(hit.c), hit.d == 1};
+  LineHit key = {inside->share, inside->part, hit.a, record::ActivityNumbered(hit.c), hit.d == 1, slow};
   if (inside->before_forward && training_loaders_.empty()) {
     if (feeding_.all >= kManySamples) feeding_ = {feeding_.all / 2, feeding_.seen / 2};
     ++feeding_.all;
@@ -325,12 +330,38 @@ void HostSteps::CountLineHit(const ChannelRecord& hit, const std::vector<Segment
   ++line_hits_[key];
 }
 
+bool HostSteps::IsSlow(int64_t wall_ns) {
+  const bool known = wall_ns_.count() >= kStepsForMedian;
+  const bool slow = known && static_cast<double>(wall_ns) >= record::kSlowStep * wall_ns_.Quantile(0.5);
+  wall_ns_.Add(static_cast<double>(wall_ns));
+  return slow;
+}
+
+// Gradients that are exchanged and then added to, without an optimizer that steps or clears them in between, could have
+// been exchanged with those that are added.
+void HostSteps::CountExchanges(const std::vector<ChannelRecord>& events) {
+  bool exchanged = false;  // and nobody has used the gradients yet
+  bool any = false;
+  for (const ChannelRecord& event : events) {
+    if (KindOf(event) == EventKind::kOptimizer) exchanged = false;
+    if (KindOf(event) != EventKind::kBackward || event.b == 0) continue;
+    any = true;
+    ++exchanges_.passes;
+    if (event.b != kExchanged) continue;
+    ++exchanges_.exchanging;
+    exchanges_.early += std::exchange(exchanged, true);
+  }
+  exchanges_.steps += any;
+}
+
 void HostSteps::CloseStep(const ChannelRecord& boundary) {
   if (!std::exchange(stepped_, true)) {
     batches_ = {};
     of_batch_ = {};
     fed_by_.clear();
     pass_kinds_ = {};
+    wall_ns_ = {};
+    exchanges_ = {};
     steps_divided_ = steps_without_module_ = 0;
   }
   std::vector<ChannelRecord> events = std::exchange(pending_, {});
@@ -396,11 +427,13 @@ HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_
   const bool calls_no_module = !CallsModule(events, passes, stepped_);
   ++steps_divided_;
   steps_without_module_ += calls_no_module;
+  const bool slow = IsSlow(step.wall_ns);
+  CountExchanges(events);
   std::vector<Segment> segments = Divide(events, passes, begin_ns, step.end_ns);
   if (std::ranges::any_of(events, IsMarked)) NameMarked(segments);
   MarkTimeBeforeForward(events, calls_no_module, segments);
   for (const ChannelRecord& event : events) {
-    if (KindOf(event) == EventKind::kLine) CountLineHit(event, segments);
+    if (KindOf(event) == EventKind::kLine) CountLineHit(event, segments, slow);
   }
   for (const Segment& segment : segments) {
     const int64_t ns = segment.end_ns - segment.begin_ns;

@@ -19,6 +19,9 @@
 // one batch that a loader delivers to the next, or from one forward pass to the next that has a backward pass
 // between them. Whether that is so is only known at the end.
 //
+// A sample of a step that takes twice the median of those so far is counted as one of a slow step: lines that are seen
+// there, and elsewhere not, are what makes it slow.
+//
 // Events arrive in the order of their ends. Bounded: a step keeps at most kMaxPendingEvents of
 // them, plus the one that ends it.
 #pragma once
@@ -32,6 +35,7 @@
 
 #include "record/channel.h"
 #include "record/recording.h"
+#include "record/sketch.h"
 #include "timeline/passes.h"
 
 namespace fullbore::timeline {
@@ -46,8 +50,16 @@ struct LineHit {
   int64_t line;  // its id in the channel
   record::Activity activity;
   bool in_iterator;
+  bool slow = false;  // in a slow step
 
   auto operator<=>(const LineHit&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
+};
+
+// Backward passes of the training, where it is known which of them exchanged gradients with other ranks.
+struct Exchanges {
+  int64_t steps = 0, passes = 0;
+  int64_t exchanging = 0;
+  int64_t early = 0;  // of these, followed by another one before the optimizer used the gradients
 };
 
 // Steps that our own profiler slowed down are counted, and left out.
@@ -69,6 +81,7 @@ class HostSteps {
   bool IsTrainingLoader(uint16_t loader) const { return training_loaders_.count(loader) != 0; }
   bool samples_known() const { return samples_known_; }
   const Passes::Totals& passes() const { return pass_kinds_.totals(); }
+  const Exchanges& exchanges() const { return exchanges_; }
   // Most steps called no module: their computation is told by what it is not.
   bool computes_unseen() const { return 2 * steps_without_module_ > steps_divided_; }
   uint64_t dropped_events() const { return dropped_; }
@@ -109,7 +122,9 @@ class HostSteps {
                               const std::vector<PassFor>& passes, int64_t begin_ns, int64_t end_ns) const;
   void MarkTimeBeforeForward(const std::vector<record::ChannelRecord>& events, bool calls_no_module,
                              std::vector<Segment>& segments) const;
-  void CountLineHit(const record::ChannelRecord& hit, const std::vector<Segment>& segments);
+  bool IsSlow(int64_t wall_ns);
+  void CountExchanges(const std::vector<record::ChannelRecord>& events);
+  void CountLineHit(const record::ChannelRecord& hit, const std::vector<Segment>& segments, bool slow);
   Segment Classify(const record::ChannelRecord& event, PassFor pass, int64_t at_ns) const;
 
   std::vector<record::ChannelRecord> pending_;
@@ -138,6 +153,8 @@ class HostSteps {
   std::set<uint16_t> training_loaders_;
   std::map<uint16_t, int> in_a_row_;  // steps in which another loader gave a batch, too
   Passes pass_kinds_;
+  record::Sketch wall_ns_;  // of the steps so far
+  Exchanges exchanges_;
   int64_t last_end_ns_ = 0;
   int64_t next_index_ = 0;
   bool samples_known_ = true;

@@ -293,6 +293,63 @@ TEST(HostStepsTest, LineHitsCountThoughAnotherThreadWritesThem) {
   EXPECT_EQ(steps.TakeLineHits().size(), 1u);
 }
 
+TEST(HostStepsTest, LineHitsOfSlowStepsAreTold) {
+  HostSteps steps;
+  int64_t at = 1000;
+  for (int i = 0; i < 30; ++i) {
+    const int64_t extra = i == 20 ? 500 : 0;
+    Feed(steps, {Event(EventKind::kForward, at, at + 60 + extra, 1),
+                 Event(EventKind::kLine, at + 20, at + 20, /*line id=*/i == 20 ? 7 : 3),
+                 Event(EventKind::kBackward, at + 60 + extra, at + 90 + extra),
+                 Event(EventKind::kOptimizer, at + 90 + extra, at + 95 + extra, 1)});
+    at += 100 + extra;
+  }
+  for (const auto& [hit, samples] : steps.TakeLineHits()) {
+    EXPECT_EQ(hit.slow, hit.line == 7);
+    EXPECT_EQ(samples, hit.line == 7 ? 1 : 29);
+  }
+}
+
+// A step of `passes` backward passes that exchange gradients; between them another optimizer steps, or nothing does.
+std::vector<ChannelRecord> Exchanging(int64_t at, int passes, bool steps_between) {
+  std::vector<ChannelRecord> events;
+  for (int i = 0; i < passes; ++i, at += 20) {
+    if (i > 0 && steps_between) events.push_back(Event(EventKind::kOptimizer, at, at + 1, 0));
+    ChannelRecord backward = Event(EventKind::kBackward, at + 2, at + 12);
+    backward.b = 1;
+    events.push_back(backward);
+  }
+  events.push_back(Event(EventKind::kOptimizer, at, at + 5, 1));
+  return events;
+}
+
+TEST(HostStepsTest, ExchangesOfGradientsThatMoreIsAddedToAreCounted) {
+  HostSteps steps;
+  Feed(steps, Exchanging(1000, 8, false));
+  Feed(steps, Exchanging(2000, 8, false));
+  EXPECT_EQ(steps.exchanges().steps, 2);
+  EXPECT_EQ(steps.exchanges().passes, 16);
+  EXPECT_EQ(steps.exchanges().exchanging, 16);
+  EXPECT_EQ(steps.exchanges().early, 14);
+}
+
+TEST(HostStepsTest, ExchangesBetweenWhichAnOptimizerUsesTheGradientsAreNotEarly) {
+  HostSteps steps;
+  Feed(steps, Exchanging(1000, 2, true));
+  EXPECT_EQ(steps.exchanges().exchanging, 2);
+  EXPECT_EQ(steps.exchanges().early, 0);
+}
+
+TEST(HostStepsTest, PassesUnderNoSyncAreNoExchanges) {
+  HostSteps steps;
+  std::vector<ChannelRecord> events = Exchanging(1000, 8, false);
+  for (int i = 0; i < 7; ++i) events[static_cast<size_t>(i)].b = 2;
+  Feed(steps, events);
+  EXPECT_EQ(steps.exchanges().passes, 8);
+  EXPECT_EQ(steps.exchanges().exchanging, 1);
+  EXPECT_EQ(steps.exchanges().early, 0);
+}
+
 // A step without a loader: 60 ns before the forward pass, 10 ns of them a copy.
 std::vector<ChannelRecord> StepWithoutLoader(int64_t at, std::vector<ChannelRecord> hits) {
   hits.push_back(Event(EventKind::kH2d, at + 50, at + 60));

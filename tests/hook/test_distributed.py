@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from channel_reader import BACKWARD, COLLECTIVE, FORWARD, Channel
 
 TWO_RANKS = """
@@ -86,6 +87,31 @@ def test_every_rank_is_seen_and_waiting_for_the_other_is_separated_from_its_own_
         assert all(r.begin < r.a <= r.end for r in steady)
         waits.append(sorted(r.end - r.a for r in steady)[1])
     assert waits[0] > 150_000_000 > waits[1]
+
+
+ACCUMULATES = """
+    import contextlib, os, sys
+    import torch
+    torch.distributed.init_process_group("gloo", init_method=os.environ.get("MEET", "env://"))
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i in range(16):
+        last = i % 4 == 3
+        with contextlib.nullcontext() if last or "each" in os.environ["EXCHANGE"] else model.no_sync():
+            model(torch.ones(1, 2)).sum().backward()
+        if last:
+            optimizer.step()
+            optimizer.zero_grad()
+    torch.distributed.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("exchange, said", [("each", [1, 1, 1, 1]), ("last", [2, 2, 2, 1])])
+def test_it_is_told_which_backward_passes_exchange_gradients(newest, exchange, said):
+    result, directory = newest.start(two_ranks(newest, newest.script(ACCUMULATES)), {"EXCHANGE": exchange})
+    assert result.returncode == 0, result.stderr
+    for process in (p for p in Channel(directory).trainers if p.steps):
+        assert [r.b for r in process.of(BACKWARD)][-8:] == 2 * said
 
 
 def test_without_other_ranks_gradients_are_not_watched(newest):

@@ -134,6 +134,36 @@ def test_facts_and_places_are_reported(plain):
     assert bye["steps"] == 14 and bye["hook_ns"] > 0
 
 
+WATCHED = """
+    import torch
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    def train(steps):
+        for _ in range(steps):
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+"""
+
+
+def test_what_somebody_forgot_to_switch_off_is_a_fact(newest):
+    always = """
+    torch.autograd.set_detect_anomaly(True)
+    with torch.autograd.profiler.profile():
+        train(140)
+    """
+    facts = newest.run(WATCHED + always)[0].trainer.facts
+    assert facts["anomaly_detection"] is True and facts["profiler"] is True
+    for_a_while = """
+    with torch.autograd.detect_anomaly(), torch.autograd.profiler.profile():
+        train(70)
+    train(70)
+    """
+    facts = newest.run(WATCHED + for_a_while)[0].trainer.facts
+    assert facts["anomaly_detection"] is False and "profiler" not in facts
+    facts = newest.run(WATCHED + "    train(140)\n")[0].trainer.facts
+    assert "anomaly_detection" not in facts and "profiler" not in facts
+
+
 def test_gradient_accumulation_makes_one_step(runner):
     channel, _ = runner.run(
         PARTS

@@ -61,6 +61,12 @@ def test_slow_steps_are_marked_with_the_one_that_ends_the_window(newest):
     assert windowed(channel.trainer) == list(range(FIRST, FIRST + STEPS + 1))
 
 
+def test_a_script_that_ends_inside_a_window_ends_as_it_would_without(newest):
+    channel, said = newest.run(TRAINING + f"    for _ in range({FIRST + 1}): step()\n", env=ASKED)
+    assert windowed(channel.trainer) == [FIRST] and said == ""
+    assert channel.trainer.say("device_window") == [], "a window that was not finished says nothing"
+
+
 # Nobody asked: a run that is long enough by the plan's own figures, which the test makes smaller.
 SOON = """
     plan = sys.modules["_fullbore_hook.torch.window_plan"]

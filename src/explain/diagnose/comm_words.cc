@@ -1,8 +1,14 @@
 #include "explain/diagnose/comm_words.h"
 
-#include <algorithm>
-#include <map>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "record/json_text.h"
 #include "timeline/device_kinds.h"
 
 namespace fullbore::diagnose {
@@ -131,6 +137,31 @@ std::vector<std::string> FixesOf(Exchange exchange, const Program& program) {
   return {kTopology,
           "fewer or smaller collectives, or such that something computes beside them: what these carry was "
           "not recorded"};
+}
+
+std::optional<EarlyExchanges> EarlyExchangesOf(const record::RankInfo& info) {
+  constexpr double kWorthAWord = 0.2;
+  const auto fact = info.facts.find("exchanges");
+  if (fact == info.facts.end()) return std::nullopt;
+  const nlohmann::json seen = record::ParseJson(fact->second);
+  const auto number = [&](const char* key) {
+    const auto at = seen.is_object() ? seen.find(key) : seen.end();
+    return at != seen.end() && at->is_number() ? at->get<double>() : 0.0;
+  };
+  const double steps = number("steps"), passes = number("passes"), exchanging = number("exchanging");
+  if (steps < 1 || exchanging < 1 || exchanging > passes) return std::nullopt;
+  const double part = number("early") / exchanging;
+  if (part < kWorthAWord || part >= 1) return std::nullopt;
+  return EarlyExchanges{passes / steps, part, exchanging == passes};
+}
+
+std::string ToExchangeOnce(const EarlyExchanges& early) {
+  return fmt::format(
+      "{} backward passes a step, {} all gradients: put all but the last, each with its forward pass, under "
+      "model.no_sync()",
+      FormatCount(std::round(early.passes * 10) / 10),
+      early.all ? "each exchanges"
+                : fmt::format("and {} of the exchanges are not the last to", FormatPercent(early.part)));
 }
 
 // pytorch.org/docs/stable: DistributedDataParallel, fsdp.html, distributed.fsdp.fully_shard, ddp_comm_hooks.

@@ -2,6 +2,7 @@
 // wrong for FSDP, and both for the all-reduces of tensor parallel layers and the all-to-all of experts.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,16 @@ Exchange ExchangeOf(const record::RankInfo& info);
 
 // Each one thing to do, in the wrapper's own words.
 std::vector<std::string> FixesOf(Exchange exchange, const Program& program);
+
+// Backward passes whose gradients are exchanged although more is added to them before the optimizer steps.
+struct EarlyExchanges {
+  double passes = 0;  // backward passes a step
+  double part = 0;    // of all exchanges, those that could be left out
+  bool all = false;   // every pass exchanges
+};
+// Nothing where it was not seen, or where hardly any could be left out.
+std::optional<EarlyExchanges> EarlyExchangesOf(const record::RankInfo& info);
+std::string ToExchangeOnce(const EarlyExchanges& early);
 
 // To let the exchange of gradients overlap the backward pass, and to send them in 16 bit.
 Words ToOverlap(const Program& program);

@@ -30,6 +30,7 @@ constexpr FindingRow kFindings[] = {
     {"copy-bound", JudgeCopyBound, When::kWithSteps, Rests::kOnTheDevice},
     {"thread-oversubscription", JudgeThreadOversubscription, When::kWithSteps},
     {"recompilation", JudgeRecompilation, When::kWithSteps},
+    {"instrumentation", JudgeInstrumentation, When::kWithSteps},
     {"unstable-steps", JudgeUnstableSteps, When::kWithSteps},
     {"cpu-contention", JudgeCpuContention, When::kWithSteps},
     {"low-activity", JudgeLowActivity, When::kAlways, Rests::kOnTheRun, std::nullopt},

@@ -28,6 +28,7 @@ std::optional<Finding> JudgeUnevenLastBatch(const View& view, Diagnosis& diagnos
 std::optional<Finding> JudgeLaunchBound(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeCopyBound(const View& view, Diagnosis& diagnosis);
+std::optional<Finding> JudgeInstrumentation(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& diagnosis);
 std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& diagnosis);

@@ -87,6 +87,27 @@ std::vector<std::string> FixOf(Exchange exchange, const Program& program, bool w
   return fix;
 }
 
+// Gradient accumulation that exchanges the gradients of each micro-batch: what is left is one exchange a step, of the
+// same sum. Ranks that are late wait for each other at that one.
+void AdviseOneExchange(const View& view, const EarlyExchanges& early, Finding& finding) {
+  // Two ranks of linear layers on two cores: 1.50 and 1.57 times as fast, where removing all of the exposed part gives
+  // 1.54. What the CPU adds up inside the backward pass goes, too.
+  constexpr double kLeast = 0.6, kMostInsideBackward = 0.1;
+  finding.cause = "each-micro-batch";
+  finding.title.pop_back();
+  finding.title += fmt::format(", and {} of the exchanges are of gradients that more is added to.",
+                               FormatPercent(early.part));
+  finding.fix.front() = ToExchangeOnce(early);
+  const double removed = finding.share * early.part;
+  finding.speedup = RemovalOf(removed, kLeast);
+  if (view.ComputesOnCpu()) {
+    const double inside = kMostInsideBackward * view.lead().Ratio(Share::kBackward);
+    finding.speedup.high = RemovalOf(removed + inside).high;
+  }
+  finding.method = fmt::format("{} of the exchanges left out; at the low end, {} of what they take",
+                               FormatPercent(early.part), FormatPercent(kLeast));
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/) {
@@ -125,6 +146,10 @@ std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& /*diagnosis*/
   AddCollectives(info, evidence);
   PointAtWorstStep(view.lead(), Share::kCommExposed, finding);
   const bool gradients = exchange == Exchange::kGradients;
+  if (const auto early = EarlyExchangesOf(info); early && gradients && !waiting) {
+    AdviseOneExchange(view, *early, finding);
+    return finding;
+  }
   const bool advised = waiting     ? AdviseBest(view.lead(), {"straggler"}, finding)
                        : gradients ? AdviseBest(view.lead(), {"overlap", "comm"}, finding)
                                    : false;

@@ -6,10 +6,12 @@ namespace fullbore::diagnose {
 namespace {
 
 using record::Share;
+using testing::Advises;
 using testing::ARun;
 using testing::ATrace;
 using testing::ATraining;
 using testing::Finds;
+using testing::FindsCause;
 using testing::kMs;
 using testing::LeavesOpen;
 using ::testing::Not;
@@ -42,6 +44,40 @@ TEST(CommBoundTest, GivesWayToAStragglerWhereWaitingCannotBeToldFromTransfer) {
       ATraining().InEachStep(Share::kCommExposed, 50).Beside(ATraining().InEachStep(Share::kForward, 50)));
   EXPECT_THAT(diagnosis, Finds("straggler"));
   EXPECT_THAT(diagnosis, Not(Finds("comm-bound")));
+}
+
+// Two ranks that wait half of the time for exchanges; `exchanges` is what the hook saw of them.
+Diagnosis WithExchanges(const char* exchanges) {
+  ARun run = ATraining().InEachStep(Share::kCommExposed, 100);
+  if (exchanges) run.rank().facts["exchanges"] = exchanges;
+  return Diagnose(run.Beside(ATraining().InEachStep(Share::kCommExposed, 100)));
+}
+
+TEST(CommBoundTest, MicroBatchesThatEachExchangeAreToldToDoSoOnce) {
+  const Diagnosis diagnosis =
+      WithExchanges(R"({"steps": 100, "passes": 800, "exchanging": 800, "early": 700})");
+  ASSERT_THAT(diagnosis, FindsCause("comm-bound", "each-micro-batch"));
+  const Finding& finding = diagnosis.findings.front();
+  EXPECT_THAT(finding,
+              Advises("8 backward passes a step, each exchanges all gradients: put all but the last"));
+  EXPECT_THAT(finding, Not(Advises("synchronise less often")));
+  EXPECT_NEAR(finding.speedup.low, 1 / (1 - 0.5 * 0.875 * 0.6), 1e-9);
+  EXPECT_NEAR(finding.speedup.high, 1 / (1 - 0.5 * 0.875 - 0.1 * 0.275), 1e-9) << "seven of eight exchanges";
+  EXPECT_EQ(finding.costs, replay::Cost::kCode) << "the sum of the gradients stays the same";
+}
+
+TEST(CommBoundTest, WhereAccumulationIsNotSeenTheWordsStayGeneral) {
+  for (
+      const char* exchanges :
+      {R"({"steps": 100, "passes": 100, "exchanging": 100, "early": 0})",  // one pass a step
+       R"({"steps": 100, "passes": 800, "exchanging": 100, "early": 0})",  // under no_sync() already
+       R"({"steps": 100, "passes": 200, "exchanging": 200, "early": 0})",  // two networks, each with its step
+       R"({"steps": 0, "passes": 9, "exchanging": 9, "early": 9})", "[]",
+       static_cast<const char*>(nullptr)}) {
+    const Diagnosis diagnosis = WithExchanges(exchanges);
+    ASSERT_THAT(diagnosis, FindsCause("comm-bound", ""));
+    EXPECT_THAT(diagnosis.findings.front(), Advises("synchronise less often: gradient accumulation"));
+  }
 }
 
 // Two ranks of which each waits `ms` a step for the other stage.

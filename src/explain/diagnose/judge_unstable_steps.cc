@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -25,9 +27,16 @@ constexpr double kMostOfExcess = 0.6;
 // The size of a batch explains its step's time where it explains half of the variance, and the slow ones are larger.
 constexpr double kFollowsSize = 0.7;  // correlation
 constexpr double kLargerBatch = 1.3;
-// Equal distances: so many of them, and this part alike.
-constexpr size_t kDistances = 4;
-constexpr double kAlike = 0.8;
+// A period: so many slow steps have one at the same distance, and these are this part of all; a random one has with the
+// probability that any step is slow.
+constexpr size_t kInPeriod = 4;
+constexpr double kMostOfSlow = 0.6;
+// Samples of slow steps, before anything is told from them.
+constexpr double kSamplesOfSlow = 5;
+constexpr size_t kMostPlaces = 3;
+constexpr double kWorthNaming = 0.2;  // of the samples of the line that has most
+// Half as often is the least that "less often" may mean.
+constexpr double kHalfAsOften = 0.5;
 
 // The steps that take twice the median or more, against the others.
 struct Slow {
@@ -69,17 +78,84 @@ Slow SlowSteps(const RankView& rank, double median_ns) {
   return slow;
 }
 
-// The distance from one slow step to the next where it is always the same; 0 otherwise.
-int64_t EqualDistance(const Slow& slow) {
-  std::vector<double> distances;
-  for (size_t i = 1; i < slow.steps.size(); ++i)
-    distances.push_back(static_cast<double>(slow.steps[i]->index - slow.steps[i - 1]->index));
-  if (distances.size() < kDistances) return 0;
-  const double usual = Median(distances);
-  const auto alike = std::ranges::count_if(distances, [&](double d) { return d == usual; });
-  return usual > 1 && static_cast<double>(alike) >= kAlike * static_cast<double>(distances.size())
-             ? std::llround(usual)
-             : 0;
+// What comes once in so many steps.
+struct Period {
+  int64_t steps = 0;     // 0: nothing does
+  double slow_ns = 0;    // the mean of the steps in which it comes,
+  double others_ns = 0;  // and of all others
+
+  // Of the time, what the slow steps take more than the others.
+  double Share() const {
+    const double more = std::max(0.0, slow_ns - others_ns) / static_cast<double>(steps);
+    return more / (others_ns + more);
+  }
+};
+
+double MeanNs(const std::vector<const Step*>& steps) {
+  double sum = 0;
+  for (const Step* step : steps) sum += static_cast<double>(step->wall_ns);
+  return sum / static_cast<double>(std::max<size_t>(1, steps.size()));
+}
+
+// The distance from one slow step to the next that occurs most often, where most slow steps have another one there.
+Period PeriodOf(const Slow& slow) {
+  std::map<int64_t, int64_t> distances;
+  std::set<int64_t> indices;
+  for (size_t i = 0; i < slow.steps.size(); ++i) {
+    indices.insert(slow.steps[i]->index);
+    if (i > 0) ++distances[slow.steps[i]->index - slow.steps[i - 1]->index];
+  }
+  if (distances.empty()) return {};
+  const int64_t usual =
+      std::ranges::max_element(distances, {}, [](const auto& one) { return one.second; })->first;
+  std::vector<const Step*> in_period, others = slow.usual;
+  for (const Step* step : slow.steps) {
+    const bool fits = indices.contains(step->index - usual) || indices.contains(step->index + usual);
+    (fits ? in_period : others).push_back(step);
+  }
+  const bool most =
+      static_cast<double>(in_period.size()) >= kMostOfSlow * static_cast<double>(slow.steps.size());
+  if (usual < 2 || !most || in_period.size() <= kInPeriod || others.empty()) return {};
+  return {usual, MeanNs(in_period), MeanNs(others)};
+}
+
+// The lines that run in slow steps, with the samples that are more than the same number of other steps have.
+struct SlowLines {
+  double all = 0;      // such samples
+  double watches = 0;  // of them, where something is only reported
+  std::vector<Place> where;
+};
+
+// What reports on the training, and is not of it.
+bool Watches(record::Activity activity) {
+  using record::Activity;
+  constexpr std::array kWatching = {Activity::kHook,      Activity::kLogging, Activity::kPlotting,
+                                    Activity::kMetrics,   Activity::kFile,    Activity::kNetwork,
+                                    Activity::kSubprocess};
+  return std::ranges::find(kWatching, activity) != kWatching.end();
+}
+
+SlowLines LinesOfSlowSteps(const RankView& rank, double slow_per_usual) {
+  SlowLines found;
+  std::vector<record::HotLine> more;
+  for (record::HotLine line : rank.info->hot_lines) {
+    const double usual = static_cast<double>(line.samples - line.slow_samples) * slow_per_usual;
+    const double excess = static_cast<double>(line.slow_samples) - usual;
+    if (excess <= 0) continue;
+    found.all += excess;
+    if (Watches(line.activity)) found.watches += excess;
+    line.samples = std::llround(excess);
+    if (line.samples > 0) more.push_back(std::move(line));
+  }
+  int64_t samples = 0;
+  for (const record::HotLine& line : rank.info->hot_lines) samples += line.samples;
+  found.where = PlacesOf(
+      more, [](const record::HotLine&) { return true; }, static_cast<double>(samples));
+  const double least = found.where.empty() ? 0 : kWorthNaming * found.where.front().share;
+  std::erase_if(found.where, [&](const Place& place) { return place.share < least; });
+  if (found.where.size() > kMostPlaces) found.where.resize(kMostPlaces);
+  if (found.all < kSamplesOfSlow) return {};
+  return found;
 }
 
 // Whether steps take the longer the larger their batch is. The wait for a batch does not count: its size is the
@@ -120,6 +196,8 @@ struct Why {
   std::vector<std::string> fix;  // empty where none is known
   bool sure = false;             // the cause, and that the fix mends it
   std::string told_by, as;       // the finding that says the same, and its cause
+  std::vector<Place> where{};    // of the slow steps; empty where no sample tells
+  Period period{};               // in which they come
 };
 
 std::optional<Why> OfHostOther(const Slow& slow) {
@@ -147,6 +225,35 @@ std::optional<Why> OfHostOther(const Slow& slow) {
   return std::nullopt;
 }
 
+// Once in so many steps: what reports need not come so often; what is not known to report may be a part of the training,
+// as a penalty or the turn of another network is.
+Why OfPeriod(const RankView& rank, const Slow& slow, const Period& period) {
+  Why why;
+  why.cause = "periodic";
+  why.period = period;
+  why.words = fmt::format("each comes {} steps after the one before", period.steps);
+  if (slow.IsMost(slow.Grows(Share::kDataWait))) {  // workers that deliver in turn
+    why.told_by = "input-bound";
+    return why;
+  }
+  SlowLines lines = LinesOfSlowSteps(rank, 1 / static_cast<double>(period.steps - 1));
+  why.where = std::move(lines.where);
+  why.sure = !why.where.empty() && lines.watches >= kMostOfExcess * lines.all;
+  if (why.sure) {
+    why.fix = {fmt::format(
+        "do less often what comes once in {} steps, histograms, norms or logs: once in {} leaves a "
+        "tenth of it",
+        period.steps, 10 * period.steps)};
+    if (slow.IsMost(slow.Grows(Share::kHostOther))) why.told_by = "host-other";
+  } else {
+    why.fix = {fmt::format(
+        "look at what comes once in {} steps: what only reports (logging, histograms, saving) may "
+        "come less often; a part of the training stays",
+        period.steps)};
+  }
+  return why;
+}
+
 // What recorded facts show, the most specific first.
 Why Explain(const View& view, const Slow& slow) {
   const RankView& rank = view.lead();
@@ -161,15 +268,14 @@ Why Explain(const View& view, const Slow& slow) {
             true,
             "",
             ""};
-  if (const int64_t distance = EqualDistance(slow); distance > 0)
-    return {"periodic",
-            fmt::format("each comes {} steps after the one before", distance),
-            {fmt::format("look for what the script, or a library in it, does once in {} steps: logging, "
-                         "histograms, saving; do it less often",
-                         distance)},
-            false,
-            "",
-            ""};
+  if (const Period period = PeriodOf(slow); period.steps > 0) return OfPeriod(rank, slow, period);
+  const double slow_per_usual =
+      static_cast<double>(slow.steps.size()) / static_cast<double>(std::max<size_t>(1, slow.usual.size()));
+  const SlowLines lines = LinesOfSlowSteps(rank, slow_per_usual);
+  if (lines.all > 0 && lines.watches >= kMostOfExcess * lines.all)
+    return {
+        "",         "in them the passes call what is hooked into them", {}, false, "instrumentation", "hooks",
+        lines.where};
   const auto others = DoubtOf(view).contended_cores;
   if (others && !slow.IsMost(slow.Grows(Share::kDataWait)))
     return {"other-programs",
@@ -203,6 +309,28 @@ void AddEvidence(const RankView& rank, const Slow& slow, double p99, Finding& fi
   }
 }
 
+// What is reported on the training once in so many steps, at these lines: what it takes is what these steps take more
+// than the others.
+Finding OfReports(const Why& why, const Finding* instrumentation, Finding finding) {
+  const Period& period = why.period;
+  finding.share = period.Share();
+  finding.severity = SeverityOf(finding.share, kHostOther, kStepsForCritical).value_or(Severity::kInfo);
+  finding.title = fmt::format(
+      "Every {} steps one takes {}, against {} for the others: what runs in it, most of all at {}, takes {} "
+      "of "
+      "the "
+      "time.",
+      period.steps, FormatDuration(std::llround(period.slow_ns)),
+      FormatDuration(std::llround(period.others_ns)), NamesOf(why.where), FormatPercent(finding.share));
+  finding.fix = why.fix;
+  finding.where = why.where;
+  finding.speedup = RemovalOf(finding.share, kHalfAsOften);
+  finding.method = "what these steps take more than the others, done half as often to never";
+  const bool same = instrumentation && kMostOfExcess * instrumentation->share <= finding.share;
+  if (same) finding.supersedes.push_back({"instrumentation", "hooks"});
+  return finding;
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis) {
@@ -222,6 +350,9 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis
   Finding finding;
   finding.cause = why.cause;
   finding.share = std::min(slow.excess_ns / static_cast<double>(rank.wall_ns), 1.0);
+  AddEvidence(rank, slow, p99, finding);
+  if (why.sure && why.period.steps > 0)
+    return OfReports(why, FindingWithId(diagnosis, "instrumentation"), std::move(finding));
   finding.open = !why.sure;
   finding.of_others = why.cause == "other-programs";
   finding.severity = why.sure && finding.share >= kHostOther.warning ? Severity::kWarning : Severity::kInfo;
@@ -233,8 +364,7 @@ std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis
   // How much less they would take is not known, so nothing is promised.
   finding.fix = std::move(why.fix);
   finding.fix.push_back("the report's chart of steps shows when the slow ones come");
-  finding.where = view.HottestLines(most);
-  AddEvidence(rank, slow, p99, finding);
+  finding.where = why.where.empty() ? view.HottestLines(most) : std::move(why.where);
   return finding;
 }
 

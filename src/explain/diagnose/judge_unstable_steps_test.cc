@@ -90,6 +90,65 @@ TEST(UnstableStepsTest, ThatComeAtEqualDistancesAreSaidSo) {
   EXPECT_THAT(finding.title, HasSubstr("each comes 10 steps after the one before"));
 }
 
+// Every tenth step takes 400 ms instead of 100. Of 250 samples 50 are of the steps' own line, as many in each step, and
+// 75 of `activity`, which is seen in the slow ones only.
+ARun EveryTenth(Share share, record::Activity activity) {
+  ARun run = ATraining();
+  for (int64_t i = 9; i < 100; i += 10) run.InStep(i, share, 300);
+  record::HotLine own = {Share::kForward, "/home/u/train.py", 52, "main", "loss = model(x)", 250};
+  own.slow_samples = 25;
+  record::HotLine slow = {share, "/home/u/train.py",  30,      "histogram", "flat.histc(64)",
+                          75,    HostOther::kUnnamed, activity};
+  slow.slow_samples = 75;
+  run.rank().hot_lines = {own, slow};
+  return run;
+}
+
+TEST(UnstableStepsTest, ThatReportAtEqualDistancesAreTheFirstWithWhatThatTakes) {
+  const Diagnosis diagnosis = Diagnose(EveryTenth(Share::kBackward, record::Activity::kHook));
+  ASSERT_EQ(diagnosis.findings.front().id, "unstable-steps");
+  EXPECT_THAT(diagnosis, Not(Finds("healthy")));
+  EXPECT_THAT(diagnosis, Not(Finds("instrumentation"))) << "each cause is named once";
+  const Finding& finding = diagnosis.findings.front();
+  EXPECT_EQ(finding.cause, "periodic");
+  EXPECT_NEAR(finding.share, 30.0 / 130, 1e-9) << "the mean of all steps, less that of the others";
+  EXPECT_THAT(finding.title, HasSubstr("Every 10 steps one takes 400 ms, against 100 ms for the others"));
+  EXPECT_EQ(finding.where.front().line, 30);
+  EXPECT_THAT(finding, Advises("once in 100 leaves a tenth"));
+  EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.75 * 30 / 130), 1e-9) << "half to all of it";
+  EXPECT_GT(finding.speedup.low, 1.05);
+  EXPECT_LE(finding.speedup.low, 1 / (1 - 0.5 * 30 / 130)) << "half as often";
+}
+
+TEST(UnstableStepsTest, ThatMayTrainAtEqualDistancesPromiseNothing) {
+  const Diagnosis diagnosis = Diagnose(EveryTenth(Share::kBackward, record::Activity::kUnknown));
+  EXPECT_NE(diagnosis.findings.front().id, "unstable-steps");
+  const Finding finding = *FindingIn(diagnosis, "unstable-steps");
+  EXPECT_EQ(finding.method, "");
+  EXPECT_EQ(finding.where.front().line, 30) << "the line that runs in the slow steps only";
+  EXPECT_THAT(finding, Advises("a part of the training stays"));
+}
+
+TEST(UnstableStepsTest, AFewOthersAmongThemLeaveAPeriod) {
+  ARun run = EveryTenth(Share::kBackward, record::Activity::kHook);
+  for (const int64_t index : {12, 33, 35, 76}) run.InStep(index, Share::kForward, 150);
+  EXPECT_EQ(UnstableSteps(run).cause, "periodic");
+}
+
+TEST(UnstableStepsTest, OfALoaderThatDeliversInTurnAreLeftToTheWaitForData) {
+  record::Loader loader = MadeLoader(10, 100, 150, 149);
+  const Diagnosis diagnosis =
+      Diagnose(EveryTenth(Share::kDataWait, record::Activity::kUnknown).FedBy(loader));
+  ASSERT_THAT(diagnosis, Finds("input-bound"));
+  EXPECT_THAT(diagnosis, Not(Finds("unstable-steps")));
+}
+
+TEST(UnstableStepsTest, InWhichTheLoopLogsAreLeftToWhatItDoesBesideTraining) {
+  const Diagnosis diagnosis = Diagnose(EveryTenth(Share::kHostOther, record::Activity::kLogging));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "logging"));
+  EXPECT_THAT(diagnosis, Not(Finds("unstable-steps")));
+}
+
 TEST(UnstableStepsTest, WhoseExtraTimeIsACheckpointSaySo) {
   ARun run = WithSpikesIn(Share::kHostOther);
   for (record::Step& step : run.rank().steps) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/text.h"
@@ -36,6 +37,19 @@ std::string FileOrModule(const std::string& file) {
   if (module.ends_with(kPackage)) module.resize(module.size() - kPackage.size());
   std::ranges::replace(module, '/', '.');
   return module;
+}
+
+std::string NamesOf(const std::vector<Place>& places) {
+  std::string names;
+  std::string_view before;
+  for (const Place& place : places) {
+    const std::string_view file = place.file;
+    if (!names.empty()) names += ", ";
+    if (file != before) names += file.substr(file.rfind('/') + 1);
+    names += ":" + std::to_string(place.line);
+    before = file;
+  }
+  return names;
 }
 
 Place PlaceOf(const std::string& where) {

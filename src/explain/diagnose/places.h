@@ -17,6 +17,9 @@ Place PlaceOf(const std::string& where);
 // line, empty where it is not known.
 bool IsPlaceToEdit(const std::string& file, const std::string& text = "");
 
+// "train.py:30, :32, other.py:7": as a sentence names them.
+std::string NamesOf(const std::vector<Place>& places);
+
 // The module of a file that is a library's, "pandas.core.indexing": it is not there to be edited. Else the file.
 std::string FileOrModule(const std::string& file);
 

@@ -47,5 +47,11 @@ TEST(PlacesTest, EachLineIsNamedOnceWithThePartOfAllItsSamples) {
   EXPECT_EQ(places[1].line, 4);
 }
 
+TEST(PlacesTest, ASentenceNamesEachFileOnce) {
+  EXPECT_EQ(NamesOf({{"/u/train.py", 30, "", 0}, {"/u/train.py", 32, "", 0}, {"wandb.watch", 7, "", 0}}),
+            "train.py:30, :32, wandb.watch:7");
+  EXPECT_EQ(NamesOf({}), "");
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "record/recording.h"
 
 namespace fullbore::diagnose {
 
@@ -117,7 +118,7 @@ inline constexpr double kStillWaits = 0.02;
 // A step counts as one in which the loop does something else if that takes longer than this.
 inline constexpr double kOtherInStep = 0.05;
 
-inline constexpr double kUnstable = 2.0;  // p99 over median of the step time
+inline constexpr double kUnstable = record::kSlowStep;  // p99 over median of the step time
 
 inline constexpr double kDeviceBusy = 0.70;     // utilisation that is commonly called good
 inline constexpr double kDeviceStarved = 0.25;  // below it, something starves the device

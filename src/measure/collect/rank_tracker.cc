@@ -57,16 +57,15 @@ bool BoolOf(const json& object, const char* key) {
 // many lines the time is spread over.
 void FoldRareLines(std::vector<record::HotLine>& lines, size_t kept) {
   if (lines.size() <= kept) return;
-  std::map<std::tuple<record::Share, record::HostOther, record::Activity, bool>, int64_t> rest;
+  std::map<std::tuple<record::Share, record::HostOther, record::Activity, bool>, record::HotLine> rest;
   for (size_t i = kept; i < lines.size(); ++i) {
     const record::HotLine& line = lines[i];
-    rest[{line.share, line.part, line.activity, line.in_iterator}] += line.samples;
+    record::HotLine& sum = rest[{line.share, line.part, line.activity, line.in_iterator}];
+    const int64_t samples = sum.samples + line.samples, slow = sum.slow_samples + line.slow_samples;
+    sum = {line.share, "", 0, "", "", samples, line.part, line.activity, line.in_iterator, "", slow};
   }
   lines.resize(kept);
-  for (const auto& [what, samples] : rest) {
-    const auto& [share, part, activity, in_iterator] = what;
-    lines.push_back({share, "", 0, "", "", samples, part, activity, in_iterator, ""});
-  }
+  for (auto& [_, sum] : rest) lines.push_back(std::move(sum));
 }
 
 // The text of one source line as it is on disk now; empty if it cannot be read. A script may have come through a pipe
@@ -285,12 +284,20 @@ void RankTracker::OnStep(const record::Step& step, record::RunWriter& writer) {
 void RankTracker::UpdateHotLines() {
   for (const auto& [key, hits] : host_steps_.TakeLineHits()) line_hits_[key] += hits;
   info_.hot_lines.clear();
+  std::map<timeline::LineHit, size_t> places;  // of the lines, whether their steps are slow or not
   for (const auto& [hit, samples] : line_hits_) {
     const auto source = source_lines_.find(hit.line);
     if (source == source_lines_.end()) continue;
     const SourceLine& at = source->second;
-    info_.hot_lines.push_back({hit.share, at.file, at.line, at.function, "", samples, hit.part, hit.activity,
-                               hit.in_iterator, at.library});
+    timeline::LineHit any = hit;
+    any.slow = false;
+    const auto [place, is_new] = places.try_emplace(any, info_.hot_lines.size());
+    if (is_new)
+      info_.hot_lines.push_back({hit.share, at.file, at.line, at.function, "", 0, hit.part, hit.activity,
+                                 hit.in_iterator, at.library});
+    record::HotLine& line = info_.hot_lines[place->second];
+    line.samples += samples;
+    line.slow_samples += hit.slow ? samples : 0;
   }
   std::stable_sort(info_.hot_lines.begin(), info_.hot_lines.end(),
                    [](const auto& a, const auto& b) { return a.samples > b.samples; });
@@ -325,6 +332,14 @@ void RankTracker::StatePasses() {
         {"apart_ns", passes.apart_ns},
         {"apart_first_ns",
          passes.apart_first_ns}}.dump();
+  }
+  const timeline::Exchanges& exchanges = host_steps_.exchanges();
+  if (exchanges.passes > 0) {
+    info_.facts["exchanges"] = json{
+        {"steps", exchanges.steps},
+        {"passes", exchanges.passes},
+        {"exchanging", exchanges.exchanging},
+        {"early", exchanges.early}}.dump();
   }
   if (host_steps_.computes_unseen()) info_.facts["computes_unseen"] = "true";
 }

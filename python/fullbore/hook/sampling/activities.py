@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 # Activity of src/record/activity.h
 UNKNOWN, QUEUE, LOCK, FUTURE, SUBPROCESS, NETWORK, FILE, SLEEP = range(8)
-LOGGING, PLOTTING, METRICS, ENVIRONMENT, DATA_PREPARATION, TOKENISING, PYTHON = range(8, 15)
+LOGGING, PLOTTING, METRICS, ENVIRONMENT, DATA_PREPARATION, TOKENISING, PYTHON, HOOK, ANOMALY = range(8, 17)
 NAMES = """
     unknown queue lock future subprocess network file sleep
-    logging plotting metrics environment data_preparation tokenising python
+    logging plotting metrics environment data_preparation tokenising python hook anomaly
 """.split()
 
 

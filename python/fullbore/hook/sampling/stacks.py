@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from ..core.frames import MAX_DEPTH, STANDARD_LIBRARY, is_user_file, place, user_frame
 from . import activities as act
+from . import hooked
+from .hooked import module_of
 from .instructions import CALL, INDEX, INTERPRETER, LOOP, executing, local
 
 # What feeds the steps: in the iterator that the loop goes through, or in its body, waiting to receive something.
@@ -73,6 +75,10 @@ def read(frame: FrameType, loop: Loop) -> Sample | None:
     user = user_frame(frame)
     if user is None:
         return None
+    inside = hooked.find(frame)
+    if inside is not None:
+        file, line = place(inside.frame)
+        return Sample(file, line, inside.frame.f_code.co_name, "", inside.activity, NOTHING)
     inner, own = loop.split(frame)
     activity, receives = activity_of(inner, own, frame)
     feeds = NOTHING
@@ -160,11 +166,6 @@ def is_environment(frame: FrameType) -> bool:
         has = all(any(name in vars(base) for base in kind.__mro__) for name in PROTOCOL_OF_AN_ENVIRONMENT)
         known = _environments[id(code)] = (code, has)
     return known[1]
-
-
-def module_of(frame: FrameType) -> str:
-    name = frame.f_globals.get("__name__")
-    return name if type(name) is str else ""
 
 
 def package_of(frame: FrameType) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from typing import Any
 
 from ..core import channel, native
@@ -14,6 +15,7 @@ from .compiling import is_compiling_test
 # Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
 # are watched, because the very first may not take part.
 WATCHED_PARAMETERS = 3
+EXCHANGED, NOT_EXCHANGED = 1, 2
 
 
 class LastGradient:
@@ -25,12 +27,14 @@ class LastGradient:
     def __init__(self) -> None:
         self.ready_ns = 0
         self.handles: list[Any] = []
+        self.model: Any = None  # a weak reference
 
     @guarded
     def watch(self, model: Any) -> None:
         for handle in self.handles:
             handle.remove()
         self.handles = []
+        self.model = weakref.ref(model)
         for parameter in model.parameters():
             if parameter.requires_grad:
                 if hasattr(parameter, "register_post_accumulate_grad_hook"):
@@ -42,6 +46,13 @@ class LastGradient:
 
     def note(self, _: Any) -> None:
         self.ready_ns = clock()
+
+    def exchanged(self) -> int:
+        """Whether the pass that ends here exchanged gradients, as record/channel.h has it."""
+        model = None if self.model is None else self.model()
+        # DistributedDataParallel sets it in the forward pass, which decides what the backward pass does.
+        synced = None if model is None or not self.ready_ns else vars(model).get("require_forward_param_sync")
+        return 0 if synced is None else EXCHANGED if synced else NOT_EXCHANGED
 
 
 last_gradient = LastGradient()
@@ -82,7 +93,7 @@ def attach(autograd: Any) -> None:
         try:
             return original(*args, **kwargs)
         finally:
-            leave(span, channel.BACKWARD, 0, last_gradient.ready_ns)
+            leave(span, channel.BACKWARD, 0, last_gradient.ready_ns, last_gradient.exchanged())
             if "backward" not in hook.said:
                 say_where("backward")
 

@@ -17,6 +17,7 @@ FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "d
 OTHER_FRAMEWORKS = ("jax", "tensorflow")  # a model of torch's beside them need not be the one that is trained
 # How many threads the OpenMP and MKL pools were asked for, and whether their idle threads spin.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+LOOKS_TO_JUDGE = 10  # of the first steps, and of two later ones
 MAX_SETTING = 32  # characters: a number, or a number for each level
 
 
@@ -25,6 +26,7 @@ def at_import(torch: Any) -> None:
     forward.at_forward.append(at_forward)
     forward.without_steps.append(without_steps)
     steps.after_first_steps.append(after_step)
+    steps.now_and_then.append(now_and_then)
     hook.facts_of_a_child |= {"torch", "cuda_version"}
     hook.fact("torch", str(torch.__version__))
     hook.fact("cuda_version", getattr(torch.version, "cuda", None))
@@ -90,6 +92,32 @@ def without_steps(module: Any) -> None:
     loader = hook.here().fed_by
     if loader is not None:
         hook.fact("batch_shape", loader.counter.shape)
+
+
+def now_and_then(optimizer: Any, thread: Thread, end: int) -> None:
+    """What somebody has switched on to look for an error, and may have forgotten."""
+    torch = sys.modules["torch"]
+    if ask(lambda: torch.is_anomaly_enabled()) or "anomaly_detection" in hook.facts:
+        hook.fact("anomaly_detection", bool(torch.is_anomaly_enabled()))
+    watched.look(bool(ask(lambda: torch.autograd._profiler_enabled())))
+
+
+class Watched:
+    """Whether a profiler of the script's runs all the time, and not only in some of the steps."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.always = True
+
+    def look(self, profiled: bool) -> None:
+        self.looks += 1
+        self.always = self.always and profiled
+        if self.always and self.looks >= LOOKS_TO_JUDGE or "profiler" in hook.facts:
+            hook.fact("profiler", self.always)
+
+
+watched = Watched()
+hook.forget_in_child.append(lambda: watched.__init__())  # type: ignore[misc]
 
 
 def about_process() -> None:

@@ -208,6 +208,11 @@ class Windows:
         if self.exporting is not None:
             self.exporting.join(EXPORT_S)
 
+    def leave(self) -> None:
+        """At the interpreter's end, when the hook is off already: a window that is still open is dropped."""
+        self.make_room()
+        self.wait()
+
     def forget(self) -> None:
         """In a forked child."""
         self.profiler = self.exporting = None
@@ -272,4 +277,4 @@ def attach(autograd_profiler: Any) -> None:
     steps.now_and_then.append(windows.look)
     os.register_at_fork(before=never_interrupted(windows.wait))
     hook.forget_in_child.append(windows.forget)
-    atexit.register(windows.wait)
+    atexit.register(windows.leave)

@@ -1,0 +1,93 @@
+"""What is hooked into torch's passes: functions that a script or a tracker has registered on modules and tensors, and
+the stacks that anomaly detection keeps. The passes call them, and no clock around a pass tells them from the model."""
+
+from __future__ import annotations
+
+import sys
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from ..core.frames import MAX_DEPTH, is_user_file, user_frame
+from . import activities as act
+from .instructions import local
+
+MODULE = ("torch.nn.modules.module", ("_call_impl", "inner"))  # calls a module's forward, and the hooks around it
+WRAPPERS = "torch.utils.hooks"  # the hooks of a module's backward pass
+ENGINE = (("torch.autograd.graph", "_engine_run_backward"), ("torch.autograd", "backward"))  # since 2.3, and before
+STACKS = ("torch.fx.traceback", "traceback")  # who formats the stack of an operation
+
+
+class Hooked(NamedTuple):
+    activity: int
+    frame: FrameType  # whose line is named
+
+
+def find(frame: FrameType) -> Hooked | None:
+    """What runs inside a pass without being of the model: None for all else."""
+    if keeps_stack(frame):
+        return Hooked(act.ANOMALY, user_frame(frame) or frame)
+    at: FrameType | None = frame
+    for _ in range(MAX_DEPTH):
+        caller = None if at is None else at.f_back
+        if at is None or caller is None:
+            return None
+        if calls_hooks(caller) and is_hook(at, caller):
+            own = user_frame(frame) if is_inside_users(frame, at) else None
+            return Hooked(act.HOOK, own or at)
+        at = caller
+    return None
+
+
+def calls_hooks(frame: FrameType) -> bool:
+    name, function = module_of(frame), frame.f_code.co_name
+    return name == WRAPPERS or (name == MODULE[0] and function in MODULE[1]) or (name, function) in ENGINE
+
+
+def is_hook(frame: FrameType, caller: FrameType) -> bool:
+    """The user's function, or a tracker's: not what torch, a wrapper of the model or we ourselves have hooked in."""
+    if not is_user_file(frame.f_code.co_filename) and act.of_module(module_of(frame)).purpose != act.LOGGING:
+        return False
+    if module_of(caller) != MODULE[0]:
+        return True
+    return frame.f_code is not forward_of(local(caller, "self"), frame.f_code)
+
+
+def forward_of(module: object, unknown: CodeType) -> CodeType:
+    """The code of a module's forward, past any property of the script's; `unknown` where it is no plain function."""
+    if module is None or "forward" in vars(module):
+        return unknown
+    for kind in type(module).__mro__:
+        if "forward" in vars(kind):
+            code = getattr(vars(kind)["forward"], "__code__", unknown)
+            return code if isinstance(code, CodeType) else unknown
+    return unknown
+
+
+def is_inside_users(innermost: FrameType, hook: FrameType) -> bool:
+    """Whether the user has a frame between the innermost and that of the hook."""
+    at: FrameType | None = innermost
+    while at is not None:
+        if is_user_file(at.f_code.co_filename):
+            return True
+        if at is hook:
+            return False
+        at = at.f_back
+    return False
+
+
+def keeps_stack(frame: FrameType) -> bool:
+    """Whether torch is keeping the stack of an operation, to name it where a gradient is NaN."""
+    torch = sys.modules.get("torch")
+    if torch is None or not getattr(torch, "is_anomaly_enabled", bool)():
+        return False
+    at: FrameType | None = frame
+    while at is not None and not is_user_file(at.f_code.co_filename):
+        if at.f_code.co_name == "format_stack" and module_of(at) in STACKS:
+            return True
+        at = at.f_back
+    return False
+
+
+def module_of(frame: FrameType) -> str:
+    name = frame.f_globals.get("__name__")
+    return name if type(name) is str else ""
