@@ -109,6 +109,16 @@ def test_a_window_of_its_own_accord_leaves_the_scripts_profiler_alone(newest):
     assert first >= 20
 
 
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise SystemExit(4)", "raise KeyError(5)"])
+def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, end):
+    script = newest.script(TRAINING + f"    for _ in range(12): step()\n    {end}\n")
+    plain, _ = newest.start([newest.python, script], {"FULLBORE_WINDOWS": "off"})
+    within, directory = newest.start([newest.python, script], ASKED)
+    assert (within.returncode, within.stdout, within.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    trainer = Channel(directory).trainer
+    assert trainer.say("device_window") == [] and windowed(trainer) == [FIRST, FIRST + 1]
+
+
 def test_what_the_script_computes_stays_the_same(newest):
     script = TRAINING + "    print([step() for _ in range(30)])\n"
     _, plain = newest.run(script)

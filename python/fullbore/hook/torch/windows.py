@@ -202,6 +202,13 @@ class Windows:
             self.closing = True
             self.switch_off(profiler)
 
+    def leave(self) -> None:
+        """The interpreter ends. Torch's own destructors, which come later, take the process with them where they meet a
+        profiler that is still on; from another thread than its own it cannot be ended."""
+        if self.profiler is not None and self.thread is hook.threads.get(threading.get_ident()):
+            self.make_room()
+        self.wait()
+
     def wait(self) -> None:
         """For the trace that is being written: at the end of the process, and before a fork, of which Python warns
         where there are threads."""
@@ -272,4 +279,4 @@ def attach(autograd_profiler: Any) -> None:
     steps.now_and_then.append(windows.look)
     os.register_at_fork(before=never_interrupted(windows.wait))
     hook.forget_in_child.append(windows.forget)
-    atexit.register(windows.wait)
+    atexit.register(never_interrupted(windows.leave))
