@@ -119,6 +119,18 @@ def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, e
     assert trainer.say("device_window") == [] and windowed(trainer) == [FIRST, FIRST + 1]
 
 
+def test_a_training_in_another_thread_than_the_main_one_has_no_window(newest):
+    script = """
+    import threading
+    thread = threading.Thread(target=lambda: [step() for _ in range(12)])
+    thread.start()
+    thread.join()
+    """
+    result, directory = newest.start([newest.python, newest.script(TRAINING + script)], ASKED)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert Channel(directory).trainer.say("device_window") == []
+
+
 def test_what_the_script_computes_stays_the_same(newest):
     script = TRAINING + "    print([step() for _ in range(30)])\n"
     _, plain = newest.run(script)

@@ -100,6 +100,9 @@ class Windows:
 
     def may_begin(self) -> bool:
         cuda = self.torch.cuda
+        # Elsewhere its library complains on standard error, and nobody could switch it off when the interpreter ends.
+        if threading.current_thread() is not threading.main_thread():
+            return False
         if self.exporting is not None and self.exporting.is_alive():
             return False
         if self.torch.autograd._profiler_enabled():  # the script's own
@@ -204,8 +207,8 @@ class Windows:
 
     def leave(self) -> None:
         """The interpreter ends. Torch's own destructors, which come later, take the process with them where they meet a
-        profiler that is still on; from another thread than its own it cannot be ended."""
-        if self.profiler is not None and self.thread is hook.threads.get(threading.get_ident()):
+        profiler that is still on."""
+        if self.profiler is not None:
             self.make_room()
         self.wait()
 
