@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/text.h"
@@ -29,8 +30,6 @@ struct Removes {
 
 // What remains of a step is never nothing: a thousand times as fast is the most that anything promises.
 constexpr double kMostOfAStep = 0.999;
-// Fewer samples of an environment may be a distribution that a loss is computed with.
-constexpr int64_t kSamplesOfEnvironment = 3;
 
 struct Kind {
   const char* cause;
@@ -204,14 +203,15 @@ bool BelongsToRollout(const Part& part) {
   return false;
 }
 
-// In a loop with an environment, passes without gradients act in it.
-void JoinRollout(std::vector<Part>& parts) {
+// In a loop with an environment, passes without gradients act in it, and it answers what the loop waits to receive.
+void JoinRollout(const View& view, std::vector<Part>& parts) {
   const auto plays = std::ranges::find_if(
       parts, [](const Part& part) { return part.kind == &KindOf(Activity::kEnvironment); });
-  const bool acts =
-      std::ranges::any_of(parts, [](const Part& part) { return part.named == HostOther::kWithoutGradients; });
-  if (plays == parts.end() || !acts || plays->samples < kSamplesOfEnvironment) return;
+  if (plays == parts.end() || !PlaysInAnEnvironment(view.lead())) return;
   Part rollout = *plays;
+  const double answers = WaitForEnvironments(view.lead());
+  for (double* ratio : {&rollout.of_step.ratio, &rollout.of_step.low, &rollout.of_step.high})
+    *ratio += answers;
   for (const Part& part : parts) {
     if (!BelongsToRollout(part)) continue;
     rollout.of_step.ratio += part.of_step.ratio;
@@ -220,6 +220,13 @@ void JoinRollout(std::vector<Part>& parts) {
     rollout.samples += part.samples;
   }
   for (Place& place : rollout.where) place.share *= plays->of_step.ratio / rollout.of_step.ratio;
+  if (answers > 0) {
+    for (Place place : view.HottestLines(Share::kDataWait)) {
+      place.share /= rollout.of_step.ratio;
+      rollout.where.push_back(std::move(place));
+    }
+    std::ranges::stable_sort(rollout.where, std::greater(), &Place::share);
+  }
   std::erase_if(parts, [&](const Part& part) { return part.kind == rollout.kind || BelongsToRollout(part); });
   parts.push_back(std::move(rollout));
 }
@@ -245,7 +252,7 @@ std::vector<Part> PartsOf(const View& view, double on_device) {
     parts.push_back({&KindOf(share.activity), std::nullopt, share.of_step, share.samples,
                      std::move(share.where), std::move(share.library)});
   }
-  JoinRollout(parts);
+  JoinRollout(view, parts);
   if (MayComputeUnseen(view)) {
     for (Part& part : parts) {
       if (part.kind == &KindOf(Activity::kUnknown)) part.kind = &Unseen();
@@ -371,7 +378,7 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
   const double on_device = ValidationOnDevice(rank);
-  const double share = WithoutCompilation(rank) + on_device;
+  const double share = WithoutCompilation(rank) + on_device + WaitForEnvironments(rank);
   const auto severity = SeverityOf(share, kHostOther, rank.steps);
   if (!severity) return std::nullopt;
   const std::vector<Part> parts = PartsOf(view, on_device);

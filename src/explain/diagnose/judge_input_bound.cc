@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "explain/diagnose/activity_shares.h"
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
@@ -208,6 +209,7 @@ void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
 
 std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
+  if (WaitForEnvironments(rank) > 0) return std::nullopt;  // the rollout of host-other
   const double elsewhere = WaitForLoadersElsewhere(view);
   const double share = rank.Ratio(Share::kDataWait) + elsewhere;
   SayWhatWouldNotHelp(view, share, diagnosis);
