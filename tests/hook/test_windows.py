@@ -109,6 +109,29 @@ def test_a_window_of_its_own_accord_leaves_the_scripts_profiler_alone(newest):
     assert first >= 20
 
 
+DENORMALS = """
+    table = nn.Parameter(torch.ones(64, 64))
+    adam = torch.optim.Adam([table])
+    for number in range(12):
+        table.grad = torch.zeros(64, 64)
+        adam.step()
+        if number == 5:
+            adam.state[table]["exp_avg"][:32] = {value}
+"""
+
+
+def test_numbers_too_small_to_be_computed_quickly_are_counted_where_a_window_begins(newest):
+    channel, _ = newest.run(TRAINING + DENORMALS.format(value="1e-40"), env={"FULLBORE_WINDOWS": "2@7"})
+    said = channel.trainer.facts["denormals"]
+    assert list(said) == ["state"] and 0.1 < said["state"]["ratio"] <= 0.5 and said["state"]["ns"] >= 0
+
+
+@pytest.mark.parametrize("value", ["0", "1e-30"])
+def test_nothing_is_said_of_small_numbers_that_are_none_of_them(newest, value):
+    channel, _ = newest.run(TRAINING + DENORMALS.format(value=value), env={"FULLBORE_WINDOWS": "2@7"})
+    assert "denormals" not in channel.trainer.facts
+
+
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise SystemExit(4)", "raise KeyError(5)"])
 def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, end):
     script = newest.script(TRAINING + f"    for _ in range(12): step()\n    {end}\n")

@@ -25,6 +25,7 @@ from ..core import channel, steps
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, guarded, hook, never_interrupted
 from ..core.steps import state
+from . import denormals
 from .window_plan import Operators, Plan, PlanOnCpu
 
 VARIABLE = "FULLBORE_WINDOWS"  # set by `fullbore run --windows`: "off", "N@STEP", or the seconds between two windows
@@ -74,6 +75,8 @@ class Windows:
             return
         self.plan = plan
         if self.may_begin():
+            if not self.torch.cuda.is_initialized():
+                denormals.look(self.torch, optimizer)
             self.begin(thread, end)
         else:
             steps.look_soon()
