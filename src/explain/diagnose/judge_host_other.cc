@@ -39,6 +39,9 @@ struct Kind {
   const char* on = "on work other than training";
 };
 
+// From this part of the step on, passes without gradients may be a policy's.
+constexpr double kMayAct = 0.01;
+
 constexpr char kOutsideItsPasses[] = "outside the training's own passes";
 
 struct NamedKind {
@@ -322,10 +325,14 @@ void AddEvidence(const View& view, const std::vector<Part>& parts, const Evidenc
                     static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()), "ratio");
 }
 
-// What a program that plays prepares comes from its environment: no worker can know it before.
+// What a program that plays prepares comes from its environment: no worker can know it before. Passes without gradients
+// may act in one, too, of which nothing else is seen.
 bool IsFromTheEnvironment(const std::vector<Part>& parts, const Part& part) {
-  return part.kind == &KindOf(Activity::kDataPreparation) &&
-         parts.front().kind == &KindOf(Activity::kEnvironment);
+  if (part.kind != &KindOf(Activity::kDataPreparation)) return false;
+  const bool may_act = std::ranges::any_of(parts, [](const Part& other) {
+    return other.named == HostOther::kWithoutGradients && other.of_step.ratio >= kMayAct;
+  });
+  return may_act || parts.front().kind == &KindOf(Activity::kEnvironment);
 }
 
 // Own code at one line may be a report or a part of the training, which no sample tells: what it would bring to do it
@@ -341,12 +348,23 @@ void SayWhatItWouldBring(const Part& part, Finding& finding) {
                   place.file.substr(place.file.rfind('/') + 1), place.line, 1 / (1 - removed)));
 }
 
+// What the advice is for, where that is not the largest part.
+void NameToo(const Part& part, Finding& finding) {
+  finding.title.pop_back();  // the full stop
+  const std::string at = AtItsLine(part);
+  finding.title += fmt::format("; it also {} ({}{}).", part.kind->does, FormatPercent(part.of_step.ratio),
+                               at.empty() ? "" : ", " + at);
+  std::vector<Place> places = PlacesOf(part);
+  if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
+}
+
 // The gain of the largest part that its advice makes smaller.
 void Promise(const View& view, const std::vector<Part>& parts, Finding& finding) {
   for (const Part& part : parts) {
     if (!part.kind->removes || part.of_step.ratio < kHostOther.warning) continue;
     if (IsFromTheEnvironment(parts, part)) continue;
     finding.fix = part.kind->fix;
+    if (&part != &parts.front()) NameToo(part, finding);
     if (!HasRoomFor(view, part)) {
       finding.fix = {part.kind->fix.back(),
                      "no core is idle for loader workers, which alone would gain nothing"};
@@ -361,13 +379,6 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
                                     FormatPercent(part.of_step.low), FormatPercent(part.of_step.high),
                                     FormatCount(static_cast<double>(part.samples)));
     }
-    if (&part == &parts.front()) return;
-    finding.title.pop_back();  // the full stop
-    const std::string at = AtItsLine(part);
-    finding.title += fmt::format("; it also {} ({}{}).", part.kind->does, FormatPercent(part.of_step.ratio),
-                                 at.empty() ? "" : ", " + at);
-    std::vector<Place> places = PlacesOf(part);
-    if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
     return;
   }
   SayWhatItWouldBring(parts.front(), finding);
