@@ -92,7 +92,7 @@ struct HotLine {
   Activity activity = Activity::kUnknown;
   // In the iterator that the training loop goes through, rather than in the loop's body.
   bool in_iterator = false;
-  std::string library{};     // whose loop it is, where the user has no line of their own in it: "ultralytics"
+  std::string library{};     // whose loop it is, if no line of it is the user's; of a fetch: what it calls
   int64_t slow_samples = 0;  // of `samples`, those in slow steps; older files have none
 };
 

@@ -61,12 +61,6 @@ def test_slow_steps_are_marked_with_the_one_that_ends_the_window(newest):
     assert windowed(channel.trainer) == list(range(FIRST, FIRST + STEPS + 1))
 
 
-def test_a_script_that_ends_inside_a_window_ends_as_it_would_without(newest):
-    channel, said = newest.run(TRAINING + f"    for _ in range({FIRST + 1}): step()\n", env=ASKED)
-    assert windowed(channel.trainer) == [FIRST] and said == ""
-    assert channel.trainer.say("device_window") == [], "a window that was not finished says nothing"
-
-
 # Nobody asked: a run that is long enough by the plan's own figures, which the test makes smaller.
 SOON = """
     plan = sys.modules["_fullbore_hook.torch.window_plan"]
@@ -113,6 +107,51 @@ def test_a_window_of_its_own_accord_leaves_the_scripts_profiler_alone(newest):
     assert said == "40\n"
     first = channel.trainer.one("device_window")["first_step"]
     assert first >= 20
+
+
+DENORMALS = """
+    table = nn.Parameter(torch.ones(64, 64))
+    adam = torch.optim.Adam([table])
+    for number in range(12):
+        table.grad = torch.zeros(64, 64)
+        adam.step()
+        if number == 5:
+            adam.state[table]["exp_avg"][:32] = {value}
+"""
+
+
+def test_numbers_too_small_to_be_computed_quickly_are_counted_where_a_window_begins(newest):
+    channel, _ = newest.run(TRAINING + DENORMALS.format(value="1e-40"), env={"FULLBORE_WINDOWS": "2@7"})
+    said = channel.trainer.facts["denormals"]
+    assert list(said) == ["state"] and 0.1 < said["state"]["ratio"] <= 0.5 and said["state"]["ns"] >= 0
+
+
+@pytest.mark.parametrize("value", ["0", "1e-30"])
+def test_nothing_is_said_of_small_numbers_that_are_none_of_them(newest, value):
+    channel, _ = newest.run(TRAINING + DENORMALS.format(value=value), env={"FULLBORE_WINDOWS": "2@7"})
+    assert "denormals" not in channel.trainer.facts
+
+
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise SystemExit(4)", "raise KeyError(5)"])
+def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, end):
+    script = newest.script(TRAINING + f"    for _ in range(12): step()\n    {end}\n")
+    plain, _ = newest.start([newest.python, script], {"FULLBORE_WINDOWS": "off"})
+    within, directory = newest.start([newest.python, script], ASKED)
+    assert (within.returncode, within.stdout, within.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    trainer = Channel(directory).trainer
+    assert trainer.say("device_window") == [] and windowed(trainer) == [FIRST, FIRST + 1]
+
+
+def test_a_training_in_another_thread_than_the_main_one_has_no_window(newest):
+    script = """
+    import threading
+    thread = threading.Thread(target=lambda: [step() for _ in range(12)])
+    thread.start()
+    thread.join()
+    """
+    result, directory = newest.start([newest.python, newest.script(TRAINING + script)], ASKED)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    assert Channel(directory).trainer.say("device_window") == []
 
 
 def test_what_the_script_computes_stays_the_same(newest):

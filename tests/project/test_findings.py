@@ -75,6 +75,7 @@ def test_no_two_findings_share_a_file():
     # The same finding: what its causes share, one group of causes, and other loaders.
     assert others == {
         "judge_input_bound_blocked.cc",
+        "judge_input_bound_collate.cc",
         "judge_input_bound_cpu.cc",
         "judge_input_bound_fetch.cc",
         "judge_input_bound_own.cc",

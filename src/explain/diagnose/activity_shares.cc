@@ -181,4 +181,22 @@ std::vector<ActivityShare> ActivitySharesOf(const RankView& rank) {
   return shares;
 }
 
+bool PlaysInAnEnvironment(const RankView& rank) {
+  // Fewer samples of an environment may be a distribution that a loss is computed with.
+  constexpr int64_t kSamplesOfEnvironment = 3;
+  if (rank.Ratio(HostOther::kWithoutGradients) <= 0) return false;
+  return std::ranges::any_of(ActivitySharesOf(rank), [](const ActivityShare& share) {
+    return share.activity == Activity::kEnvironment && share.samples >= kSamplesOfEnvironment;
+  });
+}
+
+double WaitForEnvironments(const RankView& rank) {
+  if (rank.TrainingLoader() || !PlaysInAnEnvironment(rank)) return 0;
+  int64_t receives = 0, others = 0;
+  for (const HotLine& line : rank.info->hot_lines) {
+    if (line.share == Share::kDataWait) (IsWaitForOthers(line.activity) ? receives : others) += line.samples;
+  }
+  return receives > others ? rank.Ratio(Share::kDataWait) : 0;
+}
+
 }  // namespace fullbore::diagnose

@@ -31,4 +31,17 @@ struct ActivityShare {
 // log, plot or compute metrics, for that: who does it every N steps does not prepare it in between.
 std::vector<ActivityShare> ActivitySharesOf(const RankView& rank);
 
+// Waiting for another thread or process.
+constexpr bool IsWaitForOthers(record::Activity activity) {
+  return activity == record::Activity::kQueue || activity == record::Activity::kLock ||
+         activity == record::Activity::kFuture;
+}
+
+// Whether the loop plays: it samples actions or steps an environment, and its model passes without gradients.
+bool PlaysInAnEnvironment(const RankView& rank);
+
+// The share of the step in which such a loop waits to receive something: its environments run in other processes, and
+// answer. 0 in a loop that a DataLoader feeds, or that does not play.
+double WaitForEnvironments(const RankView& rank);
+
 }  // namespace fullbore::diagnose

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "base/text.h"
@@ -29,8 +30,6 @@ struct Removes {
 
 // What remains of a step is never nothing: a thousand times as fast is the most that anything promises.
 constexpr double kMostOfAStep = 0.999;
-// Fewer samples of an environment may be a distribution that a loss is computed with.
-constexpr int64_t kSamplesOfEnvironment = 3;
 
 struct Kind {
   const char* cause;
@@ -39,6 +38,9 @@ struct Kind {
   std::optional<Removes> removes;  // nothing: no gain is promised
   const char* on = "on work other than training";
 };
+
+// From this part of the step on, passes without gradients may be a policy's.
+constexpr double kMayAct = 0.01;
 
 constexpr char kOutsideItsPasses[] = "outside the training's own passes";
 
@@ -204,14 +206,15 @@ bool BelongsToRollout(const Part& part) {
   return false;
 }
 
-// In a loop with an environment, passes without gradients act in it.
-void JoinRollout(std::vector<Part>& parts) {
+// In a loop with an environment, passes without gradients act in it, and it answers what the loop waits to receive.
+void JoinRollout(const View& view, std::vector<Part>& parts) {
   const auto plays = std::ranges::find_if(
       parts, [](const Part& part) { return part.kind == &KindOf(Activity::kEnvironment); });
-  const bool acts =
-      std::ranges::any_of(parts, [](const Part& part) { return part.named == HostOther::kWithoutGradients; });
-  if (plays == parts.end() || !acts || plays->samples < kSamplesOfEnvironment) return;
+  if (plays == parts.end() || !PlaysInAnEnvironment(view.lead())) return;
   Part rollout = *plays;
+  const double answers = WaitForEnvironments(view.lead());
+  for (double* ratio : {&rollout.of_step.ratio, &rollout.of_step.low, &rollout.of_step.high})
+    *ratio += answers;
   for (const Part& part : parts) {
     if (!BelongsToRollout(part)) continue;
     rollout.of_step.ratio += part.of_step.ratio;
@@ -220,6 +223,13 @@ void JoinRollout(std::vector<Part>& parts) {
     rollout.samples += part.samples;
   }
   for (Place& place : rollout.where) place.share *= plays->of_step.ratio / rollout.of_step.ratio;
+  if (answers > 0) {
+    for (Place place : view.HottestLines(Share::kDataWait)) {
+      place.share /= rollout.of_step.ratio;
+      rollout.where.push_back(std::move(place));
+    }
+    std::ranges::stable_sort(rollout.where, std::greater(), &Place::share);
+  }
   std::erase_if(parts, [&](const Part& part) { return part.kind == rollout.kind || BelongsToRollout(part); });
   parts.push_back(std::move(rollout));
 }
@@ -245,7 +255,7 @@ std::vector<Part> PartsOf(const View& view, double on_device) {
     parts.push_back({&KindOf(share.activity), std::nullopt, share.of_step, share.samples,
                      std::move(share.where), std::move(share.library)});
   }
-  JoinRollout(parts);
+  JoinRollout(view, parts);
   if (MayComputeUnseen(view)) {
     for (Part& part : parts) {
       if (part.kind == &KindOf(Activity::kUnknown)) part.kind = &Unseen();
@@ -315,10 +325,14 @@ void AddEvidence(const View& view, const std::vector<Part>& parts, const Evidenc
                     static_cast<double>(steps_with) / static_cast<double>(rank.steady.size()), "ratio");
 }
 
-// What a program that plays prepares comes from its environment: no worker can know it before.
+// What a program that plays prepares comes from its environment: no worker can know it before. Passes without gradients
+// may act in one, too, of which nothing else is seen.
 bool IsFromTheEnvironment(const std::vector<Part>& parts, const Part& part) {
-  return part.kind == &KindOf(Activity::kDataPreparation) &&
-         parts.front().kind == &KindOf(Activity::kEnvironment);
+  if (part.kind != &KindOf(Activity::kDataPreparation)) return false;
+  const bool may_act = std::ranges::any_of(parts, [](const Part& other) {
+    return other.named == HostOther::kWithoutGradients && other.of_step.ratio >= kMayAct;
+  });
+  return may_act || parts.front().kind == &KindOf(Activity::kEnvironment);
 }
 
 // Own code at one line may be a report or a part of the training, which no sample tells: what it would bring to do it
@@ -334,12 +348,23 @@ void SayWhatItWouldBring(const Part& part, Finding& finding) {
                   place.file.substr(place.file.rfind('/') + 1), place.line, 1 / (1 - removed)));
 }
 
+// What the advice is for, where that is not the largest part.
+void NameToo(const Part& part, Finding& finding) {
+  finding.title.pop_back();  // the full stop
+  const std::string at = AtItsLine(part);
+  finding.title += fmt::format("; it also {} ({}{}).", part.kind->does, FormatPercent(part.of_step.ratio),
+                               at.empty() ? "" : ", " + at);
+  std::vector<Place> places = PlacesOf(part);
+  if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
+}
+
 // The gain of the largest part that its advice makes smaller.
 void Promise(const View& view, const std::vector<Part>& parts, Finding& finding) {
   for (const Part& part : parts) {
     if (!part.kind->removes || part.of_step.ratio < kHostOther.warning) continue;
     if (IsFromTheEnvironment(parts, part)) continue;
     finding.fix = part.kind->fix;
+    if (&part != &parts.front()) NameToo(part, finding);
     if (!HasRoomFor(view, part)) {
       finding.fix = {part.kind->fix.back(),
                      "no core is idle for loader workers, which alone would gain nothing"};
@@ -354,13 +379,6 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
                                     FormatPercent(part.of_step.low), FormatPercent(part.of_step.high),
                                     FormatCount(static_cast<double>(part.samples)));
     }
-    if (&part == &parts.front()) return;
-    finding.title.pop_back();  // the full stop
-    const std::string at = AtItsLine(part);
-    finding.title += fmt::format("; it also {} ({}{}).", part.kind->does, FormatPercent(part.of_step.ratio),
-                                 at.empty() ? "" : ", " + at);
-    std::vector<Place> places = PlacesOf(part);
-    if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
     return;
   }
   SayWhatItWouldBring(parts.front(), finding);
@@ -371,7 +389,7 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
 std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/) {
   const RankView& rank = view.lead();
   const double on_device = ValidationOnDevice(rank);
-  const double share = WithoutCompilation(rank) + on_device;
+  const double share = WithoutCompilation(rank) + on_device + WaitForEnvironments(rank);
   const auto severity = SeverityOf(share, kHostOther, rank.steps);
   if (!severity) return std::nullopt;
   const std::vector<Part> parts = PartsOf(view, on_device);

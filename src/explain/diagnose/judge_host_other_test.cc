@@ -176,6 +176,23 @@ TEST(HostOtherTest, FewSamplesWidenTheRange) {
   EXPECT_GT(range(1), 1.5 * range(100));
 }
 
+TEST(HostOtherTest, WhatIsPreparedBesideAPolicyMayComeFromItsActions) {
+  const Diagnosis diagnosis = Diagnose(WithPasses({Seen(Activity::kDataPreparation, 100)})
+                                           .OnCores(8)
+                                           .Reading(Metric::kProcessCpu, 1, {{"role", "trainer"}}));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_TRUE(finding.method.empty());
+  EXPECT_TRUE(finding.fix.empty());
+}
+
+TEST(HostOtherTest, WhatAdviceIsForIsNamedWhereNoCoreIsIdle) {
+  const Diagnosis diagnosis =
+      Diagnose(WithSamples({Seen(Activity::kUnknown, 60), Seen(Activity::kDataPreparation, 40, 90)})
+                   .OnCores(2)
+                   .Reading(Metric::kProcessCpu, 1.9, {{"role", "trainer"}}));
+  EXPECT_THAT(FindingIn(diagnosis, "host-other")->title, HasSubstr("; it also prepares data"));
+}
+
 TEST(HostOtherTest, DataIsPreparedElsewhereOnlyWhereACoreIsIdle) {
   const auto gain = [](double trainer_cores) {
     const Diagnosis diagnosis =

@@ -7,12 +7,14 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "explain/diagnose/activity_shares.h"
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/framework_words.h"
 #include "explain/diagnose/judge.h"
 #include "explain/diagnose/judge_input_bound_blocked.h"
+#include "explain/diagnose/judge_input_bound_collate.h"
 #include "explain/diagnose/judge_input_bound_cpu.h"
 #include "explain/diagnose/judge_input_bound_fetch.h"
 #include "explain/diagnose/judge_input_bound_own.h"
@@ -29,9 +31,6 @@ using record::Share;
 using replay::Pipeline;
 
 namespace {
-
-// Collate counts as blocked where it spends at least this part of its time off the cores: more than half.
-constexpr double kMostlyBlocked = 0.5;
 
 void AddEvidence(Input& input) {
   const FetchParts& parts = input.parts;
@@ -58,52 +57,6 @@ void AddEvidence(Input& input) {
   evidence.FromMetric(Metric::kCpuIowait, "CPU idle waiting for I/O", input.view.Mean(Metric::kCpuIowait));
 }
 
-// With fetches that became so cheap that the training need not stop for them.
-void Predict(Input& input, Pipeline changed, const std::string& method) {
-  changed.unbroken = changed.unbroken || changed.threads > 1;
-  input.finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), changed);
-  input.finding.method = method;
-}
-
-void BlameCollate(Input& input) {
-  const FetchParts& parts = input.parts;
-  input.finding.cause = "collate";
-  // Off the cores for most of it: it waits for something rather than computes.
-  const bool blocked = parts.blocked >= kMostlyBlocked * parts.collate;
-  input.finding.title = fmt::format(
-      "{}: {} of a batch's fetch is spent in collate, {}.", WaitsFor(input),
-      FormatPercent(parts.Part(parts.collate)),
-      blocked ? "waiting (a lock, a sleep, a remote call), not computing" : "putting samples together");
-  if (blocked) {
-    input.finding.fix = {
-        "find what collate waits for, and do it once, before training, or in the dataset's __getitem__, "
-        "where more "
-        "workers overlap it"};
-  } else if (input.loader.default_collate) {
-    // PyTorch's page on automatic batching names this way for samples that are tensors already.
-    input.finding.fix = {
-        "fetch whole batches: DataLoader(dataset, batch_size=None, sampler=BatchSampler(...)), with a "
-        "__getitem__ that indexes tensors by a list; samples are then not put together one by one",
-        "return few tensors from __getitem__: each of them is put together by itself"};
-  } else {
-    input.finding.fix = {
-        "build the batch with one vectorised operation (torch.stack of preallocated tensors) instead of "
-        "Python "
-        "loops",
-        "do per-sample work in the dataset's __getitem__, where workers share it evenly",
-        "pad to a few fixed lengths; let the dataset return tensors, not lists"};
-  }
-  Pipeline changed = input.pipeline;
-  if (blocked) {  // what collate computes remains
-    for (double& ns : changed.fetch_ns) ns *= 1 - parts.Part(std::min(parts.blocked, parts.collate));
-    return Predict(input, WithoutSleep(std::move(changed)),
-                   "replay of the recorded steps with the time that collate waits removed from every fetch");
-  }
-  for (double& ns : changed.fetch_ns) ns *= 1 - parts.Part(parts.collate);
-  changed.fetch_cpu_ns *= 1 - parts.Part(parts.collate);
-  Predict(input, changed, "replay of the recorded steps with collate removed from every fetch");
-}
-
 void BlameSlowSample(Input& input) {
   const EvidenceBuilder evidence(input.finding);
   const FetchParts& parts = input.parts;
@@ -126,7 +79,9 @@ void BlameSlowSample(Input& input) {
   const double even = std::max(0.0, parts.total - parts.tail);
   changed.fetch_ns.assign(changed.fetch_ns.size(), even);
   changed.fetch_cpu_ns *= 1 - parts.Part(parts.tail);
-  Predict(input, changed, "replay of the recorded steps with every sample as fast as a usual one");
+  changed.unbroken = changed.unbroken || changed.threads > 1;  // the training need not stop for it
+  input.finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), changed);
+  input.finding.method = "replay of the recorded steps with every sample as fast as a usual one";
 }
 
 // More workers cost host memory: shows whether there is room for them.
@@ -150,7 +105,8 @@ void Explain(Input& input) {
     return BlameRestarts(input, restart_share);
   // A tail also shows as blocked time or CPU time. It is the more specific cause, so it is checked first.
   if (parts.Part(parts.tail) >= kPartOfFetch) return BlameSlowSample(input);
-  if (parts.Part(parts.collate) >= kPartOfFetch) return BlameCollate(input);
+  if (BlameSlices(input)) return;
+  if (parts.Part(parts.collate) >= kPartOfFetch && !KeepsUp(input)) return BlameCollate(input);
   if (parts.Part(parts.blocked) >= kPartOfFetch) return BlameWaiting(input);
   BlameCpu(input);
 }
@@ -223,11 +179,13 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
 
 // Without the wait for data nothing is left to gain by what only ends the wait; another setting may change more than that.
 // Samples of stacks do not tell the last per cent of a wait from nothing: they promise no multiples of ten.
-void BoundByTheWait(const View& view, Finding& finding) {
+// `besides`: of the step, what a cure of the wait removes of other things.
+void BoundByTheWait(const View& view, double besides, Finding& finding) {
   constexpr double kMostFromSamples = 10;
   if (finding.method.empty()) return;
   double most = finding.speedup.high;
-  if (finding.change.empty()) most = std::min(most, 1 / (1 - std::min(finding.share, kMostOfAStep)));
+  if (finding.change.empty())
+    most = std::min(most, 1 / (1 - std::min(finding.share + besides, kMostOfAStep)));
   if (view.sampling()) {
     if (2 * finding.speedup.low > kMostFromSamples) return DropGain(finding);
     most = std::min(most, kMostFromSamples);
@@ -251,6 +209,7 @@ void SayWhatWouldNotHelp(const View& view, double share, Diagnosis& diagnosis) {
 
 std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
+  if (WaitForEnvironments(rank) > 0) return std::nullopt;  // the rollout of host-other
   const double elsewhere = WaitForLoadersElsewhere(view);
   const double share = rank.Ratio(Share::kDataWait) + elsewhere;
   SayWhatWouldNotHelp(view, share, diagnosis);
@@ -269,6 +228,7 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   if (!staged && (!loader || !pipeline)) {
     return FromWaitAlone(view, std::move(finding), elsewhere, diagnosis);
   }
+  double removes_besides = 0;
   if (staged) {
     ExplainByStages(view, *loader, finding, diagnosis);
   } else {
@@ -277,8 +237,9 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
     AddMemoryEvidence(input);
     Explain(input);
     finding = std::move(input.finding);
+    removes_besides = input.removes_besides;
   }
-  BoundByTheWait(view, finding);
+  BoundByTheWait(view, removes_besides, finding);
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);
   const std::string option = OptionOf(LibraryIn(rank, Share::kDataWait), "own-loader");
   if (!option.empty() && finding.change.find("num_workers") != std::string::npos)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -31,8 +32,6 @@ constexpr double kMoreThanUsual = 1.15;
 
 // Of a fetch that waits for a core nearly all the time, what remains is not believed to be less than this much less.
 constexpr double kMostRunDelay = 0.95;
-
-double Rate(double samples, double ns) { return ns > 0 ? samples / ns * 1e9 : 0; }
 
 // The loader replaced by fullbore.data: its threads share the cores with the training, and its batches need no
 // pickling. Nothing where its cost a sample was not measured.
@@ -83,7 +82,7 @@ CpuOptions OptionsOf(const Input& input) {
   options.wanted = WantedWorkers(input.pipeline, now);
   const Pipeline with_workers = WithWorkers(input.pipeline, options.wanted);
   options.with_workers = Replay(with_workers);
-  if (options.wanted != now) options.workers = PredictSpeedup(step_ns, with_workers);
+  if (options.wanted > now) options.workers = PredictSpeedup(step_ns, with_workers);
   if (now > 0) options.none = PredictSpeedup(step_ns, WithWorkers(input.pipeline, 0));
   if (const auto fast = FastDataPipeline(input)) options.fast = PredictSpeedup(step_ns, *fast);
   options.shared = ShareCores(input.pipeline, step_ns);
@@ -187,9 +186,30 @@ void AdviseNoWorkers(Input& input, const CpuOptions& options) {
   finding.method = "replay of the recorded steps with every batch fetched by the training thread";
 }
 
+// Where more workers do not help, what they do has to become cheaper.
+void SayWhatWorkersDo(Input& input) {
+  const std::string what = WhatFetchesDo(input.loader);
+  if (input.loader.num_workers == 0 || what.empty()) return;
+  input.finding.title.pop_back();  // the full stop
+  input.finding.title += fmt::format("; {}.", what);
+}
+
+// Files that are compressed in chunks are decompressed chunk by chunk, however little of one is wanted.
+void SayWhatChunksCost(Input& input) {
+  const std::string what = input.loader.num_workers > 0 ? WhatFetchesDo(input.loader) : "";
+  const bool chunked = std::ranges::any_of(std::array{", in h5py", ", in zarr", ", in tables"},
+                                           [&](const char* library) { return what.ends_with(library); });
+  if (!chunked) return;
+  input.finding.fix.emplace_back(
+      "if a chunk of its file holds several samples, each of them reads and decompresses all of it: chunks "
+      "of "
+      "one sample, or samples in the order of the chunks");
+}
+
 // Nothing that can be switched on gains: what is left is to make the work itself cheaper.
 void SayWorkersWillNotHelp(Input& input, const CpuOptions& options) {
   Finding& finding = input.finding;
+  SayWhatChunksCost(input);
   if (options.wanted_alone > 0) {
     finding.fix.push_back(fmt::format(
         "other programs keep {} of {} cores busy: end them, or get cores of your own; with those, "
@@ -313,10 +333,7 @@ void BlameCpu(Input& input) {
   const EvidenceBuilder evidence(input.finding);
   const Loader& loader = input.loader;
   const CpuOptions options = OptionsOf(input);
-  const double train_rate = Rate(input.parts.samples * input.pipeline.batches_per_step,
-                                 input.rank.MeanStepNs() * (1 - input.finding.share));
-  const double loader_rate = Rate(
-      input.parts.samples * static_cast<double>(std::max<int64_t>(1, loader.num_workers)), input.parts.total);
+  const double train_rate = TrainingRate(input), loader_rate = LoaderRate(input);
   evidence.FromHook("the loader alone delivers", loader_rate, "samples/s");
   evidence.FromHook("the training could take", train_rate, "samples/s");
   evidence.FromMetric(Metric::kProcessCpu, "cores the training itself uses",
@@ -332,7 +349,7 @@ void BlameCpu(Input& input) {
   const bool more = (options.wanted > loader.num_workers && options.Worth(options.workers)) ||
                     (options.shared.workers > loader.num_workers && options.SharedIsBest());
   const bool others = !more && options.wanted_alone > 0;
-  if (loader.num_workers > 0 && loader_rate > train_rate) {
+  if (KeepsUp(input)) {
     input.finding.cause = "hand-over";
     input.finding.title = fmt::format(
         "{}, although the loader alone delivers {}: the wait is for batches to be handed over from the "
@@ -358,6 +375,7 @@ void BlameCpu(Input& input) {
         fmt::format("{}: the loader's CPU work sets the pace ({}), and no core is left for more workers.",
                     WaitsFor(input), rates);
   }
+  if (!more) SayWhatWorkersDo(input);
   if (options.FastIsBest()) {
     const std::string workers = fmt::format("DataLoader(num_workers={})", options.wanted);
     return AdviseFastData(input, *options.fast, workers, options.workers);

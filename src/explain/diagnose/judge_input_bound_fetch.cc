@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -14,6 +15,8 @@ using record::Loader;
 using record::Metric;
 
 namespace {
+
+double Rate(double samples, double ns) { return ns > 0 ? samples / ns * 1e9 : 0; }
 
 bool IsImageFolder(const Loader* loader) {
   static const std::set<std::string> folders = {"ImageFolder", "DatasetFolder", "ImageNet"};
@@ -38,9 +41,24 @@ FetchParts PartsOf(const Loader& loader) {
     const double usual = std::max(0.0, (parts.total - parts.collate - slowest) / (parts.samples - 1));
     // Even among usual samples the slowest takes a little longer: that is not a tail.
     const double ordinary = std::max(usual, loader.slowest_sample_ns.Quantile(0.1));
-    parts.tail = std::max(0.0, slowest - ordinary);
+    // One that waits for a core is no slow sample.
+    parts.tail = std::max(0.0, slowest - ordinary - parts.run_delay);
   }
   return parts;
+}
+
+double LoaderRate(const Input& input) {
+  const auto workers = static_cast<double>(std::max<int64_t>(1, input.loader.num_workers));
+  return Rate(input.parts.samples * workers, input.parts.total);
+}
+
+double TrainingRate(const Input& input) {
+  return Rate(input.parts.samples * input.pipeline.batches_per_step,
+              input.rank.MeanStepNs() * (1 - input.finding.share));
+}
+
+bool KeepsUp(const Input& input) {
+  return input.loader.num_workers > 0 && LoaderRate(input) > TrainingRate(input);
 }
 
 std::string FastDataCommand(const View& view) {
@@ -105,6 +123,26 @@ void NameLinesOfFetches(const Loader& loader, double share, Finding& finding) {
   places.resize(std::min(places.size(), kNamed));
   for (Place& place : places) place.share *= share;  // of what the training waits for them
   finding.where.insert(finding.where.begin(), places.begin(), places.end());
+}
+
+std::string WhatFetchesDo(const Loader& loader) {
+  constexpr double kFewSamples = 10;
+  double all = 0;
+  for (const record::HotLine& line : loader.lines) all += static_cast<double>(line.samples);
+  const std::vector<Place> places = PlacesOf(
+      loader.lines, [](const record::HotLine&) { return true; }, all);
+  if (all < kFewSamples || places.empty()) return "";
+  const Place& hottest = places.front();
+  std::map<std::string, double> libraries;
+  for (const record::HotLine& line : loader.lines) {
+    if (FileOrModule(line.file) == hottest.file && line.line == hottest.line && !line.library.empty())
+      libraries[line.library] += static_cast<double>(line.samples) / all;
+  }
+  const auto most = std::ranges::max_element(libraries, {}, [](const auto& each) { return each.second; });
+  const bool within = most != libraries.end() && 2 * most->second > hottest.share;
+  return fmt::format("{} of a fetch is {}:{}{}", FormatPercent(hottest.share),
+                     hottest.file.substr(hottest.file.rfind('/') + 1), hottest.line,
+                     within ? ", in " + most->first : std::string());
 }
 
 std::string WaitsFor(const Input& input) {

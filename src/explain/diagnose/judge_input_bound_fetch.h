@@ -31,7 +31,16 @@ struct Input {
   FetchParts parts;
   replay::Pipeline pipeline;
   Finding finding;
+  double removes_besides = 0;  // of the step: what its cure removes besides the wait
 };
+
+// What the loader alone delivers, and what the training could take: samples a second.
+double LoaderRate(const Input& input);
+double TrainingRate(const Input& input);
+
+// Whether its workers deliver more than the training takes: then it waits for batches to be handed over, whatever their
+// fetches consist of.
+bool KeepsUp(const Input& input);
 
 // "Training waits for data 37 % of the time"
 std::string WaitsFor(const Input& input);
@@ -48,6 +57,9 @@ void SayWhatWorkersImport(Input& input);
 
 // The lines in which its workers were seen while they fetched, hottest first; `share` of the step waits for them.
 void NameLinesOfFetches(const record::Loader& loader, double share, Finding& finding);
+
+// "92 % of a fetch is load.py:40, in h5py": what its workers do; empty where too few samples tell.
+std::string WhatFetchesDo(const record::Loader& loader);
 
 std::string FastDataCommand(const View& view);
 inline constexpr const char* kKeepFastData =

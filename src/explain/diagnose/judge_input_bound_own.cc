@@ -38,8 +38,7 @@ Feed FeedOf(const RankView& rank) {
     if (line.share == Share::kHostOther && line.part == record::HostOther::kUnnamed)
       feed.beside += line.samples;
     if (line.share != Share::kDataWait) continue;
-    const bool waits = line.activity == Activity::kQueue || line.activity == Activity::kLock ||
-                       line.activity == Activity::kFuture;
+    const bool waits = IsWaitForOthers(line.activity);
     if (waits) feed.waiting += line.samples;
     if (waits || !line.in_iterator) continue;
     feed.preparing += line.samples;
@@ -135,6 +134,9 @@ void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
       "before the training, or make its preparation cheaper");
 }
 
+// Passes without gradients in the loop may be a policy's, whose actions an environment in another process answers.
+constexpr double kMayAct = 0.01;
+
 }  // namespace
 
 std::optional<Finding> FromOwnFeed(const View& view, Finding finding, Diagnosis& diagnosis) {
@@ -153,7 +155,10 @@ std::optional<Finding> FromOwnFeed(const View& view, Finding finding, Diagnosis&
   const double could_take = steps_per_s / std::max(0.01, 1 - finding.share);
   const std::string waiting =
       fmt::format("Training waits for data {} of the time", FormatPercent(finding.share));
-  if (waits && view.sampling()) {
+  const bool may_act = waits && rank.Ratio(record::HostOther::kWithoutGradients) >= kMayAct;
+  if (may_act) {
+    finding.title = fmt::format("{}{}, for what another thread or process sends.", waiting, at);
+  } else if (waits && view.sampling()) {
     finding.title = fmt::format("{}{}: your own loader delivers too late.", waiting, at);
   } else if (waits) {
     finding.title = fmt::format("{}{}: your own loader delivers for {} steps/s, the training could take {}.",
@@ -179,7 +184,12 @@ std::optional<Finding> FromOwnFeed(const View& view, Finding finding, Diagnosis&
   evidence.FromHook("steps that the training could take", could_take, "steps/s");
   if (const auto used = view.CoresOfCommand())
     evidence.FromMachine("cores in use by the run", *used, "count");
-  Predict(view, feed, waits, finding);
+  if (may_act) {
+    finding.fix.insert(finding.fix.begin(),
+                       "where that is an environment's answer to an action, it is this program's own work");
+  } else {
+    Predict(view, feed, waits, finding);
+  }
   PointAtWorstStep(rank, Share::kDataWait, finding);
   diagnosis.not_judged.push_back({"which part of the script's own loader is slow",
                                   "only the waits for it can be seen",

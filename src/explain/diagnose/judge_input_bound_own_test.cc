@@ -99,5 +99,37 @@ TEST(OwnFeedTest, WithoutSuchSamplesTheWaitAloneIsReported) {
   EXPECT_THAT(Diagnose(ATraining().InEachStep(Share::kHostOther, 75)), Not(Finds("input-bound")));
 }
 
+// Answers of other processes, 43 % of the time, and the policy's own passes.
+ARun AWaitForAnswers() {
+  ARun run = ATrainingThatWaits(Fed(Activity::kQueue, 400, false)).InEachStep(Share::kHostOther, 25);
+  for (record::Step& step : run.rank().steps) {
+    step.host_other_ns = {};
+    step.host_other_ns[static_cast<size_t>(HostOther::kWithoutGradients)] = 10 * testing::kMs;
+    step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] = 15 * testing::kMs;
+  }
+  return run;
+}
+
+TEST(OwnFeedTest, AnEnvironmentThatAnswersIsNoLoader) {
+  ARun run = AWaitForAnswers();
+  run.rank().hot_lines.push_back({Share::kHostOther, "/home/u/train.py", 29, "main",
+                                  "action = policy.sample()", 80, HostOther::kUnnamed, Activity::kEnvironment,
+                                  false, ""});
+  const Diagnosis diagnosis = Diagnose(run);
+  EXPECT_THAT(diagnosis, Not(Finds("input-bound")));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "rollout"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_THAT(finding.title, HasSubstr("The loop spends 50 % of the time"));
+  EXPECT_THAT(finding.title, HasSubstr("(50 %, most of it at train.py:31)"));
+  EXPECT_TRUE(finding.method.empty());
+}
+
+TEST(OwnFeedTest, WhereItMayBeOneNoLoaderIsBlamedAndNothingPromised) {
+  const Finding finding = *FindingIn(Diagnose(AWaitForAnswers()), "input-bound");
+  EXPECT_THAT(finding.title, HasSubstr("for what another thread or process sends"));
+  EXPECT_THAT(finding.title, Not(HasSubstr("loader")));
+  EXPECT_TRUE(finding.method.empty());
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose

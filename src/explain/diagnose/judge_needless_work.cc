@@ -1,16 +1,20 @@
 // needless-work: operators on the CPU do what the model does not need: passes over whole tables or tensors of which a
-// step uses parts, double precision, copies that only change a layout.
+// step uses parts, double precision, copies that only change a layout, numbers too small to be computed quickly.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/text.h"
+#include "explain/diagnose/advice.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge.h"
+#include "record/json_text.h"
 
 namespace fullbore::diagnose {
 
+using nlohmann::json;
 using record::HostWork;
 
 namespace {
@@ -203,6 +207,84 @@ std::optional<Finding> LayoutCopies(const View& view, const HostWork& work) {
   return finding;
 }
 
+// ---- Denormals ----
+
+struct Denormals {
+  double ratio = 0, ns = 0;  // of the numbers; what a pass over all of them takes longer
+  double product = 1;        // how many times as long a product of matrices takes
+};
+
+Denormals DenormalsIn(const json& said, const char* where) {
+  const auto found = said.find(where);
+  if (found == said.end() || !found->is_object()) return {};
+  const auto number = [&](const char* key) {
+    const auto at = found->find(key);
+    return at != found->end() && at->is_number() ? at->get<double>() : 0.0;
+  };
+  return {number("ratio"), number("ns"), std::max(1.0, number("product"))};
+}
+
+// A hundredth of the weights, whose products take so many times as long, is felt in every pass: how much is not known, as
+// nobody knows how often each is multiplied.
+constexpr double kSlowWeights = 0.01, kSlowProduct = 3, kVerySlowProduct = 10;
+
+// Each of these numbers is computed with at least once in a step: so much is sure. A product of matrices meets them many
+// times; the most is what is computed with them altogether.
+std::optional<Finding> SlowNumbers(const View& view, const HostWork& /*work*/) {
+  const auto text = view.Fact("denormals");
+  const json said = text ? record::ParseJson(*text) : json::object();
+  if (!said.is_object()) return std::nullopt;
+  const Denormals parameters = DenormalsIn(said, "parameters"), gradients = DenormalsIn(said, "gradients"),
+                  state = DenormalsIn(said, "state");
+  const RankView& rank = view.lead();
+  double meets = rank.Ratio(record::Share::kOptimizer);
+  if (parameters.ratio > 0 || gradients.ratio > 0)
+    meets += rank.Ratio(record::Share::kForward) + rank.Ratio(record::Share::kBackward);
+  // Measured on one thread.
+  const double threads = ParseDouble(view.Fact("torch_threads").value_or("")).value_or(1);
+  const double pass_ns = (parameters.ns + gradients.ns + state.ns) / std::max(1.0, threads);
+  const double pass = pass_ns / std::max(1.0, rank.MeanStepNs());
+  const double sure = std::min(pass, meets);
+  auto severity = SeverityOf(sure, kNeedlessWork, rank.steps);
+  const bool multiplied = parameters.ratio >= kSlowWeights && parameters.product >= kSlowProduct;
+  if (multiplied && rank.steps >= kStepsForWarning) {
+    const bool much = parameters.product >= kVerySlowProduct && rank.steps >= kStepsForCritical;
+    severity = much ? Severity::kCritical : severity.value_or(Severity::kWarning);
+  }
+  if (!severity) return std::nullopt;
+  Finding finding;
+  finding.severity = *severity;
+  finding.share = sure;
+  finding.cause = "denormals";
+  const std::pair<const char*, double> most =
+      std::max({std::pair("the parameters", parameters.ratio),
+                {"the gradients", gradients.ratio},
+                {"the optimizer's state", state.ratio}},
+               [](const auto& a, const auto& b) { return a.second < b.second; });
+  finding.title = fmt::format(
+      "{} of {} are numbers below 1.2e-38 (denormals), which this CPU computes slowly: at least {} of the "
+      "step.",
+      FormatPercent(most.second), most.first, FormatPercent(sure));
+  const EvidenceBuilder evidence(finding);
+  evidence.FromHook("a pass over them, beyond one over zeros", sure, "ratio");
+  evidence.FromHook("denormals among parameters", parameters.ratio, "ratio");
+  evidence.FromHook("denormals among gradients", gradients.ratio, "ratio");
+  evidence.FromHook("denormals in the optimizer's state", state.ratio, "ratio");
+  finding.change = "torch.set_flush_denormal(True)";
+  finding.fix = {"torch.set_flush_denormal(True) once, before the training: they count as 0 then"};
+  finding.costs = replay::Cost::kNumerics;
+  finding.speedup = RemovalOf(meets, sure / std::max(sure, meets));
+  finding.method = "one pass over these numbers removed, to all that is computed with them";
+  if (multiplied) {
+    finding.title.pop_back();
+    finding.title +=
+        fmt::format("; a product of matrices with them takes {:.0f} times as long.", parameters.product);
+    evidence.FromHook("a product with these parameters, of one with others", parameters.product, "ratio");
+    DropGain(finding);
+  }
+  return finding;
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeNeedlessWork(const View& view, Diagnosis& /*diagnosis*/) {
@@ -210,7 +292,7 @@ std::optional<Finding> JudgeNeedlessWork(const View& view, Diagnosis& /*diagnosi
   if (!work) return std::nullopt;
   // Each is a share of the same steps: the largest gain is the one that is named.
   std::optional<Finding> finding;
-  for (const auto judge : {DenseGradients, PartByPart, DoublePrecision, LayoutCopies}) {
+  for (const auto judge : {DenseGradients, PartByPart, DoublePrecision, LayoutCopies, SlowNumbers}) {
     auto one = judge(view, *work);
     if (one && (!finding || one->speedup.low > finding->speedup.low)) finding = std::move(one);
   }

@@ -126,5 +126,46 @@ TEST(NeedlessWorkTest, CopiesBetweenLayoutsArePointedAtWithoutAPromise) {
   EXPECT_TRUE(FindingIn(diagnosis, "needless-work")->method.empty());
 }
 
+// Steps of 40 ms forward, 55 backward and 5 in the optimizer.
+ARun WithDenormals(const char* said) {
+  ARun run = ATrainingLookedAt({});
+  run.rank().facts["denormals"] = said;
+  return run;
+}
+
+TEST(NeedlessWorkTest, NumbersTooSmallToBeComputedQuicklyAreFlushed) {
+  const Diagnosis diagnosis = Diagnose(WithDenormals(R"({"parameters": {"ratio": 0.31, "ns": 20000000}})"));
+  ASSERT_THAT(diagnosis, FindsCause("needless-work", "denormals"));
+  const Finding& finding = *FindingIn(diagnosis, "needless-work");
+  EXPECT_THAT(finding.title, HasSubstr("31 % of the parameters are numbers below 1.2e-38"));
+  EXPECT_THAT(finding, Advises("torch.set_flush_denormal(True)"));
+  EXPECT_NEAR(finding.speedup.low, 1.25, 0.001) << "one pass over them, 20 ms of 100";
+  EXPECT_EQ(finding.costs, replay::Cost::kNumerics);
+}
+
+TEST(NeedlessWorkTest, ThoseOfAnOptimizersStateCostNoMoreThanTheOptimizer) {
+  const Diagnosis diagnosis = Diagnose(WithDenormals(R"({"state": {"ratio": 0.5, "ns": 90000000}})"));
+  ASSERT_THAT(diagnosis, FindsCause("needless-work", "denormals"));
+  EXPECT_NEAR(FindingIn(diagnosis, "needless-work")->speedup.high, 1 / 0.95, 0.001);
+}
+
+TEST(NeedlessWorkTest, OfWeightsWhoseProductsAreSlowItIsSaidHowSlowAndNothingPromised) {
+  const Diagnosis diagnosis =
+      Diagnose(WithDenormals(R"({"parameters": {"ratio": 0.02, "ns": 100000, "product": 161}})"));
+  ASSERT_THAT(diagnosis, FindsCause("needless-work", "denormals"));
+  EXPECT_THAT(diagnosis, Not(Finds("healthy")));
+  const Finding& finding = *FindingIn(diagnosis, "needless-work");
+  EXPECT_THAT(finding.title, HasSubstr("a product of matrices with them takes 161 times as long"));
+  EXPECT_TRUE(finding.method.empty());
+}
+
+TEST(NeedlessWorkTest, NumbersThatThisCpuComputesAsQuicklyAreNone) {
+  EXPECT_THAT(Diagnose(WithDenormals(R"({"parameters": {"ratio": 0.9, "ns": 100000}})")),
+              Not(Finds("needless-work")));
+  EXPECT_THAT(Diagnose(WithDenormals("[]")), Not(Finds("needless-work")));
+  EXPECT_THAT(Diagnose(WithDenormals(R"({"parameters": {"ratio": "x"}, "state": 3})")),
+              Not(Finds("needless-work")));
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose

@@ -158,6 +158,10 @@ SlowLines LinesOfSlowSteps(const RankView& rank, double slow_per_usual) {
   return found;
 }
 
+// Of a batch of the step: one that takes more of them (the rest of an accumulation, batches for the statistics of
+// averaged weights) has no larger ones for that.
+int64_t BatchElements(const Step& step) { return step.elements / std::max<int64_t>(1, step.batches); }
+
 // Whether steps take the longer the larger their batch is. The wait for a batch does not count: its size is the
 // loader's work, too.
 bool FollowsSize(const RankView& rank, const Slow& slow) {
@@ -165,17 +169,17 @@ bool FollowsSize(const RankView& rank, const Slow& slow) {
   std::set<int64_t> sizes;
   for (const Step* step : rank.steady) {
     if (step->elements <= 0) return false;
-    const auto size = static_cast<double>(step->elements);
+    const auto size = static_cast<double>(BatchElements(*step));
     const auto ms = static_cast<double>(step->wall_ns - step->share_ns[Index(Share::kDataWait)]) / 1e6;
     ++n, x += size, y += ms, xx += size * size, yy += ms * ms, xy += size * ms;
-    sizes.insert(step->elements);
+    sizes.insert(BatchElements(*step));
   }
   if (sizes.size() < 2 || slow.usual.empty()) return false;
   const double spread = std::sqrt(std::max(0.0, n * xx - x * x) * std::max(0.0, n * yy - y * y));
   if (spread <= 0 || (n * xy - x * y) / spread < kFollowsSize) return false;
   const auto mean = [](const std::vector<const Step*>& steps) {
     double sum = 0;
-    for (const Step* step : steps) sum += static_cast<double>(step->elements);
+    for (const Step* step : steps) sum += static_cast<double>(BatchElements(*step));
     return sum / static_cast<double>(steps.size());
   };
   return mean(slow.steps) >= kLargerBatch * mean(slow.usual);
@@ -220,6 +224,10 @@ std::optional<Why> OfHostOther(const Slow& slow) {
                false,
                "host-other",
                "garbage-collection"};
+  if (grows(HostOther::kWithoutGradients))
+    return Why{
+        "passes-without-gradients", "in them a model is called without gradients", {}, false, "host-other",
+        "passes-without-gradients"};
   if (grows(HostOther::kCompilation))
     return Why{"compilation", "in them something is compiled", {}, false, "recompilation", ""};
   return std::nullopt;

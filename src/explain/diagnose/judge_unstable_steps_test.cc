@@ -70,6 +70,25 @@ TEST(UnstableStepsTest, AreNotOfSizesWhereBatchesAreAllAlike) {
   EXPECT_EQ(UnstableSteps(WithSizes(32 * 128, 32 * 128)).cause, "");
 }
 
+TEST(UnstableStepsTest, AreNotOfSizesWhereTheSlowOnesTakeMoreBatchesOfTheSameSize) {
+  ARun run = WithSizes(32 * 128, 17 * 32 * 128);
+  for (record::Step& step : run.rank().steps) step.batches = step.wall_ns > 200 * kMs ? 17 : 1;
+  EXPECT_EQ(UnstableSteps(run).cause, "");
+}
+
+TEST(UnstableStepsTest, OfPassesWithoutGradientsAnotherFindingTells) {
+  ARun run = ATraining();
+  for (const int64_t index : kSlowSteps) run.InStep(index, Share::kHostOther, 600);
+  for (record::Step& step : run.rank().steps) {
+    step.host_other_ns = {};
+    step.host_other_ns[static_cast<size_t>(record::HostOther::kWithoutGradients)] =
+        step.share_ns[Index(Share::kHostOther)];
+  }
+  const Diagnosis diagnosis = Diagnose(run);
+  EXPECT_THAT(diagnosis, FindsCause("host-other", "passes-without-gradients"));
+  EXPECT_THAT(diagnosis, Not(Finds("unstable-steps")));
+}
+
 TEST(UnstableStepsTest, AreNotOfSizesThatDifferButThatStepsDoNotFollow) {
   ARun run = WithSpikesIn(Share::kForward);
   for (record::Step& step : run.rank().steps) step.elements = 32 * (100 + step.index % 7 * 100);

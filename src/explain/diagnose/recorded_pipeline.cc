@@ -24,16 +24,6 @@ constexpr double kBytesPerElement = 4;  // assumed for the batch's first tensor,
 // A choice.
 constexpr double kMostForTaking = 0.5;
 
-// Of the batch's first tensor, from the fact "[8,3,64,64]"; 0 where unknown.
-double BytesOfBatch(const View& view) {
-  const std::string shape = view.Fact("batch_shape").value_or("");
-  if (shape.size() < 3 || shape.front() != '[' || shape.back() != ']') return 0;
-  double elements = 1;
-  for (const std::string_view size : Split(std::string_view(shape).substr(1, shape.size() - 2), ','))
-    elements *= ParseDouble(Trim(size)).value_or(0);
-  return elements * kBytesPerElement;
-}
-
 double MeanConsumeNs(const Pipeline& pipeline) {
   return std::accumulate(pipeline.consume_ns.begin(), pipeline.consume_ns.end(), 0.0) /
          static_cast<double>(pipeline.consume_ns.size());
@@ -110,6 +100,29 @@ void AddHandOver(const View& view, Pipeline& pipeline) {
 
 }  // namespace
 
+// From the fact "[8,3,64,64]".
+double BytesOfBatch(const View& view) {
+  const std::string shape = view.Fact("batch_shape").value_or("");
+  if (shape.size() < 3 || shape.front() != '[' || shape.back() != ']') return 0;
+  double elements = 1;
+  for (const std::string_view size : Split(std::string_view(shape).substr(1, shape.size() - 2), ','))
+    elements *= ParseDouble(Trim(size)).value_or(0);
+  return elements * kBytesPerElement;
+}
+
+double CollectionsInFetchesNs(const View& view) {
+  const RankView& rank = view.lead();
+  const record::Loader* loader = rank.TrainingLoader();
+  if (!loader || loader->num_workers > 0 || loader->batches == 0 || rank.steady.empty()) return 0;
+  int64_t batches = 0;
+  for (const record::Step* step : rank.steady) batches += step->batches;
+  const double fetch_ns = static_cast<double>(loader->fetch_ns) / static_cast<double>(loader->batches) *
+                          static_cast<double>(batches) / static_cast<double>(rank.steady.size());
+  const double waited_ns = rank.Ratio(Share::kDataWait) * rank.MeanStepNs();
+  return std::clamp(fetch_ns - waited_ns, 0.0,
+                    rank.Ratio(record::HostOther::kGarbageCollection) * rank.MeanStepNs());
+}
+
 std::optional<Pipeline> TrainingPipeline(const View& view) {
   auto pipeline = Consumer(view);
   int64_t batches = 0;
@@ -152,12 +165,14 @@ std::optional<Pipeline> RecordedPipeline(const View& view) {
   // The sketch knows its mean exactly and its quantiles to a percent.
   const double mean = std::accumulate(pipeline.fetch_ns.begin(), pipeline.fetch_ns.end(), 0.0) / kQuantiles;
   const double correction = loader->batch_fetch_ns.mean() / std::max(1.0, mean);
-  for (double& ns : pipeline.fetch_ns) ns *= correction;
+  const double collected = CollectionsInFetchesNs(view) / std::max(1.0, pipeline.batches_per_step);
+  const double kept = 1 - std::min(1.0, collected / std::max(1.0, loader->batch_fetch_ns.mean()));
+  for (double& ns : pipeline.fetch_ns) ns *= correction * kept;
   pipeline.workers = loader->num_workers;
   pipeline.prefetch = loader->prefetch_factor.value_or(2);
   const double waited = static_cast<double>(loader->run_delay_ns) / static_cast<double>(loader->fetch_ns);
   pipeline.cores = CoresLeft(view, waited) / static_cast<double>(view.RanksBesideEachOther());
-  pipeline.fetch_cpu_ns = static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
+  pipeline.fetch_cpu_ns = kept * static_cast<double>(loader->cpu_ns) / static_cast<double>(loader->batches);
   AddHandOver(view, pipeline);
   AddStarts(rank, *loader, pipeline);
   if (const auto cpu = view.Mean(Metric::kProcessCpu, {{"role", "trainer"}})) {

@@ -24,6 +24,13 @@ std::optional<replay::Pipeline> OwnPipeline(const View& view, Feeder feeder, dou
 // now: nothing is taken, touched for the first time or unmapped.
 replay::Pipeline WithOwnBatches(const View& view, replay::Pipeline pipeline);
 
+// Of the batch's first tensor; 0 where unknown.
+double BytesOfBatch(const View& view);
+
+// Garbage is collected where objects are made: what of a step's collections falls into fetches of the training's own
+// thread. The clock of a fetch counts it, the step's wait for data does not.
+double CollectionsInFetchesNs(const View& view);
+
 // How much faster the changed pipeline is than the recorded mean step.
 Speedup PredictSpeedup(double recorded_step_ns, const replay::Pipeline& changed);
 

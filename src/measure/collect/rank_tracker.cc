@@ -314,6 +314,7 @@ void RankTracker::UpdateLinesOfFetches() {
       line.file = hit.line.file;
       line.line = hit.line.line;
       line.function = hit.line.function;
+      line.library = hit.line.library;
       line.samples = samples;
       line.activity = hit.activity;
     }

@@ -204,8 +204,12 @@ TEST_F(RankTrackerTest, OrdersThatASamplerDrewAreSummedWithoutTheFirst) {
 
 TEST_F(RankTrackerTest, LinesInWhichWorkersFetchBelongToTheirLoader) {
   for (const int64_t pid : {7, 8}) {  // the same line has another number in each worker
-    tracker_.OnWorkerLine(
-        pid, {{"k", "line"}, {"id", pid}, {"file", "/x/train.py"}, {"line", 31}, {"function", "load"}});
+    tracker_.OnWorkerLine(pid, {{"k", "line"},
+                                {"id", pid},
+                                {"file", "/x/train.py"},
+                                {"line", 31},
+                                {"function", "load"},
+                                {"library", "h5py"}});
     ChannelRecord seen = Event(EventKind::kLine, 100, 100, pid);
     seen.c = static_cast<int64_t>(record::Activity::kNetwork);
     for (int i = 0; i < 3; ++i) tracker_.OnWorkerEvent(pid, seen);
@@ -217,6 +221,7 @@ TEST_F(RankTrackerTest, LinesInWhichWorkersFetchBelongToTheirLoader) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].line, 31);
   EXPECT_EQ(lines[0].samples, 6);
+  EXPECT_EQ(lines[0].library, "h5py");
   EXPECT_EQ(lines[0].activity, record::Activity::kNetwork);
   EXPECT_TRUE(rank.hot_lines.empty()) << "those are the training thread's";
 }

@@ -16,9 +16,9 @@ from types import FrameType
 from typing import Any
 
 from ..core import channel
-from ..core.frames import MAX_DEPTH, is_user_file, place
+from ..core.frames import MAX_DEPTH, STANDARD_LIBRARY, is_user_file, place
 from ..core.runtime import clock, hook, never_interrupted
-from .stacks import activity_of, module_of
+from .stacks import activity_of, module_of, package_of
 
 PERIOD_S = 0.1
 JITTER = 0.5  # of the period, to either side
@@ -32,7 +32,7 @@ class WorkerSampler:
         self.ident = ident
         self.loader = loader
         self.thread = hook.here()
-        self.known: dict[tuple[str, int], int] = {}
+        self.known: dict[tuple[str, int, str], int] = {}
         self.random = random.Random()  # never the script's own generator
         self.running = threading.Lock()  # held until stop()
         self.running.acquire()
@@ -66,12 +66,14 @@ class WorkerSampler:
         if not inner:
             return
         (file, line), function = where(inner)
-        ident = self.known.get((file, line))
+        library = library_of(inner)
+        ident = self.known.get((file, line, library))
         if ident is None:
             if len(self.known) >= MAX_LINES:
                 return
-            ident = self.known[(file, line)] = len(self.known) + 1
-            hook.say("line", id=ident, file=file, line=line, function=function)
+            ident = self.known[(file, line, library)] = len(self.known) + 1
+            within = {"library": library} if library else {}
+            hook.say("line", id=ident, file=file, line=line, function=function, **within)
         now, activity = clock(), activity_of(inner, None, inner[0])[0]
         hook.record(channel.LINE, self.loader, number, now, now, ident, channel.FETCH, activity, 0)
 
@@ -91,6 +93,19 @@ def where(inner: list[FrameType]) -> tuple[tuple[str, int], str]:
     """The user's innermost line, or where the dataset is a library's, the library's."""
     user = next((frame for frame in inner if is_user_file(frame.f_code.co_filename)), inner[0])
     return place(user), user.f_code.co_name
+
+
+def library_of(inner: list[FrameType]) -> str:
+    """Whose code the user's line is waiting for, or else the dataset's own; "" where that is Python's or torch's."""
+    for frame in inner:
+        name = frame.f_code.co_filename
+        if is_user_file(name):
+            break
+        package = package_of(frame)
+        is_pythons = name.startswith((STANDARD_LIBRARY + os.sep, "<")) and "-packages" not in name
+        if package not in ("", "torch", "_fullbore_hook") and not is_pythons:
+            return package
+    return ""
 
 
 sampler: Any = None

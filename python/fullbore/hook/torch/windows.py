@@ -25,6 +25,7 @@ from ..core import channel, steps
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, guarded, hook, never_interrupted
 from ..core.steps import state
+from . import denormals
 from .window_plan import Operators, Plan, PlanOnCpu
 
 VARIABLE = "FULLBORE_WINDOWS"  # set by `fullbore run --windows`: "off", "N@STEP", or the seconds between two windows
@@ -74,6 +75,8 @@ class Windows:
             return
         self.plan = plan
         if self.may_begin():
+            if not self.torch.cuda.is_initialized():
+                denormals.look(self.torch, optimizer)
             self.begin(thread, end)
         else:
             steps.look_soon()
@@ -100,6 +103,9 @@ class Windows:
 
     def may_begin(self) -> bool:
         cuda = self.torch.cuda
+        # Elsewhere its library complains on standard error, and nobody could switch it off when the interpreter ends.
+        if threading.current_thread() is not threading.main_thread():
+            return False
         if self.exporting is not None and self.exporting.is_alive():
             return False
         if self.torch.autograd._profiler_enabled():  # the script's own
@@ -202,16 +208,18 @@ class Windows:
             self.closing = True
             self.switch_off(profiler)
 
+    def leave(self) -> None:
+        """The interpreter ends. Torch's own destructors, which come later, take the process with them where they meet a
+        profiler that is still on."""
+        if self.profiler is not None:
+            self.make_room()
+        self.wait()
+
     def wait(self) -> None:
         """For the trace that is being written: at the end of the process, and before a fork, of which Python warns
         where there are threads."""
         if self.exporting is not None:
             self.exporting.join(EXPORT_S)
-
-    def leave(self) -> None:
-        """At the interpreter's end, when the hook is off already: a window that is still open is dropped."""
-        self.make_room()
-        self.wait()
 
     def forget(self) -> None:
         """In a forked child."""
@@ -277,4 +285,4 @@ def attach(autograd_profiler: Any) -> None:
     steps.now_and_then.append(windows.look)
     os.register_at_fork(before=never_interrupted(windows.wait))
     hook.forget_in_child.append(windows.forget)
-    atexit.register(windows.leave)
+    atexit.register(never_interrupted(windows.leave))

@@ -14,14 +14,31 @@ from ..core import channel, native
 from ..core.files import Kept
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, clock, get_ident, hook
-from .loader import MARK, process_configuration
+from .loader import MARK, is_default_collate, process_configuration
 from .readings import MAX_SLOWEST_US, Judged, TimedCollate, TimedDataset, TimedIterator, cpu_clock
+from .slices import looking_first
 
 judged = Judged()
 
 
 def timed_collate(collate: Callable[[Any], Any], readings: Any) -> Callable[[Any], Any]:
     return TimedCollate(collate, readings)
+
+
+def collate_for(fetcher: Any, readings: Any) -> Callable[[Any], Any]:
+    """A timed collate function; where samples may be slices, one that looks at the first batch."""
+    collate = fetcher.collate_fn
+    timed = timed_collate(collate, readings)
+    if hook.is_worker or not fetcher.auto_collation or not is_default_collate(collate) or not one_by_one(fetcher):
+        return timed
+    return timed_collate(looking_first(fetcher, collate, timed), readings)
+
+
+def one_by_one(fetcher: Any) -> bool:
+    """Whether a batch's samples are asked for one by one, by their indices."""
+    if hasattr(fetcher, "dataset_iter"):
+        return False
+    return is_plain_subset(fetcher.dataset) or not callable(getattr(fetcher.dataset, "__getitems__", None))
 
 
 def is_plain_subset(dataset: Any) -> bool:
@@ -40,7 +57,7 @@ def wrap_fetcher(fetcher: Any) -> None:
             return
         readings, times_samples = judged.go_on(fetcher.dataset)
         fetcher._fullbore_readings = readings
-        fetcher.collate_fn = timed_collate(fetcher.collate_fn, readings)
+        fetcher.collate_fn = collate_for(fetcher, readings)
         iterator = getattr(fetcher, "dataset_iter", None)
         readings.counts_collated = iterator is not None and bool(fetcher.auto_collation)
         fetcher._fullbore_inner = fetcher.dataset if iterator is None else iterator
