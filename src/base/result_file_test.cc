@@ -100,6 +100,7 @@ TEST_F(ResultFileTest, AFileThatAppearsWhileTheCommandWorksIsKept) {
 
 TEST_F(ResultFileTest, MarksAreThoseOfResults) {
   EXPECT_TRUE(kJsonResult.is_ours(R"({"schema":"fullbore.measure/1","settings":{}})"));
+  EXPECT_TRUE(kJsonResult.is_ours(R"({"schema":"fullbore.contest/1","baseline":{}})"));
   EXPECT_TRUE(kJsonResult.is_ours("[\n  {\n    \"format\": \"fullbore.alert/1\"")) << "an array of such";
   EXPECT_TRUE(kJsonResult.is_ours("[]\n"));
   EXPECT_TRUE(

@@ -9,6 +9,7 @@
 
 #include "base/print.h"
 #include "base/text.h"
+#include "cli/compare_commands.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
@@ -31,9 +32,12 @@ constexpr int kMaxLabelColumns = 40;
 
 struct Flags {
   std::string before, after;
-  std::string directory = kDefaultRunsDirectory;
+  CommandsFlags commands;
+  std::vector<std::string> fail_if;
   ResultFile json{"--json", kJsonResult}, csv{"--csv", kCsvResult};
   bool force = false;
+
+  const std::string& directory() const { return commands.trial.directory; }
 };
 
 // One side of the comparison; what is in a trace besides its diagnosis.
@@ -164,11 +168,18 @@ void PrintDiff(const analyze::TraceSum& before, const analyze::TraceSum& after) 
   PrintLaidOut(stdout, analyze::ToText(changed, kMaxRows * 2, columns, LocaleIsUtf8()));
 }
 
-int CompareIt(Flags& flags) {
-  const InputFiles inputs = InputsNamed(flags.directory, {flags.before, flags.after});
-  if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force, flags.directory); !judged)
+// How many times as fast the second is, where both recordings can be judged and say it with an interval.
+std::optional<tune::Proof::Gain> GainOf(const Side& before, const Side& after, const Comparison& comparison) {
+  const bool can_be_judged = before.diagnosis.fitness.CanBeJudged() && after.diagnosis.fitness.CanBeJudged();
+  if (!can_be_judged || !comparison.interval_known) return std::nullopt;
+  return tune::Proof::Gain{comparison.speedup, comparison.speedup_low, comparison.speedup_high};
+}
+
+int CompareRecordings(Flags& flags, const std::vector<tune::FailIf>& conditions) {
+  const InputFiles inputs = InputsNamed(flags.directory(), {flags.before, flags.after});
+  if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force, flags.directory()); !judged)
     return Fail(judged.error(), kExitUsage);
-  const auto before = Load(flags.directory, flags.before), after = Load(flags.directory, flags.after);
+  const auto before = Load(flags.directory(), flags.before), after = Load(flags.directory(), flags.after);
   for (const auto* side : {&before, &after}) {
     if (!*side) return Fail(side->error(), StatusOf(side->error()));
   }
@@ -179,44 +190,73 @@ int CompareIt(Flags& flags) {
                 kExitUsage);
   }
   const Comparison comparison = diagnose::Compare(before->diagnosis, after->diagnosis);
+  const auto gain = GainOf(*before, *after, comparison);
   Result<void> written;
   if (flags.json.wanted()) {
     nlohmann::ordered_json json = report::ToJson(before->diagnosis, after->diagnosis, comparison);
+    if (!conditions.empty()) json["failed_if"] = tune::WhatHolds(conditions, gain);
     if (traces) json["trace_diff"] = analyze::ToJson(analyze::DiffOf(*before->sum, *after->sum));
     written = WriteJson(flags.json, json);
   }
   if (written && flags.csv.wanted())
     written = flags.csv.Write(analyze::ToCsv(analyze::DiffOf(*before->sum, *after->sum)));
   if (!written) return Fail(written.error(), kExitFailure);
-  if (AnyToStandardOutput({&flags.json, &flags.csv})) return 0;
-  PrintComparison(before->diagnosis, after->diagnosis, comparison);
-  if (traces) PrintDiff(*before->sum, *after->sum);
-  return 0;
+  if (!AnyToStandardOutput({&flags.json, &flags.csv})) {
+    PrintComparison(before->diagnosis, after->diagnosis, comparison);
+    if (traces) PrintDiff(*before->sum, *after->sum);
+  }
+  return StatusOfConditions(conditions, gain);
 }
 
-Handler Define(CLI::App& app, const Invocation&) {
+int CompareIt(Flags& flags, const Invocation& invocation) {
+  const auto conditions = tune::ParseFailIf(flags.fail_if);
+  if (!conditions) return Fail(conditions.error(), kExitUsage);
+  const bool names_recordings = !flags.before.empty();
+  if (names_recordings && flags.commands.wanted()) {
+    return Fail({ErrorCode::kInvalidArgument, "compare takes two runs or traces, or two commands",
+                 "fullbore compare A B, --baseline CMD --candidate CMD, or --at COMMIT -- CMD"},
+                kExitUsage);
+  }
+  if (names_recordings) return CompareRecordings(flags, *conditions);
+  if (flags.csv.wanted()) {
+    return Fail(
+        {ErrorCode::kInvalidArgument, "--csv lists the kernels of two traces, and these are commands", ""},
+        kExitUsage);
+  }
+  return CompareCommands(flags.commands, *conditions, flags.json, flags.force, invocation);
+}
+
+Handler Define(CLI::App& app, const Invocation& invocation) {
   auto flags = std::make_shared<Flags>();
   app.add_option(
-         "A", flags->before,
-         "The run before (its id, the beginning of one, or a run file), or a trace, or a directory of "
-         "the traces of its ranks")
-      ->required();
-  app.add_option("B", flags->after, "The run or trace after")->required();
-  app.add_option("-o,--output", flags->directory, "Where runs are kept")
-      ->type_name("DIR")
-      ->default_str(kDefaultRunsDirectory);
+      "A", flags->before,
+      "The run before (its id, the beginning of one, or a run file), or a trace, or a directory of "
+      "the traces of its ranks");
+  app.add_option("B", flags->after, "The run or trace after");
+  app.add_option("--fail-if", flags->fail_if,
+                 "Exit with status 3 where this holds, for scripts: slower, 'slower 3%', not-faster,\n"
+                 "'not-faster 10%', not-proven; may be given several times")
+      ->type_name("CONDITION")
+      ->allow_extra_args(false);
+  AddCommandsFlags(app, flags->commands);
   AddResult(app, flags->json, "Write the comparison to this file");
   AddResult(app, flags->csv, "Traces: write every kernel, copy and operator of both to this file");
   AddForce(app, flags->force);
-  return [flags] { return CompareIt(*flags); };
+  app.callback([flags] {
+    if (!flags->commands.wanted() && flags->after.empty())
+      throw CLI::RequiredError(flags->before.empty() ? "A" : "B");
+  });
+  return [flags, &invocation] { return CompareIt(*flags, invocation); };
 }
 
 }  // namespace
 
-const Subcommand kCompare = {"compare",
-                             "Say what changed between two runs or traces, and whether it is more than noise",
-                             "fullbore compare 2026-11-21-0915-train last\n  fullbore compare before.json.gz "
-                             "after.json.gz",
-                             Define};
+const Subcommand kCompare = {
+    "compare", "Say what changed between two runs, traces or commands, and whether it is more than noise",
+    "fullbore compare 2026-11-21-0915-train last\n"
+    "  fullbore compare before.json.gz after.json.gz\n"
+    "  fullbore compare --baseline 'python train.py' --candidate 'python train.py --fused'\n"
+    "  fullbore compare --at main --fail-if 'slower 3%' -- python train.py",
+    Define};
 
 }  // namespace fullbore::cli

@@ -27,6 +27,7 @@ struct Subcommand {
 
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitFailure = 1;
+inline constexpr int kExitCondition = 3;  // of compare: a condition of --fail-if holds
 
 extern const Subcommand kAlerts, kRun, kTune, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader,
     kTop, kDoctor, kHelp;

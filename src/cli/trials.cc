@@ -28,7 +28,7 @@ bool IsPlain(std::string_view text) {
 
 }  // namespace
 
-void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
+void AddMeasuringFlags(CLI::App& app, TrialFlags& flags) {
   app.add_option("--metric", flags.metric,
                  "Read the throughput from what the program prints: a regular expression whose first\n"
                  "group is the number, in samples/s or anything else of which more is better")
@@ -48,6 +48,12 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
   app.add_option("-o,--output", flags.directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
+  app.add_flag("--unprotected", flags.unprotected,
+               "Run trials even where nothing keeps them from changing your files");
+}
+
+void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
+  AddMeasuringFlags(app, flags);
   app.add_option("--on", flags.on,
                  "Where trials run instead of here: slurm submits each as a job, from a directory that\n"
                  "the nodes share with this machine")
@@ -57,8 +63,6 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
                  "At most so many jobs at a time, where trials do not depend on each other (--exhaustive)")
       ->type_name("N")
       ->default_str(std::to_string(tune::SlurmOptions().jobs));
-  app.add_flag("--unprotected", flags.unprotected,
-               "Run trials even where nothing keeps them from changing your files");
 }
 
 Result<double> ParseRatio(const std::string& flag, const std::string& text) {

@@ -1,4 +1,4 @@
-// The flags that `measure` and `tune` share: how a trial is run and measured.
+// The flags that `measure`, `tune` and `compare` of commands share: how a trial is run and measured.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,6 +27,7 @@ struct TrialFlags {
 };
 
 void AddTrialFlags(CLI::App& app, TrialFlags& flags);
+void AddMeasuringFlags(CLI::App& app, TrialFlags& flags);  // those among them of trials that run here
 
 // An error where there is no command, or a flag makes no sense. `subcommand` is who asks.
 Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const TrialFlags& flags,

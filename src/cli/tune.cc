@@ -1,6 +1,5 @@
 // fullbore tune: finds the settings that pay, by measuring. The flags are described below, in Define.
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/clock.h"
 #include "base/exec.h"
 #include "base/fd.h"
 #include "base/guarded_file.h"
@@ -21,6 +19,7 @@
 #include "cli/results.h"
 #include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
+#include "cli/trial_budget.h"
 #include "cli/trials.h"
 #include "cli/tune_answer.h"
 #include "measure/collect/run_place.h"
@@ -48,46 +47,20 @@ struct Flags {
   bool exhaustive = false, resume = false, force = false;
 };
 
-// ---- Ctrl-C between two trials; within one, collect::Run sees it ----
-
-volatile sig_atomic_t g_interrupted = 0;
-void OnInterrupt(int signal) { g_interrupted = signal; }
-
-void CatchInterrupts() {
-  struct sigaction action {};
-  action.sa_handler = OnInterrupt;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-}
-
-std::string BudgetText(double seconds) {
-  return seconds < 60 ? fmt::format("{:g} s", seconds) : FormatDuration(static_cast<int64_t>(seconds * 1e9));
-}
-
 // Trials as processes of this machine, or as jobs of a cluster, kept as they come.
 class Machine : public tune::Laboratory {
  public:
   Machine(const TrialFlags& flags, tune::MeasureOptions options, double budget_s, tune::Kept& kept)
-      : flags_(flags),
-        options_(std::move(options)),
-        budget_s_(budget_s),
-        end_ns_(MonotonicNs() + static_cast<int64_t>(budget_s * 1e9)),
-        kept_(kept) {
-    options_.end_ns = end_ns_;
-    options_.end_of = "the budget of " + BudgetText(budget_s);
-  }
+      : flags_(flags), options_(std::move(options)), budget_(budget_s), kept_(kept) {}
 
   tune::Trial Try(const tune::Request& request) override;
   std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
   std::optional<tune::Known> Learn(const tune::Trial& trial) override;
-  bool IsOver() const override { return interrupted() || error_ || OutOfTime(); }
-  std::optional<Time> time() const override {
-    return Time{static_cast<double>(end_ns_ - MonotonicNs()) / 1e9, budget_s_};
-  }
+  bool IsOver() const override { return interrupted() || error_ || budget_.IsOver(); }
+  std::optional<Time> time() const override { return Time{budget_.left_s(), budget_.all_s()}; }
 
-  bool interrupted() const { return interrupted_by_ != 0 || g_interrupted != 0; }
-  int interrupted_by() const {
-    return interrupted_by_ != 0 ? interrupted_by_ : static_cast<int>(g_interrupted);
-  }
+  bool interrupted() const { return budget_.interrupted(); }
+  int interrupted_by() const { return budget_.interrupted_by(); }
   const std::optional<Error>& error() const { return error_; }
   // Why there is no answer, or none to all that was asked; empty where there is.
   std::string Reason(const tune::Answer& answer) const;
@@ -96,36 +69,30 @@ class Machine : public tune::Laboratory {
   void Announce(const tune::Request& request, double most_s);
   void Say(const tune::Trial& trial) const;
   void Keep(const tune::Trial& trial);
-  bool OutOfTime() const { return MonotonicNs() > end_ns_; }
 
   const TrialFlags& flags_;
   tune::MeasureOptions options_;
-  double budget_s_;
-  int64_t end_ns_;
+  TrialBudget budget_;
   tune::Kept& kept_;
   std::optional<Error> error_;
-  int interrupted_by_ = 0;
   int count_ = 0;
 };
 
 void Machine::Announce(const tune::Request& request, double most_s) {
-  const double left_s = static_cast<double>(end_ns_ - MonotonicNs()) / 1e9;
   Print(stderr, "fullbore: trial {}: {} ({}){}, at most {}; {} left\n", ++count_,
         tune::ToText(request.settings), request.why,
         request.predicted ? fmt::format(", predicted {}", FormatCount(*request.predicted)) : std::string(),
         FormatDuration(static_cast<int64_t>(most_s * 1e9)),
-        FormatDuration(static_cast<int64_t>(left_s * 1e9)));
+        FormatDuration(static_cast<int64_t>(budget_.left_s() * 1e9)));
 }
 
 tune::Trial Machine::Try(const tune::Request& request) {
   if (auto before = kept_.Take(request.settings, request.proves)) return *before;
   tune::MeasureOptions options = options_;
   options.hopeless_below = request.hopeless_below;
-  const double left_s = static_cast<double>(end_ns_ - MonotonicNs()) / 1e9;
-  options.precision.most_seconds = std::max(1.0, std::min(options.precision.most_seconds, left_s));
-  // Interrupted just before the trial's own signals were watched. A job of a cluster knows nothing of our time.
+  budget_.Limit(options);
   const bool is_job = !flags_.on.empty();
-  options.given_up = [this, is_job] { return is_job ? IsOver() : interrupted(); };
+  if (is_job) options.given_up = [this] { return IsOver(); };  // it knows nothing of our time
   Announce(request, options.precision.most_seconds);
   auto measured = MeasureThere(flags_, options, request.settings);
   tune::Trial trial;
@@ -135,7 +102,7 @@ tune::Trial Machine::Try(const tune::Request& request) {
     return trial;
   }
   trial = std::move(measured->trial);
-  if (measured->interrupted_by) interrupted_by_ = *measured->interrupted_by;
+  if (measured->interrupted_by) budget_.NoteInterrupt(*measured->interrupted_by);
   if (interrupted()) {
     trial.outcome = tune::Outcome::kEndedEarly;
     trial.rate.reset();
@@ -145,12 +112,12 @@ tune::Trial Machine::Try(const tune::Request& request) {
   trial.settings = request.settings;
   trial.predicted = request.predicted;
   trial.proves = request.proves;
-  if (is_job && OutOfTime() && trial.run.empty()) {
+  if (is_job && budget_.IsOver() && trial.run.empty()) {
     trial.outcome = tune::Outcome::kEndedEarly;
-    trial.why = options_.end_of + " ended before the job did";
+    trial.why = budget_.text() + " ended before the job did";
   }
-  if (trial.why.starts_with(options_.end_of)) trial.why += "; --budget gives it more time";
-  if (trial.ok() || !OutOfTime())
+  if (trial.why.starts_with(budget_.text())) trial.why += "; --budget gives it more time";
+  if (trial.ok() || !budget_.IsOver())
     Keep(trial);
   else
     Say(trial);  // with more time, --resume shall try it again
@@ -158,7 +125,7 @@ tune::Trial Machine::Try(const tune::Request& request) {
 }
 
 std::string Machine::Reason(const tune::Answer& answer) const {
-  const std::string what = interrupted() ? "it was interrupted" : options_.end_of + " ended";
+  const std::string what = interrupted() ? "it was interrupted" : budget_.text() + " ended";
   if (answer.recommended) return answer.ended_early ? what + " before all was tried and proven" : "";
   if (!answer.trials.empty() && !answer.trials.front().why.empty()) return answer.trials.front().why;
   return what + " before the script as it is was measured";
@@ -197,7 +164,7 @@ std::vector<tune::Trial> Machine::TryAll(const std::vector<tune::Request>& reque
   if (!ended)
     error_ = ended.error();
   else if (*ended)
-    interrupted_by_ = **ended;
+    budget_.NoteInterrupt(**ended);
   std::vector<tune::Trial> known;
   for (std::optional<tune::Trial>& trial : trials) {
     if (trial) known.push_back(std::move(*trial));
@@ -422,7 +389,6 @@ int TuneIt(Flags& flags, const Invocation& invocation) {
     if (auto loaded = kept.Load(); !loaded) return Fail(loaded.error(), kExitUsage);
   }
   if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
-  CatchInterrupts();
   options->tags[kTuneTag] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
   Machine machine(flags.trial, *options, *budget, kept);
   const tune::Answer answer = tune::Search(*question, machine);

@@ -103,28 +103,17 @@ ordered_json TrialJson(const Trial& trial) {
   return json;
 }
 
-ordered_json GainJson(const tune::Proof::Gain& gain) {
-  return {{"expected", gain.expected}, {"low", gain.low}, {"high", gain.high}};
-}
-
 ordered_json ProofJson(const tune::Proof& proof) {
   const auto gain = proof.gain();
   return {{"settings", tune::ToJson(proof.settings)},
           {"pairs", proof.pairs.size()},
-          {"gain", gain ? GainJson(*gain) : ordered_json()},
+          {"gain", gain ? tune::ToJson(*gain) : ordered_json()},
           {"verdict", tune::Name(proof.verdict)}};
 }
 
 ordered_json LossesJson(const std::vector<Trial>& trials) {
   ordered_json array = ordered_json::array();
-  for (const tune::LossDifference& each : tune::CompareLosses(trials)) {
-    array.push_back({{"setting", each.setting},
-                     {"steps", each.steps},
-                     {"largest_difference", each.largest},
-                     {"not_a_number_from_step", tune::OrNull(each.diverges)},
-                     {"by_itself", tune::OrNull(each.by_itself)},
-                     {"is_noise", each.IsNoise()}});
-  }
+  for (const tune::LossDifference& each : tune::CompareLosses(trials)) array.push_back(tune::ToJson(each));
   return array;
 }
 
@@ -187,7 +176,7 @@ ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
     const Trial& chosen = *answer.recommended;
     ordered_json& said = json["recommended"] = {{"settings", tune::ToJson(chosen.settings)}};
     AddRate(chosen, said);
-    said["gain"] = GainJson(answer.gain);
+    said["gain"] = tune::ToJson(answer.gain);
     said["changes_results"] = tune::ChangesOfResults(answer);
     said["patch"] = context.patch.empty() ? ordered_json() : ordered_json(context.patch);
     said["by_hand"] = context.by_hand;

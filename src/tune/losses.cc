@@ -116,6 +116,26 @@ std::vector<LossDifference> CompareLosses(const std::vector<Trial>& trials) {
   return differences;
 }
 
+std::optional<LossDifference> CompareLosses(const std::vector<Trial>& before, const std::vector<Trial>& after,
+                                            const std::string& what) {
+  const auto says = [](const Trial& trial) { return !trial.first_losses.empty(); };
+  const auto reference = std::ranges::find_if(before, says), trial = std::ranges::find_if(after, says);
+  if (reference == before.end() || trial == after.end()) return std::nullopt;
+  auto by_itself = ByItself(before);
+  if (const auto of_after = ByItself(after)) by_itself = std::max(by_itself.value_or(0), *of_after);
+  return LossDifference{what, static_cast<int64_t>(StepsOfBoth(*trial, *reference)),
+                        Largest(*trial, *reference), Divergence(*trial, *reference), by_itself};
+}
+
+nlohmann::ordered_json ToJson(const LossDifference& difference) {
+  return {{"setting", difference.setting},
+          {"steps", difference.steps},
+          {"largest_difference", difference.largest},
+          {"not_a_number_from_step", OrNull(difference.diverges)},
+          {"by_itself", OrNull(difference.by_itself)},
+          {"is_noise", difference.IsNoise()}};
+}
+
 std::string ToText(const LossDifference& difference) {
   if (difference.diverges) {
     return fmt::format("with {} the loss is not a number from step {} on: do not train like that",

@@ -27,6 +27,12 @@ struct LossDifference {
 // are but change how exactly is computed. In the order of the trials, one for each such settings.
 std::vector<LossDifference> CompareLosses(const std::vector<Trial>& trials);
 
+// The same of two commands, each as often as it was tried; `what` differs in the second. Nothing where not both say
+// theirs.
+std::optional<LossDifference> CompareLosses(const std::vector<Trial>& before, const std::vector<Trial>& after,
+                                            const std::string& what);
+
 std::string ToText(const LossDifference& difference);  // a sentence
+nlohmann::ordered_json ToJson(const LossDifference& difference);
 
 }  // namespace fullbore::tune

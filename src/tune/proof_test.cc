@@ -57,6 +57,35 @@ TEST(ProofTest, WhatAsksForLessIsWorthItAtTheSameSpeed) {
   EXPECT_EQ(proof.verdict, Verdict::kNoGain) << "a change that brings nothing";
 }
 
+TEST(ProofTest, SaysHowManyPairsLikeTheseWouldTell) {
+  const Proof open = Of({{100, 110}, {100, 130}});
+  ASSERT_EQ(open.verdict, Verdict::kOpen);
+  const auto pairs = open.pairs_to_tell(1);
+  ASSERT_TRUE(pairs.has_value());
+  EXPECT_GT(*pairs, 2u);
+  EXPECT_EQ(Of({{100, 150}, {101, 151}}).pairs_to_tell(1), 2u) << "these do";
+  EXPECT_FALSE(Of({{100, 90}, {100, 115}}).pairs_to_tell(1).has_value()) << "about none, in much noise";
+  EXPECT_FALSE(Of({{100, 110}}).pairs_to_tell(1).has_value()) << "one says nothing of its noise";
+}
+
+TEST(ProofTest, ThePairsAreMadeInTurns) {
+  std::string order;
+  const auto make = [&](bool as_it_is) {
+    order += as_it_is ? 'A' : 'B';
+    Trial trial;
+    trial.rate = About(as_it_is ? 1 : 2);
+    return std::optional(trial);
+  };
+  for (const size_t earlier : {0, 1, 2}) {
+    const auto pair = MakePair(earlier, make);
+    ASSERT_TRUE(pair.has_value());
+    EXPECT_EQ(pair->before.rate->mean, 1);
+    EXPECT_EQ(pair->after.rate->mean, 2);
+  }
+  EXPECT_EQ(order, "ABBAAB");
+  EXPECT_FALSE(MakePair(0, [](bool) { return std::optional<Trial>(); }).has_value());
+}
+
 TEST(ProofTest, ClaimsHardlyEverAGainThatIsNone) {
   constexpr int kProofs = 4000;
   for (const double noise : {0.01, 0.05, 0.2}) {

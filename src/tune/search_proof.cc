@@ -58,18 +58,15 @@ std::optional<Trial> Searcher::TryToProve(const Trial& finalist) {
   return trial;
 }
 
-// One first, then the other first, so that a machine that becomes slower all the time favours none.
 void Searcher::Prove(const Trial& baseline, const Trial& finalist, Proof& proof) {
   proof.settings = finalist.settings;
   proof.within = question_.within;
   proof.asks_for_less = AsksForLess(question_, known_, finalist, baseline);
   while (proof.pairs.size() < kMostPairs && proof.verdict == Verdict::kOpen) {
-    const bool as_it_is_first = proof.pairs.size() % 2 == 0;
-    const auto first = TryToProve(as_it_is_first ? baseline : finalist);
-    if (!first) return;
-    const auto second = TryToProve(as_it_is_first ? finalist : baseline);
-    if (!second) return;
-    const Trial &before = as_it_is_first ? *first : *second, &after = as_it_is_first ? *second : *first;
+    const auto pair = MakePair(proof.pairs.size(),
+                               [&](bool as_it_is) { return TryToProve(as_it_is ? baseline : finalist); });
+    if (!pair) return;
+    const Trial &before = pair->before, &after = pair->after;
     if (!after.ok() || !IsFit(after)) proof.verdict = Verdict::kFailed;
     // A script as it is that fails, or is counted in another unit, proves nothing of the setting.
     if (!after.ok() || !before.ok() || before.unit != after.unit) return;

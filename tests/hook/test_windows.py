@@ -142,6 +142,26 @@ def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, e
     assert trainer.say("device_window") == [] and windowed(trainer) == [FIRST, FIRST + 1]
 
 
+# The library of the profiler would wait for ever for a thread that the child does not have.
+@pytest.mark.parametrize("steps", [FIRST + 1, 30], ids=["within", "after"])
+def test_a_child_of_a_training_that_had_a_window_ends_as_it_does_without_us(newest, steps):
+    fork = f"""
+    import ctypes
+    for _ in range({steps}): step()
+    child = os.fork()
+    if child == 0:
+        print("said by the child")
+        ctypes.CDLL(None).printf(b"left to C's library\\n")
+        sys.exit(5)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    script = newest.script(TRAINING + fork)
+    plain, _ = newest.start([newest.python, script], {"FULLBORE_WINDOWS": "off"})
+    within, _ = newest.start([newest.python, script], ASKED)
+    assert (within.returncode, within.stdout, within.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert "said by the child" in plain.stdout and "left to C's library" in plain.stdout and "5" in plain.stdout
+
+
 def test_a_training_in_another_thread_than_the_main_one_has_no_window(newest):
     script = """
     import threading

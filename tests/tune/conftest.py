@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 import jsonschema
@@ -42,3 +43,12 @@ def tune(fullbore):
         return said
 
     return call
+
+
+@pytest.fixture(scope="session")
+def blocked(tmp_path_factory) -> str:
+    """A library that, preloaded, takes namespaces away from a program and, with $WITHOUT_LANDLOCK, Landlock, too."""
+    library = tmp_path_factory.mktemp("blocked") / "blocked.so"
+    source = pathlib.Path(__file__).with_name("blocked.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return str(library)

@@ -14,7 +14,6 @@ from tune_scripts import processes_with
 
 from tests.conftest import has_landlock
 
-HERE = pathlib.Path(__file__).parent
 ENDING = "\nimport time\nwhile True:\n    print('rate 100', flush=True)\n    time.sleep(0.02)\n"
 UNSTEADY = ENDING.replace("'rate 100'", "'rate', __import__('random').randrange(1000)")
 PYTHON = "/usr/bin/python3"  # one that everybody may start
@@ -305,13 +304,6 @@ for i in itertools.count():
     )
     assert '"outcome":"refused"' in done.stdout, done.stdout + done.stderr
     assert "more than half of what was free" in done.stdout
-
-
-@pytest.fixture(scope="module")
-def blocked(tmp_path_factory) -> str:
-    library = tmp_path_factory.mktemp("blocked") / "blocked.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, HERE / "blocked.c", "-ldl"], check=True)
-    return str(library)
 
 
 WRITES = """

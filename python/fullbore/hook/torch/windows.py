@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core import channel, steps
@@ -49,6 +49,29 @@ def silent() -> Iterator[None]:
         os.environ.pop(LOG_LEVEL, None)
 
 
+def calls_at_exit() -> Callable[[], None] | None:
+    """What a forked child calls to end as it would if nobody had profiled in its parent. The profiler's library joins a
+    thread when the process exits, which the child does not have: it would wait for ever (libkineto, seen with torch
+    2.13). So its exit ends before that, with its status and with what C has yet to write. Made before the fork: to look
+    for functions in a child of threads is not safe. None where C's library has no such functions."""
+    import ctypes
+
+    library = ctypes.CDLL(None)
+    try:
+        address = {name: ctypes.cast(library[name], ctypes.c_void_p) for name in ("_exit", "fflush")}
+        on_exit, at_exit = library["on_exit"], library["__cxa_atexit"]
+    except AttributeError:
+        return None
+    on_exit.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    at_exit.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+
+    def call() -> None:  # the last to be asked for is called first
+        on_exit(address["_exit"], None)
+        at_exit(address["fflush"], None, None)
+
+    return call
+
+
 class Windows:
     """At most one window at a time, on the thread that steps."""
 
@@ -62,6 +85,7 @@ class Windows:
         self.thread: Thread | None = None
         self.begin_step = self.begin_ns = 0
         self.exporting: threading.Thread | None = None
+        self.end_child: Callable[[], None] | None = None  # once there was a window
 
     def look(self, optimizer: Any, thread: Thread, end: int) -> None:
         """After some steps: between windows, the others cost nothing."""
@@ -122,6 +146,7 @@ class Windows:
             text = "the training uses no device: its windows hold the operators of the CPU only"
             hook.say("message", severity="info", source="windows", text=text)
         self.thread, self.begin_step, self.begin_ns = thread, hook.steps, now
+        self.end_child = self.end_child or calls_at_exit()
         state.in_window = 1
         steps.after_step.append(self.after_step)
         self.profiler = profiler.profile(
@@ -223,6 +248,8 @@ class Windows:
 
     def forget(self) -> None:
         """In a forked child."""
+        if self.end_child is not None:
+            self.end_child()
         self.profiler = self.exporting = None
         self.closing = False
         self.end_plans()

@@ -1,0 +1,374 @@
+#include "cli/compare_commands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/command_line.h"
+#include "base/print.h"
+#include "base/secrets.h"
+#include "base/text.h"
+#include "cli/output.h"
+#include "cli/results.h"
+#include "cli/trial_budget.h"
+#include "tune/advice.h"
+#include "tune/commit.h"
+#include "tune/contest.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+using tune::Contest;
+using tune::Ending;
+using tune::Side;
+using tune::Standing;
+
+constexpr const char* kCompareTag = "compare";  // of each trial: "baseline" or "candidate"
+
+struct Contestant {
+  std::vector<std::string> words;  // of the command, as it is started
+  std::string shown;               // as the user gave it, without its secrets
+  std::string commit;              // empty: what is there
+};
+
+struct Contestants {
+  Contestant baseline, candidate;
+  std::optional<tune::Repository> repository;
+  std::string state;  // of the working tree, where the candidate is what is there
+
+  const Contestant& operator[](Side side) const { return side == Side::kBaseline ? baseline : candidate; }
+};
+
+// ---- what is compared ----
+
+Result<Contestant> Given(const std::string& flag, const std::string& text) {
+  auto words = WordsOfCommand(text);
+  if (words) return Contestant{std::move(*words), MaskSecrets(std::string_view(text)), ""};
+  return Error{words.error().code,
+               fmt::format("{} '{}': {}", flag, MaskSecrets(std::string_view(text)), words.error().text), ""};
+}
+
+Result<Contestants> TwoCommands(const CommandsFlags& flags, const Invocation& invocation) {
+  if (flags.baseline.empty() || flags.candidate.empty() || !flags.at.empty() || invocation.has_separator) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "two commands are given by --baseline and --candidate, and by nothing else",
+                 "one command on two commits: --at COMMIT -- CMD"};
+  }
+  auto baseline = Given("--baseline", flags.baseline), candidate = Given("--candidate", flags.candidate);
+  if (!baseline) return baseline.error();
+  if (!candidate) return candidate.error();
+  return Contestants{std::move(*baseline), std::move(*candidate), std::nullopt, ""};
+}
+
+// The command at a commit against what is there now, or against the command at another one.
+Result<Contestants> TwoCommits(const CommandsFlags& flags, const Invocation& invocation) {
+  if (flags.at.size() > 2 || invocation.command.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 invocation.command.empty() ? "--at: no command" : "--at names one commit, or two",
+                 "as in: fullbore compare --at main -- python train.py"};
+  }
+  auto repository = tune::Repository::Find();
+  if (!repository) return repository.error();
+  Contestants contestants;
+  const std::string shown = tune::CommandText(invocation.command, {});
+  contestants.baseline = contestants.candidate = {invocation.command, shown, ""};
+  Contestant* each = &contestants.baseline;
+  for (const std::string& name : flags.at) {
+    auto commit = repository->CommitNamed(name);
+    if (!commit) return commit.error();
+    each->words = repository->CommandAt(*commit, invocation.command);
+    each->commit = std::move(*commit);
+    each = &contestants.candidate;
+  }
+  auto state = repository->State();
+  if (!state) return state.error();
+  const bool is_tree = contestants.candidate.commit.empty();
+  const std::string& other = is_tree ? *state : contestants.candidate.commit;
+  if (other == contestants.baseline.commit) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("nothing that git knows differs between {} and {}", flags.at.front(),
+                             is_tree ? "the working tree" : flags.at.back()),
+                 "name the commit before the change, or give two commands: --baseline, --candidate"};
+  }
+  if (is_tree) contestants.state = std::move(*state);
+  contestants.repository = std::move(*repository);
+  return contestants;
+}
+
+// As the trials' protection has been found: a commit is checked out in a view, or not at all.
+Result<void> CheckView(const CommandsFlags& flags, const tune::MeasureOptions& options) {
+  const isolate::Found& found = options.shelter.found;
+  if (flags.at.empty() || found.protection == isolate::Protection::kView) return {};
+  return Error{
+      ErrorCode::kUnavailable,
+      "--at: trials get no private view of the file system here, so that no other commit can be checked out "
+      "for one",
+      fmt::format(
+          "{}: {}; or check it out in another directory, and give two commands: --baseline 'cd THERE && ...'",
+          found.why_no_view, found.how_to_allow)};
+}
+
+// ---- the trials ----
+
+std::string GainText(const tune::Proof::Gain& gain) {
+  return fmt::format("{:.2f}x ({:.2f} to {:.2f} at 95 %)", gain.expected, gain.low, gain.high);
+}
+
+class MachineTrack : public tune::Track {
+ public:
+  MachineTrack(const CommandsFlags& flags, const Contestants& contestants, tune::MeasureOptions options,
+               double budget_s)
+      : flags_(flags), contestants_(contestants), options_(std::move(options)), budget_(budget_s) {}
+
+  std::optional<tune::Trial> Try(Side side) override;
+  double left_s() const override { return error_ || interrupted() ? -1 : budget_.left_s(); }
+  void OnPair(const tune::Proof& so_far) override;
+
+  bool interrupted() const { return budget_.interrupted(); }
+  const TrialBudget& budget() const { return budget_; }
+  const std::optional<Error>& error() const { return error_; }
+  // Why the trial that the budget ended could not be measured; empty where it ended none.
+  const std::string& cut_off() const { return cut_off_; }
+
+ private:
+  const CommandsFlags& flags_;
+  const Contestants& contestants_;
+  tune::MeasureOptions options_;
+  TrialBudget budget_;
+  std::optional<Error> error_;
+  std::string cut_off_;
+  int count_ = 0;
+};
+
+std::optional<tune::Trial> MachineTrack::Try(Side side) {
+  tune::MeasureOptions options = options_;
+  budget_.Limit(options);
+  options.command = contestants_[side].words;
+  options.name = options.tags[kCompareTag] = Name(side);
+  Print(stderr, "fullbore: trial {}: the {}, at most {}; {} left\n", ++count_, Name(side),
+        FormatDuration(static_cast<int64_t>(options.precision.most_seconds * 1e9)),
+        FormatDuration(static_cast<int64_t>(std::max(0.0, budget_.left_s()) * 1e9)));
+  auto measured = tune::Measure(options, {});
+  if (!measured) {
+    error_ = measured.error();
+    return std::nullopt;
+  }
+  if (measured->interrupted_by) budget_.NoteInterrupt(*measured->interrupted_by);
+  tune::Trial& trial = measured->trial;
+  if (interrupted()) return std::nullopt;
+  if (!trial.ok() && trial.steps == 0 && options.metric.empty() && trial.outcome != tune::Outcome::kCrashed)
+    trial.why += "; --metric measures a program by what it prints";
+  if (!trial.ok() && trial.why.starts_with(budget_.text())) {
+    cut_off_ = fmt::format("the {}: {}", Name(side), trial.why);
+    return std::nullopt;
+  }
+  Print(stderr, "fullbore:   {}{}\n",
+        trial.rate ? fmt::format("{} {}", tune::RateText(*trial.rate), trial.unit)
+                   : std::string(Name(trial.outcome)),
+        trial.why.empty() ? "" : ", " + MaskUrls(trial.why));
+  trial.proves = true;
+  return trial;
+}
+
+void MachineTrack::OnPair(const tune::Proof& so_far) {
+  if (const auto gain = so_far.gain())
+    Print(stderr, "fullbore: after {} pairs: {}\n", so_far.pairs.size(), GainText(*gain));
+}
+
+// ---- the answer ----
+
+std::string SettledBy(const Contest& contest, const MachineTrack& track) {
+  return track.interrupted() ? "" : WhatWouldSettle(contest);
+}
+
+// Why no further pair was made.
+std::string Ended(const Contest& contest, const MachineTrack& track) {
+  if (track.interrupted()) return "interrupted";
+  return contest.ending == Ending::kOver ? "budget" : std::string(Name(contest.ending));
+}
+
+std::string StandingText(const Contest& contest) {
+  const auto gain = contest.proof.gain();
+  switch (contest.standing()) {
+    case Standing::kFaster:
+      return "The candidate is faster: " + GainText(*gain) + ".";
+    case Standing::kSlower:
+      return "The candidate is slower: " + GainText(*gain) + ".";
+    case Standing::kNotProven:
+      break;
+  }
+  const char* what = contest.ending == Ending::kNoDifference ? "No difference: " : "Not proven: ";
+  return what + (gain ? GainText(*gain) : "there are fewer than two pairs of trials") + ".";
+}
+
+// The mean of its trials that count.
+std::optional<double> MeanOf(const Contest& contest, Side side) {
+  double sum = 0;
+  for (const tune::Proof::Pair& pair : contest.proof.pairs)
+    sum += side == Side::kBaseline ? pair.before.mean : pair.after.mean;
+  return contest.proof.pairs.empty() ? std::nullopt
+                                     : std::optional(sum / static_cast<double>(contest.proof.pairs.size()));
+}
+
+std::string LastRun(const Contest& contest, Side side) {
+  const auto trials = contest.TrialsOf(side);
+  return trials.empty() ? "" : trials.back().run;
+}
+
+void PrintSide(const Contestants& contestants, const Contest& contest, Side side) {
+  const Contestant& one = contestants[side];
+  std::string where = one.commit.empty() ? "" : " at " + one.commit.substr(0, 12);
+  if (side == Side::kCandidate && !contestants.state.empty())
+    where = contestants.repository->IsClean(contestants.state)
+                ? " at " + tune::Repository::CommitOf(contestants.state).substr(0, 12)
+                : " in the working tree, with its changes";
+  const auto mean = MeanOf(contest, side);
+  PrintWrapped(
+      fmt::format("{}: {}{}{}", Name(side), one.shown, where,
+                  mean ? fmt::format(", {} {}", FormatCount(*mean), contest.trials.front().trial.unit) : ""),
+      2, 4);
+}
+
+void PrintContest(const Contestants& contestants, const Contest& contest, const MachineTrack& track) {
+  double seconds = 0;
+  for (const Contest::Made& made : contest.trials) seconds += made.trial.seconds;
+  PrintWrapped(fmt::format("fullbore  {} pair{} of trials, whole runs in turns, in {}",
+                           contest.proof.pairs.size(), contest.proof.pairs.size() == 1 ? "" : "s",
+                           FormatDuration(static_cast<int64_t>(seconds * 1e9))),
+               0, 2);
+  Print(stdout, "\n");
+  for (const Side side : {Side::kBaseline, Side::kCandidate}) PrintSide(contestants, contest, side);
+  Print(stdout, "\n");
+  if (contest.ending == Ending::kFailed)
+    PrintWrapped("Not compared: " + MaskUrls(contest.why) + ".", 2, 4);
+  else
+    PrintWrapped(StandingText(contest), 2, 4);
+  if (!track.cut_off().empty()) PrintWrapped("The last trial, of " + track.cut_off() + ".", 2, 4);
+  if (const std::string text = SettledBy(contest, track); !text.empty()) PrintWrapped(text, 2, 4);
+  if (const auto losses = contest.losses()) PrintWrapped(tune::ToText(*losses), 2, 4);
+  const std::string before = LastRun(contest, Side::kBaseline), after = LastRun(contest, Side::kCandidate);
+  if (!before.empty() && !after.empty())
+    PrintWrapped(fmt::format("what else differs: fullbore compare {} {}", before, after), 2, 4);
+  if (track.interrupted()) PrintWrapped("interrupted", 2, 4);
+}
+
+nlohmann::ordered_json SideJson(const Contestants& contestants, const Contest& contest, Side side) {
+  nlohmann::ordered_json json = {{"command", contestants[side].shown}};
+  if (!contestants[side].commit.empty()) json["commit"] = contestants[side].commit;
+  json["rate"] = tune::OrNull(MeanOf(contest, side));
+  return json;
+}
+
+nlohmann::ordered_json ContestJson(const Contestants& contestants, const Contest& contest,
+                                   const MachineTrack& track, const std::vector<std::string>& holding) {
+  nlohmann::ordered_json json = {{"schema", "fullbore.contest/1"},
+                                 {"baseline", SideJson(contestants, contest, Side::kBaseline)},
+                                 {"candidate", SideJson(contestants, contest, Side::kCandidate)},
+                                 {"unit", nullptr}};
+  if (!contest.trials.empty()) json["unit"] = contest.trials.front().trial.unit;
+  const auto gain = contest.proof.gain();
+  json["verdict"] = contest.ending == Ending::kFailed ? "failed" : Name(contest.standing());
+  json["gain"] = gain ? tune::ToJson(*gain) : nlohmann::ordered_json();
+  json["ended"] = Ended(contest, track);
+  const std::string settles = SettledBy(contest, track);
+  json["settled_by"] = settles.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(settles);
+  const std::string why = contest.why.empty() ? track.cut_off() : contest.why;
+  json["why"] = why.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(MaskUrls(why));
+  json["turns"] = "whole-runs";
+  json["pairs"] = nlohmann::ordered_json::array();
+  for (const tune::Proof::Pair& pair : contest.proof.pairs)
+    json["pairs"].push_back({{"baseline", pair.before.mean}, {"candidate", pair.after.mean}});
+  const auto losses = contest.losses();
+  json["losses"] = losses ? tune::ToJson(*losses) : nlohmann::ordered_json();
+  json["failed_if"] = holding;
+  json["trials"] = nlohmann::ordered_json::array();
+  for (const Contest::Made& made : contest.trials) {
+    nlohmann::ordered_json trial = tune::ToJson(made.trial);
+    trial["side"] = Name(made.side);
+    json["trials"].push_back(std::move(trial));
+  }
+  return json;
+}
+
+// What was measured is of no use where the program changed meanwhile.
+Result<void> CheckUnchanged(const Contestants& contestants) {
+  if (contestants.state.empty()) return {};
+  const auto state = contestants.repository->State();
+  if (!state) return state.error();
+  if (*state == contestants.state) return {};
+  return Error{ErrorCode::kUnavailable,
+               "the working tree was changed while it was measured: its trials are not of one program",
+               "commit the change and name both commits: --at A --at B"};
+}
+
+int Finish(const Contestants& contestants, const Contest& contest, const MachineTrack& track,
+           const std::vector<tune::FailIf>& conditions, const ResultFile& json) {
+  const bool failed = contest.ending == Ending::kFailed;
+  const auto gain = contest.proof.gain();
+  if (!AnyToStandardOutput({&json})) PrintContest(contestants, contest, track);
+  if (json.wanted()) {
+    const auto holding = failed ? std::vector<std::string>() : tune::WhatHolds(conditions, gain);
+    const auto written = WriteJson(json, ContestJson(contestants, contest, track, holding));
+    if (!written) return Fail(written.error(), kExitFailure);
+  }
+  if (track.interrupted()) return 128 + track.budget().interrupted_by();
+  if (failed) return kExitFailure;
+  const int status = StatusOfConditions(conditions, gain);
+  return status == 0 && !gain ? kExitFailure : status;
+}
+
+}  // namespace
+
+void AddCommandsFlags(CLI::App& app, CommandsFlags& flags) {
+  app.add_option("--baseline", flags.baseline, "Measure this command instead, in one text ...")
+      ->type_name("CMD");
+  app.add_option("--candidate", flags.candidate,
+                 "... against this one, in turns, until it is told which is faster")
+      ->type_name("CMD");
+  app.add_option(
+         "--at", flags.at,
+         "Measure the command after -- at this commit against the working tree as it is; given twice,\n"
+         "the first commit against the second")
+      ->type_name("COMMIT")
+      ->allow_extra_args(false);
+  app.add_option("--budget", flags.budget, "The time that all trials of commands may take")
+      ->type_name("TIME")
+      ->capture_default_str();
+  AddMeasuringFlags(app, flags.trial);
+}
+
+int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& conditions, ResultFile& json,
+                    bool force, const Invocation& invocation) {
+  const bool names_commits = !flags.at.empty() && flags.baseline.empty() && flags.candidate.empty();
+  const auto contestants = names_commits ? TwoCommits(flags, invocation) : TwoCommands(flags, invocation);
+  if (!contestants) return Fail(contestants.error(), kExitUsage);
+  const auto budget = ParsePositiveSeconds("--budget", flags.budget);
+  if (!budget) return Fail(budget.error(), kExitUsage);
+  InputFiles inputs = InputsOf(flags.trial, {contestants->candidate.words, true});
+  inputs.AddCommand(contestants->baseline.words);
+  if (auto judged = JudgeResults({&json}, inputs, force, flags.trial.directory); !judged)
+    return Fail(judged.error(), kExitUsage);
+  auto options = OptionsOf("compare", flags.trial, {contestants->baseline.words, true});
+  if (!options) return Fail(options.error(), kExitUsage);
+  if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
+  if (auto view = CheckView(flags, *options); !view) return Fail(view.error(), kExitFailure);
+  MachineTrack track(flags, *contestants, *options, *budget);
+  const Contest contest = tune::Compete(tune::ThresholdsOf(conditions), track);
+  if (track.error()) return Fail(*track.error(), StatusOf(*track.error()));
+  if (auto unchanged = CheckUnchanged(*contestants); !unchanged) return Fail(unchanged.error(), kExitFailure);
+  return Finish(*contestants, contest, track, conditions, json);
+}
+
+int StatusOfConditions(const std::vector<tune::FailIf>& conditions,
+                       const std::optional<tune::Proof::Gain>& gain) {
+  const std::vector<std::string> holding = tune::WhatHolds(conditions, gain);
+  for (const std::string& condition : holding) Print(stderr, "fullbore: --fail-if '{}' holds\n", condition);
+  if (!holding.empty()) return kExitCondition;
+  if (conditions.empty() || gain) return 0;
+  return Fail({ErrorCode::kUnavailable, "--fail-if: how fast one is against the other is not known", ""},
+              kExitFailure);
+}
+
+}  // namespace fullbore::cli

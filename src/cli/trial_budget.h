@@ -1,0 +1,34 @@
+// The time that all trials of one command may take, and Ctrl-C between two of them; within one, collect::Run sees it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tune/measure.h"
+
+namespace fullbore::cli {
+
+class TrialBudget {
+ public:
+  // Begins now, and from now on keeps signals that end a process from ending this one.
+  explicit TrialBudget(double seconds);
+
+  double all_s() const { return seconds_; }
+  double left_s() const;
+  bool IsOver() const { return left_s() < 0; }
+  std::string text() const;  // "the budget of 10 min"
+
+  // A trial that begins now ends with the budget, and at once where the user asks to end.
+  void Limit(tune::MeasureOptions& options) const;
+
+  void NoteInterrupt(int signal) { interrupted_by_ = signal; }  // that a trial saw
+  bool interrupted() const { return interrupted_by() != 0; }
+  int interrupted_by() const;  // a signal, or 0
+
+ private:
+  double seconds_;
+  int64_t end_ns_;
+  int interrupted_by_ = 0;
+};
+
+}  // namespace fullbore::cli

@@ -1,0 +1,316 @@
+"""`fullbore compare` of two commands, and of one on two commits, measured in turns; and its exit status for scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+from tune_scripts import PRINTS, processes_with, tree
+
+# A training each step of which keeps a core busy for so many milliseconds, by the thread's own clock.
+BURNS = """
+import sys, time, torch
+torch.set_num_threads(1)
+torch.manual_seed(0)
+busy_s = float(sys.argv[1]) / 1000
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(100_000):
+    until = time.thread_time() + busy_s
+    while time.thread_time() < until:
+        pass
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(torch.rand(8, 4)), torch.arange(8) % 2).backward()
+    optimizer.step()
+    open("log.txt", "a").write(f"{step}\\n")
+"""
+METRIC = ("--metric", "([0-9.]+) img/s", "--budget", "3m")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "docs" / "contest.schema.json").read_text())
+GOLDEN = ROOT / "tests" / "golden"
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@localhost")
+
+
+@pytest.fixture
+def compare(fullbore):
+    """Runs `fullbore compare` on commands, and returns its object."""
+
+    def call(*arguments: str | os.PathLike, code: int = 0) -> dict:
+        done = fullbore.call("compare", "--json", "answer.json", *arguments)
+        assert done.code == code, done.stderr
+        said = json.loads((fullbore.directory / "answer.json").read_text())
+        jsonschema.validate(said, SCHEMA)
+        said["terminal"] = " ".join(done.stdout.decode().split())
+        said["stderr"] = done.stderr
+        return said
+
+    return call
+
+
+@pytest.fixture
+def printing(fullbore):
+    """Words for a program that prints ten times the rate that it is given."""
+    program = fullbore.script("prints.py", PRINTS)
+    return lambda rate: f"'{sys.executable}' {program.name} {rate}"
+
+
+def test_a_candidate_that_is_twice_as_fast_is_proven_so_in_two_pairs(fullbore, compare, printing):
+    (fullbore.directory / "mine.txt").write_text("mine")
+    before = tree(fullbore.directory)
+    said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC)
+    assert (said["verdict"], said["ended"]) == ("faster", "decided")
+    assert said["gain"] == pytest.approx({"expected": 2, "low": 2, "high": 2})
+    assert said["pairs"] == [{"baseline": 100, "candidate": 200}] * 2
+    assert [trial["side"] for trial in said["trials"]] == ["baseline", "candidate", "candidate", "baseline"]
+    assert (said["baseline"]["rate"], said["candidate"]["rate"]) == (100, 200)
+    assert (said["settled_by"], said["losses"], said["failed_if"]) == (None, None, [])
+    assert "The candidate is faster: 2.00x (2.00 to 2.00 at 95 %)." in said["terminal"]
+    assert "whole runs in turns" in said["terminal"] and said["turns"] == "whole-runs"
+    assert "after 2 pairs: 2.00x" in said["stderr"], "progress"
+    runs = json.loads(fullbore.call("runs", "--json", "-").stdout)
+    assert sorted(run["tags"]["compare"] for run in runs) == ["baseline"] * 2 + ["candidate"] * 2
+    (fullbore.directory / "answer.json").unlink()
+    assert tree(fullbore.directory) == before
+    assert processes_with("prints.py") == []
+
+
+def test_a_slower_candidate_fails_as_asked(compare, printing):
+    slower = ("--baseline", printing(20), "--candidate", printing(10), *METRIC)
+    said = compare(*slower, "--fail-if", "slower 3%", "--fail-if", "slower:60%", "--fail-if", "not-proven", code=3)
+    assert said["verdict"] == "slower"
+    assert said["failed_if"] == ["slower 3%"], "by half"
+    assert "--fail-if 'slower 3%' holds" in said["stderr"]
+    assert compare(*slower, "--fail-if", "slower 60%")["failed_if"] == []
+
+
+def test_the_same_command_twice_is_no_difference(compare, printing):
+    same = ("--baseline", printing(10), "--candidate", printing("10.0"), *METRIC)
+    said = compare(*same, "--fail-if", "not-faster", code=3)
+    assert (said["verdict"], said["ended"]) == ("not-proven", "no-difference")
+    assert "No difference: 1.00x" in said["terminal"]
+    assert "Neither is faster by 2 %" in said["terminal"]
+
+
+def test_a_training_is_measured_by_its_steps_and_its_losses_are_compared(fullbore, compare, torch_python):
+    fullbore.script("burns.py", BURNS)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' burns.py"
+    briefly = ("--precision", "20%", "--most", "5s", "--budget", "3m")
+    said = compare("--baseline", f"{command} 40", "--candidate", f"{command} 10", *briefly)
+    assert said["verdict"] == "faster", said["terminal"]
+    assert said["gain"]["low"] > 1
+    assert said["losses"]["steps"] == 20 and said["losses"]["largest_difference"] == 0
+    assert "losses of the first 20 steps with the candidate: the same" in said["terminal"]
+    assert not (fullbore.directory / "log.txt").exists()
+    assert processes_with("burns.py") == []
+
+
+def test_a_command_that_fails_is_named_with_its_reason(fullbore, compare, printing):
+    fullbore.script("fails.py", "raise ValueError('no such file')")
+    fails = f"'{sys.executable}' fails.py"
+    said = compare("--baseline", printing(10), "--candidate", fails, *METRIC, "--fail-if", "slower", code=1)
+    assert (said["verdict"], said["ended"], said["gain"]) == ("failed", "failed", None)
+    assert said["why"].startswith("the candidate could not be measured: crashed")
+    assert "ValueError: no such file" in said["terminal"]
+    assert len(said["trials"]) == 2
+    assert compare("--baseline", fails, "--candidate", printing(10), *METRIC, code=1)["why"].startswith("the baseline")
+    done = fullbore.call("compare", "--baseline", "no-such-program", "--candidate", printing(10), *METRIC)
+    assert done.code == 2 and "no-such-program" in done.stderr
+
+
+def test_a_command_without_steps_is_not_compared(compare, printing, fullbore):
+    fullbore.script("sleeps.py", "import time; time.sleep(600)")
+    sleeps = f"'{sys.executable}' sleeps.py"
+    hung = compare("--baseline", sleeps, "--candidate", printing(10), *METRIC, "--patience", "1s", code=1)
+    assert "hung, no first step" in hung["why"]
+    too_late = compare("--baseline", sleeps, "--candidate", sleeps, "--budget", "2s", code=1)
+    assert (too_late["verdict"], too_late["ended"]) == ("not-proven", "budget")
+    assert "the budget of 2 s ended before a first step was seen; --metric" in too_late["terminal"]
+    assert processes_with("sleeps.py") == []
+
+
+def test_what_the_budget_leaves_open_is_not_proven_and_says_so(compare, printing):
+    said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC[:2], "--budget", "8s", code=1)
+    assert (said["verdict"], said["ended"], said["gain"]) == ("not-proven", "budget", None)
+    assert "--budget gives more time" in said["settled_by"]
+    assert "Not proven: there are fewer than two pairs" in said["terminal"]
+
+
+def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
+    fullbore.script("endless.py", "import time\nprint('begun', flush=True)\ntime.sleep(600)")
+    kept = tmp_path / "kept"
+    command = f"'{sys.executable}' endless.py"
+    started = subprocess.Popen(
+        [fullbore.binary, "compare", "-o", kept, "--baseline", command, "--candidate", command],
+        env=fullbore.environment(),
+        cwd=fullbore.directory,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    fullbore.started.append(started)
+    while not any(path.stat().st_size for path in kept.glob("*/output")):
+        assert started.poll() is None
+    os.kill(started.pid, signal.SIGINT)
+    assert b"interrupted" in started.stdout.read()
+    assert started.wait() == 128 + signal.SIGINT
+    assert processes_with("endless.py") == []
+    assert [path.suffix for path in kept.iterdir()] == [".fbr"]
+
+
+def test_what_makes_no_sense_is_an_error_of_use(fullbore):
+    for arguments, said in (
+        (["--baseline", "true"], "--baseline and --candidate"),
+        (["--baseline", "true", "--candidate", "python 'x"], "a quote is not closed"),
+        (["--baseline", "true", "--candidate", "true", "--", "true"], "by nothing else"),
+        (["--baseline", "true", "--candidate", "true", "--budget", "soon"], "is not a length of time"),
+        (["--baseline", "true", "--candidate", "true", "--csv", "x.csv"], "these are commands"),
+        (["--baseline", "true", "--candidate", "true", "--fail-if", "worse"], "not-faster 10%"),
+        (["--at", "main"], "no command"),
+        (["--at", "main", "--baseline", "true", "--", "true"], "by nothing else"),
+        (["--at", "a", "--at", "b", "--at", "c", "--", "true"], "one commit, or two"),
+        (["A"], "B is required"),
+        (["A", "B", "--baseline", "true"], "two runs or traces, or two commands"),
+        ([], "A is required"),
+    ):
+        done = fullbore.call("compare", *arguments)
+        assert done.code == 2, arguments
+        assert said in " ".join(done.stderr.split()), arguments
+
+
+# ---- recordings ----
+
+
+def test_recordings_fail_as_asked_too(fullbore):
+    slow, fast = GOLDEN / "resnet-no-workers.fbr", GOLDEN / "resnet-one-worker.fbr"  # 1.69x (1.63 to 1.74)
+
+    def call(*arguments: str | os.PathLike) -> tuple[int, dict]:
+        done = fullbore.call("compare", *arguments, "--json", "-")
+        assert done.code in (0, 3), done.stderr
+        return done.code, json.loads(done.stdout)
+
+    code, said = call(slow, fast, "--fail-if", "slower", "--fail-if", "not-faster 50%", "--fail-if", "not-proven")
+    assert (code, said["failed_if"]) == (0, [])
+    code, said = call(slow, fast, "--fail-if", "not-faster:80%", "--fail-if", "slower")
+    assert (code, said["failed_if"]) == (3, ["not-faster:80%"])
+    code, said = call(fast, slow, "--fail-if", "slower 30%")
+    assert (code, said["failed_if"]) == (3, ["slower 30%"])
+    assert "failed_if" not in call(fast, slow)[1]
+
+
+def test_recordings_that_say_no_rate_never_pass_in_silence(fullbore):
+    for name in ("first", "second"):
+        assert fullbore.call("run", "-q", "--run", name, "--", "true").code == 0
+    assert fullbore.call("compare", "first", "second").code == 0
+    done = fullbore.call("compare", "first", "second", "--fail-if", "slower")
+    assert done.code == 1 and "is not known" in done.stderr
+    assert fullbore.call("compare", "first", "second", "--fail-if", "not-proven").code == 3
+
+
+# ---- one command on two commits ----
+
+
+@pytest.fixture
+def repository(fullbore):
+    """Two commits of a program that prints a rate, with data that git does not know; returns a way to call git."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    if "overlayfs" not in fullbore.call("doctor").stdout.decode():
+        pytest.skip("trials get no private view of the file system here")
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", *IDENTITY, *words], cwd=fullbore.directory, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    git("init", "--quiet")
+    (fullbore.directory / "rate.txt").write_text("10")
+    fullbore.script(
+        "train.py",
+        """
+import pathlib, time
+rate = float(pathlib.Path("rate.txt").read_text()) * float(pathlib.Path("data.txt").read_text())
+while True:
+    time.sleep(0.02)
+    print(f"{rate} img/s")
+""",
+    )
+    git("add", ".")
+    git("commit", "--quiet", "-m", "first")
+    git("tag", "first")
+    (fullbore.directory / "rate.txt").write_text("20")
+    git("commit", "--quiet", "-a", "-m", "second")
+    (fullbore.directory / "data.txt").write_text("5")
+    return git
+
+
+def test_one_command_is_compared_on_two_commits_and_the_tree_stays_as_it_is(fullbore, compare, repository):
+    before, status = tree(fullbore.directory), repository("status", "--porcelain")
+    said = compare("--at", "first", *METRIC, "--", sys.executable, "train.py")
+    assert said["verdict"] == "faster", said["stderr"]
+    assert said["pairs"][0] == {"baseline": 50, "candidate": 100}
+    assert said["baseline"]["commit"] == repository("rev-parse", "first")
+    assert "train.py at " + said["baseline"]["commit"][:12] in said["terminal"]
+    (fullbore.directory / "answer.json").unlink()
+    shutil.rmtree(fullbore.directory / ".fullbore")
+    assert tree(fullbore.directory) == before
+    assert repository("status", "--porcelain") == status
+    assert repository("rev-parse", "HEAD") != said["baseline"]["commit"]
+
+
+def test_changes_that_are_not_committed_are_the_candidate_or_not_seen(fullbore, compare, repository):
+    (fullbore.directory / "rate.txt").write_text("40")
+    said = compare("--at", "HEAD", *METRIC, "--", sys.executable, "train.py")
+    assert said["pairs"][0] == {"baseline": 100, "candidate": 200}
+    assert "in the working tree, with its changes" in said["terminal"]
+    said = compare("--at", "HEAD", "--at", "HEAD~1", *METRIC, "--", sys.executable, "train.py")
+    assert said["pairs"][0] == {"baseline": 100, "candidate": 50}
+    assert said["verdict"] == "slower"
+    assert (fullbore.directory / "rate.txt").read_text() == "40"
+
+
+def test_commits_that_cannot_be_compared_are_refused_with_a_hint(fullbore, repository):
+    for commits, said in ((["HEAD"], "nothing that git knows differs"), (["nothing"], "is no commit of")):
+        at = [word for commit in commits for word in ("--at", commit)]
+        done = fullbore.call("compare", *at, "--", sys.executable, "train.py")
+        assert done.code == 2
+        assert said in " ".join(done.stderr.split()) and "hint: " in done.stderr
+
+
+def test_without_a_private_view_no_commit_is_checked_out(fullbore, repository, blocked):
+    (fullbore.directory / "rate.txt").write_text("40")
+    without = {"LD_PRELOAD": blocked, "WITHOUT_LANDLOCK": "1"}
+    for unprotected, env in (([], {"LD_PRELOAD": blocked}), ([], without), (["--unprotected"], without)):
+        done = fullbore.call("compare", "--at", "first", *unprotected, "--", sys.executable, "train.py", env=env)
+        assert done.code == 1 and "hint: " in done.stderr
+        assert (fullbore.directory / "rate.txt").read_text() == "40"
+    assert "--baseline 'cd THERE" in " ".join(done.stderr.split())
+
+
+def test_a_tree_that_changes_while_it_is_measured_gives_no_answer(fullbore, repository):
+    command = ("compare", "--at", "first", *METRIC, "--", sys.executable, "train.py")
+    started = subprocess.Popen(
+        [fullbore.binary, *command],
+        env=fullbore.environment(),
+        cwd=fullbore.directory,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    fullbore.started.append(started)
+    while b"trial 2" not in started.stderr.readline():
+        assert started.poll() is None
+    (fullbore.directory / "rate.txt").write_text("40")
+    assert b"the working tree was changed while it was measured" in started.stderr.read()
+    assert started.wait() == 1
+
+
+def test_outside_a_repository_two_commands_are_the_way(fullbore):
+    done = fullbore.call("compare", "--at", "main", "--", "true")
+    assert done.code == 2
+    assert "--baseline" in done.stderr
