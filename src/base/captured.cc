@@ -83,7 +83,7 @@ Result<Captured> RunAndCapture(std::vector<std::string> words, int64_t limit_ns,
                  "try the same command by hand"};
   }
   return Captured{WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status),
-                  Contents(output.get()) + Contents(errors.get())};
+                  Contents(output.get()), Contents(errors.get())};
 }
 
 }  // namespace fullbore

@@ -11,8 +11,10 @@
 namespace fullbore {
 
 struct Captured {
-  int status = 0;      // as a shell reports it: the exit status, or 128 + the signal that ended it
-  std::string output;  // standard output, then standard error
+  int status = 0;              // as a shell reports it: the exit status, or 128 + the signal that ended it
+  std::string output, errors;  // what it wrote to standard output, and to standard error
+
+  std::string both() const { return output + errors; }
 };
 
 // `words[0]` is looked for in PATH; `input` is what it reads. Blocks until it has ended, at most `limit_ns`; then it is

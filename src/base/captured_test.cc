@@ -13,7 +13,8 @@ TEST(RunAndCaptureTest, ReturnsWhatAProgramPrintsAndItsStatus) {
   const auto done = RunAndCapture({"sh", "-c", "echo out; echo error >&2; exit 3"}, kLong);
   ASSERT_TRUE(done) << done.error().text;
   EXPECT_EQ(done->status, 3);
-  EXPECT_EQ(done->output, "out\nerror\n");
+  EXPECT_EQ(done->output, "out\n");
+  EXPECT_EQ(done->errors, "error\n");
 }
 
 TEST(RunAndCaptureTest, TellsASignalFromAStatus) {

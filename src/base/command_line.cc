@@ -21,6 +21,7 @@ class Splitter {
   std::vector<std::string>& words() { return words_; }
 
  private:
+  bool IsContinued();
   bool Quoted();  // the text from its opening quote on
   std::string& word() {
     if (!word_) word_.emplace();
@@ -38,12 +39,20 @@ class Splitter {
   bool needs_shell_ = false;
 };
 
+// A backslash at the end of a line joins it with the next; goes on to the end of the line.
+bool Splitter::IsContinued() {
+  const bool is_continued = text_.substr(at_, 2) == "\\\n";
+  if (is_continued) ++at_;
+  return is_continued;
+}
+
 bool Splitter::Quoted() {
   const char quote = text_[at_++];
   word();
   for (; at_ < text_.size() && text_[at_] != quote; ++at_) {
     const bool is_double = quote == '"';
     if (is_double && kForAShellInQuotes.find(text_[at_]) != std::string_view::npos) needs_shell_ = true;
+    if (is_double && IsContinued()) continue;
     const bool escapes = is_double && text_[at_] == '\\' && at_ + 1 < text_.size() &&
                          std::string_view("$`\"\\").find(text_[at_ + 1]) != std::string_view::npos;
     if (escapes) ++at_;
@@ -57,6 +66,10 @@ bool Splitter::Split() {
     const char c = text_[at_];
     if (c == '\'' || c == '"') {
       if (!Quoted()) return false;
+      continue;
+    }
+    if (IsContinued()) {
+      ++at_;
       continue;
     }
     ++at_;

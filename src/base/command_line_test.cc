@@ -22,6 +22,12 @@ TEST(CommandLineTest, SplitsAsAShellDoes) {
               ElementsAre("python", "-c", "$HOME; a && b", "a=b{c}"));
 }
 
+TEST(CommandLineTest, ABackslashAtTheEndOfALineJoinsItWithTheNext) {
+  EXPECT_THAT(Words("python train.py \\\n  --fused"), ElementsAre("python", "train.py", "--fused"));
+  EXPECT_THAT(Words("python \"a\\\nb\" c\\\nd"), ElementsAre("python", "ab", "cd"));
+  EXPECT_THAT(Words("python 'a\\\nb'"), ElementsAre("python", "a\\\nb")) << "as it is in single quotes";
+}
+
 TEST(CommandLineTest, VariablesInFrontGoThroughEnv) {
   EXPECT_THAT(Words("OMP_NUM_THREADS=1 A='b c' python train.py"),
               ElementsAre("env", "OMP_NUM_THREADS=1", "A=b c", "python", "train.py"));

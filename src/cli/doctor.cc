@@ -102,7 +102,8 @@ constexpr int64_t kPatienceNs = 300 * kNsPerSecond;
 std::optional<std::string> FirstLineOf(std::vector<std::string> words) {
   const auto done = RunAndCapture(std::move(words), kPatienceNs);
   if (!done || done->status != 0) return std::nullopt;
-  const std::string_view line = Trim(Split(done->output, '\n').front());
+  const std::string said = done->both();
+  const std::string_view line = Trim(Split(said, '\n').front());
   return line.empty() ? std::nullopt : std::optional<std::string>(line);
 }
 

@@ -322,8 +322,8 @@ int Apply(const Flags& flags, const Invocation& invocation) {
 
 // The newest run of the command outside trials says whether a trial of it is like the run.
 std::string UnlikeTheRun(const Flags& flags, const Invocation& invocation, const tune::Answer& answer) {
-  constexpr size_t kMostRuns = 50;  // that are looked at
-  if (!answer.baseline) return "";
+  constexpr size_t kMostRuns = 1'000;  // that are looked at, trials among them
+  if (!answer.baseline || answer.baseline->run.empty()) return "";
   std::error_code unknown;
   const std::string here = fs::current_path(unknown).string();
   std::vector<fs::path> files = RunFiles(flags.trial.directory);

@@ -99,6 +99,17 @@ std::vector<std::string> Grounds(const Answer& answer) {
   return grounds;
 }
 
+namespace {
+
+int64_t BatchOf(const Answer& answer, const Trial& trial) {
+  const auto at = trial.settings.find("batch_size");
+  return at != trial.settings.end() && at->second.is_number_integer()
+             ? at->second.get<int64_t>()
+             : answer.known.Own("batch_size").value_or(0);
+}
+
+}  // namespace
+
 std::vector<std::string> OfLargerBatches(const Answer& answer) {
   if (answer.larger_batch) {
     const auto& [trial, proof] = *answer.larger_batch;
@@ -109,12 +120,17 @@ std::vector<std::string> OfLargerBatches(const Answer& answer) {
                         ToText(trial.settings), GainText(*proof.gain()), Pairs(proof)),
             fmt::format("It may change {}.", KnobNamed("batch_size")->changes)};
   }
+  const int64_t size = BatchOf(answer, *answer.recommended);
   std::vector<std::string> tried;
+  double most = 0;
   for (const Trial& trial : answer.trials) {
-    if (trial.apart && trial.ok()) tried.push_back(ToText(trial.settings));
+    if (!trial.apart || !trial.ok() || BatchOf(answer, trial) <= size) continue;
+    tried.push_back(ToText(trial.settings));
+    most = std::max(most, trial.rate->mean / answer.recommended->rate->mean);
   }
   if (tried.empty()) return {};
-  return {fmt::format("A larger batch, which would change what is learned, is not faster: {} {} tried.",
+  return {fmt::format("A larger batch, which would change what is learned, is {}: {} {} tried.",
+                      most > 1 ? fmt::format("at most {:.2f}x as fast", most) : "not faster",
                       fmt::join(tried, "; "), tried.size() == 1 ? "was" : "were")};
 }
 

@@ -42,6 +42,27 @@ std::optional<Steady> SteadyOf(const record::Recording& recording) {
   return steady;
 }
 
+// As far as the recordings tell: the machine, the model, its batches.
+bool IsSameProgram(const record::Recording& run, const record::Recording& trial) {
+  for (const char* what : {"hostname", "cpu_model", "cores", "gpu0"}) {
+    const auto there = run.machine.find(what), here = trial.machine.find(what);
+    if ((there == run.machine.end()) != (here == trial.machine.end())) return false;
+    if (there != run.machine.end() && there->second != here->second) return false;
+  }
+  const record::Stage *outside = diagnose::JudgedStage(run), *inside = diagnose::JudgedStage(trial);
+  if (outside == nullptr || inside == nullptr || outside->ranks.size() != inside->ranks.size()) return false;
+  for (size_t i = 0; i < outside->ranks.size(); ++i) {
+    const record::RankInfo &there = outside->ranks[i], &here = inside->ranks[i];
+    if (there.device != here.device) return false;
+    for (const char* what :
+         {"torch", "model", "parameters", "batch_shape", "parameter_dtype", "torch_threads"}) {
+      const auto a = there.facts.find(what), b = here.facts.find(what);
+      if (a != there.facts.end() && b != here.facts.end() && a->second != b->second) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool IsRunOf(const record::RunSummary& run, const std::vector<std::string>& command,
@@ -54,6 +75,7 @@ bool IsRunOf(const record::RunSummary& run, const std::vector<std::string>& comm
 }
 
 std::optional<std::string> DifferenceFromRun(const record::Recording& run, const record::Recording& trial) {
+  if (!IsSameProgram(run, trial)) return std::nullopt;
   const auto outside = SteadyOf(run), inside = SteadyOf(trial);
   if (!outside || !inside) return std::nullopt;
   const Estimate &there = outside->estimate, &here = inside->estimate;
@@ -68,10 +90,9 @@ std::optional<std::string> DifferenceFromRun(const record::Recording& run, const
   const std::string_view unit = here.counts_samples ? kSamplesPerSecond : kStepsPerSecond;
   return fmt::format(
       "A trial of the script as it is makes {} {}, the run {} of the same command made {}: most of the "
-      "difference is in "
-      "{}, {} a step there and {} in the trial. What a trial writes goes elsewhere; or other programs ran "
-      "beside one of "
-      "the two.",
+      "difference is in {}, {} a step there and {} in the trial. What a trial writes goes elsewhere; or "
+      "other programs ran "
+      "beside one of the two, or the script was changed between them.",
       FormatCount(here.rate), unit, run.id, FormatCount(there.rate),
       record::Name(static_cast<record::Share>(most)), FormatDuration(outside->step_ns[most]),
       FormatDuration(inside->step_ns[most]));

@@ -48,12 +48,26 @@ TEST(AsItRunsTest, ARunThatSpendsTimeWhereATrialDoesNotIsTold) {
   const auto said = DifferenceFromRun(Recorded("2026-11-25-2036-train", 4 * kMs), Recorded("trial", 0));
   ASSERT_TRUE(said);
   EXPECT_THAT(*said, HasSubstr("the run 2026-11-25-2036-train of the same command"));
-  EXPECT_THAT(*said, HasSubstr("most of the difference is in host_other, 4.0 ms a step there and 0 ns in the trial"));
+  EXPECT_THAT(
+      *said, HasSubstr("most of the difference is in host_other, 4.0 ms a step there and 0 ns in the trial"));
 }
 
 TEST(AsItRunsTest, ATrialThatGoesAsTheRunGoesSaysNothing) {
   EXPECT_FALSE(DifferenceFromRun(Recorded("run", 4 * kMs), Recorded("trial", 4 * kMs)));
   EXPECT_FALSE(DifferenceFromRun(Recorded("run", 4 * kMs), Recorded("trial", 4 * kMs + 300'000))) << "2 %";
+}
+
+TEST(AsItRunsTest, AnotherModelMachineOrBatchIsNotCompared) {
+  const record::Recording trial = Recorded("trial", 0);
+  record::Recording run = Recorded("run", 4 * kMs);
+  run.stages[0].ranks[0].facts["batch_shape"] = "[64,3,32,32]";
+  EXPECT_TRUE(DifferenceFromRun(run, trial)) << "unknown of one";
+  record::Recording known = trial;
+  known.stages[0].ranks[0].facts["batch_shape"] = "[32,3,32,32]";
+  EXPECT_FALSE(DifferenceFromRun(run, known));
+  run = Recorded("run", 4 * kMs);
+  run.machine["hostname"] = "other";
+  EXPECT_FALSE(DifferenceFromRun(run, trial));
 }
 
 TEST(AsItRunsTest, WhatWasNotRecordedIsNotCompared) {

@@ -15,7 +15,11 @@ constexpr int64_t kPatienceNs = 60 * kNsPerSecond;
 constexpr const char* kCheckOutAndRun =
     "git -c core.hooksPath=/dev/null \"$1\" \"$2\" checkout --quiet --force --detach \"$3\" && shift 3 && "
     "exec \"$@\"";
-constexpr std::string_view kSubmodule = "160000 ";  // the mode of one
+// Whether a line of `git diff --raw` (":100644 160000 ...": the modes before and after) is about one.
+bool IsSubmodule(std::string_view line) {
+  constexpr std::string_view kMode = "160000";
+  return line.size() > 14 && (line.substr(1, 6) == kMode || line.substr(8, 6) == kMode);
+}
 
 // What git prints, without the last end of line. `what` is what could not be done.
 Result<std::string> Git(const std::vector<std::string>& arguments, const std::string& what) {
@@ -23,8 +27,8 @@ Result<std::string> Git(const std::vector<std::string>& arguments, const std::st
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto done = RunAndCapture(words, kPatienceNs);
   if (!done) return done.error();
-  const std::string said(Trim(done->output));
-  if (done->status == 0) return said;
+  if (done->status == 0) return std::string(Trim(done->output));  // its warnings are no part of that
+  const std::string said(Trim(done->both()));
   return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", what, said.substr(0, said.find('\n'))), ""};
 }
 
@@ -52,7 +56,7 @@ Result<std::string> Repository::CommitNamed(const std::string& name) const {
           "git does not say what differs");
   if (!differs) return differs;
   for (const std::string_view line : Split(*differs, '\n')) {
-    if (line.find(kSubmodule) == std::string_view::npos) continue;
+    if (!IsSubmodule(line)) continue;
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format("--at '{}' has other submodules than the working tree", name),

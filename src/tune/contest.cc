@@ -16,7 +16,11 @@ std::optional<Ending> EndingAfter(const Proof& proof, const std::vector<double>&
   const auto gain = proof.gain();
   if (!gain) return std::nullopt;
   if (IsTold(*gain, thresholds)) return Ending::kDecided;
-  if (gain->low > 1 / kMatters && gain->high < kMatters) return Ending::kNoDifference;
+  // Which of them is faster does not matter then; what else was asked for does.
+  std::vector<double> others = thresholds;
+  std::erase(others, 1.0);
+  if (gain->low > 1 / kMatters && gain->high < kMatters && IsTold(*gain, others))
+    return Ending::kNoDifference;
   if (proof.pairs.size() >= kMostPairs) return Ending::kTooNoisy;
   return std::nullopt;
 }

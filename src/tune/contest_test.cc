@@ -54,6 +54,13 @@ class MadeTrack : public Track {
   std::mt19937 random_{7};
 };
 
+TEST(ContestTest, AFinerConditionIsToldBeforeNoDifferenceEndsIt) {
+  MadeTrack coarse(100, 99.9, 0.001), fine(100, 99.9, 0.001);
+  EXPECT_EQ(Compete({1}, coarse).ending, Ending::kNoDifference);
+  const Contest contest = Compete({0.999}, fine);
+  EXPECT_NE(contest.ending, Ending::kNoDifference) << "0.1 % was asked for";
+}
+
 TEST(ContestTest, ALargeGainIsToldByTwoPairsInTurns) {
   MadeTrack track(100, 200);
   const Contest contest = Compete({1}, track);

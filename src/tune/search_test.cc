@@ -472,7 +472,14 @@ TEST(SearchTest, ALargerBatchOnAPlateauIsNotOffered) {
   question.batch_apart = true;
   const Answer answer = Search(question, laboratory);
   EXPECT_FALSE(answer.larger_batch);
-  EXPECT_THAT(OfLargerBatches(answer).front(), testing::HasSubstr("is not faster"));
+  EXPECT_THAT(OfLargerBatches(answer).front(), testing::HasSubstr("A larger batch"));
+}
+
+TEST(SearchTest, WhereMemoryHoldsNoLargerBatchNothingIsSaidOfOne) {
+  SurfaceLaboratory laboratory({.a = 0.010, .b = 0.0001, .batch = 32, .batch_cliff = 32});
+  Question question;
+  question.batch_apart = true;
+  EXPECT_TRUE(OfLargerBatches(Search(question, laboratory)).empty());
 }
 
 TEST(SearchTest, ALargerBatchIsMeasuredWithTheWorkersThatWereProven) {

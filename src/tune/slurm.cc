@@ -92,7 +92,7 @@ Result<void> Job::Submit() {
   }
   if (done->status != 0) {
     return Error{ErrorCode::kUnavailable,
-                 fmt::format("sbatch refused the job: {}", Trim(done->output.substr(0, kLastOfALog))),
+                 fmt::format("sbatch refused the job: {}", Trim(done->both().substr(0, kLastOfALog))),
                  "--partition names another partition; `sinfo` lists them"};
   }
   id_ = std::string(Trim(done->output.substr(0, done->output.find_first_of(";\n"))));
@@ -125,9 +125,9 @@ std::optional<Result<Trial>> Job::Look(bool ask) {
   if (!ask) return std::nullopt;
   const auto said = RunAndCapture({"scontrol", "show", "job", "--oneliner", id_}, kPatienceNs);
   if (!said) return std::nullopt;  // the controller is away: what runs goes on without it
-  const std::string state = JobStateIn(said->output);
+  const std::string state = JobStateIn(said->both());
   // A job that the controller has forgotten has ended long ago.
-  const bool forgotten = said->status != 0 && said->output.find("Invalid job id") != std::string::npos;
+  const bool forgotten = said->status != 0 && said->errors.find("Invalid job id") != std::string::npos;
   const JobEnd end = forgotten ? JobEnd::kFailed : EndOf(state);
   return end == JobEnd::kGoesOn ? std::nullopt : Ended(end, forgotten ? "forgotten" : state);
 }
