@@ -158,7 +158,7 @@ std::optional<EarlyExchanges> EarlyExchangesOf(const record::RankInfo& info) {
 std::string ToExchangeOnce(const EarlyExchanges& early) {
   return fmt::format(
       "{} backward passes a step, {} all gradients: put all but the last, each with its forward pass, under "
-      "model.no_sync()",
+      "model.no_sync(), if nothing reads or clears the gradients in between",
       FormatCount(std::round(early.passes * 10) / 10),
       early.all ? "each exchanges"
                 : fmt::format("and {} of the exchanges are not the last to", FormatPercent(early.part)));

@@ -101,7 +101,7 @@ void AdviseOneExchange(const View& view, const EarlyExchanges& early, Finding& f
   const double removed = finding.share * early.part;
   finding.speedup = RemovalOf(removed, kLeast);
   if (view.ComputesOnCpu()) {
-    const double inside = kMostInsideBackward * view.lead().Ratio(Share::kBackward);
+    const double inside = kMostInsideBackward * view.lead().Ratio(Share::kBackward) * early.part;
     finding.speedup.high = RemovalOf(removed + inside).high;
   }
   finding.method = fmt::format("{} of the exchanges left out; at the low end, {} of what they take",

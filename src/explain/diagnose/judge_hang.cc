@@ -40,6 +40,12 @@ struct StuckWorker {
 };
 
 constexpr int64_t kLatestNs = int64_t{1} << 62;  // two of them can be subtracted
+// A file that others sent may hold any number of anything, of any length.
+constexpr size_t kMostWorkers = 16, kMostThreads = 8, kLongestName = 80;
+
+std::string Clipped(const std::string& name) {
+  return name.size() <= kLongestName ? name : name.substr(0, kLongestName) + "...";
+}
 
 std::optional<StuckWorker> StuckWorkerOf(const nlohmann::json& stated, const View& view) {
   const auto number = [&](const char* key) {
@@ -67,8 +73,10 @@ std::vector<StuckWorker> StuckWorkers(const View& view) {
     const auto fact = rank.info->facts.find("unfinished_fetches");
     if (fact == rank.info->facts.end()) continue;
     const nlohmann::json stated = record::ParseJson(fact->second);
-    for (const nlohmann::json& one : stated.is_array() ? stated : nlohmann::json::array())
+    for (const nlohmann::json& one : stated.is_array() ? stated : nlohmann::json::array()) {
+      if (workers.size() == kMostWorkers) break;
       if (const auto worker = StuckWorkerOf(one, view)) workers.push_back(*worker);
+    }
   }
   std::ranges::stable_sort(workers, std::greater(), &StuckWorker::for_ns);
   return workers;
@@ -108,7 +116,7 @@ std::vector<std::string> ThreadsAtFork(const View& view) {
   std::vector<std::string> names;
   const nlohmann::json stated = record::ParseJson(view.Fact("threads_at_fork").value_or(""));
   for (const nlohmann::json& name : stated.is_array() ? stated : nlohmann::json::array())
-    if (name.is_string()) names.push_back(name.get<std::string>());
+    if (name.is_string() && names.size() < kMostThreads) names.push_back(Clipped(name.get<std::string>()));
   return names;
 }
 
@@ -119,11 +127,12 @@ std::string OfWorkers(const std::vector<StuckWorker>& workers) {
   const std::string of_all =
       workers.size() == 1
           ? fmt::format("a worker of its loader (process {}) has", first.pid)
-          : fmt::format("{} workers of its loader (one is process {}) have", workers.size(), first.pid);
+          : fmt::format("{}{} workers of its loader (one is process {}) have",
+                        workers.size() == kMostWorkers ? "at least " : "", workers.size(), first.pid);
   return fmt::format("and nothing computes: {} been in one fetch for {}; {}{} at {}:{}", of_all,
                      FormatDuration(first.for_ns), workers.size() == 1 ? "it " : "the first ",
-                     DoesWhat(first.activity), first.place.file.substr(first.place.file.rfind('/') + 1),
-                     first.place.line);
+                     DoesWhat(first.activity),
+                     Clipped(first.place.file.substr(first.place.file.rfind('/') + 1)), first.place.line);
 }
 
 void AdviseOnWorkers(const View& view, const std::vector<StuckWorker>& workers, Finding& finding) {

@@ -146,6 +146,30 @@ TEST(HangTest, AFactThatIsNoFetchIsPassedOver) {
   }
 }
 
+TEST(HangTest, OfAFileThatHoldsTooMuchOnlySomeIsNamed) {
+  ARun run = WithAWorkerInOneFetch(175);
+  nlohmann::json fetches = nlohmann::json::parse(run.rank().facts.at("unfinished_fetches"));
+  nlohmann::json threads = nlohmann::json::array();
+  for (int i = 0; i < 1000; ++i) {
+    fetches.push_back(fetches.front());
+    fetches.back()["line"] = 100 + i;
+    fetches.back()["file"] = "/w/" + std::string(5000, 'f');
+    threads.push_back("thread " + std::to_string(i) + std::string(5000, 't'));
+  }
+  fetches.front()["file"] = "/w/" + std::string(5000, 'f');
+  run.rank().facts["unfinished_fetches"] = fetches.dump();
+  run.rank().facts["threads_at_fork"] = threads.dump();
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, testing::FindsCause("hang", "worker"));
+  const Finding& finding = *FindingIn(diagnosis, "hang");
+  EXPECT_THAT(finding.title, ::testing::HasSubstr("at least 16 workers of its loader"));
+  EXPECT_LT(finding.title.size(), 500);
+  EXPECT_EQ(finding.where.size(), 16);
+  EXPECT_THAT(finding, testing::Advises("thread 7t"));
+  EXPECT_THAT(finding, Not(testing::Advises("thread 8t")));
+  for (const std::string& fix : finding.fix) EXPECT_LT(fix.size(), 1200);
+}
+
 TEST(HangTest, IsNotRaisedWhereSomethingIsComputedOrTheCommandEndedWell) {
   EXPECT_THAT(Diagnose(ThenUsingCores(0.9)), Not(Finds("hang")));
   EXPECT_THAT(Diagnose(ThenUsingCores(0.01).EndedWith(0)), Not(Finds("hang")));

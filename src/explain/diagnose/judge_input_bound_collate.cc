@@ -134,7 +134,9 @@ Pipeline WithBatchesAtOnce(const Input& input, const Slices& slices, const OfSli
   const bool only_slices = input.loader.dataset == "TensorDataset";
   const double slicing_ns =
       only_slices ? getting_ns : std::min(getting_ns, of_slices.slice_ns * slices.fields * parts.samples);
-  const double calls_ns = std::min(fetch_ns, parts.collate + slicing_ns);
+  // Taking a slice touches none of its bytes; putting them together waits for those that a mapped file has yet to read.
+  const double reads_ns = std::min(parts.blocked, parts.collate);
+  const double calls_ns = std::min(fetch_ns, parts.collate + slicing_ns) - reads_ns;
   const double left_ns = of_slices.left * calls_ns +
                          of_slices.copy_ns_per_byte * slices.bytes * parts.samples + of_slices.own_ns;
   Pipeline changed = input.pipeline;
@@ -149,6 +151,12 @@ Pipeline WithBatchesAtOnce(const Input& input, const Slices& slices, const OfSli
 
 int64_t BatchSize(const Input& input) {
   return input.loader.batch_size.value_or(std::llround(input.parts.samples));
+}
+
+// In the order of the loader as it is, with the last batch that it has or has not, and only this rank's samples.
+std::string BatchesOf(const record::Loader& loader) {
+  if (!loader.batch_size) return "sampler=loader.batch_sampler";
+  return fmt::format("sampler=BatchSampler(loader.sampler, {}, loader.drop_last)", *loader.batch_size);
 }
 
 void AddEvidence(Input& input, const Slices& slices, double collections) {
@@ -191,7 +199,7 @@ void BlameCollate(Input& input) {
 
 bool BlameSlices(Input& input) {
   const auto slices = SlicesOf(input);
-  if (!slices) return false;
+  if (!slices || input.parts.Part(input.parts.blocked) >= kPartOfFetch) return false;
   Finding& finding = input.finding;
   const double collections = CollectionsNs(input, *slices) / std::max(1.0, input.rank.MeanStepNs());
   const Speedup gain = PredictEach(
@@ -208,14 +216,11 @@ bool BlameSlices(Input& input) {
           : fmt::format(" ({} more for the garbage of that)", FormatPercent(collections)));
   const bool takes_lists = input.loader.dataset == "TensorDataset";
   finding.fix = {
-      fmt::format("fetch whole batches: DataLoader(dataset, batch_size=None, "
-                  "sampler=BatchSampler(RandomSampler(dataset), "
-                  "{}, drop_last=False)){}",
-                  BatchSize(input),
+      fmt::format("fetch whole batches, with the sampler of the loader as it is: DataLoader(loader.dataset, "
+                  "batch_size=None, {}){}",
+                  BatchesOf(input.loader),
                   takes_lists ? "; a TensorDataset takes a list of indices as it is"
                               : ", with a __getitem__ that takes a list of indices")};
-  finding.fix.emplace_back(
-      "or without a DataLoader: for rows in torch.randperm(len(x)).split(batch_size), with x[rows]");
   finding.speedup = gain;
   finding.method =
       "replay of the recorded steps with fetches that index a whole batch at once; of the garbage "

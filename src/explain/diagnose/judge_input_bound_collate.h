@@ -10,7 +10,7 @@ namespace fullbore::diagnose {
 void BlameCollate(Input& input);
 
 // Where the samples were seen to be slices of tensors or arrays in memory, and fetching whole batches is sure to gain:
-// completes the finding. False where it is another cause's turn.
+// completes the finding. False where it is another cause's turn: a fetch that mostly waits is none of calls.
 bool BlameSlices(Input& input);
 
 }  // namespace fullbore::diagnose

@@ -41,10 +41,17 @@ std::vector<record::Reading> Changes(const std::vector<record::Reading>& reading
 struct Grows {
   Growth growth;
   Metric metric = Metric::kProcessMemory;
-  // Of workers that copy, page by page, what they share with the training: how much they still share. They can take no
-  // more than that.
-  std::optional<double> shared{};
+  // Of workers that copy, page by page, what they share with the training: what all of them take if they copy the rest.
+  std::optional<double> to_copy{};
 };
+
+// A page of the training that N workers share with it counts N/(N+1) as theirs, and N once each has copied it: they take
+// that much more than what they map beyond their part. Twice as much for one worker, which is the most.
+double CopiesOfShared(const View& view) {
+  const record::Loader* loader = view.HasSteps() ? view.lead().TrainingLoader() : nullptr;
+  const auto workers = static_cast<double>(loader ? std::max<int64_t>(1, loader->num_workers) : 1);
+  return (workers + 1) / workers;
+}
 
 // A part of each page for each process that maps it. What grows in it, and not in the memory that the processes map, was
 // shared before, and is copied.
@@ -58,7 +65,7 @@ std::optional<Grows> GrowthOfWorkers(const View& view, const std::vector<record:
       std::ranges::find_if(mapped, [&](const auto& one) { return one.t_ns >= pss.front().t_ns; });
   const double mapped_rise = mapped.back().value - (since == mapped.end() ? mapped.back() : *since).value;
   if (mapped_rise < kCopiedAtMost * growth->rise)
-    grows.shared = std::max(0.0, mapped.back().value - pss.back().value);
+    grows.to_copy = CopiesOfShared(view) * std::max(0.0, mapped.back().value - pss.back().value);
   return grows;
 }
 
@@ -113,10 +120,10 @@ std::string TitleOf(const View& view, const Grows& grows, bool loader, std::opti
   const std::string lasts = room ? fmt::format("at this rate the {} that are left last for {}",
                                                FormatBytes(*room), FormatDuration(std::llround(ends_s * 1e9)))
                                  : "";
-  if (grows.shared) {
-    const std::string bound = room && *grows.shared < *room
+  if (grows.to_copy) {
+    const std::string bound = room && *grows.to_copy < *room
                                   ? fmt::format("they can take at most {} more, of {} that are left",
-                                                FormatBytes(*grows.shared), FormatBytes(*room))
+                                                FormatBytes(*grows.to_copy), FormatBytes(*room))
                                   : lasts;
     return fmt::format(
         "The private memory of the loader's workers grows by {}/s: they copy, page by page, what they share "
@@ -143,7 +150,7 @@ std::vector<std::string> FixOf(const Grows& grows, bool loader) {
       "keep what the dataset holds in NumPy or Arrow arrays, in tensors or in one bytes object, not in lists "
       "of Python "
       "objects: reading one writes its reference count, and the worker's copy grows"};
-  if (!grows.shared) fix.push_back("a cache inside the dataset exists once in each worker: limit it");
+  if (!grows.to_copy) fix.push_back("a cache inside the dataset exists once in each worker: limit it");
   return fix;
 }
 
@@ -162,11 +169,11 @@ std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosi
     const Growth& growth = grows->growth;
     const bool loader = std::string_view(role) == "loader";
     const auto room = RoomBytes(view);
-    const bool fits = grows->shared && room && *grows->shared < *room;
+    const bool fits = grows->to_copy && room && *grows->to_copy < *room;
     const double ends_s = room ? *room / growth.per_s : 0;
     Finding finding;
     const EvidenceBuilder evidence(finding);
-    finding.cause = !loader ? "training" : grows->shared ? "copied" : "workers";
+    finding.cause = !loader ? "training" : grows->to_copy ? "copied" : "workers";
     finding.severity = !room || fits || ends_s > kGrowthLastsS ? Severity::kInfo
                        : ends_s < kGrowthEndsSoonS             ? Severity::kCritical
                                                                : Severity::kWarning;
@@ -177,7 +184,7 @@ std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& /*diagnosi
     evidence.FromMetric(grows->metric, "growth, low end of the 95 % interval", growth.low, "bytes/s");
     evidence.FromMetric(grows->metric, "growth, high end", growth.high, "bytes/s");
     evidence.FromMetric(grows->metric, "grown while it was recorded", growth.rise, "bytes");
-    evidence.FromMetric(grows->metric, "still shared with the training", grows->shared);
+    evidence.FromMetric(grows->metric, "they can still copy, at most", grows->to_copy);
     evidence.FromMetric(Metric::kMemoryAvailable, "memory that is left", room);
     if (!loader) NameWhatGrows(view, finding);
     return finding;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "explain/diagnose/advice.h"
@@ -228,8 +229,8 @@ Denormals DenormalsIn(const json& said, const char* where) {
 // nobody knows how often each is multiplied.
 constexpr double kSlowWeights = 0.01, kSlowProduct = 3, kVerySlowProduct = 10;
 
-// Each of these numbers is computed with at least once in a step: so much is sure. A product of matrices meets them many
-// times; the most is what is computed with them altogether.
+// Each of these numbers is computed with at least once in a step; how many they are is reckoned up from pieces of the
+// tensors. A product of matrices meets them many times; the most is what is computed with them altogether.
 std::optional<Finding> SlowNumbers(const View& view, const HostWork& /*work*/) {
   const auto text = view.Fact("denormals");
   const json said = text ? record::ParseJson(*text) : json::object();
@@ -262,8 +263,8 @@ std::optional<Finding> SlowNumbers(const View& view, const HostWork& /*work*/) {
                 {"the optimizer's state", state.ratio}},
                [](const auto& a, const auto& b) { return a.second < b.second; });
   finding.title = fmt::format(
-      "{} of {} are numbers below 1.2e-38 (denormals), which this CPU computes slowly: at least {} of the "
-      "step.",
+      "{} of {} are numbers below 1.2e-38 (denormals), which this CPU computes slowly: {} of the step "
+      "for one pass over them.",
       FormatPercent(most.second), most.first, FormatPercent(sure));
   const EvidenceBuilder evidence(finding);
   evidence.FromHook("a pass over them, beyond one over zeros", sure, "ratio");
@@ -290,11 +291,12 @@ std::optional<Finding> SlowNumbers(const View& view, const HostWork& /*work*/) {
 std::optional<Finding> JudgeNeedlessWork(const View& view, Diagnosis& /*diagnosis*/) {
   const auto& work = view.lead().info->host_work;
   if (!work) return std::nullopt;
-  // Each is a share of the same steps: the largest gain is the one that is named.
+  // Each is a share of the same steps: the severest is named, whose gain may not be known; of equals the largest gain.
+  const auto weight = [](const Finding& one) { return std::pair(one.severity, one.speedup.low); };
   std::optional<Finding> finding;
   for (const auto judge : {DenseGradients, PartByPart, DoublePrecision, LayoutCopies, SlowNumbers}) {
     auto one = judge(view, *work);
-    if (one && (!finding || one->speedup.low > finding->speedup.low)) finding = std::move(one);
+    if (one && (!finding || weight(*one) > weight(*finding))) finding = std::move(one);
   }
   return finding;
 }

@@ -138,6 +138,8 @@ TEST(NeedlessWorkTest, NumbersTooSmallToBeComputedQuicklyAreFlushed) {
   ASSERT_THAT(diagnosis, FindsCause("needless-work", "denormals"));
   const Finding& finding = *FindingIn(diagnosis, "needless-work");
   EXPECT_THAT(finding.title, HasSubstr("31 % of the parameters are numbers below 1.2e-38"));
+  EXPECT_THAT(finding.title, HasSubstr("20 % of the step for one pass over them"));
+  EXPECT_THAT(finding.title, Not(HasSubstr("at least"))) << "it is reckoned up from pieces";
   EXPECT_THAT(finding, Advises("torch.set_flush_denormal(True)"));
   EXPECT_NEAR(finding.speedup.low, 1.25, 0.001) << "one pass over them, 20 ms of 100";
   EXPECT_EQ(finding.costs, replay::Cost::kNumerics);
@@ -157,6 +159,20 @@ TEST(NeedlessWorkTest, OfWeightsWhoseProductsAreSlowItIsSaidHowSlowAndNothingPro
   const Finding& finding = *FindingIn(diagnosis, "needless-work");
   EXPECT_THAT(finding.title, HasSubstr("a product of matrices with them takes 161 times as long"));
   EXPECT_TRUE(finding.method.empty());
+}
+
+TEST(NeedlessWorkTest, OfSeveralTheSeverestIsNamedAndOfEqualsTheLargestGain) {
+  const char* slow = R"({"parameters": {"ratio": 0.02, "ns": 100000, "product": 161}})";
+  HostWork copies;
+  copies.relaid_ns = 90 * kMs;
+  copies.relaid = 12;
+  copies.float64_ns = 60 * kMs;
+  ARun run = ATrainingLookedAt(copies);
+  run.rank().facts["denormals"] = slow;
+  EXPECT_THAT(Diagnose(run), FindsCause("needless-work", "denormals")) << "however much they take";
+  ARun with_table = ATrainingLookedAt(ATable(384, 240));
+  with_table.rank().facts["denormals"] = slow;
+  EXPECT_THAT(Diagnose(with_table), FindsCause("needless-work", "dense-gradient"));
 }
 
 TEST(NeedlessWorkTest, NumbersThatThisCpuComputesAsQuicklyAreNone) {

@@ -26,10 +26,15 @@ ARun WithShm(double total, double used) {
       .Reading(Metric::kShmUsed, used);
 }
 
-record::Recording Raising(record::Recording recording) {
-  recording.stages.front().messages.push_back({0, record::Severity::kInfo, "shared-memory",
-                                               "RuntimeError: unable to allocate shared memory(shm) for file "
-                                               "</torch_516_82>: No space left on device (28)"});
+constexpr char kOfTorch[] =
+    "RuntimeError: unable to allocate shared memory(shm) for file </torch_516_82>: No space left on device "
+    "(28)";
+constexpr char kOfNccl[] =
+    "Error while creating shared memory segment /dev/shm/nccl-xhGQ9b (size 9637888), error: No space left on "
+    "device (28)";
+
+record::Recording Raising(record::Recording recording, const char* said = kOfTorch) {
+  recording.stages.front().messages.push_back({0, record::Severity::kInfo, "shared-memory", said});
   return recording;
 }
 
@@ -56,6 +61,43 @@ TEST(SharedMemoryTest, IsRaisedBeforeTheFirstStep) {
   const record::Recording recording =
       Raising(ACommandWithoutTraining(10).Reading(Metric::kShmTotal, 64e6).EndedWith(1));
   EXPECT_THAT(Diagnose(recording), FindsCause("shared-memory", "full"));
+}
+
+TEST(SharedMemoryTest, WithoutALoaderTheWordsOfWhatFailedAreQuotedAndNoWorkersAreBlamed) {
+  const Diagnosis diagnosis =
+      Diagnose(Raising(ATraining().Reading(Metric::kShmTotal, 64e6).EndedWith(1), kOfNccl));
+  ASSERT_THAT(diagnosis, FindsCause("shared-memory", "full"));
+  const Finding& finding = *FindingIn(diagnosis, "shared-memory");
+  EXPECT_THAT(finding.title, HasSubstr("/dev/shm/nccl-xhGQ9b (size 9637888)"));
+  EXPECT_THAT(finding.title, HasSubstr("ended the run: /dev/shm holds 64 MB only."));
+  EXPECT_THAT(finding.title, Not(HasSubstr("worker")));
+  EXPECT_THAT(finding, Not(Advises("prefetch_factor")));
+  EXPECT_THAT(finding, Advises("--shm-size=8g"));
+}
+
+TEST(SharedMemoryTest, WhatTorchSaysNamesTheWorkersBeforeAnyLoaderIsKnown) {
+  const Diagnosis diagnosis =
+      Diagnose(Raising(ACommandWithoutTraining(10).Reading(Metric::kShmTotal, 64e6).EndedWith(1)));
+  EXPECT_THAT(FindingIn(diagnosis, "shared-memory")->title, HasSubstr("loader workers hand over batches"));
+  EXPECT_THAT(*FindingIn(diagnosis, "shared-memory"), Advises("prefetch_factor"));
+}
+
+// A recorder outside the container: its own /dev/shm until a worker was seen, then the worker's.
+ARun SeenFromOutside(double own_total, double own_used, double total, double used) {
+  ARun run = WithShm(total, used);
+  record::Recording recording = run;
+  for (record::Series& series : recording.stages.front().series) {
+    const bool is_total = IsOf(series.key, Metric::kShmTotal);
+    if (!is_total && !IsOf(series.key, Metric::kShmUsed)) continue;
+    for (size_t i = 0; i < 3; ++i) series.readings[i].value = is_total ? own_total : own_used;
+  }
+  return ARun(std::move(recording));
+}
+
+TEST(SharedMemoryTest, WhatTheRecordersOwnHoldsIsNotTheWorkers) {
+  EXPECT_THAT(Diagnose(SeenFromOutside(64e9, 1e9, 64e6, 60e6)), FindsCause("shared-memory", "nearly-full"));
+  EXPECT_THAT(Diagnose(SeenFromOutside(64e6, 63e6, 64e9, 1e9)), Not(Finds("shared-memory")));
+  EXPECT_THAT(Diagnose(SeenFromOutside(64e9, 61e9, 32e9, 1e9)), Not(Finds("shared-memory")));
 }
 
 TEST(SharedMemoryTest, IsRaisedByABusErrorWhereItIsSmall) {

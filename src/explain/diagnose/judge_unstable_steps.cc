@@ -27,10 +27,11 @@ constexpr double kMostOfExcess = 0.6;
 // The size of a batch explains its step's time where it explains half of the variance, and the slow ones are larger.
 constexpr double kFollowsSize = 0.7;  // correlation
 constexpr double kLargerBatch = 1.3;
-// A period: so many slow steps have one at the same distance, and these are this part of all; a random one has with the
-// probability that any step is slow.
+// A period: so many slow steps have one at the same distance, these are this part of all, and those distances cover this
+// part of the way from the first slow step to the last. Where less than half of the steps are slow, at random, every
+// second one covers less than half of it.
 constexpr size_t kInPeriod = 4;
-constexpr double kMostOfSlow = 0.6;
+constexpr double kMostOfSlow = 0.6, kMostOfWay = 0.6;
 // Samples of slow steps, before anything is told from them.
 constexpr double kSamplesOfSlow = 5;
 constexpr size_t kMostPlaces = 3;
@@ -49,6 +50,9 @@ struct Slow {
 
   Share Most() const { return static_cast<Share>(std::ranges::max_element(grows) - grows.begin()); }
   double Grows(Share share) const { return grows[Index(share)]; }
+  double PerUsual() const {
+    return static_cast<double>(steps.size()) / static_cast<double>(std::max<size_t>(1, usual.size()));
+  }
   double Grown() const {
     double all = 0;
     for (const double ns : grows) all += std::max(0.0, ns);
@@ -68,13 +72,11 @@ Slow SlowSteps(const RankView& rank, double median_ns) {
     for (size_t i = 0; i < record::kHostOtherCount; ++i)
       slow.within[i] += weight * static_cast<double>(step.host_other_ns[i]);
   };
-  const double each =
-      static_cast<double>(slow.steps.size()) / static_cast<double>(std::max<size_t>(1, slow.usual.size()));
   for (const Step* step : slow.steps) {
     add(*step, 1);
     slow.excess_ns += static_cast<double>(step->wall_ns) - median_ns;
   }
-  for (const Step* step : slow.usual) add(*step, -each);
+  for (const Step* step : slow.usual) add(*step, -slow.PerUsual());
   return slow;
 }
 
@@ -83,10 +85,11 @@ struct Period {
   int64_t steps = 0;     // 0: nothing does
   double slow_ns = 0;    // the mean of the steps in which it comes,
   double others_ns = 0;  // and of all others
+  double part = 0;       // of all steps: those in which it comes
 
   // Of the time, what the slow steps take more than the others.
   double Share() const {
-    const double more = std::max(0.0, slow_ns - others_ns) / static_cast<double>(steps);
+    const double more = std::max(0.0, slow_ns - others_ns) * part;
     return more / (others_ns + more);
   }
 };
@@ -97,7 +100,8 @@ double MeanNs(const std::vector<const Step*>& steps) {
   return sum / static_cast<double>(std::max<size_t>(1, steps.size()));
 }
 
-// The distance from one slow step to the next that occurs most often, where most slow steps have another one there.
+// The distance from one slow step to the next that occurs most often, where most slow steps have another one there, and
+// they come so all the way, not in groups.
 Period PeriodOf(const Slow& slow) {
   std::map<int64_t, int64_t> distances;
   std::set<int64_t> indices;
@@ -109,14 +113,20 @@ Period PeriodOf(const Slow& slow) {
   const int64_t usual =
       std::ranges::max_element(distances, {}, [](const auto& one) { return one.second; })->first;
   std::vector<const Step*> in_period, others = slow.usual;
+  int64_t covered = 0;
   for (const Step* step : slow.steps) {
-    const bool fits = indices.contains(step->index - usual) || indices.contains(step->index + usual);
-    (fits ? in_period : others).push_back(step);
+    const bool goes_on = indices.contains(step->index + usual);
+    if (goes_on) covered += usual;
+    (goes_on || indices.contains(step->index - usual) ? in_period : others).push_back(step);
   }
+  const int64_t way = slow.steps.back()->index - slow.steps.front()->index;
+  const bool all_the_way = static_cast<double>(covered) >= kMostOfWay * static_cast<double>(way);
   const bool most =
       static_cast<double>(in_period.size()) >= kMostOfSlow * static_cast<double>(slow.steps.size());
-  if (usual < 2 || !most || in_period.size() <= kInPeriod || others.empty()) return {};
-  return {usual, MeanNs(in_period), MeanNs(others)};
+  if (usual < 2 || !most || !all_the_way || in_period.size() <= kInPeriod || others.empty()) return {};
+  const double part =
+      static_cast<double>(in_period.size()) / static_cast<double>(in_period.size() + others.size());
+  return {usual, MeanNs(in_period), MeanNs(others), part};
 }
 
 // The lines that run in slow steps, with the samples that are more than the same number of other steps have.
@@ -244,7 +254,7 @@ Why OfPeriod(const RankView& rank, const Slow& slow, const Period& period) {
     why.told_by = "input-bound";
     return why;
   }
-  SlowLines lines = LinesOfSlowSteps(rank, 1 / static_cast<double>(period.steps - 1));
+  SlowLines lines = LinesOfSlowSteps(rank, slow.PerUsual());
   why.where = std::move(lines.where);
   why.sure = !why.where.empty() && lines.watches >= kMostOfExcess * lines.all;
   if (why.sure) {
@@ -277,9 +287,7 @@ Why Explain(const View& view, const Slow& slow) {
             "",
             ""};
   if (const Period period = PeriodOf(slow); period.steps > 0) return OfPeriod(rank, slow, period);
-  const double slow_per_usual =
-      static_cast<double>(slow.steps.size()) / static_cast<double>(std::max<size_t>(1, slow.usual.size()));
-  const SlowLines lines = LinesOfSlowSteps(rank, slow_per_usual);
+  const SlowLines lines = LinesOfSlowSteps(rank, slow.PerUsual());
   if (lines.all > 0 && lines.watches >= kMostOfExcess * lines.all)
     return {
         "",         "in them the passes call what is hooked into them", {}, false, "instrumentation", "hooks",

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "explain/diagnose/testing/a_run.h"
 
 namespace fullbore::diagnose {
@@ -152,6 +155,35 @@ TEST(UnstableStepsTest, AFewOthersAmongThemLeaveAPeriod) {
   ARun run = EveryTenth(Share::kBackward, record::Activity::kHook);
   for (const int64_t index : {12, 33, 35, 76}) run.InStep(index, Share::kForward, 150);
   EXPECT_EQ(UnstableSteps(run).cause, "periodic");
+}
+
+// Steps of 100 ms, of which those take 300 ms more whose place among so many is in `slow`, in a line of a hook.
+ARun InGroups(int64_t of, const std::vector<int64_t>& slow) {
+  ARun run = ATraining(300);
+  for (int64_t i = 0; i < 300; ++i)
+    if (std::ranges::find(slow, i % of) != slow.end()) run.InStep(i, Share::kBackward, 300);
+  record::HotLine line = {Share::kBackward,    "/home/u/train.py",     30, "histogram", "flat.histc(64)", 75,
+                          HostOther::kUnnamed, record::Activity::kHook};
+  line.slow_samples = 75;
+  run.rank().hot_lines = {line};
+  return run;
+}
+
+TEST(UnstableStepsTest, AFewInARowWithTheirOwnDistanceHaveNoPeriod) {
+  // Three of a hundred, three apart: not every third of them.
+  for (const Diagnosis& diagnosis : {Diagnose(InGroups(100, {40, 43, 46})), Diagnose(InGroups(5, {1, 3}))}) {
+    for (const Finding& finding : diagnosis.findings) {
+      EXPECT_NE(finding.cause, "periodic") << finding.title;
+      EXPECT_THAT(finding.title, Not(HasSubstr("Every ")));
+    }
+  }
+}
+
+TEST(UnstableStepsTest, APeriodOfAPartOfTheStepsTakesNoMoreThanThere) {
+  ARun run = InGroups(1'000, {100, 105, 110, 115, 120, 125, 130, 135});  // 8 of 300 steps
+  const Finding finding = UnstableSteps(run);
+  ASSERT_EQ(finding.cause, "periodic");
+  EXPECT_NEAR(finding.share, 8.0 / 108, 1e-9);
 }
 
 TEST(UnstableStepsTest, OfALoaderThatDeliversInTurnAreLeftToTheWaitForData) {

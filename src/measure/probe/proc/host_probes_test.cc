@@ -235,6 +235,20 @@ TEST_F(HostProbesTest, SharedMemoryOfAWorkerThatEndedIsTheMachines) {
   EXPECT_TRUE(sink_.Last("shm_total"));
 }
 
+TEST_F(HostProbesTest, SharedMemoryIsNoLongerTheMachinesOnceAWorkerWasSeen) {
+  files_.MakeDirectory("/dev/shm");
+  files_.MakeDirectory("/proc/77/root/dev/shm");
+  int64_t worker = 0;
+  ShmProbe probe(files_.machine(), [&] { return worker; });
+  std::vector<size_t> readings;
+  for (const int64_t now : {0, 77, 0}) {
+    worker = now;
+    probe.Sample(Seconds(1 + static_cast<int64_t>(readings.size())), sink_);
+    readings.push_back(sink_.Count("shm_total"));
+  }
+  EXPECT_EQ(readings, (std::vector<size_t>{1, 2, 2}));
+}
+
 // Every file of every probe, first missing, then truncated or not text at all.
 TEST_F(HostProbesTest, GarbageAndMissingFilesGiveNoReadingsAndDoNotCrash) {
   constexpr const char* kFiles[] = {"/proc/stat",         "/proc/loadavg",     "/proc/meminfo",

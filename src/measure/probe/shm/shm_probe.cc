@@ -33,13 +33,15 @@ void ShmProbe::Sample(int64_t t_ns, Sink& sink) {
   const int64_t worker = a_worker_ ? a_worker_() : 0;
   struct statvfs space;
   // Another user's process does not show its root, nor one that has just ended.
-  if (statvfs(PathFor(worker).c_str(), &space) != 0 && statvfs(PathFor(0).c_str(), &space) != 0) return;
+  const bool of_worker = worker > 0 && statvfs(PathFor(worker).c_str(), &space) == 0;
+  if (of_worker && !std::exchange(saw_worker_, true)) emitted_ns_ = 0, emitted_ = most_ = 0;
+  if (!of_worker && (saw_worker_ || statvfs(PathFor(0).c_str(), &space) != 0)) return;
   if (space.f_blocks == 0) return;
   const auto block_bytes = static_cast<double>(space.f_frsize);
   const double used = static_cast<double>(space.f_blocks - space.f_bfree) * block_bytes;
   const double total = static_cast<double>(space.f_blocks) * block_bytes;
   most_ = std::max(most_, used);
-  if (worker > 0 && used > kNearlyFull * total) Warn(used, total, sink);
+  if (of_worker && used > kNearlyFull * total) Warn(used, total, sink);
   // A rise is passed on at once: the command may end by it before the second is over.
   if (emitted_ns_ != 0 && t_ns - emitted_ns_ < kEmitNs && most_ <= emitted_) return;
   sink.Read(used_, t_ns, most_);

@@ -1,6 +1,7 @@
 // How full /dev/shm is: loader workers pass batches through it, and die of SIGBUS, or of an error, when it is full.
 //
-// The /dev/shm of the command's own mount namespace, where a worker of its loader is known (/proc/PID/root), else ours.
+// The /dev/shm of the command's own mount namespace, where a worker of its loader is known (/proc/PID/root); ours until
+// one was seen, and none while there is none afterwards: it may be another.
 // Batches come and go: it is looked at five times a second, and the most of a second is what is recorded. When it is
 // nearly full beside workers, that is said once.
 //
@@ -34,6 +35,7 @@ class ShmProbe : public Probe {
   int64_t emitted_ns_ = 0;
   double emitted_ = 0;  // the last reading of what is in use
   double most_ = 0;     // since then
+  bool saw_worker_ = false;
   bool said_ = false;
 };
 
