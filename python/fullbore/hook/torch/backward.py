@@ -47,6 +47,7 @@ class LastGradient:
     def note(self, _: Any) -> None:
         self.ready_ns = clock()
 
+    @guarded
     def exchanged(self) -> int:
         """Whether the pass that ends here exchanged gradients, as record/channel.h has it."""
         model = None if self.model is None else self.model()
@@ -93,7 +94,7 @@ def attach(autograd: Any) -> None:
         try:
             return original(*args, **kwargs)
         finally:
-            leave(span, channel.BACKWARD, 0, last_gradient.ready_ns, last_gradient.exchanged())
+            leave(span, channel.BACKWARD, 0, last_gradient.ready_ns, last_gradient.exchanged() or 0)
             if "backward" not in hook.said:
                 say_where("backward")
 
