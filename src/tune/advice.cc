@@ -111,6 +111,7 @@ int64_t BatchOf(const Answer& answer, const Trial& trial) {
 }  // namespace
 
 std::vector<std::string> OfLargerBatches(const Answer& answer) {
+  if (!answer.recommended) return {};
   if (answer.larger_batch) {
     const auto& [trial, proof] = *answer.larger_batch;
     if (proof.verdict != Verdict::kFaster)
