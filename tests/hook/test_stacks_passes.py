@@ -82,6 +82,29 @@ def test_what_the_model_computes_is_no_hook():
     assert inside(lambda: SlowGradient.apply(x).sum().backward()) != act.HOOK
 
 
+class Opaque(torch.nn.Module):
+    """torch.compile runs code of its own making in place of its forward, which calls what cannot be compiled."""
+
+    def __init__(self, call):
+        super().__init__()
+        self.call = torch.compiler.disable(call)
+
+    def forward(self, x):
+        self.call(2 * x)
+        return 2 * x
+
+
+@pytest.mark.skipif(not hasattr(torch, "compiler"), reason="not in this torch")
+def test_the_forward_of_a_compiled_model_is_no_hook_and_its_hooks_are():
+    x = torch.ones(2, 4)
+    computes = torch.compile(Opaque(watch), backend="eager")
+    hooked = torch.nn.Sequential(torch.compile(Opaque(id), backend="eager"))
+    hooked.register_forward_hook(watch)
+    for model, is_hook in ((computes, False), (hooked, True)):
+        model(x)  # is compiled
+        assert (inside(lambda: model(x)) == act.HOOK) == is_hook  # noqa: B023
+
+
 def test_stacks_that_anomaly_detection_keeps_are_told_from_the_users():
     import traceback
 
