@@ -162,16 +162,29 @@ def test_a_child_of_a_training_that_had_a_window_ends_as_it_does_without_us(newe
     assert "said by the child" in plain.stdout and "left to C's library" in plain.stdout and "5" in plain.stdout
 
 
-def test_a_training_in_another_thread_than_the_main_one_has_no_window(newest):
-    script = """
+IN_A_THREAD = """
     import threading
-    thread = threading.Thread(target=lambda: [step() for _ in range(12)])
+    looks = []
+    sys.modules["_fullbore_hook.core.steps"].now_and_then.append(lambda *step: looks.append(step))
+    plan = sys.modules["_fullbore_hook.torch.window_plan"]
+    plan.LEAST_ON_CPU_NS, plan.FIXED_NS, plan.OPERATOR_NS, plan.COMPUTES = 0, 0, 1, 0
+    plan.FIRST_AFTER_NS, plan.BUDGET = 0, 1
+    thread = threading.Thread(target=lambda: [step() for _ in range(200)])
     thread.start()
     thread.join()
-    """
-    result, directory = newest.start([newest.python, newest.script(TRAINING + script)], ASKED)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert Channel(directory).trainer.say("device_window") == []
+    print(len(looks))
+"""
+
+
+@pytest.mark.parametrize("env", [ASKED, {"FULLBORE_WINDOWS": "0.01"}, {}], ids=["one", "some", "nobody asked"])
+def test_a_training_in_another_thread_than_the_main_one_has_no_window_and_no_slower_steps(either, env):
+    result, directory = either.start([either.python, either.script(TRAINING + IN_A_THREAD)], env)
+    assert (result.returncode, result.stderr) == (0, "")
+    trainer = Channel(directory).trainer
+    assert trainer.say("device_window") == [] and windowed(trainer) == []
+    assert int(result.stdout) < 30
+    said = [line["text"] for line in trainer.say("message")]
+    assert len(said) == bool(env) and all("another thread than the main one" in text for text in said)
 
 
 def test_what_the_script_computes_stays_the_same(newest):

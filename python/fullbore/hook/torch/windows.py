@@ -98,12 +98,22 @@ class Windows:
         if not plan.is_due(end, channel.env_int("WORLD_SIZE", 1) > 1):
             return
         self.plan = plan
-        if self.may_begin():
+        # Elsewhere its library complains on standard error, and nobody could switch it off when the interpreter ends.
+        if threading.current_thread() is not threading.main_thread():
+            self.have_none()
+        elif self.may_begin():
             if not self.torch.cuda.is_initialized():
                 denormals.look(self.torch, optimizer)
             self.begin(thread, end)
         else:
             steps.look_soon()
+
+    def have_none(self) -> None:
+        """The training runs in another thread than the main one, and will."""
+        self.end_plans()
+        if self.asked:
+            text = "there are no device windows: the training runs in another thread than the main one"
+            hook.say("message", severity="info", source="windows", text=text)
 
     def plan_for(self, optimizer: Any) -> Plan | None:
         if self.asked or self.torch.cuda.is_initialized():
@@ -127,9 +137,6 @@ class Windows:
 
     def may_begin(self) -> bool:
         cuda = self.torch.cuda
-        # Elsewhere its library complains on standard error, and nobody could switch it off when the interpreter ends.
-        if threading.current_thread() is not threading.main_thread():
-            return False
         if self.exporting is not None and self.exporting.is_alive():
             return False
         if self.torch.autograd._profiler_enabled():  # the script's own
