@@ -142,6 +142,26 @@ def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, e
     assert trainer.say("device_window") == [] and windowed(trainer) == [FIRST, FIRST + 1]
 
 
+# A device that waits for a rank that has failed never finishes, and whoever waits for it does not either.
+STUCK = f"""
+    for _ in range({FIRST + 2}): step()
+    def waits(*_):
+        print("waits for the device", flush=True)
+        os._exit(9)
+    torch.profiler.profile.stop = torch.cuda.synchronize = waits
+    torch.cuda.is_initialized = lambda: True
+"""
+
+
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise KeyError(5)"])
+def test_at_the_end_within_a_window_nothing_waits_for_a_device_that_never_finishes(newest, end):
+    script = newest.script(TRAINING + STUCK + f"    {end}\n")
+    plain, _ = newest.start([newest.python, script], {"FULLBORE_WINDOWS": "off"})
+    within, directory = newest.start([newest.python, script], ASKED)
+    assert (within.returncode, within.stdout, within.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert Channel(directory).trainer.one("bye")["steps"] == FIRST + 2
+
+
 # The library of the profiler would wait for ever for a thread that the child does not have.
 @pytest.mark.parametrize("steps", [FIRST + 1, 30], ids=["within", "after"])
 def test_a_child_of_a_training_that_had_a_window_ends_as_it_does_without_us(newest, steps):
