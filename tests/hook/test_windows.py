@@ -126,6 +126,14 @@ def test_numbers_too_small_to_be_computed_quickly_are_counted_where_a_window_beg
     assert list(said) == ["state"] and 0.1 < said["state"]["ratio"] <= 0.5 and said["state"]["ns"] >= 0
 
 
+@pytest.mark.parametrize(("rows", "part"), [("768:", 0.25), (":256", 0.25), ("256:768", 0.5)])
+def test_numbers_too_small_are_looked_for_all_over_a_table(newest, rows, part):
+    script = DENORMALS.format(value="1e-40").replace("(64, 64)", "(1024, 64)").replace("[:32]", f"[{rows}]")
+    channel, _ = newest.run(TRAINING + script, env={"FULLBORE_WINDOWS": "2@7"})
+    ratio = channel.trainer.facts["denormals"]["state"]["ratio"]
+    assert ratio == pytest.approx(part / 2, abs=0.01)  # one of Adam's two tensors
+
+
 @pytest.mark.parametrize("value", ["0", "1e-30"])
 def test_nothing_is_said_of_small_numbers_that_are_none_of_them(newest, value):
     channel, _ = newest.run(TRAINING + DENORMALS.format(value=value), env={"FULLBORE_WINDOWS": "2@7"})
