@@ -60,7 +60,9 @@ def calls_at_exit() -> Callable[[], None] | None:
     try:
         address = {name: ctypes.cast(library[name], ctypes.c_void_p) for name in ("_exit", "fflush")}
         on_exit, at_exit = library["on_exit"], library["__cxa_atexit"]
-    except AttributeError:
+    except AttributeError as error:
+        if is_the_scripts(error):
+            raise
         return None
     on_exit.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     at_exit.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
