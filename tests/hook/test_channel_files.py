@@ -184,3 +184,29 @@ def test_the_last_process_of_a_killed_recorder_clears_the_memory(marked, left):
         assert here == {"notes.txt"}
     else:
         assert "recorder" in here and len(here) >= 3
+
+
+NO_TEXT = """
+class Odd({base}):
+    def __str__(self):
+        raise {raised}
+
+raise Odd(28, "No space left on device")
+"""
+
+
+@pytest.mark.parametrize("raised", ["ValueError", "self"])
+@pytest.mark.parametrize("base", ["RuntimeError", "OSError"])
+def test_a_script_that_ends_by_an_exception_without_a_text_says_its_goodbye(marked, base, raised):
+    channel = marked.directory / "memory"
+    channel.mkdir(mode=0o700)
+    script = marked.script(LOOP_AGAIN + NO_TEXT.format(base=base, raised=raised))
+    plain, _ = marked.start([marked.python, script], SEARCH, hooked=False)
+    result, said = marked.start([marked.python, script], SEARCH)
+    assert (result.returncode, result.stdout, result.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert Channel(said).trainer.one("bye")["steps"] == 40
+    assert Channel(said).trainer.say("message") == []
+    (channel / "recorder").write_text(note(os.getpid(), "1"))
+    env = {**SEARCH, "FULLBORE_CHANNEL": str(channel), "FULLBORE_CHANNEL_DISK": str(marked.directory)}
+    marked.start([marked.python, script], env)
+    assert not channel.exists()

@@ -75,6 +75,38 @@ def test_samples_that_are_made_anew_are_not(newest, dataset):
     assert said_of(newest, dataset) is None
 
 
+MAPPED = """
+    import mmap
+    numpy.save("array.npy", array)
+    torch.save(x, "x.pt")
+    mapped = numpy.load("array.npy", mmap_mode="r+")
+    of_torch, of_numpy = torch.from_numpy(mapped), numpy.asarray(mapped)
+    loaded = torch.load("x.pt", mmap=True) if torch.__version__ >= "2.1" else of_torch
+    anonymous = numpy.frombuffer(mmap.mmap(-1, 1280), dtype=numpy.float32).reshape(64, 5)
+    shared = x.clone().share_memory_()
+    slices = sys.modules["_fullbore_hook.torch.slices"]
+    look_up, looked = slices.is_a_file_mapped_at, []
+    slices.is_a_file_mapped_at = lambda addresses: looked.append(addresses) or look_up(addresses)
+    for get in (
+        lambda index: loaded[index],
+        lambda index: (of_torch[index], y[index]),
+        lambda index: (x[index], of_numpy[index]),
+        lambda index: (anonymous[index], x[index]),
+        lambda index: shared[index],
+    ):
+        loader = DataLoader(Rows(get), batch_size=8)
+        for _ in range(3):
+            list(loader)
+    print(len(looked))
+"""
+
+
+def test_slices_of_a_mapped_file_are_none_in_memory_which_is_looked_up_once_for_each_loader(newest):
+    channel, said = newest.run(SCRIPT + MAPPED)
+    assert list(channel.trainer.facts["slices"]) == ["4", "5"]
+    assert said == "5\n"
+
+
 @pytest.mark.parametrize("options", [", collate_fn=torch.stack", ", num_workers=1"])
 def test_nothing_is_told_where_torchs_own_function_does_not_collate_in_this_process(newest, options):
     dataset = "Rows(lambda index: x[index])"

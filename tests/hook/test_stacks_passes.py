@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from sampled_training import act, beside, does, most, needs_lock, stacks
+from sampled_training import SAMPLES, act, beside, does, most, needs_lock, stacks
 
 torch = pytest.importorskip("torch")
 pytestmark = needs_lock
@@ -82,6 +82,29 @@ def test_what_the_model_computes_is_no_hook():
     assert inside(lambda: SlowGradient.apply(x).sum().backward()) != act.HOOK
 
 
+class Opaque(torch.nn.Module):
+    """torch.compile runs code of its own making in place of its forward, which calls what cannot be compiled."""
+
+    def __init__(self, call):
+        super().__init__()
+        self.call = torch.compiler.disable(call)
+
+    def forward(self, x):
+        self.call(2 * x)
+        return 2 * x
+
+
+@pytest.mark.skipif(not hasattr(torch, "compiler"), reason="not in this torch")
+def test_the_forward_of_a_compiled_model_is_no_hook_and_its_hooks_are():
+    x = torch.ones(2, 4)
+    computes = torch.compile(Opaque(watch), backend="eager")
+    hooked = torch.nn.Sequential(torch.compile(Opaque(id), backend="eager"))
+    hooked.register_forward_hook(watch)
+    for model, is_hook in ((computes, False), (hooked, True)):
+        model(x)  # is compiled
+        assert (inside(lambda: model(x)) == act.HOOK) == is_hook  # noqa: B023
+
+
 def test_stacks_that_anomaly_detection_keeps_are_told_from_the_users():
     import traceback
 
@@ -96,6 +119,7 @@ def test_stacks_that_anomaly_detection_keeps_are_told_from_the_users():
             traceback.format_stack()
 
     with torch.autograd.set_detect_anomaly(True, check_nan=False):
-        assert does(beside(compute)) == act.ANOMALY
+        kept = [sample for sample in beside(compute) if sample.activity == act.ANOMALY]
+    assert len(kept) > SAMPLES // 10  # about half of the time goes there
     assert does(beside(compute)) != act.ANOMALY
     assert does(beside(looks_at_its_stack)) != act.ANOMALY

@@ -126,6 +126,14 @@ def test_numbers_too_small_to_be_computed_quickly_are_counted_where_a_window_beg
     assert list(said) == ["state"] and 0.1 < said["state"]["ratio"] <= 0.5 and said["state"]["ns"] >= 0
 
 
+@pytest.mark.parametrize(("rows", "part"), [("768:", 0.25), (":256", 0.25), ("256:768", 0.5)])
+def test_numbers_too_small_are_looked_for_all_over_a_table(newest, rows, part):
+    script = DENORMALS.format(value="1e-40").replace("(64, 64)", "(1024, 64)").replace("[:32]", f"[{rows}]")
+    channel, _ = newest.run(TRAINING + script, env={"FULLBORE_WINDOWS": "2@7"})
+    ratio = channel.trainer.facts["denormals"]["state"]["ratio"]
+    assert ratio == pytest.approx(part / 2, abs=0.01)  # one of Adam's two tensors
+
+
 @pytest.mark.parametrize("value", ["0", "1e-30"])
 def test_nothing_is_said_of_small_numbers_that_are_none_of_them(newest, value):
     channel, _ = newest.run(TRAINING + DENORMALS.format(value=value), env={"FULLBORE_WINDOWS": "2@7"})
@@ -140,6 +148,26 @@ def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, e
     assert (within.returncode, within.stdout, within.stderr) == (plain.returncode, plain.stdout, plain.stderr)
     trainer = Channel(directory).trainer
     assert trainer.say("device_window") == [] and windowed(trainer) == [FIRST, FIRST + 1]
+
+
+# A device that waits for a rank that has failed never finishes, and whoever waits for it does not either.
+STUCK = f"""
+    for _ in range({FIRST + 2}): step()
+    def waits(*_):
+        print("waits for the device", flush=True)
+        os._exit(9)
+    torch.profiler.profile.stop = torch.cuda.synchronize = waits
+    torch.cuda.is_initialized = lambda: True
+"""
+
+
+@pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise KeyError(5)"])
+def test_at_the_end_within_a_window_nothing_waits_for_a_device_that_never_finishes(newest, end):
+    script = newest.script(TRAINING + STUCK + f"    {end}\n")
+    plain, _ = newest.start([newest.python, script], {"FULLBORE_WINDOWS": "off"})
+    within, directory = newest.start([newest.python, script], ASKED)
+    assert (within.returncode, within.stdout, within.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert Channel(directory).trainer.one("bye")["steps"] == FIRST + 2
 
 
 # The library of the profiler would wait for ever for a thread that the child does not have.
@@ -162,16 +190,29 @@ def test_a_child_of_a_training_that_had_a_window_ends_as_it_does_without_us(newe
     assert "said by the child" in plain.stdout and "left to C's library" in plain.stdout and "5" in plain.stdout
 
 
-def test_a_training_in_another_thread_than_the_main_one_has_no_window(newest):
-    script = """
+IN_A_THREAD = """
     import threading
-    thread = threading.Thread(target=lambda: [step() for _ in range(12)])
+    looks = []
+    sys.modules["_fullbore_hook.core.steps"].now_and_then.append(lambda *step: looks.append(step))
+    plan = sys.modules["_fullbore_hook.torch.window_plan"]
+    plan.LEAST_ON_CPU_NS, plan.FIXED_NS, plan.OPERATOR_NS, plan.COMPUTES = 0, 0, 1, 0
+    plan.FIRST_AFTER_NS, plan.BUDGET = 0, 1
+    thread = threading.Thread(target=lambda: [step() for _ in range(200)])
     thread.start()
     thread.join()
-    """
-    result, directory = newest.start([newest.python, newest.script(TRAINING + script)], ASKED)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-    assert Channel(directory).trainer.say("device_window") == []
+    print(len(looks))
+"""
+
+
+@pytest.mark.parametrize("env", [ASKED, {"FULLBORE_WINDOWS": "0.01"}, {}], ids=["one", "some", "nobody asked"])
+def test_a_training_in_another_thread_than_the_main_one_has_no_window_and_no_slower_steps(either, env):
+    result, directory = either.start([either.python, either.script(TRAINING + IN_A_THREAD)], env)
+    assert (result.returncode, result.stderr) == (0, "")
+    trainer = Channel(directory).trainer
+    assert trainer.say("device_window") == [] and windowed(trainer) == []
+    assert int(result.stdout) < 30
+    said = [line["text"] for line in trainer.say("message")]
+    assert len(said) == bool(env) and all("another thread than the main one" in text for text in said)
 
 
 def test_what_the_script_computes_stays_the_same(newest):

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from . import channel, native
+from .interrupts import is_the_scripts
 from .leaving import clear_away
 from .runtime import clock, enter, guarded, hook, leave, never_interrupted
 
@@ -42,12 +43,21 @@ def attach() -> None:
 def say_goodbye() -> None:
     if hook.channel is None:
         return
-    raised = getattr(sys, "last_value", None)
-    note_killed_worker(raised)
-    note_full_shared_memory(raised)
-    hook.say("bye", hook_ns=hook.channel.ring.written() * cost_of_an_event() + hook.extra_ns, steps=hook.steps)
-    hook.on = False
-    clear_away(hook.directory)
+    try:
+        note_what_ended_it(getattr(sys, "last_value", None))
+    finally:
+        hook.say("bye", hook_ns=hook.channel.ring.written() * cost_of_an_event() + hook.extra_ns, steps=hook.steps)
+        hook.on = False
+        clear_away(hook.directory)
+
+
+def note_what_ended_it(raised: Any) -> None:
+    for note in (note_killed_worker, note_full_shared_memory):
+        try:
+            note(raised)
+        except Exception as error:  # the text of an exception may be made by a method of the script's
+            if is_the_scripts(error):
+                raise
 
 
 def note_killed_worker(raised: Any) -> None:

@@ -49,7 +49,13 @@ def is_hook(frame: FrameType, caller: FrameType) -> bool:
         return False
     if module_of(caller) != MODULE[0]:
         return True
-    return frame.f_code is not forward_of(local(caller, "self"), frame.f_code)
+    return not is_same(frame.f_code, forward_of(local(caller, "self"), frame.f_code))
+
+
+def is_same(code: CodeType, other: CodeType) -> bool:
+    """Also where torch.compile runs code of its own making in place of the other: it keeps file, name and line."""
+    place, of_other = [(each.co_filename, each.co_name, each.co_firstlineno) for each in (code, other)]
+    return place == of_other
 
 
 def forward_of(module: object, unknown: CodeType) -> CodeType:

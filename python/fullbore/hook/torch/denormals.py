@@ -1,9 +1,10 @@
 """Numbers so small that a CPU computes them slowly: below 1.2e-38 in float32 (denormals). The momentum of weights that
 have no gradient any more becomes such numbers, and stays.
 
-Looked for where a window begins: in a piece of each of the largest parameters, gradients and tensors of the optimizer's
-state. What a pass over such a piece takes longer than one over zeros is measured on this CPU, as others do not mind
-them. That is a millisecond, in a step that counts in no throughput.
+Looked for where a window begins: in a sample of each of the largest parameters, gradients and tensors of the
+optimizer's state, taken all over the tensor, as the rows of a table may be sorted by how often they are used. What a
+pass over such a sample takes longer than one over zeros is measured on this CPU, as others do not mind them. That is a
+millisecond, in a step that counts in no throughput.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..core.interrupts import is_the_scripts
 from ..core.runtime import hook
 
 LEAST_NORMAL = 2.0**-126
-PIECE, LARGEST, PASSES, ROWS = 16384, 8, 3, 8
+SAMPLE, PIECES, LARGEST, PASSES, ROWS = 16384, 8, 8, 3, 8
 WORTH_SAYING = 0.001  # of the numbers
 
 
@@ -35,14 +36,14 @@ def state(torch: Any, optimizer: Any) -> None:
     with torch.no_grad():
         for name, tensors in tensors_of(torch, optimizer).items():
             largest = sorted(tensors, key=lambda tensor: -tensor.numel())[:LARGEST]
-            pieces = [piece_cost(torch, tensor) for tensor in largest]
+            costs = [cost_of(torch, tensor) for tensor in largest]
             numbers = sum(tensor.numel() for tensor in largest)
-            denormal = sum(part * tensor.numel() for (part, _), tensor in zip(pieces, largest))
+            denormal = sum(part * tensor.numel() for (part, _), tensor in zip(costs, largest))
             if denormal > WORTH_SAYING * numbers:
-                cost_ns = sum(ns for _, ns in pieces)
+                cost_ns = sum(ns for _, ns in costs)
                 found[name] = {"ratio": round(denormal / numbers, 4), "ns": int(cost_ns)}
                 if name == "parameters":
-                    worst = max(zip(pieces, range(len(pieces))))[1]
+                    worst = max(zip(costs, range(len(costs))))[1]
                     found[name]["product"] = round(product(torch, largest[worst]), 1)
     if found or hook.facts.get("denormals"):
         hook.fact("denormals", found)
@@ -64,28 +65,32 @@ def plain(torch: Any, tensors: list[Any]) -> Iterator[Any]:
                 yield tensor.detach()
 
 
-def piece_cost(torch: Any, tensor: Any) -> tuple[float, float]:
-    """The part of a piece from the middle that is denormal, and what that adds to a pass over all of the tensor."""
-    piece = piece_of(tensor)
-    size, sizes = piece.numel(), piece.abs()
+def cost_of(torch: Any, tensor: Any) -> tuple[float, float]:
+    """The part of a sample that is denormal, and what that adds to a pass over all of the tensor."""
+    sample = sample_of(torch, tensor)
+    size, sizes = sample.numel(), sample.abs()
     part = int(((sizes > 0) & (sizes < LEAST_NORMAL)).sum()) / size
     if not part:
         return 0.0, 0.0
-    nothing = torch.zeros_like(piece)
-    more = shortest_ns(lambda: piece * 0.5) - shortest_ns(lambda: nothing * 0.5)
+    nothing = torch.zeros_like(sample)
+    more = shortest_ns(lambda: sample * 0.5) - shortest_ns(lambda: nothing * 0.5)
     return part, max(0, more) * tensor.numel() / size
 
 
-def piece_of(tensor: Any) -> Any:
-    size = min(PIECE, tensor.numel())
-    return tensor.view(-1).narrow(0, (tensor.numel() - size) // 2, size)
+def sample_of(torch: Any, tensor: Any) -> Any:
+    """Pieces at equal distances, from the first number to the last."""
+    numbers, size = tensor.view(-1), SAMPLE // PIECES
+    if numbers.numel() <= SAMPLE:
+        return numbers
+    last = numbers.numel() - size
+    return torch.cat([numbers.narrow(0, last * piece // (PIECES - 1), size) for piece in range(PIECES)])
 
 
 def product(torch: Any, tensor: Any) -> float:
-    """How many times as long a product of matrices takes with a piece of the tensor as with ordinary numbers."""
-    piece = piece_of(tensor)
-    side = int(piece.numel() ** 0.5)
-    matrix, usual = piece[: side * side].view(side, side), torch.ones_like(piece)[: side * side].view(side, side)
+    """How many times as long a product of matrices takes with a sample of the tensor as with ordinary numbers."""
+    sample = sample_of(torch, tensor)
+    side = int(sample.numel() ** 0.5)
+    matrix, usual = sample[: side * side].view(side, side), torch.ones_like(sample)[: side * side].view(side, side)
     rows = usual[:ROWS]
     return shortest_ns(lambda: rows @ matrix) / max(1, shortest_ns(lambda: rows @ usual))
 

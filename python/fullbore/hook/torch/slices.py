@@ -10,9 +10,11 @@ from __future__ import annotations
 import sys
 from typing import Any, Callable
 
+from ..core.interrupts import is_the_scripts
 from ..core.runtime import guarded, hook
 
-FACT = "slices"
+FACT, MAPPED = "slices", "slices of a file"
+IN_MEMORY = (b"/dev/", b"/memfd:", b"/SYSV", b"/anon_hugepage")  # how the kernel names what is no file on a disk
 MOST = 16  # loaders, and fields of a sample
 
 Collate = Callable[[Any], Any]
@@ -36,10 +38,14 @@ def look(samples: Any) -> None:
         return
     known = hook.facts.get(FACT, {})
     loader = str(hook.here().loader)
-    if loader in known or len(known) >= MOST:
+    if loader in known or len(known) >= MOST or f"{MAPPED} {loader}" in hook.said:
         return
     size = size_of_slices(samples)
-    if size is not None:
+    if size is None:
+        return
+    if is_a_file_mapped_at({address_of(field) for field in fields_of(samples[0]) if not is_number(field)}):
+        hook.said.add(f"{MAPPED} {loader}")  # looked up once
+    else:
         hook.fact(FACT, {**known, loader: {"fields": size[0], "bytes": size[1]}})
 
 
@@ -89,3 +95,25 @@ def memory_of(value: Any) -> int | None:
     if numpy is not None and type(value) is numpy.ndarray:
         return None if value.base is None else id(value.base)
     return None
+
+
+def address_of(value: Any) -> int:
+    """Of a slice: of a tensor, or an array."""
+    return int(value.data_ptr() if hasattr(value, "data_ptr") else value.__array_interface__["data"][0])
+
+
+def is_a_file_mapped_at(addresses: set[int]) -> bool:
+    """At one of them; also where that cannot be told. What lies below /dev is memory: shared, or a device's."""
+    try:
+        with open("/proc/self/maps", "rb") as maps:
+            for line in maps:
+                place, *_, name = line.split(None, 5)  # without a name, the last is the inode's number
+                if name.startswith(b"/") and not name.startswith(IN_MEMORY):
+                    begin, end = (int(text, 16) for text in place.split(b"-"))
+                    if any(begin <= address < end for address in addresses):
+                        return True
+        return False
+    except (OSError, ValueError) as error:
+        if is_the_scripts(error):
+            raise
+        return True

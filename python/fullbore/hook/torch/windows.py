@@ -100,12 +100,22 @@ class Windows:
         if not plan.is_due(end, channel.env_int("WORLD_SIZE", 1) > 1):
             return
         self.plan = plan
-        if self.may_begin():
+        # Elsewhere its library complains on standard error, and nobody could switch it off when the interpreter ends.
+        if threading.current_thread() is not threading.main_thread():
+            self.have_none()
+        elif self.may_begin():
             if not self.torch.cuda.is_initialized():
                 denormals.look(self.torch, optimizer)
             self.begin(thread, end)
         else:
             steps.look_soon()
+
+    def have_none(self) -> None:
+        """The training runs in another thread than the main one, and will."""
+        self.end_plans()
+        if self.asked:
+            text = "there are no device windows: the training runs in another thread than the main one"
+            hook.say("message", severity="info", source="windows", text=text)
 
     def plan_for(self, optimizer: Any) -> Plan | None:
         if self.asked or self.torch.cuda.is_initialized():
@@ -129,9 +139,6 @@ class Windows:
 
     def may_begin(self) -> bool:
         cuda = self.torch.cuda
-        # Elsewhere its library complains on standard error, and nobody could switch it off when the interpreter ends.
-        if threading.current_thread() is not threading.main_thread():
-            return False
         if self.exporting is not None and self.exporting.is_alive():
             return False
         if self.torch.autograd._profiler_enabled():  # the script's own
@@ -214,14 +221,24 @@ class Windows:
 
     def switch_off(self, profiler: Any) -> None:
         """Whatever state it is in: a profiler that is still on when the interpreter ends takes the process with it."""
+        self.call(profiler.stop)  # it may not have started
+        self.call(self.let_go)
+
+    def let_go(self) -> None:
+        """Drops what is recorded, without the profiler's own end, which waits for the device. It takes effect only on
+        the thread that began."""
         autograd = self.torch._C._autograd
-        for end in (profiler.stop, lambda: autograd._profiler_enabled() and autograd._disable_profiler()):
-            try:
-                with silent():
-                    end()
-            except Exception as error:  # perhaps it had not started
-                if is_the_scripts(error):
-                    raise
+        if autograd._profiler_enabled():
+            autograd._disable_profiler()
+
+    @staticmethod
+    def call(end: Callable[[], Any]) -> None:
+        try:
+            with silent():
+                end()
+        except Exception as error:
+            if is_the_scripts(error):
+                raise
 
     def end_plans(self) -> None:
         for plan in (self.own_plan, self.on_cpu):
@@ -237,9 +254,15 @@ class Windows:
 
     def leave(self) -> None:
         """The interpreter ends. Torch's own destructors, which come later, take the process with them where they meet a
-        profiler that is still on."""
-        if self.profiler is not None:
-            self.make_room()
+        profiler that is still on. The device may never finish: where another rank has failed, it waits for an exchange
+        with that one. So nobody waits for it here (Kineto does by itself with ROCm, which cannot be helped)."""
+        profiler, self.profiler = self.profiler, None
+        if profiler is not None:
+            self.closing = True
+            if self.torch.cuda.is_initialized():
+                self.call(self.let_go)
+            else:
+                self.switch_off(profiler)
         self.wait()
 
     def wait(self) -> None:
