@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 # A step costs 20 ms whatever its batch, so that a larger one is nearly as many times as fast.
 SCRIPT = """
 import time, torch
@@ -21,6 +23,7 @@ while True:
 BRIEFLY = ("--precision", "20%", "--most", "2s", "--budget", "3m")
 
 
+@pytest.mark.alone  # beside other tests the time that is left after the proof may not do
 def test_a_larger_batch_is_offered_beside_the_answer(fullbore, tune, torch_python):
     script = fullbore.script("small_batch.py", SCRIPT)
     said = tune(*BRIEFLY, "--", torch_python, script)

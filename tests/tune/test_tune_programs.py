@@ -39,7 +39,7 @@ while True:
     print("5 img/s", file=open("train.log", "a"))
     time.sleep(0.01)
 """
-BRIEFLY = ("--precision", "20%", "--most", "5s", "--budget", "120s")
+BRIEFLY = ("--precision", "20%", "--most", "5s", "--budget", "240s")
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 PROGRAMS = {
     "lightning": (LIGHTNING, ("lightning",), ()),
