@@ -3,8 +3,8 @@ have no gradient any more becomes such numbers, and stays.
 
 Looked for where a window begins: in a sample of each of the largest parameters, gradients and tensors of the
 optimizer's state, taken all over the tensor, as the rows of a table may be sorted by how often they are used. What a
-pass over such a sample takes longer than one over zeros is measured on this CPU, as others do not mind them. That is a
-millisecond, in a step that counts in no throughput.
+pass over such a sample takes longer than one over zeros is measured on this CPU, as others do not mind them. Of tensors
+of a million numbers that took 2 to 3 ms, and 12 ms where all were denormal, in a step that counts in no throughput.
 """
 
 from __future__ import annotations
