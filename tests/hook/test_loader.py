@@ -353,6 +353,27 @@ def test_want_of_shared_memory_is_said_where_the_script_ends_by_it(newest, raise
     assert all("No space left" in m["text"] and m["severity"] == "info" for m in said)
 
 
+# Torch raises that the worker exited unexpectedly, from what its own handler of SIGCHLD has said.
+def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
+    script = (
+        LOADER
+        + """
+    import os, signal
+    class Killed(Slow):
+        def __getitem__(self, index):
+            if index == 12:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().__getitem__(index)
+
+    train(DataLoader(Killed(), batch_size=4, num_workers=1))
+    """
+    )
+    result, directory = newest.start([newest.python, newest.script(script)], None)
+    assert result.returncode == 1
+    (said,) = [m for m in Channel(directory).trainer.say("message") if m.get("source") == "worker-killed"]
+    assert said["text"] == "Killed"
+
+
 def test_what_the_script_got_over_is_not_said(newest):
     channel, _ = newest.run(
         LOADER

@@ -29,11 +29,12 @@ std::optional<Finding> WorkerWasKilled(const View& view) {
   const auto workers = view.Max(Metric::kProcessMemory, {{"role", "loader"}});
   finding.title = fmt::format(
       "The kernel was out of memory and killed a worker of the loader, which ended the run{}.",
-      workers
-          ? fmt::format(": its {} held {} together, what they share counted in each",
-                        loader->num_workers == 1 ? "worker" : fmt::format("{} workers", loader->num_workers),
-                        FormatBytes(*workers))
-          : "");
+      workers ? fmt::format(": its {}",
+                            loader->num_workers == 1
+                                ? fmt::format("worker held {}", FormatBytes(*workers))
+                                : fmt::format("{} workers held {} together, what they share counted in each",
+                                              loader->num_workers, FormatBytes(*workers)))
+              : "");
   finding.fix = {
       "fewer workers, a smaller prefetch_factor or smaller batches; or more memory for the container or job",
       "keep what the dataset holds in NumPy or Arrow arrays, not in lists of Python objects: reading one "

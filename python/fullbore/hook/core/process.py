@@ -6,6 +6,7 @@ import atexit
 import errno
 import gc
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from . import channel, native
@@ -54,20 +55,35 @@ def say_goodbye() -> None:
 def note_what_ended_it(raised: Any) -> None:
     for note in (note_killed_worker, note_full_shared_memory):
         try:
-            note(raised)
+            any(note(each) for each in with_causes(raised))
         except Exception as error:  # the text of an exception may be made by a method of the script's
             if is_the_scripts(error):
                 raise
 
 
-def note_killed_worker(raised: Any) -> None:
+MAX_CAUSES = 8
+
+
+def with_causes(raised: Any) -> Iterator[BaseException]:
+    """And what it was raised from: of a worker that a signal has ended, torch says so first, and from that, that it
+    exited unexpectedly."""
+    for _ in range(MAX_CAUSES):
+        if raised is None:
+            return
+        yield raised
+        raised = raised.__cause__
+
+
+def note_killed_worker(raised: BaseException) -> bool:
     """What torch says of a loader's worker that a signal ended, where the script ended by that. Also as a message: the
     facts of a process that took no step yet are not kept."""
     text = str(raised) if isinstance(raised, RuntimeError) else ""
-    if text.startswith("DataLoader worker") and "signal: " in text:
-        signal = text.partition("signal: ")[2].partition(".")[0]
-        hook.fact("worker_killed_by", signal)
-        hook.say("message", severity="info", source="worker-killed", text=signal)
+    if not text.startswith("DataLoader worker") or "signal: " not in text:
+        return False
+    signal = text.partition("signal: ")[2].partition(".")[0]
+    hook.fact("worker_killed_by", signal)
+    hook.say("message", severity="info", source="worker-killed", text=signal)
+    return True
 
 
 NO_SPACE = "No space left on device"
@@ -76,19 +92,21 @@ MAX_SAID = 200
 SEMAPHORES = "multiprocessing.synchronize"  # a lock of Python's is a file in /dev/shm, and the error does not say so
 
 
-def note_full_shared_memory(raised: Any) -> None:
+def note_full_shared_memory(raised: BaseException) -> bool:
     """What was said of no room in /dev/shm, where the script ended by that, in whatever process it was raised first."""
     if not isinstance(raised, (RuntimeError, OSError)):
-        return
+        return False
     for line in str(raised).splitlines():
         if NO_SPACE in line and any(name in line for name in IN_SHARED_MEMORY):
             return say_full(line.strip()[:MAX_SAID])
     if isinstance(raised, OSError) and raised.errno == errno.ENOSPC and is_raised_in(raised, SEMAPHORES):
-        say_full("no room for a semaphore of multiprocessing")
+        return say_full("no room for a semaphore of multiprocessing")
+    return False
 
 
-def say_full(text: str) -> None:
+def say_full(text: str) -> bool:
     hook.say("message", severity="info", source="shared-memory", text=text)
+    return True
 
 
 def is_raised_in(raised: BaseException, module: str) -> bool:
