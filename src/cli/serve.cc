@@ -72,8 +72,7 @@ void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
   if (serve::IsLoopback(server.address())) return;
   Print(stderr,
         "fullbore serve: whoever reaches {} and has the token sees command lines, paths, source lines and "
-        "facts "
-        "about this machine; the connection is not encrypted\n",
+        "facts about this machine; the connection is not encrypted\n",
         server.address());
   for (const std::string& directory : flags.directories) Print(stderr, "  of the runs in {}\n", directory);
 }

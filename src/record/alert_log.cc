@@ -90,8 +90,7 @@ Result<std::optional<int64_t>> AlertLog::Fire(const AlertRow& row) const {
   return Write(path_, [&](Database& database) -> Result<std::optional<int64_t>> {
     auto insert = database.Prepare(
         "INSERT INTO alert (stage, rule, since_ns, fired_ns, what, details, undelivered) SELECT ?1, ?2, ?3, "
-        "?4, ?5, ?6, ?7 "
-        "WHERE NOT EXISTS (SELECT 1 FROM alert WHERE stage = ?1 AND rule = ?2 AND resolved_ns IS NULL)");
+        "?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM alert WHERE stage = ?1 AND rule = ?2 AND resolved_ns IS NULL)");
     if (!insert) return insert.error();
     insert->Bind(row.stage)
         .Bind(row.rule)

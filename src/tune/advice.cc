@@ -121,6 +121,7 @@ std::vector<std::string> OfLargerBatches(const Answer& answer) {
                         ToText(trial.settings), GainText(*proof.gain()), Pairs(proof)),
             fmt::format("It may change {}.", KnobNamed("batch_size")->changes)};
   }
+  constexpr double kSeen = 1.005;  // less is not seen in two digits
   const int64_t size = BatchOf(answer, *answer.recommended);
   std::vector<std::string> tried;
   double most = 0;
@@ -131,7 +132,7 @@ std::vector<std::string> OfLargerBatches(const Answer& answer) {
   }
   if (tried.empty()) return {};
   return {fmt::format("A larger batch, which would change what is learned, is {}: {} {} tried.",
-                      most > 1 ? fmt::format("at most {:.2f}x as fast", most) : "not faster",
+                      most >= kSeen ? fmt::format("at most {:.2f}x as fast", most) : "not faster",
                       fmt::join(tried, "; "), tried.size() == 1 ? "was" : "were")};
 }
 

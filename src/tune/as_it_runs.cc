@@ -91,8 +91,7 @@ std::optional<std::string> DifferenceFromRun(const record::Recording& run, const
   return fmt::format(
       "A trial of the script as it is makes {} {}, the run {} of the same command made {}: most of the "
       "difference is in {}, {} a step there and {} in the trial. What a trial writes goes elsewhere; or "
-      "other programs ran "
-      "beside one of the two, or the script was changed between them.",
+      "other programs ran beside one of the two, or the script was changed between them.",
       FormatCount(here.rate), unit, run.id, FormatCount(there.rate),
       record::Name(static_cast<record::Share>(most)), FormatDuration(outside->step_ns[most]),
       FormatDuration(inside->step_ns[most]));

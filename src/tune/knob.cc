@@ -126,8 +126,7 @@ constexpr std::array<Knob, 17> kKnobs = {{
     {"optimizer", "the optimizer's fused or foreach form", kSamePath, Optimizers, OptimizerInCode},
     {"batch_size", "samples in a batch",
      "the gradient: with k times the batch, the learning rate times k for SGD, times the root of k for Adam "
-     "and "
-     "its kind; very large batches want LARS or LAMB and may generalise worse",
+     "and its kind; very large batches want LARS or LAMB and may generalise worse",
      Whole<1, kMostSamples>, Argument<kLoader, kBatch>},
     {"accumulate", "batches for one step of the optimizer",
      "nothing but rounding where batch_size * accumulate stays the same, batch norm aside",

@@ -78,8 +78,7 @@ TEST_F(PrintedTest, MemoryThatWasNotThereIsRecognisedInManyWords) {
            "RuntimeError: [enforce fail at alloc_cpu.cpp:115] err == 0. DefaultCPUAllocator: can't allocate "
            "memory",
            "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. It is possible that "
-           "dataloader's "
-           "workers are out of shared memory.",
+           "dataloader's workers are out of shared memory.",
            "terminate called after throwing an instance of 'std::bad_alloc'",
        }) {
     EXPECT_THAT(SaysOutOfMemory(std::string("step 1\n") + line + "\nbye\n"), HasSubstr(line));

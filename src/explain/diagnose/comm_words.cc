@@ -22,8 +22,7 @@ constexpr char kDdp[] = "DistributedDataParallel", kFsdp[] = "FullyShardedDataPa
 
 constexpr char kTopology[] =
     "check the topology: NVLink or the right network interface (NCCL_DEBUG=INFO), the ranks of a node next "
-    "to each "
-    "other";
+    "to each other";
 constexpr char kBuckets[] =
     "let communication overlap the backward pass: DDP's bucket_cap_mb and gradient_as_bucket_view";
 
@@ -58,8 +57,7 @@ std::vector<std::string> OfSharded(const Program& program) {
         "gather weights ahead of their use: forward_prefetch=True, "
         "backward_prefetch=BackwardPrefetch.BACKWARD_PRE",
         "keep weights from the forward pass to the backward pass: ShardingStrategy.SHARD_GRAD_OP; or shard "
-        "within "
-        "each node only: HYBRID_SHARD; both take more memory",
+        "within each node only: HYBRID_SHARD; both take more memory",
         "larger units (auto_wrap_policy), whose collectives use the links better", ToSendLess(program).fix,
         kTopology};
   if (wrapper == kFsdp2)
@@ -170,16 +168,14 @@ Words ToOverlap(const Program& program) {
   if (Shards(program.wrapper)) return {"", OfSharded(program).front()};
   return {"torch.nn.parallel.DistributedDataParallel(model)",
           "let communication overlap the backward pass: DistributedDataParallel exchanges gradients while "
-          "those that "
-          "follow are computed"};
+          "those that follow are computed"};
 }
 
 Words ToSendLess(const Program& program) {
   if (program.wrapper == kFsdp)
     return {"",
             "send less: MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16), which "
-            "changes the "
-            "numerics"};
+            "changes the numerics"};
   if (program.wrapper == kFsdp2)
     return {"",
             "send less: MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16), which "

@@ -36,8 +36,7 @@ constexpr std::array kInCode = {
     InCode{"bytes", "", "send uint8 and convert on the device: a quarter of the bytes"},
     InCode{"no-sync", "",
            "log every N steps: each .item(), .cpu(), print(tensor) stops the host until the device is done, "
-           "and so does "
-           "GradScaler.step unless the optimizer is fused"},
+           "and so does GradScaler.step unless the optimizer is fused"},
     InCode{"precision", "", "run matrix products in 16 bit or TF32, on tensor cores"},
     InCode{"straggler", "", "give every rank the same work, and look at what delays the last one"},
 };

@@ -151,8 +151,7 @@ void AdviseOnWorkers(const View& view, const std::vector<StuckWorker>& workers, 
     finding.fix.push_back(fmt::format(
         "where another thread of the training held a lock while the worker was forked, it stays locked in "
         "the worker for ever{}: TOKENIZERS_PARALLELISM=false if it is a tokenizer's; start threads only once "
-        "the "
-        "workers run, or do not fork these: DataLoader(multiprocessing_context=\"forkserver\")",
+        "the workers run, or do not fork these: DataLoader(multiprocessing_context=\"forkserver\")",
         beside));
   }
   finding.fix.push_back("DataLoader(timeout=120): the training then fails instead of hanging");

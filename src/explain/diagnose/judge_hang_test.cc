@@ -110,8 +110,7 @@ TEST(HangTest, NamesTheWorkerThatTheTrainingWaitsFor) {
   const Finding& finding = *FindingIn(diagnosis, "hang");
   EXPECT_EQ(finding.title,
             "No step for 3 min 0 s, and nothing computes: a worker of its loader (process 671) has been in "
-            "one fetch for "
-            "2 min 55 s; it waits for a lock at train.py:24.");
+            "one fetch for 2 min 55 s; it waits for a lock at train.py:24.");
   EXPECT_THAT(finding.fix.front(), ::testing::HasSubstr("py-spy dump --native --pid 671"));
   EXPECT_THAT(finding, testing::Advises("Thread-1 (validate)"));
   EXPECT_THAT(finding, testing::Advises("DataLoader(timeout=120)"));

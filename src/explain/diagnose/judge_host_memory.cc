@@ -38,8 +38,7 @@ std::optional<Finding> WorkerWasKilled(const View& view) {
   finding.fix = {
       "fewer workers, a smaller prefetch_factor or smaller batches; or more memory for the container or job",
       "keep what the dataset holds in NumPy or Arrow arrays, not in lists of Python objects: reading one "
-      "writes "
-      "its reference count, and the worker's copy grows"};
+      "writes its reference count, and the worker's copy grows"};
   evidence.FromMetric(Metric::kProcessMemory, "memory of all workers, shared pages counted in each", workers);
   evidence.FromMetric(Metric::kProcessPss, "their part of it",
                       view.Max(Metric::kProcessPss, {{"role", "loader"}}));

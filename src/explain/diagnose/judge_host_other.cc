@@ -55,8 +55,7 @@ const std::vector<NamedKind>& NamedKinds() {
        {"checkpoint",
         "saves checkpoints",
         {"save a quarter as often, or in the background (torch.distributed.checkpoint.async_save, or a "
-         "thread "
-         "that writes a CPU copy)",
+         "thread that writes a CPU copy)",
          "save to fast local storage first and copy from there", "save only what a restart needs"},
         Removes{0.75, 0.5, 1}}},
       {HostOther::kValidation,

@@ -148,8 +148,7 @@ std::string FixOf(const Cure& cure, bool compiled) {
   if (!compiled || std::string_view(cure.fix).find("torch.compile") == std::string_view::npos)
     return cure.fix;
   return "see why the compiler leaves these to single kernels: TORCH_LOGS=graph_breaks,fusion python ... "
-         "names where it "
-         "gives up";
+         "names where it gives up";
 }
 
 std::string TitleOf(const Excess& worst, double share, bool known, bool only_written_out) {

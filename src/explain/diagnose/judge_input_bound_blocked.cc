@@ -147,8 +147,7 @@ void BlameWaiting(Input& input) {
   if (reads) {
     finding.fix = {
         "keep the data on a faster or nearer disk, or in memory: copy it to local storage before training, "
-        "or "
-        "cache it",
+        "or cache it",
         "store samples in large shards (tar files of thousands of samples), so that reads are long and "
         "sequential"};
   } else {

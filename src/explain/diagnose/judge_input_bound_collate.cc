@@ -224,8 +224,7 @@ bool BlameSlices(Input& input) {
   finding.speedup = gain;
   finding.method =
       "replay of the recorded steps with fetches that index a whole batch at once; of the garbage "
-      "collections "
-      "within them, half to all removed";
+      "collections within them, half to all removed";
   input.removes_besides = collections;
   AddEvidence(input, *slices, collections);
   return true;

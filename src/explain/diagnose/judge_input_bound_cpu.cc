@@ -144,8 +144,7 @@ void AdviseFastData(Input& input, const Speedup& gain, const std::string& other,
   finding.costs = replay::Cost::kNothing;
   finding.method = fmt::format(
       "replay of the recorded steps with fullbore.data's measured {} of CPU a sample, on {} shared "
-      "with "
-      "the training",
+      "with the training",
       FormatDuration(*input.loader.fast_sample_ns), CoresText(input));
 }
 
@@ -202,8 +201,7 @@ void SayWhatChunksCost(Input& input) {
   if (!chunked) return;
   input.finding.fix.emplace_back(
       "if a chunk of its file holds several samples, each of them reads and decompresses all of it: chunks "
-      "of "
-      "one sample, or samples in the order of the chunks");
+      "of one sample, or samples in the order of the chunks");
 }
 
 // Nothing that can be switched on gains: what is left is to make the work itself cheaper.
@@ -258,15 +256,13 @@ void BlameSampler(Input& input, double share) {
   finding.cause = "sampler";
   finding.title = fmt::format(
       "{}: {} times, at the start of an epoch, its sampler took {} to draw the order of {} samples, in the "
-      "training's own "
-      "process.",
+      "training's own process.",
       WaitsFor(input), loader.draws, FormatDuration(loader.draw_ns / std::max<int64_t>(1, loader.draws)),
       loader.dataset_samples ? FormatCount(static_cast<double>(*loader.dataset_samples))
                              : std::string("all"));
   finding.fix = {
       "draw only as many as an epoch takes: RandomSampler(dataset, replacement=True, num_samples=...), or a "
-      "sampler that "
-      "yields indices as it goes, without a list of them all",
+      "sampler that yields indices as it goes, without a list of them all",
       "make epochs longer: the order is drawn once for each",
       "more workers, or workers that are kept, do not change it"};
   finding.speedup = RemovalOf(share, 0.5);
@@ -311,11 +307,9 @@ static bool BlameAffinity(Input& input) {
       FormatCount(*allowed), FormatCount(input.view.cores()), FormatPercent(parts.Part(parts.run_delay)));
   finding.fix = {
       "let them run on all cores: os.sched_setaffinity(0, range(os.cpu_count())) in worker_init_fn, or in "
-      "the script before "
-      "the loader is made",
+      "the script before the loader is made",
       "find what narrows it: taskset, numactl, OMP_PROC_BIND, GOMP_CPU_AFFINITY, KMP_AFFINITY, or a library "
-      "that pins the "
-      "process when it is imported"};
+      "that pins the process when it is imported"};
   const EvidenceBuilder evidence(finding);
   evidence.FromSeries(Metric::kProcessCpusAllowed, {{"role", workers ? "loader" : "trainer"}},
                       "cores that they may use", allowed);
@@ -353,8 +347,7 @@ void BlameCpu(Input& input) {
     input.finding.cause = "hand-over";
     input.finding.title = fmt::format(
         "{}, although the loader alone delivers {}: the wait is for batches to be handed over from the "
-        "workers, and "
-        "for cores.",
+        "workers, and for cores.",
         WaitsFor(input), rates);
   } else if (loader.num_workers == 0) {
     input.finding.cause = more || others ? "no-workers" : "decode";

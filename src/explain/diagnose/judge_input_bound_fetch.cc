@@ -86,8 +86,7 @@ void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& findi
   if (missing)
     finding.fix.push_back(
         "it needs fullbore.data, which this Python does not have: pip install . in fullbore's sources; "
-        "fullbore doctor "
-        "says whether it is there");
+        "fullbore doctor says whether it is there");
   finding.fix.push_back(kKeepFastData);
 }
 

@@ -119,8 +119,7 @@ void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
     finding.costs = replay::Cost::kMemory;
     finding.method = fmt::format(
         "replay of the recorded steps with {}, on {} cores shared with the training; the share of the wait, "
-        "{} to {} "
-        "of the step, is told from {} samples",
+        "{} to {} of the step, is told from {} samples",
         !waits           ? "a worker that prepares the batches"
         : more->more > 1 ? fmt::format("{} more producers, which mostly wait", more->more)
                          : "one more producer",

@@ -123,8 +123,7 @@ std::optional<Finding> Hooks(const View& view) {
     // A hook may as well change the gradients that it is given, in each step.
     finding.fix.push_back(
         fmt::format("if they only report, doing it every tenth step would make the run about {:.2f}x as "
-                    "fast; what changes "
-                    "activations or gradients has to stay",
+                    "fast; what changes activations or gradients has to stay",
                     Without(of_step.ratio * kEveryTenth)));
   }
   return finding;
@@ -139,12 +138,10 @@ std::optional<Finding> Profiler(const View& view) {
   finding.severity = Severity::kWarning;
   finding.title =
       "The script's own torch profiler is on in all steps: it slows each of them down, and keeps every event "
-      "in "
-      "memory.";
+      "in memory.";
   finding.fix = {
       "profile a few steps: torch.profiler.profile(schedule=torch.profiler.schedule(wait=20, warmup=2, "
-      "active=3, "
-      "repeat=1)), with profiler.step() in the loop; Lightning: profiler=None"};
+      "active=3, repeat=1)), with profiler.step() in the loop; Lightning: profiler=None"};
   return finding;
 }
 

@@ -143,13 +143,11 @@ std::vector<std::string> FixOf(const Grows& grows, bool loader) {
         "keep numbers, not tensors: total += loss.item() or loss.detach(), because a kept loss keeps its "
         "whole graph",
         "limit caches and lists that each step adds to; tracemalloc (two snapshots, compared) says which "
-        "line "
-        "allocates them"};
+        "line allocates them"};
   }
   std::vector<std::string> fix = {
       "keep what the dataset holds in NumPy or Arrow arrays, in tensors or in one bytes object, not in lists "
-      "of Python "
-      "objects: reading one writes its reference count, and the worker's copy grows"};
+      "of Python objects: reading one writes its reference count, and the worker's copy grows"};
   if (!grows.to_copy) fix.push_back("a cache inside the dataset exists once in each worker: limit it");
   return fix;
 }

@@ -118,8 +118,7 @@ PartAdvice AdviceFor(const HostWork::Parts& parts) {
   if (parts.node.find("CopySlices") != std::string::npos) {
     return {"written one by one",
             "collect the parts in a list and make the tensor once: torch.stack(parts, dim) or torch.cat, in "
-            "place of "
-            "out[:, i] = part"};
+            "place of out[:, i] = part"};
   }
   return {"taken one by one",
           "take a tensor apart once, before the loop: for part in x.unbind(1), or x.split(...), in place of "
@@ -167,8 +166,7 @@ std::optional<Finding> DoublePrecision(const View& view, const HostWork& work) {
   finding->cause = "double-precision";
   finding->title = fmt::format(
       "{} of the step computes in double precision (float64){}; float32 moves half the bytes and computes "
-      "twice as "
-      "many numbers at a time.",
+      "twice as many numbers at a time.",
       FormatPercent(share), parameters ? "" : ", although the parameters are not");
   evidence.FromTrace("operators on float64", share, "ratio");
   finding->fix = {

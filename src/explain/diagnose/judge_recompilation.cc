@@ -71,14 +71,12 @@ const Reason& ReasonNamed(const std::string& why) {
       {"constants",
        ", because a value that is a constant of the program changes",
        {"pass the value that changes as an array, not as a static argument (static_argnums, "
-        "static_argnames): "
-        "jnp.where and jax.lax.cond then decide inside the program",
+        "static_argnames): jnp.where and jax.lax.cond then decide inside the program",
         "where it must stay static, let it take few values"}},
       {"new-function",
        ", because it is made anew each time",
        {"call jax.jit once, outside the loop, on a function that is defined outside of it: a new lambda, "
-        "partial or "
-        "inner function is a new program"}},
+        "partial or inner function is a new program"}},
       {"", "", {}},
   };
   const auto at = std::ranges::find_if(table, [&](const Reason& reason) { return reason.why == why; });

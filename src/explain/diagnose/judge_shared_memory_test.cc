@@ -51,8 +51,7 @@ TEST(SharedMemoryTest, IsRaisedByAnAllocationThatFoundNoRoom) {
   ASSERT_EQ(diagnosis.findings.front().id, "shared-memory") << "whatever would gain something";
   EXPECT_EQ(diagnosis.findings.front().title,
             "Want of shared memory ended the run: /dev/shm, through which 2 loader workers hand over "
-            "batches, holds 64 MB "
-            "only.");
+            "batches, holds 64 MB only.");
   EXPECT_THAT(diagnosis.findings.front(), Advises("--shm-size=8g"));
   EXPECT_THAT(diagnosis.findings.front(), Not(Advises("ls -lS")));
 }

@@ -129,8 +129,7 @@ std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
       fmt::format("look at rank {}: its input, its neighbours on the machine, its device's clocks and errors",
                   late.rank->info->rank),
       "give every rank the same work: samples of similar length, equal shards, logging and checkpoints "
-      "spread "
-      "or in the background"};
+      "spread or in the background"};
   if (late.one_step) finding.fix.push_back("trace twenty steps or more: is it the same rank in all of them?");
   for (const record::HotLine& line : late.rank->info->hot_lines) {
     if (line.share == share && !line.file.empty() && finding.where.size() < 3)

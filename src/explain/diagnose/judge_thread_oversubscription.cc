@@ -138,8 +138,7 @@ void Predict(double spin, bool spins, Finding& finding) {
                         : Speedup{kGainWhereThreadsSleep, kMinGainOfFewerThreads, kMaxGainWhereThreadsSleep};
   finding.method = fmt::format(
       "what fewer threads gained in other programs whose idle threads {}: how much of the CPU time is lost "
-      "is "
-      "not known",
+      "is not known",
       spins ? "spin" : "sleep");
 }
 

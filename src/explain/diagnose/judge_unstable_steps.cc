@@ -333,9 +333,7 @@ Finding OfReports(const Why& why, const Finding* instrumentation, Finding findin
   finding.severity = SeverityOf(finding.share, kHostOther, kStepsForCritical).value_or(Severity::kInfo);
   finding.title = fmt::format(
       "Every {} steps one takes {}, against {} for the others: what runs in it, most of all at {}, takes {} "
-      "of "
-      "the "
-      "time.",
+      "of the time.",
       period.steps, FormatDuration(std::llround(period.slow_ns)),
       FormatDuration(std::llround(period.others_ns)), NamesOf(why.where), FormatPercent(finding.share));
   finding.fix = why.fix;

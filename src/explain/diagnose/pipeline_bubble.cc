@@ -38,8 +38,7 @@ Finding OfThePipeline(const PipelineBubble& bubble, const View& view, Finding fi
   finding.cause = "pipeline-bubble";
   finding.title = fmt::format(
       "The stages of the pipeline wait for each other, rank {} for {} of the time (the bubble); transfers "
-      "between them "
-      "take {} of a step.",
+      "between them take {} of a step.",
       bubble.rank, FormatPercent(bubble.waiting), FormatDuration(static_cast<int64_t>(bubble.transfer_ns)));
   finding.fix = {
       "more and smaller micro-batches in a step: an even pipeline of p stages and m micro-batches idles "
@@ -75,8 +74,7 @@ Finding OfItsDevices(const RankView& rank, Finding finding) {
   finding.fix = {
       "one process a device (torchrun): DistributedDataParallel, or FSDP where the model does not fit on one",
       "layers spread over devices: several micro-batches at once (torch.distributed.pipelining), so that the "
-      "devices "
-      "work at the same time",
+      "devices work at the same time",
       "fewer devices, if the model fits on them: each would work more of the time"};
   const EvidenceBuilder evidence(finding);
   for (size_t i = 0; i < std::min<size_t>(noticed.each_busy_ns.size(), 8); ++i) {

@@ -25,7 +25,6 @@ std::string ChangeOf(const SharedCores& shared);
 
 inline constexpr const char* kWhySharing =
     "the training's threads keep all cores busy, also where they only wait for each other; with fewer of "
-    "them, workers "
-    "load beside it";
+    "them, workers load beside it";
 
 }  // namespace fullbore::diagnose

@@ -161,8 +161,7 @@ std::optional<Condition> BareStretch(const Known& known) {
   if (Ratio(bare_ns, known.noticed.span_ns) < kBareCounts && left_out == 0) return std::nullopt;
   const std::string what = fmt::format(
       "In {} of the recording launches ran nothing ({} of {}): the device was not idle there, its kernels "
-      "were "
-      "not recorded",
+      "were not recorded",
       FormatDuration(bare_ns), Count(known.noticed.ran_nothing), Count(known.noticed.launches));
   Condition condition{
       "bare-stretch", "", static_cast<double>(bare_ns), "ns", {kGains, kWhatIf, kHealthy}, ""};
@@ -234,8 +233,7 @@ std::optional<Condition> SingleStep(const Known& known) {
   } else {
     condition.says =
         "Too early for a verdict: no step is marked and nothing repeats, so that all of it is one stretch, "
-        "from which no "
-        "gain is predicted.";
+        "from which no gain is predicted.";
     condition.forbids.push_back(kRates);
   }
   return condition;

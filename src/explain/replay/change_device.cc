@@ -23,8 +23,7 @@ class DeviceChange : public Change {
   std::string_view does() const override { return does_; }
   std::string_view assumes() const override {
     return "the same kernels of the other device's libraries, a host as fast, links between ranks as fast, "
-           "and "
-           "enough memory";
+           "and enough memory";
   }
   Cost cost() const override { return Cost::kCode; }
   bool shows_classes() const override { return true; }

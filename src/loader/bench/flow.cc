@@ -39,13 +39,11 @@ std::string NextStep(Pipe pipe, bool remote) {
   switch (pipe) {
     case Pipe::kStorage:
       return "keep the data where it can be read faster: a local disk, more of it in memory "
-             "(memory_cache_bytes), "
-             "or shards read in sequence (fullbore loader pack, shuffle_shards)";
+             "(memory_cache_bytes), or shards read in sequence (fullbore loader pack, shuffle_shards)";
     case Pipe::kRead:
       if (remote) {
         return "the data is far away: more reads at once (threads) overlap the waits, a cache on a local "
-               "disk "
-               "saves them from the second epoch on";
+               "disk saves them from the second epoch on";
       }
       return "pack the small files into shards (fullbore loader pack): opening them costs more than decoding";
     case Pipe::kDecode:

@@ -103,8 +103,7 @@ ScriptVerdict JudgeItself(const ScriptFlow& flow) {
     return {"training process",
             "the training process binds: it takes batches over (unpickling, pinning) all the time",
             "larger samples in fewer tensors, pin_memory=False on a CPU, or fullbore.data, which hands over "
-            "without "
-            "copying"};
+            "without copying"};
   }
   return {
       "storage",

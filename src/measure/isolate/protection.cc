@@ -38,8 +38,7 @@ std::string HowToAllow() {
     if (geteuid() != 0 && text && Trim(*text) == each.refuses) return each.allow;
   }
   return "in a container: docker run --cap-add SYS_ADMIN --security-opt apparmor=unconfined, with the "
-         "directory of runs "
-         "(-o) on a volume; elsewhere: Linux 5.11 or later with overlayfs";
+         "directory of runs (-o) on a volume; elsewhere: Linux 5.11 or later with overlayfs";
 }
 
 bool HasGuard() { return MakeWriteGuard({}).valid(); }
