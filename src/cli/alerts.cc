@@ -1,6 +1,7 @@
 // fullbore alerts: the history of a run's alerts, and what belongs to it.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/print.h"

@@ -1,6 +1,7 @@
 // fullbore alerts test: what the rules of a file would have said of a finished run, and when.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>

@@ -1,6 +1,7 @@
 // fullbore export: a window of a trace, with our shares and findings as tracks, for ui.perfetto.dev.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <limits>

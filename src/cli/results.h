@@ -2,13 +2,16 @@
 // everywhere: "-" is standard output, --force replaces what fullbore did not write, and a refusal comes before any work.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/result_file.h"
+
+namespace CLI {
+class App;
+}
 
 namespace fullbore::cli {
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
+#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 

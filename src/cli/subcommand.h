@@ -2,10 +2,13 @@
 // main.cc lists them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;  // <CLI/CLI.hpp> takes ten seconds to compile: only those who define options include it
+}
 
 namespace fullbore::cli {
 

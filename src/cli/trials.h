@@ -1,9 +1,9 @@
 // The flags that `measure`, `tune` and `compare` of commands share: how a trial is run and measured.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +11,10 @@
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "tune/measure.h"
+
+namespace CLI {
+class App;
+}
 
 namespace fullbore::cli {
 
