@@ -3,6 +3,7 @@
 
     exam.py run [--part 1/10] [--cases N] [--seeds odd] [--conditions as-is,one-core]
     exam.py device [--seeds odd] [--pairs N]
+    exam.py second [--seeds odd] [--pairs N]
     exam.py unfit [--seeds odd] [--pairs N]
     exam.py summary [--write docs/accuracy.md]
     exam.py show SEED             the program of a seed, and what is planted in it
@@ -13,6 +14,7 @@ Ctrl-C at any time, and the same command continues. Figures from a machine that 
 
 `device` simulates programs on GPUs before and after a change, lets fullbore explain the recording of the first, and
 compares what it says with the second. That takes minutes, needs no quiet machine, and continues in the same way.
+`second` does so on a simulator by somebody who has read neither the first nor the predictions' code.
 `unfit` spoils the recordings of simulated programs, and counts what is promised of them all the same.
 """
 
@@ -37,6 +39,7 @@ import device.plant
 import device.refuse
 import device.run
 import device.summary
+import second.run
 from both.tables import DEVICE_MARKS, read_results, write_into
 from live.case import Case
 from live.conditions import CONDITIONS, Condition, Unavailable, under
@@ -49,6 +52,7 @@ from live.summary import markdown
 SEEDS = 6 * len(BUILDERS)  # three odd and three even programs of each kind
 RESULTS = ROOT / ".fullbore" / "accuracy" / "results.jsonl"
 DEVICE_RESULTS = RESULTS.with_name("device.jsonl")
+SECOND_RESULTS = RESULTS.with_name("second.jsonl")
 UNFIT_RESULTS = RESULTS.with_name("unfit.jsonl")
 UNFIT_PROGRAMS = 120
 ORDER = 20261122  # any number: the order of the cases, the same in every run
@@ -183,6 +187,10 @@ def on_device(arguments: argparse.Namespace) -> int:
     return device.run.run(arguments, commit())
 
 
+def on_second(arguments: argparse.Namespace) -> int:
+    return second.run.run(arguments, commit())
+
+
 def on_unfit(arguments: argparse.Namespace) -> int:
     return device.refuse.run(arguments, commit())
 
@@ -231,6 +239,15 @@ def parse() -> argparse.Namespace:
     simulates.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
     simulates.add_argument("--results", type=Path, default=DEVICE_RESULTS)
     simulates.set_defaults(command=on_device)
+
+    witnesses = commands.add_parser("second", help="examine pairs of the second simulator, as `device`")
+    witnesses.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd: never fitted to")
+    witnesses.add_argument("--pairs", type=int, metavar="N", help="only the first N of them, a fair sample")
+    witnesses.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the traces there")
+    witnesses.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
+    witnesses.add_argument("--results", type=Path, default=SECOND_RESULTS)
+    witnesses.set_defaults(command=on_second)
+
     spoils = commands.add_parser("unfit", help="examine spoilt recordings that are not in the results file yet")
     spoils.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd: never fitted to")
     spoils.add_argument("--programs", type=int, default=device.run.SEEDS, metavar="N", help="seeds below N (600)")
