@@ -4,7 +4,7 @@
     bench/tune/autopilot.py run [PROGRAM...] [--turns 2] [--results FILE]
     bench/tune/autopilot.py show [--results FILE]
 
-`run` tunes each program (what `tune` turns unless told otherwise: nothing that changes what is learned), and then runs
+`run` tunes each program (what `tune` turns unless told otherwise: nothing that changes training results), and then runs
 it to its end in turns: as it is, with the settings that tune recommends, and as it is with --autopilot. Compared is the
 throughput of the last third of each run. All that is finished is a line in the results; after Ctrl-C, the same command
 goes on. On a machine that does anything else it means nothing. A program takes four to five minutes.

@@ -83,7 +83,7 @@ Result<std::string> WindowsAskedFor(const std::string& text) {
     if (seconds && *seconds >= 1) return std::to_string(*seconds);
   }
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("run: --windows '{}' is none of off, N@STEP (N up to {}) and every TIME", text,
+               fmt::format("run: --windows '{}' is not off, N@STEP (N up to {}) or every TIME", text,
                            kMaxWindowSteps),
                "for instance --windows 4@100 or --windows 'every 10m'"};
 }

@@ -209,7 +209,7 @@ Result<tune::Objective> ObjectiveNamed(const std::string& name) {
   if (name == "cost") return tune::Objective::kCost;
   if (name == "memory") return tune::Objective::kMemory;
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("--objective '{}' is none of throughput, cost and memory", name), ""};
+               fmt::format("--objective '{}' is not one of throughput, cost and memory", name), ""};
 }
 
 Result<void> AddKnobs(const Flags& flags, tune::Question& question) {
@@ -363,7 +363,7 @@ int Finish(const Flags& flags, const Invocation& invocation, const Machine& mach
     for (const std::string& each : context.by_hand)
       Print(stderr, "fullbore: --patch: change by hand {}\n", each);
     if (context.patch.empty() && context.by_hand.empty())
-      Print(stderr, "fullbore: --patch: no argument of the script is to be changed\n");
+      Print(stderr, "fullbore: --patch: the settings change no argument of the script\n");
     if (!context.patch.empty()) written = flags.patch.Write(context.patch);
   }
   if (!written) return Fail(written.error(), kExitFailure);
@@ -401,7 +401,7 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   auto flags = std::make_shared<Flags>();
   app.add_option("--knobs", flags->knobs,
                  "What may be turned: workers, batch, threads, loader, precision, all, or settings by their\n"
-                 "names in PyTorch, with commas (default: all but what changes what is learned)")
+                 "names in PyTorch, with commas (default: all but what changes training results)")
       ->type_name("NAMES");
   app.add_option(
          "--set", flags->values,

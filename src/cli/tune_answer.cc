@@ -158,7 +158,7 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
   PrintReasons(answer.trials);
   for (const std::string& reason : answer.not_tried) PrintWrapped("not tried: " + reason, 2, 4);
   if (!context.held.empty()) {
-    PrintWrapped(fmt::format("not turned, because they change what is learned: {} (--knobs all)",
+    PrintWrapped(fmt::format("not turned, because they change training results: {} (--knobs all)",
                              fmt::join(context.held, ", ")),
                  2, 4);
   }

@@ -116,7 +116,7 @@ std::vector<std::string> OfLargerBatches(const Answer& answer) {
     const auto& [trial, proof] = *answer.larger_batch;
     if (proof.verdict != Verdict::kFaster)
       return {"A larger batch: " + Ground(answer, proof, answer.recommended->settings)};
-    return {fmt::format("With a larger batch, which changes what is learned: {} is {} as fast as what is "
+    return {fmt::format("With a larger batch, which changes training results: {} is {} as fast as what is "
                         "recommended, proven in {}.",
                         ToText(trial.settings), GainText(*proof.gain()), Pairs(proof)),
             fmt::format("It may change {}.", KnobNamed("batch_size")->changes)};
@@ -131,7 +131,7 @@ std::vector<std::string> OfLargerBatches(const Answer& answer) {
     most = std::max(most, trial.rate->mean / answer.recommended->rate->mean);
   }
   if (tried.empty()) return {};
-  return {fmt::format("A larger batch, which would change what is learned, is {}: {} {} tried.",
+  return {fmt::format("A larger batch, which would change training results, is {}: {} {} tried.",
                       most >= kSeen ? fmt::format("at most {:.2f}x as fast", most) : "not faster",
                       fmt::join(tried, "; "), tried.size() == 1 ? "was" : "were")};
 }

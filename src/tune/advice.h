@@ -17,7 +17,7 @@ struct AnswerContext {
   std::string patch;                 // a unified diff; may be empty
   std::vector<std::string> by_hand;  // what it leaves to a person: the setting, the place, and why
   std::optional<double> price_per_hour;
-  std::vector<std::string> held;  // knobs that were not turned because they change what is learned
+  std::vector<std::string> held;  // knobs that were not turned because they change training results
   std::string resume;             // the command that goes on, where it was interrupted; may be empty
   std::string unlike_the_run;  // how a trial of the script as it is differs from the run itself; may be empty
   std::string reason;  // why nothing could be measured, or why it ended before all was tried; else empty
@@ -30,7 +30,7 @@ struct Advice {
   };
   std::string command;               // with what stands in it put there; empty where nothing does
   std::vector<Line> lines;           // of the script, for what does not stand in the command
-  std::vector<std::string> changes;  // of what is learned, a sentence a setting
+  std::vector<std::string> changes;  // of training results, a sentence a setting
   std::string without_edit;          // "fullbore tune --apply RUN -- CMD"
 };
 
@@ -41,7 +41,7 @@ Advice AdviceOf(const Answer& answer, const AnswerContext& context);
 // and what would settle it.
 std::vector<std::string> Grounds(const Answer& answer);
 
-// What the recommended settings may change in what is learned, a sentence for each that is not as it was; empty if
+// How the recommended settings may change training results, a sentence for each that differs; empty if
 // nothing but the time.
 std::vector<std::string> ChangesOfResults(const Answer& answer);
 

@@ -13,7 +13,7 @@ namespace fullbore::tune {
 struct Knob {
   std::string_view name;  // as in PyTorch: "num_workers"
   std::string_view what;  // "processes that load batches beside the training"
-  // What it may change in what is learned; empty: nothing but the time.
+  // How it may change training results; empty: it changes only the time.
   std::string_view changes;
   // Which values are legal, in words; empty where `value` is one.
   std::string (*why_not)(const nlohmann::json& value);

@@ -1,4 +1,4 @@
-// How far a setting moves what is learned: the losses of the first steps, beside those of the script as it is. It says
+// How far a setting changes training results: the losses of the first steps, beside those of the script as it is. It says
 // something only of a script that draws the same random numbers in each run; two trials of the same settings show that.
 #pragma once
 

@@ -84,7 +84,7 @@ struct Question {
   double within = 0.05;
   Objective objective = Objective::kThroughput;
   bool exhaustive = false;  // all combinations of `values`
-  // What other batches bring to what is recommended, beside the answer: they change what is learned.
+  // What other batches bring to what is recommended, beside the answer: they change training results.
   bool batch_apart = false;
 };
 

@@ -440,7 +440,7 @@ TEST(SearchTest, ALargerBatchIsOfferedBesideTheAnswerAndNotRecommended) {
   EXPECT_GT(proof.gain()->low, 3);
   for (const Trial& each : answer.pareto) EXPECT_FALSE(each.settings.contains("batch_size"));
   EXPECT_THAT(OfLargerBatches(answer).front(),
-              testing::StartsWith("With a larger batch, which changes what is learned"));
+              testing::StartsWith("With a larger batch, which changes training results"));
 }
 
 TEST(SearchTest, ALargerBatchOnAPlateauIsNotOffered) {

@@ -34,7 +34,7 @@ def test_a_larger_batch_is_offered_beside_the_answer(fullbore, tune, torch_pytho
     assert [trial for trial in said["trials"] if trial.get("apart")]
     assert not [trial for trial in said["pareto"] if "batch_size" in trial["settings"]]
     terminal = " ".join(said["terminal"].split())
-    assert "With a larger batch, which changes what is learned" in terminal
+    assert "With a larger batch, which changes training results" in terminal
     assert "the learning rate" in terminal
 
 

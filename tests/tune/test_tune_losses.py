@@ -1,4 +1,4 @@
-"""What settings of arithmetic do to what is learned: `fullbore tune` compares the losses of the first steps."""
+"""What settings of arithmetic do to training results: `fullbore tune` compares the losses of the first steps."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_what_to_do_stands_at_the_top_with_its_gain(pages, tmp_path):
     page = shown(pages, tmp_path, "grid")
     assert "batch_size=16 workers=2 is" in page.text
     assert "grows.py 16 2" in page.text
-    assert "May change what is learned. batch_size: the gradient" in page.text
+    assert "May change training results. batch_size: the gradient" in page.text
     script = 'said = [".gain", ".gain small"].map((each) => document.querySelector(each).textContent)'
     gain, interval = said_by(pages, tmp_path, "grid", script)
     assert float(gain.split("×")[0]) == pytest.approx(2, rel=0.1)

@@ -67,7 +67,7 @@ function verdict() {
   const title = advice.gain && advice.gain.low > 1 ? `${after.setting} is ${timesText(advice.gain.expected)} as fast` : `${after.setting} is recommended`;
   return el("section", { class: "card verdict" }, el("h1", {}, title),
     el("div", { class: "answer" }, whatToDo(advice), before ? gainBox(advice.gain) : ""), grounds(),
-    advice.changes.map((change) => el("p", { class: "changes" }, "May change what is learned. " + change)),
+    advice.changes.map((change) => el("p", { class: "changes" }, "May change training results. " + change)),
     el("details", { class: "more" }, el("summary", {}, "Without an edit"), el("code", {}, advice.without_edit)),
     advice.patch ? el("details", { class: "more" }, el("summary", {}, "As a diff"), el("pre", { class: "text-report", tabindex: 0 }, advice.patch)) : "");
 }
@@ -196,7 +196,7 @@ function notesSection() {
   const command = (text) => el("code", {}, text), { advice } = data;
   const closer = [advice && advice.compare && after !== before ? [command(advice.compare), " says what the setting changed"] : "",
     data.trials.some((trial) => trial.run) ? [command("fullbore explain RUN"), " explains a trial"] : ""].filter(Boolean);
-  const nodes = [list("What is learned", data.losses), list("Not tried", [...data.not_tried, ...held, ...ended]), list("Look closer", closer)].filter(Boolean);
+  const nodes = [list("Training results", data.losses), list("Not tried", [...data.not_tried, ...held, ...ended]), list("Look closer", closer)].filter(Boolean);
   return nodes.length ? el("section", { id: "notes" }, el("h2", {}, "Also worth knowing"), el("div", { class: "facts" }, nodes)) : "";
 }
 

@@ -30,7 +30,7 @@ CHANGES = {
     "own-loader": ("more-producers",),
     "own-iterator": ("behind-loader",),
 }
-# Changes what is learned: a person does it when told to, and tries it for no other reason.
+# Changes training results: a person does it when told to, and tries it for no other reason.
 NOT_TRIED_UNASKED = {"accumulate"}
 # Advice with a gain that is about a program that has yet to be written ("resize and re-encode offline").
 UNTESTABLE = {"decode", "data-preparation", "tokenising"}

@@ -42,7 +42,7 @@ def why_not(optimizer: Any, wanted: str) -> str:
     if wanted not in optimizer.defaults:
         return f"{name} has no {wanted} implementation"
     if any(group.get("differentiable") for group in optimizer.param_groups):
-        return f"{name} is to be differentiable"
+        return f"{name} was created with differentiable=True"
     check = getattr(sys.modules["torch.optim.optimizer"], "_device_dtype_check_for_fused", None)
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     if any(p.is_sparse or (p.grad is not None and p.grad.is_sparse) for p in parameters):
