@@ -38,11 +38,11 @@ tsan:  ## the same under the thread sanitizer
 fuzz: setup  ## every parser against inputs made to break it, a minute each (needs clang); SECONDS=600 for longer
 	@scripts/fuzz.sh $(or $(SECONDS),60)
 
-lint:  ## clang-format, clang-tidy on changed files (ALL=1: on all), ruff
+lint:  ## clang-format, clang-tidy on changed files (ALL=1: on all), oxfmt, ruff
 	@scripts/setup.sh lint
 	@scripts/lint.sh
 
-format:  ## apply clang-format and ruff's fixes
+format:  ## apply clang-format, oxfmt and ruff's fixes
 	@scripts/setup.sh lint
 	@scripts/format.sh
 

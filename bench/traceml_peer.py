@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """What watching a training costs, beside TraceML (PyPI) where that is installed: the same script, in turns.
 
-    pip install --target /some/where 'traceml-ai[dashboard]'
-    bench/traceml_peer.py [--traceml /some/where] [--seconds 15] [--rounds 3] [--json FILE]
+  pip install --target /some/where 'traceml-ai[dashboard]'
+  bench/traceml_peer.py [--traceml /some/where] [--seconds 15] [--rounds 3] [--json FILE]
 
-  a step         the script's own step time, over that of the same script alone: `fullbore run`, and `traceml run`
-                 with the two lines in the loop that it asks for; medians of turns, at two lengths of a step
-  a page open    CPU time of all that is not the training, as a part of a core, while a browser shows the live page:
-                 recorder and `fullbore serve`, and TraceML's launcher and its dashboard. The browser's is not counted.
+a step         the script's own step time, over that of the same script alone: `fullbore run`, and `traceml run`
+               with the two lines in the loop that it asks for; medians of turns, at two lengths of a step
+a page open    CPU time of all that is not the training, as a part of a core, while a browser shows the live page:
+               recorder and `fullbore serve`, and TraceML's launcher and its dashboard. The browser's is not counted.
 """
 
 from __future__ import annotations

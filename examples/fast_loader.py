@@ -1,6 +1,6 @@
 """fullbore's loader instead of a DataLoader: python fast_loader.py PHOTOS, a directory of class directories.
 
-    PYTHONPATH=build/release/python python examples/fast_loader.py photos/train
+PYTHONPATH=build/release/python python examples/fast_loader.py photos/train
 """
 
 import sys

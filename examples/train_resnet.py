@@ -120,9 +120,7 @@ def main() -> None:
     random.seed(args.seed)
 
     dataset = Photos(args.data, args.image_size)
-    loader = DataLoader(
-        dataset, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, drop_last=True
-    )
+    loader = DataLoader(dataset, batch_size=args.batch_size, shuffle=True, num_workers=args.workers, drop_last=True)
     if len(loader) == 0:
         raise SystemExit(f"{len(dataset)} photos do not fill one batch of {args.batch_size}")
     model = ResNet18(len(dataset.classes), args.width).to(device)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What scripts/demo.sh reads out of the JSON reports.
 
-    demo_report.py workers BEFORE      the number of workers that the verdict recommends, or nothing
-    demo_report.py source REPORT       the run file that the report is about
-    demo_report.py table BEFORE AFTER  prediction and measurement side by side
+demo_report.py workers BEFORE      the number of workers that the verdict recommends, or nothing
+demo_report.py source REPORT       the run file that the report is about
+demo_report.py table BEFORE AFTER  prediction and measurement side by side
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# clang-format and ruff on everything, clang-tidy on what differs from the main branch (ALL=1: on everything).
+# clang-format, oxfmt and ruff on everything, clang-tidy on what differs from the main branch (ALL=1: on everything).
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"
@@ -7,8 +7,12 @@ status=0
 say "clang-format"
 scripts/check_format.sh || status=1
 
+say "oxfmt"
+"$venv/bin/oxfmt" --check web/*/*.js || status=1
+
 say "ruff"
 "$venv/bin/ruff" check . || status=1
+"$venv/bin/ruff" format --check --quiet . || status=1
 
 ours=('src/*.cc' 'examples/*.cc')  # with the headers that they include
 base="$(git merge-base HEAD origin/main 2>/dev/null || git rev-parse HEAD)"

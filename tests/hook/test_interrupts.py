@@ -149,9 +149,7 @@ COLLECTING = (
 def test_it_is_not_lost_in_a_garbage_collection(each, path):
     """What a callback of the collector raises, Python prints and drops."""
     each.path = path
-    result, _ = each.start(
-        [each.python, each.script(COLLECTING.format(base="Exception", ours=str(HOOK)))], SEARCH
-    )
+    result, _ = each.start([each.python, each.script(COLLECTING.format(base="Exception", ours=str(HOOK)))], SEARCH)
     assert result.returncode == 0, result.stderr
     assert result.stdout == ("the hook's part is not Python\n" if path == "native" else "True\n")
 

@@ -5,12 +5,12 @@
 class TimeAxis {
   constructor(end, least = end / 2000) {
     this.end = end;
-    this.least = least;  // to which one can zoom in
+    this.least = least; // to which one can zoom in
     this.view = [0, end];
     this.cursor = null;
     this.band = null;
     this.panels = [];
-    this.off = new Set();  // "panel: label" of the rows that the reader has switched off
+    this.off = new Set(); // "panel: label" of the rows that the reader has switched off
     this.onChange = () => {};
   }
   zoom(begin, end) {
@@ -26,10 +26,19 @@ class TimeAxis {
     const at = this.cursor ?? (begin + end) / 2;
     this.zoom(at - (at - begin) * factor, at + (end - at) * factor);
   }
-  reset() { this.zoom(0, this.end); }
-  ticks(most) { return timeTicks(...this.view, most); }
-  label(at, step) { return clock(at, step, this.end); }  // precise enough for moments `step` apart
-  draw() { for (const panel of this.panels) panel.draw(); this.onChange(); }
+  reset() {
+    this.zoom(0, this.end);
+  }
+  ticks(most) {
+    return timeTicks(...this.view, most);
+  }
+  label(at, step) {
+    return clock(at, step, this.end);
+  } // precise enough for moments `step` apart
+  draw() {
+    for (const panel of this.panels) panel.draw();
+    this.onChange();
+  }
   point(ms) {
     this.cursor = ms;
     for (const panel of this.panels) panel.drawCursor();
@@ -41,14 +50,19 @@ class TimeAxis {
   }
 }
 
-const kLeft = 58, kRight = 6, kTop = 8, kBottom = 20;
+const kLeft = 58,
+  kRight = 6,
+  kTop = 8,
+  kBottom = 20;
 
 // The index of the last element of sorted `times` that is at or before t; -1 if there is none.
 function indexAt(times, t) {
-  let low = 0, high = times.length;
+  let low = 0,
+    high = times.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (times[middle] <= t) low = middle + 1; else high = middle;
+    if (times[middle] <= t) low = middle + 1;
+    else high = middle;
   }
   return low - 1;
 }
@@ -64,8 +78,21 @@ function niceAbove(value) {
 // Milliseconds: 1, 2 and 5 times powers of ten up to seconds, then fractions of a minute, an hour and a day, then days.
 // Each is at most 2.5 times the previous one, so that a range with room for five ticks has at least two.
 const kTimeSteps = [
-  ...[1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1e3].flatMap((power) => [power, 2 * power, 5 * power]), 1e4, 15e3, 3e4,
-  6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 144e5, 216e5, 432e5,
+  ...[1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1e3].flatMap((power) => [power, 2 * power, 5 * power]),
+  1e4,
+  15e3,
+  3e4,
+  6e4,
+  12e4,
+  3e5,
+  6e5,
+  9e5,
+  18e5,
+  36e5,
+  72e5,
+  144e5,
+  216e5,
+  432e5,
   ...[1, 10, 100, 1000].flatMap((days) => [864e5 * days, 1728e5 * days, 432e6 * days]),
 ];
 
@@ -92,21 +119,38 @@ class Panel {
     axis.panels.push(this);
   }
 
-  rows() { return this.spec.stack ? this.spec.stack.layers : this.spec.lines; }
-  isOn(row) { return !this.axis.off.has(this.nameOf(row)); }
-  nameOf(row) { return this.spec.id + ": " + row.label; }
+  rows() {
+    return this.spec.stack ? this.spec.stack.layers : this.spec.lines;
+  }
+  isOn(row) {
+    return !this.axis.off.has(this.nameOf(row));
+  }
+  nameOf(row) {
+    return this.spec.id + ": " + row.label;
+  }
 
   // A click on a key switches its row off and on.
   caption() {
     const keys = this.rows().map((row) => {
       const output = el("output");
       this.outputs.push(output);
-      const key = el("button", { type: "button", class: this.spec.stack ? "key block" : "key", title: row.meaning,
-        "aria-pressed": String(this.isOn(row)), onclick: () => {
-          if (!this.axis.off.delete(this.nameOf(row))) this.axis.off.add(this.nameOf(row));
-          key.setAttribute("aria-pressed", String(this.isOn(row)));
-          this.draw();
-        } }, el("i", { style: { background: row.color } }), row.label, output);
+      const key = el(
+        "button",
+        {
+          type: "button",
+          class: this.spec.stack ? "key block" : "key",
+          title: row.meaning,
+          "aria-pressed": String(this.isOn(row)),
+          onclick: () => {
+            if (!this.axis.off.delete(this.nameOf(row))) this.axis.off.add(this.nameOf(row));
+            key.setAttribute("aria-pressed", String(this.isOn(row)));
+            this.draw();
+          },
+        },
+        el("i", { style: { background: row.color } }),
+        row.label,
+        output,
+      );
       return key;
     });
     return el("figcaption", {}, el("b", {}, this.spec.title), keys);
@@ -120,18 +164,23 @@ class Panel {
     const [begin, end] = this.axis.view;
     return begin + ((x - kLeft) / (this.width - kLeft - kRight)) * (end - begin);
   }
-  y(value) { return kTop + (1 - value / this.top) * (this.height - kTop - kBottom); }
+  y(value) {
+    return kTop + (1 - value / this.top) * (this.height - kTop - kBottom);
+  }
 
   // The scale fits what is in view, so that zooming in also magnifies vertically. The warm-up counts only where nothing
   // else is in view: a first step that takes a hundred times as long would flatten all others.
   scale() {
     if (this.spec.max) return this.spec.max;
-    const [from, end] = this.axis.view, warmEnd = (this.spec.marks || {}).warmEnd || 0;
-    const steady = from < warmEnd && warmEnd < end, begin = steady ? warmEnd : from;
+    const [from, end] = this.axis.view,
+      warmEnd = (this.spec.marks || {}).warmEnd || 0;
+    const steady = from < warmEnd && warmEnd < end,
+      begin = steady ? warmEnd : from;
     let top = 0;
     for (const line of this.spec.lines.filter((each) => this.isOn(each))) {
       const highs = line.hi || line.v;
-      for (let i = Math.max(0, indexAt(line.t, begin) + (steady ? 1 : 0)); i < line.t.length && line.t[i] <= end; ++i) top = Math.max(top, highs[i]);
+      for (let i = Math.max(0, indexAt(line.t, begin) + (steady ? 1 : 0)); i < line.t.length && line.t[i] <= end; ++i)
+        top = Math.max(top, highs[i]);
     }
     return niceAbove(top * 1.05);
   }
@@ -141,8 +190,11 @@ class Panel {
     const clip = "clip-" + this.spec.id;
     const bottom = this.height - kBottom;
     const plot = svg("g", { "clip-path": `url(#${clip})` });
-    const window = svg("clipPath", { id: clip },
-      svg("rect", { x: kLeft, y: 0, width: this.width - kLeft - kRight, height: bottom + 1 }));
+    const window = svg(
+      "clipPath",
+      { id: clip },
+      svg("rect", { x: kLeft, y: 0, width: this.width - kLeft - kRight, height: bottom + 1 }),
+    );
     const labels = this.labels();
     this.fill(plot);
     this.cursor = svg("line", { class: "cursor", y1: kTop, y2: bottom, x1: -9, x2: -9 });
@@ -155,28 +207,48 @@ class Panel {
   labels() {
     this.top = this.scale();
     return [0, this.top / 2, this.top].flatMap((value) => [
-      svg("line", { class: value ? "grid" : "axis", x1: kLeft, x2: this.width - kRight, y1: this.y(value), y2: this.y(value) }),
-      svg("text", { x: kLeft - 8, y: this.y(value) + 4, "text-anchor": "end" }, tick(value, this.spec.unit))]);
+      svg("line", {
+        class: value ? "grid" : "axis",
+        x1: kLeft,
+        x2: this.width - kRight,
+        y1: this.y(value),
+        y2: this.y(value),
+      }),
+      svg("text", { x: kLeft - 8, y: this.y(value) + 4, "text-anchor": "end" }, tick(value, this.spec.unit)),
+    ]);
   }
 
   times() {
     const { ticks, step } = this.axis.ticks(Math.max(5, this.width / 110));
     return ticks.map((t) => {
       const label = this.axis.label(t, step);
-      const half = label.length * 3.5;  // about half its width: the last label must not leave the picture
-      return svg("text", { class: "time", x: Math.min(this.x(t), this.width - half), y: this.height - 4, "text-anchor": "middle" }, label);
+      const half = label.length * 3.5; // about half its width: the last label must not leave the picture
+      return svg(
+        "text",
+        { class: "time", x: Math.min(this.x(t), this.width - half), y: this.height - 4, "text-anchor": "middle" },
+        label,
+      );
     });
   }
 
   fill(plot) {
-    if (this.spec.stack) this.drawStack(plot); else this.drawLines(plot);
+    if (this.spec.stack) this.drawStack(plot);
+    else this.drawLines(plot);
     this.drawMarks(plot);
   }
 
   drawMarks(plot) {
     const area = (name, from, to) => {
       const x = this.x(from);
-      plot.append(svg("rect", { class: name, x, y: kTop, width: Math.max(1, this.x(to) - x), height: this.height - kTop - kBottom }));
+      plot.append(
+        svg("rect", {
+          class: name,
+          x,
+          y: kTop,
+          width: Math.max(1, this.x(to) - x),
+          height: this.height - kTop - kBottom,
+        }),
+      );
     };
     const marks = this.spec.marks || {};
     if (marks.warmEnd > 0) {
@@ -186,7 +258,15 @@ class Panel {
       }
     }
     if (marks.mean !== undefined) {
-      plot.append(svg("line", { class: "mean", x1: this.x(marks.meanFrom), x2: this.x(this.axis.end), y1: this.y(marks.mean), y2: this.y(marks.mean) }));
+      plot.append(
+        svg("line", {
+          class: "mean",
+          x1: this.x(marks.meanFrom),
+          x2: this.x(this.axis.end),
+          y1: this.y(marks.mean),
+          y2: this.y(marks.mean),
+        }),
+      );
     }
     if (this.axis.band) area("band", ...this.axis.band);
   }
@@ -195,12 +275,18 @@ class Panel {
     const { t, width, layers } = this.spec.stack;
     const base = new Array(t.length).fill(0);
     for (const layer of layers.filter((each) => this.isOn(each))) {
-      let path = "", back = "";
+      let path = "",
+        back = "";
       for (let i = 0; i < t.length; ++i) {
-        const x1 = this.x(t[i]).toFixed(1), x2 = this.x(t[i] + width[i]).toFixed(1);
-        const low = this.y(base[i]).toFixed(1), high = this.y((base[i] += layer.v[i])).toFixed(1);
+        const x1 = this.x(t[i]).toFixed(1),
+          x2 = this.x(t[i] + width[i]).toFixed(1);
+        const low = this.y(base[i]).toFixed(1),
+          high = this.y((base[i] += layer.v[i])).toFixed(1);
         const joined = i > 0 && t[i] - (t[i - 1] + width[i - 1]) < width[i];
-        if (!joined && i > 0) { path += back + "Z"; back = ""; }
+        if (!joined && i > 0) {
+          path += back + "Z";
+          back = "";
+        }
         path += (joined ? "L" : "M") + `${x1},${high}L${x2},${high}`;
         back = `L${x2},${low}L${x1},${low}` + back;
       }
@@ -225,7 +311,9 @@ class Panel {
     }
   }
 
-  state(row) { return !this.lit ? "" : this.lit.has(row.key) ? " lit" : " dim"; }
+  state(row) {
+    return !this.lit ? "" : this.lit.has(row.key) ? " lit" : " dim";
+  }
 
   drawCursor() {
     const { cursor, view } = this.axis;
@@ -244,12 +332,18 @@ class Panel {
   }
 
   sayValues(shown) {
-    const said = this.rows().flatMap((row, index) => this.outputs[index].textContent ? `${row.label} ${this.outputs[index].textContent}` : []);
+    const said = this.rows().flatMap((row, index) =>
+      this.outputs[index].textContent ? `${row.label} ${this.outputs[index].textContent}` : [],
+    );
     sayCursor(this, shown, said);
   }
 
   highlight(keys) {
-    const mine = keys ? this.rows().map((row) => row.key).filter((key) => keys.has(key)) : [];
+    const mine = keys
+      ? this.rows()
+          .map((row) => row.key)
+          .filter((key) => keys.has(key))
+      : [];
     this.lit = mine.length ? new Set(mine) : null;
     this.node.classList.toggle("lit", mine.length > 0);
     this.draw();
@@ -257,7 +351,8 @@ class Panel {
 
   // Moving points, dragging zooms, a double click shows all.
   listen() {
-    let from = null, box = null;
+    let from = null,
+      box = null;
     const position = (event) => {
       const area = this.svg.getBoundingClientRect();
       return Math.min(Math.max(event.clientX - area.left, kLeft), this.width - kRight);
@@ -271,18 +366,29 @@ class Panel {
       const x = position(event);
       this.axis.point(this.ms(x));
       if (from === null || Math.abs(x - from) < 5) return;
-      if (!box) { box = svg("rect", { class: "drag", y: kTop, height: this.height - kTop - kBottom }); this.svg.append(box); }
+      if (!box) {
+        box = svg("rect", { class: "drag", y: kTop, height: this.height - kTop - kBottom });
+        this.svg.append(box);
+      }
       box.setAttribute("x", Math.min(x, from));
       box.setAttribute("width", Math.abs(x - from));
     });
-    const stop = () => { from = null; if (box) box.remove(); box = null; };
+    const stop = () => {
+      from = null;
+      if (box) box.remove();
+      box = null;
+    };
     this.svg.addEventListener("pointerup", (event) => {
-      const x = position(event), start = from;
+      const x = position(event),
+        start = from;
       stop();
-      if (start !== null && Math.abs(x - start) >= 5) this.axis.zoom(this.ms(Math.min(x, start)), this.ms(Math.max(x, start)));
+      if (start !== null && Math.abs(x - start) >= 5)
+        this.axis.zoom(this.ms(Math.min(x, start)), this.ms(Math.max(x, start)));
     });
     this.svg.addEventListener("pointercancel", stop);
-    this.svg.addEventListener("pointerleave", () => { if (from === null) this.axis.point(null); });
+    this.svg.addEventListener("pointerleave", () => {
+      if (from === null) this.axis.point(null);
+    });
     this.svg.addEventListener("dblclick", () => this.axis.reset());
     this.svg.addEventListener("keydown", (event) => onChartKey(this.axis, event));
   }
@@ -295,14 +401,18 @@ function sayCursor(panel, shown, said) {
   panel.svg.setAttribute("aria-valuemax", view[1]);
   panel.svg.setAttribute("aria-valuenow", shown ? cursor : view[0]);
   const at = shown ? cursor : view[0];
-  panel.svg.setAttribute("aria-valuetext", panel.axis.label(at, (view[1] - view[0]) / 600) + (said.length ? ": " + said.join(", ") : ""));
+  panel.svg.setAttribute(
+    "aria-valuetext",
+    panel.axis.label(at, (view[1] - view[0]) / 600) + (said.length ? ": " + said.join(", ") : ""),
+  );
 }
 
 // Arrows move the cursor (ten times as far with Shift), + and - zoom around it, Home and End go to the ends, Escape
 // shows all.
 function onChartKey(axis, event) {
   const [begin, end] = axis.view;
-  const step = ((end - begin) / 100) * (event.shiftKey ? 10 : 1), from = axis.cursor ?? (begin + end) / 2;
+  const step = ((end - begin) / 100) * (event.shiftKey ? 10 : 1),
+    from = axis.cursor ?? (begin + end) / 2;
   const to = { ArrowLeft: from - step, ArrowRight: from + step, Home: begin, End: end }[event.key];
   if (to !== undefined) axis.point(Math.min(Math.max(to, begin), end));
   else if (event.key === "+" || event.key === "=") axis.zoomBy(0.5);

@@ -35,12 +35,16 @@ function percent(ratio) {
 function bytes(value) {
   const units = ["B", "kB", "MB", "GB", "TB", "PB"];
   let unit = 0;
-  while (Math.abs(value) >= 999.5 && unit + 1 < units.length) { value /= 1000; ++unit; }
+  while (Math.abs(value) >= 999.5 && unit + 1 < units.length) {
+    value /= 1000;
+    ++unit;
+  }
   return value.toFixed(unit > 0 && Math.abs(value) < 9.95 && value !== 0 ? 1 : 0) + " " + units[unit];
 }
 
 function duration(ns) {
-  const s = ns / 1e9, size = Math.abs(s);
+  const s = ns / 1e9,
+    size = Math.abs(s);
   if (size === 0) return "0 s";
   if (size < 1e-3) return (s * 1e6).toFixed(size < 1e-5 ? 1 : 0) + " µs";
   if (size < 1) return (s * 1e3).toFixed(size < 1e-2 ? 1 : 0) + " ms";
@@ -57,35 +61,54 @@ function clock(ms, step, end) {
   if (end < 1) return (ms * 1000).toFixed(digits(1e-3)) + " µs";
   if (end < 1e3) return ms.toFixed(digits(1)) + " ms";
   if (end < 6e4) return (ms / 1e3).toFixed(digits(1e3)) + " s";
-  const places = digits(1000), unit = 10 ** places;
-  const units = Math.round((Math.abs(ms) / 1000) * unit);  // rounded first: 59.97 s is 1:00, not 0:60
-  const whole = Math.floor(units / unit), days = Math.floor(whole / 86400);
-  const h = Math.floor((whole % 86400) / 3600), m = Math.floor((whole % 3600) / 60), s = whole % 60;
+  const places = digits(1000),
+    unit = 10 ** places;
+  const units = Math.round((Math.abs(ms) / 1000) * unit); // rounded first: 59.97 s is 1:00, not 0:60
+  const whole = Math.floor(units / unit),
+    days = Math.floor(whole / 86400);
+  const h = Math.floor((whole % 86400) / 3600),
+    m = Math.floor((whole % 3600) / 60),
+    s = whole % 60;
   const two = (value) => String(value).padStart(2, "0");
   const fraction = places ? "." + String(units % unit).padStart(places, "0") : "";
-  return (ms < 0 ? "-" : "") + (days ? days + " d " : "") + (h || days ? h + ":" + two(m) : m) + ":" + two(s) + fraction;
+  return (
+    (ms < 0 ? "-" : "") + (days ? days + " d " : "") + (h || days ? h + ":" + two(m) : m) + ":" + two(s) + fraction
+  );
 }
 
 function amount(value, unit) {
   switch (unit) {
-    case "ratio": return percent(value);
-    case "bytes": return bytes(value);
-    case "bytes/s": return bytes(value) + "/s";
-    case "Hz": return value >= 1e9 ? (value / 1e9).toFixed(2) + " GHz" : (value / 1e6).toFixed(0) + " MHz";
-    case "ns": return duration(value);
-    case "celsius": return count(value) + " °C";
-    case "count": case "": case undefined: return count(value);
-    default: return count(value) + " " + unit;
+    case "ratio":
+      return percent(value);
+    case "bytes":
+      return bytes(value);
+    case "bytes/s":
+      return bytes(value) + "/s";
+    case "Hz":
+      return value >= 1e9 ? (value / 1e9).toFixed(2) + " GHz" : (value / 1e6).toFixed(0) + " MHz";
+    case "ns":
+      return duration(value);
+    case "celsius":
+      return count(value) + " °C";
+    case "count":
+    case "":
+    case undefined:
+      return count(value);
+    default:
+      return count(value) + " " + unit;
   }
 }
 
 // On the axis, where space is scarce: without units that the title already gives.
 function tick(value, unit) {
-  return ["ratio", "bytes", "bytes/s", "Hz", "ns"].includes(unit) ? amount(value, unit) : String(Number(value.toPrecision(3)));
+  return ["ratio", "bytes", "bytes/s", "Hz", "ns"].includes(unit)
+    ? amount(value, unit)
+    : String(Number(value.toPrecision(3)));
 }
 
 function gainText(speedup) {
-  const low = speedup.low.toFixed(2), high = speedup.high.toFixed(2);
+  const low = speedup.low.toFixed(2),
+    high = speedup.high.toFixed(2);
   return low === high ? low + "×" : low + "× to " + high + "×";
 }
 
@@ -97,10 +120,14 @@ function placeText(place) {
 // What charts show, as rows for a spreadsheet.
 function csvOf(panels) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const rows = panels.flatMap((panel) => panel.rows().flatMap((row) => {
-    const times = panel.spec.stack ? panel.spec.stack.t : row.t;
-    return times.map((t, i) => [t / 1000, quoted(panel.spec.title), quoted(row.label), panel.spec.unit || "", row.v[i]].join(","));
-  }));
+  const rows = panels.flatMap((panel) =>
+    panel.rows().flatMap((row) => {
+      const times = panel.spec.stack ? panel.spec.stack.t : row.t;
+      return times.map((t, i) =>
+        [t / 1000, quoted(panel.spec.title), quoted(row.label), panel.spec.unit || "", row.v[i]].join(","),
+      );
+    }),
+  );
   return ["time_s,quantity,series,unit,value", ...rows].join("\n") + "\n";
 }
 

@@ -15,9 +15,24 @@ function inlineNodes(text) {
 }
 
 function tableNodes(lines) {
-  const rows = lines.filter((line) => !/^\|[\s|:-]+\|$/.test(line)).map((line) => line.replace(/^\||\|$/g, "").split("|"));
-  return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, el("table", {}, rows.map((row, i) =>
-    el("tr", {}, row.map((cell) => el(i ? "td" : "th", {}, inlineNodes(cell.trim())))))));
+  const rows = lines
+    .filter((line) => !/^\|[\s|:-]+\|$/.test(line))
+    .map((line) => line.replace(/^\||\|$/g, "").split("|"));
+  return el(
+    "div",
+    { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" },
+    el(
+      "table",
+      {},
+      rows.map((row, i) =>
+        el(
+          "tr",
+          {},
+          row.map((cell) => el(i ? "td" : "th", {}, inlineNodes(cell.trim()))),
+        ),
+      ),
+    ),
+  );
 }
 
 // An item goes on in indented lines.
@@ -25,14 +40,23 @@ function listNodes(lines) {
   const items = [];
   for (const line of lines) {
     const begin = line.match(/^(?:[-*]|\d+\.) +(.*)/);
-    if (begin) items.push(begin[1]); else items[items.length - 1] += " " + line.trim();
+    if (begin) items.push(begin[1]);
+    else items[items.length - 1] += " " + line.trim();
   }
-  return el(/^\d/.test(lines[0]) ? "ol" : "ul", {}, items.map((item) => el("li", {}, inlineNodes(item))));
+  return el(
+    /^\d/.test(lines[0]) ? "ol" : "ul",
+    {},
+    items.map((item) => el("li", {}, inlineNodes(item))),
+  );
 }
 
 function blockNodes(lines) {
   const heading = lines[0].match(/^(#+) +(.*)/);
-  if (heading) return [el(heading[1].length > 2 ? "h5" : "h4", {}, inlineNodes(heading[2])), ...(lines.length > 1 ? blockNodes(lines.slice(1)) : [])];
+  if (heading)
+    return [
+      el(heading[1].length > 2 ? "h5" : "h4", {}, inlineNodes(heading[2])),
+      ...(lines.length > 1 ? blockNodes(lines.slice(1)) : []),
+    ];
   if (lines[0].startsWith("|")) return [tableNodes(lines)];
   const item = lines.findIndex((line) => /^(?:[-*]|\d+\.) /.test(line));
   if (item === 0) return [listNodes(lines)];
@@ -42,9 +66,12 @@ function blockNodes(lines) {
 
 // The page's own heading is left out: the reader has just opened it by name.
 function markdownNodes(text) {
-  const nodes = [], open = [];
+  const nodes = [],
+    open = [];
   let code = null;
-  const close = () => { if (open.length) nodes.push(...blockNodes(open.splice(0))); };
+  const close = () => {
+    if (open.length) nodes.push(...blockNodes(open.splice(0)));
+  };
   for (const line of text.split("\n")) {
     if (line.startsWith("```")) {
       if (code) nodes.push(el("pre", { tabindex: 0 }, el("code", {}, code.join("\n"))));

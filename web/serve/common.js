@@ -22,30 +22,59 @@ async function tell(method, path, json, token) {
 // `hasButton`: the page itself has the one for the theme.
 function navigate(current, hasButton) {
   const link = (path, text) => el("a", { href: path, "aria-current": path === current ? "page" : null }, text);
-  document.getElementById("nav").replaceChildren(...[el("span", { class: "name" }, "fullbore"), link("/", "Runs"),
-    link("/alerts", "Alerts"), el("span", { class: "spring" }), hasButton ? "" : themeButton()]);
+  document
+    .getElementById("nav")
+    .replaceChildren(
+      ...[
+        el("span", { class: "name" }, "fullbore"),
+        link("/", "Runs"),
+        link("/alerts", "Alerts"),
+        el("span", { class: "spring" }),
+        hasButton ? "" : themeButton(),
+      ],
+    );
 }
 
 // Where the token is typed. Password managers want a name for what they keep.
 function tokenInput() {
-  return [el("input", { type: "text", class: "hidden", autocomplete: "username", value: "fullbore", tabindex: "-1", "aria-hidden": "true" }),
-    el("input", { type: "password", "aria-label": "Token", placeholder: "token", autocomplete: "current-password" })];
+  return [
+    el("input", {
+      type: "text",
+      class: "hidden",
+      autocomplete: "username",
+      value: "fullbore",
+      tabindex: "-1",
+      "aria-hidden": "true",
+    }),
+    el("input", { type: "password", "aria-label": "Token", placeholder: "token", autocomplete: "current-password" }),
+  ];
 }
 
 function complain(error) {
-  document.getElementById("page").replaceChildren(el("h1", { class: "hidden" }, "This cannot be shown"), el("p", { class: "failure", role: "alert" }, String(error.message || error)));
+  document
+    .getElementById("page")
+    .replaceChildren(
+      el("h1", { class: "hidden" }, "This cannot be shown"),
+      el("p", { class: "failure", role: "alert" }, String(error.message || error)),
+    );
 }
 
-function runLink(name) { return el("a", { href: "/runs/" + encodeURIComponent(name) }, name); }
+function runLink(name) {
+  return el("a", { href: "/runs/" + encodeURIComponent(name) }, name);
+}
 
-function tagList(tags) { return Object.entries(tags).map(([key, value]) => el("span", { class: "tag" }, value ? `${key}=${value}` : key)); }
+function tagList(tags) {
+  return Object.entries(tags).map(([key, value]) => el("span", { class: "tag" }, value ? `${key}=${value}` : key));
+}
 
 function rateText(rates) {
   if (rates.samples_per_s !== undefined) return count(rates.samples_per_s) + " samples/s";
   return rates.steps_per_s === undefined ? "" : count(rates.steps_per_s) + " steps/s";
 }
 
-function utc(unix_ns) { return unix_ns ? new Date(unix_ns / 1e6).toISOString().slice(0, 16).replace("T", " ") : ""; }
+function utc(unix_ns) {
+  return unix_ns ? new Date(unix_ns / 1e6).toISOString().slice(0, 16).replace("T", " ") : "";
+}
 
 function stateOf(run) {
   const bad = run.out_of_memory || (run.exit_status || 0) !== 0;

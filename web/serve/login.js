@@ -10,8 +10,21 @@ const give = async (event) => {
   try {
     await tell("POST", "/login", { token: token.value });
     location.href = location.pathname === "/login" ? "/" : location.href;
-  } catch (error) { said.textContent = error.message; }
+  } catch (error) {
+    said.textContent = error.message;
+  }
 };
-document.getElementById("page").append(el("form", { class: "card login", onsubmit: give }, el("h1", {}, "Token"),
-  el("p", { class: "soft" }, "The secret in the file that this server was started with (--token-file)."), user, token,
-  el("button", { type: "submit", class: "primary" }, "Continue"), said));
+document
+  .getElementById("page")
+  .append(
+    el(
+      "form",
+      { class: "card login", onsubmit: give },
+      el("h1", {}, "Token"),
+      el("p", { class: "soft" }, "The secret in the file that this server was started with (--token-file)."),
+      user,
+      token,
+      el("button", { type: "submit", class: "primary" }, "Continue"),
+      said,
+    ),
+  );

@@ -19,11 +19,16 @@ async function showReport() {
 function showNow(live) {
   now.hidden = live.over || live.steps_per_s === undefined;
   if (now.hidden) return;
-  const figure = (label, value) => value ? el("div", {}, el("div", { class: "label" }, label), el("div", { class: "value" }, value)) : "";
-  now.replaceChildren(el("div", {}, el("span", { class: "dot" }), el("b", {}, "running")), figure("last minute", rateText(live)),
-    figure("step", duration(live.mean_step_ns)), figure("steps", count(live.steps)),
+  const figure = (label, value) =>
+    value ? el("div", {}, el("div", { class: "label" }, label), el("div", { class: "value" }, value)) : "";
+  now.replaceChildren(
+    el("div", {}, el("span", { class: "dot" }), el("b", {}, "running")),
+    figure("last minute", rateText(live)),
+    figure("step", duration(live.mean_step_ns)),
+    figure("steps", count(live.steps)),
     ...Object.entries(live.now).map(([name, value]) => figure(name.replaceAll("_", " "), percent(value))),
-    shareBar(data.palette, live.shares, true));
+    shareBar(data.palette, live.shares, true),
+  );
 }
 
 function listen() {
@@ -40,10 +45,15 @@ function listen() {
 }
 
 // The text of the tags: "lr=3e-4 team=vision"; a value with blanks is in quotes.
-function tagsAsText(tags) { return Object.entries(tags).map(([key, value]) => key + "=" + (/\s/.test(value) ? JSON.stringify(value) : value)).join(" "); }
+function tagsAsText(tags) {
+  return Object.entries(tags)
+    .map(([key, value]) => key + "=" + (/\s/.test(value) ? JSON.stringify(value) : value))
+    .join(" ");
+}
 function textAsTags(text) {
   const tags = {};
-  for (const [, key, quoted, plain] of text.matchAll(/([^\s=]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))/g)) tags[key] = quoted === undefined ? plain : JSON.parse(`"${quoted}"`);
+  for (const [, key, quoted, plain] of text.matchAll(/([^\s=]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))/g))
+    tags[key] = quoted === undefined ? plain : JSON.parse(`"${quoted}"`);
   return tags;
 }
 
@@ -61,12 +71,34 @@ async function showAbout() {
       await tell("PUT", base + "/note", { note: note.value }, token.value);
       await tell("PUT", base + "/tags", textAsTags(tags.value), token.value);
       said.textContent = "saved";
-    } catch (error) { said.textContent = error.message; }
+    } catch (error) {
+      said.textContent = error.message;
+    }
   };
-  about.replaceChildren(el("h2", {}, "Note and tags"), el("form", { onsubmit: save }, note, tags,
-    el("div", { class: "row" }, user, token, el("button", { type: "submit" }, "Save"), said,
-      el("span", { class: "soft" }, "Needs the token that the server was started with."))),
-    el("p", { class: "row" }, el("a", { href: base }, "Report as JSON"), el("a", { href: base + "/series.csv" }, "Series as CSV")));
+  about.replaceChildren(
+    el("h2", {}, "Note and tags"),
+    el(
+      "form",
+      { onsubmit: save },
+      note,
+      tags,
+      el(
+        "div",
+        { class: "row" },
+        user,
+        token,
+        el("button", { type: "submit" }, "Save"),
+        said,
+        el("span", { class: "soft" }, "Needs the token that the server was started with."),
+      ),
+    ),
+    el(
+      "p",
+      { class: "row" },
+      el("a", { href: base }, "Report as JSON"),
+      el("a", { href: base + "/series.csv" }, "Series as CSV"),
+    ),
+  );
 }
 
 navigate("", true);

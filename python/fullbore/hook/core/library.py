@@ -19,9 +19,7 @@ import posix
 import sys
 
 PACKAGE = __name__.partition(".")[0]
-PLACES = tuple(
-    place for place in sys.path if place == os.path.dirname(os.__file__) or place.endswith("/lib-dynload")
-)
+PLACES = tuple(place for place in sys.path if place == os.path.dirname(os.__file__) or place.endswith("/lib-dynload"))
 NOT_OURS = {"sitecustomize", "usercustomize", "site-packages", "dist-packages", "__pycache__", PACKAGE}
 
 

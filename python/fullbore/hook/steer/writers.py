@@ -11,6 +11,7 @@ from .view import Trial
 
 Patch = Callable[[Any], None]
 
+
 class Way(NamedTuple):
     """A function that takes a path and hands it to code that is not Python's."""
 
