@@ -68,6 +68,7 @@ std::optional<double> ParseSeconds(std::string_view text) {
 std::string FormatDuration(int64_t ns) {
   const double s = static_cast<double>(ns) / 1e9;
   const double magnitude = std::abs(s);
+  if (ns == 0) return "0 s";
   if (magnitude < 1e-6) return fmt::format("{} ns", ns);
   if (magnitude < 1e-3) return fmt::format("{:.{}f} us", s * 1e6, magnitude < 1e-5 ? 1 : 0);
   if (magnitude < 1) return fmt::format("{:.{}f} ms", s * 1e3, magnitude < 1e-2 ? 1 : 0);
@@ -102,8 +103,29 @@ std::string FormatPercent(double ratio) {
   return fmt::format("{:.{}f} %", percent, std::abs(percent) < 0.95 && percent != 0 ? 1 : 0);
 }
 
+std::string FormatFrequency(double hz) {
+  return hz >= 1e9 ? fmt::format("{:.2f} GHz", hz / 1e9) : fmt::format("{:.0f} MHz", hz / 1e6);
+}
+
+std::string FormatQuantity(double value, std::string_view unit) {
+  if (unit == "ratio") return FormatPercent(value);
+  if (unit == "bytes") return FormatBytes(value);
+  if (unit == "bytes/s") return FormatBytes(value) + "/s";
+  if (unit == "ns") return FormatDuration(std::llround(value));
+  if (unit == "s") return FormatDuration(std::llround(value * 1e9));
+  if (unit == "Hz") return FormatFrequency(value);
+  if (unit == "celsius") return FormatCount(value) + " C";
+  if (unit == "count" || unit.empty()) return FormatCount(value);
+  return fmt::format("{} {}", FormatCount(value), unit);
+}
+
 std::string FormatUtc(int64_t wall_ns) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(wall_ns / 1'000'000'000)));
+}
+
+void ReplaceFullStop(std::string& sentence, std::string_view with) {
+  if (sentence.ends_with('.')) sentence.pop_back();
+  sentence += with;
 }
 
 std::string ShellQuote(std::string_view word) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
+#include "base/testing/source_directory.h"
+
 namespace fullbore {
 namespace {
 
@@ -44,6 +47,26 @@ TEST(TextTest, BytesUseDecimalUnits) {
   EXPECT_EQ(FormatBytes(31e9), "31 GB");
   EXPECT_EQ(FormatBytes(1.5e6), "1.5 MB");
   EXPECT_EQ(FormatBytes(12), "12 B");
+}
+
+TEST(TextTest, QuantitiesReadAsOnThePage) {
+  const auto table = ReadFile(testing::SourceDirectory() + "/src/base/testing/quantities.tsv");
+  ASSERT_TRUE(table) << table.error().text;
+  for (const std::string_view line : Split(*table, '\n')) {
+    if (line.empty()) continue;
+    const auto cells = Split(line, '\t');
+    ASSERT_EQ(cells.size(), 3u) << line;
+    EXPECT_EQ(FormatQuantity(ParseDouble(cells[0]).value(), cells[1]), cells[2]);
+  }
+}
+
+TEST(TextTest, ASentenceGoesOnWhereItsFullStopWas) {
+  std::string sentence = "It waits.";
+  ReplaceFullStop(sentence, " for data.");
+  EXPECT_EQ(sentence, "It waits for data.");
+  ReplaceFullStop(sentence, "");
+  ReplaceFullStop(sentence, ", always");
+  EXPECT_EQ(sentence, "It waits for data, always");
 }
 
 TEST(TextTest, ShellQuoteLeavesPlainWordsAlone) {

@@ -47,13 +47,6 @@ struct Side {
   std::optional<analyze::TraceSum> sum;
 };
 
-std::string Quantity(double value, const std::string& unit) {
-  if (unit == "ratio") return FormatPercent(value);
-  if (unit == "bytes") return FormatBytes(value);
-  if (unit == "bytes/s") return FormatBytes(value) + "/s";
-  return FormatCount(value) + (unit.empty() || unit == "count" ? "" : " " + unit);
-}
-
 void PrintChanges(const char* title, const std::vector<Change>& changes) {
   if (changes.empty()) return;
   Print(stdout, "\n  {}\n", title);
@@ -64,10 +57,10 @@ void PrintChanges(const char* title, const std::vector<Change>& changes) {
   label_columns = std::min({label_columns, kMaxLabelColumns, OutputColumns() / 2});
   for (size_t i = 0; i < std::min(changes.size(), kMaxRows); ++i) {
     const Change& change = changes[i];
-    const std::string from =
-        change.before ? Quantity(*change.before, change.unit) : Printable(change.before_text, LocaleIsUtf8());
-    const std::string to =
-        change.after ? Quantity(*change.after, change.unit) : Printable(change.after_text, LocaleIsUtf8());
+    const std::string from = change.before ? FormatQuantity(*change.before, change.unit)
+                                           : Printable(change.before_text, LocaleIsUtf8());
+    const std::string to = change.after ? FormatQuantity(*change.after, change.unit)
+                                        : Printable(change.after_text, LocaleIsUtf8());
     const std::string label = Printable(change.what, LocaleIsUtf8());
     const std::string values = fmt::format("{} -> {}", from.empty() ? "-" : from, to.empty() ? "-" : to);
     const bool beside =

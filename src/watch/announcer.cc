@@ -5,6 +5,8 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
+
 namespace fullbore::watch {
 
 namespace {
@@ -39,7 +41,7 @@ bool IsNews(const Verdict& verdict) {
 std::string WithoutCapital(std::string title) {
   const bool word = title.size() > 1 && std::islower(static_cast<unsigned char>(title[1])) != 0;
   if (word) title[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(title[0])));
-  if (title.ends_with('.')) title.pop_back();
+  ReplaceFullStop(title, "");
   return title;
 }
 

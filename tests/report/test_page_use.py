@@ -1,6 +1,8 @@
 """What a reader can do with the page: switch rows, move by keyboard, sort, search, save, and read it with any eyes."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from browser import axe_violations, on_a_telephone, said_by
@@ -161,3 +163,12 @@ def test_nothing_is_wider_than_a_telephone(reports, tmp_path, name):
     window, width, too_wide = on_a_telephone(reports, tmp_path, name)
     assert window <= 390
     assert (width, too_wide) == (window, [])
+
+
+def test_a_quantity_reads_as_it_does_in_a_terminal(reports, tmp_path):
+    """But for the signs that terminals may lack. src/base/text_test.cc holds the program to the same table."""
+    table = Path(__file__).resolve().parents[2] / "src" / "base" / "testing" / "quantities.tsv"
+    rows = [line.split("\t") for line in table.read_text().splitlines()]
+    values = json.dumps([[float(value), unit] for value, unit, _ in rows])
+    shown = said_by(reports, tmp_path, "input-bound", f"said = {values}.map(([value, unit]) => amount(value, unit))")
+    assert [text.replace("µ", "u").replace("°", "") for text in shown] == [text for *_, text in rows]

@@ -46,6 +46,7 @@ function duration(ns) {
   const s = ns / 1e9,
     size = Math.abs(s);
   if (size === 0) return "0 s";
+  if (size < 1e-6) return Math.round(ns) + " ns";
   if (size < 1e-3) return (s * 1e6).toFixed(size < 1e-5 ? 1 : 0) + " µs";
   if (size < 1) return (s * 1e3).toFixed(size < 1e-2 ? 1 : 0) + " ms";
   if (size < 60) return s.toFixed(size < 10 ? 1 : 0) + " s";
@@ -88,6 +89,8 @@ function amount(value, unit) {
       return value >= 1e9 ? (value / 1e9).toFixed(2) + " GHz" : (value / 1e6).toFixed(0) + " MHz";
     case "ns":
       return duration(value);
+    case "s":
+      return duration(value * 1e9);
     case "celsius":
       return count(value) + " °C";
     case "count":

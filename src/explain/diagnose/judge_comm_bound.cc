@@ -94,9 +94,9 @@ void AdviseOneExchange(const View& view, const EarlyExchanges& early, Finding& f
   // 1.54. What the CPU adds up inside the backward pass goes, too.
   constexpr double kLeast = 0.6, kMostInsideBackward = 0.1;
   finding.cause = "each-micro-batch";
-  finding.title.pop_back();
-  finding.title += fmt::format(", and {} of the exchanges are of gradients that more is added to.",
-                               FormatPercent(early.part));
+  ReplaceFullStop(finding.title,
+                  fmt::format(", and {} of the exchanges are of gradients that more is added to.",
+                              FormatPercent(early.part)));
   finding.fix.front() = ToExchangeOnce(early);
   const double removed = finding.share * early.part;
   finding.speedup = RemovalOf(removed, kLeast);

@@ -349,10 +349,9 @@ void SayWhatItWouldBring(const Part& part, Finding& finding) {
 
 // What the advice is for, where that is not the largest part.
 void NameToo(const Part& part, Finding& finding) {
-  finding.title.pop_back();  // the full stop
   const std::string at = AtItsLine(part);
-  finding.title += fmt::format("; it also {} ({}{}).", part.kind->does, FormatPercent(part.of_step.ratio),
-                               at.empty() ? "" : ", " + at);
+  ReplaceFullStop(finding.title, fmt::format("; it also {} ({}{}).", part.kind->does,
+                                             FormatPercent(part.of_step.ratio), at.empty() ? "" : ", " + at));
   std::vector<Place> places = PlacesOf(part);
   if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
 }

@@ -133,13 +133,11 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
   const bool watched = loader != nullptr && loader->library == record::kWatched;
   if (watched) {
     finding.cause = "own-iterator";
-    finding.title.pop_back();
-    finding.title += fmt::format(": {} gives its batches too late.", loader->dataset);
+    ReplaceFullStop(finding.title, fmt::format(": {} gives its batches too late.", loader->dataset));
   }
   if (elsewhere > 0) {
-    finding.title.pop_back();
-    finding.title +=
-        fmt::format(", {} of it in collectives, for ranks that still load.", FormatPercent(elsewhere));
+    ReplaceFullStop(finding.title, fmt::format(", {} of it in collectives, for ranks that still load.",
+                                               FormatPercent(elsewhere)));
     evidence.FromReplay("waiting in collectives that ends when no rank waits for data", elsewhere, "ratio");
     if (elsewhere > ExposedWaitRatio(rank) / 2) finding.supersedes = {{"comm-bound", "uneven-ranks"}};
   }
@@ -154,10 +152,7 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
       finding.cause = advice.cause;
       finding.fix = std::move(advice.fix);
       finding.change = advice.change;
-      if (!advice.why.empty()) {
-        finding.title.pop_back();
-        finding.title += fmt::format(": {}.", advice.why);
-      }
+      if (!advice.why.empty()) ReplaceFullStop(finding.title, fmt::format(": {}.", advice.why));
     }
   }
   AdviseCheaperLoading(view, loader, finding);

@@ -189,8 +189,7 @@ void AdviseNoWorkers(Input& input, const CpuOptions& options) {
 void SayWhatWorkersDo(Input& input) {
   const std::string what = WhatFetchesDo(input.loader);
   if (input.loader.num_workers == 0 || what.empty()) return;
-  input.finding.title.pop_back();  // the full stop
-  input.finding.title += fmt::format("; {}.", what);
+  ReplaceFullStop(input.finding.title, fmt::format("; {}.", what));
 }
 
 // Files that are compressed in chunks are decompressed chunk by chunk, however little of one is wanted.

@@ -275,9 +275,9 @@ std::optional<Finding> SlowNumbers(const View& view, const HostWork& /*work*/) {
   finding.speedup = RemovalOf(meets, sure / std::max(sure, meets));
   finding.method = "one pass over these numbers removed, to all that is computed with them";
   if (multiplied) {
-    finding.title.pop_back();
-    finding.title +=
-        fmt::format("; a product of matrices with them takes {:.0f} times as long.", parameters.product);
+    ReplaceFullStop(
+        finding.title,
+        fmt::format("; a product of matrices with them takes {:.0f} times as long.", parameters.product));
     evidence.FromHook("a product with these parameters, of one with others", parameters.product, "ratio");
     DropGain(finding);
   }

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "record/json_text.h"
-#include "watch/alert/figure.h"
 
 namespace fullbore::watch {
 

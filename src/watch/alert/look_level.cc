@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "record/metrics.h"
-#include "watch/alert/figure.h"
 #include "watch/alert/sight.h"
 
 namespace fullbore::watch {
@@ -62,10 +61,11 @@ Sight LookAtSeries(const SeriesLevel& wanted, int64_t window_ns, const Moment& m
   Sight sight;
   sight.state = StateOf(worst_mean, wanted.side, wanted.level);
   const std::string name = record::LabelledName(worst->key), unit = worst->key.unit;
-  sight.what = fmt::format("{} is {}, {} {}", name, Figure(worst_mean, unit),
-                           wanted.side == Side::kAbove ? "above" : "below", Figure(wanted.level, unit));
+  sight.what =
+      fmt::format("{} is {}, {} {}", name, FormatQuantity(worst_mean, unit),
+                  wanted.side == Side::kAbove ? "above" : "below", FormatQuantity(wanted.level, unit));
   if (sight.state != Sight::State::kHolds)
-    sight.what = fmt::format("{} is {}", name, Figure(worst_mean, unit));
+    sight.what = fmt::format("{} is {}", name, FormatQuantity(worst_mean, unit));
   sight.evidence.push_back({name, worst_mean, unit, "", name, {}, {}});
   return sight;
 }

@@ -11,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "watch/alert/figure.h"
 
 namespace fullbore::watch {
 
@@ -100,7 +99,7 @@ Json ForAlertmanager(const Json& alert, int64_t wall_ns) {
   std::string description;
   for (const auto& each : alert.value("evidence", Json::array()))
     description += fmt::format("{}: {}\n", each.value("what", ""),
-                               Figure(each.value("value", 0.0), each.value("unit", "")));
+                               FormatQuantity(each.value("value", 0.0), each.value("unit", "")));
   Json annotations = {{"summary", alert.value("what", "")}};
   if (!description.empty()) annotations["description"] = description;
   if (const auto fix = alert.value("fix", Json::array()); !fix.empty()) annotations["fix"] = fix.front();
