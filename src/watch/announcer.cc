@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "explain/diagnose/judge.h"
 
 namespace fullbore::watch {
 
@@ -16,15 +18,11 @@ constexpr int kSure = 2;        // looks in a row that must agree
 constexpr int kForGood = 3;     // the same where another verdict was said before
 constexpr int kMostLines = 5;   // in a run: whoever has not acted by then does not want to
 constexpr double kFelt = 1.05;  // a smaller gain is no news
-// What stops or ends a run is said although no speed can be gained from it.
-constexpr const char* kUrgent[] = {"hang",          "shared-memory",   "host-memory",
-                                   "memory-growth", "memory-pressure", "throttle"};
 
 bool IsUrgent(const Verdict& verdict) {
-  for (const char* id : kUrgent) {
-    if (verdict.id == id) return verdict.critical;
-  }
-  return false;
+  const auto rows = diagnose::AllFindings();
+  const auto row = std::ranges::find(rows, verdict.id, &diagnose::FindingRow::id);
+  return row != rows.end() && row->haste == diagnose::Haste::kUrgent && verdict.critical;
 }
 
 // All of the range is a gain that is felt. How far it reaches upwards takes nothing from that.

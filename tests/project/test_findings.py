@@ -37,7 +37,7 @@ def test_findings_that_a_page_refers_to_have_pages(page):
 
 
 def table_of_findings() -> list[str]:
-    rows = re.findall(r'\{"([a-z-]+)", Judge(\w+), When::', (DIAGNOSE / "judge.cc").read_text())
+    rows = re.findall(r'^FINDING\("([a-z-]+)", Judge(\w+), ', (DIAGNOSE / "findings.inc").read_text(), re.MULTILINE)
     for finding, judge in rows:
         assert judge == "".join(word.capitalize() for word in finding.split("-"))
     return [finding for finding, _ in rows]

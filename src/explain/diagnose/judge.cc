@@ -14,36 +14,14 @@ using record::Metric;
 
 namespace {
 
+constexpr std::optional<Conclusion> kNothing,
+    kAnything = Conclusion::kAnything, kIdleTime = Conclusion::kIdleTime, kHealthy = Conclusion::kHealthy;
+
 constexpr FindingRow kFindings[] = {
-    {"input-bound", JudgeInputBound, When::kWithSteps},
-    {"worker-overcommit", JudgeWorkerOvercommit, When::kWithSteps},
-    {"shared-memory", JudgeSharedMemory, When::kAlways, Rests::kOnTheRun, std::nullopt},
-    {"host-memory", JudgeHostMemory, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
-    {"memory-growth", JudgeMemoryGrowth, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
-    {"host-other", JudgeHostOther, When::kWithSteps, Rests::kOnTheRun, Conclusion::kIdleTime},
-    {"frozen-network", JudgeFrozenNetwork, When::kWithSteps},
-    {"straggler", JudgeStraggler, When::kWithSteps},
-    {"comm-bound", JudgeCommBound, When::kWithSteps, Rests::kOnTheDevice},
-    {"uneven-last-batch", JudgeUnevenLastBatch, When::kWithSteps},
-    {"launch-bound", JudgeLaunchBound, When::kWithSteps, Rests::kOnTheDevice, Conclusion::kIdleTime},
-    {"sync-bound", JudgeSyncBound, When::kWithSteps, Rests::kOnTheDevice, Conclusion::kIdleTime},
-    {"copy-bound", JudgeCopyBound, When::kWithSteps, Rests::kOnTheDevice},
-    {"thread-oversubscription", JudgeThreadOversubscription, When::kWithSteps},
-    {"recompilation", JudgeRecompilation, When::kWithSteps},
-    {"instrumentation", JudgeInstrumentation, When::kWithSteps},
-    {"unstable-steps", JudgeUnstableSteps, When::kWithSteps},
-    {"cpu-contention", JudgeCpuContention, When::kWithSteps},
-    {"low-activity", JudgeLowActivity, When::kAlways, Rests::kOnTheRun, std::nullopt},
-    {"hang", JudgeHang, When::kWithSteps, Rests::kOnTheRun, std::nullopt},
-    {"idle-device", JudgeIdleDevice, When::kAlways, Rests::kOnTheRun, std::nullopt},
-    {"no-tensor-cores", JudgeNoTensorCores, When::kAlways, Rests::kOnTheDevice},
-    {"inefficient-kernels", JudgeInefficientKernels, When::kWithSteps, Rests::kOnTheDevice},
-    {"needless-work", JudgeNeedlessWork, When::kWithSteps},
-    {"memory-pressure", JudgeMemoryPressure, When::kAlways, Rests::kOnTheRun, std::nullopt},
-    {"small-batch", JudgeSmallBatch, When::kWithSteps},
-    {"throttle", JudgeThrottle, When::kAlways, Rests::kOnTheRun, std::nullopt},
-    {"unexplained", JudgeUnexplained, When::kLast, Rests::kOnTheDevice, Conclusion::kIdleTime},
-    {"healthy", JudgeHealthy, When::kLast, Rests::kOnTheRun, Conclusion::kHealthy},
+#define FINDING(id, judge, when, rests, concludes, haste) \
+  {id, judge, When::when, Rests::rests, concludes, Haste::haste},
+#include "explain/diagnose/findings.inc"
+#undef FINDING
 };
 
 }  // namespace

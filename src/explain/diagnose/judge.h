@@ -1,4 +1,4 @@
-// One file per finding, `judge_<finding>.cc`, with its test beside it. A judge looks at a view and returns
+// One file per finding, `judge_<finding>.cc`, with its test beside it, and a row in findings.inc. A judge looks at a view and returns
 // its finding, or nothing; in the diagnosis it notes only what it could not judge and what would not help.
 // Which other findings it supersedes, it declares in the finding.
 #pragma once
@@ -14,35 +14,10 @@
 
 namespace fullbore::diagnose {
 
-std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeWorkerOvercommit(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeSharedMemory(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeMemoryGrowth(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeFrozenNetwork(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeCommBound(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeUnevenLastBatch(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeLaunchBound(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeSyncBound(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeCopyBound(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeInstrumentation(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeUnstableSteps(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeCpuContention(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeThreadOversubscription(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeLowActivity(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeHang(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeIdleDevice(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeNoTensorCores(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeNeedlessWork(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeMemoryPressure(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeSmallBatch(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeThrottle(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeUnexplained(const View& view, Diagnosis& diagnosis);
-std::optional<Finding> JudgeHealthy(const View& view, Diagnosis& diagnosis);
+#define FINDING(id, judge, when, rests, concludes, haste) \
+  std::optional<Finding> judge(const View& view, Diagnosis& diagnosis);
+#include "explain/diagnose/findings.inc"
+#undef FINDING
 
 enum class When : uint8_t {
   kWithSteps,  // where optimizer steps were seen
@@ -56,17 +31,21 @@ inline constexpr char kDeviceNotSeen[] = "launch, gaps and copies on the device"
 // Whose record a finding rests on, where both are there: in a run of hours, the device's own covers a few steps.
 enum class Rests : uint8_t { kOnTheRun, kOnTheDevice };
 
+// What stops or ends a run is said while it goes on, although no speed can be gained from it.
+enum class Haste : uint8_t { kCanWait, kUrgent };
+
 struct FindingRow {
   std::string_view id;  // docs/findings/ID.md explains it
   std::optional<Finding> (*judge)(const View&, Diagnosis&);
   When when;
-  Rests rests = Rests::kOnTheRun;
+  Rests rests;
   // What it concludes, for recordings that forbid it. Nothing where the machine's own readings say it, whatever is known
   // of the steps.
-  std::optional<fitness::Conclusion> concludes = fitness::Conclusion::kAnything;
+  std::optional<fitness::Conclusion> concludes;
+  Haste haste;
 };
 
-// All findings, in the order in which they are judged: a symptom before the cause that may supersede it.
+// All of findings.inc.
 std::span<const FindingRow> AllFindings();
 
 // Takes back the gains that the recording does not allow to predict.
