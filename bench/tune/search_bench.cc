@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "tune/testing/surface.h"
+#include "tune/search/testing/surface.h"
 
 namespace {
 

@@ -13,9 +13,9 @@
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/trial_budget.h"
-#include "tune/advice.h"
-#include "tune/commit.h"
-#include "tune/contest.h"
+#include "tune/answer/advice.h"
+#include "tune/proof/commit.h"
+#include "tune/proof/contest.h"
 
 namespace fullbore::cli {
 

@@ -6,7 +6,7 @@
 
 #include "cli/subcommand.h"
 #include "cli/trials.h"
-#include "tune/fail_if.h"
+#include "tune/proof/fail_if.h"
 
 namespace fullbore::cli {
 

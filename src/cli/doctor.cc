@@ -23,7 +23,7 @@
 #include "cli/results.h"
 #include "cli/subcommand.h"
 #include "measure/probe/registry.h"
-#include "tune/shelter.h"
+#include "tune/trial/shelter.h"
 
 namespace fullbore::cli {
 

@@ -1,5 +1,5 @@
 // fullbore measure: one setting, one fresh process, one line of JSON. The flags are described below, in Define.
-#include "tune/measure.h"
+#include "tune/trial/measure.h"
 
 #include <fmt/format.h>
 

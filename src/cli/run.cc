@@ -82,10 +82,10 @@ Result<std::string> WindowsAskedFor(const std::string& text) {
     const auto seconds = ParseSeconds(text.substr(6));
     if (seconds && *seconds >= 1) return std::to_string(*seconds);
   }
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("run: --windows '{}' is not off, N@STEP (N up to {}) or every TIME", text,
-                           kMaxWindowSteps),
-               "for instance --windows 4@100 or --windows 'every 10m'"};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("run: --windows '{}' is not off, N@STEP (N up to {}) or every TIME", text, kMaxWindowSteps),
+      "for instance --windows 4@100 or --windows 'every 10m'"};
 }
 
 Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::string>& texts) {

@@ -8,7 +8,7 @@
 #include "base/print.h"
 #include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
-#include "tune/slurm.h"
+#include "tune/trial/slurm.h"
 
 namespace fullbore::cli {
 

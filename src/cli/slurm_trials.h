@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "cli/trials.h"
-#include "tune/measure.h"
+#include "tune/trial/measure.h"
 
 namespace fullbore::cli {
 

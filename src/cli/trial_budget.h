@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tune/measure.h"
+#include "tune/trial/measure.h"
 
 namespace fullbore::cli {
 

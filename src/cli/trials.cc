@@ -11,9 +11,9 @@
 #include "cli/hook_directory.h"
 #include "cli/slurm_trials.h"
 #include "measure/collect/run_place.h"
-#include "tune/knob.h"
-#include "tune/printed.h"
-#include "tune/slurm.h"
+#include "tune/knob/knob.h"
+#include "tune/trial/printed.h"
+#include "tune/trial/slurm.h"
 
 namespace fullbore::cli {
 

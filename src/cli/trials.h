@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
-#include "tune/measure.h"
+#include "tune/trial/measure.h"
 
 namespace CLI {
 class App;

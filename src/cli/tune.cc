@@ -25,13 +25,13 @@
 #include "cli/tune_answer.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
-#include "tune/as_it_runs.h"
-#include "tune/kept.h"
-#include "tune/knob.h"
-#include "tune/known.h"
-#include "tune/page/page.h"
-#include "tune/patch.h"
-#include "tune/search.h"
+#include "tune/answer/page/page.h"
+#include "tune/answer/patch.h"
+#include "tune/knob/knob.h"
+#include "tune/search/known.h"
+#include "tune/search/search.h"
+#include "tune/trial/as_it_runs.h"
+#include "tune/trial/kept.h"
 
 namespace fullbore::cli {
 

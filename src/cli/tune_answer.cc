@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "measure/collect/run_place.h"
-#include "tune/losses.h"
+#include "tune/trial/losses.h"
 
 namespace fullbore::cli {
 

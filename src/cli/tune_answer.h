@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tune/advice.h"
+#include "tune/answer/advice.h"
 
 namespace fullbore::cli {
 

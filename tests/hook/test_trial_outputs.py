@@ -137,7 +137,7 @@ def content(place: pathlib.Path) -> str:
 
 @pytest.fixture
 def trial(tmp_path):
-    """The environment of a trial, as src/tune/trial_places.cc makes it."""
+    """The environment of a trial, as src/tune/trial/trial_places.cc makes it."""
     with tempfile.TemporaryDirectory(prefix="fullbore-") as temporary:  # pytest's own is too long for sockets
         kept = ["/dev", "/proc", "/sys", temporary, str(tmp_path / "cache")]
         own = {"FULLBORE_TRIAL_FILES": str(tmp_path / "trial"), "FULLBORE_TRIAL_KEPT": "\n".join(kept)}

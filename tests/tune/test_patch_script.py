@@ -15,7 +15,7 @@ import sys
 
 import pytest
 
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src" / "tune" / "patch_script"
+SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src" / "tune" / "answer" / "patch_script"
 sys.path.insert(0, str(SOURCES))
 from find_arguments import answer  # noqa: E402
 

@@ -19,7 +19,7 @@ APPLIED = "applied"
 PREFIX = "setting."
 
 # What a setting takes, in words, where the value given is nothing of that kind; else empty. The same values as in
-# src/tune/knob.cc, which judges what `fullbore` is given.
+# src/tune/knob/knob.cc, which judges what `fullbore` is given.
 Misfit = Callable[[Any], str]
 MOST_WORKERS, MOST_THREADS, MOST_BATCHES, MOST_SAMPLES, MOST_MEGABYTES, MOST_CPU = 1024, 1024, 1024, 10**8, 10**6, 8191
 

@@ -12,7 +12,7 @@ else, in this process and those that it starts, the kernel refuses to write else
 
 The functions of `open` and `os` are replaced at Python's start, before any module has taken them by name. Python's own
 import does not go through them: no byte code is written. Not redirected: the run's channel, and what
-$FULLBORE_TRIAL_KEPT names (src/tune/trial_places.h).
+$FULLBORE_TRIAL_KEPT names (src/tune/trial/trial_places.h).
 """
 
 from __future__ import annotations

@@ -1,0 +1,170 @@
+#include "tune/proof/contest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/text.h"
+
+namespace fullbore::tune {
+
+namespace {
+
+std::optional<Ending> EndingAfter(const Proof& proof, const std::vector<double>& thresholds) {
+  const auto gain = proof.gain();
+  if (!gain) return std::nullopt;
+  if (IsTold(*gain, thresholds)) return Ending::kDecided;
+  // Which of them is faster does not matter then; what else was asked for does.
+  std::vector<double> others = thresholds;
+  std::erase(others, 1.0);
+  if (gain->low > 1 / kMatters && gain->high < kMatters && IsTold(*gain, others))
+    return Ending::kNoDifference;
+  if (proof.pairs.size() >= kMostPairs) return Ending::kTooNoisy;
+  return std::nullopt;
+}
+
+// One that cannot be measured ends the contest.
+std::optional<Trial> TryOne(Side side, Track& track, Contest& contest) {
+  auto trial = track.Try(side);
+  if (!trial) return std::nullopt;
+  contest.trials.push_back({side, *trial});
+  if (trial->ok()) return trial;
+  contest.ending = Ending::kFailed;
+  contest.why = fmt::format("the {} could not be measured: {}{}", Name(side), Name(trial->outcome),
+                            trial->why.empty() ? "" : ", " + trial->why);
+  return std::nullopt;
+}
+
+// So many pairs in all that are like these would tell all; nothing where kMostPairs would not.
+std::optional<size_t> PairsWanted(const Contest& contest) {
+  size_t most = 0;
+  for (const double threshold : contest.thresholds) {
+    const auto wanted = contest.proof.pairs_to_tell(threshold);
+    if (!wanted) return std::nullopt;
+    most = std::max(most, *wanted);
+  }
+  return most;
+}
+
+// Half of what one pair differs from another, as a ratio.
+double SpreadOf(const Proof& proof) {
+  double least = 0, most = 0;
+  for (const Proof::Pair& pair : proof.pairs) {
+    const double ratio = std::log(pair.after.mean / pair.before.mean);
+    least = &pair == &proof.pairs.front() ? ratio : std::min(least, ratio);
+    most = &pair == &proof.pairs.front() ? ratio : std::max(most, ratio);
+  }
+  return (most - least) / 2;
+}
+
+}  // namespace
+
+std::string_view Name(Side side) { return side == Side::kBaseline ? "baseline" : "candidate"; }
+
+std::string_view Name(Ending ending) {
+  switch (ending) {
+    case Ending::kDecided:
+      return "decided";
+    case Ending::kNoDifference:
+      return "no-difference";
+    case Ending::kTooNoisy:
+      return "too-noisy";
+    case Ending::kOver:
+      return "over";
+    case Ending::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+std::string_view Name(Standing standing) {
+  switch (standing) {
+    case Standing::kNotProven:
+      return "not-proven";
+    case Standing::kFaster:
+      return "faster";
+    case Standing::kSlower:
+      return "slower";
+  }
+  return "";
+}
+
+Standing StandingOf(const std::optional<Proof::Gain>& gain) {
+  if (gain && gain->low > 1) return Standing::kFaster;
+  if (gain && gain->high < 1) return Standing::kSlower;
+  return Standing::kNotProven;
+}
+
+std::vector<Trial> Contest::TrialsOf(Side side) const {
+  std::vector<Trial> found;
+  for (const Made& made : trials) {
+    if (made.side == side) found.push_back(made.trial);
+  }
+  return found;
+}
+
+double Contest::last_pair_s() const {
+  const size_t count = 2 * proof.pairs.size();
+  return count == 0 ? 0 : trials[count - 2].trial.seconds + trials[count - 1].trial.seconds;
+}
+
+std::optional<LossDifference> Contest::losses() const {
+  return CompareLosses(TrialsOf(Side::kBaseline), TrialsOf(Side::kCandidate), "the candidate");
+}
+
+Contest Compete(const std::vector<double>& thresholds, Track& track) {
+  Contest contest;
+  contest.thresholds = thresholds;
+  const auto make = [&](bool as_it_is) {
+    return TryOne(as_it_is ? Side::kBaseline : Side::kCandidate, track, contest);
+  };
+  while (contest.last_pair_s() < track.left_s()) {
+    const auto pair = MakePair(contest.proof.pairs.size(), make);
+    if (!pair) return contest;
+    if (pair->before.unit != pair->after.unit) {
+      contest.ending = Ending::kFailed;
+      contest.why = fmt::format("the baseline is counted in {}, the candidate in {}", pair->before.unit,
+                                pair->after.unit);
+      return contest;
+    }
+    contest.proof.Add({*pair->before.rate, *pair->after.rate});
+    track.OnPair(contest.proof);
+    if (const auto ending = EndingAfter(contest.proof, thresholds)) {
+      contest.ending = *ending;
+      return contest;
+    }
+  }
+  return contest;
+}
+
+std::string WhatWouldSettle(const Contest& contest) {
+  const size_t pairs = contest.proof.pairs.size();
+  switch (contest.ending) {
+    case Ending::kDecided:
+    case Ending::kFailed:
+      return "";
+    case Ending::kNoDifference:
+      return fmt::format("Neither is faster by {} or more: more trials would not make that matter.",
+                         FormatPercent(kMatters - 1));
+    case Ending::kTooNoisy:
+      return fmt::format(
+          "The pairs differ by ±{}. Fewer neighbours on this machine would settle it, or longer trials: "
+          "--precision 1% --most 5m.",
+          FormatPercent(SpreadOf(contest.proof)));
+    case Ending::kOver:
+      break;
+  }
+  if (pairs < 2) return "Two pairs of trials at least would have to tell; --budget gives more time.";
+  const auto wanted = PairsWanted(contest);
+  if (!wanted || *wanted <= pairs)
+    return fmt::format("The pairs differ by ±{}: more time (--budget) and fewer neighbours would settle it.",
+                       FormatPercent(SpreadOf(contest.proof)));
+  double seconds = contest.last_pair_s() * static_cast<double>(*wanted - pairs);
+  for (const Contest::Made& made : contest.trials) seconds += made.trial.seconds;
+  return fmt::format("{} pairs like these would settle it: --budget {:.0f}m.", *wanted,
+                     std::ceil(seconds / 60));
+}
+
+}  // namespace fullbore::tune

@@ -1,0 +1,37 @@
+// `compare --fail-if`: what makes the exit status say that the second is not as it should be.
+//
+//   slower          it is slower: its interval lies below 1
+//   slower 3%       it is slower by more than that, with its whole interval
+//   not-faster      it is not proven to be faster: its interval does not lie above 1
+//   not-faster 10%  it is not proven to be faster by more than that
+//   not-proven      the interval does not tell what the other conditions ask or, without others, which is faster
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tune/proof/proof.h"
+
+namespace fullbore::tune {
+
+struct FailIf {
+  enum class Kind : uint8_t { kSlower, kNotFaster, kNotProven };
+  Kind kind = Kind::kSlower;
+  double threshold = 1;  // times as fast; 0.97 for "slower 3%"
+  std::string text;      // as it was given
+};
+
+// "slower 3%" or "slower:3%", which needs no quotes in a shell. An error for anything else names all that there are.
+Result<std::vector<FailIf>> ParseFailIf(const std::vector<std::string>& texts);
+
+// How many times as fast it matters to know the second to be.
+std::vector<double> ThresholdsOf(const std::vector<FailIf>& conditions);
+
+// The texts of those that hold; without an interval, those that want proof.
+std::vector<std::string> WhatHolds(const std::vector<FailIf>& conditions,
+                                   const std::optional<Proof::Gain>& gain);
+
+}  // namespace fullbore::tune

@@ -1,0 +1,33 @@
+// What `tune` has measured so far, on disk, so that an interrupted one goes on from there: a line of JSON a trial, after
+// one that says of which command. Written anew after each trial: complete at any moment.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tune/trial/trial.h"
+
+namespace fullbore::tune {
+
+class Kept {
+ public:
+  // Of this command in this working directory, beside the runs. Secrets in the command are masked before they are stored.
+  Kept(const std::string& runs_directory, const std::string& working_directory,
+       const std::vector<std::string>& command);
+
+  const std::string& path() const { return path_; }
+  // What an earlier one left; an error if there is nothing, or it cannot be read. Lines that are no trials are left out.
+  Result<void> Load();
+  // The next of the trials that were loaded, with these settings, in the order in which they were made: of those that
+  // prove, or of those that search.
+  std::optional<Trial> Take(const Settings& settings, bool proves);
+  Result<void> Add(const Trial& trial);
+
+ private:
+  std::string path_;
+  std::string text_;
+  std::vector<Trial> loaded_;
+};
+
+}  // namespace fullbore::tune

@@ -1,0 +1,56 @@
+// Measures one setting: the command in a fresh process, recorded as an ordinary run, ended as soon as its throughput is
+// known well enough, together with everything that it started.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tune/knob/settings.h"
+#include "tune/trial/shelter.h"
+#include "tune/trial/trial.h"
+
+namespace fullbore::tune {
+
+// When a trial has been measured: the half-width of the 95 % interval as a ratio of the rate, not before so many steps and
+// seconds of the steady state. After `most_seconds` from the first step it ends in any case, as "noisy".
+struct Precision {
+  double half_width = 0.02;
+  int64_t least_steps = 20;
+  double least_seconds = 2;
+  double most_seconds = 60;
+};
+
+struct MeasureOptions {
+  std::vector<std::string> command;  // with placeholders
+  Precision precision;
+  std::string metric;       // pattern for what the program prints; empty: the steps that the hook sees
+  std::string log;          // the file that it stands in; empty: the program's output
+  double patience_s = 300;  // without a first step; after that, the program hangs
+  // A trial whose interval lies below this rate, in samples/s, is ended: it cannot be the best.
+  std::optional<double> hopeless_below;
+  // When it ends in any case, also before its first step, on the monotonic clock; 0: never. `end_of` is what is over then.
+  int64_t end_ns = 0;
+  std::string end_of = "its time";
+  std::function<bool()> given_up;  // asked some times a second: whether to end at once; may be empty
+  std::string directory;           // of runs
+  Shelter shelter;                 // of FindShelter(directory)
+  std::string name;                // part of the run's id; from the command where empty
+  std::map<std::string, std::string> tags;
+  std::string hook_directory, package_directory;
+};
+
+struct Measured {
+  Trial trial;
+  std::string run_file;               // empty if nothing could be recorded
+  std::optional<int> interrupted_by;  // a signal for us: the trial says nothing
+};
+
+// What the program prints, and what it would write, goes into a directory that is removed at the end. An error if the
+// command cannot be started at all.
+Result<Measured> Measure(const MeasureOptions& options, const Settings& settings);
+
+}  // namespace fullbore::tune
