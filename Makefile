@@ -1,9 +1,9 @@
 # Thin: each goal is one script or one CMake preset. `make help` lists the goals.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test demo bench accuracy asan tsan fuzz lint format package clean
+.PHONY: help setup build test test-long demo bench accuracy asan tsan fuzz lint format package clean
 
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup:  ## install what building needs (apt, with sudo where needed)
 	@scripts/setup.sh build
@@ -13,6 +13,9 @@ build: setup  ## build/release/fullbore
 
 test:  ## install what is missing, build, run all tests: C++ and Python
 	@scripts/test.sh
+
+test-long:  ## what compares measured times, in several rounds: half an hour on a quiet machine, after make test
+	@.venv/bin/python3 -m pytest -m long
 
 demo:  ## train a real ResNet under fullbore, apply its advice, compare prediction and measurement
 	@scripts/demo.sh

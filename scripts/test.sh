@@ -20,9 +20,9 @@ python_tests() {  # python_tests LOG ARGUMENT...
   shift
   "$venv/bin/python3" -m pytest "$@" 2>&1 </dev/null | tee "$log" || status=1
 }
-python_tests pytest.log -n "${JOBS:-$(nproc)}" --dist worksteal -m "not alone"
+python_tests pytest.log -n "${JOBS:-$(nproc)}" --dist worksteal -m "not alone and not long"
 say "Python tests that measure, one after another"
-python_tests pytest-alone.log -m alone
+python_tests pytest-alone.log -m "alone and not long"
 
 echo
 [ $status = 0 ] || say "some tests failed; logs are in $logs"
