@@ -68,10 +68,11 @@ def fit_batch(program: Program, hardware: Hardware, ratio: float) -> Program:
 
 def draw_numerics(draw: random.Random, device: str) -> Numerics:
     """fp32 mostly; autocast sometimes."""
+    turned = draw.random() < 0.5
     if draw.random() < 0.35:
         half = "c10::Half" if device == "V100" or draw.random() < 0.3 else "c10::BFloat16"
-        return Numerics(half)
-    return Numerics("", draw.random() < 0.3, draw.random() < 0.85)
+        return Numerics(half, channels_last=turned)
+    return Numerics("", draw.random() < 0.3, draw.random() < 0.85, turned)
 
 
 def draw_exchange(draw: random.Random, device: str) -> Exchange:
@@ -105,9 +106,9 @@ def draw_program(draw: random.Random, families: tuple, devices: tuple, ranks: in
         step_style=draw.choices(("foreach", "loop", "fused"), (0.6, 0.2, 0.2))[0],
         clip=draw.random() < 0.2,
         set_to_none=draw.random() < 0.85,
+        compiled=draw.random() < 0.08,
         exchange=draw_exchange(draw, device),
         stall_chance=draw.uniform(0.0, 0.02),
-        stall_ns=draw.uniform(0.3e6, 3e6),
     )
     return program, hardware
 
@@ -130,7 +131,8 @@ def surround(draw: random.Random, program: Program, hardware: Hardware, pinned: 
     is_pinned = draw.random() < pinned
     feed = Feed(batch_bytes=size, pinned=is_pinned, blocking=not is_pinned or draw.random() < 0.3)
     reads = ("loss",) if draw.random() < 0.3 else ()
-    return replace(program, loader=loader, feed=feed, reads=reads), sizes
+    stall = min(20e6, sizes.step * draw.uniform(0.1, 0.8))
+    return replace(program, loader=loader, feed=feed, reads=reads, stall_ns=stall), sizes
 
 
 def sound_program(draw, families: tuple, devices: tuple, ranks: int, ratio: tuple, pinned: float = 0.75) -> tuple:

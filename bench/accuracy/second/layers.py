@@ -16,6 +16,7 @@ class Numerics:
     autocast: str = ""  # "", "c10::Half", "c10::BFloat16"
     tf32_matmul: bool = False  # off by default since PyTorch 1.12
     tf32_conv: bool = True  # torch.backends.cudnn.allow_tf32 is on by default
+    channels_last: bool = False  # else cuDNN's 16-bit convolutions turn their tensors around
 
 
 class Builder:
@@ -133,6 +134,9 @@ class Builder:
             )
         wrappers = ("aten::conv2d", "aten::convolution", "aten::_convolution")
         forward = [*cast, Op(wrappers, (ahead,), MODULE_NS, "Conv2d", self.dtype)]
+        if self.half and not self.numerics.channels_last:
+            ahead = Call(ahead.name, (turn(x), *ahead.kernels, turn(y)), shapes)
+            kernels = (turn(y), *kernels, turn(x))
         back = Call("aten::convolution_backward", kernels, ((images, fan_out, out, out), *shapes[:2]))
         self.add(forward, [node("ConvolutionBackward0", (back,), self.dtype), *uncast], (weight,))
         return out
@@ -342,3 +346,9 @@ def reduce_name(dtype: str) -> str:
     """PyTorch's reduction kernel, summing."""
     inner = f"at::native::func_wrapper_t<{dtype}, at::native::sum_functor<{dtype}, float, {dtype}>::operator()>"
     return f"void at::native::reduce_kernel<128, 4, at::native::ReduceOp<{dtype}, {inner}, unsigned int, {dtype}, 4> >"
+
+
+def turn(size: float) -> Kernel:
+    """cuDNN's change between NCHW and NHWC of a 16-bit tensor."""
+    name = "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true, (cudnnKernelDataType_t)0>"
+    return Kernel(name, "pointwise", 0.0, size, size, max(1, int(size / 4096)), 256)

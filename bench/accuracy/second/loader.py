@@ -3,7 +3,7 @@
 from second.noise import Noise
 from second.program import Feed, Loader
 
-PIN_RATE = 6.0  # GB/s: one thread that copies into pinned memory (drawn by hand)
+PIN_RATE = 8.0  # GB/s: one thread that copies into pinned memory (drawn by hand)
 
 
 class Batches:

@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from second.base import Unfit
+from second.base import Sizes, Unfit
 from second.kineto import Writer
 from second.program import Program
 from second.recording import Profile
@@ -14,7 +14,7 @@ from second.simulate import Run, model_of, simulate
 
 LEAST, MOST = 1.03, 4.0  # gains that are kept
 ATTEMPTS = 400
-TRUE_STEPS = 32  # at least 24 are asked for
+TRUE_STEPS = 40  # at least 24 are asked for
 EVENTS = 9000  # launches in a file: about 1.3 kB each
 
 
@@ -81,9 +81,12 @@ def draw_profile(case: Case, key: str, launches: int) -> Profile:
     stack = style == "new" and launches < 700 and draw.random() < (0.7 if program.collection.explicit else 0.2)
     active = max(3, min(8, EVENTS // max(launches, 1)))
     active = -(-active // program.period) * program.period
+    warmup = prelude(program, launches) - 1 + draw.randint(0, 4)
+    if program.period > 1 and warmup % program.period == program.period - 2:
+        warmup += 1  # the first recorded step is not the one with validation, a checkpoint or a collection
     return Profile(
         wait=1,
-        warmup=max(prelude(program, launches) - 1, draw.randint(2, 6)),
+        warmup=warmup,
         active=active,
         shapes=draw.random() < 0.85,
         stack=stack,
@@ -96,7 +99,7 @@ def draw_profile(case: Case, key: str, launches: int) -> Profile:
 def record(case: Case, key: str, folder: Path) -> tuple:
     """Writes the traces; returns (run, profile)."""
     model = model_of(case.before, case.hardware)
-    profile = draw_profile(case, key, model.kernels)
+    profile = draw_profile(case, key, Sizes(case.before, case.hardware, model).launches)
     run = simulate(case.before, case.hardware, f"{key}:record", profile.steps, profile, model)
     ranks = case.before.ranks
     for rank, training in enumerate(run.trainings):

@@ -8,6 +8,7 @@ from second.base import Sizes, Unfit, device_ns, sound_program
 from second.devices import Hardware
 from second.families import build
 from second.layers import Numerics
+from second.loader import PIN_RATE
 from second.program import Feed, Lag, Periodic, Program
 
 ALL = ("cnn", "transformer", "vit", "dlrm", "mlp", "unet", "rnn")
@@ -61,6 +62,8 @@ def heavy_feed(draw: random.Random, families: tuple, pinned: bool, blocking: boo
     rate = hardware.pinned if pinned else hardware.pageable
     if size / rate < 0.04 * sizes.step:
         raise Unfit("batches too small to matter")
+    if size / PIN_RATE > 0.7 * sizes.step:
+        raise Unfit("one thread cannot pin batches so fast")
     feed = Feed(batch_bytes=size, pinned=pinned, blocking=blocking)
     return replace(program, feed=feed), hardware, sizes
 
@@ -119,6 +122,7 @@ def graphs(draw: random.Random) -> Case:
     program, hardware, _ = sound_program(draw, ALL, DEVICES, 1, (0.15, 0.75))
     if program.scaler:
         raise Unfit("the scaler reads back")
+    program = replace(program, compiled=False)
     about = "the host cannot launch small kernels fast enough"
     return Case("graphs", program, replace(program, graphs=True), hardware, about)
 
@@ -126,6 +130,7 @@ def graphs(draw: random.Random) -> Case:
 def compile_(draw: random.Random) -> Case:
     """Many elementwise kernels."""
     program, hardware, _ = sound_program(draw, ALL, DEVICES, ranks_of(draw), (0.4, 4))
+    program = replace(program, compiled=False)
     about = "chains of elementwise kernels read and write what one kernel could keep"
     return Case("compile", program, replace(program, compiled=True), hardware, about)
 
@@ -134,7 +139,7 @@ def precision(draw: random.Random) -> Case:
     """Products in 32 bit."""
     families = ("cnn", "transformer", "vit", "unet", "mlp")
     program, hardware, _ = sound_program(draw, families, DEVICES, ranks_of(draw), (1.5, 8))
-    plain = Numerics("", program.numerics.tf32_matmul, program.numerics.tf32_conv)
+    plain = replace(program.numerics, autocast="")
     program = replace(program, numerics=plain, scaler=False)
     half = "c10::Half" if program.device == "V100" or draw.random() < 0.3 else "c10::BFloat16"
     after = replace(program, numerics=replace(plain, autocast=half), scaler=half == "c10::Half")
