@@ -12,7 +12,7 @@ from second.optimizers import STEPS
 from second.program import Exchange, Feed, Loader, Program
 
 BATCHES = {"dlrm": (256, 16384), "mlp": (32, 8192), "rnn": (8, 512)}  # smallest and largest; others 1 to 512
-LAUNCHES = 2400  # of a step: more would make files too large
+LAUNCHES = 2400  # of a step, all ranks together: more would take too long, and make files too large
 LONGEST_NS = 0.8e9  # of a step
 
 
@@ -32,7 +32,7 @@ class Sizes:
         optimizer = STEPS[program.step_style](program.optimizer, model.params)
         ops = [*model.operators(), *optimizer]
         self.host = sum(map(host_ns, ops)) * program.cpu
-        self.host += (2500.0 + 3000.0) * len(model.params) * program.cpu  # AccumulateGrad
+        self.host += 7300.0 * len(model.params) * program.cpu  # AccumulateGrad, zero_grad, the optimizer's groups
         self.device = device_ns(hardware, ops)
         self.step = max(self.host, self.device)
         self.launches = model.kernels + sum(len(kernels_of(op)) for op in optimizer)
@@ -83,6 +83,7 @@ def draw_exchange(draw: random.Random, device: str) -> Exchange:
         latency=draw.uniform(10e3, 30e3),
         sms=draw.randint(8, 24) if fast else draw.randint(2, 6),
         contention=draw.uniform(1.0, 1.12),
+        buffers=draw.random() < 0.6,
     )
 
 
@@ -108,7 +109,8 @@ def draw_program(draw: random.Random, families: tuple, devices: tuple, ranks: in
         set_to_none=draw.random() < 0.85,
         compiled=draw.random() < 0.08,
         exchange=draw_exchange(draw, device),
-        stall_chance=draw.uniform(0.0, 0.02),
+        loop_ns=math.exp(draw.uniform(math.log(2e4), math.log(2.5e5))),  # drawn: bare loop to progress bar and logging
+        stall_chance=draw.uniform(0.0, 0.015),
     )
     return program, hardware
 
@@ -117,7 +119,7 @@ def surround(draw: random.Random, program: Program, hardware: Hardware, pinned: 
     """Loader and feed that do not hold the step up; returns (program, sizes)."""
     model = build(program.family, program.shape, program.batch, hardware, program.numerics)
     sizes = Sizes(program, hardware, model)
-    if sizes.launches * max(1, program.ranks / 2) > LAUNCHES:
+    if sizes.launches * program.ranks > LAUNCHES:
         raise Unfit("too many launches")
     workers = draw.choice((4, 6, 8, 12))
     loader = Loader(
@@ -131,13 +133,14 @@ def surround(draw: random.Random, program: Program, hardware: Hardware, pinned: 
     is_pinned = draw.random() < pinned
     feed = Feed(batch_bytes=size, pinned=is_pinned, blocking=not is_pinned or draw.random() < 0.3)
     reads = ("loss",) if draw.random() < 0.3 else ()
-    stall = min(20e6, sizes.step * draw.uniform(0.1, 0.8))
+    stall = min(20e6, sizes.step * draw.uniform(0.05, 0.4))
     return replace(program, loader=loader, feed=feed, reads=reads, stall_ns=stall), sizes
 
 
-def sound_program(draw, families: tuple, devices: tuple, ranks: int, ratio: tuple, pinned: float = 0.75) -> tuple:
-    """(program, hardware, sizes)."""
+def sound_program(draw, families: tuple, devices: tuple, ranks: int, ratio: tuple, settle=None, pinned=0.75) -> tuple:
+    """(program, hardware, sizes); settle changes what was drawn before anything is sized by it."""
     program, hardware = draw_program(draw, families, devices, ranks)
+    program = settle(program) if settle else program
     program = fit_batch(program, hardware, math.exp(draw.uniform(math.log(ratio[0]), math.log(ratio[1]))))
     program, sizes = surround(draw, program, hardware, pinned)
     return program, hardware, sizes

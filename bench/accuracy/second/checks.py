@@ -25,7 +25,7 @@ from second.pair import make_pair
 from second.program import Exchange, Feed, Lag, Loader, Program
 from second.recording import Profile
 from second.simulate import model_of, simulate
-from second.training import HANDOFF_NS, LOOP_NS
+from second.training import GROUP_NS, HANDOFF_NS, ZERO_NS
 
 FIRST, LAST = 8, 32  # steps that are measured
 DEEP = {"features": 2048, "layers": 12, "width": 1024, "classes": 100, "dropout": True, "norm": True}
@@ -72,7 +72,8 @@ def host_paper(program: Program, hardware: Hardware) -> float:
     model = model_of(program, hardware)
     ops = [op if isinstance(op, Op) else accumulate_node(op, False) for op in [*model.forward, *model.backward]]
     ops += STEPS[program.step_style](program.optimizer, model.params)
-    fixed = LOOP_NS + 2 * HANDOFF_NS + program.loader.get_ns + 6e3 + 15e3 + 2 * 15e3  # two copies to the device
+    fixed = program.loop_ns + 2 * HANDOFF_NS + program.loader.get_ns + 6e3 + 15e3 + 2 * 15e3  # two copies to the device
+    fixed += (GROUP_NS + ZERO_NS) * len(model.params)
     return sum(map(host_ns, ops)) + fixed
 
 

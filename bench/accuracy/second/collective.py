@@ -6,17 +6,17 @@ from second.program import Exchange
 
 
 class Collective:
-    """One all-reduce: starts moving when the last rank's kernel runs."""
+    """One collective: starts moving when the last rank's kernel runs."""
 
-    def __init__(self, world: "World", size: float):
-        self.world, self.size = world, size
+    def __init__(self, world: "World", kind: str, size: float):
+        self.world, self.kind, self.size = world, kind, size
         self.arrived = []
 
     def arrive(self, gpu, task):
         """A rank's kernel has started."""
         self.arrived.append((gpu, task))
         if len(self.arrived) == self.world.ranks:
-            time = self.world.allreduce_ns(self.size) * self.world.noise.factor(0.04)
+            time = self.world.transfer_ns(self.kind, self.size) * self.world.noise.factor(0.04)
             if any(gpu.running for gpu, _ in self.arrived):
                 time *= self.world.exchange.contention
             self.world.engine.at(self.world.engine.now + time, self._finish)
@@ -33,13 +33,15 @@ class World:
         self.engine, self.noise, self.ranks, self.exchange = engine, noise, ranks, exchange
         self._collectives = []
 
-    def collective(self, index: int, size: float) -> Collective:
-        """The index-th collective; all ranks give the same size."""
+    def collective(self, index: int, kind: str, size: float) -> Collective:
+        """The index-th collective; all ranks give the same kind and size."""
         while len(self._collectives) <= index:
-            self._collectives.append(Collective(self, size))
+            self._collectives.append(Collective(self, kind, size))
         return self._collectives[index]
 
-    def allreduce_ns(self, size: float) -> float:
-        """Ring: 2 (n - 1) / n of the bytes over each link (nccl-tests, PERFORMANCE.md), and a latency for each hop."""
+    def transfer_ns(self, kind: str, size: float) -> float:
+        """Ring: 2 (n - 1) / n of the bytes over each link for an all-reduce, all of them once for a broadcast
+        (nccl-tests, PERFORMANCE.md), and a latency for each hop."""
         ranks = self.ranks
-        return self.exchange.latency * (0.6 + 0.2 * ranks) + 2.0 * (ranks - 1) / ranks * size / self.exchange.link
+        share = 2.0 * (ranks - 1) / ranks if kind == "allreduce" else 1.0
+        return self.exchange.latency * (0.6 + 0.2 * ranks) + share * size / self.exchange.link

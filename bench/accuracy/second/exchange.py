@@ -62,7 +62,7 @@ class Exchanger:
         if self.config.half:  # fp16_compress_hook: cast and divide before
             yield from self._cast("aten::to", count, 4, 2)
             yield from self._cast("aten::div_", count, 2, 2)
-        event = yield from self.allreduce(count * (2 if self.config.half else 4), count)
+        event = yield from self.collective("allreduce", count * (2 if self.config.half else 4), count)
         self._events.append((event, count, bucket))
 
     def _cast(self, name: str, count: int, before: int, after: int):
@@ -87,21 +87,35 @@ class Exchanger:
         count, flat = sum(param.count for param in bucket), len(bucket) > 1
         if flat:
             yield from self._cast("aten::cat", count, 4, 4)
-        event = yield from self.allreduce(count * 4, count)
+        event = yield from self.collective("allreduce", count * 4, count)
         yield from self.host.follow(self.host.main, event)
         for param in bucket:
             yield from self.host.run(self._back[param] if flat else self._divide[param])
 
-    def allreduce(self, size: float, count: int):
-        """One all-reduce on NCCL's stream, after what the main stream holds now; returns the event of its end."""
+    def broadcast(self, buffers: list):
+        """DDP's broadcast_buffers: flat to all ranks, then copied back one by one."""
+        count = sum(buffer.count for buffer in buffers)
+        yield from self._cast("aten::cat", count, 4, 4)
+        event = yield from self.collective("broadcast", count * 4, count)
+        yield from self.host.follow(self.host.main, event)
+        for buffer in buffers:
+            yield from self.host.run(self._back_buffer(buffer))
+
+    def _back_buffer(self, buffer: Param) -> Op:
+        if buffer not in self._back:
+            self._back[buffer] = self._copy_op("aten::copy_", buffer)
+        return self._back[buffer]
+
+    def collective(self, kind: str, size: float, count: int):
+        """One collective on NCCL's stream, after what the main stream holds now; returns the event of its end."""
         host = self.host
         factor, start = host.factor(), host.engine.now
         yield COLLECTIVE_NS * 0.6 * factor + 2 * host.watch_op
         event = yield from host.mark(host.main)
         yield from host.follow(host.comm, event)
-        task = Task("collective", self._kernel_name(size), 0.0)
+        task = Task("collective", self._kernel_name(kind, size), 0.0)
         task.share, task.band = min(0.5, self.config.sms / host.gpu.hardware.spec.sms), WAIT_BAND
-        task.collective = self.world.collective(self._count, size)
+        task.collective = self.world.collective(self._count, kind, size)
         task.bytes = int(size)
         self._count += 1
         external = host.recorder.new_external() if host.recording else 0
@@ -109,23 +123,28 @@ class Exchanger:
         end = yield from host.mark(host.comm)
         yield COLLECTIVE_NS * 0.4 * factor
         if host.recording:
-            self._record(start, count, external)
+            self._record(kind, start, count, external)
         return end
 
-    def _kernel_name(self, size: float) -> str:
+    def _kernel_name(self, kind: str, size: float) -> str:
         if self.host.amd:
             return "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)"
-        kind = "f16" if self.config.half else "f32"
+        if kind == "broadcast":
+            return "ncclDevKernel_Broadcast_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+        dtype = "f16" if self.config.half else "f32"
         protocol = "RING_LL" if size < 4 << 20 else "TREE_LL"  # the name says little: one for all protocols
-        return f"ncclDevKernel_AllReduce_Sum_{kind}_{protocol}(ncclDevKernelArgsStorage<4096ul>)"
+        return f"ncclDevKernel_AllReduce_Sum_{dtype}_{protocol}(ncclDevKernelArgsStorage<4096ul>)"
 
-    def _record(self, start: float, count: int, external: int):
+    def _record(self, kind: str, start: float, count: int, external: int):
         host, end = self.host, self.host.engine.now
-        recorder, dtype = host.recorder, "c10::Half" if self.config.half else "float"
+        recorder, dtype = host.recorder, "c10::Half" if self.config.half and kind == "allreduce" else "float"
         shapes = ((count,),)
-        recorder.operator("c10d::allreduce_", host.thread, start, end, shapes, dtype)
-        recorder.operator("record_param_comms", host.thread, start + 900, end - 600, shapes, dtype, None, external)
-        recorder.annotation("nccl:all_reduce", host.thread, start + 1500, end - 1200)
+        recorder.operator(f"c10d::{kind}_", host.thread, start, end, shapes, dtype)
+        recorder.operator(
+            f"record_param_comms:{kind}", host.thread, start + 900, end - 600, shapes, dtype, None, external
+        )
+        name = {"allreduce": "all_reduce"}.get(kind, kind)
+        recorder.annotation(f"nccl:{name}", host.thread, start + 1500, end - 1200)
 
 
 def accumulate_node(param: Param, add: bool) -> Op:

@@ -62,4 +62,5 @@ def compile_pass(ops: list) -> list:
 def compiled(model: Model) -> Model:
     """The model after torch.compile."""
     forward, backward = compile_pass(model.forward), compile_pass(model.backward)
-    return Model(forward, backward, model.params, model.input_shape, model.target_shape, model.image)
+    shapes = model.input_shape, model.target_shape
+    return Model(forward, backward, model.params, *shapes, model.image, {}, model.buffers)

@@ -107,15 +107,16 @@ class Writer:
         if self.recorder.profile.shapes and shapes:
             args["Input Dims"] = [list(shape) for shape in shapes]
             args["Input type"] = [TYPES.get(dtype, dtype) if shape else "Scalar" for shape in shapes]
-        if name == "record_param_comms" and self.style == "new":
-            args.update(self._collective(shapes[0][0], dtype))
+        name, _, kind = name.partition(":") if name.startswith("record_param_comms") else (name, "", "")
+        if kind and self.style == "new":
+            args.update(self._collective(kind, shapes[0][0], dtype))
         args["Ev Idx"] = index
         self.add("cpu_op", name, self.pid, self.lane(self.threads[thread], False), start, end, args)
 
-    def _collective(self, count: int, dtype: str) -> dict:
+    def _collective(self, kind: str, count: int, dtype: str) -> dict:
         """What newer versions say about a collective."""
         return {
-            "Collective name": "allreduce",
+            "Collective name": kind,
             "In msg nelems": count,
             "Out msg nelems": count,
             "Group size": self.ranks,
@@ -200,7 +201,9 @@ class Writer:
             args = {**ids, "queued": 0, **self._occupancy(blocks, threads)}
         if task.kind == "collective" and self.style == "new":
             size = 2 if "f16" in task.name else 4
-            args.update(self._collective(task.bytes // size, "c10::Half" if size == 2 else "float"))
+            args.update(
+                self._collective(task.collective.kind, task.bytes // size, "c10::Half" if size == 2 else "float")
+            )
         return task.name, "kernel", args
 
     def _occupancy(self, blocks: int, threads: int) -> dict:

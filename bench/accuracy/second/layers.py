@@ -26,6 +26,7 @@ class Builder:
         self.machine = hardware.spec
         self.numerics = numerics
         self.layers = []  # (forward, backward, params)
+        self.buffers = []  # running statistics
         self.half = bool(numerics.autocast)
         self.size = 4  # bytes of an element of the current activation
         tf32 = self.machine.tf32 > 0 and self.machine.arch != "cdna"
@@ -52,7 +53,7 @@ class Builder:
         sequence = {}
         for number, (ahead, behind, _) in enumerate(self.layers):
             sequence.update((op, number) for op in [*ahead[-1:], *(op for op in behind if op.names)])
-        return Model(forward, backward, params, input_shape, target_shape, image, sequence)
+        return Model(forward, backward, params, input_shape, target_shape, image, sequence, self.buffers)
 
     # Casts of autocast
 
@@ -157,7 +158,9 @@ class Builder:
         name = "MIOpenBatchNormFwdTrainSpatial" if amd else "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512>"
         ahead = Call("aten::cudnn_batch_norm", (reduction(name, 1.6 * total, total, channels * 4, "norm"),), shapes)
         name = "MIOpenBatchNormBwdSpatial" if amd else "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512>"
-        back = Call("aten::cudnn_batch_norm_backward", (reduction(name, 3.0 * total, total, channels * 4, "norm"),))
+        back = Call(
+            "aten::cudnn_batch_norm_backward", (reduction(name, 3.0 * total, total, channels * 4, "norm"),), shapes
+        )
         # num_batches_tracked += 1: a kernel of one thread (seen in shared/traces/resnet50)
         counter = Op(
             (), (Call("aten::add_", (pointwise("BUnaryFunctor<at::native::AddFunctor<long> >", 8, 8),)),), 1500
@@ -165,6 +168,7 @@ class Builder:
         wrappers = ("aten::batch_norm", "aten::_batch_norm_impl_index")
         forward = [counter, Op(wrappers, (ahead,), MODULE_NS, "BatchNorm2d", self.dtype)]
         params = (Param((channels,), channels, "weight"), Param((channels,), channels, "bias"))
+        self.buffers += [Param((channels,), channels, "running_mean"), Param((channels,), channels, "running_var")]
         self.add(forward, [node("CudnnBatchNormBackward0", (back,), self.dtype)], params)
 
     def layer_norm(self, tokens: int, width: int):
@@ -193,7 +197,11 @@ class Builder:
         name = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, false, false>(float*)"
         ahead = Call("aten::_softmax", (reduction(name, total, total, rows // 4, "norm"),), ((rows, width), (), ()))
         name = name.replace("forward", "backward")
-        back = Call("aten::_softmax_backward_data", (reduction(name, 2 * total, total, rows // 4, "norm"),))
+        back = Call(
+            "aten::_softmax_backward_data",
+            (reduction(name, 2 * total, total, rows // 4, "norm"),),
+            ((rows, width),) * 2,
+        )
         self.add([Op(("aten::softmax",), (ahead,))], [node("SoftmaxBackward0", (back,))])
 
     # Pointwise
@@ -228,7 +236,16 @@ class Builder:
         kernel = Kernel(name, "pointwise", 0.0, total, total + count, max(1, int(count / 1024)), 256)
         ahead = Op(("aten::dropout",), (Call("aten::native_dropout", (kernel,), ((int(count),), (), ())),), MODULE_NS)
         kernel = pointwise("masked_scale_kernel", total + count, total, dtype, 3)
-        self.add([ahead], [node("NativeDropoutBackward0", (Call("aten::native_dropout_backward", (kernel,)),), dtype)])
+        self.add(
+            [ahead],
+            [
+                node(
+                    "NativeDropoutBackward0",
+                    (Call("aten::native_dropout_backward", (kernel,), ((int(count),),) * 2),),
+                    dtype,
+                )
+            ],
+        )
 
     def residual(self, count: float, wide: bool = False):
         """x + f(x): backward has no kernel but the sum of both gradients; wide: x is 32 bit under autocast."""
@@ -258,7 +275,7 @@ class Builder:
         name = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>"
         kernel = Kernel(name, "pointwise", 0.0, total, total, max(1, int(count / 2048)), 512)
         copies = tuple(pointwise("direct_copy_kernel_cuda", total / 2, total / 2, dtype) for _ in range(2))
-        back = tuple(Call("aten::copy_", (copy,)) for copy in copies)
+        back = tuple(Call("aten::copy_", (copy,), ((int(count / 2),),) * 2) for copy in copies)
         self.add([Op((), (Call("aten::cat", (kernel,)),), PYTHON_NS, "", dtype)], [node("CatBackward0", back, dtype)])
 
     def resample(self, name: str, count_in: float, count_out: float):
@@ -268,8 +285,12 @@ class Builder:
         prefix = "void at::native::(anonymous namespace)::"
         ahead = Kernel(f"{prefix}{name}_forward_nchw<float, float>", "reduce", 0.0, before, after, blocks, 256)
         behind = Kernel(f"{prefix}{name}_backward_nchw<float, float>", "reduce", 0.0, after * 2, before, blocks, 256)
-        back = node(f"{name.title().replace('_', '')}Backward0", (Call(f"aten::{name}_backward", (behind,)),), dtype)
-        self.add([Op((), (Call(f"aten::{name}", (ahead,)),), MODULE_NS, "Pool", dtype)], [back])
+        back = node(
+            f"{name.title().replace('_', '')}Backward0",
+            (Call(f"aten::{name}_backward", (behind,), ((int(count_out),), (int(count_in),))),),
+            dtype,
+        )
+        self.add([Op((), (Call(f"aten::{name}", (ahead,), ((int(count_in),),)),), MODULE_NS, "Pool", dtype)], [back])
 
     # Attention, embeddings, losses
 
@@ -338,7 +359,10 @@ class Builder:
         ones = Call("aten::ones_like", (pointwise("FillFunctor<float>", 0, 4, "float", 1),))
         back = reduction(name.replace("Forward", "Backward"), 2 * total, total, rows, "norm")
         nll = pointwise("nll_loss_backward", rows * 8, total)
-        calls = (Call("aten::nll_loss_backward", (nll,)), Call("aten::_log_softmax_backward_data", (back,)))
+        calls = (
+            Call("aten::nll_loss_backward", (nll,), ((), (rows, classes), (rows,))),
+            Call("aten::_log_softmax_backward_data", (back,), ((rows, classes),) * 2),
+        )
         self.add(forward, [Op((), (ones,), 1000.0), node("NllLossBackward0", calls)])
 
 

@@ -56,6 +56,7 @@ class Model:
     target_shape: tuple
     image: bool
     sequence: dict = field(default_factory=dict)  # op -> autograd's sequence number, the same in both passes
+    buffers: list = field(default_factory=list)  # Param, not trained
     kernels: int = 0
     weights: int = 0
 

@@ -74,7 +74,8 @@ def foreach_step(kind: str, params: list) -> list:
             name.replace("::", "::_foreach_"), multi_tensor("BinaryOpScalarFunctor", params, reads + 1, reads, writes)
         )
         # the host makes lists of tensors: some 100 ns for each weight and operation (drawn by hand)
-        ops.append(Op((), (call,), PYTHON_NS + 120.0 * len(params)))
+        grouping = 0.0 if ops else 700.0 * len(params)  # drawn by hand: _group_tensors_by_device_and_dtype
+        ops.append(Op((), (call,), PYTHON_NS + 120.0 * len(params) + grouping))
     return ops
 
 

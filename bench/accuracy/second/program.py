@@ -42,6 +42,7 @@ class Exchange:
     link: float = 100.0  # GB/s, bus bandwidth of a large all-reduce
     latency: float = 15e3  # ns, of the smallest all-reduce
     sms: int = 16  # SMs that NCCL's kernel holds: its channels
+    buffers: bool = True  # broadcast_buffers: rank 0's running statistics go to all before each forward pass
     contention: float = 1.05  # a collective takes this much longer beside compute kernels
 
 
@@ -93,6 +94,7 @@ class Program:
     checkpoint: Periodic = field(default_factory=Periodic)
     validation: Periodic = field(default_factory=Periodic)
     collection: Periodic = field(default_factory=Periodic)
+    loop_ns: float = 45e3  # the script's own Python in a step, on a fast core: counters, a progress bar
     stall_chance: float = 0.01  # of a step: rare long stalls of the host
     stall_ns: float = 2e6
 

@@ -13,6 +13,7 @@ from second.program import Feed, Lag, Periodic, Program
 
 ALL = ("cnn", "transformer", "vit", "dlrm", "mlp", "unet", "rnn")
 IMAGES = ("cnn", "vit", "unet")
+MATRIX = ("cnn", "transformer", "vit", "unet", "mlp")
 DEVICES = ("V100", "A100", "H100", "L4", "A10", "MI300X")
 
 
@@ -137,18 +138,26 @@ def compile_(draw: random.Random) -> Case:
 
 def precision(draw: random.Random) -> Case:
     """Products in 32 bit."""
-    families = ("cnn", "transformer", "vit", "unet", "mlp")
-    program, hardware, _ = sound_program(draw, families, DEVICES, ranks_of(draw), (1.5, 8))
-    plain = replace(program.numerics, autocast="")
-    program = replace(program, numerics=plain, scaler=False)
-    half = "c10::Half" if program.device == "V100" or draw.random() < 0.3 else "c10::BFloat16"
-    after = replace(program, numerics=replace(plain, autocast=half), scaler=half == "c10::Half")
+    program, hardware, _ = sound_program(draw, MATRIX, DEVICES, ranks_of(draw), (1.5, 15), plain)
+    half = half_type(program.device, draw.random() < 0.3)
+    numerics = replace(program.numerics, autocast=half)
+    after = replace(program, numerics=numerics, scaler=half == "c10::Half")
     return Case("precision", program, after, hardware, "products and convolutions run in 32 bit")
+
+
+def plain(program: Program) -> Program:
+    """Without autocast."""
+    return replace(program, numerics=replace(program.numerics, autocast=""), scaler=False)
+
+
+def half_type(device: str, old: bool) -> str:
+    """The 16-bit type: V100 has no bfloat16."""
+    return "c10::Half" if old or device == "V100" else "c10::BFloat16"
 
 
 def overlap(draw: random.Random) -> Case:
     """Gradients are exchanged after the backward pass."""
-    program, hardware, sizes = sound_program(draw, ALL, DEVICES, many(draw), (0.8, 5))
+    program, hardware, sizes = sound_program(draw, ALL, DEVICES, many(draw), (0.8, 8))
     link = slow_link(draw, program, sizes, 0.15, 0.9)
     style = draw.choice(("after", "flat"))
     program = replace(program, exchange=replace(program.exchange, style=style, link=link))
@@ -165,7 +174,7 @@ def slow_link(draw: random.Random, program: Program, sizes: Sizes, least: float,
 
 def comm(draw: random.Random) -> Case:
     """The links are slow."""
-    program, hardware, sizes = sound_program(draw, ALL, DEVICES, many(draw), (0.8, 5))
+    program, hardware, sizes = sound_program(draw, ALL, DEVICES, many(draw), (0.8, 8))
     program = replace(program, exchange=replace(program.exchange, link=slow_link(draw, program, sizes, 0.6, 3.0)))
     after = replace(program, exchange=replace(program.exchange, half=True))
     about = f"gradients of {sizes.weights * 4 / 1e6:.0f} MB go over links of {program.exchange.link:.1f} GB/s"
@@ -223,7 +232,7 @@ def all_lag(program: Program) -> Program:
 
 def checkpoint(draw: random.Random) -> Case:
     """Checkpoints are written in the loop."""
-    program, hardware, sizes = sound_program(draw, ALL, DEVICES, draw.choice((1, 1, 1, 2)), (0.5, 5))
+    program, hardware, sizes = sound_program(draw, ALL, DEVICES, draw.choice((1, 1, 1, 2)), (0.5, 8))
     periodic = Periodic(every=draw.randint(2, 6), disk=draw.uniform(0.4, 2.5))
     program = replace(program, checkpoint=periodic)
     about = f"a checkpoint of {sizes.weights * 4 / 1e6:.0f} MB and the optimizer's states every {periodic.every} steps"
@@ -232,7 +241,7 @@ def checkpoint(draw: random.Random) -> Case:
 
 def validation(draw: random.Random) -> Case:
     """Validation runs in the loop."""
-    program, hardware, _ = sound_program(draw, ALL, DEVICES, draw.choice((1, 1, 1, 2)), (0.5, 5))
+    program, hardware, _ = sound_program(draw, ALL, DEVICES, draw.choice((1, 1, 1, 2)), (0.5, 8))
     periodic = Periodic(every=draw.randint(2, 6), batches=draw.randint(1, 6))
     program = replace(program, validation=periodic)
     about = f"{periodic.batches} batches are validated every {periodic.every} steps"
@@ -253,13 +262,15 @@ def garbage_collection(draw: random.Random) -> Case:
 
 def healthy(draw: random.Random) -> Case:
     """The device is busy, and nothing of the list would help much."""
-    program, hardware, _ = sound_program(draw, ALL, DEVICES, ranks_of(draw), (2, 8), 1.0)
-    half = Numerics("c10::Half" if program.device == "V100" else "c10::BFloat16")
-    program = replace(program, numerics=half, step_style="fused", scaler=False, clip=False, reads=(), set_to_none=True)
-    feed = replace(program.feed, blocking=False)
-    return Case(
-        "", replace(program, feed=feed), program, hardware, "nothing: the device is busy with what it has to do"
-    )
+    program, hardware, _ = sound_program(draw, ALL, DEVICES, ranks_of(draw), (2, 15), tuned, 1.0)
+    program = replace(program, feed=replace(program.feed, blocking=False), reads=())
+    return Case("", program, program, hardware, "nothing: the device is busy with what it has to do")
+
+
+def tuned(program: Program) -> Program:
+    """16 bit, a fused optimizer, nothing read back."""
+    numerics = Numerics(half_type(program.device, False), channels_last=True)
+    return replace(program, numerics=numerics, step_style="fused", scaler=False, clip=False, set_to_none=True)
 
 
 def check_launches(program: Program, hardware: Hardware):

@@ -10,7 +10,8 @@ from second.ops import DISPATCH_NS, Model, Op, kernels_of, simple
 from second.optimizers import STEPS, clip_ops, unscale_ops, update_scale_ops
 from second.program import Program
 
-LOOP_NS = 45e3  # drawn by hand: the script's own Python in a step: counters, a progress bar
+GROUP_NS = 1500.0  # drawn by hand: torch.optim's _init_group looks up the states of each weight in Python
+ZERO_NS = 300.0  # drawn by hand: zero_grad's loop, for each weight
 HANDOFF_NS = 20e3  # drawn by hand: backward() wakes autograd's thread, and is woken by it
 GUARDS_NS = 40e3  # drawn by hand: guards and prologue of a compiled region
 
@@ -78,7 +79,7 @@ class Training:
         if "loss" in program.reads:
             yield from host.item()
         yield from self.extras(step)
-        yield LOOP_NS * host.factor()
+        yield program.loop_ns * host.factor()
 
     # Batches
 
@@ -127,7 +128,7 @@ class Training:
     def zero_grad(self):
         """Drops the gradients, or writes zeros into them."""
         start, host = self.host.engine.now, self.host
-        yield 6e3 * host.factor() + 40.0 * len(self.model.params)
+        yield (6e3 + ZERO_NS * len(self.model.params)) * host.factor()
         if not self.program.set_to_none and not self.program.graphs:
             for param in self.model.params:
                 size = param.count * 4.0
@@ -139,6 +140,10 @@ class Training:
     def forward(self, step: int):
         """The forward pass, with what the host reads back within it."""
         host, start = self.host, self.host.engine.now
+        ddp = self.exchanger is not None and self.program.exchange.style == "ddp"
+        synced = step % self.program.accumulate == 0  # DDP: only after a backward pass that was exchanged
+        if ddp and synced and self.program.exchange.buffers and self.model.buffers:
+            yield from self.exchanger.broadcast(self.model.buffers)
         if self.program.compiled:
             yield GUARDS_NS * host.factor()
         pause = self.noise.random.randrange(len(self.model.forward)) if self._pausing(step) else -1
@@ -150,7 +155,7 @@ class Training:
                 yield from host.item()
             if index == pause:
                 yield self.program.collection.pause * self.noise.factor(0.15)
-        if host.recording and self.program.ranks > 1 and self.program.exchange.style == "ddp":
+        if host.recording and ddp:
             host.recorder.annotation("DistributedDataParallel.forward", MAIN, start, host.engine.now)
 
     def backward(self, add: bool, exchange: bool):
@@ -204,7 +209,7 @@ class Training:
         if "norm" in program.reads:
             yield from host.item()
         start = host.engine.now
-        yield 15e3 * host.factor()
+        yield (15e3 + GROUP_NS * len(params)) * host.factor()
         yield from self._all(self.optimizer)
         if host.recording:
             host.recorder.annotation(f"Optimizer.step#{program.optimizer}.step", MAIN, start, host.engine.now)
