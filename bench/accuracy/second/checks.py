@@ -4,6 +4,7 @@
 import hashlib
 import json
 import math
+import random
 import sys
 import tempfile
 from dataclasses import replace
@@ -15,7 +16,9 @@ from second.base import device_ns
 from second.devices import Hardware
 from second.engine import Engine
 from second.exchange import accumulate_node, buckets_of
-from second.gpu import Gpu, Stream, Task
+from second.families import DRAW, build
+from second.fusion import compiled
+from second.gpu import LEAST, Gpu, Stream, Task
 from second.layers import Numerics
 from second.loader import PIN_RATE
 from second.noise import Noise
@@ -169,10 +172,21 @@ def check_cures(checks: Checks):
     checks.true("compiling moves fewer bytes, in fewer kernels", traffic[1] < traffic[0])
 
 
+def check_shapes(checks: Checks):
+    """The shapes that are recorded say what the kernels do."""
+    hardware, wrong = Hardware("A100", "check"), []
+    for family, draw in DRAW.items():
+        model = build(family, draw(random.Random("check")), 8, hardware, Numerics())
+        for op in model.operators():
+            for call in op.calls:
+                if call.name in ("aten::mm", "aten::addmm", "aten::bmm"):
+                    left, right = call.shapes[-2:] if call.name != "aten::addmm" else call.shapes[1:3]
+                    wrong += [call] * (2.0 * math.prod(left) * right[-1] != call.kernels[0].flops)
+    checks.true("shapes of matrix products give their FLOPs", not wrong)
+
+
 def compiled_of(program: Program, hardware: Hardware):
     """The model after torch.compile, with all of its weights still in the backward list."""
-    from second.fusion import compiled
-
     model = model_of(program, hardware)
     result = compiled(model)
     assert [op for op in result.backward if isinstance(op, Param)] == [
@@ -195,6 +209,10 @@ def check_ranks(checks: Checks):
         f"slow links, ms: the exchange ({size / 1e6:.1f}), at most the passes more: {got / 1e6:.1f}",
         size * 0.98 <= got <= size + device_paper(program, hardware) + host_paper(program, hardware) * 2,
     )
+    quarter, halved = replace(program, accumulate=4), replace(program, exchange=replace(exchange, half=True))
+    fourth, half = step_of(quarter, hardware), step_of(halved, hardware)
+    checks.true(f"exchanged in every 4th step: {got / fourth:.2f} times faster", 2.5 < got / fourth < 4)
+    checks.true(f"exchanged in 16 bit: {got / half:.2f} times faster", 1.7 < got / half < 2)
     fast = replace(program, exchange=replace(exchange, link=200.0))
     late = replace(fast, lag=Lag("device", 1, 1.5), batch=8192)
     alone = replace(late, ranks=1, lag=Lag())
@@ -202,18 +220,25 @@ def check_ranks(checks: Checks):
     checks.true(f"a slow device holds all ranks: {ratio:.2f} of the step of one alone, 1.5 as slow", 1.45 < ratio < 1.8)
 
 
+def shared(share: float) -> tuple:
+    """(time, share of the SMs in use) of two kernels on two streams, each 1 ms alone."""
+    engine = Engine()
+    gpu = Gpu(engine, Hardware("A100", "check"), Noise("check"))
+    tasks, sums = [Task("kernel", "k", 1e6) for _ in range(2)], []
+    for number, task in enumerate(tasks):
+        task.share = task.need = share
+        gpu.submit(Stream(number), task)
+    engine.at(2e5, lambda: sums.append(sum(task.share * task.rate for task in gpu.running)))
+    engine.run()
+    return max(task.end for task in tasks), sums[0]
+
+
 def check_sharing(checks: Checks):
     """Kernels on two streams."""
     for share, expected in ((0.5, 1e6), (1.0, 2e6)):
-        engine = Engine()
-        gpu = Gpu(engine, Hardware("A100", "check"), Noise("check"))
-        tasks = [Task("kernel", "k", 1e6) for _ in range(2)]
-        for number, task in enumerate(tasks):
-            task.share = share
-            gpu.submit(Stream(number), task)
-        engine.run()
-        end = max(task.end for task in tasks)
-        checks.near(f"two kernels that take {share:.0%} of the SMs each, ms", end / 1e6, expected / 1e6, 0.06)
+        time, used = shared(share)
+        checks.near(f"two kernels that take {share:.0%} of the SMs each, ms", time / 1e6, expected / 1e6, 0.06)
+        checks.true(f"together they take {used:.2f} of the SMs", used <= 1.0 + LEAST)
 
 
 def check_devices(checks: Checks):
@@ -278,6 +303,7 @@ def main() -> int:
         check_bounds,
         check_copies,
         check_cures,
+        check_shapes,
         check_ranks,
         check_sharing,
         check_devices,

@@ -42,12 +42,16 @@ SPECS = {
 }
 
 
+FEED = 0.6  # drawn by hand: share of the SMs that keeps the memory busy
+
+
 @dataclass(frozen=True)
 class Usage:
     """What a kernel takes: its time alone, and its shares of the SMs and of the memory's bandwidth."""
 
     time: float  # ns
     share: float
+    need: float  # share of the SMs with which it is as fast as alone
     band: float
 
 
@@ -100,7 +104,7 @@ class Hardware:
         """Bytes per ns that this kernel reaches: fewer with few blocks, more when it stays in the cache."""
         moved = kernel.reads + kernel.writes
         cached = self.cache_gain if moved < self.spec.cache * 0.5e6 else 1.0
-        feeding = min(1.0, kernel.blocks / (0.6 * self.spec.sms))
+        feeding = min(1.0, kernel.blocks / (FEED * self.spec.sms))
         return self.spec.memory * self.memory_reach * cached * max(feeding, 1.0 / self.spec.sms)
 
     def _measure(self, kernel: Kernel) -> Usage:
@@ -114,4 +118,5 @@ class Hardware:
         per_sm = 2048 // max(kernel.threads, 64)  # resident blocks: 2,048 threads per SM
         resident = sms * (2 if kernel.kind in ("gemm", "conv", "attention") else per_sm)
         share = min(1.0, max(kernel.blocks / resident, 0.01))
-        return Usage(time, share, min(1.0, moved / time / self.spec.memory))
+        need = share * (FEED if memory > compute else 1.0)
+        return Usage(time, share, need, min(1.0, moved / time / self.spec.memory))

@@ -26,13 +26,13 @@ class Task:
     """Something on a stream: a kernel, a copy, a collective, or a record of or wait for an event."""
 
     __slots__ = (
-        "kind", "name", "work", "share", "band", "arrive", "start", "end", "event", "step", "launch", "left", "rate",
-        "since", "version", "stream", "direction", "collective", "gap", "kernel", "bytes", "counted", "waiting",
+        "kind", "name", "work", "share", "need", "band", "arrive", "start", "end", "event", "step", "launch", "left",
+        "rate", "since", "version", "stream", "direction", "collective", "gap", "kernel", "bytes", "counted", "waiting",
     )  # fmt: skip
 
     def __init__(self, kind: str, name: str, work: float = 0.0):
         self.kind, self.name, self.work = kind, name, work
-        self.share = self.band = self.rate = 0.0
+        self.share = self.need = self.band = self.rate = 0.0
         self.left = self.since = self.start = self.end = self.arrive = 0.0
         self.event = self.launch = self.kernel = self.collective = self.stream = None
         self.direction = ""
@@ -173,7 +173,7 @@ class Gpu:
         for task in running:
             got = task.share if alone else min(task.share, max(free, LEAST))
             free -= got
-            rates.append(got / task.share)
+            rates.append(min(1.0, got / task.need))
             band += task.band * rates[-1]
         for task, rate in zip(running, rates):
             if band > 1.0:

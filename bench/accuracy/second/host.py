@@ -99,7 +99,7 @@ class Host:
             at = self.engine.now
             yield VIEW_NS * factor + self.watch_op * 0.7
             if self.recording:
-                self.recorder.operator(view, self.thread, at, self.engine.now, call.shapes[-1:], dtype)
+                self.recorder.operator(view, self.thread, at, self.engine.now, (call.viewed,), dtype)
         for kernel in call.kernels:
             yield from self.launch(kernel, factor, external)
         yield call.dispatch * 0.4 * factor
@@ -121,7 +121,8 @@ class Host:
         """Device work of a kernel."""
         usage = self.gpu.hardware.usage(kernel)
         task = Task("kernel", kernel.name, usage.time * self.work)
-        task.share, task.band, task.kernel, task.step = usage.share, usage.band, kernel, self.step
+        task.share, task.need, task.band = usage.share, usage.need, usage.band
+        task.kernel, task.step = kernel, self.step
         return task
 
     def launch(self, kernel, factor: float, external: int):

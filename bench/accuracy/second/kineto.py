@@ -2,6 +2,7 @@
 
 import json
 import random
+from math import prod
 from pathlib import Path
 
 from second.devices import Spec
@@ -140,6 +141,25 @@ class Writer:
                 args["Python module id"] = number % 40
             self.add("python_function", name, self.pid, self.threads[thread], start, stop, args)
 
+    def memory(self):
+        """The allocator's events: a tensor comes with each operator, another goes."""
+        held = 2**30
+        for name, thread, _, end, external, shapes, *_ in self.recorder.operators:
+            if not name.startswith("aten::") or not shapes:
+                continue
+            size = 512 * max(1, prod(shapes[0]) * 4 // 512)
+            held = max(0, held + (size if external % 2 else -size))
+            args = {
+                "Ev Idx": external,
+                "Device Type": 1,
+                "Device Id": self.rank,
+                "Addr": 139926520725504 + external * 512,
+            }
+            args.update({"Bytes": size if external % 2 else -size, "Total Allocated": held, "Total Reserved": 2**34})
+            tid = self.lane(self.threads[thread], False)
+            event = {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": self.pid, "tid": tid}
+            self.events.append({**event, "ts": self.time(end), "args": args})
+
     def calls(self):
         """Runtime calls and the beginnings of flows."""
         launched = {task.launch.correlation for task in self.recorder.tasks if task.launch is not None}
@@ -271,6 +291,8 @@ class Writer:
         head = {"schemaVersion": 1, "deviceProperties": [self._device(number) for number in range(max(self.ranks, 1))]}
         if self.ranks > 1:
             head["distributedInfo"] = {"backend": "nccl", "rank": self.rank, "world_size": self.ranks}
+        if self.recorder.profile.memory:
+            head["profile_memory"] = 1
         if self.style == "new":
             head["hip_runtime_version" if self.amd else "cuda_runtime_version"] = 60443483 if self.amd else 12040
             head.update(
@@ -301,6 +323,8 @@ class Writer:
         """The file."""
         self.metadata()
         self.host_events()
+        if self.recorder.profile.memory:
+            self.memory()
         self.calls()
         self.tasks()
         self.annotations_on_device()

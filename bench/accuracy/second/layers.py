@@ -1,6 +1,7 @@
 """Layers: the operators and kernels of their forward and backward passes, in fp32 or under autocast."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from second.devices import Hardware
 from second.kernels import Kernel, conv, gemm, pointwise, reduction
@@ -55,6 +56,10 @@ class Builder:
             sequence.update((op, number) for op in [*ahead[-1:], *(op for op in behind if op.names)])
         return Model(forward, backward, params, input_shape, target_shape, image, sequence, self.buffers)
 
+    def library(self, name: str) -> str:
+        """An operator of cuDNN, or of MIOpen."""
+        return f"aten::{'miopen' if self.machine.arch == 'cdna' else 'cudnn'}_{name}"
+
     # Casts of autocast
 
     def cast(self, count: float, back: bool = False) -> Op:
@@ -78,38 +83,35 @@ class Builder:
 
     # Products
 
+    def product(self, name: str, rows: int, columns: int, depth: int, layout: str = "nn", batch: int = 0) -> Call:
+        """A matrix product as ATen calls it: (rows x depth) by (depth x columns)."""
+        kernel = gemm(self.machine, rows, columns, depth, self.size, self.matmul_math, max(batch, 1), layout)
+        lead = (batch,) if batch else ()
+        return Call(name, (kernel,), ((*lead, rows, depth), (*lead, depth, columns)))
+
     def linear(self, tokens: int, fan_in: int, fan_out: int, bias: bool = True, first: bool = False):
-        """nn.Linear: addmm; backward: two products and the bias's sum."""
+        """nn.Linear: addmm; backward: a product for the input, one for the weight, and the bias's sum."""
         weight = Param((fan_out, fan_in), fan_out * fan_in, "weight")
         params = [weight] + ([Param((fan_out,), fan_out, "bias")] if bias else [])
         cast, uncast = self.casts(tokens * fan_in, params)
-        size, machine, math = self.size, self.machine, self.matmul_math
-        name = "aten::addmm" if bias else "aten::mm"
-        shapes = (((fan_out,),) if bias else ()) + ((tokens, fan_in), (fan_in, fan_out)) + ((), ()) * bias
-        call = Call(name, (gemm(machine, tokens, fan_out, fan_in, size, math, 1, "tn"),), shapes, ("aten::t",))
-        forward = [*cast, Op(("aten::linear",), (call,), MODULE_NS, "Linear", self.dtype)]
-        calls = [
-            Call(
-                "aten::mm", (gemm(machine, fan_out, fan_in, tokens, size, math, 1, "nt"),), shapes[-2 - 2 * bias :][:2]
-            )
-        ]
-        if not first:
-            calls.insert(0, Call("aten::mm", (gemm(machine, tokens, fan_in, fan_out, size, math),), shapes[:2]))
+        call = self.product("aten::addmm" if bias else "aten::mm", tokens, fan_out, fan_in, "tn")
+        shapes = ((fan_out,), *call.shapes, (), ()) if bias else call.shapes
+        call = replace(call, shapes=shapes, views=("aten::t",), viewed=weight.shape)
+        calls = [] if first else [self.product("aten::mm", tokens, fan_in, fan_out)]
+        calls.append(self.product("aten::mm", fan_out, fan_in, tokens, "nt"))
         if bias:
-            total = tokens * fan_out * size
-            kernel = reduction(reduce_name(self.dtype), total, fan_out * size, fan_out // 32)
+            total = tokens * fan_out * self.size
+            kernel = reduction(reduce_name(self.dtype), total, fan_out * self.size, fan_out // 32)
             calls.append(Call("aten::sum", (kernel,), ((tokens, fan_out), (), (), ())))
-        self.add(
-            forward, [node("AddmmBackward0" if bias else "MmBackward0", tuple(calls), self.dtype), *uncast], params
-        )
+        forward = [*cast, Op(("aten::linear",), (call,), MODULE_NS, "Linear", self.dtype)]
+        behind = node("AddmmBackward0" if bias else "MmBackward0", tuple(calls), self.dtype)
+        self.add(forward, [behind, *uncast], params)
 
     def bmm(self, batch: int, rows: int, columns: int, depth: int):
         """A batched product of activations."""
-        size, machine, math = self.size, self.machine, self.matmul_math
-        shapes = ((batch, rows, depth), (batch, depth, columns))
-        call = Call("aten::bmm", (gemm(machine, rows, columns, depth, size, math, batch),), shapes)
-        left = Call("aten::bmm", (gemm(machine, rows, depth, columns, size, math, batch, "nt"),), shapes)
-        right = Call("aten::bmm", (gemm(machine, depth, columns, rows, size, math, batch, "tn"),), shapes)
+        call = self.product("aten::bmm", rows, columns, depth, batch=batch)
+        left = self.product("aten::bmm", rows, depth, columns, "nt", batch)
+        right = self.product("aten::bmm", depth, columns, rows, "tn", batch)
         forward = [Op(("aten::matmul",), (call,), PYTHON_NS, "", self.dtype)]
         self.add(forward, [node("BmmBackward0", (left, right), self.dtype)])
 
@@ -119,28 +121,29 @@ class Builder:
         out = max(1, side // stride)
         weight = Param((fan_out, fan_in, kernel, kernel), fan_out * fan_in * kernel * kernel, "weight")
         cast, uncast = self.casts(images * fan_in * side * side, [weight])
-        size, machine, math = self.size, self.machine, self.conv_math
-        x, y, w = images * fan_in * side * side * size, images * fan_out * out * out * size, weight.count * size
-        pixels, area = images * out * out, kernel * kernel
-        shapes = ((images, fan_in, side, side), weight.shape, (), (), (), (), (), (), ())
-        ahead = Call(
-            "aten::cudnn_convolution", (conv(machine, "fprop", pixels, fan_in * area, fan_out, (x + w, y), math),)
-        )
-        ahead = Call(ahead.name, ahead.kernels, shapes)
-        kernels = (conv(machine, "wgrad", fan_in * area, pixels, fan_out, (x + y, w), math),)
-        if not first:
-            kernels = (
-                conv(machine, "dgrad", images * side * side, fan_out * area // stride**2, fan_in, (y + w, x), math),
-                *kernels,
-            )
+        x, y = (images, fan_in, side, side), (images, fan_out, out, out)
+        ahead, behind = self.conv_kernels(x, y, weight, stride, first)
+        call = Call(self.library("convolution"), ahead, (x, weight.shape, (), (), (), (), (), (), ()))
         wrappers = ("aten::conv2d", "aten::convolution", "aten::_convolution")
-        forward = [*cast, Op(wrappers, (ahead,), MODULE_NS, "Conv2d", self.dtype)]
-        if self.half and not self.numerics.channels_last:
-            ahead = Call(ahead.name, (turn(x), *ahead.kernels, turn(y)), shapes)
-            kernels = (turn(y), *kernels, turn(x))
-        back = Call("aten::convolution_backward", kernels, ((images, fan_out, out, out), *shapes[:2]))
+        forward = [*cast, Op(wrappers, (call,), MODULE_NS, "Conv2d", self.dtype)]
+        back = Call("aten::convolution_backward", behind, (y, x, weight.shape))
         self.add(forward, [node("ConvolutionBackward0", (back,), self.dtype), *uncast], (weight,))
         return out
+
+    def conv_kernels(self, x: tuple, y: tuple, weight: Param, stride: int, first: bool) -> tuple:
+        """(forward, backward) kernels of a convolution from x to y."""
+        machine, math, area = self.machine, self.conv_math, weight.shape[2] * weight.shape[3]
+        before, after, size = prod(x) * self.size, prod(y) * self.size, weight.count * self.size
+        inputs, outputs, fan_in, fan_out = x[0] * x[2] * x[3], y[0] * y[2] * y[3], x[1], y[1]
+        ahead = [conv(machine, "fprop", outputs, fan_in * area, fan_out, (before + size, after), math)]
+        behind = [conv(machine, "wgrad", fan_in * area, outputs, fan_out, (before + after, size), math)]
+        if not first:
+            depth = max(1, fan_out * area // stride**2)
+            behind.insert(0, conv(machine, "dgrad", inputs, depth, fan_in, (after + size, before), math))
+        if self.half and not self.numerics.channels_last:
+            ahead = [turn(before), *ahead, turn(after)]
+            behind = [turn(after), *behind, turn(before)]
+        return tuple(ahead), tuple(behind)
 
     # Normalizations
 
@@ -156,7 +159,7 @@ class Builder:
         )
         amd = self.machine.arch == "cdna"
         name = "MIOpenBatchNormFwdTrainSpatial" if amd else "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512>"
-        ahead = Call("aten::cudnn_batch_norm", (reduction(name, 1.6 * total, total, channels * 4, "norm"),), shapes)
+        ahead = Call(self.library("batch_norm"), (reduction(name, 1.6 * total, total, channels * 4, "norm"),), shapes)
         name = "MIOpenBatchNormBwdSpatial" if amd else "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512>"
         back = Call(
             "aten::cudnn_batch_norm_backward", (reduction(name, 3.0 * total, total, channels * 4, "norm"),), shapes
@@ -169,7 +172,7 @@ class Builder:
         forward = [counter, Op(wrappers, (ahead,), MODULE_NS, "BatchNorm2d", self.dtype)]
         params = (Param((channels,), channels, "weight"), Param((channels,), channels, "bias"))
         self.buffers += [Param((channels,), channels, "running_mean"), Param((channels,), channels, "running_var")]
-        self.add(forward, [node("CudnnBatchNormBackward0", (back,), self.dtype)], params)
+        self.add(forward, [node(f"{'Miopen' if amd else 'Cudnn'}BatchNormBackward0", (back,), self.dtype)], params)
 
     def layer_norm(self, tokens: int, width: int):
         """nn.LayerNorm: autocast runs it in 32 bit, so its output is 32 bit."""
@@ -295,20 +298,41 @@ class Builder:
     # Attention, embeddings, losses
 
     def flash(self, batch: int, heads: int, length: int, width: int):
-        """scaled_dot_product_attention with the flash kernel: causal, so half of the products."""
+        """scaled_dot_product_attention with one kernel: causal, so half of the products."""
         flops = 2.0 * batch * heads * length * length * width  # 4 L^2 d, half of it masked
         total = batch * heads * length * width * self.size
         math, blocks = ("half" if self.half else "fp32"), max(1, length // 128) * batch * heads
-        name = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4> >"
-        ahead = Kernel(name, "attention", flops, 3 * total, total, blocks, 128, math)
-        name = "void pytorch_flash::flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<pytorch_flash::Flash_bwd_kernel>"
-        behind = Kernel(name, "attention", 2.5 * flops, 6 * total, 3 * total, blocks, 256, math)
+        kind, ahead, behind = self.attention_names()
+        ahead = Kernel(ahead, "attention", flops, 3 * total, total, blocks, 128, math)
+        behind = Kernel(behind, "attention", 2.5 * flops, 6 * total, 3 * total, blocks, 256, math)
         shapes = ((batch, heads, length, width),) * 3
-        call = Call("aten::_flash_attention_forward", (ahead,), shapes, ("aten::empty_like", "aten::empty"))
-        wrappers = ("aten::scaled_dot_product_attention", "aten::_scaled_dot_product_flash_attention")
-        back = Call("aten::_flash_attention_backward", (behind,), shapes)
-        grad = node("ScaledDotProductFlashAttentionBackward0", (back,), self.dtype)
+        views = ("aten::empty_like", "aten::empty")
+        call = Call(f"aten::_{kind}_attention_forward", (ahead,), shapes, views, viewed=shapes[0])
+        wrappers = ("aten::scaled_dot_product_attention", f"aten::_scaled_dot_product_{kind}_attention")
+        back = Call(f"aten::_{kind}_attention_backward", (behind,), shapes)
+        grad = node(f"ScaledDotProduct{kind.title()}AttentionBackward0", (back,), self.dtype)
         self.add([Op(wrappers, (call,), PYTHON_NS, "", self.dtype)], [grad])
+
+    def attention_names(self) -> tuple:
+        """(kind, forward kernel, backward kernel): flash needs 16 bit and an Ampere; ROCm's come from AOTriton."""
+        if self.machine.arch == "cdna":
+            return "flash", "attn_fwd.kd", "bwd_kernel_dk_dv.kd"
+        if not self.half or self.machine.arch == "volta":
+            suffix = f"{'f16' if self.half else 'f32'}_aligned_64x64"
+            return "efficient", f"fmha_cutlassF_{suffix}_rf_sm80(Params)", f"fmha_cutlassB_{suffix}_k64_sm80(Params)"
+        prefix = "void pytorch_flash::flash_"
+        ahead = f"{prefix}fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128, 128, 4> >"
+        return "flash", ahead, f"{prefix}bwd_dq_dk_dv_loop_seqk_parallel_kernel<pytorch_flash::Flash_bwd_kernel>"
+
+    def contiguous(self, count: float):
+        """A transposed tensor written in order."""
+        total, dtype = count * self.size, self.dtype
+        inner = "at::native::gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)>"
+        name = f"void at::native::elementwise_kernel<128, 4, {inner} >(int, {inner})"
+        kernels = [Kernel(name, "pointwise", 0.0, total, total, max(1, int(count / 512)), 128) for _ in range(2)]
+        calls = [Call("aten::copy_", (kernel,), ((int(count),), (int(count),), ())) for kernel in kernels]
+        forward = [Op(("aten::contiguous", "aten::clone"), (calls[0],), PYTHON_NS, "", dtype)]
+        self.add(forward, [node("CloneBackward0", (calls[1],), dtype)])
 
     def eager_attention(self, batch: int, heads: int, length: int, width: int):
         """Attention out of its parts: product, scale, mask, softmax, dropout, product."""
@@ -322,6 +346,7 @@ class Builder:
             self.layers[-1][0].append(self.cast(square))
             self.size = 2
         self.bmm(batch * heads, length, width, length)
+        self.contiguous(batch * heads * length * width)
 
     def embedding(self, tokens: int, rows: int, width: int, bag: int = 1):
         """nn.Embedding(Bag) with dense gradients: zeros for all rows, then a scatter."""

@@ -22,6 +22,7 @@ class Call:
     shapes: tuple = ()
     views: tuple = ()  # children without kernels, as aten::t
     dispatch: float = DISPATCH_NS
+    viewed: tuple = ()  # the shape that the views look at
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,6 +99,7 @@ def draw_profile(case: Case, key: str, launches: int) -> Profile:
         style=style,
         annotate=draw.random() < 0.7,
         orphans=draw.random() < 0.7,
+        memory=draw.random() < 0.2,
     )
 
 

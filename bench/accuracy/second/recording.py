@@ -6,7 +6,7 @@ from dataclasses import dataclass
 # callbacks around a runtime call. Drawn by hand so that a step that waits for the host is recorded 5 to 20 % too long.
 OPERATOR_NS = 350.0
 SHAPES_NS = 200.0
-STACK_NS = 700.0
+STACK_NS = 450.0
 CALL_NS = 500.0
 
 
@@ -22,6 +22,7 @@ class Profile:
     style: str = "new"  # "old": 1.8 to 1.9; "middle": 1.13; "new": 2.x
     annotate: bool = True  # record_function around validation and checkpoints
     orphans: bool = True  # kernels launched before the window are kept
+    memory: bool = False  # profile_memory: the allocator's events
 
     @property
     def operator_ns(self) -> float:

@@ -195,8 +195,8 @@ def bucket(draw: random.Random) -> Case:
     program, hardware, sizes = sound_program(draw, ALL, DEVICES, many(draw), (0.5, 3))
     exchange = replace(
         program.exchange,
-        bucket=round(math.exp(draw.uniform(math.log(0.02), math.log(1.0))), 3),
-        latency=draw.uniform(20e3, 80e3),
+        bucket=round(math.exp(draw.uniform(math.log(0.01), math.log(0.6))), 3),
+        latency=draw.uniform(30e3, 120e3),
         link=slow_link(draw, program, sizes, 0.1, 0.6),
     )
     program = replace(program, exchange=exchange)
