@@ -4,7 +4,7 @@ import math
 import random
 from dataclasses import dataclass, replace
 
-from second.base import Sizes, Unfit, device_ns, sound_program
+from second.base import LAUNCHES, Sizes, Unfit, sound_program
 from second.devices import Hardware
 from second.families import build
 from second.layers import Numerics
@@ -274,9 +274,9 @@ def tuned(program: Program) -> Program:
 
 
 def check_launches(program: Program, hardware: Hardware):
-    """After a change of the optimizer: still few enough for a file."""
+    """After a change of the optimizer: still few enough launches for a file."""
     model = build(program.family, program.shape, program.batch, hardware, program.numerics)
-    if Sizes(program, hardware, model).launches > 2400 or not device_ns(hardware, model.operators()):
+    if Sizes(program, hardware, model).launches * program.ranks > LAUNCHES:
         raise Unfit("too many launches")
 
 
