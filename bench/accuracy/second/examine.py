@@ -24,8 +24,10 @@ def examined(seed: int, fullbore: Path, scratch: Path) -> dict:
         "case": str(seed),
         "cure": truth["cure"].partition("=")[0],
         **{name: truth[name] for name in ("device", "ranks", "family", "about")},
-        "true": {"step_times_ns": truth["recorded_step_ns"], "gain": truth["before_ns"] / truth["after_ns"]},
+        "true": {"step_times_ns": truth["recorded_step_ns"]},
     }
+    if "after_ns" in truth:
+        result["true"]["gain"] = truth["before_ns"] / truth["after_ns"]
     try:
         report = explain(fullbore, sorted(scratch.glob("rank*.pt.trace.json")), truth["cure"])
     except (OSError, subprocess.SubprocessError, ValueError) as failure:
@@ -60,8 +62,8 @@ def score(result: dict) -> Score:
     if "failed" in result:
         return Score()
     off = step_error(result)
-    predicted, true = result["prediction"], result["true"]["gain"]
-    if not predicted:
+    predicted, true = result["prediction"], result["true"].get("gain")
+    if not predicted or not true:
         return Score(step_error=off)
     return Score(
         error=true / predicted["expected"] - 1,

@@ -20,7 +20,7 @@ COLUMNS = (
     ("step time with the cure off by (median / p95)", lambda cases: errors(known(cases, "error"))),
     ("range holds the truth", lambda cases: proportion(known(cases, "in_range"))),
     ("range, high / low", width),
-    ("no prediction", lambda cases: str(len(cases) - len(known(cases, "error")))),
+    ("no prediction", lambda cases: str(sum(bool(result["cure"]) for result, _ in cases) - len(known(cases, "error")))),
 )
 
 
@@ -50,9 +50,12 @@ def worst(cases: list[tuple[dict, Score]], count: int = 8) -> list[tuple[dict, S
 
 
 def line_of(result: dict, of: Score) -> str:
-    head = f"- `{result['case']}` ({result['cure']}): {result['family']} on {result['ranks']} x {result['device']}"
+    what = f"{result['family']} on {result['ranks']} x {result['device']}"
+    head = f"- `{result['case']}` ({result['cure'] or 'healthy'}): {what}"
     if "failed" in result:
         return f"{head}: failed: {result['failed'].splitlines()[0][:100]}"
+    if not result["cure"]:
+        return f"{head}: said {result['findings'][0]['id']}"
     if of.error is None:
         return f"{head}: not predicted ({', '.join(result['conditions']) or result['findings'][0]['id']})"
     said = result["prediction"]
