@@ -15,8 +15,12 @@ namespace fullbore::watch {
 namespace {
 
 constexpr int kNice = 10;
-constexpr rlim_t kMostMemory =
-    1 << 30;  // address space; a run that needs more is looked at when it has ended
+// Of address space; a run that needs more is looked at when it has ended. A sanitizer reserves all there is.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr rlim_t kMostMemory = RLIM_INFINITY;
+#else
+constexpr rlim_t kMostMemory = 1 << 30;
+#endif
 
 // It gets a core when nobody else wants it, and where memory ends it is what ends, not the training.
 void MakeHarmless(pid_t pid) {
