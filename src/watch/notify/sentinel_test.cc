@@ -24,6 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr Courier::Patience kImpatient = {1'000'000, 4'000'000, 60'000'000'000};
+constexpr Courier::Patience kPatient = {1'000 * kNsPerSecond, 1'000 * kNsPerSecond, 10'000 * kNsPerSecond};
 
 // A run with one series, whose level a test sets second by second; time does not pass by itself.
 class SentinelTest : public ::testing::Test {
@@ -42,10 +43,10 @@ class SentinelTest : public ::testing::Test {
     EXPECT_TRUE(rules.ok()) << (rules.ok() ? "" : ToString(rules.error()));
     return *rules;
   }
-  std::unique_ptr<Sentinel> Watch(const std::string& notify) {
+  std::unique_ptr<Sentinel> Watch(const std::string& notify, const Courier::Patience& patience = kImpatient) {
     return std::make_unique<Sentinel>(
         path_, Rules(notify), [this](const std::string& line) { said_.push_back(line); },
-        std::make_shared<Courier>(kImpatient), own_);
+        std::make_shared<Courier>(patience), own_);
   }
   std::string Page() {
     const std::string path = directory_.path() + "/page";
@@ -116,7 +117,7 @@ TEST_F(SentinelTest, ARestartFiresNothingAgainAndStillResolves) {
 
 TEST_F(SentinelTest, WhatWasNotDeliveredBeforeARestartIsDeliveredAfterIt) {
   std::ofstream(directory_.path() + "/down") << "";
-  auto sentinel = Watch(Page());
+  auto sentinel = Watch(Page(), kPatient);
   Play({sentinel.get()}, 9, 12);
   EXPECT_THAT(sentinel->waiting(), ElementsAre(HasSubstr("/page")));
   sentinel.reset();
@@ -132,7 +133,7 @@ TEST_F(SentinelTest, WhatWasNotDeliveredBeforeARestartIsDeliveredAfterIt) {
 // A run file comes from anybody, and so does the history in it.
 TEST_F(SentinelTest, WhatTheHistorySaysThatNoWatcherOfOursHasSeenIsSaidToNobody) {
   std::ofstream(directory_.path() + "/down") << "";
-  auto sentinel = Watch(Page());
+  auto sentinel = Watch(Page(), kPatient);
   Play({sentinel.get()}, 9, 12);
   sentinel.reset();
   fs::remove(directory_.path() + "/down");
