@@ -63,15 +63,8 @@ Speedup SpeedupOf(const std::vector<const StepGraph*>& ranks, const replay::Pred
   return {now_ns / step.expected_ns, now_ns / step.cautious_ns, now_ns / std::max(1.0, step.hopeful_ns)};
 }
 
-// A change may gain elsewhere, too: without launches, the host has time to load. That is not promised: a finding, and
-// what quotes it, go no further than the removal of what it costs.
-Speedup WithinShare(Speedup gain, double share) {
-  const double most = RemovalOf(share).high;
-  return {std::min(gain.expected, most), std::min(gain.low, most), std::min(gain.high, most)};
-}
-
 void TakeGain(const Change& change, const Speedup& gain, Finding& finding) {
-  finding.speedup = WithinShare(gain, finding.share);
+  finding.speedup = gain;
   finding.costs = change.cost();
   finding.quotes = change.id();
   finding.quoted = finding.speedup;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "explain/replay/changes.h"
+#include "explain/replay/transfer.h"
 
 namespace fullbore::replay {
 namespace {
@@ -61,37 +62,6 @@ class FasterCommChange : public Change {
     return 0;
   }
 };
-
-// What a collective of so many bytes takes, without the wait for its last rank: a + bytes / rate, as the collectives of
-// these steps show (Hockney's model).
-struct Transfer {
-  double start_ns = 0;     // of a collective without bytes
-  double ns_per_byte = 0;  // 0 where sizes are not known: then all of it is the start
-};
-
-// The line of least squares; a start below 0 is none, and one above the shortest collective is that.
-Transfer TransferOf(const StepGraph& graph) {
-  double n = 0, bytes = 0, ns = 0, squares = 0, products = 0, shortest_ns = 0;
-  for (const StepGraph::Node& node : graph.nodes) {
-    if (!IsCollective(node)) continue;
-    const auto own_ns = static_cast<double>(node.duration_ns - node.wait_ns);
-    shortest_ns = n == 0 && shortest_ns == 0 ? own_ns : std::min(shortest_ns, own_ns);
-    if (node.bytes <= 0) continue;
-    const auto size = static_cast<double>(node.bytes);
-    n += 1;
-    bytes += size;
-    ns += own_ns;
-    squares += size * size;
-    products += size * own_ns;
-  }
-  Transfer transfer;
-  if (n == 0) return {shortest_ns, 0};
-  const double spread = squares - bytes * bytes / n;
-  const double slope = spread > 0.01 * squares ? (products - bytes * ns / n) / spread : ns / bytes;
-  transfer.ns_per_byte = std::max(0.0, slope);
-  transfer.start_ns = std::clamp((ns - transfer.ns_per_byte * bytes) / n, 0.0, shortest_ns);
-  return transfer;
-}
 
 // A change with a number in its name: "links=4".
 class NumberedChange : public Change {
@@ -174,9 +144,7 @@ class BucketsChange : public GradientsChange {
   Cost cost() const override { return Cost::kMemory; }
   // Collectives that follow one another on a stream become one, which begins when the last of them could.
   double Apply(Outlook outlook, StepGraph& graph) const override {
-    constexpr std::array<double, 3> kOfStart = {0.7, 1, 1.2};
-    const Transfer transfer = TransferOf(graph);
-    const double saved_ns = transfer.start_ns * kOfStart[static_cast<size_t>(outlook)];
+    const double saved_ns = TransferOf(graph).SavedNs(outlook);
     const auto steps = StepOfNodes(graph);
     struct Bucket {
       uint32_t step = 0;
@@ -191,12 +159,14 @@ class BucketsChange : public GradientsChange {
         own_ns += node.duration_ns - node.wait_ns;
         if (i == bucket.nodes.back()) break;
         node.duration_ns = node.wait_ns = node.meeting = 0;
+        LeaveOutTheCall(i, outlook, graph);
       }
       if (bucket.nodes.size() > 1) {
         const double merged_ns =
             static_cast<double>(own_ns) - saved_ns * static_cast<double>(bucket.nodes.size() - 1);
         StepGraph::Node& last = graph.nodes[bucket.nodes.back()];
-        last.duration_ns = last.wait_ns + static_cast<int64_t>(std::max(saved_ns, merged_ns));
+        last.duration_ns =
+            last.wait_ns + std::min(own_ns, static_cast<int64_t>(std::max(saved_ns, merged_ns)));
         last.bytes = bucket.bytes;
       }
       bucket = {};
@@ -213,6 +183,22 @@ class BucketsChange : public GradientsChange {
     }
     for (auto& [stream, bucket] : open) close(bucket);
     return 0;
+  }
+
+ private:
+  // The host's way to a collective, in c10d and NCCL, costs this beside the launch.
+  static void LeaveOutTheCall(uint32_t node, Outlook outlook, StepGraph& graph) {
+    constexpr std::array<int64_t, 3> kWayNs = {0, 20'000, 50'000};
+    for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
+      if (graph.edges[e].kind != record::Dependency::kLaunch) continue;
+      const uint32_t call = graph.edges[e].from;
+      graph.nodes[call].duration_ns = 0;
+      for (uint32_t b = graph.first_edge[call]; b < graph.first_edge[call + 1]; ++b) {
+        StepGraph::Node& before = graph.nodes[graph.edges[b].from];
+        if (graph.edges[b].kind == record::Dependency::kThread && before.work == record::Work::kHost)
+          before.duration_ns -= std::min(before.duration_ns, kWayNs[static_cast<size_t>(outlook)]);
+      }
+    }
   }
 };
 

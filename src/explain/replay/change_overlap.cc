@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "explain/replay/changes.h"
+#include "explain/replay/transfer.h"
 
 namespace fullbore::replay {
 namespace {
@@ -69,19 +71,63 @@ class OverlapChange : public Change {
   }
 
  private:
-  static constexpr int64_t kBucketBytes = 25 << 20;  // DistributedDataParallel's default
+  // DistributedDataParallel's defaults; the first is small, so that something begins early.
+  static constexpr int64_t kBucketBytes = 25 << 20, kFirstBucketBytes = 1 << 20;
 
   static double BytesOf(const StepGraph::Node& node) {
     return static_cast<double>(std::max<int64_t>(1, node.bytes));
   }
 
+  // What is left of the collectives' own time: small ones become buckets, each of which saves the starts of the others.
+  static double LeftInBuckets(const Exchange& exchange, double all_bytes, Outlook outlook,
+                              const StepGraph& graph) {
+    double own_ns = 0;
+    for (const uint32_t i : exchange.collectives)
+      own_ns += static_cast<double>(graph.nodes[i].duration_ns - graph.nodes[i].wait_ns);
+    const double buckets = std::ceil(all_bytes / static_cast<double>(kBucketBytes));
+    const double merged = std::max(0.0, static_cast<double>(exchange.collectives.size()) - buckets);
+    if (merged == 0 || own_ns <= 0) return 1;
+    return std::max(0.1, 1 - merged * TransferOf(graph).SavedNs(outlook) / own_ns);
+  }
+
+  // For each collective, which part of all bytes is there when its bucket is full.
+  static std::vector<double> FullAt(const Exchange& exchange, double all_bytes, const StepGraph& graph) {
+    std::vector<double> full;
+    double bytes = 0, in_bucket = 0;
+    auto most = static_cast<double>(kFirstBucketBytes);
+    size_t waiting = 0;
+    for (const uint32_t i : exchange.collectives) {
+      bytes += BytesOf(graph.nodes[i]);
+      in_bucket += BytesOf(graph.nodes[i]);
+      ++waiting;
+      if (in_bucket < most && full.size() + waiting < exchange.collectives.size()) continue;
+      full.insert(full.end(), std::exchange(waiting, 0), bytes / all_bytes);
+      in_bucket = 0;
+      most = static_cast<double>(kBucketBytes);
+    }
+    return full;
+  }
+
   static void Overlap(const Exchange& exchange, Outlook outlook, StepGraph& graph) {
-    // Collectives take some of the device's multiprocessors and bandwidth from what they run beside.
-    constexpr std::array<double, 3> kLonger = {1.2, 1.05, 1};
+    // Collectives and what they run beside take multiprocessors and bandwidth from each other.
+    constexpr std::array<double, 3> kLonger = {1.2, 1.05, 1}, kSlower = {1.15, 1.04, 1};
+    double all_bytes = 0, bytes = 0, all_ns = 0;
+    for (const uint32_t i : exchange.collectives) {
+      all_bytes += BytesOf(graph.nodes[i]);
+      all_ns += static_cast<double>(graph.nodes[i].duration_ns - graph.nodes[i].wait_ns);
+    }
+    const double longer =
+        kLonger[static_cast<size_t>(outlook)] * LeftInBuckets(exchange, all_bytes, outlook, graph);
     int64_t backward_ns = 0;
     for (const uint32_t kernel : exchange.kernels) backward_ns += graph.nodes[kernel].duration_ns;
-    double all_bytes = 0, bytes = 0;
-    for (const uint32_t i : exchange.collectives) all_bytes += BytesOf(graph.nodes[i]);
+    const double beside = std::min(1.0, all_ns / std::max(1.0, static_cast<double>(backward_ns)));
+    const double slower = 1 + (kSlower[static_cast<size_t>(outlook)] - 1) * beside;
+    backward_ns = 0;
+    for (const uint32_t kernel : exchange.kernels) {
+      StepGraph::Node& node = graph.nodes[kernel];
+      node.duration_ns = static_cast<int64_t>(static_cast<double>(node.duration_ns) * slower);
+      backward_ns += node.duration_ns;
+    }
     // The kernel that ends when so much of the pass is done.
     const auto after = [&](double done) {
       auto left = static_cast<int64_t>(done * static_cast<double>(backward_ns));
@@ -90,16 +136,19 @@ class OverlapChange : public Change {
       }
       return exchange.kernels.back();
     };
+    const std::vector<double> full_at = FullAt(exchange, all_bytes, graph);
+    auto full = full_at.begin();
     for (const uint32_t i : exchange.collectives) {
       StepGraph::Node& node = graph.nodes[i];
-      const auto own_ns =
-          static_cast<double>(node.duration_ns - node.wait_ns) * kLonger[static_cast<size_t>(outlook)];
+      const double own_ns = static_cast<double>(node.duration_ns - node.wait_ns) * longer;
       const double part = BytesOf(node) / all_bytes, before = bytes / all_bytes;
       const double buckets = std::ceil(BytesOf(node) / static_cast<double>(kBucketBytes));
       bytes += BytesOf(node);
       node.duration_ns = node.wait_ns + static_cast<int64_t>(own_ns);
-      // It begins with its first bucket, and ends no sooner than its last one can.
-      const uint32_t first = after(before + part / buckets), last = after(before + part);
+      // It begins with its bucket, or with the first of its own, and ends no sooner than its last one can.
+      const double at = *full++;
+      const uint32_t first = after(buckets > 1 ? before + part / buckets : at);
+      const uint32_t last = after(buckets > 1 ? before + part : at);
       const auto ahead_ns = static_cast<int64_t>(own_ns * (1 - 1 / buckets));
       Release(i,
               {StepGraph::Edge{first, Dependency::kEvent, false, 0},

@@ -302,6 +302,14 @@ TEST(BucketsTest, SavesTheStartOfEachCollectiveButTheLast) {
   EXPECT_NEAR(AfterUs(WithCollectives({100, 300, 800}), ChangeNamed("bucket=25")), 100 + 1200, 1);
 }
 
+TEST(BucketsTest, WhereAllHaveOneSizeTheirStartIsWhatIsUsual) {
+  const StepGraph graph = WithCollectives({100, 100, 100});
+  const double now_us = StepNs(graph) / 1e3;
+  EXPECT_NEAR(AfterUs(graph, ChangeNamed("bucket=25")), now_us - 2 * 30, 1);
+  EXPECT_NEAR(AfterUs(graph, ChangeNamed("bucket=25"), Outlook::kCautious), now_us - 2 * 8, 1);
+  EXPECT_NEAR(AfterUs(graph, ChangeNamed("bucket=25"), Outlook::kHopeful), now_us - 2 * 200, 1);
+}
+
 TEST(BucketsTest, ChangesNothingWhereTheyAreFull) {
   const StepGraph graph = WithCollectives({1024, 1000});
   EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("bucket=1")), StepNs(graph) / 1e3);
@@ -334,6 +342,12 @@ TEST(OverlapTest, OnlyTheLastBucketRemainsAfterTheBackwardPass) {
   EXPECT_DOUBLE_EQ(AfterUs(WithExchange({100}), Overlap(), Outlook::kHopeful), 30 + 100 + 5)
       << "cut into four, the first of which is there after three kernels of ten";
   EXPECT_DOUBLE_EQ(AfterUs(WithExchange({20, 20}), Overlap(), Outlook::kHopeful), 100 + 20 + 5);
+}
+
+TEST(OverlapTest, SmallCollectivesWaitUntilTheirBucketIsFull) {
+  EXPECT_DOUBLE_EQ(AfterUs(WithExchange({1, 8, 8, 8}), Overlap(), Outlook::kExpected),
+                   AfterUs(WithExchange({1, 24}), Overlap(), Outlook::kExpected))
+      << "of 25 MB, all but the first one are there only when the pass has ended";
 }
 
 TEST(OverlapTest, ALongExchangeIsNotHidden) {
@@ -440,8 +454,8 @@ TEST(PredictTest, TheRangeHoldsTheExpectedStep) {
 }
 
 TEST(PredictTest, NoRangeGoesBeyondTheRemovalOfWhatTheChangeIsAbout) {
-  EXPECT_DOUBLE_EQ(Predict(WithASync(), {NoSync()}).hopeful_ns, 206'000)
-      << "two kernels, one after the other";
+  EXPECT_DOUBLE_EQ(Predict(WithASync(), {NoSync()}).hopeful_ns, 0.97 * 206'000)
+      << "two kernels, one after the other, in other steps than these";
 }
 
 TEST(PredictTest, AChangeThatCannotBeMadeChangesNothing) {
