@@ -119,9 +119,8 @@ std::string GainText(const tune::Proof::Gain& gain) {
 
 class MachineTrack : public tune::Track {
  public:
-  MachineTrack(const CommandsFlags& flags, const Contestants& contestants, tune::MeasureOptions options,
-               double budget_s)
-      : flags_(flags), contestants_(contestants), options_(std::move(options)), budget_(budget_s) {}
+  MachineTrack(const Contestants& contestants, tune::MeasureOptions options, double budget_s)
+      : contestants_(contestants), options_(std::move(options)), budget_(budget_s) {}
 
   std::optional<tune::Trial> Try(Side side) override;
   double left_s() const override { return error_ || interrupted() ? -1 : budget_.left_s(); }
@@ -134,7 +133,6 @@ class MachineTrack : public tune::Track {
   const std::string& cut_off() const { return cut_off_; }
 
  private:
-  const CommandsFlags& flags_;
   const Contestants& contestants_;
   tune::MeasureOptions options_;
   TrialBudget budget_;
@@ -355,7 +353,7 @@ int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& condi
   if (!options) return Fail(options.error(), kExitUsage);
   if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
   if (auto view = CheckView(flags, *options); !view) return Fail(view.error(), kExitFailure);
-  MachineTrack track(flags, *contestants, *options, *budget);
+  MachineTrack track(*contestants, *options, *budget);
   const Contest contest = tune::Compete(tune::ThresholdsOf(conditions), track);
   if (track.error()) return Fail(*track.error(), StatusOf(*track.error()));
   if (auto unchanged = CheckUnchanged(*contestants); !unchanged) return Fail(unchanged.error(), kExitFailure);
