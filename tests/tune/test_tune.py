@@ -160,7 +160,7 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
     for arguments, said in (
         (["--knobs", "worker"], "there is no knob 'worker'"),
         (["--set", "num_workers=0,x"], "not a whole number"),
-        (["--objective", "joy"], "none of throughput, cost and memory"),
+        (["--objective", "joy"], "not one of throughput, cost and memory"),
         (["--exhaustive"], "--exhaustive tries all combinations"),
         (["--price", "cheap"], "no price of an hour"),
         (["--budget", "0"], "not a length of time"),
