@@ -1,5 +1,6 @@
-// The options of a loader: what each does, what it costs, and who should touch it; most should touch none but source,
-// transforms and batch_size. Each has the same name here, in Python and in JSON; docs/loader.md has the table.
+// The options of a loader: what each does, what it costs where it does, and who should touch it. Most people should touch
+// none but source, transforms and batch_size. Each has the same name here, in Python and in JSON; docs/loader.md has the
+// table.
 #pragma once
 
 #include <cstdint>
@@ -99,10 +100,10 @@ struct LoaderOptions {
   // way to the device: kUInt8 is a quarter of kFloat32. For those whose copies are the narrowest pipe.
   DType dtype = DType::kFloat32;
 
-  // kNhwc for models in channels_last. Both cost the same.
+  // kNhwc for models in channels_last.
   Layout layout = Layout::kNchw;
 
-  // kGray decodes only the luma of a JPEG, which is faster; for models with one channel.
+  // kGray decodes only the luma of a JPEG; for models with one channel.
   ImageMode image_mode = ImageMode::kRgb;
 
   // Off, as in torchvision's ImageFolder. For photographs from cameras, where the training was not done without it.

@@ -186,7 +186,7 @@ class BucketsChange : public GradientsChange {
   }
 
  private:
-  // The host's way to a collective, in c10d and NCCL, costs this beside the launch.
+  // The host's way to a collective, in c10d and NCCL, beside the launch: an estimate, and so its range is wide.
   static void LeaveOutTheCall(uint32_t node, Outlook outlook, StepGraph& graph) {
     constexpr std::array<int64_t, 3> kWayNs = {0, 20'000, 50'000};
     for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {

@@ -109,7 +109,7 @@ class OverlapChange : public Change {
   }
 
   static void Overlap(const Exchange& exchange, Outlook outlook, StepGraph& graph) {
-    // Collectives and what they run beside take multiprocessors and bandwidth from each other.
+    // Collectives and what they run beside take multiprocessors and bandwidth from each other. How much is an estimate.
     constexpr std::array<double, 3> kLonger = {1.2, 1.05, 1}, kSlower = {1.15, 1.04, 1};
     double all_bytes = 0, bytes = 0, all_ns = 0;
     for (const uint32_t i : exchange.collectives) {

@@ -14,7 +14,7 @@ constexpr double kWorthARung = 1.01;
 // Steps that differ by less than this are as good, and then the change that costs less goes first.
 constexpr double kAsGood = 1.15;
 // The changed program differs from the simulated one (caches, clocks, what shares the memory) by about this
-// part of what a change takes away; the exam's even seeds say how much (docs/accuracy.md).
+// part of what a change takes away; the even seeds of both simulators say how much (docs/accuracy.md).
 constexpr double kOfChange = 0.2;
 // Other steps than the recorded ones take another time: on the exam's even seeds their means differ by 0.8 % in the
 // median, one in five by 3 % or more.

@@ -9,8 +9,8 @@ namespace fullbore::replay {
 
 using record::StepGraph;
 
-// Where all have one size, that does not tell their start: it is at least what NVIDIA's nccl-tests show for a few bytes
-// within a machine (8 us over NVLink, 30 us over PCIe), and at most what the shortest takes.
+// Where all have one size, that does not tell their start. For a few bytes, published runs of nccl-tests show 6 us on two
+// H100 (NVIDIA/nccl#1259) to 54 us on eight RTX 3090 (NVIDIA/nccl#1439); it is at most what the shortest takes.
 double Transfer::SavedNs(Outlook outlook) const {
   constexpr std::array<double, 3> kOfStart = {0.7, 1, 1.2}, kUsualNs = {8e3, 30e3, 1e12};
   const auto at = static_cast<size_t>(outlook);
