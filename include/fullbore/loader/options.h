@@ -1,6 +1,6 @@
-// The options of a loader: what each does, what it costs where it does, and who should touch it. Most people should touch
-// none but source, transforms and batch_size. Each has the same name here, in Python and in JSON; docs/loader.md has the
-// table.
+// The options of a loader: what each does, what it costs where it does, and who should touch it. Most people should
+// touch none but source, transforms and batch_size. Each has the same name here, in Python and in JSON;
+// docs/loader.md has the table.
 #pragma once
 
 #include <cstdint>
