@@ -14,7 +14,7 @@ build: setup  ## build/release/fullbore
 test:  ## install what is missing, build, run all tests: C++ and Python
 	@scripts/test.sh
 
-test-long:  ## what compares measured times, in several rounds: on a quiet machine, after make test
+test-long:  ## tests that compare measured times, in several rounds: on a quiet machine, after make test
 	@.venv/bin/python3 -m pytest -m long
 
 demo:  ## train a real ResNet under fullbore, apply its advice, compare prediction and measurement

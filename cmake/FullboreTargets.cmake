@@ -89,7 +89,7 @@ function(fullbore_test name)
   add_executable(${name}_test ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPENDS PREPEND fb_)
   target_link_libraries(${name}_test PRIVATE fb_options ${ARG_DEPENDS} ${ARG_LIBRARIES} fb_source_directory GTest::gmock_main)
-  # What is tested is optimized as the product is; the tests themselves only take longer to compile.
+  # What is tested is optimized as the product is; optimizing the tests would only make them compile longer.
   target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
   gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 DISCOVERY_MODE PRE_TEST)
 endfunction()

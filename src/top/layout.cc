@@ -234,7 +234,7 @@ class Screen {
     if (d.power_w)
       add(d.power_limit_w ? fmt::format("{:.0f} of {:.0f} W", *d.power_w, *d.power_limit_w)
                           : fmt::format("{:.0f} W", *d.power_w));
-    if (d.clock_hz) add(fmt::format("{:.0f} MHz", *d.clock_hz / 1e6));
+    if (d.clock_hz) add(FormatFrequency(*d.clock_hz));
     if (d.temperature_c) add(fmt::format("{:.0f} C", *d.temperature_c));
     if (d.throttle_power.value_or(0) > 0) add("slowed by power " + FormatPercent(*d.throttle_power));
     if (d.throttle_thermal.value_or(0) > 0) add("slowed by heat " + FormatPercent(*d.throttle_thermal));

@@ -407,7 +407,7 @@ function notesSection() {
       : "";
   const ended = data.reason && data.advice ? [`all the rest: ${data.reason}`] : [];
   const held = data.held.length
-    ? [`${data.held.join(", ")}: they change what is learned (--knobs all turns them, too)`]
+    ? [`${data.held.join(", ")}: they change training results (--knobs all turns them, too)`]
     : [];
   const command = (text) => el("code", {}, text),
     { advice } = data;

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 # cuBLAS's tiles, and what they reach of the largest one's rate: drawn once by hand after cuBLAS's own choices
 TILES = ((128, 128, 1.0), (128, 64, 0.9), (64, 64, 0.72), (32, 32, 0.4))
-SHORT = {"fp32": "float", "tf32": "float", "half": "half"}
 
 
 @dataclass(frozen=True, eq=False)

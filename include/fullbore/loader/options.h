@@ -70,12 +70,12 @@ struct LoaderOptions {
   // Rows of a batch. Cost: memory for its rows, in each batch that is kept ready or held by the consumer.
   int64_t batch_size = 1;
 
-  // Without it, samples come in the order of the source: for evaluation. Cost: reads at random places, which is slow
+  // Off, samples come in the order of the source: for evaluation. On, it costs reads at random places, which are slow
   // on spinning disks and for shards that are not cached; see shuffle_shards.
   bool shuffle = true;
 
   // 0: shuffle over everything. n: shuffle the order of the shards, then samples within groups of n consecutive shards
-  // of that order, so that remote shards are read one after the other. Cost: a sample meets only those of n shards.
+  // of that order, so that remote shards are read one after the other. Cost: samples are mixed only within n shards.
   // For remote data that does not fit into the cache.
   int shuffle_shards = 0;
 
@@ -109,7 +109,7 @@ struct LoaderOptions {
   // Off, as in torchvision's ImageFolder. For photographs from cameras, where the training was not done without it.
   bool apply_exif_orientation = false;
 
-  // A few percent faster, with errors of up to 23/255. For nobody whose accuracy was measured without it.
+  // A few percent faster, with errors of up to 23/255. Leave it off where accuracy was measured without it.
   bool fast_dct = false;
 
   // Decode JPEGs that are much larger than needed at 1/2, 1/4 or 1/8 in the DCT: faster, and within 1/255 on average.

@@ -20,15 +20,13 @@ const record::StepGraph* ReplayableGraph(const RankView& rank);
 // without a graph. For another rank's steps than the judged one's: a finding about those quotes (below).
 std::optional<Speedup> GainOf(const RankView& rank, const std::vector<const replay::Change*>& changes);
 
-// The gain of this change, as far as it is no more than the removal of the finding's share, becomes the finding's, with
-// what it costs and `method`. False where it cannot be made or there is no graph: then nothing is changed.
+// The gain of this change becomes the finding's, with what it costs and `method`. False where it cannot be made or there is no graph: then nothing is changed.
 bool Quote(const RankView& rank, std::string_view change, std::string method, Finding& finding);
 
 // The part of the step that the change would take away; 0 where it cannot be made or would not.
 double SavedBy(const RankView& rank, std::string_view change);
 
-// Of these changes the one that is most sure to gain; of equals, the one that costs least. Its gain, as far
-// as it is no more than the removal of the finding's share, becomes the finding's, and what it takes in code
+// Of these changes the one that is most sure to gain; of equals, the one that costs least. Its gain becomes the finding's, and what it takes in code
 // comes first in `fix` and becomes `change`. The advice of the others that gain follows. False if none of
 // them is possible and gains anything: then nothing is changed.
 bool AdviseBest(const RankView& rank, std::initializer_list<std::string_view> changes, Finding& finding);

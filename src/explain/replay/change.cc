@@ -9,6 +9,9 @@
 
 namespace fullbore::replay {
 
+using record::Dependency;
+using record::StepGraph;
+
 std::string_view Name(Cost cost) {
   constexpr std::array<std::string_view, 4> kNames = {"nothing", "code", "memory", "numerics"};
   return kNames[static_cast<size_t>(cost)];
@@ -39,6 +42,22 @@ const Change* ChangeNamed(std::string_view id) {
   const auto found = std::find_if(AllChanges().begin(), AllChanges().end(),
                                   [&](const Change* change) { return change->id() == id; });
   return found == AllChanges().end() ? nullptr : *found;
+}
+
+std::optional<uint32_t> LaunchOf(const StepGraph& graph, uint32_t node) {
+  for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
+    if (graph.edges[e].kind == Dependency::kLaunch) return graph.edges[e].from;
+  }
+  return std::nullopt;
+}
+
+void LeaveOutCall(uint32_t call, int64_t way_ns, StepGraph& graph) {
+  graph.nodes[call].duration_ns = 0;
+  for (uint32_t e = graph.first_edge[call]; e < graph.first_edge[call + 1]; ++e) {
+    StepGraph::Node& before = graph.nodes[graph.edges[e].from];
+    if (graph.edges[e].kind == Dependency::kThread && before.work == record::Work::kHost)
+      before.duration_ns -= std::min(before.duration_ns, way_ns);
+  }
 }
 
 std::vector<uint32_t> StepOfNodes(const record::StepGraph& graph) {

@@ -29,7 +29,7 @@ class Change {
   virtual Cost cost() const = 0;
   // Whether a rank on which it can be made gains from it where others cannot.
   virtual bool helps_others() const { return true; }
-  // Whether at its most hopeful it takes away altogether what it is about: more than that gains nothing.
+  // Whether at its most hopeful it takes away altogether what it is about: more than that it is not expected to gain.
   virtual bool removes() const { return false; }
   // Whether it changes each class of kernels in its own way, so that reports show them.
   virtual bool shows_classes() const { return false; }

@@ -144,6 +144,12 @@ class BucketsChange : public GradientsChange {
   Cost cost() const override { return Cost::kMemory; }
   // Collectives that follow one another on a stream become one, which begins when the last of them could.
   double Apply(Outlook outlook, StepGraph& graph) const override {
+    // The host's way to a collective, in c10d and NCCL, beside the launch: an estimate, and so its range is wide.
+    constexpr std::array<int64_t, 3> kWayNs = {0, 20'000, 50'000};
+    const int64_t way_ns = kWayNs[static_cast<size_t>(outlook)];
+    std::vector<uint32_t> launches(graph.nodes.size());
+    for (const StepGraph::Edge& edge : graph.edges)
+      launches[edge.from] += edge.kind == record::Dependency::kLaunch;
     const double saved_ns = TransferOf(graph).SavedNs(outlook);
     const auto steps = StepOfNodes(graph);
     struct Bucket {
@@ -159,7 +165,9 @@ class BucketsChange : public GradientsChange {
         own_ns += node.duration_ns - node.wait_ns;
         if (i == bucket.nodes.back()) break;
         node.duration_ns = node.wait_ns = node.meeting = 0;
-        LeaveOutTheCall(i, outlook, graph);
+        // A call that launches more than it, as that of a CUDA graph, stays.
+        if (const auto call = LaunchOf(graph, i); call && launches[*call] == 1)
+          LeaveOutCall(*call, way_ns, graph);
       }
       if (bucket.nodes.size() > 1) {
         const double merged_ns =
@@ -183,22 +191,6 @@ class BucketsChange : public GradientsChange {
     }
     for (auto& [stream, bucket] : open) close(bucket);
     return 0;
-  }
-
- private:
-  // The host's way to a collective, in c10d and NCCL, beside the launch: an estimate, and so its range is wide.
-  static void LeaveOutTheCall(uint32_t node, Outlook outlook, StepGraph& graph) {
-    constexpr std::array<int64_t, 3> kWayNs = {0, 20'000, 50'000};
-    for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
-      if (graph.edges[e].kind != record::Dependency::kLaunch) continue;
-      const uint32_t call = graph.edges[e].from;
-      graph.nodes[call].duration_ns = 0;
-      for (uint32_t b = graph.first_edge[call]; b < graph.first_edge[call + 1]; ++b) {
-        StepGraph::Node& before = graph.nodes[graph.edges[b].from];
-        if (graph.edges[b].kind == record::Dependency::kThread && before.work == record::Work::kHost)
-          before.duration_ns -= std::min(before.duration_ns, kWayNs[static_cast<size_t>(outlook)]);
-      }
-    }
   }
 };
 

@@ -44,23 +44,6 @@ std::vector<Chain> ChainsOf(const StepGraph& graph) {
   return chains;
 }
 
-// The call that launched an operation: where its kLaunch edge comes from.
-std::optional<uint32_t> LaunchOf(const StepGraph& graph, uint32_t node) {
-  for (uint32_t e = graph.first_edge[node]; e < graph.first_edge[node + 1]; ++e) {
-    if (graph.edges[e].kind == Dependency::kLaunch) return graph.edges[e].from;
-  }
-  return std::nullopt;
-}
-
-// The framework's way to a launch that is no more.
-void DropWorkBefore(uint32_t launch, StepGraph& graph) {
-  for (uint32_t e = graph.first_edge[launch]; e < graph.first_edge[launch + 1]; ++e) {
-    const StepGraph::Edge& edge = graph.edges[e];
-    StepGraph::Node& before = graph.nodes[edge.from];
-    if (edge.kind == Dependency::kThread && before.work == Work::kHost) before.duration_ns = 0;
-  }
-}
-
 class CompileChange : public Change {
  public:
   std::string_view id() const override { return "compile"; }
@@ -85,8 +68,7 @@ class CompileChange : public Change {
         StepGraph::Node& node = graph.nodes[i];
         node.duration_ns = static_cast<int64_t>(static_cast<double>(node.duration_ns) * left);
         if (const auto launch = LaunchOf(graph, i); launch && i != chain.nodes.front()) {
-          graph.nodes[*launch].duration_ns = 0;
-          if (outlook != Outlook::kCautious) DropWorkBefore(*launch, graph);
+          LeaveOutCall(*launch, outlook == Outlook::kCautious ? 0 : kAllOfTheWay, graph);
         }
       }
     }

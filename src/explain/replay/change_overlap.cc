@@ -64,8 +64,9 @@ class OverlapChange : public Change {
     return "no collective of these steps begins only when the backward pass has ended";
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
+    const double saved_ns = TransferOf(graph).SavedNs(outlook);
     for (const Exchange& exchange : ExchangesOf(graph)) {
-      if (exchange.CanOverlap()) Overlap(exchange, outlook, graph);
+      if (exchange.CanOverlap()) Overlap(exchange, saved_ns, outlook, graph);
     }
     return 0;
   }
@@ -78,37 +79,34 @@ class OverlapChange : public Change {
     return static_cast<double>(std::max<int64_t>(1, node.bytes));
   }
 
-  // What is left of the collectives' own time: small ones become buckets, each of which saves the starts of the others.
-  static double LeftInBuckets(const Exchange& exchange, double all_bytes, Outlook outlook,
-                              const StepGraph& graph) {
-    double own_ns = 0;
-    for (const uint32_t i : exchange.collectives)
-      own_ns += static_cast<double>(graph.nodes[i].duration_ns - graph.nodes[i].wait_ns);
-    const double buckets = std::ceil(all_bytes / static_cast<double>(kBucketBytes));
-    const double merged = std::max(0.0, static_cast<double>(exchange.collectives.size()) - buckets);
-    if (merged == 0 || own_ns <= 0) return 1;
-    return std::max(0.1, 1 - merged * TransferOf(graph).SavedNs(outlook) / own_ns);
-  }
-
-  // For each collective, which part of all bytes is there when its bucket is full.
-  static std::vector<double> FullAt(const Exchange& exchange, double all_bytes, const StepGraph& graph) {
-    std::vector<double> full;
+  // Each collective's bucket: which part of all bytes is there when it is full.
+  struct Buckets {
+    std::vector<double> full_at;  // for each collective
+    double merged = 0;            // how many collectives become a part of another
+  };
+  static Buckets BucketsOf(const Exchange& exchange, double all_bytes, const StepGraph& graph) {
+    const size_t count = exchange.collectives.size();
+    const bool sized =
+        std::ranges::any_of(exchange.collectives, [&](uint32_t i) { return graph.nodes[i].bytes > 0; });
+    Buckets buckets;
     double bytes = 0, in_bucket = 0;
-    auto most = static_cast<double>(kFirstBucketBytes);
+    // Where no size is known, each collective may as well be a bucket.
+    double most = sized ? static_cast<double>(kFirstBucketBytes) : 0;
     size_t waiting = 0;
     for (const uint32_t i : exchange.collectives) {
       bytes += BytesOf(graph.nodes[i]);
       in_bucket += BytesOf(graph.nodes[i]);
       ++waiting;
-      if (in_bucket < most && full.size() + waiting < exchange.collectives.size()) continue;
-      full.insert(full.end(), std::exchange(waiting, 0), bytes / all_bytes);
+      if (in_bucket < most && buckets.full_at.size() + waiting < count) continue;
+      buckets.merged += static_cast<double>(waiting - 1);
+      buckets.full_at.insert(buckets.full_at.end(), std::exchange(waiting, 0), bytes / all_bytes);
       in_bucket = 0;
-      most = static_cast<double>(kBucketBytes);
+      if (sized) most = static_cast<double>(kBucketBytes);
     }
-    return full;
+    return buckets;
   }
 
-  static void Overlap(const Exchange& exchange, Outlook outlook, StepGraph& graph) {
+  static void Overlap(const Exchange& exchange, double saved_ns, Outlook outlook, StepGraph& graph) {
     // Collectives and what they run beside take multiprocessors and bandwidth from each other. How much is an estimate.
     constexpr std::array<double, 3> kLonger = {1.2, 1.05, 1}, kSlower = {1.15, 1.04, 1};
     double all_bytes = 0, bytes = 0, all_ns = 0;
@@ -116,8 +114,9 @@ class OverlapChange : public Change {
       all_bytes += BytesOf(graph.nodes[i]);
       all_ns += static_cast<double>(graph.nodes[i].duration_ns - graph.nodes[i].wait_ns);
     }
-    const double longer =
-        kLonger[static_cast<size_t>(outlook)] * LeftInBuckets(exchange, all_bytes, outlook, graph);
+    const Buckets in_buckets = BucketsOf(exchange, all_bytes, graph);
+    const double left = all_ns > 0 ? std::max(0.1, 1 - in_buckets.merged * saved_ns / all_ns) : 1;
+    const double longer = kLonger[static_cast<size_t>(outlook)] * left;
     int64_t backward_ns = 0;
     for (const uint32_t kernel : exchange.kernels) backward_ns += graph.nodes[kernel].duration_ns;
     const double beside = std::min(1.0, all_ns / std::max(1.0, static_cast<double>(backward_ns)));
@@ -130,14 +129,13 @@ class OverlapChange : public Change {
     }
     // The kernel that ends when so much of the pass is done.
     const auto after = [&](double done) {
-      auto left = static_cast<int64_t>(done * static_cast<double>(backward_ns));
+      auto to_do_ns = static_cast<int64_t>(done * static_cast<double>(backward_ns));
       for (const uint32_t kernel : exchange.kernels) {
-        if ((left -= graph.nodes[kernel].duration_ns) <= 0) return kernel;
+        if ((to_do_ns -= graph.nodes[kernel].duration_ns) <= 0) return kernel;
       }
       return exchange.kernels.back();
     };
-    const std::vector<double> full_at = FullAt(exchange, all_bytes, graph);
-    auto full = full_at.begin();
+    auto full_at = in_buckets.full_at.begin();
     for (const uint32_t i : exchange.collectives) {
       StepGraph::Node& node = graph.nodes[i];
       const double own_ns = static_cast<double>(node.duration_ns - node.wait_ns) * longer;
@@ -146,7 +144,7 @@ class OverlapChange : public Change {
       bytes += BytesOf(node);
       node.duration_ns = node.wait_ns + static_cast<int64_t>(own_ns);
       // It begins with its bucket, or with the first of its own, and ends no sooner than its last one can.
-      const double at = *full++;
+      const double at = *full_at++;
       const uint32_t first = after(buckets > 1 ? before + part / buckets : at);
       const uint32_t last = after(buckets > 1 ? before + part : at);
       const auto ahead_ns = static_cast<int64_t>(own_ns * (1 - 1 / buckets));

@@ -1,6 +1,9 @@
 // The single changes, by what they change. Each is stateless; `change.h` says what its members mean.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "explain/replay/change.h"
 
 namespace fullbore::replay {
@@ -32,6 +35,12 @@ inline bool IsCollective(const record::StepGraph::Node& node) {
 inline bool IsOfGradients(const record::StepGraph::Node& node) {
   return IsCollective(node) && node.of_gradients;
 }
+
+// The call that launched an operation; nothing where it was not recorded.
+std::optional<uint32_t> LaunchOf(const record::StepGraph& graph, uint32_t node);
+// A call that is not made: it takes no time, and the host's way to it takes so much less, if it took so much.
+inline constexpr int64_t kAllOfTheWay = INT64_MAX;
+void LeaveOutCall(uint32_t call, int64_t way_ns, record::StepGraph& graph);
 
 // change_device.cc
 const Change* OtherDevice(

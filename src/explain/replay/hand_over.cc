@@ -12,8 +12,8 @@ using record::Work;
 double ReceiveNs(Outlook outlook, double pageable_bytes) {
   // One that is pinned lies there, another thread has taken it: 80 to 118 us in the shared DDP trace. One that is not
   // comes in shared memory, which the training thread maps, is the first to touch, and unmaps: 1.3 to 1.9 ms and 0.075
-  // and 0.245 ns a byte on a virtual machine (bench/explain/batch_hand_over.py); cautiously a fifth more, hopefully
-  // what a machine without one may take: an estimate, for its page faults and system calls are several times as quick.
+  // and 0.245 ns a byte on a virtual machine (bench/explain/batch_hand_over.py); cautiously a quarter more, at best,
+  // as an estimate, a tenth: on a machine that is not virtual.
   constexpr std::array<double, 3> kPinned = {300e3, 100e3, 80e3}, kMapped = {1.9e6, 1.5e6, 0.15e6};
   const auto at = static_cast<size_t>(outlook);
   return pageable_bytes > 0 ? kMapped[at] + TouchNs(outlook, pageable_bytes) : kPinned[at];

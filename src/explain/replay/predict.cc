@@ -16,9 +16,6 @@ constexpr double kAsGood = 1.15;
 // The changed program differs from the simulated one (caches, clocks, what shares the memory) by about this
 // part of what a change takes away; the even seeds of both simulators say how much (docs/accuracy.md).
 constexpr double kOfChange = 0.2;
-// Other steps than the recorded ones take another time: on the exam's even seeds their means differ by 0.8 % in the
-// median, one in five by 3 % or more.
-constexpr double kOfStep = 0.03;
 
 // Makes the change if it can be made, and returns the least time of a step that it leaves (Change::Apply).
 double Make(const Change* change, Outlook outlook, StepGraph& graph) {
@@ -52,7 +49,7 @@ class Course {
     const Change* change = nullptr;
     double expected_ns = 0;
     double better = 0, worse = 0;  // squared logarithms, of all changes so far
-    double floor_ns = 0;           // what no step is promised to be shorter than; 0 for none
+    double floor_ns = 0;           // what no step becomes shorter than, were it these ones; 0 for none
   };
   Next Look(const Change* change) const {
     const auto after = [&](Outlook outlook) {
@@ -85,14 +82,20 @@ class Course {
   }
   Prediction step() const { return StepWith({nullptr, expected_ns_, better_, worse_, promised_ns_}); }
   Prediction StepWith(const Next& next) const {
-    const double slack_ns = kOfChange * std::abs(now_ns_ - next.expected_ns) + kOfStep * next.expected_ns;
+    const double slack_ns =
+        kOfChange * std::abs(now_ns_ - next.expected_ns) + kOfOtherSteps * next.expected_ns;
     const double most = next.expected_ns * std::exp(std::sqrt(next.worse));
     const double least = next.expected_ns * std::exp(-std::sqrt(next.better));
     return {next.expected_ns, (most + slack_ns) * (1 + error_),
-            std::max(next.floor_ns * (1 - kOfStep), (least - slack_ns) * (1 - error_))};
+            std::max(FloorOf(next), (least - slack_ns) * (1 - error_))};
   }
 
  private:
+  // What is removed altogether may be more of other steps; of a change that removes nothing, nothing follows.
+  double FloorOf(const Next& next) const {
+    return next.floor_ns < now_ns_ ? next.floor_ns * (1 - kOfOtherSteps) : next.floor_ns;
+  }
+
   std::vector<StepGraph> changed_;  // as expected
   double now_ns_, error_, expected_ns_;
   double floor_ns_ = 0;

@@ -9,8 +9,8 @@ namespace fullbore::replay {
 
 using record::StepGraph;
 
-// Where all have one size, that does not tell their start. For a few bytes, published runs of nccl-tests show 6 us on two
-// H100 (NVIDIA/nccl#1259) to 54 us on eight RTX 3090 (NVIDIA/nccl#1439); it is at most what the shortest takes.
+// Where all have one size, that does not tell their start. For a few bytes, published runs of nccl-tests show from 6 us
+// (two H100, NVIDIA/nccl#1259) to 54 us (eight RTX 3090, NVIDIA/nccl#1439); it is at most what the shortest takes.
 double Transfer::SavedNs(Outlook outlook) const {
   constexpr std::array<double, 3> kOfStart = {0.7, 1, 1.2}, kUsualNs = {8e3, 30e3, 1e12};
   const auto at = static_cast<size_t>(outlook);
@@ -32,15 +32,11 @@ Transfer TransferOf(const StepGraph& graph) {
     squares += size * size;
     products += size * own_ns;
   }
-  Transfer transfer;
-  transfer.shortest_ns = shortest_ns;
-  if (n == 0) return {shortest_ns, 0, false, shortest_ns};
+  if (n == 0) return {false, shortest_ns, shortest_ns};
   const double spread = squares - bytes * bytes / n;
-  transfer.told = spread > 0.01 * squares;
-  const double slope = transfer.told ? (products - bytes * ns / n) / spread : ns / bytes;
-  transfer.ns_per_byte = std::max(0.0, slope);
-  transfer.start_ns = std::clamp((ns - transfer.ns_per_byte * bytes) / n, 0.0, shortest_ns);
-  return transfer;
+  const bool told = spread > 0.01 * squares;
+  const double ns_per_byte = std::max(0.0, told ? (products - bytes * ns / n) / spread : ns / bytes);
+  return {told, std::clamp((ns - ns_per_byte * bytes) / n, 0.0, shortest_ns), shortest_ns};
 }
 
 }  // namespace fullbore::replay

@@ -44,7 +44,7 @@ std::string Megabytes(const json& value) {
 std::string OneOf(const json& value, std::initializer_list<std::string_view> names) {
   const std::string text = Text(value);
   if (std::find(names.begin(), names.end(), text) != names.end()) return "";
-  return fmt::format("none of {}", fmt::join(names, ", "));
+  return fmt::format("not one of {}", fmt::join(names, ", "));
 }
 
 std::string Precisions(const json& value) { return OneOf(value, {"fp32", "bf16", "fp16"}); }
