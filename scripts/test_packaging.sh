@@ -22,7 +22,7 @@ check() {
     die "$how: the hook is taken from '$hook', not from '$prefix'"
   [ -f "$hook/sitecustomize.py" ] || die "$how: '$hook' holds no sitecustomize.py"
   compgen -G "$hook/../core/_native*.so" >/dev/null || die "$how: the hook's extension is not beside the hook"
-  [ "$(PYTHONPATH="$hook/../core" "$python" -c 'import native; print(native.PATH)')" = native ] ||
+  [ "$(PYTHONPATH="$hook/.." "$python" -c 'from core import native; print(native.PATH)')" = native ] ||
     die "$how: the hook's extension does not load"
   say "ok: $how"
 }

@@ -34,8 +34,21 @@ STEPS_TO_SETTLE = 5  # after a turn begins: Python adapts its byte code, the sam
 # KIND: width and depth of the model, batch size, steps in a turn
 KINDS = {"batch1": (4, 1, 1, 300), "batch256": (4, 1, 256, 80), "1ms": (192, 4, 32, 150), "20ms": (640, 5, 192, 8)}
 KINDS["fetch"] = (4, 1, 1, 2000)
+ON_DEVICE = {"device1ms": (192, 6, 32, 300), "device5ms": (192, 40, 32, 60), "device50ms": (4096, 4, 8192, 8)}
 
-OWNERS = [torch, torch.autograd, torch.serialization, nn.Module, nn.Sequential, DataLoader, optim.Optimizer]
+OWNERS = [
+    torch,
+    torch.cuda,
+    torch.cuda.Event,
+    torch.cuda.Stream,
+    torch.Tensor,
+    torch.autograd,
+    torch.serialization,
+    nn.Module,
+    nn.Sequential,
+    DataLoader,
+    optim.Optimizer,
+]
 OWNERS += [torch.utils.data.dataloader._BaseDataLoaderIter, fetch._MapDatasetFetcher, fetch._IterableDatasetFetcher]
 HOOK_TABLES = [optim._global_optimizer_pre_hooks, optim._global_optimizer_post_hooks]
 MISSING = object()
@@ -140,9 +153,10 @@ class Samples(Dataset):
 
 
 class Training:
-    def __init__(self, width: int, depth: int, batch: int, one_by_one: bool) -> None:
+    def __init__(self, width: int, depth: int, batch: int, one_by_one: bool, device: str) -> None:
         layers = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)]
-        self.model = nn.Sequential(*layers)
+        self.model = nn.Sequential(*layers).to(device)
+        self.device = device
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-6)
         self.batch = batch
         self.dataset = Samples(width) if one_by_one else Ready(batch, width)
@@ -153,8 +167,12 @@ class Training:
         loader = DataLoader(self.dataset, self.batch, sampler=range(1 << 30), collate_fn=self.collate)
         batches, model, optimizer = iter(loader), self.model, self.optimizer
 
+        on_device = self.device != "cpu"
+
         def step() -> None:
             x = next(batches)
+            if on_device:
+                x = x.to("cuda", non_blocking=True)
             optimizer.zero_grad()
             loss = model(x).sum()
             loss.backward()
@@ -176,13 +194,19 @@ class Fetching(Training):
         return fetch_one
 
 
+def wait_for(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
 def main() -> None:
     kind, rounds, native = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     torch.set_num_threads(1)
-    width, depth, batch, steps = KINDS[kind]
+    width, depth, batch, steps = {**KINDS, **ON_DEVICE}[kind]
+    device = "cuda" if kind in ON_DEVICE else "cpu"
     if kind == "fetch":
         worker._worker_info = SimpleNamespace(id=0)
-    training = (Fetching if kind == "fetch" else Training)(width, depth, batch, kind == "batch256")
+    training = (Fetching if kind == "fetch" else Training)(width, depth, batch, kind == "batch256", device)
     variants: dict[str, Any] = {"off": Without(training)}
     variants["native"] = Hooked("native", native, training)
     variants["python"] = Hooked("python", "0", training)
@@ -195,9 +219,11 @@ def main() -> None:
             variant.put(True)
             for _ in range(STEPS_TO_SETTLE):
                 variant.work()
+            wait_for(device)
             begin = time.perf_counter_ns()
             for _ in range(steps):
                 variant.work()
+            wait_for(device)
             taken[name].append((time.perf_counter_ns() - begin) / steps)
             variant.put(False)
     if kind != "fetch":  # what was measured did happen

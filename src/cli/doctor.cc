@@ -112,12 +112,11 @@ std::vector<std::string> Python(const std::string& code, const std::string& argu
   return {"python3", "-c", kNotFromHere + code, argument};
 }
 
-// Which of its two paths the hook takes in this Python, and why: asked of the file that decides it.
+// Which of its two paths the hook takes in this Python, and why: asked of the module that decides it.
 Check HookCheck() {
-  const std::string native =
-      (std::filesystem::path(HookDirectory()) / "../core/native.py").lexically_normal();
+  const std::string hook = (std::filesystem::path(HookDirectory()) / "..").lexically_normal();
   std::vector<std::string> ask = Python(
-      "import runpy; found = runpy.run_path(sys.argv[1]); print(found['PATH'], found['reason'])", native);
+      "sys.path.insert(0, sys.argv[1]); from core import native; print(native.PATH, native.reason)", hook);
   ask.insert(ask.begin(), {"env", "FULLBORE_PACKAGE=" + PackageDirectory()});
   const auto answer = FirstLineOf(ask);
   const bool is_native = answer && answer->rfind("native ", 0) == 0;

@@ -124,7 +124,8 @@ def test_help_lists_the_pages_and_nothing_from_inside_them(fullbore):
     assert names == sorted(page.stem for page in (ROOT / "docs" / "findings").glob("*.md"))
 
 
-def test_doctor_sees_the_processes_of_a_command(fullbore):
+def test_doctor_sees_the_processes_of_a_command_and_the_hook_s_extension(fullbore):
     done = fullbore.call("doctor", "--json", "-")
     found = {check["what"]: check["ok"] for check in json.loads(done.stdout)["checks"]}
     assert found["processes of a command"]
+    assert found["the hook's extension loads"]

@@ -1,0 +1,111 @@
+"""What a cure brings on this device, beside what fullbore predicts from a recording of the program without it.
+
+    cures.py GROUP DIRECTORY    measures the pairs of a group, and writes a trace of its program: one JSON object
+
+The program as it is and the program with the cure take turns in one process, timed by their own clock without any
+profiler; then the first is recorded with torch's profiler, as a user would. What fullbore says of that recording is
+asked outside (check.py).
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from programs import Options, Program, default_device, set_precision
+from torch.profiler import ProfilerActivity, profile, schedule
+
+TURNS, TURN_S = 3, 0.4
+RECORDED_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Group:
+    """A program, and what would make it faster: (change, as --what-if calls it; what is different with it)."""
+
+    model: str
+    options: Options
+    cures: tuple[tuple[str, dict[str, Any]], ...]
+
+
+GRAPHED, FUSED, COMPILED = (
+    ("graphs", {"graphed": True}),
+    ("fused-optimizer", {"optimizer": "fused"}),
+    {"compiled": True},
+)
+UNREAD, BF16, TF32 = ("no-sync", {"read_loss": False}), ("precision", {"precision": "bf16"}), {"precision": "tf32"}
+
+GROUPS = {
+    "gpt": Group("gpt", Options(batch=8), (BF16, ("precision", TF32), FUSED, GRAPHED, ("compile", COMPILED))),
+    "gpt-small": Group("gpt", Options(batch=1, precision="tf32", read_loss=True), (GRAPHED, FUSED, UNREAD)),
+    "resnet": Group("resnet", Options(batch=64), (BF16, GRAPHED, FUSED)),
+    "resnet-small": Group("resnet", Options(batch=8, read_loss=True), (UNREAD, GRAPHED, FUSED)),
+    "mlp-loop": Group("mlp", Options(batch=64, optimizer="loop"), (FUSED, GRAPHED, ("compile", COMPILED))),
+    "mlp": Group("mlp", Options(batch=64, read_loss=True), (UNREAD, GRAPHED, FUSED)),
+    "loader": Group("resnet", Options(batch=64, data="loader"), (("workers=8", {"workers": 8, "pinned": True}),)),
+    "copies": Group(
+        "thin",
+        Options(batch=128, data="host", read_loss=True),
+        (("pin", {"pinned": True}), ("side-stream", {"side_stream": True, "pinned": True})),
+    ),
+    "bytes": Group("thin", Options(batch=128, data="host", pinned=True), (("bytes", {"as_bytes": True}),)),
+    "allocator": Group(
+        "gpt", Options(batch=2, precision="tf32", empty_cache=True), (("allocator", {"empty_cache": False}),)
+    ),
+    "pauses": Group("mlp", Options(batch=64, collect_every=5), (("garbage-collection", {"collect_every": 0}),)),
+    "checkpoints": Group(
+        "gpt", Options(batch=4, precision="tf32", checkpoint_every=10), (("checkpoint", {"checkpoint_every": 0}),)
+    ),
+}
+
+
+def measured(group: Group, device: str) -> list[dict]:
+    """For each cure the ns of a step without and with it, turn by turn."""
+    before = Program(group.model, group.options, device)
+    before.turn(TURN_S)
+    pairs = []
+    for change, different in group.cures:
+        pair: dict[str, Any] = {"change": change, "different": different}
+        try:
+            begin = time.monotonic()
+            after = Program(group.model, replace(group.options, **different), device)
+            after.turn(TURN_S)
+            pair["start_s"] = time.monotonic() - begin
+            turns = [(before.turn(TURN_S), after.turn(TURN_S)) for _ in range(TURNS)]
+            pair["before_ns"], pair["after_ns"] = ([turn[at] for turn in turns] for at in (0, 1))
+            pair["gain"] = statistics.median(a / b for a, b in turns)
+            del after
+        except Exception as error:  # one cure that this torch cannot make leaves the others
+            pair["failed"] = f"{type(error).__name__}: {error}".splitlines()[0]
+        pairs.append(pair)
+    record(before, Path(sys.argv[2]) / f"{sys.argv[1]}.pt.trace.json.gz")
+    return pairs
+
+
+def record(program: Program, path: Path) -> None:
+    """As the page of torch.profiler shows it."""
+    set_precision(program.options)
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if program.device == "cuda" else [])
+    plan = schedule(wait=1, warmup=3, active=RECORDED_STEPS)
+    with profile(activities=activities, schedule=plan, record_shapes=True) as profiler:
+        for _ in range(4 + RECORDED_STEPS):
+            program.step()
+            profiler.step()
+    profiler.export_chrome_trace(str(path))
+
+
+def main() -> None:
+    if len(sys.argv) != 3 or sys.argv[1] not in GROUPS:
+        sys.exit(f"usage: cures.py {{{','.join(GROUPS)}}} DIRECTORY")
+    group = GROUPS[sys.argv[1]]
+    print(json.dumps({"torch": torch.__version__, "pairs": measured(group, default_device())}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Runs under `fullbore run`, each looked at from several sides: the device's figures, the clock, the verdict."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+import subprocess
+import threading
+from typing import Any
+
+from evidence import Failed, Place, Row, resource, step_ns
+
+SMI = "utilization.gpu,memory.used,power.draw,temperature.gpu,clocks.sm,pcie.link.gen.current"
+# An SM of Hopper multiplies and adds 2,048 pairs of 16 bit a cycle: NVIDIA's H100 white paper, 989 TFLOP/s dense at
+# 1.83 GHz on 132 SMs.
+OPERATIONS_A_CYCLE = {"H100": 132 * 4096, "H200": 132 * 4096}
+PRODUCT_BATCH = 8192
+TURNS = 1
+PRODUCT_OPERATIONS = 2 * PRODUCT_BATCH * 8192 * 8192 * 2  # a step: forward, and the gradient of the weight
+
+
+class NvidiaSmi:
+    """nvidia-smi beside a run, twice a second."""
+
+    def __enter__(self) -> NvidiaSmi:
+        words = ["nvidia-smi", f"--query-gpu={SMI}", "--format=csv,noheader,nounits", "-lms", "500", "-i", "0"]
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.lines: list[str] = []
+        self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stdout), daemon=True)
+        self.reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait()
+        self.reader.join(5)
+
+    def medians(self) -> dict[str, float]:
+        """Of the later half: the training runs."""
+        rows = [row for row in csv.reader(io.StringIO("".join(self.lines))) if len(row) == SMI.count(",") + 1]
+        rows = rows[len(rows) // 2 : -2]
+        if len(rows) < 4:
+            raise Failed("nvidia-smi said too little")
+        return {name: statistics.median(float(row[at]) for row in rows) for at, name in enumerate(SMI.split(",")[:5])}
+
+
+def near(what: str, ours: float | None, theirs: float, within: float, unit: str) -> Row:
+    """Within: a difference, in the unit."""
+    if ours is None:
+        return Row(what, "not recorded", f"{theirs:.4g} {unit}", False)
+    wanted = f"{theirs:.4g} {unit}, give or take {within:.3g}"
+    return Row(what, f"{ours:.4g} {unit}", wanted, abs(ours - theirs) <= within)
+
+
+def known_product(place: Place) -> list[Row]:
+    """NVML and GPM against nvidia-smi and against arithmetic."""
+    words = ["product", f"batch={PRODUCT_BATCH}", "precision=bf16", "--seconds", place.seconds]
+    with NvidiaSmi() as smi:
+        report, own = place.run("product", *words, limit_s=90)
+    theirs, rows = smi.medians(), []
+    used, mib, mhz = (
+        None if value is None else value / unit
+        for value, unit in (
+            (resource(report, "gpu_utilization", "p50"), 0.01),
+            (resource(report, "gpu_memory_used", "p50"), 2**20),
+            (resource(report, "gpu_sm_clock", "p50"), 1e6),
+        )
+    )
+    rows.append(near("utilisation", used, theirs["utilization.gpu"], 5, "%"))
+    rows.append(near("memory used", mib, theirs["memory.used"], 64, "MiB"))
+    rows.append(near("SM clock", mhz, theirs["clocks.sm"], 60, "MHz"))
+    rows.append(near("power", resource(report, "gpu_power", "p50"), theirs["power.draw"], 25, "W"))
+    rows.append(near("temperature", resource(report, "gpu_temperature", "p50"), theirs["temperature.gpu"], 3, "C"))
+    device = report["machine"].get("gpu0", "")
+    cycle = next((value for name, value in OPERATIONS_A_CYCLE.items() if name in device), None)
+    if cycle and mhz:
+        rate = PRODUCT_OPERATIONS / step_ns(own) * 1e9
+        wanted = rate / (cycle * 1e6 * mhz)
+        active = resource(report, "gpu_tensor_active")
+        rows.append(near(f"tensor cores active at {rate / 1e12:.0f} TFLOP/s", active, wanted, 0.1, "of 1"))
+    for name in ("gpu_sm_active", "gpu_sm_occupancy", "gpu_dram_active", "gpu_pcie_receive", "gpu_energy"):
+        value = resource(report, name)
+        rows.append(Row(name, "not recorded" if value is None else f"{value:.4g}", "recorded", value is not None))
+    return [*rows, *own_clock("product", report, own)]
+
+
+def own_clock(name: str, report: dict[str, Any], own: dict[str, Any]) -> list[Row]:
+    ours = report.get("step_time", {}).get("mean_ns")
+    theirs = step_ns(own)
+    rows = [near(f"{name}: step", None if ours is None else ours / 1e6, theirs / 1e6, 0.03 * theirs / 1e6, "ms")]
+    rows += [Row(f"{name}: message", text[:160], "none", False) for text in report["messages"]]
+    return rows
+
+
+def verdict(place: Place, name: str, report: dict[str, Any], expected: tuple[str, ...]) -> Row:
+    first = report["findings"][0] if report["findings"] else {"id": "nothing"}
+    said = f"{first['id']} {first.get('cause', '')}".strip()
+    return Row(
+        f"{name}: first finding", said, " or ".join(expected), first["id"] in expected if place.has_device else None
+    )
+
+
+FAULTS = {
+    "starved": (("resnet", "batch=64", "data=loader"), ("input-bound",)),
+    "launches": (("mlp", "batch=64", "optimizer=loop"), ("launch-bound",)),
+    "no-tensor-cores": (("gpt", "batch=8"), ("no-tensor-cores",)),
+    "copies": (("thin", "batch=128", "data=host", "read_loss=1"), ("copy-bound",)),
+}
+
+
+def faults(place: Place) -> list[Row]:
+    """One fault each: the first finding should name it."""
+    rows = []
+    for name, (words, expected) in FAULTS.items():
+        try:
+            report, own = place.run(name, *words, "--seconds", place.seconds, limit_s=90, more=("--windows", "4@60"))
+            rows += [verdict(place, name, report, expected), *own_clock(name, report, own)]
+            if place.has_device:
+                window = report.get("device_window", {}).get("of", "none")
+                rows.append(Row(f"{name}: device window", str(window), "device", window == "device"))
+        except Failed as why:
+            rows.append(Row(name, str(why), "a report", False))
+    return rows
+
+
+def undisturbed(place: Place) -> list[Row]:
+    """With and without us in turns: the same losses, at the same pace."""
+    rows = []
+    for name, words in {"gpt": ("gpt", "batch=8", "precision=tf32"), "mlp": ("mlp", "batch=64")}.items():
+        ratios, losses = [], []
+        for turn in range(TURNS):
+            alone = place.program(f"{name}-alone{turn}", *words, "--seconds", 7, limit_s=60)
+            _, ours = place.run(f"{name}-watched{turn}", *words, "--seconds", 7, limit_s=60)
+            ratios.append(step_ns(ours) / step_ns(alone))
+            losses.append(alone["losses"] == ours["losses"])
+        rows.append(
+            Row(f"{name}: losses with and without us", "same" if all(losses) else "differ", "same", all(losses))
+        )
+        text = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+        rows.append(Row(f"{name}: step time with us over without", text, "1.02 or less", min(ratios) <= 1.02))
+    return rows
