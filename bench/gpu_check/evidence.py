@@ -39,6 +39,7 @@ class Place:
     ) -> None:
         self.fullbore, self.python, self.directory = fullbore, python, directory
         self.has_device, self.seconds, self.until = has_device, seconds, until
+        self.groups: list[str] = []  # of cures
 
     def time_is_up(self) -> bool:
         return time.monotonic() >= self.until
@@ -98,13 +99,24 @@ def started(words: list[str], directory: Path, errors: Any, **environment: str) 
                 process.wait(timeout=5)
 
 
-def step_ns(own: dict[str, Any], after_s: float = 3) -> float:
-    """The mean by a program's own clock, without its first seconds."""
+def step_ns(own: dict[str, Any], report: dict[str, Any] | None = None) -> float:
+    """The mean by a program's own clock: of the steps that a report counts, else without its first three seconds."""
     ends = own["ends_ns"]
-    kept = [end for end in ends if end - ends[0] >= 1e9 * after_s]
-    if len(kept) < 2:
+    begin, end = ends[0] + 3e9, ends[-1]
+    marked: range = range(0)
+    if report:
+        begin, end = report["window"]["begin_ns"], report["window"]["end_ns"]
+        under_profiler = report.get("device_window", {"first_step": 0, "steps": -1})
+        first = under_profiler["first_step"]
+        marked = range(first, first + under_profiler["steps"] + 1)  # the one after them pays for the profiler's end
+    times = [
+        after - before
+        for step, (before, after) in enumerate(zip(ends, ends[1:]), start=1)
+        if begin <= before and after <= end and step not in marked
+    ]
+    if len(times) < 2:
         raise Failed(f"{len(ends)} steps are too few")
-    return (kept[-1] - kept[0]) / (len(kept) - 1)
+    return sum(times) / len(times)
 
 
 def resource(report: dict[str, Any], name: str, figure: str = "mean") -> float | None:

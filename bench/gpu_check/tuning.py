@@ -58,9 +58,9 @@ def wanted(size: int, outcomes: dict[str, str]) -> tuple[str, bool]:
 
 def knobs(place: Place) -> list[Row]:
     """What changes how exactly is computed, asked for: on a device with tensor cores it should be found."""
-    given = ["--knobs", "precision,tf32,optimizer,compile", "--budget", "80s", "--most", "4s"]
+    given = ["--knobs", "precision,tf32,optimizer,compile", "--budget", "2m", "--most", "4s"]
     program = [place.python, HERE / "programs.py", model_for(place), "batch=8"]
-    answer = tuned(place, "tune-knobs", *given, "--", *program, "--seconds", 600, limit_s=130)
+    answer = tuned(place, "tune-knobs", *given, "--", *program, "--seconds", 600, limit_s=170)
     rows = []
     for trial in answer["trials"]:
         if not trial.get("proves"):

@@ -74,6 +74,7 @@ struct StepGraph {
     bool of_allocator = false;  // of a call: it takes or frees memory of the device
     bool of_gradients = true;   // of a collective; not of one that carries activations
     uint32_t task = 0;          // into `tasks`, of kDevice; 0 where not known
+    float events = 0;           // of the host: operators and calls that the profiler noted in it
   };
   // What the operator of an operation had to do at least: each input read and each result written once.
   struct Task {
@@ -106,8 +107,10 @@ struct StepGraph {
       0;  // what the device's bus carries in one direction at best; 0 where it is not known
   bool loads_inline = false;    // the training thread fetches its batches itself
   double recorded_step_ns = 0;  // mean, of the steps in the graph
-  int64_t assumed = 0;          // dependencies between streams that are assumed, not recorded
-  int64_t contradicted = 0;     // dependencies left out, because the recorded times contradict them
+  double operator_start_ns =
+      0;                // median, from the begin of an operator to the first one that it calls; 0: not seen
+  int64_t assumed = 0;  // dependencies between streams that are assumed, not recorded
+  int64_t contradicted = 0;  // dependencies left out, because the recorded times contradict them
 };
 
 }  // namespace fullbore::record

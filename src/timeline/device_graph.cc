@@ -62,6 +62,7 @@ class Builder {
     }
     AddOps();
     MeasureUsualLaunch();
+    NoteOperators();
     DivideThreads();
     for (size_t thread = 0; thread <= trace_.threads.size(); ++thread)
       AddThread(static_cast<uint16_t>(thread));
@@ -72,6 +73,7 @@ class Builder {
     StepGraph graph = std::move(draft_).Finish();
     graph.first_step = first_step_;
     graph.assumed = assumed_;
+    graph.operator_start_ns = static_cast<double>(trace_.operator_start_ns);
     const auto loader = trace_.facts.find("loader_processes");
     graph.loads_inline = loader != trace_.facts.end() && loader->second == JsonText("single");
     if (!bounds_.empty())
@@ -313,9 +315,37 @@ class Builder {
     } else {
       pieces_.push_back({at_ns_, until_ns, HostState::kWorking, kNone});
     }
-    for (const HostPiece& piece : pieces_)
-      Append(thread, draft_.Add(piece.begin_ns, piece.end_ns, WorkOf(piece.state), thread));
+    for (const HostPiece& piece : pieces_) {
+      const uint32_t node = draft_.Add(piece.begin_ns, piece.end_ns, WorkOf(piece.state), thread);
+      draft_.node(node).events = OperatorsIn(thread, piece.begin_ns, piece.end_ns);
+      Append(thread, node);
+    }
     at_ns_ = until_ns;
+  }
+
+  // How many operators the profiler noted there; those within another one are spread evenly over it.
+  float OperatorsIn(uint16_t thread, int64_t begin_ns, int64_t end_ns) const {
+    const std::vector<const HostSpan*>& spans = operators_[thread];
+    double count = 0;
+    for (auto span = std::partition_point(spans.begin(), spans.end(),
+                                          [=](const HostSpan* s) { return s->end_ns <= begin_ns; });
+         span != spans.end() && (*span)->begin_ns < end_ns; ++span) {
+      const int64_t within_ns = std::min((*span)->end_ns, end_ns) - std::max((*span)->begin_ns, begin_ns);
+      const int64_t lasts_ns = std::max<int64_t>(1, (*span)->end_ns - (*span)->begin_ns);
+      count += (1.0 + (*span)->inner) * static_cast<double>(within_ns) / static_cast<double>(lasts_ns);
+    }
+    return static_cast<float>(count);
+  }
+
+  void NoteOperators() {
+    operators_.resize(trace_.threads.size() + 1);
+    for (const HostSpan& span : trace_.spans) {
+      if (span.begin_ns >= until_ns_) break;
+      std::vector<const HostSpan*>& of_thread = operators_[span.thread];
+      const bool is_operator = span.kind == SpanKind::kOp || span.kind == SpanKind::kBackward;
+      if (is_operator && (of_thread.empty() || of_thread.back()->end_ns <= span.begin_ns))
+        of_thread.push_back(&span);
+    }
   }
 
   static Work WorkOf(HostState state) {
@@ -344,6 +374,7 @@ class Builder {
     const int64_t own_end = call.end_ns - call.begin_ns > usual_ns ? call.begin_ns + usual_ns : call.end_ns;
     call_node_[c] = draft_.Add(call.begin_ns, own_end, blocks ? Work::kBlockingCall : Work::kLaunch, thread);
     draft_.node(call_node_[c]).of_allocator = call.kind == CallKind::kMemory;
+    draft_.node(call_node_[c]).events = 1;
     Append(thread, call_node_[c]);
     // A copy and the wait for it are often two calls: cudaMemcpyAsync, cudaStreamSynchronize.
     const uint32_t own = own_op_[c] != kNone                               ? own_op_[c]
@@ -508,8 +539,9 @@ class Builder {
   int64_t until_ns_ = INT64_MAX;
   std::vector<std::vector<BusySpan>> busy_;  // by thread
   std::vector<HandOver> hand_overs_;
-  std::vector<Division> divisions_;  // by thread
-  int64_t usual_launch_ns_ = 0;      // the host's call
+  std::vector<Division> divisions_;                      // by thread
+  std::vector<std::vector<const HostSpan*>> operators_;  // by thread, the outermost
+  int64_t usual_launch_ns_ = 0;                          // the host's call
   int64_t usual_gap_ns_ = 0, least_delay_ns_ = INT64_MAX;
   std::vector<uint32_t> by_end_, by_launch_;  // operations
   GraphDraft draft_;

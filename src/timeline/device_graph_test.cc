@@ -52,6 +52,12 @@ class Scene {
     return *this;
   }
 
+  Scene& Operator(int64_t begin, int64_t end, uint8_t inner) {
+    trace_.spans.push_back(
+        {begin * 1000, end * 1000, trace_.names.Find("aten::linear"), kMain, SpanKind::kOp, inner});
+    return *this;
+  }
+
   StepGraph Graph() {
     trace_.Finish();
     const HostActivity host(trace_);
@@ -96,6 +102,17 @@ TEST(DeviceGraphTest, AKernelFollowsItsLaunchOrItsStream) {
   EXPECT_EQ(Count(graph, Dependency::kStream),
             2);  // one into the second kernel, one into the end of the step
   EXPECT_EQ(UnexplainedNs(graph), 0);
+}
+
+TEST(DeviceGraphTest, TheHostsWorkKnowsHowManyOperatorsWereNotedInIt) {
+  const StepGraph graph =
+      Scene().Step(0, 100).Operator(0, 40, 7).Launch(20, 30, 40).Launch(50, 60, 100).Graph();
+  std::vector<float> events;
+  for (const auto& node : graph.nodes) {
+    if (node.work == Work::kHost) events.push_back(node.events);
+  }
+  EXPECT_THAT(events, ::testing::ElementsAre(4, 3, ::testing::_))
+      << "8 in 40 us: 20 us before the launch, 15 after it";
 }
 
 TEST(DeviceGraphTest, ABlockingCallReturnsAfterWhatItWaitedFor) {

@@ -92,6 +92,7 @@ struct HostSpan {
   NameId name = 0;
   uint16_t thread = 0;
   SpanKind kind = SpanKind::kOp;
+  uint8_t inner = 0;  // operators within it, which are not kept; 255 where there are more
 };
 
 struct StepMark {  // ProfilerStep#N, or a range that the user named a step
@@ -170,6 +171,8 @@ struct DeviceTrace {
   PodVector<HostCall> calls;
   PodVector<HostSpan> spans;
   OperatorLog operators;
+  int64_t operator_start_ns =
+      0;  // median, from an operator's begin to that of the first within it; 0: not seen
   std::vector<StepMark> steps;
   std::vector<int64_t> copy_bytes;      // DeviceOp::detail of copies
   std::vector<Collective> collectives;  // DeviceOp::detail of collectives

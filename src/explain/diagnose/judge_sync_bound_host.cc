@@ -19,6 +19,8 @@ constexpr double kMostSteps = 0.5;
 // The wait is for the step's own work: where it is less of the time than what the host does, it hides only a part.
 constexpr double kPartThatHides = 0.5;
 
+bool IsJax(const View& view) { return view.Fact("framework") == "jax"; }
+
 double StepsThatWait(const RankView& rank) {
   if (rank.steady.empty()) return 0;
   const auto waits = std::ranges::count_if(rank.steady, [](const record::Step* step) {
@@ -31,12 +33,13 @@ double StepsThatWait(const RankView& rank) {
 }  // namespace
 
 bool IsWaitForComputation(const View& view, Share share) {
-  return share == Share::kSync && !view.lead().info->device_activity && view.Fact("framework") == "jax";
+  if (share != Share::kSync || view.lead().info->device_activity) return false;
+  return IsJax(view) || view.Mean(record::Metric::kGpuUtilization).value_or(0) >= kDeviceBusy;
 }
 
 std::optional<Finding> SyncSeenFromHost(const View& view) {
   const RankView& rank = view.lead();
-  if (!IsWaitForComputation(view, Share::kSync) || StepsThatWait(rank) < kMostSteps) return std::nullopt;
+  if (!IsJax(view) || rank.info->device_activity || StepsThatWait(rank) < kMostSteps) return std::nullopt;
   const double waits = rank.Ratio(Share::kSync);
   const double compiles = rank.Ratio(record::HostOther::kCompilation);
   // What the host does itself, the launch of the step included, would pass while the step before computes.

@@ -8,7 +8,8 @@
 
 namespace fullbore::diagnose {
 
-// Whether this share is the host's wait for a device that computes, as seen from the host.
+// Whether this share is the host's wait for a device that computes, as seen from the host: JAX waits for nothing else,
+// and a device that is busy nearly all the time leaves nothing else to wait for.
 bool IsWaitForComputation(const View& view, record::Share share);
 
 // Where the training thread only launches the step and then waits for its result, what the host does until it launches

@@ -47,6 +47,15 @@ TEST(UnexplainedTest, IsNotRaisedWhereEveryShareButComputationIsSmall) {
   EXPECT_THAT(Diagnose(ATraining().InEachStep(Share::kDataWait, 4)), Not(Finds("unexplained")));
 }
 
+TEST(UnexplainedTest, AWaitForADeviceThatIsBusyIsComputation) {
+  const ARun run = ATraining().InEachStep(Share::kSync, 80).OnGpu(record::Metric::kGpuUtilization, 0.97);
+  EXPECT_THAT(Diagnose(run), Not(Finds("unexplained")));
+}
+
+TEST(UnexplainedTest, AWaitForNobodyKnowsWhatIsNot) {
+  EXPECT_THAT(Diagnose(ATraining().InEachStep(Share::kSync, 80)), Finds("unexplained"));
+}
+
 TEST(UnexplainedTest, IsNotRaisedBesideAFindingThatExplains) {
   EXPECT_THAT(Diagnose(ATrace().InEachStep(Share::kCopyExposed, 20)), Not(Finds("unexplained")));
 }

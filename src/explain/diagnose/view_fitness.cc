@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 #include "explain/diagnose/noise.h"
+#include "explain/replay/observer.h"
+#include "explain/replay/simulate.h"
 
 namespace fullbore::diagnose {
 
@@ -29,6 +31,15 @@ fitness::Known KnownOf(const record::RankInfo& info, const View& view) {
   return known;
 }
 
+std::optional<fitness::Known::Unwatched> WithoutItsProfiler(const record::RankInfo& info) {
+  if (!info.graph || !replay::IsWatched(*info.graph)) return std::nullopt;
+  const auto step_ns = [&](replay::Outlook cost) {
+    return replay::StepNs(replay::Unwatched(*info.graph, cost));
+  };
+  return fitness::Known::Unwatched{replay::StepNs(*info.graph), step_ns(replay::Outlook::kHopeful),
+                                   step_ns(replay::Outlook::kExpected), step_ns(replay::Outlook::kCautious)};
+}
+
 }  // namespace
 
 fitness::Fitness FitnessOf(const View& view) {
@@ -43,6 +54,7 @@ fitness::Fitness FitnessOf(const View& view) {
     known.wall_ns = lead.wall_ns;
     known.warmup_ns = lead.warmup_ns;
     known.bare_steps = lead.bare_steps;
+    known.unwatched = WithoutItsProfiler(*lead.info);
   }
   known.doubt = DoubtOf(view);
   fitness::Fitness fitness = fitness::FitnessOf(known);

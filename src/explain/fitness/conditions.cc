@@ -331,6 +331,24 @@ std::optional<Condition> Slowed(const Known& known) {
       ""};
 }
 
+// Predictions are made without that cost, and their ranges are open for it: nothing is forbidden.
+std::optional<Condition> Watched(const Known& known) {
+  if (!known.unwatched || known.unwatched->recorded_ns < kSlowed * known.unwatched->expected_ns)
+    return std::nullopt;
+  const Known::Unwatched& step = *known.unwatched;
+  return Condition{
+      "recorder-cost",
+      fmt::format(
+          "The profiler is part of the recorded steps: without it one of {} takes an estimated {} to {}.",
+          FormatDuration(static_cast<int64_t>(step.recorded_ns)),
+          FormatDuration(static_cast<int64_t>(step.least_ns)),
+          FormatDuration(static_cast<int64_t>(step.most_ns))),
+      step.recorded_ns / step.expected_ns,
+      "ratio",
+      {},
+      "Time some steps without the profiler: what they take is what a change has to beat."};
+}
+
 std::optional<Condition> Noisy(const Known& known) {
   const Doubt& doubt = known.doubt;
   const bool wide = doubt.of_mean_step >= kNoisy && !doubt.sampled;
@@ -354,8 +372,9 @@ std::optional<Condition> Noisy(const Known& known) {
 
 constexpr Judge kOfTheRecording[] = {
     NoOperations, LaunchesWithoutKernels, BareStretch, BreaksOff, LeftOut, ClockAhead, Cut, SeveralDevices};
-constexpr Judge kOfTheSteps[] = {TooLittle,  TooEarly,   SingleStep, Cold,   NotTrainingSteps,
-                                 StepsCover, EmptySteps, WorkKnown,  Slowed, Noisy};
+constexpr Judge kOfTheSteps[] = {TooLittle,        TooEarly,   SingleStep, Cold,
+                                 NotTrainingSteps, StepsCover, EmptySteps, WorkKnown,
+                                 Slowed,           Watched,    Noisy};
 
 }  // namespace
 

@@ -79,6 +79,11 @@ struct Known {
   int64_t bare_steps = 0;            // of the steady state, left out since launches in them ran nothing
   std::optional<double> work_known;  // of the device's time in the steps: the part whose work is known
   std::optional<double> slowed;      // by the profiler: a step's time under it, as a multiple of that without
+  // Of a trace, which holds no step without the profiler: what one would take, estimated, in ns.
+  struct Unwatched {
+    double recorded_ns = 0, least_ns = 0, expected_ns = 0, most_ns = 0;
+  };
+  std::optional<Unwatched> unwatched;
   Doubt doubt;
 };
 

@@ -33,6 +33,25 @@ std::optional<double> PinnedRate(const StepGraph& graph) {
   return best > 0 ? std::optional(best) : std::nullopt;
 }
 
+// The median of the calls that launch something; nothing where there are none.
+int64_t UsualLaunchNs(const StepGraph& graph) {
+  std::vector<int64_t> durations;
+  for (const StepGraph::Node& node : graph.nodes) {
+    if (node.work == Work::kLaunch) durations.push_back(node.duration_ns);
+  }
+  if (durations.empty()) return INT64_MAX;
+  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
+  std::nth_element(durations.begin(), middle, durations.end());
+  return *middle;
+}
+
+// A call copies from pageable memory itself, through a buffer of the driver's ("API synchronization behavior", CUDA
+// Runtime API): it is busy for as long as the copy. From pinned memory it only launches it.
+void OnlyLaunch(uint32_t copy, int64_t launch_ns, StepGraph& graph) {
+  if (const std::optional<uint32_t> call = LaunchOf(graph, copy))
+    graph.nodes[*call].duration_ns = std::min(graph.nodes[*call].duration_ns, launch_ns);
+}
+
 // What pinning asks of the host. A thread of its own takes batches from workers and pins them; without workers the
 // training thread does.
 void TakePinnedBatches(Outlook outlook, StepGraph& graph) {
@@ -53,6 +72,39 @@ void TakePinnedBatches(Outlook outlook, StepGraph& graph) {
   }
 }
 
+// Copies from pageable memory come from pinned memory instead.
+void PinCopies(Outlook outlook, StepGraph& graph) {
+  // Where no pinned copy shows what the link gives, the device's bus says what it may: copies reach 78 to 88 % of it
+  // (12.3 GB/s on PCIe 3.0, 27.6 on 4.0, in NVIDIA's bandwidthTest and a shared trace); cautiously, half of the
+  // lanes are there. Of an unknown device: 6 GB/s (PCIe 3.0 x8), 12 (3.0 x16), 25 (4.0 x16).
+  constexpr std::array<double, 3> kOfLink = {0.4, 0.8, 0.88}, kBytesPerNs = {6, 12, 25};
+  const auto at = static_cast<size_t>(outlook);
+  const double of_device = graph.link_bytes_per_ns * kOfLink[at];
+  const double rate = PinnedRate(graph).value_or(of_device > 0 ? of_device : kBytesPerNs[at]);
+  const int64_t launch_ns = UsualLaunchNs(graph);
+  TakePinnedBatches(outlook, graph);
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    StepGraph::Node& node = graph.nodes[i];
+    if (!IsPageableCopy(node)) continue;
+    OnlyLaunch(i, launch_ns, graph);
+    if (node.bytes <= 0) continue;
+    const double ns = static_cast<double>(node.bytes) / rate;
+    node.duration_ns = std::min(node.duration_ns, static_cast<int64_t>(ns));
+    node.lane = node.lane == Lane::kH2dPageable ? Lane::kH2dPinned : Lane::kD2hPinned;
+  }
+}
+
+// The host does not wait for copies of the lanes for which `is`.
+template <typename Predicate>
+void LetHostGoOn(Predicate is, StepGraph& graph) {
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].work != Work::kReturn || !is(graph.nodes[i].lane)) continue;
+    for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {
+      if (graph.edges[e].kind == Dependency::kSync) Drop(graph.edges[e]);
+    }
+  }
+}
+
 class PinnedMemoryChange : public Change {
  public:
   std::string_view id() const override { return "pin"; }
@@ -66,26 +118,8 @@ class PinnedMemoryChange : public Change {
     return "no copy of these steps is from or to pageable memory";
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
-    // Where no pinned copy shows what the link gives, the device's bus says what it may: copies reach 78 to 88 % of it
-    // (12.3 GB/s on PCIe 3.0, 27.6 on 4.0, in NVIDIA's bandwidthTest and a shared trace); cautiously, half of the
-    // lanes are there. Of an unknown device: 6 GB/s (PCIe 3.0 x8), 12 (3.0 x16), 25 (4.0 x16).
-    constexpr std::array<double, 3> kOfLink = {0.4, 0.8, 0.88}, kBytesPerNs = {6, 12, 25};
-    const auto at = static_cast<size_t>(outlook);
-    const double of_device = graph.link_bytes_per_ns * kOfLink[at];
-    const double rate = PinnedRate(graph).value_or(of_device > 0 ? of_device : kBytesPerNs[at]);
-    TakePinnedBatches(outlook, graph);
-    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-      StepGraph::Node& node = graph.nodes[i];
-      if (IsPageableCopy(node) && node.bytes > 0) {
-        const double ns = static_cast<double>(node.bytes) / rate;
-        node.duration_ns = std::min(node.duration_ns, static_cast<int64_t>(ns));
-        node.lane = node.lane == Lane::kH2dPageable ? Lane::kH2dPinned : Lane::kD2hPinned;
-      }
-      if (node.work != Work::kReturn || node.lane != Lane::kH2dPageable) continue;
-      for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {
-        if (graph.edges[e].kind == Dependency::kSync) Drop(graph.edges[e]);
-      }
-    }
+    PinCopies(outlook, graph);
+    LetHostGoOn([](Lane lane) { return lane == Lane::kH2dPageable; }, graph);
     return 0;
   }
 };
@@ -105,18 +139,13 @@ class SideStreamChange : public Change {
     return "no copy to the device was recorded";
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
-    TakePinnedBatches(outlook, graph);
+    PinCopies(outlook, graph);
     // Hidden behind the step before, unless the copies of a step alone take longer than that.
     const double floor_ns = PerStepNs(graph, IsCopyToDevice);
-    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
-      StepGraph::Node& node = graph.nodes[i];
+    for (StepGraph::Node& node : graph.nodes) {
       if (IsCopyToDevice(node)) node.duration_ns = 0;
-      if (node.work != Work::kReturn || (node.lane != Lane::kH2dPageable && node.lane != Lane::kH2dPinned))
-        continue;
-      for (uint32_t e = graph.first_edge[i]; e < graph.first_edge[i + 1]; ++e) {
-        if (graph.edges[e].kind == Dependency::kSync) Drop(graph.edges[e]);
-      }
     }
+    LetHostGoOn([](Lane lane) { return lane == Lane::kH2dPageable || lane == Lane::kH2dPinned; }, graph);
     return floor_ns;
   }
 };

@@ -182,6 +182,31 @@ TEST(PinnedMemoryTest, WithoutWorkersTheTrainingThreadPinsTheBatch) {
   EXPECT_NEAR(AfterUs(graph, PinnedMemory()), 20'000 + 6400 + 64e6 / 12 / 1e3, 1);
 }
 
+// The call makes the copy itself, and returns a little before the device says that it ended (torch 2.11 on an H100).
+StepGraph WithACallAsLongAsItsCopy() {
+  MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto call = made.Add(Work::kLaunch, 10'002, {{begin}});
+  const auto copy = made.Add(Work::kDevice, 10'000, {{call, Dependency::kLaunch, 5, true}});
+  made[copy].lane = Lane::kH2dPageable;
+  made[copy].bytes = 64'000'000;
+  auto launch = made.Add(Work::kLaunch, 6, {{call}});
+  launch = made.Add(Work::kLaunch, 6, {{launch}});
+  const auto kernel =
+      made.Add(Work::kDevice, 500, {{copy, Dependency::kStream, 1}, {launch, Dependency::kLaunch, 5, true}});
+  made.Add(Work::kStepEnd, 0, {{kernel, Dependency::kStream}});
+  return made.Graph();
+}
+
+TEST(PinnedMemoryTest, TheCallOnlyLaunches) {
+  EXPECT_NEAR(AfterUs(WithACallAsLongAsItsCopy(), PinnedMemory()), 5 + 64e6 / 12 / 1e3 + 1 + 500, 1);
+}
+
+TEST(SideStreamTest, TheCallOnlyLaunchesACopyFromPinnedMemory) {
+  EXPECT_NEAR(AfterUs(WithACallAsLongAsItsCopy(), SideStream()), 64e6 / 12 / 1e3, 1)
+      << "no step is shorter than its copy";
+}
+
 TEST(PinnedMemoryTest, WhatIsPinnedAlreadyStaysAsItIs) {
   EXPECT_NE(PinnedMemory()->WhyNot(WithACopy(Lane::kH2dPinned)), std::nullopt);
 }

@@ -1,8 +1,11 @@
 #include "explain/replay/predict.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+
+#include "explain/replay/observer.h"
 
 namespace fullbore::replay {
 namespace {
@@ -16,6 +19,8 @@ constexpr double kAsGood = 1.15;
 // The changed program differs from the simulated one (caches, clocks, what shares the memory) by about this
 // part of what a change takes away; the even seeds of both simulators say how much (docs/accuracy.md).
 constexpr double kOfChange = 0.2;
+
+constexpr double kOfWhatIsLeft = 0.2;
 
 // Makes the change if it can be made, and returns the least time of a step that it leaves (Change::Apply).
 double Make(const Change* change, Outlook outlook, StepGraph& graph) {
@@ -37,42 +42,65 @@ double StepNsOf(const std::vector<StepGraph>& graphs) {
 // Changes made one after the other. How far each may turn out better or worse than expected is its own affair: that
 // all turn out at their best is as unlikely as that all fail. So their deviations add as independent ones do, by their
 // squares, as ratios.
+//
+// Each is made of the steps as they are without the profiler, of which it is known only roughly what it cost: that is
+// one more deviation, common to all changes. Times are those of the recorded steps: what they become is a ratio.
 class Course {
  public:
   explicit Course(Ranks ranks)
-      : now_ns_(StepNs(ranks)), error_(ReplayError(ranks)), expected_ns_(now_ns_), promised_ns_(now_ns_) {
-    for (const StepGraph* graph : ranks) changed_.push_back(*graph);
+      : recorded_ns_(StepNs(ranks)),
+        error_(ReplayError(ranks)),
+        expected_ns_(recorded_ns_),
+        promised_ns_(recorded_ns_) {
+    const bool watched = std::ranges::any_of(ranks, [](const StepGraph* graph) { return IsWatched(*graph); });
+    for (const Outlook cost : {Outlook::kExpected, Outlook::kCautious, Outlook::kHopeful}) {
+      if (cost != Outlook::kExpected && !watched) break;
+      Steps& steps = without_.emplace_back();
+      for (const StepGraph* graph : ranks)
+        steps.changed.push_back(watched ? Unwatched(*graph, cost) : *graph);
+      steps.now_ns = StepNsOf(steps.changed);
+    }
   }
 
   // What one more change would make of the step.
   struct Next {
     const Change* change = nullptr;
     double expected_ns = 0;
-    double better = 0, worse = 0;  // squared logarithms, of all changes so far
-    double floor_ns = 0;           // what no step becomes shorter than, were it these ones; 0 for none
+    double better = 0, worse = 0;                    // squared logarithms, of all changes so far
+    double observer_better = 0, observer_worse = 0;  // the same, of what the profiler cost
+    double floor_ns = 0;  // what no step becomes shorter than, were it these ones; 0 for none
   };
   Next Look(const Change* change) const {
-    const auto after = [&](Outlook outlook) {
-      std::vector<StepGraph> changed = changed_;
-      const double floor_ns = Make(change, outlook, changed);
-      return std::max({floor_ns_, floor_ns, StepNsOf(changed)});
-    };
-    const double expected = after(Outlook::kExpected);
+    const double expected = After(without_.front(), change, Outlook::kExpected);
     // Outlooks of one change need not agree on what is good: the range holds all three.
-    const auto [least, most] = std::minmax({expected, after(Outlook::kCautious), after(Outlook::kHopeful)});
+    const auto [least, most] = std::minmax({expected, After(without_.front(), change, Outlook::kCautious),
+                                            After(without_.front(), change, Outlook::kHopeful)});
+    double observed_least = expected, observed_most = expected;
+    for (size_t i = 1; i < without_.size(); ++i) {
+      const double after = After(without_[i], change, Outlook::kExpected);
+      observed_least = std::min(observed_least, after);
+      observed_most = std::max(observed_most, after);
+    }
     const auto squared = [](double ratio) { return std::pow(std::log(ratio), 2); };
     // Without all of what the change is about, the step takes this part of what it took before.
     const double left = expected_ns_ > 0 ? std::min(1.0, least / expected_ns_) : 1;
-    return {change, expected, better_ + (least > 0 ? squared(expected / least) : 0),
+    return {change,
+            expected,
+            better_ + (least > 0 ? squared(expected / least) : 0),
             worse_ + (expected > 0 ? squared(most / expected) : 0),
+            observed_least > 0 ? squared(expected / observed_least) : 0,
+            expected > 0 ? squared(observed_most / expected) : 0,
             change->removes() ? promised_ns_ * left : 0};
   }
 
   void Take(const Next& next) {
-    floor_ns_ = std::max(floor_ns_, Make(next.change, Outlook::kExpected, changed_));
+    for (Steps& steps : without_)
+      steps.floor_ns = std::max(steps.floor_ns, Make(next.change, Outlook::kExpected, steps.changed));
     expected_ns_ = next.expected_ns;
     better_ = next.better;
     worse_ = next.worse;
+    observer_better_ = next.observer_better;
+    observer_worse_ = next.observer_worse;
     promised_ns_ = next.floor_ns;
     made_.push_back(next.change);
   }
@@ -80,27 +108,45 @@ class Course {
   bool Has(const Change* change) const {
     return std::find(made_.begin(), made_.end(), change) != made_.end();
   }
-  Prediction step() const { return StepWith({nullptr, expected_ns_, better_, worse_, promised_ns_}); }
+  Prediction step() const {
+    return StepWith(
+        {nullptr, expected_ns_, better_, worse_, observer_better_, observer_worse_, promised_ns_});
+  }
   Prediction StepWith(const Next& next) const {
-    const double slack_ns =
-        kOfChange * std::abs(now_ns_ - next.expected_ns) + kOfOtherSteps * next.expected_ns;
-    const double most = next.expected_ns * std::exp(std::sqrt(next.worse));
-    const double least = next.expected_ns * std::exp(-std::sqrt(next.better));
+    const double changed_ns = kOfChange * std::abs(recorded_ns_ - next.expected_ns);
+    const double others_ns = kOfOtherSteps * next.expected_ns;
+    const double slack_ns = changed_ns + others_ns;
+    const double most = next.expected_ns * std::exp(std::sqrt(next.worse + next.observer_worse));
+    const double least = next.expected_ns * std::exp(-std::sqrt(next.better + next.observer_better));
+    // What is left of the step is not what the change takes away: of that, little goes with it.
+    const double hopeful_slack_ns = std::min(changed_ns, kOfWhatIsLeft * next.expected_ns) + others_ns;
     return {next.expected_ns, (most + slack_ns) * (1 + error_),
-            std::max(FloorOf(next), (least - slack_ns) * (1 - error_))};
+            std::max(FloorOf(next), (least - hopeful_slack_ns) * (1 - error_))};
   }
 
  private:
   // What is removed altogether may be more of other steps; of a change that removes nothing, nothing follows.
   double FloorOf(const Next& next) const {
-    return next.floor_ns < now_ns_ ? next.floor_ns * (1 - kOfOtherSteps) : next.floor_ns;
+    return next.floor_ns < recorded_ns_ ? next.floor_ns * (1 - kOfOtherSteps) : next.floor_ns;
   }
 
-  std::vector<StepGraph> changed_;  // as expected
-  double now_ns_, error_, expected_ns_;
-  double floor_ns_ = 0;
+  // The ranks' steps, were the profiler's cost this.
+  struct Steps {
+    std::vector<StepGraph> changed;  // as expected
+    double now_ns = 0;               // as they are
+    double floor_ns = 0;
+  };
+  double After(const Steps& steps, const Change* change, Outlook outlook) const {
+    std::vector<StepGraph> changed = steps.changed;
+    const double floor_ns = Make(change, outlook, changed);
+    const double after_ns = std::max({steps.floor_ns, floor_ns, StepNsOf(changed)});
+    return steps.now_ns > 0 ? after_ns / steps.now_ns * recorded_ns_ : after_ns;
+  }
+
+  std::vector<Steps> without_;  // as expected first
+  double recorded_ns_, error_, expected_ns_;
   double promised_ns_;  // Next::floor_ns of the changes made
-  double better_ = 0, worse_ = 0;
+  double better_ = 0, worse_ = 0, observer_better_ = 0, observer_worse_ = 0;
   std::vector<const Change*> made_;
 };
 

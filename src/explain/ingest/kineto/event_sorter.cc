@@ -461,6 +461,12 @@ void EventSorter::Finish() {
   if (trace_->operators.left_out > 0)
     trace_->left_out["operators with ever new shapes (kept, but without their work)"] =
         trace_->operators.left_out;
+  if (!operator_starts_ns_.empty()) {
+    const auto middle =
+        operator_starts_ns_.begin() + static_cast<std::ptrdiff_t>(operator_starts_ns_.size() / 2);
+    std::nth_element(operator_starts_ns_.begin(), middle, operator_starts_ns_.end());
+    trace_->operator_start_ns = *middle;
+  }
   trace_->Finish();
   FinishOtherRanks();
 }
@@ -513,12 +519,20 @@ void EventSorter::AddSpan(const RawEvent& event, const Times& times, SpanKind ki
   while (swallows(kind) && !trace_->spans.empty()) {
     const timeline::HostSpan& last = trace_->spans.back();
     if (last.thread != thread || !swallows(last.kind)) break;
-    if (kind == SpanKind::kOp && last.begin_ns <= times.begin_ns && last.end_ns >= times.end_ns) return;
+    if (kind == SpanKind::kOp && last.begin_ns <= times.begin_ns && last.end_ns >= times.end_ns)
+      return NoteInner(times.begin_ns, trace_->spans.back());
     const bool inside = last.begin_ns >= times.begin_ns && last.end_ns <= times.end_ns;
     if (last.kind != SpanKind::kOp || !inside) break;
     trace_->spans.resize_down(trace_->spans.size() - 1);  // PyTorch 1.8 writes the inner ones first
   }
   trace_->spans.push_back({times.begin_ns, times.end_ns, NameOf(event.name), thread, kind});
+}
+
+void EventSorter::NoteInner(int64_t begin_ns, timeline::HostSpan& outer) {
+  constexpr size_t kEnough = 100'000;
+  if (outer.inner == 0 && operator_starts_ns_.size() < kEnough)
+    operator_starts_ns_.push_back(begin_ns - outer.begin_ns);
+  outer.inner += outer.inner < UINT8_MAX;
 }
 
 void EventSorter::TakeEventCall(const RawEvent& event, const Times& times) {

@@ -63,6 +63,7 @@ class EventSorter {
   uint16_t ThreadOf(const RawEvent& event);
   uint16_t StreamOf(std::string_view device, std::string_view stream);
   void AddSpan(const RawEvent& event, const Times& times, timeline::SpanKind kind);
+  void NoteInner(int64_t begin_ns, timeline::HostSpan& outer);
   void AddReading(const std::string& counter, int64_t t_ns, double value);
 
   timeline::DeviceTrace* const trace_;
@@ -73,6 +74,7 @@ class EventSorter {
   uint16_t last_thread_index_ = 0;
   uint32_t counted_kernels_ = 0;
   OperatorReader operators_;
+  std::vector<int64_t> operator_starts_ns_;
   NamedSteps named_steps_;
   PairedEvents paired_;
   Census census_;

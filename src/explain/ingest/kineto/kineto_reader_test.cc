@@ -312,6 +312,8 @@ TEST(KinetoReaderTest, OfNestedOperatorsTheOutermostIsKept) {
     const DeviceTrace read = Read(trace.Json());
     ASSERT_EQ(read.spans.size(), 2U) << inner_first;
     EXPECT_EQ(read.names[read.spans[0].name], "aten::item");
+    EXPECT_EQ(read.spans[0].inner, inner_first ? 0 : 1);
+    EXPECT_EQ(read.operator_start_ns, inner_first ? 0 : 10'000) << "the inner one began 10 us later";
   }
 }
 

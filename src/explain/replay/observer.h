@@ -1,0 +1,15 @@
+// The profiler that recorded the steps was part of them: the host paid for each operator and each call that it noted.
+// What a change gains is asked of the program without it.
+#pragma once
+
+#include "explain/replay/change.h"
+
+namespace fullbore::replay {
+
+// Whether the recording shows what its events cost.
+bool IsWatched(const record::StepGraph& graph);
+
+// The host does what it did without noting it. Cautious: it hardly cost anything.
+record::StepGraph Unwatched(const record::StepGraph& graph, Outlook outlook);
+
+}  // namespace fullbore::replay
