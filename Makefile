@@ -1,6 +1,6 @@
 # Thin: each goal is one script or one CMake preset. `make help` lists the goals.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-long demo bench accuracy asan tsan fuzz lint format package clean
+.PHONY: help setup build test test-long demo bench accuracy asan tsan fuzz lint format gpu-check package wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,12 @@ lint:  ## clang-format, clang-tidy on changed files (ALL=1: on all), oxfmt, ruff
 format:  ## apply clang-format, oxfmt and ruff's fixes
 	@scripts/setup.sh lint
 	@scripts/format.sh
+
+gpu-check:  ## all that needs a GPU, in eight minutes (WHEEL=dist/...whl: with that, not this build; ARGUMENTS="--only cures")
+	@scripts/gpu_check.sh $(ARGUMENTS)
+
+wheel:  ## dist/*.whl with all libraries inside, for machines that cannot build or fetch (PYTHON=python3.12)
+	@scripts/wheel.sh $(PYTHON)
 
 package:  ## the .deb, in build/release
 	@scripts/package.sh

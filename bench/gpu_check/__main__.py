@@ -46,9 +46,15 @@ def cures(place: Place) -> list[Row]:
         except Failed as why:
             rows.append(Row(f"{group}: cures", str(why), "figures", False))
             continue
-        for pair in measured["pairs"]:
-            rows.append(cure(place, group, pair))
+        rows += [cure(place, group, pair) for pair in measured["pairs"]]
+        rows.append(recorder_cost(group, **measured["recording"]))
     return rows
+
+
+def recorder_cost(group: str, without_ns: float, recorded_ns: float, events: float) -> Row:
+    event_us = (recorded_ns - without_ns) / events / 1e3
+    seen = f"{recorded_ns / 1e6:.2f} ms, {event_us:.1f} us an event"
+    return Row(f"{group}: a step under torch's profiler", seen, f"{without_ns / 1e6:.2f} ms without it")
 
 
 def cure(place: Place, group: str, pair: dict) -> Row:

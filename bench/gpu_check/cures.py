@@ -9,6 +9,7 @@ asked outside (check.py).
 
 from __future__ import annotations
 
+import gzip
 import json
 import statistics
 import sys
@@ -18,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from programs import Options, Program, default_device, set_precision
+from programs import Options, Program, default_device
 from torch.profiler import ProfilerActivity, profile, schedule
 
 TURNS, TURN_S = 5, 0.3
 RECORDED_STEPS = 20
+NOTED = {"cpu_op", "cuda_runtime", "cuda_driver"}
 
 
 @dataclass(frozen=True)
@@ -69,16 +71,15 @@ GROUPS = {
 }
 
 
-def measured(group: Group, device: str) -> list[dict]:
+def measured(group: Group, before: Program) -> list[dict]:
     """For each cure the ns of a step without and with it, turn by turn."""
-    before = Program(group.model, group.options, device)
     before.turn(TURN_S)
     pairs = []
     for change, different in group.cures:
         pair: dict[str, Any] = {"change": change, "different": different}
         try:
             begin = time.monotonic()
-            after = Program(group.model, replace(group.options, **different), device)
+            after = Program(group.model, replace(group.options, **different), before.device)
             after.turn(TURN_S)
             pair["start_s"] = time.monotonic() - begin
             turns = [(before.turn(TURN_S), after.turn(TURN_S)) for _ in range(TURNS)]
@@ -89,27 +90,42 @@ def measured(group: Group, device: str) -> list[dict]:
         except Exception as error:  # one cure that this torch cannot make leaves the others
             pair["failed"] = f"{type(error).__name__}: {error}".splitlines()[0]
         pairs.append(pair)
-    record(before, Path(sys.argv[2]) / f"{sys.argv[1]}.pt.trace.json.gz")
     return pairs
 
 
-def record(program: Program, path: Path) -> None:
-    """As the page of torch.profiler shows it."""
-    set_precision(program.options)
+def record(program: Program, path: Path) -> dict[str, float]:
+    """As the page of torch.profiler shows it. Returns the ns of a step without the profiler, right before, and with it,
+    and how many operators and calls it notes in a step."""
+    without_ns = program.turn(TURN_S)
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if program.device == "cuda" else [])
     plan = schedule(wait=1, warmup=3, active=RECORDED_STEPS)
     with profile(activities=activities, schedule=plan, record_shapes=True) as profiler:
-        for _ in range(4 + RECORDED_STEPS):
+        for step in range(4 + RECORDED_STEPS):
+            if step == 4:
+                program.wait()
+                begin = time.perf_counter_ns()
             program.step()
+            if step == 3 + RECORDED_STEPS:
+                program.wait()
+                end = time.perf_counter_ns()
             profiler.step()
     profiler.export_chrome_trace(str(path))
+    with gzip.open(path) as file:
+        noted = sum(event.get("cat") in NOTED for event in json.load(file)["traceEvents"])
+    per_step = {"recorded_ns": (end - begin) / RECORDED_STEPS, "events": noted / RECORDED_STEPS}
+    return {"without_ns": without_ns, **per_step}
 
 
 def main() -> None:
     if len(sys.argv) != 3 or sys.argv[1] not in GROUPS:
         sys.exit(f"usage: cures.py {{{','.join(GROUPS)}}} DIRECTORY")
+    if default_device() == "cpu":
+        torch.set_num_threads(1)
     group = GROUPS[sys.argv[1]]
-    print(json.dumps({"torch": torch.__version__, "pairs": measured(group, default_device())}))
+    before = Program(group.model, group.options, default_device())
+    pairs = measured(group, before)
+    recording = record(before, Path(sys.argv[2]) / f"{sys.argv[1]}.pt.trace.json.gz")
+    print(json.dumps({"torch": torch.__version__, "pairs": pairs, "recording": recording}))
 
 
 if __name__ == "__main__":

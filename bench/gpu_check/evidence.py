@@ -100,9 +100,9 @@ def started(words: list[str], directory: Path, errors: Any, **environment: str) 
 
 
 def step_ns(own: dict[str, Any], report: dict[str, Any] | None = None) -> float:
-    """The mean by a program's own clock: of the steps that a report counts, else without its first three seconds."""
+    """The mean by a program's own clock: of the steps that a report counts, else without the first third."""
     ends = own["ends_ns"]
-    begin, end = ends[0] + 3e9, ends[-1]
+    begin, end = ends[0] + (ends[-1] - ends[0]) / 3, ends[-1]
     marked: range = range(0)
     if report:
         begin, end = report["window"]["begin_ns"], report["window"]["end_ns"]

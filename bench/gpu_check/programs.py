@@ -281,6 +281,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--json", type=Path, help="write its own figures to this file")
     arguments = parser.parse_args()
+    if default_device() == "cpu":
+        torch.set_num_threads(1)  # as good as more for a test, beside whatever else runs
     program = Program(arguments.model, options_of(arguments.options), default_device())
     set_precision(program.options)
     ends, losses = [], []
