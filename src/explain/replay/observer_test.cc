@@ -27,7 +27,7 @@ StepGraph Launching(double operator_start_ns) {
     made.Add(Work::kDevice, 2, {{last, Dependency::kLaunch, 5, true}});
   }
   made.Add(Work::kStepEnd, 0, {{last}});
-  StepGraph graph = made.Graph(100 * 35);
+  StepGraph graph = made.Graph(3500);
   graph.operator_start_ns = operator_start_ns;
   return graph;
 }

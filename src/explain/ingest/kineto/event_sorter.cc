@@ -331,7 +331,7 @@ void EventSorter::TakeEnd(const RawEvent& event) {
 }
 
 std::optional<EventSorter::Times> EventSorter::TimesOf(const RawEvent& event, bool device) {
-  constexpr int64_t kMaxEventNs = 24 * 3600 * kNsPerSecond;
+  constexpr int64_t kMaxEventNs = int64_t{24} * 3600 * kNsPerSecond;
   const auto leave_out = [&](const char* why) {
     ++trace_->noticed.left_out;
     ++trace_->left_out[std::string(device ? "device operations " : "host events ") + why];
