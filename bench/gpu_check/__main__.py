@@ -144,9 +144,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=480, help="no check begins later (default: 480)")
     parser.add_argument("--run-for", type=float, default=8, help="seconds of each recorded run (default: 8)")
     options = parser.parse_args()
-    unknown = [name for name in options.only.split(",") if name not in CHECKS]
-    if unknown:
-        sys.exit(f"gpu_check: no check '{unknown[0]}'\nhint: {', '.join(CHECKS)}")
+    for what, names, known in (("check", options.only, list(CHECKS)), ("group", options.groups, GROUPS)):
+        unknown = [name for name in names.split(",") if name not in known]
+        if unknown:
+            sys.exit(f"gpu_check: no {what} '{unknown[0]}'\nhint: {', '.join(known)}")
     if not options.fullbore.exists():
         sys.exit(f"gpu_check: no {options.fullbore}\nhint: make build, or WHEEL=... of scripts/wheel.sh")
     about = device_of(options.python)

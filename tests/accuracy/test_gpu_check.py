@@ -17,10 +17,18 @@ def called(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*CHECK, *words], capture_output=True, text=True, timeout=120)
 
 
-def test_a_check_that_does_not_exist_is_an_error_that_names_those_that_do():
-    done = called("--only", "nothing")
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--only", "nothing"), "no check 'nothing'\nhint: product, faults"),
+        (("--groups", "gpt,nothing"), "no group 'nothing'\nhint: gpt, gpt-small"),
+        (("--fullbore", "/nowhere/fullbore"), "no /nowhere/fullbore\nhint: make build"),
+    ],
+)
+def test_what_does_not_exist_is_an_error_that_says_what_does(words, error):
+    done = called(*words)
     assert done.returncode == 1
-    assert "no check 'nothing'" in done.stderr and "hint: product, faults" in done.stderr
+    assert error in done.stderr
 
 
 def test_without_a_device_it_says_so_and_checks_what_it_can(tmp_path):
