@@ -48,7 +48,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 }  // namespace
 }  // namespace fullbore::hook
 
-PyMODINIT_FUNC PyInit__native() {
+PyMODINIT_FUNC PyInit__native() {  // NOLINT(bugprone-reserved-identifier): the name is Python's
   using namespace fullbore::hook;
   Ref module(PyModule_Create(&definition));
   if (!module || !MakeNames() || !AddState(module.get()) || !AddWaits(module.get()) ||

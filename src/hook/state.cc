@@ -301,8 +301,8 @@ PyObject* EnterForward(PyObject* self, PyObject* const* args, Py_ssize_t count) 
   if (trains < 0) return Fail(state, "forward");
   long long about = 0;
   if (trains == 0) {
-    Ref known(PyObject_CallFunctionObjArgs(state->about_pass, args[0], nullptr));
-    about = known ? PyLong_AsLongLong(known.get()) : -1;
+    Ref said(PyObject_CallFunctionObjArgs(state->about_pass, args[0], nullptr));
+    about = said ? PyLong_AsLongLong(said.get()) : -1;
     if (about == -1 && PyErr_Occurred()) return Fail(state, "forward");
   }
   thread->forward_training = trains;

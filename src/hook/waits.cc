@@ -145,7 +145,7 @@ bool CountSlowly(Epoch& epoch, PyObject* batch, long long& samples, long long& e
   Ref place(PyObject_GetAttrString(epoch.counter, "simple_place"));
   Ref leading(place ? PyObject_GetAttrString(epoch.counter, "is_leading") : nullptr);
   if (!leading) return false;
-  epoch.is_leading = PyObject_IsTrue(leading.get()) == 1;
+  epoch.is_leading = PyObject_IsTrue(leading.get()) == 1 ? 1 : 0;
   if (PyTuple_Check(place.get())) epoch.place = place.release();
   return true;
 }

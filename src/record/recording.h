@@ -33,7 +33,7 @@ struct SeriesKey {
   Labels labels;
   double resolution = 0;  // 0: stored exactly
 
-  auto operator<=>(const SeriesKey&) const = default;
+  auto operator<=>(const SeriesKey&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 struct Reading {

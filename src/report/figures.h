@@ -27,7 +27,7 @@ std::string RegimesText(const diagnose::Diagnosis& d);
 std::string StepWord(const diagnose::Diagnosis& diagnosis);
 
 // "sampled, ±3 points": in place of a step's time where none was seen.
-std::string SampledText(const diagnose::Sampling& sampling);
+std::string SampledText(const diagnose::Sampling& sampled);
 // "640 samples/s", or "4.9 steps/s" if samples are not known; empty where what repeats may not be steps.
 std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
 

@@ -12,7 +12,7 @@ namespace {
 
 // CUPTI occasionally yields times that are off by hours (pytorch#192021 saw 1e14 ns). No profiler
 // writes a trace longer than a day.
-constexpr int64_t kMaxTraceNs = 24 * 3600 * kNsPerSecond;
+constexpr int64_t kMaxTraceNs = int64_t{24} * 3600 * kNsPerSecond;
 
 // A clock that is younger than the trace is long may really have stood at 0 when it began.
 constexpr int64_t kYoungClockNs = kNsPerSecond;

@@ -49,7 +49,7 @@ struct DeviceShares {
 // With the spans of `shown`. Of several devices one is judged; while it idles and another one of the process works, it
 // waits for that one as it would in a collective.
 DeviceShares ShareDeviceTime(const DeviceTrace& trace, const HostActivity& host,
-                             const std::vector<StepBounds>& steps, const StepBounds& shown = {});
+                             const std::vector<StepBounds>& bounds, const StepBounds& shown = {});
 
 // Steps summed over stretches of about a second, as a run records them.
 std::vector<record::StepWindow> WindowsOf(const std::vector<record::Step>& steps);

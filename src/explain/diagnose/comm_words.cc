@@ -50,6 +50,7 @@ Exchange ExchangeOf(const CollectiveStats& stats, const std::string& wrapper, bo
   return kind == "all_reduce" || wrapper == kDdp ? Exchange::kGradients : Exchange::kUnknown;
 }
 
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): sentences of two lines
 std::vector<std::string> OfSharded(const Program& program) {
   const std::string& wrapper = program.wrapper;
   if (wrapper == kFsdp)
@@ -80,6 +81,7 @@ std::vector<std::string> OfSharded(const Program& program) {
       "node only",
       "gradients and weights sent in 16 bit, which changes the numerics slightly", kTopology};
 }
+// NOLINTEND(bugprone-suspicious-missing-comma)
 
 std::vector<std::string> OfActivations(const Program& program) {
   std::vector<std::string> fix = {

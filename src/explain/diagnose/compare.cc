@@ -191,7 +191,8 @@ void JudgePrediction(const Diagnosis& before, const Diagnosis& after, Comparison
   const auto wanted = FactsOfChange(first.change);
   comparison.other_changes = OtherChanges(wanted, comparison.facts);
   const Speedup& predicted = first.speedup;
-  if (!before.fitness.CanBeJudged() || !after.fitness.CanBeJudged()) {
+  if (!before.fitness.CanBeJudged() ||
+      !after.fitness.CanBeJudged()) {  // NOLINT(bugprone-branch-clone): the order
     comparison.prediction = Prediction::kTooNoisy;
   } else if (!comparison.other_changes.empty()) {
     comparison.prediction = Prediction::kAnotherChange;

@@ -20,8 +20,9 @@ const record::StepGraph* ReplayableGraph(const RankView& rank);
 // without a graph. For another rank's steps than the judged one's: a finding about those quotes (below).
 std::optional<Speedup> GainOf(const RankView& rank, const std::vector<const replay::Change*>& changes);
 
-// The gain of this change becomes the finding's, with what it costs and `method`. False where it cannot be made or there is no graph: then nothing is changed.
-bool Quote(const RankView& rank, std::string_view change, std::string method, Finding& finding);
+// The gain of the change with this id becomes the finding's, with what it costs and `method`. False where it cannot be
+// made or there is no graph: then nothing is changed.
+bool Quote(const RankView& rank, std::string_view id, std::string method, Finding& finding);
 
 // The part of the step that the change would take away; 0 where it cannot be made or would not.
 double SavedBy(const RankView& rank, std::string_view change);

@@ -102,8 +102,8 @@ bool IsToldByChain(RooflineReason reason) {
 
 Excess OfChain(const RooflineChain& chain) {
   constexpr size_t kNamed = 3;
-  std::vector<std::string> names(chain.operators.begin(),
-                                 chain.operators.begin() + std::min(kNamed, chain.operators.size()));
+  const auto named = static_cast<std::ptrdiff_t>(std::min(kNamed, chain.operators.size()));
+  std::vector<std::string> names(chain.operators.begin(), chain.operators.begin() + named);
   if (chain.operators.size() > kNamed) names.emplace_back("...");
   return {chain.reason,
           fmt::format("{} {}", fmt::join(names, ", "), chain.shape),

@@ -9,7 +9,7 @@
 namespace fullbore::ingest {
 namespace {
 
-constexpr size_t kInputBytes = 64 * 1024;
+constexpr size_t kInputBytes = size_t{64} * 1024;
 
 // Headers hold bytes; pax records hold UTF-8. libarchive returns what there is, or null if it cannot convert
 // it.

@@ -19,7 +19,7 @@
 namespace fullbore::ingest {
 namespace {
 
-constexpr size_t kChunkBytes = 256 * 1024;
+constexpr size_t kChunkBytes = size_t{256} * 1024;
 
 constexpr std::string_view kBzip2Block = "1AY&SY";  // behind "BZh9"
 constexpr int kGzipWindow = 15 + 16;                // zlib: the largest window, gzip header only

@@ -74,14 +74,14 @@ class RankTracker {
     std::string function;
     std::string library;
 
-    auto operator<=>(const SourceLine&) const = default;
+    auto operator<=>(const SourceLine&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
   };
   struct FetchHit {  // a sample of a worker's line sampler
     int loader = 0;
     SourceLine line;
     record::Activity activity = record::Activity::kUnknown;
 
-    auto operator<=>(const FetchHit&) const = default;
+    auto operator<=>(const FetchHit&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
   };
 
   // A fetch that a worker has begun and not finished, as far as its line sampler saw it.

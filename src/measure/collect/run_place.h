@@ -26,7 +26,7 @@ inline constexpr char kDefaultRunsDirectory[] = ".fullbore/runs";
 // Whether a directory of runs is ours; it need not exist yet. The names of a run's files can be guessed, so it is an error
 // (kPermission) where everybody can write to it or could have put it there, by a link as well. A team may share one, by a
 // group, if it is named: the usual one belongs to this user or root.
-Result<void> CheckRunsDirectory(const std::string& wanted);
+Result<void> CheckRunsDirectory(const std::string& directory);
 
 // The directory of runs, absolute; created as a private one if missing. An error where it is not ours.
 Result<std::string> MakeRunsDirectory(const std::string& wanted);

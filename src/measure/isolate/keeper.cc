@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kRestNs = kNsPerSecond;             // for workers to notice that their parent is gone
 constexpr int64_t kUnkillableNs = 10 * kNsPerSecond;  // after which nothing helps
-constexpr timespec kPause = {0, 20 * 1'000'000};
+constexpr timespec kPause = {0, 20'000'000};
 
 struct Pipe {
   UniqueFd out, in;

@@ -7,7 +7,7 @@
 namespace fullbore::ingest::kineto {
 namespace {
 
-constexpr size_t kMaxOpen = 64 * 1024;
+constexpr size_t kMaxOpen = size_t{64} * 1024;
 constexpr size_t kMaxArgs = 4096;  // bytes that are kept of an event
 
 std::string_view WithoutPadding(const std::string& padded) {

@@ -143,7 +143,7 @@ class Reader {
     ++trace->events;
     *begin_ns = row.Int(0);
     *end_ns = row.Int(1);
-    constexpr int64_t kMaxEventNs = 24 * 3600 * kNsPerSecond;
+    constexpr int64_t kMaxEventNs = int64_t{24} * 3600 * kNsPerSecond;
     if (row.IsNull(0) || row.IsNull(1) || *begin_ns < 0 || *end_ns < *begin_ns ||
         *end_ns - *begin_ns > kMaxEventNs) {
       ++trace->left_out["events with an impossible begin or end"];

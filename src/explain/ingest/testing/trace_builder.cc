@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kTarBlock = 512;
 
 std::string Archive(int format, int filter, const std::vector<std::pair<std::string, std::string>>& members) {
-  size_t room = 64 * 1024;
+  size_t room = size_t{64} * 1024;
   for (const auto& [name, contents] : members) room += 2 * (name.size() + contents.size());
   std::string out(room, '\0');
   size_t size = 0;

@@ -230,7 +230,8 @@ std::optional<Error> Loader::Engine::SettleBadSamples(Pending& front) {
 
 uint64_t Loader::Engine::Capacity() const {
   const ThreadSetting& setting = tuner_.setting();
-  const auto threads = static_cast<uint64_t>(setting.decode_threads + setting.read_threads);
+  const auto threads =
+      static_cast<uint64_t>(setting.decode_threads) + static_cast<uint64_t>(setting.read_threads);
   // Besides the finished batches: those that threads have rows of, and the one being claimed.
   return static_cast<uint64_t>(setting.ready_batches) + 1 +
          threads / static_cast<uint64_t>(options_.batch_size);
