@@ -49,7 +49,7 @@ format:  ## apply clang-format, oxfmt and ruff's fixes
 	@scripts/setup.sh lint
 	@scripts/format.sh
 
-gpu-check:  ## all that needs a GPU, in eight minutes (WHEEL=dist/...whl: with that, not this build; ARGUMENTS="--only cures")
+gpu-check:  ## all that needs a GPU, in some minutes (WHEEL=dist/...whl: with that, not this build)
 	@scripts/gpu_check.sh $(ARGUMENTS)
 
 wheel:  ## dist/*.whl with all libraries inside, for machines that cannot build or fetch (PYTHON=python3.12)

@@ -107,9 +107,9 @@ struct StepGraph {
       0;  // what the device's bus carries in one direction at best; 0 where it is not known
   bool loads_inline = false;    // the training thread fetches its batches itself
   double recorded_step_ns = 0;  // mean, of the steps in the graph
-  double operator_start_ns =
-      0;                // median, from the begin of an operator to the first one that it calls; 0: not seen
-  int64_t assumed = 0;  // dependencies between streams that are assumed, not recorded
+  // Median, from the begin of an operator to that of the first one within it; 0 where none was seen.
+  double operator_start_ns = 0;
+  int64_t assumed = 0;       // dependencies between streams that are assumed, not recorded
   int64_t contradicted = 0;  // dependencies left out, because the recorded times contradict them
 };
 

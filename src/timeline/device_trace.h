@@ -171,8 +171,8 @@ struct DeviceTrace {
   PodVector<HostCall> calls;
   PodVector<HostSpan> spans;
   OperatorLog operators;
-  int64_t operator_start_ns =
-      0;  // median, from an operator's begin to that of the first within it; 0: not seen
+  // Median, from the begin of an operator to that of the first one within it; 0 where none was seen.
+  int64_t operator_start_ns = 0;
   std::vector<StepMark> steps;
   std::vector<int64_t> copy_bytes;      // DeviceOp::detail of copies
   std::vector<Collective> collectives;  // DeviceOp::detail of collectives
