@@ -149,18 +149,18 @@ def test_what_somebody_forgot_to_switch_off_is_a_fact(newest):
     always = """
     torch.autograd.set_detect_anomaly(True)
     with torch.autograd.profiler.profile():
-        train(140)
+        train(600)
     """
     facts = newest.run(WATCHED + always)[0].trainer.facts
     assert facts["anomaly_detection"] is True and facts["profiler"] is True
     for_a_while = """
     with torch.autograd.detect_anomaly(), torch.autograd.profiler.profile():
-        train(70)
-    train(70)
+        train(300)
+    train(300)
     """
     facts = newest.run(WATCHED + for_a_while)[0].trainer.facts
     assert facts["anomaly_detection"] is False and "profiler" not in facts
-    facts = newest.run(WATCHED + "    train(140)\n")[0].trainer.facts
+    facts = newest.run(WATCHED + "    train(600)\n")[0].trainer.facts
     assert "anomaly_detection" not in facts and "profiler" not in facts
 
 

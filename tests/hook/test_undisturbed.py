@@ -389,3 +389,35 @@ def test_the_script_sees_no_thread_before_it_steps(newest):
         MODEL + "    import threading\n    Net()(torch.ones(1, 6))\n    print(threading.active_count())\n"
     )
     assert output == "1\n"
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_the_hook_raises_nothing_to_itself_once_the_training_is_under_way(either, on_disk):
+    """Asking whose an exception is takes many times as long as a record: see core/interrupts.py."""
+    elsewhere = {"FULLBORE_CHANNEL_DISK": str(either.directory / "channel1")} if on_disk else {}
+    _, output = either.run(
+        MODEL
+        + """
+    from torch.utils.data import DataLoader
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    def train(batches):
+        for x in DataLoader(torch.ones(batches, 6), batch_size=1):
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+    raised = []
+    def trace(frame, event, argument):
+        if event == "exception" and "/fullbore/hook/" in frame.f_code.co_filename:
+            if argument[0] is not StopIteration and frame.f_code.co_name != "__getattr__":  # torch asks for it
+                raised.append((frame.f_code.co_name, argument[0].__name__))
+        return trace
+    train(100)
+    sys.settrace(trace)
+    train(600)
+    sys.settrace(None)
+    print(raised)
+    """,
+        env=elsewhere,
+    )
+    assert output == "[]\n"

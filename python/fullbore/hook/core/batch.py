@@ -82,8 +82,11 @@ class BatchCounter:
             self._learn(batch)
         try:
             value = at(batch, self._path or ())
-            samples = int(value.shape[0] if self.is_leading else len(value))
-            elements = math.prod(map(int, value.shape)) if self.is_leading else 0
+            if self.is_leading:
+                shape = value.shape
+                samples, elements = int(shape[0]), int(math.prod(shape))
+            else:
+                samples, elements = len(value), 0
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             if is_the_scripts(error):
                 raise

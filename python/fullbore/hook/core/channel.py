@@ -84,12 +84,7 @@ class Ring:
             nonlocal paused_until
             if paused_until and clock() < paused_until:
                 return
-            try:
-                n = missed.pop()
-            except IndexError as error:
-                if is_the_scripts(error):
-                    raise
-                n = next(sequence)
+            n = newest_of(missed) or next(sequence)
             offset = HEADER_BYTES + (n - 1) % capacity * RECORD_BYTES
             data = pack(kind, ident, thread, begin, end, a, b, c, d, n)
             written = False
@@ -108,6 +103,16 @@ class Ring:
     def close(self) -> None:
         """The map stays until the process ends, because a record may be in progress."""
         self.file.close()
+
+
+def newest_of(missed: list[int]) -> int:
+    """0 where there is none: asked before it is taken, because an exception takes longer than a record."""
+    try:
+        return missed.pop() if missed else 0
+    except IndexError as error:  # another thread was faster
+        if is_the_scripts(error):
+            raise
+        return 0
 
 
 def make_writer(fd: int, size: int, capacity: int) -> Writer:
@@ -208,9 +213,12 @@ def rank() -> int:
 
 
 def env_int(name: str, default: int) -> int:
+    said = os.environ.get(name)
+    if said is None:
+        return default
     try:
-        return int(os.environ[name])
-    except (KeyError, ValueError) as error:
+        return int(said)
+    except ValueError as error:
         if is_the_scripts(error):
             raise
         return default

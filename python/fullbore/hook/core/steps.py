@@ -34,6 +34,7 @@ class Steps:
         self.fed_by_another = 0
         self.look_at = 0  # the step after which `now_and_then` is called next
         self.wanted = 0  # a step after which it is called besides
+        self.looked: tuple[int, int] = (0, 0)  # the step after which it was called last, and when
         self.thread: Any = None  # that stepped last
         self.in_window = 0  # 1 while a profiler slows the steps down: they count in no throughput
 
@@ -68,7 +69,9 @@ now_and_then: list = []  # the same, after some steps only: see is_time_to_look
 after_first_steps: list = []  # the same, for the first few only
 at_unusual_step: list = []  # called with the optimizer, after each step but the usual ones
 hook.forget_in_child.append(lambda: state.__init__())  # type: ignore[misc]
-FIRST_LOOKS, EVERY = 8, 64
+FIRST_LOOKS = 8
+# Steps between two later looks: so many, or where they are so short that a look would show among them, more.
+EVERY, EVERY_SHORT, SHORT_NS = 64, 256, 1_000_000
 
 
 def look_soon() -> None:
@@ -83,12 +86,14 @@ def look_after(step: int) -> None:
         state.look_at = step
 
 
-def is_time_to_look(thread: Thread) -> bool:
+def is_time_to_look(thread: Thread, now: int) -> bool:
     """After each of the first steps, then one in EVERY, and whenever another thread steps."""
     if hook.steps < state.look_at and thread is state.thread:
         return False
     state.thread = thread
-    state.look_at = hook.steps + 1 if hook.steps < FIRST_LOOKS else (hook.steps // EVERY + 1) * EVERY
+    (step, then), state.looked = state.looked, (hook.steps, now)
+    every = EVERY_SHORT if now - then < SHORT_NS * (hook.steps - step) else EVERY
+    state.look_at = hook.steps + 1 if hook.steps < FIRST_LOOKS else (hook.steps // every + 1) * every
     if hook.steps < state.wanted < state.look_at:
         state.look_at = state.wanted
     return True
@@ -174,7 +179,7 @@ def count_step(optimizer: Any, thread: Thread, begin: int, end: int, marked: int
     state.note_feed(thread)
     for follow in tuple(after_step):
         follow(optimizer, thread, end)
-    if is_time_to_look(thread):
+    if is_time_to_look(thread, end):
         for follow in now_and_then:
             follow(optimizer, thread, end)
     if hook.steps <= FIRST_STEPS:

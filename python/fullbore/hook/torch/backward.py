@@ -52,7 +52,7 @@ class LastGradient:
         """Whether the pass that ends here exchanged gradients, as record/channel.h has it."""
         model = None if self.model is None else self.model()
         # DistributedDataParallel sets it in the forward pass, which decides what the backward pass does.
-        synced = None if model is None or not self.ready_ns else vars(model).get("require_forward_param_sync")
+        synced = None if model is None else vars(model).get("require_forward_param_sync")
         return 0 if synced is None else EXCHANGED if synced else NOT_EXCHANGED
 
 
@@ -94,7 +94,8 @@ def attach(autograd: Any) -> None:
         try:
             return original(*args, **kwargs)
         finally:
-            leave(span, channel.BACKWARD, 0, last_gradient.ready_ns, last_gradient.exchanged() or 0)
+            ready_ns = last_gradient.ready_ns
+            leave(span, channel.BACKWARD, 0, ready_ns, last_gradient.exchanged() or 0 if ready_ns else 0)
             if "backward" not in hook.said:
                 say_where("backward")
 

@@ -16,7 +16,7 @@ from . import facts, forward
 # What is known of a forward pass: kPass... in src/record/channel.h.
 IN_EVALUATION, WITH_GRADIENTS, OF_TRAINED, OF_APART, OF_COPY = 1, 2, 4, 8, 16
 MOST_MODULES = 256  # remembered at a time
-LOOKS = (7, 8, 64, 128)  # steps after which gradients are looked at: each look needs the one before it
+LOOKS = (7, 8, 9, 10)  # of those between steps, at gradients, too: each needs the one before it
 MOST_NAMES = 3
 
 Mark = tuple[int, int]
@@ -40,6 +40,7 @@ class Held:
         self.sure = False  # a module that was called in training is held: else they hold copies of parameters
         self.known: dict[int, Known] = {}  # modules by id
         self.marks: dict[int, Mark] = {}  # of gradients that no optimizer uses, at the last look
+        self.looks = 0
 
     def note(self, optimizer: Any) -> None:
         """After a step of it that was not a usual one."""
@@ -92,6 +93,9 @@ class Held:
     def look(self) -> None:
         """At gradients of parameters that no optimizer holds: those that have changed since the last look are computed
         in vain, over and over."""
+        self.looks += 1
+        if self.looks not in LOOKS:
+            return
         before, self.marks = self.marks, {}
         if not self.sure:
             return
@@ -178,8 +182,7 @@ def about_pass(module: Any) -> int:
 
 @guarded
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
-    if hook.steps in LOOKS:
-        held.look()
+    held.look()
 
 
 def attach() -> None:

@@ -130,6 +130,7 @@ class PlanOnCpu(Plan):
         super().__init__("")
         self.operators = operators
         self.parameters = 0  # tensors that the optimizer updates
+        self.next_look = 0  # the step before which it does not ask: that takes as long as a small step
 
     def cost_ns(self, steps: int) -> int:
         called = PER_NODE * self.operators.nodes + PER_PARAMETER * self.parameters
@@ -139,6 +140,8 @@ class PlanOnCpu(Plan):
         """Never where other ranks would have to wait for it."""
         if together or self.windows:
             return not together and super().is_due(now, together)
+        if hook.steps < self.next_look:
+            return False
         known = self.operators.note(now)
         if not self.first_step_ns:
             self.first_step_ns = now
@@ -150,5 +153,7 @@ class PlanOnCpu(Plan):
         if known and missing <= 0 and hook.steps >= STEPS:
             return self.operators.computes >= COMPUTES
         steps_so_far = max(1, hook.steps - 1)  # the first look is after the first one
-        look_after(hook.steps + 1 + (max(0, missing) * steps_so_far // running if running else 0))
+        until = max(0, missing) * steps_so_far // running if running else 0
+        self.next_look = hook.steps + 1 + min(until, hook.steps)  # the steps may come to take longer
+        look_after(hook.steps + 1 + until)
         return False

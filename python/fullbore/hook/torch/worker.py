@@ -82,14 +82,14 @@ def time_samples(fetcher: Any, wanted: bool) -> None:
 
 def runnable_ns(thread: Thread) -> int:
     """Time this thread has been runnable without a core, -1 unknown (schedstat(5): its second figure)."""
-    kept = thread.schedstat
     try:
-        if kept is None or not kept.is_ours():
-            kept = thread.schedstat = Kept.open_for_reading("/proc/thread-self/schedstat")
-        return int(kept.read(80).split()[1])
+        if thread.schedstat is None:
+            thread.schedstat = Kept.open_for_reading("/proc/thread-self/schedstat")
+        return int(thread.schedstat.read(80).split()[1])
     except (OSError, IndexError, ValueError) as error:
         if is_the_scripts(error):
             raise
+        thread.schedstat = None  # the script may have closed it
         return -1
 
 
