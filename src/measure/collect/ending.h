@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace fullbore::collect {
@@ -18,12 +19,13 @@ class Ending {
   bool begun() const { return begun_; }
   // Sends what is due: SIGTERM first, SIGKILL some seconds later.
   void Tick(int64_t now_ns);
-  void Pause(int signal) const;  // SIGSTOP or SIGCONT
+  // SIGSTOP or SIGCONT, also to what is started meanwhile. When the first of them was sent.
+  int64_t Pause(int signal) const;
   // What the mark still finds, after the keeper is gone: there is nothing, unless the keeper was killed.
   void KillRest() const;
 
  private:
-  void Send(int signal) const;
+  std::set<int64_t> Send(int signal) const;  // to these
 
   pid_t ancestor_;
   std::string mark_;

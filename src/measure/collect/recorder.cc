@@ -1,5 +1,6 @@
 #include "measure/collect/recorder.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -90,6 +91,8 @@ int64_t Recorder::Tick(int64_t now_ns) {
 }
 
 void Recorder::SampleProbes(int64_t now_ns, bool slow_ones) {
+  if (clock_.stands()) return;
+  now_ns = clock_.At(now_ns);
   for (size_t i = 0; i < probes_.probes.size(); ++i) {
     probe::Probe& probe = *probes_.probes[i];
     if (probe.rate() == probe::Rate::kSlow && !slow_ones) continue;
@@ -121,16 +124,24 @@ void Recorder::ReadChannel(Channel& channel) {
     else
       tracker.OnLine(line);
   }
-  const std::vector<record::ChannelRecord> events = channel.ReadEvents();
+  std::vector<record::ChannelRecord> events = channel.ReadEvents();
   const int64_t now_ns = MonotonicNs();
-  for (const record::ChannelRecord& event : events) {
+  for (record::ChannelRecord& event : events) {
     if (!IsPlausible(event, now_ns)) continue;
+    SetOwnTimes(event);
     if (is_worker)
       tracker.OnWorkerEvent(channel.header().pid, event);
     else
       tracker.OnTrainerEvent(event);
   }
   if (!is_worker) tracker.SetLostEvents(channel.lost_events());
+}
+
+void Recorder::SetOwnTimes(record::ChannelRecord& event) const {
+  event.begin_ns = clock_.At(event.begin_ns);
+  event.end_ns = clock_.At(event.end_ns);
+  if (static_cast<record::EventKind>(event.kind) == record::EventKind::kBackward && event.a != 0)
+    event.a = clock_.At(event.a);  // when the rank's own part was done
 }
 
 void Recorder::ReadChannels() {
@@ -235,12 +246,17 @@ record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_stat
   DrainRanks(/*last=*/true);
   SayLinesWithoutRing();
   SayWhyUnseen();
+  if (clock_.stood_ns() > 0)
+    Say({MonotonicNs(), record::Severity::kInfo, "turns",
+         fmt::format(
+             "it stood still for {} in all, while another trial had its turn: steps are timed without that",
+             FormatDuration(clock_.stood_ns()))});
   out_of_memory_ = oom_kills_.Happened(ended_by_signal == SIGKILL);
   if (probes_.processes) {
     for (const record::Process& process : probes_.processes->Processes()) writer_.PutProcess(process);
   }
   const auto state = exit_status ? record::StageState::kEnded : record::StageState::kRunning;
-  const auto closed = writer_.Close(now_ns, state, exit_status, out_of_memory_);
+  const auto closed = writer_.Close(clock_.At(now_ns), state, exit_status, out_of_memory_);
   if (!closed.ok() && !write_failed_) {
     say_({now_ns, record::Severity::kWarning, "recorder",
           closed.error().text + "; the end of the run was not written to disk"});

@@ -15,6 +15,7 @@
 #include "measure/collect/channel_place.h"
 #include "measure/collect/channel_reader.h"
 #include "measure/collect/oom_kills.h"
+#include "measure/collect/own_clock.h"
 #include "measure/collect/rank_tracker.h"
 #include "measure/collect/unseen_python.h"
 #include "measure/probe/probe.h"
@@ -35,6 +36,8 @@ class Recorder {
     step_listener_ = std::move(listener);
   }                              // before the first Tick
   int64_t Tick(int64_t now_ns);  // returns when the next one is due
+  // Of the command: all that is recorded is by this clock, and nothing while it stands.
+  OwnClock& clock() { return clock_; }
   // Writes the last readings and the end of the stage. `exit_status` is empty if
   // the command was left running.
   record::StageState Finish(int64_t now_ns, std::optional<int> exit_status,
@@ -61,6 +64,7 @@ class Recorder {
 
   void ReadChannels();
   void ReadChannel(Channel& channel);
+  void SetOwnTimes(record::ChannelRecord& event) const;
   void SayLinesWithoutRing();
   void SayWhyUnseen();
   RankTracker& TrackerFor(Channel& channel);
@@ -73,6 +77,7 @@ class Recorder {
 
   record::RunWriter writer_;
   ChannelDirectory channels_;
+  OwnClock clock_;
   std::string traces_;  // the directory of device windows
   probe::ProbeSet probes_;
   std::function<void(const record::Message&)> say_;

@@ -33,6 +33,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr int64_t kLookInTurnNs = kNsPerSecond / 20;  // the end of a turn is not seen later
+
 // Prints one line of ours. If stderr cannot be written (a full disk, a closed
 // pipe), the run goes on without it.
 void Say(const std::string& text) { Print(stderr, "fullbore: {}\n", text); }
@@ -82,6 +84,8 @@ class Session {
   void Loop(Command& command);
   void OnSignal(const signalfd_siginfo& info, Command& command);
   void OnTrialSignal(int signal);
+  void TakeTurn(int64_t now_ns);
+  void Pause(int signal);
   bool IsForCommand(const signalfd_siginfo& info);
   void StopWithCommand(int signal);
   void ShowStatus(const Recorder& recorder);
@@ -94,6 +98,7 @@ class Session {
   std::optional<GroupWitness> witness_;
   std::optional<Recorder> recorder_;  // none if nothing can be recorded
   std::optional<Ending> ending_;      // of a trial
+  bool stands_ = false;               // a trial, while another one has its turn
   std::optional<int> interrupted_by_;
   RunPlace place_;
   std::string channel_directory_;  // empty if there is none
@@ -328,15 +333,19 @@ void Session::Loop(Command& command) {
     LetOthersLook(now_ns);
     if (ending_) {
       if (options_.trial->is_over(now_ns)) ending_->Begin();
+      TakeTurn(now_ns);
       ending_->Tick(now_ns);
     }
     if (now_ns >= next_beat_ns_ && !channel_directory_.empty()) {
       Beat(channel_place());
       next_beat_ns_ = now_ns + kBeatNs;
     }
-    pollfd ready = {signals_.fd(), POLLIN, 0};
+    const bool takes_turns = options_.trial && options_.trial->turns;
+    if (takes_turns && !stands_) next_ns = std::min(next_ns, now_ns + kLookInTurnNs);
+    pollfd ready[] = {{signals_.fd(), POLLIN, 0},
+                      {takes_turns && stands_ ? options_.trial->turns->word : -1, POLLIN, 0}};
     const int64_t wait_ms = std::max<int64_t>(0, (next_ns - MonotonicNs()) / kNsPerMs + 1);
-    poll(&ready, 1, static_cast<int>(wait_ms));
+    poll(ready, std::size(ready), static_cast<int>(wait_ms));
     for (auto change = command.Poll(); change != Command::Change::kNone; change = command.Poll()) {
       if (change == Command::Change::kEnded) return;
       if (change == Command::Change::kStopped && !ending_) StopWithCommand(*command.stopped_by_signal());
@@ -370,10 +379,31 @@ void Session::OnTrialSignal(int signal) {
     interrupted_by_ = signal;
     ending_->Begin();
   } else if (signal == SIGTSTP) {
-    ending_->Pause(SIGSTOP);
+    if (!stands_) Pause(SIGSTOP);
     signals_.StopAs(SIGTSTP);
-    ending_->Pause(SIGCONT);
+    if (!stands_) Pause(SIGCONT);
   }
+}
+
+// One that has to end runs, or it could not.
+void Session::TakeTurn(int64_t now_ns) {
+  const auto& turns = options_.trial->turns;
+  const bool stands = !ending_->begun() && turns && turns->stands(now_ns);
+  if (stands == stands_) return;
+  stands_ = stands;
+  Pause(stands ? SIGSTOP : SIGCONT);
+  if (stands) turns->stood();
+}
+
+// Its clock stands from the first signal on, and goes on with the first.
+void Session::Pause(int signal) {
+  const int64_t sent_ns = ending_->Pause(signal);
+  WithRecorder([&](Recorder& recorder) {
+    if (signal == SIGSTOP)
+      recorder.clock().Stand(sent_ns);
+    else
+      recorder.clock().GoOn(sent_ns);
+  });
 }
 
 // A signal from the terminal goes to the whole foreground group, so the command has it, too; one that

@@ -24,6 +24,14 @@ struct TrialRun {
   Command::Apart apart;                            // to which the run's channel is added as written through
   StepListener on_step;
   std::function<bool(int64_t now_ns)> is_over;  // asked some times a second; must not block
+  // Of one that takes turns with another: while that runs, the command and all that it started stand still (SIGSTOP), and
+  // the clock of what is recorded stands with them.
+  struct Turns {
+    std::function<bool(int64_t now_ns)> stands;  // asked after what was recorded until then was delivered
+    std::function<void()> stood;                 // called whenever it has come to stand
+    int word = -1;                               // a descriptor: to be asked at once when it can be read
+  };
+  std::optional<Turns> turns;
 };
 
 struct RunOptions {
