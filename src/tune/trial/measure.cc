@@ -42,6 +42,7 @@ class Watch {
 
   void OnStep(const record::RankInfo& rank, const record::Step& step);
   bool IsOver(int64_t now_ns);
+  bool Stands(int64_t now_ns);  // of one that takes turns
   std::optional<Estimate> Now() const {
     return reader_ ? SteadyReadings(reader_->values()) : throughput_.Steady();
   }
@@ -64,6 +65,7 @@ class Watch {
 
  private:
   bool IsSilent(int64_t now_ns);
+  bool IsWarm() const;
 
   const MeasureOptions& options_;
   const Settings& for_hook_;
@@ -79,11 +81,13 @@ class Watch {
   std::string wrote_too_much_;  // how much that was
   int64_t longest_ns_ = 0;
   size_t readings_ = 0;
+  bool is_warm_ = false;
   bool hung_ = false, cut_short_ = false, out_of_time_ = false;
 };
 
 void Watch::OnStep(const record::RankInfo& rank, const record::Step& step) {
   throughput_.Add(rank.rank, step, PreparedBatches(rank));
+  if (options_.turns != nullptr) options_.turns->OnStep(rank.rank, step);
   longest_ns_ = std::max(longest_ns_, step.wall_ns);
   const auto losses = rank.facts.find("first_losses");
   if (rank.rank == 0 && losses != rank.facts.end())
@@ -138,6 +142,20 @@ bool Watch::IsSilent(int64_t now_ns) {
   return static_cast<double>(now_ns - since_ns) / 1e9 > patience_s;
 }
 
+// For turns: what begins is over, and there is something to be measured.
+bool Watch::IsWarm() const {
+  const auto estimate = Now();
+  return estimate && estimate->steps >= options_.precision.least_steps &&
+         estimate->seconds >= options_.precision.least_seconds;
+}
+
+bool Watch::Stands(int64_t now_ns) {
+  is_warm_ = is_warm_ || IsWarm();
+  if (!options_.turns->Stands(is_warm_)) return false;
+  last_ns_ = now_ns;  // it cannot hang now
+  return true;
+}
+
 bool Watch::IsOver(int64_t now_ns) {
   if (now_ns < next_look_ns_) return false;
   next_look_ns_ = now_ns + kBetweenLooksNs;
@@ -160,6 +178,7 @@ bool Watch::IsOver(int64_t now_ns) {
   if (out_of_time_) return true;
   hung_ = IsSilent(now_ns);
   if (hung_) return true;
+  if (options_.turns != nullptr) return options_.turns->IsOver();
   if (first_ns_ == 0) return false;
   if (static_cast<double>(now_ns - first_ns_) / 1e9 > options_.precision.most_seconds) return true;
   const auto estimate = Now();
@@ -238,9 +257,14 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   run.package_directory = options.package_directory;
   run.quiet = true;
   run.trial = collect::TrialRun{
-      EnvironmentOf(substituted.for_hook, *places), places->Apart(run.command),
+      EnvironmentOf(substituted.for_hook, *places),
+      places->Apart(run.command),
       [&](const record::RankInfo& rank, const record::Step& step) { watch.OnStep(rank, step); },
-      [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); }};
+      [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); },
+      {}};
+  if (options.turns != nullptr)
+    run.trial->turns = {[&](int64_t now_ns) { return watch.Stands(now_ns); },
+                        [&] { options.turns->OnStood(); }, options.turns->word()};
   const int64_t begin_ns = MonotonicNs();
   const collect::RunResult result = collect::Run(run);
   if (const auto* failure = std::get_if<collect::RunFailure>(&result)) return failure->error;

@@ -12,6 +12,7 @@
 #include "tune/knob/settings.h"
 #include "tune/trial/shelter.h"
 #include "tune/trial/trial.h"
+#include "tune/trial/turn_line.h"
 
 namespace fullbore::tune {
 
@@ -36,9 +37,11 @@ struct MeasureOptions {
   int64_t end_ns = 0;
   std::string end_of = "its time";
   std::function<bool()> given_up;  // asked some times a second: whether to end at once; may be empty
-  std::string directory;           // of runs
-  Shelter shelter;                 // of FindShelter(directory)
-  std::string name;                // part of the run's id; from the command where empty
+  // Where it takes turns with another one: then it goes on until that is over. Not for a metric. Not owned.
+  TurnLine* turns = nullptr;
+  std::string directory;  // of runs
+  Shelter shelter;        // of FindShelter(directory)
+  std::string name;       // part of the run's id; from the command where empty
   std::map<std::string, std::string> tags;
   std::string hook_directory, package_directory;
 };

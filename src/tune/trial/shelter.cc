@@ -63,11 +63,14 @@ Result<Shelter> FindShelter(const std::string& runs_directory) {
       shelter = {std::move(*found), has_view ? place : temporary, nullptr};
     if (has_view) break;
   }
+  return AnotherLike(shelter);
+}
+
+Result<Shelter> AnotherLike(const Shelter& shelter) {
   if (shelter.found.protection != isolate::Protection::kView) return shelter;
   auto caches = isolate::Scratch::Make(shelter.place);
   if (!caches) return caches.error();
-  shelter.caches = std::make_shared<isolate::Scratch>(std::move(*caches));
-  return shelter;
+  return Shelter{shelter.found, shelter.place, std::make_shared<isolate::Scratch>(std::move(*caches))};
 }
 
 }  // namespace fullbore::tune

@@ -24,6 +24,9 @@ struct Shelter {
 // is the latter. The directory of runs exists, or is empty where there is none to trust.
 Result<Shelter> FindShelter(const std::string& runs_directory);
 
+// The same, for trials at the same time as those of the other one: with caches of its own.
+Result<Shelter> AnotherLike(const Shelter& shelter);
+
 // The directories of caches that exist, for downloads and compilers; none that holds the working directory.
 std::vector<std::string> Caches();
 

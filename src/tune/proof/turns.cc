@@ -1,0 +1,313 @@
+#include "tune/proof/turns.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace fullbore::tune {
+
+namespace {
+
+constexpr int kLookMs = 100;
+constexpr double kEndSeconds = 30;  // for ending what they started, before they are killed
+constexpr size_t kMostBytes = 1 << 16;
+constexpr size_t kLeastSlices = 10;
+// Where a pair is not known better by then, another one, of two new starts, tells more than its going on would.
+constexpr double kMostSecondsOfPair = 15;
+constexpr double kNormal95 = 1.96;
+constexpr double kWaits = 0.05;  // of the time, for data: from there on what goes on meanwhile would show
+
+int64_t NumberIn(const std::string& path, std::string_view after) {
+  const auto text = ReadFile(path);
+  const size_t at = text ? text->find(after) : std::string::npos;
+  return at == std::string::npos ? 0 : std::atoll(text->c_str() + at + after.size());
+}
+
+// What processes that start now could have, in bytes: of the machine (proc(5), in kB), or of what this container may take
+// (cgroup v2, where "max" is no number).
+int64_t AvailableMemory() {
+  const int64_t machine = NumberIn("/proc/meminfo", "MemAvailable:") * 1'024;
+  const int64_t limit = NumberIn("/sys/fs/cgroup/memory.max", "");
+  if (limit <= 0) return machine;
+  return std::min(machine, std::max<int64_t>(0, limit - NumberIn("/sys/fs/cgroup/memory.current", "")));
+}
+
+// In the process of the trial. Whatever happens, it says something: silence is an end, too.
+[[noreturn]] void BeTheTrial(MeasureOptions options, TurnLine& line) {
+  try {
+    options.turns = &line;
+    const auto measured = Measure(options, {});
+    nlohmann::ordered_json end = {{"what", "end"}};
+    if (measured) {
+      end["trial"] = ToJson(measured->trial);
+      end["interrupted_by"] = OrNull(measured->interrupted_by);
+    } else {
+      end["error"] = measured.error().text;
+    }
+    line.Say(end);
+  } catch (const std::exception& error) {
+    line.Say({{"what", "end"}, {"error", error.what()}});
+  }
+  _exit(0);
+}
+
+// One of the two, in a process of its own.
+struct Player {
+  const char* name = "";
+  pid_t pid = -1;
+  UniqueFd line;
+  std::optional<Trial> trial;  // once it has ended
+  std::vector<Slice> slices;
+};
+
+class Game {
+ public:
+  Game(const MeasureOptions& baseline, const MeasureOptions& candidate)
+      : options_{baseline, candidate}, on_pipe_(signal(SIGPIPE, SIG_IGN)) {
+    players_[0].name = "baseline";
+    players_[1].name = "candidate";
+  }
+  ~Game() { (void)signal(SIGPIPE, on_pipe_); }
+  Game(const Game&) = delete;
+  Game& operator=(const Game&) = delete;
+
+  Turns Play();
+
+ private:
+  Result<void> Start();
+  Result<void> Fork(Player& player, const MeasureOptions& options);
+  Result<void> WarmUp(Player& player, const MeasureOptions& options);
+  // The next word of this one, which has to be that.
+  Result<nlohmann::json> Hear(Player& player, const std::string& what);
+  std::optional<nlohmann::json> Receive(Player& player, int wait_ms);
+  void NoteEnd(Player& player, const nlohmann::json& end);
+  Result<void> RunSlice(Player& player);
+  Result<void> RunSlices();
+  bool IsKnown() const;
+  bool IsCutShort();
+  void End();
+
+  std::array<MeasureOptions, 2> options_;
+  std::array<Player, 2> players_;
+  void (*on_pipe_)(int);  // ignored meanwhile: whoever reads what we say may go
+  std::optional<int> interrupted_by_;
+  std::mt19937 coin_{std::random_device{}()};
+};
+
+Result<void> Game::Fork(Player& player, const MeasureOptions& options) {
+  auto line = TurnLine::Make();
+  if (!line) return line.error();
+  (void)std::fflush(nullptr);  // or the trial's process would print it again
+  player.pid = fork();
+  if (player.pid < 0) return ErrnoError("no process for a trial", errno);
+  if (player.pid == 0) {
+    (void)signal(SIGPIPE, on_pipe_);
+    // Each end has one owner, whose death is seen at the other.
+    line->second.reset();
+    for (Player& other : players_) other.line.reset();
+    BeTheTrial(options, line->first);
+  }
+  player.line = std::move(line->second);
+  return {};
+}
+
+Result<void> Game::WarmUp(Player& player, const MeasureOptions& options) {
+  if (auto started = Fork(player, options); !started) return started;
+  const auto ready = Hear(player, "ready");
+  if (!ready) return ready.error();
+  if (ready->value("uses_device", false) || ready->value("waited", 0.0) > kWaits) {
+    return Error{ErrorCode::kUnsupported,
+                 fmt::format("the {} {}, which goes on while it stands", player.name,
+                             ready->value("uses_device", false) ? "uses a device" : "waits for data"),
+                 ""};
+  }
+  return {};
+}
+
+Result<void> Game::Start() {
+  const int64_t before = AvailableMemory();
+  if (auto warm = WarmUp(players_[0], options_[0]); !warm) return warm;
+  const int64_t left = AvailableMemory(), taken = before - left;
+  // As much again, and a tenth of what there was for everybody else.
+  if (taken + before / 10 > left) {
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("there is no memory for both: the baseline takes {:.1f} GB, {:.1f} GB are left",
+                             static_cast<double>(taken) / 1e9, static_cast<double>(left) / 1e9),
+                 ""};
+  }
+  return WarmUp(players_[1], options_[1]);
+}
+
+std::optional<nlohmann::json> Game::Receive(Player& player, int wait_ms) {
+  pollfd ready = {player.line.get(), POLLIN, 0};
+  if (poll(&ready, 1, wait_ms) <= 0) return std::nullopt;
+  std::string text(kMostBytes, '\0');
+  const ssize_t size = recv(player.line.get(), text.data(), text.size(), 0);
+  if (size < 0 && errno == EINTR) return std::nullopt;
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
+  auto word = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (word.is_object() && word.contains("what")) return word;
+  return nlohmann::json{{"what", "end"}, {"error", "its process has gone"}};
+}
+
+void Game::NoteEnd(Player& player, const nlohmann::json& end) {
+  if (const auto trial = end.find("trial"); trial != end.end()) {
+    if (auto read = TrialFrom(*trial)) player.trial = std::move(*read);
+  }
+  if (const auto by = end.find("interrupted_by"); by != end.end() && by->is_number_integer())
+    interrupted_by_ = by->get<int>();
+  player.line.reset();
+}
+
+Result<nlohmann::json> Game::Hear(Player& player, const std::string& what) {
+  const auto& given_up = options_[0].given_up;
+  while (player.line.valid() && (!given_up || !given_up())) {
+    auto word = Receive(player, kLookMs);
+    if (!word) continue;
+    if ((*word)["what"] == what) return std::move(*word);
+    NoteEnd(player, *word);
+    std::string why = word->value("error", "it ended");
+    if (player.trial && !player.trial->why.empty()) why = player.trial->why;
+    return Error{ErrorCode::kUnavailable, fmt::format("the {}: {}", player.name, why), ""};
+  }
+  return Error{ErrorCode::kUnavailable, "interrupted", ""};
+}
+
+Result<void> Game::RunSlice(Player& player) {
+  (void)send(player.line.get(), "r", 1, MSG_NOSIGNAL);  // whether it has gone, its silence says
+  const auto said = Hear(player, "slice");
+  if (!said) return said.error();
+  const Slice slice{said->value("seconds", 0.0), said->value("steps", 0.0), said->value("samples", 0.0)};
+  if (slice.steps <= 0)
+    return Error{ErrorCode::kUnavailable, fmt::format("the {}: no rate is known", player.name), ""};
+  player.slices.push_back(slice);
+  return {};
+}
+
+bool Game::IsKnown() const {
+  if (players_[0].slices.size() < kLeastSlices) return false;
+  const RatesInTurns rates = RatesOf(players_[0].slices, players_[1].slices);
+  const auto half_width = [](const Rate& rate) { return (rate.high - rate.low) / 2 / rate.mean; };
+  return std::hypot(half_width(rates.before), half_width(rates.after)) <= options_[0].precision.half_width;
+}
+
+// Whether their time is over, with enough of both to tell something.
+bool Game::IsCutShort() {
+  const size_t count = std::min(players_[0].slices.size(), players_[1].slices.size());
+  for (Player& player : players_) player.slices.resize(count);
+  return count >= kLeastSlices && options_[0].end_ns != 0 && MonotonicNs() >= options_[0].end_ns;
+}
+
+Result<void> Game::RunSlices() {
+  const double most_seconds = std::min(kMostSecondsOfPair, options_[0].precision.most_seconds);
+  const int64_t end_ns = MonotonicNs() + static_cast<int64_t>(most_seconds * 1e9);
+  while (!IsKnown() && (MonotonicNs() < end_ns || players_[0].slices.size() < 2)) {
+    const size_t first = coin_() & 1;
+    for (const size_t index : {first, 1 - first}) {
+      if (auto ran = RunSlice(players_[index]); !ran) return IsCutShort() ? Result<void>() : ran;
+    }
+  }
+  return {};
+}
+
+void Game::End() {
+  for (Player& player : players_) {
+    if (player.line.valid()) (void)shutdown(player.line.get(), SHUT_WR);
+  }
+  const int64_t end_ns = MonotonicNs() + static_cast<int64_t>(kEndSeconds * 1e9);
+  for (Player& player : players_) {
+    if (player.pid <= 0) continue;
+    while (player.line.valid() && MonotonicNs() < end_ns) {
+      const auto word = Receive(player, kLookMs);
+      if (word && (*word)["what"] == "end") NoteEnd(player, *word);
+    }
+    if (player.line.valid()) (void)kill(player.pid, SIGKILL);  // its keeper ends the rest
+    while (waitpid(player.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+Turns Game::Play() {
+  Turns turns;
+  auto played = Start();
+  if (!played && players_[1].pid < 0) turns.baseline = players_[0].trial;
+  if (played) played = RunSlices();
+  End();
+  turns.interrupted_by = interrupted_by_;
+  if (played && (!players_[0].trial || !players_[1].trial))
+    played = Error{ErrorCode::kUnavailable, "one of them did not end", ""};
+  if (!played) {
+    turns.why = played.error().text;
+    return turns;
+  }
+  const RatesInTurns rates = RatesOf(players_[0].slices, players_[1].slices);
+  for (Player& player : players_) {
+    player.trial->outcome = Outcome::kOk;  // it ended when it was told to
+    player.trial->why.clear();
+    player.trial->noisy = !IsKnown();
+    player.trial->unit = rates.counts_samples ? kSamplesPerSecond : kStepsPerSecond;
+  }
+  players_[0].trial->rate = rates.before;
+  players_[1].trial->rate = rates.after;
+  turns.pair = PairOfTrials{std::move(*players_[0].trial), std::move(*players_[1].trial)};
+  return turns;
+}
+
+double Mean(const std::vector<Slice>& slices, double Slice::*rate) {
+  double work = 0, seconds = 0;
+  for (const Slice& slice : slices) {
+    work += slice.*rate * slice.seconds;
+    seconds += slice.seconds;
+  }
+  return seconds > 0 ? work / seconds : 0;
+}
+
+}  // namespace
+
+RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after) {
+  RatesInTurns rates;
+  for (const auto* slices : {&before, &after}) {
+    for (const Slice& slice : *slices) rates.counts_samples = rates.counts_samples && slice.samples > 0;
+  }
+  const auto rate = rates.counts_samples ? &Slice::samples : &Slice::steps;
+  const size_t count = std::min(before.size(), after.size());
+  std::vector<double> ratios;
+  double mean = 0, squares = 0;
+  for (size_t i = 0; i < count; ++i) {
+    ratios.push_back(std::log(after[i].*rate / (before[i].*rate)));
+    mean += ratios.back() / static_cast<double>(count);
+  }
+  for (const double ratio : ratios) squares += (ratio - mean) * (ratio - mean);
+  const auto n = static_cast<double>(count);
+  // Of each of the two rates, so that both together are that of the ratio.
+  const double half_width = count < 2 ? 1 : kNormal95 * std::sqrt(squares / (n - 1) / n / 2);
+  const auto known = [&](double value) {
+    return Rate{value, value * (1 - half_width), value * (1 + half_width)};
+  };
+  rates.before = known(Mean(before, rate));
+  rates.after = known(Mean(after, rate));
+  return rates;
+}
+
+Turns TakeTurns(const MeasureOptions& baseline, const MeasureOptions& candidate) {
+  return Game(baseline, candidate).Play();
+}
+
+}  // namespace fullbore::tune

@@ -1,0 +1,36 @@
+// A pair of trials that are alive at the same time and take turns: one runs for a fifth of a second while the other stands
+// (SIGSTOP to all its processes), in an order that a coin decides. So both meet the same machine, where whole runs, one
+// after the other, meet two: on a shared one those differ by more than most changes are worth.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tune/proof/proof.h"
+#include "tune/trial/measure.h"
+#include "tune/trial/turn_line.h"
+
+namespace fullbore::tune {
+
+// The rates of these slices, one slice of each beside the other. `high` and `low` together are the 95 % interval of the
+// rates' ratio. Of steps where one slice does not know its samples.
+struct RatesInTurns {
+  Rate before, after;
+  bool counts_samples = true;
+};
+RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after);
+
+struct Turns {
+  std::optional<PairOfTrials> pair;  // nothing where they could not take turns:
+  std::string why;                   // the reason,
+  std::optional<Trial> baseline;     // and what became of the baseline, where that ended before it had a turn
+  std::optional<int> interrupted_by;  // a signal that they got
+};
+
+// Starts the baseline, the candidate once that has warmed up, and gives turns until the ratio of their rates is known to
+// the precision of the baseline's options, or their time is over. Not for programs that wait for data, or use a device:
+// those go on while the program stands. Nor where there is no memory for both. This process must have one thread.
+Turns TakeTurns(const MeasureOptions& baseline, const MeasureOptions& candidate);
+
+}  // namespace fullbore::tune
