@@ -16,6 +16,7 @@
 #include "tune/answer/advice.h"
 #include "tune/proof/commit.h"
 #include "tune/proof/contest.h"
+#include "tune/proof/turns.h"
 
 namespace fullbore::cli {
 
@@ -117,15 +118,26 @@ std::string GainText(const tune::Proof::Gain& gain) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f} at 95 %)", gain.expected, gain.low, gain.high);
 }
 
+std::string Duration(double seconds) {
+  return FormatDuration(static_cast<int64_t>(std::max(0.0, seconds) * 1e9));
+}
+
 class MachineTrack : public tune::Track {
  public:
-  MachineTrack(const Contestants& contestants, tune::MeasureOptions options, double budget_s)
-      : contestants_(contestants), options_(std::move(options)), budget_(budget_s) {}
+  // `beside`: where the candidate's trials leave what they write.
+  MachineTrack(const Contestants& contestants, tune::MeasureOptions options, tune::Shelter beside,
+               double budget_s, bool whole_runs)
+      : contestants_(contestants),
+        options_(std::move(options)),
+        beside_(std::move(beside)),
+        budget_(budget_s),
+        takes_turns_(!whole_runs && options_.metric.empty()) {}
 
   std::optional<tune::Trial> Try(Side side) override;
   double left_s() const override { return error_ || interrupted() ? -1 : budget_.left_s(); }
   void OnPair(const tune::Proof& so_far) override;
 
+  bool takes_turns() const { return takes_turns_; }
   bool interrupted() const { return budget_.interrupted(); }
   const TrialBudget& budget() const { return budget_; }
   const std::optional<Error>& error() const { return error_; }
@@ -133,31 +145,80 @@ class MachineTrack : public tune::Track {
   const std::string& cut_off() const { return cut_off_; }
 
  private:
+  tune::MeasureOptions OptionsOf(Side side) const;
+  std::optional<tune::Trial> TryInTurns(Side side);
+  // Says what it made; nothing where the budget cut it off.
+  std::optional<tune::Trial> Judged(Side side, tune::Trial trial);
+
   const Contestants& contestants_;
   tune::MeasureOptions options_;
+  tune::Shelter beside_;
   TrialBudget budget_;
   std::optional<Error> error_;
   std::string cut_off_;
   int count_ = 0;
+  bool takes_turns_;                        // both are alive, and each runs for a moment at a time
+  std::optional<tune::PairOfTrials> pair_;  // of which one was asked for
 };
 
-std::optional<tune::Trial> MachineTrack::Try(Side side) {
+tune::MeasureOptions MachineTrack::OptionsOf(Side side) const {
   tune::MeasureOptions options = options_;
   budget_.Limit(options);
   options.command = contestants_[side].words;
   options.name = options.tags[kCompareTag] = Name(side);
+  if (side == Side::kCandidate) options.shelter = beside_;
+  return options;
+}
+
+// Nothing where they cannot take turns; from then on there are whole runs.
+std::optional<tune::Trial> MachineTrack::TryInTurns(Side side) {
+  if (pair_) {
+    const tune::PairOfTrials pair = *std::exchange(pair_, std::nullopt);
+    return Judged(side, side == Side::kBaseline ? pair.before : pair.after);
+  }
+  Print(stderr, "fullbore: trials {} and {}: both, in turns; {} left\n", count_ + 1, count_ + 2,
+        Duration(budget_.left_s()));
+  const double left_s = budget_.left_s();
+  tune::Turns turns = tune::TakeTurns(OptionsOf(Side::kBaseline), OptionsOf(Side::kCandidate));
+  if (turns.interrupted_by) budget_.NoteInterrupt(*turns.interrupted_by);
+  if (interrupted()) return std::nullopt;
+  if (turns.pair) {
+    count_ += 2;
+    pair_ = std::move(turns.pair);
+    pair_->before.seconds = pair_->after.seconds =
+        (left_s - budget_.left_s()) / 2;  // of the time they had together
+    return Judged(side, side == Side::kBaseline ? pair_->before : pair_->after);
+  }
+  if (turns.baseline && !turns.baseline->ok()) return Judged(side, *turns.baseline);
+  if (budget_.IsOver()) {
+    cut_off_ = fmt::format("both: {} ended before their rates were known", budget_.text());
+    return std::nullopt;
+  }
+  takes_turns_ = false;
+  Print(stderr, "fullbore: they cannot take turns ({}): whole runs instead\n", MaskUrls(turns.why));
+  return std::nullopt;
+}
+
+std::optional<tune::Trial> MachineTrack::Try(Side side) {
+  if (takes_turns_) {
+    if (auto trial = TryInTurns(side)) return trial;
+    if (interrupted() || !cut_off_.empty()) return std::nullopt;
+  }
+  const tune::MeasureOptions options = OptionsOf(side);
   Print(stderr, "fullbore: trial {}: the {}, at most {}; {} left\n", ++count_, Name(side),
-        FormatDuration(static_cast<int64_t>(options.precision.most_seconds * 1e9)),
-        FormatDuration(static_cast<int64_t>(std::max(0.0, budget_.left_s()) * 1e9)));
+        Duration(options.precision.most_seconds), Duration(budget_.left_s()));
   auto measured = tune::Measure(options, {});
   if (!measured) {
     error_ = measured.error();
     return std::nullopt;
   }
   if (measured->interrupted_by) budget_.NoteInterrupt(*measured->interrupted_by);
-  tune::Trial& trial = measured->trial;
   if (interrupted()) return std::nullopt;
-  if (!trial.ok() && trial.steps == 0 && options.metric.empty() && trial.outcome != tune::Outcome::kCrashed)
+  return Judged(side, std::move(measured->trial));
+}
+
+std::optional<tune::Trial> MachineTrack::Judged(Side side, tune::Trial trial) {
+  if (!trial.ok() && trial.steps == 0 && options_.metric.empty() && trial.outcome != tune::Outcome::kCrashed)
     trial.why += "; --metric measures a program by what it prints";
   if (!trial.ok() && trial.why.starts_with(budget_.text())) {
     cut_off_ = fmt::format("the {}: {}", Name(side), trial.why);
@@ -233,8 +294,9 @@ void PrintSide(const Contestants& contestants, const Contest& contest, Side side
 void PrintContest(const Contestants& contestants, const Contest& contest, const MachineTrack& track) {
   double seconds = 0;
   for (const Contest::Made& made : contest.trials) seconds += made.trial.seconds;
-  PrintWrapped(fmt::format("fullbore  {} pair{} of trials, whole runs in turns, in {}",
-                           contest.proof.pairs.size(), contest.proof.pairs.size() == 1 ? "" : "s",
+  PrintWrapped(fmt::format("fullbore  {} pair{} of trials, {} in turns, in {}", contest.proof.pairs.size(),
+                           contest.proof.pairs.size() == 1 ? "" : "s",
+                           track.takes_turns() ? "slices of both" : "whole runs",
                            FormatDuration(static_cast<int64_t>(seconds * 1e9))),
                0, 2);
   Print(stdout, "\n");
@@ -275,7 +337,7 @@ nlohmann::ordered_json ContestJson(const Contestants& contestants, const Contest
   json["settled_by"] = settles.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(settles);
   const std::string why = contest.why.empty() ? track.cut_off() : contest.why;
   json["why"] = why.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(MaskUrls(why));
-  json["turns"] = "whole-runs";
+  json["turns"] = track.takes_turns() ? "slices" : "whole-runs";
   json["pairs"] = nlohmann::ordered_json::array();
   for (const tune::Proof::Pair& pair : contest.proof.pairs)
     json["pairs"].push_back({{"baseline", pair.before.mean}, {"candidate", pair.after.mean}});
@@ -335,6 +397,8 @@ void AddCommandsFlags(CLI::App& app, CommandsFlags& flags) {
   app.add_option("--budget", flags.budget, "The time that all trials of commands may take")
       ->type_name("TIME")
       ->capture_default_str();
+  app.add_flag("--whole-runs", flags.whole_runs,
+               "Never both at a time: one run after the other, for programs that must not stand still");
   AddMeasuringFlags(app, flags.trial);
 }
 
@@ -353,7 +417,9 @@ int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& condi
   if (!options) return Fail(options.error(), kExitUsage);
   if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
   if (auto view = CheckView(flags, *options); !view) return Fail(view.error(), kExitFailure);
-  MachineTrack track(*contestants, *options, *budget);
+  auto beside = tune::AnotherLike(options->shelter);
+  if (!beside) return Fail(beside.error(), kExitFailure);
+  MachineTrack track(*contestants, *options, std::move(*beside), *budget, flags.whole_runs);
   const Contest contest = tune::Compete(tune::ThresholdsOf(conditions), track);
   if (track.error()) return Fail(*track.error(), StatusOf(*track.error()));
   if (auto unchanged = CheckUnchanged(*contestants); !unchanged) return Fail(unchanged.error(), kExitFailure);

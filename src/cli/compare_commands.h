@@ -14,6 +14,7 @@ struct CommandsFlags {
   TrialFlags trial;
   std::string baseline, candidate;
   std::vector<std::string> at;  // one commit, or two
+  bool whole_runs = false;
   std::string budget = "10m";
 
   bool wanted() const { return !baseline.empty() || !candidate.empty() || !at.empty(); }

@@ -21,7 +21,7 @@ TrialBudget::TrialBudget(double seconds)
     : seconds_(seconds), end_ns_(MonotonicNs() + static_cast<int64_t>(seconds * 1e9)) {
   struct sigaction action {};
   action.sa_handler = OnInterrupt;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaction(signal, &action, nullptr);
 }
 
 double TrialBudget::left_s() const { return static_cast<double>(end_ns_ - MonotonicNs()) / 1e9; }

@@ -12,7 +12,7 @@ import sys
 
 import jsonschema
 import pytest
-from tune_scripts import PRINTS, processes_with, tree
+from tune_scripts import PRINTS, WAITS, listed, processes_with, tree
 
 # A training each step of which keeps a core busy for so many milliseconds, by the thread's own clock.
 BURNS = """
@@ -31,6 +31,7 @@ for step in range(100_000):
     optimizer.step()
     open("log.txt", "a").write(f"{step}\\n")
 """
+BRIEFLY = ("--precision", "20%", "--most", "5s", "--budget", "3m")
 METRIC = ("--metric", "([0-9.]+) img/s", "--budget", "3m")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "contest.schema.json").read_text())
@@ -101,14 +102,77 @@ def test_the_same_command_twice_is_no_difference(compare, printing):
 def test_a_training_is_measured_by_its_steps_and_its_losses_are_compared(fullbore, compare, torch_python):
     fullbore.script("burns.py", BURNS)
     command = f"OMP_NUM_THREADS=1 '{torch_python}' burns.py"
-    briefly = ("--precision", "20%", "--most", "5s", "--budget", "3m")
-    said = compare("--baseline", f"{command} 40", "--candidate", f"{command} 10", *briefly)
-    assert said["verdict"] == "faster", said["terminal"]
+    said = compare("--baseline", f"{command} 40", "--candidate", f"{command} 10", *BRIEFLY)
+    assert (said["verdict"], said["turns"]) == ("faster", "slices"), said["terminal"]
+    assert said["gain"]["expected"] == pytest.approx(4, rel=0.25)
+    assert "slices of both in turns" in said["terminal"]
+    assert len({trial["run"] for trial in said["trials"]}) == len(said["trials"])
     assert said["gain"]["low"] > 1
     assert said["losses"]["steps"] == 20 and said["losses"]["largest_difference"] == 0
     assert "losses of the first 20 steps with the candidate: the same" in said["terminal"]
     assert not (fullbore.directory / "log.txt").exists()
     assert processes_with("burns.py") == []
+
+
+def test_a_program_that_must_not_stand_is_measured_by_whole_runs(fullbore, compare, torch_python):
+    watched = """
+    if step > 50 and time.monotonic() - seen > 0.15:
+        sys.exit("a step took too long")
+    seen = time.monotonic()
+"""
+    fullbore.script("watched.py", BURNS + watched)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' watched.py"
+    said = compare("--baseline", f"{command} 20", "--candidate", f"{command} 5", *BRIEFLY)
+    assert (said["verdict"], said["turns"]) == ("faster", "whole-runs"), said["terminal"]
+    assert "they cannot take turns (the baseline: exit status 1: a step took too long): whole runs" in said["stderr"]
+
+
+def test_a_program_that_ends_meanwhile_is_measured_by_whole_runs(fullbore, compare, torch_python):
+    fullbore.script("short.py", BURNS.replace("100_000", "3_000 // int(sys.argv[1])"))
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' short.py"
+    said = compare("--baseline", f"{command} 20", "--candidate", f"{command} 5", *BRIEFLY)
+    assert (said["verdict"], said["turns"]) == ("faster", "whole-runs"), said["terminal"]
+    assert "they cannot take turns (the " in said["stderr"]
+
+
+def test_what_goes_on_while_a_program_stands_is_no_turn_of_it(fullbore, compare, torch_python):
+    fullbore.script("waits.py", WAITS.replace("0.004", "float(sys.argv[1])").replace("import time", "import sys, time"))
+    said = compare(
+        "--baseline", f"'{torch_python}' waits.py 0.004", "--candidate", f"'{torch_python}' waits.py 0.001", *BRIEFLY
+    )
+    assert (said["verdict"], said["turns"]) == ("faster", "whole-runs"), said["terminal"]
+    assert "the baseline waits for data, which goes on while it stands" in said["stderr"]
+
+
+def test_who_wants_whole_runs_gets_them(fullbore, compare, torch_python):
+    fullbore.script("burns.py", BURNS)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' burns.py"
+    said = compare("--whole-runs", "--baseline", f"{command} 20", "--candidate", f"{command} 5", *BRIEFLY)
+    assert (said["verdict"], said["turns"]) == ("faster", "whole-runs"), said["terminal"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_who_is_ended_while_one_of_two_stands_leaves_none(fullbore, torch_python, tmp_path, how):
+    fullbore.script("burns.py", BURNS)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' burns.py 5"
+    started = subprocess.Popen(
+        [fullbore.binary, "compare", "-o", tmp_path / "kept", "--baseline", command, "--candidate", command],
+        env=fullbore.environment(),
+        cwd=fullbore.directory,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    fullbore.started.append(started)
+    while not any(line.startswith("T") for line in listed("burns.py")):
+        assert started.poll() is None
+    os.kill(started.pid, how)
+    said = started.stdout.read()
+    assert started.wait() == (128 + how if how == signal.SIGINT else -how)
+    if how == signal.SIGINT:
+        assert "interrupted" in said
+    assert processes_with("burns.py") == []
+    assert not (fullbore.directory / "log.txt").exists()
 
 
 def test_a_command_that_fails_is_named_with_its_reason(fullbore, compare, printing):

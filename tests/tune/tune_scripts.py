@@ -53,12 +53,16 @@ def tree(directory: pathlib.Path) -> dict[str, str]:
     }
 
 
+def listed(word: str) -> list[str]:
+    """State and command line of the processes whose command line contains a word."""
+    lines = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True).stdout.splitlines()
+    return [line for line in lines if word in line and not line.startswith("Z")]
+
+
 def processes_with(word: str) -> list[str]:
-    """Command lines that contain a word, after those that were ended had a moment to go."""
+    """The same, after those that were ended had a moment to go."""
     for _ in range(50):
-        listed = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True).stdout.splitlines()
-        left = [line for line in listed if word in line and not line.startswith("Z")]
-        if not left:
+        if not listed(word):
             return []
         time.sleep(0.1)
-    return left
+    return listed(word)
