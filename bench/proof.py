@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PYTHON = os.environ.get("FULLBORE_BENCH_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
-UNITS = 200  # of work in the baseline's step: all else that a step does is less than a hundredth of it
+UNITS = 200  # of work in the baseline's step: all else that a step does takes about a hundredth of that
 GAINS = (1.0, 1.05, 1.2)
 WAYS = {"slices": [], "whole-runs": ["--whole-runs", "--most", "20s"]}
 

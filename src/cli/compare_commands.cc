@@ -240,7 +240,7 @@ void MachineTrack::OnPair(const tune::Proof& so_far) {
 // ---- the answer ----
 
 std::string SettledBy(const Contest& contest, const MachineTrack& track) {
-  return track.interrupted() ? "" : WhatWouldSettle(contest);
+  return track.interrupted() ? "" : WhatWouldSettle(contest, track.takes_turns());
 }
 
 // Why no further pair was made.

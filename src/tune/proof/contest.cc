@@ -139,7 +139,7 @@ Contest Compete(const std::vector<double>& thresholds, Track& track) {
   return contest;
 }
 
-std::string WhatWouldSettle(const Contest& contest) {
+std::string WhatWouldSettle(const Contest& contest, bool in_slices) {
   const size_t pairs = contest.proof.pairs.size();
   switch (contest.ending) {
     case Ending::kDecided:
@@ -151,8 +151,8 @@ std::string WhatWouldSettle(const Contest& contest) {
     case Ending::kTooNoisy:
       return fmt::format(
           "The pairs differ by ±{}. Fewer neighbours on this machine would settle it, or longer trials: "
-          "--precision 1% --most 5m.",
-          FormatPercent(SpreadOf(contest.proof)));
+          "{}--precision 1% --most 5m.",
+          FormatPercent(SpreadOf(contest.proof)), in_slices ? "--whole-runs " : "");
     case Ending::kOver:
       break;
   }

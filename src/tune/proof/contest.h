@@ -63,7 +63,8 @@ struct Contest {
 // `thresholds`: how many times as fast it matters to know the candidate to be, or not; 1 tells faster from slower.
 Contest Compete(const std::vector<double>& thresholds, Track& track);
 
-// What would tell what this one leaves open, in a sentence; empty where nothing is open.
-std::string WhatWouldSettle(const Contest& contest);
+// What would tell what this one leaves open, in a sentence; empty where nothing is open. `in_slices`: of trials whose
+// length is not the user's (turns.h).
+std::string WhatWouldSettle(const Contest& contest, bool in_slices = false);
 
 }  // namespace fullbore::tune

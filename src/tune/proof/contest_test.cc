@@ -95,6 +95,9 @@ TEST(ContestTest, ASmallGainInNoiseStaysOpenAndSaysWhatWouldSettleIt) {
   EXPECT_EQ(contest.ending, Ending::kTooNoisy);
   EXPECT_EQ(contest.proof.pairs.size(), kMostPairs);
   EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("neighbours"));
+  EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("longer trials: --precision 1%"));
+  EXPECT_THAT(WhatWouldSettle(contest, /*in_slices=*/true),
+              HasSubstr("longer trials: --whole-runs --precision 1%"));
 }
 
 TEST(ContestTest, NoPairIsBegunThatTheTimeHasNoRoomFor) {

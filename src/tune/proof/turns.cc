@@ -134,7 +134,7 @@ Result<void> Game::WarmUp(Player& player, const MeasureOptions& options) {
   if (!ready) return ready.error();
   if (ready->value("uses_device", false) || ready->value("waited", 0.0) > kWaits) {
     return Error{ErrorCode::kUnsupported,
-                 fmt::format("the {} {}, which goes on while it stands", player.name,
+                 fmt::format("the {} {}, which may go on while it stands", player.name,
                              ready->value("uses_device", false) ? "uses a device" : "waits for data"),
                  ""};
   }
