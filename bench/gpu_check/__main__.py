@@ -2,6 +2,7 @@
 
     make gpu-check [WHEEL=dist/fullbore-....whl] [ARGUMENTS="--only cures"]
     python3 bench/gpu_check --fullbore PROGRAM [--python PYTHON] [--into DIR] [--only NAME,...] [--seconds 480]
+    python3 bench/gpu_check --fullbore PROGRAM --only cures,strangers --groups strangers    of programs by strangers
 
 Wants an NVIDIA GPU, a Python with a torch built for CUDA, and no network. It changes no setting of the device. Checks
 that no time is left for are named. What was made (traces, reports, logs) stays in the directory.
@@ -26,10 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import live  # noqa: E402
 import tuning  # noqa: E402
-from evidence import HERE, Failed, Place, Row, say  # noqa: E402
+from evidence import HERE, Failed, Missing, Place, Row, say  # noqa: E402
 
 ROOT = HERE.parents[1]
 GROUPS = "gpt gpt-small mlp-loop resnet loader copies resnet-small mlp bytes allocator pauses checkpoints".split()
+STRANGERS = "bert-finetune video detection lstm-lm gnn diffusion dqn simclr gan dlrm".split()
 
 
 def cures(place: Place) -> list[Row]:
@@ -43,6 +45,9 @@ def cures(place: Place) -> list[Row]:
             measured = json.loads(
                 place.call(f"cures-{group}", place.python, HERE / "cures.py", group, place.directory, limit_s=120)
             )
+        except Missing as why:
+            rows.append(Row(f"{group}: cures", str(why)))
+            continue
         except Failed as why:
             rows.append(Row(f"{group}: cures", str(why), "figures", False))
             continue
@@ -118,8 +123,10 @@ CHECKS: dict[str, Callable[[Place], list[Row]]] = {
     "tune": tuning.tuning,
     "undisturbed": live.undisturbed,
     "loader": loading,
+    "strangers": live.strangers,
 }
 ON_DEVICES_ONLY = {"product"}
+ON_REQUEST_ONLY = {"strangers"}
 
 
 def device_of(python: str) -> dict[str, str]:
@@ -139,12 +146,14 @@ def main() -> int:
     parser.add_argument("--fullbore", type=Path, default=ROOT / "build" / "release" / "fullbore")
     parser.add_argument("--python", default=sys.executable, help="with torch (default: this one)")
     parser.add_argument("--into", type=Path, default=ROOT / ".fullbore" / "gpu-check", help="what is made stays here")
-    parser.add_argument("--only", default=",".join(CHECKS), metavar="NAME,...", help=f"of {', '.join(CHECKS)}")
-    parser.add_argument("--groups", default=",".join(GROUPS), metavar="NAME,...", help=f"of cures: {', '.join(GROUPS)}")
+    usual = [name for name in CHECKS if name not in ON_REQUEST_ONLY]
+    parser.add_argument("--only", default=",".join(usual), metavar="NAME,...", help=f"of {', '.join(CHECKS)}")
+    groups = [*GROUPS, "strangers", *STRANGERS]
+    parser.add_argument("--groups", default=",".join(GROUPS), metavar="NAME,...", help=f"of cures: {', '.join(groups)}")
     parser.add_argument("--seconds", type=float, default=480, help="no check begins later (default: 480)")
     parser.add_argument("--run-for", type=float, default=8, help="seconds of each recorded run (default: 8)")
     options = parser.parse_args()
-    for what, names, known in (("check", options.only, list(CHECKS)), ("group", options.groups, GROUPS)):
+    for what, names, known in (("check", options.only, list(CHECKS)), ("group", options.groups, groups)):
         unknown = [name for name in names.split(",") if name not in known]
         if unknown:
             sys.exit(f"gpu_check: no {what} '{unknown[0]}'\nhint: {', '.join(known)}")
@@ -155,7 +164,8 @@ def main() -> int:
     until = time.monotonic() + options.seconds
     into, device = options.into.resolve(), about.get("gpu", "no GPU: this shows only that the check works")
     place = Place(options.fullbore.resolve(), options.python, into, "gpu" in about, options.run_for, until)
-    place.groups = options.groups.split(",")
+    given = options.groups.split(",")
+    place.groups = [group for name in given for group in (STRANGERS if name == "strangers" else [name])]
     say(f"{device}, torch {about['torch']}; {into}")
     results = {"about": {**about, "python": platform.python_version(), "cpus": os.cpu_count()}, "checks": {}}
     for name in options.only.split(","):

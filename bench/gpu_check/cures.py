@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from programs import Options, Program, default_device
+from programs import Options, Training, default_device, made
+from strangers import CURES
 from torch.profiler import ProfilerActivity, profile, schedule
 
 TURNS, TURN_S = 5, 0.3
@@ -32,7 +33,7 @@ class Group:
     """A program, and what would make it faster: (changes, as --what-if calls them; what is different with them)."""
 
     model: str
-    options: Options
+    options: Any
     cures: tuple[tuple[str, dict[str, Any]], ...]
 
 
@@ -71,7 +72,10 @@ GROUPS = {
 }
 
 
-def measured(group: Group, before: Program) -> list[dict]:
+STRANGERS = {name: Group(name, *parts) for name, parts in CURES.items()}
+
+
+def measured(group: Group, before: Training) -> list[dict]:
     """For each cure the ns of a step without and with it, turn by turn."""
     before.turn(TURN_S)
     pairs = []
@@ -79,7 +83,7 @@ def measured(group: Group, before: Program) -> list[dict]:
         pair: dict[str, Any] = {"change": change, "different": different}
         try:
             begin = time.monotonic()
-            after = Program(group.model, replace(group.options, **different), before.device)
+            after = made(group.model, replace(group.options, **different), before.device)
             after.turn(TURN_S)
             pair["start_s"] = time.monotonic() - begin
             turns = [(before.turn(TURN_S), after.turn(TURN_S)) for _ in range(TURNS)]
@@ -93,7 +97,7 @@ def measured(group: Group, before: Program) -> list[dict]:
     return pairs
 
 
-def record(program: Program, path: Path) -> dict[str, float]:
+def record(program: Training, path: Path) -> dict[str, float]:
     """As the page of torch.profiler shows it. Returns the ns of a step without the profiler, right before, and with it,
     and how many operators and calls it notes in a step."""
     without_ns = program.turn(TURN_S)
@@ -117,12 +121,13 @@ def record(program: Program, path: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    if len(sys.argv) != 3 or sys.argv[1] not in GROUPS:
-        sys.exit(f"usage: cures.py {{{','.join(GROUPS)}}} DIRECTORY")
+    groups = {**GROUPS, **STRANGERS}
+    if len(sys.argv) != 3 or sys.argv[1] not in groups:
+        sys.exit(f"usage: cures.py {{{','.join(groups)}}} DIRECTORY")
     if default_device() == "cpu":
         torch.set_num_threads(1)
-    group = GROUPS[sys.argv[1]]
-    before = Program(group.model, group.options, default_device())
+    group = groups[sys.argv[1]]
+    before = made(group.model, group.options, default_device())
     pairs = measured(group, before)
     recording = record(before, Path(sys.argv[2]) / f"{sys.argv[1]}.pt.trace.json.gz")
     print(json.dumps({"torch": torch.__version__, "pairs": pairs, "recording": recording}))

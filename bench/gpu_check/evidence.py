@@ -31,6 +31,10 @@ class Failed(Exception):
     """A command ended with an error, or had to be ended."""
 
 
+class Missing(Failed):
+    """A library that the command needs is not there."""
+
+
 class Place:
     """Where the check runs: the program under test, the Python that trains, and a directory for what is made."""
 
@@ -60,8 +64,11 @@ class Place:
                     raise Failed(f"{name}: ended after {limit_s:.0f} s") from None
         self.file(f"{name}.out").write_text(said)
         if process.returncode != 0:
-            last = self.log(name).read_text().strip().splitlines()[-1:] or [f"exit status {process.returncode}"]
-            raise Failed(f"{name}: {last[0][:200]}")
+            lines = self.log(name).read_text().strip().splitlines() or [f"exit status {process.returncode}"]
+            missing = [line for line in lines if line.endswith(" is not installed")]
+            if missing:
+                raise Missing(missing[0])
+            raise Failed(f"{name}: {lines[-1][:200]}")
         return said
 
     def program(self, name: str, *words: object, limit_s: float) -> dict[str, Any]:

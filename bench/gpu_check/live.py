@@ -9,7 +9,7 @@ import subprocess
 import threading
 from typing import Any
 
-from evidence import Failed, Place, Row, resource, step_ns
+from evidence import Failed, Missing, Place, Row, resource, step_ns
 
 SMI = "utilization.gpu,memory.used,power.draw,temperature.gpu,clocks.sm,pcie.link.gen.current"
 # An SM of Hopper multiplies and adds 2,048 pairs of 16 bit a cycle: NVIDIA's H100 white paper, 989 TFLOP/s dense at
@@ -100,24 +100,56 @@ def verdict(place: Place, name: str, report: dict[str, Any], expected: tuple[str
     )
 
 
-FAULTS = {
+Planted = tuple[tuple[str, ...], tuple[str, ...]]  # words for programs.py, and the first findings that name the fault
+FAULTS: dict[str, Planted] = {
     "starved": (("resnet", "batch=64", "data=loader"), ("input-bound",)),
     "launches": (("mlp", "batch=64", "optimizer=loop"), ("launch-bound",)),
     "no-tensor-cores": (("gpt", "batch=8"), ("no-tensor-cores",)),
     "copies": (("thin", "batch=128", "data=host", "read_loss=1"), ("copy-bound",)),
 }
+HEALTHY = ("gpu-bound", "memory-bound", "nothing")
+STRANGERS: dict[str, Planted] = {
+    "bert-fp32": (("bert-finetune", "precision=fp32"), ("no-tensor-cores",)),
+    "video-pageable": (("video",), ("copy-bound",)),
+    "detection-collects": (("detection", "empty_cache=0"), ("garbage-collection",)),
+    "lstm-norms": (("lstm-lm",), ("sync-bound", "launch-bound")),
+    "gnn-validates": (("gnn", "workers=4"), ("validation",)),
+    "diffusion-loops": (("diffusion", "batch=16", "optimizer=loop"), ("launch-bound", "optimizer-loop")),
+    "simclr-starved": (("simclr",), ("input-bound",)),
+    "gan-reads": (("gan", "batch=32"), ("sync-bound", "launch-bound")),
+    "bert-healthy": (
+        tuple("bert-finetune batch=128 precision=bf16 optimizer=fused padded=0 read_loss=0 workers=4 pinned=1".split()),
+        HEALTHY,
+    ),
+    "video-healthy": (("video", "batch=32", "side_stream=1", "as_bytes=1", "optimizer=fused", "read_norm=0"), HEALTHY),
+    "diffusion-healthy": (("diffusion", "batch=256", "precision=bf16", "optimizer=fused", "read_loss=0"), HEALTHY),
+}
 
 
 def faults(place: Place) -> list[Row]:
     """One fault each: the first finding should name it."""
+    return first_findings(place, FAULTS if place.has_device else {"launches": FAULTS["launches"]}, "4@60")
+
+
+def strangers(place: Place) -> list[Row]:
+    """The same of strangers.py's programs, which take longer steps; some have no fault."""
+    return first_findings(place, STRANGERS, "4@25")
+
+
+def first_findings(place: Place, programs: dict[str, Planted], window: str) -> list[Row]:
     rows = []
-    for name, (words, expected) in FAULTS.items() if place.has_device else [("launches", FAULTS["launches"])]:
+    for name, (words, expected) in programs.items():
+        if place.time_is_up():
+            rows.append(Row(name, "the time was up"))
+            continue
         try:
-            report, own = place.run(name, *words, "--seconds", place.seconds, limit_s=90, more=("--windows", "4@60"))
+            report, own = place.run(name, *words, "--seconds", place.seconds, limit_s=90, more=("--windows", window))
             rows += [verdict(place, name, report, expected), *own_clock(name, report, own)]
             if place.has_device:
-                window = report.get("device_window", {}).get("of", "none")
-                rows.append(Row(f"{name}: device window", str(window), "device", window == "device"))
+                of = report.get("device_window", {}).get("of", "none")
+                rows.append(Row(f"{name}: device window", str(of), "device", of == "device"))
+        except Missing as why:
+            rows.append(Row(name, str(why)))
         except Failed as why:
             rows.append(Row(name, str(why), "a report", False))
     return rows

@@ -4,6 +4,7 @@
 
 A program is a model and options; a fault is an option, and its cure is another value of it (cures.py). Nothing here
 knows fullbore, and nothing is read from the network or from files: data are random, of the sizes that people use.
+Programs as they are written with other people's libraries are in strangers.py; MODEL may be one of them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import argparse
 import contextlib
 import gc
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +28,8 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
 IMAGE, CLASSES, TOKENS, VOCABULARY, WIDTH = 224, 100, 512, 32000, 256
+WAYS = {"loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}  # of torch's optimizers
+HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -155,17 +160,51 @@ class Photos(Dataset):
         return torch.from_numpy(photo), index % CLASSES
 
 
-class Program:
-    """A training that takes one step at a time. `device` may be the CPU, where everything of CUDA is left out."""
+class Training:
+    """What takes one step at a time. `device` may be the CPU, where everything of CUDA is left out. Options have at
+    least a precision."""
 
-    def __init__(self, model: str, options: Options, device: str) -> None:
+    loss: torch.Tensor  # of the last step
+
+    def __init__(self, options: Any, device: str) -> None:
         torch.manual_seed(0)
         set_precision(options)
-        self.name, self.options, self.device = model, options, device
+        self.options, self.device, self.steps = options, device, 0
+
+    def step(self) -> None:
+        raise NotImplementedError
+
+    def autocast(self) -> contextlib.AbstractContextManager:
+        half = HALVES.get(self.options.precision)
+        if half is None or (half is torch.float16 and self.device == "cpu"):  # which has no fast way for it
+            return contextlib.nullcontext()
+        return torch.autocast(self.device, half)
+
+    def turn(self, seconds: float) -> float:
+        """Trains for about so long, and returns the mean ns of a step, with all the work that it queued."""
+        set_precision(self.options)
+        self.wait()
+        begin, steps = time.perf_counter_ns(), 0
+        while steps < 3 or time.perf_counter_ns() - begin < 1e9 * seconds:
+            for _ in range(5):
+                self.step()
+            steps += 5
+            self.wait()
+        return (time.perf_counter_ns() - begin) / steps
+
+    def wait(self) -> None:
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+
+class Program(Training):
+    """One of MODELS in a plain loop."""
+
+    def __init__(self, model: str, options: Options, device: str) -> None:
+        super().__init__(options, device)
+        self.name = model
         self.model = MODELS[model]().to(device)
-        way = {"loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}[options.optimizer]
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, **way)
-        self.steps, self.loss = 0, None
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, **WAYS[options.optimizer])
         self.host_batches = self.made_batches()
         self.stream = torch.cuda.Stream() if options.side_stream and device == "cuda" else None
         self.coming = self.copied(next(self.host_batches)) if self.stream else None
@@ -225,8 +264,7 @@ class Program:
         options = self.options
         batch = self.next_batch()
         self.optimizer.zero_grad()
-        kind = "cuda" if self.device == "cuda" else "cpu"
-        with torch.autocast(kind, torch.bfloat16) if options.precision == "bf16" else contextlib.nullcontext():
+        with self.autocast():
             self.loss = self.loss_of(batch)
         self.loss.backward()
         self.optimizer.step()
@@ -241,34 +279,34 @@ class Program:
         if options.collect_every and self.steps % options.collect_every == 0:
             gc.collect()
 
-    def turn(self, seconds: float) -> float:
-        """Trains for about so long, and returns the mean ns of a step, with all the work that it queued."""
-        set_precision(self.options)
-        self.wait()
-        begin, steps = time.perf_counter_ns(), 0
-        while steps < 3 or time.perf_counter_ns() - begin < 1e9 * seconds:
-            for _ in range(5):
-                self.step()
-            steps += 5
-            self.wait()
-        return (time.perf_counter_ns() - begin) / steps
 
-    def wait(self) -> None:
-        if self.device == "cuda":
-            torch.cuda.synchronize()
-
-
-def set_precision(options: Options) -> None:
+def set_precision(options: Any) -> None:
     """Convolutions take TF32 by default, and so they do here where products may take it, too."""
     torch.set_float32_matmul_precision("high" if options.precision == "tf32" else "highest")
 
 
-def options_of(words: list[str], **others: object) -> Options:
+def by_strangers() -> dict[str, type[Training]]:
+    import strangers  # here, as it stands on this module
+
+    return strangers.PROGRAMS
+
+
+def made(name: str, options: Any, device: str) -> Training:
+    """One of MODELS or a stranger. Ends this process where the stranger's library is missing."""
+    try:
+        return Program(name, options, device) if name in MODELS else by_strangers()[name](options, device)
+    except ModuleNotFoundError as error:
+        if not error.name:  # a library found something else missing
+            raise
+        sys.exit(f"{error.name.partition('.')[0]} is not installed")
+
+
+def options_of(words: list[str], kind: type = Options, **others: object) -> Any:
     """batch=8 read_loss=1"""
-    kinds = {field.name: type(field.default) for field in fields(Options)}
+    kinds = {field.name: type(field.default) for field in fields(kind)}
     pairs = dict(word.split("=", 1) for word in words)
     found = {name: value if kinds[name] is str else kinds[name](int(value)) for name, value in pairs.items()}
-    return Options(**{**found, **others})
+    return kind(**{**found, **others})
 
 
 def default_device() -> str:
@@ -277,14 +315,15 @@ def default_device() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("model", choices=[*MODELS, *by_strangers()])
     parser.add_argument("options", nargs="*", metavar="NAME=VALUE")
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--json", type=Path, help="write its own figures to this file")
     arguments = parser.parse_args()
     if default_device() == "cpu":
         torch.set_num_threads(1)  # as good as more for a test, beside whatever else runs
-    program = Program(arguments.model, options_of(arguments.options), default_device())
+    kind = Options if arguments.model in MODELS else by_strangers()[arguments.model].Options
+    program = made(arguments.model, options_of(arguments.options, kind), default_device())
     set_precision(program.options)
     ends, losses = [], []
     begin = time.monotonic()
