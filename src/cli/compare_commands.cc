@@ -13,10 +13,10 @@
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/trial_budget.h"
+#include "cli/trial_turns.h"
 #include "tune/answer/advice.h"
 #include "tune/proof/commit.h"
 #include "tune/proof/contest.h"
-#include "tune/proof/turns.h"
 
 namespace fullbore::cli {
 
@@ -124,20 +124,17 @@ std::string Duration(double seconds) {
 
 class MachineTrack : public tune::Track {
  public:
-  // `beside`: where the candidate's trials leave what they write.
-  MachineTrack(const Contestants& contestants, tune::MeasureOptions options, tune::Shelter beside,
-               double budget_s, bool whole_runs)
+  MachineTrack(const Contestants& contestants, tune::MeasureOptions options, double budget_s, bool whole_runs)
       : contestants_(contestants),
         options_(std::move(options)),
-        beside_(std::move(beside)),
         budget_(budget_s),
-        takes_turns_(!whole_runs && options_.metric.empty()) {}
+        turns_(budget_, !whole_runs && options_.metric.empty()) {}
 
   std::optional<tune::Trial> Try(Side side) override;
   double left_s() const override { return error_ || interrupted() ? -1 : budget_.left_s(); }
   void OnPair(const tune::Proof& so_far) override;
 
-  bool takes_turns() const { return takes_turns_; }
+  bool takes_turns() const { return turns_.possible(); }
   bool interrupted() const { return budget_.interrupted(); }
   const TrialBudget& budget() const { return budget_; }
   const std::optional<Error>& error() const { return error_; }
@@ -152,21 +149,18 @@ class MachineTrack : public tune::Track {
 
   const Contestants& contestants_;
   tune::MeasureOptions options_;
-  tune::Shelter beside_;
   TrialBudget budget_;
+  TrialTurns turns_;
   std::optional<Error> error_;
   std::string cut_off_;
   int count_ = 0;
-  bool takes_turns_;                        // both are alive, and each runs for a moment at a time
   std::optional<tune::PairOfTrials> pair_;  // of which one was asked for
 };
 
 tune::MeasureOptions MachineTrack::OptionsOf(Side side) const {
   tune::MeasureOptions options = options_;
-  budget_.Limit(options);
   options.command = contestants_[side].words;
   options.name = options.tags[kCompareTag] = Name(side);
-  if (side == Side::kCandidate) options.shelter = beside_;
   return options;
 }
 
@@ -178,33 +172,27 @@ std::optional<tune::Trial> MachineTrack::TryInTurns(Side side) {
   }
   Print(stderr, "fullbore: trials {} and {}: both, in turns; {} left\n", count_ + 1, count_ + 2,
         Duration(budget_.left_s()));
-  const double left_s = budget_.left_s();
-  tune::Turns turns = tune::TakeTurns(OptionsOf(Side::kBaseline), OptionsOf(Side::kCandidate));
-  if (turns.interrupted_by) budget_.NoteInterrupt(*turns.interrupted_by);
-  if (interrupted()) return std::nullopt;
-  if (turns.pair) {
+  auto turns = turns_.Take({OptionsOf(Side::kBaseline), {}}, {OptionsOf(Side::kCandidate), {}});
+  if (!turns) error_ = turns.error();
+  if (!turns || interrupted()) return std::nullopt;
+  if (turns->pair) {
     count_ += 2;
-    pair_ = std::move(turns.pair);
-    pair_->before.seconds = pair_->after.seconds =
-        (left_s - budget_.left_s()) / 2;  // of the time they had together
+    pair_ = std::move(turns->pair);
     return Judged(side, side == Side::kBaseline ? pair_->before : pair_->after);
   }
-  if (turns.baseline && !turns.baseline->ok()) return Judged(side, *turns.baseline);
-  if (budget_.IsOver()) {
+  if (turns->baseline && !turns->baseline->ok()) return Judged(side, *turns->baseline);
+  if (budget_.IsOver())
     cut_off_ = fmt::format("both: {} ended before their rates were known", budget_.text());
-    return std::nullopt;
-  }
-  takes_turns_ = false;
-  Print(stderr, "fullbore: they cannot take turns ({}): whole runs instead\n", MaskUrls(turns.why));
   return std::nullopt;
 }
 
 std::optional<tune::Trial> MachineTrack::Try(Side side) {
-  if (takes_turns_) {
+  if (takes_turns() || pair_) {
     if (auto trial = TryInTurns(side)) return trial;
-    if (interrupted() || !cut_off_.empty()) return std::nullopt;
+    if (interrupted() || error_ || !cut_off_.empty()) return std::nullopt;
   }
-  const tune::MeasureOptions options = OptionsOf(side);
+  tune::MeasureOptions options = OptionsOf(side);
+  budget_.Limit(options);
   Print(stderr, "fullbore: trial {}: the {}, at most {}; {} left\n", ++count_, Name(side),
         Duration(options.precision.most_seconds), Duration(budget_.left_s()));
   auto measured = tune::Measure(options, {});
@@ -417,9 +405,7 @@ int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& condi
   if (!options) return Fail(options.error(), kExitUsage);
   if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
   if (auto view = CheckView(flags, *options); !view) return Fail(view.error(), kExitFailure);
-  auto beside = tune::AnotherLike(options->shelter);
-  if (!beside) return Fail(beside.error(), kExitFailure);
-  MachineTrack track(*contestants, *options, std::move(*beside), *budget, flags.whole_runs);
+  MachineTrack track(*contestants, *options, *budget, flags.whole_runs);
   const Contest contest = tune::Compete(tune::ThresholdsOf(conditions), track);
   if (track.error()) return Fail(*track.error(), StatusOf(*track.error()));
   if (auto unchanged = CheckUnchanged(*contestants); !unchanged) return Fail(unchanged.error(), kExitFailure);

@@ -21,6 +21,7 @@
 #include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
 #include "cli/trial_budget.h"
+#include "cli/trial_turns.h"
 #include "cli/trials.h"
 #include "cli/tune_answer.h"
 #include "measure/collect/run_place.h"
@@ -52,10 +53,15 @@ struct Flags {
 class Machine : public tune::Laboratory {
  public:
   Machine(const TrialFlags& flags, tune::MeasureOptions options, double budget_s, tune::Kept& kept)
-      : flags_(flags), options_(std::move(options)), budget_(budget_s), kept_(kept) {}
+      : flags_(flags),
+        options_(std::move(options)),
+        budget_(budget_s),
+        turns_(budget_, flags.on.empty() && options_.metric.empty()),
+        kept_(kept) {}
 
   tune::Trial Try(const tune::Request& request) override;
   std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
+  std::optional<tune::PairOfTrials> TryPair(const tune::Request& before, const tune::Request& after) override;
   std::optional<tune::Known> Learn(const tune::Trial& trial) override;
   bool IsOver() const override { return interrupted() || error_ || budget_.IsOver(); }
   std::optional<Time> time() const override { return Time{budget_.left_s(), budget_.all_s()}; }
@@ -69,11 +75,12 @@ class Machine : public tune::Laboratory {
  private:
   void Announce(const tune::Request& request, double most_s);
   void Say(const tune::Trial& trial) const;
-  void Keep(const tune::Trial& trial);
+  void Keep(const std::vector<tune::Trial>& trials);
 
   const TrialFlags& flags_;
   tune::MeasureOptions options_;
   TrialBudget budget_;
+  TrialTurns turns_;
   tune::Kept& kept_;
   std::optional<Error> error_;
   int count_ = 0;
@@ -119,7 +126,7 @@ tune::Trial Machine::Try(const tune::Request& request) {
   }
   if (trial.why.starts_with(budget_.text())) trial.why += "; --budget gives it more time";
   if (trial.ok() || !budget_.IsOver())
-    Keep(trial);
+    Keep({trial});
   else
     Say(trial);  // with more time, --resume shall try it again
   return trial;
@@ -139,9 +146,24 @@ void Machine::Say(const tune::Trial& trial) const {
         trial.why.empty() ? "" : ", " + trial.why);
 }
 
-void Machine::Keep(const tune::Trial& trial) {
-  Say(trial);
-  if (auto added = kept_.Add(trial); !added) Print(stderr, "fullbore: {}\n", added.error().text);
+void Machine::Keep(const std::vector<tune::Trial>& trials) {
+  for (const tune::Trial& trial : trials) Say(trial);
+  if (auto added = kept_.Add(trials); !added) Print(stderr, "fullbore: {}\n", added.error().text);
+}
+
+std::optional<tune::PairOfTrials> Machine::TryPair(const tune::Request& before, const tune::Request& after) {
+  const bool any_is_kept = kept_.Holds(before.settings, true) || kept_.Holds(after.settings, true);
+  if (!turns_.possible() || any_is_kept) return std::nullopt;
+  for (const tune::Request* each : {&before, &after}) Announce(*each, options_.precision.most_seconds);
+  auto turns = turns_.Take({options_, before.settings}, {options_, after.settings});
+  if (!turns) error_ = turns.error();
+  if (!turns || !turns->pair) {
+    count_ -= 2;
+    return std::nullopt;
+  }
+  for (tune::Trial* each : {&turns->pair->before, &turns->pair->after}) each->proves = true;
+  Keep({turns->pair->before, turns->pair->after});
+  return std::move(turns->pair);
 }
 
 std::vector<tune::Trial> Machine::TryAll(const std::vector<tune::Request>& requests) {
@@ -160,7 +182,7 @@ std::vector<tune::Trial> Machine::TryAll(const std::vector<tune::Request>& reque
   }
   const auto ended = MeasureOnCluster(flags_, options, open, [&](size_t i, const tune::Trial& trial) {
     trials[place[i]] = trial;
-    Keep(trial);
+    Keep({trial});
   });
   if (!ended)
     error_ = ended.error();

@@ -97,6 +97,7 @@ ordered_json TrialJson(const Trial& trial) {
   json["predicted"] = tune::OrNull(trial.predicted);
   json["peak_memory_bytes"] = tune::OrNull(trial.peak_memory_bytes);
   if (trial.proves) json["proves"] = true;
+  if (trial.in_slices) json["in_slices"] = true;
   if (trial.apart) json["apart"] = true;
   if (!trial.why.empty()) json["why"] = trial.why;
   if (!trial.first_losses.empty()) json["first_losses"] = trial.first_losses;
@@ -107,6 +108,7 @@ ordered_json ProofJson(const tune::Proof& proof) {
   const auto gain = proof.gain();
   return {{"settings", tune::ToJson(proof.settings)},
           {"pairs", proof.pairs.size()},
+          {"in_slices", std::ranges::count(proof.pairs, true, &tune::Proof::Pair::in_slices)},
           {"gain", gain ? tune::ToJson(*gain) : ordered_json()},
           {"verdict", tune::Name(proof.verdict)}};
 }

@@ -31,8 +31,11 @@ Advice AdviceOf(const Answer& answer, const AnswerContext& context) {
 namespace {
 
 std::string Pairs(const Proof& proof) {
-  return proof.pairs.size() == 1 ? "one pair of trials"
-                                 : fmt::format("{} pairs of trials", proof.pairs.size());
+  const bool in_slices = std::all_of(proof.pairs.begin(), proof.pairs.end(),
+                                     [](const Proof::Pair& pair) { return pair.in_slices; });
+  return fmt::format("{} of trials, {} in turns",
+                     proof.pairs.size() == 1 ? "one pair" : fmt::format("{} pairs", proof.pairs.size()),
+                     in_slices ? "slices of both" : "whole runs");
 }
 
 // "1.67x (1.61 to 1.72)"
@@ -59,8 +62,8 @@ std::string Ground(const Answer& answer, const Proof& proof, const Settings& aga
   if (proof.verdict == Verdict::kFailed)
     return fmt::format("Refuted: {} failed, or filled the memory, when it was to be proven.", setting);
   if (proof.verdict == Verdict::kNoGain) {
-    return fmt::format("Refuted: {}, {} in {} that were made to prove it{}.", setting, GainText(*gain),
-                       Pairs(proof), seen.empty() ? "" : fmt::format("; when it was tried, {}", seen));
+    return fmt::format("Refuted: {}, {} in {}, made to prove it{}.", setting, GainText(*gain), Pairs(proof),
+                       seen.empty() ? "" : fmt::format("; when it was tried, {}", seen));
   }
   if (!gain) {
     return fmt::format(
@@ -87,7 +90,7 @@ std::vector<std::string> Grounds(const Answer& answer) {
     }
     const bool faster = proof.verdict == Verdict::kFaster;
     grounds.push_back(
-        fmt::format("Proven in {} that had no part in the search{}.", Pairs(proof),
+        fmt::format("Proven in {}, that had no part in the search{}.", Pairs(proof),
                     faster ? "" : ": it asks for less, and loses no more than --within allows"));
   }
   const bool was_to_be_proven =

@@ -25,7 +25,8 @@ std::string_view Name(Verdict verdict);  // "open", "faster", "as-fast", "no-gai
 struct Proof {
   Settings settings;
   struct Pair {
-    Rate before, after;  // the script as it is, the setting
+    Rate before, after;      // the script as it is, the setting
+    bool in_slices = false;  // of the same time (turns.h)
   };
   std::vector<Pair> pairs;
   bool asks_for_less = false;  // workers, batch or memory: worth it at the same speed, too

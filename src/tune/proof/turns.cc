@@ -15,11 +15,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <random>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/text.h"
+#include "measure/probe/nvml/device_memory.h"
 
 namespace fullbore::tune {
 
@@ -30,9 +33,14 @@ constexpr double kEndSeconds = 30;  // for ending what they started, before they
 constexpr size_t kMostBytes = 1 << 16;
 constexpr size_t kLeastSlices = 10;
 // Where a pair is not known better by then, another one, of two new starts, tells more than its going on would.
-constexpr double kMostSecondsOfPair = 15;
+constexpr double kMostSecondsOfPair = 15, kMostWithOthers = 30;
 constexpr double kNormal95 = 1.96;
-constexpr double kWaits = 0.05;  // of the time, for data: from there on what goes on meanwhile would show
+constexpr double kWaits = 0.05;              // of the time, for data: from there on it shows what was ready
+constexpr int64_t kUsesDevice = 64'000'000;  // bytes: a context of a library takes more
+// Less than that of a burst bends no slice by more than half of it.
+constexpr double kNoBurst = 1.02;
+// A program becomes a little faster as it goes on (caches, clocks), and waits a little less: not by more than that.
+constexpr double kNotFaster = 1.1, kWaitsNoLess = 0.05;
 
 int64_t NumberIn(const std::string& path, std::string_view after) {
   const auto text = ReadFile(path);
@@ -49,11 +57,40 @@ int64_t AvailableMemory() {
   return std::min(machine, std::max<int64_t>(0, limit - NumberIn("/sys/fs/cgroup/memory.current", "")));
 }
 
+// Where another one like it finds no room; nothing where it does. Each takes what is gone between the two looks, and a
+// tenth is everybody else's.
+std::optional<std::string> NoRoom(std::string_view where, int64_t before, int64_t left, int64_t all) {
+  const int64_t taken = before - left;
+  if (taken + all / 10 <= left) return std::nullopt;
+  return fmt::format("there is no memory for both{}: the baseline takes {:.1f} GB, {:.1f} GB are left", where,
+                     static_cast<double>(taken) / 1e9, static_cast<double>(left) / 1e9);
+}
+
+using probe::nvml::DeviceMemory;
+
+// Whether somebody began to use one meanwhile, whom the hook may not have seen.
+bool AnyWasTaken(const std::vector<DeviceMemory>& before, const std::vector<DeviceMemory>& now) {
+  for (size_t i = 0; i < std::min(before.size(), now.size()); ++i) {
+    if (before[i].free - now[i].free > kUsesDevice) return true;
+  }
+  return false;
+}
+
+std::optional<std::string> NoRoomOnDevices(const std::vector<DeviceMemory>& before,
+                                           const std::vector<DeviceMemory>& now) {
+  if (now.empty() || now.size() != before.size())
+    return "how much memory their devices have left is not known";
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (auto why = NoRoom(" on " + now[i].title, before[i].free, now[i].free, now[i].total)) return why;
+  }
+  return std::nullopt;
+}
+
 // In the process of the trial. Whatever happens, it says something: silence is an end, too.
-[[noreturn]] void BeTheTrial(MeasureOptions options, TurnLine& line) {
+[[noreturn]] void BeTheTrial(Contender contender, TurnLine& line) {
   try {
-    options.turns = &line;
-    const auto measured = Measure(options, {});
+    contender.options.turns = &line;
+    const auto measured = Measure(contender.options, contender.settings);
     nlohmann::ordered_json end = {{"what", "end"}};
     if (measured) {
       end["trial"] = ToJson(measured->trial);
@@ -73,14 +110,16 @@ struct Player {
   const char* name = "";
   pid_t pid = -1;
   UniqueFd line;
+  bool uses_device = false;
+  Warm warm;
   std::optional<Trial> trial;  // once it has ended
   std::vector<Slice> slices;
 };
 
 class Game {
  public:
-  Game(const MeasureOptions& baseline, const MeasureOptions& candidate)
-      : options_{baseline, candidate}, on_pipe_(signal(SIGPIPE, SIG_IGN)) {
+  Game(const Contender& baseline, const Contender& candidate)
+      : contenders_{baseline, candidate}, on_pipe_(signal(SIGPIPE, SIG_IGN)) {
     players_[0].name = "baseline";
     players_[1].name = "candidate";
   }
@@ -92,26 +131,30 @@ class Game {
 
  private:
   Result<void> Start();
-  Result<void> Fork(Player& player, const MeasureOptions& options);
-  Result<void> WarmUp(Player& player, const MeasureOptions& options);
+  Result<void> Fork(Player& player, const Contender& contender);
+  Result<void> WarmUp(Player& player, const Contender& contender);
   // The next word of this one, which has to be that.
   Result<nlohmann::json> Hear(Player& player, const std::string& what);
   std::optional<nlohmann::json> Receive(Player& player, int wait_ms);
   void NoteEnd(Player& player, const nlohmann::json& end);
   Result<void> RunSlice(Player& player);
   Result<void> RunSlices();
+  Result<void> CheckSlices() const;
+  const MeasureOptions& options() const { return contenders_[0].options; }  // of both: precision, time
+  bool MayGoOn() const;  // something, while one of them stands
   bool IsKnown() const;
   bool IsCutShort();
   void End();
 
-  std::array<MeasureOptions, 2> options_;
+  std::array<Contender, 2> contenders_;
   std::array<Player, 2> players_;
   void (*on_pipe_)(int);  // ignored meanwhile: whoever reads what we say may go
+  bool may_go_on_ = false;
   std::optional<int> interrupted_by_;
   std::mt19937 coin_{std::random_device{}()};
 };
 
-Result<void> Game::Fork(Player& player, const MeasureOptions& options) {
+Result<void> Game::Fork(Player& player, const Contender& contender) {
   auto line = TurnLine::Make();
   if (!line) return line.error();
   (void)std::fflush(nullptr);  // or the trial's process would print it again
@@ -122,37 +165,31 @@ Result<void> Game::Fork(Player& player, const MeasureOptions& options) {
     // Each end has one owner, whose death is seen at the other.
     line->second.reset();
     for (Player& other : players_) other.line.reset();
-    BeTheTrial(options, line->first);
+    BeTheTrial(contender, line->first);
   }
   player.line = std::move(line->second);
   return {};
 }
 
-Result<void> Game::WarmUp(Player& player, const MeasureOptions& options) {
-  if (auto started = Fork(player, options); !started) return started;
+Result<void> Game::WarmUp(Player& player, const Contender& contender) {
+  if (auto started = Fork(player, contender); !started) return started;
   const auto ready = Hear(player, "ready");
   if (!ready) return ready.error();
-  if (ready->value("uses_device", false) || ready->value("waited", 0.0) > kWaits) {
-    return Error{ErrorCode::kUnsupported,
-                 fmt::format("the {} {}, which may go on while it stands", player.name,
-                             ready->value("uses_device", false) ? "uses a device" : "waits for data"),
-                 ""};
-  }
+  player.uses_device = ready->value("uses_device", false);
+  player.warm = {ready->value("most_steps", 0.0), ready->value("waited", 0.0)};
   return {};
 }
 
 Result<void> Game::Start() {
   const int64_t before = AvailableMemory();
-  if (auto warm = WarmUp(players_[0], options_[0]); !warm) return warm;
-  const int64_t left = AvailableMemory(), taken = before - left;
-  // As much again, and a tenth of what there was for everybody else.
-  if (taken + before / 10 > left) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("there is no memory for both: the baseline takes {:.1f} GB, {:.1f} GB are left",
-                             static_cast<double>(taken) / 1e9, static_cast<double>(left) / 1e9),
-                 ""};
-  }
-  return WarmUp(players_[1], options_[1]);
+  const std::vector<DeviceMemory> devices = probe::nvml::MemoryOfDevices();
+  if (auto warm = WarmUp(players_[0], contenders_[0]); !warm) return warm;
+  const std::vector<DeviceMemory> now = probe::nvml::MemoryOfDevices();
+  players_[0].uses_device = players_[0].uses_device || AnyWasTaken(devices, now);
+  auto why = NoRoom("", before, AvailableMemory(), before);
+  if (!why && players_[0].uses_device) why = NoRoomOnDevices(devices, now);
+  if (why) return Error{ErrorCode::kUnavailable, *why, ""};
+  return WarmUp(players_[1], contenders_[1]);
 }
 
 std::optional<nlohmann::json> Game::Receive(Player& player, int wait_ms) {
@@ -177,7 +214,7 @@ void Game::NoteEnd(Player& player, const nlohmann::json& end) {
 }
 
 Result<nlohmann::json> Game::Hear(Player& player, const std::string& what) {
-  const auto& given_up = options_[0].given_up;
+  const auto& given_up = options().given_up;
   while (player.line.valid() && (!given_up || !given_up())) {
     auto word = Receive(player, kLookMs);
     if (!word) continue;
@@ -191,10 +228,12 @@ Result<nlohmann::json> Game::Hear(Player& player, const std::string& what) {
 }
 
 Result<void> Game::RunSlice(Player& player) {
-  (void)send(player.line.get(), "r", 1, MSG_NOSIGNAL);  // whether it has gone, its silence says
+  const char word = may_go_on_ ? kRunBeside : kRun;
+  (void)send(player.line.get(), &word, 1, MSG_NOSIGNAL);  // whether it has gone, its silence says
   const auto said = Hear(player, "slice");
   if (!said) return said.error();
-  const Slice slice{said->value("seconds", 0.0), said->value("steps", 0.0), said->value("samples", 0.0)};
+  const Slice slice{said->value("seconds", 0.0), said->value("steps", 0.0), said->value("samples", 0.0),
+                    said->value("waited", 0.0), said->value("burst", 1.0)};
   if (slice.steps <= 0)
     return Error{ErrorCode::kUnavailable, fmt::format("the {}: no rate is known", player.name), ""};
   player.slices.push_back(slice);
@@ -205,24 +244,39 @@ bool Game::IsKnown() const {
   if (players_[0].slices.size() < kLeastSlices) return false;
   const RatesInTurns rates = RatesOf(players_[0].slices, players_[1].slices);
   const auto half_width = [](const Rate& rate) { return (rate.high - rate.low) / 2 / rate.mean; };
-  return std::hypot(half_width(rates.before), half_width(rates.after)) <= options_[0].precision.half_width;
+  return std::hypot(half_width(rates.before), half_width(rates.after)) <= options().precision.half_width;
 }
 
 // Whether their time is over, with enough of both to tell something.
 bool Game::IsCutShort() {
   const size_t count = std::min(players_[0].slices.size(), players_[1].slices.size());
   for (Player& player : players_) player.slices.resize(count);
-  return count >= kLeastSlices && options_[0].end_ns != 0 && MonotonicNs() >= options_[0].end_ns;
+  return count >= kLeastSlices && options().end_ns != 0 && MonotonicNs() >= options().end_ns;
 }
 
 Result<void> Game::RunSlices() {
-  const double most_seconds = std::min(kMostSecondsOfPair, options_[0].precision.most_seconds);
+  may_go_on_ = MayGoOn();
+  const double most_seconds =
+      std::min(may_go_on_ ? kMostWithOthers : kMostSecondsOfPair, options().precision.most_seconds);
   const int64_t end_ns = MonotonicNs() + static_cast<int64_t>(most_seconds * 1e9);
   while (!IsKnown() && (MonotonicNs() < end_ns || players_[0].slices.size() < 2)) {
     const size_t first = coin_() & 1;
     for (const size_t index : {first, 1 - first}) {
-      if (auto ran = RunSlice(players_[index]); !ran) return IsCutShort() ? Result<void>() : ran;
+      if (auto ran = RunSlice(players_[index]); !ran) return IsCutShort() ? CheckSlices() : ran;
     }
+  }
+  return CheckSlices();
+}
+
+bool Game::MayGoOn() const {
+  return std::ranges::any_of(
+      players_, [](const Player& player) { return player.uses_device || player.warm.waited > kWaits; });
+}
+
+Result<void> Game::CheckSlices() const {
+  for (const Player& player : players_) {
+    const auto went_on = may_go_on_ ? WhatWentOn(player.slices, player.warm) : std::nullopt;
+    if (went_on) return Error{ErrorCode::kUnsupported, fmt::format("the {} {}", player.name, *went_on), ""};
   }
   return {};
 }
@@ -261,6 +315,7 @@ Turns Game::Play() {
   for (Player& player : players_) {
     player.trial->outcome = Outcome::kOk;  // it ended when it was told to
     player.trial->why.clear();
+    player.trial->in_slices = true;
     player.trial->noisy = !IsKnown();
     player.trial->unit = rates.counts_samples ? kSamplesPerSecond : kStepsPerSecond;
   }
@@ -279,7 +334,40 @@ double Mean(const std::vector<Slice>& slices, double Slice::*rate) {
   return seconds > 0 ? work / seconds : 0;
 }
 
+// Of these, with the half-width of its 95 % interval, which is open where there are not two.
+struct MeanOfLogs {
+  double mean = 0, half_width = 1;
+};
+MeanOfLogs LogsOf(const std::vector<double>& ratios) {
+  MeanOfLogs logs;
+  const auto count = static_cast<double>(ratios.size());
+  for (const double ratio : ratios) logs.mean += std::log(ratio) / count;
+  double squares = 0;
+  for (const double ratio : ratios) squares += std::pow(std::log(ratio) - logs.mean, 2);
+  if (ratios.size() > 1) logs.half_width = kNormal95 * std::sqrt(squares / (count - 1) / count);
+  return logs;
+}
+
 }  // namespace
+
+std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before) {
+  std::vector<double> bursts;
+  for (const Slice& slice : slices) bursts.push_back(slice.burst);
+  if (const MeanOfLogs burst = LogsOf(bursts); burst.mean - burst.half_width > std::log(kNoBurst)) {
+    return fmt::format(
+        "is {} faster at the beginning of its slices than at their end: it goes on while it stands",
+        FormatPercent(std::exp(burst.mean) - 1));
+  }
+  if (const double waited = Mean(slices, &Slice::waited); waited < before.waited - kWaitsNoLess) {
+    return fmt::format(
+        "waits for data {} of its slices and {} of the time before: what it waits for goes on while it stands",
+        FormatPercent(waited), FormatPercent(before.waited));
+  }
+  const double steps = Mean(slices, &Slice::steps);
+  if (steps <= kNotFaster * before.most_steps) return std::nullopt;
+  return fmt::format("is {} faster in slices than it was before: something of it goes on while it stands",
+                     FormatPercent(steps / before.most_steps - 1));
+}
 
 RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after) {
   RatesInTurns rates;
@@ -289,15 +377,9 @@ RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>&
   const auto rate = rates.counts_samples ? &Slice::samples : &Slice::steps;
   const size_t count = std::min(before.size(), after.size());
   std::vector<double> ratios;
-  double mean = 0, squares = 0;
-  for (size_t i = 0; i < count; ++i) {
-    ratios.push_back(std::log(after[i].*rate / (before[i].*rate)));
-    mean += ratios.back() / static_cast<double>(count);
-  }
-  for (const double ratio : ratios) squares += (ratio - mean) * (ratio - mean);
-  const auto n = static_cast<double>(count);
+  for (size_t i = 0; i < count; ++i) ratios.push_back(after[i].*rate / (before[i].*rate));
   // Of each of the two rates, so that both together are that of the ratio.
-  const double half_width = count < 2 ? 1 : kNormal95 * std::sqrt(squares / (n - 1) / n / 2);
+  const double half_width = LogsOf(ratios).half_width / std::numbers::sqrt2;
   const auto known = [&](double value) {
     return Rate{value, value * (1 - half_width), value * (1 + half_width)};
   };
@@ -306,7 +388,7 @@ RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>&
   return rates;
 }
 
-Turns TakeTurns(const MeasureOptions& baseline, const MeasureOptions& candidate) {
+Turns TakeTurns(const Contender& baseline, const Contender& candidate) {
   return Game(baseline, candidate).Play();
 }
 

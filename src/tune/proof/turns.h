@@ -1,6 +1,6 @@
-// A pair of trials that are alive at the same time and take turns: one runs for a fifth of a second while the other stands
-// (SIGSTOP to all its processes), in an order that a coin decides. So both meet the same machine, where whole runs, one
-// after the other, meet two: on a shared one those differ by more than most changes are worth.
+// A pair of trials that are alive at the same time and take turns: one runs for a moment while the other stands (SIGSTOP to
+// all its processes), in an order that a coin decides. So both meet the same machine, where whole runs, one after the
+// other, meet two: on a shared one those differ by more than most changes are worth.
 #pragma once
 
 #include <optional>
@@ -21,6 +21,16 @@ struct RatesInTurns {
 };
 RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after);
 
+// Whether slices tell how fast a program is of which something may go on while it stands (turn_line.h). Where that bends
+// them, it shows: it is faster at the beginning of a slice than at its end, or waits less for its data, or is faster, than
+// before it ever stood. Says what was seen; nothing where they do.
+std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before);
+
+struct Contender {
+  MeasureOptions options;
+  Settings settings;
+};
+
 struct Turns {
   std::optional<PairOfTrials> pair;  // nothing where they could not take turns:
   std::string why;                   // the reason,
@@ -29,8 +39,8 @@ struct Turns {
 };
 
 // Starts the baseline, the candidate once that has warmed up, and gives turns until the ratio of their rates is known to
-// the precision of the baseline's options, or their time is over. Not for programs that wait for data, or use a device:
-// those go on while the program stands. Nor where there is no memory for both. This process must have one thread.
-Turns TakeTurns(const MeasureOptions& baseline, const MeasureOptions& candidate);
+// the precision of the baseline's options, or their time is over. Not where there is no memory for both, or where
+// something goes on while one of them stands. This process must have one thread.
+Turns TakeTurns(const Contender& baseline, const Contender& candidate);
 
 }  // namespace fullbore::tune

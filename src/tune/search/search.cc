@@ -245,6 +245,10 @@ Answer Searcher::Run() {
   return answer;
 }
 
+std::optional<PairOfTrials> Laboratory::TryPair(const Request& /*before*/, const Request& /*after*/) {
+  return std::nullopt;
+}
+
 std::vector<Trial> Laboratory::TryAll(const std::vector<Request>& requests) {
   std::vector<Trial> trials;
   for (const Request& request : requests) {

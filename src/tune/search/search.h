@@ -62,6 +62,8 @@ class Laboratory {
   // Several, none of which depends on another: at the same time, where the laboratory has room for that. In the order of
   // the requests; without those that it was over before.
   virtual std::vector<Trial> TryAll(const std::vector<Request>& requests);
+  // Two that are alive at the same time and take turns, the first of them as the script is; nothing where that cannot be.
+  virtual std::optional<PairOfTrials> TryPair(const Request& before, const Request& after);
   // What its recording says; nothing where it cannot be read.
   virtual std::optional<Known> Learn(const Trial& trial) = 0;
   // No time is left, or the user has had enough. A last trial that could not be measured says nothing then, unless it has

@@ -1,6 +1,7 @@
 // The proof: what the search found against the script as it is, in pairs of trials that are made for that. Then, in the
 // time that is left, what a larger batch would bring to it.
 #include <algorithm>
+#include <utility>
 
 #include "tune/search/searcher.h"
 
@@ -12,6 +13,10 @@ constexpr const char* kWhy = "the proof: before and after in turns";
 // Pairs that most proofs need. A proof may not need more of the time than this part: there has to be something to prove.
 constexpr double kUsualPairs = 3, kMostOfTheTime = 0.4;
 constexpr size_t kMostFinalists = 3;
+
+Request RequestFor(const Trial& finalist) {
+  return {finalist.settings, kWhy, /*proves=*/true, finalist.predicted, std::nullopt};
+}
 
 }  // namespace
 
@@ -40,22 +45,38 @@ std::optional<Trial> Searcher::Finalist() const {
   return favourite;
 }
 
+const Trial& Searcher::NoteProof(Trial trial, const Trial& finalist) {
+  trial.predicted = finalist.predicted;
+  trial.apart = finalist.apart;
+  trial.proves = true;
+  if (trial.in_slices) trial.memory_filled = finalist.memory_filled;  // not what both filled together
+  return trials_.emplace_back(std::move(trial));
+}
+
 // A trial that counts; nothing where time is up.
 std::optional<Trial> Searcher::TryToProve(const Trial& finalist) {
   if (laboratory_.IsOver()) {
     ended_early_ = true;
     return std::nullopt;
   }
-  Trial trial = laboratory_.Try({finalist.settings, kWhy, true, finalist.predicted, std::nullopt});
+  Trial trial = laboratory_.Try(RequestFor(finalist));
   if (laboratory_.IsOver() && !trial.ok()) {
     ended_early_ = true;
     return std::nullopt;
   }
-  trial.predicted = finalist.predicted;
-  trial.apart = finalist.apart;
-  trial.proves = true;
-  trials_.push_back(trial);
-  return trial;
+  return NoteProof(std::move(trial), finalist);
+}
+
+// Of the same slices of time where they can be had, else one run after the other.
+std::optional<PairOfTrials> Searcher::PairToProve(size_t earlier, const Trial& baseline,
+                                                  const Trial& finalist) {
+  if (!laboratory_.IsOver()) {
+    if (auto pair = laboratory_.TryPair(RequestFor(baseline), RequestFor(finalist))) {
+      return PairOfTrials{NoteProof(std::move(pair->before), baseline),
+                          NoteProof(std::move(pair->after), finalist)};
+    }
+  }
+  return MakePair(earlier, [&](bool as_it_is) { return TryToProve(as_it_is ? baseline : finalist); });
 }
 
 void Searcher::Prove(const Trial& baseline, const Trial& finalist, Proof& proof) {
@@ -63,14 +84,13 @@ void Searcher::Prove(const Trial& baseline, const Trial& finalist, Proof& proof)
   proof.within = question_.within;
   proof.asks_for_less = AsksForLess(question_, known_, finalist, baseline);
   while (proof.pairs.size() < kMostPairs && proof.verdict == Verdict::kOpen) {
-    const auto pair = MakePair(proof.pairs.size(),
-                               [&](bool as_it_is) { return TryToProve(as_it_is ? baseline : finalist); });
+    const auto pair = PairToProve(proof.pairs.size(), baseline, finalist);
     if (!pair) return;
     const Trial &before = pair->before, &after = pair->after;
     if (!after.ok() || !IsFit(after)) proof.verdict = Verdict::kFailed;
     // A script as it is that fails, or is counted in another unit, proves nothing of the setting.
     if (!after.ok() || !before.ok() || before.unit != after.unit) return;
-    proof.Add({*before.rate, *after.rate});
+    proof.Add({*before.rate, *after.rate, before.in_slices && after.in_slices});
   }
 }
 

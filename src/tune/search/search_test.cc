@@ -386,6 +386,55 @@ TEST(SearchTest, WhereTheBestIsRefutedTheNextIsProven) {
   EXPECT_NEAR(answer.gain.expected, 1.5, 0.01);
 }
 
+// In slices of the same time it is faster; one run after the other would say that it is slower.
+class LaboratoryOfTurns : public FadingLaboratory {
+ public:
+  explicit LaboratoryOfTurns(size_t pairs) : pairs_left_(pairs) {}
+  std::optional<PairOfTrials> TryPair(const Request& before, const Request& after) override {
+    if (pairs_left_ == 0) return std::nullopt;
+    --pairs_left_;
+    PairOfTrials pair = {Try(before), Try(after)};
+    pair.after.rate = Rate{330, 329, 331};
+    for (Trial* each : {&pair.before, &pair.after}) {
+      each->in_slices = true;
+      each->memory_filled = 0.97;  // by both
+    }
+    return pair;
+  }
+
+ private:
+  size_t pairs_left_;
+};
+
+TEST(SearchTest, ProvesInTurnsWhereTheyCanBeHad) {
+  Question question = About({"pin_memory"});
+  question.values["pin_memory"] = {true};
+  LaboratoryOfTurns laboratory(8);
+  const Answer answer = Search(question, laboratory);
+  ASSERT_THAT(answer.proofs, SizeIs(1));
+  EXPECT_EQ(answer.proofs[0].verdict, Verdict::kFaster);
+  EXPECT_NEAR(answer.gain.expected, 1.1, 0.001);
+  for (const Proof::Pair& pair : answer.proofs[0].pairs) EXPECT_TRUE(pair.in_slices);
+  ASSERT_THAT(answer.trials, SizeIs(2 + 2 * answer.proofs[0].pairs.size()));
+  EXPECT_TRUE(answer.trials[2].settings.empty()) << "the script as it is comes first";
+  for (size_t i = 2; i < answer.trials.size(); ++i) {
+    EXPECT_TRUE(answer.trials[i].proves);
+    EXPECT_FALSE(answer.trials[i].memory_filled) << "what both fill is nobody's";
+  }
+}
+
+TEST(SearchTest, ProvesByWholeRunsWhereTurnsCannotBeHadAnyMore) {
+  Question question = About({"pin_memory"});
+  question.values["pin_memory"] = {true};
+  LaboratoryOfTurns laboratory(1);
+  const Answer answer = Search(question, laboratory);
+  ASSERT_THAT(answer.proofs, SizeIs(1));
+  ASSERT_GE(answer.proofs[0].pairs.size(), 2U);
+  EXPECT_TRUE(answer.proofs[0].pairs[0].in_slices);
+  EXPECT_FALSE(answer.proofs[0].pairs[1].in_slices);
+  EXPECT_FALSE(answer.proofs[0].recommends());
+}
+
 TEST(SearchTest, TheSearchLeavesTimeForTheProof) {
   class Slow : public SurfaceLaboratory {
    public:

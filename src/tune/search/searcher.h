@@ -95,6 +95,8 @@ class Searcher {
   void Grid();
   std::optional<Trial> Finalist() const;
   std::optional<Trial> TryToProve(const Trial& finalist);
+  std::optional<PairOfTrials> PairToProve(size_t earlier, const Trial& baseline, const Trial& finalist);
+  const Trial& NoteProof(Trial trial, const Trial& finalist);
   void Prove(const Trial& baseline, const Trial& finalist, Proof& proof);
   void ProveTheBest();
   void BatchApart();

@@ -52,18 +52,27 @@ Result<void> Kept::Load() {
   return {};
 }
 
+std::vector<Trial>::const_iterator Kept::Next(const Settings& settings, bool proves) const {
+  return std::ranges::find_if(
+      loaded_, [&](const Trial& trial) { return trial.settings == settings && trial.proves == proves; });
+}
+
+bool Kept::Holds(const Settings& settings, bool proves) const {
+  return Next(settings, proves) != loaded_.end();
+}
+
 std::optional<Trial> Kept::Take(const Settings& settings, bool proves) {
-  const auto at = std::find_if(loaded_.begin(), loaded_.end(), [&](const Trial& trial) {
-    return trial.settings == settings && trial.proves == proves;
-  });
+  const auto at = Next(settings, proves);
   if (at == loaded_.end()) return std::nullopt;
-  Trial trial = std::move(*at);
+  Trial trial = *at;
   loaded_.erase(at);
   return trial;
 }
 
-Result<void> Kept::Add(const Trial& trial) {
-  text_ += Dump(ToJson(trial));
+Result<void> Kept::Add(const Trial& trial) { return Add(std::vector<Trial>{trial}); }
+
+Result<void> Kept::Add(const std::vector<Trial>& trials) {
+  for (const Trial& trial : trials) text_ += Dump(ToJson(trial));
   if (auto checked = TrustedPath(std::filesystem::path(path_).parent_path(), Others::kChosen); !checked)
     return Error{checked.error().code, "trials are not kept for --resume: " + checked.error().text, ""};
   return WriteFileAtOnce(path_, text_, kPrivateFile);

@@ -22,9 +22,13 @@ class Kept {
   // The next of the trials that were loaded, with these settings, in the order in which they were made: of those that
   // prove, or of those that search.
   std::optional<Trial> Take(const Settings& settings, bool proves);
+  bool Holds(const Settings& settings, bool proves) const;  // whether Take() would give one
   Result<void> Add(const Trial& trial);
+  Result<void> Add(const std::vector<Trial>& trials);  // all of them, or none
 
  private:
+  std::vector<Trial>::const_iterator Next(const Settings& settings, bool proves) const;
+
   std::string path_;
   std::string text_;
   std::vector<Trial> loaded_;

@@ -65,7 +65,7 @@ class Watch {
 
  private:
   bool IsSilent(int64_t now_ns);
-  bool IsWarm() const;
+  std::optional<Warm> WhatItWas() const;
 
   const MeasureOptions& options_;
   const Settings& for_hook_;
@@ -81,7 +81,7 @@ class Watch {
   std::string wrote_too_much_;  // how much that was
   int64_t longest_ns_ = 0;
   size_t readings_ = 0;
-  bool is_warm_ = false;
+  std::optional<Warm> warm_;
   bool hung_ = false, cut_short_ = false, out_of_time_ = false;
 };
 
@@ -142,16 +142,19 @@ bool Watch::IsSilent(int64_t now_ns) {
   return static_cast<double>(now_ns - since_ns) / 1e9 > patience_s;
 }
 
-// For turns: what begins is over, and there is something to be measured.
-bool Watch::IsWarm() const {
+// For turns, once what begins is over and there is something to be measured.
+std::optional<Warm> Watch::WhatItWas() const {
   const auto estimate = Now();
-  return estimate && estimate->steps >= options_.precision.least_steps &&
-         estimate->seconds >= options_.precision.least_seconds;
+  if (!estimate || estimate->steps < options_.precision.least_steps ||
+      estimate->seconds < options_.precision.least_seconds)
+    return std::nullopt;
+  const double steps = static_cast<double>(estimate->steps) / estimate->seconds;
+  return Warm{steps * (1 + estimate->HalfWidth()), 1 - estimate->busy.value_or(1)};
 }
 
 bool Watch::Stands(int64_t now_ns) {
-  is_warm_ = is_warm_ || IsWarm();
-  if (!options_.turns->Stands(is_warm_)) return false;
+  if (!warm_) warm_ = WhatItWas();
+  if (!options_.turns->Stands(warm_)) return false;
   last_ns_ = now_ns;  // it cannot hang now
   return true;
 }

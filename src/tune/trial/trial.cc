@@ -71,6 +71,7 @@ nlohmann::ordered_json ToJson(const Trial& trial) {
   object["noisy"] = trial.noisy;
   if (trial.cut_short) object["cut_short"] = true;
   if (trial.proves) object["proves"] = true;
+  if (trial.in_slices) object["in_slices"] = true;
   if (trial.predicted) object["predicted"] = *trial.predicted;
   object["peak_memory_bytes"] = OrNull(trial.peak_memory_bytes);
   if (trial.memory_filled) object["memory_filled"] = *trial.memory_filled;
@@ -114,6 +115,7 @@ Result<Trial> TrialFrom(const json& object) {
   trial.noisy = FlagIn(object, "noisy");
   trial.cut_short = FlagIn(object, "cut_short");
   trial.proves = FlagIn(object, "proves");
+  trial.in_slices = FlagIn(object, "in_slices");
   if (const std::string unit = TextIn(object, "unit"); !unit.empty()) trial.unit = unit;
   trial.predicted = NumberIn<double>(object, "predicted");
   trial.peak_memory_bytes = NumberIn<int64_t>(object, "peak_memory_bytes");

@@ -39,6 +39,7 @@ struct Trial {
   bool noisy = false;        // its interval is wider than was asked for
   bool cut_short = false;    // ended as soon as it could not be the best any more
   bool proves = false;       // made to prove an answer, not to search for one
+  bool in_slices = false;    // alive beside another one, with which it took turns
   bool apart = false;        // of what is measured beside the answer, and never recommended
   std::string unit = std::string(kSamplesPerSecond);
   std::optional<double> predicted;  // in that unit, said before it was tried

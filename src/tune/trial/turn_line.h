@@ -1,6 +1,10 @@
 // Of two trials that take turns (proof/turns.h), each has a process of its own, and a line to the one that gives the
 // turns. A trial warms up, says that it is ready, and stands. Then each word lets it run for a slice of time, after which
 // it says what it made in it, and stands again. It is over when the other end lets go.
+//
+// A program that computes on the host does nothing while it stands. One that uses a device, or waits for its data, may
+// leave work to others that goes on meanwhile: kernels in the device's queue, a server that fills a socket. Its slices are
+// longer, and do not begin before it has run for a moment, which uses that up. Which of the two it is, the words say.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -20,27 +25,45 @@ struct Slice {
   double seconds = 0;  // of one rank
   double steps = 0;    // a second
   double samples = 0;  // a second, of all ranks together; 0 where not all steps say theirs
+  double waited = 0;   // for data, of that time
+  double burst = 1;    // how many times as fast its first half was as its second
 };
 
-// Adds up steps until they are a slice. Between two slices nothing is left out.
+// What a trial was before it ever stood, once that is steady.
+struct Warm {
+  double most_steps = 0;  // a second, at most: the high end of its interval
+  double waited = 0;      // for data, of the time
+};
+
+// Adds up steps until they are a slice. Between two slices nothing is left out, but the beginning of those where something
+// may have gone on.
 class SliceMeter {
  public:
   void Add(int rank, const record::Step& step);
   // Of what was added since the last one: nothing until it is long enough.
   std::optional<Slice> Take();
+  // Forgets what was added: it was no part of a slice. `leaves_out`: the beginning of each slice.
+  void BeginSlices(bool leaves_out);
 
-  double waited() const;  // for data, of the time of what was added since
   bool uses_device() const { return uses_device_; }
 
  private:
   struct Work {
+    double lead_seconds = 0;  // of what is left out
+    int64_t lead_steps = 0;
     double samples = 0, seconds = 0, waited = 0;
-    int64_t steps = 0;
+    std::vector<double> step_seconds;
     bool samples_known = true;
   };
+  bool Leads(Work& work, double seconds) const;
+
   std::map<int, Work> ranks_;
   bool uses_device_ = false;
+  bool leaves_out_ = false;
 };
+
+// The words that let a trial run.
+inline constexpr char kRun = 'r', kRunBeside = 'b';  // alone with the host, and beside what may go on
 
 class TurnLine {
  public:
@@ -48,8 +71,8 @@ class TurnLine {
   static Result<std::pair<TurnLine, UniqueFd>> Make();
 
   void OnStep(int rank, const record::Step& step) { meter_.Add(rank, step); }
-  // Whether the trial has to stand; `is_warm`: whether its throughput has become steady.
-  bool Stands(bool is_warm);
+  // Whether the trial has to stand.
+  bool Stands(const std::optional<Warm>& warm);
   // It stands: only now the other one may run.
   void OnStood();
   int word() const { return fd_.get(); }  // can be read when it may run, or is over
@@ -61,10 +84,11 @@ class TurnLine {
   enum class State : uint8_t { kWarmsUp, kStands, kRuns };
 
   explicit TurnLine(UniqueFd fd) : fd_(std::move(fd)) {}
-  bool HasWord(int flags);  // of recv(2)
+  char Word(int flags);  // of recv(2); 0: none
 
   UniqueFd fd_;
   State state_ = State::kWarmsUp;
+  Warm warm_;
   bool ran_ = false;  // in a turn
   bool is_over_ = false;
   SliceMeter meter_;

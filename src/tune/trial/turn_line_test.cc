@@ -51,18 +51,59 @@ TEST(SliceMeterTest, KnowsNoSamplesWhereOneStepDoesNot) {
   EXPECT_DOUBLE_EQ(slice->steps, 5);
 }
 
-TEST(SliceMeterTest, SaysWhatGoesOnWhileItStands) {
+// Of a program that may go on while it stands.
+SliceMeter MeterWithOthers() {
   SliceMeter meter;
-  EXPECT_EQ(meter.waited(), 0);
+  meter.Add(0, StepOf(10'000, 1));
+  meter.BeginSlices(/*leaves_out=*/true);
+  return meter;
+}
+
+TEST(SliceMeterTest, LeavesOutWhatMayHaveBeenReady) {
+  SliceMeter meter = MeterWithOthers();
+  for (int slice = 0; slice < 2; ++slice) {
+    for (int i = 0; i < 3; ++i) meter.Add(0, StepOf(110, 1'000));  // 0.33 s
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_FALSE(meter.Take());
+      meter.Add(0, StepOf(125, 10));
+    }
+    const auto taken = meter.Take();
+    ASSERT_TRUE(taken);
+    EXPECT_NEAR(taken->samples, 80, 1e-6);
+    EXPECT_NEAR(taken->seconds, 1, 1e-9);
+    EXPECT_NEAR(taken->burst, 1, 1e-9);
+  }
+}
+
+TEST(SliceMeterTest, LeavesNothingOutWhereTheProgramComputes) {
+  SliceMeter meter;
+  meter.Add(0, StepOf(10'000, 1));
+  meter.BeginSlices(/*leaves_out=*/false);
+  for (int i = 0; i < 5; ++i) meter.Add(0, StepOf(50, 8));
+  EXPECT_NEAR(meter.Take()->seconds, 0.25, 1e-9);
+}
+
+TEST(SliceMeterTest, ShowsABurstThatOutlastsWhatIsLeftOut) {
+  SliceMeter meter = MeterWithOthers();
+  for (int i = 0; i < 30; ++i) meter.Add(0, StepOf(10, 8));
+  for (int i = 0; i < 45; ++i) meter.Add(0, StepOf(10, 8));
+  for (int i = 0; i < 18; ++i) meter.Add(0, StepOf(25, 8));
+  EXPECT_NEAR(meter.Take()->burst, 2.5, 1e-6);
+}
+
+TEST(SliceMeterTest, SaysWhatWasWaitedForAndWhetherADeviceWasUsed) {
+  SliceMeter meter;
   record::Step step = StepOf(100, 8);
   step.share_ns[Index(record::Share::kDataWait)] = 25'000'000;
-  meter.Add(0, step);
-  EXPECT_DOUBLE_EQ(meter.waited(), 0.25);
+  for (int i = 0; i < 5; ++i) meter.Add(0, step);
   EXPECT_FALSE(meter.uses_device());
+  EXPECT_DOUBLE_EQ(meter.Take()->waited, 0.25);
   step.device_ns = 1;
   meter.Add(0, step);
   EXPECT_TRUE(meter.uses_device());
 }
+
+constexpr Warm kWarm = {11, 0.01};
 
 class TurnLineTest : public testing::Test {
  protected:
@@ -72,7 +113,7 @@ class TurnLineTest : public testing::Test {
     other_ = std::move(made->second);
   }
 
-  void LetRun() { ASSERT_EQ(send(other_.get(), "r", 1, 0), 1); }
+  void LetRun(char word = kRun) { ASSERT_EQ(send(other_.get(), &word, 1, 0), 1); }
   std::string Word() {
     std::string text(1'000, '\0');
     const ssize_t size = recv(other_.get(), text.data(), text.size(), MSG_DONTWAIT);
@@ -86,38 +127,50 @@ class TurnLineTest : public testing::Test {
 
 TEST_F(TurnLineTest, StandsOnceItIsWarmAndRunsASliceForEachWord) {
   Step(100);
-  EXPECT_FALSE(line_->Stands(/*is_warm=*/false));
-  EXPECT_TRUE(line_->Stands(true));
+  EXPECT_FALSE(line_->Stands(std::nullopt)) << "it is not warm";
+  EXPECT_TRUE(line_->Stands(kWarm));
   EXPECT_EQ(Word(), "") << "it does not stand yet";
   line_->OnStood();
-  EXPECT_EQ(Word(), R"({"what":"ready","waited":0.0,"uses_device":false})");
+  EXPECT_EQ(Word(), R"({"what":"ready","uses_device":false,"most_steps":11.0,"waited":0.01})");
   Step(100);  // was under way
-  EXPECT_TRUE(line_->Stands(true));
+  EXPECT_TRUE(line_->Stands(kWarm));
   LetRun();
-  EXPECT_FALSE(line_->Stands(true));
+  EXPECT_FALSE(line_->Stands(kWarm));
   for (int i = 0; i < 5; ++i) {
-    EXPECT_FALSE(line_->Stands(true));
+    EXPECT_FALSE(line_->Stands(kWarm));
     Step(100);
   }
-  EXPECT_TRUE(line_->Stands(true));
+  EXPECT_TRUE(line_->Stands(kWarm));
   line_->OnStood();
-  EXPECT_EQ(Word(), R"({"what":"slice","seconds":0.5,"steps":10.0,"samples":80.0})");
-  EXPECT_TRUE(line_->Stands(true)) << "until the next word";
+  EXPECT_EQ(Word(), R"({"what":"slice","seconds":0.5,"steps":10.0,"samples":80.0,"waited":0.0,"burst":1.0})");
+  EXPECT_TRUE(line_->Stands(kWarm)) << "until the next word";
   EXPECT_FALSE(line_->IsOver());
 }
 
+TEST_F(TurnLineTest, LeavesOutTheBeginningOfASliceWhereItIsToldTo) {
+  EXPECT_TRUE(line_->Stands(kWarm));
+  LetRun(kRunBeside);
+  EXPECT_FALSE(line_->Stands(kWarm));
+  Step(5'000);
+  Step(5'000);
+  for (int i = 0; i < 8; ++i) Step(125);
+  EXPECT_TRUE(line_->Stands(kWarm));
+  line_->OnStood();
+  EXPECT_NE(Word().find(R"("steps":8.0)"), std::string::npos);
+}
+
 TEST_F(TurnLineTest, IsOverWhenTheOtherEndLetsGo) {
-  EXPECT_TRUE(line_->Stands(true));
+  EXPECT_TRUE(line_->Stands(kWarm));
   other_.reset();
   EXPECT_TRUE(line_->IsOver());
 }
 
 TEST_F(TurnLineTest, DoesNotTakeTheWordForTheEnd) {
-  EXPECT_TRUE(line_->Stands(true));
-  EXPECT_TRUE(line_->Stands(true));
+  EXPECT_TRUE(line_->Stands(kWarm));
+  EXPECT_TRUE(line_->Stands(kWarm));
   LetRun();
   EXPECT_FALSE(line_->IsOver());
-  EXPECT_FALSE(line_->Stands(true));
+  EXPECT_FALSE(line_->Stands(kWarm));
 }
 
 }  // namespace

@@ -1,0 +1,30 @@
+// Pairs of trials that are alive at the same time and take turns (tune/proof/turns.h), as long as that works: after two that
+// could not, there are whole runs, one after the other.
+#pragma once
+
+#include <optional>
+
+#include "cli/trial_budget.h"
+#include "tune/proof/turns.h"
+#include "tune/trial/shelter.h"
+
+namespace fullbore::cli {
+
+class TrialTurns {
+ public:
+  // Where they are not `wanted`, there are none. `budget` is not owned.
+  TrialTurns(TrialBudget& budget, bool wanted) : budget_(budget), possible_(wanted) {}
+
+  bool possible() const { return possible_; }
+  // How long the two had together is in their `seconds`, by halves. Where they make no pair and nothing else ended it, be
+  // it the user, the budget or a baseline that fails by itself, it is said why, and they are possible no more. An error
+  // where nothing can be started.
+  Result<tune::Turns> Take(tune::Contender baseline, tune::Contender candidate);
+
+ private:
+  TrialBudget& budget_;
+  bool possible_;
+  std::optional<tune::Shelter> beside_;  // where the candidate's trials leave what they write
+};
+
+}  // namespace fullbore::cli
