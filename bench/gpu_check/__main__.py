@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import live  # noqa: E402
 import tuning  # noqa: E402
+import turns  # noqa: E402
 from evidence import HERE, Failed, Missing, Place, Row, say  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -120,13 +121,14 @@ CHECKS: dict[str, Callable[[Place], list[Row]]] = {
     "faults": live.faults,
     "hook": hook,
     "cures": cures,
+    "turns": turns.turns,
     "tune": tuning.tuning,
     "undisturbed": live.undisturbed,
     "loader": loading,
     "strangers": live.strangers,
 }
 ON_DEVICES_ONLY = {"product"}
-ON_REQUEST_ONLY = {"strangers"}
+ON_REQUEST_ONLY = {"strangers", "turns"}
 
 
 def device_of(python: str) -> dict[str, str]:

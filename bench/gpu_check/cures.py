@@ -1,6 +1,7 @@
 """What a cure brings on this device, beside what fullbore predicts from a recording of the program without it.
 
-    cures.py GROUP DIRECTORY    measures the pairs of a group, and writes a trace of its program: one JSON object
+    cures.py GROUP DIRECTORY           measures the pairs of a group, and writes a trace of its program: one JSON object
+    cures.py GROUP DIRECTORY CHANGE    measures that pair alone, or with no-change the program against itself
 
 The program as it is and the program with the cure take turns in one process, timed by their own clock without any
 profiler; then the first is recorded with torch's profiler, as a user would. What fullbore says of that recording is
@@ -14,7 +15,7 @@ import json
 import statistics
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +76,28 @@ GROUPS = {
 STRANGERS = {name: Group(name, *parts) for name, parts in CURES.items()}
 
 
+def alone(group: Group, change: str) -> Group:
+    cures = [cure for cure in (*group.cures, ("no-change", {})) if cure[0] == change]
+    return replace(group, cures=tuple(cures[:1]))
+
+
+def words_of(model: str, options: Any) -> str:
+    """As programs.py takes them."""
+    given = {name: int(value) if isinstance(value, bool) else value for name, value in asdict(options).items()}
+    return " ".join([model, *(f"{name}={value}" for name, value in given.items())])
+
+
 def measured(group: Group, before: Training) -> list[dict]:
     """For each cure the ns of a step without and with it, turn by turn."""
     before.turn(TURN_S)
     pairs = []
     for change, different in group.cures:
+        options = group.options, replace(group.options, **different)
         pair: dict[str, Any] = {"change": change, "different": different}
+        pair["words"] = [words_of(group.model, each) for each in options]
         try:
             begin = time.monotonic()
-            after = made(group.model, replace(group.options, **different), before.device)
+            after = made(group.model, options[1], before.device)
             after.turn(TURN_S)
             pair["start_s"] = time.monotonic() - begin
             turns = [(before.turn(TURN_S), after.turn(TURN_S)) for _ in range(TURNS)]
@@ -122,13 +136,17 @@ def record(program: Training, path: Path) -> dict[str, float]:
 
 def main() -> None:
     groups = {**GROUPS, **STRANGERS}
-    if len(sys.argv) != 3 or sys.argv[1] not in groups:
-        sys.exit(f"usage: cures.py {{{','.join(groups)}}} DIRECTORY")
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in groups:
+        sys.exit(f"usage: cures.py {{{','.join(groups)}}} DIRECTORY [CHANGE]")
     if default_device() == "cpu":
         torch.set_num_threads(1)
     group = groups[sys.argv[1]]
+    if len(sys.argv) == 4:
+        group = alone(group, sys.argv[3])
     before = made(group.model, group.options, default_device())
     pairs = measured(group, before)
+    if len(sys.argv) == 4:
+        return print(json.dumps({"torch": torch.__version__, "pairs": pairs}))
     recording = record(before, Path(sys.argv[2]) / f"{sys.argv[1]}.pt.trace.json.gz")
     print(json.dumps({"torch": torch.__version__, "pairs": pairs, "recording": recording}))
 
