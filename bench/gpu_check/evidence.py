@@ -45,8 +45,8 @@ class Place:
         self.has_device, self.seconds, self.until = has_device, seconds, until
         self.groups: list[str] = []  # of cures
 
-    def time_is_up(self) -> bool:
-        return time.monotonic() >= self.until
+    def time_is_up(self, needed_s: float = 0) -> bool:
+        return time.monotonic() + needed_s >= self.until
 
     def file(self, name: str) -> Path:
         return self.directory / name
