@@ -52,6 +52,15 @@ void OnlyLaunch(uint32_t copy, int64_t launch_ns, StepGraph& graph) {
     graph.nodes[*call].duration_ns = std::min(graph.nodes[*call].duration_ns, launch_ns);
 }
 
+// The same call, if there is less to copy.
+void CopyLess(uint32_t copy, double left, int64_t launch_ns, StepGraph& graph) {
+  const std::optional<uint32_t> call = LaunchOf(graph, copy);
+  if (!call) return;
+  int64_t& ns = graph.nodes[*call].duration_ns;
+  const auto copying_ns = static_cast<double>(std::max<int64_t>(0, ns - launch_ns));
+  ns = std::min(ns, launch_ns) + static_cast<int64_t>(left * copying_ns);
+}
+
 // What pinning asks of the host. A thread of its own takes batches from workers and pins them; without workers the
 // training thread does.
 void TakePinnedBatches(Outlook outlook, StepGraph& graph) {
@@ -164,9 +173,12 @@ class FewerBytesChange : public Change {
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
     constexpr std::array<double, 3> kLeft = {0.5, 0.25, 0.25};  // 16 bit instead of 32; 8 instead of 32
-    for (StepGraph::Node& node : graph.nodes) {
+    const int64_t launch_ns = UsualLaunchNs(graph);
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      StepGraph::Node& node = graph.nodes[i];
       if (!IsCopyToDevice(node)) continue;
       const double left = kLeft[static_cast<size_t>(outlook)];
+      if (IsPageableCopy(node)) CopyLess(i, left, launch_ns, graph);
       node.duration_ns = static_cast<int64_t>(static_cast<double>(node.duration_ns) * left);
       if (node.bytes > 0) node.bytes = static_cast<int64_t>(static_cast<double>(node.bytes) * left);
     }

@@ -104,12 +104,42 @@ class LowerPrecisionChange : public Change {
       node.duration_ns =
           static_cast<int64_t>(static_cast<double>(node.duration_ns) * (product ? left : kOfElementwise[at]));
     }
+    const bool has_no_tf32 = graph.matrix_units == record::MatrixUnits::kFloat16;
+    if (outlook == Outlook::kCautious || (has_no_tf32 && outlook == Outlook::kExpected)) AddCasts(graph);
     return 0;
   }
 
  private:
   static bool IsPlainProduct(const StepGraph::Node& node) {
     return node.work == Work::kDevice && node.lane == Lane::kMatmul;
+  }
+  // By autocast, the host casts the inputs of each product that takes 32 bit, and their gradients: operators that TF32
+  // does not need. Forward two for a product, and two more for the two of backward ("Autocast Op Reference", PyTorch).
+  static void AddCasts(StepGraph& graph) {
+    constexpr double kCastsOfProduct = 4.0 / 3;
+    const auto casts_ns = static_cast<int64_t>(kCastsOfProduct * OperatorNs(graph));
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+      const StepGraph::Node& node = graph.nodes[i];
+      if (!IsPlainProduct(node) && !IsInTf32(node, graph)) continue;
+      if (const auto launch = LaunchOf(graph, i)) graph.nodes[*launch].duration_ns += casts_ns;
+    }
+  }
+  // As cuBLAS, CUTLASS and cuDNN name them.
+  static bool IsInTf32(const StepGraph::Node& node, const StepGraph& graph) {
+    if (node.work != Work::kDevice || node.lane != Lane::kMatmulTensor) return false;
+    const std::string& name = graph.names[node.name];
+    return name.find("tf32") != std::string::npos || name.find("s1688") != std::string::npos;
+  }
+  // What the host does for a launch, in the model's passes.
+  static double OperatorNs(const StepGraph& graph) {
+    double host_ns = 0, launches = 0;
+    for (const StepGraph::Node& node : graph.nodes) {
+      if (node.phase != Phase::kForward && node.phase != Phase::kBackward) continue;
+      if (node.work == Work::kHost || node.work == Work::kLaunch)
+        host_ns += static_cast<double>(node.duration_ns);
+      launches += node.work == Work::kLaunch;
+    }
+    return launches > 0 ? host_ns / launches : 0;
   }
 };
 

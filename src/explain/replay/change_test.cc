@@ -220,6 +220,10 @@ TEST(FewerBytesTest, AQuarterOfTheBytesTakesAQuarterOfTheTime) {
   EXPECT_NEAR(AfterUs(WithACopy(Lane::kH2dPinned), FewerBytes()), 2'500 + 5'000, 30);
 }
 
+TEST(FewerBytesTest, ACallThatCopiesItselfCopiesLess) {
+  EXPECT_NEAR(AfterUs(WithACallAsLongAsItsCopy(), FewerBytes()), 6 + 9'996 / 4.0 + 500, 15);
+}
+
 TEST(FusedOptimizerTest, ItsManyLaunchesBecomeFew) {
   StepGraph graph = WithSmallKernels(100, false);
   EXPECT_NE(FusedOptimizer()->WhyNot(graph), std::nullopt);
@@ -485,6 +489,37 @@ TEST(LowerPrecisionTest, OnADeviceWithoutTensorCoresOrAnUnknownOneNothingIsPredi
   }
   graph.matrix_units = record::MatrixUnits::kFloat16;
   EXPECT_EQ(LowerPrecision()->WhyNot(graph), std::nullopt);
+}
+
+// A hundred products, which the host launches more slowly than the device makes them.
+StepGraph WithProducts(Lane lane, const std::string& kernel) {
+  MadeGraph made;
+  auto last = made.Add(Work::kStepEnd, 0);
+  for (int i = 0; i < 100; ++i) {
+    const auto host = made.Add(Work::kHost, 25, {{last}});
+    last = made.Add(Work::kLaunch, 5, {{host}});
+    const auto product = made.Add(Work::kDevice, 2, {{last, Dependency::kLaunch, 5, true}});
+    made[product].lane = lane;
+  }
+  made.Add(Work::kStepEnd, 0, {{last}});
+  StepGraph graph = made.Graph(3'000);
+  graph.matrix_units = record::MatrixUnits::kBFloat16;
+  graph.names = {kernel};
+  return graph;
+}
+
+TEST(LowerPrecisionTest, CastsMayCostAHostThatIsWaitedForMoreThanTensorCoresGain) {
+  const auto slowest = [](const StepGraph& graph) {
+    StepGraph changed = graph;
+    LowerPrecision()->Apply(Outlook::kCautious, changed);
+    return StepNs(changed) / StepNs(graph);
+  };
+  EXPECT_NEAR(slowest(WithProducts(Lane::kMatmul, "sgemm")), 1 + 4 / 3.0, 0.01);
+  EXPECT_NEAR(slowest(WithProducts(Lane::kMatmulTensor, "cutlass_tensorop_s1688gemm")), 1 + 4 / 3.0, 0.01)
+      << "of TF32";
+  EXPECT_NEAR(slowest(WithProducts(Lane::kMatmulTensor, "bf16_s16816gemm")), 1, 0.01) << "16 bit already";
+  EXPECT_NEAR(AfterUs(WithProducts(Lane::kMatmul, "sgemm"), LowerPrecision()), 3'000, 1)
+      << "TF32 casts nothing";
 }
 
 TEST(LowerPrecisionTest, OnlyProductsWithoutTensorCoresGain) {
