@@ -56,7 +56,10 @@ std::optional<double> ParseDouble(std::string_view text) { return ParseWhole<dou
 std::optional<double> ParseSeconds(std::string_view text) {
   if (text.empty()) return std::nullopt;
   double unit = 1;
-  if (const char last = text.back(); last == 's' || last == 'm' || last == 'h') {
+  if (text.ends_with("ms")) {
+    unit = 1e-3;
+    text.remove_suffix(2);
+  } else if (const char last = text.back(); last == 's' || last == 'm' || last == 'h') {
     unit = last == 's' ? 1 : last == 'm' ? 60 : 3600;
     text.remove_suffix(1);
   }

@@ -19,7 +19,9 @@ TEST(TextTest, SecondsMayBeGivenInMinutesAndHours) {
   EXPECT_EQ(ParseSeconds("1.5m"), 90);
   EXPECT_EQ(ParseSeconds("2h"), 7200);
   EXPECT_EQ(ParseSeconds("5s"), 5);
+  EXPECT_EQ(ParseSeconds("80ms"), 0.08);
   EXPECT_EQ(ParseSeconds("m"), std::nullopt);
+  EXPECT_EQ(ParseSeconds("ms"), std::nullopt);
   EXPECT_EQ(ParseSeconds(""), std::nullopt);
   EXPECT_EQ(ParseSeconds("5 m"), std::nullopt);
 }

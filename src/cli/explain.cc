@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/explain_pid.h"
@@ -10,7 +11,9 @@
 #include "cli/sections.h"
 #include "cli/subcommand.h"
 #include "cli/traces.h"
+#include "cli/trials.h"
 #include "cli/what_if.h"
+#include "explain/diagnose/unslowed.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -23,6 +26,7 @@ struct Flags {
   ResultFile json{"--json", kJsonResult}, html{"--html", kHtmlResult};
   bool force = false;
   std::vector<std::string> what_if;
+  std::string step_time;
   bool quiet = false;
   int64_t pid = 0;
   std::string seconds;  // of --for
@@ -49,6 +53,11 @@ Result<void> CheckFlags(const Flags& flags, bool traces) {
   if (!flags.what_if.empty() && (!traces || !flags.sections.names.empty())) {
     return Error{ErrorCode::kInvalidArgument, "--what-if is for the report on traces of devices",
                  "fullbore explain --what-if pin,graphs trace.json.gz"};
+  }
+  if (!flags.step_time.empty() && (!traces || !flags.sections.names.empty())) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "--step-time is for the report on traces: a run knows its steps without the profiler",
+                 "fullbore explain --step-time 120ms trace.json.gz"};
   }
   if (flags.sections.csv.wanted() && flags.sections.names.empty()) {
     return Error{ErrorCode::kInvalidArgument, "--csv writes a section, and none is named",
@@ -94,10 +103,15 @@ int Explain(Flags& flags) {
   }
   const auto what_if = ChangesNamed(flags.what_if);
   if (!what_if) return Fail(what_if.error(), kExitUsage);
-  const auto recording = flags.pid != 0 ? RecordProcess(flags)
-                         : traces       ? ReadTraces(flags.what, flags.sections.like_hta)
-                                        : ReadRecordedRun(flags);
+  auto recording = flags.pid != 0 ? RecordProcess(flags)
+                   : traces       ? ReadTraces(flags.what, flags.sections.like_hta)
+                                  : ReadRecordedRun(flags);
   if (!recording) return Fail(recording.error(), StatusOf(recording.error()));
+  if (!flags.step_time.empty()) {
+    const auto seconds = ParsePositiveSeconds("--step-time", flags.step_time);
+    if (!seconds) return Fail(seconds.error(), kExitUsage);
+    recording = diagnose::Unslowed(std::move(*recording), *seconds * 1e9);
+  }
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;
@@ -134,6 +148,10 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("CHANGE");
+  app.add_option("--step-time", flags->step_time,
+                 "Traces: what a step takes without the profiler, by a clock of yours. Else what it cost is\n"
+                 "estimated, and ranges are wide where that matters")
+      ->type_name("TIME");
   app.add_flag("--quiet,-q", flags->quiet, "Print nothing to the terminal");
   app.add_option("--section", flags->sections.names,
                  "Traces: print this table instead of the verdict; may be given several times, or as a,b:\n" +

@@ -61,6 +61,8 @@ struct Noticed {
   // ---- of the steps ----
   StepsBy steps_by = StepsBy::kNothing;
   int64_t stepped_ns = 0;   // of span_ns, within steps
+  // Of a recording whose profiler's cost is known and left out: how many times as long a recorded step took.
+  std::optional<double> slowed;
   int64_t empty_steps = 0;  // at the ends, in which the device did nothing: left out
   int64_t bare_steps = 0;   // at the ends, in which what it did was not recorded: left out
   // Of the pipeline that the rank is a stage of: within steps, how long nothing but a send or receive ran that waited

@@ -73,10 +73,10 @@ void Screen::DeviceWindow() {
     parts.push_back(fmt::format("{} {}{}", one.name, FormatPercent(one.share), rate));
   }
   if (parts.empty()) return;
-  Paragraph(
-      fmt::format("{} in steps {} to {}, under its profiler: {}", window.device ? "the device" : "the CPU",
-                  window.first_step, window.first_step + window.steps - 1, fmt::join(parts, ", ")),
-      2, 4, kDim);
+  Paragraph(fmt::format("{} in steps {} to {}{}: {}", window.device ? "the device" : "the CPU",
+                        window.first_step, window.first_step + window.steps - 1,
+                        window.device ? "" : ", under its profiler", fmt::join(parts, ", ")),
+            2, 4, kDim);
 }
 
 }  // namespace fullbore::report

@@ -2,15 +2,22 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <numeric>
+#include <string>
 #include <utility>
 
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/judge.h"
+#include "explain/diagnose/thresholds.h"
+#include "explain/diagnose/unslowed.h"
 
 namespace fullbore::diagnose {
 
 namespace {
+
+using record::Share;
 
 constexpr size_t kOperatorsNamed = 20;
 
@@ -20,17 +27,30 @@ bool RestsOnDevice(const Finding& finding) {
   return row != rows.end() && row->rests == Rests::kOnTheDevice;
 }
 
+// Of the steps that are judged, with what the profiler cost.
+double RecordedStepNs(const record::Recording& trace, const Diagnosis& diagnosis) {
+  const record::Stage* stage = JudgedStage(trace);
+  if (stage == nullptr || stage->ranks.empty()) return diagnosis.mean_step_ns;
+  const auto& steps = stage->ranks.front().steps;
+  const auto count = std::min<std::ptrdiff_t>(diagnosis.steps, std::ssize(steps));
+  if (count == 0) return diagnosis.mean_step_ns;
+  const int64_t all_ns =
+      std::accumulate(steps.end() - count, steps.end(), int64_t{0},
+                      [](int64_t sum, const record::Step& step) { return sum + step.wall_ns; });
+  return static_cast<double>(all_ns) / static_cast<double>(count);
+}
+
 WindowReport ReportOf(const record::DeviceWindow& window, const record::Recording& trace,
                       const Diagnosis& diagnosis) {
   WindowReport report;
   report.first_step =
       window.first_step + diagnosis.warmup_steps;  // its first step pays for the profiler's start
   report.steps = diagnosis.steps;
-  report.mean_step_ns = diagnosis.mean_step_ns;
+  report.mean_step_ns = RecordedStepNs(trace, diagnosis);
   report.device = diagnosis.device_shares;
   if (report.device) report.shares = diagnosis.shares;
   const record::Stage* stage = JudgedStage(trace);
-  const double all_ns = diagnosis.mean_step_ns * static_cast<double>(diagnosis.steps);
+  const double all_ns = report.mean_step_ns * static_cast<double>(diagnosis.steps);
   if (stage == nullptr || stage->ranks.empty() || all_ns <= 0) return report;
   for (const record::OperatorTime& one : stage->ranks.front().operators) {
     if (report.operators.size() == kOperatorsNamed) break;
@@ -62,20 +82,27 @@ void TakeDeviceOf(const std::vector<RankShares>& window, std::vector<RankShares>
   }
 }
 
-// The run knows what a step takes without the profiler.
-void NoteItsCost(const Diagnosis& seen, Diagnosis& run) {
-  if (run.mean_step_ns <= 0) return;
-  fitness::Known known;
-  known.slowed = seen.mean_step_ns / run.mean_step_ns;
-  for (fitness::Condition& condition : fitness::FitnessOf(known).conditions)
-    run.fitness.conditions.push_back(std::move(condition));
+void NoteItsCost(const fitness::Fitness& of_window, Diagnosis& run) {
+  std::ranges::copy_if(of_window.conditions, std::back_inserter(run.fitness.conditions),
+                       [](const fitness::Condition& condition) { return condition.id == "recorder-cost"; });
+}
+
+// Code that the host runs in each step costs what the device waits for it, by the device's clock: nothing where the device
+// is busy meanwhile. Of what happens more rarely the window says nothing.
+bool IsHiddenBehind(const std::map<std::string, double>& shares, const Finding& finding) {
+  if (finding.id != "host-other" || finding.cause != "loop-code") return false;
+  double idle = 0;
+  for (const Share share : {Share::kLaunch, Share::kSync, Share::kGap, Share::kHostOther}) {
+    if (const auto at = shares.find(std::string(Name(share))); at != shares.end()) idle += at->second;
+  }
+  return idle < kHostOther.warning;
 }
 
 }  // namespace
 
 void AddDeviceWindow(const record::DeviceWindow& window, const record::Recording& trace,
                      const std::vector<const replay::Change*>& what_if, Diagnosis& run) {
-  Diagnosis seen = Diagnose(trace, "", what_if);
+  Diagnosis seen = Diagnose(Unslowed(trace, run.median_step_ns), "", what_if);
   if (!seen.fitness.CanBeJudged()) {
     run.not_judged.push_back({"the steps under the profiler", seen.fitness.Refusal(), ""});
     return;
@@ -83,8 +110,9 @@ void AddDeviceWindow(const record::DeviceWindow& window, const record::Recording
   if (seen.steps == 0) return;
   run.device_window = ReportOf(window, trace, seen);
   if (!seen.device_shares) return;
-  NoteItsCost(seen, run);
+  NoteItsCost(seen.fitness, run);
   std::erase_if(run.findings, RestsOnDevice);
+  std::erase_if(run.findings, [&](const Finding& finding) { return IsHiddenBehind(seen.shares, finding); });
   std::ranges::copy_if(std::make_move_iterator(seen.findings.begin()),
                        std::make_move_iterator(seen.findings.end()), std::back_inserter(run.findings),
                        RestsOnDevice);

@@ -55,14 +55,28 @@ TEST(DeviceWindowTest, WhatTheHostGuessedOfTheDeviceGivesWay) {
   EXPECT_THAT(With(ATrace(), OnAGpu().InEachStep(Share::kH2d, 30)), Not(Finds("copy-bound")));
 }
 
-TEST(DeviceWindowTest, WhatTheProfilerMayHaveCostIsNoGain) {
+TEST(DeviceWindowTest, WhatTheProfilerCostIsLeftOut) {
   ARun launches = ATrace().InEachStep(Share::kLaunch, 40);
   launches.rank().kernels = 10'000;
   const Diagnosis slowed = With(launches, OnAGpu());
   ASSERT_FALSE(slowed.fitness.conditions.empty());
   EXPECT_EQ(slowed.fitness.conditions.back().id, "recorder-cost") << "140 ms with it, 100 ms without";
-  EXPECT_EQ(FindingIn(slowed, "launch-bound")->method, "");
-  EXPECT_TRUE(With(launches, OnAGpu().InEachStep(Share::kForward, 40)).fitness.conditions.empty());
+  EXPECT_DOUBLE_EQ(slowed.device_window->mean_step_ns, 140 * kMs) << "as it was recorded";
+  EXPECT_THAT(slowed, Not(Finds("launch-bound"))) << "all of it";
+
+  const Diagnosis in_part = With(launches, OnAGpu().InEachStep(Share::kForward, 20));
+  EXPECT_NEAR(FindingIn(in_part, "launch-bound")->share, 20 / 120.0, 1e-6);
+
+  const Diagnosis not_slowed = With(launches, OnAGpu().InEachStep(Share::kForward, 40));
+  EXPECT_TRUE(not_slowed.fitness.conditions.empty());
+  EXPECT_NEAR(FindingIn(not_slowed, "launch-bound")->share, 40 / 140.0, 1e-6);
+}
+
+TEST(DeviceWindowTest, TheLoopsOwnCodeCostsNothingWhereTheDeviceIsBusyMeanwhile) {
+  const ARun run = OnAGpu().InEachStep(Share::kHostOther, 20);
+  ASSERT_EQ(FindingIn(Diagnose(run), "host-other")->cause, "loop-code");
+  EXPECT_THAT(With(ATrace().InEachStep(Share::kCompute, 20), run), Not(Finds("host-other")));
+  EXPECT_THAT(With(ATrace().InEachStep(Share::kHostOther, 20), run), Finds("host-other"));
 }
 
 TEST(DeviceWindowTest, AWindowThatCannotBeJudgedLeavesTheDeviceOpen) {

@@ -31,8 +31,7 @@ std::span<const FindingRow> AllFindings() { return kFindings; }
 void DropForbiddenGains(Diagnosis& diagnosis) {
   const fitness::Fitness& fitness = diagnosis.fitness;
   for (const FindingRow& row : AllFindings()) {
-    const bool of_host = row.concludes == Conclusion::kIdleTime && fitness.Forbids(Conclusion::kHostGains);
-    if (!of_host && !fitness.Forbids(Conclusion::kGains)) continue;
+    if (!fitness.Forbids(Conclusion::kGains)) continue;
     for (Finding& finding : diagnosis.findings)
       if (finding.id == row.id) DropGain(finding);
   }

@@ -319,15 +319,15 @@ std::optional<Condition> WorkKnown(const Known& known) {
 }
 
 std::optional<Condition> Slowed(const Known& known) {
-  if (!known.slowed || *known.slowed < kSlowed) return std::nullopt;
+  if (!known.noticed.slowed || *known.noticed.slowed < kSlowed) return std::nullopt;
   return Condition{
       "recorder-cost",
-      fmt::format("Under its profiler a step took {} longer than without: what launches and the host "
-                  "cost there may be the profiler's doing.",
-                  FormatPercent(*known.slowed - 1)),
-      *known.slowed,
+      fmt::format("Under its profiler a step took {} longer than without: so much is left out of what the "
+                  "host and its launches cost there.",
+                  FormatPercent(*known.noticed.slowed - 1)),
+      *known.noticed.slowed,
       "ratio",
-      {kHostGains},
+      {},
       ""};
 }
 

@@ -28,8 +28,6 @@ std::string_view Name(Conclusion conclusion) {
       return "gains";
     case Conclusion::kWhatIf:
       return "what-if";
-    case Conclusion::kHostGains:
-      return "host-gains";
     case Conclusion::kSmallGains:
       return "small-gains";
     case Conclusion::kIdleTime:

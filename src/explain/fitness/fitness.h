@@ -22,7 +22,6 @@ enum class Conclusion : uint8_t {
   kAnything,     // about the steps: none of what follows, except rates
   kGains,        // what a change would gain: no prediction, no ladder
   kWhatIf,       // the same where somebody asks for a change, other than another device
-  kHostGains,    // what would be gained from idle time that the profiler may have made
   kSmallGains,   // gains that the noise could have made
   kIdleTime,     // why the device idles
   kHealthy,      // that nothing is wrong
@@ -78,8 +77,7 @@ struct Known {
   int64_t warmup_ns = 0;             // before them
   int64_t bare_steps = 0;            // of the steady state, left out since launches in them ran nothing
   std::optional<double> work_known;  // of the device's time in the steps: the part whose work is known
-  std::optional<double> slowed;      // by the profiler: a step's time under it, as a multiple of that without
-  // Of a trace, which holds no step without the profiler: what one would take, estimated, in ns.
+  // What a step would take without the profiler, estimated, in ns; where it is known, `noticed.slowed` is there.
   struct Unwatched {
     double recorded_ns = 0, least_ns = 0, expected_ns = 0, most_ns = 0;
   };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "explain/replay/simulate.h"
+
 namespace fullbore::replay {
 
 using record::StepGraph;
@@ -20,13 +22,34 @@ bool IsWatched(const StepGraph& graph) {
          std::ranges::any_of(graph.nodes, [](const StepGraph::Node& node) { return node.events > 0; });
 }
 
-StepGraph Unwatched(const StepGraph& graph, Outlook outlook) {
+namespace {
+
+StepGraph Without(const StepGraph& graph, double event_ns) {
   StepGraph without = graph;
-  const double event_ns = graph.operator_start_ns * kOfStart[static_cast<size_t>(outlook)];
   for (StepGraph::Node& node : without.nodes) {
     const auto ns = static_cast<double>(node.duration_ns);
     node.duration_ns = static_cast<int64_t>(std::max(kLeft * ns, ns - event_ns * node.events));
   }
+  return without;
+}
+
+}  // namespace
+
+StepGraph Unwatched(const StepGraph& graph, Outlook outlook) {
+  return Without(graph, graph.operator_start_ns * kOfStart[static_cast<size_t>(outlook)]);
+}
+
+StepGraph UnwatchedTo(const StepGraph& graph, double step_ns) {
+  constexpr double kMostOfEvent = 1e6;  // ns; the least that is left of the host bounds it long before
+  constexpr int kHalvings = 24;         // to less than a nanosecond
+  double least = 0, most = kMostOfEvent;
+  for (int i = 0; i < kHalvings && StepNs(graph) > step_ns; ++i) {
+    const double middle = (least + most) / 2;
+    (StepNs(Without(graph, middle)) > step_ns ? least : most) = middle;
+  }
+  StepGraph without = Without(graph, StepNs(graph) > step_ns ? most : 0);
+  for (StepGraph::Node& node : without.nodes) node.events = 0;
+  without.recorded_step_ns = std::min(step_ns, graph.recorded_step_ns);
   return without;
 }
 

@@ -12,4 +12,8 @@ bool IsWatched(const record::StepGraph& graph);
 // The host does what it did without noting it. Cautious: it hardly cost anything.
 record::StepGraph Unwatched(const record::StepGraph& graph, Outlook outlook);
 
+// The same where it is known what a step takes without the profiler: as much is taken from each event as makes the graph's
+// steps so long. What that cannot explain remains as ReplayError().
+record::StepGraph UnwatchedTo(const record::StepGraph& graph, double step_ns);
+
 }  // namespace fullbore::replay

@@ -65,5 +65,19 @@ TEST(ObserverTest, WhatTheProfilerCostIsKnownRoughlyAndSoIsTheGain) {
   EXPECT_GT(width(Launching(1000)), 1.1 * width(Launching(0)));
 }
 
+TEST(ObserverTest, WhereTheTrueStepIsKnownTheEventsCostWhatIsMissing) {
+  const StepGraph without = UnwatchedTo(Launching(1000), 2'000'000);
+  EXPECT_NEAR(StepNs(without), 2'000'000, 200);
+  EXPECT_FALSE(IsWatched(without)) << "nothing is left to be guessed";
+  EXPECT_NEAR(ReplayError(without), 0, 1e-3);
+  EXPECT_DOUBLE_EQ(StepNs(UnwatchedTo(Launching(1000), 4'000'000)) / 1e3, 3500) << "it was not slowed";
+}
+
+TEST(ObserverTest, WhatTheEventsCannotExplainIsAnErrorOfTheReplay) {
+  const StepGraph without = UnwatchedTo(Launching(1000), 1'000'000);
+  EXPECT_NEAR(StepNs(without) / 1e3, 0.4 * 3500, 1);
+  EXPECT_NEAR(ReplayError(without), 0.4, 1e-3);
+}
+
 }  // namespace
 }  // namespace fullbore::replay
