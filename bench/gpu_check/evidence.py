@@ -85,9 +85,9 @@ class Place:
         self.call(name, *ours, *command, limit_s=limit_s)
         return json.loads(report.read_text()), json.loads(own.read_text())
 
-    def explain(self, trace: Path, *changes: str) -> dict[str, Any]:
-        words = [word for change in changes for word in ("--what-if", change)]
-        name = "-".join([trace.name.partition(".")[0], "explained", *changes]).replace("=", "-")
+    def explain(self, trace: Path, *changes: str, more: tuple[str, ...] = ()) -> dict[str, Any]:
+        words = [word for change in changes for word in ("--what-if", change)] + list(more)
+        name = "-".join([trace.name.partition(".")[0], "explained", *changes, *more[:1]]).replace("=", "-")
         return json.loads(self.call(name, self.fullbore, "explain", trace, "--json", "-", *words, limit_s=60))
 
 
