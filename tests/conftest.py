@@ -126,8 +126,8 @@ class Fullbore:
         )
         return Ended(done.returncode, done.stdout, done.stderr, None, self.directory)
 
-    def explain(self, run_file: str | os.PathLike) -> dict[str, Any]:
-        said = self.call("explain", run_file, "--json", "-")
+    def explain(self, run_file: str | os.PathLike, *flags: str) -> dict[str, Any]:
+        said = self.call("explain", run_file, "--json", "-", *flags)
         assert said.code == 0, said.stderr
         return json.loads(said.stdout)
 

@@ -109,9 +109,9 @@ def device_trace(tmp_path_factory) -> pathlib.Path:
 
 def test_what_a_device_did_ends_in_the_same_words_as_its_trace(fullbore, torch_python, device_trace):
     """No device is here: a recorded trace takes the place of what the profiler would have written."""
-    alone = fullbore.explain(device_trace)
-
     done = fullbore.run(torch_python, fullbore.script("train.py", PLAYED), device_trace, flags=FLAGS)
+    step_ms = done.report["step_time"]["median_ns"] / 1e6
+    alone = fullbore.explain(device_trace, "--step-time", f"{step_ms:.9f}ms")
 
     assert done.report["device_window"]["of"] == "device"
     assert done.report["device_window"]["shares"] == alone["step_time"]["shares"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 
 import jsonschema
 import pytest
@@ -135,13 +139,78 @@ def test_a_program_that_ends_meanwhile_is_measured_by_whole_runs(fullbore, compa
     assert "they cannot take turns (the " in said["stderr"]
 
 
-def test_what_goes_on_while_a_program_stands_is_no_turn_of_it(fullbore, compare, torch_python):
+def test_waits_for_data_are_measured_in_slices_where_nothing_feeds_them_meanwhile(fullbore, compare, torch_python):
     fullbore.script("waits.py", WAITS.replace("0.004", "float(sys.argv[1])").replace("import time", "import sys, time"))
     said = compare(
         "--baseline", f"'{torch_python}' waits.py 0.004", "--candidate", f"'{torch_python}' waits.py 0.001", *BRIEFLY
     )
-    assert (said["verdict"], said["turns"]) == ("faster", "whole-runs"), said["terminal"]
-    assert "the baseline waits for data, which may go on while it stands" in said["stderr"]
+    assert (said["verdict"], said["turns"]) == ("faster", "slices"), said["terminal"] + said["stderr"]
+    assert all(trial["in_slices"] for trial in said["trials"])
+
+
+# Trains on what a server sends, which goes on whether somebody reads it or not; a little faster than that comes.
+STREAMS = """
+import socket, sys, time, torch
+torch.set_num_threads(1)
+
+class Sent(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        stream = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+        while True:
+            left = 4096
+            while left:
+                left -= len(stream.recv(left))
+            yield torch.rand(8, 4), torch.arange(8) % 2
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in torch.utils.data.DataLoader(Sent(), batch_size=None):
+    time.sleep(float(sys.argv[2]))
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.fixture
+def sending():
+    """The port of a server that sends each client a batch of 4,096 bytes every 20 ms."""
+
+    def feed(client: socket.socket) -> None:
+        with contextlib.suppress(OSError), client:
+            while True:
+                client.sendall(bytes(4096))
+                time.sleep(0.02)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=feed, args=(server.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_what_feeds_a_program_while_it_stands_makes_it_a_matter_of_whole_runs(fullbore, compare, torch_python, sending):
+    fullbore.script("streams.py", STREAMS)
+    command = f"'{torch_python}' streams.py {sending}"
+    said = compare("--baseline", f"{command} 0.012", "--candidate", f"{command} 0.04", *BRIEFLY)
+    assert (said["verdict"], said["turns"]) == ("slower", "whole-runs"), said["terminal"] + said["stderr"]
+    assert "they cannot take turns (the " in said["stderr"] and "on while it stands" in said["stderr"]
+
+
+def test_all_ranks_of_a_training_take_turns_together(fullbore, compare, torch_python):
+    ranks = BURNS.replace(
+        "import sys, time, torch", "import sys, time, torch\ntorch.distributed.init_process_group('gloo')"
+    )
+    ranks = ranks.replace("optimizer = ", "model = torch.nn.parallel.DistributedDataParallel(model)\noptimizer = ")
+    fullbore.script("ranks.py", ranks)
+    torchrun = f"'{torch_python}' -m torch.distributed.run --standalone --nproc-per-node 2 ranks.py"
+    said = compare("--baseline", f"{torchrun} 40", "--candidate", f"{torchrun} 10", *BRIEFLY)
+    assert (said["verdict"], said["turns"]) == ("faster", "slices"), said["terminal"] + said["stderr"]
+    assert processes_with("ranks.py") == []
 
 
 def test_who_wants_whole_runs_gets_them(fullbore, compare, torch_python):

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "explain/diagnose/statistics.h"
 #include "measure/probe/nvml/device_memory.h"
 
 namespace fullbore::tune {
@@ -32,9 +33,10 @@ constexpr int kLookMs = 100;
 constexpr double kEndSeconds = 30;  // for ending what they started, before they are killed
 constexpr size_t kMostBytes = 1 << 16;
 constexpr size_t kLeastSlices = 10;
+// A pair that is out of its time has so many at least: to tell something, and to show whether something goes on.
+constexpr size_t kFewest = 2, kFewestWithOthers = 5;
 // Where a pair is not known better by then, another one, of two new starts, tells more than its going on would.
 constexpr double kMostSecondsOfPair = 15, kMostWithOthers = 30;
-constexpr double kNormal95 = 1.96;
 constexpr double kWaits = 0.05;              // of the time, for data: from there on it shows what was ready
 constexpr int64_t kUsesDevice = 64'000'000;  // bytes: a context of a library takes more
 // Less than that of a burst bends no slice by more than half of it.
@@ -259,7 +261,8 @@ Result<void> Game::RunSlices() {
   const double most_seconds =
       std::min(may_go_on_ ? kMostWithOthers : kMostSecondsOfPair, options().precision.most_seconds);
   const int64_t end_ns = MonotonicNs() + static_cast<int64_t>(most_seconds * 1e9);
-  while (!IsKnown() && (MonotonicNs() < end_ns || players_[0].slices.size() < 2)) {
+  const size_t fewest = may_go_on_ ? kFewestWithOthers : kFewest;
+  while (!IsKnown() && (MonotonicNs() < end_ns || players_[0].slices.size() < fewest)) {
     const size_t first = coin_() & 1;
     for (const size_t index : {first, 1 - first}) {
       if (auto ran = RunSlice(players_[index]); !ran) return IsCutShort() ? CheckSlices() : ran;
@@ -344,7 +347,8 @@ MeanOfLogs LogsOf(const std::vector<double>& ratios) {
   for (const double ratio : ratios) logs.mean += std::log(ratio) / count;
   double squares = 0;
   for (const double ratio : ratios) squares += std::pow(std::log(ratio) - logs.mean, 2);
-  if (ratios.size() > 1) logs.half_width = kNormal95 * std::sqrt(squares / (count - 1) / count);
+  if (ratios.size() > 1)
+    logs.half_width = diagnose::StudentT95(ratios.size() - 1) * std::sqrt(squares / (count - 1) / count);
   return logs;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "explain/diagnose/statistics.h"
+
 namespace fullbore::tune {
 namespace {
 
@@ -35,8 +37,8 @@ TEST(TurnsTest, TheIntervalsAreThatOfTheRatio) {
   const RatesInTurns rates = RatesOf(SlicesOf({100, 100, 100, 100}), SlicesOf({110, 90, 110, 90}));
   double squares = 0, mean = (std::log(1.1) + std::log(0.9)) / 2;
   for (const double ratio : {1.1, 0.9, 1.1, 0.9}) squares += std::pow(std::log(ratio) - mean, 2);
-  EXPECT_NEAR(std::hypot(HalfWidth(rates.before), HalfWidth(rates.after)), 1.96 * std::sqrt(squares / 3 / 4),
-              1e-9);
+  EXPECT_NEAR(std::hypot(HalfWidth(rates.before), HalfWidth(rates.after)),
+              diagnose::StudentT95(3) * std::sqrt(squares / 3 / 4), 1e-9);
 }
 
 TEST(TurnsTest, CountsStepsOfBothWhereOneSliceKnowsNoSamples) {
