@@ -132,7 +132,7 @@ def faults(place: Place) -> list[Row]:
 
 
 def strangers(place: Place) -> list[Row]:
-    """The same of strangers.py's programs, which take longer steps; some have no fault."""
+    """The same of the strangers' programs, which take longer steps; some have no fault."""
     return first_findings(place, STRANGERS, "4@25")
 
 

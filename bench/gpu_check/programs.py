@@ -4,7 +4,7 @@
 
 A program is a model and options; a fault is an option, and its cure is another value of it (cures.py). Nothing here
 knows fullbore, and nothing is read from the network or from files: data are random, of the sizes that people use.
-Programs as they are written with other people's libraries are in strangers.py; MODEL may be one of them.
+Programs as they are written with other people's libraries are in strangers; MODEL may be one of them.
 """
 
 from __future__ import annotations

@@ -103,15 +103,14 @@ int Explain(Flags& flags) {
   }
   const auto what_if = ChangesNamed(flags.what_if);
   if (!what_if) return Fail(what_if.error(), kExitUsage);
+  const Result<double> step_s =
+      flags.step_time.empty() ? Result<double>(0.0) : ParsePositiveSeconds("--step-time", flags.step_time);
+  if (!step_s) return Fail(step_s.error(), kExitUsage);
   auto recording = flags.pid != 0 ? RecordProcess(flags)
                    : traces       ? ReadTraces(flags.what, flags.sections.like_hta)
                                   : ReadRecordedRun(flags);
   if (!recording) return Fail(recording.error(), StatusOf(recording.error()));
-  if (!flags.step_time.empty()) {
-    const auto seconds = ParsePositiveSeconds("--step-time", flags.step_time);
-    if (!seconds) return Fail(seconds.error(), kExitUsage);
-    recording = diagnose::Unslowed(std::move(*recording), *seconds * 1e9);
-  }
+  if (*step_s > 0) recording = diagnose::Unslowed(std::move(*recording), *step_s * 1e9);
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;

@@ -276,6 +276,16 @@ def test_export_replays_no_step_that_lies_outside_the_window(fullbore, trace):
     assert "no change is called 'faster'" in said.stderr
 
 
+def test_a_step_time_that_is_known_takes_the_place_of_an_estimate(fullbore, trace):
+    said = fullbore.call("explain", trace, "--step-time", f"{STEP_US / 2000}ms", "--json", "-")
+    assert said.code == 0, said.stderr
+    (cost,) = [one for one in json.loads(said.stdout)["fitness"] if one["id"] == "recorder-cost"]
+    assert cost["number"] == pytest.approx(2, rel=0.01)
+    for wrong, value in (("fast", trace), ("-1ms", trace), ("10ms", "last")):
+        said = fullbore.call("explain", value, "--step-time", wrong)
+        assert said.code == 2 and "--step-time" in said.stderr
+
+
 def test_a_device_that_is_not_known_is_an_error_that_names_those_that_are(fullbore, trace):
     said = fullbore.call("explain", trace, "--what-if", "device=Abacus")
     assert said.code == 2

@@ -16,7 +16,9 @@ using record::Share;
 
 bool NothingCostsMuch(const Diagnosis& diagnosis) {
   return std::ranges::all_of(diagnosis.findings, [](const Finding& finding) {
-    return finding.of_others || finding.open ||
+    // What others do is not this run's illness, but what it is sure to gain by giving way to them is its own.
+    const bool gains = finding.speedup.low >= 1 + kHealthy;
+    return (finding.of_others && !gains) || finding.open ||
            (finding.severity == Severity::kInfo && finding.share < kHealthy);
   });
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "explain/diagnose/judge.h"
 #include "explain/diagnose/testing/a_run.h"
 
 namespace fullbore::diagnose {
@@ -84,6 +85,17 @@ TEST(HealthyTest, OperatorsThatNobodyLookedAtAreLeftOpen) {
   EXPECT_THAT(Diagnose(ATraining().OnGpu(record::Metric::kGpuUtilization, 0.99)),
               Not(LeavesOpen("operators on the CPU")));
   EXPECT_THAT(Diagnose(run.InEachStep(Share::kDataWait, 50)), Not(LeavesOpen("operators on the CPU")));
+}
+
+TEST(HealthyTest, WhatOthersDoCostsWhereGivingWayToThemIsSureToGain) {
+  Diagnosis diagnosis;
+  Finding& finding = diagnosis.findings.emplace_back();
+  finding.of_others = true;
+  finding.severity = Severity::kCritical;
+  finding.share = 0.5;
+  EXPECT_TRUE(NothingCostsMuch(diagnosis));
+  finding.speedup = {4, 1.05, 10};
+  EXPECT_FALSE(NothingCostsMuch(diagnosis));
 }
 
 }  // namespace

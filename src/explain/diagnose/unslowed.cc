@@ -35,23 +35,28 @@ void TakeFrom(Steps& steps, int64_t wall_ns, double part) {
   }
 }
 
+void TakeFromSteps(record::RankInfo& rank, double step_ns) {
+  const double recorded_ns = MedianWall(rank.steps);
+  if (recorded_ns <= step_ns) return;
+  const double part = 1 - step_ns / recorded_ns;
+  rank.noticed.slowed = recorded_ns / step_ns;
+  for (record::Step& step : rank.steps) TakeFrom(step, step.wall_ns, part);
+  for (record::StepWindow& window : rank.windows) {
+    int64_t wall_ns = 0;
+    for (const int64_t ns : window.share_ns) wall_ns += ns;
+    TakeFrom(window, wall_ns, part);
+  }
+}
+
 }  // namespace
 
 record::Recording Unslowed(record::Recording trace, double step_ns) {
+  if (step_ns <= 0) return trace;
   for (record::Stage& stage : trace.stages) {
     for (record::RankInfo& rank : stage.ranks) {
       if (!rank.device_activity || rank.steps.empty()) continue;
-      const double recorded_ns = MedianWall(rank.steps);
-      if (recorded_ns <= step_ns) continue;
-      const double part = 1 - step_ns / recorded_ns;
-      rank.noticed.slowed = recorded_ns / step_ns;
-      for (record::Step& step : rank.steps) TakeFrom(step, step.wall_ns, part);
-      for (record::StepWindow& window : rank.windows) {
-        int64_t wall_ns = 0;
-        for (const int64_t ns : window.share_ns) wall_ns += ns;
-        TakeFrom(window, wall_ns, part);
-      }
       if (rank.graph) rank.graph = replay::UnwatchedTo(*rank.graph, step_ns);
+      TakeFromSteps(rank, step_ns);
     }
   }
   return trace;

@@ -50,5 +50,21 @@ TEST(UnslowedTest, SaysByHowMuchTheyWereSlowed) {
   EXPECT_FALSE(noticed(ATraining().InEachStep(Share::kForward, 80)).slowed) << "no device was recorded";
 }
 
+TEST(UnslowedTest, AGraphHasNoEventsLeftToBeGuessed) {
+  ARun trace = ATrace().InEachStep(Share::kLaunch, 80);
+  record::StepGraph graph;  // a step of one node
+  graph.nodes.resize(2);
+  graph.nodes[0].work = graph.nodes[1].work = record::Work::kStepEnd;
+  graph.nodes[0].events = 7;
+  graph.first_edge = {0, 0, 0};
+  graph.step_ends = {0, 1};
+  trace.rank().graph = graph;
+  for (const double step_ns : {kStepNs, 500.0 * kMs}) {
+    const auto without = Unslowed(trace, step_ns).stages.front().ranks.front().graph;
+    EXPECT_EQ(without->nodes[0].events, 0) << step_ns;
+  }
+  EXPECT_EQ(Unslowed(trace, 0).stages.front().ranks.front().graph->nodes[0].events, 7) << "nothing is known";
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose
