@@ -60,7 +60,7 @@ struct Noticed {
 
   // ---- of the steps ----
   StepsBy steps_by = StepsBy::kNothing;
-  int64_t stepped_ns = 0;   // of span_ns, within steps
+  int64_t stepped_ns = 0;  // of span_ns, within steps
   // Of a recording whose profiler's cost is known and left out: how many times as long a recorded step took.
   std::optional<double> slowed;
   int64_t empty_steps = 0;  // at the ends, in which the device did nothing: left out
