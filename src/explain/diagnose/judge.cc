@@ -29,12 +29,8 @@ constexpr FindingRow kFindings[] = {
 std::span<const FindingRow> AllFindings() { return kFindings; }
 
 void DropForbiddenGains(Diagnosis& diagnosis) {
-  const fitness::Fitness& fitness = diagnosis.fitness;
-  for (const FindingRow& row : AllFindings()) {
-    if (!fitness.Forbids(Conclusion::kGains)) continue;
-    for (Finding& finding : diagnosis.findings)
-      if (finding.id == row.id) DropGain(finding);
-  }
+  if (!diagnosis.fitness.Forbids(Conclusion::kGains)) return;
+  for (Finding& finding : diagnosis.findings) DropGain(finding);
 }
 
 std::optional<Severity> SeverityOf(double share, const Levels& levels, int64_t steps) {

@@ -124,11 +124,12 @@ class LowerPrecisionChange : public Change {
       if (const auto launch = LaunchOf(graph, i)) graph.nodes[*launch].duration_ns += casts_ns;
     }
   }
-  // As cuBLAS, CUTLASS and cuDNN name them.
+  // As cuBLAS, CUTLASS and cuDNN name them. Kernels of 16 bit are called s1688, too, with their type beside it.
   static bool IsInTf32(const StepGraph::Node& node, const StepGraph& graph) {
     if (node.work != Work::kDevice || node.lane != Lane::kMatmulTensor) return false;
     const std::string& name = graph.names[node.name];
-    return name.find("tf32") != std::string::npos || name.find("s1688") != std::string::npos;
+    const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+    return has("tf32") || (has("s1688") && !has("f16") && !has("fp16"));
   }
   // What the host does for a launch, in the model's passes.
   static double OperatorNs(const StepGraph& graph) {

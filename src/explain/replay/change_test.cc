@@ -518,6 +518,7 @@ TEST(LowerPrecisionTest, CastsMayCostAHostThatIsWaitedForMoreThanTensorCoresGain
   EXPECT_NEAR(slowest(WithProducts(Lane::kMatmulTensor, "cutlass_tensorop_s1688gemm")), 1 + 4 / 3.0, 0.01)
       << "of TF32";
   EXPECT_NEAR(slowest(WithProducts(Lane::kMatmulTensor, "bf16_s16816gemm")), 1, 0.01) << "16 bit already";
+  EXPECT_NEAR(slowest(WithProducts(Lane::kMatmulTensor, "turing_fp16_s1688gemm_fp16_128x64_nn")), 1, 0.01);
   EXPECT_NEAR(AfterUs(WithProducts(Lane::kMatmul, "sgemm"), LowerPrecision()), 3'000, 1)
       << "TF32 casts nothing";
 }

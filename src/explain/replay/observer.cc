@@ -42,12 +42,13 @@ StepGraph Unwatched(const StepGraph& graph, Outlook outlook) {
 StepGraph UnwatchedTo(const StepGraph& graph, double step_ns) {
   constexpr double kMostOfEvent = 1e6;  // ns; the least that is left of the host bounds it long before
   constexpr int kHalvings = 24;         // to less than a nanosecond
-  double least = 0, most = kMostOfEvent;
-  for (int i = 0; i < kHalvings && StepNs(graph) > step_ns; ++i) {
+  const bool was_slowed = StepNs(graph) > step_ns;
+  double least = 0, most = was_slowed ? kMostOfEvent : 0;
+  for (int i = 0; i < kHalvings && was_slowed; ++i) {
     const double middle = (least + most) / 2;
     (StepNs(Without(graph, middle)) > step_ns ? least : most) = middle;
   }
-  StepGraph without = Without(graph, StepNs(graph) > step_ns ? most : 0);
+  StepGraph without = Without(graph, most);
   for (StepGraph::Node& node : without.nodes) node.events = 0;
   without.recorded_step_ns = std::min(step_ns, graph.recorded_step_ns);
   return without;
