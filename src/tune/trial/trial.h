@@ -68,6 +68,6 @@ nlohmann::ordered_json ToJson(const Trial& trial);
 // What an array holds, if nothing but numbers; else nothing. JSON writes null for what is no number.
 std::vector<double> Numbers(const nlohmann::json& array);
 // Of such a line; an error for anything else.
-Result<Trial> TrialFrom(const nlohmann::json& json);
+Result<Trial> TrialFrom(const nlohmann::json& object);
 
 }  // namespace fullbore::tune
