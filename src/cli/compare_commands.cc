@@ -172,7 +172,7 @@ std::optional<tune::Trial> MachineTrack::TryInTurns(Side side) {
   }
   Print(stderr, "fullbore: trials {} and {}: both, in turns; {} left\n", count_ + 1, count_ + 2,
         Duration(budget_.left_s()));
-  auto turns = turns_.Take({OptionsOf(Side::kBaseline), {}}, {OptionsOf(Side::kCandidate), {}});
+  auto turns = turns_.Take({OptionsOf(Side::kBaseline), {}, {}}, {OptionsOf(Side::kCandidate), {}, {}});
   if (!turns) error_ = turns.error();
   if (!turns || interrupted()) return std::nullopt;
   if (turns->pair) {

@@ -155,7 +155,7 @@ std::optional<tune::PairOfTrials> Machine::TryPair(const tune::Request& before, 
   const bool any_is_kept = kept_.Holds(before.settings, true) || kept_.Holds(after.settings, true);
   if (!turns_.possible() || any_is_kept) return std::nullopt;
   for (const tune::Request* each : {&before, &after}) Announce(*each, options_.precision.most_seconds);
-  auto turns = turns_.Take({options_, before.settings}, {options_, after.settings});
+  auto turns = turns_.Take({options_, before.settings, before.memory}, {options_, after.settings, after.memory});
   if (!turns) error_ = turns.error();
   if (!turns || !turns->pair) {
     count_ -= 2;

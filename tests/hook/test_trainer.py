@@ -159,7 +159,7 @@ def test_what_somebody_forgot_to_switch_off_is_a_fact(newest):
     train(300)
     """
     facts = newest.run(WATCHED + for_a_while)[0].trainer.facts
-    assert facts["anomaly_detection"] is False and "profiler" not in facts
+    assert facts["anomaly_detection"] is False and not facts.get("profiler")
     facts = newest.run(WATCHED + "    train(600)\n")[0].trainer.facts
     assert "anomaly_detection" not in facts and "profiler" not in facts
 

@@ -174,10 +174,12 @@ int main(int argc, char** argv) {
 }
 """
 
+STOOD = 0.5  # seconds between two steps: far more than any of these takes
+
 
 def own_rates(counts: pathlib.Path) -> dict[int, float]:
     """Samples a second by the programs' own count, by the number of workers: of all ranks together, the mean of all
-    trials, without the beginning."""
+    trials, without the beginning, and without the time in which a trial stood while another one ran."""
     rates: dict[tuple[int, str], float] = {}
     for path in counts.iterdir():
         workers, run, _ = path.name.rsplit(".", 2)
@@ -185,7 +187,9 @@ def own_rates(counts: pathlib.Path) -> dict[int, float]:
         steps = [(float(at), int(samples)) for at, samples in lines][10:]
         if len(steps) < 2:
             continue
-        rate = sum(samples for _, samples in steps[1:]) / (steps[-1][0] - steps[0][0])
+        ran = [(after[0] - before[0], after[1]) for before, after in zip(steps, steps[1:])]
+        ran = [(seconds, samples) for seconds, samples in ran if seconds < STOOD]
+        rate = sum(samples for _, samples in ran) / sum(seconds for seconds, _ in ran)
         rates[int(workers), run] = rates.get((int(workers), run), 0) + rate
     return {
         workers: statistics.mean(rate for (count, _), rate in rates.items() if count == workers)

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <random>
@@ -23,7 +22,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "explain/diagnose/statistics.h"
-#include "measure/probe/nvml/device_memory.h"
+#include "tune/proof/room.h"
 
 namespace fullbore::tune {
 
@@ -37,57 +36,12 @@ constexpr size_t kLeastSlices = 10;
 constexpr size_t kFewest = 2, kFewestWithOthers = 5;
 // Where a pair is not known better by then, another one, of two new starts, tells more than its going on would.
 constexpr double kMostSecondsOfPair = 15, kMostWithOthers = 30;
-constexpr double kWaits = 0.05;              // of the time, for data: from there on it shows what was ready
-constexpr int64_t kUsesDevice = 64'000'000;  // bytes: a context of a library takes more
+constexpr double kWaits = 0.05;  // of the time, for data: from there on it shows what was ready
 // Less than that of a burst bends no slice by more than half of it.
 constexpr double kNoBurst = 1.02;
 // A program becomes faster in its first seconds (a ResNet on two cores by 12 % after two of them), and waits a little
 // less: not by more than that.
 constexpr double kNotFaster = 1.25, kWaitsNoLess = 0.05;
-
-int64_t NumberIn(const std::string& path, std::string_view after) {
-  const auto text = ReadFile(path);
-  const size_t at = text ? text->find(after) : std::string::npos;
-  return at == std::string::npos ? 0 : std::atoll(text->c_str() + at + after.size());
-}
-
-// What processes that start now could have, in bytes: of the machine (proc(5), in kB), or of what this container may take
-// (cgroup v2, where "max" is no number).
-int64_t AvailableMemory() {
-  const int64_t machine = NumberIn("/proc/meminfo", "MemAvailable:") * 1'024;
-  const int64_t limit = NumberIn("/sys/fs/cgroup/memory.max", "");
-  if (limit <= 0) return machine;
-  return std::min(machine, std::max<int64_t>(0, limit - NumberIn("/sys/fs/cgroup/memory.current", "")));
-}
-
-// Where another one like it finds no room; nothing where it does. Each takes what is gone between the two looks, and a
-// tenth is everybody else's.
-std::optional<std::string> NoRoom(std::string_view where, int64_t before, int64_t left, int64_t all) {
-  const int64_t taken = before - left;
-  if (taken + all / 10 <= left) return std::nullopt;
-  return fmt::format("there is no memory for both{}: the baseline takes {:.1f} GB, {:.1f} GB are left", where,
-                     static_cast<double>(taken) / 1e9, static_cast<double>(left) / 1e9);
-}
-
-using probe::nvml::DeviceMemory;
-
-// Whether somebody began to use one meanwhile, whom the hook may not have seen.
-bool AnyWasTaken(const std::vector<DeviceMemory>& before, const std::vector<DeviceMemory>& now) {
-  for (size_t i = 0; i < std::min(before.size(), now.size()); ++i) {
-    if (before[i].free - now[i].free > kUsesDevice) return true;
-  }
-  return false;
-}
-
-std::optional<std::string> NoRoomOnDevices(const std::vector<DeviceMemory>& before,
-                                           const std::vector<DeviceMemory>& now) {
-  if (now.empty() || now.size() != before.size())
-    return "how much memory their devices have left is not known";
-  for (size_t i = 0; i < now.size(); ++i) {
-    if (auto why = NoRoom(" on " + now[i].title, before[i].free, now[i].free, now[i].total)) return why;
-  }
-  return std::nullopt;
-}
 
 // In the process of the trial. Whatever happens, it says something: silence is an end, too.
 [[noreturn]] void BeTheTrial(Contender contender, TurnLine& line) {
@@ -184,14 +138,13 @@ Result<void> Game::WarmUp(Player& player, const Contender& contender) {
 }
 
 Result<void> Game::Start() {
-  const int64_t before = AvailableMemory();
-  const std::vector<DeviceMemory> devices = probe::nvml::MemoryOfDevices();
+  const MemoryNow before = LookAtMemory();
   if (auto warm = WarmUp(players_[0], contenders_[0]); !warm) return warm;
-  const std::vector<DeviceMemory> now = probe::nvml::MemoryOfDevices();
-  players_[0].uses_device = players_[0].uses_device || AnyWasTaken(devices, now);
-  auto why = NoRoom("", before, AvailableMemory(), before);
-  if (!why && players_[0].uses_device) why = NoRoomOnDevices(devices, now);
-  if (why) return Error{ErrorCode::kUnavailable, *why, ""};
+  const MemoryNow beside = LookAtMemory();
+  players_[0].uses_device = players_[0].uses_device || AnyDeviceWasTaken(before, beside);
+  if (const auto why = NoRoomForBoth(before, beside, players_[0].uses_device, contenders_[0].memory,
+                                     contenders_[1].memory))
+    return Error{ErrorCode::kUnavailable, *why, ""};
   return WarmUp(players_[1], contenders_[1]);
 }
 

@@ -9,6 +9,7 @@
 
 #include "tune/proof/proof.h"
 #include "tune/trial/measure.h"
+#include "tune/trial/memory.h"
 #include "tune/trial/turn_line.h"
 
 namespace fullbore::tune {
@@ -29,6 +30,7 @@ std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Wa
 struct Contender {
   MeasureOptions options;
   Settings settings;
+  MemoryUse memory;  // that it took alone, where that is known
 };
 
 struct Turns {

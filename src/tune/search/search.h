@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tune/proof/proof.h"
+#include "tune/trial/memory.h"
 #include "tune/trial/trial.h"
 
 namespace fullbore::tune {
@@ -53,6 +54,7 @@ struct Request {
   bool proves = false;
   std::optional<double> predicted;       // samples/s
   std::optional<double> hopeless_below;  // samples/s
+  MemoryUse memory = {};                 // that it took before; of a pair, to know whether both have room
 };
 
 class Laboratory {

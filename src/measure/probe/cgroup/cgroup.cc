@@ -99,6 +99,31 @@ std::optional<uint64_t> LimitInBytes(const std::string& directory) {
   return limit && *limit < kNoLimitBytes ? limit : std::nullopt;
 }
 
+std::optional<uint64_t> LimitOfUnified(const std::string& directory) {
+  return ReadCount(directory + "/memory.max");
+}
+
+// Of such a limit. Shared memory is counted as page cache, but cannot be dropped.
+std::optional<uint64_t> LeftOf(std::optional<uint64_t> limit, std::optional<uint64_t> used,
+                               const std::string& directory, const char* cache, const char* shared) {
+  if (!limit || !used) return std::nullopt;
+  const Result<std::string> stat = ReadFile(directory + "/memory.stat");
+  const uint64_t cached = stat ? CountAfter(*stat, cache).value_or(0) : 0;
+  const uint64_t kept = stat ? CountAfter(*stat, shared).value_or(0) : 0;
+  const uint64_t taken = *used - std::min(*used, cached - std::min(cached, kept));
+  return *limit - std::min(*limit, taken);
+}
+
+std::optional<uint64_t> LeftInUnified(const std::string& directory) {
+  return LeftOf(LimitOfUnified(directory), ReadCount(directory + "/memory.current"), directory, "file",
+                "shmem");
+}
+
+std::optional<uint64_t> LeftInMemory(const std::string& directory) {
+  return LeftOf(LimitInBytes(directory), ReadCount(directory + "/memory.usage_in_bytes"), directory,
+                "total_cache", "total_shmem");
+}
+
 std::optional<int64_t> ReadCpuList(const CgroupPath& path, const char* file) {
   if (!path.found()) return std::nullopt;
   const Result<std::string> text = ReadFile(path.own() + file);
@@ -119,8 +144,13 @@ std::optional<double> CpuLimitCores(const Cgroup& cgroup) {
 
 std::optional<uint64_t> MemoryLimitBytes(const Cgroup& cgroup) {
   return Smaller(
-      Tightest<uint64_t>(cgroup.unified, [](const std::string& d) { return ReadCount(d + "/memory.max"); }),
+      Tightest<uint64_t>(cgroup.unified, LimitOfUnified),
       Tightest<uint64_t>(cgroup.memory, LimitInBytes));
+}
+
+std::optional<uint64_t> MemoryLeftBytes(const Cgroup& cgroup) {
+  return Smaller(Tightest<uint64_t>(cgroup.unified, LeftInUnified),
+                 Tightest<uint64_t>(cgroup.memory, LeftInMemory));
 }
 
 std::optional<int64_t> CpusetCores(const Cgroup& cgroup) {

@@ -28,6 +28,8 @@ Cgroup FindCgroup(const std::string& root, const std::string& cgroup_text, const
 // The tightest limit of the group and its ancestors; nothing if there is none.
 std::optional<double> CpuLimitCores(const Cgroup& cgroup);
 std::optional<uint64_t> MemoryLimitBytes(const Cgroup& cgroup);
+// What the fullest of them leaves; cache that could be dropped counts as left.
+std::optional<uint64_t> MemoryLeftBytes(const Cgroup& cgroup);
 std::optional<int64_t> CpusetCores(const Cgroup& cgroup);
 
 // The number of cores in a list as the kernel writes it: 5 for "0-3,8".

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "measure/probe/proc/facts_probe.h"
+#include "measure/probe/proc/memory_left.h"
 #include "measure/probe/testing/fake_machine.h"
 
 namespace fullbore::probe {
@@ -109,6 +110,25 @@ TEST_F(CgroupProbeTest, AContainerThatShowsTheHostsPathIsReadAtItsMount) {
   CgroupProbe probe(files_.machine());
   probe.Sample(Seconds(1), sink_);
   EXPECT_EQ(sink_.Last("cgroup_memory_used"), 1000000);
+}
+
+TEST_F(CgroupProbeTest, WhatIsLeftIsWhatTheFullestOfAllGroupsAboveLeaves) {
+  MakeHybrid();
+  files_.Write("/proc/meminfo", "MemTotal: 90000 kB\nMemAvailable: 8000 kB\n");
+  files_.Write("/sys/fs/cgroup/memory/api/memory.usage_in_bytes", "7000000\n");
+  files_.Write("/sys/fs/cgroup/memory/api/memory.stat", "total_cache 600000\ntotal_shmem 100000\n");
+  EXPECT_EQ(MemoryLeft(files_.machine().root), 8192000 - 7000000 + 500000) << "the parent's";
+  files_.Write("/proc/meminfo", "MemTotal: 90000 kB\nMemAvailable: 50 kB\n");
+  EXPECT_EQ(MemoryLeft(files_.machine().root), 50 * 1024) << "the machine's";
+}
+
+TEST_F(CgroupProbeTest, WhatIsLeftInAUnifiedHierarchy) {
+  MakeV2();
+  files_.Write("/proc/meminfo", "MemAvailable: 8000 kB\n");
+  EXPECT_EQ(MemoryLeft(files_.machine().root), 8000 * 1024) << "what the limited group uses is not known";
+  files_.Write("/sys/fs/cgroup/pod/memory.current", "4096000\n");
+  files_.Write("/sys/fs/cgroup/pod/memory.stat", "file 300000\nshmem 100000\n");
+  EXPECT_EQ(MemoryLeft(files_.machine().root), 200000);
 }
 
 // "77 (x) S 1 ...": state and start time.

@@ -1,0 +1,23 @@
+#include "measure/probe/proc/memory_left.h"
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "measure/probe/cgroup/cgroup.h"
+#include "measure/probe/text_file.h"
+
+namespace fullbore::probe {
+
+int64_t MemoryLeft(const std::string& root) {
+  const auto meminfo = ReadFile(root + "/proc/meminfo");
+  const auto machine = meminfo ? CountAfter(*meminfo, "MemAvailable:") : std::nullopt;  // kB, as proc(5) says
+  auto left = static_cast<int64_t>(machine.value_or(0)) * 1'024;
+  const auto groups = ReadFile(root + "/proc/self/cgroup");
+  const auto mounts = ReadFile(root + "/proc/self/mountinfo");
+  if (!groups || !mounts) return left;
+  if (const auto in_group = MemoryLeftBytes(FindCgroup(root, *groups, *mounts)))
+    left = std::min(left, static_cast<int64_t>(*in_group));
+  return left;
+}
+
+}  // namespace fullbore::probe
