@@ -78,6 +78,7 @@ TEST(BlockedFetchesTest, SayNothingOfDisksWhereTheReadsAreNotKnown) {
 
 TEST(BlockedFetchesTest, AreToldWhatMoreWorkersThanCoresWouldBringAndNotPromisedIt) {
   ARun run = ATraining().InEachStep(Share::kDataWait, 700).FedBy(MadeLoader(0, 100, 700, 20)).OnCores(2);
+  run.rank().device = "cuda:0";
   const Finding finding = InputBoundOf(Reads(run, 0));
   EXPECT_THAT(finding, Advises("DataLoader(num_workers=7) is "));
   EXPECT_EQ(finding.change, "") << "all may wait for one link";
@@ -119,6 +120,24 @@ ARun DrawsLongOrders(int64_t draw_ms) {
   ARun run = ATraining();
   for (int64_t i = 5; i < 95; i += 10) run.InStep(i, Share::kDataWait, 1'000);
   return run.FedBy(loader);
+}
+
+// Nine tenths of each step.
+double GainWithoutWaits(const char* device, int threads) {
+  ARun run = ATraining()
+                 .InEachStep(Share::kDataWait, 900)
+                 .FedBy(MadeLoader(1, 100, 1'000, 20))
+                 .OnCores(4)
+                 .Reading(Metric::kProcessCpu, 0.09 * threads, {{"role", "trainer"}});
+  run.rank().device = device;
+  run.rank().facts["torch_threads"] = std::to_string(threads);
+  return InputBoundOf(run).speedup.expected;
+}
+
+TEST(BlockedFetchesTest, WithoutThemADeviceGainsTheWaitAndTheHostWhatItsPausesCostToo) {
+  EXPECT_NEAR(GainWithoutWaits("cuda:0", 2), 10, 0.01);
+  EXPECT_GT(GainWithoutWaits("cpu", 1), 12) << "caches grow cold";
+  EXPECT_GT(GainWithoutWaits("cpu", 2), 20) << "and a pool falls asleep";
 }
 
 TEST(SamplerTest, ThatDrawsALongOrderIsNamedAndWorkersAreNot) {

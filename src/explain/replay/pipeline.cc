@@ -34,6 +34,8 @@ double Mean(const std::vector<double>& values) {
              : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+double AsleepAtBest(double threads) { return threads > 1 ? kPoolAsleepAtBest : kTrainingAsleepAtBest; }
+
 double FasterQuartile(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto quarter = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 4);
@@ -244,7 +246,7 @@ Prediction PredictStep(const Pipeline& pipeline) {
   fast.train_cpu_ns *= fast_scale;
   fast.cores = pipeline.cores_alone;
   fast.turn_ns = 0;
-  fast.apart *= pipeline.apart;
+  fast.apart = pipeline.slept ? AsleepAtBest(pipeline.threads) : pipeline.apart * pipeline.apart;
 
   // The closer the demand comes to all cores, the more the training thread is slowed by what runs beside it.
   Pipeline slow = pipeline;

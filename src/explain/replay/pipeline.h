@@ -68,6 +68,7 @@ inline constexpr double kPoolApart = 0.62;
 // A training that slept through each pause, waiting for something, finds more than its caches cold: without the pauses a
 // single thread took 0.71 of the time, a pool 0.25 to 0.51 in the even seeds 10, 18, 88, 90, 96 and 174.
 inline constexpr double kTrainingAsleep = 0.8, kPoolAsleep = 0.42;
+inline constexpr double kTrainingAsleepAtBest = 0.64, kPoolAsleepAtBest = 0.25;
 
 // The same with another number of workers: fetching in the training thread leaves its caches cold, and
 // fetching elsewhere leaves them to it.

@@ -33,7 +33,8 @@ TEST(RoomTest, WhatTheyTookAloneIsMoreThanWhatIsTakenWhenOneHasWarmedUp) {
   EXPECT_TRUE(OnHost(20, 10, little, little)) << "what is taken now counts, too";
 }
 
-std::optional<std::string> OnDevices(const MemoryNow& before, const MemoryNow& beside, MemoryUse second = {}) {
+std::optional<std::string> OnDevices(const MemoryNow& before, const MemoryNow& beside,
+                                     MemoryUse second = {}) {
   return NoRoomForBoth(before, beside, /*uses_device=*/true, {}, second);
 }
 

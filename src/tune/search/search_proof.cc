@@ -15,8 +15,8 @@ constexpr double kUsualPairs = 3, kMostOfTheTime = 0.4;
 constexpr size_t kMostFinalists = 3;
 
 Request RequestFor(const Trial& finalist) {
-  return {finalist.settings, kWhy, /*proves=*/true, finalist.predicted, std::nullopt,
-          {finalist.peak_memory_bytes, finalist.memory_filled}};
+  return {finalist.settings,  kWhy,         /*proves=*/true,
+          finalist.predicted, std::nullopt, {finalist.peak_memory_bytes, finalist.memory_filled}};
 }
 
 }  // namespace

@@ -106,6 +106,13 @@ TEST(SearchTest, ATrainingThatDoesNotWaitIsNotGivenWorkers) {
   EXPECT_THAT(answer.not_tried[0], HasSubstr("waits for data only"));
 }
 
+TEST(SearchTest, WhereNoNumberOfWorkersIsTriedItIsSaidWhy) {
+  SurfaceLaboratory laboratory({.fetch_s = 0.002, .workers = 2, .cores = 2, .replays = true});
+  const Answer answer = Search(About({"num_workers"}), laboratory);
+  EXPECT_EQ(laboratory.trials, 1);
+  EXPECT_THAT(answer.not_tried, Contains(HasSubstr("no other number than 2 is faster")));
+}
+
 TEST(SearchTest, FindsTheKneeOfTheBatch) {
   SurfaceLaboratory laboratory({});
   const Answer answer = Search(About({"batch_size"}), laboratory);

@@ -201,6 +201,8 @@ void Searcher::Workers() {
         "to stand below if __name__ == \"__main__\"");
   RaiseWorkers(workers, most, tried);
   LowerWorkers(tried);
+  if (trials_.size() == tried.begin)
+    Skip("num_workers", fmt::format("by what was recorded, no other number than {} is faster", now));
   best_ = tried.best.at(tried.FewestNear(Near())).value_or(best_);
 }
 

@@ -143,9 +143,8 @@ std::optional<double> CpuLimitCores(const Cgroup& cgroup) {
 }
 
 std::optional<uint64_t> MemoryLimitBytes(const Cgroup& cgroup) {
-  return Smaller(
-      Tightest<uint64_t>(cgroup.unified, LimitOfUnified),
-      Tightest<uint64_t>(cgroup.memory, LimitInBytes));
+  return Smaller(Tightest<uint64_t>(cgroup.unified, LimitOfUnified),
+                 Tightest<uint64_t>(cgroup.memory, LimitInBytes));
 }
 
 std::optional<uint64_t> MemoryLeftBytes(const Cgroup& cgroup) {
