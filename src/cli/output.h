@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "base/result_file.h"
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 #include "measure/collect/run_place.h"
 #include "record/recording.h"
 #include "report/explained.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 
 namespace fullbore::cli {
 

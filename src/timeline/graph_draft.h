@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "record/step_graph.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::timeline {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 
 namespace fullbore::watch {
 

@@ -3,7 +3,7 @@
 
 #include "explain/ingest/kineto/kineto_reader.h"
 #include "explain/roofline/roofline.h"
-#include "timeline/device_rank.h"
+#include "timeline/device/rank.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

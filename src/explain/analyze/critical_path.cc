@@ -5,7 +5,7 @@
 
 #include "explain/analyze/section.h"
 #include "explain/replay/simulate.h"
-#include "timeline/device_graph.h"
+#include "timeline/device/graph.h"
 
 namespace fullbore::analyze {
 namespace {

@@ -1,5 +1,5 @@
 // The critical path: from the end of the last device operation back to the beginning, each time to what the
-// current piece waited for, as the graph of the trace says (timeline/device_graph.h). Only what is on it makes the
+// current piece waited for, as the graph of the trace says (timeline/device/graph.h). Only what is on it makes the
 // run longer or shorter.
 #pragma once
 

@@ -4,7 +4,7 @@
 
 #include "explain/analyze/distribution.h"
 #include "explain/analyze/section.h"
-#include "timeline/device_sweep.h"
+#include "timeline/device/sweep.h"
 
 namespace fullbore::analyze {
 namespace {

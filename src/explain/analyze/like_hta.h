@@ -8,7 +8,7 @@
 // Source: hta/common/trace.py, trace_parser.py and utils/utils.py of HolisticTraceAnalysis 0.5.
 #pragma once
 
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::analyze {
 

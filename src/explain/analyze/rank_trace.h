@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "record/roofline.h"
-#include "timeline/device_host.h"
-#include "timeline/device_shares.h"
-#include "timeline/device_steps.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/host.h"
+#include "timeline/device/shares.h"
+#include "timeline/device/steps.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::analyze {
 

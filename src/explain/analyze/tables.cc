@@ -1,7 +1,8 @@
 // Collectives and places where the host waits: the tables of the recording, row by row.
+#include "timeline/device/tables.h"
+
 #include "explain/analyze/section.h"
 #include "record/collective.h"
-#include "timeline/device_tables.h"
 
 namespace fullbore::analyze {
 namespace {

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "explain/analyze/table.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::analyze {
 

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "record/json_text.h"
-#include "timeline/device_kinds.h"
+#include "timeline/device/kinds.h"
 
 namespace fullbore::diagnose {
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "explain/diagnose/comm_words.h"
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/program.h"
 #include "explain/diagnose/quotes.h"
 #include "explain/replay/ranks.h"

@@ -9,7 +9,7 @@
 
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/diagnose.h"
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/thresholds.h"
 #include "explain/diagnose/unslowed.h"
 

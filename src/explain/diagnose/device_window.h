@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "explain/diagnose/diagnosis.h"
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 #include "record/recording.h"
 
 namespace fullbore::diagnose {

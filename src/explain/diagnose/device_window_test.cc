@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/testing/a_run.h"
 
 namespace fullbore::diagnose {

@@ -8,7 +8,7 @@
 #include "base/time_limit.h"
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/no_steps.h"
 #include "explain/diagnose/noise.h"
 #include "explain/diagnose/quotes.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "explain/fitness/fitness.h"
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 #include "record/share.h"
 
 namespace fullbore::diagnose {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/statistics.h"
 #include "explain/diagnose/thresholds.h"
 

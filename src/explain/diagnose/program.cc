@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 
 namespace fullbore::diagnose {
 

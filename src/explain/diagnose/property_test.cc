@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/testing/a_run.h"
 
 namespace fullbore::diagnose {

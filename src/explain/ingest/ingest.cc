@@ -16,10 +16,10 @@
 #include "explain/roofline/matrix_units.h"
 #include "explain/roofline/precision.h"
 #include "explain/roofline/roofline.h"
-#include "timeline/device_rank.h"
-#include "timeline/device_ranks.h"
-#include "timeline/device_steps.h"
-#include "timeline/device_stretches.h"
+#include "timeline/device/rank.h"
+#include "timeline/device/ranks.h"
+#include "timeline/device/steps.h"
+#include "timeline/device/stretches.h"
 
 namespace fullbore::ingest {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "record/recording.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::ingest {
 

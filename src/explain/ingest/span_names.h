@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::ingest {
 

@@ -1,7 +1,7 @@
 // What it costs to hand a batch over from a worker process to the training.
 #pragma once
 
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 
 namespace fullbore::replay {
 

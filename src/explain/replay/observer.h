@@ -2,7 +2,7 @@
 // What a change gains is asked of the program without it.
 #pragma once
 
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 
 namespace fullbore::replay {
 

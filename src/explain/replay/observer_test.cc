@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "explain/replay/changes.h"
+#include "explain/replay/change/changes.h"
 #include "explain/replay/predict.h"
 #include "explain/replay/simulate.h"
 #include "explain/replay/testing/made_graph.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 #include "explain/replay/simulate.h"
 
 namespace fullbore::replay {

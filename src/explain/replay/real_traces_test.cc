@@ -7,11 +7,11 @@
 #include <functional>
 
 #include "explain/ingest/ingest.h"
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 #include "explain/replay/predict.h"
 #include "explain/replay/ranks.h"
 #include "explain/replay/simulate.h"
-#include "timeline/device_graph.h"
+#include "timeline/device/graph.h"
 
 namespace fullbore::replay {
 namespace {

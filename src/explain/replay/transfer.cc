@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "explain/replay/changes.h"
+#include "explain/replay/change/changes.h"
 
 namespace fullbore::replay {
 

@@ -1,7 +1,7 @@
 // What a collective costs beside its bytes.
 #pragma once
 
-#include "explain/replay/change.h"
+#include "explain/replay/change/change.h"
 
 namespace fullbore::replay {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "record/host_work.h"
-#include "timeline/device_steps.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/steps.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::roofline {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "timeline/device_operators.h"
+#include "timeline/device/operators.h"
 
 namespace fullbore::roofline {
 

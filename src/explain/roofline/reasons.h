@@ -10,7 +10,7 @@
 #include "explain/roofline/devices.h"
 #include "explain/roofline/work.h"
 #include "record/roofline.h"
-#include "timeline/device_kinds.h"
+#include "timeline/device/kinds.h"
 
 namespace fullbore::roofline {
 

@@ -7,8 +7,8 @@
 #include "explain/roofline/devices.h"
 #include "record/roofline.h"
 #include "record/step_graph.h"
-#include "timeline/device_steps.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/steps.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::roofline {
 

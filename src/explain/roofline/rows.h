@@ -10,8 +10,8 @@
 #include "explain/roofline/devices.h"
 #include "explain/roofline/work.h"
 #include "record/roofline.h"
-#include "timeline/device_steps.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/steps.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::roofline {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::roofline {
 

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "timeline/device_operators.h"
+#include "timeline/device/operators.h"
 
 namespace fullbore::roofline {
 

@@ -9,7 +9,7 @@
 
 #include "base/printable.h"
 #include "explain/analyze/critical_path.h"
-#include "timeline/device_shares.h"
+#include "timeline/device/shares.h"
 
 namespace fullbore::exporting {
 

@@ -17,7 +17,7 @@
 #include "explain/diagnose/diagnosis.h"
 #include "explain/replay/simulate.h"
 #include "record/recording.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::exporting {
 

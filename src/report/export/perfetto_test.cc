@@ -8,7 +8,7 @@
 #include <set>
 
 #include "explain/analyze/testing/scene.h"
-#include "timeline/device_rank.h"
+#include "timeline/device/rank.h"
 
 namespace fullbore::exporting {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::timeline::testing {
 

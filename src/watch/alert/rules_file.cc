@@ -11,7 +11,7 @@
 #include "base/secrets.h"
 #include "base/small_file.h"
 #include "base/text.h"
-#include "explain/diagnose/judge.h"
+#include "explain/diagnose/judge/judge.h"
 #include "record/metrics.h"
 
 #define TOML_HEADER_ONLY 1

@@ -4,9 +4,10 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "explain/ingest/kineto/rank_label.h"
+#include "explain/ingest/kineto/collective_args.h"
+#include "explain/ingest/kineto/event_category.h"
 #include "explain/ingest/span_names.h"
-#include "timeline/device_noticed.h"
+#include "timeline/device/noticed.h"
 
 namespace fullbore::ingest::kineto {
 
@@ -18,146 +19,6 @@ using timeline::Lane;
 using timeline::SpanKind;
 
 namespace {
-
-// Category names depend on the version of PyTorch: 1.8 wrote "Kernel" and "Operator", since 1.10 they are
-// "kernel" and "cpu_op".
-enum class Category : uint8_t {
-  kIgnored,
-  kKernel,
-  kCopy,
-  kCall,
-  kOperator,
-  kAnnotation,
-  kPython,
-  kKernelCounters,
-  kSync,
-  kDeviceAnnotation
-};
-
-Category CategoryNamed(std::string_view name) {
-  if (name.empty()) return Category::kIgnored;
-  switch (name[0]) {
-    case 'c':
-      if (name == "cpu_op") return Category::kOperator;
-      if (name == "cuda_runtime" || name == "cuda_driver") return Category::kCall;
-      if (name == "cuda_profiler_range") return Category::kKernelCounters;
-      if (name == "cuda_sync") return Category::kSync;
-      break;
-    case 'k':
-    case 'K':
-      if (name.substr(1) == "ernel") return Category::kKernel;
-      break;
-    case 'g':
-      if (name == "gpu_memcpy" || name == "gpu_memset") return Category::kCopy;
-      if (name == "gpu_user_annotation") return Category::kDeviceAnnotation;
-      break;
-    case 'M':
-      if (name == "Memcpy" || name == "Memset") return Category::kCopy;
-      break;
-    case 'u':
-      if (name == "user_annotation") return Category::kAnnotation;
-      break;
-    case 'O':
-      if (name == "Operator") return Category::kOperator;
-      break;
-    case 'p':
-    case 'P':
-      if (name.substr(1) == "ython_function" || name == "Python") return Category::kPython;
-      break;
-    case 'R':
-      if (name == "Runtime") return Category::kCall;
-      break;
-    default:
-      break;
-  }
-  return name.ends_with("_runtime") || name.ends_with("_driver") ? Category::kCall : Category::kIgnored;
-}
-
-// Which says nothing about the training.
-bool IsOfTheProfiler(std::string_view category) {
-  return category == "Trace" || category == "overhead" || category == "gpu_user_annotation";
-}
-
-// Bytes per element of the types that collectives carry, 0 for an unknown name.
-int64_t ElementBytes(std::string_view type) {
-  struct Type {
-    std::string_view name;
-    int64_t bytes;
-  };
-  constexpr Type kTypes[] = {{"Double", 8},        {"double", 8},      {"Long", 8},      {"long int", 8},
-                             {"long", 8},          {"Float", 4},       {"float", 4},     {"Int", 4},
-                             {"int", 4},           {"Half", 2},        {"c10::Half", 2}, {"BFloat16", 2},
-                             {"c10::BFloat16", 2}, {"Short", 2},       {"Byte", 1},      {"unsigned char", 1},
-                             {"Char", 1},          {"signed char", 1}, {"Bool", 1},      {"bool", 1},
-                             {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}};
-  for (const auto& known : kTypes) {
-    if (known.name == type) return known.bytes;
-  }
-  return 0;
-}
-
-// The product of the first list of numbers in "[[394241], [3, 4]]": the first tensor's elements.
-int64_t FirstElements(std::string_view dims) {
-  const size_t begin = dims.find_first_of("0123456789");
-  if (begin == std::string_view::npos) return -1;
-  const size_t end = std::min(dims.find(']', begin), dims.size());
-  int64_t product = 1;
-  for (const auto number : Split(dims.substr(begin, end - begin), ',')) {
-    const auto n = ParseInt(Trim(number));
-    if (!n || *n < 0 || *n > (int64_t{1} << 40) || product > (int64_t{1} << 40)) return -1;
-    product *= *n;
-  }
-  return product;
-}
-
-std::string_view FirstString(std::string_view list) {  // of ["float", ""]
-  const size_t begin = list.find('"');
-  if (begin == std::string_view::npos) return {};
-  const size_t end = list.find('"', begin + 1);
-  return end == std::string_view::npos ? std::string_view{} : list.substr(begin + 1, end - begin - 1);
-}
-
-// What the arguments of a kernel, of "nccl:..." or of record_param_comms say about a collective.
-struct CollectiveArgs {
-  std::string_view name, type, dims, dim_type, group;
-  int64_t in = -1, out = -1, group_size = -1, source = -1, destination = -1;
-
-  void Take(std::string_view key, std::string_view value) {
-    if (key == "Collective name")
-      name = value;
-    else if (key == "dtype")
-      type = value;
-    else if (key == "In msg nelems")
-      in = Integer(value).value_or(-1);
-    else if (key == "Out msg nelems")
-      out = Integer(value).value_or(-1);
-    else if (key == "Src Rank")
-      source = Integer(value).value_or(-1);
-    else if (key == "Dst Rank")
-      destination = Integer(value).value_or(-1);
-    else if (key == "Group size")
-      group_size = Integer(value).value_or(-1);
-    else if (key == "Process Group Name")
-      group = value;
-    else if (key == "Input Dims")
-      dims = value;
-    else if (key == "Input type")
-      dim_type = FirstString(value);
-  }
-  // Of a send, where it goes to; of a receive, where it comes from.
-  int32_t peer(std::string_view kind) const {
-    const int64_t rank = kind.find("send") != std::string_view::npos   ? destination
-                         : kind.find("recv") != std::string_view::npos ? source
-                                                                       : -1;
-    return rank < 0 || rank > (1 << 30) ? -1 : static_cast<int32_t>(rank);
-  }
-  int64_t bytes() const {
-    const int64_t elements = std::max(in, out);
-    if (elements >= 0 && ElementBytes(type) > 0) return elements * ElementBytes(type);
-    const int64_t listed = dims.empty() ? -1 : FirstElements(dims);
-    return listed >= 0 && ElementBytes(dim_type) > 0 ? listed * ElementBytes(dim_type) : -1;
-  }
-};
 
 // The user's own frame in "torch/utils/data/dataloader.py(518): __next__;train.py(42): <module>", innermost
 // first.
@@ -192,20 +53,10 @@ uint16_t Blocks(std::string_view grid, std::string_view threads_of_a_block = {})
 
 }  // namespace
 
-struct EventSorter::OtherRank {
-  explicit OtherRank(bool stacks) : sorter(&trace, stacks) { sorter.of_other_rank_ = true; }
-
-  timeline::DeviceTrace trace;
-  EventSorter sorter;
-};
-
 EventSorter::EventSorter(timeline::DeviceTrace* trace, bool stacks)
     : trace_(trace), stacks_(stacks), operators_(&trace->operators) {}
 
-EventSorter::~EventSorter() = default;
-
 void EventSorter::Take(const RawEvent& event) {
-  if (TakeOfOtherRank(event)) return;
   ++trace_->events;
   switch (event.phase) {
     case 'X':
@@ -230,56 +81,6 @@ void EventSorter::Take(const RawEvent& event) {
     default:  // flows repeat the correlation ids
       break;
   }
-}
-
-bool EventSorter::TakeOfOtherRank(const RawEvent& event) {
-  constexpr size_t kMaxRanks = 4096;
-  if (of_other_rank_ || event.pid.empty() || (event.pid[0] >= '0' && event.pid[0] <= '9')) return false;
-  const auto labelled = SplitRankLabel(event.pid);
-  if (!labelled) return false;
-  auto found = other_ranks_.find(labelled->label);
-  if (found == other_ranks_.end()) {
-    if (other_ranks_.size() == kMaxRanks) return false;
-    found = other_ranks_.emplace(std::string(labelled->label), std::make_unique<OtherRank>(stacks_)).first;
-  }
-  RawEvent own = event;
-  own.pid = labelled->rest;
-  if (const auto thread = SplitRankLabel(event.tid); thread && thread->label == labelled->label)
-    own.tid = thread->rest;
-  found->second->sorter.Take(own);
-  return true;
-}
-
-// What the file says of all of them holds for each.
-void EventSorter::FinishOtherRanks() {
-  std::vector<std::string_view> labels;
-  for (const auto& [label, other] : other_ranks_) labels.push_back(label);
-  const std::vector<int> ranks = RanksOfLabels(labels);
-  size_t i = 0;
-  for (auto& [label, other] : other_ranks_) {
-    timeline::DeviceTrace& trace = other->trace;
-    trace.facts.insert(trace_->facts.begin(), trace_->facts.end());
-    trace.devices = trace_->devices;
-    trace.multiprocessors = trace_->multiprocessors;
-    trace.base_ns = trace_->base_ns;
-    trace.world_size = trace_->world_size;
-    trace.noticed.breaks_off_at = trace_->noticed.breaks_off_at;
-    other->sorter.Finish();
-    trace.rank = ranks[i++];
-    trace_->others.push_back(std::move(trace));
-  }
-  if (trace_->others.empty() || trace_->has_device_activity() || !trace_->calls.empty() ||
-      !trace_->spans.empty())
-    return;
-  // All events belong to one of them: the first stands for the file.
-  timeline::DeviceTrace first = std::move(trace_->others.front());
-  first.others = std::move(trace_->others);
-  first.others.erase(first.others.begin());
-  first.notes.insert(first.notes.begin(), trace_->notes.begin(), trace_->notes.end());
-  for (const auto& [what, count] : trace_->left_out) first.left_out[what] += count;
-  first.notes.push_back("the file holds the traces of " + std::to_string(other_ranks_.size()) +
-                        " ranks, told apart by the labels of their processes");
-  *trace_ = std::move(first);
 }
 
 void EventSorter::TakeComplete(const RawEvent& event) {
@@ -468,7 +269,6 @@ void EventSorter::Finish() {
     trace_->operator_start_ns = *middle;
   }
   trace_->Finish();
-  FinishOtherRanks();
 }
 
 // "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__": num_workers=0 by its name.
@@ -666,47 +466,6 @@ uint16_t EventSorter::StreamOf(std::string_view device, std::string_view stream)
     trace_->streams.push_back(Unescaped(key_));
   }
   return place->second;
-}
-
-bool EventSorter::Wants(std::string_view key) {
-  return key == "distributedInfo" || key == "deviceProperties" || key == "baseTimeNanoseconds" ||
-         key == "baseTimeNanosec" || key == "traceName" || key.ends_with("_version") || key == "with_stack" ||
-         key == "profile_memory" || key == "record_shapes";
-}
-
-void EventSorter::TakeProperty(std::string_view key, std::string_view value) {
-  const std::string name(key);
-  if (name.starts_with("baseTimeNanosec")) {
-    trace_->base_ns = Integer(value).value_or(0);
-  } else if (name == "distributedInfo") {
-    Members info(value);
-    while (info.Next()) {
-      const auto number = Integer(info.value());
-      if (info.key() == "rank" && number) trace_->rank = static_cast<int>(*number);
-      if (info.key() == "world_size" && number) trace_->world_size = static_cast<int>(*number);
-      if (info.key() == "backend") trace_->facts["backend"] = timeline::JsonText(Unescaped(info.value()));
-    }
-  } else if (name == "deviceProperties") {
-    size_t at = 0;  // a flat list of flat objects
-    while ((at = value.find('{', at)) != std::string_view::npos) {
-      Members device(value.substr(at));
-      std::string_view called;
-      int64_t multiprocessors = 0;
-      while (device.Next()) {
-        if (device.key() == "name") called = device.value();
-        if (device.key() == "numSms") multiprocessors = Integer(device.value()).value_or(0);
-      }
-      if (!called.empty()) {
-        trace_->devices.push_back(Unescaped(called));
-        trace_->multiprocessors.push_back(multiprocessors);
-      }
-      const size_t next = value.find('}', at);
-      if (next == std::string_view::npos) break;
-      at = next;
-    }
-  } else if (Integer(value)) {
-    trace_->facts[name] = std::string(value);
-  }
 }
 
 }  // namespace fullbore::ingest::kineto

@@ -1,8 +1,6 @@
-// Takes the events of a trace one by one and puts what they mean into a DeviceTrace.
+// Takes the events of a rank one by one and puts what they mean into a DeviceTrace.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,21 +11,16 @@
 #include "explain/ingest/kineto/operator_args.h"
 #include "explain/ingest/kineto/paired_events.h"
 #include "explain/ingest/span_names.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::ingest::kineto {
 
 class EventSorter {
  public:
   EventSorter(timeline::DeviceTrace* trace, bool stacks);
-  ~EventSorter();
 
   void Take(const RawEvent& event);
   void Finish();  // after the last event; finishes the trace
-
-  // Values of the trace's head and tail: "distributedInfo", "deviceProperties", "baseTimeNanoseconds", ...
-  static bool Wants(std::string_view key);
-  void TakeProperty(std::string_view key, std::string_view value);
 
   const Census& census() const { return census_; }
 
@@ -36,11 +29,6 @@ class EventSorter {
     int64_t begin_ns;
     int64_t end_ns;
   };
-
-  // Scripts that merge the traces of several ranks put a label in front of each process and thread.
-  struct OtherRank;
-  bool TakeOfOtherRank(const RawEvent& event);
-  void FinishOtherRanks();
 
   void TakeComplete(const RawEvent& event);
   void TakeEnd(const RawEvent& event);
@@ -78,9 +66,7 @@ class EventSorter {
   NamedSteps named_steps_;
   PairedEvents paired_;
   Census census_;
-  std::string key_;                                                             // scratch
-  std::map<std::string, std::unique_ptr<OtherRank>, std::less<>> other_ranks_;  // by label
-  bool of_other_rank_ = false;  // then a second label is a name
+  std::string key_;  // scratch
 };
 
 }  // namespace fullbore::ingest::kineto

@@ -1,8 +1,9 @@
 #include "explain/ingest/kineto/kineto_reader.h"
 
 #include "explain/ingest/kineto/event.h"
-#include "explain/ingest/kineto/event_sorter.h"
 #include "explain/ingest/kineto/json_window.h"
+#include "explain/ingest/kineto/merged_ranks.h"
+#include "explain/ingest/kineto/trace_properties.h"
 
 namespace fullbore::ingest::kineto {
 namespace {
@@ -12,7 +13,7 @@ constexpr int64_t kProgressBytes = 8 << 20;  // of the file, between two calls o
 class Reader {
  public:
   Reader(std::unique_ptr<ByteSource> source, const std::string& name, const ReadOptions& options)
-      : window_(std::move(source)), name_(name), options_(options), sorter_(&trace_, options.stacks) {}
+      : window_(std::move(source)), name_(name), options_(options), ranks_(&trace_, options.stacks) {}
 
   Result<timeline::DeviceTrace> Read() {
     window_.SkipByteOrderMark();
@@ -34,8 +35,8 @@ class Reader {
       trace_.notes.push_back("'" + name_ + "' breaks off: " + BrokenOffWhere() + "; the " +
                              std::to_string(trace_.events) + " events before are judged");
     }
-    sorter_.Finish();
-    if (auto foreign = sorter_.census().Foreign(name_); foreign && !trace_.has_device_activity())
+    ranks_.Finish();
+    if (auto foreign = ranks_.census().Foreign(name_); foreign && !trace_.has_device_activity())
       return *foreign;
     return std::move(trace_);
   }
@@ -75,11 +76,11 @@ class Reader {
       if (key == "traceEvents" && next == '[') {
         ReadEvents();
         if (trace_.noticed.breaks_off_at) return;
-      } else if (EventSorter::Wants(key)) {
+      } else if (WantsProperty(key)) {
         std::string_view value = window_.TakeValue();
         if (value.empty()) return BreakOff();
         if (value.size() >= 2 && value[0] == '"') value = value.substr(1, value.size() - 2);
-        sorter_.TakeProperty(key, value);
+        TakeProperty(key, value, trace_);
       } else if (!window_.SkipAny()) {
         return BreakOff();
       }
@@ -103,7 +104,7 @@ class Reader {
       Parse parsed = *p == '{' ? ParseEvent(p + 1, window_.end(), &event, &after) : Parse::kBroken;
       if (SwallowsOthers(p, parsed == Parse::kOk ? after : window_.end())) parsed = Parse::kBroken;
       if (parsed == Parse::kOk) {
-        sorter_.Take(event);
+        ranks_.Take(event);
         p = after;
         continue;
       }
@@ -145,7 +146,7 @@ class Reader {
     const char* after = nullptr;
     if (object && ParseDamagedEvent(window_.cursor() + 1, window_.end(), event, &after) == Parse::kOk &&
         event->phase != 0 && !event->name.empty() && (next == nullptr || after <= next)) {
-      sorter_.Take(*event);
+      ranks_.Take(*event);
       window_.MoveTo(after);
       return true;
     }
@@ -180,7 +181,7 @@ class Reader {
   const std::string name_;
   const ReadOptions& options_;
   timeline::DeviceTrace trace_;
-  EventSorter sorter_;
+  MergedRanks ranks_;
   bool found_events_ = false;
   int64_t reported_ = 0;
 };

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "explain/ingest/byte_source.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::ingest::kineto {
 

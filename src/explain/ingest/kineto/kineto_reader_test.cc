@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "explain/ingest/testing/trace_builder.h"
-#include "timeline/device_rank.h"
+#include "timeline/device/rank.h"
 
 namespace fullbore::ingest::kineto {
 namespace {

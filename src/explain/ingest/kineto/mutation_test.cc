@@ -9,7 +9,7 @@
 #include "explain/ingest/kineto/kineto_reader.h"
 #include "explain/ingest/testing/trace_builder.h"
 #include "explain/roofline/roofline.h"
-#include "timeline/device_rank.h"
+#include "timeline/device/rank.h"
 
 namespace fullbore::ingest::kineto {
 namespace {

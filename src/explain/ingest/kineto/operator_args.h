@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "explain/ingest/kineto/event.h"
-#include "timeline/device_operators.h"
+#include "timeline/device/operators.h"
 
 namespace fullbore::ingest::kineto {
 

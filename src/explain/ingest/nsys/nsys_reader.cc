@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "explain/ingest/nsys/export_file.h"
 #include "explain/ingest/span_names.h"
-#include "timeline/device_noticed.h"
+#include "timeline/device/noticed.h"
 
 namespace fullbore::ingest::nsys {
 

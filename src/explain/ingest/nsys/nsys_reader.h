@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::ingest::nsys {
 

@@ -8,7 +8,7 @@
 
 #include "base/testing/scratch_directory.h"
 #include "explain/ingest/testing/trace_builder.h"
-#include "timeline/device_rank.h"
+#include "timeline/device/rank.h"
 
 namespace fullbore::ingest::nsys {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "explain/roofline/work.h"
-#include "timeline/device_operators.h"
+#include "timeline/device/operators.h"
 
 namespace fullbore::roofline {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "explain/roofline/testing/made_operators.h"
-#include "timeline/device_trace.h"
+#include "timeline/device/trace.h"
 
 namespace fullbore::roofline {
 

@@ -1,0 +1,127 @@
+// frozen-network: a network that no optimizer trains takes part in each step. Either gradients are computed for it, which
+// nobody uses; or it runs without them, as a teacher, a target or a frozen backbone does, and that is only named.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge/judge.h"
+#include "record/json_text.h"
+
+namespace fullbore::diagnose {
+
+using nlohmann::json;
+using record::Share;
+
+namespace {
+
+// A fact that is an object of numbers; an empty one where it was not stated.
+json NumbersOf(const View& view, const char* fact) {
+  const auto text = view.Fact(fact);
+  json value = text ? record::ParseJson(*text) : json::object();
+  return value.is_object() ? value : json::object();
+}
+
+double Number(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number() ? at->get<double>() : 0;
+}
+
+// The backward pass of a layer computes the gradients of its weights and of its input, each about as much work as its
+// forward pass. Where nothing before the frozen network is trained, neither is needed; where something is, those of the
+// weights are not.
+constexpr double kWholeBackward = 0.9, kWholeBackwardAtLeast = 0.6;
+constexpr double kHalfBackward = 0.5, kHalfBackwardAtLeast = 0.35;
+// Called before everything that is trained, in all but this part of its time.
+constexpr double kIsFirst = 0.9;
+
+std::string NamesIn(const json& unused) {
+  std::string names;
+  const auto modules = unused.find("modules");
+  if (modules == unused.end() || !modules->is_array()) return names;
+  for (const json& module : *modules) {
+    if (module.is_string()) names += (names.empty() ? "" : ", ") + module.get<std::string>();
+  }
+  return names;
+}
+
+// What requires_grad_(False) leaves out, where the network is called by itself: its part of the forward passes tells its
+// part of the backward pass. That pass altogether is the most.
+void Promise(double backward, double part, bool is_first, Finding& finding) {
+  const double expected = is_first ? kWholeBackward : kHalfBackward;
+  const double least = is_first ? kWholeBackwardAtLeast : kHalfBackwardAtLeast;
+  finding.speedup = {1 / (1 - backward * part * expected), 1 / (1 - backward * part * least),
+                     1 / (1 - std::min(backward, 0.999))};
+  finding.method = fmt::format(
+      "its part of the forward passes, {}, is its part of the backward pass, of which {} to all are left out",
+      FormatPercent(part), FormatPercent(least));
+}
+
+std::optional<Finding> UnusedGradients(const View& view) {
+  const RankView& rank = view.lead();
+  const json unused = NumbersOf(view, "unused_gradients"), passes = NumbersOf(view, "passes");
+  const double parameters = Number(unused, "parameters"), used = Number(unused, "used");
+  if (parameters <= 0) return std::nullopt;
+  const double forward_ns = Number(passes, "forward_ns"), apart_ns = Number(passes, "apart_ns");
+  const double backward = rank.Ratio(Share::kBackward);
+  const double part = forward_ns > 0 ? apart_ns / forward_ns : 0;
+  // Within a model whose other parameters are trained, how much of its backward pass they take is not seen.
+  const double of_parameters = parameters / std::max(1.0, parameters + used);
+  const auto severity =
+      SeverityOf(backward * (part > 0 ? part : of_parameters), kUnusedGradients, rank.steps);
+  if (!severity) return std::nullopt;
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.cause = "unused-gradients";
+  finding.severity = part > 0 ? *severity : Severity::kWarning;
+  finding.share = backward * part;
+  const std::string names = NamesIn(unused);
+  finding.title = fmt::format(
+      "Gradients are computed for {} parameters that no optimizer holds{}; the backward pass takes {} of the "
+      "step.",
+      FormatCount(parameters), names.empty() ? "" : fmt::format(" ({})", names), FormatPercent(backward));
+  finding.fix = {"requires_grad_(False) for that network: they, and what is kept for them, are left out"};
+  if (part > 0) {
+    const bool is_first = Number(passes, "apart_first_ns") >= kIsFirst * apart_ns;
+    if (is_first) finding.fix.emplace_back("or call it under torch.no_grad(): nothing before it is trained");
+    Promise(backward, part, is_first, finding);
+    evidence.FromHook("of the forward passes, in modules that no optimizer holds", part, "ratio");
+  }
+  evidence.FromHook("parameters with gradients that no optimizer holds", parameters, "count");
+  if (used > 0) evidence.FromHook("parameters that the optimizers hold", used, "count");
+  evidence.FromHook("backward pass", backward, "ratio");
+  return finding;
+}
+
+std::optional<Finding> WithoutGradients(const View& view) {
+  const json passes = NumbersOf(view, "passes");
+  const double frozen_ns = Number(passes, "frozen_ns");
+  if (frozen_ns <= 0) return std::nullopt;
+  const double frozen =
+      view.lead().Ratio(Share::kForward) * frozen_ns / (frozen_ns + Number(passes, "forward_ns"));
+  if (frozen < kFrozenNetwork || view.lead().steps < kStepsForWarning) return std::nullopt;
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.cause = "passes";
+  finding.share = frozen;
+  finding.title = fmt::format(
+      "A network that no optimizer trains takes {} of the time, in each step (a teacher, a target, a frozen "
+      "backbone): part of the training.",
+      FormatPercent(frozen));
+  finding.fix = {"where it is given the same inputs in every epoch: compute its outputs once and keep them"};
+  evidence.FromHook("forward passes of frozen networks", frozen, "ratio");
+  evidence.FromHook("all forward passes", view.lead().Ratio(Share::kForward), "ratio");
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> JudgeFrozenNetwork(const View& view, Diagnosis& /*diagnosis*/) {
+  std::optional<Finding> finding = UnusedGradients(view);
+  if (!finding) finding = WithoutGradients(view);
+  return finding;
+}
+
+}  // namespace fullbore::diagnose

@@ -1,0 +1,140 @@
+// recompilation: functions are compiled again and again while the training runs, because something that a compiled
+// program is made for keeps changing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge/judge.h"
+#include "record/json_text.h"
+
+namespace fullbore::diagnose {
+
+using record::HostOther;
+using record::Step;
+
+namespace {
+
+// What the hook said of one function that was compiled more than once.
+struct Compiled {
+  std::string function, file, why, example;
+  int line = 0;
+  double count = 0, ns = 0;
+};
+
+std::vector<Compiled> CompiledFunctions(const View& view) {
+  const nlohmann::json said = record::ParseJson(view.Fact("compilations").value_or(""));
+  std::vector<Compiled> functions;
+  for (const nlohmann::json& one : said.is_array() ? said : nlohmann::json::array()) {
+    const auto text = [&](const char* key) {
+      return one.contains(key) && one[key].is_string() ? one[key].get<std::string>() : "";
+    };
+    const auto number = [&](const char* key) {
+      return one.contains(key) && one[key].is_number() ? std::max(0.0, one[key].get<double>()) : 0.0;
+    };
+    functions.push_back({text("function"), text("file"), text("why"), text("example"),
+                         static_cast<int>(std::min(number("line"), 1e9)), number("count"), number("ns")});
+  }
+  std::ranges::stable_sort(functions, [](const Compiled& a, const Compiled& b) { return a.ns > b.ns; });
+  return functions;
+}
+
+bool Compiles(const Step* step) {
+  return step->host_other_ns[static_cast<size_t>(HostOther::kCompilation)] > 0;
+}
+
+// What is compiled for less than this part of the worst function's time is not its cause.
+constexpr double kWorthNaming = 0.1;
+
+// In how many steady steps something was compiled; none if it stopped in their first half.
+int64_t StepsThatCompile(const RankView& rank) {
+  const auto& steady = rank.steady;
+  const auto later = steady.begin() + static_cast<std::ptrdiff_t>(steady.size() / 2);
+  return std::any_of(later, steady.end(), Compiles) ? std::ranges::count_if(steady, Compiles) : 0;
+}
+
+struct Reason {
+  const char* why;
+  const char* because;
+  std::vector<std::string> fix;
+};
+
+const Reason& ReasonNamed(const std::string& why) {
+  static const std::vector<Reason> table = {
+      {"shapes",
+       ", because the shapes of its arguments change",
+       {"pad the batches to one shape, or to a few (buckets of lengths): each new shape is a program of its "
+        "own",
+        "drop or pad the short last batch of an epoch"}},
+      {"constants",
+       ", because a value that is a constant of the program changes",
+       {"pass the value that changes as an array, not as a static argument (static_argnums, "
+        "static_argnames): jnp.where and jax.lax.cond then decide inside the program",
+        "where it must stay static, let it take few values"}},
+      {"new-function",
+       ", because it is made anew each time",
+       {"call jax.jit once, outside the loop, on a function that is defined outside of it: a new lambda, "
+        "partial or inner function is a new program"}},
+      {"", "", {}},
+  };
+  const auto at = std::ranges::find_if(table, [&](const Reason& reason) { return reason.why == why; });
+  return at == table.end() ? table.back() : *at;
+}
+
+// Dynamo compiles for shapes that change by itself, once: what goes on compiling has another reason.
+constexpr std::array kInTorch = {
+    "TORCH_LOGS=recompiles python ... says at each compilation which guard failed: what was new",
+    "for shapes that change: torch.compile(model, dynamic=True), or pad the batches to a few lengths",
+    "for Python numbers that change (a step counter, a rate): pass them as tensors",
+    "call torch.compile once, outside the loop",
+};
+
+}  // namespace
+
+std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& /*diagnosis*/) {
+  const RankView& rank = view.lead();
+  const double share = rank.Ratio(HostOther::kCompilation);
+  const int64_t steps = StepsThatCompile(rank);
+  const auto severity = SeverityOf(share, kRecompilation, rank.steps);
+  if (!severity || steps < kStepsThatCompile) return std::nullopt;
+  const std::vector<Compiled> functions = CompiledFunctions(view);
+  Finding finding;
+  const EvidenceBuilder evidence(finding);
+  finding.severity = *severity;
+  finding.share = share;
+  const std::string takes = fmt::format("Compiling takes {} of the time", FormatPercent(share));
+  evidence.FromHook("compilation", share, "ratio");
+  evidence.FromHook("steps in which something is compiled",
+                    static_cast<double>(steps) / static_cast<double>(rank.steady.size()), "ratio");
+  if (functions.empty()) {
+    finding.title = takes + ": functions are compiled again and again while the training runs.";
+  } else {
+    const Compiled& most = functions.front();
+    const Reason& reason = ReasonNamed(most.why);
+    finding.cause = reason.why;
+    finding.title =
+        fmt::format("{}: {} was compiled {} times{}{}.", takes, most.function, FormatCount(most.count),
+                    reason.because, most.example.empty() ? "" : " (" + most.example + ")");
+    finding.fix = reason.fix;
+    for (const Compiled& function : functions) {
+      if (!function.file.empty() && finding.where.size() < 3 && function.ns >= kWorthNaming * most.ns)
+        finding.where.push_back({function.file, function.line, "", 0});
+    }
+    evidence.FromHook("compilations of " + most.function, most.count, "count");
+    if (most.count > 0) evidence.FromHook("one of them, on average", most.ns / most.count / 1e6, "ms");
+  }
+  if (view.Fact("framework").value_or("") == "torch") {
+    finding.fix.insert(finding.fix.end(), kInTorch.begin(), kInTorch.end());
+  } else {
+    finding.fix.emplace_back(
+        "jax.config.update(\"jax_explain_cache_misses\", True) says at each compilation what was new");
+  }
+  finding.speedup = RemovalOf(share, kSavedByBuckets);
+  finding.method = fmt::format("{} to 100 % of the compilation removed", FormatPercent(kSavedByBuckets));
+  finding.supersedes = {{"unstable-steps", ""}};
+  return finding;
+}
+
+}  // namespace fullbore::diagnose
