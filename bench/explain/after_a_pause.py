@@ -3,10 +3,11 @@
 
     .venv/bin/python bench/explain/after_a_pause.py
 
-A small convolutional network. Each round times a step right after another step, one after 60 ms asleep, and one after
-60 ms of Python on the same thread; steps that are not timed lie between them. Prints the ratios to the step without a
-pause: of the medians, and of the means. What predictions assume of pauses (src/explain/replay/pipeline.h) is from whole
-trainings.
+A small convolutional network. Each round times a step right after another step, one after a while asleep, and one
+after as long of Python on the same thread; steps that are not timed lie between them. Prints what more such a step
+takes, by the means, and which part of the pause that is: kPauseOfOne and kPauseOfPool of
+src/explain/replay/pipeline.h say how far it goes. With one thread, caches have gone cold; of a pool, the other
+threads come back only when the scheduler finds them a core, and the first one spins meanwhile.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import torch
 from torch import nn
 
 WARM_UP = 20  # steps
-ROUNDS = 100
-PAUSE_S = 0.06
+PAUSES_S = (0.01, 0.03, 0.06, 0.1, 0.3)
+SECONDS = 6  # for each of them
 UNTIMED = 2  # steps, so that no pause is felt in the next one's time
 
 
@@ -46,48 +47,47 @@ def training() -> Callable[[], None]:
     return step
 
 
-def compute() -> None:
-    end = time.perf_counter() + PAUSE_S
+def compute(seconds: float) -> None:
+    end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
 
 
-PAUSES: dict[str, Callable[[], None]] = {
-    "none": lambda: None,
-    "asleep": lambda: time.sleep(PAUSE_S),
-    "of Python": compute,
-}
+KINDS: dict[str, Callable[[float], None]] = {"none": lambda seconds: None, "asleep": time.sleep, "of Python": compute}
 
 
-def times_ms(step: Callable[[], None]) -> dict[str, list[float]]:
+def means_ms(step: Callable[[], None], pause_s: float) -> dict[str, float]:
     """Of the steps that follow each kind of pause."""
-    times: dict[str, list[float]] = {kind: [] for kind in PAUSES}
-    for _ in range(ROUNDS):
-        for kind, pause in PAUSES.items():
+    times: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(max(8, round(SECONDS / 2 / pause_s))):
+        for kind, pause in KINDS.items():
             for _ in range(UNTIMED):
                 step()
-            pause()
+            pause(pause_s)
             begin = time.perf_counter()
             step()
             times[kind].append(1e3 * (time.perf_counter() - begin))
-    return times
+    return {kind: statistics.fmean(each) for kind, each in times.items()}
 
 
 def main() -> None:
-    print(f"torch {torch.__version__}, {ROUNDS} rounds")
+    print(f"torch {torch.__version__}")
     step = training()
     for threads in (2, 1):  # not in turns: a pool that was just resized would be timed
         torch.set_num_threads(threads)
         for _ in range(WARM_UP):
             step()
-        times = times_ms(step)
-        none = times.pop("none")
-        said = [
-            f"after {1e3 * PAUSE_S:.0f} ms {kind} {statistics.median(each) / statistics.median(none):.1f}x "
-            f"(mean {statistics.fmean(each) / statistics.fmean(none):.1f}x)"
-            for kind, each in times.items()
-        ]
-        print(f"threads: {threads}, {statistics.median(none):.1f} ms a step; {', '.join(said)}")
+        for pause_s in PAUSES_S:
+            means = means_ms(step, pause_s)
+            usual = means.pop("none")
+            said = [
+                f"{kind} {each - usual:+5.1f} ms ({(each - usual) / 1e3 / pause_s:5.2f} of it)"
+                for kind, each in means.items()
+            ]
+            print(
+                f"threads: {threads}, {usual:.1f} ms a step; after {1e3 * pause_s:3.0f} ms {', '.join(said)}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

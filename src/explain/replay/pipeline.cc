@@ -34,8 +34,6 @@ double Mean(const std::vector<double>& values) {
              : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-double AsleepAtBest(double threads) { return threads > 1 ? kPoolAsleepAtBest : kTrainingAsleepAtBest; }
-
 double FasterQuartile(std::vector<double> values) {
   if (values.empty()) return 0;
   const auto quarter = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 4);
@@ -183,6 +181,19 @@ double StartsNs(const Pipeline& pipeline) {
   return pipeline.starts_per_step * (workers_ns + Mean(pipeline.fetch_ns));
 }
 
+// What is left of the training once its pauses have gone, if it is awake.
+Pipeline WithoutPauses(Pipeline pipeline, double CostOfPause::*part) {
+  const double before_ns = Mean(pipeline.consume_ns);
+  if (!pipeline.awake || !pipeline.on_host || before_ns <= 0) return pipeline;
+  const CostOfPause& cost = pipeline.pool ? kPauseOfPool : kPauseOfOne;
+  const double most_ns = kLongestWakingNs * std::max(1.0, pipeline.batches_per_step);
+  const double cost_ns = std::min({cost.*part * pipeline.pause_ns, most_ns, kMostOfPauses * before_ns});
+  const double left = 1 - cost_ns / before_ns;
+  for (double& ns : pipeline.consume_ns) ns *= left;
+  pipeline.train_cpu_ns *= left;
+  return pipeline;
+}
+
 Replayed ReplayReaching(const Pipeline& pipeline, double cores_reached, double crowded_ns) {
   const StepGraph graph = GraphOfPipeline(pipeline).Build();
   const std::vector<int64_t> begins = Begins(graph);
@@ -215,8 +226,8 @@ Pipeline WithWorkers(Pipeline pipeline, int64_t workers) {
 }
 
 Pipeline WithoutSleep(Pipeline pipeline) {
-  pipeline.unbroken = pipeline.slept = true;
-  pipeline.apart = pipeline.threads > 1 ? kPoolAsleep : kTrainingAsleep;
+  pipeline.awake = true;
+  pipeline.unbroken = false;  // which is part of that
   return pipeline;
 }
 
@@ -233,24 +244,25 @@ Pipeline WithThreads(Pipeline pipeline, double threads) {
 }
 
 Replayed Replay(const Pipeline& pipeline) {
-  return ReplayReaching(pipeline, kCoresReached, CrowdedNs(pipeline));
+  const Pipeline awake = WithoutPauses(pipeline, &CostOfPause::expected);
+  return ReplayReaching(awake, kCoresReached, CrowdedNs(awake));
 }
 
 Prediction PredictStep(const Pipeline& pipeline) {
   const double expected_ns = Replay(pipeline).step_ns;
 
-  Pipeline fast = pipeline;
+  Pipeline fast = WithoutPauses(pipeline, &CostOfPause::most);
   const double fast_scale =
       std::min(1.0, FasterQuartile(pipeline.consume_ns) / std::max(1.0, Mean(pipeline.consume_ns)));
   for (double& ns : fast.consume_ns) ns *= fast_scale;
   fast.train_cpu_ns *= fast_scale;
   fast.cores = pipeline.cores_alone;
   fast.turn_ns = 0;
-  fast.apart = pipeline.slept ? AsleepAtBest(pipeline.threads) : pipeline.apart * pipeline.apart;
+  fast.apart *= pipeline.apart;
 
   // The closer the demand comes to all cores, the more the training thread is slowed by what runs beside it.
   Pipeline slow = pipeline;
-  if (pipeline.threads > 1 || pipeline.slept) slow.unbroken = false;  // perhaps its threads never slept
+  if (pipeline.threads > 1) slow.unbroken = false;  // perhaps its threads never slept
   if (expected_ns > 0) {
     const double wanted = std::min(1.0, CpuFloorNs(pipeline, 1) / expected_ns);
     const double slowed = 1 + wanted * (1 / kCoresReachedAtLeast - 1);

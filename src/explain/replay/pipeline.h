@@ -43,7 +43,10 @@ struct Pipeline {
   // The training, once it no longer stops to fetch or to wait, takes this part of consume_ns.
   double apart = 1;
   bool unbroken = false;  // it does not stop any more: `apart` applies
-  bool slept = false;     // it used to, asleep
+  // What it waits for data in a step, asleep: where it computes on the host, what comes next takes longer for that.
+  double pause_ns = 0;
+  bool on_host = false, pool = false;  // with several threads
+  bool awake = false;                  // it does not sleep any more
   // Epochs begin with workers that start, and with an empty queue.
   double starts_per_step = 0;
   double start_ns = kWorkerStartNs;  // for each worker; 0 where they are kept
@@ -65,10 +68,17 @@ inline constexpr double kTrainingApart = 0.93;
 // work took 0.68, 0.56 and 0.47 of the time in the even seeds 172, 96 and 18 of the exam (docs/accuracy.md), which is as far as
 // the range reaches.
 inline constexpr double kPoolApart = 0.62;
-// A training that slept through each pause, waiting for something, finds more than its caches cold: without the pauses a
-// single thread took 0.71 of the time, a pool 0.25 to 0.51 in the even seeds 10, 18, 88, 90, 96 and 174.
-inline constexpr double kTrainingAsleep = 0.8, kPoolAsleep = 0.42;
-inline constexpr double kTrainingAsleepAtBest = 0.64, kPoolAsleepAtBest = 0.25;
+// What computes on the host after a pause takes longer by a part of the pause: caches have gone cold, and threads of a
+// pool come back when the scheduler has found them a core, for which the others spin meanwhile. With one thread, 0.01 to
+// 0.05 of it (bench/explain/after_a_pause.py); with two, 0.02 to 0.19, and 0.10 in the median, in the even seeds 10, 12,
+// 14, 18, 88, 92, 96, 166, 170, 174, 244 and 252 (docs/measurements.md).
+struct CostOfPause {
+  double expected, most;  // of the pause
+};
+inline constexpr CostOfPause kPauseOfOne = {0.03, 0.05}, kPauseOfPool = {0.10, 0.20};
+inline constexpr double kLongestWakingNs = 20e6;
+// The pauses never cost more than this part of what follows them. A choice.
+inline constexpr double kMostOfPauses = 0.9;
 
 // The same with another number of workers: fetching in the training thread leaves its caches cold, and
 // fetching elsewhere leaves them to it.

@@ -97,9 +97,25 @@ TEST(PipelineTest, TrainingThatStopsForNothingIsFasterAndMayBeMoreSo) {
 
 TEST(PipelineTest, WithoutTheSleepTheRestIsFasterOrAsItWas) {
   Pipeline pipeline = Even(20, 1, 0);
-  const Prediction step = PredictStep(WithoutSleep(pipeline));
-  EXPECT_NEAR(step.expected_ns, (20 * kTrainingAsleep + 1) * kMs, 1);
-  EXPECT_GT(step.cautious_ns, 21 * kMs) << "perhaps it did not suffer from it";
+  pipeline.pause_ns = 100 * kMs;
+  EXPECT_EQ(PredictStep(WithoutSleep(pipeline)).expected_ns, 21 * kMs) << "a device does not suffer from it";
+  pipeline.on_host = true;
+  const Prediction one = PredictStep(WithoutSleep(pipeline));
+  EXPECT_NEAR(one.expected_ns, (21 - 100 * kPauseOfOne.expected) * kMs, 1);
+  EXPECT_GT(one.cautious_ns, 21 * kMs) << "perhaps it does not, either";
+  pipeline.pool = true;
+  const Prediction pool = PredictStep(WithoutSleep(pipeline));
+  EXPECT_NEAR(pool.expected_ns, (21 - 100 * kPauseOfPool.expected) * kMs, 1);
+  EXPECT_LT(pool.hopeful_ns, 3 * kMs) << "of 20 ms, a tenth is left";
+}
+
+TEST(PipelineTest, ALongPauseCostsNoMoreThanTheScheduler) {
+  Pipeline pipeline = Even(100, 1, 0);
+  pipeline.on_host = pipeline.pool = true;
+  pipeline.pause_ns = 1'000 * kMs;
+  EXPECT_NEAR(PredictStep(WithoutSleep(pipeline)).expected_ns, 101 * kMs - kLongestWakingNs, 1);
+  for (double& ns : pipeline.consume_ns) ns = 10 * kMs;
+  EXPECT_NEAR(PredictStep(WithoutSleep(pipeline)).expected_ns, 2 * kMs, 1) << "nor all that there is";
 }
 
 TEST(PipelineTest, MoreProcessesThanCoresWaitForTheirTurns) {

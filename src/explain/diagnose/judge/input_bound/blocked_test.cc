@@ -122,22 +122,22 @@ ARun DrawsLongOrders(int64_t draw_ms) {
   return run.FedBy(loader);
 }
 
-// Nine tenths of each step.
+// Three quarters of each step.
 double GainWithoutWaits(const char* device, int threads) {
   ARun run = ATraining()
-                 .InEachStep(Share::kDataWait, 900)
-                 .FedBy(MadeLoader(1, 100, 1'000, 20))
+                 .InEachStep(Share::kDataWait, 300)
+                 .FedBy(MadeLoader(1, 100, 400, 20))
                  .OnCores(4)
-                 .Reading(Metric::kProcessCpu, 0.09 * threads, {{"role", "trainer"}});
+                 .Reading(Metric::kProcessCpu, 0.25 * threads, {{"role", "trainer"}});
   run.rank().device = device;
   run.rank().facts["torch_threads"] = std::to_string(threads);
   return InputBoundOf(run).speedup.expected;
 }
 
 TEST(BlockedFetchesTest, WithoutThemADeviceGainsTheWaitAndTheHostWhatItsPausesCostToo) {
-  EXPECT_NEAR(GainWithoutWaits("cuda:0", 2), 10, 0.01);
-  EXPECT_GT(GainWithoutWaits("cpu", 1), 12) << "caches grow cold";
-  EXPECT_GT(GainWithoutWaits("cpu", 2), 20) << "and a pool falls asleep";
+  EXPECT_NEAR(GainWithoutWaits("cuda:0", 2), 4, 0.01);
+  EXPECT_NEAR(GainWithoutWaits("cpu", 1), 400 / (100 - 0.03 * 300), 0.1) << "caches grow cold";
+  EXPECT_NEAR(GainWithoutWaits("cpu", 2), 400 / (100 - 20), 0.1) << "and a pool falls asleep";
 }
 
 TEST(SamplerTest, ThatDrawsALongOrderIsNamedAndWorkersAreNot) {

@@ -180,7 +180,7 @@ void BoundByTheWait(const View& view, double besides, Finding& finding) {
   if (finding.method.empty()) return;
   double most = finding.speedup.high;
   if (finding.change.empty()) {
-    const double rest = view.ComputesOnCpu() ? replay::kPoolAsleepAtBest : 1;
+    const double rest = view.ComputesOnCpu() ? 1 - replay::kMostOfPauses : 1;
     most = std::min(most, 1 / (1 - std::min(finding.share + besides, kMostOfAStep)) / rest);
   }
   if (view.sampling()) {
