@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -155,7 +154,8 @@ std::optional<tune::PairOfTrials> Machine::TryPair(const tune::Request& before, 
   const bool any_is_kept = kept_.Holds(before.settings, true) || kept_.Holds(after.settings, true);
   if (!turns_.possible() || any_is_kept) return std::nullopt;
   for (const tune::Request* each : {&before, &after}) Announce(*each, options_.precision.most_seconds);
-  auto turns = turns_.Take({options_, before.settings, before.memory}, {options_, after.settings, after.memory});
+  auto turns =
+      turns_.Take({options_, before.settings, before.memory}, {options_, after.settings, after.memory});
   if (!turns) error_ = turns.error();
   if (!turns || !turns->pair) {
     count_ -= 2;
@@ -204,27 +204,13 @@ std::optional<tune::Known> Machine::Learn(const tune::Trial& trial) {
 
 // ---- the question ----
 
-// Names that stand for several knobs, or are shorter.
-std::vector<std::string> KnobsCalled(const std::string& name) {
-  static const std::map<std::string, std::vector<std::string>> groups = {
-      {"workers", {"num_workers"}},
-      {"batch", {"batch_size"}},
-      {"threads", {"intraop_threads"}},
-      {"precision", {"precision", "tf32"}},
-      {"loader", {"num_workers", "persistent_workers", "pin_memory", "fast_data"}},
-  };
-  std::vector<std::string> all;
-  for (const tune::Knob& knob : tune::AllKnobs()) all.emplace_back(knob.name);
-  if (name == "all") return all;
-  if (const auto group = groups.find(name); group != groups.end()) return group->second;
-  return tune::KnobNamed(name) != nullptr ? std::vector<std::string>{name} : std::vector<std::string>{};
+std::vector<std::string> KnobsThatAre(tune::Searched searched) {
+  std::vector<std::string> names;
+  for (const tune::Knob& knob : tune::AllKnobs()) {
+    if (knob.searched == searched) names.emplace_back(knob.name);
+  }
+  return names;
 }
-
-// Those that the search turns by itself; the others want values of the user's.
-constexpr std::array kSearched = {"num_workers",     "batch_size",      "precision",          "tf32",
-                                  "channels_last",   "cudnn_benchmark", "optimizer",          "compile",
-                                  "intraop_threads", "fast_data",       "persistent_workers", "pin_memory"};
-constexpr std::array kHeld = {"batch_size", "precision", "tf32"};
 
 Result<tune::Objective> ObjectiveNamed(const std::string& name) {
   if (name == "throughput") return tune::Objective::kThroughput;
@@ -238,20 +224,19 @@ Result<void> AddKnobs(const Flags& flags, tune::Question& question) {
   for (const std::string& text : flags.knobs) {
     for (const std::string_view part : Split(text, ',')) {
       const std::string name(Trim(part));
-      const auto knobs = KnobsCalled(name);
+      const auto knobs = tune::KnobsCalled(name);
       if (knobs.empty()) {
-        const auto meant = Nearest(name, KnobsCalled("all"));
+        const auto meant = Nearest(name, tune::KnobsCalled("all"));
         return Error{ErrorCode::kInvalidArgument, fmt::format("--knobs: there is no knob '{}'", name),
                      meant ? fmt::format("did you mean {}?", *meant)
                            : fmt::format("the knobs are {}, and workers, batch, threads, loader, all",
-                                         fmt::join(KnobsCalled("all"), ", "))};
+                                         fmt::join(tune::KnobsCalled("all"), ", "))};
       }
       question.knobs.insert(knobs.begin(), knobs.end());
     }
   }
   if (!flags.knobs.empty() || !flags.values.empty()) return {};
-  question.knobs.insert(kSearched.begin(), kSearched.end());
-  for (const char* name : kHeld) question.knobs.erase(name);
+  for (std::string& name : KnobsThatAre(tune::Searched::kAlways)) question.knobs.insert(std::move(name));
   question.batch_apart = true;
   return {};
 }
@@ -373,7 +358,7 @@ int Finish(const Flags& flags, const Invocation& invocation, const Machine& mach
   AddPatch(answer, context);
   if (!context.patch.empty()) context.patch.insert(0, kDiffMark);
   context.price_per_hour = PriceOf(flags.price).value();
-  if (flags.knobs.empty() && flags.values.empty()) context.held.assign(kHeld.begin(), kHeld.end());
+  if (flags.knobs.empty() && flags.values.empty()) context.held = KnobsThatAre(tune::Searched::kIfAsked);
   context.unlike_the_run = UnlikeTheRun(flags, invocation, answer);
   context.reason = machine.Reason(answer);
   if (machine.interrupted() && !answer.trials.empty()) context.resume = "the same command with --resume";

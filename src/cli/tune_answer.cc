@@ -91,19 +91,6 @@ void PrintCost(const Answer& answer, const AnswerContext& context) {
                2, 4);
 }
 
-ordered_json TrialJson(const Trial& trial) {
-  ordered_json json = {{"settings", tune::ToJson(trial.settings)}, {"outcome", tune::Name(trial.outcome)}};
-  AddRate(trial, json);
-  json["predicted"] = tune::OrNull(trial.predicted);
-  json["peak_memory_bytes"] = tune::OrNull(trial.peak_memory_bytes);
-  if (trial.proves) json["proves"] = true;
-  if (trial.in_slices) json["in_slices"] = true;
-  if (trial.apart) json["apart"] = true;
-  if (!trial.why.empty()) json["why"] = trial.why;
-  if (!trial.first_losses.empty()) json["first_losses"] = trial.first_losses;
-  return json;
-}
-
 ordered_json ProofJson(const tune::Proof& proof) {
   const auto gain = proof.gain();
   return {{"settings", tune::ToJson(proof.settings)},
@@ -170,9 +157,9 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
 
 ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
   ordered_json json = {{"schema", "fullbore.tune/1"}, {"command", MaskSecrets(context.command)}};
-  json["baseline"] = answer.baseline ? TrialJson(*answer.baseline) : ordered_json();
+  json["baseline"] = answer.baseline ? tune::ToJson(*answer.baseline) : ordered_json();
   json["trials"] = ordered_json::array();
-  for (const Trial& trial : answer.trials) json["trials"].push_back(TrialJson(trial));
+  for (const Trial& trial : answer.trials) json["trials"].push_back(tune::ToJson(trial));
   json["recommended"] = nullptr;
   if (answer.recommended) {
     const Trial& chosen = *answer.recommended;
@@ -194,7 +181,7 @@ ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
   json["reason"] = context.reason.empty() ? ordered_json() : ordered_json(context.reason);
   json["losses"] = LossesJson(answer.trials);
   json["pareto"] = ordered_json::array();
-  for (const Trial& trial : answer.pareto) json["pareto"].push_back(TrialJson(trial));
+  for (const Trial& trial : answer.pareto) json["pareto"].push_back(tune::ToJson(trial));
   return json;
 }
 

@@ -86,7 +86,7 @@ def test_a_batch_sampler_forbids_the_batch_size_and_the_rest_is_tuned(fullbore, 
     assert said["recommended"]["settings"] == {"num_workers": 2}
     refused = [trial for trial in said["trials"] if trial["outcome"] == "refused"]
     assert [trial["settings"] for trial in refused] == [{"batch_size": 8}], "asked once"
-    assert "batch_sampler" in refused[0]["why"]
+    assert refused[0]["refused"] == "batch_size" and "batch_sampler" in refused[0]["why"]
     assert refused[0]["why"] in " ".join(said["terminal"].split())
     assert processes_with(script.name) == []
 

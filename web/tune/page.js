@@ -3,9 +3,15 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const panels = [];
+for (const each of [...data.settings, ...data.trials]) each.rate = rateOf(each);
 const measured = data.settings.filter((each) => each.rate);
 const before = measured.find((each) => each.baseline),
   after = measured.find((each) => each.recommended);
+
+function rateOf(trial) {
+  const mean = trial.samples_per_s ?? trial.steps_per_s;
+  return mean === null ? undefined : { mean, low: trial.ci95[0], high: trial.ci95[1] };
+}
 
 const ratesText = (rate) => `${count(rate.mean)} ±${count((rate.high - rate.low) / 2)}`;
 const withUnit = (rate) => `${ratesText(rate)} ${data.unit}`;
@@ -16,7 +22,7 @@ function saysOf(tried) {
   if (!tried.rate) return `${tried.setting}: ${tried.outcome}${tried.why ? ", " + tried.why : ""}`;
   return [
     `${tried.setting}: ${withUnit(tried.rate)}`,
-    tried.predicted === null ? "" : `predicted ${count(tried.predicted)}`,
+    tried.predicted === undefined ? "" : `predicted ${count(tried.predicted)}`,
     tried.peak_memory_bytes === null ? "" : bytes(tried.peak_memory_bytes),
     tried.cut_short ? "ended early: too slow" : "",
     markOf(tried),
@@ -272,7 +278,7 @@ function bars() {
 }
 
 function predictedChart() {
-  const drawn = measured.filter((each) => each.predicted !== null);
+  const drawn = measured.filter((each) => each.predicted !== undefined);
   if (!drawn.length) return "";
   const range = nearRangeOf(drawn.flatMap((each) => [each.predicted, each.rate.mean, each.rate.low, each.rate.high]));
   return chart(linearAxis(range), {
@@ -338,7 +344,7 @@ function trialsSection() {
   const known = (value, text) => (value === null || value === undefined ? "" : text(value));
   const order = (value) => value ?? -Infinity;
   const trials = data.trials.map((trial, i) => ({ ...trial, number: i + 1 }));
-  const isKnown = (name) => trials.some((trial) => trial[name] !== null);
+  const isKnown = (name) => trials.some((trial) => (trial[name] ?? null) !== null);
   const columns = [
     { label: "#", class: "number", least: true, key: (trial) => trial.number, cell: (trial) => trial.number },
     {

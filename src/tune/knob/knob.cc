@@ -119,34 +119,44 @@ constexpr std::string_view kRounding = "rounding: the loss takes another path, i
 constexpr std::string_view kSamePath = "the order of sums, and with it the last bits";
 
 constexpr std::array<Knob, 17> kKnobs = {{
-    {"precision", "16-bit matrix products by autocast", kRounding, Precisions, PrecisionInCode},
-    {"tf32", "matrix products in TensorFloat-32", kRounding, Flag, Tf32InCode},
-    {"channels_last", "images with their channels innermost", kSamePath, Flag, ChannelsLastInCode},
-    {"cudnn_benchmark", "cuDNN measures its algorithms", kSamePath, Flag, BenchmarkInCode},
-    {"optimizer", "the optimizer's fused or foreach form", kSamePath, Optimizers, OptimizerInCode},
-    {"batch_size", "samples in a batch",
+    {"precision", "precision", Part::kArithmetic, Searched::kIfAsked, "16-bit matrix products by autocast",
+     kRounding, Precisions, PrecisionInCode},
+    {"tf32", "precision", Part::kArithmetic, Searched::kIfAsked, "matrix products in TensorFloat-32",
+     kRounding, Flag, Tf32InCode},
+    {"channels_last", "", Part::kArithmetic, Searched::kAlways, "images with their channels innermost",
+     kSamePath, Flag, ChannelsLastInCode},
+    {"cudnn_benchmark", "", Part::kArithmetic, Searched::kAlways, "cuDNN measures its algorithms", kSamePath,
+     Flag, BenchmarkInCode},
+    {"optimizer", "", Part::kArithmetic, Searched::kAlways, "the optimizer's fused or foreach form",
+     kSamePath, Optimizers, OptimizerInCode},
+    {"batch_size", "batch", Part::kOther, Searched::kIfAsked, "samples in a batch",
      "the gradient: with k times the batch, the learning rate times k for SGD, times the root of k for Adam "
      "and its kind; very large batches want LARS or LAMB and may generalise worse",
      Whole<1, kMostSamples>, Argument<kLoader, kBatch>},
-    {"accumulate", "batches for one step of the optimizer",
+    {"accumulate", "", Part::kOther, Searched::kNever, "batches for one step of the optimizer",
      "nothing but rounding where batch_size * accumulate stays the same, batch norm aside",
      Whole<1, kMostSamples>, AccumulateInCode},
-    {"compile", "torch.compile", kSamePath, Flag, CompileInCode},
-    {"bucket_cap_mb", "size of the buckets that gradients are exchanged in", "", Megabytes,
-     Argument<kDdp, kBucket>},
-    {"static_graph", "DDP may rely on the same graph in every step", "", Flag, Argument<kDdp, kStatic>},
-    {"intraop_threads", "threads that compute an operator on the CPU", kSamePath, Whole<1, kMostThreads>,
-     ThreadsInCode},
-    {"cpu_affinity", "cores that the training may use", "", Cores, AffinityInCode},
-    {"fast_data", "fullbore.data in the loader's place", "", Flag, FastDataInCode},
-    {"num_workers", "processes that load batches beside the training",
+    {"compile", "", Part::kArithmetic, Searched::kAlways, "torch.compile", kSamePath, Flag, CompileInCode},
+    {"bucket_cap_mb", "", Part::kOther, Searched::kNever,
+     "size of the buckets that gradients are exchanged in", "", Megabytes, Argument<kDdp, kBucket>},
+    {"static_graph", "", Part::kOther, Searched::kNever, "DDP may rely on the same graph in every step", "",
+     Flag, Argument<kDdp, kStatic>},
+    {"intraop_threads", "threads", Part::kArithmetic, Searched::kAlways,
+     "threads that compute an operator on the CPU", kSamePath, Whole<1, kMostThreads>, ThreadsInCode},
+    {"cpu_affinity", "", Part::kOther, Searched::kNever, "cores that the training may use", "", Cores,
+     AffinityInCode},
+    {"fast_data", "", Part::kOtherLoader, Searched::kAlways, "fullbore.data in the loader's place", "", Flag,
+     FastDataInCode},
+    {"num_workers", "workers", Part::kLoading, Searched::kAlways,
+     "processes that load batches beside the training",
      "random numbers drawn in the dataset, which differ with the number of workers", Whole<0, kMostWorkers>,
      Argument<kLoader, kWorkers>},
-    {"prefetch_factor", "batches that each worker prepares ahead", "", Whole<1, kMostBatches>,
-     Argument<kLoader, kPrefetch>},
-    {"persistent_workers", "workers live on from epoch to epoch", "", Flag, Argument<kLoader, kPersistent>},
-    {"pin_memory", "batches in page-locked memory, for faster copies to the device", "", Flag,
-     Argument<kLoader, kPinned>},
+    {"prefetch_factor", "", Part::kLoading, Searched::kNever, "batches that each worker prepares ahead", "",
+     Whole<1, kMostBatches>, Argument<kLoader, kPrefetch>},
+    {"persistent_workers", "", Part::kLoading, Searched::kAlways, "workers live on from epoch to epoch", "",
+     Flag, Argument<kLoader, kPersistent>},
+    {"pin_memory", "", Part::kLoading, Searched::kAlways,
+     "batches in page-locked memory, for faster copies to the device", "", Flag, Argument<kLoader, kPinned>},
 }};
 
 }  // namespace
@@ -158,6 +168,18 @@ const Knob* KnobNamed(std::string_view name) {
     if (knob.name == name) return &knob;
   }
   return nullptr;
+}
+
+std::vector<std::string> KnobsCalled(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Knob& knob : kKnobs) {
+    const bool is_of_loader =
+        (knob.part == Part::kLoading || knob.part == Part::kOtherLoader) && knob.searched != Searched::kNever;
+    if (name == "all" || name == knob.name || (!name.empty() && name == knob.called) ||
+        (name == "loader" && is_of_loader))
+      names.emplace_back(knob.name);
+  }
+  return names;
 }
 
 bool IsOfLoader(const Knob& knob, const json& value) {

@@ -1,17 +1,35 @@
-// The knobs: what can be set in a training from outside, each a row: what it is, which values are legal, what it may
-// change in the results, and how a person would write it into the script. Order: that in which they interact, so that
-// each is tuned after what changes its best value.
+// The knobs: what can be set in a training from outside, each a row: what it is, which values are legal, whether the
+// search turns it, what it may change in the results, and how a person would write it into the script. Order: that in
+// which they interact, so that each is tuned after what changes its best value.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fullbore::tune {
 
+// What it turns of a training.
+enum class Part : uint8_t {
+  kArithmetic,   // how exactly is computed, and nothing else
+  kLoading,      // how the same batches come
+  kOtherLoader,  // which may draw other batches
+  kOther,
+};
+// Whether the search turns it by itself.
+enum class Searched : uint8_t {
+  kAlways,
+  kIfAsked,  // by its name: it changes training results
+  kNever,    // it wants values of the user's
+};
+
 struct Knob {
-  std::string_view name;  // as in PyTorch: "num_workers"
+  std::string_view name;    // as in PyTorch: "num_workers"
+  std::string_view called;  // shorter, in --knobs: "workers"; of several knobs, all of them; or empty
+  Part part;
+  Searched searched;
   std::string_view what;  // "processes that load batches beside the training"
   // How it may change training results; empty: it changes only the time.
   std::string_view changes;
@@ -25,6 +43,8 @@ struct Knob {
 
 std::span<const Knob> AllKnobs();
 const Knob* KnobNamed(std::string_view name);  // nullptr if there is none
+// "num_workers"; or several: "precision", "loader" (what the search turns of it), "all". Empty if there are none.
+std::vector<std::string> KnobsCalled(std::string_view name);
 // Whether a person would write it as an argument of DataLoader.
 bool IsOfLoader(const Knob& knob, const nlohmann::json& value);
 

@@ -9,6 +9,7 @@ namespace {
 
 using nlohmann::json;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 TEST(SettingsTest, ValuesHaveTheTypeThatTheyLookLike) {
   EXPECT_EQ(ParseSetting("num_workers=4")->second, json(4));
@@ -73,6 +74,26 @@ TEST(KnobTest, EachIsWrittenAsAPersonWouldWriteIt) {
   EXPECT_EQ(KnobNamed("num_workers")->in_code(4), "DataLoader(num_workers=4)");
   EXPECT_EQ(KnobNamed("persistent_workers")->in_code(true), "DataLoader(persistent_workers=True)");
   EXPECT_EQ(KnobNamed("bucket_cap_mb")->in_code(50), "DistributedDataParallel(bucket_cap_mb=50)");
+}
+
+TEST(KnobTest, ANameStandsForOneOrForSeveral) {
+  EXPECT_THAT(KnobsCalled("num_workers"), ElementsAre("num_workers"));
+  EXPECT_THAT(KnobsCalled("workers"), ElementsAre("num_workers"));
+  EXPECT_THAT(KnobsCalled("precision"), ElementsAre("precision", "tf32"));
+  EXPECT_THAT(KnobsCalled("loader"),
+              ElementsAre("fast_data", "num_workers", "persistent_workers", "pin_memory"))
+      << "what the search turns of it";
+  EXPECT_EQ(KnobsCalled("all").size(), AllKnobs().size());
+  for (const char* none : {"", "worker", "Loader"}) EXPECT_THAT(KnobsCalled(none), IsEmpty()) << none;
+}
+
+TEST(KnobTest, WhatChangesTrainingResultsIsTurnedOnlyWhenAskedFor) {
+  for (const char* name : {"batch_size", "precision", "tf32"})
+    EXPECT_EQ(KnobNamed(name)->searched, Searched::kIfAsked) << name;
+  for (const Knob& knob : AllKnobs()) {
+    if (knob.searched != Searched::kIfAsked) continue;
+    EXPECT_NE(knob.changes, "") << knob.name;
+  }
 }
 
 }  // namespace

@@ -80,12 +80,10 @@ const Trial* Searcher::Try(Settings settings, const std::string& why, std::optio
   return says_nothing ? nullptr : &trials_.back();
 }
 
-// The reason begins with the name of the knob. One that was refused with one value may be taken with another; the knobs
-// with a search of their own are not worth a trial to find out, but for workers, of which one may be allowed.
+// One that was refused with one value may be taken with another; the knobs with a search of their own are not worth a trial
+// to find out, but for workers, of which one may be allowed.
 void Searcher::NoteRefusal(const Trial& trial) {
-  if (trial.outcome != Outcome::kRefused) return;
-  const std::string knob = trial.why.substr(0, trial.why.find(':'));
-  if (knob != "num_workers") refused_.insert(knob);
+  if (!trial.refused.empty() && trial.refused != "num_workers") refused_.insert(trial.refused);
 }
 
 Settings Searcher::With(const std::string& name, const json& value) const {

@@ -3,35 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/text.h"
+#include "tune/knob/knob.h"
 
 namespace fullbore::tune {
 
 namespace {
 
-// How exactly is computed, and nothing else.
-constexpr std::array kOfArithmetic = {"precision",       "tf32",    "channels_last",  "optimizer",
-                                      "cudnn_benchmark", "compile", "intraop_threads"};
-constexpr std::array kOfLoader = {"num_workers", "prefetch_factor", "persistent_workers", "pin_memory"};
 // A loss that has come near 0 is not divided by.
 constexpr double kLeastScale = 0.01;  // of the largest
 // Sums that threads make in another order.
 constexpr double kRounding = 1e-4;
 constexpr double kTimesItself = 3;
 
-bool IsOfArithmetic(const std::string& name) {
-  return std::find(kOfArithmetic.begin(), kOfArithmetic.end(), name) != kOfArithmetic.end();
+bool Turns(const std::string& name, Part part) {
+  const Knob* knob = KnobNamed(name);
+  return knob != nullptr && knob->part == part;
 }
 
-Settings Part(const Settings& settings, bool of_arithmetic) {
-  Settings part;
-  for (const auto& [name, value] : settings) {
-    if (IsOfArithmetic(name) == of_arithmetic) part[name] = value;
-  }
-  return part;
+Settings OfThose(Settings settings, Part part, bool turn_it) {
+  std::erase_if(settings, [&](const auto& setting) { return Turns(setting.first, part) != turn_it; });
+  return settings;
 }
 
 size_t StepsOfBoth(const Trial& a, const Trial& b) {
@@ -73,19 +68,16 @@ std::optional<double> ByItself(const std::vector<Trial>& trials) {
   return most;
 }
 
-Settings WithoutLoader(Settings settings) {
-  for (const char* name : kOfLoader) settings.erase(name);
-  return settings;
-}
+Settings WithoutLoading(Settings settings) { return OfThose(std::move(settings), Part::kLoading, false); }
 
 // A trial without the settings of arithmetic, but otherwise the same, or else with another way to load the same batches.
 const Trial* ReferenceOf(const std::vector<Trial>& trials, const Trial& trial) {
-  const Settings rest = Part(trial.settings, false);
+  const Settings rest = OfThose(trial.settings, Part::kArithmetic, false);
   const Trial* found = nullptr;
   for (const Trial& other : trials) {
     if (StepsOfBoth(other, trial) == 0) continue;
     if (other.settings == rest) return &other;
-    if (found == nullptr && WithoutLoader(other.settings) == WithoutLoader(rest)) found = &other;
+    if (found == nullptr && WithoutLoading(other.settings) == WithoutLoading(rest)) found = &other;
   }
   return found;
 }
@@ -100,7 +92,7 @@ std::vector<LossDifference> CompareLosses(const std::vector<Trial>& trials) {
   const auto by_itself = ByItself(trials);
   std::vector<LossDifference> differences;
   for (const Trial& trial : trials) {
-    const Settings changed = Part(trial.settings, true);
+    const Settings changed = OfThose(trial.settings, Part::kArithmetic, true);
     const Trial* reference = changed.empty() ? nullptr : ReferenceOf(trials, trial);
     if (reference == nullptr) continue;
     LossDifference difference{ToText(changed), static_cast<int64_t>(StepsOfBoth(trial, *reference)),

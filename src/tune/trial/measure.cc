@@ -60,8 +60,11 @@ class Watch {
   bool cut_short() const { return cut_short_; }
   bool saw_steps() const { return throughput_.steps() > 0; }
   const std::vector<double>& first_losses() const { return first_losses_; }
-  // The reason of the first setting that was refused, or that nothing in the script took; empty if all are made.
-  std::string Refused() const;
+  // The first setting that was refused, or that nothing in the script took; nothing if all are made.
+  struct Refusal {
+    std::string setting, why;
+  };
+  std::optional<Refusal> Refused() const;
 
  private:
   bool IsSilent(int64_t now_ns);
@@ -104,17 +107,17 @@ void Watch::OnStep(const record::RankInfo& rank, const record::Step& step) {
   }
 }
 
-std::string Watch::Refused() const {
-  if (!refused_.empty()) return refused_.begin()->first + ": " + refused_.begin()->second;
+std::optional<Watch::Refusal> Watch::Refused() const {
+  if (!refused_.empty()) return Refusal{refused_.begin()->first, refused_.begin()->second};
   for (const auto& [name, value] : for_hook_) {
     if (applied_.contains(name)) continue;
     // Handed to every program in its environment, too; without the hook, nobody says more about it.
     if (name == "intraop_threads" && !saw_steps()) continue;
-    return saw_steps()
-               ? fmt::format("{}: nothing in the script was seen that takes it", name)
-               : fmt::format("{}: no PyTorch training was seen; put {{{}}} into the command", name, name);
+    return Refusal{
+        name, saw_steps() ? "nothing in the script was seen that takes it"
+                          : fmt::format("no PyTorch training was seen; put {{{}}} into the command", name)};
   }
-  return "";
+  return std::nullopt;
 }
 
 std::string Watch::TooLate() const {
@@ -176,7 +179,7 @@ bool Watch::IsOver(int64_t now_ns) {
     next_look_at_files_ns_ = end_ns + kBetweenLooksAtFiles * (end_ns - begin_ns) + kNsPerSecond;
   }
   if (!wrote_too_much_.empty() || !refused_.empty()) return true;
-  if (throughput_.steps() >= kStepsUntilFacts && !Refused().empty()) return true;
+  if (throughput_.steps() >= kStepsUntilFacts && Refused()) return true;
   out_of_time_ = options_.end_ns != 0 && now_ns > options_.end_ns;
   if (out_of_time_) return true;
   hung_ = IsSilent(now_ns);
@@ -203,7 +206,7 @@ std::map<std::string, std::string> EnvironmentOf(const Settings& for_hook, const
 
 void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::string& output_path,
                 Trial& trial) {
-  const std::string refused = watch.Refused();
+  const auto refused = watch.Refused();
   const std::string memory = run.was_ended ? "" : SaysOutOfMemory(EndOf(output_path));
   const auto estimate = watch.Now();
   if (run.out_of_memory || (run.exit_status != 0 && !memory.empty())) {
@@ -215,9 +218,10 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
   } else if (!watch.wrote_too_much().empty()) {
     trial.outcome = Outcome::kRefused;
     trial.why = watch.wrote_too_much();
-  } else if (!refused.empty()) {
+  } else if (refused) {
     trial.outcome = Outcome::kRefused;
-    trial.why = refused;
+    trial.refused = refused->setting;
+    trial.why = refused->setting + ": " + refused->why;
   } else if (watch.hung()) {
     trial.outcome = Outcome::kHung;
     trial.why = watch.saw_steps() ? "no step any more" : "no first step";

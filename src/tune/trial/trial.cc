@@ -66,12 +66,14 @@ nlohmann::ordered_json ToJson(const Trial& trial) {
   nlohmann::ordered_json object = {{"schema", "fullbore.measure/1"},
                                    {"settings", ToJson(trial.settings)},
                                    {"outcome", Name(trial.outcome)}};
+  if (!trial.refused.empty()) object["refused"] = trial.refused;
   if (!trial.why.empty()) object["why"] = trial.why;
   AddRate(trial, object);
   object["noisy"] = trial.noisy;
   if (trial.cut_short) object["cut_short"] = true;
   if (trial.proves) object["proves"] = true;
   if (trial.in_slices) object["in_slices"] = true;
+  if (trial.apart) object["apart"] = true;
   if (trial.predicted) object["predicted"] = *trial.predicted;
   object["peak_memory_bytes"] = OrNull(trial.peak_memory_bytes);
   if (trial.memory_filled) object["memory_filled"] = *trial.memory_filled;
@@ -101,6 +103,7 @@ Result<Trial> TrialFrom(const json& object) {
   Trial trial;
   for (const auto& [name, value] : settings->items()) trial.settings[name] = value;
   trial.outcome = *outcome;
+  trial.refused = TextIn(object, "refused");
   trial.why = TextIn(object, "why");
   // What earlier versions kept has steps under the name of samples, too, beside their unit.
   auto rate = NumberIn<double>(object, "steps_per_s");
@@ -116,6 +119,7 @@ Result<Trial> TrialFrom(const json& object) {
   trial.cut_short = FlagIn(object, "cut_short");
   trial.proves = FlagIn(object, "proves");
   trial.in_slices = FlagIn(object, "in_slices");
+  trial.apart = FlagIn(object, "apart");
   if (const std::string unit = TextIn(object, "unit"); !unit.empty()) trial.unit = unit;
   trial.predicted = NumberIn<double>(object, "predicted");
   trial.peak_memory_bytes = NumberIn<int64_t>(object, "peak_memory_bytes");

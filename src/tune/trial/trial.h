@@ -34,6 +34,7 @@ inline constexpr std::string_view kSamplesPerSecond = "samples/s", kStepsPerSeco
 struct Trial {
   Settings settings;
   Outcome outcome = Outcome::kOk;
+  std::string refused;       // the setting that was, where it was one
   std::string why;           // in words, where the outcome is not ok, "noisy, +-6 %", or "short, 8 values"
   std::optional<Rate> rate;  // in `unit`; there if the outcome is ok
   bool noisy = false;        // its interval is wider than was asked for
@@ -63,7 +64,8 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
 
 // Adds "samples_per_s", "steps_per_s" (one of them null, by the unit), "ci95" and "unit".
 void AddRate(const Trial& trial, nlohmann::ordered_json& object);
-// As docs/tuning.md describes them: what `measure` prints, and a line of what `tune` keeps.
+// As docs/tuning.md describes it, wherever a trial is told: what `measure` prints, the trials of `tune` and `compare`, of
+// the page, and of what is kept for --resume.
 nlohmann::ordered_json ToJson(const Trial& trial);
 // What an array holds, if nothing but numbers; else nothing. JSON writes null for what is no number.
 std::vector<double> Numbers(const nlohmann::json& array);

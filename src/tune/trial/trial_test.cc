@@ -23,6 +23,7 @@ TEST(TrialTest, IsTheSameAfterItsJson) {
                                 Outcome::kRefused, Outcome::kEndedEarly}) {
     Trial trial = Measured();
     trial.outcome = outcome;
+    if (outcome == Outcome::kRefused) trial.refused = "batch_size";
     if (outcome != Outcome::kOk) trial.rate.reset();
     const auto again = TrialFrom(nlohmann::json::parse(ToJson(trial).dump()));
     ASSERT_TRUE(again.ok());

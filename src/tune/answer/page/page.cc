@@ -34,23 +34,13 @@ std::vector<Trial> EachSetting(const Answer& answer) {
   return settings;
 }
 
+// A trial, and what the answer makes of its setting.
 Json TrialData(const Trial& trial, const Answer& answer) {
-  Json data = {{"setting", ToText(trial.settings)},
-               {"outcome", Name(trial.outcome)},
-               {"why", trial.why},
-               {"noisy", trial.noisy},
-               {"proves", trial.proves},
-               {"cut_short", trial.cut_short},
-               {"baseline", Is(answer.baseline, trial.settings)},
-               {"recommended", Is(answer.recommended, trial.settings)},
-               {"front", Has(answer.pareto, trial.settings)},
-               {"predicted", OrNull(trial.predicted)},
-               {"peak_memory_bytes", OrNull(trial.peak_memory_bytes)},
-               {"busy", OrNull(trial.busy)},
-               {"seconds", trial.seconds},
-               {"run", trial.run}};
-  if (trial.rate)
-    data["rate"] = {{"mean", trial.rate->mean}, {"low", trial.rate->low}, {"high", trial.rate->high}};
+  Json data = ToJson(trial);
+  data["setting"] = ToText(trial.settings);
+  data["baseline"] = Is(answer.baseline, trial.settings);
+  data["recommended"] = Is(answer.recommended, trial.settings);
+  data["front"] = Has(answer.pareto, trial.settings);
   return data;
 }
 

@@ -82,6 +82,7 @@ TEST(TunePageTest, EachSettingIsThereOnceAndAHopelessOneAsWell) {
   EXPECT_TRUE(data["settings"][0]["front"]) << "the slower one takes less memory";
   EXPECT_TRUE(data["settings"][2]["cut_short"]);
   EXPECT_FALSE(data["settings"][2]["front"]);
+  EXPECT_EQ(data["trials"][0]["schema"], "fullbore.measure/1") << "as everywhere";
 }
 
 TEST(TunePageTest, TheCommandHasTheRecommendedValueAndNoSecret) {

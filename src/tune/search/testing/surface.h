@@ -62,7 +62,7 @@ class SurfaceLaboratory : public Laboratory {
                   threads = ValueOf(request.settings, "intraop_threads", surface_.threads);
     if (request.settings.contains(surface_.refuses)) {
       trial.outcome = Outcome::kRefused;
-      trial.why = surface_.refuses + ": not here";
+      trial.refused = surface_.refuses;
       return trial;
     }
     if (workers > 0 && surface_.importing) {
