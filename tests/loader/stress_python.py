@@ -63,7 +63,7 @@ def asker(loader, done):
     def ask():
         while not done.is_set():
             loader.stats(), loader.bad_samples, loader.state_dict(), len(loader), loader.classes, loader.samples
-            loader.pid, loader._say()
+            loader._say()
             gc.collect(0)
 
     return ask
@@ -74,7 +74,7 @@ def touch(sample):
     sample["label"] += sample.seed % 2
 
 
-@pytest.mark.parametrize("options", [{}, {"map": touch}, {"in_process": False}])
+@pytest.mark.parametrize("options", [{}, {"map": touch}])
 def test_threads_share_an_iteration_while_others_query(photos, options):
     loader = opened(photos, **options)
     done = threading.Event()
@@ -116,9 +116,9 @@ def test_state_is_set_and_epochs_are_left_while_others_query(photos):
     at_once(leave, asker(loader, done))
 
 
-@pytest.mark.parametrize("options", [{}, {"map": touch}, {"in_process": False}])
+@pytest.mark.parametrize("options", [{}, {"map": touch}])
 def test_a_loader_is_closed_while_threads_wait_in_it(photos, options):
-    for turn in range(3 if options.get("in_process") is False else 10):
+    for turn in range(10):
         loader = opened(photos, **options)
 
         def consume(loader=loader):
@@ -229,7 +229,7 @@ FORK = """
 """
 
 
-@pytest.mark.parametrize("options", ["", "map=touch", "in_process=False"])
+@pytest.mark.parametrize("options", ["", "map=touch"])
 def test_children_forked_in_the_middle_exit_by_themselves(photos, tmp_path, options):
     done = run_script(FORK.replace("{options}", options), photos, SAMPLES, directory=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -237,7 +237,7 @@ def test_children_forked_in_the_middle_exit_by_themselves(photos, tmp_path, opti
 
 
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "os.kill(os.getpid(), signal.SIGINT)"])
-@pytest.mark.parametrize("options", ["map=slow", "map=slow, in_process=False", "map=slow, map_processes=2"])
+@pytest.mark.parametrize("options", ["map=slow", "map=slow, map_processes=2"])
 def test_the_interpreter_exits_in_the_middle_of_everything(photos, tmp_path, options, ending):
     done = run_script(
         f"""
@@ -268,24 +268,6 @@ def test_the_interpreter_exits_in_the_middle_of_everything(photos, tmp_path, opt
     assert done.returncode == expected, done.stderr
     for word in ("Fatal", "FATAL", "terminate", "Sanitizer"):
         assert word not in done.stderr
-
-
-def test_the_loaders_process_is_killed_while_others_query(photos):
-    loader, done = opened(photos, in_process=False), threading.Event()
-
-    def kill():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows = 0
-            for index, (_, labels) in enumerate(loader):
-                rows += len(labels)
-                if index in (1, 4):
-                    os.kill(loader.pid, signal.SIGKILL)
-        done.set()
-        assert rows == SAMPLES
-
-    at_once(kill, asker(loader, done), asker(loader, done))
-    assert loader.classes == ["ant", "bee", "cat"]
 
 
 def test_a_pool_of_map_processes_is_closed_while_it_works(photos):

@@ -53,9 +53,9 @@ def batches(loader, upto: int | None = None) -> list[tuple[list[int], str]]:
 # --- The same bytes, however they are loaded
 
 
-def test_batches_are_the_same_bytes_for_any_number_of_threads_and_in_a_separate_process(photos):
+def test_batches_are_the_same_bytes_for_any_number_of_threads(photos):
     expected = batches(folder(photos, threads=1))
-    for options in ({"threads": 2}, {"threads": 8}, {}, {"in_process": False}):
+    for options in ({"threads": 2}, {"threads": 8}, {}):
         with folder(photos, **options) as loader:
             assert batches(loader) == expected, options
 
@@ -101,10 +101,9 @@ def damaged(photos: pathlib.Path, to: pathlib.Path) -> set[str]:
     return {str(to / name) for name in bad}
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_corrupt_files_lose_only_their_own_samples(photos, tmp_path, in_process):
+def test_corrupt_files_lose_only_their_own_samples(photos, tmp_path):
     bad = damaged(photos, tmp_path / "photos")
-    with warnings.catch_warnings(record=True) as said, folder(tmp_path / "photos", in_process=in_process) as loader:
+    with warnings.catch_warnings(record=True) as said, folder(tmp_path / "photos") as loader:
         warnings.simplefilter("always")
         seen = sorted(sample for ids, _ in batches(loader) for sample in ids)
         found = {sample.name for sample in loader.bad_samples}
@@ -224,14 +223,13 @@ def s3():
     made.close()
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_shards_and_folders_are_read_in_full_from_a_real_s3_server(s3, photos, tmp_path, monkeypatch, in_process):
+def test_shards_and_folders_are_read_in_full_from_a_real_s3_server(s3, photos, tmp_path, monkeypatch):
     for name, value in s3.keys.items():
         monkeypatch.setenv(name, value)
     s3.put("shards/train.tar", as_shard(photos))
     for path in photos.rglob("*.jpg"):
         s3.put(f"photos/{path.relative_to(photos)}", path.read_bytes())
-    where = {"s3_endpoint": s3.endpoint, "cache_directory": tmp_path / "cache", "in_process": in_process}
+    where = {"s3_endpoint": s3.endpoint, "cache_directory": tmp_path / "cache"}
     with shards("s3://data/shards/train.tar", **where) as loader:
         assert sorted(sample for ids, _ in batches(loader) for sample in ids) == list(range(3 * PER_CLASS))
     with folder("s3://data/photos/", **where) as remote_folder, folder(photos) as local_folder:
@@ -250,16 +248,15 @@ def has_no_more_than(before: tuple[int, int, set[str]]) -> bool:
     return all(now <= then for now, then in zip(resources(), before))
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_loaders_stopped_anywhere_leave_no_threads_files_or_shared_memory(photos, in_process):
-    batches(folder(photos, in_process=in_process), 1)  # what a process creates only once
+def test_loaders_stopped_anywhere_leave_no_threads_files_or_shared_memory(photos):
+    batches(folder(photos), 1)  # what a process creates only once
     settle()
     before = resources()
     for stop in (None, 1, 3):
-        loader = folder(photos, in_process=in_process)
+        loader = folder(photos)
         batches(loader, stop)
         loader.close()
-    consumer_that_stops = folder(photos, in_process=in_process)
+    consumer_that_stops = folder(photos)
     next(iter(consumer_that_stops))
     time.sleep(0.3)  # its buffer is full now, and its threads wait
     del consumer_that_stops

@@ -1,4 +1,4 @@
-"""Ctrl-C, forks, the interpreter's exit, and the loader in a separate process."""
+"""Ctrl-C, forks, the interpreter's exit, and the processes of a map function."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def started(tmp_path, photos, text):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,  # so that the signal reaches the loader's process as from a terminal
+        start_new_session=True,  # so that the signal reaches all its processes, as from a terminal
     )
 
 
@@ -62,8 +62,7 @@ def wait_for(seen):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_control_c_ends_a_waiting_loop_at_once(tmp_path, photos, in_process):
+def test_control_c_ends_a_waiting_loop_at_once(tmp_path, photos):
     process = started(
         tmp_path,
         photos,
@@ -73,8 +72,7 @@ def test_control_c_ends_a_waiting_loop_at_once(tmp_path, photos, in_process):
             time.sleep(0.4)
 
         if __name__ == "__main__":
-            loader = opened(map=slow, threads=1, in_process={in_process})
-            print("pid", loader.pid, flush=True)
+            loader = opened(map=slow, threads=1)
             try:
                 for _ in range(100):
                     for _ in loader:
@@ -85,17 +83,14 @@ def test_control_c_ends_a_waiting_loop_at_once(tmp_path, photos, in_process):
                 print("ended", flush=True)
         """,
     )
-    pid = int(process.stdout.readline().split()[1])
     wait_for((tmp_path / "mapping").exists)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=TIMEOUT_S)
     assert out == "interrupted\nended\n" and process.returncode == 0, err
     assert "Traceback" not in err
-    assert pid == 0 or not alive(pid)
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, photos, in_process):
+def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, photos):
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/train.tar"
         process = started(
@@ -103,7 +98,7 @@ def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, pho
             photos,
             f"""
             from fullbore.data import WebDataset
-            WebDataset({url!r}, cache_bytes=0, timeout_s=100_000, in_process={in_process})
+            WebDataset({url!r}, cache_bytes=0, timeout_s=100_000)
             """,
         )
         asked, _ = server.accept()
@@ -115,7 +110,7 @@ def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, pho
                 continue
 
 
-@pytest.mark.parametrize("options", ["", "in_process=False", "map=slow"])
+@pytest.mark.parametrize("options", ["", "map=slow"])
 def test_a_forked_child_gets_an_error_and_exits(tmp_path, photos, options):
     done = run(
         tmp_path,
@@ -144,8 +139,7 @@ def test_a_forked_child_gets_an_error_and_exits(tmp_path, photos, options):
     assert done.stdout.endswith("7 5\n")
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_the_interpreter_exits_with_a_loader_running(tmp_path, photos, in_process):
+def test_the_interpreter_exits_with_a_loader_running(tmp_path, photos):
     for ending in ("", "os.kill(os.getpid(), signal.SIGTERM)", "raise SystemExit(3)"):
         done = run(
             tmp_path,
@@ -155,17 +149,14 @@ def test_the_interpreter_exits_with_a_loader_running(tmp_path, photos, in_proces
                 sample["label"] += 1
 
             if __name__ == "__main__":
-                loader = opened(in_process={in_process}, map=count)
+                loader = opened(map=count)
                 iteration = iter(loader)
                 batch = next(iteration)
-                print(loader.pid, flush=True)
                 {ending}
             """,
         )
         assert done.returncode == {"": 0, "raise SystemExit(3)": 3}.get(ending, -signal.SIGTERM), done.stderr
         assert done.stderr == ""
-        pid = int(done.stdout)
-        wait_for(lambda pid=pid: pid == 0 or not alive(pid))  # it learns of its parent's exit through the socket
 
 
 def test_the_interpreter_exits_with_a_daemon_thread_in_the_loader(tmp_path, photos):
@@ -196,7 +187,7 @@ def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
         import atexit, sys
 
         def late():  # runs after what is registered later
-            for attempt in (lambda: next(iteration), opened, lambda: opened(in_process=False)):
+            for attempt in (lambda: next(iteration), opened):
                 try:
                     attempt()
                 except LoaderError as error:
@@ -205,8 +196,8 @@ def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
         def count(sample):
             sample["label"] += 1
 
-        def opened(in_process=True):
-            return ImageFolder(sys.argv[1], in_process=in_process, map=count)
+        def opened():
+            return ImageFolder(sys.argv[1], map=count)
 
         atexit.register(late)
         from fullbore.data import ImageFolder, LoaderError
@@ -219,7 +210,7 @@ def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
         directory=tmp_path,
     )
     ending = "Python is shutting down, and all loaders with it\n"
-    assert done.stdout == "the loader is closed\n" + 2 * ending, done.stderr
+    assert done.stdout == "the loader is closed\n" + ending, done.stderr
     assert done.returncode == 0 and done.stderr == ""
 
 
@@ -304,63 +295,7 @@ def test_a_loader_can_be_passed_to_a_spawned_process(tmp_path, photos):
     assert done.stdout == f"{list(range(4, 24))}\n", done.stderr
 
 
-def test_the_loaders_process_is_restarted_where_it_was_killed(tmp_path, photos):
-    done = run(
-        tmp_path,
-        photos,
-        """
-        def ids(loader, kill_at):
-            seen = []
-            for index, _ in enumerate(loader):
-                seen += loader.last_batch.ids
-                if index == kill_at:
-                    os.kill(loader.pid, signal.SIGKILL)
-            return seen
-
-        if __name__ == "__main__":
-            expected = ids(opened(seed=4), -1)
-            loader = opened(seed=4, in_process=False)
-            first = loader.pid
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                assert ids(loader, 2) == expected
-            print([str(w.message) for w in caught])
-            print(first != loader.pid, len(loader.bad_samples), loader.stats()["batches"])
-            before = set(os.listdir("/dev/shm"))
-            kept = list(loader)
-            loader.close()
-            until = time.monotonic() + 30  # other programs use shared memory, too
-            while not set(os.listdir("/dev/shm")) <= before and time.monotonic() < until:
-                time.sleep(0.02)
-            print(sum(int(images.shape[0]) for images, _ in kept), set(os.listdir("/dev/shm")) <= before)
-        """,
-    )
-    assert done.returncode == 0, done.stderr
-    said, numbers, kept = done.stdout.splitlines()
-    assert said.count("killed by signal 9") == 1
-    assert numbers.startswith("True 0 ")
-    assert kept == "24 True"
-
-
-def test_the_loaders_process_ends_with_a_killed_parent(tmp_path, photos):
-    process = started(
-        tmp_path,
-        photos,
-        """
-        loader = opened(in_process=False)
-        next(iter(loader))
-        print(loader.pid, flush=True)
-        time.sleep(60)
-        """,
-    )
-    pid = int(process.stdout.readline())
-    process.kill()
-    process.communicate()
-    wait_for(lambda: not alive(pid))
-
-
-@pytest.mark.parametrize("processes", [0, 2])
-def test_the_loaders_process_ends_with_a_killed_parent_even_if_a_map_function_hangs(tmp_path, photos, processes):
+def test_map_processes_end_with_a_killed_parent_even_if_the_function_hangs(tmp_path, photos):
     process = started(
         tmp_path,
         photos,
@@ -370,16 +305,12 @@ def test_the_loaders_process_ends_with_a_killed_parent_even_if_a_map_function_ha
             time.sleep(100_000)
 
         if __name__ == "__main__":
-            loader = opened(in_process=False, map=hang, map_processes={processes})
-            print(loader.pid, flush=True)
-            next(iter(loader))
+            next(iter(opened(map=hang, map_processes=2)))
         """,
     )
-    pid = int(process.stdout.readline())
     wait_for(lambda: list(tmp_path.glob("*.pid")))
     process.kill()
     process.communicate()
-    wait_for(lambda: not alive(pid))
     wait_for(lambda: not any(alive(path.stem) for path in tmp_path.glob("*.pid")))
 
 
@@ -404,27 +335,6 @@ def test_a_forked_child_leaves_its_parents_map_processes_alone(tmp_path, photos)
     )
     assert done.stdout == "7 5 True\n", done.stderr
     assert "Error" not in done.stderr
-
-
-def test_a_map_function_runs_in_the_loaders_process(tmp_path, photos):
-    done = run(
-        tmp_path,
-        photos,
-        """
-        def mark(sample):
-            sample["label"] = os.getpid()
-
-        if __name__ == "__main__":
-            loader = opened(in_process=False, map=mark)
-            _, labels = next(iter(loader))
-            print(set(labels.tolist()) == {loader.pid})
-            try:
-                opened(in_process=False, map=lambda sample: None)
-            except ValueError as error:
-                print(error)
-        """,
-    )
-    assert done.stdout.startswith("True\n") and "top level" in done.stdout, done.stderr
 
 
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers reserve the whole address space")

@@ -362,19 +362,14 @@ def test_threads_get_the_requested_niceness(photos):
 def test_records_are_read_from_a_tfrecord_file(photos, tmp_path):
     pictures = sorted(photos.glob("*/*.jpg"))[::4]
     write_tfrecord(tmp_path / "train.tfrecord", [(path.read_bytes(), i) for i, path in enumerate(pictures)])
-    for loader in (
-        fb.TFRecord(tmp_path / "train.tfrecord", SMALL, 6, shuffle=False),
-        fb.Loader(tmp_path / "train.tfrecord", SMALL, 6, shuffle=False, in_process=False),
-    ):
-        with loader:
-            image, label = next(iter(loader))
-        assert tuple(image.shape) == (6, 3, 16, 16) and label.tolist() == list(range(6))
+    with fb.TFRecord(tmp_path / "train.tfrecord", SMALL, 6, shuffle=False) as loader:
+        image, label = next(iter(loader))
+    assert tuple(image.shape) == (6, 3, 16, 16) and label.tolist() == list(range(6))
     expected, _ = next(iter(fb.FileList([(path, 0) for path in pictures], SMALL, 6, shuffle=False)))
     assert torch.equal(image, expected)
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_hdf5_files_that_h5py_wrote_and_still_has_open_are_read(photos, tmp_path, in_process):
+def test_hdf5_files_that_h5py_wrote_and_still_has_open_are_read(photos, tmp_path):
     """Two copies of libhdf5 in one process, theirs and ours."""
     h5py = pytest.importorskip("h5py")
     pictures = sorted(photos.glob("*/*.jpg"))[::4]
@@ -386,8 +381,7 @@ def test_hdf5_files_that_h5py_wrote_and_still_has_open_are_read(photos, tmp_path
         for i, path in enumerate(pictures):
             encoded[i] = numpy.frombuffer(path.read_bytes(), numpy.uint8)
     with h5py.File(tmp_path / "train.h5") as file:
-        loader = fb.HDF5(tmp_path / "train.h5", SMALL, 6, shuffle=False, in_process=in_process)
-        with loader:
+        with fb.HDF5(tmp_path / "train.h5", SMALL, 6, shuffle=False) as loader:
             batch = next(iter(loader))
         assert file["label"][:6].tolist() == batch["label"].tolist() == list(range(6))
     assert numpy.array_equal(batch["numbers"].numpy(), numbers[:6])

@@ -14,7 +14,7 @@ DATA = ROOT / "python" / "fullbore" / "data"
 PAGE = (ROOT / "docs" / "loader.md").read_text()
 
 CLASS_OF_A_KIND = {"kind"}  # in Python the class says it: ImageFolder, WebDataset, ...
-PYTHONS_ALONE = {"map", "map_processes", "device", "as_numpy", "in_process", "progress"}
+PYTHONS_ALONE = {"map", "map_processes", "device", "as_numpy", "progress"}
 
 
 def members(struct: str, header: str = "options.h") -> list[str]:

@@ -18,7 +18,6 @@ class Loader:
     samples: int
     batches_per_epoch: int
     class_names: list[str]
-    pid: int
     def next(self) -> Batch | None:
         """Releases the interpreter while it waits; None at the end of the epoch. Ctrl-C ends the wait."""
     def set_stream(self, stream: int) -> None:
@@ -35,9 +34,6 @@ class Loader:
 def open(options: str, function: Callable[..., str | None] | None, cuda_device: int) -> Loader:
     """cuda_device: the device whose memory the batches go to; -1: host memory."""
 
-def open_process(
-    options: str, command: list[str], environment: dict[str, str], stage: bytes, max_restarts: int
-) -> Loader: ...
 def allow_no_more_calls() -> None:
     """From now on, calls of map= and calls for batches fail."""
 
@@ -45,4 +41,3 @@ def mask_urls(text: str) -> str:
     """The text with the credentials and queries of its URLs masked."""
 
 def await_calls(patience_s: float) -> bool: ...
-def serve(fd: int, make_stage: Callable[[bytes], Callable[..., str | None]]) -> None: ...

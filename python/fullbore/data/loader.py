@@ -8,8 +8,6 @@ import json
 import logging
 import math
 import os
-import pathlib
-import pickle
 import sys
 import threading
 import warnings
@@ -25,7 +23,6 @@ from .progress import ProgressBar
 Path = Union[str, "os.PathLike[str]"]
 logger = logging.getLogger("fullbore.data")
 
-MAX_RESTARTS = 3  # of the loader's separate process
 SILENT_WAIT_S = 5.0  # Python's exit waits this long before it says what for
 _loaders: weakref.WeakSet[Loader] = weakref.WeakSet()
 
@@ -135,7 +132,6 @@ class Loader:
         prefetch_batches: int = 0,
         device: Any = None,
         as_numpy: bool = False,
-        in_process: bool = True,
         progress: bool = False,
     ) -> None:
         """
@@ -160,7 +156,6 @@ class Loader:
         threads: 0: as many as the consumer needs. max_read_threads: how many may wait for storage. nice: added to
             their niceness. prefetch_batches: the most finished batches to keep ready.
         device: where to deliver batches ("cuda"). as_numpy: numpy arrays even if torch is installed.
-        in_process: False runs the loader in a separate process, with batches in shared memory.
         progress: a progress line on standard error, if that is a terminal.
         """
         self._arguments = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
@@ -168,8 +163,8 @@ class Loader:
             raise argument(f"map_processes={map_processes} without map", "give the function to run as map=")
         rank, world_size = placed(rank, world_size)
         self._arguments.update(rank=rank, world_size=world_size)
-        # Set if the engine fills the device's memory itself; a separate process cannot use this process's device.
-        self._cuda = deliver.cuda_ordinal(device) if in_process and not as_numpy else None
+        # Set if the engine fills the device's memory itself.
+        self._cuda = None if as_numpy else deliver.cuda_ordinal(device)
         self._convert = deliver.converter(as_numpy, device, dtype_name(dtype), already_there=self._cuda is not None)
         self._make_batch: Callable[[list[Any]], Any] | None = None
         self._pool: Any = None
@@ -237,11 +232,6 @@ class Loader:
         """The first 1,000 samples that were left out."""
         return [BadSample(*found) for found in self._core.bad_samples()]
 
-    @property
-    def pid(self) -> int:
-        """Of the loader's separate process; 0 if it runs in this one."""
-        return self._core.pid
-
     # --- Closing
 
     def close(self) -> None:
@@ -299,8 +289,6 @@ class Loader:
         function, processes = self._arguments["map"], self._arguments["map_processes"]
         if function is not None and options["dtype"] == "bfloat16":
             raise argument("map with dtype='bfloat16': numpy has no such type", "use float32, or map in torch")
-        if not self._arguments["in_process"]:
-            return _core.open_process(text, *own_process(function, processes), MAX_RESTARTS)
         made = None
         if function is not None:
             made, self._pool = stage.make(function, processes)
@@ -435,19 +423,6 @@ def frames_of_ours() -> int:
     while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
         frame, level = frame.f_back, level + 1
     return level
-
-
-def own_process(function: Any, processes: int) -> tuple[list[str], dict[str, str], bytes]:
-    """What _core.open_process needs: command, environment, the map function."""
-    place = str(pathlib.Path(__file__).absolute().parents[2])  # where this package is imported from
-    search = os.pathsep.join(filter(None, [place, os.environ.get("PYTHONPATH", "")]))
-    try:
-        packed = b"" if function is None else stage.to_bytes(function, processes)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise argument(
-            f"map={function!r} cannot be sent to another process: {error}", "define it at the top level of a module"
-        ) from None
-    return [sys.executable, "-m", "fullbore.data.serve"], {"PYTHONPATH": search}, packed
 
 
 def reopened(kind: type[Loader], arguments: dict[str, Any], state: dict[str, int]) -> Loader:

@@ -57,8 +57,7 @@ class FileList(Loader):
         self._classes = classes
         super().__init__(paths, *args, **options)  # type: ignore[arg-type]
         self._arguments["classes"] = classes
-        if options.get("in_process", True):
-            self._forget_list()
+        self._forget_list()
 
     @property
     def classes(self) -> list[str]:
@@ -77,7 +76,7 @@ class FileList(Loader):
         return super()._options()
 
     def _forget_list(self) -> None:
-        """The engine has read the list. (A separate process reads it again when it is restarted.)"""
+        """The engine has read the list."""
         if self._list is not None:
             try:
                 os.unlink(self._list)

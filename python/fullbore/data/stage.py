@@ -29,23 +29,6 @@ def in_threads(function: Function) -> Stage:
     return stage
 
 
-def to_bytes(function: Function, processes: int) -> bytes:
-    """For the loader's separate process: includes what it needs to import functions of the script's main module."""
-    from multiprocessing import spawn
-
-    preparation = spawn.get_preparation_data("fullbore.data")
-    preparation.pop("authkey", None)  # belongs to multiprocessing, which refuses to pickle it
-    return pickle.dumps((preparation, processes, pickle.dumps(function)))
-
-
-def from_bytes(data: bytes) -> Stage:
-    from multiprocessing import spawn
-
-    preparation, processes, function = pickle.loads(data)
-    spawn.prepare(preparation)
-    return make(pickle.loads(function), processes)[0]
-
-
 def make(function: Function, processes: int) -> tuple[Stage, Any]:
     """The stage, and the pool of processes it needs, if any."""
     if processes <= 0:

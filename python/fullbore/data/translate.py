@@ -48,7 +48,7 @@ def from_torch(dataloader: Any, **options: Any) -> Loader:
 
     dataloader: a torch DataLoader over torchvision's ImageFolder, DatasetFolder or ImageNet (or a Subset of one) with
     torchvision's or timm's transforms, a sequential, random or distributed sampler, and the default collate function.
-    options: further options of Loader (threads=, in_process=, progress=, seed=, ...).
+    options: further options of Loader (threads=, progress=, seed=, ...).
 
     The random order and the random crops are different draws from the same distribution. With a DistributedSampler
     call set_epoch on the loader. `worker_init_fn`, `num_workers` and `prefetch_factor` have no effect.

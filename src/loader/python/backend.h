@@ -1,4 +1,4 @@
-// What the Python interface iterates: a loader in this process or in a separate one, with the same calls.
+// What the Python interface iterates: a loader whose batches are in the host's memory or on a device, with the same calls.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,6 @@
 
 #include "fullbore/loader.h"
 #include "loader/cuda/device_loader.h"
-#include "loader/remote_process/client.h"
 
 namespace fullbore::loader {
 
@@ -27,7 +26,6 @@ class Backend {
   virtual LoaderStats Stats() const = 0;
   virtual std::vector<Message> TakeMessages() = 0;
   virtual std::vector<BadSample> bad_samples() const = 0;
-  virtual int pid() const = 0;  // of the loader's own process; 0: it is in this one
 };
 
 template <typename L>
@@ -51,10 +49,6 @@ class BackendOf : public Backend {
   LoaderStats Stats() const override { return loader_.Stats(); }
   std::vector<Message> TakeMessages() override { return loader_.TakeMessages(); }
   std::vector<BadSample> bad_samples() const override { return loader_.bad_samples(); }
-  int pid() const override {
-    if constexpr (requires { loader_.pid(); }) return loader_.pid();
-    return 0;
-  }
 
  private:
   L loader_;

@@ -1,12 +1,10 @@
 // fullbore.data._core: binds the loader, and releases the interpreter wherever it waits.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -18,7 +16,6 @@
 #include "loader/python/backend.h"
 #include "loader/python/convert.h"
 #include "loader/python/interpreter.h"
-#include "loader/remote_process/server.h"
 
 namespace fullbore::loader {
 namespace {
@@ -29,9 +26,6 @@ using std::chrono::milliseconds;
 
 // How long Ctrl-C may go unnoticed.
 constexpr milliseconds kSignalCheck{50};
-// A loader's separate process may notice its parent's end this late, and gives its own calls this long to
-// end.
-constexpr std::chrono::seconds kParentCheck{1}, kEndPatience{2};
 
 // Call it after constructing a CallUnderWay, if the exit is to wait for that.
 void RaiseAtTheEnd() {
@@ -134,7 +128,7 @@ class PyLoader {
   mutable std::mutex pointer_;
   std::shared_ptr<Backend> backend_;  // protected by pointer_; empty once closed
   std::mutex iterating_;
-  const std::shared_ptr<PythonStage> stage_;  // null without one, or in another process
+  const std::shared_ptr<PythonStage> stage_;  // null without one
 };
 
 LoaderOptions Options(const std::string& json) {
@@ -206,16 +200,6 @@ PyLoader* Open(const std::string& options_json, nb::object function, int cuda_de
   }
 }
 
-PyLoader* OpenProcess(const std::string& options_json, const std::vector<std::string>& command,
-                      const std::map<std::string, std::string>& environment, const nb::bytes& stage,
-                      int max_restarts) {
-  RaiseAtTheEnd();
-  const LoaderOptions options = Options(options_json);
-  const ProcessOptions process = {command, environment, std::string(stage.c_str(), stage.size()),
-                                  max_restarts};
-  return Opened(AwaitOpened([=] { return RemoteLoader::Open(options, process); }));
-}
-
 // Before the interpreter ends, with all loaders closed. False: `patience_s` has passed.
 bool AwaitCalls(double patience_s) {
   const auto patience = std::chrono::duration<double>(patience_s);
@@ -228,37 +212,6 @@ bool AwaitCalls(double patience_s) {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (std::chrono::steady_clock::now() - begin > patience) return false;
   }
-}
-
-// Otherwise a user function or storage that hangs would keep a process without a parent alive.
-void EndWithParent() {
-  std::thread([parent = getppid()] {
-    while (getppid() == parent) std::this_thread::sleep_for(kParentCheck);
-    std::this_thread::sleep_for(kEndPatience);
-    _exit(1);
-  }).detach();
-}
-
-void Serve(int fd, nb::object make_stage) {
-  EndWithParent();
-  std::shared_ptr<PythonStage> stage;
-  const StageFactory factory = [&](const std::string& bytes) -> Result<RowFunction> {
-    const TakeInterpreter interpreter;
-    try {
-      stage = PythonStage::Of(make_stage(nb::bytes(bytes.data(), bytes.size())));
-      return PythonStage::ToRowFunction(stage);
-    } catch (const std::exception& error) {
-      return Error{ErrorCode::kInvalidArgument,
-                   std::string("the map function cannot be loaded in the loader's process: ") + error.what(),
-                   "define it in a module that can be imported, or use in_process=True"};
-    }
-  };
-  {
-    const LetGoOfInterpreter others_may_run;
-    ServeLoader(UniqueFd(fd), factory);
-  }
-  if (stage) stage->Close();
-  AwaitCalls(HUGE_VAL);
 }
 
 nb::list ClassNames(PyLoader& loader) {
@@ -329,19 +282,15 @@ NB_MODULE(_core, module) {
       .def_prop_ro("samples", [](PyLoader& loader) { return loader.Taken()->samples(); })
       .def_prop_ro("batches_per_epoch", [](PyLoader& loader) { return loader.Taken()->batches_per_epoch(); })
       .def_prop_ro("class_names", ClassNames)
-      .def_prop_ro("pid", [](PyLoader& loader) { return loader.Taken()->pid(); })
       .def("stats", [](PyLoader& loader) { return ToDict(loader.Taken()->Stats()); })
       .def("take_messages", &Messages)
       .def("bad_samples", &BadSamples);
 
   module.def("open", &Open, "options"_a, "function"_a.none(), "cuda_device"_a, nb::rv_policy::take_ownership);
-  module.def("open_process", &OpenProcess, "options"_a, "command"_a, "environment"_a, "stage"_a,
-             "max_restarts"_a, nb::rv_policy::take_ownership);
   module.def(
       "mask_urls", [](const std::string& text) { return MaskUrls(text); }, "text"_a);
   module.def("allow_no_more_calls", &CallUnderWay::AllowNoMore);
   module.def("await_calls", &AwaitCalls, "patience_s"_a);
-  module.def("serve", &Serve, "fd"_a, "make_stage"_a);
 }
 
 }  // namespace fullbore::loader

@@ -20,7 +20,7 @@ FINE_FOR_NS = 600 * PERIOD_NS  # less often after ten minutes, so that a day's t
 LATER_PERIOD_NS = 5 * PERIOD_NS
 NEVER = sys.maxsize
 
-OPTIONS = ("shuffle", "drop_last", "threads", "prefetch_batches", "nice", "map_processes", "in_process", "device")
+OPTIONS = ("shuffle", "drop_last", "threads", "prefetch_batches", "nice", "map_processes", "device")
 OPTIONS += ("dtype", "scaled_decode", "fast_dct", "memory_cache_bytes")
 
 

@@ -90,7 +90,7 @@ def cost_ns(found: Any) -> int:
     """CPU time a sample, all threads together."""
     options, _ = fast_data.same_pixels(fast_data.package(), found)
     options.update(rank=0, world_size=1, shuffle=False, drop_last=False, batch_size=BATCH)
-    with found.open(in_process=True, threads=1, **options) as loader:
+    with found.open(threads=1, **options) as loader:
         load_for(SECONDS, loader)  # the first time is slower: files not in the page cache, memory not yet mapped
         begin = time.process_time_ns()
         samples = load_for(SECONDS, loader)
