@@ -334,6 +334,15 @@ Result<void> ReplaceRegular(const ResultFile& file, const Place& place, std::str
                          exists || file.force ? IfThere::kReplace : IfThere::kRefuse);
 }
 
+// Where something was put into an empty place meanwhile, say by another fullbore with the same results, it is judged, too.
+Result<void> WriteRegular(const ResultFile& file, const Place& place, std::string_view text) {
+  auto written = ReplaceRegular(file, place, text);
+  if (written || place.kind != Place::Kind::kNothing) return written;
+  const auto again = FindAndJudge(file);
+  if (!again) return again.error();
+  return again->kind == Place::Kind::kRegular ? ReplaceRegular(file, *again, text) : written;
+}
+
 std::string NameForMessages(const std::string& path) {
   return path == "-" ? "standard output" : "'" + path + "'";
 }
@@ -360,7 +369,7 @@ Result<void> ResultFile::Judge() const {
 Result<void> ResultFile::Write(std::string_view text) const {
   const auto place = FindAndJudge(*this);
   if (!place) return place.error();
-  if (IsRegular(*place)) return ReplaceRegular(*this, *place, text);
+  if (IsRegular(*place)) return WriteRegular(*this, *place, text);
   const auto fd = OpenPlace(*place);
   if (!fd) return fd.error();
   return WriteToEnd(fd->get(), text, NameForMessages(path));
@@ -370,7 +379,7 @@ Result<UniqueFd> ResultFile::Open() const {
   const auto place = FindAndJudge(*this);
   if (!place) return place.error();
   if (!IsRegular(*place)) return OpenPlace(*place);
-  if (auto begun = ReplaceRegular(*this, *place, ""); !begun) return begun.error();
+  if (auto begun = WriteRegular(*this, *place, ""); !begun) return begun.error();
   UniqueFd fd(open(place->path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (!fd.valid()) return ErrnoError("cannot write '" + path + "'", errno);
   return fd;
