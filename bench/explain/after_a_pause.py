@@ -5,9 +5,9 @@
 
 A small convolutional network. Each round times a step right after another step, one after a while asleep, and one
 after as long of Python on the same thread; steps that are not timed lie between them. Prints what more such a step
-takes, by the means, and which part of the pause that is: kPauseOfOne and kPauseOfPool of
-src/explain/replay/pipeline.h say how far it goes. With one thread, caches have gone cold; of a pool, the other
-threads come back only when the scheduler finds them a core, and the first one spins meanwhile.
+takes, by the means, and which part of the pause that is. With one thread, caches have gone cold (kPauseOfOne of
+src/explain/replay/pipeline.h); of a pool, the other threads come back only when the scheduler finds them a core, and
+the first one spins meanwhile: in whole trainings that costs more than here, and kPauseOfPool is from those.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch import nn
 
 WARM_UP = 20  # steps
 PAUSES_S = (0.01, 0.03, 0.06, 0.1, 0.3)
-SECONDS = 6  # for each of them
+SECONDS = 6  # of pauses, of each length
 UNTIMED = 2  # steps, so that no pause is felt in the next one's time
 
 

@@ -26,6 +26,7 @@ from live.laboratory import LEFT_OUT  # noqa: E402
 from live.programs import generated  # noqa: E402
 
 SAME = 0.05
+UNITS = ("samples_per_s", "steps_per_s")
 NEEDED = {
     "decode",
     "no-workers",
@@ -37,7 +38,7 @@ NEEDED = {
     "own-loader",
     "slow-sample",
 }
-# Of each of these causes so many odd seeds, in their order.
+# The first so many odd seeds of each cause.
 OF_EACH = 2
 
 WRITES = """
@@ -90,7 +91,7 @@ def programs(count: int, seconds: float) -> dict[str, tuple[str, list[str], dict
 def rates(
     fullbore: str, program: tuple[str, list[str], dict[str, str]], rounds: int, seconds: float
 ) -> dict[str, list]:
-    """Steps or samples a second, of each round."""
+    """By kind, of each round."""
     text, arguments, wanted = program
     environment = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)} | wanted
     made: dict[str, list] = {"run": [], "trial": []}
@@ -103,24 +104,31 @@ def rates(
             for kind in made:
                 words = {
                     "run": [fullbore, "run", "-q", "-o", "runs", "--json", f"{kind}.json"],
-                    # Those of the program's own end may end the trial, too.
+                    # The program may end before the trial does.
                     "trial": [fullbore, "measure", "-o", "runs", "--json", f"{kind}.json", "--most", f"{seconds:.0f}s"],
                 }[kind]
                 done = subprocess.run([*words, *command], cwd=folder, env=environment, capture_output=True, text=True)
                 said = pathlib.Path(folder, f"{kind}.json")
                 if not said.exists():
                     raise SystemExit(f"{kind}: {done.stderr}")
-                made[kind].append(rate_of(kind, json.loads(said.read_text())))
+                made[kind].append(rates_of(kind, json.loads(said.read_text())))
                 said.unlink()
     return made
 
 
-def rate_of(kind: str, said: dict) -> float | None:
-    if kind == "trial":
-        return said["samples_per_s"] or said["steps_per_s"]
-    step_s = (said["step_time"] or {}).get("mean_ns", 0) / 1e9
-    samples = (said.get("throughput") or {}).get("samples_per_s")
-    return samples or (1 / step_s if step_s else None)
+def rates_of(kind: str, said: dict) -> dict[str, float | None]:
+    """By their unit: a trial says one of them, a run's report both where it knows them."""
+    known = said if kind == "trial" else said.get("throughput") or {}
+    return {unit: known.get(unit) for unit in UNITS}
+
+
+def comparable(made: dict[str, list[dict[str, float | None]]]) -> dict[str, list[float]] | None:
+    """The rates in the first unit that all know."""
+    for unit in UNITS:
+        rates = {kind: [each[unit] for each in all_of_it] for kind, all_of_it in made.items()}
+        if all(rate for each in rates.values() for rate in each):
+            return rates
+    return None
 
 
 def main() -> None:
@@ -135,8 +143,9 @@ def main() -> None:
     for name, program in programs(options.cases, options.seconds).items():
         made = rates(str(pathlib.Path(options.fullbore).resolve()), program, options.rounds, options.seconds)
         rows.append({"program": name, **made})
-        if None in made["run"] + made["trial"]:
-            print(f"{name:28} run {made['run']}, trial {made['trial']}: no rate", flush=True)
+        made = comparable(made)
+        if made is None:
+            print(f"{name:28} no rate in the same unit", flush=True)
             continue
         counted += 1
         ratio = median(made["trial"]) / median(made["run"])

@@ -334,13 +334,17 @@ Result<void> ReplaceRegular(const ResultFile& file, const Place& place, std::str
                          exists || file.force ? IfThere::kReplace : IfThere::kRefuse);
 }
 
-// Where something was put into an empty place meanwhile, say by another fullbore with the same results, it is judged, too.
-Result<void> WriteRegular(const ResultFile& file, const Place& place, std::string_view text) {
+// The place that it was written to. Where something was put into an empty one meanwhile, say by another fullbore with the
+// same results, that is judged, too.
+Result<Place> WriteRegular(const ResultFile& file, const Place& place, std::string_view text) {
   auto written = ReplaceRegular(file, place, text);
-  if (written || place.kind != Place::Kind::kNothing) return written;
-  const auto again = FindAndJudge(file);
+  if (written) return place;
+  if (place.kind != Place::Kind::kNothing) return written.error();
+  auto again = FindAndJudge(file);
   if (!again) return again.error();
-  return again->kind == Place::Kind::kRegular ? ReplaceRegular(file, *again, text) : written;
+  if (again->kind != Place::Kind::kRegular) return written.error();
+  if (written = ReplaceRegular(file, *again, text); !written) return written.error();
+  return again;
 }
 
 std::string NameForMessages(const std::string& path) {
@@ -369,7 +373,10 @@ Result<void> ResultFile::Judge() const {
 Result<void> ResultFile::Write(std::string_view text) const {
   const auto place = FindAndJudge(*this);
   if (!place) return place.error();
-  if (IsRegular(*place)) return WriteRegular(*this, *place, text);
+  if (IsRegular(*place)) {
+    const auto written = WriteRegular(*this, *place, text);
+    return written ? Result<void>() : written.error();
+  }
   const auto fd = OpenPlace(*place);
   if (!fd) return fd.error();
   return WriteToEnd(fd->get(), text, NameForMessages(path));
@@ -379,8 +386,9 @@ Result<UniqueFd> ResultFile::Open() const {
   const auto place = FindAndJudge(*this);
   if (!place) return place.error();
   if (!IsRegular(*place)) return OpenPlace(*place);
-  if (auto begun = WriteRegular(*this, *place, ""); !begun) return begun.error();
-  UniqueFd fd(open(place->path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
+  const auto begun = WriteRegular(*this, *place, "");
+  if (!begun) return begun.error();
+  UniqueFd fd(open(begun->path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY));
   if (!fd.valid()) return ErrnoError("cannot write '" + path + "'", errno);
   return fd;
 }

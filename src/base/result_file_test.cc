@@ -70,6 +70,19 @@ TEST_F(ResultFileTest, ANewAnEmptyAndAnOwnFileAreWritten) {
   EXPECT_THAT(Names(), UnorderedElementsAre("new", "empty", "ours")) << "nothing is left beside them";
 }
 
+TEST_F(ResultFileTest, OfManyThatWriteOneNewFileAtTheSameTimeNoneFails) {
+  constexpr int kRounds = 20, kWriters = 8;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string path = Path("new" + std::to_string(round));
+    std::atomic<int> written = 0;
+    std::vector<std::thread> writers;
+    for (int i = 0; i < kWriters; ++i) writers.emplace_back([&] { written += Json(path).Write(kOurs).ok(); });
+    for (std::thread& writer : writers) writer.join();
+    ASSERT_EQ(written, kWriters);
+    EXPECT_EQ(TextOf(path), kOurs);
+  }
+}
+
 TEST_F(ResultFileTest, JudgingCreatesNothing) {
   ASSERT_TRUE(Json(Path("new")).Judge().ok());
   EXPECT_FALSE(fs::exists(Path("new")));

@@ -212,6 +212,14 @@ std::vector<std::string> KnobsThatAre(tune::Searched searched) {
   return names;
 }
 
+std::vector<std::string> ShorterNames() {
+  std::vector<std::string> names;
+  for (const tune::Knob& knob : tune::AllKnobs()) {
+    if (!knob.called.empty() && tune::KnobNamed(knob.called) == nullptr) names.emplace_back(knob.called);
+  }
+  return names;
+}
+
 Result<tune::Objective> ObjectiveNamed(const std::string& name) {
   if (name == "throughput") return tune::Objective::kThroughput;
   if (name == "cost") return tune::Objective::kCost;
@@ -227,10 +235,11 @@ Result<void> AddKnobs(const Flags& flags, tune::Question& question) {
       const auto knobs = tune::KnobsCalled(name);
       if (knobs.empty()) {
         const auto meant = Nearest(name, tune::KnobsCalled("all"));
-        return Error{ErrorCode::kInvalidArgument, fmt::format("--knobs: there is no knob '{}'", name),
-                     meant ? fmt::format("did you mean {}?", *meant)
-                           : fmt::format("the knobs are {}, and workers, batch, threads, loader, all",
-                                         fmt::join(tune::KnobsCalled("all"), ", "))};
+        return Error{
+            ErrorCode::kInvalidArgument, fmt::format("--knobs: there is no knob '{}'", name),
+            meant ? fmt::format("did you mean {}?", *meant)
+                  : fmt::format("the knobs are {}, and {}, loader, all",
+                                fmt::join(tune::KnobsCalled("all"), ", "), fmt::join(ShorterNames(), ", "))};
       }
       question.knobs.insert(knobs.begin(), knobs.end());
     }

@@ -17,7 +17,7 @@ from python_data import TIMEOUT_S, environment, make_photos, require, run_script
 require()
 
 OPEN = """
-    import os, signal, sys, time, warnings
+    import os, signal, sys, time
     from fullbore.data import ImageFolder, LoaderError, transforms as T
 
     def opened(**options):

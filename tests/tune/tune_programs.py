@@ -189,6 +189,8 @@ def own_rates(counts: pathlib.Path) -> dict[int, float]:
             continue
         ran = [(after[0] - before[0], after[1]) for before, after in zip(steps, steps[1:])]
         ran = [(seconds, samples) for seconds, samples in ran if seconds < STOOD]
+        if not ran:
+            continue
         rate = sum(samples for _, samples in ran) / sum(seconds for seconds, _ in ran)
         rates[int(workers), run] = rates.get((int(workers), run), 0) + rate
     return {

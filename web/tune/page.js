@@ -22,7 +22,7 @@ function saysOf(tried) {
   if (!tried.rate) return `${tried.setting}: ${tried.outcome}${tried.why ? ", " + tried.why : ""}`;
   return [
     `${tried.setting}: ${withUnit(tried.rate)}`,
-    tried.predicted === undefined ? "" : `predicted ${count(tried.predicted)}`,
+    tried.predicted === null ? "" : `predicted ${count(tried.predicted)}`,
     tried.peak_memory_bytes === null ? "" : bytes(tried.peak_memory_bytes),
     tried.cut_short ? "ended early: too slow" : "",
     markOf(tried),
@@ -278,7 +278,7 @@ function bars() {
 }
 
 function predictedChart() {
-  const drawn = measured.filter((each) => each.predicted !== undefined);
+  const drawn = measured.filter((each) => each.predicted !== null);
   if (!drawn.length) return "";
   const range = nearRangeOf(drawn.flatMap((each) => [each.predicted, each.rate.mean, each.rate.low, each.rate.high]));
   return chart(linearAxis(range), {
@@ -392,7 +392,7 @@ function trialsSection() {
     sortableTable(
       columns.filter((column) => !column.of || isKnown(column.of)),
       trials,
-      (trial) => `${trial.setting} ${trial.outcome} ${trial.why} ${trial.run}`,
+      (trial) => `${trial.setting} ${trial.outcome} ${trial.why ?? ""} ${trial.run}`,
     ),
   );
 }

@@ -1,4 +1,4 @@
-// Where the memory of batches comes from: private to this process, shared with another process, or pinned.
+// Where the memory of batches comes from: pages of this process, or pinned ones.
 // Blocks are allocated rarely, when the pool grows, and reused for every batch after that.
 #pragma once
 
@@ -12,7 +12,6 @@ namespace fullbore::loader {
 struct MemoryBlock {
   void* data = nullptr;  // page-aligned, zeroed
   size_t bytes = 0;
-  int fd = -1;  // what another process maps to see the same bytes; -1 if it cannot
 };
 
 // Thread-safe. Outlives the last block: the pool shares ownership.
@@ -29,6 +28,5 @@ class BatchMemory {
 };
 
 std::shared_ptr<BatchMemory> PrivateMemory();  // anonymous pages, huge ones if the kernel provides them
-std::shared_ptr<BatchMemory> SharedMemory();   // one memfd per block: leaves no name behind
 
 }  // namespace fullbore::loader

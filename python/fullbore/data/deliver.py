@@ -62,7 +62,7 @@ def current_stream(ordinal: int) -> int:
 
 
 def to_device(device: Any) -> Convert:
-    """For devices whose memory the engine does not fill itself, and for a loader in a separate process."""
+    """For devices whose memory the engine does not fill itself."""
 
     def convert(array: Any) -> Any:
         return to_torch(array).to(device, non_blocking=True)

@@ -75,7 +75,7 @@ std::optional<Pipeline> Consumer(const View& view) {
   if (pipeline.consume_ns.empty()) return std::nullopt;
   pipeline.pause_ns = view.lead().Ratio(Share::kDataWait) * view.lead().MeanStepNs();
   pipeline.on_host = view.ComputesOnCpu();
-  pipeline.pool = ParseInt(view.Fact("torch_threads").value_or("")).value_or(1) > 1;
+  pipeline.has_pool = ParseInt(view.Fact("torch_threads").value_or("")).value_or(1) > 1;
   pipeline.cores = pipeline.cores_alone = view.cores() / static_cast<double>(view.RanksBesideEachOther());
   return pipeline;
 }

@@ -58,12 +58,15 @@ bool TakesTurns(const Pipeline& pipeline) {
   return pipeline.workers > 0 && pipeline.threads + static_cast<double>(pipeline.workers) > pipeline.cores;
 }
 
+// What is left of the training's own time where it does not stop any more. What its sleep cost counts by itself.
+double Apart(const Pipeline& pipeline) { return pipeline.unbroken && !pipeline.awake ? pipeline.apart : 1; }
+
 // The least time of a step: the core time that it needs, spread over all cores, and the turns on them.
 double CpuFloorNs(const Pipeline& pipeline, double reached) {
   if (pipeline.cores <= 0) return 0;
   const double hand_over_ns = pipeline.workers > 0 ? pipeline.send_ns + pipeline.receive_ns : 0;
   const double batch_ns = pipeline.fetch_cpu_ns + hand_over_ns;
-  const double train_ns = pipeline.train_cpu_ns * (pipeline.unbroken ? pipeline.apart : 1);
+  const double train_ns = pipeline.train_cpu_ns * Apart(pipeline);
   const double turns_ns = TakesTurns(pipeline) ? pipeline.batches_per_step * pipeline.turn_ns : 0;
   return (train_ns + pipeline.batches_per_step * batch_ns) / (pipeline.cores * reached) + turns_ns;
 }
@@ -79,7 +82,7 @@ double CrowdedNs(const Pipeline& pipeline) {
   if (workers == 0 || pipeline.threads <= 1 || pipeline.cores <= 0) return 0;
   if (pipeline.threads + workers <= pipeline.cores) return 0;
   const double batch_ns = pipeline.fetch_cpu_ns + pipeline.send_ns + pipeline.receive_ns;
-  const double consume_ns = Mean(pipeline.consume_ns) * (pipeline.unbroken ? pipeline.apart : 1);
+  const double consume_ns = Mean(pipeline.consume_ns) * Apart(pipeline);
   return consume_ns + pipeline.batches_per_step * batch_ns * kCrowding;
 }
 
@@ -109,9 +112,8 @@ class GraphOfPipeline {
       const auto until =
           static_cast<size_t>(std::llround(static_cast<double>(step + 1) * pipeline_.batches_per_step));
       for (; batch_ < until; ++batch_) workers_ > 0 ? TakeFromWorker() : FetchInTraining();
-      const double apart = pipeline_.unbroken ? pipeline_.apart : 1;
       After(last_);
-      last_ = Add(Work::kHost, pipeline_.consume_ns[step % pipeline_.consume_ns.size()] * apart);
+      last_ = Add(Work::kHost, pipeline_.consume_ns[step % pipeline_.consume_ns.size()] * Apart(pipeline_));
       After(last_);
       last_ = Add(Work::kStepEnd, 0);
       graph_.step_ends.push_back(last_);
@@ -181,19 +183,6 @@ double StartsNs(const Pipeline& pipeline) {
   return pipeline.starts_per_step * (workers_ns + Mean(pipeline.fetch_ns));
 }
 
-// What is left of the training once its pauses have gone, if it is awake.
-Pipeline WithoutPauses(Pipeline pipeline, double CostOfPause::*part) {
-  const double before_ns = Mean(pipeline.consume_ns);
-  if (!pipeline.awake || !pipeline.on_host || before_ns <= 0) return pipeline;
-  const CostOfPause& cost = pipeline.pool ? kPauseOfPool : kPauseOfOne;
-  const double most_ns = kLongestWakingNs * std::max(1.0, pipeline.batches_per_step);
-  const double cost_ns = std::min({cost.*part * pipeline.pause_ns, most_ns, kMostOfPauses * before_ns});
-  const double left = 1 - cost_ns / before_ns;
-  for (double& ns : pipeline.consume_ns) ns *= left;
-  pipeline.train_cpu_ns *= left;
-  return pipeline;
-}
-
 Replayed ReplayReaching(const Pipeline& pipeline, double cores_reached, double crowded_ns) {
   const StepGraph graph = GraphOfPipeline(pipeline).Build();
   const std::vector<int64_t> begins = Begins(graph);
@@ -213,6 +202,20 @@ Replayed ReplayReaching(const Pipeline& pipeline, double cores_reached, double c
   return replayed;
 }
 
+// What is left of the training once its pauses have gone, if it is awake: as far as it waits for nothing any more.
+Pipeline WithoutPauses(Pipeline pipeline, double CostOfPause::*part) {
+  const double before_ns = Mean(pipeline.consume_ns);
+  if (!pipeline.awake || !pipeline.on_host || before_ns <= 0) return pipeline;
+  const double waits_ns = ReplayReaching(pipeline, kCoresReached, CrowdedNs(pipeline)).wait_ns;
+  const CostOfPause& cost = pipeline.has_pool ? kPauseOfPool : kPauseOfOne;
+  const double most_ns = kLongestWakingNs * std::max(1.0, pipeline.batches_per_step);
+  const double gone_ns = std::max(0.0, pipeline.pause_ns - waits_ns);
+  const double left = 1 - std::min({cost.*part * gone_ns, most_ns, kMostOfPauses * before_ns}) / before_ns;
+  for (double& ns : pipeline.consume_ns) ns *= left;
+  pipeline.train_cpu_ns *= left;
+  return pipeline;
+}
+
 }  // namespace
 
 Pipeline WithWorkers(Pipeline pipeline, int64_t workers) {
@@ -227,7 +230,6 @@ Pipeline WithWorkers(Pipeline pipeline, int64_t workers) {
 
 Pipeline WithoutSleep(Pipeline pipeline) {
   pipeline.awake = true;
-  pipeline.unbroken = false;  // which is part of that
   return pipeline;
 }
 
@@ -239,6 +241,7 @@ Pipeline WithThreads(Pipeline pipeline, double threads) {
   for (double& ns : pipeline.consume_ns) ns *= after_ns / before_ns;
   pipeline.train_cpu_ns = std::min(after_ns * threads, pipeline.train_cpu_ns);
   if (threads == 1) pipeline.apart = kTrainingApart;
+  pipeline.has_pool = threads > 1;
   pipeline.threads = threads;
   return pipeline;
 }
@@ -264,7 +267,8 @@ Prediction PredictStep(const Pipeline& pipeline) {
   Pipeline slow = pipeline;
   if (pipeline.threads > 1) slow.unbroken = false;  // perhaps its threads never slept
   if (expected_ns > 0) {
-    const double wanted = std::min(1.0, CpuFloorNs(pipeline, 1) / expected_ns);
+    const Pipeline expected = WithoutPauses(pipeline, &CostOfPause::expected);
+    const double wanted = std::min(1.0, CpuFloorNs(expected, 1) / expected_ns);
     const double slowed = 1 + wanted * (1 / kCoresReachedAtLeast - 1);
     for (double& ns : slow.consume_ns) ns *= slowed;
     for (double& ns : slow.fetch_ns) ns *= slowed;

@@ -43,10 +43,11 @@ struct Pipeline {
   // The training, once it no longer stops to fetch or to wait, takes this part of consume_ns.
   double apart = 1;
   bool unbroken = false;  // it does not stop any more: `apart` applies
-  // What it waits for data in a step, asleep: where it computes on the host, what comes next takes longer for that.
+  // What it waits for data in a step: where it computes on the host, what comes next takes longer for that.
   double pause_ns = 0;
-  bool on_host = false, pool = false;  // with several threads
-  bool awake = false;                  // it does not sleep any more
+  bool on_host = false;
+  bool has_pool = false;  // of several threads
+  bool awake = false;     // it need not wait asleep any more
   // Epochs begin with workers that start, and with an empty queue.
   double starts_per_step = 0;
   double start_ns = kWorkerStartNs;  // for each worker; 0 where they are kept
@@ -76,6 +77,7 @@ struct CostOfPause {
   double expected, most;  // of the pause
 };
 inline constexpr CostOfPause kPauseOfOne = {0.03, 0.05}, kPauseOfPool = {0.10, 0.20};
+// At most, for each batch: the most that was seen is 15 ms (seed 244).
 inline constexpr double kLongestWakingNs = 20e6;
 // The pauses never cost more than this part of what follows them. A choice.
 inline constexpr double kMostOfPauses = 0.9;

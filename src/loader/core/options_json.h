@@ -1,5 +1,4 @@
-// LoaderOptions as JSON and back: how a loader's options get to another process, and from Python to the
-// engine. Every member has its C++ name; a transform is {"name": "Resize", "height": 256, ...}.
+// LoaderOptions as JSON and back: how a loader's options get from Python to the engine. Every member has its C++ name; a transform is {"name": "Resize", "height": 256, ...}.
 // Absent members have their defaults; an unknown name is an error, because it is most likely a typo.
 #pragma once
 

@@ -34,7 +34,7 @@ class Pinned : public BatchMemory {
     std::memset(data, 0, bytes);
     const std::lock_guard lock(mutex_);
     released_[data] = event;
-    return MemoryBlock{data, bytes, -1};
+    return MemoryBlock{data, bytes};
   }
 
   void Free(MemoryBlock block) override {

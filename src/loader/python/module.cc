@@ -178,7 +178,7 @@ auto AwaitOpened(Open open) {
 }
 
 template <typename L>
-PyLoader* Opened(Result<L> loader, std::shared_ptr<PythonStage> stage = nullptr) {
+PyLoader* Opened(Result<L> loader, std::shared_ptr<PythonStage> stage) {
   if (!loader) Raise(loader.error());
   return new PyLoader(std::make_shared<BackendOf<L>>(std::move(*loader)), std::move(stage));
 }

@@ -44,7 +44,7 @@ void LoaderMeter::AddStage(const Totals& before, const Totals& now, const std::s
     const auto value = CountOf(last, total);
     if (!value) return std::nullopt;
     const int64_t grown = *value - CountOf(first, total).value_or(0);
-    if (grown < 0) return std::nullopt;  // from another loader: its process was restarted
+    if (grown < 0) return std::nullopt;  // from another loader: the count began again
     return static_cast<double>(grown) / wall_ns;
   };
   if (const auto bytes = per_ns("bytes"); bytes && stage == "read")

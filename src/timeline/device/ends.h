@@ -16,11 +16,11 @@ class OpsByEnd {
   // The first that ends after `t`.
   std::vector<uint32_t>::const_iterator After(int64_t t) const;
 
-  // Each is kNone where there is none. The last that ended in (after_ns, until_ns],
+  // kNone where there is none, as below. The last that ended in (after_ns, until_ns].
   uint32_t Last(int64_t after_ns, int64_t until_ns) const;
-  // of another stream than this, and just before its end,
+  // The same, of another stream than this, and only some microseconds before until_ns.
   uint32_t LastElsewhere(uint16_t stream, int64_t after_ns, int64_t until_ns) const;
-  // and an operation of another stream that is about to end at `t`.
+  // An operation of another stream that is about to end at `t`.
   uint32_t MadeRoomFor(uint16_t stream, int64_t t) const;
 
  private:

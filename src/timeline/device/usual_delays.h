@@ -13,15 +13,15 @@ namespace fullbore::timeline {
 inline constexpr int64_t kFollowNs = 30'000;
 
 struct UsualDelays {
-  int64_t gap_ns =
-      0;  // between operations of a stream of which the next was launched long before: the median
+  // Between operations of a stream, of those whose next one was launched long before: the median.
+  int64_t gap_ns = 0;
   int64_t least_delay_ns = 0;  // from the begin of a launch to that of its operation
 };
 
 // From operations of which it is clear what they waited for.
 UsualDelays UsualDelaysOf(const DeviceTrace& trace);
 
-// What a launch of a kernel takes on the host: their lower quarter, since half of them and more may wait for room. 0 where
+// What a launch of a kernel takes on the host: the lower quartile, since half of them and more may wait for room. 0 where
 // there are none. `own_op`: by call, the operation that it launched, or kNone.
 int64_t UsualLaunchNs(const DeviceTrace& trace, const std::vector<uint32_t>& own_op);
 

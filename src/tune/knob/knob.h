@@ -3,6 +3,7 @@
 // which they interact, so that each is tuned after what changes its best value.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>

@@ -23,9 +23,10 @@ std::optional<std::string> NoRoom(const std::string& where, int64_t before, int6
                      gigabytes(first), gigabytes(second), gigabytes(before));
 }
 
-// Of a device, what a trial may need of it: it is told by how full the fullest one was.
-int64_t NeedOn(const DeviceMemory& device, int64_t taken, const MemoryUse& use) {
-  return std::max(taken, static_cast<int64_t>(use.filled.value_or(0) * static_cast<double>(device.total)));
+// Of a device, what a trial may need of it: it is told by how full the fullest one was, of which others held a part.
+int64_t NeedOn(const DeviceMemory& before, int64_t taken, const MemoryUse& use) {
+  const auto filled = static_cast<int64_t>(use.filled.value_or(0) * static_cast<double>(before.total));
+  return std::max(taken, filled - (before.total - before.free));
 }
 
 }  // namespace
@@ -52,8 +53,8 @@ std::optional<std::string> NoRoomForBoth(const MemoryNow& before, const MemoryNo
   for (size_t i = 0; i < beside.devices.size(); ++i) {
     const DeviceMemory &then = before.devices[i], &now = beside.devices[i];
     if (then.free - now.free <= kUsesDevice) continue;  // not theirs
-    if (auto why = NoRoom(" on " + now.title, then.free, now.total, NeedOn(now, then.free - now.free, first),
-                          NeedOn(now, then.free - now.free, second)))
+    if (auto why = NoRoom(" on " + now.title, then.free, now.total, NeedOn(then, then.free - now.free, first),
+                          NeedOn(then, then.free - now.free, second)))
       return why;
   }
   return std::nullopt;

@@ -49,6 +49,8 @@ TEST(RoomTest, EachDeviceThatTheFirstOneTookHasToHoldBoth) {
 TEST(RoomTest, ADeviceHoldsTheSecondOneAsItWasAlone) {
   EXPECT_TRUE(OnDevices(Left(100, {80}), Left(90, {70}), {70 * kGb, 0.9}));
   EXPECT_FALSE(OnDevices(Left(100, {80}), Left(90, {70}), {40 * kGb, 0.5}));
+  EXPECT_FALSE(OnDevices(Left(100, {50}), Left(90, {35}), {15 * kGb, 45. / 80}))
+      << "30 GB are somebody else's";
 }
 
 TEST(RoomTest, DevicesOfWhichNothingIsKnownHaveNoRoom) {

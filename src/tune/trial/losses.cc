@@ -19,13 +19,18 @@ constexpr double kLeastScale = 0.01;  // of the largest
 constexpr double kRounding = 1e-4;
 constexpr double kTimesItself = 3;
 
-bool Turns(const std::string& name, Part part) {
+bool IsOf(Part part, const std::string& name) {
   const Knob* knob = KnobNamed(name);
   return knob != nullptr && knob->part == part;
 }
 
-Settings OfThose(Settings settings, Part part, bool turn_it) {
-  std::erase_if(settings, [&](const auto& setting) { return Turns(setting.first, part) != turn_it; });
+Settings Only(Part part, Settings settings) {
+  std::erase_if(settings, [part](const auto& setting) { return !IsOf(part, setting.first); });
+  return settings;
+}
+
+Settings Without(Part part, Settings settings) {
+  std::erase_if(settings, [part](const auto& setting) { return IsOf(part, setting.first); });
   return settings;
 }
 
@@ -68,16 +73,15 @@ std::optional<double> ByItself(const std::vector<Trial>& trials) {
   return most;
 }
 
-Settings WithoutLoading(Settings settings) { return OfThose(std::move(settings), Part::kLoading, false); }
-
 // A trial without the settings of arithmetic, but otherwise the same, or else with another way to load the same batches.
 const Trial* ReferenceOf(const std::vector<Trial>& trials, const Trial& trial) {
-  const Settings rest = OfThose(trial.settings, Part::kArithmetic, false);
+  const Settings rest = Without(Part::kArithmetic, trial.settings);
   const Trial* found = nullptr;
   for (const Trial& other : trials) {
     if (StepsOfBoth(other, trial) == 0) continue;
     if (other.settings == rest) return &other;
-    if (found == nullptr && WithoutLoading(other.settings) == WithoutLoading(rest)) found = &other;
+    if (found == nullptr && Without(Part::kLoading, other.settings) == Without(Part::kLoading, rest))
+      found = &other;
   }
   return found;
 }
@@ -92,7 +96,7 @@ std::vector<LossDifference> CompareLosses(const std::vector<Trial>& trials) {
   const auto by_itself = ByItself(trials);
   std::vector<LossDifference> differences;
   for (const Trial& trial : trials) {
-    const Settings changed = OfThose(trial.settings, Part::kArithmetic, true);
+    const Settings changed = Only(Part::kArithmetic, trial.settings);
     const Trial* reference = changed.empty() ? nullptr : ReferenceOf(trials, trial);
     if (reference == nullptr) continue;
     LossDifference difference{ToText(changed), static_cast<int64_t>(StepsOfBoth(trial, *reference)),

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "tune/knob/knob.h"
+
 namespace fullbore::tune {
 
 namespace {
@@ -74,7 +76,7 @@ nlohmann::ordered_json ToJson(const Trial& trial) {
   if (trial.proves) object["proves"] = true;
   if (trial.in_slices) object["in_slices"] = true;
   if (trial.apart) object["apart"] = true;
-  if (trial.predicted) object["predicted"] = *trial.predicted;
+  object["predicted"] = OrNull(trial.predicted);
   object["peak_memory_bytes"] = OrNull(trial.peak_memory_bytes);
   if (trial.memory_filled) object["memory_filled"] = *trial.memory_filled;
   object["busy"] = OrNull(trial.busy);
@@ -105,6 +107,10 @@ Result<Trial> TrialFrom(const json& object) {
   trial.outcome = *outcome;
   trial.refused = TextIn(object, "refused");
   trial.why = TextIn(object, "why");
+  // Earlier versions kept it only as the beginning of the reason.
+  if (const std::string knob = trial.why.substr(0, trial.why.find(':'));
+      trial.outcome == Outcome::kRefused && trial.refused.empty() && KnobNamed(knob) != nullptr)
+    trial.refused = knob;
   // What earlier versions kept has steps under the name of samples, too, beside their unit.
   auto rate = NumberIn<double>(object, "steps_per_s");
   if (!rate) rate = NumberIn<double>(object, "samples_per_s");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace fullbore::tune {
 namespace {
 
@@ -15,6 +17,10 @@ Trial Measured() {
   trial.steps = 40;
   trial.seconds = 7.5;
   trial.run = "2026-11-23-1500-train";
+  trial.why = "in words";
+  trial.noisy = trial.cut_short = trial.proves = trial.in_slices = trial.apart = true;
+  trial.memory_filled = 0.5;
+  trial.first_losses = {2.5, 2.25};
   return trial;
 }
 
@@ -28,8 +34,22 @@ TEST(TrialTest, IsTheSameAfterItsJson) {
     const auto again = TrialFrom(nlohmann::json::parse(ToJson(trial).dump()));
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(ToJson(*again), ToJson(trial));
+    EXPECT_EQ(std::tie(again->refused, again->why, again->run),
+              std::tie(trial.refused, trial.why, trial.run));
+    EXPECT_TRUE(again->noisy && again->cut_short && again->proves && again->in_slices && again->apart);
+    EXPECT_EQ(again->memory_filled, 0.5);
+    EXPECT_EQ(again->first_losses, trial.first_losses);
     EXPECT_EQ(again->ok(), outcome == Outcome::kOk);
   }
+}
+
+TEST(TrialTest, ARefusalThatAnEarlierVersionKeptNamesItsKnob) {
+  const auto kept = nlohmann::json::parse(
+      R"({"settings": {"batch_size": 8}, "outcome": "refused", "why": "batch_size: it has a batch_sampler"})");
+  EXPECT_EQ(TrialFrom(kept)->refused, "batch_size");
+  const auto other = nlohmann::json::parse(
+      R"({"settings": {}, "outcome": "refused", "why": "it wrote 5 GB: more than half of what was free"})");
+  EXPECT_EQ(TrialFrom(other)->refused, "");
 }
 
 TEST(TrialTest, SaysStepsUnderTheirOwnName) {

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 
-#include "base/fd.h"
 #include "base/text.h"
 
 namespace fullbore::loader {
@@ -27,29 +25,13 @@ class Private : public BatchMemory {
     void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) return NoMemory(bytes, errno);
     (void)madvise(data, bytes, MADV_HUGEPAGE);  // a wish
-    return MemoryBlock{data, bytes, -1};
+    return MemoryBlock{data, bytes};
   }
   void Free(MemoryBlock block) override { munmap(block.data, block.bytes); }
-};
-
-class Shared : public BatchMemory {
- public:
-  Result<MemoryBlock> Allocate(size_t bytes) override {
-    UniqueFd fd(memfd_create("fullbore-batch", MFD_CLOEXEC));
-    if (!fd.valid() || ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return NoMemory(bytes, errno);
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-    if (data == MAP_FAILED) return NoMemory(bytes, errno);
-    return MemoryBlock{data, bytes, fd.release()};
-  }
-  void Free(MemoryBlock block) override {
-    munmap(block.data, block.bytes);
-    close(block.fd);
-  }
 };
 
 }  // namespace
 
 std::shared_ptr<BatchMemory> PrivateMemory() { return std::make_shared<Private>(); }
-std::shared_ptr<BatchMemory> SharedMemory() { return std::make_shared<Shared>(); }
 
 }  // namespace fullbore::loader

@@ -103,7 +103,7 @@ std::optional<uint64_t> LimitOfUnified(const std::string& directory) {
   return ReadCount(directory + "/memory.max");
 }
 
-// Of such a limit. Shared memory is counted as page cache, but cannot be dropped.
+// What a limit leaves. Shared memory is counted as page cache, but cannot be dropped.
 std::optional<uint64_t> LeftOf(std::optional<uint64_t> limit, std::optional<uint64_t> used,
                                const std::string& directory, const char* cache, const char* shared) {
   if (!limit || !used) return std::nullopt;

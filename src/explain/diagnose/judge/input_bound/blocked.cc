@@ -113,7 +113,6 @@ void PredictWithoutWaits(Input& input, bool disk) {
   const double contended = std::min(1.0, input.view.Mean(Metric::kCpuUtilization).value_or(1));
   const double keep = parts.Part(parts.cpu * kWithoutWaits + parts.run_delay * contended);
   for (double& ns : changed.fetch_ns) ns *= keep;
-  changed.unbroken = changed.unbroken || changed.threads > 1;
   input.finding.speedup = PredictSpeedup(input.rank.MeanStepNs(), WithoutSleep(std::move(changed)));
   input.finding.method = fmt::format("replay of the recorded steps with the time {} removed from every fetch",
                                      disk ? "blocked on storage" : "that fetches wait");
