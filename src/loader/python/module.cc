@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 
@@ -44,7 +46,9 @@ class PyLoader {
 
   ~PyLoader() {
     if (getpid() != pid_) {
-      new std::shared_ptr<Backend>(std::move(backend_));  // leaked: its threads are the parent's
+      // Never destroyed: its threads are the parent's.
+      alignas(std::shared_ptr<Backend>) std::byte kept[sizeof(std::shared_ptr<Backend>)];
+      new (kept) std::shared_ptr<Backend>(std::move(backend_));
       return;
     }
     Close();
