@@ -62,8 +62,8 @@ def compare(fullbore):
 
 @pytest.fixture
 def printing(fullbore):
-    """Words for a program that prints ten times the rate that it is given."""
-    program = fullbore.script("prints.py", PRINTS)
+    """Words for a program that prints ten times the rate that it is given. Others that print run beside this test."""
+    program = fullbore.script(f"prints_{os.getpid()}.py", PRINTS)
     return lambda rate: f"'{sys.executable}' {program.name} {rate}"
 
 
@@ -84,7 +84,7 @@ def test_a_candidate_that_is_twice_as_fast_is_proven_so_in_two_pairs(fullbore, c
     assert sorted(run["tags"]["compare"] for run in runs) == ["baseline"] * 2 + ["candidate"] * 2
     (fullbore.directory / "answer.json").unlink()
     assert tree(fullbore.directory) == before
-    assert processes_with("prints.py") == []
+    assert processes_with(f"prints_{os.getpid()}.py") == []
 
 
 def test_a_slower_candidate_fails_as_asked(compare, printing):
@@ -105,8 +105,8 @@ def test_the_same_command_twice_is_no_difference(compare, printing):
 
 
 def test_a_training_is_measured_by_its_steps_and_its_losses_are_compared(fullbore, compare, torch_python):
-    fullbore.script("burns.py", BURNS)
-    command = f"OMP_NUM_THREADS=1 '{torch_python}' burns.py"
+    fullbore.script("burns_by_steps.py", BURNS)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' burns_by_steps.py"
     said = compare("--baseline", f"{command} 40", "--candidate", f"{command} 10", *BRIEFLY)
     assert (said["verdict"], said["turns"]) == ("faster", "slices"), said["terminal"]
     assert said["gain"]["expected"] == pytest.approx(4, rel=0.25)
@@ -116,7 +116,7 @@ def test_a_training_is_measured_by_its_steps_and_its_losses_are_compared(fullbor
     assert said["losses"]["steps"] == 20 and said["losses"]["largest_difference"] == 0
     assert "losses of the first 20 steps with the candidate: the same" in said["terminal"]
     assert not (fullbore.directory / "log.txt").exists()
-    assert processes_with("burns.py") == []
+    assert processes_with("burns_by_steps.py") == []
 
 
 def test_a_program_that_must_not_stand_is_measured_by_whole_runs(fullbore, compare, torch_python):
@@ -223,8 +223,9 @@ def test_who_wants_whole_runs_gets_them(fullbore, compare, torch_python):
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_who_is_ended_while_one_of_two_stands_leaves_none(fullbore, torch_python, tmp_path, how):
-    fullbore.script("burns.py", BURNS)
-    command = f"OMP_NUM_THREADS=1 '{torch_python}' burns.py 5"
+    script = f"burns_until_{how}.py"  # others may run beside this test
+    fullbore.script(script, BURNS)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' {script} 5"
     started = subprocess.Popen(
         [fullbore.binary, "compare", "-o", tmp_path / "kept", "--baseline", command, "--candidate", command],
         env=fullbore.environment(),
@@ -234,14 +235,14 @@ def test_who_is_ended_while_one_of_two_stands_leaves_none(fullbore, torch_python
         start_new_session=True,
     )
     fullbore.started.append(started)
-    while not any(line.startswith("T") for line in listed("burns.py")):
+    while not any(line.startswith("T") for line in listed(script)):
         assert started.poll() is None
     os.kill(started.pid, how)
     said = started.stdout.read()
     assert started.wait() == (128 + how if how == signal.SIGINT else -how)
     if how == signal.SIGINT:
         assert "interrupted" in said
-    assert processes_with("burns.py") == []
+    assert processes_with(script) == []
     assert not (fullbore.directory / "log.txt").exists()
 
 
@@ -277,9 +278,9 @@ def test_what_the_budget_leaves_open_is_not_proven_and_says_so(compare, printing
 
 
 def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
-    fullbore.script("endless.py", "import time\nprint('begun', flush=True)\ntime.sleep(600)")
+    fullbore.script("compared_without_end.py", "import time\nprint('begun', flush=True)\ntime.sleep(600)")
     kept = tmp_path / "kept"
-    command = f"'{sys.executable}' endless.py"
+    command = f"'{sys.executable}' compared_without_end.py"
     started = subprocess.Popen(
         [fullbore.binary, "compare", "-o", kept, "--baseline", command, "--candidate", command],
         env=fullbore.environment(),
@@ -293,7 +294,7 @@ def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
     os.kill(started.pid, signal.SIGINT)
     assert b"interrupted" in started.stdout.read()
     assert started.wait() == 128 + signal.SIGINT
-    assert processes_with("endless.py") == []
+    assert processes_with("compared_without_end.py") == []
     assert [path.suffix for path in kept.iterdir()] == [".fbr"]
 
 
