@@ -139,6 +139,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
+    if options.rounds < 2:
+        parser.error("--rounds: two of a kind at least, to know by how much they differ")
     rows, agree, counted = [], 0, 0
     for name, program in programs(options.cases, options.seconds).items():
         made = rates(str(pathlib.Path(options.fullbore).resolve()), program, options.rounds, options.seconds)

@@ -334,8 +334,8 @@ Result<void> ReplaceRegular(const ResultFile& file, const Place& place, std::str
                          exists || file.force ? IfThere::kReplace : IfThere::kRefuse);
 }
 
-// The place that it was written to. Where something was put into an empty one meanwhile, say by another fullbore with the
-// same results, that is judged, too.
+// The place that it was written to. Where something was put into an empty one meanwhile, say by another fullbore with
+// the same results, that is judged, too.
 Result<Place> WriteRegular(const ResultFile& file, const Place& place, std::string_view text) {
   auto written = ReplaceRegular(file, place, text);
   if (written) return place;

@@ -69,10 +69,10 @@ inline constexpr double kTrainingApart = 0.93;
 // work took 0.68, 0.56 and 0.47 of the time in the even seeds 172, 96 and 18 of the exam (docs/accuracy.md), which is as far as
 // the range reaches.
 inline constexpr double kPoolApart = 0.62;
-// What computes on the host after a pause takes longer by a part of the pause: caches have gone cold, and threads of a
-// pool come back when the scheduler has found them a core, for which the others spin meanwhile. With one thread, 0.01 to
-// 0.05 of it (bench/explain/after_a_pause.py); with two, 0.02 to 0.19, and 0.10 in the median, in the even seeds 10, 12,
-// 14, 18, 88, 92, 96, 166, 170, 174, 244 and 252 (docs/measurements.md).
+// What computes on the host after a pause takes longer by a part of the pause: caches have gone cold, and threads of
+// a pool come back when the scheduler has found them a core, for which the others spin meanwhile. With one thread,
+// 0.01 to 0.05 of it (bench/explain/after_a_pause.py); with two, 0.02 to 0.19, and 0.10 in the median, in the even
+// seeds 10, 12, 14, 18, 88, 92, 96, 166, 170, 174, 244 and 252 (docs/measurements.md).
 struct CostOfPause {
   double expected, most;  // of the pause
 };

@@ -1,5 +1,6 @@
-// LoaderOptions as JSON and back: how a loader's options get from Python to the engine. Every member has its C++ name; a transform is {"name": "Resize", "height": 256, ...}.
-// Absent members have their defaults; an unknown name is an error, because it is most likely a typo.
+// LoaderOptions as JSON and back: how a loader's options get from Python to the engine. Every member has its C++
+// name; a transform is {"name": "Resize", "height": 256, ...}. Absent members have their defaults; an unknown name is
+// an error, because it is most likely a typo.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// What the Python interface iterates: a loader whose batches are in the host's memory or on a device, with the same calls.
+// What the Python interface iterates: a loader whose batches are in the host's memory or on a device, with the same
+// calls.
 #pragma once
 
 #include <memory>

@@ -21,8 +21,8 @@ struct UsualDelays {
 // From operations of which it is clear what they waited for.
 UsualDelays UsualDelaysOf(const DeviceTrace& trace);
 
-// What a launch of a kernel takes on the host: the lower quartile, since half of them and more may wait for room. 0 where
-// there are none. `own_op`: by call, the operation that it launched, or kNone.
+// What a launch of a kernel takes on the host: the lower quartile, since half of them and more may wait for room. 0
+// where there are none. `own_op`: by call, the operation that it launched, or kNone.
 int64_t UsualLaunchNs(const DeviceTrace& trace, const std::vector<uint32_t>& own_op);
 
 }  // namespace fullbore::timeline

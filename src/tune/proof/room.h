@@ -1,4 +1,5 @@
-// Whether two trials find room beside each other: in the memory of the host, or of the control group, and of the devices.
+// Whether two trials find room beside each other: in the memory of the host, or of the control group, and of the
+// devices.
 #pragma once
 
 #include <cstdint>

@@ -80,8 +80,8 @@ const Trial* Searcher::Try(Settings settings, const std::string& why, std::optio
   return says_nothing ? nullptr : &trials_.back();
 }
 
-// One that was refused with one value may be taken with another; the knobs with a search of their own are not worth a trial
-// to find out, but for workers, of which one may be allowed.
+// One that was refused with one value may be taken with another; the knobs with a search of their own are not worth a
+// trial to find out, but for workers, of which one may be allowed.
 void Searcher::NoteRefusal(const Trial& trial) {
   if (!trial.refused.empty() && trial.refused != "num_workers") refused_.insert(trial.refused);
 }

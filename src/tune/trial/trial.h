@@ -64,8 +64,8 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
 
 // Adds "samples_per_s", "steps_per_s" (one of them null, by the unit), "ci95" and "unit".
 void AddRate(const Trial& trial, nlohmann::ordered_json& object);
-// As docs/tuning.md describes it, wherever a trial is told: what `measure` prints, the trials of `tune` and `compare`, of
-// the page, and of what is kept for --resume.
+// As docs/tuning.md describes it, wherever a trial is told: what `measure` prints, the trials of `tune` and
+// `compare`, of the page, and of what is kept for --resume.
 nlohmann::ordered_json ToJson(const Trial& trial);
 // What an array holds, if nothing but numbers; else nothing. JSON writes null for what is no number.
 std::vector<double> Numbers(const nlohmann::json& array);

@@ -1,5 +1,5 @@
-// The events of one file, by rank: scripts that merge the traces of several ranks put a label in front of each process and
-// thread (rank_label.h).
+// The events of one file, by rank: scripts that merge the traces of several ranks put a label in front of each
+// process and thread (rank_label.h).
 #pragma once
 
 #include <map>

@@ -6,8 +6,8 @@
 
 namespace fullbore::probe {
 
-// What processes that this one starts could still have, in bytes: of the machine, or of what its control group and those
-// above it may take. 0 where nothing can be read.
+// What processes that this one starts could still have, in bytes: of the machine, or of what its control group and
+// those above it may take. 0 where nothing can be read.
 int64_t MemoryLeft(const std::string& root = "");
 
 }  // namespace fullbore::probe

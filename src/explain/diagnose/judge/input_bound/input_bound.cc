@@ -172,9 +172,10 @@ Finding FromWaitAlone(const View& view, Finding finding, double elsewhere, Diagn
   return finding;
 }
 
-// Without the wait for data nothing is left to gain by what only ends the wait, but for what its pauses cost a training on
-// the host; another setting may change more than that. Samples of stacks do not tell the last per cent of a wait from
-// nothing: they promise no multiples of ten. `besides`: of the step, what a cure of the wait removes of other things.
+// Without the wait for data nothing is left to gain by what only ends the wait, but for what its pauses cost a
+// training on the host; another setting may change more than that. Samples of stacks do not tell the last per cent of
+// a wait from nothing: they promise no multiples of ten. `besides`: of the step, what a cure of the wait removes of
+// other things.
 void BoundByTheWait(const View& view, double besides, Finding& finding) {
   constexpr double kMostFromSamples = 10;
   if (finding.method.empty()) return;
