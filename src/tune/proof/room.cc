@@ -42,12 +42,13 @@ bool AnyDeviceWasTaken(const MemoryNow& before, const MemoryNow& after) {
 
 std::optional<std::string> NoRoomForBoth(const MemoryNow& before, const MemoryNow& beside, bool uses_device,
                                          const MemoryUse& first, const MemoryUse& second) {
-  const int64_t taken = before.host - beside.host;
+  if (!before.host || !beside.host) return "how much memory is left is not known";
+  const int64_t left = *before.host, taken = left - *beside.host;
   if (!uses_device) {
-    return NoRoom("", before.host, before.host, std::max(taken, first.peak_bytes.value_or(0)),
+    return NoRoom("", left, left, std::max(taken, first.peak_bytes.value_or(0)),
                   std::max(taken, second.peak_bytes.value_or(0)));
   }
-  if (auto why = NoRoom("", before.host, before.host, taken, taken)) return why;
+  if (auto why = NoRoom("", left, left, taken, taken)) return why;
   if (beside.devices.empty() || beside.devices.size() != before.devices.size())
     return "how much memory their devices have left is not known";
   for (size_t i = 0; i < beside.devices.size(); ++i) {

@@ -13,7 +13,7 @@
 namespace fullbore::tune {
 
 struct MemoryNow {
-  int64_t host = 0;  // bytes that are left
+  std::optional<int64_t> host;  // bytes that are left; nothing where that is not known
   std::vector<probe::nvml::DeviceMemory> devices;
 };
 MemoryNow LookAtMemory();

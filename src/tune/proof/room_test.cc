@@ -33,6 +33,10 @@ TEST(RoomTest, WhatTheyTookAloneIsMoreThanWhatIsTakenWhenOneHasWarmedUp) {
   EXPECT_TRUE(OnHost(20, 10, little, little)) << "what is taken now counts, too";
 }
 
+TEST(RoomTest, WhereNobodySaysWhatIsLeftThereIsNoRoom) {
+  EXPECT_EQ(NoRoomForBoth({}, {}, /*uses_device=*/false, {}, {}), "how much memory is left is not known");
+}
+
 std::optional<std::string> OnDevices(const MemoryNow& before, const MemoryNow& beside,
                                      MemoryUse second = {}) {
   return NoRoomForBoth(before, beside, /*uses_device=*/true, {}, second);

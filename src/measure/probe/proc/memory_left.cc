@@ -8,15 +8,16 @@
 
 namespace fullbore::probe {
 
-int64_t MemoryLeft(const std::string& root) {
+std::optional<int64_t> MemoryLeft(const std::string& root) {
+  std::optional<int64_t> left;
   const auto meminfo = ReadFile(root + "/proc/meminfo");
-  const auto machine = meminfo ? CountAfter(*meminfo, "MemAvailable:") : std::nullopt;  // kB, as proc(5) says
-  auto left = static_cast<int64_t>(machine.value_or(0)) * 1'024;
+  if (const auto kb = meminfo ? CountAfter(*meminfo, "MemAvailable:") : std::nullopt)  // as proc(5) says
+    left = static_cast<int64_t>(*kb) * 1'024;
   const auto groups = ReadFile(root + "/proc/self/cgroup");
   const auto mounts = ReadFile(root + "/proc/self/mountinfo");
   if (!groups || !mounts) return left;
   if (const auto in_group = MemoryLeftBytes(FindCgroup(root, *groups, *mounts)))
-    left = std::min(left, static_cast<int64_t>(*in_group));
+    left = std::min(left.value_or(INT64_MAX), static_cast<int64_t>(*in_group));
   return left;
 }
 
