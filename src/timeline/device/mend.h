@@ -15,8 +15,4 @@ void LeaveOutRepeatedMarks(DeviceTrace* trace);
 // A kernel that was recorded until after its successor on the stream had ended, ended where that one began.
 void CutCoveringOperations(DeviceTrace* trace);
 
-// Where operations begin before their launches, or end after the host has waited for them, the device's clock is
-// off. Moves them where one offset explains all of it, else only notices it; true if any was moved.
-bool AlignDeviceClock(DeviceTrace* trace);
-
 }  // namespace fullbore::timeline

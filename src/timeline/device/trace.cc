@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "timeline/device/clock.h"
 #include "timeline/device/mend.h"
 #include "timeline/device/noticed.h"
 
