@@ -77,11 +77,11 @@ std::optional<Condition> Cut(const Known& known) {
 std::optional<Condition> ClockAhead(const Known& known) {
   const int64_t off_ns = known.noticed.clock_ahead_ns.value_or(0);
   if (std::abs(off_ns) < kClockOffNs) return std::nullopt;
-  const std::string how = fmt::format("The device's clock is {} {} the host's",
-                                      FormatDuration(std::abs(off_ns)), off_ns > 0 ? "ahead of" : "behind");
+  const std::string how = fmt::format("By the host's clock, the device's times are {} too {}",
+                                      FormatDuration(std::abs(off_ns)), off_ns > 0 ? "early" : "late");
   if (known.noticed.clock_corrected)
-    return Condition{
-        "clock", how + "; its times are corrected by that.", static_cast<double>(off_ns), "ns", {}, ""};
+    return Condition{"clock", how + "; they are corrected by that.", static_cast<double>(off_ns), "ns", {},
+                     ""};
   return Condition{"clock",
                    how + ": what the device waited for cannot be told.",
                    static_cast<double>(off_ns),

@@ -80,7 +80,7 @@ TEST(FitnessTest, OperationsThatWereCutAreSaidAndForbidNothing) {
 TEST(FitnessTest, AClockThatIsOffForbidsGainsUnlessItIsCorrected) {
   Known known = ATrace();
   known.noticed.clock_ahead_ns = 8 * kMs;
-  EXPECT_THAT(Says(known, "clock"), HasSubstr("8.0 ms ahead of"));
+  EXPECT_THAT(Says(known, "clock"), HasSubstr("8.0 ms too early"));
   EXPECT_TRUE(FitnessOf(known).Forbids(Conclusion::kGains));
   known.noticed.clock_corrected = true;
   EXPECT_FALSE(FitnessOf(known).Forbids(Conclusion::kGains));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,10 +18,25 @@ constexpr int64_t kLeastDelayNs = 5'000;
 // So many operations, and one in so many, must say so: one alone may have a wrong time.
 constexpr size_t kMinEarly = 3;
 constexpr size_t kOneIn = 200;
+// A launch reaches an idle device within 30 us. That not one of five does so within a millisecond is a choice: on Windows,
+// whose driver collects launches, some take as long.
+constexpr int64_t kHeldNs = 1'000'000;
+constexpr size_t kMinHeld = 5;
+// Where more launches than one in so many ran nothing, what seems idle may be what was not recorded.
+constexpr int64_t kBareOneIn = 50;
+
+// The quantile at `one_in` from the least, of sorted values.
+int64_t Low(const std::vector<int64_t>& sorted, size_t one_in) { return sorted[sorted.size() / one_in]; }
 
 // How the recorded times of one device contradict the host's.
 class ClockCheck {
  public:
+  // What `Align` adds to the device's times; 0: nothing contradicts.
+  struct Offset {
+    int64_t ahead_ns = 0;
+    bool sure = false;
+  };
+
   ClockCheck(const DeviceTrace& trace, const std::vector<uint32_t>& by_launch,
              const std::vector<uint16_t>& device_of, uint16_t device)
       : trace_(trace) {
@@ -33,55 +49,129 @@ class ClockCheck {
       least_delay_ns_ = std::min(least_delay_ns_, delay_ns);
       if (delay_ns < -kClocksAgreeNs) early_ns_.push_back(delay_ns);
     }
+    std::sort(early_ns_.begin(), early_ns_.end());
     if (early_ns_.size() < std::max(kMinEarly, launched / kOneIn)) early_ns_.clear();
   }
 
-  // How long each wait for the whole device lasted beyond what had been launched before it.
+  // How long each wait for the whole device, and each for one copy, lasted beyond what it waited for.
   void LookAtWaits(const std::vector<uint32_t>& by_launch) {
+    LookAtWaitsForAll(by_launch);
+    LookAtWaitsForCopies();
+    std::sort(beyond_ns_.begin(), beyond_ns_.end());
+  }
+
+  // How long before it began what found the whole device idle had been launched.
+  void LookAtIdleTime() {
+    std::vector<bool> seen(trace_.calls.size());
+    int64_t busy_until_ns = INT64_MAX;  // what ran before the first operation is not known
+    for (const DeviceOp& op : trace_.ops) {
+      const bool first_of_its_launch =
+          op.call != kNone && RunsOperations(trace_.calls[op.call].kind) && !seen[op.call];
+      if (op.call != kNone) seen[op.call] = true;
+      if (first_of_its_launch && busy_until_ns < op.begin_ns - kClocksAgreeNs)
+        held_ns_.push_back(op.begin_ns - op.launch_end_ns);
+      busy_until_ns = busy_until_ns == INT64_MAX ? op.end_ns : std::max(busy_until_ns, op.end_ns);
+    }
+    std::sort(held_ns_.begin(), held_ns_.end());
+    int64_t launches = 0, bare = 0;
+    for (size_t i = 0; i < seen.size(); ++i) {
+      if (!RunsOperations(trace_.calls[i].kind)) continue;
+      ++launches;
+      bare += seen[i] ? 0 : 1;
+    }
+    if (bare * kBareOneIn > launches) held_ns_.clear();
+  }
+
+  Offset Find() const {
+    if (!early_ns_.empty()) return TooEarly();
+    const Offset by_waits = TooLateByWaits();
+    if (by_waits.sure) return by_waits;
+    const Offset by_idle_time = TooLateByIdleTime();
+    return by_idle_time.ahead_ns != 0 ? by_idle_time : by_waits;
+  }
+
+ private:
+  void LookAtWaitsForAll(const std::vector<uint32_t>& by_launch) {
     size_t next = 0;
     int64_t end_ns = INT64_MIN;
     for (const HostCall& call : trace_.calls) {
       if (!WaitsForDevice(trace_, call)) continue;
       for (; next < by_launch.size() && trace_.ops[by_launch[next]].launch_begin_ns < call.begin_ns; ++next)
         end_ns = std::max(end_ns, trace_.ops[by_launch[next]].end_ns);
-      if (end_ns != INT64_MIN) beyond_ns_.push_back(call.end_ns - end_ns);
+      if (end_ns == INT64_MIN) continue;
+      beyond_ns_.push_back(call.end_ns - end_ns);
+      if (beyond_ns_.back() < -kClocksAgreeNs) LookAtWhatEndsAfter(call, by_launch, next);
     }
-    std::sort(beyond_ns_.begin(), beyond_ns_.end());
   }
 
-  struct Offset {
-    int64_t ahead_ns = 0;
-    bool sure = false;
-  };
-  Offset Find() {
-    const bool waits_seen = beyond_ns_.size() >= kMinEarly;
-    const int64_t most_ns =
-        waits_seen ? beyond_ns_[beyond_ns_.size() / 4] : INT64_MAX;  // that they can be moved
-    if (!early_ns_.empty()) {
-      std::sort(early_ns_.begin(), early_ns_.end());
-      const int64_t least_ns = -early_ns_[early_ns_.size() / 20];
-      return {std::min(least_ns + kLeastDelayNs, std::max(least_ns, most_ns)),
-              most_ns >= least_ns - kClocksAgreeNs && AgreeOn(early_ns_, -least_ns)};
+  // One wait is enough where several operations that it held end long after it: they cannot all have wrong times.
+  void LookAtWhatEndsAfter(const HostCall& wait, const std::vector<uint32_t>& by_launch, size_t launched) {
+    constexpr size_t kMostLookedAt = 10'000;
+    size_t late = 0;
+    int64_t least_ns = INT64_MAX;
+    for (size_t i = launched; i-- > 0 && launched - i <= kMostLookedAt && late < kMinEarly;) {
+      const int64_t late_ns = trace_.ops[by_launch[i]].end_ns - wait.end_ns;
+      if (late_ns <= kClocksAgreeNs) continue;
+      ++late;
+      least_ns = std::min(least_ns, late_ns);
     }
-    // Only a wait that the device kept until its end shows the whole offset; the others ended later than they had to.
-    if (!waits_seen || beyond_ns_[kMinEarly - 1] >= -kClocksAgreeNs) return {};
+    if (late == kMinEarly) late_of_one_wait_ns_ = std::max(late_of_one_wait_ns_, least_ns);
+  }
+
+  // `.item()`: a copy to the host, and at once a wait for its stream.
+  void LookAtWaitsForCopies() {
+    std::vector<uint32_t> op_of(trace_.calls.size(), kNone);
+    for (uint32_t i = 0; i < trace_.ops.size(); ++i) {
+      const DeviceOp& op = trace_.ops[i];
+      const bool to_host = op.lane == Lane::kD2hPageable || op.lane == Lane::kD2hPinned;
+      if (to_host && op.call != kNone) op_of[op.call] = i;
+    }
+    std::vector<uint32_t> last(trace_.threads.size() + 1, kNone);  // by thread
+    for (uint32_t i = 0; i < trace_.calls.size(); ++i) {
+      const HostCall& call = trace_.calls[i];
+      const uint32_t before = std::exchange(last[call.thread], i);
+      if (before == kNone || op_of[before] == kNone || WaitsForDevice(trace_, call)) continue;
+      if (!WaitsForStream(trace_, call)) continue;
+      beyond_ns_.push_back(call.end_ns - trace_.ops[op_of[before]].end_ns);
+    }
+  }
+
+  Offset TooEarly() const {
+    const int64_t most_ns =
+        beyond_ns_.size() >= kMinEarly ? Low(beyond_ns_, 4) : INT64_MAX;  // that they can be moved
+    const int64_t least_ns = -Low(early_ns_, 20);
+    return {std::min(least_ns + kLeastDelayNs, std::max(least_ns, most_ns)),
+            most_ns >= least_ns - kClocksAgreeNs && AgreeOn(early_ns_, -least_ns)};
+  }
+
+  // Only a wait that the device kept until its end shows the whole offset; the others ended later than they had to.
+  Offset TooLateByWaits() const {
+    if (beyond_ns_.size() < kMinEarly || beyond_ns_[kMinEarly - 1] >= -kClocksAgreeNs)
+      return {-late_of_one_wait_ns_, false};
     const int64_t whole_ns = beyond_ns_[kMinEarly - 1];
     return {whole_ns, least_delay_ns_ + whole_ns >= -kClocksAgreeNs && AgreeOn(beyond_ns_, whole_ns)};
   }
 
- private:
+  Offset TooLateByIdleTime() const {
+    if (held_ns_.size() < kMinHeld || held_ns_.front() < kHeldNs) return {};
+    const int64_t whole_ns = kLeastDelayNs - held_ns_.front();
+    return {whole_ns, least_delay_ns_ + whole_ns >= -kClocksAgreeNs && AgreeOn(held_ns_, held_ns_.front())};
+  }
+
   // Whether several contradictions are as large: those of operations that found the device idle, and of waits that the
   // device kept.
   static bool AgreeOn(const std::vector<int64_t>& all_ns, int64_t whole_ns) {
-    const int64_t near_ns = std::max(2 * kClocksAgreeNs, -whole_ns / 50);
+    const int64_t near_ns = std::max(2 * kClocksAgreeNs, std::abs(whole_ns) / 50);
     return std::count_if(all_ns.begin(), all_ns.end(), [&](int64_t each_ns) {
-             return std::llabs(each_ns - whole_ns) <= near_ns;
+             return std::abs(each_ns - whole_ns) <= near_ns;
            }) >= static_cast<std::ptrdiff_t>(kMinEarly);
   }
 
   const DeviceTrace& trace_;
-  std::vector<int64_t> early_ns_;   // delays of the operations that begin before their launches
+  std::vector<int64_t> early_ns_;   // sorted: delays of the operations that begin before their launches
   std::vector<int64_t> beyond_ns_;  // sorted
+  std::vector<int64_t> held_ns_;    // sorted
+  int64_t late_of_one_wait_ns_ = 0;
   int64_t least_delay_ns_ = INT64_MAX;
 };
 
@@ -96,11 +186,14 @@ bool AlignDeviceClock(DeviceTrace* trace) {
   bool moved = false, all_sure = true;
   for (uint16_t device = 0; device < devices; ++device) {
     ClockCheck check(*trace, by_launch, device_of, device);
-    if (devices == 1) check.LookAtWaits(by_launch);  // of several, a wait is for one that is not recorded
+    if (devices == 1) {  // of several, a wait is for one that is not recorded, and one may wait for another
+      check.LookAtWaits(by_launch);
+      check.LookAtIdleTime();
+    }
     const ClockCheck::Offset offset = check.Find();
     if (offset.ahead_ns == 0) continue;
     record::Noticed& noticed = trace->noticed;
-    if (!noticed.clock_ahead_ns || std::llabs(*noticed.clock_ahead_ns) < std::llabs(offset.ahead_ns))
+    if (!noticed.clock_ahead_ns || std::abs(*noticed.clock_ahead_ns) < std::abs(offset.ahead_ns))
       noticed.clock_ahead_ns = offset.ahead_ns;
     all_sure = all_sure && offset.sure;
     if (!offset.sure) continue;

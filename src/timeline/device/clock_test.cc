@@ -79,5 +79,86 @@ TEST(DeviceClockTest, AQueueThatIsNeverEmptySaysNothingOfTheClock) {
   EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
 }
 
+// Steps of ten kernels that find the device idle, and nothing that waits for it; `late` is how much too late the
+// device's clock makes them. Every `quick`th step begins at once all the same.
+MadeTrace IdleInEveryStep(int64_t late, int64_t quick = 1000) {
+  MadeTrace made;
+  for (int64_t step = 0; step < 12; ++step) {
+    const int64_t t = 100'000 + step * 20'000;
+    const int64_t off = step % quick == quick - 1 ? 0 : late;
+    for (int64_t i = 0; i < 10; ++i)
+      made.Launch(t + i * 10).Ran(t + 15 + i * 1000 + off, t + 1005 + i * 1000 + off);
+  }
+  return made;
+}
+
+TEST(DeviceClockTest, WhatFindsTheDeviceIdleAndBeginsMuchLaterIsOfAClockThatIsLate) {
+  MadeTrace made = IdleInEveryStep(6000);
+  made.Finished();
+  ASSERT_TRUE(made.trace.noticed.clock_ahead_ns);
+  EXPECT_NEAR(static_cast<double>(*made.trace.noticed.clock_ahead_ns), -6'000'000, 50'000);
+  EXPECT_TRUE(made.trace.noticed.clock_corrected);
+  for (const DeviceOp& op : made.trace.ops) EXPECT_GE(op.begin_ns, op.launch_begin_ns);
+}
+
+TEST(DeviceClockTest, WhatIsSometimesHeldFromAnIdleDeviceIsNoMatterOfTheClock) {
+  MadeTrace made = IdleInEveryStep(6000, 4);
+  EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
+}
+
+// A queue that is never empty, and one wait at its end, 9 ms before `late` of its kernels are over.
+MadeTrace OneWait(int64_t late) {
+  MadeTrace made;
+  for (int64_t i = 0; i < 100; ++i) {
+    const int64_t off = i >= 100 - late ? 9'000 : 0;
+    made.Launch(i * 10).Ran(50'000 + i * 1000 + off, 50'990 + i * 1000 + off);
+  }
+  made.trace.streams.push_back("0/8");
+  made.Call("cudaDeviceSynchronize", 1100, 150'000);
+  return made;
+}
+
+TEST(DeviceClockTest, OneWaitThatEndsBeforeSeveralThatItHeldSaysThatTheClockIsLate) {
+  MadeTrace made = OneWait(9);
+  made.Finished();
+  ASSERT_TRUE(made.trace.noticed.clock_ahead_ns);
+  EXPECT_LT(*made.trace.noticed.clock_ahead_ns, -5'000'000);
+  EXPECT_FALSE(made.trace.noticed.clock_corrected);
+}
+
+TEST(DeviceClockTest, OneWaitThatEndsBeforeOneThatItHeldIsNoMatterOfTheClock) {
+  MadeTrace made = OneWait(1);
+  EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
+}
+
+// Ten times a copy to the host and a wait for its stream, which ends before the copy does by the device's clock; another
+// call on the same thread in between or not.
+MadeTrace Items(int64_t late, bool between) {
+  MadeTrace made;
+  made.trace.streams.push_back("0/8");
+  for (int64_t i = 0; i < 10; ++i) {
+    const int64_t t = 100'000 + i * 20'000;
+    made.Launch(t).Ran(t + 20 + late, t + 9'000 + late);
+    made.Call("cudaMemcpyAsync", t + 10, t + 20)
+        .Ran(t + 9'000 + late, t + 9'010 + late, 1, "Memcpy DtoH (Device -> Pageable)");
+    made.trace.ops.back().kernel = false;
+    made.trace.ops.back().lane = Lane::kD2hPageable;
+    if (between) made.Call("cudaEventQuery", t + 21, t + 22);
+    made.Call("cudaStreamSynchronize", t + 25, t + 9'030);
+    made.Launch(t + 9'100).Ran(t + 9'120 + late, t + 9'200 + late);
+  }
+  return made;
+}
+
+TEST(DeviceClockTest, AWaitForACopyEndsAfterTheCopy) {
+  MadeTrace made = Items(700, false);
+  made.Finished();
+  ASSERT_TRUE(made.trace.noticed.clock_ahead_ns);
+  EXPECT_NEAR(static_cast<double>(*made.trace.noticed.clock_ahead_ns), -700'000, 50'000);
+  EXPECT_TRUE(made.trace.noticed.clock_corrected);
+  EXPECT_FALSE(Items(0, false).Finished().noticed.clock_ahead_ns);
+  EXPECT_FALSE(Items(700, true).Finished().noticed.clock_ahead_ns);
+}
+
 }  // namespace
 }  // namespace fullbore::timeline

@@ -18,8 +18,6 @@ constexpr size_t kLaunchQueue = 1024;
 // As many as a report could ever look at; the longest are kept.
 constexpr size_t kMaxStretches = 1000;
 
-bool RunsOperations(CallKind kind) { return kind == CallKind::kLaunch || kind == CallKind::kGraphLaunch; }
-
 // One launch, with the calls inside it: the runtime's launch calls the driver's, and either may have the operation's
 // correlation id.
 struct Launch {
@@ -221,13 +219,25 @@ std::map<NameId, int64_t> UsualDurations(const DeviceTrace& trace) {
   return usual;
 }
 
-// A launch may also wait for room in a full queue: then the device works meanwhile.
+// Until when the device does what was launched before the recording began.
+int64_t EndOfEarlierLaunches(const DeviceTrace& trace) {
+  int64_t end_ns = INT64_MIN;
+  for (const DeviceOp& op : trace.ops) {
+    if (op.call != kNone) break;
+    end_ns = std::max(end_ns, op.end_ns);
+  }
+  return end_ns;
+}
+
+// A launch may also wait for room in a full queue: then the device works meanwhile, or what it does was launched, and
+// perhaps begun, before the recording.
 void NoticeColdCalls(DeviceTrace* trace, const IdleTimes& idle) {
   const std::map<NameId, int64_t> usual = UsualDurations(*trace);
+  const int64_t full_until_ns = EndOfEarlierLaunches(*trace);
   std::vector<int64_t> counted_until(trace->threads.size() + 1, INT64_MIN);
   for (const HostCall& call : trace->calls) {
     const int64_t ns = call.end_ns - call.begin_ns;
-    if (ns < kUsualLaunchNs || call.begin_ns < counted_until[call.thread]) continue;
+    if (ns < kUsualLaunchNs || call.begin_ns < std::max(full_until_ns, counted_until[call.thread])) continue;
     const auto found = usual.find(call.name);
     const bool slow = found != usual.end() && ns >= kTimesUsual * std::max<int64_t>(1000, found->second);
     if (!slow && !(call.kind == CallKind::kOther && IsColdByName(trace->names[call.name]))) continue;

@@ -26,11 +26,18 @@ std::vector<uint16_t> DevicesOfStreams(const DeviceTrace& trace) {
   return devices;
 }
 
+bool RunsOperations(CallKind kind) { return kind == CallKind::kLaunch || kind == CallKind::kGraphLaunch; }
+
+bool WaitsForStream(const DeviceTrace& trace, const HostCall& call) {
+  return call.kind == CallKind::kSync &&
+         std::string_view(trace.names[call.name]).find("StreamSynchronize") != std::string_view::npos;
+}
+
 bool WaitsForDevice(const DeviceTrace& trace, const HostCall& call) {
   if (call.kind != CallKind::kSync) return false;
   const std::string_view name = trace.names[call.name];
   if (name.find("DeviceSynchronize") != std::string_view::npos) return true;
-  return trace.streams.size() <= 1 && name.find("StreamSynchronize") != std::string_view::npos;
+  return trace.streams.size() <= 1 && WaitsForStream(trace, call);
 }
 
 }  // namespace fullbore::timeline
