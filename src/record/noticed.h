@@ -34,8 +34,8 @@ struct Noticed {
   std::optional<int64_t> breaks_off_at;  // the byte at which the text ends in the middle
   int64_t left_out = 0;                  // operations and events without a usable time, or damaged
   int64_t cut = 0;  // operations that were recorded longer than until the next one on their stream began
-  // By how much operations seem to begin before their launches (less than 0: to end after the host had waited for
-  // them), because the device's clock is off.
+  // By how much operations seem to begin before their launches (less than 0: too long after them, or to end after the
+  // host had waited for them), because the device's clock is off.
   std::optional<int64_t> clock_ahead_ns;
   bool clock_corrected = false;  // their times were moved by that, or else it is only known
 

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "timeline/device/order.h"
 
 namespace fullbore::timeline {
@@ -18,12 +17,17 @@ constexpr int64_t kLeastDelayNs = 5'000;
 // So many operations, and one in so many, must say so: one alone may have a wrong time.
 constexpr size_t kMinEarly = 3;
 constexpr size_t kOneIn = 200;
-// A launch reaches an idle device within 30 us. That not one of five does so within a millisecond is a choice: on Windows,
-// whose driver collects launches, some take as long.
+// A launch reaches an idle device within 30 us; if none of at least five does so within a millisecond, the clock is late.
+// The millisecond is a choice: on Windows, whose driver collects launches, some take as long.
 constexpr int64_t kHeldNs = 1'000'000;
 constexpr size_t kMinHeld = 5;
-// Where more launches than one in so many ran nothing, what seems idle may be what was not recorded.
-constexpr int64_t kBareOneIn = 50;
+// Where more calls than one in so many ran nothing, what seems idle may be what was not recorded.
+constexpr size_t kBareOneIn = 50;
+// `.item()` waits within some microseconds of its copy, which is of one value.
+constexpr int64_t kAtOnceNs = 20'000;
+constexpr int64_t kOneValueBytes = 16;
+// More than a stream's queue holds (CUDA: 1,024): what was launched earlier has ended, or the clock is not the reason.
+constexpr size_t kMostLookedAt = 10'000;
 
 // The quantile at `one_in` from the least, of sorted values.
 int64_t Low(const std::vector<int64_t>& sorted, size_t one_in) { return sorted[sorted.size() / one_in]; }
@@ -31,9 +35,8 @@ int64_t Low(const std::vector<int64_t>& sorted, size_t one_in) { return sorted[s
 // How the recorded times of one device contradict the host's.
 class ClockCheck {
  public:
-  // What `Align` adds to the device's times; 0: nothing contradicts.
   struct Offset {
-    int64_t ahead_ns = 0;
+    int64_t ahead_ns = 0;  // to be added to the device's times; 0: nothing contradicts
     bool sure = false;
   };
 
@@ -47,6 +50,7 @@ class ClockCheck {
       ++launched;
       const int64_t delay_ns = op.begin_ns - op.launch_begin_ns;
       least_delay_ns_ = std::min(least_delay_ns_, delay_ns);
+      if (delay_ns < kHeldNs - kClocksAgreeNs) ++soon_;
       if (delay_ns < -kClocksAgreeNs) early_ns_.push_back(delay_ns);
     }
     std::sort(early_ns_.begin(), early_ns_.end());
@@ -62,6 +66,7 @@ class ClockCheck {
 
   // How long before it began what found the whole device idle had been launched.
   void LookAtIdleTime() {
+    if (MuchIsBare()) return;
     std::vector<bool> seen(trace_.calls.size());
     int64_t busy_until_ns = INT64_MAX;  // what ran before the first operation is not known
     for (const DeviceOp& op : trace_.ops) {
@@ -73,13 +78,6 @@ class ClockCheck {
       busy_until_ns = busy_until_ns == INT64_MAX ? op.end_ns : std::max(busy_until_ns, op.end_ns);
     }
     std::sort(held_ns_.begin(), held_ns_.end());
-    int64_t launches = 0, bare = 0;
-    for (size_t i = 0; i < seen.size(); ++i) {
-      if (!RunsOperations(trace_.calls[i].kind)) continue;
-      ++launches;
-      bare += seen[i] ? 0 : 1;
-    }
-    if (bare * kBareOneIn > launches) held_ns_.clear();
   }
 
   Offset Find() const {
@@ -87,26 +85,60 @@ class ClockCheck {
     const Offset by_waits = TooLateByWaits();
     if (by_waits.sure) return by_waits;
     const Offset by_idle_time = TooLateByIdleTime();
-    return by_idle_time.ahead_ns != 0 ? by_idle_time : by_waits;
+    const bool explains_all = by_idle_time.ahead_ns <= by_waits.ahead_ns + kClocksAgreeNs;
+    return explains_all ? by_idle_time : by_waits;
   }
 
  private:
+  // Whether calls that should have run something did not. The runtime's call makes the driver's, and either may have the
+  // operation's id: what counts is the outer one.
+  bool MuchIsBare() const {
+    std::vector<bool> ran(trace_.calls.size());
+    for (const DeviceOp& op : trace_.ops) {
+      if (op.call != kNone) ran[op.call] = true;
+    }
+    size_t calls = 0, ran_something = 0;
+    std::vector<uint32_t> outer(trace_.threads.size() + 1, kNone);
+    std::vector<bool> counted(trace_.calls.size());
+    for (uint32_t i = 0; i < trace_.calls.size(); ++i) {
+      const HostCall& call = trace_.calls[i];
+      if (!RunsOperations(call.kind) && call.kind != CallKind::kCopy && call.kind != CallKind::kMemset)
+        continue;
+      const uint32_t within = Outermost(i, &outer[call.thread]);
+      if (within == i) ++calls;
+      if (ran[i] && !counted[within]) {
+        counted[within] = true;
+        ++ran_something;
+      }
+    }
+    return (calls - ran_something) * kBareOneIn > calls;
+  }
+
+  // The call, or the last one of its thread where that one contains it. By begin.
+  uint32_t Outermost(uint32_t call, uint32_t* last) const {
+    if (*last == kNone || trace_.calls[call].end_ns > trace_.calls[*last].end_ns) *last = call;
+    return *last;
+  }
+
   void LookAtWaitsForAll(const std::vector<uint32_t>& by_launch) {
     size_t next = 0;
-    int64_t end_ns = INT64_MIN;
+    int64_t end_ns = INT64_MIN, launched_ns = INT64_MIN;
     for (const HostCall& call : trace_.calls) {
       if (!WaitsForDevice(trace_, call)) continue;
-      for (; next < by_launch.size() && trace_.ops[by_launch[next]].launch_begin_ns < call.begin_ns; ++next)
+      for (; next < by_launch.size() && trace_.ops[by_launch[next]].launch_begin_ns < call.begin_ns; ++next) {
         end_ns = std::max(end_ns, trace_.ops[by_launch[next]].end_ns);
-      if (end_ns == INT64_MIN) continue;
+        launched_ns = std::max(launched_ns, trace_.ops[by_launch[next]].launch_end_ns);
+      }
+      if (end_ns == INT64_MIN || launched_ns > call.begin_ns) continue;  // another thread was still launching
       beyond_ns_.push_back(call.end_ns - end_ns);
-      if (beyond_ns_.back() < -kClocksAgreeNs) LookAtWhatEndsAfter(call, by_launch, next);
+      if (beyond_ns_.back() < -kClocksAgreeNs && late_of_one_wait_ns_ == 0)
+        LookAtWhatEndsAfter(call, by_launch, next);
     }
   }
 
   // One wait is enough where several operations that it held end long after it: they cannot all have wrong times.
   void LookAtWhatEndsAfter(const HostCall& wait, const std::vector<uint32_t>& by_launch, size_t launched) {
-    constexpr size_t kMostLookedAt = 10'000;
+    if (++looked_at_ > kMostLookedAt / 100) return;
     size_t late = 0;
     int64_t least_ns = INT64_MAX;
     for (size_t i = launched; i-- > 0 && launched - i <= kMostLookedAt && late < kMinEarly;) {
@@ -115,25 +147,32 @@ class ClockCheck {
       ++late;
       least_ns = std::min(least_ns, late_ns);
     }
-    if (late == kMinEarly) late_of_one_wait_ns_ = std::max(late_of_one_wait_ns_, least_ns);
+    if (late == kMinEarly) late_of_one_wait_ns_ = least_ns;
   }
 
   // `.item()`: a copy to the host, and at once a wait for its stream.
   void LookAtWaitsForCopies() {
     std::vector<uint32_t> op_of(trace_.calls.size(), kNone);
     for (uint32_t i = 0; i < trace_.ops.size(); ++i) {
-      const DeviceOp& op = trace_.ops[i];
-      const bool to_host = op.lane == Lane::kD2hPageable || op.lane == Lane::kD2hPinned;
-      if (to_host && op.call != kNone) op_of[op.call] = i;
+      if (trace_.ops[i].call != kNone && TheHostWants(trace_.ops[i])) op_of[trace_.ops[i].call] = i;
     }
-    std::vector<uint32_t> last(trace_.threads.size() + 1, kNone);  // by thread
+    std::vector<uint32_t> outer(trace_.threads.size() + 1, kNone);
     for (uint32_t i = 0; i < trace_.calls.size(); ++i) {
       const HostCall& call = trace_.calls[i];
-      const uint32_t before = std::exchange(last[call.thread], i);
-      if (before == kNone || op_of[before] == kNone || WaitsForDevice(trace_, call)) continue;
-      if (!WaitsForStream(trace_, call)) continue;
+      const uint32_t before = outer[call.thread];
+      const uint32_t within = Outermost(i, &outer[call.thread]);
+      if (within != i && op_of[within] == kNone) op_of[within] = op_of[i];
+      if (before == kNone || within != i || op_of[before] == kNone || WaitsForDevice(trace_, call)) continue;
+      if (!WaitsForStream(trace_, call) || call.begin_ns - trace_.calls[before].end_ns > kAtOnceNs) continue;
       beyond_ns_.push_back(call.end_ns - trace_.ops[op_of[before]].end_ns);
     }
+  }
+
+  // A copy that blocks, or of one value: others may be of a stream that nobody waits for.
+  bool TheHostWants(const DeviceOp& op) const {
+    if (op.lane == Lane::kD2hPageable) return true;
+    return op.lane == Lane::kD2hPinned && op.detail != kNone &&
+           trace_.copy_bytes[op.detail] <= kOneValueBytes;
   }
 
   Offset TooEarly() const {
@@ -154,8 +193,16 @@ class ClockCheck {
 
   Offset TooLateByIdleTime() const {
     if (held_ns_.size() < kMinHeld || held_ns_.front() < kHeldNs) return {};
+    if (soon_ >= kMinEarly || WaitsAgree()) return {};
     const int64_t whole_ns = kLeastDelayNs - held_ns_.front();
     return {whole_ns, least_delay_ns_ + whole_ns >= -kClocksAgreeNs && AgreeOn(held_ns_, held_ns_.front())};
+  }
+
+  // Several waits ended when what they waited for did: the clocks are one.
+  bool WaitsAgree() const {
+    return std::count_if(beyond_ns_.begin(), beyond_ns_.end(), [](int64_t each_ns) {
+             return std::abs(each_ns) <= kClocksAgreeNs;
+           }) >= static_cast<std::ptrdiff_t>(kMinEarly);
   }
 
   // Whether several contradictions are as large: those of operations that found the device idle, and of waits that the
@@ -172,6 +219,8 @@ class ClockCheck {
   std::vector<int64_t> beyond_ns_;  // sorted
   std::vector<int64_t> held_ns_;    // sorted
   int64_t late_of_one_wait_ns_ = 0;
+  size_t looked_at_ = 0;  // waits
+  size_t soon_ = 0;       // operations that began so soon after their launches that no clock is late
   int64_t least_delay_ns_ = INT64_MAX;
 };
 

@@ -5,8 +5,9 @@
 
 namespace fullbore::timeline {
 
-// Where operations begin before their launches, or end after the host has waited for them, the device's clock is
-// off. Moves them where one offset explains all of it, else only notices it; true if any was moved.
+// Where operations begin before their launches, end after the host has waited for them, or leave the device idle long
+// after their launches, the device's clock is off. Moves them where one offset explains all of it, else only notices it;
+// true if any was moved.
 bool AlignDeviceClock(DeviceTrace* trace);
 
 }  // namespace fullbore::timeline

@@ -131,33 +131,67 @@ TEST(DeviceClockTest, OneWaitThatEndsBeforeOneThatItHeldIsNoMatterOfTheClock) {
   EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
 }
 
-// Ten times a copy to the host and a wait for its stream, which ends before the copy does by the device's clock; another
-// call on the same thread in between or not.
-MadeTrace Items(int64_t late, bool between) {
+TEST(DeviceClockTest, WhatFindsTheDeviceIdleSaysNothingWhereTheHostsWaitsEndInTime) {
+  MadeTrace made = IdleInEveryStep(6000);
+  made.trace.streams.push_back("0/8");
+  for (int64_t step = 0; step < 3; ++step) {
+    const int64_t end = 100'000 + step * 20'000 + 9 * 1000 + 1005 + 6000;
+    made.Call("cudaDeviceSynchronize", end - 3000, end + 10);
+  }
+  EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
+}
+
+TEST(DeviceClockTest, WhatFindsTheDeviceIdleSaysNothingWhereOtherCallsRanNothing) {
+  MadeTrace made = IdleInEveryStep(6000);
+  for (int64_t step = 0; step < 12; ++step)
+    made.Call("cudaMemcpyAsync", step * 20'000 + 100'500, step * 20'000 + 100'510);
+  EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
+}
+
+TEST(DeviceClockTest, AWaitHoldsNothingThatAnotherThreadIsStillLaunching) {
+  MadeTrace made;
+  made.trace.streams.push_back("0/8");
+  made.Call("cudaGraphLaunch", 1000, 1400, 1);
+  for (int64_t i = 0; i < 10; ++i) made.Ran(1500 + i * 1000, 2490 + i * 1000);
+  made.Call("cudaDeviceSynchronize", 1200, 1300);
+  EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
+}
+
+// Ten times a copy of `bytes` to the host and, `after` it, a wait for its stream, which ends before the copy does by the
+// device's clock.
+MadeTrace Items(int64_t late, Lane lane, int64_t bytes, int64_t after) {
   MadeTrace made;
   made.trace.streams.push_back("0/8");
   for (int64_t i = 0; i < 10; ++i) {
     const int64_t t = 100'000 + i * 20'000;
     made.Launch(t).Ran(t + 20 + late, t + 9'000 + late);
-    made.Call("cudaMemcpyAsync", t + 10, t + 20)
-        .Ran(t + 9'000 + late, t + 9'010 + late, 1, "Memcpy DtoH (Device -> Pageable)");
-    made.trace.ops.back().kernel = false;
-    made.trace.ops.back().lane = Lane::kD2hPageable;
-    if (between) made.Call("cudaEventQuery", t + 21, t + 22);
-    made.Call("cudaStreamSynchronize", t + 25, t + 9'030);
+    made.Call("cudaMemcpyAsync", t + 10, t + 20).Ran(t + 9'000 + late, t + 9'010 + late, 1, "Memcpy DtoH");
+    DeviceOp& copy = made.trace.ops.back();
+    copy.kernel = false;
+    copy.lane = lane;
+    copy.detail = static_cast<uint32_t>(made.trace.copy_bytes.size());
+    made.trace.copy_bytes.push_back(bytes);
+    made.Call("cudaStreamSynchronize", t + 20 + after, t + 9'030);
     made.Launch(t + 9'100).Ran(t + 9'120 + late, t + 9'200 + late);
   }
   return made;
 }
 
 TEST(DeviceClockTest, AWaitForACopyEndsAfterTheCopy) {
-  MadeTrace made = Items(700, false);
-  made.Finished();
-  ASSERT_TRUE(made.trace.noticed.clock_ahead_ns);
-  EXPECT_NEAR(static_cast<double>(*made.trace.noticed.clock_ahead_ns), -700'000, 50'000);
-  EXPECT_TRUE(made.trace.noticed.clock_corrected);
-  EXPECT_FALSE(Items(0, false).Finished().noticed.clock_ahead_ns);
-  EXPECT_FALSE(Items(700, true).Finished().noticed.clock_ahead_ns);
+  for (const auto& [lane, bytes] :
+       {std::pair{Lane::kD2hPageable, 4'000'000}, std::pair{Lane::kD2hPinned, 4}}) {
+    MadeTrace made = Items(700, lane, bytes, 5);
+    made.Finished();
+    ASSERT_TRUE(made.trace.noticed.clock_ahead_ns);
+    EXPECT_NEAR(static_cast<double>(*made.trace.noticed.clock_ahead_ns), -700'000, 50'000);
+    EXPECT_TRUE(made.trace.noticed.clock_corrected);
+    EXPECT_FALSE(Items(0, lane, bytes, 5).Finished().noticed.clock_ahead_ns);
+  }
+}
+
+TEST(DeviceClockTest, AWaitBehindACopyThatNobodyWaitsForMayEndBeforeIt) {
+  EXPECT_FALSE(Items(700, Lane::kD2hPinned, 4'000'000, 5).Finished().noticed.clock_ahead_ns);
+  EXPECT_FALSE(Items(700, Lane::kD2hPinned, 4, 100).Finished().noticed.clock_ahead_ns);
 }
 
 }  // namespace

@@ -219,14 +219,15 @@ std::map<NameId, int64_t> UsualDurations(const DeviceTrace& trace) {
   return usual;
 }
 
-// Until when the device does what was launched before the recording began.
+// Until when the device does what was launched before the recording began; of operations none of which is tied to a
+// launch, nothing is known.
 int64_t EndOfEarlierLaunches(const DeviceTrace& trace) {
   int64_t end_ns = INT64_MIN;
   for (const DeviceOp& op : trace.ops) {
-    if (op.call != kNone) break;
+    if (op.call != kNone) return end_ns;
     end_ns = std::max(end_ns, op.end_ns);
   }
-  return end_ns;
+  return INT64_MIN;
 }
 
 // A launch may also wait for room in a full queue: then the device works meanwhile, or what it does was launched, and
@@ -237,9 +238,10 @@ void NoticeColdCalls(DeviceTrace* trace, const IdleTimes& idle) {
   std::vector<int64_t> counted_until(trace->threads.size() + 1, INT64_MIN);
   for (const HostCall& call : trace->calls) {
     const int64_t ns = call.end_ns - call.begin_ns;
-    if (ns < kUsualLaunchNs || call.begin_ns < std::max(full_until_ns, counted_until[call.thread])) continue;
+    if (ns < kUsualLaunchNs || call.begin_ns < counted_until[call.thread]) continue;
     const auto found = usual.find(call.name);
-    const bool slow = found != usual.end() && ns >= kTimesUsual * std::max<int64_t>(1000, found->second);
+    const bool slow = found != usual.end() && call.begin_ns >= full_until_ns &&
+                      ns >= kTimesUsual * std::max<int64_t>(1000, found->second);
     if (!slow && !(call.kind == CallKind::kOther && IsColdByName(trace->names[call.name]))) continue;
     int64_t idle_ns = 0;
     idle.Within(call.begin_ns, call.end_ns, [&](int64_t begin, int64_t end) { idle_ns += end - begin; });

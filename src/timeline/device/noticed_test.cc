@@ -170,11 +170,26 @@ TEST(DeviceNoticedTest, ALaunchThatWaitsForRoomInAFullQueueIsNotCold) {
 TEST(DeviceNoticedTest, ALaunchThatWaitsForWorkFromBeforeTheRecordingIsNotCold) {
   for (const bool earlier : {true, false}) {
     MadeTrace made;
-    if (earlier) made.Ran(0, 10).Ran(8'000, 8'010);  // a copy in between began before the recording, too
+    if (earlier) made.Ran(0, 10).Ran(8'000, 8'010);
     made.Call("cudaLaunchKernel", 100, 7'900).Ran(8'020, 8'030);
     for (int i = 0; i < 20; ++i) made.Launch(9'000 + i * 10).Ran(9'020 + i * 10, 9'025 + i * 10);
     EXPECT_EQ(made.Finished().noticed.cold_calls, earlier ? 0 : 1);
   }
+}
+
+TEST(DeviceNoticedTest, CodeIsLoadedWhateverTheDeviceStillHasToDo) {
+  MadeTrace made;
+  made.Ran(0, 10).Ran(8'000, 8'010);
+  made.Call("cuModuleLoadData", 100, 7'900);
+  made.Launch(9'000).Ran(9'020, 9'025);
+  EXPECT_EQ(made.Finished().noticed.cold_calls, 1);
+}
+
+TEST(DeviceNoticedTest, CallsMayBeColdWhereNoOperationIsTiedToOne) {
+  MadeTrace made;
+  for (int i = 0; i < 20; ++i) made.Ran(9'020 + i * 10, 9'025 + i * 10);
+  made.Call("cudaLaunchKernel", 100, 7'900);
+  EXPECT_EQ(made.Finished().noticed.cold_calls, 1);
 }
 
 TEST(DeviceNoticedTest, CodeThatIsLoadedInALaunchCountsOnce) {

@@ -53,7 +53,7 @@ struct DeviceOp {
   int64_t launch_end_ns = -1;
   uint64_t correlation = 0;  // 0: none recorded
   NameId name = 0;
-  uint32_t detail = kNone;     // into `copies` or `collectives`, by lane
+  uint32_t detail = kNone;     // into `copy_bytes` or `collectives`, by lane
   uint32_t call = kNone;       // into `calls`
   uint16_t stream = 0;         // into `streams`
   uint16_t launch_thread = 0;  // into `threads`
