@@ -2,7 +2,7 @@
 
 import pytest
 import reports
-from reports import Program, row
+from reports import Program, is_right, row
 
 
 def result(findings: list[dict], place: int | None) -> dict:
@@ -38,3 +38,11 @@ def test_a_row_says_where_the_cause_stands_and_what_was_promised():
     healthy = {"id": "healthy"}
     assert row(result([healthy], None)) == "| iloc | healthy | no | nothing | 2.05x |"
     assert "| number 3 |" in row(result([healthy], 2))
+
+
+def test_to_promise_nothing_is_right_where_nothing_is_to_be_gained():
+    own_work, promises = {"id": "host-other"}, {"id": "input-bound", "speedup": {"low": 1.1, "high": 1.5}}
+    assert is_right(result([promises], 0))
+    assert not is_right(result([promises], 1))
+    assert not is_right(result([own_work], None))
+    assert is_right({**result([own_work], None), "gain": 1.02})
