@@ -33,19 +33,19 @@ RIGHT = 0.8
 NO_GAIN = 1.05
 
 # What names the cause, as "id cause". Of `iloc`, the first advice takes the slow rows out of the training's way; of
-# `watch`, it says how often the hooks read everything, and on which lines.
+# `watch`, it says how often the hooks read everything, and on which lines; of `h5chunk`, its advice is about chunks.
 EXPECTED = {
     "embedding": ("needless-work dense-gradient",),
     "frozen": ("frozen-network unused-gradients",),
     "rlthreads": ("thread-oversubscription*",),
     "randperm": ("input-bound sampler",),
-    "watch": ("unstable-steps periodic", "host-other instrumentation"),
+    "watch": ("unstable-steps periodic",),
     "float64": ("needless-work double-precision",),
-    "h5chunk": ("input-bound *",),
+    "h5chunk": ("input-bound hand-over", "input-bound too-few-workers"),
     "tensords": ("input-bound slices",),
     "spawnworkers": ("input-bound epoch-start",),
     "iloc": ("input-bound no-workers", "input-bound slices"),
-    "ddpaccum": ("comm-bound *",),
+    "ddpaccum": ("comm-bound each-micro-batch",),
     "cow": ("memory-growth*",),
 }
 

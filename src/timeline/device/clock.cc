@@ -28,6 +28,8 @@ constexpr int64_t kAtOnceNs = 20'000;
 constexpr int64_t kOneValueBytes = 16;
 // More than a stream's queue holds (CUDA: 1,024): what was launched earlier has ended, or the clock is not the reason.
 constexpr size_t kMostLookedAt = 10'000;
+// Where a hundred waits ended before only one or two that they held, the times of those are wrong.
+constexpr size_t kMostWaits = 100;
 
 // The quantile at `one_in` from the least, of sorted values.
 int64_t Low(const std::vector<int64_t>& sorted, size_t one_in) { return sorted[sorted.size() / one_in]; }
@@ -138,7 +140,7 @@ class ClockCheck {
 
   // One wait is enough where several operations that it held end long after it: they cannot all have wrong times.
   void LookAtWhatEndsAfter(const HostCall& wait, const std::vector<uint32_t>& by_launch, size_t launched) {
-    if (++looked_at_ > kMostLookedAt / 100) return;
+    if (++looked_at_ > kMostWaits) return;
     size_t late = 0;
     int64_t least_ns = INT64_MAX;
     for (size_t i = launched; i-- > 0 && launched - i <= kMostLookedAt && late < kMinEarly;) {

@@ -148,6 +148,27 @@ TEST(DeviceClockTest, WhatFindsTheDeviceIdleSaysNothingWhereOtherCallsRanNothing
   EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
 }
 
+TEST(DeviceClockTest, ALaunchWithinALaunchIsOne) {
+  MadeTrace made;
+  for (int64_t step = 0; step < 12; ++step) {
+    const int64_t t = 100'000 + step * 20'000;
+    made.Call("cudaLaunchKernel", t, t + 8).Call("cuLaunchKernel", t + 1, t + 7).Ran(t + 6015, t + 7000);
+  }
+  EXPECT_TRUE(made.Finished().noticed.clock_corrected);
+}
+
+TEST(DeviceClockTest, AnOffsetThatLeavesAWaitContradictedIsNotSetRight) {
+  MadeTrace made = IdleInEveryStep(2000);
+  made.trace.streams.push_back("0/8");
+  const int64_t t = 400'000;
+  for (int64_t i = 0; i < 5; ++i) made.Launch(t + i * 10).Ran(t + 9000 + i * 1000, t + 10'000 + i * 1000);
+  made.Call("cudaDeviceSynchronize", t + 100, t + 5000);
+  made.Finished();
+  ASSERT_TRUE(made.trace.noticed.clock_ahead_ns);
+  EXPECT_LT(*made.trace.noticed.clock_ahead_ns, -5'000'000);
+  EXPECT_FALSE(made.trace.noticed.clock_corrected);
+}
+
 TEST(DeviceClockTest, AWaitHoldsNothingThatAnotherThreadIsStillLaunching) {
   MadeTrace made;
   made.trace.streams.push_back("0/8");
