@@ -61,10 +61,10 @@ def at(value: Any, path: Path) -> Any:
 class BatchCounter:
     """Counts the samples of one loader's batches."""
 
-    __slots__ = ("_batch_size", "_path", "is_leading", "_has_tokens", "shape")
+    __slots__ = ("batch_size", "_path", "is_leading", "_has_tokens", "shape")
 
     def __init__(self, batch_size: int | None) -> None:
-        self._batch_size = batch_size
+        self.batch_size = batch_size
         self._path: Path | None = None
         self.is_leading = True  # the number of samples is a leading dimension, not a length
         self._has_tokens = False
@@ -90,12 +90,12 @@ class BatchCounter:
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             if is_the_scripts(error):
                 raise
-            samples, elements = self._batch_size or -1, 0
+            samples, elements = self.batch_size or -1, 0
         return samples, tokens(batch) if self._has_tokens else elements
 
     def _learn(self, batch: Any) -> None:
         found = list(sizes(batch))
-        fitting = [entry for entry in found if entry[0] == self._batch_size]
+        fitting = [entry for entry in found if entry[0] == self.batch_size]
         tensors = [entry for entry in found if entry[2]]
         # As many boxes as images, by chance: the images have more dimensions.
         shown = sorted((e for e in fitting if e[2]), key=lambda entry: -len(at(batch, entry[1]).shape))

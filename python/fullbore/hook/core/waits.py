@@ -56,6 +56,7 @@ Epoch: Any = PythonEpoch if native.extension is None else native.extension.Epoch
 loaders: dict[int, Loader] = {}
 kept_alive: list[Any] | None = None  # for drain.py
 hook.forget_in_child.append(loaders.clear)
+looks: list[Callable[[Any], None]] = []  # called with the next batch, once each; they do not raise
 LoaderOf = Callable[[Any], Loader]
 After = Callable[[Any, "Wait", bool], None]
 
@@ -154,6 +155,14 @@ if native.extension is not None:
     enter_next, leave_next = hook.enter_next, hook.leave_next
 
 
+def show(batch: Any) -> None:
+    """To those who wait for a batch that was handed to the script: not where a loader asks another one."""
+    if not hook.here().in_next:
+        waiting, looks[:] = tuple(looks), []
+        for look in waiting:
+            look(batch)
+
+
 def timed_next(take: Callable[[Any], Any], loader_of: LoaderOf, after: After | None = None) -> Callable[[Any], Any]:
     """An iterator's `__next__` that calls `take` and records the wait; then `after(iterator, wait, whether a batch
     came)`, which must not raise."""
@@ -162,7 +171,10 @@ def timed_next(take: Callable[[Any], Any], loader_of: LoaderOf, after: After | N
 
         @functools.wraps(take)
         def timed(self: Any) -> Any:
-            return run(take, loader_of, self)
+            batch = run(take, loader_of, self)
+            if looks:
+                show(batch)
+            return batch
 
         return timed
 
@@ -179,6 +191,8 @@ def timed_next(take: Callable[[Any], Any], loader_of: LoaderOf, after: After | N
             leave_next(wait, batch, got)
             if after is not None:
                 after(self, wait, got)
+        if looks:
+            show(batch)
         return batch
 
     return __next__

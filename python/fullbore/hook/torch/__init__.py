@@ -8,6 +8,8 @@ fast_cost    what fullbore.data would cost in the training loader's place
 drain        iterates the training loader alone, for `fullbore loader bench --script`
 optimizer    optimizers: their steps, and zero_grad
 forward      outermost module calls
+tokens       how many of the tokens that the model computes are padding
+padding      which elements of a matrix are
 held         which modules the optimizers train, and gradients that nobody uses
 backward     autograd.backward, and when this rank's own part of it is done
 collectives  torch.distributed
@@ -42,6 +44,7 @@ from . import (
     held,
     loader,
     optimizer,
+    tokens,
     windows,
     worker,
 )
@@ -61,6 +64,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
     facts.at_import(torch)
     fast_cost.attach()
     held.attach()
+    tokens.attach()
     for name, patch in (
         ("torch.utils.data.dataloader", loader.attach),
         ("torch.utils.data._utils.fetch", worker.attach),

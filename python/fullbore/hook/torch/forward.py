@@ -34,7 +34,8 @@ class Forward:
         self.Module = torch.nn.Module
         self.is_compiling = is_compiling_test()
         self.learning = False
-        self.notes = True  # outermost modules are remembered
+        self.notes = True  # outermost modules are remembered, or `look` is asked for
+        self.look: Callable[[Any, Any], None] | None = None  # called with the next one's arguments, in training
         self.calls = 0
         self.classes: set[type] = set()
         self.watched: set[type] = set()
@@ -79,7 +80,7 @@ class Forward:
             if is_compiling():
                 return original(*args, **kwargs)
             if self.notes:
-                self.note_call(args[0])
+                self.note_call(args[0], args[1:], kwargs)
             return run(original, args, kwargs)  # type: ignore[misc]
 
         @functools.wraps(own)
@@ -94,7 +95,7 @@ class Forward:
     def run(self, original: Any, module: Any, args: Any, kwargs: Any) -> Any:
         """What the extension does in one call: a forward pass, timed if it is an outermost one."""
         if self.notes:
-            self.note_call(module)
+            self.note_call(module, args, kwargs)
         call = enter_forward(module)
         if call is None:
             return original(module, *args, **kwargs)
@@ -103,22 +104,37 @@ class Forward:
         finally:
             leave_forward(call)
 
-    def note_call(self, module: Any) -> None:
-        """During the first steps, before enter_forward."""
+    def note_call(self, module: Any, args: Any, kwargs: Any) -> None:
+        """During the first steps, and where somebody looks; before enter_forward."""
         try:
-            if hook.steps >= LEARNING_STEPS or self.calls >= LEARNING_CALLS:
+            learns = hook.steps < LEARNING_STEPS and self.calls < LEARNING_CALLS
+            if not learns and self.look is None:
                 self.notes = False
             elif hook.on and not hook.is_worker:
                 thread = hook.here()
+                training = module.training and hook.is_grad_enabled()
                 if not (thread.in_forward or thread.in_next):
-                    training = module.training and hook.is_grad_enabled()
-                    self.note(module, training)
-                    if training:
-                        for follow in at_forward:
-                            follow(module)
+                    self.note_outermost(module, args, kwargs, training, learns)
+                if training and learns and not thread.in_next:
+                    for follow in at_module:
+                        follow(module, args[0] if args else None)
         except Exception as error:
             if not hook.fail("forward", error):
                 raise
+
+    def note_outermost(self, module: Any, args: Any, kwargs: Any, training: bool, learns: bool) -> None:
+        if learns:
+            self.note(module, training)
+        if training and learns:
+            for follow in at_forward:
+                follow(module)
+        if training and self.look is not None:
+            look, self.look = self.look, None
+            look(args, kwargs)
+
+    def look_at_next(self, look: Callable[[Any, Any], None]) -> None:
+        self.look = look
+        self.notes = True
 
     def note_again(self) -> None:
         """A forked child may train something else."""
@@ -214,6 +230,7 @@ if native.extension is not None:
     enter_forward, leave_forward = hook.enter_forward, hook.leave_forward
 
 at_forward: list[Callable[[Any], None]] = []  # called with the module, in training, while learning
+at_module: list[Callable[[Any, Any], None]] = []  # with any module, inner ones too, and its first argument; likewise
 without_steps: list[Callable[[Any], None]] = []  # called with the module, once: see CALLS_WITHOUT_A_STEP
 
 

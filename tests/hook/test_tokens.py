@@ -1,0 +1,152 @@
+"""Which tokens of a batch are padding, and how much of the model's work follows them: told from a few batches."""
+
+from __future__ import annotations
+
+import pytest
+from hook_package import load
+
+padding = load("torch.padding")
+
+SCRIPT = """
+    import random, sys, torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+    from torch.nn import functional
+    ROWS, WIDTH, WORDS = 128, 32, 50
+    lengths = [1 + row % (WIDTH // 2) for row in range(ROWS)]
+    random.seed(1)
+
+    def sentences(pad=0, left=False):
+        ids = torch.full((ROWS, WIDTH), pad)
+        for row, length in enumerate(lengths):
+            place = slice(WIDTH - length, WIDTH) if left else slice(0, length)
+            ids[row, place] = torch.tensor([random.randrange(1, WORDS - 1) for _ in range(length)])
+        return ids
+
+    class Tagger(nn.Module):
+        def __init__(self, **options):
+            super().__init__()
+            self.words, self.inner, self.out = nn.Embedding(WORDS, 8, **options), nn.Linear(8, 8), nn.Linear(8, 2)
+        def forward(self, input_ids, attention_mask=None):
+            return self.out(self.inner(self.words(input_ids)).mean(1))
+
+    class Bag(Tagger):
+        def forward(self, ids):
+            return self.out(self.inner(self.words(ids).mean(1)))
+
+    class Columns(Tagger):
+        def forward(self, ids):
+            return self.out(self.inner(self.words(ids)).mean(0))
+
+    def step(model, optimizer, output):
+        optimizer.zero_grad()
+        output.sum().backward()
+        optimizer.step()
+
+    def train(model, dataset, call=lambda model, batch: model(batch[0]), **options):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for batch in DataLoader(dataset, batch_size=8, **options):
+            step(model, optimizer, call(model, batch))
+
+    class Dictionaries(TensorDataset):
+        def __getitem__(self, index):
+            return dict(zip(("labels", "attention_mask", "input_ids"), super().__getitem__(index)))
+"""
+LENGTHS = [1 + row % 16 for row in range(128)]
+
+
+def said_of(runner, lines: str) -> dict | None:
+    channel, _ = runner.run(SCRIPT + "".join(f"    {line}\n" for line in lines.splitlines()))
+    return channel.trainer.facts.get("tokens")
+
+
+NAMED = """train(Tagger(), Dictionaries(torch.ones(ROWS), (sentences() > 0).long(), sentences()),
+    call=lambda model, batch: model(batch["input_ids"], attention_mask=batch["attention_mask"]))"""
+WITHOUT_LOADER = """model, ids = Tagger(), sentences()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for row in range(0, ROWS, 8):
+    step(model, optimizer, model(ids[row:row + 8]))"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "told_by"),
+    [
+        ("train(Tagger(), TensorDataset(sentences(), torch.ones(ROWS)))", "ends"),
+        ("train(Tagger(), TensorDataset(sentences(pad=49), torch.ones(ROWS)))", "ends"),
+        ("train(Tagger(), TensorDataset(sentences(left=True), torch.ones(ROWS)))", "ends"),
+        ("train(Tagger(), TensorDataset(sentences(), torch.ones(ROWS)), num_workers=1)", "ends"),
+        ("train(Tagger(padding_idx=0), TensorDataset(sentences(), torch.ones(ROWS)))", "padding_idx"),
+        (NAMED, "attention_mask"),
+        (WITHOUT_LOADER, "ends"),
+    ],
+)
+def test_padding_is_told(newest, lines, told_by):
+    said = said_of(newest, lines)
+    assert said is not None
+    assert (said["told_by"], said["batches"], said["rows"], said["widths"]) == (told_by, 4, 32, 1)
+    assert said["computed"] == [32 * 32, 32 * 32 * 32] and (said["attends"], said["features"]) == (False, 8)
+    assert said["useful"] == pytest.approx(32 * 8.5, abs=32)  # an id that stands for padding may end a sentence, too
+    assert said["lengths"][0] <= 2 and said["lengths"][-1] == 16 and len(said["lengths"]) == 33
+    assert said["follows"] == pytest.approx(64 * 32 / (64 * 32 + 16), abs=0.001)  # all but the last layer
+
+
+def test_a_batch_of_columns_is_turned(newest):
+    columns = "train(Columns(), TensorDataset(sentences(), torch.ones(ROWS)), lambda model, batch: model(batch[0]),\n"
+    columns += "    collate_fn=lambda rows: (torch.stack([ids for ids, _ in rows], 1),))"
+    said = said_of(newest, columns)
+    assert said is not None and (said["rows"], said["computed"][0]) == (32, 32 * 32)
+    assert said["longest"] == [2 * 8 * (8 + 16), 2 * 8 * (8 * 8 + 16 * 16)]
+
+
+def test_batches_of_their_own_widths_are_told(newest):
+    cut = "lambda rows: [torch.stack([ids for ids, _ in rows])[:, :max(int((ids > 0).sum()) for ids, _ in rows)]]"
+    said = said_of(newest, f"train(Tagger(), TensorDataset(sentences(), torch.ones(ROWS)), collate_fn={cut})")
+    assert said is not None and (said["widths"], said["longest"]) == (2, said["computed"])
+
+
+def test_what_is_computed_once_for_a_sentence_does_not_follow_its_tokens(newest):
+    said = said_of(newest, "train(Bag(), TensorDataset(sentences(), torch.ones(ROWS)))")
+    assert said is not None and said["follows"] == 0
+
+
+def test_batches_of_an_evaluation_are_not_counted(newest):
+    lines = """model, ids, other = Tagger(), sentences(), torch.full((ROWS, WIDTH), 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+held_out = DataLoader(TensorDataset(other), batch_size=8)
+for (batch,) in DataLoader(TensorDataset(ids), batch_size=8):
+    model.eval()
+    with torch.no_grad():
+        model(next(iter(held_out))[0])
+    model.train()
+    step(model, optimizer, model(batch))"""
+    said = said_of(newest, lines)
+    assert said is None or said["useful"] < 0.4 * said["computed"][0]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "train(Tagger(), TensorDataset(torch.randint(1, WORDS, (ROWS, WIDTH)), torch.ones(ROWS)))",  # packed
+        "train(Tagger(), TensorDataset(torch.randint(2, (ROWS, WIDTH)), torch.ones(ROWS)))",  # 0 means something
+        "train(Tagger(), TensorDataset(sentences()[:, :3], torch.ones(ROWS)))",  # features
+        "train(nn.Linear(WIDTH, 1), TensorDataset(sentences()), call=lambda model, batch: model(batch[0].float()))",
+    ],
+)
+def test_nothing_is_said_of_what_is_not_known_to_be_padding(newest, lines):
+    assert said_of(newest, lines) is None
+
+
+def test_what_stands_within_rows_is_taken_back(newest):
+    lines = """ids = torch.cat([sentences() for _ in range(5)])
+ids[4 * ROWS:, 0] = 0
+train(Tagger(), TensorDataset(ids, torch.ones(5 * ROWS)))"""
+    assert said_of(newest, lines) == {}
+
+
+def test_a_filler_is_an_id_that_fills_rows_unevenly():
+    torch = pytest.importorskip("torch")
+    assert padding.filler(torch.tensor([[4, 5, 0, 0], [4, 5, 6, 0]])) == 0
+    assert padding.filler(torch.tensor([[0, 0, 4, 5], [0, 4, 5, 6]])) == 0
+    assert padding.filler(torch.tensor([[4, 5, 6, 0], [5, 6, 7, 0]])) is None, "each row's own end"
+    assert padding.filler(torch.tensor([[4, 0, 6, 0], [5, 6, 0, 0]])) is None, "within a row"
+    assert padding.quantiles([3, 1, 2], 2) == [1, 2, 3]
