@@ -10,6 +10,7 @@ namespace {
 
 // A first stretch counts as warm-up when its median is this much slower than what follows...
 constexpr double kSlowerBy = 1.10;
+constexpr size_t kFewestValues = 10;
 // ...and the shift in the mean of log times is this many standard errors: the 1 % point of the maximum of a
 // standardised CUSUM over the candidate splits (Bonferroni over about 500 splits of a normal statistic).
 constexpr double kSignificance = 4.0;
@@ -77,7 +78,7 @@ size_t WarmupSteps(const std::vector<double>& wall_ns, size_t last) {
 std::optional<Interval> RatioInterval(const std::vector<double>& numerators,
                                       const std::vector<double>& denominators) {
   const size_t n = std::min(numerators.size(), denominators.size());
-  if (n < 10) return std::nullopt;
+  if (n < kFewestValues) return std::nullopt;
   const size_t batches = std::min(kBatches, n / 2);
   std::vector<double> ratios;
   double all_numerators = 0, all_denominators = 0;
@@ -98,6 +99,20 @@ std::optional<Interval> RatioInterval(const std::vector<double>& numerators,
   const auto count = static_cast<double>(ratios.size());
   const double half = StudentT95(ratios.size() - 1) * std::sqrt(squares / (count - 1) / count);
   return Interval{mean, mean - half, mean + half};
+}
+
+std::optional<Line> LineThrough(const std::vector<double>& x, const std::vector<double>& y) {
+  if (x.size() < kFewestValues) return std::nullopt;
+  const auto n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double xx = 0, yy = 0, xy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double dx = x[i] - mean_x, dy = y[i] - mean_y;
+    xx += dx * dx, yy += dy * dy, xy += dx * dy;
+  }
+  if (xx <= 0) return std::nullopt;
+  return Line{xy / xx, yy > 0 ? xy / std::sqrt(xx * yy) : 0};
 }
 
 double Median(std::vector<double> values) { return Quantile(std::move(values), 0.5); }

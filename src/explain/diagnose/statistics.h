@@ -25,6 +25,14 @@ struct Interval {
 std::optional<Interval> RatioInterval(const std::vector<double>& numerators,
                                       const std::vector<double>& denominators);
 
+// A straight line through points, by least squares.
+struct Line {
+  double slope = 0;
+  double correlation = 0;
+};
+// `x` and `y` have the same size. Nothing for fewer than 10 points, or where all lie above each other.
+std::optional<Line> LineThrough(const std::vector<double>& x, const std::vector<double>& y);
+
 double Median(std::vector<double> values);              // 0 when empty
 double Quantile(std::vector<double> values, double q);  // by linear interpolation; 0 when empty
 

@@ -77,6 +77,26 @@ TEST(RatioIntervalTest, SaysNothingOfAFewSteps) {
   EXPECT_FALSE(RatioInterval({1, 2, 3}, {1, 1, 1}).has_value());
 }
 
+TEST(LineTest, GoesThroughItsPoints) {
+  std::vector<double> x, y, falling, noisy;
+  for (int i = 0; i < 40; ++i) {
+    x.push_back(i);
+    y.push_back(7 + 3 * i);
+    falling.push_back(-2 * i);
+    noisy.push_back(3 * i + (i % 2 ? 40 : -40));
+  }
+  EXPECT_NEAR(LineThrough(x, y)->slope, 3, 1e-9);
+  EXPECT_NEAR(LineThrough(x, y)->correlation, 1, 1e-9);
+  EXPECT_NEAR(LineThrough(x, falling)->correlation, -1, 1e-9);
+  EXPECT_NEAR(LineThrough(x, noisy)->slope, 3, 0.3);
+  EXPECT_NEAR(LineThrough(x, noisy)->correlation, 0.67, 0.03);
+}
+
+TEST(LineTest, IsNothingForFewPointsAndForOnesAboveEachOther) {
+  EXPECT_FALSE(LineThrough({1, 2, 3}, {1, 2, 3}).has_value());
+  EXPECT_FALSE(LineThrough(std::vector<double>(20, 5), std::vector<double>(20, 1)).has_value());
+}
+
 TEST(StudentTest, AgreesWithTheTables) {
   EXPECT_NEAR(StudentT95(3), 3.182, 0.03);
   EXPECT_NEAR(StudentT95(9), 2.262, 0.005);

@@ -21,6 +21,14 @@ inline constexpr Levels kSync = {0.03, 0.10};  // a synchronisation also delays 
 inline constexpr Levels kHostOther = {0.05, 0.15};
 inline constexpr Levels kUnusedGradients = {0.05, 0.20};
 inline constexpr double kFrozenNetwork = 0.15;  // of the step: worth a word, though nothing may be wrong
+// Tokens that only fill samples to one length, as a part of the step.
+inline constexpr Levels kPaddingComputed = {0.10, 0.30};
+// How the passes' time bends with the width of a batch (judge/padding.cc): widths that are so many times the features of
+// attention make it a half of the time; the range is that of small models on a CPU (docs/accuracy.md, "Padding").
+inline constexpr double kFeaturesOfAttention = 3, kLeastFeaturesOfAttention = 0.85;
+inline constexpr double kBendOfOthers = -0.1, kLeastBendOfOthers = -0.5, kMostBendOfOthers = 0.2;
+inline constexpr double kFewerTokens = 0.95;  // of those before: worth another way of putting samples together
+inline constexpr double kMostOfSavedTokens = 0.8;
 inline constexpr Levels kRecompilation = {0.05, 0.20};
 // A second shape, and the short last batch's, are compiled once each; from the third time on, and not only in the first
 // half, it is not the warm-up of a few shapes.

@@ -175,18 +175,14 @@ int64_t BatchElements(const Step& step) { return step.elements / std::max<int64_
 // Whether steps take the longer the larger their batch is. The wait for a batch does not count: its size is the
 // loader's work, too.
 bool FollowsSize(const RankView& rank, const Slow& slow) {
-  double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
-  std::set<int64_t> sizes;
+  std::vector<double> sizes, ns;
   for (const Step* step : rank.steady) {
     if (step->elements <= 0) return false;
-    const auto size = static_cast<double>(BatchElements(*step));
-    const auto ms = static_cast<double>(step->wall_ns - step->share_ns[Index(Share::kDataWait)]) / 1e6;
-    ++n, x += size, y += ms, xx += size * size, yy += ms * ms, xy += size * ms;
-    sizes.insert(BatchElements(*step));
+    sizes.push_back(static_cast<double>(BatchElements(*step)));
+    ns.push_back(static_cast<double>(step->wall_ns - step->share_ns[Index(Share::kDataWait)]));
   }
-  if (sizes.size() < 2 || slow.usual.empty()) return false;
-  const double spread = std::sqrt(std::max(0.0, n * xx - x * x) * std::max(0.0, n * yy - y * y));
-  if (spread <= 0 || (n * xy - x * y) / spread < kFollowsSize) return false;
+  const auto line = LineThrough(sizes, ns);
+  if (!line || line->correlation < kFollowsSize || slow.usual.empty()) return false;
   const auto mean = [](const std::vector<const Step*>& steps) {
     double sum = 0;
     for (const Step* step : steps) sum += static_cast<double>(BatchElements(*step));

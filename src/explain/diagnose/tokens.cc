@@ -1,0 +1,99 @@
+#include "explain/diagnose/tokens.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "record/json_text.h"
+
+namespace fullbore::diagnose {
+
+using nlohmann::json;
+
+namespace {
+
+// transformers.trainer_pt_utils.get_length_grouped_indices.
+constexpr int64_t kBatchesSorted = 50, kPartSorted = 4;
+
+double Number(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number() ? at->get<double>() : 0;
+}
+
+std::vector<double> Numbers(const json& object, const char* key) {
+  std::vector<double> numbers;
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_array()) return numbers;
+  for (const json& number : *at) {
+    if (number.is_number()) numbers.push_back(number.get<double>());
+  }
+  return numbers;
+}
+
+Width WidthIn(const json& object, const char* key, double samples) {
+  const std::vector<double> sums = Numbers(object, key);
+  return sums.size() == 2 ? Width{sums[0] / samples, sums[1] / samples} : Width{};
+}
+
+double AtQuantile(const std::vector<double>& quantiles, double q) {
+  const double place = q * static_cast<double>(quantiles.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, quantiles.size() - 1);
+  return std::lerp(quantiles[below], quantiles[above], place - static_cast<double>(below));
+}
+
+}  // namespace
+
+Width Tokens::Grouped(int64_t batches_sorted) const {
+  Width width;  // each batch is as wide as the largest of its part of the lengths
+  const auto parts = static_cast<double>(batches_sorted);
+  for (int64_t part = 1; part <= batches_sorted; ++part) {
+    const double length = AtQuantile(lengths, static_cast<double>(part) / parts);
+    width.tokens += length / parts;
+    width.squares += length * length / parts;
+  }
+  return width.tokens < longest.tokens ? width : longest;
+}
+
+Width Tokens::Packed() const {
+  Width width{useful, 0};
+  const auto parts = static_cast<double>(lengths.size() - 1);
+  for (size_t part = 1; part < lengths.size(); ++part)
+    width.squares += lengths[part - 1] * lengths[part] / parts;
+  return width;
+}
+
+std::optional<Tokens> TokensOf(const View& view) {
+  const auto text = view.Fact("tokens");
+  const json said = text ? record::ParseJson(*text) : json();
+  if (!said.is_object()) return std::nullopt;
+  Tokens tokens;
+  tokens.batches = Number(said, "batches");
+  tokens.samples = Number(said, "rows");
+  tokens.useful = Number(said, "useful") / tokens.samples;
+  tokens.computed = WidthIn(said, "computed", tokens.samples);
+  tokens.longest = WidthIn(said, "longest", tokens.samples);
+  tokens.widths = std::llround(Number(said, "widths"));
+  tokens.lengths = Numbers(said, "lengths");
+  const bool plausible = tokens.batches > 0 && tokens.samples > 0 && tokens.useful > 0 &&
+                         tokens.useful <= tokens.longest.tokens &&
+                         tokens.longest.tokens <= tokens.computed.tokens &&
+                         tokens.longest.squares <= tokens.computed.squares && tokens.lengths.size() >= 2 &&
+                         std::ranges::is_sorted(tokens.lengths);
+  if (!plausible) return std::nullopt;
+  if (said.contains("follows")) tokens.follows = std::clamp(Number(said, "follows"), 0.0, 1.0);
+  tokens.features = Number(said, "features");
+  const auto attends = said.find("attends");
+  tokens.attends = attends != said.end() && attends->is_boolean() && attends->get<bool>();
+  if (const auto told = said.find("told_by"); told != said.end() && told->is_string())
+    tokens.told_by = told->get<std::string>();
+  return tokens;
+}
+
+int64_t BatchesSorted(std::optional<int64_t> samples, double batch) {
+  if (!samples || batch <= 0) return kBatchesSorted;
+  const double part = static_cast<double>(*samples) / (batch * static_cast<double>(kPartSorted));
+  return std::clamp(static_cast<int64_t>(part), int64_t{1}, kBatchesSorted);
+}
+
+}  // namespace fullbore::diagnose
