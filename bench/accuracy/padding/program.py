@@ -1,0 +1,231 @@
+"""Trains a small language model on texts of very different lengths, in batches that are put together in one of three
+ways: all of one width, each as wide as its longest text, or that of texts of like length. Prints useful tokens a second
+by its own clock.
+
+    program.py --model encoder|bert|causal|lstm|distil|nano|gru|conv [--batches fixed|longest|grouped] [--seconds 12]
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+WORDS, TEXTS, WIDTH, SIZE, CLASSES = 4000, 4000, 256, 16, 8
+WARM_S = 3.0
+Batch = dict[str, torch.Tensor]
+
+
+class Texts(Dataset):
+    def __init__(self) -> None:
+        draw = random.Random(5)
+        generator = torch.Generator().manual_seed(5)
+        lengths = [min(WIDTH, max(4, int(draw.lognormvariate(3.9, 0.7)))) for _ in range(TEXTS)]
+        self.ids = [torch.randint(1, WORDS, (length,), generator=generator) for length in lengths]
+
+    def __len__(self) -> int:
+        return TEXTS
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        return self.ids[index], index % CLASSES
+
+
+def to_width(width: int | None) -> Callable[[list[tuple[torch.Tensor, int]]], Batch]:
+    def collate(samples: list[tuple[torch.Tensor, int]]) -> Batch:
+        wide = width or max(len(ids) for ids, _ in samples)
+        ids = torch.stack([functional.pad(ids, (0, wide - len(ids))) for ids, _ in samples])
+        return {"input_ids": ids, "attention_mask": (ids > 0).long(), "labels": torch.tensor([y for _, y in samples])}
+
+    return collate
+
+
+class LikeLengths(Sampler):
+    """Shuffled, but sorted within every fifty batches, as Transformers does it; these again in any order, so that some
+    seconds show as many long ones as short ones."""
+
+    def __init__(self, texts: Texts) -> None:
+        self.lengths = [len(ids) for ids in texts.ids]
+
+    def __len__(self) -> int:
+        return TEXTS
+
+    def __iter__(self) -> Iterator[int]:
+        order = torch.randperm(TEXTS).tolist()
+        size = SIZE * min(50, TEXTS // (SIZE * 4))
+        for begin in range(0, TEXTS, size):
+            part = sorted(order[begin : begin + size], key=lambda index: -self.lengths[index])
+            batches = [part[first : first + SIZE] for first in range(0, len(part), SIZE)]
+            for batch in torch.randperm(len(batches)).tolist():
+                yield from batches[batch]
+
+
+def loader(batches: str) -> DataLoader:
+    texts = Texts()
+    order = {"sampler": LikeLengths(texts)} if batches == "grouped" else {"shuffle": True}
+    return DataLoader(texts, SIZE, collate_fn=to_width(WIDTH if batches == "fixed" else None), **order)
+
+
+class Encoder(nn.Module):
+    def __init__(self, width: int = 128) -> None:
+        super().__init__()
+        self.words = nn.Embedding(WORDS, width)
+        layer = nn.TransformerEncoderLayer(width, 4, 4 * width, batch_first=True)
+        self.layers, self.out = nn.TransformerEncoder(layer, 3), nn.Linear(width, CLASSES)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        hidden = self.layers(self.words(input_ids), src_key_padding_mask=attention_mask == 0)
+        return self.out((hidden * attention_mask[..., None]).sum(1) / attention_mask.sum(1, keepdim=True))
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind: type[nn.Module], width: int = 128) -> None:
+        super().__init__()
+        self.words, self.layers = nn.Embedding(WORDS, width), kind(width, width, 2, batch_first=True)
+        self.out = nn.Linear(width, CLASSES)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        hidden, _ = self.layers(self.words(input_ids))
+        return self.out(hidden[torch.arange(len(input_ids)), attention_mask.sum(1) - 1])
+
+
+class Convolutional(nn.Module):
+    """Words in windows of three, four and five, the strongest of each."""
+
+    def __init__(self, width: int = 128) -> None:
+        super().__init__()
+        self.words = nn.Embedding(WORDS, width, padding_idx=0)
+        self.windows = nn.ModuleList(nn.Conv1d(width, 2 * width, size, padding="same") for size in (3, 4, 5))
+        self.out = nn.Linear(3 * 2 * width, CLASSES)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        words = self.words(input_ids).transpose(1, 2)
+        return self.out(torch.cat([window(words).relu().amax(2) for window in self.windows], 1))
+
+
+class CausalSelfAttention(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.three, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.three(x).chunk(3, -1))
+        return self.out(functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.before, self.attention = nn.LayerNorm(width), CausalSelfAttention(width, heads)
+        self.inner = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.attention(self.before(x))
+        return x + self.inner(x)
+
+
+class Small(nn.Module):
+    """A language model as people write it by hand: the loss of each next word."""
+
+    def __init__(self, width: int = 192) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(WORDS, width), nn.Embedding(WIDTH, width)
+        self.blocks, self.out = nn.Sequential(*(Block(width, 6) for _ in range(2))), nn.Linear(width, WORDS)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        words = self.out(self.blocks(self.words(ids) + self.places(torch.arange(ids.shape[1]))))
+        return functional.cross_entropy(words[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), ignore_index=0)
+
+
+def classifier(model: nn.Module) -> Callable[[Batch], torch.Tensor]:
+    return lambda batch: functional.cross_entropy(model(batch["input_ids"], batch["attention_mask"]), batch["labels"])
+
+
+def bert() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
+    from transformers import BertConfig, BertForSequenceClassification
+
+    size = {"hidden_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 512}
+    model = BertForSequenceClassification(BertConfig(vocab_size=WORDS, num_labels=CLASSES, **size))
+    return model, lambda batch: model(**batch).loss
+
+
+def distil() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
+    from transformers import DistilBertConfig, DistilBertForSequenceClassification
+
+    size = {"dim": 192, "n_layers": 2, "n_heads": 6, "hidden_dim": 768}
+    model = DistilBertForSequenceClassification(DistilBertConfig(vocab_size=WORDS, num_labels=CLASSES, **size))
+    return model, lambda batch: model(**batch).loss
+
+
+def causal() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=WORDS, n_positions=WIDTH, n_embd=128, n_layer=3, n_head=4))
+
+    def loss(batch: Batch) -> torch.Tensor:
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        return model(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
+
+    return model, loss
+
+
+def classifying(make: Callable[[], nn.Module]) -> Callable[[], tuple[nn.Module, Callable[[Batch], torch.Tensor]]]:
+    def made() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
+        model = make()
+        return model, classifier(model)
+
+    return made
+
+
+def small() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
+    model = Small()
+    return model, lambda batch: model(batch["input_ids"], batch["attention_mask"])
+
+
+MODELS = {
+    "encoder": classifying(Encoder),
+    "bert": bert,
+    "causal": causal,
+    "lstm": classifying(lambda: Recurrent(nn.LSTM)),
+    "gru": classifying(lambda: Recurrent(nn.GRU)),
+    "conv": classifying(Convolutional),
+    "distil": distil,
+    "nano": small,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=sorted(MODELS), required=True)
+    parser.add_argument("--batches", choices=("fixed", "longest", "grouped"), default="fixed")
+    parser.add_argument("--seconds", type=float, default=12)
+    args = parser.parse_args()
+    torch.manual_seed(1)
+    model, loss = MODELS[args.model]()
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    begin, tokens, mark = time.perf_counter(), 0, None
+    while True:
+        for batch in loader(args.batches):
+            optimizer.zero_grad()
+            loss(batch).backward()
+            optimizer.step()
+            now = time.perf_counter()
+            if mark is not None:
+                tokens += int(batch["attention_mask"].sum())
+            elif now - begin >= WARM_S:
+                mark = now
+            if mark is not None and now - begin >= args.seconds and tokens:
+                print(f"RATE {tokens / (now - mark):.1f}", flush=True)
+                return
+
+
+if __name__ == "__main__":
+    main()
