@@ -87,7 +87,9 @@ def test_padding_is_told(newest, lines, told_by):
     assert said["computed"] == [32 * 32, 32 * 32 * 32] and (said["attends"], said["features"]) == (False, 8)
     assert said["useful"] == pytest.approx(32 * 8.5, abs=32)  # an id that stands for padding may end a sentence, too
     assert said["lengths"][0] <= 2 and said["lengths"][-1] == 16 and len(said["lengths"]) == 33
-    assert said["follows"] == pytest.approx(64 * 32 / (64 * 32 + 16), abs=0.001)  # all but the last layer
+    assert said["follows"] == pytest.approx(
+        64 * 256 / (64 * 256 + 16 * 8 + 20 * 400), abs=0.01
+    )  # not the last layer, nor the table
 
 
 def test_a_batch_of_columns_is_turned(newest):
@@ -120,12 +122,46 @@ for (batch,) in DataLoader(TensorDataset(ids), batch_size=8):
     model.train()
     step(model, optimizer, model(batch))"""
     said = said_of(newest, lines)
-    assert said is None or said["useful"] < 0.4 * said["computed"][0]
+    assert said is not None and said["useful"] < 0.4 * said["computed"][0]
+
+
+TAGS = "(torch.arange(ROWS * WIDTH).view(ROWS, WIDTH) % 9 == 0).long()"
+
+
+def test_of_several_matrices_the_one_that_is_looked_up_counts(newest):
+    lines = f"train(Tagger(), TensorDataset({TAGS}, sentences()), call=lambda model, batch: model(batch[1]))"
+    said = said_of(newest, lines)
+    assert said is not None and said["useful"] == pytest.approx(said["rows"] * 8.5, abs=said["rows"])
+
+
+def test_a_recurrent_layer_over_packed_rows_computes_no_padding(newest):
+    lines = """class Packed(Tagger):
+    def __init__(self):
+        super().__init__(padding_idx=0)
+        self.inner = nn.LSTM(8, 8, batch_first=True)
+    def forward(self, ids):
+        packed = nn.utils.rnn.pack_padded_sequence(self.words(ids), (ids > 0).sum(1), True, enforce_sorted=False)
+        return self.out(self.inner(packed)[1][0][0])
+train(Packed(), TensorDataset(sentences()))"""
+    said = said_of(newest, lines)
+    assert said is not None and said["follows"] == 0
+
+
+def test_batches_that_cannot_be_read_end_the_looks_and_nothing_else(newest):
+    lines = """class Odd(dict):
+    def get(self, name):
+        raise RuntimeError("no get")
+train(Tagger(), TensorDataset(sentences()), collate_fn=lambda rows: Odd({0: torch.stack([ids for ids, in rows])}))"""
+    channel, _ = newest.run(SCRIPT + "".join(f"    {line}\n" for line in lines.splitlines()))
+    assert channel.trainer.facts.get("tokens") is None
+    assert channel.trainer.facts.get("optimizer") == "SGD" and not channel.trainer.of_kind("message")
 
 
 @pytest.mark.parametrize(
     "lines",
     [
+        "train(Tagger(padding_idx=0), TensorDataset(torch.randint(2, (ROWS, WIDTH))))",  # scattered
+        NAMED.replace("> 0", "== 0"),  # a mask that means the contrary
         "train(Tagger(), TensorDataset(torch.randint(1, WORDS, (ROWS, WIDTH)), torch.ones(ROWS)))",  # packed
         "train(Tagger(), TensorDataset(torch.randint(2, (ROWS, WIDTH)), torch.ones(ROWS)))",  # 0 means something
         "train(Tagger(), TensorDataset(sentences()[:, :3], torch.ones(ROWS)))",  # features
@@ -149,4 +185,8 @@ def test_a_filler_is_an_id_that_fills_rows_unevenly():
     assert padding.filler(torch.tensor([[0, 0, 4, 5], [0, 4, 5, 6]])) == 0
     assert padding.filler(torch.tensor([[4, 5, 6, 0], [5, 6, 7, 0]])) is None, "each row's own end"
     assert padding.filler(torch.tensor([[4, 0, 6, 0], [5, 6, 0, 0]])) is None, "within a row"
+    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 0]])
+    assert padding.is_mask_of(mask, torch.tensor([[4, 5, 0, 0], [4, 5, 6, 0]]))
+    assert not padding.is_mask_of(mask, torch.tensor([[4, 5, 6, 0], [4, 5, 6, 0]])), "it leaves out more than one id"
+    assert not padding.is_mask_of(1 - mask, torch.tensor([[4, 5, 0, 0], [4, 5, 6, 0]]))
     assert padding.quantiles([3, 1, 2], 2) == [1, 2, 3]

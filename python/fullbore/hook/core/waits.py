@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 from . import channel, native
 from .batch import BatchCounter
-from .runtime import Thread, clock, get_ident, hook
+from .runtime import Thread, clock, get_ident, guarded, hook
 
 # An iterator created this shortly before its first `next` (a `for` loop) is part of that wait: one record for both.
 SAME_WAIT_NS = 1_000_000
@@ -155,6 +155,7 @@ if native.extension is not None:
     enter_next, leave_next = hook.enter_next, hook.leave_next
 
 
+@guarded
 def show(batch: Any) -> None:
     """To those who wait for a batch that was handed to the script: not where a loader asks another one."""
     if not hook.here().in_next:

@@ -1,8 +1,12 @@
-"""Which elements of a matrix of integers, a row for each sample, are padding."""
+"""Which elements of a matrix of integers, a row for each sample, are padding; and what was seen of some batches."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+MOST_LENGTHS = 4096
+MOST_WIDTHS = 16
+POINTS = 32  # between the quantiles of the lengths
 
 
 def lengths(useful: Any) -> list[int]:
@@ -15,18 +19,24 @@ def filler(ids: Any) -> int | None:
     and stands nowhere else. Rows that are all as short, or by one, have an end of their own rather."""
     for edge in (ids[:, -1], ids[:, 0]):
         value = int(edge.mode().values)
-        if fills_ends(ids, value):
+        if fills_ends(ids == value):
             counts = {int(count) for count in (ids == value).sum(1).tolist()}
             if len(counts) > 1 and max(counts) > 1:
                 return value
     return None
 
 
-def fills_ends(ids: Any, value: int) -> bool:
-    """Whether all that it fills are ends of rows, or all are beginnings."""
-    is_filled = ids == value
-    counts = is_filled.sum(1)
-    return any(bool((side.long().cumprod(1).sum(1) == counts).all()) for side in (is_filled, is_filled.flip(1)))
+def fills_ends(filled: Any) -> bool:
+    """Whether all that is filled are ends of rows, or all are beginnings."""
+    counts = filled.sum(1)
+    return any(bool((side.long().cumprod(1).sum(1) == counts).all()) for side in (filled, filled.flip(1)))
+
+
+def is_mask_of(mask: Any, ids: Any) -> bool:
+    """Whether it leaves out the ends of rows, and nothing but one id: else it may mean the contrary, or more."""
+    left_out = ids[mask == 0]
+    plain = bool(((mask == 0) | (mask == 1)).all()) and fills_ends(mask == 0)
+    return plain and (left_out.numel() == 0 or bool((left_out == left_out[0]).all()))
 
 
 def quantiles(values: list[int], points: int) -> list[int]:
@@ -34,3 +44,59 @@ def quantiles(values: list[int], points: int) -> list[int]:
     ordered = sorted(values)
     last = len(ordered) - 1
     return [ordered[round(last * point / points)] for point in range(points + 1)]
+
+
+class Seen(NamedTuple):
+    """One batch."""
+
+    loader: Any  # its id; None where the model was called with the batch
+    lengths: list[int]  # useful tokens of each row
+    width: int
+    told_by: str
+
+
+class Sizes:
+    """Of the rows of batches: their tokens, and as attention sees them, the squares of their widths."""
+
+    def __init__(self) -> None:
+        self.tokens = self.squares = 0
+
+    def add(self, rows: int, width: int) -> None:
+        self.tokens += rows * width
+        self.squares += rows * width * width
+
+
+class Counted:
+    """All batches that were looked at."""
+
+    def __init__(self) -> None:
+        self.batches = self.rows = self.useful = 0
+        self.computed, self.longest = Sizes(), Sizes()
+        self.lengths: list[int] = []
+        self.widths: set[int] = set()
+        self.told_by = ""
+
+    def add(self, seen: Seen) -> None:
+        rows = len(seen.lengths)
+        self.batches += 1
+        self.rows += rows
+        self.useful += sum(seen.lengths)
+        self.computed.add(rows, seen.width)
+        self.longest.add(rows, max(seen.lengths))
+        self.told_by = seen.told_by
+        if len(self.lengths) + rows <= MOST_LENGTHS or not self.lengths:
+            self.lengths += seen.lengths[:MOST_LENGTHS]
+        if len(self.widths) < MOST_WIDTHS:
+            self.widths.add(seen.width)
+
+    def about(self) -> dict[str, Any]:
+        return {
+            "batches": self.batches,
+            "rows": self.rows,
+            "useful": self.useful,
+            "computed": [self.computed.tokens, self.computed.squares],
+            "longest": [self.longest.tokens, self.longest.squares],
+            "widths": len(self.widths),
+            "lengths": quantiles(self.lengths, POINTS),
+            "told_by": self.told_by,
+        }

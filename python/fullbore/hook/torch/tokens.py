@@ -10,21 +10,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core import batch, steps, waits
 from ..core.interrupts import is_the_scripts
-from ..core.runtime import Thread, clock, hook
+from ..core.runtime import Thread, clock, guarded, hook
 from . import forward, padding
 
-MOST_BATCHES = 256  # a training goes on as it began
+MOST_LOOKS = 256  # a training goes on as it began
+LOOKS_FOR_NOTHING = 8  # whose batches are no tokens by then
 FIRST_SAID = 4  # batches; then whenever their number has doubled
-MOST_LENGTHS = 4096
-POINTS = 32  # between the quantiles of the lengths
 LEAST_WIDTH = 8  # what is narrower are features of a sample, not its tokens
 MOST_SHAPES = 16
+# The gradient of a whole table is set and added up in memory: a number of it takes as long as so many products.
+PRODUCTS_OF_A_NUMBER = 20
 
 Shape = tuple[int, int]
+
+
+class Matrix:
+    """One of integers, as it is compared with what was looked up: its shape, first row and first column."""
+
+    def __init__(self, value: Any) -> None:
+        self.shape: Shape = (int(value.shape[0]), int(value.shape[1]))
+        self.row, self.column = tuple(value[0].tolist()), tuple(value[:, 0].tolist())
 
 
 class Lookups:
@@ -32,77 +41,74 @@ class Lookups:
 
     def __init__(self) -> None:
         self.shapes: set[Shape] = set()
+        self.first_rows: set[tuple[int, ...]] = set()  # of those on the host
         self.latest: Shape | None = None
+        self.latest_step = -1
         self.vocabulary = self.features = 0
         self.padding: int | None = None  # the id that the embedding itself calls padding
         self.work = self.of_tokens = 0  # weights times the positions that they are applied to
         self.attends = False  # a part is called an attention
+        self.ambiguous = False  # a step looks up matrices of several shapes: which work is whose is not known
 
     def note(self, module: Any, given: Any) -> None:
         torch = sys.modules["torch"]
         self.attends = self.attends or "attention" in type(module).__name__.lower()
-        if type(given) is not torch.Tensor:
+        if isinstance(given, torch.nn.utils.rnn.PackedSequence):  # of useful tokens alone
+            self.work += weights_of(module) * int(given.data.shape[0])
+        elif type(given) is not torch.Tensor or getattr(given, "is_nested", False):
             return
-        if isinstance(module, torch.nn.Embedding):
+        elif isinstance(module, torch.nn.Embedding):
             if is_matrix(torch, given) and module.num_embeddings >= self.vocabulary:
-                self.vocabulary, self.features = module.num_embeddings, module.embedding_dim
-                self.padding = module.padding_idx
-                self.latest = (int(given.shape[0]), int(given.shape[1]))
-                if len(self.shapes) < MOST_SHAPES:
-                    self.shapes.add(self.latest)
+                self.note_lookup(module, given)
         elif given.is_floating_point() and given.dim() >= 2:
-            self.note_work(torch, module, given)
+            features = given.shape[1 if isinstance(module, torch.nn.modules.conv._ConvNd) else -1]
+            self.note_work(weights_of(module), given.numel() // features if features else 0)
 
-    def note_work(self, torch: Any, module: Any, given: Any) -> None:
-        own = [each for each in module._parameters.values() if each is not None and not forward.is_lazy(each)]
-        weights = sum(each.numel() for each in own if each.dim() >= 2)
-        features = given.shape[1 if isinstance(module, torch.nn.modules.conv._ConvNd) else -1]
-        if not weights or not features:
-            return
-        positions = given.numel() // features
+    def note_lookup(self, module: Any, given: Any) -> None:
+        shape = (int(given.shape[0]), int(given.shape[1]))
+        self.ambiguous = self.ambiguous or (self.latest_step == hook.steps and shape != self.latest)
+        self.latest, self.latest_step = shape, hook.steps
+        self.vocabulary, self.features = module.num_embeddings, module.embedding_dim
+        self.padding = module.padding_idx
+        if not module.sparse:
+            self.work += PRODUCTS_OF_A_NUMBER * self.vocabulary * self.features
+        if len(self.shapes) < MOST_SHAPES:
+            self.shapes.add(shape)
+            if is_host_matrix(torch=sys.modules["torch"], value=given):
+                self.first_rows.add(Matrix(given).row)
+
+    def note_work(self, weights: int, positions: int) -> None:
         self.work += weights * positions
-        if self.latest is not None and positions and positions % (self.latest[0] * self.latest[1]) == 0:
+        if self.latest is not None and positions == self.latest[0] * self.latest[1]:
             self.of_tokens += weights * positions
 
-    def is_looked_up(self, shape: Any) -> bool:
-        return tuple(shape) in self.shapes or tuple(reversed(shape)) in self.shapes
+    def place_in(self, tried: list[tuple[batch.Path, Matrix]]) -> batch.Path | None:
+        """Where the matrix lies among others of a batch: the one that fits, of several the one that was looked up."""
+        fitting = [each for each in tried if each[1].shape in self.shapes or each[1].shape[::-1] in self.shapes]
+        if len(fitting) > 1:
+            fitting = [each for each in fitting if self.first_rows & {each[1].row, each[1].column}]
+        return fitting[0][0] if fitting else None
 
-
-class Seen(NamedTuple):
-    """One batch."""
-
-    loader: Any  # None where the model was called with it
-    lengths: list[int]  # useful tokens of each row
-    width: int
-    told_by: str
-
-
-class Sizes:
-    """Of the rows of batches: their tokens, and as attention sees them, the squares of their widths."""
-
-    def __init__(self) -> None:
-        self.tokens = self.squares = 0
-
-    def add(self, rows: int, width: int) -> None:
-        self.tokens += rows * width
-        self.squares += rows * width * width
+    def about(self) -> dict[str, Any]:
+        if not self.work or self.ambiguous:
+            return {}
+        follows = round(self.of_tokens / self.work, 3)
+        return {"follows": follows, "attends": self.attends, "features": self.features}
 
 
 class Tokens:
-    """What is known so far. Of the script's own, nothing is kept."""
+    """When a batch is looked at, and what is said of all. Of the script's own, nothing is kept."""
 
     def __init__(self) -> None:
         self.lookups = Lookups()
-        self.places: dict[str, Any] = {}  # of the matrix within a batch, and within a call's arguments, once known
-        self.tried: list[tuple[str, batch.Path, Shape]] = []  # matrices whose forward pass is still to come
-        self.seen: Seen | None = None  # until it is known whether its loader feeds the training
+        self.counted = padding.Counted()
+        self.places: dict[str, batch.Path] = {}  # of the matrix in a batch, and in a call's arguments, once known
+        self.tried: dict[str, list[tuple[batch.Path, Matrix]]] = {}  # before that, those of the latest look
+        self.seen: dict[str, padding.Seen] = {}  # until it is known whether its loader feeds the training
+        self.turned: bool | None = None  # sequences in columns: once the first batch has shown it
         self.filler: int | None = None  # the id that was found to fill rows
+        self.looks = 0
         self.over = False
-        self.batches = self.rows = self.useful = 0
-        self.computed, self.longest = Sizes(), Sizes()
-        self.lengths: list[int] = []
-        self.widths: set[int] = set()
-        self.told_by = ""
 
     # ---- When to look ----
 
@@ -112,7 +118,8 @@ class Tokens:
             return
         self.settle()
         torch = sys.modules["torch"]
-        if self.batches >= MOST_BATCHES or hook.is_worker:
+        self.looks += 1
+        if self.looks > MOST_LOOKS or (self.looks > LOOKS_FOR_NOTHING and not self.counted.batches):
             self.over = True
         elif not steps.state.in_window and not torch.autograd._profiler_enabled():
             waits.looks[:] = [self.look_at_batch]
@@ -120,110 +127,105 @@ class Tokens:
                 forward.forward.look_at_next(self.look_at_call)
 
     def settle(self) -> None:
-        for source, place, shape in self.tried:
-            if source not in self.places and self.lookups.is_looked_up(shape):
+        for source, tried in self.tried.items():
+            place = self.lookups.place_in(tried)
+            if source not in self.places and place is not None:
                 self.places[source] = place
-        self.tried = []
-        seen, self.seen = self.seen, None
-        if seen is not None and (seen.loader is None or seen.loader == steps.state.training_loader):
-            self.add(seen)
+        seen, self.tried, self.seen = self.seen, {}, {}
+        of_loader, of_call = seen.get("batch"), seen.get("call")
+        if of_loader is not None and of_loader.loader == steps.state.training_loader:
+            self.add(of_loader)
+        elif of_call is not None:
+            self.add(of_call)
+
+    def add(self, seen: padding.Seen) -> None:
+        self.counted.add(seen)
+        batches = self.counted.batches
+        if batches >= FIRST_SAID and batches & (batches - 1) == 0:
+            hook.fact("tokens", {**self.counted.about(), **self.lookups.about()})
 
     def look_at_batch(self, found: Any) -> None:
         """That a loader has handed over."""
-        loader = hook.here().fed_by
-        if loader is not None:
-            self.look("batch", found, found if named(found) else {}, loader)
+        self.look("batch", found, found)
 
     def look_at_call(self, args: Any, kwargs: Any) -> None:
         """Of a module, in training."""
-        self.look("call", kwargs if named(kwargs) else args, kwargs, None)
+        self.look("call", args, kwargs)
 
-    def look(self, source: str, found: Any, names: Any, loader: Any) -> None:
+    def look(self, source: str, found: Any, names: Any) -> None:
         """Once between two steps."""
         begin = clock()
+        self.ask(lambda: None if source in self.seen else self.keep(source, self.seen_in(source, found, names)))
+        hook.extra_ns += clock() - begin
+
+    def keep(self, source: str, seen: padding.Seen | None) -> None:
+        if seen is not None:
+            self.seen[source] = seen
+
+    def ask(self, question: Any) -> None:
+        """Tensors, batches and modules of strange kinds end the looks, and nothing else."""
         try:
-            if self.seen is None and not self.over:
-                self.seen = self.seen_in(source, found, names, loader)
-        except Exception as error:  # tensors of strange kinds
+            if not self.over:
+                question()
+        except Exception as error:
             if is_the_scripts(error):
                 raise
             self.over = True
-        hook.extra_ns += clock() - begin
 
     # ---- One batch ----
 
-    def seen_in(self, source: str, found: Any, names: Any, loader: Any) -> Seen | None:
+    def seen_in(self, source: str, found: Any, names: Any) -> padding.Seen | None:
         torch = sys.modules["torch"]
-        ids = names["input_ids"] if found is names else self.matrix_in(torch, source, found)
+        is_named = hasattr(names, "keys") and hasattr(names, "get")
+        if is_named and "input_ids" in names:
+            ids = names["input_ids"]
+        else:
+            ids = self.matrix_in(torch, source, found)
         if ids is None or not is_host_matrix(torch, ids):
             return None
-        mask = names.get("attention_mask") if names else None
-        if not (type(mask) is torch.Tensor and mask.shape == ids.shape and mask.device.type == "cpu"):
+        mask = names.get("attention_mask") if is_named else None
+        if type(mask) is not torch.Tensor or mask.shape != ids.shape or mask.device.type != "cpu":
             mask = None
+        loader = hook.here().fed_by
         size = None if loader is None else loader.counter.batch_size
-        if ids.shape[1] == size != ids.shape[0]:  # sequences in columns
+        if self.turned is None:
+            self.turned = ids.shape[1] == size != ids.shape[0]
+        if self.turned:
             ids, mask = ids.t(), None if mask is None else mask.t()
-        return self.read(ids, mask, None if loader is None else loader.id)
+        return self.read(ids, mask, None if source == "call" or loader is None else loader.id)
 
     def matrix_in(self, torch: Any, source: str, found: Any) -> Any:
         matrices = [(place, each) for place, each in tensors_in(found) if is_host_matrix(torch, each)]
         known = self.places.get(source)
-        if known is not None:
-            return next((each for place, each in matrices if place == known), None)
-        self.tried += [(source, place, tuple(each.shape)) for place, each in matrices]
-        return next((each for _, each in matrices if self.lookups.is_looked_up(each.shape)), None)
+        if known is None:
+            self.tried[source] = [(place, Matrix(each)) for place, each in matrices]
+        return next((each for place, each in matrices if place == known), None)
 
-    def read(self, ids: Any, mask: Any, loader: int | None) -> Seen | None:
+    def read(self, ids: Any, mask: Any, loader: int | None) -> padding.Seen | None:
         width = int(ids.shape[1])
         if width < LEAST_WIDTH:
             return None
         if mask is not None:
-            return Seen(loader, padding.lengths(mask != 0), width, "attention_mask")
+            told_by, useful = "attention_mask", mask != 0
+            if not padding.is_mask_of(mask, ids):
+                return None
+        else:
+            told_by, value = self.value_in(ids)
+            if value is None:
+                return None
+            useful = ids != value
+            if not padding.fills_ends(ids == value):
+                self.withdraw()
+                return None
+        return padding.Seen(loader, padding.lengths(useful), width, told_by)
+
+    def value_in(self, ids: Any) -> tuple[str, int | None]:
+        """What stands for padding: what the embedding says, or what is found to."""
         if self.lookups.padding is not None:
-            return Seen(loader, padding.lengths(ids != self.lookups.padding), width, "padding_idx")
+            return "padding_idx", self.lookups.padding
         if self.filler is None:
             self.filler = padding.filler(ids)
-        if self.filler is None:
-            return None
-        if not padding.fills_ends(ids, self.filler):
-            self.withdraw()
-            return None
-        return Seen(loader, padding.lengths(ids != self.filler), width, "ends")
-
-    # ---- What is known ----
-
-    def add(self, seen: Seen) -> None:
-        rows = len(seen.lengths)
-        self.batches += 1
-        self.rows += rows
-        self.useful += sum(seen.lengths)
-        self.computed.add(rows, seen.width)
-        self.longest.add(rows, max(seen.lengths))
-        self.told_by = seen.told_by
-        if len(self.lengths) + rows <= MOST_LENGTHS:
-            self.lengths += seen.lengths
-        if len(self.widths) < MOST_SHAPES:
-            self.widths.add(seen.width)
-        if self.batches >= FIRST_SAID and self.batches & (self.batches - 1) == 0:
-            hook.fact("tokens", self.about())
-
-    def about(self) -> dict[str, Any]:
-        lookups = self.lookups
-        known: dict[str, Any] = {}
-        if lookups.work:
-            follows = round(lookups.of_tokens / lookups.work, 3)
-            known = {"follows": follows, "attends": lookups.attends, "features": lookups.features}
-        return {
-            "batches": self.batches,
-            "rows": self.rows,
-            "useful": self.useful,
-            "computed": [self.computed.tokens, self.computed.squares],
-            "longest": [self.longest.tokens, self.longest.squares],
-            "widths": len(self.widths),
-            "lengths": padding.quantiles(self.lengths, POINTS),
-            "told_by": self.told_by,
-            **known,
-        }
+        return "ends", self.filler
 
     def withdraw(self) -> None:
         """The id that filled the ends of rows stands within others."""
@@ -232,9 +234,9 @@ class Tokens:
             hook.fact("tokens", {})
 
 
-def named(found: Any) -> bool:
-    """Whether tokens and mask have the names that Transformers gives them."""
-    return hasattr(found, "keys") and hasattr(found, "get") and "input_ids" in found.keys()
+def weights_of(module: Any) -> int:
+    own = [each for each in module._parameters.values() if each is not None and not forward.is_lazy(each)]
+    return sum(each.numel() for each in own if each.dim() >= 2)
 
 
 def tensors_in(value: Any, place: batch.Path = ()) -> Iterator[tuple[batch.Path, Any]]:
@@ -257,12 +259,13 @@ def is_host_matrix(torch: Any, value: Any) -> bool:
 tokens = Tokens()
 
 
+@guarded
 def after_step(optimizer: Any, thread: Thread, end: int) -> None:
     tokens.next_step()
 
 
 def at_module(module: Any, given: Any) -> None:
-    tokens.lookups.note(module, given)
+    tokens.ask(lambda: tokens.lookups.note(module, given))
 
 
 def forget() -> None:

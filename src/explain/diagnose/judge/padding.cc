@@ -158,15 +158,15 @@ std::optional<Finding> JudgePadding(const View& view, Diagnosis& /*diagnosis*/) 
   const auto tokens = TokensOf(view);
   if (!tokens) return std::nullopt;
   const RankView& rank = view.lead();
-  // On a device, the passes' own time is not the host's: all but the waits for others' work may be theirs.
-  const double passes =
-      view.ComputesOnCpu() ? Passes(rank) : 1 - rank.Ratio(Share::kDataWait) - rank.Ratio(Share::kHostOther);
-  const double cost = passes * tokens->follows.value_or(1) * tokens->Padding();
-  const auto severity = SeverityOf(cost, kPaddingComputed, rank.steps);
+  // What the passes take on a device is not the host's time, and a model may sum its tokens up before it computes.
+  const bool known = view.ComputesOnCpu() && tokens->follows;
+  const double cost = known ? Passes(rank) * *tokens->follows * tokens->Padding() : 0;
+  const auto severity = SeverityOf(known ? cost : tokens->Padding(), kPaddingComputed, rank.steps);
   if (!severity) return std::nullopt;
   Finding finding;
-  finding.severity = *severity;
+  finding.severity = known ? *severity : Severity::kInfo;
   finding.share = cost;
+  finding.open = !known;
   finding.title = fmt::format(
       "{} of the tokens that the model computes are padding: a sample has {} on average, and takes {} in its "
       "batch.",

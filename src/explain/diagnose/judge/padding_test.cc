@@ -104,7 +104,10 @@ TEST(PaddingTest, PromisesNothingWhereItIsNotKnownHowTheStepFollows) {
 
   ARun device = WithTokens(kFixed);
   device.rank().device = "cuda:0";
-  EXPECT_EQ(FindingIn(Diagnose(device), "padding")->speedup.high, 1) << "the host's time is not the device's";
+  const Diagnosis of_device = Diagnose(device);
+  EXPECT_EQ(FindingIn(of_device, "padding")->speedup.high, 1) << "the host's time is not the device's";
+  EXPECT_EQ(FindingIn(of_device, "padding")->share, 0);
+  EXPECT_NE(of_device.findings.front().id, "padding");
 }
 
 TEST(PaddingTest, OfACompiledModelIsCutToAFewLengths) {
