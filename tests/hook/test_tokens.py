@@ -154,7 +154,7 @@ def test_batches_that_cannot_be_read_end_the_looks_and_nothing_else(newest):
 train(Tagger(), TensorDataset(sentences()), collate_fn=lambda rows: Odd({0: torch.stack([ids for ids, in rows])}))"""
     channel, _ = newest.run(SCRIPT + "".join(f"    {line}\n" for line in lines.splitlines()))
     assert channel.trainer.facts.get("tokens") is None
-    assert channel.trainer.facts.get("optimizer") == "SGD" and not channel.trainer.of_kind("message")
+    assert channel.trainer.facts.get("optimizer") == "SGD" and not channel.trainer.say("message")
 
 
 @pytest.mark.parametrize(
