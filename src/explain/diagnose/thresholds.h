@@ -27,7 +27,8 @@ inline constexpr Levels kPaddingComputed = {0.10, 0.30};
 // attention make it a half of the time; the range is that of small models on a CPU (docs/accuracy.md, "Padding").
 inline constexpr double kFeaturesOfAttention = 3, kLeastFeaturesOfAttention = 0.85;
 inline constexpr double kBendOfOthers = -0.1, kLeastBendOfOthers = -0.5, kMostBendOfOthers = 0.2;
-inline constexpr double kFewerTokens = 0.95;  // of those before: worth another way of putting samples together
+inline constexpr double kFewerTokens =
+    0.95;  // of those before: worth another way of putting samples together
 inline constexpr double kMostOfSavedTokens = 0.8;
 inline constexpr Levels kRecompilation = {0.05, 0.20};
 // A second shape, and the short last batch's, are compiled once each; from the third time on, and not only in the first
