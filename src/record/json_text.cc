@@ -12,4 +12,10 @@ nlohmann::json ParseJson(std::string_view text) {
   return value.is_discarded() ? nlohmann::json() : value;
 }
 
+double NumberIn(const nlohmann::json& object, const char* key) {
+  if (!object.is_object()) return 0;
+  const auto at = object.find(key);
+  return at != object.end() && at->is_number() ? at->get<double>() : 0;
+}
+
 }  // namespace fullbore::record

@@ -10,4 +10,7 @@ namespace fullbore::record {
 // Null if the text is not JSON. Anything nested deeper than limits.h allows is left out.
 nlohmann::json ParseJson(std::string_view text);
 
+// A member of an object; 0 where there is none, it is no number, or `object` is no object.
+double NumberIn(const nlohmann::json& object, const char* key);
+
 }  // namespace fullbore::record

@@ -144,10 +144,7 @@ std::optional<EarlyExchanges> EarlyExchangesOf(const record::RankInfo& info) {
   const auto fact = info.facts.find("exchanges");
   if (fact == info.facts.end()) return std::nullopt;
   const nlohmann::json seen = record::ParseJson(fact->second);
-  const auto number = [&](const char* key) {
-    const auto at = seen.is_object() ? seen.find(key) : seen.end();
-    return at != seen.end() && at->is_number() ? at->get<double>() : 0.0;
-  };
+  const auto number = [&](const char* key) { return record::NumberIn(seen, key); };
   const double steps = number("steps"), passes = number("passes"), exchanging = number("exchanging");
   if (steps < 1 || exchanging < 1 || exchanging > passes) return std::nullopt;
   const double part = number("early") / exchanging;

@@ -9,16 +9,12 @@
 namespace fullbore::diagnose {
 
 using nlohmann::json;
+using record::NumberIn;
 
 namespace {
 
 // transformers.trainer_pt_utils.get_length_grouped_indices.
 constexpr int64_t kBatchesSorted = 50, kPartSorted = 4;
-
-double Number(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_number() ? at->get<double>() : 0;
-}
 
 std::vector<double> Numbers(const json& object, const char* key) {
   std::vector<double> numbers;
@@ -68,12 +64,12 @@ std::optional<Tokens> TokensOf(const View& view) {
   const json said = text ? record::ParseJson(*text) : json();
   if (!said.is_object()) return std::nullopt;
   Tokens tokens;
-  tokens.batches = Number(said, "batches");
-  tokens.samples = Number(said, "rows");
-  tokens.useful = Number(said, "useful") / tokens.samples;
+  tokens.batches = NumberIn(said, "batches");
+  tokens.samples = NumberIn(said, "rows");
+  tokens.useful = NumberIn(said, "useful") / tokens.samples;
   tokens.computed = WidthIn(said, "computed", tokens.samples);
   tokens.longest = WidthIn(said, "longest", tokens.samples);
-  tokens.widths = std::llround(Number(said, "widths"));
+  tokens.widths = std::llround(NumberIn(said, "widths"));
   tokens.lengths = Numbers(said, "lengths");
   const bool plausible = tokens.batches > 0 && tokens.samples > 0 && tokens.useful > 0 &&
                          tokens.useful <= tokens.longest.tokens &&
@@ -81,8 +77,8 @@ std::optional<Tokens> TokensOf(const View& view) {
                          tokens.longest.squares <= tokens.computed.squares && tokens.lengths.size() >= 2 &&
                          std::ranges::is_sorted(tokens.lengths);
   if (!plausible) return std::nullopt;
-  if (said.contains("follows")) tokens.follows = std::clamp(Number(said, "follows"), 0.0, 1.0);
-  tokens.features = Number(said, "features");
+  if (said.contains("follows")) tokens.follows = std::clamp(NumberIn(said, "follows"), 0.0, 1.0);
+  tokens.features = NumberIn(said, "features");
   const auto attends = said.find("attends");
   tokens.attends = attends != said.end() && attends->is_boolean() && attends->get<bool>();
   if (const auto told = said.find("told_by"); told != said.end() && told->is_string())

@@ -20,6 +20,7 @@ from . import forward, padding
 MOST_LOOKS = 256  # a training goes on as it began
 LOOKS_FOR_NOTHING = 8  # whose batches are no tokens by then
 FIRST_SAID = 4  # batches; then whenever their number has doubled
+MOST_ELEMENTS = 1 << 20  # of a matrix: a larger one would take milliseconds to look at
 LEAST_WIDTH = 8  # what is narrower are features of a sample, not its tokens
 MOST_SHAPES = 16
 # The gradient of a whole table is set and added up in memory: a number of it takes as long as so many products.
@@ -66,6 +67,10 @@ class Lookups:
 
     def note_lookup(self, module: Any, given: Any) -> None:
         shape = (int(given.shape[0]), int(given.shape[1]))
+        if module.num_embeddings > self.vocabulary:  # what was looked up in a smaller table are no tokens: positions
+            self.latest, self.latest_step = None, -1
+            self.shapes.clear()
+            self.first_rows.clear()
         self.ambiguous = self.ambiguous or (self.latest_step == hook.steps and shape != self.latest)
         self.latest, self.latest_step = shape, hook.steps
         self.vocabulary, self.features = module.num_embeddings, module.embedding_dim
@@ -74,7 +79,7 @@ class Lookups:
             self.work += PRODUCTS_OF_A_NUMBER * self.vocabulary * self.features
         if len(self.shapes) < MOST_SHAPES:
             self.shapes.add(shape)
-            if is_host_matrix(torch=sys.modules["torch"], value=given):
+            if is_host_matrix(sys.modules["torch"], given):
                 self.first_rows.add(Matrix(given).row)
 
     def note_work(self, weights: int, positions: int) -> None:
@@ -253,7 +258,7 @@ def is_matrix(torch: Any, value: Any) -> bool:
 
 
 def is_host_matrix(torch: Any, value: Any) -> bool:
-    return is_matrix(torch, value) and value.device.type == "cpu" and value.numel() > 0
+    return is_matrix(torch, value) and value.device.type == "cpu" and 0 < value.numel() <= MOST_ELEMENTS
 
 
 tokens = Tokens()

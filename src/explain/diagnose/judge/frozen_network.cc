@@ -13,6 +13,7 @@
 namespace fullbore::diagnose {
 
 using nlohmann::json;
+using record::NumberIn;
 using record::Share;
 
 namespace {
@@ -22,11 +23,6 @@ json NumbersOf(const View& view, const char* fact) {
   const auto text = view.Fact(fact);
   json value = text ? record::ParseJson(*text) : json::object();
   return value.is_object() ? value : json::object();
-}
-
-double Number(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_number() ? at->get<double>() : 0;
 }
 
 // The backward pass of a layer computes the gradients of its weights and of its input, each about as much work as its
@@ -62,9 +58,9 @@ void Promise(double backward, double part, bool is_first, Finding& finding) {
 std::optional<Finding> UnusedGradients(const View& view) {
   const RankView& rank = view.lead();
   const json unused = NumbersOf(view, "unused_gradients"), passes = NumbersOf(view, "passes");
-  const double parameters = Number(unused, "parameters"), used = Number(unused, "used");
+  const double parameters = NumberIn(unused, "parameters"), used = NumberIn(unused, "used");
   if (parameters <= 0) return std::nullopt;
-  const double forward_ns = Number(passes, "forward_ns"), apart_ns = Number(passes, "apart_ns");
+  const double forward_ns = NumberIn(passes, "forward_ns"), apart_ns = NumberIn(passes, "apart_ns");
   const double backward = rank.Ratio(Share::kBackward);
   const double part = forward_ns > 0 ? apart_ns / forward_ns : 0;
   // Within a model whose other parameters are trained, how much of its backward pass they take is not seen.
@@ -84,7 +80,7 @@ std::optional<Finding> UnusedGradients(const View& view) {
       FormatCount(parameters), names.empty() ? "" : fmt::format(" ({})", names), FormatPercent(backward));
   finding.fix = {"requires_grad_(False) for that network: they, and what is kept for them, are left out"};
   if (part > 0) {
-    const bool is_first = Number(passes, "apart_first_ns") >= kIsFirst * apart_ns;
+    const bool is_first = NumberIn(passes, "apart_first_ns") >= kIsFirst * apart_ns;
     if (is_first) finding.fix.emplace_back("or call it under torch.no_grad(): nothing before it is trained");
     Promise(backward, part, is_first, finding);
     evidence.FromHook("of the forward passes, in modules that no optimizer holds", part, "ratio");
@@ -97,10 +93,10 @@ std::optional<Finding> UnusedGradients(const View& view) {
 
 std::optional<Finding> WithoutGradients(const View& view) {
   const json passes = NumbersOf(view, "passes");
-  const double frozen_ns = Number(passes, "frozen_ns");
+  const double frozen_ns = NumberIn(passes, "frozen_ns");
   if (frozen_ns <= 0) return std::nullopt;
   const double frozen =
-      view.lead().Ratio(Share::kForward) * frozen_ns / (frozen_ns + Number(passes, "forward_ns"));
+      view.lead().Ratio(Share::kForward) * frozen_ns / (frozen_ns + NumberIn(passes, "forward_ns"));
   if (frozen < kFrozenNetwork || view.lead().steps < kStepsForWarning) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);

@@ -100,9 +100,7 @@ void NameWhatGrows(const View& view, Finding& finding) {
     const auto text = [&](const char* key) {
       return one.contains(key) && one[key].is_string() ? one[key].get<std::string>() : "";
     };
-    const auto number = [&](const char* key) {
-      return one.contains(key) && one[key].is_number() ? one[key].get<double>() : 0.0;
-    };
+    const auto number = [&](const char* key) { return record::NumberIn(one, key); };
     const std::string file = text("file"), holds = text("holds");
     const int line = static_cast<int>(std::clamp(number("line"), 0.0, 1e9));
     named.push_back(fmt::format("{} ({}:{}) grows: from {} to {} entries in {} steps{}", text("name"),

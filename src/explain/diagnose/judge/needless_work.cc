@@ -216,10 +216,7 @@ struct Denormals {
 Denormals DenormalsIn(const json& said, const char* where) {
   const auto found = said.find(where);
   if (found == said.end() || !found->is_object()) return {};
-  const auto number = [&](const char* key) {
-    const auto at = found->find(key);
-    return at != found->end() && at->is_number() ? at->get<double>() : 0.0;
-  };
+  const auto number = [&](const char* key) { return record::NumberIn(*found, key); };
   return {number("ratio"), number("ns"), std::max(1.0, number("product"))};
 }
 

@@ -28,9 +28,9 @@ double Remains(double bend, const Width& before, const Width& after) {
   return bend < 0 ? (1 + bend) * tokens - bend : (1 - bend) * tokens + bend * squares;
 }
 
-// In a transformer's layer of d features, a token's products with weights are 24 d^2 operations, its scores and sums
-// over a row of w tokens 4 w d: their part is w / (w + 6 d). What they touch in memory makes them twice as dear on a CPU, up
-// to seven times. A recurrent layer has a cost for each step, and every width a cost of its own.
+// In a transformer's layer of d features a token takes 24 d^2 operations for products with weights, and 4 w d for its scores
+// over a row of w tokens: w / (w + 6 d) of all. On a CPU the scores cost twice as much for each, up to seven times, because
+// they fill memory. A recurrent layer has a fixed cost for each of its steps, and is prepared anew for every width.
 Bend BendOf(const Tokens& tokens) {
   if (!tokens.attends) return {kBendOfOthers, kLeastBendOfOthers, kMostBendOfOthers};
   const double width = tokens.computed.squares / tokens.computed.tokens;
@@ -120,9 +120,9 @@ std::string Words(const Way& way, const Tokens& tokens, const std::optional<doub
 
 void AddEvidence(const Tokens& tokens, Finding& finding) {
   const EvidenceBuilder evidence(finding);
-  evidence.FromHook("of the tokens that are computed, padding", tokens.Padding(), "ratio");
+  evidence.FromHook("of the tokens in batches, padding", tokens.Padding(), "ratio");
   evidence.FromHook("tokens of a sample, on average", tokens.useful, "count");
-  evidence.FromHook("tokens that are computed for it", tokens.computed.tokens, "count");
+  evidence.FromHook("tokens that it takes in its batch", tokens.computed.tokens, "count");
   evidence.FromHook("samples whose lengths were looked at", tokens.samples, "count");
   if (tokens.follows)
     evidence.FromHook("of the work of the model's modules, what is done for each token", *tokens.follows,
@@ -168,8 +168,7 @@ std::optional<Finding> JudgePadding(const View& view, Diagnosis& /*diagnosis*/) 
   finding.share = cost;
   finding.open = !known;
   finding.title = fmt::format(
-      "{} of the tokens that the model computes are padding: a sample has {} on average, and takes {} in its "
-      "batch.",
+      "{} of the tokens in a batch are padding: a sample has {} of its own, on average, and takes {}.",
       FormatPercent(tokens->Padding()), FormatCount(tokens->useful), FormatCount(tokens->computed.tokens));
   Advise(view, *tokens, finding);
   return finding;

@@ -37,7 +37,7 @@ TEST(PaddingTest, IsRaisedByBatchesOfOneWidth) {
   ASSERT_THAT(diagnosis, Finds("padding"));
   EXPECT_EQ(diagnosis.findings.front().id, "padding");
   const Finding& finding = *FindingIn(diagnosis, "padding");
-  EXPECT_THAT(finding.title, HasSubstr("75 % of the tokens that the model computes are padding"));
+  EXPECT_THAT(finding.title, HasSubstr("75 % of the tokens in a batch are padding"));
   EXPECT_NEAR(finding.share, 0.95 * 0.75, 1e-9);
   EXPECT_THAT(finding, Advises("longest"));
   EXPECT_THAT(finding, Advises("group_by_length"));

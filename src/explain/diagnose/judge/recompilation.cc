@@ -31,9 +31,7 @@ std::vector<Compiled> CompiledFunctions(const View& view) {
     const auto text = [&](const char* key) {
       return one.contains(key) && one[key].is_string() ? one[key].get<std::string>() : "";
     };
-    const auto number = [&](const char* key) {
-      return one.contains(key) && one[key].is_number() ? std::max(0.0, one[key].get<double>()) : 0.0;
-    };
+    const auto number = [&](const char* key) { return std::max(0.0, record::NumberIn(one, key)); };
     functions.push_back({text("function"), text("file"), text("why"), text("example"),
                          static_cast<int>(std::min(number("line"), 1e9)), number("count"), number("ns")});
   }

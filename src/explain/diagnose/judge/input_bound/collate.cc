@@ -96,11 +96,7 @@ std::optional<Slices> SlicesOf(const Input& input) {
   const json said = text ? record::ParseJson(*text) : json();
   const auto loader = said.is_object() ? said.find(std::to_string(input.loader.id)) : said.end();
   if (!said.is_object() || loader == said.end() || !loader->is_object()) return std::nullopt;
-  const auto number = [&](const char* key) {
-    const auto at = loader->find(key);
-    return at != loader->end() && at->is_number() ? at->get<double>() : 0.0;
-  };
-  return Slices{number("fields"), number("bytes")};
+  return Slices{record::NumberIn(*loader, "fields"), record::NumberIn(*loader, "bytes")};
 }
 
 // What indexing a batch at once leaves of a fetch of slices, by batches of 64 to 4,096 samples of 4 to 3,072 floats:
