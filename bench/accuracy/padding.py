@@ -2,7 +2,7 @@
 """Does a training on padded batches gain what the finding `padding` promises? Small models (padding/program.py)
 are recorded with batches of one width and with batches as wide as their longest text; what the report promises of the
 other ways to put texts together is compared with useful tokens a second by the program's own clock, in turns.
-A quiet machine, some ten minutes.
+A quiet machine; a quarter of an hour with one round.
 
     bench/accuracy/padding.py [MODEL ...] [--seconds 12] [--rounds 2] [--json FILE]
 
@@ -25,7 +25,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 FULLBORE = Path(os.environ.get("FULLBORE", ROOT / "build/release/fullbore"))
 PROGRAM = Path(__file__).with_name("padding") / "program.py"
-MODELS = ("encoder", "bert", "causal", "lstm", "gru", "conv", "distil", "nano")
+MODELS = ("encoder", "bert", "causal", "lstm", "gru", "conv", "distil", "nano", "electra", "tcn")
 ALLOWED, HELD = 0.08, 0.85
 # How the report's advice for each way begins, and the change that it calls it.
 WORDS = {"longest": "pad each batch to its own longest", "grouped": "put samples of like length together"}

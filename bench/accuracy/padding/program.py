@@ -2,7 +2,7 @@
 ways: all of one width, each as wide as its longest text, or that of texts of like length. Prints useful tokens a second
 by its own clock.
 
-    program.py --model encoder|bert|causal|lstm|distil|nano|gru|conv [--batches fixed|longest|grouped] [--seconds 12]
+    program.py --model encoder|bert|causal|lstm|distil|nano|gru|conv|electra|tcn [--batches fixed|longest|grouped] [--seconds 12]
 """
 
 from __future__ import annotations
@@ -108,6 +108,21 @@ class Convolutional(nn.Module):
         return self.out(torch.cat([window(words).relu().amax(2) for window in self.windows], 1))
 
 
+class Dilated(nn.Module):
+    """Convolutions that see twice as far in every layer."""
+
+    def __init__(self, width: int = 96) -> None:
+        super().__init__()
+        self.words = nn.Embedding(WORDS, width, padding_idx=0)
+        layers = [
+            nn.Sequential(nn.Conv1d(width, width, 5, padding=2 * far, dilation=far), nn.GELU()) for far in (1, 2, 4, 8)
+        ]
+        self.layers, self.out = nn.Sequential(*layers), nn.Linear(width, CLASSES)
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+        return self.out(self.layers(self.words(input_ids).transpose(1, 2)).mean(2))
+
+
 class CausalSelfAttention(nn.Module):
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -164,6 +179,15 @@ def distil() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
     return model, lambda batch: model(**batch).loss
 
 
+def electra() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
+    from transformers import ElectraConfig, ElectraForSequenceClassification
+
+    size = {"embedding_size": 64, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = ElectraConfig(vocab_size=WORDS, num_labels=CLASSES, intermediate_size=512, **size)
+    model = ElectraForSequenceClassification(config)
+    return model, lambda batch: model(**batch).loss
+
+
 def causal() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -196,7 +220,9 @@ MODELS = {
     "lstm": classifying(lambda: Recurrent(nn.LSTM)),
     "gru": classifying(lambda: Recurrent(nn.GRU)),
     "conv": classifying(Convolutional),
+    "tcn": classifying(Dilated),
     "distil": distil,
+    "electra": electra,
     "nano": small,
 }
 
