@@ -2,7 +2,7 @@
 ways: all of one width, each as wide as its longest text, or that of texts of like length. Prints useful tokens a second
 by its own clock.
 
-    program.py --model encoder|bert|causal|lstm|distil|nano|gru|conv|electra|tcn [--batches fixed|longest|grouped] [--seconds 12]
+    program.py --model NAME [--batches fixed|longest|grouped] [--seconds 12]
 """
 
 from __future__ import annotations
