@@ -75,7 +75,7 @@ TEST(DeviceClockTest, OneKernelWithAWrongTimeIsNoMatterOfTheClock) {
 
 TEST(DeviceClockTest, AQueueThatIsNeverEmptySaysNothingOfTheClock) {
   MadeTrace made;
-  for (int i = 0; i < 100; ++i) made.Launch(i * 10).Ran(50'000 + i * 1000, 51'000 + i * 1000);
+  for (int64_t i = 0; i < 100; ++i) made.Launch(i * 10).Ran(50'000 + i * 1000, 51'000 + i * 1000);
   EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);
 }
 
@@ -135,7 +135,7 @@ TEST(DeviceClockTest, WhatFindsTheDeviceIdleSaysNothingWhereTheHostsWaitsEndInTi
   MadeTrace made = IdleInEveryStep(6000);
   made.trace.streams.push_back("0/8");
   for (int64_t step = 0; step < 3; ++step) {
-    const int64_t end = 100'000 + step * 20'000 + 9 * 1000 + 1005 + 6000;
+    const int64_t end = 100'000 + step * 20'000 + 9'000 + 1005 + 6000;
     made.Call("cudaDeviceSynchronize", end - 3000, end + 10);
   }
   EXPECT_FALSE(made.Finished().noticed.clock_ahead_ns);

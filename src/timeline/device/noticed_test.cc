@@ -25,10 +25,10 @@ int64_t BareUs(const DeviceTrace& trace) {
 // Steps of 1 ms: 10 launches, the host waits for their kernels of 80 us each.
 MadeTrace Steps(int from, int until, bool recorded) {
   MadeTrace made;
-  for (int step = from; step < until; ++step) {
+  for (int64_t step = from; step < until; ++step) {
     const int64_t t = step * 1000;
     made.Step(step, t, t + 1000);
-    for (int i = 0; i < 10; ++i) {
+    for (int64_t i = 0; i < 10; ++i) {
       made.Launch(t + 50 + i * 10);
       if (recorded || step >= until / 2) made.Ran(t + 60 + i * 80, t + 140 + i * 80);
     }
@@ -78,7 +78,7 @@ TEST(DeviceNoticedTest, TimeInWhichTheDeviceMayHaveWorkedIsNeitherSyncNorLaunch)
 
 TEST(DeviceNoticedTest, GraphsThatRanNothingAreSeenBetweenLaunchesThatRan) {
   MadeTrace made;
-  for (int i = 0; i < 40; ++i) {
+  for (int64_t i = 0; i < 40; ++i) {
     const int64_t t = i * 1000;
     made.Call("cudaGraphLaunch", t, t + 20);
     if (i % 12 == 0) made.Ran(t + 20, t + 900);
@@ -150,7 +150,7 @@ TEST(DeviceNoticedTest, WithoutADeviceThereIsNoTimeOfItsToDivide) {
 
 TEST(DeviceNoticedTest, LaunchesThatLoadCodeAreColdThoughNearlyAllOfThemDo) {
   MadeTrace made;
-  for (int i = 0; i < 20; ++i) {
+  for (int64_t i = 0; i < 20; ++i) {
     const int64_t t = i * 15'000;
     made.Call("cudaLaunchKernel", t, t + 14'800).Ran(t + 14'810, t + 14'850);
   }
@@ -162,7 +162,7 @@ TEST(DeviceNoticedTest, LaunchesThatLoadCodeAreColdThoughNearlyAllOfThemDo) {
 
 TEST(DeviceNoticedTest, ALaunchThatWaitsForRoomInAFullQueueIsNotCold) {
   MadeTrace made;
-  for (int i = 0; i < 20; ++i) made.Launch(i * 10).Ran(10 + i * 10'000, 10'010 + i * 10'000);
+  for (int64_t i = 0; i < 20; ++i) made.Launch(i * 10).Ran(10 + i * 10'000, 10'010 + i * 10'000);
   made.Call("cudaLaunchKernel", 300, 9'000).Ran(200'010, 200'020);
   EXPECT_EQ(made.Finished().noticed.cold_calls, 0);
 }
@@ -225,7 +225,7 @@ TEST(DeviceNoticedTest, AnEmptyStepInTheMiddleStaysAndSoDoesTheOnlyOne) {
 TEST(DeviceNoticedTest, StepsThatCoverAPartOfTheRecordingSaySo) {
   MadeTrace made;
   made.Step(0, 500, 600).Step(1, 600, 700);
-  for (int i = 0; i < 10; ++i) made.Launch(i * 100).Ran(i * 100 + 10, i * 100 + 95);
+  for (int64_t i = 0; i < 10; ++i) made.Launch(i * 100).Ran(i * 100 + 10, i * 100 + 95);
   const record::Noticed noticed = SummariseRank(made.Finished()).info.noticed;
   EXPECT_EQ(noticed.span_ns, 985'000);
   EXPECT_NEAR(static_cast<double>(noticed.stepped_ns), 200'000, 10'000);
@@ -236,7 +236,7 @@ TEST(DeviceNoticedTest, HowStepsWereToldIsNoticed) {
   nothing.Launch(0).Ran(10, 20);
   EXPECT_EQ(SummariseRank(nothing.Finished()).info.noticed.steps_by, StepsBy::kNothing);
   MadeTrace periods;
-  for (int i = 0; i < 8; ++i) {
+  for (int64_t i = 0; i < 8; ++i) {
     periods.Launch(i * 100).Ran(i * 100 + 10, i * 100 + 40).Launch(i * 100 + 20);
     periods.Ran(i * 100 + 50, i * 100 + 80, 0, "multi_tensor_apply");
   }
