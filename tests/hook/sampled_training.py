@@ -12,6 +12,7 @@ import pytest
 from hook_package import load
 
 act = load("sampling.activities")
+frames = load("core.frames")
 instructions = load("sampling.instructions")
 stacks = load("sampling.stacks")
 SAMPLES = 25
@@ -42,7 +43,7 @@ class Training:
         seen: list = []
         while len(seen) < SAMPLES:
             time.sleep(0.002)
-            sample = stacks.read(sys._current_frames()[self.thread.ident], self.loop)
+            sample = stacks.read(frames.levels(sys._current_frames()[self.thread.ident]), self.loop)
             if sample is not None:
                 seen.append(sample)
         self.over = True

@@ -6,16 +6,17 @@ import sys
 
 from hook_package import load
 
+frames = load("core.frames")
 instructions = load("sampling.instructions")
 
 
 def test_an_index_is_known_by_the_instruction():
     class Rows:
         def __getitem__(self, index):
-            return instructions.executing(sys._getframe(1)).kind
+            return instructions.executing(frames.levels(sys._getframe(1))[0]).kind
 
         def __add__(self, other):
-            return instructions.executing(sys._getframe(1)).kind
+            return instructions.executing(frames.levels(sys._getframe(1))[0]).kind
 
     assert (Rows()[3], Rows() + 3) == (instructions.INDEX, instructions.OPERATOR)
 

@@ -133,18 +133,24 @@ def test_a_program_that_must_not_stand_is_measured_by_whole_runs(fullbore, compa
 
 
 def test_a_program_that_ends_meanwhile_is_measured_by_whole_runs(fullbore, compare, torch_python):
-    fullbore.script("short.py", BURNS.replace("100_000", "3_000 // int(sys.argv[1])"))
-    command = f"OMP_NUM_THREADS=1 '{torch_python}' short.py"
+    ends = """
+    if step > 50 and time.monotonic() - seen > 0.15:
+        break
+    seen = time.monotonic()
+"""
+    fullbore.script("ends.py", BURNS + ends)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' ends.py"
     said = compare("--baseline", f"{command} 20", "--candidate", f"{command} 5", *BRIEFLY)
     assert (said["verdict"], said["turns"]) == ("faster", "whole-runs"), said["terminal"]
     assert "they cannot take turns (the " in said["stderr"]
 
 
 def test_waits_for_data_are_measured_in_slices_where_nothing_feeds_them_meanwhile(fullbore, compare, torch_python):
-    fullbore.script("waits.py", WAITS.replace("0.004", "float(sys.argv[1])").replace("import time", "import sys, time"))
-    said = compare(
-        "--baseline", f"'{torch_python}' waits.py 0.004", "--candidate", f"'{torch_python}' waits.py 0.001", *BRIEFLY
-    )
+    # Many short waits: one that ends while the program stands is little of a slice.
+    waits = "for _ in range(int(sys.argv[1])): time.sleep(0.0005)"
+    fullbore.script("waits.py", WAITS.replace("time.sleep(0.004)", waits).replace("import time", "import sys, time"))
+    command = f"'{torch_python}' waits.py"
+    said = compare("--baseline", f"{command} 8", "--candidate", f"{command} 2", *BRIEFLY)
     assert (said["verdict"], said["turns"]) == ("faster", "slices"), said["terminal"] + said["stderr"]
     assert all(trial["in_slices"] for trial in said["trials"])
 

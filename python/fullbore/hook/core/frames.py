@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from .library import standard_library
 
@@ -59,6 +60,34 @@ def _judge(name: str) -> bool:
     return not any(part in path for part in (*PACKAGES, OUR_LOADER, OUR_MARKS))
 
 
+class Level(NamedTuple):
+    """A frame of another thread's stack, and where it was: that thread may run on while it is looked at."""
+
+    frame: FrameType
+    offset: int  # of the instruction, in bytes
+    line: int
+
+    @property
+    def code(self) -> CodeType:
+        return self.frame.f_code
+
+    def place(self) -> tuple[str, int]:
+        return full_name(self.code), self.line
+
+
+def levels(frame: FrameType | None) -> list[Level]:
+    """From this frame outwards, at most MAX_DEPTH."""
+    found: list[Level] = []
+    while frame is not None and len(found) < MAX_DEPTH:
+        found.append(Level(frame, frame.f_lasti, frame.f_lineno))
+        frame = frame.f_back
+    return found
+
+
+def innermost_of_user(stack: Iterable[Level]) -> Level | None:
+    return next((at for at in stack if is_user_file(at.code.co_filename)), None)
+
+
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame of the user's own code, from this one outwards."""
     for _ in range(MAX_DEPTH):
@@ -71,8 +100,12 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
 
 
 def place(frame: FrameType) -> tuple[str, int]:
-    name = frame.f_code.co_filename
-    return (name if name.startswith("<") else os.path.abspath(name)), frame.f_lineno
+    return full_name(frame.f_code), frame.f_lineno
+
+
+def full_name(code: CodeType) -> str:
+    name = code.co_filename
+    return name if name.startswith("<") else os.path.abspath(name)
 
 
 def caller_place() -> tuple[str, int] | None:

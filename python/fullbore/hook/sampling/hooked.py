@@ -4,10 +4,11 @@ the stacks that anomaly detection keeps. The passes call them, and no clock arou
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from ..core.frames import MAX_DEPTH, is_user_file, user_frame
+from ..core.frames import Level, is_user_file
 from . import activities as act
 from .instructions import local
 
@@ -19,22 +20,19 @@ STACKS = ("torch.fx.traceback", "traceback")  # who formats the stack of an oper
 
 class Hooked(NamedTuple):
     activity: int
-    frame: FrameType  # whose line is named
+    at: Level  # whose line is named
 
 
-def find(frame: FrameType) -> Hooked | None:
-    """What runs inside a pass without being of the model: None for all else."""
-    if keeps_stack(frame):
-        return Hooked(act.ANOMALY, user_frame(frame) or frame)
-    at: FrameType | None = frame
-    for _ in range(MAX_DEPTH):
-        caller = None if at is None else at.f_back
-        if at is None or caller is None:
-            return None
-        if calls_hooks(caller) and is_hook(at, caller):
-            own = user_frame(frame) if is_inside_users(frame, at) else None
+def find(stack: Sequence[Level], user: Level) -> Hooked | None:
+    """What runs inside a pass without being of the model: None for all else. `user`: the user's innermost level."""
+    if keeps_stack(stack):
+        return Hooked(act.ANOMALY, user)
+    own: Level | None = None  # the user's innermost, from its level outwards
+    for at, caller in zip(stack, stack[1:]):
+        if at is user:
+            own = user
+        if calls_hooks(caller.frame) and is_hook(at.frame, caller.frame):
             return Hooked(act.HOOK, own or at)
-        at = caller
     return None
 
 
@@ -69,28 +67,16 @@ def forward_of(module: object, unknown: CodeType) -> CodeType:
     return unknown
 
 
-def is_inside_users(innermost: FrameType, hook: FrameType) -> bool:
-    """Whether the user has a frame between the innermost and that of the hook."""
-    at: FrameType | None = innermost
-    while at is not None:
-        if is_user_file(at.f_code.co_filename):
-            return True
-        if at is hook:
-            return False
-        at = at.f_back
-    return False
-
-
-def keeps_stack(frame: FrameType) -> bool:
+def keeps_stack(stack: Sequence[Level]) -> bool:
     """Whether torch is keeping the stack of an operation, to name it where a gradient is NaN."""
     torch = sys.modules.get("torch")
     if torch is None or not getattr(torch, "is_anomaly_enabled", bool)():
         return False
-    at: FrameType | None = frame
-    while at is not None and not is_user_file(at.f_code.co_filename):
-        if at.f_code.co_name == "format_stack" and module_of(at) in STACKS:
+    for at in stack:
+        if is_user_file(at.code.co_filename):
+            return False
+        if at.code.co_name == "format_stack" and module_of(at.frame) in STACKS:
             return True
-        at = at.f_back
     return False
 
 

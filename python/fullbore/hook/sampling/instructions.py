@@ -12,7 +12,7 @@ import types
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from ..core.frames import variable
+from ..core.frames import Level, variable
 from ..core.interrupts import is_the_scripts
 
 MAX_CODE_BYTES = 1 << 15  # longer code is generated, and takes milliseconds to go through
@@ -35,15 +35,15 @@ _known: dict[tuple[int, int], Executing] = {}
 _kept: dict[int, CodeType] = {}  # alive, so that their ids stay theirs
 
 
-def executing(frame: FrameType) -> Executing:
-    code, offset = frame.f_code, frame.f_lasti
+def executing(at: Level) -> Executing:
+    code, offset = at.code, at.offset
     known = _known.get((id(code), offset))
     if known is None:
         if len(_known) >= MAX_PLACES:
             _known.clear()
             _kept.clear()
         try:
-            known = _look(frame, code, offset)
+            known = _look(at.frame, code, offset)
         except Exception as error:  # the script's objects may be anything: then it is not known what is called
             if is_the_scripts(error):
                 raise

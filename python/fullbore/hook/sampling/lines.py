@@ -19,6 +19,7 @@ import time
 from typing import Any
 
 from ..core import channel, steps
+from ..core.frames import levels
 from ..core.runtime import Thread, clock, hook, never_interrupted
 from .growth import Growth
 from .stacks import Loop, Sample, all_wait, read
@@ -110,7 +111,7 @@ class Sampler:
             try:
                 if self.alone:  # another thread that wants the lock would get it sooner than it does without us
                     come_unexpected(MOMENT_S * self.random.random())
-                self.sample(clock(), number)
+                self.sample(number)
             except Exception as error:
                 if not hook.fail("line sampler", error):
                     raise
@@ -118,15 +119,16 @@ class Sampler:
             hook.extra_ns += cost_ns
             self.density.note(self.thread.phase, cost_ns)
 
-    def sample(self, now: int, number: int) -> None:
-        phase = self.thread.phase
+    def sample(self, number: int) -> None:
+        # At once: when the thread gets Python's lock back, it runs on.
         frames = sys._current_frames()
+        stack = levels(frames.pop(self.ident, None))
+        phase, now = self.thread.phase, clock()
         frames.pop(threading.get_ident(), None)
-        frame = frames.pop(self.ident, None)
         self.alone = all_wait(frames.values())
         if self.growth.is_due():
             steps.look_soon()
-        seen = None if frame is None else read(frame, self.loop)
+        seen = read(stack, self.loop) if stack else None
         if seen is not None:
             hook.record(channel.LINE, 0, number, now, now, self.number_of(seen), phase, seen.activity, seen.feeds)
 

@@ -6,11 +6,11 @@ steps. What it called is judged by the table in activities.txt.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from ..core.frames import MAX_DEPTH, STANDARD_LIBRARY, is_user_file, place, user_frame
+from ..core.frames import STANDARD_LIBRARY, Level, innermost_of_user, is_user_file, user_frame
 from . import activities as act
 from . import hooked
 from .hooked import module_of
@@ -58,58 +58,54 @@ class Loop:
             self.offsets.setdefault(id(code), set()).add(frame.f_lasti)
             frame = frame.f_back
 
-    def split(self, frame: FrameType) -> tuple[list[FrameType], FrameType | None]:
-        """What the loop has called, innermost first, and the loop's own frame."""
-        inner: list[FrameType] = []
-        at: FrameType | None = frame
-        while at is not None and id(at.f_code) not in self.codes:
-            if len(inner) >= MAX_DEPTH:
-                return inner, None
-            inner.append(at)
-            at = at.f_back
-        return inner, at
+    def split(self, stack: Sequence[Level]) -> tuple[Sequence[Level], Level | None]:
+        """What the loop has called, innermost first, and the loop's own level."""
+        for number, at in enumerate(stack):
+            if id(at.code) in self.codes:
+                return stack[:number], at
+        return stack, None
 
 
-def read(frame: FrameType, loop: Loop) -> Sample | None:
+def read(stack: Sequence[Level], loop: Loop) -> Sample | None:
     """None where the user has no frame on the stack."""
-    user = user_frame(frame)
+    user = innermost_of_user(stack)
     if user is None:
         return None
-    inside = hooked.find(frame)
+    inside = hooked.find(stack, user)
     if inside is not None:
-        file, line = place(inside.frame)
-        return Sample(file, line, inside.frame.f_code.co_name, "", inside.activity, NOTHING)
-    inner, own = loop.split(frame)
-    activity, receives = activity_of(inner, own, frame)
+        file, line = inside.at.place()
+        return Sample(file, line, inside.at.code.co_name, "", inside.activity, NOTHING)
+    inner, own = loop.split(stack)
+    activity, receives = activity_of(inner, own, stack[0])
     feeds = NOTHING
     if own is not None and activity not in NOT_DATA and advances(own, loop):
         feeds = ITERATOR
     elif receives:
         feeds = RECEIVES
-    file, line = place(user)
-    function, library = user.f_code.co_name, ""
-    if own is not None and (id(user.f_code), user.f_lineno) in loop.user_lines:
-        found = frame_of_library(frame, own)
+    file, line = user.place()
+    function, library = user.code.co_name, ""
+    if own is not None and (id(user.code), user.line) in loop.user_lines:
+        found = level_of_library(stack, own)
         if found is not None:
-            library = package_of(own)
-            (file, line), function = place(found), found.f_code.co_name
+            library = package_of(own.frame)
+            (file, line), function = found.place(), found.code.co_name
     return Sample(file, line, function, library, activity, feeds)
 
 
-def activity_of(inner: list[FrameType], own: FrameType | None, innermost: FrameType) -> tuple[int, bool]:
+def activity_of(inner: Sequence[Level], own: Level | None, innermost: Level) -> tuple[int, bool]:
     """What the loop's callees do, and whether they wait to receive something from elsewhere."""
     purpose, wait, receives = act.UNKNOWN, act.UNKNOWN, False
     crossed = False  # a frame of the user's
     caller = None  # the user's innermost frame, or the loop's: what it calls is looked up
-    for frame in inner:
-        code = frame.f_code
+    for at in inner:
+        code = at.code
         if is_user_file(code.co_filename):
-            caller = caller or frame
+            caller = caller or at
             crossed = True
-            if purpose == act.UNKNOWN and is_environment(frame):
+            if purpose == act.UNKNOWN and is_environment(at.frame):
                 purpose = act.ENVIRONMENT
             continue
-        name = module_of(frame)
+        name = module_of(at.frame)
         if name == IMPORTING:  # what a module does while it is imported is not what it is for
             purpose, wait, receives, crossed, caller = act.UNKNOWN, act.UNKNOWN, False, False, None
             continue
@@ -143,12 +139,12 @@ def activity_of(inner: list[FrameType], own: FrameType | None, innermost: FrameT
     return {INDEX: act.DATA_PREPARATION, INTERPRETER: act.PYTHON}.get(now.kind, act.UNKNOWN), False
 
 
-def advances(own: FrameType, loop: Loop) -> bool:
+def advances(own: Level, loop: Loop) -> bool:
     """Whether the loop is asking its iterator for the next item: at the head of the `for` that steps, or in next()."""
     now = executing(own)
     if now.kind == LOOP:
         begin, end = now.body
-        return any(begin < offset < end for offset in loop.offsets.get(id(own.f_code), ()))
+        return any(begin < offset < end for offset in loop.offsets.get(id(own.code), ()))
     return now.kind == CALL and now.callee == "builtins.next"
 
 
@@ -172,19 +168,15 @@ def package_of(frame: FrameType) -> str:
     return module_of(frame).partition(".")[0]
 
 
-def frame_of_library(frame: FrameType | None, own: FrameType) -> FrameType | None:
-    """The innermost frame of the library whose loop `own` is; None where that is the user's, torch's or Python's."""
-    name = own.f_code.co_filename
-    library = package_of(own)
+def level_of_library(stack: Sequence[Level], own: Level) -> Level | None:
+    """The innermost of the library whose loop `own` is; None where that is the user's, torch's or Python's."""
+    name = own.code.co_filename
+    library = package_of(own.frame)
     if is_user_file(name) or name.startswith((STANDARD_LIBRARY + "/", "<")) and "-packages" not in name:
         return None
     if library in ("torch", "_fullbore_hook", ""):
         return None
-    for _ in range(MAX_DEPTH):
-        if frame is None or package_of(frame) == library:
-            return frame
-        frame = frame.f_back
-    return None
+    return next((at for at in stack if package_of(at.frame) == library), None)
 
 
 def all_wait(frames: Iterable[FrameType]) -> bool:

@@ -12,11 +12,10 @@ import random
 import sys
 import threading
 import time
-from types import FrameType
 from typing import Any
 
 from ..core import channel
-from ..core.frames import MAX_DEPTH, STANDARD_LIBRARY, is_user_file, place
+from ..core.frames import STANDARD_LIBRARY, Level, innermost_of_user, is_user_file, levels
 from ..core.runtime import clock, hook, never_interrupted
 from .stacks import activity_of, module_of, package_of
 
@@ -62,7 +61,7 @@ class WorkerSampler:
 
     def sample(self, number: int) -> None:
         frame = sys._current_frames().get(self.ident)
-        inner = frames_of_fetch(frame)
+        inner = levels_of_fetch(levels(frame))
         if not inner:
             return
         (file, line), function = where(inner)
@@ -78,30 +77,27 @@ class WorkerSampler:
         hook.record(channel.LINE, self.loader, number, now, now, ident, channel.FETCH, activity, 0)
 
 
-def frames_of_fetch(frame: FrameType | None) -> list[FrameType]:
-    """The frames of what the fetch calls, innermost first: a forked worker's stack goes on to the training loop."""
-    inner: list[FrameType] = []
-    while frame is not None and len(inner) < MAX_DEPTH:
-        if module_of(frame) == FETCH:
-            return inner
-        inner.append(frame)
-        frame = frame.f_back
+def levels_of_fetch(stack: list[Level]) -> list[Level]:
+    """What the fetch calls, innermost first: a forked worker's stack goes on to the training loop."""
+    for number, at in enumerate(stack):
+        if module_of(at.frame) == FETCH:
+            return stack[:number]
     return []
 
 
-def where(inner: list[FrameType]) -> tuple[tuple[str, int], str]:
+def where(inner: list[Level]) -> tuple[tuple[str, int], str]:
     """The user's innermost line, or where the dataset is a library's, the library's."""
-    user = next((frame for frame in inner if is_user_file(frame.f_code.co_filename)), inner[0])
-    return place(user), user.f_code.co_name
+    user = innermost_of_user(inner) or inner[0]
+    return user.place(), user.code.co_name
 
 
-def library_of(inner: list[FrameType]) -> str:
+def library_of(inner: list[Level]) -> str:
     """Whose code the user's line is waiting for, or else the dataset's own; "" where that is Python's or torch's."""
-    for frame in inner:
-        name = frame.f_code.co_filename
+    for at in inner:
+        name = at.code.co_filename
         if is_user_file(name):
             break
-        package = package_of(frame)
+        package = package_of(at.frame)
         is_pythons = name.startswith((STANDARD_LIBRARY + os.sep, "<")) and "-packages" not in name
         if package not in ("", "torch", "_fullbore_hook") and not is_pythons:
             return package
