@@ -19,6 +19,13 @@ ROOT = pathlib.Path(__file__).parents[2]
 HOOK = ROOT / "python" / "fullbore" / "hook"
 SITE = HOOK / "site"
 TIMEOUT_S = 300  # a hang, on any machine
+# For a script that trains in many children: an optimizer's first step imports what takes most of a short training.
+BEFORE_CHILDREN = """
+    try:
+        import torch._dynamo
+    except ImportError:
+        pass
+"""
 # What Python's -W takes: `FULLBORE_TEST_WARNINGS=always` and `=error` run all these tests where each warning shows, or
 # is an exception.
 WARNINGS = os.environ.get("FULLBORE_TEST_WARNINGS", "")

@@ -9,7 +9,7 @@ import re
 
 import pytest
 from channel_reader import Channel
-from conftest import SITE
+from conftest import BEFORE_CHILDREN, SITE
 from hook_package import load
 from test_settings import IN_CHILDREN
 
@@ -176,7 +176,7 @@ def run(runner, env, hooked):
     for written in ("read", "niceness"):
         (runner.directory / written).unlink(missing_ok=True)
     env = {**env, "PYTHONPATH": os.pathsep.join([str(SITE), str(installed)])}
-    command = [runner.python, runner.script(TRAINING + children), "cases.json"]
+    command = [runner.python, runner.script(TRAINING + BEFORE_CHILDREN + children), "cases.json"]
     result, directory = runner.start(command, env, hooked=hooked)
     assert result.returncode == 0 and "Traceback" not in result.stderr, result.stderr
     lines = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]

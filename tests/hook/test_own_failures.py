@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from channel_reader import Channel
-from conftest import HOOK
+from conftest import BEFORE_CHILDREN, HOOK
 from test_marks import SEARCH
 
 SCRIPT = """
@@ -111,7 +111,7 @@ STEERED = {"prefetch_factor": 2, "tf32": True, "cudnn_benchmark": True, "channel
 
 def test_each_function_that_raises_leaves_the_training_as_it_is(either):
     env = {**SEARCH, "FULLBORE_AUTOPILOT": "1", "FULLBORE_SETTINGS": json.dumps(STEERED)}
-    script = SCRIPT.format(hook=str(HOOK), half=int(either.path == "native"))
+    script = BEFORE_CHILDREN + SCRIPT.format(hook=str(HOOK), half=int(either.path == "native"))
     result, directory = either.start([either.python, either.script(script)], env)
     assert result.returncode == 0, result.stderr
     tried = [json.loads(line) for line in result.stdout.splitlines()]

@@ -33,7 +33,7 @@ WATCHED = """
             core.look_soon()
             if lines.sampler is not None:
                 lines.sampler.growth.next_look = 0
-                lines.sampler.sample(0, 0)
+                lines.sampler.sample(0)
 
     def train():
         gc.disable()  # only references count

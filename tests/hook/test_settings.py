@@ -6,6 +6,7 @@ import json
 
 import pytest
 from channel_reader import Channel
+from conftest import BEFORE_CHILDREN
 
 PARTS = """
     import json, os, sys
@@ -147,7 +148,7 @@ IN_CHILDREN = """
 def run_cases(runner, parts, cases, settings, env=None):
     """Each case's process in the channel, by name, and what it printed."""
     (runner.directory / "cases.json").write_text(json.dumps({name: case[:2] for name, case in cases.items()}))
-    text = parts + IN_CHILDREN
+    text = parts + BEFORE_CHILDREN + IN_CHILDREN
     env = {"FULLBORE_SETTINGS": json.dumps(settings), **(env or {})}
     result, directory = runner.start([runner.python, runner.script(text), "cases.json"], env)
     assert result.returncode == 0 and "Traceback" not in result.stderr, result.stderr
