@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kRunSuffix = ".fbr";
+using record::kRunSuffix;
 
 Error NoSuchRun(const std::string& directory, const std::string& text, const std::vector<fs::path>& files) {
   Error error{ErrorCode::kNotFound, fmt::format("no run '{}' in '{}'", text, directory), ""};

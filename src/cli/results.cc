@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "explain/analyze/section.h"
 #include "explain/analyze/trace_diff.h"
+#include "record/run_reader.h"
 
 namespace fullbore::cli {
 
@@ -32,8 +33,9 @@ bool IsOurCsv(std::string_view head) {
 // A run was meant, and the file's name left out.
 bool MeansRun(const std::string& name, const std::string& runs_directory) {
   std::error_code ignored;
-  return name == kNewestRun || (!runs_directory.empty() && name.find('/') == std::string::npos &&
-                                fs::is_regular_file(fs::path(runs_directory) / (name + ".fbr"), ignored));
+  return name == kNewestRun ||
+         (!runs_directory.empty() && name.find('/') == std::string::npos &&
+          fs::is_regular_file(fs::path(runs_directory) / (name + std::string(record::kRunSuffix)), ignored));
 }
 
 std::string Instead(const ResultFile& file) {

@@ -173,7 +173,8 @@ InputFiles InputsOf(const Flags& flags, const Invocation& invocation) {
   InputFiles inputs;
   inputs.AddCommand(invocation.command);
   if (!flags.rules.empty()) inputs.Add(flags.rules);
-  if (!flags.run.run_id.empty()) inputs.Add(fs::path(flags.run.directory) / (flags.run.run_id + ".fbr"));
+  if (!flags.run.run_id.empty())
+    inputs.Add(fs::path(flags.run.directory) / (flags.run.run_id + std::string(record::kRunSuffix)));
   return inputs;
 }
 

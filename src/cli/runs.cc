@@ -151,14 +151,14 @@ int List(Flags& flags) {
   std::error_code error;
   InputFiles inputs;
   for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
-    if (entry.path().extension() == ".fbr") inputs.Add(entry.path());
+    if (entry.path().extension() == record::kRunSuffix) inputs.Add(entry.path());
   }
   if (auto judged = JudgeResults({&flags.json}, inputs, flags.force, flags.directory); !judged)
     return Fail(judged.error(), kExitUsage);
   collect::RemoveLeftoverPlaces(flags.directory);
   std::vector<record::RunSummary> runs;
   for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
-    if (entry.path().extension() != ".fbr") continue;
+    if (entry.path().extension() != record::kRunSuffix) continue;
     auto run = record::ReadRunSummary(entry.path());
     if (!run) {
       Fail(run.error(), 0);

@@ -23,6 +23,7 @@
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
+#include "record/run_reader.h"
 #include "report/terminal.h"
 #include "top/json.h"
 #include "top/layout.h"
@@ -244,7 +245,7 @@ int RunTop(Flags flags) {
   for (const std::string& directory : flags.directories) {
     std::error_code unreadable;
     for (const auto& entry : std::filesystem::directory_iterator(directory, unreadable)) {
-      if (entry.path().extension() == ".fbr") inputs.Add(entry.path());
+      if (entry.path().extension() == record::kRunSuffix) inputs.Add(entry.path());
     }
   }
   if (auto judged = JudgeResults({&flags.json}, inputs, flags.force); !judged)

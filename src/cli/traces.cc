@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kRunSuffix = ".fbr";
+using record::kRunSuffix;
+
 constexpr int64_t kSilentNs = 500'000'000;  // reading that takes less shows no progress
 
 // Judged by its first bytes. An Nsight Systems export is an SQLite file like a run file: only the tables
@@ -36,8 +37,8 @@ bool IsRunFile(const std::string& path) {
 }  // namespace
 
 bool LooksLikePath(const std::string& word) {
-  constexpr std::array<std::string_view, 11> kSuffixes = {".json", ".gz", ".zst", ".sqlite", ".tar", ".fbr",
-                                                          ".tgz",  ".pt", ".xz",  ".bz2",    ".zip"};
+  constexpr std::array<std::string_view, 11> kSuffixes = {
+      ".json", ".gz", ".zst", ".sqlite", ".tar", kRunSuffix, ".tgz", ".pt", ".xz", ".bz2", ".zip"};
   return word.find('/') != std::string::npos ||
          std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](auto suffix) { return word.ends_with(suffix); });
 }

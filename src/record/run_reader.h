@@ -3,12 +3,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "record/recording.h"
 
 namespace fullbore::record {
+
+inline constexpr std::string_view kRunSuffix = ".fbr";  // of a run file, after the run's id
 
 Result<Recording> ReadRun(const std::string& path);
 

@@ -24,6 +24,7 @@ namespace fullbore::watch {
 
 namespace {
 
+using record::kRunSuffix;
 using Json = nlohmann::json;
 
 constexpr off_t kMostIndexBytes = 64 << 20;  // of 50,000 runs; a longer one is not ours
@@ -31,7 +32,7 @@ constexpr char kFile[] = "/.index";
 constexpr char kFormat[] = "fullbore-index/1";
 // Thousands of runs that nobody has indexed must not keep whoever waits for an answer waiting.
 constexpr int64_t kUpdateNs = kNsPerSecond / 2;
-constexpr std::string_view kRunSuffix = ".fbr", kLogSuffix = "-wal";
+constexpr std::string_view kLogSuffix = "-wal";
 
 int64_t ChangedNs(const struct stat& info) {
   return int64_t{info.st_mtim.tv_sec} * kNsPerSecond + info.st_mtim.tv_nsec;

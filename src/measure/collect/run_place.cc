@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/trusted_path.h"
 #include "record/database.h"
+#include "record/run_reader.h"
 
 namespace fullbore::collect {
 
@@ -21,7 +22,7 @@ namespace {
 constexpr char kChooseAnother[] = "choose a directory with -o DIR";
 
 std::string FileOf(const std::string& directory, const std::string& run_id) {
-  return directory + "/" + run_id + ".fbr";
+  return directory + "/" + run_id + std::string(record::kRunSuffix);
 }
 
 Error NotOurs(const std::string& directory, const std::string& why, const std::string& hint) {
