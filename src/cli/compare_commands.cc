@@ -12,11 +12,11 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/results.h"
-#include "cli/trial_budget.h"
-#include "cli/trial_turns.h"
 #include "tune/answer/advice.h"
 #include "tune/proof/commit.h"
 #include "tune/proof/contest.h"
+#include "tune/proof/trial_turns.h"
+#include "tune/trial/budget.h"
 
 namespace fullbore::cli {
 
@@ -128,7 +128,7 @@ class MachineTrack : public tune::Track {
       : contestants_(contestants),
         options_(std::move(options)),
         budget_(budget_s),
-        turns_(budget_, !whole_runs && options_.metric.empty()) {}
+        turns_(budget_, !whole_runs && options_.metric.empty(), SayOnError) {}
 
   std::optional<tune::Trial> Try(Side side) override;
   double left_s() const override { return error_ || interrupted() ? -1 : budget_.left_s(); }
@@ -136,7 +136,7 @@ class MachineTrack : public tune::Track {
 
   bool takes_turns() const { return turns_.possible(); }
   bool interrupted() const { return budget_.interrupted(); }
-  const TrialBudget& budget() const { return budget_; }
+  const tune::Budget& budget() const { return budget_; }
   const std::optional<Error>& error() const { return error_; }
   // Why the trial that the budget ended could not be measured; empty where it ended none.
   const std::string& cut_off() const { return cut_off_; }
@@ -149,8 +149,8 @@ class MachineTrack : public tune::Track {
 
   const Contestants& contestants_;
   tune::MeasureOptions options_;
-  TrialBudget budget_;
-  TrialTurns turns_;
+  tune::Budget budget_;
+  tune::TrialTurns turns_;
   std::optional<Error> error_;
   std::string cut_off_;
   int count_ = 0;

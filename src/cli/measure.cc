@@ -12,7 +12,6 @@
 #include "cli/hook_directory.h"
 #include "cli/output.h"
 #include "cli/results.h"
-#include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
 #include "cli/trials.h"
 
@@ -65,7 +64,7 @@ int MeasureIt(Flags& flags, const Invocation& invocation) {
     settings[setting->first] = setting->second;
   }
   if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
-  const auto measured = MeasureThere(flags.trial, *options, settings);
+  const auto measured = tune::MeasureAt(PlaceOf(flags.trial), *options, settings);
   if (!measured) return Fail(measured.error(), StatusOf(measured.error()));
   if (measured->interrupted_by) return 128 + *measured->interrupted_by;
   return PrintTrial(measured->trial, flags);

@@ -9,11 +9,9 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/hook_directory.h"
-#include "cli/slurm_trials.h"
 #include "measure/collect/run_place.h"
 #include "tune/knob/knob.h"
 #include "tune/trial/printed.h"
-#include "tune/trial/slurm.h"
 
 namespace fullbore::cli {
 
@@ -25,6 +23,26 @@ bool IsPlain(std::string_view text) {
     const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return is_letter || std::string_view("_.,:+/-").find(c) != std::string_view::npos;
   });
+}
+
+// An error where --on names anything else than slurm, or a flag of it makes no sense without it.
+Result<void> CheckPlace(const TrialFlags& flags) {
+  if (!flags.on.empty() && flags.on != "slurm") {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--on '{}' is no place for trials", flags.on),
+                 "leave it out for this machine, or give --on slurm"};
+  }
+  if (flags.on.empty() && !flags.partition.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--partition is for jobs of a cluster", "add --on slurm"};
+  }
+  if (flags.on.empty() && flags.jobs) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "--jobs is for a cluster: here, trials would disturb each other", "add --on slurm"};
+  }
+  if (flags.jobs && *flags.jobs < 1) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--jobs {} leaves nothing to wait for", *flags.jobs), "1 or more at a time"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -63,7 +81,7 @@ void AddTrialFlags(CLI::App& app, TrialFlags& flags) {
   app.add_option("--jobs", flags.jobs,
                  "At most so many jobs at a time, where trials do not depend on each other (--exhaustive)")
       ->type_name("N")
-      ->default_str(std::to_string(tune::SlurmOptions().jobs));
+      ->default_str(std::to_string(tune::Cluster().jobs));
 }
 
 Result<double> ParseRatio(const std::string& flag, const std::string& text) {
@@ -119,6 +137,16 @@ Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const Tria
                  "fullbore doctor says where it is looked for; --metric needs no hook"};
   }
   return options;
+}
+
+void SayOnError(const std::string& line) { Print(stderr, "fullbore: {}\n", line); }
+
+tune::Place PlaceOf(const TrialFlags& flags) {
+  tune::Place place{std::nullopt, SayOnError};
+  if (flags.on.empty()) return place;
+  const int jobs = flags.jobs.value_or(tune::Cluster().jobs);
+  place.cluster = tune::Cluster{flags.partition, jobs, flags.unprotected};
+  return place;
 }
 
 InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation) {

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "tune/trial/measure.h"
+#include "tune/trial/place.h"
 
 namespace CLI {
 class App;
@@ -36,6 +37,12 @@ void AddMeasuringFlags(CLI::App& app, TrialFlags& flags);  // those among them o
 // An error where there is no command, or a flag makes no sense. `subcommand` is who asks.
 Result<tune::MeasureOptions> OptionsOf(const std::string& subcommand, const TrialFlags& flags,
                                        const Invocation& invocation);
+
+// A line of progress, on standard error.
+void SayOnError(const std::string& line);
+
+// Where --on says.
+tune::Place PlaceOf(const TrialFlags& flags);
 
 // What a trial reads: the files among the words of the command, and the log.
 InputFiles InputsOf(const TrialFlags& flags, const Invocation& invocation);

@@ -17,18 +17,16 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/results.h"
-#include "cli/slurm_trials.h"
 #include "cli/subcommand.h"
-#include "cli/trial_budget.h"
-#include "cli/trial_turns.h"
 #include "cli/trials.h"
 #include "cli/tune_answer.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
+#include "tune/answer/answer_json.h"
 #include "tune/answer/page/page.h"
 #include "tune/answer/patch.h"
 #include "tune/knob/knob.h"
-#include "tune/search/known.h"
+#include "tune/search/machine.h"
 #include "tune/search/search.h"
 #include "tune/trial/as_it_runs.h"
 #include "tune/trial/kept.h"
@@ -47,160 +45,6 @@ struct Flags {
   ResultFile html{"--html", kHtmlResult}, json{"--json", kJsonResult}, patch{"--patch", kDiffResult};
   bool exhaustive = false, resume = false, force = false;
 };
-
-// Trials as processes of this machine, or as jobs of a cluster, kept as they come.
-class Machine : public tune::Laboratory {
- public:
-  Machine(const TrialFlags& flags, tune::MeasureOptions options, double budget_s, tune::Kept& kept)
-      : flags_(flags),
-        options_(std::move(options)),
-        budget_(budget_s),
-        turns_(budget_, flags.on.empty() && options_.metric.empty()),
-        kept_(kept) {}
-
-  tune::Trial Try(const tune::Request& request) override;
-  std::vector<tune::Trial> TryAll(const std::vector<tune::Request>& requests) override;
-  std::optional<tune::PairOfTrials> TryPair(const tune::Request& before, const tune::Request& after) override;
-  std::optional<tune::Known> Learn(const tune::Trial& trial) override;
-  bool IsOver() const override { return interrupted() || error_ || budget_.IsOver(); }
-  std::optional<Time> time() const override { return Time{budget_.left_s(), budget_.all_s()}; }
-
-  bool interrupted() const { return budget_.interrupted(); }
-  int interrupted_by() const { return budget_.interrupted_by(); }
-  const std::optional<Error>& error() const { return error_; }
-  // Why there is no answer, or none to all that was asked; empty where there is.
-  std::string Reason(const tune::Answer& answer) const;
-
- private:
-  void Announce(const tune::Request& request, double most_s);
-  void Say(const tune::Trial& trial) const;
-  void Keep(const std::vector<tune::Trial>& trials);
-
-  const TrialFlags& flags_;
-  tune::MeasureOptions options_;
-  TrialBudget budget_;
-  TrialTurns turns_;
-  tune::Kept& kept_;
-  std::optional<Error> error_;
-  int count_ = 0;
-};
-
-void Machine::Announce(const tune::Request& request, double most_s) {
-  Print(stderr, "fullbore: trial {}: {} ({}){}, at most {}; {} left\n", ++count_,
-        tune::ToText(request.settings), request.why,
-        request.predicted ? fmt::format(", predicted {}", FormatCount(*request.predicted)) : std::string(),
-        FormatDuration(static_cast<int64_t>(most_s * 1e9)),
-        FormatDuration(static_cast<int64_t>(budget_.left_s() * 1e9)));
-}
-
-tune::Trial Machine::Try(const tune::Request& request) {
-  if (auto before = kept_.Take(request.settings, request.proves)) return *before;
-  tune::MeasureOptions options = options_;
-  options.hopeless_below = request.hopeless_below;
-  budget_.Limit(options);
-  const bool is_job = !flags_.on.empty();
-  if (is_job) options.given_up = [this] { return IsOver(); };  // it knows nothing of our time
-  Announce(request, options.precision.most_seconds);
-  auto measured = MeasureThere(flags_, options, request.settings);
-  tune::Trial trial;
-  if (!measured) {
-    error_ = measured.error();
-    trial.outcome = tune::Outcome::kCrashed;
-    return trial;
-  }
-  trial = std::move(measured->trial);
-  if (measured->interrupted_by) budget_.NoteInterrupt(*measured->interrupted_by);
-  if (interrupted()) {
-    trial.outcome = tune::Outcome::kEndedEarly;
-    trial.rate.reset();
-    trial.why.clear();
-    return trial;
-  }
-  trial.settings = request.settings;
-  trial.predicted = request.predicted;
-  trial.proves = request.proves;
-  if (is_job && budget_.IsOver() && trial.run.empty()) {
-    trial.outcome = tune::Outcome::kEndedEarly;
-    trial.why = budget_.text() + " ended before the job did";
-  }
-  if (trial.why.starts_with(budget_.text())) trial.why += "; --budget gives it more time";
-  if (trial.ok() || !budget_.IsOver())
-    Keep({trial});
-  else
-    Say(trial);  // with more time, --resume shall try it again
-  return trial;
-}
-
-std::string Machine::Reason(const tune::Answer& answer) const {
-  const std::string what = interrupted() ? "it was interrupted" : budget_.text() + " ended";
-  if (answer.recommended) return answer.ended_early ? what + " before all was tried and proven" : "";
-  if (!answer.trials.empty() && !answer.trials.front().why.empty()) return answer.trials.front().why;
-  return what + " before the script as it is was measured";
-}
-
-void Machine::Say(const tune::Trial& trial) const {
-  Print(stderr, "fullbore:   {}{}\n",
-        trial.rate ? fmt::format("{} {}", FormatCount(trial.rate->mean), trial.unit)
-                   : std::string(tune::Name(trial.outcome)),
-        trial.why.empty() ? "" : ", " + trial.why);
-}
-
-void Machine::Keep(const std::vector<tune::Trial>& trials) {
-  for (const tune::Trial& trial : trials) Say(trial);
-  if (auto added = kept_.Add(trials); !added) Print(stderr, "fullbore: {}\n", added.error().text);
-}
-
-std::optional<tune::PairOfTrials> Machine::TryPair(const tune::Request& before, const tune::Request& after) {
-  const bool any_is_kept = kept_.Holds(before.settings, true) || kept_.Holds(after.settings, true);
-  if (!turns_.possible() || any_is_kept) return std::nullopt;
-  for (const tune::Request* each : {&before, &after}) Announce(*each, options_.precision.most_seconds);
-  auto turns =
-      turns_.Take({options_, before.settings, before.memory}, {options_, after.settings, after.memory});
-  if (!turns) error_ = turns.error();
-  if (!turns || !turns->pair) {
-    count_ -= 2;
-    return std::nullopt;
-  }
-  for (tune::Trial* each : {&turns->pair->before, &turns->pair->after}) each->proves = true;
-  Keep({turns->pair->before, turns->pair->after});
-  return std::move(turns->pair);
-}
-
-std::vector<tune::Trial> Machine::TryAll(const std::vector<tune::Request>& requests) {
-  if (flags_.on.empty()) return Laboratory::TryAll(requests);
-  std::vector<std::optional<tune::Trial>> trials;
-  std::vector<tune::Settings> open;
-  std::vector<size_t> place;  // of each that is open, among the requests
-  tune::MeasureOptions options = options_;
-  options.given_up = [this] { return IsOver(); };
-  for (const tune::Request& request : requests) {
-    trials.push_back(kept_.Take(request.settings, request.proves));
-    if (trials.back()) continue;
-    Announce(request, options.precision.most_seconds);
-    place.push_back(trials.size() - 1);
-    open.push_back(request.settings);
-  }
-  const auto ended = MeasureOnCluster(flags_, options, open, [&](size_t i, const tune::Trial& trial) {
-    trials[place[i]] = trial;
-    Keep({trial});
-  });
-  if (!ended)
-    error_ = ended.error();
-  else if (*ended)
-    budget_.NoteInterrupt(**ended);
-  std::vector<tune::Trial> known;
-  for (std::optional<tune::Trial>& trial : trials) {
-    if (trial) known.push_back(std::move(*trial));
-  }
-  return known;
-}
-
-std::optional<tune::Known> Machine::Learn(const tune::Trial& trial) {
-  const auto path = FindRun(options_.directory, trial.run);
-  const auto recording = path ? record::ReadRun(*path) : path.error();
-  if (!recording) return std::nullopt;
-  return tune::KnownFrom(*recording);
-}
 
 // ---- the question ----
 
@@ -359,7 +203,7 @@ std::string UnlikeTheRun(const Flags& flags, const Invocation& invocation, const
 
 // ---- the command ----
 
-int Finish(const Flags& flags, const Invocation& invocation, const Machine& machine,
+int Finish(const Flags& flags, const Invocation& invocation, const tune::Machine& machine,
            const tune::Answer& answer) {
   tune::AnswerContext context;
   context.command = invocation.command;
@@ -374,7 +218,7 @@ int Finish(const Flags& flags, const Invocation& invocation, const Machine& mach
   if (!AnyToStandardOutput({&flags.json, &flags.patch, &flags.html})) PrintAnswer(answer, context);
   Result<void> written;
   if (flags.html.wanted()) written = flags.html.Write(tune::ToHtml(answer, context));
-  if (written && flags.json.wanted()) written = WriteJson(flags.json, AnswerJson(answer, context));
+  if (written && flags.json.wanted()) written = WriteJson(flags.json, tune::AnswerJson(answer, context));
   if (written && flags.patch.wanted()) {
     for (const std::string& each : context.by_hand)
       Print(stderr, "fullbore: --patch: change by hand {}\n", each);
@@ -407,7 +251,7 @@ int TuneIt(Flags& flags, const Invocation& invocation) {
   }
   if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
   options->tags[kTuneTag] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
-  Machine machine(flags.trial, *options, *budget, kept);
+  tune::Machine machine(PlaceOf(flags.trial), *options, *budget, kept);
   const tune::Answer answer = tune::Search(*question, machine);
   if (machine.error()) return Fail(*machine.error(), StatusOf(*machine.error()));
   return Finish(flags, invocation, machine, answer);

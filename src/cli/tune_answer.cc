@@ -6,7 +6,6 @@
 #include <array>
 
 #include "base/print.h"
-#include "base/secrets.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "measure/collect/run_place.h"
@@ -16,7 +15,6 @@ namespace fullbore::cli {
 
 namespace {
 
-using nlohmann::ordered_json;
 using tune::Answer;
 using tune::AnswerContext;
 using tune::Rate;
@@ -91,21 +89,6 @@ void PrintCost(const Answer& answer, const AnswerContext& context) {
                2, 4);
 }
 
-ordered_json ProofJson(const tune::Proof& proof) {
-  const auto gain = proof.gain();
-  return {{"settings", tune::ToJson(proof.settings)},
-          {"pairs", proof.pairs.size()},
-          {"in_slices", std::ranges::count(proof.pairs, true, &tune::Proof::Pair::in_slices)},
-          {"gain", gain ? tune::ToJson(*gain) : ordered_json()},
-          {"verdict", tune::Name(proof.verdict)}};
-}
-
-ordered_json LossesJson(const std::vector<Trial>& trials) {
-  ordered_json array = ordered_json::array();
-  for (const tune::LossDifference& each : tune::CompareLosses(trials)) array.push_back(tune::ToJson(each));
-  return array;
-}
-
 // Why each setting that could not be measured could not, once.
 void PrintReasons(const std::vector<Trial>& trials) {
   std::vector<std::string> said;
@@ -153,36 +136,6 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
   }
   if (!context.reason.empty()) PrintWrapped("not all was tried: " + context.reason, 2, 4);
   if (!context.resume.empty()) PrintWrapped("interrupted; " + context.resume + " goes on", 2, 4);
-}
-
-ordered_json AnswerJson(const Answer& answer, const AnswerContext& context) {
-  ordered_json json = {{"schema", "fullbore.tune/1"}, {"command", MaskSecrets(context.command)}};
-  json["baseline"] = answer.baseline ? tune::ToJson(*answer.baseline) : ordered_json();
-  json["trials"] = ordered_json::array();
-  for (const Trial& trial : answer.trials) json["trials"].push_back(tune::ToJson(trial));
-  json["recommended"] = nullptr;
-  if (answer.recommended) {
-    const Trial& chosen = *answer.recommended;
-    ordered_json& said = json["recommended"] = {{"settings", tune::ToJson(chosen.settings)}};
-    AddRate(chosen, said);
-    said["gain"] = tune::ToJson(answer.gain);
-    said["changes_results"] = tune::ChangesOfResults(answer);
-    said["patch"] = context.patch.empty() ? ordered_json() : ordered_json(context.patch);
-    said["by_hand"] = context.by_hand;
-  }
-  json["proofs"] = ordered_json::array();
-  for (const tune::Proof& proof : answer.proofs) json["proofs"].push_back(ProofJson(proof));
-  json["unproven"] = answer.unproven ? ordered_json(tune::ToJson(answer.unproven->settings)) : ordered_json();
-  json["grounds"] = tune::Grounds(answer);
-  json["larger_batch"] = answer.larger_batch ? ProofJson(answer.larger_batch->proof) : ordered_json();
-  json["larger_batch_grounds"] = tune::OfLargerBatches(answer);
-  json["unlike_the_run"] =
-      context.unlike_the_run.empty() ? ordered_json() : ordered_json(context.unlike_the_run);
-  json["reason"] = context.reason.empty() ? ordered_json() : ordered_json(context.reason);
-  json["losses"] = LossesJson(answer.trials);
-  json["pareto"] = ordered_json::array();
-  for (const Trial& trial : answer.pareto) json["pareto"].push_back(tune::ToJson(trial));
-  return json;
 }
 
 }  // namespace fullbore::cli

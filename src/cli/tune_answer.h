@@ -1,14 +1,10 @@
-// What `tune` says in the end: the table and the recommendation for people, the object of docs/tune.schema.json for
-// programs.
+// What `tune` says in the end, for people: the table and the recommendation, on standard output.
 #pragma once
-
-#include <nlohmann/json.hpp>
 
 #include "tune/answer/advice.h"
 
 namespace fullbore::cli {
 
 void PrintAnswer(const tune::Answer& answer, const tune::AnswerContext& context);
-nlohmann::ordered_json AnswerJson(const tune::Answer& answer, const tune::AnswerContext& context);
 
 }  // namespace fullbore::cli

@@ -22,7 +22,7 @@ struct SlurmOptions {
   std::string program;                 // this one, by its path on the nodes
   std::string directory;               // shared; a folder is made in it for each job
   std::vector<std::string> arguments;  // for sbatch: "--partition=gpu"
-  int jobs = 4;                        // at most so many of ours at a time
+  int jobs = 1;                        // at most so many of ours at a time
   int resubmissions = 3;               // of one trial
 };
 
@@ -40,8 +40,8 @@ enum class JobEnd : uint8_t { kGoesOn, kAgain, kOutOfMemory, kTooLong, kCancelle
 JobEnd EndOf(std::string_view state);
 
 struct SlurmCalls {
-  std::function<bool()> is_over;                // where it becomes true, what is queued or runs is cancelled
-  std::function<void(const std::string&)> say;  // what happens, one line each
+  std::function<bool()> is_over;  // where it becomes true, what is queued or runs is cancelled
+  Say say;
   std::function<void(size_t, const Trial&)>
       measured;  // one of the trials, by its place among them, as soon as it is
 };

@@ -1,15 +1,16 @@
-#include "cli/trial_turns.h"
+#include "tune/proof/trial_turns.h"
+
+#include <fmt/format.h>
 
 #include <utility>
 
-#include "base/print.h"
 #include "base/secrets.h"
 
-namespace fullbore::cli {
+namespace fullbore::tune {
 
-Result<tune::Turns> TrialTurns::Take(tune::Contender baseline, tune::Contender candidate) {
+Result<Turns> TrialTurns::Take(Contender baseline, Contender candidate) {
   if (!beside_) {
-    auto made = tune::AnotherLike(baseline.options.shelter);
+    auto made = AnotherLike(baseline.options.shelter);
     if (!made) return made.error();
     beside_ = std::move(*made);
   }
@@ -17,7 +18,7 @@ Result<tune::Turns> TrialTurns::Take(tune::Contender baseline, tune::Contender c
   budget_.Limit(baseline.options);
   budget_.Limit(candidate.options);
   const double left_s = budget_.left_s();
-  tune::Turns turns = tune::TakeTurns(baseline, candidate);
+  Turns turns = TakeTurns(baseline, candidate);
   if (turns.interrupted_by) budget_.NoteInterrupt(*turns.interrupted_by);
   if (turns.pair) {
     turns.pair->before.seconds = turns.pair->after.seconds = (left_s - budget_.left_s()) / 2;
@@ -26,8 +27,8 @@ Result<tune::Turns> TrialTurns::Take(tune::Contender baseline, tune::Contender c
   const bool failed_alone = turns.baseline && !turns.baseline->ok();
   if (budget_.interrupted() || budget_.IsOver() || failed_alone) return turns;
   possible_ = false;
-  Print(stderr, "fullbore: they cannot take turns ({}): whole runs instead\n", MaskUrls(turns.why));
+  say_(fmt::format("they cannot take turns ({}): whole runs instead", MaskUrls(turns.why)));
   return turns;
 }
 
-}  // namespace fullbore::cli
+}  // namespace fullbore::tune

@@ -6,12 +6,12 @@
 
 #include "tune/trial/measure.h"
 
-namespace fullbore::cli {
+namespace fullbore::tune {
 
-class TrialBudget {
+class Budget {
  public:
   // Begins now, and from now on keeps signals that end a process from ending this one.
-  explicit TrialBudget(double seconds);
+  explicit Budget(double seconds);
 
   double all_s() const { return seconds_; }
   double left_s() const;
@@ -19,7 +19,7 @@ class TrialBudget {
   std::string text() const;  // "the budget of 10 min"
 
   // A trial that begins now ends with the budget, and at once where the user asks to end.
-  void Limit(tune::MeasureOptions& options) const;
+  void Limit(MeasureOptions& options) const;
 
   void NoteInterrupt(int signal) { interrupted_by_ = signal; }  // that a trial saw
   bool interrupted() const { return interrupted_by() != 0; }
@@ -31,4 +31,4 @@ class TrialBudget {
   int interrupted_by_ = 0;
 };
 
-}  // namespace fullbore::cli
+}  // namespace fullbore::tune

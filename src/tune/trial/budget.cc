@@ -1,4 +1,4 @@
-#include "cli/trial_budget.h"
+#include "tune/trial/budget.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-namespace fullbore::cli {
+namespace fullbore::tune {
 
 namespace {
 
@@ -17,21 +17,21 @@ void OnInterrupt(int signal) { g_interrupted = signal; }
 
 }  // namespace
 
-TrialBudget::TrialBudget(double seconds)
+Budget::Budget(double seconds)
     : seconds_(seconds), end_ns_(MonotonicNs() + static_cast<int64_t>(seconds * 1e9)) {
   struct sigaction action {};
   action.sa_handler = OnInterrupt;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaction(signal, &action, nullptr);
 }
 
-double TrialBudget::left_s() const { return static_cast<double>(end_ns_ - MonotonicNs()) / 1e9; }
+double Budget::left_s() const { return static_cast<double>(end_ns_ - MonotonicNs()) / 1e9; }
 
-std::string TrialBudget::text() const {
+std::string Budget::text() const {
   return "the budget of " + (seconds_ < 60 ? fmt::format("{:g} s", seconds_)
                                            : FormatDuration(static_cast<int64_t>(seconds_ * 1e9)));
 }
 
-void TrialBudget::Limit(tune::MeasureOptions& options) const {
+void Budget::Limit(MeasureOptions& options) const {
   options.end_ns = end_ns_;
   options.end_of = text();
   options.precision.most_seconds = std::max(1.0, std::min(options.precision.most_seconds, left_s()));
@@ -39,8 +39,8 @@ void TrialBudget::Limit(tune::MeasureOptions& options) const {
   options.given_up = [this] { return interrupted(); };
 }
 
-int TrialBudget::interrupted_by() const {
+int Budget::interrupted_by() const {
   return interrupted_by_ != 0 ? interrupted_by_ : static_cast<int>(g_interrupted);
 }
 
-}  // namespace fullbore::cli
+}  // namespace fullbore::tune

@@ -3,28 +3,33 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
-#include "cli/trial_budget.h"
+#include "base/result.h"
 #include "tune/proof/turns.h"
+#include "tune/trial/budget.h"
 #include "tune/trial/shelter.h"
+#include "tune/trial/trial.h"
 
-namespace fullbore::cli {
+namespace fullbore::tune {
 
 class TrialTurns {
  public:
   // Where they are not `wanted`, there are none. `budget` is not owned.
-  TrialTurns(TrialBudget& budget, bool wanted) : budget_(budget), possible_(wanted) {}
+  TrialTurns(Budget& budget, bool wanted, Say say)
+      : budget_(budget), possible_(wanted), say_(std::move(say)) {}
 
   bool possible() const { return possible_; }
   // How long the two had together is in their `seconds`, by halves. Where they make no pair and nothing else ended it, be
   // it the user, the budget or a baseline that fails by itself, it is said why, and they are possible no more. An error
   // where nothing can be started.
-  Result<tune::Turns> Take(tune::Contender baseline, tune::Contender candidate);
+  Result<Turns> Take(Contender baseline, Contender candidate);
 
  private:
-  TrialBudget& budget_;
+  Budget& budget_;
   bool possible_;
-  std::optional<tune::Shelter> beside_;  // where the candidate's trials leave what they write
+  Say say_;
+  std::optional<Shelter> beside_;  // where the candidate's trials leave what they write
 };
 
-}  // namespace fullbore::cli
+}  // namespace fullbore::tune

@@ -1,0 +1,50 @@
+// The laboratory of a search on real programs: trials as processes of this machine or as jobs of a cluster, within a budget
+// of time, and kept as they come, so that an interrupted search goes on from there.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tune/proof/trial_turns.h"
+#include "tune/search/search.h"
+#include "tune/trial/budget.h"
+#include "tune/trial/kept.h"
+#include "tune/trial/place.h"
+
+namespace fullbore::tune {
+
+class Machine : public Laboratory {
+ public:
+  // The budget begins now. What each trial is and what came of it goes to `place.say`. `kept` is not owned.
+  Machine(Place place, MeasureOptions options, double budget_s, Kept& kept);
+
+  Trial Try(const Request& request) override;
+  std::vector<Trial> TryAll(const std::vector<Request>& requests) override;
+  std::optional<PairOfTrials> TryPair(const Request& before, const Request& after) override;
+  std::optional<Known> Learn(const Trial& trial) override;
+  bool IsOver() const override { return interrupted() || error_ || budget_.IsOver(); }
+  std::optional<Time> time() const override { return Time{budget_.left_s(), budget_.all_s()}; }
+
+  bool interrupted() const { return budget_.interrupted(); }
+  int interrupted_by() const { return budget_.interrupted_by(); }
+  const std::optional<Error>& error() const { return error_; }  // what kept a trial from being started
+  // Why there is no answer, or none to all that was asked; empty where there is.
+  std::string Reason(const Answer& answer) const;
+
+ private:
+  void Announce(const Request& request, double most_s);
+  void Tell(const Trial& trial) const;
+  void Keep(const std::vector<Trial>& trials);
+
+  Place place_;
+  MeasureOptions options_;
+  Budget budget_;
+  TrialTurns turns_;
+  Kept& kept_;
+  std::optional<Error> error_;
+  int count_ = 0;
+};
+
+}  // namespace fullbore::tune
