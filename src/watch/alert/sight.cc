@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/overloaded.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/metrics.h"
 
@@ -102,20 +101,8 @@ int64_t WindowOf(const Rule& rule) { return std::clamp(rule.for_ns, kShortestWin
 Sight LookAt(const Rule& rule, const Moment& moment, std::optional<int64_t> since_ns) {
   const bool about_end = std::holds_alternative<RunFailed>(rule.condition);
   if (moment.ended() && !about_end) return {Sight::State::kOver, "the run has ended", {}, {}, {}, {}};
-  const int64_t window_ns = WindowOf(rule);
-  return std::visit(
-      Overloaded{
-          [&](const FindingShare& wanted) { return LookAtFinding(wanted, window_ns, moment); },
-          [&](const SeriesLevel& wanted) { return LookAtSeries(wanted, window_ns, moment); },
-          [&](const ThroughputDrop& wanted) { return LookAtThroughput(wanted, window_ns, moment, since_ns); },
-          [&](const NoSteps& wanted) { return LookAtPause(wanted, rule.for_ns, moment); },
-          [&](const IdleDevice& wanted) { return LookAtIdleDevice(wanted, window_ns, moment); },
-          [&](const LostDevice&) { return LookAtLostDevice(moment); },
-          [&](const ThrottledDevice& wanted) { return LookAtThrottledDevice(wanted, window_ns, moment); },
-          [&](const MemoryEnds& wanted) { return LookAtMemory(wanted, moment); },
-          [&](const DiskFills& wanted) { return LookAtDisk(wanted, moment); },
-          [&](const RunFailed&) { return LookAtEnd(moment); }},
-      rule.condition);
+  const View view{moment, rule.for_ns, WindowOf(rule), since_ns};
+  return std::visit([&](const auto& wanted) { return wanted.Look(view); }, rule.condition);
 }
 
 }  // namespace fullbore::watch

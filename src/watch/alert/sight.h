@@ -57,23 +57,19 @@ class Moment {
   mutable std::map<int64_t, std::shared_ptr<const diagnose::Diagnosis>> diagnoses_;
 };
 
+// What a condition looks at.
+struct View {
+  const Moment& moment;
+  int64_t for_ns = 0;     // how long it must hold
+  int64_t window_ns = 0;  // how long is looked at to decide at one moment
+  // Since when an alert of it is pending or firing: what was usual is what was before.
+  std::optional<int64_t> since_ns;
+};
+
 // How long is looked at to decide at one moment: a minute, less where an alert is wanted sooner.
 int64_t WindowOf(const Rule& rule);
 
-// `since_ns`: since when an alert of the rule is pending or firing; what was usual is what was before.
+// `since_ns`: as in View.
 Sight LookAt(const Rule& rule, const Moment& moment, std::optional<int64_t> since_ns = std::nullopt);
-
-// The kinds, each in the file that its name says.
-Sight LookAtFinding(const FindingShare& wanted, int64_t window_ns, const Moment& moment);
-Sight LookAtSeries(const SeriesLevel& wanted, int64_t window_ns, const Moment& moment);
-Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Moment& moment,
-                       std::optional<int64_t> since_ns);
-Sight LookAtPause(const NoSteps& wanted, int64_t for_ns, const Moment& moment);
-Sight LookAtIdleDevice(const IdleDevice& wanted, int64_t window_ns, const Moment& moment);
-Sight LookAtLostDevice(const Moment& moment);
-Sight LookAtThrottledDevice(const ThrottledDevice& wanted, int64_t window_ns, const Moment& moment);
-Sight LookAtMemory(const MemoryEnds& wanted, const Moment& moment);
-Sight LookAtDisk(const DiskFills& wanted, const Moment& moment);
-Sight LookAtEnd(const Moment& moment);
 
 }  // namespace fullbore::watch

@@ -70,17 +70,17 @@ bool IsHeld(const record::SeriesKey& of, int64_t window_ns, const Moment& moment
 
 }  // namespace
 
-Sight LookAtIdleDevice(const IdleDevice& wanted, int64_t window_ns, const Moment& moment) {
-  if (!ExtremeOf(Metric::kGpuUtilization, window_ns, moment, Side::kBelow, Any).series) return {};
+Sight IdleDevice::Look(const View& view) const {
+  if (!ExtremeOf(Metric::kGpuUtilization, view.window_ns, view.moment, Side::kBelow, Any).series) return {};
   const Extreme least =
-      ExtremeOf(Metric::kGpuUtilization, window_ns, moment, Side::kBelow,
-                [&](const record::SeriesKey& device) { return IsHeld(device, window_ns, moment); });
+      ExtremeOf(Metric::kGpuUtilization, view.window_ns, view.moment, Side::kBelow,
+                [&](const record::SeriesKey& device) { return IsHeld(device, view.window_ns, view.moment); });
   Sight sight;
   sight.state = Sight::State::kOver;
   sight.what = "the run holds no device";
   if (!least.series) return sight;
-  if (least.mean < 2 * wanted.below) sight.state = Sight::State::kBetween;
-  if (least.mean < wanted.below) sight.state = Sight::State::kHolds;
+  if (least.mean < 2 * below) sight.state = Sight::State::kBetween;
+  if (least.mean < below) sight.state = Sight::State::kHolds;
   sight.what = fmt::format("{} is held by the run and {} busy", DeviceOf(least.series->key),
                            FormatPercent(least.mean));
   sight.evidence = {
@@ -90,7 +90,7 @@ Sight LookAtIdleDevice(const IdleDevice& wanted, int64_t window_ns, const Moment
   return sight;
 }
 
-Sight LookAtLostDevice(const Moment& moment) {
+Sight LostDevice::Look(const View& view) const {
   Sight sight;
   sight.state = Sight::State::kOver;
   sight.what = "the devices answer";
@@ -102,17 +102,17 @@ Sight LookAtLostDevice(const Moment& moment) {
         "end the run, look at dmesg and nvidia-smi, and drain the node: it takes a reset or a reboot"};
     sight.lost = 1;
   };
-  for (const record::Series& series : moment.stage().series) {
+  for (const record::Series& series : view.moment.stage().series) {
     if (!IsOf(series.key, Metric::kGpuXid)) continue;
     for (const record::Reading& reading : series.readings) {
       const int64_t xid = std::llround(reading.value);
-      if (reading.t_ns <= moment.now_ns() && IsFatal(xid))
+      if (reading.t_ns <= view.moment.now_ns() && IsFatal(xid))
         lost(fmt::format("{} reported Xid {}", DeviceOf(series.key), xid), reading.t_ns);
     }
   }
   // A minute's window has forgotten the reading; the recorder's messages are all there.
-  for (const record::Message& message : moment.stage().messages) {
-    if (!message.t_ns || *message.t_ns > moment.now_ns() || message.source != "nvml" ||
+  for (const record::Message& message : view.moment.stage().messages) {
+    if (!message.t_ns || *message.t_ns > view.moment.now_ns() || message.source != "nvml" ||
         message.severity != record::Severity::kError)
       continue;
     if (const auto xid = XidIn(message.text); xid && !IsFatal(*xid)) continue;
@@ -121,13 +121,13 @@ Sight LookAtLostDevice(const Moment& moment) {
   return sight;
 }
 
-Sight LookAtThrottledDevice(const ThrottledDevice& wanted, int64_t window_ns, const Moment& moment) {
-  const Extreme most = ExtremeOf(Metric::kGpuThrottleThermal, window_ns, moment, Side::kAbove, Any);
+Sight ThrottledDevice::Look(const View& view) const {
+  const Extreme most = ExtremeOf(Metric::kGpuThrottleThermal, view.window_ns, view.moment, Side::kAbove, Any);
   if (!most.series) return {};
   Sight sight;
-  sight.state = most.mean > wanted.above       ? Sight::State::kHolds
-                : most.mean < wanted.above / 2 ? Sight::State::kOver
-                                               : Sight::State::kBetween;
+  sight.state = most.mean > above       ? Sight::State::kHolds
+                : most.mean < above / 2 ? Sight::State::kOver
+                                        : Sight::State::kBetween;
   sight.what = fmt::format("{} was held back by heat {} of the time", DeviceOf(most.series->key),
                            FormatPercent(most.mean));
   sight.evidence = {

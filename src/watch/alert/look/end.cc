@@ -17,16 +17,16 @@ std::string InWords(int status) {
 
 }  // namespace
 
-Sight LookAtEnd(const Moment& moment) {
-  const record::Stage& stage = moment.stage();
+Sight RunFailed::Look(const View& view) const {
+  const record::Stage& stage = view.moment.stage();
   Sight sight;
   sight.state = Sight::State::kOver;
   sight.what = "the run goes on";
-  if (!moment.ended()) return sight;
+  if (!view.moment.ended()) return sight;
   sight.what = "the run ended well";
   const std::string after =
-      fmt::format("after {} steps", FormatCount(static_cast<double>(moment.past().steps())));
-  if (moment.cut_off()) {
+      fmt::format("after {} steps", FormatCount(static_cast<double>(view.moment.past().steps())));
+  if (view.moment.cut_off()) {
     sight.what = "the run was cut off: its recorder is gone or cannot write, " + after;
     sight.fix = {
         "see whether the machine or the job was stopped; `fullbore explain` shows what was recorded"};

@@ -22,18 +22,18 @@ Sight::State StateOf(double value, Side side, double level) {
 
 }  // namespace
 
-Sight LookAtFinding(const FindingShare& wanted, int64_t window_ns, const Moment& moment) {
-  const diagnose::Diagnosis& diagnosis = moment.DiagnosisOf(window_ns);
-  const bool trained = moment.past().steps() > 0;
+Sight FindingShare::Look(const View& view) const {
+  const diagnose::Diagnosis& diagnosis = view.moment.DiagnosisOf(view.window_ns);
+  const bool trained = view.moment.past().steps() > 0;
   if (trained && diagnosis.steps < kFewestSteps) return {};
-  const auto finding = std::ranges::find(diagnosis.findings, wanted.id, &diagnose::Finding::id);
+  const auto finding = std::ranges::find(diagnosis.findings, id, &diagnose::Finding::id);
   Sight sight;
   if (finding == diagnosis.findings.end()) {
     sight.state = Sight::State::kOver;
-    sight.what = "the finding " + wanted.id + " is gone";
+    sight.what = "the finding " + id + " is gone";
     return sight;
   }
-  sight.state = StateOf(finding->share, Side::kAbove, wanted.above);
+  sight.state = StateOf(finding->share, Side::kAbove, above);
   sight.what = finding->title;
   sight.evidence = finding->evidence;
   sight.fix = finding->fix;
@@ -42,31 +42,29 @@ Sight LookAtFinding(const FindingShare& wanted, int64_t window_ns, const Moment&
   return sight;
 }
 
-Sight LookAtSeries(const SeriesLevel& wanted, int64_t window_ns, const Moment& moment) {
+Sight SeriesLevel::Look(const View& view) const {
   const record::Series* worst = nullptr;
   double worst_mean = 0;
-  for (const record::Series& series : moment.stage().series) {
-    const bool labelled = std::ranges::all_of(wanted.labels, [&](const auto& label) {
+  for (const record::Series& series : view.moment.stage().series) {
+    const bool labelled = std::ranges::all_of(labels, [&](const auto& label) {
       const auto found = series.key.labels.find(label.first);
       return found != series.key.labels.end() && found->second == label.second;
     });
-    if (series.key.name != wanted.name || !labelled || !moment.IsOurs(series.key)) continue;
-    const auto mean = moment.Mean(series, window_ns);
-    if (!mean || (worst && (wanted.side == Side::kAbove ? *mean <= worst_mean : *mean >= worst_mean)))
-      continue;
+    if (series.key.name != name || !labelled || !view.moment.IsOurs(series.key)) continue;
+    const auto mean = view.moment.Mean(series, view.window_ns);
+    if (!mean || (worst && (side == Side::kAbove ? *mean <= worst_mean : *mean >= worst_mean))) continue;
     worst = &series;
     worst_mean = *mean;
   }
   if (!worst) return {};
   Sight sight;
-  sight.state = StateOf(worst_mean, wanted.side, wanted.level);
-  const std::string name = record::LabelledName(worst->key), unit = worst->key.unit;
-  sight.what =
-      fmt::format("{} is {}, {} {}", name, FormatQuantity(worst_mean, unit),
-                  wanted.side == Side::kAbove ? "above" : "below", FormatQuantity(wanted.level, unit));
+  sight.state = StateOf(worst_mean, side, level);
+  const std::string called = record::LabelledName(worst->key), unit = worst->key.unit;
+  sight.what = fmt::format("{} is {}, {} {}", called, FormatQuantity(worst_mean, unit),
+                           side == Side::kAbove ? "above" : "below", FormatQuantity(level, unit));
   if (sight.state != Sight::State::kHolds)
-    sight.what = fmt::format("{} is {}", name, FormatQuantity(worst_mean, unit));
-  sight.evidence.push_back({name, worst_mean, unit, "", name, {}, {}});
+    sight.what = fmt::format("{} is {}", called, FormatQuantity(worst_mean, unit));
+  sight.evidence.push_back({called, worst_mean, unit, "", called, {}, {}});
   return sight;
 }
 

@@ -86,14 +86,14 @@ Sight Worst(bool disks, int64_t within_ns, double full, const Moment& moment) {
 
 }  // namespace
 
-Sight LookAtMemory(const MemoryEnds& wanted, const Moment& moment) {
-  Sight sight = Worst(/*disks=*/false, wanted.within_ns, kNoneLeft, moment);
+Sight MemoryEnds::Look(const View& view) const {
+  Sight sight = Worst(/*disks=*/false, within_ns, kNoneLeft, view.moment);
   sight.fix = {"save a checkpoint now; fullbore help memory-growth says how to find what grows"};
   return sight;
 }
 
-Sight LookAtDisk(const DiskFills& wanted, const Moment& moment) {
-  Sight sight = Worst(/*disks=*/true, wanted.within_ns, wanted.above, moment);
+Sight DiskFills::Look(const View& view) const {
+  Sight sight = Worst(/*disks=*/true, within_ns, above, view.moment);
   sight.fix = {
       "remove old checkpoints and logs, or keep fewer (save_total_limit, save_top_k): the next one may fail"};
   return sight;

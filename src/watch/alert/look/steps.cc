@@ -46,19 +46,18 @@ std::optional<Rate> RateOf(const std::vector<Pace>& paces, int64_t begin_ns, int
 
 }  // namespace
 
-Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Moment& moment,
-                       std::optional<int64_t> since_ns) {
-  const std::vector<Pace>& paces = moment.past().paces();
-  const int64_t now_ns = moment.now_ns();
-  const auto now = RateOf(paces, now_ns - window_ns, now_ns);
+Sight ThroughputDrop::Look(const View& view) const {
+  const std::vector<Pace>& paces = view.moment.past().paces();
+  const int64_t now_ns = view.moment.now_ns();
+  const auto now = RateOf(paces, now_ns - view.window_ns, now_ns);
   if (!now) return {};
-  const bool samples = moment.past().samples_known() && now->samples_per_s > 0;
+  const bool samples = view.moment.past().samples_known() && now->samples_per_s > 0;
   const auto figure = [&](const Rate& rate) { return samples ? rate.samples_per_s : rate.steps_per_s; };
   // The first stretch is the warm-up's, and what is slow since the drop is not what is usual.
   std::vector<double> past;
-  for (int64_t end_ns = std::min(now_ns, since_ns.value_or(now_ns)) - window_ns;
-       end_ns - 2 * window_ns >= moment.past().first_step_ns(); end_ns -= window_ns) {
-    if (const auto rate = RateOf(paces, end_ns - window_ns, end_ns)) past.push_back(figure(*rate));
+  for (int64_t end_ns = std::min(now_ns, view.since_ns.value_or(now_ns)) - view.window_ns;
+       end_ns - 2 * view.window_ns >= view.moment.past().first_step_ns(); end_ns -= view.window_ns) {
+    if (const auto rate = RateOf(paces, end_ns - view.window_ns, end_ns)) past.push_back(figure(*rate));
   }
   if (past.size() < kFewestStretches) return {};
   const double usual = diagnose::Median(past);
@@ -66,7 +65,7 @@ Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Mo
   for (const double rate : past) deviations.push_back(std::abs(rate - usual));
   const double noise = usual > 0 ? kOutsideNoise * kToDeviation * diagnose::Median(deviations) / usual : 0;
   const double drop = usual > 0 ? 1 - figure(*now) / usual : 0;
-  const double threshold = std::max(wanted.above, noise);
+  const double threshold = std::max(above, noise);
   Sight sight;
   sight.state = drop > threshold             ? Sight::State::kHolds
                 : drop < kNearly * threshold ? Sight::State::kOver
@@ -74,7 +73,7 @@ Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Mo
   const char* unit = samples ? "samples/s" : "steps/s";
   sight.what = fmt::format("{} {}, {} {} than the usual {}", FormatCount(figure(*now)), unit,
                            FormatPercent(std::abs(drop)), drop >= 0 ? "less" : "more", FormatCount(usual));
-  sight.evidence = {{"throughput now", figure(*now), unit, "hook", "", now_ns - window_ns, now_ns},
+  sight.evidence = {{"throughput now", figure(*now), unit, "hook", "", now_ns - view.window_ns, now_ns},
                     {"usual", usual, unit, "hook", "", {}, {}},
                     {"drops up to this are noise", noise, "ratio", "hook", "", {}, {}}};
   sight.fix = {
@@ -84,8 +83,8 @@ Sight LookAtThroughput(const ThroughputDrop& wanted, int64_t window_ns, const Mo
   return sight;
 }
 
-Sight LookAtPause(const NoSteps& wanted, int64_t for_ns, const Moment& moment) {
-  const Past& past = moment.past();
+Sight NoSteps::Look(const View& view) const {
+  const Past& past = view.moment.past();
   if (past.steps() < kFewestSteps) return {};
   std::vector<double> longest;
   double longest_ever = 0;
@@ -95,19 +94,19 @@ Sight LookAtPause(const NoSteps& wanted, int64_t for_ns, const Moment& moment) {
     longest.push_back(ns);
   }
   const double usual_ns = diagnose::Median(longest);
-  const auto pause_ns = static_cast<double>(moment.now_ns() - past.last_step_ns());
-  const double unusual_ns = std::max(wanted.above * usual_ns, kLongerThanEver * longest_ever);
+  const auto pause_ns = static_cast<double>(view.moment.now_ns() - past.last_step_ns());
+  const double unusual_ns = std::max(above * usual_ns, kLongerThanEver * longest_ever);
   Sight sight;
   if (pause_ns <= unusual_ns) {
     sight.state = Sight::State::kOver;
     sight.what = "steps go on";
     return sight;
   }
-  const auto cores = moment.CoresSince(past.last_step_ns());
-  const double ranks = std::max<double>(1, static_cast<double>(moment.stage().ranks.size()));
+  const auto cores = view.moment.CoresSince(past.last_step_ns());
+  const double ranks = std::max<double>(1, static_cast<double>(view.moment.stage().ranks.size()));
   const bool computes = cores && *cores >= diagnose::kNothingComputes * ranks;
   if (!cores && pause_ns < kUntilKnownNs) return {};  // its first readings are about to come
-  const bool too_long = !computes || pause_ns > unusual_ns + kMorePatience * static_cast<double>(for_ns);
+  const bool too_long = !computes || pause_ns > unusual_ns + kMorePatience * static_cast<double>(view.for_ns);
   sight.state = too_long ? Sight::State::kHolds : Sight::State::kBetween;
   sight.what = fmt::format("no step for {}, usually {}", FormatDuration(std::llround(pause_ns)),
                            FormatDuration(std::llround(usual_ns)));
@@ -115,14 +114,14 @@ Sight LookAtPause(const NoSteps& wanted, int64_t for_ns, const Moment& moment) {
     sight.what +=
         computes ? fmt::format("; {} cores compute", FormatCount(*cores)) : ", and nothing computes";
   sight.evidence = {
-      {"since the last step", pause_ns / 1e9, "s", "hook", "", past.last_step_ns(), moment.now_ns()},
+      {"since the last step", pause_ns / 1e9, "s", "hook", "", past.last_step_ns(), view.moment.now_ns()},
       {"longest usual step", usual_ns / 1e9, "s", "hook", "", {}, {}},
       {"longest step so far", longest_ever / 1e9, "s", "hook", "", {}, {}}};
   if (cores)
     sight.evidence.push_back(
         {"cores that the command uses since then", *cores, "cores", "proc", "process_cpu", {}, {}});
   sight.fix = {
-      moment.stage().ranks.size() > 1
+      view.moment.stage().ranks.size() > 1
           ? "find the missing rank: py-spy dump on each rank; docs: fullbore help hang"
           : "find what it waits for: py-spy dump --pid PID of the training process; fullbore help hang"};
   sight.lost = 1;
