@@ -12,8 +12,8 @@ import pytest
 from hook_package import load
 
 act = load("sampling.activities")
-frames = load("core.frames")
 instructions = load("sampling.instructions")
+levels = load("sampling.levels").levels
 stacks = load("sampling.stacks")
 SAMPLES = 25
 needs_lock = pytest.mark.skipif(
@@ -43,7 +43,7 @@ class Training:
         seen: list = []
         while len(seen) < SAMPLES:
             time.sleep(0.002)
-            sample = stacks.read(frames.levels(sys._current_frames()[self.thread.ident]), self.loop)
+            sample = stacks.read(levels(sys._current_frames()[self.thread.ident]), self.loop)
             if sample is not None:
                 seen.append(sample)
         self.over = True

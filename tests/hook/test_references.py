@@ -33,7 +33,8 @@ WATCHED = """
             core.look_soon()
             if lines.sampler is not None:
                 lines.sampler.growth.next_look = 0
-                lines.sampler.sample(0)
+                sampling = threading.Thread(target=lines.sampler.sample, args=[0])
+                sampling.start(); sampling.join()
 
     def train():
         gc.disable()  # only references count

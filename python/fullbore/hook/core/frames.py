@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 from .library import standard_library
 
@@ -58,34 +57,6 @@ def _judge(name: str) -> bool:
     if any(path.startswith(folder + os.sep) for folder in libraries):
         return False
     return not any(part in path for part in (*PACKAGES, OUR_LOADER, OUR_MARKS))
-
-
-class Level(NamedTuple):
-    """A frame of another thread's stack, and where it was: that thread may run on while it is looked at."""
-
-    frame: FrameType
-    offset: int  # of the instruction, in bytes
-    line: int
-
-    @property
-    def code(self) -> CodeType:
-        return self.frame.f_code
-
-    def place(self) -> tuple[str, int]:
-        return full_name(self.code), self.line
-
-
-def levels(frame: FrameType | None) -> list[Level]:
-    """From this frame outwards, at most MAX_DEPTH."""
-    found: list[Level] = []
-    while frame is not None and len(found) < MAX_DEPTH:
-        found.append(Level(frame, frame.f_lasti, frame.f_lineno))
-        frame = frame.f_back
-    return found
-
-
-def innermost_of_user(stack: Iterable[Level]) -> Level | None:
-    return next((at for at in stack if is_user_file(at.code.co_filename)), None)
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:

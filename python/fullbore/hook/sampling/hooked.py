@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from ..core.frames import Level, is_user_file
+from ..core.frames import is_user_file
 from . import activities as act
 from .instructions import local
+from .levels import Level
 
 MODULE = ("torch.nn.modules.module", ("_call_impl", "inner"))  # calls a module's forward, and the hooks around it
 WRAPPERS = "torch.utils.hooks"  # the hooks of a module's backward pass

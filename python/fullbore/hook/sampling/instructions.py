@@ -12,8 +12,9 @@ import types
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from ..core.frames import Level, variable
+from ..core.frames import variable
 from ..core.interrupts import is_the_scripts
+from .levels import Level
 
 MAX_CODE_BYTES = 1 << 15  # longer code is generated, and takes milliseconds to go through
 MAX_PLACES = 4096
@@ -48,8 +49,9 @@ def executing(at: Level) -> Executing:
             if is_the_scripts(error):
                 raise
             known = Executing(OPERATOR)
-        _known[id(code), offset] = known
-        _kept[id(code)] = code
+        if at.frame.f_lasti == offset:  # else its variables may be others by now
+            _known[id(code), offset] = known
+            _kept[id(code)] = code
     return known
 
 

@@ -19,9 +19,9 @@ import time
 from typing import Any
 
 from ..core import channel, steps
-from ..core.frames import levels
 from ..core.runtime import Thread, clock, hook, never_interrupted
 from .growth import Growth
+from .levels import levels
 from .stacks import Loop, Sample, all_wait, read
 
 SPARSE_S, DENSE_S = 0.05, 0.01
@@ -120,10 +120,10 @@ class Sampler:
             self.density.note(self.thread.phase, cost_ns)
 
     def sample(self, number: int) -> None:
-        # At once: when the thread gets Python's lock back, it runs on.
+        phase = self.thread.phase
         frames = sys._current_frames()
         stack = levels(frames.pop(self.ident, None))
-        phase, now = self.thread.phase, clock()
+        now = clock()
         frames.pop(threading.get_ident(), None)
         self.alone = all_wait(frames.values())
         if self.growth.is_due():

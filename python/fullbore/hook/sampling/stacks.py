@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from ..core.frames import STANDARD_LIBRARY, Level, innermost_of_user, is_user_file, user_frame
+from ..core.frames import STANDARD_LIBRARY, is_user_file, user_frame
 from . import activities as act
 from . import hooked
 from .hooked import module_of
 from .instructions import CALL, INDEX, INTERPRETER, LOOP, executing, local
+from .levels import Level, innermost_of_user
 
 # What feeds the steps: in the iterator that the loop goes through, or in its body, waiting to receive something.
 NOTHING, ITERATOR, RECEIVES = range(3)

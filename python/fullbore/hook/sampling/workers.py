@@ -15,8 +15,9 @@ import time
 from typing import Any
 
 from ..core import channel
-from ..core.frames import STANDARD_LIBRARY, Level, innermost_of_user, is_user_file, levels
+from ..core.frames import STANDARD_LIBRARY, is_user_file
 from ..core.runtime import clock, hook, never_interrupted
+from .levels import Level, innermost_of_user, levels
 from .stacks import activity_of, module_of, package_of
 
 PERIOD_S = 0.1
