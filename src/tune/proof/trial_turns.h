@@ -8,8 +8,8 @@
 #include "base/result.h"
 #include "tune/proof/turns.h"
 #include "tune/trial/budget.h"
+#include "tune/trial/say.h"
 #include "tune/trial/shelter.h"
-#include "tune/trial/trial.h"
 
 namespace fullbore::tune {
 

@@ -52,11 +52,12 @@ Trial Machine::Try(const Request& request) {
   trial.settings = request.settings;
   trial.predicted = request.predicted;
   trial.proves = request.proves;
-  if (is_job && budget_.IsOver() && trial.run.empty()) {
+  const bool job_was_cut_off = is_job && budget_.IsOver() && trial.run.empty();
+  if (job_was_cut_off) {
     trial.outcome = Outcome::kEndedEarly;
     trial.why = budget_.text() + " ended before the job did";
   }
-  if (trial.why.starts_with(budget_.text())) trial.why += "; --budget gives it more time";
+  if (!trial.ok() && (measured->out_of_time || job_was_cut_off)) trial.why += "; --budget gives it more time";
   if (trial.ok() || !budget_.IsOver())
     Keep({trial});
   else

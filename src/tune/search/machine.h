@@ -19,6 +19,8 @@ class Machine : public Laboratory {
  public:
   // The budget begins now. What each trial is and what came of it goes to `place.say`. `kept` is not owned.
   Machine(Place place, MeasureOptions options, double budget_s, Kept& kept);
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
 
   Trial Try(const Request& request) override;
   std::vector<Trial> TryAll(const std::vector<Request>& requests) override;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 
@@ -59,9 +60,9 @@ TEST_F(MachineTest, AnInterruptedSearchGoesOnWithWhatWasKept) {
   ASSERT_TRUE(again.Load().ok());
   said_.clear();
   Machine machine(Here(), Running("exit 4"), 600, again);
-  EXPECT_THAT(machine.Try(Of("num_workers", 2)).why, HasSubstr("3"));
+  EXPECT_THAT(machine.Try(Of("num_workers", 2)).why, HasSubstr("exit status 3"));
   EXPECT_THAT(said_, IsEmpty()) << "nothing ran";
-  EXPECT_THAT(machine.Try(Of("num_workers", 4)).why, HasSubstr("4"));
+  EXPECT_THAT(machine.Try(Of("num_workers", 4)).why, HasSubstr("exit status 4"));
 }
 
 TEST_F(MachineTest, ACommandThatCannotBeStartedEndsTheSearch) {
@@ -83,6 +84,27 @@ TEST_F(MachineTest, TheBudgetEndsATrialThatHasNotBegunToTrain) {
   Answer answer;
   answer.trials = {trial};
   EXPECT_THAT(machine.Reason(answer), HasSubstr("--budget gives it more time"));
+}
+
+TEST_F(MachineTest, ATrialWithoutARecordingTeachesNothing) {
+  Machine machine(Here(), Running(""), 600, kept_);
+  EXPECT_FALSE(machine.Learn({}).has_value());
+}
+
+TEST_F(MachineTest, CtrlCEndsTheSearchAndAfterItDoesWhatItDidBefore) {
+  struct sigaction before {
+  }, after{};
+  sigaction(SIGINT, nullptr, &before);
+  {
+    Machine machine(Here(), Running("exit 3"), 600, kept_);
+    raise(SIGINT);
+    EXPECT_TRUE(machine.IsOver());
+    EXPECT_EQ(machine.interrupted_by(), SIGINT);
+    EXPECT_THAT(machine.Reason({}), HasSubstr("it was interrupted"));
+  }
+  sigaction(SIGINT, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
+  EXPECT_FALSE(Machine(Here(), Running("exit 3"), 600, kept_).IsOver());
 }
 
 TEST_F(MachineTest, WhereALineIsReadForTheRateNoTwoTrialsTakeTurns) {

@@ -1,7 +1,6 @@
 #include "tune/trial/budget.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 
@@ -15,13 +14,20 @@ namespace {
 volatile sig_atomic_t g_interrupted = 0;
 void OnInterrupt(int signal) { g_interrupted = signal; }
 
+constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
 }  // namespace
 
 Budget::Budget(double seconds)
     : seconds_(seconds), end_ns_(MonotonicNs() + static_cast<int64_t>(seconds * 1e9)) {
+  g_interrupted = 0;
   struct sigaction action {};
   action.sa_handler = OnInterrupt;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaction(signal, &action, nullptr);
+  for (size_t i = 0; i < kEnding.size(); ++i) sigaction(kEnding[i], &action, &before_[i]);
+}
+
+Budget::~Budget() {
+  for (size_t i = 0; i < kEnding.size(); ++i) sigaction(kEnding[i], &before_[i], nullptr);
 }
 
 double Budget::left_s() const { return static_cast<double>(end_ns_ - MonotonicNs()) / 1e9; }

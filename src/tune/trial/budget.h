@@ -1,6 +1,9 @@
 // The time that all trials of one command may take, and Ctrl-C between two of them; within one, collect::Run sees it.
 #pragma once
 
+#include <signal.h>
+
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -10,8 +13,11 @@ namespace fullbore::tune {
 
 class Budget {
  public:
-  // Begins now, and from now on keeps signals that end a process from ending this one.
+  // Begins now. As long as there is one, signals that end a process do not end this one; at most one at a time.
   explicit Budget(double seconds);
+  ~Budget();
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
 
   double all_s() const { return seconds_; }
   double left_s() const;
@@ -29,6 +35,7 @@ class Budget {
   double seconds_;
   int64_t end_ns_;
   int interrupted_by_ = 0;
+  std::array<struct sigaction, 4> before_{};  // what those signals did
 };
 
 }  // namespace fullbore::tune

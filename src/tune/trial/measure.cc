@@ -280,6 +280,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   Measured measured;
   measured.run_file = outcome.path;
   measured.interrupted_by = outcome.interrupted_by;
+  measured.out_of_time = watch.out_of_time();
   Trial& trial = measured.trial;
   trial.settings = settings;
   trial.run = outcome.run_id;

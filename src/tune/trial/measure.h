@@ -50,6 +50,7 @@ struct Measured {
   Trial trial;
   std::string run_file;               // empty if nothing could be recorded
   std::optional<int> interrupted_by;  // a signal for us: the trial says nothing
+  bool out_of_time = false;           // what is in end_of ended it
 };
 
 // What the program prints, and what it would write, goes into a directory that is removed at the end. An error if the

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "tune/trial/measure.h"
+#include "tune/trial/say.h"
 
 namespace fullbore::tune {
 

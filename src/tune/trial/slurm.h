@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "tune/trial/say.h"
 #include "tune/trial/trial.h"
 
 namespace fullbore::tune {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -57,8 +56,6 @@ struct Trial {
 
   bool ok() const { return outcome == Outcome::kOk && rate.has_value(); }
 };
-
-using Say = std::function<void(const std::string&)>;  // what happens, one line each, while trials are made
 
 template <typename T>
 nlohmann::ordered_json OrNull(const std::optional<T>& value) {
