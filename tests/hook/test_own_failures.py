@@ -107,6 +107,7 @@ SCRIPT = """
         return in_child(run_functions)[0]
 
     after_import = set(in_child(with_dynamo)[0])
+    assert after_import < set(names), "the import runs functions of ours, too"
     half = names[{half}::2]  # each in one of the two ways in which the hook is there
     for name in sorted(half, key=after_import.__contains__):  # first those that the import itself runs
         if name in after_import:

@@ -92,8 +92,8 @@ TEST_F(MachineTest, ATrialWithoutARecordingTeachesNothing) {
 }
 
 TEST_F(MachineTest, CtrlCEndsTheSearchAndAfterItDoesWhatItDidBefore) {
-  struct sigaction before {
-  }, after{};
+  struct sigaction before = {};
+  struct sigaction after = {};
   sigaction(SIGINT, nullptr, &before);
   {
     Machine machine(Here(), Running("exit 3"), 600, kept_);
