@@ -64,18 +64,21 @@ def test_a_line_is_the_one_that_python_names():
     assert all(line == named for line, named in seen[1:]), "the innermost has run on"
 
 
-def test_what_a_frame_executes_is_kept_only_while_it_is_there(monkeypatch):
-    def counts():
-        yield len("a")
-        yield len("b")
-
+def test_what_a_frame_calls_is_kept_only_while_it_is_there(monkeypatch):
     monkeypatch.setattr(instructions, "_known", {})
-    counting = counts()
-    next(counting)
-    (noted,) = levels(counting.gi_frame)
-    next(counting)
-    instructions.executing(noted)
-    assert instructions._known == {}
-    (noted,) = levels(counting.gi_frame)
-    instructions.executing(noted)
-    assert len(instructions._known) == 1
+    noted = []
+
+    def note(look):
+        noted.append(levels(sys._getframe(1))[0])
+        if look:
+            instructions.executing(noted[-1])
+        return 0
+
+    def calls():
+        min([False], key=note)
+        assert instructions.executing(noted[0]).kind == instructions.CALL
+        assert instructions._known == {}, "it has run on"
+        min([True], key=note)
+        assert [known.kind for known in instructions._known.values()] == [instructions.CALL]
+
+    calls()

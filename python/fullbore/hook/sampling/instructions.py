@@ -49,7 +49,7 @@ def executing(at: Level) -> Executing:
             if is_the_scripts(error):
                 raise
             known = Executing(OPERATOR)
-        if at.frame.f_lasti == offset:  # else its variables may be others by now
+        if known.kind != CALL or at.frame.f_lasti == offset:  # else what it calls may be another by now
             _known[id(code), offset] = known
             _kept[id(code)] = code
     return known
