@@ -353,11 +353,9 @@ def test_want_of_shared_memory_is_said_where_the_script_ends_by_it(newest, raise
     assert all("No space left" in m["text"] and m["severity"] == "info" for m in said)
 
 
-# Torch raises that the worker exited unexpectedly, from what its own handler of SIGCHLD has said.
-def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
-    script = (
-        LOADER
-        + """
+KILLED = (
+    LOADER
+    + """
     import os, signal
     class Killed(Slow):
         def __getitem__(self, index):
@@ -365,13 +363,38 @@ def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
                 os.kill(os.getpid(), signal.SIGKILL)
             return super().__getitem__(index)
 
-    train(DataLoader(Killed(), batch_size=4, num_workers=1))
-    """
-    )
+    loader = DataLoader(Killed(), batch_size=4, num_workers=1)
+"""
+)
+
+
+# Torch raises that the worker exited unexpectedly, from what its own handler of SIGCHLD has said.
+def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
+    assert ended_by(newest, KILLED + "    train(loader)\n") == ["Killed"]
+
+
+# As where the connection to the worker breaks before Python runs that handler.
+def test_a_worker_that_a_signal_ended_is_told_without_torchs_handler(newest):
+    without = """
+    import torch.utils.data._utils.signal_handling as handling
+    handling._error_if_any_worker_fails = lambda: None
+    train(loader)
+"""
+    assert ended_by(newest, KILLED + without) == ["Killed"]
+
+
+def test_a_worker_that_lives_when_the_script_ends_is_not_told(newest):
+    raised = """
+    for _ in loader:
+        raise EOFError
+"""
+    assert ended_by(newest, KILLED.replace("index == 12", "index == 99") + raised) == []
+
+
+def ended_by(newest, script):
     result, directory = newest.start([newest.python, newest.script(script)], None)
     assert result.returncode == 1
-    (said,) = [m for m in Channel(directory).trainer.say("message") if m.get("source") == "worker-killed"]
-    assert said["text"] == "Killed"
+    return [m["text"] for m in Channel(directory).trainer.say("message") if m.get("source") == "worker-killed"]
 
 
 def test_what_the_script_got_over_is_not_said(newest):

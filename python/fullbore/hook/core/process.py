@@ -6,10 +6,12 @@ import atexit
 import errno
 import gc
 import sys
+from _signal import strsignal
 from collections.abc import Iterator
 from typing import Any
 
 from . import channel, native
+from .frames import variables
 from .interrupts import is_the_scripts
 from .leaving import clear_away
 from .runtime import clock, enter, guarded, hook, leave, never_interrupted
@@ -57,11 +59,13 @@ def note_what_ended_it(raised: Any) -> None:
         try:
             any(note(each) for each in with_causes(raised))
         except Exception as error:  # the text of an exception may be made by a method of the script's
-            if is_the_scripts(error):
+            if is_the_scripts(error) and not note_killed_worker(error):  # torch's handler may run while we look
                 raise
 
 
 MAX_CAUSES = 8
+ENDS_WITHIN_S = 0.1
+LOADER = "torch.utils.data.dataloader"
 
 
 def with_causes(raised: Any) -> Iterator[BaseException]:
@@ -75,15 +79,47 @@ def with_causes(raised: Any) -> Iterator[BaseException]:
 
 
 def note_killed_worker(raised: BaseException) -> bool:
-    """What torch says of a loader's worker that a signal ended, where the script ended by that. Also as a message: the
-    facts of a process that took no step yet are not kept."""
-    text = str(raised) if isinstance(raised, RuntimeError) else ""
-    if not text.startswith("DataLoader worker") or "signal: " not in text:
+    """The signal that ended a loader's worker, where the script ended by that. Also as a message: the facts of a
+    process that took no step yet are not kept."""
+    signal = signal_said_by_torch(raised) or signal_that_ended_a_worker(raised)
+    if not signal:
         return False
-    signal = text.partition("signal: ")[2].partition(".")[0]
     hook.fact("worker_killed_by", signal)
     hook.say("message", severity="info", source="worker-killed", text=signal)
     return True
+
+
+def signal_said_by_torch(raised: BaseException) -> str:
+    """By its handler of SIGCHLD, which Python runs wherever the script then is."""
+    text = str(raised) if isinstance(raised, RuntimeError) else ""
+    if not text.startswith("DataLoader worker") or "signal: " not in text:
+        return ""
+    return text.partition("signal: ")[2].partition(".")[0]
+
+
+def signal_that_ended_a_worker(raised: BaseException) -> str:
+    """Where the worker's connection broke, in a loader's own code, before that handler ran: by the workers' exit codes.
+    A process closes its connections a little before it can be seen to have ended."""
+    if not isinstance(raised, (EOFError, ConnectionError, RuntimeError)):
+        return ""
+    at = raised.__traceback__
+    while at is not None:
+        if at.tb_frame.f_globals.get("__name__") == LOADER:
+            workers = getattr(variables(at.tb_frame).get("self"), "_workers", None)
+            if workers:
+                return signal_that_ended_one_of(workers)
+        at = at.tb_next
+    return ""
+
+
+def signal_that_ended_one_of(workers: list[Any]) -> str:
+    ended = sys.modules["multiprocessing.connection"].wait([each.sentinel for each in workers], ENDS_WITHIN_S)
+    for worker in workers:
+        if worker.sentinel in ended:
+            worker.join(ENDS_WITHIN_S)
+        if (worker.exitcode or 0) < 0:
+            return strsignal(-worker.exitcode) or ""
+    return ""
 
 
 NO_SPACE = "No space left on device"
