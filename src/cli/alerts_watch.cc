@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/ending_signals.h"
 #include "base/print.h"
 #include "cli/alert_rules.h"
 #include "cli/output.h"
@@ -72,9 +73,7 @@ bool IsClosed(const std::string& path) {
 // Held back from every thread, those that do not exist yet included: they are waited for between looks, so that what is
 // being said at the end is said, and no program that was run for an alert goes on without us.
 sigset_t HoldEndSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, each);
+  const sigset_t signals = EndingSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "base/ending_signals.h"
 #include "base/print.h"
 #include "base/temporary_directory.h"
 #include "base/text.h"
@@ -72,9 +73,7 @@ Result<std::string> RecordPid(const PidFlags& flags) {
   options.directory = DirectoryFor(flags.directory);
   bool ended = false;
   options.goes_on = [&](double gone_s) {
-    while (const auto signal = signals.Next())
-      ended =
-          ended || signal->ssi_signo == SIGINT || signal->ssi_signo == SIGTERM || signal->ssi_signo == SIGHUP;
+    while (const auto signal = signals.Next()) ended = ended || AsksToEnd(static_cast<int>(signal->ssi_signo));
     status.Show(fmt::format(" fullbore  sampling process {}  {:.0f} of {} s  (Ctrl-C: enough)", flags.pid,
                             std::min(gone_s, static_cast<double>(*seconds)), *seconds));
     return !ended;

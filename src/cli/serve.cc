@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/ending_signals.h"
 #include "base/print.h"
 #include "cli/alert_rules.h"
 #include "cli/output.h"
@@ -36,9 +37,7 @@ constexpr int64_t kWaitsNs = 50 * kNsPerMs;  // for a judgement, while others wa
 
 // Ctrl-C and a polite kill end the server; they are read from this descriptor.
 UniqueFd EndSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int each : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, each);
+  const sigset_t signals = EndingSignals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   return UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC));
 }

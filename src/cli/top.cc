@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/ending_signals.h"
 #include "base/exec.h"
 #include "base/fd.h"
 #include "base/print.h"
@@ -52,9 +53,7 @@ struct Flags {
 class Ending {
  public:
   Ending() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, signal);
+    const sigset_t set = EndingSignals();
     sigprocmask(SIG_BLOCK, &set, nullptr);
     fd_.reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }

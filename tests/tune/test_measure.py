@@ -100,13 +100,37 @@ def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
         start_new_session=True,
     )
     fullbore.started.append(started)
-    while not any(path.stat().st_size for path in kept.glob("*/output")):
-        assert started.poll() is None
+    wait_for_output(started, kept)
     os.kill(started.pid, signal.SIGINT)
     assert started.wait() == 128 + signal.SIGINT
     assert processes_with("endless.py") == []
     assert list(temporary.iterdir()) == []
     assert [path.suffix for path in kept.iterdir()] == [".fbr"]
+
+
+def test_under_nohup_the_end_of_a_session_ends_nothing(fullbore, tmp_path):
+    (tmp_path / "go-on").touch()
+    waits = "import os, sys, time\nprint('5 img/s', flush=True)\nwhile os.path.exists(sys.argv[1]): time.sleep(0.01)"
+    program, kept = fullbore.script("waits.py", waits), tmp_path / "kept"
+    started = subprocess.Popen(
+        ["nohup", fullbore.binary, "measure", "-o", kept, "--metric", "([0-9]+) img/s", "--"]
+        + [sys.executable, program, tmp_path / "go-on"],
+        env=fullbore.environment(),
+        cwd=fullbore.directory,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    fullbore.started.append(started)
+    wait_for_output(started, kept)
+    os.kill(started.pid, signal.SIGHUP)
+    (tmp_path / "go-on").unlink()
+    said, _ = started.communicate()
+    assert started.returncode == 0 and json.loads(said)["outcome"] in ("ok", "ended-early")
+
+
+def wait_for_output(started, kept):
+    while not any(path.stat().st_size for path in kept.glob("*/output")):
+        assert started.poll() is None
 
 
 def test_what_makes_no_sense_is_an_error_of_use(fullbore):

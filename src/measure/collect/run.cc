@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/clock.h"
+#include "base/ending_signals.h"
 #include "base/print.h"
 #include "base/secrets.h"
 #include "base/temporary_directory.h"
@@ -375,7 +376,7 @@ void Session::OnSignal(const signalfd_siginfo& info, Command& command) {
 
 // Of those that end or stop us: the trial has no terminal, so that what comes from one is ours.
 void Session::OnTrialSignal(int signal) {
-  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+  if (AsksToEnd(signal)) {
     interrupted_by_ = signal;
     ending_->Begin();
   } else if (signal == SIGTSTP) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/ending_signals.h"
 #include "base/text.h"
 
 namespace fullbore::tune {
@@ -14,8 +15,6 @@ namespace {
 volatile sig_atomic_t g_interrupted = 0;
 void OnInterrupt(int signal) { g_interrupted = signal; }
 
-constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-
 }  // namespace
 
 Budget::Budget(double seconds)
@@ -23,11 +22,12 @@ Budget::Budget(double seconds)
   g_interrupted = 0;
   struct sigaction action {};
   action.sa_handler = OnInterrupt;
-  for (size_t i = 0; i < kEnding.size(); ++i) sigaction(kEnding[i], &action, &before_[i]);
+  for (int signal = 1; signal < NSIG; ++signal)
+    if (AsksToEnd(signal)) sigaction(signal, &action, &before_[signal]);
 }
 
 Budget::~Budget() {
-  for (size_t i = 0; i < kEnding.size(); ++i) sigaction(kEnding[i], &before_[i], nullptr);
+  for (const auto& [signal, action] : before_) sigaction(signal, &action, nullptr);
 }
 
 double Budget::left_s() const { return static_cast<double>(end_ns_ - MonotonicNs()) / 1e9; }

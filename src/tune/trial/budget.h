@@ -3,8 +3,8 @@
 
 #include <signal.h>
 
-#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "tune/trial/measure.h"
@@ -35,7 +35,7 @@ class Budget {
   double seconds_;
   int64_t end_ns_;
   int interrupted_by_ = 0;
-  std::array<struct sigaction, 4> before_{};  // what those signals did
+  std::map<int, struct sigaction> before_;  // what those signals did
 };
 
 }  // namespace fullbore::tune

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <filesystem>
 
+#include "base/ending_signals.h"
 #include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "tune/trial/slurm.h"
@@ -33,7 +33,7 @@ std::vector<std::string> WordsOf(const Cluster& cluster, const MeasureOptions& o
 std::optional<int> AskedToEnd(collect::Signals& signals) {
   while (const auto next = signals.Next()) {
     const int signal = static_cast<int>(next->ssi_signo);
-    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) return signal;
+    if (AsksToEnd(signal)) return signal;
   }
   return std::nullopt;
 }
