@@ -14,8 +14,8 @@ build: setup  ## build/release/fullbore
 test:  ## install what is missing, build, run all tests: C++ and Python
 	@scripts/test.sh
 
-test-long:  ## tests that compare measured times, in several rounds: on a quiet machine, after make test
-	@.venv/bin/python3 -m pytest -m long
+test-long:  ## after make test: tests that take long, and those that compare measured times (quiet machine)
+	@scripts/test_long.sh
 
 demo:  ## train a real ResNet under fullbore, apply its advice, compare prediction and measurement
 	@scripts/demo.sh

@@ -71,3 +71,10 @@ demo_python() {
 }
 
 has_nvidia_gpu() { compgen -G '/dev/nvidia[0-9]*' >/dev/null; }
+
+# python_tests LOG ARGUMENT...: pytest, on the terminal and in LOG.
+python_tests() {
+  local log="$1"
+  shift
+  "$venv/bin/python3" -m pytest "$@" 2>&1 </dev/null | tee "$log"
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything `make test` and .ci/run do: set up, build, C++ tests, Python tests. Both suites always run; the last lines
-# are the summaries of the test runners.
+# Everything `make test` does: set up, build, C++ tests, Python tests. Both suites always run; the last lines are the
+# summaries of the test runners.
 source "$(dirname "$0")/lib.sh"
 
 cd "$root"
@@ -15,14 +15,10 @@ say "C++ tests"
 scripts/ctest.sh release 2>&1 | tee "$logs/ctest.log" || status=1
 
 say "Python tests"
-python_tests() {  # python_tests LOG ARGUMENT...
-  local log="$logs/$1"
-  shift
-  "$venv/bin/python3" -m pytest "$@" 2>&1 </dev/null | tee "$log" || status=1
-}
-python_tests pytest.log -n "${JOBS:-$(nproc)}" --dist worksteal -m "not alone and not long"
+python_tests "$logs/pytest.log" -n "${JOBS:-$(nproc)}" --dist worksteal -m "not alone and not long and not rounds" ||
+  status=1
 say "Python tests that measure, one after another"
-python_tests pytest-alone.log -m "alone and not long"
+python_tests "$logs/pytest-alone.log" -m "alone and not long and not rounds" || status=1
 
 echo
 [ $status = 0 ] || say "some tests failed; logs are in $logs"

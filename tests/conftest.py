@@ -9,6 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,6 +28,15 @@ def has_landlock() -> bool:
     """Whether the kernel can refuse writes: it says which version of Landlock it has, and we need the second."""
     create_ruleset, ask_version = 444, 1
     return ctypes.CDLL(None).syscall(create_ruleset, None, ctypes.c_size_t(0), ask_version) >= 2
+
+
+# Where a server's time for tests that take long is over (scripts/test_long.sh): seconds since 1970.
+UNTIL = float(os.environ.get("FULLBORE_TEST_UNTIL", "inf"))
+
+
+def pytest_runtest_setup() -> None:
+    if time.time() > UNTIL:
+        pytest.skip("no time is left for it")
 
 
 class Ended:

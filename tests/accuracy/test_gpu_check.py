@@ -31,6 +31,7 @@ def test_what_does_not_exist_is_an_error_that_says_what_does(words, error):
     assert error in done.stderr
 
 
+@pytest.mark.long
 def test_without_a_device_it_says_so_and_checks_what_it_can(tmp_path):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():

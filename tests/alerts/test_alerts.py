@@ -112,6 +112,7 @@ def test_a_disk_that_fills_is_told(fullbore, receiver, tmp_path):
         subprocess.run(["umount", "-l", place], check=True)
 
 
+@pytest.mark.long
 def test_memory_that_grows_to_its_limit_is_told_before_it_ends(fullbore, receiver):
     if not os.access(MEMORY_GROUPS / "memory.limit_in_bytes", os.W_OK):
         pytest.skip(f"needs a writable memory cgroup: {MEMORY_GROUPS} (root, cgroup v1)")

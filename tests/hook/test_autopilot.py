@@ -185,6 +185,7 @@ def run(runner, env, hooked):
     return printed, {head["case"]: processes.get(head["pid"]) for head in lines[::2]}
 
 
+@pytest.mark.long
 def test_the_training_is_the_same_bit_for_bit_whatever_is_tried(newest):
     expected, _ = run(newest, {}, False)
     read = sorted((newest.directory / "read").read_text().split())

@@ -114,6 +114,7 @@ def test_an_exception_of_the_scripts_is_passed_on_at_any_instruction_of_ours(eac
     assert output == "True 31 0 False []\n", "15 batches, the end, and 15 steps"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["native", "python"])
 def test_it_is_passed_on_while_the_hook_begins(each, path):
     each.path = path

@@ -111,6 +111,7 @@ def test_fit_on_arrays_is_recorded_as_the_program_counts(bare, backend):
     assert "ModelCheckpoint" in facts["callbacks"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_dataset_of_the_scripts_own_is_named(bare, backend):
     process, counted = both_ways(bare, PY_DATASET, backend)
@@ -119,6 +120,7 @@ def test_a_dataset_of_the_scripts_own_is_named(bare, backend):
     assert (loader["library"], loader["dataset"], loader["args"]["num_workers"]) == ("keras.PyDataset", "Rows", 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_each_train_on_batch_is_a_step(bare, backend):
     process, counted = both_ways(bare, BATCHES, backend)
@@ -126,12 +128,14 @@ def test_each_train_on_batch_is_a_step(bare, backend):
     assert sum(span.b for span in process.of(FORWARD)) == counted["samples"], "which no loader gave"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_an_own_train_step_in_eager_code_is_counted_once(bare, backend):
     process, counted = both_ways(bare, OWN_STEP, backend)
     assert (len(process.steps), samples_of(process)) == (counted["steps"], counted["samples"]) == (6, 300)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS[:2])
 def test_several_steps_in_one_execution_are_counted_as_such(bare, backend):
     text = """
@@ -176,6 +180,7 @@ print(sum(slept), file=sys.stderr)
     assert options["num_parallel_calls"] == {"map": [None]} and options["cache"] and "prefetch" not in options
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_hook_that_fails_does_not_disturb(bare, backend):
     text = """
@@ -194,6 +199,7 @@ if calls is not None:
     assert said.count("planted") == 1 and "the training goes on without it" in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_loop_of_the_scripts_own_steps_where_keras_optimizer_steps(bare, backend):
     if backend == "jax":

@@ -306,6 +306,7 @@ OF_MODELS = {
 }
 
 
+@pytest.mark.long
 def test_settings_of_models_are_applied_or_refused_with_the_reason(newest):
     found = run_cases(newest, MODELS, OF_MODELS, ALL, {"TORCHDYNAMO_DISABLE": "1", "CUDA_VISIBLE_DEVICES": ""})
     for name, (_, _, expected, shown) in OF_MODELS.items():

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from planted_case import ROOT, Case, Laboratory, all_cases
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.long]
 ROUNDS = 3
 SECONDS = 5
 WITHIN = 0.10  # 7 points, and what five seconds' samples do not tell

@@ -1,7 +1,7 @@
 """Planted causes: training scripts that each have one thing wrong, which the first finding must name.
 
-`make test` asks that once, and twice more where it is not so. `make test-long` always runs three rounds: neighbours on
-the machine come and go, and one may take the core of only one of two ranks. Most of them must be right, and the finding
+CI asks that once, and twice more where it is not so. `make test-long` also runs three rounds of each: neighbours on the
+machine come and go, and one may take the core of only one of two ranks. Most of them must be right, and the finding
 must give the cost that the script's own clock measured. What the fix gains is measured by bench/accuracy/exam.py: that
 needs a dedicated machine, and hours rather than minutes to be sure.
 """
@@ -80,6 +80,7 @@ def examined(case: Case, laboratory: Laboratory) -> Outcome:
     return outcome
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", named(CASES))
 def test_the_first_finding_is_what_was_planted(case: Case, laboratory: Laboratory) -> None:
@@ -91,7 +92,7 @@ def test_the_first_finding_is_what_was_planted(case: Case, laboratory: Laborator
     assert not any(others), "\n\n".join(filter(None, [first, *others]))
 
 
-@pytest.mark.long
+@pytest.mark.rounds
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", named(CASES))
 def test_it_is_named_in_most_runs_and_at_its_cost(case: Case, laboratory: Laboratory) -> None:

@@ -44,6 +44,7 @@ def test_a_slow_generator_is_found_and_steps_and_samples_are_counted(fullbore):
     assert throughput["samples_per_s"] == pytest.approx(32 * throughput["steps_per_s"], rel=0.02)
 
 
+@pytest.mark.long
 def test_shapes_that_keep_growing_are_a_recompilation(fullbore):
     first, report = first_finding(fullbore, "--grow")
     assert (first["id"], first["cause"]) == ("recompilation", "shapes")

@@ -119,6 +119,7 @@ def test_a_training_is_measured_by_its_steps_and_its_losses_are_compared(fullbor
     assert processes_with("burns_by_steps.py") == []
 
 
+@pytest.mark.long
 def test_a_program_that_must_not_stand_is_measured_by_whole_runs(fullbore, compare, torch_python):
     watched = """
     if step > 50 and time.monotonic() - seen > 0.15:
@@ -132,6 +133,7 @@ def test_a_program_that_must_not_stand_is_measured_by_whole_runs(fullbore, compa
     assert re.search(r"take turns \(the \w+: exit status 1: a step took too long\): whole runs", said["stderr"])
 
 
+@pytest.mark.long
 def test_a_program_that_ends_meanwhile_is_measured_by_whole_runs(fullbore, compare, torch_python):
     after_standing = "import signal\nsignal.signal(signal.SIGCONT, lambda *_: sys.exit(0))\nfor step in"
     fullbore.script("ends.py", BURNS.replace("for step in", after_standing))
@@ -141,6 +143,7 @@ def test_a_program_that_ends_meanwhile_is_measured_by_whole_runs(fullbore, compa
     assert re.search(r"they cannot take turns \(the \w+: it ended\): whole runs", said["stderr"])
 
 
+@pytest.mark.long
 def test_waits_for_data_are_measured_in_slices_where_nothing_feeds_them_meanwhile(fullbore, compare, torch_python):
     # Many short waits: one that ends while the program stands is little of a slice.
     waits = "for _ in range(int(sys.argv[1])): time.sleep(0.0005)"
@@ -196,6 +199,7 @@ def sending():
         server.shutdown(socket.SHUT_RDWR)
 
 
+@pytest.mark.long
 def test_what_feeds_a_program_while_it_stands_makes_it_a_matter_of_whole_runs(fullbore, compare, torch_python, sending):
     fullbore.script("streams.py", STREAMS)
     command = f"'{torch_python}' streams.py {sending}"
@@ -204,6 +208,7 @@ def test_what_feeds_a_program_while_it_stands_makes_it_a_matter_of_whole_runs(fu
     assert "they cannot take turns (the " in said["stderr"] and "on while it stands" in said["stderr"]
 
 
+@pytest.mark.long
 def test_all_ranks_of_a_training_take_turns_together(fullbore, compare, torch_python):
     ranks = BURNS.replace(
         "import sys, time, torch", "import sys, time, torch\ntorch.distributed.init_process_group('gloo')"

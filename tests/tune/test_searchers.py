@@ -13,6 +13,7 @@ from tune_scripts import WAITS
 from tests.conftest import ROOT
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("searcher", "needs", "flags"),
     [

@@ -46,6 +46,7 @@ def test_a_larger_batch_is_recommended_with_what_it_may_change(fullbore, tune):
     assert "learning rate" in " ".join(said["recommended"]["changes_results"])
 
 
+@pytest.mark.long
 def test_workers_are_found_on_an_unmodified_script_with_a_patch_and_nothing_else_touched(fullbore, tune, torch_python):
     script = fullbore.script("train_to_tune.py", WAITS)
     before = tree(fullbore.directory)
@@ -65,6 +66,7 @@ def test_workers_are_found_on_an_unmodified_script_with_a_patch_and_nothing_else
     subprocess.run(["patch", "-p1", "--dry-run", "-i", "change.diff"], cwd=fullbore.directory, check=True)
 
 
+@pytest.mark.long
 def test_the_patch_of_an_option_changes_its_default_and_applies(fullbore, tune, torch_python):
     options = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--workers', type=int, default=0)  # ä\n"
     text = options + WAITS.replace("num_workers=0", "num_workers=p.parse_args().workers")
@@ -229,6 +231,7 @@ def test_the_budget_ends_a_trial_that_has_not_begun_to_train_and_is_the_reason(f
     assert processes_with("time.sleep(600)") == []
 
 
+@pytest.mark.long
 def test_a_search_that_the_budget_ends_says_so_and_tries_again_what_was_not_measured(fullbore, tune):
     stuck = "import os, sys, time\nif sys.argv[1] == '2' and os.path.exists('stuck'):\n    time.sleep(600)\n"
     farm = fullbore.script("farm_stuck.py", stuck + FARM)

@@ -23,6 +23,7 @@ while True:
 BRIEFLY = ("--precision", "20%", "--most", "2s", "--budget", "3m")
 
 
+@pytest.mark.long
 @pytest.mark.alone  # beside other tests the time that is left after the proof may not do
 def test_a_larger_batch_is_offered_beside_the_answer(fullbore, tune, torch_python):
     script = fullbore.script("small_batch.py", SCRIPT)

@@ -13,7 +13,7 @@ import time
 import pytest
 from tune_scripts import processes_with
 
-pytestmark = pytest.mark.alone  # which batch is tried next depends on rates that are measured
+pytestmark = [pytest.mark.alone, pytest.mark.long]  # which batch is tried next depends on rates that are measured
 
 MB = 1 << 20
 LIMIT = 500 * MB

@@ -56,6 +56,7 @@ def counts(tmp_path_factory):
     listener.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_of_others_is_tuned_as_it_counts_itself(fullbore, tune, torch_python, counts, name):
     text, needs, launcher = PROGRAMS[name]
@@ -79,6 +80,7 @@ def test_a_program_of_others_is_tuned_as_it_counts_itself(fullbore, tune, torch_
     assert processes_with(script.name) == []
 
 
+@pytest.mark.long
 def test_a_batch_sampler_forbids_the_batch_size_and_the_rest_is_tuned(fullbore, tune, torch_python, counts):
     script = fullbore.script("others_sampler.py", COUNTS + BATCH_SAMPLER)
     values = ("--set", "batch_size=4,8", "--set", "num_workers=0,2")
