@@ -85,6 +85,20 @@ def test_the_size_of_a_list_of_images_is_not_known():
     assert sizes(8, ([Tensor(3, 9, 9)] * 8, [{}] * 8)) == [0]
 
 
+class Unwilling:
+    def keys(self):
+        raise RuntimeError("not before the batch is on its device")
+
+    def __getitem__(self, key):
+        raise RuntimeError("nor this")
+
+
+@pytest.mark.parametrize("refuses", [Unwilling(), (Unwilling(), LABELS)])
+def test_a_batch_that_cannot_be_looked_through_holds_as_many_as_the_loader_says(refuses):
+    assert (counts(8, refuses, refuses), sizes(8, refuses)) == ([8, 8], [0])
+    assert counts(None, refuses) == [-1]
+
+
 def test_the_shape_of_the_first_batch_is_kept():
     counter = batch.BatchCounter(8)
     counter.count((IMAGES, LABELS))

@@ -52,6 +52,16 @@ def sizes(value: Any, path: Path = ()) -> Iterator[tuple[int, Path, bool]]:
             yield from sizes(child, (*path, key))
 
 
+def known_sizes(batch: Any) -> list[tuple[int, Path, bool]]:
+    """None of a batch that cannot be looked through: its methods may be the script's."""
+    try:
+        return list(sizes(batch))
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return []
+
+
 def at(value: Any, path: Path) -> Any:
     for key in path:
         value = value[key]
@@ -87,14 +97,14 @@ class BatchCounter:
                 samples, elements = int(shape[0]), int(math.prod(shape))
             else:
                 samples, elements = len(value), 0
-        except (AttributeError, IndexError, KeyError, TypeError) as error:
+        except Exception as error:
             if is_the_scripts(error):
                 raise
             samples, elements = self.batch_size or -1, 0
         return samples, tokens(batch) if self._has_tokens else elements
 
     def _learn(self, batch: Any) -> None:
-        found = list(sizes(batch))
+        found = known_sizes(batch)
         fitting = [entry for entry in found if entry[0] == self.batch_size]
         tensors = [entry for entry in found if entry[2]]
         # As many boxes as images, by chance: the images have more dimensions.
@@ -113,7 +123,7 @@ def tokens(batch: Any) -> int:
     try:
         ids = batch["input_ids"] if hasattr(batch, "keys") else None
         return 0 if ids is None else int(ids.numel())
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except Exception as error:
         if is_the_scripts(error):
             raise
         return 0
