@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """How well `fullbore compare` tells two commands apart: in turns of a moment, and by whole runs.
 
-Pairs of programs of known work (the same one twice, 5 % and 20 % less) are compared again and again, both ways, beside
-neighbours that come and go. Of each way: how often the interval holds the true gain, how often the one that is not
-faster is called so, how often a gain is found, how wide the intervals are, and how long it took. With --peer, the same
-is asked of train-doctor (`pip install train-doctor==0.2.0`, in an environment of its own), with its own five pairs.
+A laboratory of programs whose gains are known, because each step is so many units of one kind of work: matrix products
+on one thread or two, Python code, copies of memory, waits, workers of a loader. A third of the candidates do what the
+baseline does, a third 5 % less, the others 0.8 to 3 times less, drawn by the seed. Each pair is compared in each way,
+beside neighbours that come and go. Of each way: how often the interval holds the true gain, and is at most 3 % to each
+side; how often the one that is not faster is called so; how often a gain is found; how wide the intervals are, and how
+long it took. With --peer, the same is asked of train-doctor (`pip install train-doctor==0.2.0`, in an environment of
+its own), with its own five pairs.
 
-    bench/proof.py [--fullbore PATH] [--rounds N] [--load N] [--budget TIME] [--peer TRAIN-DOCTOR] [--json FILE]
+    bench/proof.py [--fullbore PATH] [--programs N] [--seed N] [--load N] [--budget TIME] [--ways slices,whole-runs]
+                   [--peer TRAIN-DOCTOR] [--json FILE]
 """
 
 from __future__ import annotations
@@ -27,26 +31,53 @@ from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PYTHON = os.environ.get("FULLBORE_BENCH_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
-UNITS = 200  # of work in the baseline's step: all else that a step does takes about a hundredth of that
-GAINS = (1.0, 1.05, 1.2)
+UNITS = 240  # of work in the baseline's step, each some 40 us: all else that a step does takes about a hundredth
+SMALL_GAIN = 1.05
+GAINS = (0.8, 3.0)
+NARROW = 1.03 / 0.97  # high over low, of an interval of 3 % to each side
 WAYS = {"slices": [], "whole-runs": ["--whole-runs", "--most", "20s"]}
 PEER = "train-doctor"
 
-# A step of so many matrix products.
+# What a step, or in "workers" a worker for each batch, does with its units.
+KINDS = {
+    "matrices": "for _ in range(units): matrix @ matrix",
+    "two-threads": "for _ in range(units // 4): large @ large",
+    "python": "for at in range(units * 1000): pass",
+    "copies": "for _ in range(units // 4): target.copy_(source)",
+    "waits": "time.sleep(units * 4e-5)",
+    "workers": "for _ in range(units): matrix @ matrix",
+}
 PROGRAM = """
-import gc, sys, torch
-torch.set_num_threads(1)
+import gc, sys, time, torch
+kind, units = sys.argv[1], int(sys.argv[2])
+torch.set_num_threads(2 if kind == "two-threads" else 1)
 gc.disable()
-units = int(sys.argv[1])
-matrix = torch.randn(128, 128)
+matrix, large = torch.randn(128, 128), torch.randn(256, 256)
+source, target = torch.zeros(250_000), torch.zeros(250_000)
+
+def work():
+    {work}
+
+class Batches(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        while True:
+            work()
+            yield parameter.detach()
+
 parameter = torch.nn.Parameter(torch.zeros(8))
 optimizer = torch.optim.SGD([parameter], lr=0.1)
-while True:
+
+def step():
     optimizer.zero_grad()
-    for _ in range(units):
-        matrix @ matrix
     parameter.sum().backward()
     optimizer.step()
+
+if kind == "workers":
+    for _ in torch.utils.data.DataLoader(Batches(), batch_size=None, num_workers=1):
+        step()
+while True:
+    work()
+    step()
 """
 # Computes for some seconds, and rests for some.
 NEIGHBOUR = """
@@ -89,9 +120,16 @@ def said_by_peer(said: dict) -> dict:
     return {"turns": "whole-runs", "verdict": said["verdict"], "gain": gain}
 
 
-def compared(way: str, gain: float, options: argparse.Namespace, directory: str) -> dict:
-    units = round(UNITS / gain)
-    commands = [f"'{PYTHON}' program.py {each}" for each in (UNITS, units)]
+def drawn(seed: int) -> tuple[str, int]:
+    """A kind of program, and the units of its candidate."""
+    chance = random.Random(seed)
+    kind = list(KINDS)[seed % len(KINDS)]
+    gain = (1.0, SMALL_GAIN, chance.uniform(*GAINS))[seed // len(KINDS) % 3]
+    return kind, round(UNITS / gain / 4) * 4
+
+
+def compared(way: str, kind: str, units: int, options: argparse.Namespace, directory: str) -> dict:
+    commands = [f"'{PYTHON}' {kind}.py {kind} {each}" for each in (UNITS, units)]
     both = ["--baseline", commands[0], "--candidate", commands[1]]
     begin = time.monotonic()
     if way == PEER:
@@ -100,55 +138,74 @@ def compared(way: str, gain: float, options: argparse.Namespace, directory: str)
         compare = [options.fullbore, "compare", "--json", "-", "--budget", options.budget]
         said = asked([*compare, *WAYS[way], *both], directory)
     kept = {name: said[name] for name in ("turns", "verdict", "gain")}
-    return {"way": way, "truth": UNITS / units, **kept, "seconds": time.monotonic() - begin}
+    return {"way": way, "kind": kind, "truth": UNITS / units, **kept, "seconds": time.monotonic() - begin}
+
+
+def is_wrong(row: dict) -> bool:
+    return row["verdict"] == "faster" and row["truth"] <= 1 or row["verdict"] == "slower" and row["truth"] >= 1
+
+
+def is_right(row: dict) -> bool:
+    return row["verdict"] == ("faster" if row["truth"] > 1 else "slower")
+
+
+def share(part: list, whole: list) -> str:
+    return f"{len(part)} of {len(whole)}"
 
 
 def summary(rows: list[dict]) -> str:
     known = [row for row in rows if row["gain"]]
-    holds = sum(row["gain"]["low"] <= row["truth"] <= row["gain"]["high"] for row in known)
-    wrong = sum(row["verdict"] in ("faster", "slower") for row in rows if row["truth"] == 1)
-    wrong += sum(row["verdict"] == "slower" for row in rows if row["truth"] > 1)
-    better = [row for row in rows if row["truth"] > 1]
-    found = sum(row["verdict"] == "faster" for row in better)
+    holds = [row for row in known if row["gain"]["low"] <= row["truth"] <= row["gain"]["high"]]
+    narrow = [row for row in known if row["gain"]["high"] <= row["gain"]["low"] * NARROW]
+    small = [row for row in rows if 1.04 < row["truth"] < 1.06]
+    others = [row for row in rows if row["truth"] != 1 and row not in small]
     off = [abs(math.log(row["gain"]["expected"] / row["truth"])) for row in known]
-    wide = [row["gain"]["high"] / row["gain"]["low"] for row in known]
+    wide = [row["gain"]["high"] / row["gain"]["low"] for row in known if row["gain"]["low"] > 0]
+    middle = f"{statistics.median(off):6.1%} {statistics.median(wide):6.2f}" if wide else f"{'-':>6} {'-':>6}"
+    counts = [share(holds, known), share(narrow, known), str(sum(map(is_wrong, rows)))]
+    counts += [share(list(filter(is_right, among)), among) for among in (small, others)]
     seconds = statistics.median(row["seconds"] for row in rows)
-    middle = f"{statistics.median(off):6.1%} {statistics.median(wide):6.2f}" if known else f"{'-':>6} {'-':>6}"
-    return f"{holds:3} of {len(known):<3} {wrong:5} {found:5} of {len(better):<3} {middle} {seconds:7.0f} s"
+    return " ".join(f"{each:>9}" for each in counts) + f" {middle} {seconds:6.0f} s"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fullbore", default=str(ROOT / "build" / "release" / "fullbore"))
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--programs", type=int, default=18)
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--load", type=int, default=0, help="programs beside it, that come and go")
     parser.add_argument("--budget", default="75s", help="of each comparison of ours")
+    parser.add_argument("--ways", type=lambda given: given.split(","), default=list(WAYS), help="slices,whole-runs")
     parser.add_argument("--peer", metavar="TRAIN-DOCTOR", help="the program to compare with, in its own environment")
     parser.add_argument("--json", type=pathlib.Path, help="each comparison, one a line")
     options = parser.parse_args()
+    if unknown := [way for way in options.ways if way not in WAYS]:
+        parser.error(f"there is no way '{unknown[0]}': {', '.join(WAYS)}")
     if options.peer:
         options.peer = os.path.abspath(options.peer)
-    ways = [*WAYS, *([PEER] if options.peer else [])]
+    ways = [*options.ways, *([PEER] if options.peer else [])]
     rows: list[dict] = []
     with tempfile.TemporaryDirectory() as directory, neighbours(options.load):
-        (pathlib.Path(directory) / "program.py").write_text(PROGRAM)
-        for _ in range(options.rounds):
-            for gain in GAINS:
-                for way in ways:
-                    row = compared(way, gain, options, directory)
-                    rows.append(row)
-                    gain_said = row["gain"] or {"expected": 0, "low": 0, "high": 0}
-                    print(
-                        f"{way:12} true {row['truth']:.2f}x: {row['verdict']:10}"
-                        f" {gain_said['expected']:.2f}x ({gain_said['low']:.2f} to {gain_said['high']:.2f}),"
-                        f" {row['seconds']:.0f} s",
-                        file=sys.stderr,
-                        flush=True,
-                    )
-                    if options.json:
-                        options.json.write_text("".join(json.dumps(each) + "\n" for each in rows))
+        for kind, work in KINDS.items():
+            (pathlib.Path(directory) / f"{kind}.py").write_text(PROGRAM.replace("{work}", work))
+        for seed in range(options.seed, options.seed + options.programs):
+            kind, units = drawn(seed)
+            for way in ways:
+                row = {"seed": seed, **compared(way, kind, units, options, directory)}
+                rows.append(row)
+                gain_said = row["gain"] or {"expected": 0, "low": 0, "high": 0}
+                print(
+                    f"{seed:3} {way:12} {kind:12} true {row['truth']:.2f}x: {row['verdict']:10}"
+                    f" {gain_said['expected']:.2f}x ({gain_said['low']:.2f} to {gain_said['high']:.2f}),"
+                    f" {row['turns']}, {row['seconds']:.0f} s{'   WRONG' if is_wrong(row) else ''}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                if options.json:
+                    options.json.write_text("".join(json.dumps(each) + "\n" for each in rows))
     print(f"beside {options.load} programs, load {os.getloadavg()[0]:.1f}")
-    print(f"{'':12} {'holds':>10} {'wrong':>5} {'found':>12} {'off':>6} {'wide':>6} {'took':>9}")
+    names = ["holds", "within 3%", "wrong", "5% found", "others"]
+    print(f"{'':12} {' '.join(f'{name:>9}' for name in names)} {'off':>6} {'wide':>6} {'took':>8}")
     for way in ways:
         print(f"{way:12} {summary([row for row in rows if row['way'] == way])}")
     return 0
