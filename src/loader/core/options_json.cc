@@ -25,14 +25,6 @@ constexpr Named<Interpolation> kInterpolations[] = {{Interpolation::kNearest, "n
 constexpr Named<OnBadSample> kOnBadSample[] = {{OnBadSample::kSkip, "skip"}, {OnBadSample::kRaise, "raise"}};
 constexpr Named<ImageMode> kImageModes[] = {{ImageMode::kRgb, "rgb"}, {ImageMode::kGray, "gray"}};
 
-template <typename E, size_t N>
-const char* NameIn(const Named<E> (&table)[N], E value) {
-  for (const auto& entry : table) {
-    if (entry.value == value) return entry.name;
-  }
-  return "";
-}
-
 // Thrown inside this file only: a member with an invalid value.
 struct BadMember {
   std::string text, hint;
@@ -48,22 +40,7 @@ E ValueIn(const Named<E> (&table)[N], const std::string& member, const json& val
   throw BadMember{fmt::format("{} cannot be {}", member, value.dump()), "one of: " + names};
 }
 
-// --- Members: one function lists them all, once, for both directions
-
-// Visits write to or read from one JSON object.
-struct Writer {
-  json object = json::object();
-
-  template <typename T>
-  void Member(const char* name, T& value) {
-    object[name] = value;
-  }
-  template <typename E, size_t N>
-  void Enum(const char* name, E& value, const Named<E> (&table)[N]) {
-    object[name] = NameIn(table, value);
-  }
-  void Type(const char* name, DType& value) { object[name] = NameOf(value); }
-};
+// --- Members -----------------------------------------------------------------------------------------------
 
 struct Reader {
   json object;
@@ -130,85 +107,74 @@ struct Reader {
   }
 };
 
-template <typename V>
-void Members(V& v, SourceOptions& o) {
-  v.Member("paths", o.paths);
-  v.Member("kind", o.kind);
-  v.Member("fields", o.fields);
-  v.Member("cache_directory", o.cache_directory);
-  v.Member("cache_bytes", o.cache_bytes);
-  v.Member("memory_cache_bytes", o.memory_cache_bytes);
-  v.Member("s3_endpoint", o.s3_endpoint);
-  v.Member("timeout_s", o.timeout_s);
-  v.Member("retries", o.retries);
+void Members(Reader& reader, SourceOptions& o) {
+  reader.Member("paths", o.paths);
+  reader.Member("kind", o.kind);
+  reader.Member("fields", o.fields);
+  reader.Member("cache_directory", o.cache_directory);
+  reader.Member("cache_bytes", o.cache_bytes);
+  reader.Member("memory_cache_bytes", o.memory_cache_bytes);
+  reader.Member("s3_endpoint", o.s3_endpoint);
+  reader.Member("timeout_s", o.timeout_s);
+  reader.Member("retries", o.retries);
 }
 
-template <typename V>
-void Members(V& v, LoaderOptions& o) {
-  v.Member("batch_size", o.batch_size);
-  v.Member("shuffle", o.shuffle);
-  v.Member("shuffle_shards", o.shuffle_shards);
-  v.Member("seed", o.seed);
-  v.Member("rank", o.rank);
-  v.Member("world_size", o.world_size);
-  v.Member("drop_last", o.drop_last);
-  v.Member("pad_last", o.pad_last);
-  v.Enum("on_bad_sample", o.on_bad_sample, kOnBadSample);
-  v.Member("bad_sample_budget", o.bad_sample_budget);
-  v.Type("dtype", o.dtype);
-  v.Enum("layout", o.layout, kLayouts);
-  v.Enum("image_mode", o.image_mode, kImageModes);
-  v.Member("apply_exif_orientation", o.apply_exif_orientation);
-  v.Member("fast_dct", o.fast_dct);
-  v.Member("scaled_decode", o.scaled_decode);
-  v.Member("max_image_pixels", o.max_image_pixels);
-  v.Member("threads", o.threads);
-  v.Member("max_read_threads", o.max_read_threads);
-  v.Member("nice", o.nice);
-  v.Member("prefetch_batches", o.prefetch_batches);
+void Members(Reader& reader, LoaderOptions& o) {
+  reader.Member("batch_size", o.batch_size);
+  reader.Member("shuffle", o.shuffle);
+  reader.Member("shuffle_shards", o.shuffle_shards);
+  reader.Member("seed", o.seed);
+  reader.Member("rank", o.rank);
+  reader.Member("world_size", o.world_size);
+  reader.Member("drop_last", o.drop_last);
+  reader.Member("pad_last", o.pad_last);
+  reader.Enum("on_bad_sample", o.on_bad_sample, kOnBadSample);
+  reader.Member("bad_sample_budget", o.bad_sample_budget);
+  reader.Type("dtype", o.dtype);
+  reader.Enum("layout", o.layout, kLayouts);
+  reader.Enum("image_mode", o.image_mode, kImageModes);
+  reader.Member("apply_exif_orientation", o.apply_exif_orientation);
+  reader.Member("fast_dct", o.fast_dct);
+  reader.Member("scaled_decode", o.scaled_decode);
+  reader.Member("max_image_pixels", o.max_image_pixels);
+  reader.Member("threads", o.threads);
+  reader.Member("max_read_threads", o.max_read_threads);
+  reader.Member("nice", o.nice);
+  reader.Member("prefetch_batches", o.prefetch_batches);
 }
 
-template <typename V>
-void Members(V& v, Resize& t) {
-  v.Member("height", t.height);
-  v.Member("width", t.width);
-  v.Enum("interpolation", t.interpolation, kInterpolations);
-  v.Member("max_size", t.max_size);
+void Members(Reader& reader, Resize& t) {
+  reader.Member("height", t.height);
+  reader.Member("width", t.width);
+  reader.Enum("interpolation", t.interpolation, kInterpolations);
+  reader.Member("max_size", t.max_size);
 }
-template <typename V>
-void Members(V& v, CenterCrop& t) {
-  v.Member("height", t.height);
-  v.Member("width", t.width);
+void Members(Reader& reader, CenterCrop& t) {
+  reader.Member("height", t.height);
+  reader.Member("width", t.width);
 }
-template <typename V>
-void Members(V& v, RandomResizedCrop& t) {
-  v.Member("height", t.height);
-  v.Member("width", t.width);
-  v.Member("scale", t.scale);
-  v.Member("ratio", t.ratio);
-  v.Enum("interpolation", t.interpolation, kInterpolations);
+void Members(Reader& reader, RandomResizedCrop& t) {
+  reader.Member("height", t.height);
+  reader.Member("width", t.width);
+  reader.Member("scale", t.scale);
+  reader.Member("ratio", t.ratio);
+  reader.Enum("interpolation", t.interpolation, kInterpolations);
 }
-template <typename V>
-void Members(V& v, RandomHorizontalFlip& t) {
-  v.Member("p", t.p);
+void Members(Reader& reader, RandomHorizontalFlip& t) { reader.Member("p", t.p); }
+void Members(Reader& reader, ColorJitter& t) {
+  reader.Member("brightness", t.brightness);
+  reader.Member("contrast", t.contrast);
+  reader.Member("saturation", t.saturation);
+  reader.Member("hue", t.hue);
 }
-template <typename V>
-void Members(V& v, ColorJitter& t) {
-  v.Member("brightness", t.brightness);
-  v.Member("contrast", t.contrast);
-  v.Member("saturation", t.saturation);
-  v.Member("hue", t.hue);
+void Members(Reader& reader, RandomRotation& t) {
+  reader.Member("degrees", t.degrees);
+  reader.Enum("interpolation", t.interpolation, kInterpolations);
+  reader.Member("fill", t.fill);
 }
-template <typename V>
-void Members(V& v, RandomRotation& t) {
-  v.Member("degrees", t.degrees);
-  v.Enum("interpolation", t.interpolation, kInterpolations);
-  v.Member("fill", t.fill);
-}
-template <typename V>
-void Members(V& v, Normalize& t) {
-  v.Member("mean", t.mean);
-  v.Member("std", t.std);
+void Members(Reader& reader, Normalize& t) {
+  reader.Member("mean", t.mean);
+  reader.Member("std", t.std);
 }
 
 // One of each kind, in the order of the variant.
@@ -238,22 +204,6 @@ Transform TransformFrom(const json& value, size_t position) {
 }
 
 }  // namespace
-
-std::string OptionsToJson(const LoaderOptions& options) {
-  LoaderOptions copy = options;
-  Writer all, source;
-  Members(all, copy);
-  Members(source, copy.source);
-  all.object["source"] = source.object;
-  json& transforms = all.object["transforms"] = json::array();
-  for (Transform& transform : copy.transforms) {
-    Writer writer;
-    std::visit([&](auto& t) { Members(writer, t); }, transform);
-    writer.object["name"] = NameOf(transform);
-    transforms.push_back(writer.object);
-  }
-  return all.object.dump();
-}
 
 Result<LoaderOptions> OptionsFromJson(std::string_view text) {
   json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
