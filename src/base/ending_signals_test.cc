@@ -10,7 +10,8 @@ namespace {
 class EndingSignalsTest : public testing::Test {
  protected:
   void SetUp() override {
-    for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_DFL);  // a shell may have made us ignore them
+    // A shell may have made us ignore them.
+    for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_DFL);
   }
   void TearDown() override { std::signal(SIGHUP, SIG_DFL); }
 };

@@ -73,7 +73,8 @@ Result<std::string> RecordPid(const PidFlags& flags) {
   options.directory = DirectoryFor(flags.directory);
   bool ended = false;
   options.goes_on = [&](double gone_s) {
-    while (const auto signal = signals.Next()) ended = ended || AsksToEnd(static_cast<int>(signal->ssi_signo));
+    while (const auto signal = signals.Next())
+      ended = ended || AsksToEnd(static_cast<int>(signal->ssi_signo));
     status.Show(fmt::format(" fullbore  sampling process {}  {:.0f} of {} s  (Ctrl-C: enough)", flags.pid,
                             std::min(gone_s, static_cast<double>(*seconds)), *seconds));
     return !ended;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "explain/ingest/kineto/event.h"
 
 namespace fullbore::ingest::kineto {
@@ -35,19 +34,6 @@ std::string_view FirstString(std::string_view list) {  // of ["float", ""]
 }
 
 }  // namespace
-
-int64_t FirstElements(std::string_view dims) {
-  const size_t begin = dims.find_first_of("0123456789");
-  if (begin == std::string_view::npos) return -1;
-  const size_t end = std::min(dims.find(']', begin), dims.size());
-  int64_t product = 1;
-  for (const auto number : Split(dims.substr(begin, end - begin), ',')) {
-    const auto n = ParseInt(Trim(number));
-    if (!n || *n < 0 || *n > (int64_t{1} << 40) || product > (int64_t{1} << 40)) return -1;
-    product *= *n;
-  }
-  return product;
-}
 
 void CollectiveArgs::Take(std::string_view key, std::string_view value) {
   if (key == "Collective name")

@@ -6,10 +6,6 @@
 
 namespace fullbore::ingest::kineto {
 
-// The product of the first list of numbers in "[[394241], [3, 4]]": the first tensor's elements. -1 where there is
-// none.
-int64_t FirstElements(std::string_view dims);
-
 // What the arguments of a kernel, of "nccl:..." or of record_param_comms say about a collective.
 struct CollectiveArgs {
   std::string_view name, type, dims, dim_type, group;

@@ -1,9 +1,11 @@
 #include "explain/ingest/kineto/event.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "explain/ingest/kineto/json_window.h"
 
@@ -236,6 +238,19 @@ std::optional<int64_t> Integer(std::string_view text) {
   if (status != std::errc()) return std::nullopt;
   if (ptr != text.data() + text.size() && *ptr != '.') return std::nullopt;
   return value;
+}
+
+int64_t FirstElements(std::string_view dims) {
+  const size_t begin = dims.find_first_of("0123456789");
+  if (begin == std::string_view::npos) return -1;
+  const size_t end = std::min(dims.find(']', begin), dims.size());
+  int64_t product = 1;
+  for (const auto number : Split(dims.substr(begin, end - begin), ',')) {
+    const auto n = ParseInt(Trim(number));
+    if (!n || *n < 0 || *n > (int64_t{1} << 40) || product > (int64_t{1} << 40)) return -1;
+    product *= *n;
+  }
+  return product;
 }
 
 std::string Unescaped(std::string_view raw) {

@@ -48,6 +48,10 @@ class Members {
 std::optional<int64_t> NanosecondsOfMicros(std::string_view text);
 std::optional<int64_t> Integer(std::string_view text);  // a fraction is cut off
 
+// The product of the first list of numbers in "[[394241], [3, 4]]": the first tensor's elements. -1 where there is
+// none.
+int64_t FirstElements(std::string_view dims);
+
 // The string without JSON escapes; control characters become blanks, broken UTF-8 becomes U+FFFD.
 std::string Unescaped(std::string_view raw);
 
