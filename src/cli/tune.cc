@@ -141,7 +141,7 @@ Result<std::optional<double>> PriceOf(const std::string& text) {
   const bool per_hour = text.ends_with("/h");
   const auto price = ParseDouble(std::string_view(text).substr(0, text.size() - (per_hour ? 2 : 0)));
   if (price && *price > 0) return price;
-  return Error{ErrorCode::kInvalidArgument, fmt::format("--price '{}' is no price of an hour", text),
+  return Error{ErrorCode::kInvalidArgument, fmt::format("--price '{}' is not a price per hour", text),
                "for instance --price 2.5/h"};
 }
 
@@ -278,7 +278,7 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--price", flags->price,
-                 "Of an hour of this machine, for instance 2.5/h: says what an epoch costs")
+                 "Price of an hour of this machine, for instance 2.5/h: says what an epoch costs")
       ->type_name("PRICE");
   app.add_flag("--exhaustive", flags->exhaustive, "Try all combinations of the values of --set");
   app.add_flag("--resume", flags->resume,

@@ -134,7 +134,7 @@ void PrintAnswer(const Answer& answer, const AnswerContext& context) {
                              fmt::join(context.held, ", ")),
                  2, 4);
   }
-  if (!context.reason.empty()) PrintWrapped("not all was tried: " + context.reason, 2, 4);
+  if (!context.reason.empty()) PrintWrapped("not everything was tried: " + context.reason, 2, 4);
   if (!context.resume.empty()) PrintWrapped("interrupted; " + context.resume + " goes on", 2, 4);
 }
 

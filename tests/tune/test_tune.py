@@ -240,7 +240,7 @@ def test_a_search_that_the_budget_ends_says_so_and_tries_again_what_was_not_meas
     said = tune("--budget", "20s", *command)
     assert said["recommended"]["settings"] == {"workers": 1}
     assert said["reason"] == "the budget of 20 s ended before all was tried and proven"
-    assert "not all was tried: the budget of 20 s ended" in said["terminal"]
+    assert "not everything was tried: the budget of 20 s ended" in said["terminal"]
     assert said["trials"][-1]["why"].startswith("the budget of 20 s ended before a first value was printed")
     (fullbore.directory / "stuck").unlink()
     said = tune("--resume", *command)

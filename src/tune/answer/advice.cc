@@ -60,15 +60,14 @@ std::string Ground(const Answer& answer, const Proof& proof, const Settings& aga
   const std::string setting = ToText(proof.settings), seen = Seen(answer, against, proof.settings);
   const auto gain = proof.gain();
   if (proof.verdict == Verdict::kFailed)
-    return fmt::format("Refuted: {} failed, or filled the memory, when it was to be proven.", setting);
+    return fmt::format("Refuted: {} failed, or filled the memory, during the proof.", setting);
   if (proof.verdict == Verdict::kNoGain) {
     return fmt::format("Refuted: {}, {} in {}, made to prove it{}.", setting, GainText(*gain), Pairs(proof),
                        seen.empty() ? "" : fmt::format("; when it was tried, {}", seen));
   }
   if (!gain) {
-    return fmt::format(
-        "Not proven: {}{}. Two pairs of trials at least would have to tell; --budget gives more time.",
-        setting, seen.empty() ? "" : fmt::format(", {} when it was tried", seen));
+    return fmt::format("Not proven: {}{}. At least two pairs of trials are needed; --budget gives more time.",
+                       setting, seen.empty() ? "" : fmt::format(", {} when it was tried", seen));
   }
   return fmt::format(
       "Not proven: {}, {} in {}. {}", setting, GainText(*gain), Pairs(proof),

@@ -115,7 +115,8 @@ std::string AccumulateInCode(const json& value) {
   return fmt::format("optimizer.step() after every {} batches, their losses divided by it", Text(value));
 }
 
-constexpr std::string_view kRounding = "rounding: the loss takes another path, in general to the same place";
+constexpr std::string_view kRounding =
+    "rounding: the loss takes a different path, usually to the same result";
 constexpr std::string_view kSamePath = "the order of sums, and with it the last bits";
 
 constexpr std::array<Knob, 17> kKnobs = {{

@@ -146,7 +146,7 @@ std::string WhatWouldSettle(const Contest& contest, bool in_slices) {
     case Ending::kFailed:
       return "";
     case Ending::kNoDifference:
-      return fmt::format("Neither is faster by {} or more: more trials would not make that matter.",
+      return fmt::format("Neither is faster by {} or more: more trials would not change that.",
                          FormatPercent(kMatters - 1));
     case Ending::kTooNoisy:
       return fmt::format(
@@ -156,7 +156,7 @@ std::string WhatWouldSettle(const Contest& contest, bool in_slices) {
     case Ending::kOver:
       break;
   }
-  if (pairs < 2) return "Two pairs of trials at least would have to tell; --budget gives more time.";
+  if (pairs < 2) return "At least two pairs of trials are needed; --budget gives more time.";
   const auto wanted = PairsWanted(contest);
   if (!wanted || *wanted <= pairs)
     return fmt::format("The pairs differ by ±{}: more time (--budget) and fewer neighbours would settle it.",

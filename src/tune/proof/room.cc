@@ -19,8 +19,8 @@ std::optional<std::string> NoRoom(const std::string& where, int64_t before, int6
                                   int64_t second) {
   if (first + second + all / 10 <= before) return std::nullopt;
   const auto gigabytes = [](int64_t bytes) { return static_cast<double>(bytes) / 1e9; };
-  return fmt::format("there is no memory for both{}: they take {:.1f} and {:.1f} GB of {:.1f} GB", where,
-                     gigabytes(first), gigabytes(second), gigabytes(before));
+  return fmt::format("there is not enough memory for both{}: they take {:.1f} and {:.1f} GB of {:.1f} GB",
+                     where, gigabytes(first), gigabytes(second), gigabytes(before));
 }
 
 // Of a device, what a trial may need of it: it is told by how full the fullest one was, of which others held a part.

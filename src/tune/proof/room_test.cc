@@ -21,7 +21,7 @@ std::optional<std::string> OnHost(int64_t before, int64_t beside, MemoryUse firs
 
 TEST(RoomTest, TheSecondIsExpectedToTakeWhatTheFirstDoes) {
   EXPECT_FALSE(OnHost(20, 11));
-  EXPECT_EQ(OnHost(20, 10), "there is no memory for both: they take 10.0 and 10.0 GB of 20.0 GB");
+  EXPECT_EQ(OnHost(20, 10), "there is not enough memory for both: they take 10.0 and 10.0 GB of 20.0 GB");
   EXPECT_TRUE(OnHost(200, 108)) << "a tenth is everybody else's";
 }
 
@@ -45,7 +45,7 @@ std::optional<std::string> OnDevices(const MemoryNow& before, const MemoryNow& b
 TEST(RoomTest, EachDeviceThatTheFirstOneTookHasToHoldBoth) {
   EXPECT_FALSE(OnDevices(Left(100, {80, 80}), Left(90, {50, 50})));
   EXPECT_EQ(OnDevices(Left(100, {80, 80}), Left(90, {50, 40})),
-            "there is no memory for both on GPU 1: they take 40.0 and 40.0 GB of 80.0 GB");
+            "there is not enough memory for both on GPU 1: they take 40.0 and 40.0 GB of 80.0 GB");
   EXPECT_TRUE(OnDevices(Left(100, {80}), Left(40, {79}))) << "on the host";
   EXPECT_FALSE(OnDevices(Left(100, {80, 5}), Left(90, {50, 5}))) << "somebody else's device";
 }

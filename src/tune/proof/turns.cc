@@ -313,18 +313,19 @@ std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Wa
   for (const Slice& slice : slices) bursts.push_back(slice.burst);
   if (const MeanOfLogs burst = LogsOf(bursts); burst.mean - burst.half_width > std::log(kNoBurst)) {
     return fmt::format(
-        "is {} faster at the beginning of its slices than at their end: it goes on while it stands",
+        "is {} faster at the beginning of its slices than at their end: it goes on working while it is stopped",
         FormatPercent(std::exp(burst.mean) - 1));
   }
   if (const double waited = Mean(slices, &Slice::waited); waited < before.waited - kWaitsNoLess) {
     return fmt::format(
-        "waits for data {} of its slices and {} of the time before: what it waits for goes on while it stands",
+        "waits for data {} of its slices and {} of the time before: what it waits for goes on while it is stopped",
         FormatPercent(waited), FormatPercent(before.waited));
   }
   const double steps = Mean(slices, &Slice::steps);
   if (steps <= kNotFaster * before.most_steps) return std::nullopt;
-  return fmt::format("is {} faster in slices than it was before: something of it goes on while it stands",
-                     FormatPercent(steps / before.most_steps - 1));
+  return fmt::format(
+      "is {} faster in slices than it was before: something of it goes on working while it is stopped",
+      FormatPercent(steps / before.most_steps - 1));
 }
 
 RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after) {

@@ -41,8 +41,8 @@ struct Turns {
 };
 
 // Starts the baseline, the candidate once that has warmed up, and gives turns until the ratio of their rates is known to
-// the precision of the baseline's options, or their time is over. Not where there is no memory for both, or where
-// something goes on while one of them stands. This process must have one thread.
+// the precision of the baseline's options, or their time is over. Not where there is not enough memory for both, or
+// where something goes on while one of them stands. This process must have one thread.
 Turns TakeTurns(const Contender& baseline, const Contender& candidate);
 
 }  // namespace fullbore::tune

@@ -62,8 +62,9 @@ constexpr Warm kBefore = {10, 0.2};
 TEST(TurnsTest, WhatIsFasterAtTheBeginningOfItsSlicesGoesOnWhileItStands) {
   const auto why = WhatWentOn(SlicesWithBursts({1.2, 1.3, 1.25, 1.2}), kBefore);
   ASSERT_TRUE(why);
-  EXPECT_EQ(*why,
-            "is 24 % faster at the beginning of its slices than at their end: it goes on while it stands");
+  EXPECT_EQ(
+      *why,
+      "is 24 % faster at the beginning of its slices than at their end: it goes on working while it is stopped");
   EXPECT_FALSE(WhatWentOn(SlicesWithBursts({1.4, 0.8, 1.2, 0.9}), kBefore)) << "noise";
   EXPECT_FALSE(WhatWentOn(SlicesWithBursts({1.01, 1.01, 1.01, 1.01}), kBefore)) << "bends nothing";
   EXPECT_FALSE(WhatWentOn(SlicesWithBursts({0.8, 0.8, 0.8, 0.8}), kBefore)) << "cold caches";
@@ -71,8 +72,9 @@ TEST(TurnsTest, WhatIsFasterAtTheBeginningOfItsSlicesGoesOnWhileItStands) {
 
 TEST(TurnsTest, WhatIsFasterInSlicesThanBeforeGoesOnWhileItStands) {
   const std::vector<Slice> slices = SlicesWithBursts({1, 1, 1, 1});
-  EXPECT_EQ(WhatWentOn(slices, {7, 0.2}),
-            "is 43 % faster in slices than it was before: something of it goes on while it stands");
+  EXPECT_EQ(
+      WhatWentOn(slices, {7, 0.2}),
+      "is 43 % faster in slices than it was before: something of it goes on working while it is stopped");
   EXPECT_FALSE(WhatWentOn(slices, {8.5, 0.2})) << "in its first seconds";
   EXPECT_FALSE(WhatWentOn(slices, {20, 0.2})) << "slower, as beside a neighbour";
 }
@@ -81,7 +83,7 @@ TEST(TurnsTest, WhatWaitsLessInSlicesThanBeforeIsFedWhileItStands) {
   const std::vector<Slice> slices = SlicesWithBursts({1, 1, 1, 1});
   EXPECT_EQ(
       WhatWentOn(slices, {10, 0.5}),
-      "waits for data 20 % of its slices and 50 % of the time before: what it waits for goes on while it stands");
+      "waits for data 20 % of its slices and 50 % of the time before: what it waits for goes on while it is stopped");
   EXPECT_FALSE(WhatWentOn(slices, {10, 0.24}));
   EXPECT_FALSE(WhatWentOn(slices, {10, 0})) << "more, as beside a neighbour who takes a worker's core";
 }

@@ -156,7 +156,7 @@ void Searcher::Switches() {
       Skip(knob, "the model is on no device");
     if (known_.images) TrySwitch("channels_last", true, "the layout that convolutions prefer");
   }
-  if (!known_.images) Skip("channels_last", "the batches are no images");
+  if (!known_.images) Skip("channels_last", "the batches are not images");
   if (1 / (1 - known_.optimizer) > kWorthTrying) {
     TrySwitch("optimizer", "fused",
               fmt::format("the optimizer takes {} of the step", FormatPercent(known_.optimizer)));

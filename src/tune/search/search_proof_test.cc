@@ -141,7 +141,7 @@ TEST(SearchProofTest, TheSearchLeavesTimeForTheProof) {
   ASSERT_THAT(answer.proofs, SizeIs(1));
   EXPECT_TRUE(answer.proofs[0].recommends());
   EXPECT_TRUE(answer.recommended->settings.contains("num_workers"));
-  EXPECT_TRUE(answer.ended_early) << "not all was tried";
+  EXPECT_TRUE(answer.ended_early) << "not everything was tried";
 }
 
 TEST(SearchProofTest, NothingIsRecommendedThatWasNotProven) {

@@ -135,7 +135,7 @@ bool Searcher::MayTryMore(const WorkersTried& tried) const {
 void Searcher::GiveCoresToWorkers(int64_t workers, WorkersTried& tried) {
   const auto fewer = FewerThreads(workers);
   if (!fewer || Predicted(workers, *fewer) || workers + Seen().threads <= known_.cores) return;
-  const auto with_fewer = TryWorkers(workers, *fewer, "cores for the workers that there are");
+  const auto with_fewer = TryWorkers(workers, *fewer, "cores for the present workers");
   threads_give_way_ = with_fewer && trials_[*with_fewer].rate->mean > tried.Rate(workers);
   if (*threads_give_way_) tried.Note(workers, with_fewer);
 }

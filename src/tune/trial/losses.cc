@@ -134,7 +134,7 @@ nlohmann::ordered_json ToJson(const LossDifference& difference) {
 
 std::string ToText(const LossDifference& difference) {
   if (difference.diverges) {
-    return fmt::format("with {} the loss is not a number from step {} on: do not train like that",
+    return fmt::format("with {} the loss is not a number from step {} on: do not train with this setting",
                        difference.setting, *difference.diverges);
   }
   std::string text = difference.largest == 0

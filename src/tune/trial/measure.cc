@@ -114,7 +114,7 @@ std::optional<Watch::Refusal> Watch::Refused() const {
     // Handed to every program in its environment, too; without the hook, nobody says more about it.
     if (name == "intraop_threads" && !saw_steps()) continue;
     return Refusal{
-        name, saw_steps() ? "nothing in the script was seen that takes it"
+        name, saw_steps() ? "nothing in the script was seen to use it"
                           : fmt::format("no PyTorch training was seen; put {{{}}} into the command", name)};
   }
   return std::nullopt;
@@ -224,7 +224,7 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
     trial.why = refused->setting + ": " + refused->why;
   } else if (watch.hung()) {
     trial.outcome = Outcome::kHung;
-    trial.why = watch.saw_steps() ? "no step any more" : "no first step";
+    trial.why = watch.saw_steps() ? "no further step" : "no first step";
   } else if (!estimate) {
     trial.outcome = Outcome::kEndedEarly;
     trial.why = watch.out_of_time() ? watch.TooLate()

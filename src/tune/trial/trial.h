@@ -17,7 +17,7 @@ enum class Outcome : uint8_t {
   kOk,
   kOutOfMemory,  // of the host, a device or /dev/shm
   kCrashed,      // exit status other than 0
-  kHung,         // no step any more
+  kHung,         // no further step
   kRefused,      // a setting cannot be made here
   kEndedEarly,   // the program ended before it could be measured
 };

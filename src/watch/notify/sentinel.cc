@@ -126,7 +126,8 @@ void Sentinel::Fired(const Alert& alert, const record::Recording& recording) {
   }
   if (id < 0) --next_unwritten_;
   const auto noted = id > 0 ? own_.Note(path_, RowOf(alert, {})) : Result<void>();
-  if (!noted) SayOnce("after a restart, alerts of before will not be known as ours: " + noted.error().text);
+  if (!noted)
+    SayOnce("after a restart, earlier alerts will not be recognised as ours: " + noted.error().text);
   known_[id] = {alert, OriginOf(recording, alert.stage), undelivered};
   rows_[{alert.stage, alert.rule}] = id;
   Send(id);

@@ -31,7 +31,7 @@ Sight RunFailed::Look(const View& view) const {
     sight.fix = {
         "see whether the machine or the job was stopped; `fullbore explain` shows what was recorded"};
   } else if (stage.out_of_memory) {
-    sight.what = "the run was killed for want of memory, " + after;
+    sight.what = "the run was killed for lack of memory, " + after;
     sight.fix = {"fullbore help host-memory"};
   } else if (stage.exit_status.value_or(0) != 0 && *stage.exit_status != kCtrlC) {
     sight.what = fmt::format("the run {}, {}", InWords(*stage.exit_status), after);
