@@ -17,13 +17,6 @@
 
 namespace fullbore::cli {
 
-const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {&kRun,    &kTune,   &kMeasure, &kExplain, &kCompare,
-                                                     &kExport, &kLoader, &kRuns,    &kServe,   &kTop,
-                                                     &kAlerts, &kDoctor, &kHelp};
-  return all;
-}
-
 namespace {
 
 int UnknownSubcommand(const std::vector<CLI::App*>& all, const std::string& program,

@@ -1,0 +1,88 @@
+#include "cli/output.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "base/testing/scratch_directory.h"
+#include "cli/subcommand.h"
+
+namespace fullbore::cli {
+namespace {
+
+using testing::HasSubstr;
+
+class FindRunTest : public testing::Test {
+ protected:
+  // Written in this order: the last is the newest.
+  std::string Put(const std::string& id) {
+    const std::string path = runs_.Write(id + ".fbr", "");
+    std::filesystem::last_write_time(path,
+                                     std::filesystem::file_time_type() + std::chrono::hours(++written_));
+    return path;
+  }
+  std::string Found(const std::string& text) const {
+    const auto found = FindRun(runs_.path(), text);
+    return found ? *found : found.error().text;
+  }
+
+  ScratchDirectory runs_;
+  int written_ = 0;
+};
+
+TEST_F(FindRunTest, TakesTheNewestWhereNoneIsNamed) {
+  Put("2026-11-20-train");
+  const std::string newest = Put("2026-11-19-train");
+  EXPECT_EQ(Found(""), newest);
+  EXPECT_EQ(Found("last"), newest);
+}
+
+TEST_F(FindRunTest, TakesAnIdOrItsBeginning) {
+  const std::string run = Put("2026-11-20-train"), other = Put("2026-11-21-train");
+  EXPECT_EQ(Found("2026-11-20-train"), run);
+  EXPECT_EQ(Found("2026-11-21"), other);
+}
+
+TEST_F(FindRunTest, TakesAnIdWithWhichAnotherBegins) {
+  const std::string run = Put("train");
+  Put("train-2");
+  EXPECT_EQ(Found("train"), run);
+}
+
+TEST_F(FindRunTest, SaysThatABeginningMayMeanSeveral) {
+  Put("2026-11-20-train");
+  Put("2026-11-20-train-2");
+  const auto found = FindRun(runs_.path(), "2026-11-20");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().text, "the ids of 2 runs begin with '2026-11-20'");
+  EXPECT_THAT(found.error().hint, HasSubstr("2026-11-20-train-2"));
+}
+
+TEST_F(FindRunTest, TakesAPath) {
+  ScratchDirectory elsewhere;
+  const std::string path = elsewhere.Write("copied.fbr", "");
+  EXPECT_EQ(Found(path), path);
+}
+
+TEST_F(FindRunTest, SaysWhatThereIsWhereNoneHasThatName) {
+  EXPECT_THAT(Found("train"), HasSubstr("no runs are recorded in "));
+  Put("2026-11-20-train");
+  const auto found = FindRun(runs_.path(), "test");
+  ASSERT_FALSE(found.ok());
+  EXPECT_THAT(found.error().text, HasSubstr("no run 'test' in "));
+  EXPECT_THAT(found.error().hint, HasSubstr("the newest is 2026-11-20-train"));
+}
+
+TEST_F(FindRunTest, FilesOfOtherKindsAreNoRuns) {
+  runs_.Write("notes.txt", "");
+  EXPECT_TRUE(RunFiles(runs_.path()).empty());
+}
+
+TEST(StatusOfTest, TellsAWrongCommandLineFromAFailure) {
+  EXPECT_EQ(StatusOf({ErrorCode::kNotFound, "no run", ""}), kExitUsage);
+  EXPECT_EQ(StatusOf({ErrorCode::kInvalidArgument, "no such flag", ""}), kExitUsage);
+  EXPECT_EQ(StatusOf({ErrorCode::kUnavailable, "the disk is full", ""}), kExitFailure);
+}
+
+}  // namespace
+}  // namespace fullbore::cli

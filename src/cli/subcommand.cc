@@ -1,0 +1,12 @@
+#include "cli/subcommand.h"
+
+namespace fullbore::cli {
+
+const std::vector<const Subcommand*>& AllSubcommands() {
+  static const std::vector<const Subcommand*> all = {&kRun,    &kTune,   &kMeasure, &kExplain, &kCompare,
+                                                     &kExport, &kLoader, &kRuns,    &kServe,   &kTop,
+                                                     &kAlerts, &kDoctor, &kHelp};
+  return all;
+}
+
+}  // namespace fullbore::cli
