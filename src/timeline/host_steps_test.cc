@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include "timeline/testing/host_events.h"
 
 namespace fullbore::timeline {
 namespace {
@@ -13,40 +13,11 @@ using record::HostOther;
 using record::Index;
 using record::Share;
 using record::Step;
-
-ChannelRecord Event(EventKind kind, int64_t begin, int64_t end, int64_t a = 0, uint16_t id = 0) {
-  ChannelRecord event{};
-  event.kind = static_cast<uint16_t>(kind);
-  event.id = id;
-  event.begin_ns = begin;
-  event.end_ns = end;
-  event.a = a;
-  event.b = -1;
-  return event;
-}
-
-// One step of an ordinary loop: next, forward, (loss), backward, optimizer, and 5 ns of
-// something else before the next.
-std::vector<ChannelRecord> UsualStep(int64_t at) {
-  return {Event(EventKind::kNext, at, at + 40, 32), Event(EventKind::kForward, at + 40, at + 60, 1),
-          Event(EventKind::kBackward, at + 62, at + 90), Event(EventKind::kOptimizer, at + 90, at + 95, 1)};
-}
-
-ChannelRecord Hit(int64_t at, record::Activity activity, int64_t feeds) {
-  ChannelRecord hit = Event(EventKind::kLine, at, at, /*line id=*/3);
-  hit.c = static_cast<int64_t>(activity);
-  hit.d = feeds;
-  return hit;
-}
-
-std::vector<Step> Feed(HostSteps& steps, const std::vector<ChannelRecord>& events) {
-  for (const ChannelRecord& event : events) steps.OnEvent(event);
-  return steps.TakeSteps(/*last=*/true);
-}
-
-int64_t Sum(const Step& step) {
-  return std::accumulate(step.share_ns.begin(), step.share_ns.end(), int64_t{0});
-}
+using testing::Event;
+using testing::Feed;
+using testing::Hit;
+using testing::Sum;
+using testing::UsualStep;
 
 TEST(HostStepsTest, StepsUnderAProfilerOfOursAreCountedAndLeftOut) {
   HostSteps steps;
@@ -348,106 +319,6 @@ TEST(HostStepsTest, PassesUnderNoSyncAreNoExchanges) {
   EXPECT_EQ(steps.exchanges().passes, 8);
   EXPECT_EQ(steps.exchanges().exchanging, 1);
   EXPECT_EQ(steps.exchanges().early, 0);
-}
-
-// A step without a loader: 60 ns before the forward pass, 10 ns of them a copy.
-std::vector<ChannelRecord> StepWithoutLoader(int64_t at, std::vector<ChannelRecord> hits) {
-  hits.push_back(Event(EventKind::kH2d, at + 50, at + 60));
-  hits.push_back(Event(EventKind::kForward, at + 60, at + 70, 1));
-  hits.push_back(Event(EventKind::kBackward, at + 70, at + 80));
-  hits.push_back(Event(EventKind::kOptimizer, at + 80, at + 90, 1));
-  return hits;
-}
-
-TEST(HostStepsTest, WhatTheSamplesSawFeedTheStepsIsWaitingForData) {
-  HostSteps steps;
-  std::vector<Step> done;
-  for (int64_t at = 1000; at < 3000; at += 100) {
-    done = Feed(steps, StepWithoutLoader(at, {Hit(at + 10, record::Activity::kQueue, 2),
-                                              Hit(at + 45, record::Activity::kLogging, 0)}));
-  }
-  ASSERT_EQ(done.size(), 1u);
-  EXPECT_EQ(done[0].wall_ns, 100);
-  EXPECT_EQ(Sum(done[0]), 100);
-  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 30) << "half of the samples, half of 60 ns";
-  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 30);
-  EXPECT_EQ(done[0].host_other_ns[static_cast<size_t>(HostOther::kUnnamed)], 30);
-  const auto hits = steps.TakeLineHits();
-  const LineHit waiting = {Share::kDataWait, HostOther::kUnnamed, 3, record::Activity::kQueue, false};
-  const LineHit logging = {Share::kHostOther, HostOther::kUnnamed, 3, record::Activity::kLogging, false};
-  EXPECT_EQ(hits.at(waiting), 20);
-  EXPECT_EQ(hits.at(logging), 20);
-}
-
-TEST(HostStepsTest, AFewSamplesAreNotEnoughToCallItWaiting) {
-  HostSteps steps;
-  std::vector<Step> done;
-  for (int64_t at = 1000; at < 1900; at += 100)
-    done = Feed(steps, StepWithoutLoader(at, {Hit(at + 10, record::Activity::kQueue, 2)}));
-  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
-  done = Feed(steps, StepWithoutLoader(1900, {Hit(1910, record::Activity::kQueue, 2)}));
-  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 60);
-}
-
-TEST(HostStepsTest, TheFirstStepsAreHeldBackUntilEnoughSamplesTellWhatFeedsThem) {
-  HostSteps steps;
-  for (int64_t at = 1000; at < 1900; at += 100) {
-    for (const ChannelRecord& event : StepWithoutLoader(at, {Hit(at + 10, record::Activity::kQueue, 2)}))
-      steps.OnEvent(event);
-    EXPECT_TRUE(steps.TakeSteps().empty());
-  }
-  for (const ChannelRecord& event : StepWithoutLoader(1900, {Hit(1910, record::Activity::kQueue, 2)}))
-    steps.OnEvent(event);
-  const std::vector<Step> done = steps.TakeSteps();
-  ASSERT_EQ(done.size(), 10u);
-  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 40) << "it begins with its first event";
-  for (size_t i = 1; i < done.size(); ++i) EXPECT_EQ(done[i].share_ns[Index(Share::kDataWait)], 60) << i;
-}
-
-TEST(HostStepsTest, StepsWithoutSamplesAreNotHeldBackForever) {
-  HostSteps steps;
-  size_t done = 0;
-  for (int64_t at = 1000; at < 11'000; at += 100) {
-    for (const ChannelRecord& event : StepWithoutLoader(at, {})) steps.OnEvent(event);
-    done += steps.TakeSteps().size();
-  }
-  EXPECT_EQ(done, 100u);
-}
-
-TEST(HostStepsTest, AQueueThatIsReadAfterTheForwardPassFeedsNothing) {
-  HostSteps steps;
-  std::vector<Step> done;
-  for (int64_t at = 1000; at < 3000; at += 100) {
-    done =
-        Feed(steps,
-             {Event(EventKind::kForward, at, at + 20, 1), Event(EventKind::kBackward, at + 20, at + 50),
-              Hit(at + 70, record::Activity::kQueue, 2), Event(EventKind::kOptimizer, at + 90, at + 100, 1)});
-  }
-  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
-  EXPECT_EQ(done[0].share_ns[Index(Share::kHostOther)], 40);
-}
-
-TEST(HostStepsTest, WhereALoaderFeedsTheStepsAQueueBesideItIsOtherWork) {
-  HostSteps steps;
-  std::vector<Step> done;
-  for (int64_t at = 1000; at < 3000; at += 100) {
-    std::vector<ChannelRecord> events = UsualStep(at);
-    events.insert(events.begin(), Hit(at - 3, record::Activity::kQueue, 2));
-    done = Feed(steps, events);
-  }
-  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 40);
-}
-
-TEST(HostStepsTest, TheLoaderOfAValidationDoesNotFeedTheTrainingAfterIt) {
-  HostSteps steps;
-  Feed(steps, StepWithoutLoader(1000, {}));
-  std::vector<ChannelRecord> events = {Event(EventKind::kNext, 1100, 1110, 16, /*id=*/7),
-                                       Event(EventKind::kForward, 1110, 1150, 0),
-                                       Event(EventKind::kNext, 1150, 1160, 0, /*id=*/7)};
-  for (const auto& event : StepWithoutLoader(1200, {})) events.push_back(event);
-  const auto done = Feed(steps, events);
-  EXPECT_FALSE(steps.IsTrainingLoader(7));
-  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
 }
 
 // A batch of an evaluation: next, forward, and 5 ns of something else.
