@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
 
 namespace fullbore {
@@ -9,15 +10,20 @@ namespace {
 
 class EndingSignalsTest : public testing::Test {
  protected:
+  // A shell may have made us ignore some of them.
   void SetUp() override {
-    // A shell may have made us ignore them.
-    for (const int signal : {SIGINT, SIGHUP}) std::signal(signal, SIG_DFL);
+    for (size_t i = 0; i < kAll.size(); ++i) before_[i] = std::signal(kAll[i], SIG_DFL);
   }
-  void TearDown() override { std::signal(SIGHUP, SIG_DFL); }
+  void TearDown() override {
+    for (size_t i = 0; i < kAll.size(); ++i) std::signal(kAll[i], before_[i]);
+  }
+
+  static constexpr std::array kAll = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  std::array<void (*)(int), kAll.size()> before_{};
 };
 
 TEST_F(EndingSignalsTest, AreThoseOfPeopleAndTerminals) {
-  for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) EXPECT_TRUE(AsksToEnd(signal)) << signal;
+  for (const int signal : kAll) EXPECT_TRUE(AsksToEnd(signal)) << signal;
   for (const int signal : {SIGCHLD, SIGTSTP, SIGUSR1}) EXPECT_FALSE(AsksToEnd(signal)) << signal;
 }
 

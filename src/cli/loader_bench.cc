@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/ending_signals.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/loader_bench_script.h"
@@ -52,8 +53,8 @@ void WatchSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int) { g_stop.store(true, std::memory_order_relaxed); };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM})
+    if (AsksToEnd(signal)) sigaction(signal, &action, nullptr);
 }
 
 // The progress line, on a terminal only; erased at the end.

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/ending_signals.h"
 #include "base/print.h"
 #include "base/secrets.h"
 #include "base/text.h"
@@ -35,8 +36,8 @@ void WatchSignals() {
   struct sigaction action = {};
   action.sa_handler = [](int number) { g_signal = number; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM})
+    if (AsksToEnd(signal)) sigaction(signal, &action, nullptr);
 }
 
 class PackLine {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "base/testing/scratch_directory.h"
@@ -17,8 +18,7 @@ class FindRunTest : public testing::Test {
   // Written in this order: the last is the newest.
   std::string Put(const std::string& id) {
     const std::string path = runs_.Write(id + ".fbr", "");
-    std::filesystem::last_write_time(path,
-                                     std::filesystem::file_time_type() + std::chrono::hours(++written_));
+    std::filesystem::last_write_time(path, first_ + std::chrono::minutes(++written_));
     return path;
   }
   std::string Found(const std::string& text) const {
@@ -27,6 +27,8 @@ class FindRunTest : public testing::Test {
   }
 
   ScratchDirectory runs_;
+  const std::filesystem::file_time_type first_ =
+      std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   int written_ = 0;
 };
 

@@ -99,6 +99,10 @@ def test_a_batch_that_cannot_be_looked_through_holds_as_many_as_the_loader_says(
     assert counts(None, refuses) == [-1]
 
 
+def test_what_stands_before_a_member_that_refuses_is_counted():
+    assert counts(8, (IMAGES, LABELS, Unwilling()), (Tensor(3, 3, 32, 32), Tensor(3), Unwilling())) == [8, 3]
+
+
 def test_the_shape_of_the_first_batch_is_kept():
     counter = batch.BatchCounter(8)
     counter.count((IMAGES, LABELS))

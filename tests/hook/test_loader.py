@@ -368,6 +368,12 @@ KILLED = (
 )
 
 
+WITHOUT_HANDLER = """
+    import torch.utils.data._utils.signal_handling as handling
+    handling._error_if_any_worker_fails = lambda: None
+"""
+
+
 # Torch raises that the worker exited unexpectedly, from what its own handler of SIGCHLD has said.
 def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
     assert ended_by(newest, KILLED + "    train(loader)\n") == ["Killed"]
@@ -375,20 +381,31 @@ def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
 
 # As where the connection to the worker breaks before Python runs that handler.
 def test_a_worker_that_a_signal_ended_is_told_without_torchs_handler(newest):
-    without = """
-    import torch.utils.data._utils.signal_handling as handling
-    handling._error_if_any_worker_fails = lambda: None
-    train(loader)
-"""
-    assert ended_by(newest, KILLED + without) == ["Killed"]
+    assert ended_by(newest, KILLED + WITHOUT_HANDLER + "    train(loader)\n") == ["Killed"]
 
 
-def test_a_worker_that_lives_when_the_script_ends_is_not_told(newest):
-    raised = """
-    for _ in loader:
-        raise EOFError
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize("raised", ["RuntimeError('a sample that cannot be read')", "EOFError()"])
+def test_workers_that_only_tell_of_an_exception_are_not_told(newest, raised, method):
+    script = (
+        LOADER
+        + f"""
+    class Failing(Slow):
+        def __getitem__(self, index):
+            if index == 12:
+                raise {raised}
+            return super().__getitem__(index)
+
+    if __name__ == "__main__":
+        train(DataLoader(Failing(), batch_size=4, num_workers=2, multiprocessing_context="{method}"))
 """
-    assert ended_by(newest, KILLED.replace("index == 12", "index == 99") + raised) == []
+    )
+    assert ended_by(newest, script) == []
+
+
+def test_of_several_workers_the_one_that_a_signal_ended_is_told(newest):
+    script = KILLED.replace("num_workers=1", "num_workers=2")
+    assert ended_by(newest, script + WITHOUT_HANDLER + "    train(loader)\n") == ["Killed"]
 
 
 def ended_by(newest, script):

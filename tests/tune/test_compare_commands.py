@@ -205,7 +205,7 @@ def test_what_feeds_a_program_while_it_stands_makes_it_a_matter_of_whole_runs(fu
     command = f"'{torch_python}' streams.py {sending}"
     said = compare("--baseline", f"{command} 0.012", "--candidate", f"{command} 0.04", *BRIEFLY)
     assert (said["verdict"], said["turns"]) == ("slower", "whole-runs"), said["terminal"] + said["stderr"]
-    assert "they cannot take turns (the " in said["stderr"] and "on while it stands" in said["stderr"]
+    assert "they cannot take turns (the " in said["stderr"] and "while it is stopped" in said["stderr"]
 
 
 @pytest.mark.long

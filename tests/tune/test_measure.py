@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 from tune_scripts import PRINTS, WAITS, processes_with, tree
 
@@ -118,6 +119,7 @@ def test_under_nohup_the_end_of_a_session_ends_nothing(fullbore, tmp_path):
         env=fullbore.environment(),
         cwd=fullbore.directory,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         start_new_session=True,
     )
     fullbore.started.append(started)
@@ -131,6 +133,7 @@ def test_under_nohup_the_end_of_a_session_ends_nothing(fullbore, tmp_path):
 def wait_for_output(started, kept):
     while not any(path.stat().st_size for path in kept.glob("*/output")):
         assert started.poll() is None
+        time.sleep(0.01)
 
 
 def test_what_makes_no_sense_is_an_error_of_use(fullbore):

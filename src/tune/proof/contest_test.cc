@@ -107,7 +107,7 @@ TEST(ContestTest, NoPairIsBegunThatTheTimeHasNoRoomFor) {
   EXPECT_EQ(contest.ending, Ending::kOver);
   EXPECT_EQ(track.order, "AB");
   EXPECT_EQ(contest.standing(), Standing::kNotProven) << "one pair proves nothing";
-  EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("Two pairs of trials at least"));
+  EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("At least two pairs of trials"));
 }
 
 TEST(ContestTest, ATrialThatTheTimeEndsDoesNotCount) {

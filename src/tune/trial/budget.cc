@@ -22,8 +22,9 @@ Budget::Budget(double seconds)
   g_interrupted = 0;
   struct sigaction action {};
   action.sa_handler = OnInterrupt;
+  const sigset_t ending = EndingSignals();
   for (int signal = 1; signal < NSIG; ++signal)
-    if (AsksToEnd(signal)) sigaction(signal, &action, &before_[signal]);
+    if (sigismember(&ending, signal) == 1) sigaction(signal, &action, &before_[signal]);
 }
 
 Budget::~Budget() {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <csignal>
 
 namespace fullbore::tune {
@@ -18,9 +19,14 @@ Handler HandlerOf(int signal) {
 class BudgetTest : public testing::Test {
  protected:
   void SetUp() override {
-    for (const int signal : {SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
+    for (size_t i = 0; i < kUsed.size(); ++i) before_[i] = std::signal(kUsed[i], SIG_DFL);
   }
-  void TearDown() override { SetUp(); }
+  void TearDown() override {
+    for (size_t i = 0; i < kUsed.size(); ++i) std::signal(kUsed[i], before_[i]);
+  }
+
+  static constexpr std::array kUsed = {SIGTERM, SIGHUP};
+  std::array<Handler, kUsed.size()> before_{};
 };
 
 TEST_F(BudgetTest, ASignalThatWouldEndUsIsAWishToEnd) {

@@ -53,19 +53,30 @@ def sizes(value: Any, path: Path = ()) -> Iterator[tuple[int, Path, bool]]:
 
 
 def known_sizes(batch: Any) -> list[tuple[int, Path, bool]]:
-    """None of a batch that cannot be looked through: its methods may be the script's."""
+    """Those before what cannot be looked through: a batch's methods may be the script's."""
+    found = []
     try:
-        return list(sizes(batch))
+        for size in sizes(batch):
+            found.append(size)
     except Exception as error:
         if is_the_scripts(error):
             raise
-        return []
+    return found
 
 
 def at(value: Any, path: Path) -> Any:
     for key in path:
         value = value[key]
     return value
+
+
+def shape_at(batch: Any, path: Path) -> list[int]:
+    try:
+        return [int(size) for size in at(batch, path).shape]
+    except Exception as error:
+        if is_the_scripts(error):
+            raise
+        return []
 
 
 class BatchCounter:
@@ -108,14 +119,14 @@ class BatchCounter:
         fitting = [entry for entry in found if entry[0] == self.batch_size]
         tensors = [entry for entry in found if entry[2]]
         # As many boxes as images, by chance: the images have more dimensions.
-        shown = sorted((e for e in fitting if e[2]), key=lambda entry: -len(at(batch, entry[1]).shape))
+        shown = sorted((e for e in fitting if e[2]), key=lambda entry: -len(shape_at(batch, entry[1])))
         best = next(iter(shown or fitting or tensors), None)
         self._path = ()
         self._has_tokens = tokens(batch) > 0
         if best is not None:
             _, self._path, self.is_leading = best
             if self.is_leading:
-                self.shape = [int(size) for size in at(batch, self._path).shape]
+                self.shape = shape_at(batch, self._path) or None
 
 
 def tokens(batch: Any) -> int:

@@ -6,8 +6,9 @@ import atexit
 import errno
 import gc
 import sys
-from _signal import strsignal
+from _signal import SIGBUS, SIGKILL, SIGTERM, strsignal
 from collections.abc import Iterator
+from time import sleep
 from typing import Any
 
 from . import channel, native
@@ -64,8 +65,11 @@ def note_what_ended_it(raised: Any) -> None:
 
 
 MAX_CAUSES = 8
-ENDS_WITHIN_S = 0.1
+ENDS_WITHIN_NS = 100_000_000
+LOOK_AGAIN_S = 0.002
+IN_ENGLISH = {SIGKILL: "Killed", SIGBUS: "Bus error"}  # which findings know; strsignal speaks the script's language
 LOADER = "torch.utils.data.dataloader"
+CONNECTION = "multiprocessing.connection"
 
 
 def with_causes(raised: Any) -> Iterator[BaseException]:
@@ -98,9 +102,9 @@ def signal_said_by_torch(raised: BaseException) -> str:
 
 
 def signal_that_ended_a_worker(raised: BaseException) -> str:
-    """Where the worker's connection broke, in a loader's own code, before that handler ran: by the workers' exit codes.
-    A process closes its connections a little before it can be seen to have ended."""
-    if not isinstance(raised, (EOFError, ConnectionError, RuntimeError)):
+    """Where the connection to a loader's worker broke before that handler ran: by the workers' exit codes."""
+    gone = isinstance(raised, RuntimeError) and str(raised).endswith("exited unexpectedly")
+    if not gone and not (isinstance(raised, (EOFError, ConnectionError)) and is_raised_in(raised, CONNECTION)):
         return ""
     at = raised.__traceback__
     while at is not None:
@@ -113,13 +117,17 @@ def signal_that_ended_a_worker(raised: BaseException) -> str:
 
 
 def signal_that_ended_one_of(workers: list[Any]) -> str:
-    ended = sys.modules["multiprocessing.connection"].wait([each.sentinel for each in workers], ENDS_WITHIN_S)
-    for worker in workers:
-        if worker.sentinel in ended:
-            worker.join(ENDS_WITHIN_S)
-        if (worker.exitcode or 0) < 0:
-            return strsignal(-worker.exitcode) or ""
-    return ""
+    """A process closes its connections a little before it can be seen to have ended. Those that live are asked to end
+    by SIGTERM, perhaps before we are."""
+    until = clock() + ENDS_WITHIN_NS
+    while True:
+        codes = [worker.exitcode for worker in workers]
+        for code in codes:
+            if code is not None and code < 0 and code != -SIGTERM:
+                return IN_ENGLISH.get(-code) or strsignal(-code) or ""
+        if None not in codes or clock() > until:
+            return ""
+        sleep(LOOK_AGAIN_S)
 
 
 NO_SPACE = "No space left on device"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Union
 
-from ..core.batch import BatchCounter, sizes
+from ..core.batch import BatchCounter, known_sizes
 from ..core.interrupts import is_the_scripts
 from .arrays import References, again, arrays_in, bytes_of, kind_of, references
 
@@ -66,4 +66,4 @@ class Batch:
 def holds_samples(argument: Any, kinds: set[Any]) -> bool:
     if all(kind_of(array) in kinds for array in arrays_in(argument)):
         return False
-    return any(size > 1 and is_leading for size, _, is_leading in sizes(argument))
+    return any(size > 1 and is_leading for size, _, is_leading in known_sizes(argument))
