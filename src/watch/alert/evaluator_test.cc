@@ -319,7 +319,7 @@ TEST(EvaluatorTest, ARunThatEndedBadlyFiresAtItsEnd) {
   EXPECT_THAT(Says(interrupted.EndedWith(130), "run = \"failed\""), IsEmpty()) << "Ctrl-C is somebody's wish";
   EXPECT_THAT(Says(well, "run = \"failed\""), IsEmpty());
   killed.EndedWith(137).stage().out_of_memory = true;
-  EXPECT_THAT(Says(killed, "run = \"failed\"")[0].what, HasSubstr("want of memory"));
+  EXPECT_THAT(Says(killed, "run = \"failed\"")[0].what, HasSubstr("lack of memory"));
 }
 
 TEST(EvaluatorTest, ARunWhoseRecorderIsGoneWasCutOff) {

@@ -57,7 +57,7 @@ struct DiskFills {  // the same
   double above = 0;  // filled to this, it counts whatever the rate
   Sight Look(const View& view) const;
 };
-struct RunFailed {  // ended with an error, for want of memory, or without a word; not by Ctrl-C
+struct RunFailed {  // ended with an error, for lack of memory, or without a word; not by Ctrl-C
   Sight Look(const View& view) const;
 };
 
