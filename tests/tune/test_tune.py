@@ -164,7 +164,7 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
         (["--set", "num_workers=0,x"], "not a whole number"),
         (["--objective", "joy"], "not one of throughput, cost and memory"),
         (["--exhaustive"], "--exhaustive tries all combinations"),
-        (["--price", "cheap"], "no price of an hour"),
+        (["--price", "cheap"], "not a price per hour"),
         (["--budget", "0"], "not a length of time"),
         (["--resume"], "nothing of this command is kept here"),
     ):
