@@ -33,8 +33,8 @@ def declared(declaration: str) -> list[str]:
 
 def json_members(struct: str) -> list[str]:
     text = (ROOT / "src" / "loader" / "core" / "options_json.cc").read_text()
-    (body,) = re.findall(rf"void Members\(V& v, {struct}& \w+\) {{(.*?)\n}}", text, re.DOTALL)
-    return re.findall(r'v\.\w+\("(\w+)", \w\.\1', body)  # each under its own name
+    (body,) = re.findall(rf"void Members\(Reader& reader, {struct}& \w+\) {{(.*?)}}", text, re.DOTALL)
+    return re.findall(r'reader\.\w+\("(\w+)", \w\.\1', body)  # each under its own name
 
 
 def python(module: str) -> ast.Module:
