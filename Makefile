@@ -11,7 +11,7 @@ setup:  ## install what building needs (apt, with sudo where needed)
 build: setup  ## build/release/fullbore
 	@scripts/build.sh release fullbore
 
-test:  ## install what is missing, build, run all tests: C++ and Python
+test:  ## install what is missing, build, run the tests that do not take long: C++ and Python
 	@scripts/test.sh
 
 test-long:  ## after make test: tests that take long, and those that compare measured times (quiet machine)

@@ -20,7 +20,7 @@ say "the others that take long"
 python_tests "$logs/pytest-long.log" -n "${JOBS:-$(nproc)}" --dist worksteal -m "long and not alone" || status=1
 if [ -n "${1:-}" ]; then
   left="$(cat "$logs"/pytest-long*.log | awk -F'[][]' '/^SKIPPED .*no time is left/ { n += $2 } END { print n + 0 }')"
-  [ "$left" = 0 ] || say "not run, for want of time: $left tests"
+  [ "$left" = 0 ] || say "not run, for lack of time: $left tests"
 else
   say "comparisons of measured times"
   python_tests "$logs/pytest-rounds.log" -m rounds || status=1
