@@ -24,8 +24,9 @@ constexpr size_t kMaxHeld = 64;
 constexpr int64_t kMaxHeldNs = 10 * kNsPerSecond;
 // The ratio follows a run that changes: once this many samples are counted, older ones count half.
 constexpr int64_t kManySamples = 512;
-// Of one in twenty, the sampler may as well have met a stray call.
+// Of one in twenty, and of fewer than three, the sampler may as well have met a stray call.
 constexpr double kMinFeeding = 0.05;
+constexpr int64_t kMinSeen = 3;
 // A loader that gives a batch to so many steps in a row feeds them, though another is asked after it.
 constexpr int kStepsInARow = 4;
 
@@ -159,7 +160,7 @@ std::vector<record::Step> HostSteps::TakeSteps(bool last) {
 std::map<LineHit, int64_t> HostSteps::TakeLineHits() { return std::exchange(line_hits_, {}); }
 
 double HostSteps::Feeding::ratio() const {
-  if (all < kMinSamples) return 0;
+  if (all < kMinSamples || seen < kMinSeen) return 0;
   const double ratio = static_cast<double>(seen) / static_cast<double>(all);
   return ratio < kMinFeeding ? 0 : ratio;
 }
@@ -384,7 +385,10 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
     Release();
 }
 
-bool HostSteps::KnowsWhatFeeds() const { return !training_loaders_.empty() || feeding_.all >= kMinSamples; }
+bool HostSteps::KnowsWhatFeeds() const {
+  const bool may_be_stray = feeding_.seen > 0 && feeding_.seen < kMinSeen;
+  return !training_loaders_.empty() || (feeding_.all >= kMinSamples && !may_be_stray);
+}
 
 void HostSteps::Release() {
   for (const HeldStep& held : held_) done_.push_back(WithFeeding(held));
