@@ -108,20 +108,24 @@ class Fullbore:
         runs: pathlib.Path | None = None,
         **how: Any,
     ) -> tuple[subprocess.Popen, pathlib.Path]:
-        """The same without waiting for it to end; in a new session, so that nothing survives the test."""
+        """The same without waiting for it to end."""
         self.count += 1
         runs = runs or self.directory / f"runs{self.count}"
-        process = subprocess.Popen(
-            self.arguments(command, ["-o", runs, *flags]),
-            env=self.environment(env),
-            **{"stdin": subprocess.DEVNULL, **how},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            cwd=self.directory,
+        return self.begin(*self.arguments(command, ["-o", runs, *flags]), env=env, **how), runs
+
+    def begin(self, *command: str | os.PathLike, env: Mapping[str, str] | None = None, **how: Any) -> subprocess.Popen:
+        """Any command, without waiting for it to end; in a new session, so that nothing survives the test."""
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.started.append(
+            subprocess.Popen(
+                [os.fspath(a) for a in command],
+                env=self.environment(env),
+                cwd=self.directory,
+                start_new_session=True,
+                **{**pipes, **how},
+            )
         )
-        self.started.append(process)
-        return process, runs
+        return self.started[-1]
 
     def call(self, *arguments: str | os.PathLike, **how: Any) -> Ended:
         """Any other subcommand."""

@@ -65,14 +65,8 @@ def is_alive(pid: int) -> bool:
 def test_an_alarm_set_before_us_belongs_to_the_command(fullbore):
     """As in `perl -e 'alarm 60; exec @ARGV' fullbore run -- ...`: an alarm outlives exec, but not fork."""
     pid_file = fullbore.directory / "pid"
-    process = subprocess.Popen(
-        fullbore.arguments(["sh", "-c", f"echo $$ >{pid_file}; exec sleep 1000"], ["-q", "-o", "runs"]),
-        cwd=fullbore.directory,
-        env=fullbore.environment(),
-        preexec_fn=lambda: signal.alarm(3),
-        start_new_session=True,
-    )
-    fullbore.started.append(process)
+    sleeps = ["sh", "-c", f"echo $$ >{pid_file}; exec sleep 1000"]
+    process = fullbore.begin(*fullbore.arguments(sleeps, ["-q", "-o", "runs"]), preexec_fn=lambda: signal.alarm(3))
     # On a slow machine it may fire before the command has started, as it could without us.
     assert process.wait(PATIENCE_S) in (128 + signal.SIGALRM, -signal.SIGALRM)
     if pid_file.exists():

@@ -233,15 +233,9 @@ def test_who_is_ended_while_one_of_two_stands_leaves_none(fullbore, torch_python
     script = f"burns_until_{how}.py"  # others may run beside this test
     fullbore.script(script, BURNS)
     command = f"OMP_NUM_THREADS=1 '{torch_python}' {script} 5"
-    started = subprocess.Popen(
-        [fullbore.binary, "compare", "-o", tmp_path / "kept", "--baseline", command, "--candidate", command],
-        env=fullbore.environment(),
-        cwd=fullbore.directory,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+    started = fullbore.begin(
+        fullbore.binary, "compare", "-o", tmp_path / "kept", "--baseline", command, "--candidate", command, text=True
     )
-    fullbore.started.append(started)
     while not any(line.startswith("T") for line in listed(script)):
         assert started.poll() is None
     os.kill(started.pid, how)
@@ -288,14 +282,7 @@ def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
     fullbore.script("compared_without_end.py", "import time\nprint('begun', flush=True)\ntime.sleep(600)")
     kept = tmp_path / "kept"
     command = f"'{sys.executable}' compared_without_end.py"
-    started = subprocess.Popen(
-        [fullbore.binary, "compare", "-o", kept, "--baseline", command, "--candidate", command],
-        env=fullbore.environment(),
-        cwd=fullbore.directory,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    fullbore.started.append(started)
+    started = fullbore.begin(fullbore.binary, "compare", "-o", kept, "--baseline", command, "--candidate", command)
     while not any(path.stat().st_size for path in kept.glob("*/output")):
         assert started.poll() is None
     os.kill(started.pid, signal.SIGINT)
@@ -437,14 +424,7 @@ def test_without_a_private_view_no_commit_is_checked_out(fullbore, repository, b
 
 def test_a_tree_that_changes_while_it_is_measured_gives_no_answer(fullbore, repository):
     command = ("compare", "--at", "first", *METRIC, "--", sys.executable, "train.py")
-    started = subprocess.Popen(
-        [fullbore.binary, *command],
-        env=fullbore.environment(),
-        cwd=fullbore.directory,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    fullbore.started.append(started)
+    started = fullbore.begin(fullbore.binary, *command)
     while b"trial 2" not in started.stderr.readline():
         assert started.poll() is None
     (fullbore.directory / "rate.txt").write_text("40")

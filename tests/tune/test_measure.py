@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -93,14 +92,9 @@ def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
     program = fullbore.script("endless.py", "import time\nprint('begun')\ntime.sleep(600)")
     temporary, kept = tmp_path / "temporary", tmp_path / "kept"
     temporary.mkdir()
-    started = subprocess.Popen(
-        [fullbore.binary, "measure", "-o", kept, "--", sys.executable, program],
-        env=fullbore.environment({"TMPDIR": str(temporary)}),
-        cwd=fullbore.directory,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
+    started = fullbore.begin(
+        fullbore.binary, "measure", "-o", kept, "--", sys.executable, program, env={"TMPDIR": str(temporary)}
     )
-    fullbore.started.append(started)
     wait_for_output(started, kept)
     os.kill(started.pid, signal.SIGINT)
     assert started.wait() == 128 + signal.SIGINT
@@ -113,16 +107,9 @@ def test_under_nohup_the_end_of_a_session_ends_nothing(fullbore, tmp_path):
     (tmp_path / "go-on").touch()
     waits = "import os, sys, time\nprint('5 img/s', flush=True)\nwhile os.path.exists(sys.argv[1]): time.sleep(0.01)"
     program, kept = fullbore.script("waits.py", waits), tmp_path / "kept"
-    started = subprocess.Popen(
-        ["nohup", fullbore.binary, "measure", "-o", kept, "--metric", "([0-9]+) img/s", "--"]
-        + [sys.executable, program, tmp_path / "go-on"],
-        env=fullbore.environment(),
-        cwd=fullbore.directory,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    fullbore.started.append(started)
+    measured = ("measure", "-o", kept, "--metric", "([0-9]+) img/s")
+    command = (sys.executable, program, tmp_path / "go-on")
+    started = fullbore.begin("nohup", fullbore.binary, *measured, "--", *command)
     wait_for_output(started, kept)
     os.kill(started.pid, signal.SIGHUP)
     (tmp_path / "go-on").unlink()

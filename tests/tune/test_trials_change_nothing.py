@@ -232,14 +232,9 @@ open(f"big{len(sys.argv)}", "wb").write(b"x" * 1_000_000)
         + UNSTEADY,
     )
     kept = tmp_path / "kept"
-    started = subprocess.Popen(
-        [fullbore.binary, "measure", "-o", kept, "--metric", "rate ([0-9]+)", "--", sys.executable, script],
-        cwd=fullbore.directory,
-        env=fullbore.environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+    started = fullbore.begin(
+        fullbore.binary, "measure", "-o", kept, "--metric", "rate ([0-9]+)", "--", sys.executable, script
     )
-    fullbore.started.append(started)
     while sum(path.name.startswith("big") for path in files_below(kept)) < 2:
         assert started.poll() is None
     started.kill()

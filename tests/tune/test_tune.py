@@ -82,15 +82,7 @@ def test_the_patch_of_an_option_changes_its_default_and_applies(fullbore, tune, 
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_from_there(fullbore, tune):
     farm = fullbore.script("farm_slowly.py", FARM)
     command = ("--set", "workers=1,2,3,4", *METRIC, "--", sys.executable, farm, "{workers}", "50")
-    started = subprocess.Popen(
-        [fullbore.binary, "tune", *command],
-        env=fullbore.environment(),
-        cwd=fullbore.directory,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    fullbore.started.append(started)
+    started = fullbore.begin(fullbore.binary, "tune", *command)
     for line in started.stderr:
         if b"trial 3" in line:
             os.kill(started.pid, signal.SIGINT)
@@ -250,15 +242,7 @@ def test_a_search_that_the_budget_ends_says_so_and_tries_again_what_was_not_meas
 
 def test_interrupted_before_anything_was_measured_is_said(fullbore):
     program = fullbore.script("endless_tune.py", "import time\nwhile True:\n    time.sleep(0.1)")
-    started = subprocess.Popen(
-        [fullbore.binary, "tune", "--json", "answer.json", "--", sys.executable, program],
-        env=fullbore.environment(),
-        cwd=fullbore.directory,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    fullbore.started.append(started)
+    started = fullbore.begin(fullbore.binary, "tune", "--json", "answer.json", "--", sys.executable, program)
     assert b"trial 1" in started.stderr.readline()
     os.kill(started.pid, signal.SIGINT)
     out, _ = started.communicate()
