@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from ..case import Case
-from . import besides, loading, whole
+from . import besides, feeding, loading, whole
 
 BUILDERS = (
     loading.no_workers,
@@ -21,11 +21,11 @@ BUILDERS = (
     loading.slow_samples,
     loading.short_epochs,
     loading.many_workers,
-    loading.stream,
-    loading.generator,
-    loading.queue_thread,
-    loading.loader_process,
-    loading.image_folder,
+    feeding.stream,
+    feeding.generator,
+    feeding.queue_thread,
+    feeding.loader_process,
+    feeding.image_folder,
     besides.logging,
     besides.rewriting,
     besides.checkpointing,
