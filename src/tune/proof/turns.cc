@@ -177,7 +177,7 @@ Result<nlohmann::json> Game::Hear(Player& player, const std::string& what) {
     if ((*word)["what"] == what) return std::move(*word);
     NoteEnd(player, *word);
     std::string why = word->value("error", "it ended");
-    if (player.trial && !player.trial->why.empty()) why = player.trial->why;
+    if (player.trial && !player.trial->ok() && !player.trial->why.empty()) why = player.trial->why;
     return Error{ErrorCode::kUnavailable, fmt::format("the {}: {}", player.name, why), ""};
   }
   return Error{ErrorCode::kUnavailable, "interrupted", ""};
