@@ -133,7 +133,7 @@ class Fullbore:
             [os.fspath(a) for a in (BINARY, *arguments)],
             env=self.environment(how.pop("env", None)),
             capture_output=True,
-            timeout=TIMEOUT_S,
+            timeout=how.pop("timeout", TIMEOUT_S),
             stdin=subprocess.DEVNULL,
             cwd=self.directory,
             **how,

@@ -60,7 +60,7 @@ class Photos(Dataset):
         return 1_000_000
 
     def __getitem__(self, index):
-        time.sleep(0.02 if (here / "slow").exists() else 0.0005)
+        time.sleep(0.1 if (here / "slow").exists() else 0.0005)
         return torch.randn(64), index % 4
 
 model = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 4))
@@ -74,7 +74,7 @@ for step, (images, _) in enumerate(DataLoader(Photos(), batch_size=4)):
         time.sleep(0.05)
     if (here / "crash").exists():
         sys.exit(3)
-    for _ in range(10):
+    for _ in range(40):
         optimizer.zero_grad()
         model(images).sum().backward()
     optimizer.step()

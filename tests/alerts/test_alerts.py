@@ -47,7 +47,7 @@ def test_what_goes_wrong_in_a_training_is_told_once_and_so_is_its_end(fullbore, 
         receiver.url,
     )
     here = script.parent
-    process, runs = fullbore.start(torch_python, script, "90", flags=["--rules", file])
+    process, runs = fullbore.start(torch_python, script, "600", flags=["--rules", file])
     run_file = running(runs)
     time.sleep(10)  # of health
     assert receiver.heard == []

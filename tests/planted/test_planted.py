@@ -84,12 +84,12 @@ def examined(case: Case, laboratory: Laboratory) -> Outcome:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", named(CASES))
 def test_the_first_finding_is_what_was_planted(case: Case, laboratory: Laboratory) -> None:
-    """In the first run, or where a neighbour may have been in the way, in most of three."""
+    """In the first run, or where a neighbour may have been in the way, in most of five."""
     first = wrong_finding(case, examined(case, laboratory))
     if not first:
         return
-    others = [wrong_finding(case, examined(case, laboratory)) for _ in range(ROUNDS - 1)]
-    assert not any(others), "\n\n".join(filter(None, [first, *others]))
+    others = list(filter(None, (wrong_finding(case, examined(case, laboratory)) for _ in range(4))))
+    assert len(others) <= 1, "\n\n".join([first, *others])
 
 
 @pytest.mark.rounds

@@ -170,7 +170,7 @@ def test_requests_with_random_damage_are_answered_or_refused(serving):
     )
     deadline = time.monotonic() + 5
     tried = 0
-    while time.monotonic() < deadline:
+    while tried <= 100 or time.monotonic() < deadline:
         damaged = bytearray(whole)
         for _ in range(source.randint(1, 8)):
             at = source.randrange(len(damaged))
@@ -182,7 +182,6 @@ def test_requests_with_random_damage_are_answered_or_refused(serving):
             connection.shutdown(socket.SHUT_WR)
             connection.recv(100)
         tried += 1
-    assert tried > 100
     assert serving.ask("/healthz").status == 200
 
 

@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "tune.schema.json").read_text())
+MOST_S = 420  # of any answer, with the longest budget that is waited for here
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "report"))  # its headless browser
@@ -35,7 +36,7 @@ def tune(fullbore):
     """Runs `fullbore tune` and returns its object, which is as the schema says."""
 
     def call(*arguments: str | os.PathLike, code: int = 0, **how) -> dict:
-        done = fullbore.call("tune", "--json", "answer.json", *arguments, **how)
+        done = fullbore.call("tune", "--json", "answer.json", *arguments, timeout=MOST_S, **how)
         assert done.code == code, done.stderr
         said = json.loads((fullbore.directory / "answer.json").read_text())
         jsonschema.validate(said, SCHEMA)

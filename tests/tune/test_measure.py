@@ -28,7 +28,7 @@ def test_a_trial_is_an_ordinary_run_in_the_store(fullbore, measure):
 
 
 def test_settings_reach_an_unmodified_script_and_its_files_stay_as_they_were(fullbore, measure, torch_python):
-    script = fullbore.script("train_waits.py", WAITS)
+    script = fullbore.script("train_waits.py", WAITS.replace("0.004", "0.02"))
     (fullbore.directory / "log.txt").write_text("mine\n")
     before = tree(fullbore.directory)
     command = ("--precision", "10%", "--", torch_python, script)

@@ -93,7 +93,8 @@ def test_combinations_are_jobs_at_the_same_time(fullbore, slurm):
 
 
 def test_a_job_that_gives_way_to_another_begins_anew(fullbore, slurm, submit):
-    program = fullbore.script("prints.py", PRINTS)
+    waits = "import os, time\nif not os.environ.get('SLURM_RESTART_COUNT'):\n    time.sleep(600)\n"
+    program = fullbore.script("prints.py", waits + PRINTS)
     process = submit("--partition", "low", *METRIC, "--", sys.executable, program, "7")
     job = wait_for_a_running_job(slurm)
     urgent = subprocess.run(

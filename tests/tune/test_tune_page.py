@@ -23,7 +23,7 @@ if batch > 32:
 kept = b"x" * (batch * 4_000_000)
 while True:
     time.sleep(0.02)
-    print(f"{min(100 * workers, 10 * batch) * random.gauss(1, 0.03)} img/s", flush=True)
+    print(f"{min(100 * workers, 10 * batch) * random.gauss(1, 0.01)} img/s", flush=True)
 """
 METRIC = ("--metric", "([0-9.]+) img/s")
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>"
