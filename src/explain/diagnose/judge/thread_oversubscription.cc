@@ -61,6 +61,7 @@ struct Load {
   double Queued() const { return running + waiting > 0 ? waiting / (running + waiting) : 0; }
   double Wanted() const { return running + waiting; }
   double Beside() const { return loaders + others + own; }
+  bool IsAmongOthers() const { return others > loaders + own; }  // whose doing it mostly is
   bool Spins() const { return spin.value_or(0) >= kSpinCounts; }
 };
 
@@ -86,12 +87,13 @@ int64_t FittingThreads(const View& view, const Pools& pools, const Load& load) {
   return std::max<int64_t>(1, static_cast<int64_t>(left / static_cast<double>(pools.processes)));
 }
 
-// "while other programs use 0.98 of 2 cores" where nothing else crowds the pool: what is advised then is right for that
-// moment. A pool of as many threads as cores is faster than a smaller one once it is alone.
+// "while other programs use 0.98 of 2 cores" where they crowd the pool: what is advised then is right for that moment.
+// A pool of as many threads as cores is faster than a smaller one once it is alone; and a thread of its own that waits
+// for a core because of them is less in its way then.
 std::string OnlyBesideOthers(const View& view, const Pools& pools, const Load& load) {
   Load alone = load;
   alone.others = 0;
-  if (pools.largest > FittingThreads(view, pools, alone)) return "";
+  if (!load.IsAmongOthers() && pools.largest > FittingThreads(view, pools, alone)) return "";
   return fmt::format("while other programs use {} of {} cores", FormatCount(load.others),
                      FormatCount(view.cores()));
 }
@@ -163,11 +165,10 @@ void PredictOneThread(const View& view, const Load& load, Finding& finding) {
   }
   const double gain = step_ns / std::max(1.0, after_ns);
   // Among other programs the samples tell more spinning than goes away: no more is sure than for several processes.
-  const bool foreign = load.others > load.loaders + load.own;
   const double low = 1 + (gain - 1) * kSureOfOneThread;
-  finding.speedup =
-      foreign ? Speedup{gain * kAmongOthers, std::min(low, kMinGainOfFewerThreads), gain * kMoreAmongOthers}
-              : Speedup{gain, low, gain * kMoreOfOneThread};
+  finding.speedup = load.IsAmongOthers() ? Speedup{gain * kAmongOthers, std::min(low, kMinGainOfFewerThreads),
+                                                   gain * kMoreAmongOthers}
+                                         : Speedup{gain, low, gain * kMoreOfOneThread};
   finding.method = "the steps run again with the CPU time that is left without the spinning, on one thread";
 }
 

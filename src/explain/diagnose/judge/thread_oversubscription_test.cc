@@ -190,6 +190,13 @@ TEST(ThreadOversubscriptionTest, AdvisesForNowWhatOnlyOtherProgramsMakeRight) {
   EXPECT_THAT(finding, Advises("alone again, take it back"));
 }
 
+TEST(ThreadOversubscriptionTest, AdvisesForNowWhereAThreadOfItsOwnWaitsForOtherPrograms) {
+  ARun run = Ranks(1, 2).OnCores(2);
+  Queueing(run, 1.05, 1.51).Reading(Metric::kProcessSpin, 0.42, kTrainers);  // 0.56 threads beside the pool
+  EXPECT_THAT(*FindingIn(Diagnose(run), "thread-oversubscription"),
+              Advises("while other programs use 0.95 of 2 cores"));
+}
+
 TEST(ThreadOversubscriptionTest, AdvisesForGoodWhatIsRightAlone) {
   ARun run = Ranks(1, 2).OnCores(2);
   Queueing(run, 1.9, 0.95).Reading(Metric::kProcessSpin, 0.48, kTrainers);  // beside a thread of its own
