@@ -28,6 +28,11 @@ class Record(NamedTuple):
     def ns(self) -> int:
         return self.end - self.begin
 
+    @property
+    def makes_iterator(self) -> bool:
+        """A wait of its own, which it is if the first batch is asked for later than a moment after it."""
+        return self.kind == NEXT and self.c == 1 and self.a == 0
+
 
 class Process:
     """One process's two files."""

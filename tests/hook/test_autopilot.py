@@ -79,7 +79,7 @@ import torch
 from torch.utils.data import Dataset, get_worker_info
 
 class Rows(Dataset):
-    def __init__(self, nap=0.002, draw=lambda: 0.0, dies_at=None):
+    def __init__(self, nap=0.005, draw=lambda: 0.0, dies_at=None):
         self.nap, self.draw, self.dies_at = nap, draw, dies_at
     def __len__(self):
         return 100

@@ -152,11 +152,8 @@ def test_a_tf_data_pipeline_is_described_and_its_waits_are_timed(bare):
     text = """
 import time
 import tensorflow as tf
-slept = []
 def slow(a):
-    begin = time.perf_counter()
     time.sleep(0.02)
-    slept.append(time.perf_counter() - begin)
     return a
 def prepare(a, b):
     a = tf.numpy_function(slow, [a], tf.float32)
@@ -168,12 +165,11 @@ options.experimental_optimization.inject_prefetch = False  # which TensorFlow ad
 rows = rows.with_options(options)
 history = model_of().fit(rows, epochs=2, verbose=0, callbacks=[count])
 tell(count.steps, 300, history.history["loss"])
-print(sum(slept), file=sys.stderr)
 """
     process, counted = both_ways(bare, text, "tensorflow")
     assert (len(process.steps), samples_of(process)) == (counted["steps"], counted["samples"]) == (10, 300)
-    waited_s = sum(wait.ns for wait in process.of(NEXT)) / 1e9
-    assert 10 * 0.02 < waited_s < 10 * 0.02 + 0.1
+    waits_s = sorted(wait.ns / 1e9 for wait in process.of(NEXT) if wait.a)
+    assert 0.02 < waits_s[len(waits_s) // 2] < 0.04
     loader = process.one("loader")
     assert (loader["library"], loader["stages"]) == ("tf.data", "from_tensor_slices -> cache -> batch -> map")
     options = process.facts["tf_data"]

@@ -69,7 +69,7 @@ def test_workers_report_what_a_batch_costs(runner, method):
         assert 0 < fetch.b < fetch.ns + 1_000_000  # CPU
         assert 0 <= fetch.d
     slowest = sorted(r.a >> 32 for r in fetches)
-    assert slowest[-1] >= 300_000 > slowest[-2] >= 2_000
+    assert slowest[-1] >= 300_000 > statistics.median(slowest) and slowest[0] >= 2_000
     assert all(r.b >= 0 for r in trainer.batches)
     assert all(w.capacity == 1024 for w in workers) and trainer.capacity == 8192
 
@@ -100,7 +100,7 @@ def test_an_iterable_dataset_is_timed_sample_by_sample(runner):
         fetches = [r for p in channel.processes for r in p.of(FETCH)]
         assert [r.a & 0xFFFFFFFF for r in fetches] == [4, 4, 2]
         assert all(r.a >> 32 >= 2_000 and r.c >= 10_000_000 for r in fetches)
-        assert [r.a for r in channel.trainer.of(NEXT)] == [4, 4, 2, 0]
+        assert [r.a for r in channel.trainer.of(NEXT) if not r.makes_iterator] == [4, 4, 2, 0]
 
 
 def test_ready_batches_distinguish_a_full_queue_from_an_empty_one(runner):

@@ -39,7 +39,7 @@ def test_a_slow_generator_is_found_and_steps_and_samples_are_counted(fullbore):
     window = report["window"]
     assert window["steps"] + window["warmup_steps"] == 150
     assert (first["id"], first["cause"]) == ("input-bound", "own-iterator")
-    assert first["share"] > 0.8
+    assert first["share"] > 0.6
     throughput = report["throughput"]
     assert throughput["samples_per_s"] == pytest.approx(32 * throughput["steps_per_s"], rel=0.02)
 

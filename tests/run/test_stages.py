@@ -92,7 +92,7 @@ def test_a_user_function_that_holds_the_gil_is_advised_to_run_in_processes(train
     assert first["cause"] == "user-stage"
     assert "ImageFolder(map_processes=" in " ".join(first["fix"])  # not necessarily the first on a busy machine
     on_a_core = value(first, "threads on a core in your own stage")
-    assert on_a_core > value(first, "threads in decode")
+    assert on_a_core + value(first, "threads waiting in your own stage") > value(first, "threads in decode")
     assert on_a_core < 1.3, "more than one thread held the GIL at a time"
 
 

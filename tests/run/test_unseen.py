@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-# As long as a training that is worth recording at least takes.
-WAIT = "import time; time.sleep(1.5)\n"
+# As long as a training that is worth recording at least takes: two looks at a process whose parent is a shell.
+WAIT = "import time; time.sleep(2.5)\n"
 
 
 def run_python(fullbore, *words: str) -> str:
