@@ -17,7 +17,7 @@ import time
 
 import jsonschema
 import pytest
-from tune_scripts import PRINTS, WAITS, listed, processes_with, tree
+from tune_scripts import MOST_S, PRINTS, WAITS, listed, processes_with, tree
 
 # A training each step of which keeps a core busy for so many milliseconds, by the thread's own clock.
 BURNS = """
@@ -36,7 +36,6 @@ for step in range(100_000):
     optimizer.step()
     open("log.txt", "a").write(f"{step}\\n")
 """
-MOST_S = 420  # of any answer, with the longest budget here
 BRIEFLY = ("--precision", "20%", "--most", "5s", "--budget", "3m")
 METRIC = ("--metric", "([0-9.]+) img/s", "--budget", "3m")
 ROOT = pathlib.Path(__file__).resolve().parents[2]

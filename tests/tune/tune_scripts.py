@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 import time
 
+MOST_S = 420  # of any answer, with the longest budget that is waited for
+
 # Prints a throughput that depends on its argument alone, for as long as it is let.
 PRINTS = """
 import sys, time
