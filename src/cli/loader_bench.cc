@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/ending_signals.h"
 #include "base/print.h"
 #include "base/text.h"
@@ -26,7 +27,6 @@
 #include "loader/bench/measure.h"
 #include "loader/bench/plot.h"
 #include "loader/bench/torch_peer.h"
-#include "loader/core/engine/cores.h"
 #include "report/terminal.h"
 
 namespace fullbore::cli {
@@ -131,7 +131,7 @@ Result<MeasureOptions> OptionsOf(const Flags& flags) {
   options.loader.batch_size = flags.batch_size;
   options.seconds = flags.seconds;
   options.cold = !flags.warm_only;
-  options.threads = flags.threads.empty() ? UsualThreads(loader::UsableCores()) : flags.threads;
+  options.threads = flags.threads.empty() ? UsualThreads(UsableCores()) : flags.threads;
   std::sort(options.threads.begin(), options.threads.end());
   options.threads.erase(std::unique(options.threads.begin(), options.threads.end()), options.threads.end());
   auto source = loader::OpenSource(options.loader.source);

@@ -13,10 +13,10 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/cores.h"
 #include "base/fd.h"
 #include "base/temporary_directory.h"
 #include "cli/hook_directory.h"
-#include "loader/core/engine/cores.h"
 
 namespace fullbore::cli {
 
@@ -115,7 +115,7 @@ Result<loader::bench::ScriptFlow> DrainScript(const ScriptRun& run, const std::a
   auto flow = loader::bench::SumRanks(ranks);
   if (flow) {
     flow->script = run.script;
-    flow->cores = loader::UsableCores();
+    flow->cores = UsableCores();
   }
   return flow;
 }

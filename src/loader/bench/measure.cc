@@ -10,11 +10,11 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/secrets.h"
 #include "base/text.h"
 #include "fullbore/loader/source.h"
 #include "loader/bench/page_cache.h"
-#include "loader/core/engine/cores.h"
 #include "loader/core/source/paths.h"
 #include "loader/core/store.h"
 

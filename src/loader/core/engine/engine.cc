@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/text.h"
-#include "loader/core/engine/cores.h"
 
 namespace fullbore::loader {
 namespace {

@@ -1,10 +1,10 @@
-#include "loader/core/engine/cores.h"
+#include "base/cores.h"
 
 #include <gtest/gtest.h>
 
 #include "base/testing/scratch_directory.h"
 
-namespace fullbore::loader {
+namespace fullbore {
 namespace {
 
 class Machine {
@@ -41,4 +41,4 @@ TEST(UsableCores, IgnoresAQuotaThatDoesNotParse) {
 }
 
 }  // namespace
-}  // namespace fullbore::loader
+}  // namespace fullbore

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace fullbore::loader {
+namespace fullbore {
 
 // At least 1. `root` is prepended to /proc and /sys.
 int UsableCores(const std::string& root = "");
 
-}  // namespace fullbore::loader
+}  // namespace fullbore

@@ -1,4 +1,4 @@
-#include "loader/core/engine/cores.h"
+#include "base/cores.h"
 
 #include <sched.h>
 
@@ -8,7 +8,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 
-namespace fullbore::loader {
+namespace fullbore {
 namespace {
 
 int CoresOfAffinity() {
@@ -52,4 +52,4 @@ int UsableCores(const std::string& root) {
   return std::max(1, static_cast<int>(cores));
 }
 
-}  // namespace fullbore::loader
+}  // namespace fullbore
