@@ -29,18 +29,6 @@ struct FetchClock {
   char counts_collated;  // an iterable: how many samples came is known only once they are put together
 };
 
-int64_t RunnableNs(Thread* thread) {
-  const int fd = thread->schedstat.Get("/proc/thread-self/schedstat");
-  char text[80];
-  const ssize_t size = fd < 0 ? 0 : pread(fd, text, sizeof text - 1, 0);
-  if (size <= 0) return -1;
-  text[size] = '\0';
-  char *first_end, *end;
-  std::strtoll(text, &first_end, 10);
-  const long long waited = std::strtoll(first_end, &end, 10);
-  return end == first_end ? -1 : waited;
-}
-
 PyObject* MakeClock(PyTypeObject* type, PyObject*, PyObject*) {
   auto* self = New<FetchClock>(type);
   if (self != nullptr) self->loader = -1;
@@ -223,7 +211,7 @@ PyObject* EnterFetch(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   thread->in_fetch = 1;
   thread->fetch_cpu = thread->fetch_waited = -1;
   if (WantsSystemTime(readings)) {
-    thread->fetch_waited = RunnableNs(thread);
+    thread->fetch_waited = WithoutCoreNs(thread);
     thread->fetch_cpu = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   }
   thread->fetch_begin = ClockNs();
@@ -243,7 +231,8 @@ PyObject* LeaveFetch(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   if (thread->fetch_cpu >= 0) {
     const auto share = [&](int64_t ns) { return static_cast<double>(ns) / static_cast<double>(taken); };
     readings->cpu_share = share(ClockNs(CLOCK_THREAD_CPUTIME_ID) - thread->fetch_cpu);
-    readings->waited_share = thread->fetch_waited >= 0 ? share(RunnableNs(thread) - thread->fetch_waited) : 0;
+    readings->waited_share =
+        thread->fetch_waited >= 0 ? share(WithoutCoreNs(thread) - thread->fetch_waited) : 0;
   }
   const long long samples = SamplesOf(state, args[0], readings, args[2]);
   if (samples < 0) return Fail(state, "fetch");

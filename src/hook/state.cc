@@ -1,7 +1,9 @@
 #include "hook/state.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -246,6 +248,7 @@ PyObject* NoteCollection(PyObject* self, PyObject* const* args, Py_ssize_t count
 
 PyMemberDef state_members[] = {{"on", T_BOOL, offsetof(State, on), 0, nullptr},
                                {"is_worker", T_BOOL, offsetof(State, is_worker), 0, nullptr},
+                               {"times_cores", T_BOOL, offsetof(State, times_cores), 0, nullptr},
                                {"steps", T_LONGLONG, offsetof(State, steps), 0, nullptr},
                                {"record", T_OBJECT_EX, offsetof(State, record), 0, nullptr},
                                {"channel", T_OBJECT, offsetof(State, channel), 0, nullptr},
@@ -284,6 +287,18 @@ PyType_Spec state_spec = {"_native.State", sizeof(State), 0, Py_TPFLAGS_DEFAULT 
                           state_slots};
 
 }  // namespace
+
+int64_t WithoutCoreNs(Thread* thread) {
+  const int fd = thread->schedstat.Get("/proc/thread-self/schedstat");
+  char text[80];
+  const ssize_t size = fd < 0 ? 0 : pread(fd, text, sizeof text - 1, 0);
+  if (size <= 0) return -1;
+  text[size] = '\0';
+  char *first_end, *end;
+  std::strtoll(text, &first_end, 10);
+  const long long waited = std::strtoll(first_end, &end, 10);
+  return end == first_end ? -1 : waited;
+}
 
 // The outermost call of a module: returns the thread, which holds the rest.
 PyObject* EnterForward(PyObject* self, PyObject* const* args, Py_ssize_t count) {

@@ -35,6 +35,7 @@ struct Thread {
 struct State {
   PyObject_HEAD char on;
   char is_worker;
+  char times_cores;  // of each step: kCores
   long long steps;
   PyObject* record;   // a Ring's method, or what drops the records
   PyObject* channel;  // None until it is open
@@ -58,6 +59,10 @@ extern PyTypeObject *ring_type, *thread_type, *state_type;
 
 // The calling thread, borrowed. Null with an exception set.
 Thread* Here(State* state);
+
+// How long the thread, which is the calling one, was ready to run, and had no core, since it began; -1 where the kernel
+// does not count.
+int64_t WithoutCoreNs(Thread* thread);
 
 // The ring that `record` writes; null where there is none.
 Ring* RingOf(State* state);

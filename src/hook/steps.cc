@@ -1,4 +1,6 @@
 // The steps of optimizers: core/steps.py, which also says which ones are usual.
+#include <time.h>
+
 #include "hook/state.h"
 
 namespace fullbore::hook {
@@ -31,6 +33,16 @@ bool IsUsual(const State* state, const Thread* thread, PyObject* optimizer) {
          state->steps + 1 < state->usual_until && thread->fed_by == state->usual_loader;
 }
 
+// False with an exception set.
+bool TimeCores(State* state, Thread* thread, int64_t end) {
+  if (!state->times_cores) return true;
+  timespec cpu{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+  const int64_t cpu_ns = int64_t{cpu.tv_sec} * 1'000'000'000 + cpu.tv_nsec;
+  const int64_t without_ns = WithoutCoreNs(thread);
+  return without_ns < 0 || Write(state, thread, {EventKind::kCores, 0, end, end, without_ns, cpu_ns});
+}
+
 }  // namespace
 
 PyObject* EnterStep(PyObject* self, PyObject* const* args, Py_ssize_t count) {
@@ -61,6 +73,7 @@ PyObject* LeaveStep(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   if (PyErr_Occurred() || PyList_SetSlice(thread->open_steps, open - 1, open, nullptr) != 0)
     return Fail(state, "optimizer step");
   if (open > 1) return None();  // part of the outer one's step
+  if (!TimeCores(state, thread, end)) return Fail(state, "optimizer step");
   if (IsUsual(state, thread, args[0])) {
     if (!Write(state, thread, {EventKind::kOptimizer, 0, begin, end, 1}))
       return Fail(state, "optimizer step");

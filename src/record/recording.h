@@ -61,6 +61,9 @@ struct Step {
   int32_t ready_batches = -1;  // in the loader's queue when `next` was entered, -1 where unknown
   int64_t comm_wait_ns = -1;   // inside collectives until the last rank arrived, -1 where unknown
   int64_t elements = 0;        // of the tensor that counts the samples, in all batches; 0 where unknown
+  // In a trial that takes turns, -1 elsewhere; in no file:
+  int64_t without_core_ns = -1;  // the training thread was ready to run, and had no core
+  int64_t cpu_ns = -1;           // of all threads of the rank's process
 };
 
 // All steps of one rank that ended in a stretch of about a second, summed.

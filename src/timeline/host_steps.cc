@@ -87,6 +87,10 @@ bool TakesTime(const ChannelRecord& event) {
 }  // namespace
 
 void HostSteps::OnEvent(const ChannelRecord& event) {
+  if (KindOf(event) == EventKind::kCores) {
+    cores_ = event;
+    return;
+  }
   const bool ends_step = KindOf(event) == EventKind::kOptimizer && event.a == 1;
   if (!stepped_) {
     if (BeginsBatch(event)) CloseBatch(event.thread, event.begin_ns);
@@ -380,9 +384,18 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
   }
   held_.push_back(StepOf(std::move(events), boundary.thread, begin_ns, boundary.end_ns));
   held_.back().step.index = next_index_++;
+  CountCores(boundary, held_.back().step);
   if (released_ || KnowsWhatFeeds() || held_.size() >= kMaxHeld ||
       boundary.end_ns - held_.front().step.end_ns >= kMaxHeldNs)
     Release();
+}
+
+void HostSteps::CountCores(const ChannelRecord& boundary, record::Step& step) {
+  if (cores_.end_ns != boundary.end_ns || cores_.thread != boundary.thread) return;
+  const ChannelRecord before = std::exchange(cores_before_, cores_);
+  if (before.end_ns != boundary.end_ns - step.wall_ns || before.thread != cores_.thread) return;
+  step.without_core_ns = cores_.a - before.a;
+  step.cpu_ns = cores_.b - before.b;
 }
 
 bool HostSteps::KnowsWhatFeeds() const {

@@ -111,6 +111,8 @@ class HostSteps {
   bool BeginsBatch(const record::ChannelRecord& event);
   void CloseBatch(uint16_t thread, int64_t end_ns);
   void CloseStep(const record::ChannelRecord& boundary);
+  // Since the step before.
+  void CountCores(const record::ChannelRecord& boundary, record::Step& step);
   HeldStep StepOf(std::vector<record::ChannelRecord> events, uint16_t thread, int64_t begin_ns,
                   int64_t end_ns);
   record::Step WithFeeding(const HeldStep& held) const;
@@ -128,6 +130,7 @@ class HostSteps {
   Segment Classify(const record::ChannelRecord& event, PassFor pass, int64_t at_ns) const;
 
   std::vector<record::ChannelRecord> pending_;
+  record::ChannelRecord cores_{}, cores_before_{};  // the last kCores, and that of the step before
   std::vector<record::Step> done_;
   bool stepped_ = false;  // an optimizer did
   std::deque<record::Step> batches_;

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from channel_reader import FETCH, FORWARD, LINE, NEXT, OTHER, SYNC, Channel
+from channel_reader import CORES, FETCH, FORWARD, LINE, NEXT, OTHER, SYNC, Channel
 from conftest import HOOK, NATIVE
 from test_loader import LOADER
 from test_trainer import PARTS
@@ -242,3 +242,26 @@ def test_a_stand_in_is_as_good_as_the_dataset(either):
     """
     )
     assert output == "blue 40 7 False TimedDataset\nNone\n"
+
+
+@built
+def test_a_trial_that_takes_turns_says_at_each_step_what_it_had_of_the_cores(newest):
+    script = (
+        PARTS
+        + """
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(100):
+        end = time.thread_time() + 0.001
+        while time.thread_time() < end:
+            pass
+        optimizer.step()
+    """
+    )
+    trainer = newest.run(script, env={"FULLBORE_TURNS": "1"})[0].trainer
+    cores = trainer.of(CORES)
+    assert [record.end for record in cores] == [step.end for step in trainer.steps]
+    assert all(later.a >= earlier.a for earlier, later in zip(cores, cores[1:])), "waited for a core"
+    computed_ns = [later.b - earlier.b for earlier, later in zip(cores, cores[1:])]
+    assert all(ns >= 1_000_000 for ns in computed_ns)
+    assert not newest.run(script)[0].trainer.of(CORES), "it would cost each step of every run"
