@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int64_t kLookInTurnNs = kNsPerSecond / 20;  // the end of a turn is not seen later
+constexpr int64_t kLookInTurnNs = kNsPerSecond / 100;  // the end of a turn is not seen later
 
 // Prints one line of ours. If stderr cannot be written (a full disk, a closed
 // pipe), the run goes on without it.

@@ -18,7 +18,11 @@ Result<Turns> TrialTurns::Take(Contender baseline, Contender candidate) {
   budget_.Limit(baseline.options);
   budget_.Limit(candidate.options);
   const double left_s = budget_.left_s();
-  Turns turns = TakeTurns(baseline, candidate);
+  const std::pair both(baseline.settings, candidate.settings);
+  if (both != last_) seen_.reset();
+  last_ = both;
+  Turns turns = TakeTurns(baseline, candidate, seen_);
+  seen_ = turns.seen;
   if (turns.interrupted_by) budget_.NoteInterrupt(*turns.interrupted_by);
   if (turns.pair) {
     turns.pair->before.seconds = turns.pair->after.seconds = (left_s - budget_.left_s()) / 2;

@@ -29,7 +29,9 @@ class TrialTurns {
   Budget& budget_;
   bool possible_;
   Say say_;
-  std::optional<Shelter> beside_;  // where the candidate's trials leave what they write
+  std::optional<Shelter> beside_;       // where the candidate's trials leave what they write
+  std::pair<Settings, Settings> last_;  // of the last pair
+  std::optional<Acquaintance> seen_;    // by it
 };
 
 }  // namespace fullbore::tune

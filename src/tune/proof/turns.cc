@@ -14,15 +14,13 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <numbers>
 #include <random>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/text.h"
-#include "explain/diagnose/statistics.h"
 #include "tune/proof/room.h"
+#include "tune/proof/slices.h"
 
 namespace fullbore::tune {
 
@@ -35,14 +33,8 @@ constexpr size_t kLeastSlices = 10;
 // A pair that is out of its time has so many at least: to tell something, and to show whether something goes on.
 constexpr size_t kFewest = 2, kFewestWithOthers = 5;
 // Where a pair is not known better by then, another one, of two new starts, tells more than its going on would.
-constexpr double kMostSecondsOfPair = 15, kMostWithOthers = 30;
+constexpr double kMostSecondsOfPair = 5, kMostWithOthers = 10;
 constexpr double kWaits = 0.05;  // of the time, for data: from there on it shows what was ready
-// Less than that of a burst bends no slice by more than half of it.
-constexpr double kNoBurst = 1.02;
-// A program becomes faster in its first seconds (a ResNet on two cores by 12 % after two of them), and waits a little
-// less: not by more than that.
-constexpr double kNotFaster = 1.25, kWaitsNoLess = 0.05;
-
 // In the process of the trial. Whatever happens, it says something: silence is an end, too.
 [[noreturn]] void BeTheTrial(Contender contender, TurnLine& line) {
   try {
@@ -84,12 +76,13 @@ class Game {
   Game(const Game&) = delete;
   Game& operator=(const Game&) = delete;
 
-  Turns Play();
+  Turns Play(const std::optional<Acquaintance>& earlier);
 
  private:
   Result<void> Start();
+  Result<void> StartAgain(const Acquaintance& earlier);
   Result<void> Fork(Player& player, const Contender& contender);
-  Result<void> WarmUp(Player& player, const Contender& contender);
+  Result<void> WarmUp(Player& player);
   // The next word of this one, which has to be that.
   Result<nlohmann::json> Hear(Player& player, const std::string& what);
   std::optional<nlohmann::json> Receive(Player& player, int wait_ms);
@@ -128,8 +121,7 @@ Result<void> Game::Fork(Player& player, const Contender& contender) {
   return {};
 }
 
-Result<void> Game::WarmUp(Player& player, const Contender& contender) {
-  if (auto started = Fork(player, contender); !started) return started;
+Result<void> Game::WarmUp(Player& player) {
   const auto ready = Hear(player, "ready");
   if (!ready) return ready.error();
   player.uses_device = ready->value("uses_device", false);
@@ -139,13 +131,30 @@ Result<void> Game::WarmUp(Player& player, const Contender& contender) {
 
 Result<void> Game::Start() {
   const MemoryNow before = LookAtMemory();
-  if (auto warm = WarmUp(players_[0], contenders_[0]); !warm) return warm;
+  if (auto started = Fork(players_[0], contenders_[0]); !started) return started;
+  if (auto warm = WarmUp(players_[0]); !warm) return warm;
   const MemoryNow beside = LookAtMemory();
   players_[0].uses_device = players_[0].uses_device || AnyDeviceWasTaken(before, beside);
   if (const auto why = NoRoomForBoth(before, beside, players_[0].uses_device, contenders_[0].memory,
                                      contenders_[1].memory))
     return Error{ErrorCode::kUnavailable, *why, ""};
-  return WarmUp(players_[1], contenders_[1]);
+  if (auto started = Fork(players_[1], contenders_[1]); !started) return started;
+  if (auto warm = WarmUp(players_[1]); !warm) return warm;
+  may_go_on_ = MayGoOn();
+  return {};
+}
+
+// Beside each other they warm up more slowly than alone: what they are like was seen before.
+Result<void> Game::StartAgain(const Acquaintance& earlier) {
+  for (size_t i = 0; i < players_.size(); ++i) {
+    if (auto started = Fork(players_[i], contenders_[i]); !started) return started;
+  }
+  for (Player& player : players_) {
+    if (auto warm = WarmUp(player); !warm) return warm;
+  }
+  for (size_t i = 0; i < players_.size(); ++i) players_[i].warm = earlier.warm[i];
+  may_go_on_ = earlier.may_go_on;
+  return {};
 }
 
 std::optional<nlohmann::json> Game::Receive(Player& player, int wait_ms) {
@@ -189,7 +198,7 @@ Result<void> Game::RunSlice(Player& player) {
   const auto said = Hear(player, "slice");
   if (!said) return said.error();
   const Slice slice{said->value("seconds", 0.0), said->value("steps", 0.0), said->value("samples", 0.0),
-                    said->value("waited", 0.0), said->value("burst", 1.0)};
+                    said->value("waited", 0.0),  said->value("burst", 1.0), said->value("undisturbed", 1.0)};
   if (slice.steps <= 0)
     return Error{ErrorCode::kUnavailable, fmt::format("the {}: no rate is known", player.name), ""};
   player.slices.push_back(slice);
@@ -211,7 +220,6 @@ bool Game::IsCutShort() {
 }
 
 Result<void> Game::RunSlices() {
-  may_go_on_ = MayGoOn();
   const double most_seconds =
       std::min(may_go_on_ ? kMostWithOthers : kMostSecondsOfPair, options().precision.most_seconds);
   const int64_t end_ns = MonotonicNs() + static_cast<int64_t>(most_seconds * 1e9);
@@ -255,9 +263,9 @@ void Game::End() {
   }
 }
 
-Turns Game::Play() {
+Turns Game::Play(const std::optional<Acquaintance>& earlier) {
   Turns turns;
-  auto played = Start();
+  auto played = earlier ? StartAgain(*earlier) : Start();
   if (!played && players_[1].pid < 0) turns.baseline = players_[0].trial;
   if (played) played = RunSlices();
   End();
@@ -276,79 +284,18 @@ Turns Game::Play() {
     player.trial->noisy = !IsKnown();
     player.trial->unit = rates.counts_samples ? kSamplesPerSecond : kStepsPerSecond;
   }
+  turns.seen = Acquaintance{{players_[0].warm, players_[1].warm}, may_go_on_};
   players_[0].trial->rate = rates.before;
   players_[1].trial->rate = rates.after;
   turns.pair = PairOfTrials{std::move(*players_[0].trial), std::move(*players_[1].trial)};
   return turns;
 }
 
-double Mean(const std::vector<Slice>& slices, double Slice::*rate) {
-  double work = 0, seconds = 0;
-  for (const Slice& slice : slices) {
-    work += slice.*rate * slice.seconds;
-    seconds += slice.seconds;
-  }
-  return seconds > 0 ? work / seconds : 0;
-}
-
-// Of these, with the half-width of its 95 % interval, which is open where there are not two.
-struct MeanOfLogs {
-  double mean = 0, half_width = 1;
-};
-MeanOfLogs LogsOf(const std::vector<double>& ratios) {
-  MeanOfLogs logs;
-  const auto count = static_cast<double>(ratios.size());
-  for (const double ratio : ratios) logs.mean += std::log(ratio) / count;
-  double squares = 0;
-  for (const double ratio : ratios) squares += std::pow(std::log(ratio) - logs.mean, 2);
-  if (ratios.size() > 1)
-    logs.half_width = diagnose::StudentT95(ratios.size() - 1) * std::sqrt(squares / (count - 1) / count);
-  return logs;
-}
-
 }  // namespace
 
-std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before) {
-  std::vector<double> bursts;
-  for (const Slice& slice : slices) bursts.push_back(slice.burst);
-  if (const MeanOfLogs burst = LogsOf(bursts); burst.mean - burst.half_width > std::log(kNoBurst)) {
-    return fmt::format(
-        "is {} faster at the beginning of its slices than at their end: it goes on working while it is stopped",
-        FormatPercent(std::exp(burst.mean) - 1));
-  }
-  if (const double waited = Mean(slices, &Slice::waited); waited < before.waited - kWaitsNoLess) {
-    return fmt::format(
-        "waits for data {} of its slices and {} of the time before: what it waits for goes on while it is stopped",
-        FormatPercent(waited), FormatPercent(before.waited));
-  }
-  const double steps = Mean(slices, &Slice::steps);
-  if (steps <= kNotFaster * before.most_steps) return std::nullopt;
-  return fmt::format(
-      "is {} faster in slices than it was before: something of it goes on working while it is stopped",
-      FormatPercent(steps / before.most_steps - 1));
-}
-
-RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after) {
-  RatesInTurns rates;
-  for (const auto* slices : {&before, &after}) {
-    for (const Slice& slice : *slices) rates.counts_samples = rates.counts_samples && slice.samples > 0;
-  }
-  const auto rate = rates.counts_samples ? &Slice::samples : &Slice::steps;
-  const size_t count = std::min(before.size(), after.size());
-  std::vector<double> ratios;
-  for (size_t i = 0; i < count; ++i) ratios.push_back(after[i].*rate / (before[i].*rate));
-  // Of each of the two rates, so that both together are that of the ratio.
-  const double half_width = LogsOf(ratios).half_width / std::numbers::sqrt2;
-  const auto known = [&](double value) {
-    return Rate{value, value * (1 - half_width), value * (1 + half_width)};
-  };
-  rates.before = known(Mean(before, rate));
-  rates.after = known(Mean(after, rate));
-  return rates;
-}
-
-Turns TakeTurns(const Contender& baseline, const Contender& candidate) {
-  return Game(baseline, candidate).Play();
+Turns TakeTurns(const Contender& baseline, const Contender& candidate,
+                const std::optional<Acquaintance>& earlier) {
+  return Game(baseline, candidate).Play(earlier);
 }
 
 }  // namespace fullbore::tune

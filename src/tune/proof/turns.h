@@ -3,6 +3,7 @@
 // other, meet two: on a shared one those differ by more than most changes are worth.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,23 +15,16 @@
 
 namespace fullbore::tune {
 
-// The rates of these slices, one slice of each beside the other. `high` and `low` together are the 95 % interval of the
-// rates' ratio. Of steps where one slice does not know its samples.
-struct RatesInTurns {
-  Rate before, after;
-  bool counts_samples = true;
-};
-RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after);
-
-// Whether slices tell how fast a program is of which something may go on while it stands (turn_line.h). Where that bends
-// them, it shows: it is faster at the beginning of a slice than at its end, or waits less for its data, or is faster, than
-// before it ever stood. Says what was seen; nothing where they do.
-std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before);
-
 struct Contender {
   MeasureOptions options;
   Settings settings;
   MemoryUse memory;  // that it took alone, where that is known
+};
+
+// What a pair showed of the two that another pair of the same need not find out.
+struct Acquaintance {
+  std::array<Warm, 2> warm;  // the baseline's, the candidate's
+  bool may_go_on = false;    // something, while one of them stands
 };
 
 struct Turns {
@@ -38,11 +32,14 @@ struct Turns {
   std::string why;                   // the reason,
   std::optional<Trial> baseline;     // and what became of the baseline, where that ended before it had a turn
   std::optional<int> interrupted_by;  // a signal that they got
+  std::optional<Acquaintance> seen;   // of a pair
 };
 
 // Starts the baseline, the candidate once that has warmed up, and gives turns until the ratio of their rates is known to
 // the precision of the baseline's options, or their time is over. Not where there is not enough memory for both, or
-// where something goes on while one of them stands. This process must have one thread.
-Turns TakeTurns(const Contender& baseline, const Contender& candidate);
+// where something goes on while one of them stands. With what an earlier pair showed both start at the same time: there
+// is memory for both. This process must have one thread.
+Turns TakeTurns(const Contender& baseline, const Contender& candidate,
+                const std::optional<Acquaintance>& earlier = std::nullopt);
 
 }  // namespace fullbore::tune

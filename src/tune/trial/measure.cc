@@ -88,9 +88,15 @@ class Watch {
   bool hung_ = false, cut_short_ = false, out_of_time_ = false;
 };
 
+int64_t WorkersOf(const record::RankInfo& rank) {
+  int64_t workers = 0;
+  for (const record::Loader& loader : rank.loaders) workers += loader.num_workers;
+  return workers;
+}
+
 void Watch::OnStep(const record::RankInfo& rank, const record::Step& step) {
   throughput_.Add(rank.rank, step, PreparedBatches(rank));
-  if (options_.turns != nullptr) options_.turns->OnStep(rank.rank, step);
+  if (options_.turns != nullptr) options_.turns->OnStep(rank.rank, step, WorkersOf(rank));
   longest_ns_ = std::max(longest_ns_, step.wall_ns);
   const auto losses = rank.facts.find("first_losses");
   if (rank.rank == 0 && losses != rank.facts.end())
@@ -194,11 +200,13 @@ bool Watch::IsOver(int64_t now_ns) {
   return cut_short_ || IsNarrow(*estimate);
 }
 
-std::map<std::string, std::string> EnvironmentOf(const Settings& for_hook, const TrialPlaces& places) {
+std::map<std::string, std::string> EnvironmentOf(const Settings& for_hook, const TrialPlaces& places,
+                                                 bool takes_turns) {
   std::map<std::string, std::string> environment = places.Environment();
   environment["PYTHONUNBUFFERED"] = "1";  // what is printed is read at once
   // Also without any: the hook then says the losses that the others' are compared with.
   environment["FULLBORE_SETTINGS"] = ToJson(for_hook).dump();
+  if (takes_turns) environment["FULLBORE_TURNS"] = "1";  // the hook then times the cores, too
   if (const auto threads = for_hook.find("intraop_threads"); threads != for_hook.end())
     environment["OMP_NUM_THREADS"] = environment["MKL_NUM_THREADS"] = ToText(threads->second);
   return environment;
@@ -264,7 +272,7 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
   run.package_directory = options.package_directory;
   run.quiet = true;
   run.trial = collect::TrialRun{
-      EnvironmentOf(substituted.for_hook, *places),
+      EnvironmentOf(substituted.for_hook, *places, options.turns != nullptr),
       places->Apart(run.command),
       [&](const record::RankInfo& rank, const record::Step& step) { watch.OnStep(rank, step); },
       [&](int64_t now_ns) { return watch.IsOver(now_ns) || (options.given_up && options.given_up()); },

@@ -2,25 +2,42 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "explain/diagnose/statistics.h"
 
 namespace fullbore::tune {
 
 namespace {
 
-// What of a slice counts, and what goes before it and does not.
-struct Lengths {
-  double lead_seconds;
-  int64_t lead_steps;
-  double seconds;
-  size_t steps;
-};
-// Long beside what changing turns costs (some milliseconds until caches are warm again), short beside what changes on a
-// machine; and of so many steps, so that none of them decides.
-constexpr Lengths kOfTheHost = {0, 0, 0.2, 5};
+using Lengths = SliceMeter::Lengths;
+
+// The step during which it stood does not count: a sleep in it went on, and caches are cold behind it.
+// Long beside what changing turns costs (a millisecond or two until caches are warm again), short beside what changes on a
+// machine (docs/measurements.md: in the same time, slices of 0.05 s tell twice as much as those of 0.2 s); and of so many
+// steps, so that none of them decides.
+constexpr Lengths kOfTheHost = {0, 1, 0.05, 3};
 // The lead is long beside what a full queue takes to become full again (1,024 launches of some microseconds).
 constexpr Lengths kWithOthers = {0.3, 2, 0.8, 8};
+
+// A second thread that computes a little beside the first needs no core of its own.
+constexpr double kPartOfACore = 0.2;
+
+// Of a slice's steps, those at this quantile and below were disturbed by nothing: what disturbs, only slows down.
+// docs/measurements.md: half the spread of medians, from start to start and from slice to slice.
+constexpr double kUndisturbed = 0.25;
+
+// What the hook knows to come with some steps alone.
+double RareSeconds(const record::Step& step) {
+  using record::HostOther;
+  int64_t ns = 0;
+  for (const HostOther part : {HostOther::kCheckpoint, HostOther::kValidation, HostOther::kGarbageCollection,
+                               HostOther::kCompilation})
+    ns += step.host_other_ns[static_cast<size_t>(part)];
+  return static_cast<double>(ns) / 1e9;
+}
 
 // How many times as fast the first half of the steps' time was as the second.
 double BurstOf(const std::vector<double>& step_seconds, double all_seconds) {
@@ -36,17 +53,18 @@ double BurstOf(const std::vector<double>& step_seconds, double all_seconds) {
 
 }  // namespace
 
+const SliceMeter::Lengths& SliceMeter::lengths() const { return leaves_out_ ? kWithOthers : kOfTheHost; }
+
 // Whether a step of so long is before what counts.
 bool SliceMeter::Leads(Work& work, double seconds) const {
-  if (!leaves_out_ ||
-      (work.lead_seconds >= kWithOthers.lead_seconds && work.lead_steps >= kWithOthers.lead_steps))
-    return false;
+  const Lengths& wanted = lengths();
+  if (work.lead_seconds >= wanted.lead_seconds && work.lead_steps >= wanted.lead_steps) return false;
   work.lead_seconds += seconds;
   ++work.lead_steps;
   return true;
 }
 
-void SliceMeter::Add(int rank, const record::Step& step) {
+void SliceMeter::Add(int rank, const record::Step& step, int64_t beside) {
   Work& work = ranks_[rank];
   const double seconds = static_cast<double>(step.wall_ns) / 1e9;
   uses_device_ = uses_device_ || step.device_ns >= 0;
@@ -56,6 +74,35 @@ void SliceMeter::Add(int rank, const record::Step& step) {
   work.seconds += seconds;
   work.waited += static_cast<double>(step.share_ns[Index(record::Share::kDataWait)]) / 1e9;
   work.step_seconds.push_back(seconds);
+  const double rare = RareSeconds(step);
+  work.rare += rare;
+  work.regular.push_back(seconds - rare);
+  work.beside = std::max(work.beside, beside);
+  work.cores_known = work.cores_known && step.without_core_ns >= 0;
+  if (!work.cores_known) return;
+  work.without_core += static_cast<double>(step.without_core_ns) / 1e9;
+  work.cpu += static_cast<double>(step.cpu_ns) / 1e9;
+  work.without_cores.push_back(static_cast<double>(step.without_core_ns) / 1e9);
+}
+
+bool SliceMeter::FitsTheCores() const {
+  double running = 0;  // threads, while the training thread was
+  for (const auto& [rank, work] : ranks_) {
+    const double had_core = work.seconds - work.without_core;
+    if (!work.cores_known || had_core <= 0) return false;
+    running += std::max(1.0, work.cpu / had_core) + static_cast<double>(work.beside);
+  }
+  return running <= static_cast<double>(cores_) + kPartOfACore;
+}
+
+double SliceMeter::UndisturbedOf(const Work& lead) const {
+  std::vector<double> steps = lead.regular;
+  if (FitsTheCores()) {
+    for (size_t i = 0; i < steps.size(); ++i) steps[i] -= lead.without_cores[i];
+  }
+  const auto count = static_cast<double>(steps.size());
+  const double step = diagnose::Quantile(std::move(steps), kUndisturbed) + lead.rare / count;
+  return step > 0 ? lead.seconds / count / step : 1;
 }
 
 void SliceMeter::BeginSlices(bool leaves_out) {
@@ -66,10 +113,14 @@ void SliceMeter::BeginSlices(bool leaves_out) {
 std::optional<Slice> SliceMeter::Take() {
   if (ranks_.empty()) return std::nullopt;
   const Work& lead = ranks_.begin()->second;
-  const Lengths& wanted = leaves_out_ ? kWithOthers : kOfTheHost;
+  const Lengths& wanted = lengths();
   if (lead.seconds < wanted.seconds || lead.step_seconds.size() < wanted.steps) return std::nullopt;
-  Slice slice{lead.seconds, static_cast<double>(lead.step_seconds.size()) / lead.seconds, 0,
-              lead.waited / lead.seconds, BurstOf(lead.step_seconds, lead.seconds)};
+  Slice slice{lead.seconds,
+              static_cast<double>(lead.step_seconds.size()) / lead.seconds,
+              0,
+              lead.waited / lead.seconds,
+              BurstOf(lead.step_seconds, lead.seconds),
+              UndisturbedOf(lead)};
   bool samples_known = true;
   for (const auto& [rank, work] : ranks_) {
     samples_known = samples_known && work.samples_known;
@@ -139,7 +190,8 @@ void TurnLine::OnStood() {
        {"steps", slice.steps},
        {"samples", slice.samples},
        {"waited", slice.waited},
-       {"burst", slice.burst}});
+       {"burst", slice.burst},
+       {"undisturbed", slice.undisturbed}});
 }
 
 }  // namespace fullbore::tune

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cores.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "record/recording.h"
@@ -27,6 +28,9 @@ struct Slice {
   double samples = 0;  // a second, of all ranks together; 0 where not all steps say theirs
   double waited = 0;   // for data, of that time
   double burst = 1;    // how many times as fast its first half was as its second
+  // How many times as fast as all of it its undisturbed step was: one that met nothing else on the machine, with what is
+  // known to come more rarely than with every step (a checkpoint) as it came.
+  double undisturbed = 1;
 };
 
 // What a trial was before it ever stood, once that is steady.
@@ -35,11 +39,19 @@ struct Warm {
   double waited = 0;      // for data, of the time
 };
 
-// Adds up steps until they are a slice. Between two slices nothing is left out, but the beginning of those where something
-// may have gone on.
+// Adds up steps until they are a slice. Left out is the step during which the program stood, and of one of which something
+// may have gone on what comes first.
 class SliceMeter {
  public:
-  void Add(int rank, const record::Step& step);
+  // What of a slice counts, and what goes before it and does not.
+  struct Lengths {
+    double lead_seconds;
+    int64_t lead_steps;
+    double seconds;
+    size_t steps;
+  };
+  // `beside`: processes that compute for the rank besides its own.
+  void Add(int rank, const record::Step& step, int64_t beside = 0);
   // Of what was added since the last one: nothing until it is long enough.
   std::optional<Slice> Take();
   // Forgets what was added: it was no part of a slice. `leaves_out`: the beginning of each slice.
@@ -52,11 +64,21 @@ class SliceMeter {
     double lead_seconds = 0;  // of what is left out
     int64_t lead_steps = 0;
     double samples = 0, seconds = 0, waited = 0;
+    double rare = 0;  // of the seconds
+    double without_core = 0, cpu = 0;
     std::vector<double> step_seconds;
-    bool samples_known = true;
+    std::vector<double> regular;        // of each step, without what is rare
+    std::vector<double> without_cores;  // of each step, where that is known
+    int64_t beside = 0;
+    bool samples_known = true, cores_known = true;
   };
+  const Lengths& lengths() const;
   bool Leads(Work& work, double seconds) const;
+  // Whether all that could run had a core, but for others that took them.
+  bool FitsTheCores() const;
+  double UndisturbedOf(const Work& lead) const;
 
+  int cores_ = UsableCores();
   std::map<int, Work> ranks_;
   bool uses_device_ = false;
   bool leaves_out_ = false;
@@ -70,7 +92,7 @@ class TurnLine {
   // Both ends: the trial's, and the other one.
   static Result<std::pair<TurnLine, UniqueFd>> Make();
 
-  void OnStep(int rank, const record::Step& step) { meter_.Add(rank, step); }
+  void OnStep(int rank, const record::Step& step, int64_t beside = 0) { meter_.Add(rank, step, beside); }
   // Whether the trial has to stand.
   bool Stands(const std::optional<Warm>& warm);
   // It stands: only now the other one may run.

@@ -15,26 +15,27 @@ record::Step StepOf(int64_t wall_ms, int64_t samples) {
 
 TEST(SliceMeterTest, WaitsForEnoughTimeAndEnoughSteps) {
   SliceMeter meter;
+  meter.Add(0, StepOf(70, 9));
   for (int i = 0; i < 5; ++i) {
-    EXPECT_FALSE(meter.Take());
-    meter.Add(0, StepOf(36, 9));
+    EXPECT_FALSE(meter.Take()) << "but for the step during which it stood";
+    meter.Add(0, StepOf(9, 9));
   }
-  EXPECT_FALSE(meter.Take()) << "0.18 s";
-  meter.Add(0, StepOf(36, 9));
+  EXPECT_FALSE(meter.Take()) << "0.045 s";
+  meter.Add(0, StepOf(9, 9));
   const auto slice = meter.Take();
   ASSERT_TRUE(slice);
-  EXPECT_NEAR(slice->samples, 250, 1e-6);
-  EXPECT_NEAR(slice->steps, 1 / 0.036, 1e-6);
-  EXPECT_NEAR(slice->seconds, 0.216, 1e-9);
-  for (int i = 0; i < 4; ++i) meter.Add(0, StepOf(1'000, 8));
-  EXPECT_FALSE(meter.Take()) << "four steps";
+  EXPECT_NEAR(slice->samples, 1'000, 1e-6);
+  EXPECT_NEAR(slice->steps, 1 / 0.009, 1e-6);
+  EXPECT_NEAR(slice->seconds, 0.054, 1e-9);
+  for (int i = 0; i < 3; ++i) meter.Add(0, StepOf(1'000, 8));
+  EXPECT_FALSE(meter.Take()) << "two steps that count";
   meter.Add(0, StepOf(1'000, 8));
-  EXPECT_DOUBLE_EQ(meter.Take()->samples, 8) << "of these five alone";
+  EXPECT_DOUBLE_EQ(meter.Take()->samples, 8) << "of these three alone";
 }
 
 TEST(SliceMeterTest, AddsUpRanks) {
   SliceMeter meter;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 4; ++i) {
     meter.Add(0, StepOf(200, 10));
     meter.Add(1, StepOf(200, 20));
   }
@@ -45,7 +46,7 @@ TEST(SliceMeterTest, AddsUpRanks) {
 
 TEST(SliceMeterTest, KnowsNoSamplesWhereOneStepDoesNot) {
   SliceMeter meter;
-  for (int i = 0; i < 5; ++i) meter.Add(0, StepOf(200, i == 2 ? 0 : 10));
+  for (int i = 0; i < 4; ++i) meter.Add(0, StepOf(200, i == 2 ? 0 : 10));
   const auto slice = meter.Take();
   EXPECT_EQ(slice->samples, 0);
   EXPECT_DOUBLE_EQ(slice->steps, 5);
@@ -75,12 +76,58 @@ TEST(SliceMeterTest, LeavesOutWhatMayHaveBeenReady) {
   }
 }
 
-TEST(SliceMeterTest, LeavesNothingOutWhereTheProgramComputes) {
+// The whole slice of a program with one thread, but for others: `without_core_ms` of each step.
+Slice SliceOf(const std::vector<int64_t>& wall_ms, const std::vector<int64_t>& without_core_ms,
+              double threads, int64_t beside = 0) {
+  SliceMeter meter;
+  meter.Add(0, StepOf(100, 8));
+  for (size_t i = 0; i < wall_ms.size(); ++i) {
+    record::Step step = StepOf(wall_ms[i], 8);
+    step.without_core_ns = without_core_ms[i] * 1'000'000;
+    step.cpu_ns = static_cast<int64_t>(threads * static_cast<double>(step.wall_ns - step.without_core_ns));
+    meter.Add(0, step, beside);
+  }
+  return *meter.Take();
+}
+
+TEST(SliceMeterTest, KnowsTheStepsThatNothingDisturbed) {
+  SliceMeter meter;
+  for (const int64_t wall_ms : {1, 50, 50, 90, 50, 160}) meter.Add(0, StepOf(wall_ms, 8));
+  const auto slice = meter.Take();
+  EXPECT_DOUBLE_EQ(slice->steps, 12.5);
+  EXPECT_DOUBLE_EQ(slice->undisturbed, 1.6);
+}
+
+TEST(SliceMeterTest, LeavesOutTheTimeInWhichOthersHadTheCores) {
+  EXPECT_DOUBLE_EQ(SliceOf({100, 150, 200, 50, 100}, {50, 100, 150, 0, 50}, 1).undisturbed, 2.4);
+}
+
+TEST(SliceMeterTest, OfMoreThreadsThanCoresTheWaitIsTheirOwn) {
+  const std::vector<int64_t> wall_ms = {100, 100, 100, 100, 100}, without_core_ms = {50, 50, 50, 50, 50};
+  EXPECT_DOUBLE_EQ(SliceOf(wall_ms, without_core_ms, 2.0 * UsableCores()).undisturbed, 1);
+  EXPECT_DOUBLE_EQ(SliceOf(wall_ms, without_core_ms, 1, /*beside=*/UsableCores()).undisturbed, 1)
+      << "workers";
+}
+
+TEST(SliceMeterTest, WhatComesNowAndThenCountsAsItCame) {
+  SliceMeter meter;
+  for (const int64_t checkpoint_ms : {0, 0, 0, 0, 0, 100}) {
+    record::Step step = StepOf(50 + checkpoint_ms, 8);
+    step.host_other_ns[static_cast<size_t>(record::HostOther::kCheckpoint)] = checkpoint_ms * 1'000'000;
+    meter.Add(0, step);
+  }
+  EXPECT_DOUBLE_EQ(meter.Take()->undisturbed, 1);
+}
+
+TEST(SliceMeterTest, LeavesOutOneStepWhereTheProgramComputes) {
   SliceMeter meter;
   meter.Add(0, StepOf(10'000, 1));
   meter.BeginSlices(/*leaves_out=*/false);
-  for (int i = 0; i < 5; ++i) meter.Add(0, StepOf(50, 8));
-  EXPECT_NEAR(meter.Take()->seconds, 0.25, 1e-9);
+  for (int slice = 0; slice < 2; ++slice) {
+    meter.Add(0, StepOf(1, 1'000));
+    for (int i = 0; i < 3; ++i) meter.Add(0, StepOf(50, 8));
+    EXPECT_NEAR(meter.Take()->seconds, 0.15, 1e-9);
+  }
 }
 
 TEST(SliceMeterTest, ShowsABurstThatOutlastsWhatIsLeftOut) {
@@ -95,7 +142,7 @@ TEST(SliceMeterTest, SaysWhatWasWaitedForAndWhetherADeviceWasUsed) {
   SliceMeter meter;
   record::Step step = StepOf(100, 8);
   step.share_ns[Index(record::Share::kDataWait)] = 25'000'000;
-  for (int i = 0; i < 5; ++i) meter.Add(0, step);
+  for (int i = 0; i < 4; ++i) meter.Add(0, step);
   EXPECT_FALSE(meter.uses_device());
   EXPECT_DOUBLE_EQ(meter.Take()->waited, 0.25);
   step.device_ns = 1;
@@ -136,13 +183,23 @@ TEST_F(TurnLineTest, StandsOnceItIsWarmAndRunsASliceForEachWord) {
   EXPECT_TRUE(line_->Stands(kWarm));
   LetRun();
   EXPECT_FALSE(line_->Stands(kWarm));
-  for (int i = 0; i < 5; ++i) {
+  Step(7);
+  for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(line_->Stands(kWarm));
-    Step(100);
+    Step(50);
   }
+  EXPECT_FALSE(line_->Stands(kWarm)) << "two steps";
+  Step(50);
   EXPECT_TRUE(line_->Stands(kWarm));
   line_->OnStood();
-  EXPECT_EQ(Word(), R"({"what":"slice","seconds":0.5,"steps":10.0,"samples":80.0,"waited":0.0,"burst":1.0})");
+  const auto slice = nlohmann::json::parse(Word());
+  EXPECT_EQ(slice["what"], "slice");
+  EXPECT_NEAR(slice["seconds"].get<double>(), 0.15, 1e-9);
+  EXPECT_NEAR(slice["steps"].get<double>(), 20, 1e-9);
+  EXPECT_NEAR(slice["samples"].get<double>(), 160, 1e-9);
+  EXPECT_EQ(slice["waited"], 0);
+  EXPECT_NEAR(slice["burst"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(slice["undisturbed"].get<double>(), 1, 1e-9);
   EXPECT_TRUE(line_->Stands(kWarm)) << "until the next word";
   EXPECT_FALSE(line_->IsOver());
 }

@@ -1,0 +1,143 @@
+#include "tune/proof/slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "base/text.h"
+#include "explain/diagnose/statistics.h"
+
+namespace fullbore::tune {
+
+namespace {
+
+// Less than that of a burst bends no slice by more than half of it.
+constexpr double kNoBurst = 1.02;
+// A program becomes faster in its first seconds (a ResNet on two cores by 12 % after two of them), and waits a little
+// less: not by more than that.
+constexpr double kNotFaster = 1.25, kWaitsNoLess = 0.05;
+
+// By how much (standard deviation) the shares of slow steps of their own usually differ between a program and its variant,
+// where it is not told from chance. An assumption; where it does not hold, `kTold` tells.
+constexpr double kOwnSlowness = 0.005;
+// A difference of so many standard errors is no chance: the slow steps are the programs' own.
+constexpr double kTold = 3;
+constexpr double kNormal95 = 1.96;
+// Of each side, what is left out of a trimmed mean.
+constexpr double kTrimmed = 0.25;
+
+double Mean(const std::vector<Slice>& slices, double Slice::*rate) {
+  double work = 0, seconds = 0;
+  for (const Slice& slice : slices) {
+    work += slice.*rate * slice.seconds;
+    seconds += slice.seconds;
+  }
+  return seconds > 0 ? work / seconds : 0;
+}
+
+double StandardError(const std::vector<double>& values, double mean) {
+  double squares = 0;
+  for (const double value : values) squares += std::pow(value - mean, 2);
+  const auto count = static_cast<double>(values.size());
+  return std::sqrt(squares / (count - 1) / count);
+}
+
+// With its standard error, and the half-width of its 95 % interval.
+struct Known {
+  double mean = 0, error = 0, half_width = 0;
+  double low() const { return mean - half_width; }
+};
+Known KnownOf(double mean, double error, size_t values) {
+  return {mean, error, diagnose::StudentT95(values - 1) * error};
+}
+
+// At least two values.
+Known MeanOf(const std::vector<double>& values) {
+  double mean = 0;
+  for (const double value : values) mean += value / static_cast<double>(values.size());
+  return KnownOf(mean, StandardError(values, mean), values.size());
+}
+
+// Without the largest and the smallest, and its error from the values with these drawn in (Tukey and McLaughlin 1963).
+Known TrimmedMeanOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  const auto out = static_cast<size_t>(kTrimmed * static_cast<double>(values.size()));
+  const auto kept = values.size() - 2 * out;
+  double mean = 0;
+  for (size_t i = out; i < out + kept; ++i) mean += values[i] / static_cast<double>(kept);
+  for (double& value : values) value = std::clamp(value, values[out], values[out + kept - 1]);
+  const double error = StandardError(values, MeanOf(values).mean);
+  return KnownOf(mean, error * static_cast<double>(values.size()) / static_cast<double>(kept), kept);
+}
+
+// Of the logarithm of the ratio, with the half-width of its 95 % interval.
+struct Ratio {
+  double log = 0, half_width = 1;  // open where there are not two
+};
+Ratio RatioOf(const std::vector<double>& of_all, const std::vector<double>& of_undisturbed) {
+  const size_t count = of_all.size();
+  if (count < 2) return {count == 0 ? 0 : of_all.front(), 1};
+  std::vector<double> slowness;  // how much more of it the first has
+  for (size_t i = 0; i < count; ++i) slowness.push_back(of_all[i] - of_undisturbed[i]);
+  const Known own = MeanOf(slowness);
+  if (std::abs(own.mean) > kTold * own.error) {
+    const Known all = MeanOf(of_all);
+    return {all.mean, all.half_width};
+  }
+  // The best guess of two that are normally distributed: what was seen, and what is usual.
+  const double weight = std::pow(kOwnSlowness, 2) / (std::pow(kOwnSlowness, 2) + std::pow(own.error, 2));
+  const Known undisturbed = TrimmedMeanOf(of_undisturbed);
+  const double unknown = std::sqrt(1 - weight) * kOwnSlowness;
+  return {undisturbed.mean + weight * own.mean, std::hypot(undisturbed.half_width, kNormal95 * unknown)};
+}
+
+}  // namespace
+
+std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before) {
+  std::vector<double> bursts;
+  for (const Slice& slice : slices) bursts.push_back(std::log(slice.burst));
+  if (bursts.size() > 1 && MeanOf(bursts).low() > std::log(kNoBurst)) {
+    return fmt::format(
+        "is {} faster at the beginning of its slices than at their end: it goes on working while it is stopped",
+        FormatPercent(std::exp(MeanOf(bursts).mean) - 1));
+  }
+  if (const double waited = Mean(slices, &Slice::waited); waited < before.waited - kWaitsNoLess) {
+    return fmt::format(
+        "waits for data {} of its slices and {} of the time before: what it waits for goes on while it is stopped",
+        FormatPercent(waited), FormatPercent(before.waited));
+  }
+  const double steps = Mean(slices, &Slice::steps);
+  if (steps <= kNotFaster * before.most_steps) return std::nullopt;
+  return fmt::format(
+      "is {} faster in slices than it was before: something of it goes on working while it is stopped",
+      FormatPercent(steps / before.most_steps - 1));
+}
+
+RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after) {
+  RatesInTurns rates;
+  for (const auto* slices : {&before, &after}) {
+    for (const Slice& slice : *slices) rates.counts_samples = rates.counts_samples && slice.samples > 0;
+  }
+  const auto rate = rates.counts_samples ? &Slice::samples : &Slice::steps;
+  const size_t count = std::min(before.size(), after.size());
+  std::vector<double> of_all, of_undisturbed;
+  for (size_t i = 0; i < count; ++i) {
+    of_all.push_back(std::log(after[i].*rate / (before[i].*rate)));
+    of_undisturbed.push_back(of_all.back() + std::log(after[i].undisturbed / before[i].undisturbed));
+  }
+  const Ratio ratio = RatioOf(of_all, of_undisturbed);
+  // What only some slices met is shared by both.
+  const double middle = std::sqrt(Mean(before, rate) * Mean(after, rate));
+  const double half_width = ratio.half_width / std::numbers::sqrt2;
+  const auto known = [&](double log) {
+    const double value = middle * std::exp(log);
+    return Rate{value, value * (1 - half_width), value * (1 + half_width)};
+  };
+  rates.before = known(-ratio.log / 2);
+  rates.after = known(ratio.log / 2);
+  return rates;
+}
+
+}  // namespace fullbore::tune

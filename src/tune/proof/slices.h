@@ -1,0 +1,31 @@
+// What the slices of two trials that took turns (turns.h) tell: how fast each is, and whether they can tell that.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tune/trial/trial.h"
+#include "tune/trial/turn_line.h"
+
+namespace fullbore::tune {
+
+// The rates of these slices, one slice of each beside the other. `high` and `low` together are the 95 % interval of the
+// rates' ratio. Of steps where one slice does not know its samples.
+//
+// The ratio is that of undisturbed steps (Slice::undisturbed): what else goes on on a machine meets now the one and now the
+// other, and slows some of their steps down, so that the mean of all needs ten times as many slices. But slow steps may be
+// the program's own, and then they count. Of these, what is only as large as chance makes it is taken for chance's, and
+// what is larger for its own (see kOwnSlowness).
+struct RatesInTurns {
+  Rate before, after;
+  bool counts_samples = true;
+};
+RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after);
+
+// Whether slices tell how fast a program is of which something may go on while it stands (turn_line.h). Where that bends
+// them, it shows: it is faster at the beginning of a slice than at its end, or waits less for its data, or is faster, than
+// before it ever stood. Says what was seen; nothing where they do.
+std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before);
+
+}  // namespace fullbore::tune

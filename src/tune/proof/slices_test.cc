@@ -1,0 +1,122 @@
+#include "tune/proof/slices.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "explain/diagnose/statistics.h"
+
+namespace fullbore::tune {
+namespace {
+
+std::vector<Slice> SlicesOf(const std::vector<double>& samples) {
+  std::vector<Slice> slices;
+  for (const double rate : samples) slices.push_back({0.2, 10, rate});
+  return slices;
+}
+
+double HalfWidth(const Rate& rate) { return (rate.high - rate.low) / 2 / rate.mean; }
+
+TEST(SlicesTest, ARateIsOfAllThatTheSlicesMade) {
+  std::vector<Slice> uneven = SlicesOf({100, 100});
+  uneven[1] = {0.6, 10, 50};
+  const RatesInTurns rates = RatesOf(uneven, SlicesOf({100, 100}));
+  EXPECT_DOUBLE_EQ(rates.before.mean * rates.after.mean, (100 * 0.2 + 50 * 0.6) / 0.8 * 100);
+  EXPECT_DOUBLE_EQ(rates.after.mean / rates.before.mean, std::sqrt(2)) << "each slice counts the same";
+  EXPECT_TRUE(rates.counts_samples);
+}
+
+TEST(SlicesTest, WhatSlowsBothDownMakesNoneOfThemUncertain) {
+  // The machine's speed changes by half between two turns, and in both at once.
+  const RatesInTurns rates = RatesOf(SlicesOf({100, 50, 75, 60}), SlicesOf({120, 60, 90, 72}));
+  EXPECT_NEAR(rates.after.mean / rates.before.mean, 1.2, 1e-9);
+  EXPECT_NEAR(HalfWidth(rates.before), 0, 1e-9);
+}
+
+TEST(SlicesTest, TheIntervalsAreThatOfTheRatio) {
+  const RatesInTurns rates = RatesOf(SlicesOf({100, 100, 100, 100}), SlicesOf({110, 90, 110, 90}));
+  // The smallest and the largest of four are left out, and so take the places of their neighbours for the error.
+  const double half = (std::log(1.1) - std::log(0.9)) / 2;
+  EXPECT_NEAR(std::hypot(HalfWidth(rates.before), HalfWidth(rates.after)),
+              diagnose::StudentT95(1) * 2 * half * std::sqrt(4.0 / 3 / 4), 1e-9);
+}
+
+// A slice of so many samples/s whose undisturbed steps were so many times as fast.
+struct Disturbed {
+  double samples, undisturbed;
+};
+std::vector<Slice> SlicesOf(const std::vector<Disturbed>& disturbed) {
+  std::vector<Slice> slices;
+  for (const auto& [samples, undisturbed] : disturbed)
+    slices.push_back({0.2, 10, samples, 0, 1, undisturbed});
+  return slices;
+}
+
+double RatioOf(const RatesInTurns& rates) { return rates.after.mean / rates.before.mean; }
+
+TEST(SlicesTest, WhatDisturbsNowTheOneAndNowTheOtherDoesNotCount) {
+  const auto before = SlicesOf({{100, 1}, {50, 2}, {100, 1}, {100, 1}, {40, 2.5}, {100, 1}});
+  const auto after = SlicesOf({{55, 2}, {110, 1}, {110, 1}, {55, 2}, {110, 1}, {44, 2.5}});
+  const RatesInTurns rates = RatesOf(before, after);
+  EXPECT_NEAR(RatioOf(rates), 1.1, 1e-3);
+  EXPECT_LT(HalfWidth(rates.before), 0.01) << "no more than what slow steps of their own usually differ by";
+}
+
+TEST(SlicesTest, SlowStepsOfTheProgramsOwnCount) {
+  // A step in some is slow: of the baseline alone, and in every slice.
+  const auto before = SlicesOf({{80, 1.25}, {81, 1.24}, {79, 1.26}, {80, 1.25}, {82, 1.22}, {80, 1.25}});
+  const RatesInTurns rates = RatesOf(before, SlicesOf({100, 100, 100, 100, 100, 100}));
+  EXPECT_NEAR(RatioOf(rates), 1.25, 0.01);
+  const auto both = SlicesOf({{80, 1.25}, {80, 1.25}, {80, 1.25}, {80, 1.25}, {80, 1.25}, {80, 1.25}});
+  EXPECT_NEAR(RatioOf(RatesOf(both, both)), 1, 1e-9);
+}
+
+TEST(SlicesTest, CountsStepsOfBothWhereOneSliceKnowsNoSamples) {
+  std::vector<Slice> after = SlicesOf({320, 320, 320});
+  after[1].samples = 0;
+  const RatesInTurns rates = RatesOf(SlicesOf({320, 320, 320}), after);
+  EXPECT_FALSE(rates.counts_samples);
+  EXPECT_DOUBLE_EQ(rates.before.mean, 10);
+  EXPECT_DOUBLE_EQ(rates.after.mean, 10);
+  EXPECT_NEAR(HalfWidth(rates.after), 0, 1e-9);
+}
+
+std::vector<Slice> SlicesWithBursts(const std::vector<double>& bursts) {
+  std::vector<Slice> slices;
+  for (const double burst : bursts) slices.push_back({0.8, 10, 80, 0.2, burst});
+  return slices;
+}
+
+constexpr Warm kBefore = {10, 0.2};
+
+TEST(SlicesTest, WhatIsFasterAtTheBeginningOfItsSlicesGoesOnWhileItStands) {
+  const auto why = WhatWentOn(SlicesWithBursts({1.2, 1.3, 1.25, 1.2}), kBefore);
+  ASSERT_TRUE(why);
+  EXPECT_EQ(
+      *why,
+      "is 24 % faster at the beginning of its slices than at their end: it goes on working while it is stopped");
+  EXPECT_FALSE(WhatWentOn(SlicesWithBursts({1.4, 0.8, 1.2, 0.9}), kBefore)) << "noise";
+  EXPECT_FALSE(WhatWentOn(SlicesWithBursts({1.01, 1.01, 1.01, 1.01}), kBefore)) << "bends nothing";
+  EXPECT_FALSE(WhatWentOn(SlicesWithBursts({0.8, 0.8, 0.8, 0.8}), kBefore)) << "cold caches";
+}
+
+TEST(SlicesTest, WhatIsFasterInSlicesThanBeforeGoesOnWhileItStands) {
+  const std::vector<Slice> slices = SlicesWithBursts({1, 1, 1, 1});
+  EXPECT_EQ(
+      WhatWentOn(slices, {7, 0.2}),
+      "is 43 % faster in slices than it was before: something of it goes on working while it is stopped");
+  EXPECT_FALSE(WhatWentOn(slices, {8.5, 0.2})) << "in its first seconds";
+  EXPECT_FALSE(WhatWentOn(slices, {20, 0.2})) << "slower, as beside a neighbour";
+}
+
+TEST(SlicesTest, WhatWaitsLessInSlicesThanBeforeIsFedWhileItStands) {
+  const std::vector<Slice> slices = SlicesWithBursts({1, 1, 1, 1});
+  EXPECT_EQ(
+      WhatWentOn(slices, {10, 0.5}),
+      "waits for data 20 % of its slices and 50 % of the time before: what it waits for goes on while it is stopped");
+  EXPECT_FALSE(WhatWentOn(slices, {10, 0.24}));
+  EXPECT_FALSE(WhatWentOn(slices, {10, 0})) << "more, as beside a neighbour who takes a worker's core";
+}
+
+}  // namespace
+}  // namespace fullbore::tune
