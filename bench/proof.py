@@ -125,7 +125,7 @@ def asked(command: list[str], directory: str) -> dict:
 def said_by_peer(said: dict) -> dict:
     ratio = said.get("ratio")
     gain = {"expected": ratio["point"], "low": ratio["low"], "high": ratio["high"]} if ratio else None
-    return {"turns": "whole-runs", "verdict": said["verdict"], "gain": gain}
+    return {"turns": "whole-runs", "verdict": said["verdict"], "gain": gain, "pairs": None}
 
 
 def drawn(seed: int) -> tuple[str, int]:
@@ -160,7 +160,7 @@ def compared(way: str, kind: str, units: int, options: argparse.Namespace, direc
     else:
         compare = [options.fullbore, "compare", "--json", "-", "--budget", options.budget]
         said = asked([*compare, *WAYS[way], *both], directory)
-    kept = {name: said[name] for name in ("turns", "verdict", "gain")}
+    kept = {name: said[name] for name in ("turns", "verdict", "gain", "pairs")}
     truth = gain_of(units, options.constants[kind])
     return {"way": way, "kind": kind, "truth": truth, **kept, "seconds": time.monotonic() - begin}
 
@@ -198,7 +198,7 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=18)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--load", type=int, default=0, help="programs beside it, that come and go")
-    parser.add_argument("--budget", default="75s", help="of each comparison of ours")
+    parser.add_argument("--budget", default="60s", help="of each comparison of ours")
     parser.add_argument("--ways", type=lambda given: given.split(","), default=list(WAYS), help="slices,whole-runs")
     parser.add_argument("--peer", metavar="TRAIN-DOCTOR", help="the program to compare with, in its own environment")
     parser.add_argument("--json", type=pathlib.Path, help="each comparison, one a line")

@@ -67,21 +67,28 @@ def printing(fullbore):
     return lambda rate: f"'{sys.executable}' {program.name} {rate}"
 
 
-def test_a_candidate_that_is_twice_as_fast_is_proven_so_in_two_pairs(fullbore, compare, printing):
+def test_a_candidate_that_is_twice_as_fast_is_proven_so_in_three_pairs(fullbore, compare, printing):
     (fullbore.directory / "mine.txt").write_text("mine")
     before = tree(fullbore.directory)
     said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC)
     assert (said["verdict"], said["ended"]) == ("faster", "decided")
     assert said["gain"] == pytest.approx({"expected": 2, "low": 2, "high": 2})
-    assert said["pairs"] == [{"baseline": 100, "candidate": 200}] * 2
-    assert [trial["side"] for trial in said["trials"]] == ["baseline", "candidate", "candidate", "baseline"]
+    assert said["pairs"] == [{"baseline": 100, "candidate": 200}] * 3
+    assert [trial["side"] for trial in said["trials"]] == [
+        "baseline",
+        "candidate",
+        "candidate",
+        "baseline",
+        "baseline",
+        "candidate",
+    ]
     assert (said["baseline"]["rate"], said["candidate"]["rate"]) == (100, 200)
     assert (said["settled_by"], said["losses"], said["failed_if"]) == (None, None, [])
     assert "The candidate is faster: 2.00x (2.00 to 2.00 at 95 %)." in said["terminal"]
     assert "whole runs in turns" in said["terminal"] and said["turns"] == "whole-runs"
     assert "after 2 pairs: 2.00x" in said["stderr"], "progress"
     runs = json.loads(fullbore.call("runs", "--json", "-").stdout)
-    assert sorted(run["tags"]["compare"] for run in runs) == ["baseline"] * 2 + ["candidate"] * 2
+    assert sorted(run["tags"]["compare"] for run in runs) == ["baseline"] * 3 + ["candidate"] * 3
     (fullbore.directory / "answer.json").unlink()
     assert tree(fullbore.directory) == before
     assert processes_with(f"prints_{os.getpid()}.py") == []

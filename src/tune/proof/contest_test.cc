@@ -61,14 +61,24 @@ TEST(ContestTest, AFinerConditionIsToldBeforeNoDifferenceEndsIt) {
   EXPECT_NE(contest.ending, Ending::kNoDifference) << "0.1 % was asked for";
 }
 
-TEST(ContestTest, ALargeGainIsToldByTwoPairsInTurns) {
+TEST(ContestTest, ALargeGainIsToldByThreePairsInTurns) {
   MadeTrack track(100, 200);
   const Contest contest = Compete({1}, track);
   EXPECT_EQ(contest.standing(), Standing::kFaster);
   EXPECT_EQ(contest.ending, Ending::kDecided);
-  EXPECT_EQ(track.order, "ABBA");
-  EXPECT_THAT(track.seen, testing::ElementsAre(1, 2));
+  EXPECT_EQ(track.order, "ABBAAB");
+  EXPECT_THAT(track.seen, testing::ElementsAre(1, 2, 3));
   EXPECT_NEAR(contest.proof.gain()->expected, 2, 1e-6);
+  EXPECT_EQ(WhatWouldSettle(contest), "");
+}
+
+TEST(ContestTest, WhatTwoPairsToldIsToldWhereThereIsNoTimeForMore) {
+  MadeTrack track(100, 200);
+  track.left = 55;
+  const Contest contest = Compete({1}, track);
+  EXPECT_EQ(track.order, "ABBA");
+  EXPECT_EQ(contest.ending, Ending::kOver);
+  EXPECT_EQ(contest.standing(), Standing::kFaster);
   EXPECT_EQ(WhatWouldSettle(contest), "");
 }
 

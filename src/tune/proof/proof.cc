@@ -13,6 +13,10 @@ namespace {
 // then errs in less than 5 % of all proofs (Pocock 1977: 98.7 % for seven looks), and claims a gain where there is none
 // in less than 1 % (ProofTest.ClaimsHardlyEverAGainThatIsNone).
 constexpr std::array kStudent = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499};
+constexpr double kNormal = 2.576;  // the same with so many degrees of freedom as a trial has steps
+// Pairs that agree by chance are not known better than what they are made of, and their spread is none to be believed: of
+// two pairs, it is less than half of what it should be in a third of all cases.
+constexpr double kLeastSpread = 0.5;
 
 double Square(double value) { return value * value; }
 
@@ -24,10 +28,13 @@ double DeviationOf(const Rate& rate) {
 
 // The logarithms of the pairs' ratios.
 struct Ratios {
-  double mean = 0, deviation = 0;  // of one pair
+  // Of one pair: seen between them, and known of the trials that they are made of.
+  double mean = 0, spread = 0, known = 0;
 
   double Half(size_t count) const {
-    return kStudent[count - 2] * deviation / std::sqrt(static_cast<double>(count));
+    const double one =
+        std::max(kStudent[count - 2] * std::max(spread, kLeastSpread * known), kNormal * known);
+    return one / std::sqrt(static_cast<double>(count));
   }
 };
 
@@ -42,8 +49,7 @@ std::optional<Ratios> RatiosOf(const std::vector<Proof::Pair>& pairs) {
     known += (Square(DeviationOf(pairs[i].before)) + Square(DeviationOf(pairs[i].after))) /
              static_cast<double>(count);
   }
-  // Two pairs may agree by chance: they are not known better than what they are made of.
-  return Ratios{mean, std::sqrt(std::max(spread, known))};
+  return Ratios{mean, std::sqrt(spread), std::sqrt(known)};
 }
 
 }  // namespace

@@ -38,6 +38,9 @@ TEST(ProofTest, PairsThatAgreeByChanceAreNotKnownBetterThanTheirTrials) {
   Proof proof;
   for (int i = 0; i < 2; ++i) proof.Add({About(100, 5), About(110, 5)});
   EXPECT_EQ(proof.verdict, Verdict::kOpen);
+  const auto gain = proof.gain();
+  EXPECT_LT(gain->low, 0.6);
+  EXPECT_GT(gain->high, 2);
 }
 
 TEST(ProofTest, WhatIsSlowerIsRefuted) {
@@ -95,7 +98,7 @@ TEST(ProofTest, ClaimsHardlyEverAGainThatIsNone) {
     for (int i = 0; i < kProofs; ++i) {
       Proof proof;
       while (proof.pairs.size() < kMostPairs && proof.verdict == Verdict::kOpen) {
-        const auto trial = [&] { return About(std::max(1.0, rate(random)), noise * 100); };
+        const auto trial = [&] { return About(std::max(1.0, rate(random)), 1.96 * noise * 100); };
         proof.Add({trial(), trial()});
       }
       claimed += proof.verdict == Verdict::kFaster;
