@@ -114,8 +114,8 @@ Result<void> CheckView(const CommandsFlags& flags, const tune::MeasureOptions& o
 
 // ---- the trials ----
 
-std::string GainText(const tune::Proof::Gain& gain) {
-  return fmt::format("{:.2f}x ({:.2f} to {:.2f} at 95 %)", gain.expected, gain.low, gain.high);
+std::string Gained(const tune::Proof::Gain& gain) {
+  return tune::GainText(gain, " at 95 %");
 }
 
 std::string Duration(double seconds) {
@@ -222,7 +222,7 @@ std::optional<tune::Trial> MachineTrack::Judged(Side side, tune::Trial trial) {
 
 void MachineTrack::OnPair(const tune::Proof& so_far) {
   if (const auto gain = so_far.gain())
-    Print(stderr, "fullbore: after {} pairs: {}\n", so_far.pairs.size(), GainText(*gain));
+    Print(stderr, "fullbore: after {} pairs: {}\n", so_far.pairs.size(), Gained(*gain));
 }
 
 // ---- the answer ----
@@ -241,14 +241,14 @@ std::string StandingText(const Contest& contest) {
   const auto gain = contest.proof.gain();
   switch (contest.standing()) {
     case Standing::kFaster:
-      return "The candidate is faster: " + GainText(*gain) + ".";
+      return "The candidate is faster: " + Gained(*gain) + ".";
     case Standing::kSlower:
-      return "The candidate is slower: " + GainText(*gain) + ".";
+      return "The candidate is slower: " + Gained(*gain) + ".";
     case Standing::kNotProven:
       break;
   }
   const char* what = contest.ending == Ending::kNoDifference ? "No difference: " : "Not proven: ";
-  return what + (gain ? GainText(*gain) : "there are fewer than two pairs of trials") + ".";
+  return what + (gain ? Gained(*gain) : "there are fewer than two pairs of trials") + ".";
 }
 
 // The mean of its trials that count.

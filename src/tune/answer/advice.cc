@@ -38,11 +38,6 @@ std::string Pairs(const Proof& proof) {
                      in_slices ? "slices of both" : "whole runs");
 }
 
-// "1.67x (1.61 to 1.72)"
-std::string GainText(const Proof::Gain& gain) {
-  return fmt::format("{:.2f}x ({:.2f} to {:.2f})", gain.expected, gain.low, gain.high);
-}
-
 // What the search saw of it, against those settings.
 std::string Seen(const Answer& answer, const Settings& against, const Settings& settings) {
   const auto first = [&](const Settings& wanted) {

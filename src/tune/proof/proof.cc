@@ -1,5 +1,7 @@
 #include "tune/proof/proof.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -92,6 +94,13 @@ bool IsTold(const Proof::Gain& gain, const std::vector<double>& from) {
 
 nlohmann::ordered_json ToJson(const Proof::Gain& gain) {
   return {{"expected", gain.expected}, {"low", gain.low}, {"high", gain.high}};
+}
+
+std::string GainText(const Proof::Gain& gain, std::string_view level) {
+  constexpr double kTellsNothing = 10;
+  if (gain.high > kTellsNothing * gain.expected)
+    return fmt::format("{:.2f}x (the pairs differ too much to tell)", gain.expected);
+  return fmt::format("{:.2f}x ({:.2f} to {:.2f}{})", gain.expected, gain.low, gain.high, level);
 }
 
 void Proof::Add(Pair pair) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct Proof {
 // Whether the interval lies on one side of each of these gains.
 bool IsTold(const Proof::Gain& gain, const std::vector<double>& from);
 nlohmann::ordered_json ToJson(const Proof::Gain& gain);
+// "1.67x (1.61 to 1.72)", with ` at 95 %` or whatever `level` is; "1.46x (the pairs differ too much to tell)" where either
+// end may be ten times away.
+std::string GainText(const Proof::Gain& gain, std::string_view level = "");
 
 // Then a gain that is still open will not be told from noise in any reasonable time.
 inline constexpr size_t kMostPairs = 8;

@@ -28,6 +28,12 @@ TEST(ProofTest, TwoPairsThatAgreeProveALargeGain) {
   EXPECT_GT(proof.gain()->low, 1);
 }
 
+TEST(ProofTest, SaysWhatItKnows) {
+  EXPECT_EQ(GainText({1.67, 1.61, 1.724}), "1.67x (1.61 to 1.72)");
+  EXPECT_EQ(GainText({1.67, 0.3, 9.3}, " at 95 %"), "1.67x (0.30 to 9.30 at 95 %)");
+  EXPECT_EQ(GainText({1.46, 0, 1e36}), "1.46x (the pairs differ too much to tell)");
+}
+
 TEST(ProofTest, TheSameGainIsOpenWhereThePairsDiffer) {
   const Proof proof = Of({{100, 150}, {130, 150}});
   EXPECT_EQ(proof.verdict, Verdict::kOpen);
