@@ -1,6 +1,4 @@
 // The steps of optimizers: core/steps.py, which also says which ones are usual.
-#include <time.h>
-
 #include "hook/state.h"
 
 namespace fullbore::hook {
@@ -36,9 +34,7 @@ bool IsUsual(const State* state, const Thread* thread, PyObject* optimizer) {
 // False with an exception set.
 bool TimeCores(State* state, Thread* thread, int64_t end) {
   if (!state->times_cores) return true;
-  timespec cpu{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-  const int64_t cpu_ns = int64_t{cpu.tv_sec} * 1'000'000'000 + cpu.tv_nsec;
+  const int64_t cpu_ns = ClockNs(CLOCK_PROCESS_CPUTIME_ID);
   const int64_t without_ns = WithoutCoreNs(thread);
   return without_ns < 0 || Write(state, thread, {EventKind::kCores, 0, end, end, without_ns, cpu_ns});
 }

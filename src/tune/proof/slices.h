@@ -14,9 +14,9 @@ namespace fullbore::tune {
 // rates' ratio. Of steps where one slice does not know its samples.
 //
 // The ratio is that of undisturbed steps (Slice::undisturbed): what else goes on on a machine meets now the one and now the
-// other, and slows some of their steps down, so that the mean of all needs ten times as many slices. But slow steps may be
-// the program's own, and then they count. Of these, what is only as large as chance makes it is taken for chance's, and
-// what is larger for its own (see kOwnSlowness).
+// other, and slows some of their steps down, so that the mean of all needs several times as many slices (bench/slices.py).
+// But slow steps may be the program's own, and then they count: where one of the two has more of them than chance explains,
+// the mean of all is compared, and else the interval leaves room for some (kOwnSlowness).
 struct RatesInTurns {
   Rate before, after;
   bool counts_samples = true;

@@ -35,6 +35,7 @@ constexpr size_t kFewest = 2, kFewestWithOthers = 5;
 // Where a pair is not known better by then, another one, of two new starts, tells more than its going on would.
 constexpr double kMostSecondsOfPair = 5, kMostWithOthers = 10;
 constexpr double kWaits = 0.05;  // of the time, for data: from there on it shows what was ready
+
 // In the process of the trial. Whatever happens, it says something: silence is an end, too.
 [[noreturn]] void BeTheTrial(Contender contender, TurnLine& line) {
   try {

@@ -16,7 +16,7 @@ using Lengths = SliceMeter::Lengths;
 
 // The step during which it stood does not count: a sleep in it went on, and caches are cold behind it.
 // Long beside what changing turns costs (a millisecond or two until caches are warm again), short beside what changes on a
-// machine (docs/measurements.md: in the same time, slices of 0.05 s tell twice as much as those of 0.2 s); and of so many
+// machine (docs/measurements.md: in the same time, slices of 0.05 s have half the error of those of 0.2 s); and of so many
 // steps, so that none of them decides.
 constexpr Lengths kOfTheHost = {0, 1, 0.05, 3};
 // The lead is long beside what a full queue takes to become full again (1,024 launches of some microseconds).
@@ -26,13 +26,14 @@ constexpr Lengths kWithOthers = {0.3, 2, 0.8, 8};
 constexpr double kPartOfACore = 0.2;
 
 // Of a slice's steps, those at this quantile and below were disturbed by nothing: what disturbs, only slows down.
-// docs/measurements.md: half the spread of medians, from start to start and from slice to slice.
+// Tells as much in five seconds as the median in ten (docs/measurements.md).
 constexpr double kUndisturbed = 0.25;
 
-// What the hook knows to come with some steps alone.
-double RareSeconds(const record::Step& step) {
+// What is known to be the program's own, and not the same in each step.
+double UnevenSeconds(const record::Step& step) {
   using record::HostOther;
-  int64_t ns = 0;
+  int64_t ns = step.share_ns[Index(record::Share::kDataWait)] +
+               step.share_ns[Index(record::Share::kCommExposed)];  // for data, and for other ranks
   for (const HostOther part : {HostOther::kCheckpoint, HostOther::kValidation, HostOther::kGarbageCollection,
                                HostOther::kCompilation})
     ns += step.host_other_ns[static_cast<size_t>(part)];
@@ -74,15 +75,17 @@ void SliceMeter::Add(int rank, const record::Step& step, int64_t beside) {
   work.seconds += seconds;
   work.waited += static_cast<double>(step.share_ns[Index(record::Share::kDataWait)]) / 1e9;
   work.step_seconds.push_back(seconds);
-  const double rare = RareSeconds(step);
-  work.rare += rare;
-  work.regular.push_back(seconds - rare);
+  const double uneven = UnevenSeconds(step);
+  work.uneven += uneven;
+  work.regular.push_back(seconds - uneven);
   work.beside = std::max(work.beside, beside);
   work.cores_known = work.cores_known && step.without_core_ns >= 0;
   if (!work.cores_known) return;
   work.without_core += static_cast<double>(step.without_core_ns) / 1e9;
   work.cpu += static_cast<double>(step.cpu_ns) / 1e9;
-  work.without_cores.push_back(static_cast<double>(step.without_core_ns) / 1e9);
+  // Where in the step it was is not known.
+  const double part = seconds > 0 ? (seconds - uneven) / seconds : 0;
+  work.without_cores.push_back(part * static_cast<double>(step.without_core_ns) / 1e9);
 }
 
 bool SliceMeter::FitsTheCores() const {
@@ -101,7 +104,7 @@ double SliceMeter::UndisturbedOf(const Work& lead) const {
     for (size_t i = 0; i < steps.size(); ++i) steps[i] -= lead.without_cores[i];
   }
   const auto count = static_cast<double>(steps.size());
-  const double step = diagnose::Quantile(std::move(steps), kUndisturbed) + lead.rare / count;
+  const double step = diagnose::Quantile(std::move(steps), kUndisturbed) + lead.uneven / count;
   return step > 0 ? lead.seconds / count / step : 1;
 }
 

@@ -29,7 +29,7 @@ struct Slice {
   double waited = 0;   // for data, of that time
   double burst = 1;    // how many times as fast its first half was as its second
   // How many times as fast as all of it its undisturbed step was: one that met nothing else on the machine, with what is
-  // known to come more rarely than with every step (a checkpoint) as it came.
+  // known not to be the same in each step (waits for data and for ranks, a checkpoint) as it came.
   double undisturbed = 1;
 };
 
@@ -64,11 +64,11 @@ class SliceMeter {
     double lead_seconds = 0;  // of what is left out
     int64_t lead_steps = 0;
     double samples = 0, seconds = 0, waited = 0;
-    double rare = 0;  // of the seconds
+    double uneven = 0;  // of the seconds
     double without_core = 0, cpu = 0;
     std::vector<double> step_seconds;
-    std::vector<double> regular;        // of each step, without what is rare
-    std::vector<double> without_cores;  // of each step, where that is known
+    std::vector<double> regular;        // of each step, without what is uneven
+    std::vector<double> without_cores;  // of that, where it is known
     int64_t beside = 0;
     bool samples_known = true, cores_known = true;
   };

@@ -76,7 +76,7 @@ TEST(SliceMeterTest, LeavesOutWhatMayHaveBeenReady) {
   }
 }
 
-// The whole slice of a program with one thread, but for others: `without_core_ms` of each step.
+// Of steps in which the training thread had no core for so long, and `threads` ran while it had one.
 Slice SliceOf(const std::vector<int64_t>& wall_ms, const std::vector<int64_t>& without_core_ms,
               double threads, int64_t beside = 0) {
   SliceMeter meter;
@@ -107,6 +107,16 @@ TEST(SliceMeterTest, OfMoreThreadsThanCoresTheWaitIsTheirOwn) {
   EXPECT_DOUBLE_EQ(SliceOf(wall_ms, without_core_ms, 2.0 * UsableCores()).undisturbed, 1);
   EXPECT_DOUBLE_EQ(SliceOf(wall_ms, without_core_ms, 1, /*beside=*/UsableCores()).undisturbed, 1)
       << "workers";
+}
+
+TEST(SliceMeterTest, WaitsForDataCountAsTheyCame) {
+  SliceMeter meter;
+  for (const int64_t wait_ms : {0, 0, 0, 40, 0, 60}) {
+    record::Step step = StepOf(50 + wait_ms, 8);
+    step.share_ns[Index(record::Share::kDataWait)] = wait_ms * 1'000'000;
+    meter.Add(0, step);
+  }
+  EXPECT_DOUBLE_EQ(meter.Take()->undisturbed, 1) << "a loader that is late now and then is the program's own";
 }
 
 TEST(SliceMeterTest, WhatComesNowAndThenCountsAsItCame) {
