@@ -84,7 +84,7 @@ class Hook(State):
         self.usual_thread: Any = None
         self.usual_loader: Any = None
         self.usual_until = 0
-        self.times_cores = "FULLBORE_TURNS" in os.environ  # of the extension, at each step: costs two microseconds
+        self.times_cores = "FULLBORE_TURNS" in os.environ  # of the extension, at each step: a read of /proc
         self.is_grad_enabled: Callable[[], bool] = bool  # of the framework
         self.about_pass: Callable[[Any], int] = lambda module: 0  # what is known of a call that does not train it
         self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child
