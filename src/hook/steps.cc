@@ -34,9 +34,9 @@ bool IsUsual(const State* state, const Thread* thread, PyObject* optimizer) {
 // False with an exception set.
 bool TimeCores(State* state, Thread* thread, int64_t end) {
   if (!state->times_cores) return true;
-  const int64_t cpu_ns = ClockNs(CLOCK_PROCESS_CPUTIME_ID);
+  const int64_t cpu_ns = ClockNs(CLOCK_PROCESS_CPUTIME_ID), own_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID);
   const int64_t without_ns = WithoutCoreNs(thread);
-  return without_ns < 0 || Write(state, thread, {EventKind::kCores, 0, end, end, without_ns, cpu_ns});
+  return without_ns < 0 || Write(state, thread, {EventKind::kCores, 0, end, end, without_ns, cpu_ns, own_ns});
 }
 
 }  // namespace

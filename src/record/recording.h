@@ -64,6 +64,7 @@ struct Step {
   // In a trial that takes turns, -1 elsewhere; in no file:
   int64_t without_core_ns = -1;  // the training thread was ready to run, and had no core
   int64_t cpu_ns = -1;           // of all threads of the rank's process
+  int64_t on_core_ns = -1;       // of the training thread
 };
 
 // All steps of one rank that ended in a stretch of about a second, summed.

@@ -396,6 +396,7 @@ void HostSteps::CountCores(const ChannelRecord& boundary, record::Step& step) {
   if (before.end_ns != boundary.end_ns - step.wall_ns || before.thread != cores_.thread) return;
   step.without_core_ns = cores_.a - before.a;
   step.cpu_ns = cores_.b - before.b;
+  step.on_core_ns = cores_.c - before.c;
 }
 
 bool HostSteps::KnowsWhatFeeds() const {

@@ -35,22 +35,25 @@ TEST(HostStepsTest, StepsUnderAProfilerOfOursAreCountedAndLeftOut) {
 
 TEST(HostStepsTest, ATrialThatTakesTurnsSaysWhatItHadOfTheCores) {
   HostSteps steps;
-  const auto step_with = [&](int64_t at, int64_t without_core_ns, int64_t cpu_ns) {
+  const auto step_with = [&](int64_t at, int64_t without_core_ns, int64_t cpu_ns, int64_t on_core_ns) {
     auto events = UsualStep(at);
     const ChannelRecord& boundary = events.back();
     ChannelRecord cores = Event(EventKind::kCores, boundary.end_ns, boundary.end_ns, without_core_ns);
     cores.b = cpu_ns;
+    cores.c = on_core_ns;
     cores.thread = boundary.thread;
     events.insert(events.end() - 1, cores);
     return Feed(steps, events).at(0);
   };
-  EXPECT_EQ(step_with(1000, 7'000, 9'000).without_core_ns, -1) << "of the first, nothing is known before it";
-  const Step second = step_with(1100, 7'030, 9'120);
+  EXPECT_EQ(step_with(1000, 7'000, 9'000, 5'000).without_core_ns, -1)
+      << "of the first, nothing is known before it";
+  const Step second = step_with(1100, 7'030, 9'120, 5'060);
   EXPECT_EQ(second.without_core_ns, 30);
   EXPECT_EQ(second.cpu_ns, 120);
+  EXPECT_EQ(second.on_core_ns, 60);
   EXPECT_EQ(Sum(second), second.wall_ns);
   EXPECT_EQ(Feed(steps, UsualStep(1200)).at(0).without_core_ns, -1);
-  EXPECT_EQ(step_with(1300, 7'100, 9'400).without_core_ns, -1) << "the step before said nothing";
+  EXPECT_EQ(step_with(1300, 7'100, 9'400, 5'200).without_core_ns, -1) << "the step before said nothing";
 }
 
 TEST(HostStepsTest, ACompiledStepIsComputationButForWhatItCompiles) {

@@ -264,4 +264,5 @@ def test_a_trial_that_takes_turns_says_at_each_step_what_it_had_of_the_cores(new
     assert all(later.a >= earlier.a for earlier, later in zip(cores, cores[1:])), "waited for a core"
     computed_ns = [later.b - earlier.b for earlier, later in zip(cores, cores[1:])]
     assert all(ns >= 1_000_000 for ns in computed_ns)
+    assert all(1_000_000 <= later.c - earlier.c for earlier, later in zip(cores, cores[1:])), "of the thread"
     assert not newest.run(script)[0].trainer.of(CORES), "it would cost each step of every run"

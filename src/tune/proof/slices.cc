@@ -27,6 +27,11 @@ constexpr double kOwnSlowness = 0.005, kOwnOfSlowness = 0.3;
 // all, as of one pair in twenty, the interval is only wider.
 constexpr double kTold = 2;
 constexpr double kNormal95 = 1.96;
+// Two starts of the same program differ by that, in the ratio of two of them (docs/measurements.md).
+constexpr double kBetweenStarts = 0.04;
+// The intervals of fewer pairs are wide, whatever they tell (Student's t); and a part of one, for the end. The last one
+// leaves time for that, too.
+constexpr double kUsefulPairs = 5.2, kLastPair = 1.2;
 // Of each side, what is left out of a trimmed mean.
 constexpr double kTrimmed = 0.25;
 
@@ -117,6 +122,16 @@ std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Wa
   return fmt::format(
       "is {} faster in slices than it was before: something of it goes on working while it is stopped",
       FormatPercent(steps / before.most_steps - 1));
+}
+
+// Pairs that begin for c seconds and have slices for T tell, in any time, a mean of the variance (b^2 + w / T) (c + T) / time:
+// b between starts, and w / T, the square of the error, within a pair. It is least where T^2 = w c / b^2.
+bool AnotherTellsMore(double error, double seconds, double begin_seconds) {
+  return error * std::sqrt(begin_seconds) <= kBetweenStarts * std::sqrt(seconds);
+}
+
+double ShareOfPair(double left_seconds, size_t pairs_before) {
+  return left_seconds / std::max(kLastPair, kUsefulPairs - static_cast<double>(pairs_before));
 }
 
 RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after) {

@@ -28,4 +28,10 @@ RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>&
 // before it ever stood. Says what was seen; nothing where they do.
 std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before);
 
+// Whether another pair tells more than going on with one that is known to that error (of the logarithm of its ratio), after
+// so many seconds of slices and so many before them, in which it began.
+bool AnotherTellsMore(double error, double seconds, double begin_seconds);
+// How long a pair may take, of so many seconds that are left for it and others after as many as that.
+double ShareOfPair(double left_seconds, size_t pairs_before);
+
 }  // namespace fullbore::tune

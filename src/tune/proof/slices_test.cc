@@ -158,5 +158,31 @@ TEST(SlicesTest, WhatWaitsLessInSlicesThanBeforeIsFedWhileItStands) {
   EXPECT_FALSE(WhatWentOn(slices, {10, 0})) << "more, as beside a neighbour who takes a worker's core";
 }
 
+TEST(SlicesTest, APairGoesOnForAsLongAsThatTellsMostInTheSameTime) {
+  constexpr double kBetweenStarts = 0.04;
+  for (const double begin_seconds : {2.0, 6.0, 15.0}) {
+    for (const double one_second : {0.01, 0.1, 0.3}) {  // the error after it
+      const auto variance = [&](double seconds) {
+        return (std::pow(kBetweenStarts, 2) + std::pow(one_second, 2) / seconds) * (begin_seconds + seconds);
+      };
+      double seconds = 0.01;
+      while (!AnotherTellsMore(one_second / std::sqrt(seconds), seconds, begin_seconds)) seconds *= 1.01;
+      EXPECT_LT(variance(seconds), variance(0.9 * seconds));
+      EXPECT_LT(variance(seconds), variance(1.1 * seconds));
+    }
+  }
+}
+
+TEST(SlicesTest, ThereIsTimeForFivePairsAndTheEnd) {
+  double left_seconds = 60;
+  for (size_t pair = 0; pair < 5; ++pair) {
+    const double share = ShareOfPair(left_seconds, pair);
+    EXPECT_GT(share, 9) << pair;
+    left_seconds -= share;
+  }
+  EXPECT_NEAR(left_seconds, 2, 1);
+  EXPECT_NEAR(ShareOfPair(left_seconds, 7), left_seconds / 1.2, 1e-9);
+}
+
 }  // namespace
 }  // namespace fullbore::tune

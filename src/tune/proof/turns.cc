@@ -31,10 +31,12 @@ constexpr double kEndSeconds = 30;  // for ending what they started, before they
 constexpr size_t kMostBytes = 1 << 16;
 constexpr size_t kLeastSlices = 10;
 // A pair that is out of its time has so many at least: to tell something, and to show whether something goes on.
-constexpr size_t kFewest = 2, kFewestWithOthers = 5;
-// Where a pair is not known better by then, another one, of two new starts, tells more than its going on would.
-constexpr double kMostSecondsOfPair = 5, kMostWithOthers = 10;
-constexpr double kWaits = 0.05;  // of the time, for data: from there on it shows what was ready
+constexpr size_t kFewest = 5;
+constexpr double kMostSecondsOfPair = 30;
+constexpr int64_t kLeastWarmSteps = 5;
+constexpr double kNormal95 = 1.96;
+// Of the time, for data, and by a thread that does not fetch it itself: from there on it shows what was ready.
+constexpr double kWaits = 0.05;
 
 // In the process of the trial. Whatever happens, it says something: silence is an end, too.
 [[noreturn]] void BeTheTrial(Contender contender, TurnLine& line) {
@@ -54,6 +56,8 @@ constexpr double kWaits = 0.05;  // of the time, for data: from there on it show
   }
   _exit(0);
 }
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 // One of the two, in a process of its own.
 struct Player {
@@ -92,8 +96,12 @@ class Game {
   Result<void> RunSlices();
   Result<void> CheckSlices() const;
   const MeasureOptions& options() const { return contenders_[0].options; }  // of both: precision, time
-  bool MayGoOn() const;  // something, while one of them stands
+  bool MayGoOn() const;      // something, while one of them stands
+  double HalfWidth() const;  // of the ratio's interval
   bool IsKnown() const;
+  // Than this pair, the first of whose slices began at that time.
+  bool IsWorthAnother(int64_t first_ns) const;
+  int64_t EndOfShareNs() const;  // of the time that is left
   bool IsCutShort();
   void End();
 
@@ -101,6 +109,8 @@ class Game {
   std::array<Player, 2> players_;
   void (*on_pipe_)(int);  // ignored meanwhile: whoever reads what we say may go
   bool may_go_on_ = false;
+  int64_t begin_ns_ = MonotonicNs();
+  size_t pairs_before_ = 0;
   std::optional<int> interrupted_by_;
   std::mt19937 coin_{std::random_device{}()};
 };
@@ -126,7 +136,8 @@ Result<void> Game::WarmUp(Player& player) {
   const auto ready = Hear(player, "ready");
   if (!ready) return ready.error();
   player.uses_device = ready->value("uses_device", false);
-  player.warm = {ready->value("most_steps", 0.0), ready->value("waited", 0.0)};
+  player.warm = {ready->value("most_steps", 0.0), ready->value("waited", 0.0), ready->value("blocked", 1.0),
+                 ready->value("warmup_steps", int64_t{0})};
   return {};
 }
 
@@ -148,6 +159,7 @@ Result<void> Game::Start() {
 // Beside each other they warm up more slowly than alone: what they are like was seen before.
 Result<void> Game::StartAgain(const Acquaintance& earlier) {
   for (size_t i = 0; i < players_.size(); ++i) {
+    contenders_[i].options.warm_after = std::max(kLeastWarmSteps, earlier.warm[i].steps);
     if (auto started = Fork(players_[i], contenders_[i]); !started) return started;
   }
   for (Player& player : players_) {
@@ -206,11 +218,28 @@ Result<void> Game::RunSlice(Player& player) {
   return {};
 }
 
-bool Game::IsKnown() const {
-  if (players_[0].slices.size() < kLeastSlices) return false;
+double Game::HalfWidth() const {
   const RatesInTurns rates = RatesOf(players_[0].slices, players_[1].slices);
   const auto half_width = [](const Rate& rate) { return (rate.high - rate.low) / 2 / rate.mean; };
-  return std::hypot(half_width(rates.before), half_width(rates.after)) <= options().precision.half_width;
+  return std::hypot(half_width(rates.before), half_width(rates.after));
+}
+
+bool Game::IsKnown() const {
+  return players_[0].slices.size() >= kLeastSlices && HalfWidth() <= options().precision.half_width;
+}
+
+bool Game::IsWorthAnother(int64_t first_ns) const {
+  return players_[0].slices.size() >= kLeastSlices &&
+         AnotherTellsMore(HalfWidth() / kNormal95, Seconds(MonotonicNs() - first_ns),
+                          Seconds(first_ns - begin_ns_));
+}
+
+int64_t Game::EndOfShareNs() const {
+  double seconds =
+      std::min(kMostSecondsOfPair, options().precision.most_seconds) + Seconds(MonotonicNs() - begin_ns_);
+  if (options().end_ns != 0)
+    seconds = std::min(seconds, ShareOfPair(Seconds(options().end_ns - begin_ns_), pairs_before_));
+  return begin_ns_ + static_cast<int64_t>(seconds * 1e9);
 }
 
 // Whether their time is over, with enough of both to tell something.
@@ -221,11 +250,12 @@ bool Game::IsCutShort() {
 }
 
 Result<void> Game::RunSlices() {
-  const double most_seconds =
-      std::min(may_go_on_ ? kMostWithOthers : kMostSecondsOfPair, options().precision.most_seconds);
-  const int64_t end_ns = MonotonicNs() + static_cast<int64_t>(most_seconds * 1e9);
-  const size_t fewest = may_go_on_ ? kFewestWithOthers : kFewest;
-  while (!IsKnown() && (MonotonicNs() < end_ns || players_[0].slices.size() < fewest)) {
+  const int64_t first_ns = MonotonicNs(), end_ns = EndOfShareNs();
+  const auto enough = [&] {
+    return IsKnown() || IsWorthAnother(first_ns) ||
+           (MonotonicNs() >= end_ns && players_[0].slices.size() >= kFewest);
+  };
+  while (!enough()) {
     const size_t first = coin_() & 1;
     for (const size_t index : {first, 1 - first}) {
       if (auto ran = RunSlice(players_[index]); !ran) return IsCutShort() ? CheckSlices() : ran;
@@ -235,8 +265,9 @@ Result<void> Game::RunSlices() {
 }
 
 bool Game::MayGoOn() const {
-  return std::ranges::any_of(
-      players_, [](const Player& player) { return player.uses_device || player.warm.waited > kWaits; });
+  return std::ranges::any_of(players_, [](const Player& player) {
+    return player.uses_device || std::min(player.warm.waited, player.warm.blocked) > kWaits;
+  });
 }
 
 Result<void> Game::CheckSlices() const {
@@ -266,6 +297,7 @@ void Game::End() {
 
 Turns Game::Play(const std::optional<Acquaintance>& earlier) {
   Turns turns;
+  pairs_before_ = earlier ? earlier->pairs : 0;
   auto played = earlier ? StartAgain(*earlier) : Start();
   if (!played && players_[1].pid < 0) turns.baseline = players_[0].trial;
   if (played) played = RunSlices();
@@ -285,7 +317,7 @@ Turns Game::Play(const std::optional<Acquaintance>& earlier) {
     player.trial->noisy = !IsKnown();
     player.trial->unit = rates.counts_samples ? kSamplesPerSecond : kStepsPerSecond;
   }
-  turns.seen = Acquaintance{{players_[0].warm, players_[1].warm}, may_go_on_};
+  turns.seen = Acquaintance{{players_[0].warm, players_[1].warm}, may_go_on_, pairs_before_ + 1};
   players_[0].trial->rate = rates.before;
   players_[1].trial->rate = rates.after;
   turns.pair = PairOfTrials{std::move(*players_[0].trial), std::move(*players_[1].trial)};

@@ -153,12 +153,16 @@ bool Watch::IsSilent(int64_t now_ns) {
 
 // For turns, once what begins is over and there is something to be measured.
 std::optional<Warm> Watch::WhatItWas() const {
+  if (options_.warm_after) {
+    if (throughput_.least_steps() < *options_.warm_after) return std::nullopt;
+    return Warm{};
+  }
   const auto estimate = Now();
   if (!estimate || estimate->steps < options_.precision.least_steps ||
       estimate->seconds < options_.precision.least_seconds)
     return std::nullopt;
   const double steps = static_cast<double>(estimate->steps) / estimate->seconds;
-  return Warm{steps * (1 + estimate->HalfWidth()), 1 - estimate->busy.value_or(1)};
+  return Warm{steps * (1 + estimate->HalfWidth()), 1 - estimate->busy.value_or(1), 1, estimate->warmup_steps};
 }
 
 bool Watch::Stands(int64_t now_ns) {

@@ -39,6 +39,8 @@ struct MeasureOptions {
   std::function<bool()> given_up;  // asked some times a second: whether to end at once; may be empty
   // Where it takes turns with another one: then it goes on until that is over. Not for a metric. Not owned.
   TurnLine* turns = nullptr;
+  // It is warm after so many steps, as another start of the same showed; nothing where that is to be seen.
+  std::optional<int64_t> warm_after;
   std::string directory;  // of runs
   Shelter shelter;        // of FindShelter(directory)
   std::string name;       // part of the run's id; from the command where empty

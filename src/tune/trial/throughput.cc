@@ -19,6 +19,12 @@ void Throughput::Add(int rank, const Step& step, int64_t prepared) {
   last_ns_ = std::max(last_ns_, step.end_ns);
 }
 
+int64_t Throughput::least_steps() const {
+  size_t least = ranks_.empty() ? 0 : ranks_.begin()->second.steps.size();
+  for (const auto& [number, rank] : ranks_) least = std::min(least, rank.steps.size());
+  return static_cast<int64_t>(least);
+}
+
 size_t Throughput::WarmupOf(const Rank& rank) {
   std::vector<double> wall_ns;
   for (const Step& step : rank.steps) wall_ns.push_back(static_cast<double>(step.wall_ns));

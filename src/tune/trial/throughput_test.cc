@@ -92,6 +92,14 @@ TEST(ThroughputTest, AddsTheSamplesOfAllRanks) {
   EXPECT_NEAR(estimate->rate, 1600, 20);
 }
 
+TEST(ThroughputTest, KnowsHowFarTheLastOfTheRanksIs) {
+  ARun run;
+  EXPECT_EQ(run.throughput.least_steps(), 0);
+  run.Steps(5, 10, 8, 0, /*rank=*/0);
+  run.Steps(3, 10, 8, 0, /*rank=*/1);
+  EXPECT_EQ(run.throughput.least_steps(), 3);
+}
+
 TEST(ThroughputTest, CountsStepsWhereSamplesAreNotKnown) {
   ARun run;
   run.Steps(50, 10, 0);

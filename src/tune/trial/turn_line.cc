@@ -82,10 +82,17 @@ void SliceMeter::Add(int rank, const record::Step& step, int64_t beside) {
   work.cores_known = work.cores_known && step.without_core_ns >= 0;
   if (!work.cores_known) return;
   work.without_core += static_cast<double>(step.without_core_ns) / 1e9;
+  work.on_core += static_cast<double>(step.on_core_ns) / 1e9;
   work.cpu += static_cast<double>(step.cpu_ns) / 1e9;
   // Where in the step it was is not known.
   const double part = seconds > 0 ? (seconds - uneven) / seconds : 0;
   work.without_cores.push_back(part * static_cast<double>(step.without_core_ns) / 1e9);
+}
+
+double SliceMeter::blocked() const {
+  if (ranks_.empty()) return 1;
+  const Work& lead = ranks_.begin()->second;
+  return lead.cores_known && lead.seconds > 0 ? 1 - (lead.on_core + lead.without_core) / lead.seconds : 1;
 }
 
 bool SliceMeter::FitsTheCores() const {
@@ -163,6 +170,7 @@ bool TurnLine::Stands(const std::optional<Warm>& warm) {
     case State::kWarmsUp:
       if (!warm) break;
       warm_ = *warm;
+      warm_.blocked = meter_.blocked();
       state_ = State::kStands;
       break;
     case State::kRuns:
@@ -185,7 +193,9 @@ void TurnLine::OnStood() {
     return Say({{"what", "ready"},
                 {"uses_device", meter_.uses_device()},
                 {"most_steps", warm_.most_steps},
-                {"waited", warm_.waited}});
+                {"waited", warm_.waited},
+                {"blocked", warm_.blocked},
+                {"warmup_steps", warm_.steps}});
   }
   const Slice slice = *std::exchange(slice_, std::nullopt);
   Say({{"what", "slice"},

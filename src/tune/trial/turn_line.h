@@ -37,6 +37,8 @@ struct Slice {
 struct Warm {
   double most_steps = 0;  // a second, at most: the high end of its interval
   double waited = 0;      // for data, of the time
+  double blocked = 1;     // the training thread, of the time: it neither ran nor was ready to
+  int64_t steps = 0;      // that it took to get there
 };
 
 // Adds up steps until they are a slice. Left out is the step during which the program stood, and of one of which something
@@ -58,6 +60,8 @@ class SliceMeter {
   void BeginSlices(bool leaves_out);
 
   bool uses_device() const { return uses_device_; }
+  // Of what was added: the training thread neither ran nor was ready to. 1 where that is not known.
+  double blocked() const;
 
  private:
   struct Work {
@@ -65,7 +69,7 @@ class SliceMeter {
     int64_t lead_steps = 0;
     double samples = 0, seconds = 0, waited = 0;
     double uneven = 0;  // of the seconds
-    double without_core = 0, cpu = 0;
+    double without_core = 0, on_core = 0, cpu = 0;
     std::vector<double> step_seconds;
     std::vector<double> regular;        // of each step, without what is uneven
     std::vector<double> without_cores;  // of that, where it is known

@@ -109,6 +109,18 @@ TEST(SliceMeterTest, OfMoreThreadsThanCoresTheWaitIsTheirOwn) {
       << "workers";
 }
 
+TEST(SliceMeterTest, AThreadThatIsReadyForACoreIsNotBlocked) {
+  SliceMeter meter;
+  record::Step step = StepOf(100, 8);
+  step.without_core_ns = 10'000'000;
+  step.on_core_ns = step.cpu_ns = 70'000'000;
+  EXPECT_DOUBLE_EQ(meter.blocked(), 1) << "nothing is known";
+  for (int i = 0; i < 3; ++i) meter.Add(0, step);
+  EXPECT_NEAR(meter.blocked(), 0.2, 1e-9);
+  meter.Add(0, StepOf(100, 8));
+  EXPECT_DOUBLE_EQ(meter.blocked(), 1) << "of one step, it is not known";
+}
+
 TEST(SliceMeterTest, WaitsForDataCountAsTheyCame) {
   SliceMeter meter;
   for (const int64_t wait_ms : {0, 0, 0, 40, 0, 60}) {
@@ -160,7 +172,7 @@ TEST(SliceMeterTest, SaysWhatWasWaitedForAndWhetherADeviceWasUsed) {
   EXPECT_TRUE(meter.uses_device());
 }
 
-constexpr Warm kWarm = {11, 0.01};
+constexpr Warm kWarm = {11, 0.01, 1, 7};
 
 class TurnLineTest : public testing::Test {
  protected:
@@ -188,7 +200,9 @@ TEST_F(TurnLineTest, StandsOnceItIsWarmAndRunsASliceForEachWord) {
   EXPECT_TRUE(line_->Stands(kWarm));
   EXPECT_EQ(Word(), "") << "it does not stand yet";
   line_->OnStood();
-  EXPECT_EQ(Word(), R"({"what":"ready","uses_device":false,"most_steps":11.0,"waited":0.01})");
+  EXPECT_EQ(
+      Word(),
+      R"({"what":"ready","uses_device":false,"most_steps":11.0,"waited":0.01,"blocked":1.0,"warmup_steps":7})");
   Step(100);  // was under way
   EXPECT_TRUE(line_->Stands(kWarm));
   LetRun();
