@@ -8,9 +8,10 @@
     exam.py summary [--write docs/accuracy.md]
     exam.py show SEED             the program of a seed, and what is planted in it
 
-`run` records each program under fullbore, takes the advice of the first finding, and measures the program without
-fullbore: as it is, with the change, as it is, with the change. Every finished case is one line in the results file;
-Ctrl-C at any time, and the same command continues. Figures from a machine that does anything else are worthless.
+`run` records each program under fullbore, takes the advice of the first finding, and measures what it gains by
+`fullbore compare`: the program as it is and the changed one in turns. (That has an exam of its own, bench/proof.py.)
+Every finished case is one line in the results file; Ctrl-C at any time, and the same command continues. On a machine
+that does anything else, intervals are wide.
 
 `device` simulates programs on GPUs before and after a change, lets fullbore explain the recording of the first, and
 compares what it says with the second. That takes minutes, needs no quiet machine, and continues in the same way.
@@ -122,6 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
                 arguments.seconds,
                 arguments.fullbore,
                 arguments.python,
+                arguments.budget,
                 recordings=arguments.recordings or (arguments.again or arguments.results).with_suffix(".runs"),
             )
             laboratory.make_photos()
@@ -141,7 +143,7 @@ def examine_all(todo: list[tuple[Case, Condition]], laboratory: Laboratory, argu
         said = before.get((case.name, condition.name))
         known = before.get((case.name, condition.measured_under.name))
         with turn(arguments.lock):
-            result = {**examine(case, condition, laboratory, arguments.rounds, said, known), **origin}
+            result = {**examine(case, condition, laboratory, said, known), **origin}
         with open(arguments.results, "a") as file:
             file.write(json.dumps(result) + "\n")
         left_s = (time.monotonic() - begin) / (number + 1) * (len(todo) - number - 1)
@@ -159,12 +161,16 @@ def turn(lock: Path | None) -> Iterator[None]:
 
 def line_of(result: dict) -> str:
     head = f"{result['case']:>5} {result['condition']} {result['cause']}:"
-    if "halves" not in result:
+    if "proofs" not in result:
         return f"{head} {result.get('skipped') or 'failed: ' + result['failed'].splitlines()[0][:100]}"
     first = result["findings"][0]
-    means = {name: sum(half["mean_s"] for half in rounds) / len(rounds) for name, rounds in result["halves"].items()}
-    steps = ", ".join(f"{name} {1e3 * mean:.1f} ms" for name, mean in means.items())
-    return f"{head} said {first['id']} {first.get('cause', '')}, {steps}"
+    gains = [f"{name} {gain_text(proof['gain'])}" for name, proof in result["proofs"].items()]
+    promised = f" ({gain_text(first['speedup'])})" if "speedup" in first else ""
+    return f"{head} said {first['id']} {first.get('cause', '')}{promised}, {', '.join(gains) or 'nothing to try'}"
+
+
+def gain_text(gain: dict | None) -> str:
+    return f"{gain['expected']:.2f}x {gain['low']:.2f} to {gain['high']:.2f}" if gain else "not known"
 
 
 def summary(arguments: argparse.Namespace) -> int:
@@ -215,8 +221,8 @@ def parse() -> argparse.Namespace:
     runs.add_argument("--seeds", choices=("odd", "even", "both"), default="odd", help="odd ones are never fitted to")
     runs.add_argument("--programs", type=int, default=SEEDS, metavar="N", help=f"seeds below N ({SEEDS})")
     runs.add_argument("--conditions", default="as-is", metavar="LIST", help=", ".join(CONDITIONS))
-    runs.add_argument("--seconds", type=float, default=10, help="of training in each half (10)")
-    runs.add_argument("--rounds", type=int, default=2, help="of as it is and changed (2: A B A B)")
+    runs.add_argument("--seconds", type=float, default=10, help="of training that is recorded (10)")
+    runs.add_argument("--budget", type=float, default=60, metavar="SECONDS", help="of each comparison (60)")
     runs.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
     runs.add_argument("--python", default=sys.executable, help="runs the programs (some need torchvision)")
     runs.add_argument("--results", type=Path, default=RESULTS)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from both.tables import BEGIN, END, half_of, percentile, read_results, wilson, write_into
-from finished_case import finding, halves, result
+from finished_case import finding, proof, result
 from live.summary import markdown
 
 
@@ -30,24 +30,23 @@ def test_the_percentile_is_one_of_the_values():
 
 
 def test_the_first_table_counts_every_judged_case_once():
-    wrong = result(finding("host-other checkpoint"), case="9", halves=result()["halves"] | {"cure": halves(0.01)})
+    wrong = result(finding("host-other checkpoint"), case="9", proofs={"advised": proof(1.5), "cure": proof(3)})
     text = markdown([result(), wrong, result(case="11", condition="one-core")], "odd")
     assert "| all | 3 | 2 of 3 (21 to 94 %) |" in text
-    assert text.startswith("Odd seeds (never fitted to), 3 cases. Halves of 12 s;")
+    assert text.startswith("Odd seeds (never fitted to), 3 cases. Recorded for 12 s;")
     assert "| one-core | 1 | 1 of 1 (21 to 100 %) |" in text
 
 
 def test_the_worst_cases_quote_the_verdict_and_what_was_measured():
-    slower = {"as-is": halves(0.020, 0.020), "advised": halves(0.030, 0.030)}
-    text = markdown([result(), result(case="13", halves=slower)], "odd")
+    text = markdown([result(), result(case="13", proofs={"advised": proof(0.67, 0.6, 0.72)})], "odd")
     assert '- `13` (no-workers, as-is): decodes in the training thread.\n  Said: "Training waits."' in text
-    assert "Predicted 1.50x (1.30x to 1.70x); measured 0.67x" in text
+    assert "Predicted 1.50x (1.30x to 1.70x); measured 0.67x, 1.20 from end to end" in text
     assert "- `7`" not in text
 
 
 def test_cases_that_were_not_measured_are_listed_with_their_reason():
     skipped = {**result(), "case": "35", "skipped": "needs torchvision"}
-    del skipped["halves"]
+    del skipped["proofs"]
     failed = {**skipped, "case": "37", "failed": "ended with 1: no room"}
     del failed["skipped"]
     text = markdown([result(), skipped, failed], "odd")
@@ -63,7 +62,7 @@ def test_odd_seeds_are_kept_apart_from_those_that_constants_may_be_fitted_to():
 
 def test_a_line_cut_short_costs_only_its_own_case(tmp_path):
     file = tmp_path / "results.jsonl"
-    file.write_text(json.dumps({"case": "1"}) + "\n" + '{"case": "2", "halv')
+    file.write_text(json.dumps({"case": "1"}) + "\n" + '{"case": "2", "proo')
     assert read_results(file) == [{"case": "1"}]
 
 

@@ -1,10 +1,8 @@
-"""One case from start to end: the recorded half, then rounds of the program as it is and with each change (A B A B)."""
+"""One case from start to end: recorded and judged, then the program as it is in turns with each change."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict
 
 from both.findings import findings_of, names
 
@@ -14,7 +12,6 @@ from .causes import CAUSES
 from .conditions import Condition, under
 from .laboratory import Failed, Laboratory
 
-AS_IS = "as-is"
 ADVISED = "advised"
 CURE = "cure"
 
@@ -29,7 +26,6 @@ def examine(
     case: Case,
     condition: Condition,
     laboratory: Laboratory,
-    rounds: int,
     before: dict | None = None,
     measured: dict | None = None,
 ) -> dict:
@@ -61,8 +57,12 @@ def examine(
             changes, state = chosen_changes(result["findings"][0], case, condition, named)
             result.update(advice=state, changes=changes, alone=condition.alone)
         with under(condition.measured_under, case.foreign_load) as enter:
-            known = measured_before(measured or {}, changes)
-            result["halves"] = known or halves(case, {AS_IS: {}, **changes}, laboratory, enter, rounds)
+            known = proven_before(measured or {}, changes)
+            promised = result["findings"][0].get("speedup")
+            result["proofs"] = {
+                name: known.get(name) or laboratory.prove(case, change, enter, promised if name == ADVISED else None)
+                for name, change in changes.items()
+            }
     except Failed as failure:
         result["failed"] = str(failure)
     return result
@@ -90,31 +90,9 @@ def said(report: dict) -> dict:
     }
 
 
-def measured_before(before: dict, changes: dict[str, Change]) -> dict[str, list[dict]] | None:
-    """The halves of all these changes, whatever they were called then; None if one was not measured."""
-    known = {json.dumps(change, sort_keys=True): name for name, change in before.get("changes", {}).items()}
-    names = {name: known.get(json.dumps(change, sort_keys=True)) for name, change in changes.items()}
-    if "halves" not in before or None in names.values():
-        return None
-    return {AS_IS: before["halves"][AS_IS], **{name: before["halves"][old] for name, old in names.items()}}
-
-
-def halves(
-    case: Case,
-    changes: dict[str, Change],
-    laboratory: Laboratory,
-    enter: Callable[[], None],
-    rounds: int,
-) -> dict[str, list[dict]]:
-    """In turns. Of what is only tried, nothing was advised, a change that makes the first round slower is not tried
-    again: the question is whether one gains 10 %."""
-    measured: dict[str, list[dict]] = {name: [] for name in changes}
-    for turn in range(rounds):
-        for name, change in changes.items():
-            if turn == 0 or name in (AS_IS, ADVISED, CURE) or is_promising(measured, name):
-                measured[name].append(asdict(laboratory.measure(case, change, enter)))
-    return measured
-
-
-def is_promising(measured: dict[str, list[dict]], name: str) -> bool:
-    return measured[name][0]["mean_s"] < measured[AS_IS][0]["mean_s"]
+def proven_before(before: dict, changes: dict[str, Change]) -> dict[str, dict]:
+    """Those of these changes that were measured, whatever they were called then."""
+    proofs = before.get("proofs", {})
+    known = {json.dumps(change, sort_keys=True): proofs.get(name) for name, change in before.get("changes", {}).items()}
+    again = {name: known.get(json.dumps(change, sort_keys=True)) for name, change in changes.items()}
+    return {name: proof for name, proof in again.items() if proof}

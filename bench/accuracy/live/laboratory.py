@@ -1,16 +1,17 @@
-"""Runs a case's program, with or without fullbore, and reads what the program's own clock said."""
+"""Runs a case's program: recorded by fullbore, with what its own clock said, and in turns with a changed one."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean, median
@@ -22,6 +23,9 @@ FULLBORE = Path(os.environ.get("FULLBORE", ROOT / "build/release/fullbore"))
 PYTHON_PACKAGE = ROOT / "build/release/python"  # with the engine that fullbore.data needs
 SINCE = 8  # steps before a planted case counts as steady; generated programs leave out their own warm-up
 FEWEST_STEPS = 5
+# How long a program that is measured in turns would train: until it is ended.
+ENDLESS = {"seconds": 3600, "steps": 1_000_000}
+SPARE_S = 180  # beyond its budget, until a comparison that does not end has failed
 # Python's end cuts off a program's daemon thread inside torch, which aborts the process when all is done and written.
 TORN_DOWN = "terminate called without an active exception"
 # What whoever starts the exam may have set, and what would change every program.
@@ -33,8 +37,8 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True)
-class Half:
-    """One run. The mean is what a step costs: it includes the rare long steps that checkpoints and epochs cause."""
+class Clocked:
+    """One run by the program's own clock. The mean includes the rare long steps that checkpoints and epochs cause."""
 
     mean_s: float
     median_s: float
@@ -44,10 +48,10 @@ class Half:
         return asdict(self)
 
 
-def half_from(times: list[float]) -> Half:
+def clocked(times: list[float]) -> Clocked:
     if len(times) < FEWEST_STEPS:
         raise Failed(f"only {len(times)} steps after its warm-up: too few to judge")
-    return Half(mean(times), median(times), len(times))
+    return Clocked(mean(times), median(times), len(times))
 
 
 def read_clock(path: Path) -> list[float]:
@@ -68,12 +72,14 @@ class Laboratory:
         seconds: float,
         fullbore: Path = FULLBORE,
         python: str = sys.executable,
+        budget_s: float = 60,
         recordings: Path | None = None,
     ) -> None:
         self.scratch = scratch
-        self.seconds = seconds
+        self.seconds = seconds  # of training, in what is recorded
         self.fullbore = fullbore
         self.python = python  # which runs the programs
+        self.budget_s = budget_s  # of each proof
         self.recordings = recordings  # where run files are kept, to be judged again by another version
 
     def lacks(self, module: str) -> bool:
@@ -85,13 +91,35 @@ class Laboratory:
         command = [sys.executable, maker, self.scratch / "photos", "--count", "48"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
-    def measure(self, case: Case, change: Change, enter: Callable[[], None]) -> Half:
-        half, _ = self._run(case, change, enter, recorded=False)
-        return half
+    def record(self, case: Case, enter: Callable[[], None], kept_as: str = "") -> tuple[Clocked, dict]:
+        """The program under `fullbore run`, with its report. The run file is kept under that name."""
+        asked = {"seconds": self.seconds} if case.takes("seconds") else {}
+        with self._place() as place:
+            command, environment = self._command(case, asked, place / "train.py")
+            report = place / "report.json"
+            watch = [self.fullbore, "run", "-o", place / "runs", "--json", report, "--quiet", "--"]
+            run_to_the_end([*watch, *command], environment, place, enter, 120 + 10 * self.seconds)
+            seen = clocked(read_clock(place / "clock.json"))
+            if self.recordings and kept_as:
+                self.recordings.mkdir(parents=True, exist_ok=True)
+                shutil.move(next((place / "runs").glob("*.fbr")), self.recordings / f"{kept_as}.fbr")
+            return seen, json.loads(report.read_text())
 
-    def record(self, case: Case, enter: Callable[[], None], kept_as: str = "") -> tuple[Half, dict]:
-        """The same under `fullbore run`, with its report. The run file is kept under that name."""
-        return self._run(case, {}, enter, recorded=True, kept_as=kept_as)
+    def prove(self, case: Case, change: Change, enter: Callable[[], None], promised: dict | None = None) -> dict:
+        """What the change gains, by `fullbore compare` of the program as it is and with it: until it is told from none,
+        and from both ends of what was promised. Its gain is None where there was no time for two pairs."""
+        endless = {name: value for name, value in ENDLESS.items() if case.takes(name)}
+        with self._place() as place:
+            commands = []
+            for name, asked in (("as-is", endless), ("changed", {**endless, **change})):
+                command, environment = self._command(case, asked, place / f"{name}.py")
+                own = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
+                commands.append(shlex.join(["env", *own, *map(str, command)]))
+            compare = [self.fullbore, "compare", "--budget", f"{self.budget_s}s", "--json", "said.json"]
+            both = ["--baseline", commands[0], "--candidate", commands[1]]
+            words = [*compare, *until_told_from(promised), *both]
+            said = said_of_contest(words, place, enter, self.budget_s + SPARE_S)
+            return {name: said[name] for name in ("verdict", "gain", "turns", "pairs")}
 
     def explain(self, kept_as: str) -> dict | None:
         """What this version of fullbore says of a run that was recorded before; None if it was not kept."""
@@ -103,38 +131,48 @@ class Laboratory:
             raise Failed(f"fullbore explain {kept}: {said.stderr.strip()}")
         return json.loads(said.stdout)
 
-    def _run(
-        self, case: Case, change: Change, enter: Callable[[], None], recorded: bool, kept_as: str = ""
-    ) -> tuple[Half, dict]:
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
-            place = Path(folder)
-            (place / "photos").symlink_to(self.scratch / "photos")
-            command, environment = self._command(case, change, place)
-            report = place / "report.json"
-            if recorded:
-                watch = [self.fullbore, "run", "-o", place / "runs", "--json", report, "--quiet", "--"]
-                command = [*watch, *command]
-            run_to_the_end(command, environment, place, enter, 120 + 10 * self.seconds)
-            half = half_from(read_clock(place / "clock.json"))
-            if self.recordings and kept_as:
-                self.recordings.mkdir(parents=True, exist_ok=True)
-                shutil.move(next((place / "runs").glob("*.fbr")), self.recordings / f"{kept_as}.fbr")
-            return half, json.loads(report.read_text()) if recorded else {}
+            (Path(folder) / "photos").symlink_to(self.scratch / "photos")
+            yield Path(folder)
 
-    def _command(self, case: Case, change: Change, place: Path) -> tuple[list, dict[str, str]]:
-        asked: Change = {case.clock: "clock.json"}
-        if case.takes("seconds"):
-            asked["seconds"] = self.seconds
-        started = case.invocation({**asked, **change})
-        script = place / "train.py"
+    def _command(self, case: Case, change: Change, script: Path) -> tuple[list, dict[str, str]]:
+        """And its environment. A script without a place of its own is written there."""
+        started = case.invocation({case.clock: "clock.json", **change})
         if case.file:
             script = case.file
         else:
             script.write_text(started.script)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)}
+        environment = clean_environment()
         if "fast-data" in case.changes:
             environment["PYTHONPATH"] = str(PYTHON_PACKAGE)
         return [self.python, script, *started.arguments], {**environment, **started.environment}
+
+
+def until_told_from(promised: dict | None) -> list[str]:
+    """Words for `fullbore compare`, which takes thresholds above 1 and below 11."""
+    ends = [promised[end] - 1 for end in ("low", "high")] if promised else []
+    return [word for end in ends if 0 < end < 10 for word in ("--fail-if", f"not-faster {100 * end:.1f}%")]
+
+
+def said_of_contest(command: list, place: Path, enter: Callable[[], None], timeout_s: float) -> dict:
+    """What a comparison wrote. It also ends with an error where nothing is known, or what it was asked to is so."""
+    ended = None
+    try:
+        run_to_the_end(command, clean_environment(), place, enter, timeout_s)
+    except Failed as failure:
+        ended = failure
+    if not (place / "said.json").exists():
+        raise ended or Failed("the comparison wrote nothing")
+    said = json.loads((place / "said.json").read_text())
+    if said["verdict"] == "failed":
+        raise Failed(said["why"])
+    return said
+
+
+def clean_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
 
 
 def run_to_the_end(command: list, environment: dict[str, str], place: Path, enter: Callable, timeout_s: float) -> None:

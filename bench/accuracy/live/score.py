@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 
 from both.findings import names
 
 from .causes import CAUSES, NAMED_ANYWHERE, NOTHING_TO_GAIN
-from .examine import ADVISED, AS_IS, CURE
+from .examine import ADVISED, CURE
 
-LEAST_NOISE = 0.03  # two runs of the same program differ by that on a quiet machine
+AS_MUCH = 0.97  # of a gain: what is not told from it
 WORTH_DOING = 1.05  # a gain below this is none: the report must not make a headline of it
 MISSED = 1.10  # "healthy" is wrong if a usual change gains this much
 
@@ -20,7 +19,7 @@ class Score:
     """Unknown is None: a case without applicable advice says nothing about predictions."""
 
     right: bool  # the first finding
-    slower: bool | None = None  # the advised change made the program slower by more than noise
+    slower: bool | None = None  # the advised change is proven to make the program slower
     gain: float | None = None  # of the advised change, measured
     error: float | None = None  # of the predicted step time, as a ratio of the measured one; negative: too fast
     in_range: bool | None = None
@@ -28,34 +27,23 @@ class Score:
     missed: bool | None = None  # nothing was advised, though a change gains 10 %
     best: float | None = None  # the largest measured gain of any change
     misfit: bool = False  # a gain was promised for something that the program does not do
-    noise: float = LEAST_NOISE
+    apart: float | None = None  # the interval of the advised change's gain, high over low
     clock_error: float | None = None  # of the report's step time against the program's own clock, in the same run
 
 
-def step_s(result: dict, name: str) -> float | None:
-    """The median over the rounds of what a step costs."""
-    measured = result.get("halves", {}).get(name)
-    return median(half["mean_s"] for half in measured) if measured else None
+def proof(result: dict, name: str) -> dict:
+    """Of a change: its gain is None where two pairs could not be made."""
+    return result["proofs"].get(name) or {"verdict": "not-proven", "gain": None}
 
 
 def gain(result: dict, name: str) -> float | None:
-    before, after = step_s(result, AS_IS), step_s(result, name)
-    return before / after if before and after else None
-
-
-def noise(result: dict, *among: str) -> float:
-    """How far runs of the same program are apart: the widest of those that are compared."""
-    spreads = []
-    for name in among:
-        means = [half["mean_s"] for half in result.get("halves", {}).get(name, [])]
-        if len(means) > 1:
-            spreads.append((max(means) - min(means)) / median(means))
-    return max([LEAST_NOISE, *spreads])
+    known = proof(result, name)["gain"]
+    return known["expected"] if known else None
 
 
 def score(result: dict) -> Score:
     first = result["findings"][0]
-    gains = {name: gain(result, name) for name in result["halves"] if name != AS_IS}
+    gains = {name: known for name in result["proofs"] if (known := gain(result, name)) is not None}
     best_name = max(gains, key=lambda name: gains[name], default=None)
     best = gains[best_name] if best_name else None
     promised, state = first.get("speedup"), result["advice"]
@@ -63,18 +51,17 @@ def score(result: dict) -> Score:
         "right": is_right(result, gains),
         "best": best,
         "misfit": state == "misfit",
-        "noise": noise(result, AS_IS, *gains),
         "clock_error": clock_error(result),
     }
     if state == "none":
-        around = noise(result, AS_IS, best_name) if best_name else LEAST_NOISE
-        scored["missed"] = best is not None and best >= MISSED and best - 1 > around
+        scored["missed"] = best is not None and best >= MISSED and proof(result, best_name)["verdict"] == "faster"
     measured = gains.get(ADVISED)
     if measured is not None:
-        lost = measured < 1 - noise(result, AS_IS, ADVISED)
-        scored.update(gain=measured, slower=lost and not is_for_now(result))
+        known = proof(result, ADVISED)
+        slower = known["verdict"] == "slower" and not is_for_now(result)
+        scored.update(gain=measured, slower=slower, apart=known["gain"]["high"] / known["gain"]["low"])
     # What was predicted beside others is not measured alone.
-    if state == "applied" and not result.get("alone"):
+    if measured is not None and state == "applied" and not result.get("alone"):
         scored.update(
             error=measured / promised["expected"] - 1,
             in_range=promised["low"] <= measured <= promised["high"],
@@ -105,7 +92,7 @@ def is_right(result: dict, gains: dict[str, float]) -> bool:
     if result["foreign"] and names(first, CAUSES["foreign-load"]):
         return True
     advised, cured = gains.get(ADVISED), gains.get(CURE)
-    if advised is not None and advised >= WORTH_DOING and advised >= (cured or 1) * (1 - LEAST_NOISE):
+    if advised is not None and advised >= WORTH_DOING and advised >= (cured or 1) * AS_MUCH:
         return True
     same_thing = first["id"] in {pattern.split()[0] for pattern in expects}
     if same_thing and "speedup" not in first and cured is not None and cured < WORTH_DOING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from statistics import median
 
 from both.tables import errors, grouped, half_of, proportion, table
 
@@ -12,7 +13,7 @@ from .score import Score, score
 
 
 def judged(results: Iterable[dict]) -> list[tuple[dict, Score]]:
-    return [(result, score(result)) for result in results if "halves" in result]
+    return [(result, score(result)) for result in results if "proofs" in result]
 
 
 def known(cases: list[tuple[dict, Score]], member: str) -> list:
@@ -24,9 +25,14 @@ COLUMNS: tuple[tuple[str, Callable[[list[tuple[dict, Score]]], str]], ...] = (
     ("advice not slower", lambda cases: proportion([not value for value in known(cases, "slower")])),
     ("step time off by (median / p95)", lambda cases: errors(known(cases, "error"))),
     ("range holds the truth", lambda cases: proportion(known(cases, "in_range"))),
+    ("its width (median)", lambda cases: middle(known(cases, "width"))),
     ("nothing advised, nothing missed", lambda cases: proportion([not value for value in known(cases, "missed")])),
     ("advice that does not fit", lambda cases: str(sum(each.misfit for _, each in cases))),
 )
+
+
+def middle(values: list[float]) -> str:
+    return f"{median(values):.2f}" if values else "-"
 
 
 def badness(each: Score) -> float:
@@ -52,12 +58,12 @@ def measured_text(result: dict, each: Score) -> str:
     if promised := result["findings"][0].get("speedup"):
         parts.append(f"predicted {promised['expected']:.2f}x ({promised['low']:.2f}x to {promised['high']:.2f}x)")
     if each.gain is not None:
-        parts.append(f"measured {each.gain:.2f}x")
+        parts.append(f"measured {each.gain:.2f}x, {each.apart:.2f} from end to end")
     if each.misfit:
         parts.append("the program does nothing of that kind")
     if each.best is not None:
         parts.append(f"the best change tried: {each.best:.2f}x")
-    return "; ".join(parts).capitalize() + f"; noise {100 * each.noise:.0f} %."
+    return "; ".join(parts).capitalize() + "."
 
 
 def markdown(results: list[dict], half: str) -> str:
@@ -80,12 +86,14 @@ def markdown(results: list[dict], half: str) -> str:
 
 
 def provenance(cases: list[tuple[dict, Score]]) -> str:
-    """What the figures are of, and how long each half was."""
+    """What the figures are of, and how long each program was recorded."""
 
     def listed(member: str) -> str:
         return ", ".join(sorted({str(result[member]) for result, _ in cases if member in result}))
 
-    return f"Halves of {listed('seconds')} s; commit {listed('commit')}; {listed('machine')}.".replace("commit ; ", "")
+    return f"Recorded for {listed('seconds')} s; commit {listed('commit')}; {listed('machine')}.".replace(
+        "commit ; ", ""
+    )
 
 
 def left_out(results: list[dict]) -> list[str]:
