@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """What scripts/demo.sh reads out of the JSON reports.
 
-demo_report.py workers BEFORE      the number of workers that the verdict recommends, or nothing
-demo_report.py source REPORT       the run file that the report is about
-demo_report.py table BEFORE AFTER  prediction and measurement side by side
+demo_report.py workers REPORT      the number of workers that the verdict recommends, or nothing
+demo_report.py table REPORT PROOF  what it predicts, and what `fullbore compare` measured
 """
 
 from __future__ import annotations
@@ -19,42 +18,47 @@ def recommended_workers(report: dict) -> int | None:
     return int(match.group(1)) if match else None
 
 
-def judge(measured: float, low: float, high: float) -> str:
-    if measured < low:
-        return "slower than predicted"
-    return "within the predicted range" if measured <= high else "faster than predicted"
+def span(gain: dict | None) -> str:
+    return f"{gain['expected']:.2f}x ({gain['low']:.2f} to {gain['high']:.2f})" if gain else "not known"
 
 
-def table(before: dict, after: dict) -> str:
-    def row(name: str, rate: str, step_ms: str, speedup: str) -> str:
-        return f"  {name:26}{rate:>16}{step_ms:>18}{speedup:>20}".rstrip()
+def judge(proof: dict, predicted: dict) -> str:
+    """What the proof, as `fullbore compare --json` writes it, says of a predicted gain."""
+    measured = proof["gain"]
+    if measured is None or proof["verdict"] == "not-proven":
+        return "not proven: the measurements tell no gain from none"
+    if measured["high"] < predicted["low"]:
+        return "measured is slower than predicted"
+    if measured["low"] > predicted["high"]:
+        return "measured is faster than predicted"
+    if predicted["low"] <= measured["expected"] <= predicted["high"]:
+        return "measured is within the predicted range: it held"
+    return "measured is outside the predicted range, by less than the measurement may be off"
 
-    def milliseconds(step_ns: float) -> str:
-        return f"{step_ns / 1e6:.0f} ms"
 
-    rate = before["throughput"]["samples_per_s"]
-    step = before["step_time"]["mean_ns"]
-    predicted = before["findings"][0].get("speedup", {"low": 1, "high": 1})  # absent: no gain is predicted
-    low, high = predicted["low"], predicted["high"]
-    measured = after["throughput"]["samples_per_s"] / rate
+def table(report: dict, proof: dict) -> str:
+    def row(name: str, rate: str, speedup: str) -> str:
+        return f"  {name:28}{rate:>16}{speedup:>28}".rstrip()
+
+    rate = report["throughput"]["samples_per_s"]
+    predicted = report["findings"][0].get("speedup", {"expected": 1, "low": 1, "high": 1})  # absent: none is predicted
     return "\n".join(
         [
-            row("", "images/s", "step", "speed-up"),
-            row("before: num_workers=0", f"{rate:.0f}", milliseconds(step), ""),
+            row("", "images/s", "speed-up"),
+            row("recorded: num_workers=0", f"{rate:.0f}", ""),
             row(
-                f"predicted: num_workers={recommended_workers(before)}",
-                f"{rate * low:.0f} to {rate * high:.0f}",
-                f"{step / high / 1e6:.0f} to {milliseconds(step / low)}",
-                f"{low:.2f}x to {high:.2f}x",
+                f"predicted: num_workers={recommended_workers(report)}",
+                f"{rate * predicted['low']:.0f} to {rate * predicted['high']:.0f}",
+                span(predicted),
             ),
+            row("measured, num_workers=0", f"{proof['baseline']['rate'] or 0:.0f}", ""),
             row(
-                "measured",
-                f"{after['throughput']['samples_per_s']:.0f}",
-                milliseconds(after["step_time"]["mean_ns"]),
-                f"{measured:.2f}x",
+                f"measured, num_workers={recommended_workers(report)}",
+                f"{proof['candidate']['rate'] or 0:.0f}",
+                span(proof["gain"]),
             ),
             "",
-            f"  measured is {judge(measured, low, high)}",
+            f"  {judge(proof, predicted)}",
         ]
     )
 
@@ -65,12 +69,10 @@ def main() -> None:
     if what == "workers":
         workers = recommended_workers(reports[0])
         print("" if workers is None else workers)
-    elif what == "source":
-        print(reports[0]["source"])
     elif what == "table":
         print("\n" + table(*reports) + "\n")
     else:
-        sys.exit(f"demo_report.py: unknown '{what}'; it takes workers, source or table")
+        sys.exit(f"demo_report.py: unknown '{what}'; it takes workers or table")
 
 
 if __name__ == "__main__":
