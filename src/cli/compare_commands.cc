@@ -114,9 +114,7 @@ Result<void> CheckView(const CommandsFlags& flags, const tune::MeasureOptions& o
 
 // ---- the trials ----
 
-std::string Gained(const tune::Proof::Gain& gain) {
-  return tune::GainText(gain, " at 95 %");
-}
+std::string Gained(const tune::Proof::Gain& gain) { return tune::GainText(gain, " at 95 %"); }
 
 std::string Duration(double seconds) {
   return FormatDuration(static_cast<int64_t>(std::max(0.0, seconds) * 1e9));
@@ -154,6 +152,7 @@ class MachineTrack : public tune::Track {
   std::optional<Error> error_;
   std::string cut_off_;
   int count_ = 0;
+  size_t whole_runs_ = 0;
   std::optional<tune::PairOfTrials> pair_;  // of which one was asked for
 };
 
@@ -192,6 +191,8 @@ std::optional<tune::Trial> MachineTrack::Try(Side side) {
     if (interrupted() || error_ || !cut_off_.empty()) return std::nullopt;
   }
   tune::MeasureOptions options = OptionsOf(side);
+  options.precision.most_seconds =
+      std::min(options.precision.most_seconds, tune::LongestWholeRun(budget_.left_s(), whole_runs_++));
   budget_.Limit(options);
   Print(stderr, "fullbore: trial {}: the {}, at most {}; {} left\n", ++count_, Name(side),
         Duration(options.precision.most_seconds), Duration(budget_.left_s()));

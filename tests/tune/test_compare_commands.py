@@ -144,7 +144,7 @@ def in_turns(compare):
 @pytest.mark.long
 def test_a_program_that_must_not_stand_is_measured_by_whole_runs(fullbore, compare, torch_python):
     watched = """
-    if step > 50 and time.monotonic() - seen > 1.5:
+    if step > 15 and time.monotonic() - seen > 1.5:
         sys.exit("a step took too long")
     seen = time.monotonic()
 """

@@ -142,6 +142,13 @@ Contest Compete(const std::vector<double>& thresholds, Track& track) {
   return contest;
 }
 
+double LongestWholeRun(double left_seconds, size_t trials_before) {
+  constexpr size_t kFewestTrials = 4, kAnotherPair = 2;
+  constexpr double kOfItsTime = 0.5;  // the rest is for what comes before its first step
+  const size_t wanted = std::max(kAnotherPair, kFewestTrials - std::min(trials_before, kFewestTrials));
+  return kOfItsTime * left_seconds / static_cast<double>(wanted);
+}
+
 std::string WhatWouldSettle(const Contest& contest, bool in_slices) {
   const size_t pairs = contest.proof.pairs.size();
   switch (contest.ending) {

@@ -63,6 +63,10 @@ struct Contest {
 // `thresholds`: how many times as fast it matters to know the candidate to be, or not; 1 tells faster from slower.
 Contest Compete(const std::vector<double>& thresholds, Track& track);
 
+// How long a whole run may be measured, where so much time is left after so many of them: fewer than two pairs tell
+// nothing, and each of them takes its time to begin.
+double LongestWholeRun(double left_seconds, size_t trials_before);
+
 // What would tell what this one leaves open, in a sentence; empty where nothing is open. `in_slices`: of trials whose
 // length is not the user's (turns.h).
 std::string WhatWouldSettle(const Contest& contest, bool in_slices = false);

@@ -204,5 +204,13 @@ TEST(ContestTest, LossesOfTheTwoAreComparedWhereBothSayThem) {
   EXPECT_FALSE(Compete({1}, silent).losses().has_value());
 }
 
+TEST(ContestTest, LeavesTimeForTwoPairsOfWholeRuns) {
+  double left_seconds = 80;
+  for (size_t trial = 0; trial < 4; ++trial) {
+    EXPECT_NEAR(LongestWholeRun(left_seconds, trial), trial < 3 ? 10 : 5, 1e-9) << trial;
+    left_seconds -= 20;
+  }
+}
+
 }  // namespace
 }  // namespace fullbore::tune

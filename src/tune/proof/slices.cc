@@ -102,6 +102,16 @@ Ratio RatioOf(const std::vector<double>& of_all, const std::vector<double>& of_u
   return {undisturbed.mean + weight * own.mean, std::hypot(undisturbed.half_width, kNormal95 * unknown)};
 }
 
+// By how much less than before it may wait by chance: what it was before comes from as long as a few slices are.
+double WaitedByChance(const std::vector<Slice>& slices) {
+  constexpr double kSlicesBefore = 3;
+  std::vector<double> waited;
+  for (const Slice& slice : slices) waited.push_back(slice.waited);
+  if (waited.size() < 2) return 0;
+  const double error = MeanOf(waited).error;
+  return kTold * error * std::sqrt(1 + static_cast<double>(waited.size()) / kSlicesBefore);
+}
+
 }  // namespace
 
 std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Warm& before) {
@@ -112,7 +122,8 @@ std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Wa
         "is {} faster at the beginning of its slices than at their end: it goes on working while it is stopped",
         FormatPercent(std::exp(MeanOf(bursts).mean) - 1));
   }
-  if (const double waited = Mean(slices, &Slice::waited); waited < before.waited - kWaitsNoLess) {
+  if (const double waited = Mean(slices, &Slice::waited);
+      waited < before.waited - kWaitsNoLess - WaitedByChance(slices)) {
     return fmt::format(
         "waits for data {} of its slices and {} of the time before: what it waits for goes on while it is stopped",
         FormatPercent(waited), FormatPercent(before.waited));

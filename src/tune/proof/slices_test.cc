@@ -155,6 +155,10 @@ TEST(SlicesTest, WhatWaitsLessInSlicesThanBeforeIsFedWhileItStands) {
       WhatWentOn(slices, {10, 0.5}),
       "waits for data 20 % of its slices and 50 % of the time before: what it waits for goes on while it is stopped");
   EXPECT_FALSE(WhatWentOn(slices, {10, 0.24}));
+  std::vector<Slice> uneven = slices;
+  for (size_t i = 0; i < uneven.size(); ++i) uneven[i].waited = i % 2 == 0 ? 0.1 : 0.3;
+  EXPECT_FALSE(WhatWentOn(uneven, {10, 0.3})) << "as a loader whose samples now and then are slow";
+  EXPECT_TRUE(WhatWentOn(uneven, {10, 0.6}));
   EXPECT_FALSE(WhatWentOn(slices, {10, 0})) << "more, as beside a neighbour who takes a worker's core";
 }
 
