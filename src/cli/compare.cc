@@ -207,9 +207,10 @@ int CompareIt(Flags& flags, const Invocation& invocation) {
   if (!conditions) return Fail(conditions.error(), kExitUsage);
   const bool names_recordings = !flags.before.empty();
   if (names_recordings && flags.commands.wanted()) {
-    return Fail({ErrorCode::kInvalidArgument, "compare takes two runs or traces, or two commands",
-                 "fullbore compare A B, --baseline CMD --candidate CMD, or --at COMMIT -- CMD"},
-                kExitUsage);
+    return Fail(
+        {ErrorCode::kInvalidArgument, "compare takes two runs or traces, or two commands",
+         "fullbore compare A B, --baseline CMD --candidate CMD, --at COMMIT -- CMD, or --set NAME=VALUE -- CMD"},
+        kExitUsage);
   }
   if (names_recordings) return CompareRecordings(flags, *conditions);
   if (flags.csv.wanted()) {
@@ -250,6 +251,7 @@ const Subcommand kCompare = {
     "fullbore compare 2026-11-21-0915-train last\n"
     "  fullbore compare before.json.gz after.json.gz\n"
     "  fullbore compare --baseline 'python train.py' --candidate 'python train.py --fused'\n"
+    "  fullbore compare --set num_workers=4 -- python train.py\n"
     "  fullbore compare --at main --fail-if 'slower 3%' -- python train.py",
     Define};
 

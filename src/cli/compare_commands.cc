@@ -27,12 +27,11 @@ using tune::Ending;
 using tune::Side;
 using tune::Standing;
 
-constexpr const char* kCompareTag = "compare";  // of each trial: "baseline" or "candidate"
-
 struct Contestant {
   std::vector<std::string> words;  // of the command, as it is started
   std::string shown;               // as the user gave it, without its secrets
   std::string commit;              // empty: what is there
+  tune::Settings settings;         // made in it from outside
 };
 
 struct Contestants {
@@ -47,16 +46,18 @@ struct Contestants {
 
 Result<Contestant> Given(const std::string& flag, const std::string& text) {
   auto words = WordsOfCommand(text);
-  if (words) return Contestant{std::move(*words), MaskSecrets(std::string_view(text)), ""};
+  if (words) return Contestant{std::move(*words), MaskSecrets(std::string_view(text)), "", {}};
   return Error{words.error().code,
                fmt::format("{} '{}': {}", flag, MaskSecrets(std::string_view(text)), words.error().text), ""};
 }
 
 Result<Contestants> TwoCommands(const CommandsFlags& flags, const Invocation& invocation) {
-  if (flags.baseline.empty() || flags.candidate.empty() || !flags.at.empty() || invocation.has_separator) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "two commands are given by --baseline and --candidate, and by nothing else",
-                 "one command on two commits: --at COMMIT -- CMD"};
+  if (flags.baseline.empty() || flags.candidate.empty() || !flags.at.empty() || !flags.settings.empty() ||
+      invocation.has_separator) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "two commands are given by --baseline and --candidate, and by nothing else",
+        "one command on two commits: --at COMMIT -- CMD; with other settings: --set NAME=VALUE -- CMD"};
   }
   auto baseline = Given("--baseline", flags.baseline), candidate = Given("--candidate", flags.candidate);
   if (!baseline) return baseline.error();
@@ -75,7 +76,7 @@ Result<Contestants> TwoCommits(const CommandsFlags& flags, const Invocation& inv
   if (!repository) return repository.error();
   Contestants contestants;
   const std::string shown = tune::CommandText(invocation.command, {});
-  contestants.baseline = contestants.candidate = {invocation.command, shown, ""};
+  contestants.baseline = contestants.candidate = {invocation.command, shown, "", {}};
   Contestant* each = &contestants.baseline;
   for (const std::string& name : flags.at) {
     auto commit = repository->CommitNamed(name);
@@ -97,6 +98,39 @@ Result<Contestants> TwoCommits(const CommandsFlags& flags, const Invocation& inv
   if (is_tree) contestants.state = std::move(*state);
   contestants.repository = std::move(*repository);
   return contestants;
+}
+
+// The command as it is against the same with settings.
+Result<Contestants> TwoSettings(const CommandsFlags& flags, const Invocation& invocation) {
+  if (invocation.command.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--set: no command",
+                 "as in: fullbore compare --set num_workers=2 -- python train.py"};
+  }
+  const std::string shown = tune::CommandText(invocation.command, {});
+  Contestants contestants;
+  contestants.baseline = contestants.candidate = {invocation.command, shown, "", {}};
+  for (const std::string& text : flags.settings) {
+    auto setting = tune::ParseSetting(text);
+    if (!setting) return setting.error();
+    if (tune::HasPlaceholder(invocation.command, setting->first)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("--set {0}: the command as it is has no value for {{{0}}}", setting->first),
+                   "give two commands: --baseline, --candidate"};
+    }
+    if (auto legal = CheckSetting(invocation.command, setting->first, setting->second); !legal)
+      return legal.error();
+    contestants.candidate.settings.insert_or_assign(std::move(setting->first), std::move(setting->second));
+  }
+  return contestants;
+}
+
+Result<Contestants> ContestantsOf(const CommandsFlags& flags, const Invocation& invocation) {
+  if (!flags.baseline.empty() || !flags.candidate.empty()) return TwoCommands(flags, invocation);
+  if (!flags.at.empty() && !flags.settings.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--at compares two commits, and --set two settings: not both",
+                 ""};
+  }
+  return flags.at.empty() ? TwoSettings(flags, invocation) : TwoCommits(flags, invocation);
 }
 
 // As the trials' protection has been found: a commit is checked out in a view, or not at all.
@@ -141,6 +175,7 @@ class MachineTrack : public tune::Track {
 
  private:
   tune::MeasureOptions OptionsOf(Side side) const;
+  tune::Contender ContenderOf(Side side) const { return {OptionsOf(side), contestants_[side].settings, {}}; }
   std::optional<tune::Trial> TryInTurns(Side side);
   // Says what it made; nothing where the budget cut it off.
   std::optional<tune::Trial> Judged(Side side, tune::Trial trial);
@@ -171,7 +206,7 @@ std::optional<tune::Trial> MachineTrack::TryInTurns(Side side) {
   }
   Print(stderr, "fullbore: trials {} and {}: both, in turns; {} left\n", count_ + 1, count_ + 2,
         Duration(budget_.left_s()));
-  auto turns = turns_.Take({OptionsOf(Side::kBaseline), {}, {}}, {OptionsOf(Side::kCandidate), {}, {}});
+  auto turns = turns_.Take(ContenderOf(Side::kBaseline), ContenderOf(Side::kCandidate));
   if (!turns) error_ = turns.error();
   if (!turns || interrupted()) return std::nullopt;
   if (turns->pair) {
@@ -191,18 +226,23 @@ std::optional<tune::Trial> MachineTrack::Try(Side side) {
     if (interrupted() || error_ || !cut_off_.empty()) return std::nullopt;
   }
   tune::MeasureOptions options = OptionsOf(side);
-  options.precision.most_seconds =
-      std::min(options.precision.most_seconds, tune::LongestWholeRun(budget_.left_s(), whole_runs_++));
+  const double longest = tune::LongestWholeRun(budget_.left_s(), whole_runs_++);
+  const bool is_limited = longest < options.precision.most_seconds;
+  if (is_limited) options.precision.most_seconds = longest;
   budget_.Limit(options);
   Print(stderr, "fullbore: trial {}: the {}, at most {}; {} left\n", ++count_, Name(side),
         Duration(options.precision.most_seconds), Duration(budget_.left_s()));
-  auto measured = tune::Measure(options, {});
+  auto measured = tune::Measure(options, contestants_[side].settings);
   if (!measured) {
     error_ = measured.error();
     return std::nullopt;
   }
   if (measured->interrupted_by) budget_.NoteInterrupt(*measured->interrupted_by);
   if (interrupted()) return std::nullopt;
+  if (is_limited && measured->trial.outcome == tune::Outcome::kEndedEarly) {
+    cut_off_ = fmt::format("the {}: {} leaves no time for two pairs", Name(side), budget_.text());
+    return std::nullopt;
+  }
   return Judged(side, std::move(measured->trial));
 }
 
@@ -269,6 +309,7 @@ std::string LastRun(const Contest& contest, Side side) {
 void PrintSide(const Contestants& contestants, const Contest& contest, Side side) {
   const Contestant& one = contestants[side];
   std::string where = one.commit.empty() ? "" : " at " + one.commit.substr(0, 12);
+  if (!one.settings.empty()) where += " with " + tune::ToText(one.settings);
   if (side == Side::kCandidate && !contestants.state.empty())
     where = contestants.repository->IsClean(contestants.state)
                 ? " at " + tune::Repository::CommitOf(contestants.state).substr(0, 12)
@@ -297,6 +338,8 @@ void PrintContest(const Contestants& contestants, const Contest& contest, const 
     PrintWrapped(StandingText(contest), 2, 4);
   if (!track.cut_off().empty()) PrintWrapped("The last trial, of " + track.cut_off() + ".", 2, 4);
   if (const std::string text = SettledBy(contest, track); !text.empty()) PrintWrapped(text, 2, 4);
+  if (contest.proof.gain() && contest.trials.front().trial.unit == tune::kStepsPerSecond)
+    PrintWrapped("in steps: it holds where a step of both takes as many samples", 2, 4);
   if (const auto losses = contest.losses()) PrintWrapped(tune::ToText(*losses), 2, 4);
   const std::string before = LastRun(contest, Side::kBaseline), after = LastRun(contest, Side::kCandidate);
   if (!before.empty() && !after.empty())
@@ -307,6 +350,7 @@ void PrintContest(const Contestants& contestants, const Contest& contest, const 
 nlohmann::ordered_json SideJson(const Contestants& contestants, const Contest& contest, Side side) {
   nlohmann::ordered_json json = {{"command", contestants[side].shown}};
   if (!contestants[side].commit.empty()) json["commit"] = contestants[side].commit;
+  if (!contestants[side].settings.empty()) json["settings"] = tune::ToJson(contestants[side].settings);
   json["rate"] = tune::OrNull(MeanOf(contest, side));
   return json;
 }
@@ -383,6 +427,12 @@ void AddCommandsFlags(CLI::App& app, CommandsFlags& flags) {
          "the first commit against the second")
       ->type_name("COMMIT")
       ->allow_extra_args(false);
+  app.add_option(
+         "--set", flags.settings,
+         "Measure the command after -- as it is against itself with this setting, which is made in the\n"
+         "script from outside, for instance num_workers=4; several settings are made together")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   app.add_option("--budget", flags.budget, "The time that all trials of commands may take")
       ->type_name("TIME")
       ->capture_default_str();
@@ -393,8 +443,7 @@ void AddCommandsFlags(CLI::App& app, CommandsFlags& flags) {
 
 int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& conditions, ResultFile& json,
                     bool force, const Invocation& invocation) {
-  const bool names_commits = !flags.at.empty() && flags.baseline.empty() && flags.candidate.empty();
-  const auto contestants = names_commits ? TwoCommits(flags, invocation) : TwoCommands(flags, invocation);
+  const auto contestants = ContestantsOf(flags, invocation);
   if (!contestants) return Fail(contestants.error(), kExitUsage);
   const auto budget = ParsePositiveSeconds("--budget", flags.budget);
   if (!budget) return Fail(budget.error(), kExitUsage);

@@ -1,4 +1,5 @@
-// `fullbore compare` of two commands, or of one on two commits: measured against each other, in turns.
+// `fullbore compare` of two commands, of one on two commits, or of one with other settings: measured against each
+// other, in turns.
 #pragma once
 
 #include <string>
@@ -13,11 +14,12 @@ namespace fullbore::cli {
 struct CommandsFlags {
   TrialFlags trial;
   std::string baseline, candidate;
-  std::vector<std::string> at;  // one commit, or two
+  std::vector<std::string> at;        // one commit, or two
+  std::vector<std::string> settings;  // of the candidate
   bool whole_runs = false;
   std::string budget = "10m";
 
-  bool wanted() const { return !baseline.empty() || !candidate.empty() || !at.empty(); }
+  bool wanted() const { return !baseline.empty() || !candidate.empty() || !at.empty() || !settings.empty(); }
 };
 
 void AddCommandsFlags(CLI::App& app, CommandsFlags& flags);

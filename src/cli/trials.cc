@@ -213,7 +213,7 @@ Result<tune::Settings> SettingsOfTags(const std::vector<std::string>& command,
                                       const std::map<std::string, std::string>& tags) {
   tune::Settings settings;
   for (const auto& [name, text] : tags) {
-    if (name == kTuneTag) continue;
+    if (name == kTuneTag || name == kCompareTag) continue;
     const auto setting = tune::ParseSetting(name + "=" + text);
     if (!setting || setting->first != name) {
       return Error{ErrorCode::kInvalidArgument,

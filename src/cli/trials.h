@@ -19,6 +19,8 @@ class App;
 
 namespace fullbore::cli {
 
+inline constexpr const char* kCompareTag =
+    "compare";  // of each trial of a comparison: "baseline" or "candidate"
 inline constexpr const char* kTuneTag =
     "tune";  // of each trial of one search; all its other tags are settings
 

@@ -44,7 +44,8 @@ TEST(CheckSettingTest, RefusesWhatIsNeitherAndWhatCannotBe) {
 // A run may be somebody else's.
 TEST(SettingsOfTagsTest, OfTheCommandsOwnOnlyPlainValuesAreTaken) {
   const std::vector<std::string> command = {"python", "train.py", "{lr}"};
-  const auto plain = SettingsOfTags(command, {{"lr", "fast"}, {"num_workers", "2"}, {kTuneTag, "x"}});
+  const auto plain = SettingsOfTags(
+      command, {{"lr", "fast"}, {"num_workers", "2"}, {kTuneTag, "x"}, {kCompareTag, "candidate"}});
   ASSERT_TRUE(plain.ok()) << plain.error().text;
   EXPECT_EQ(*plain, (tune::Settings{{"lr", "fast"}, {"num_workers", 2}}));
   EXPECT_FALSE(SettingsOfTags(command, {{"lr", "$(rm -r .)"}}).ok());

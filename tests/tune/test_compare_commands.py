@@ -294,7 +294,7 @@ def test_a_command_without_steps_is_not_compared(compare, printing, fullbore):
 
 
 def test_what_the_budget_leaves_open_is_not_proven_and_says_so(compare, printing):
-    said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC[:2], "--budget", "8s", code=1)
+    said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC[:2], "--budget", "3s", code=1)
     assert (said["verdict"], said["ended"], said["gain"]) == ("not-proven", "budget", None)
     assert "--budget gives more time" in said["settled_by"]
     assert "Not proven: there are fewer than two pairs" in said["terminal"]
@@ -323,6 +323,13 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
         (["--baseline", "true", "--candidate", "true", "--csv", "x.csv"], "these are commands"),
         (["--baseline", "true", "--candidate", "true", "--fail-if", "worse"], "not-faster 10%"),
         (["--at", "main"], "no command"),
+        (["--set", "num_workers=2"], "no command"),
+        (["--set", "num_workers", "--", "true"], "num_workers"),
+        (["--set", "num_workers=-3", "--", "true"], "num_workers"),
+        (["--set", "nonsense=1", "--", "true"], "nonsense"),
+        (["--set", "rate=20", "--", "print", "{rate}"], "the command as it is has no value for {rate}"),
+        (["--set", "num_workers=2", "--at", "main", "--", "true"], "not both"),
+        (["--set", "num_workers=2", "--baseline", "true", "--candidate", "true"], "by nothing else"),
         (["--at", "main", "--baseline", "true", "--", "true"], "by nothing else"),
         (["--at", "a", "--at", "b", "--at", "c", "--", "true"], "one commit, or two"),
         (["A"], "B is required"),
@@ -332,6 +339,46 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
         done = fullbore.call("compare", *arguments)
         assert done.code == 2, arguments
         assert said in " ".join(done.stderr.split()), arguments
+
+
+# ---- one command with a setting ----
+
+SLOW_TO_LOAD = """
+import time, torch
+torch.set_num_threads(1)
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 1_000_000
+    def __getitem__(self, index):
+        time.sleep(0.01)
+        return torch.rand(4)
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for batch in torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=0):
+    optimizer.zero_grad()
+    model(batch).square().mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.long
+def test_one_setting_is_proven_on_a_script_that_nobody_edits(fullbore, compare, torch_python):
+    script = fullbore.script("slow_to_load.py", SLOW_TO_LOAD)
+    said = compare("--set", "num_workers=4", *BRIEFLY, "--", torch_python, script.name)
+    assert said["verdict"] == "faster" and said["gain"]["expected"] > 2, said["terminal"]
+    assert said["candidate"]["settings"] == {"num_workers": 4} and "settings" not in said["baseline"]
+    assert said["candidate"]["command"] == said["baseline"]["command"]
+    assert "slow_to_load.py with num_workers=4" in said["terminal"]
+    assert [trial["settings"] for trial in said["trials"] if trial["side"] == "candidate"][0] == {"num_workers": 4}
+
+
+def test_a_setting_that_the_script_does_not_take_is_named_with_the_reason(fullbore, compare, torch_python):
+    fullbore.script("burns.py", BURNS)
+    said = compare("--set", "num_workers=2", *BRIEFLY, "--", torch_python, "burns.py", "5", code=1)
+    assert said["verdict"] == "failed"
+    assert "num_workers: nothing in the script was seen to use it" in said["why"]
 
 
 # ---- recordings ----

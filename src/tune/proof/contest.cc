@@ -143,9 +143,11 @@ Contest Compete(const std::vector<double>& thresholds, Track& track) {
 }
 
 double LongestWholeRun(double left_seconds, size_t trials_before) {
-  constexpr size_t kFewestTrials = 4, kAnotherPair = 2;
+  constexpr size_t kFewestTrials = 4;
   constexpr double kOfItsTime = 0.5;  // the rest is for what comes before its first step
-  const size_t wanted = std::max(kAnotherPair, kFewestTrials - std::min(trials_before, kFewestTrials));
+  const size_t of_two_pairs = kFewestTrials - std::min(trials_before, kFewestTrials);
+  const size_t of_its_pair = 2 - trials_before % 2;
+  const size_t wanted = std::max(of_two_pairs, of_its_pair);
   return kOfItsTime * left_seconds / static_cast<double>(wanted);
 }
 

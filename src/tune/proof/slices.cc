@@ -29,8 +29,8 @@ constexpr double kTold = 2;
 constexpr double kNormal95 = 1.96;
 // Two starts of the same program differ by that, in the ratio of two of them (docs/measurements.md).
 constexpr double kBetweenStarts = 0.04;
-// The intervals of fewer pairs are wide, whatever they tell (Student's t); and a part of one, for the end. The last one
-// leaves time for that, too.
+// There is time for five pairs, because the intervals of fewer are wide whatever they tell (Student's t); a fifth of a pair
+// is kept for ending them.
 constexpr double kUsefulPairs = 5.2, kLastPair = 1.2;
 // Of each side, what is left out of a trimmed mean.
 constexpr double kTrimmed = 0.25;
@@ -135,8 +135,9 @@ std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Wa
       FormatPercent(steps / before.most_steps - 1));
 }
 
-// Pairs that begin for c seconds and have slices for T tell, in any time, a mean of the variance (b^2 + w / T) (c + T) / time:
-// b between starts, and w / T, the square of the error, within a pair. It is least where T^2 = w c / b^2.
+// Pairs that begin for c seconds and have slices for T tell, in any time, a mean of the variance
+// (b^2 + w / T) (c + T) / time: b between starts, and w / T, the square of the error, within a pair. It is least where
+// T^2 = w c / b^2.
 bool AnotherTellsMore(double error, double seconds, double begin_seconds) {
   return error * std::sqrt(begin_seconds) <= kBetweenStarts * std::sqrt(seconds);
 }

@@ -31,11 +31,11 @@ constexpr double kEndSeconds = 30;  // for ending what they started, before they
 constexpr size_t kMostBytes = 1 << 16;
 constexpr size_t kLeastSlices = 10;
 // A pair that is out of its time has so many at least: to tell something, and to show whether something goes on.
-constexpr size_t kFewest = 5;
+constexpr size_t kFewest = 2, kFewestWithOthers = 5;
 constexpr double kMostSecondsOfPair = 30;
 constexpr int64_t kLeastWarmSteps = 5;
 constexpr double kNormal95 = 1.96;
-// Of the time, for data, and by a thread that does not fetch it itself: from there on it shows what was ready.
+// A thread that waits for data and is blocked for more of the time than this may be fed by others.
 constexpr double kWaits = 0.05;
 
 // In the process of the trial. Whatever happens, it says something: silence is an end, too.
@@ -99,9 +99,11 @@ class Game {
   bool MayGoOn() const;      // something, while one of them stands
   double HalfWidth() const;  // of the ratio's interval
   bool IsKnown() const;
-  // Than this pair, the first of whose slices began at that time.
+  // Than this pair, the first of whose slices began at that time. (The first pair takes longer to begin than others will,
+  // and goes on for a little longer than is best.)
   bool IsWorthAnother(int64_t first_ns) const;
   int64_t EndOfShareNs() const;  // of the time that is left
+  size_t fewest() const { return may_go_on_ ? kFewestWithOthers : kFewest; }
   bool IsCutShort();
   void End();
 
@@ -229,9 +231,10 @@ bool Game::IsKnown() const {
 }
 
 bool Game::IsWorthAnother(int64_t first_ns) const {
-  return players_[0].slices.size() >= kLeastSlices &&
-         AnotherTellsMore(HalfWidth() / kNormal95, Seconds(MonotonicNs() - first_ns),
-                          Seconds(first_ns - begin_ns_));
+  const int64_t now_ns = MonotonicNs();
+  const bool has_time = options().end_ns == 0 || options().end_ns - now_ns > now_ns - begin_ns_;
+  return has_time && players_[0].slices.size() >= kLeastSlices &&
+         AnotherTellsMore(HalfWidth() / kNormal95, Seconds(now_ns - first_ns), Seconds(first_ns - begin_ns_));
 }
 
 int64_t Game::EndOfShareNs() const {
@@ -246,14 +249,14 @@ int64_t Game::EndOfShareNs() const {
 bool Game::IsCutShort() {
   const size_t count = std::min(players_[0].slices.size(), players_[1].slices.size());
   for (Player& player : players_) player.slices.resize(count);
-  return count >= kLeastSlices && options().end_ns != 0 && MonotonicNs() >= options().end_ns;
+  return count >= fewest() && options().end_ns != 0 && MonotonicNs() >= options().end_ns;
 }
 
 Result<void> Game::RunSlices() {
   const int64_t first_ns = MonotonicNs(), end_ns = EndOfShareNs();
   const auto enough = [&] {
     return IsKnown() || IsWorthAnother(first_ns) ||
-           (MonotonicNs() >= end_ns && players_[0].slices.size() >= kFewest);
+           (MonotonicNs() >= end_ns && players_[0].slices.size() >= fewest());
   };
   while (!enough()) {
     const size_t first = coin_() & 1;

@@ -37,9 +37,9 @@ struct Turns {
 };
 
 // Starts the baseline, the candidate once that has warmed up, and gives turns until the ratio of their rates is known to
-// the precision of the baseline's options, another pair would tell more, or its share of the time is over. Not where there is not enough memory for both, or
-// where something goes on while one of them stands. With what an earlier pair showed both start at the same time (there
-// is memory for both), and are warm after as many steps. This process must have one thread.
+// the precision of the baseline's options, another pair would tell more, or its share of the time is over. Not where there
+// is not enough memory for both, or where something goes on while one of them stands. With what an earlier pair showed both
+// start at the same time (there is memory for both), and are warm after as many steps. This process must have one thread.
 Turns TakeTurns(const Contender& baseline, const Contender& candidate,
                 const std::optional<Acquaintance>& earlier = std::nullopt);
 

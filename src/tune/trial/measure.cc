@@ -154,7 +154,7 @@ bool Watch::IsSilent(int64_t now_ns) {
 // For turns, once what begins is over and there is something to be measured.
 std::optional<Warm> Watch::WhatItWas() const {
   if (options_.warm_after) {
-    if (throughput_.least_steps() < *options_.warm_after) return std::nullopt;
+    if (throughput_.lead_steps() < *options_.warm_after) return std::nullopt;
     return Warm{};
   }
   const auto estimate = Now();

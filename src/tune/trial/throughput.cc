@@ -19,10 +19,8 @@ void Throughput::Add(int rank, const Step& step, int64_t prepared) {
   last_ns_ = std::max(last_ns_, step.end_ns);
 }
 
-int64_t Throughput::least_steps() const {
-  size_t least = ranks_.empty() ? 0 : ranks_.begin()->second.steps.size();
-  for (const auto& [number, rank] : ranks_) least = std::min(least, rank.steps.size());
-  return static_cast<int64_t>(least);
+int64_t Throughput::lead_steps() const {
+  return ranks_.empty() ? 0 : static_cast<int64_t>(ranks_.begin()->second.steps.size());
 }
 
 size_t Throughput::WarmupOf(const Rank& rank) {

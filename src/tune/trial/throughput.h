@@ -33,7 +33,7 @@ class Throughput {
   void Add(int rank, const record::Step& step, int64_t prepared);
 
   int64_t steps() const { return steps_; }  // of all ranks
-  int64_t least_steps() const;              // of any rank
+  int64_t lead_steps() const;               // of the first rank
   int64_t last_ns() const { return last_ns_; }
   // Nothing before ten steady steps.
   std::optional<Estimate> Steady() const;

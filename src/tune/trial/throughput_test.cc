@@ -92,12 +92,12 @@ TEST(ThroughputTest, AddsTheSamplesOfAllRanks) {
   EXPECT_NEAR(estimate->rate, 1600, 20);
 }
 
-TEST(ThroughputTest, KnowsHowFarTheLastOfTheRanksIs) {
+TEST(ThroughputTest, KnowsHowFarTheFirstOfTheRanksIs) {
   ARun run;
-  EXPECT_EQ(run.throughput.least_steps(), 0);
+  EXPECT_EQ(run.throughput.lead_steps(), 0);
   run.Steps(5, 10, 8, 0, /*rank=*/0);
   run.Steps(3, 10, 8, 0, /*rank=*/1);
-  EXPECT_EQ(run.throughput.least_steps(), 3);
+  EXPECT_EQ(run.throughput.lead_steps(), 5);
 }
 
 TEST(ThroughputTest, CountsStepsWhereSamplesAreNotKnown) {

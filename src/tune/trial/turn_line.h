@@ -2,9 +2,10 @@
 // turns. A trial warms up, says that it is ready, and stands. Then each word lets it run for a slice of time, after which
 // it says what it made in it, and stands again. It is over when the other end lets go.
 //
-// A program that computes on the host does nothing while it stands. One that uses a device, or waits for its data, may
-// leave work to others that goes on meanwhile: kernels in the device's queue, a server that fills a socket. Its slices are
-// longer, and do not begin before it has run for a moment, which uses that up. Which of the two it is, the words say.
+// A program that computes on the host does nothing while it stands. One that uses a device, or is blocked in waits for its
+// data, may leave work to others that goes on meanwhile: kernels in the device's queue, a server that fills a socket. Its
+// slices are longer, and do not begin before it has run for a moment, which uses that up. Which of the two it is, the words
+// say.
 #pragma once
 
 #include <cstdint>
