@@ -25,15 +25,17 @@ def span(gain: dict | None) -> str:
 def judge(proof: dict, predicted: dict) -> str:
     """What the proof, as `fullbore compare --json` writes it, says of a predicted gain."""
     measured = proof["gain"]
-    if measured is None or proof["verdict"] == "not-proven":
-        return "not proven: the measurements tell no gain from none"
+    if measured is None:
+        return "not proven: there was no time for two pairs"
     if measured["high"] < predicted["low"]:
-        return "measured is slower than predicted"
+        return "the measured gain is below the prediction"
     if measured["low"] > predicted["high"]:
-        return "measured is faster than predicted"
+        return "the measured gain is above the prediction"
+    if proof["verdict"] == "not-proven":
+        return "not proven: the measurements cannot tell the gain from none"
     if predicted["low"] <= measured["expected"] <= predicted["high"]:
-        return "measured is within the predicted range: it held"
-    return "measured is outside the predicted range, by less than the measurement may be off"
+        return "the measured gain is within the predicted range: it held"
+    return "the measured gain is outside the predicted range, by less than the measurement may be off"
 
 
 def table(report: dict, proof: dict) -> str:

@@ -222,7 +222,7 @@ def parse() -> argparse.Namespace:
     runs.add_argument("--programs", type=int, default=SEEDS, metavar="N", help=f"seeds below N ({SEEDS})")
     runs.add_argument("--conditions", default="as-is", metavar="LIST", help=", ".join(CONDITIONS))
     runs.add_argument("--seconds", type=float, default=10, help="of training that is recorded (10)")
-    runs.add_argument("--budget", type=float, default=60, metavar="SECONDS", help="of each comparison (60)")
+    runs.add_argument("--budget", type=float, default=90, metavar="SECONDS", help="of each comparison (90)")
     runs.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
     runs.add_argument("--python", default=sys.executable, help="runs the programs (some need torchvision)")
     runs.add_argument("--results", type=Path, default=RESULTS)

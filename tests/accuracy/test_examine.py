@@ -16,7 +16,7 @@ from live.advice import advised, usual_changes
 from live.case import Case
 from live.conditions import CONDITIONS, under
 from live.examine import chosen_changes, examine, proven_before, said
-from live.laboratory import FULLBORE, Laboratory, run_to_the_end
+from live.laboratory import FULLBORE, Laboratory, in_work, run_to_the_end, until_told_from, work_of_step
 from live.programs import generated
 from live.score import score
 from live.settings import Settings
@@ -78,7 +78,7 @@ if words[0] == "compare":
     baseline, candidate = (subprocess.run(shlex.split(words[words.index(of) + 1]), check=True) and time_of_step()
                            for of in ("--baseline", "--candidate"))
     gain = {{"expected": baseline / candidate, "low": 0.9, "high": 9}}
-    said = {{"verdict": "not-proven", "gain": gain, "turns": "slices", "pairs": []}}
+    said = {{"verdict": "not-proven", "gain": gain, "turns": "slices", "pairs": [], "unit": "samples/s"}}
     json.dump(said, open(words[words.index("--json") + 1], "w"))
     sys.exit()
 json.dump(report, open(words[words.index("--json") + 1], "w"))
@@ -87,7 +87,7 @@ sys.exit(subprocess.run(words[words.index("--") + 1:]).returncode)
 
 
 def program(text: str = PROGRAM, **more) -> Case:
-    settings = Settings("constants", {"num_workers": 0, "times": "step_times.json"})
+    settings = more.pop("settings", Settings("constants", {"num_workers": 0, "times": "step_times.json"}))
     return Case("1", "no-workers", "a program", text, settings, **more)
 
 
@@ -247,6 +247,21 @@ def test_threads_and_workers_that_are_advised_together_are_changed_together():
         "workers": 2,
         "env:OMP_NUM_THREADS": 1,
     }
+
+
+def test_a_proof_goes_on_until_the_gain_is_told_from_none_and_from_what_was_promised():
+    assert until_told_from(None) == ["--fail-if", "not-faster"]
+    promised = ["--fail-if", "not-faster", "--fail-if", "not-faster 30.0%", "--fail-if", "not-faster 70.0%"]
+    assert until_told_from({"low": 1.3, "high": 1.7}) == promised
+    assert until_told_from({"low": 1.0001, "high": 40}) == promised[:2], "no thresholds of fullbore compare"
+
+
+def test_a_step_that_does_more_counts_for_more_where_only_steps_are_counted():
+    ranks = program(settings=Settings("constants", {"accumulate": 2}))
+    assert work_of_step(ranks, {"accumulate": 10}) == 5
+    assert work_of_step(ranks, {"num_workers": 2}) == 1
+    proof = in_work({"expected": 0.4, "low": 0.3, "high": 0.5}, 5)
+    assert proof == {"verdict": "faster", "gain": {"expected": 2.0, "low": 1.5, "high": 2.5}}
 
 
 @pytest.mark.long

@@ -71,6 +71,14 @@ def test_a_gain_that_is_not_proven_is_not_missed():
     assert score(silent("healthy", cure=proof(1.2, 0.9, 1.6))).missed is False
 
 
+def test_of_several_gains_one_that_is_proven_is_missed():
+    assert score(silent("healthy", cure=proof(1.5, 0.8, 2.8), other=proof(1.3, 1.25, 1.35))).missed
+
+
+def test_where_nothing_could_be_measured_it_is_not_known_whether_something_is_missed():
+    assert score(silent("healthy", cure={"verdict": "not-proven", "gain": None})).missed is None
+
+
 def test_waiting_without_a_promise_is_right_where_the_planted_cure_gains_nothing():
     said = "input-bound decode"
     assert score(silent(said, cure=proof(0.97))).right

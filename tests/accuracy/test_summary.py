@@ -40,7 +40,7 @@ def test_the_first_table_counts_every_judged_case_once():
 def test_the_worst_cases_quote_the_verdict_and_what_was_measured():
     text = markdown([result(), result(case="13", proofs={"advised": proof(0.67, 0.6, 0.72)})], "odd")
     assert '- `13` (no-workers, as-is): decodes in the training thread.\n  Said: "Training waits."' in text
-    assert "Predicted 1.50x (1.30x to 1.70x); measured 0.67x, 1.20 from end to end" in text
+    assert "Predicted 1.50x (1.30x to 1.70x); measured 0.67x (an interval 1.20 wide, high over low)" in text
     assert "- `7`" not in text
 
 

@@ -36,11 +36,12 @@ def proof(low: float, expected: float, high: float) -> dict:
 @pytest.mark.parametrize(
     "measured, verdict",
     [
-        (proof(1.2, 1.3, 1.38), "slower than predicted"),
+        (proof(1.2, 1.3, 1.38), "below the prediction"),
         (proof(1.38, 1.39, 1.41), "by less than the measurement may be off"),
         (proof(1.45, 1.5, 1.55), "within the predicted range"),
-        (proof(1.61, 1.7, 1.8), "faster than predicted"),
+        (proof(1.61, 1.7, 1.8), "above the prediction"),
         (proof(0.9, 1.5, 2.5), "not proven"),
+        (proof(0.98, 1.02, 1.06), "below the prediction"),
         ({**proof(1, 1, 1), "gain": None}, "not proven"),
     ],
 )

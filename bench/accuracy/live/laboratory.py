@@ -72,7 +72,7 @@ class Laboratory:
         seconds: float,
         fullbore: Path = FULLBORE,
         python: str = sys.executable,
-        budget_s: float = 60,
+        budget_s: float = 90,
         recordings: Path | None = None,
     ) -> None:
         self.scratch = scratch
@@ -108,17 +108,21 @@ class Laboratory:
     def prove(self, case: Case, change: Change, enter: Callable[[], None], promised: dict | None = None) -> dict:
         """What the change gains, by `fullbore compare` of the program as it is and with it: until it is told from none,
         and from both ends of what was promised. Its gain is None where there was no time for two pairs."""
+        clean = clean_environment()
         endless = {name: value for name, value in ENDLESS.items() if case.takes(name)}
         with self._place() as place:
             commands = []
             for name, asked in (("as-is", endless), ("changed", {**endless, **change})):
                 command, environment = self._command(case, asked, place / f"{name}.py")
-                own = [f"{name}={value}" for name, value in environment.items() if os.environ.get(name) != value]
+                own = [f"{name}={value}" for name, value in environment.items() if clean.get(name) != value]
                 commands.append(shlex.join(["env", *own, *map(str, command)]))
             compare = [self.fullbore, "compare", "--budget", f"{self.budget_s}s", "--json", "said.json"]
             both = ["--baseline", commands[0], "--candidate", commands[1]]
-            words = [*compare, *until_told_from(promised), *both]
+            # Its contest may count steps, and what was promised is of samples.
+            words = [*compare, *until_told_from(promised if work_of_step(case, change) == 1 else None), *both]
             said = said_of_contest(words, place, enter, self.budget_s + SPARE_S)
+            if said["gain"] and said["unit"] == "steps/s":
+                said |= in_work(said["gain"], work_of_step(case, change))
             return {name: said[name] for name in ("verdict", "gain", "turns", "pairs")}
 
     def explain(self, kept_as: str) -> dict | None:
@@ -150,10 +154,24 @@ class Laboratory:
         return [self.python, script, *started.arguments], {**environment, **started.environment}
 
 
+def work_of_step(case: Case, change: Change) -> float:
+    """How many times as much a step of the changed program does."""
+    accumulated = [{**case.settings.values, **case.base, **each}.get("accumulate", 1) for each in ({}, change)]
+    return accumulated[1] / accumulated[0]
+
+
+def in_work(gain: dict, factor: float) -> dict:
+    """Of a gain in steps, where one of the changed program's does so many times as much."""
+    gain = {name: value * factor for name, value in gain.items()}
+    verdict = "faster" if gain["low"] > 1 else "slower" if gain["high"] < 1 else "not-proven"
+    return {"gain": gain, "verdict": verdict}
+
+
 def until_told_from(promised: dict | None) -> list[str]:
-    """Words for `fullbore compare`, which takes thresholds above 1 and below 11."""
-    ends = [promised[end] - 1 for end in ("low", "high")] if promised else []
-    return [word for end in ends if 0 < end < 10 for word in ("--fail-if", f"not-faster {100 * end:.1f}%")]
+    """From none, and from both ends of what was promised: words for `fullbore compare`, which takes those below 11."""
+    ends = [round(100 * (promised[end] - 1), 1) for end in ("low", "high")] if promised else []
+    conditions = ["not-faster", *(f"not-faster {end}%" for end in ends if 0 < end < 1000)]
+    return [word for condition in conditions for word in ("--fail-if", condition)]
 
 
 def said_of_contest(command: list, place: Path, enter: Callable[[], None], timeout_s: float) -> dict:

@@ -44,8 +44,7 @@ def gain(result: dict, name: str) -> float | None:
 def score(result: dict) -> Score:
     first = result["findings"][0]
     gains = {name: known for name in result["proofs"] if (known := gain(result, name)) is not None}
-    best_name = max(gains, key=lambda name: gains[name], default=None)
-    best = gains[best_name] if best_name else None
+    best = max(gains.values(), default=None)
     promised, state = first.get("speedup"), result["advice"]
     scored = {
         "right": is_right(result, gains),
@@ -53,8 +52,9 @@ def score(result: dict) -> Score:
         "misfit": state == "misfit",
         "clock_error": clock_error(result),
     }
-    if state == "none":
-        scored["missed"] = best is not None and best >= MISSED and proof(result, best_name)["verdict"] == "faster"
+    if state == "none" and (gains or not result["proofs"]):
+        told = [known for name, known in gains.items() if proof(result, name)["verdict"] == "faster"]
+        scored["missed"] = max(told, default=1) >= MISSED
     measured = gains.get(ADVISED)
     if measured is not None:
         known = proof(result, ADVISED)

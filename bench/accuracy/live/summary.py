@@ -58,7 +58,7 @@ def measured_text(result: dict, each: Score) -> str:
     if promised := result["findings"][0].get("speedup"):
         parts.append(f"predicted {promised['expected']:.2f}x ({promised['low']:.2f}x to {promised['high']:.2f}x)")
     if each.gain is not None:
-        parts.append(f"measured {each.gain:.2f}x, {each.apart:.2f} from end to end")
+        parts.append(f"measured {each.gain:.2f}x (an interval {each.apart:.2f} wide, high over low)")
     if each.misfit:
         parts.append("the program does nothing of that kind")
     if each.best is not None:
