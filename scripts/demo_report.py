@@ -33,6 +33,8 @@ def judge(proof: dict, predicted: dict) -> str:
         return "the measured gain is above the prediction"
     if proof["verdict"] == "not-proven":
         return "not proven: the measurements cannot tell the gain from none"
+    if measured["low"] < predicted["low"] and measured["high"] > predicted["high"]:
+        return "the measured gain does not refute the prediction, nor could it: its interval is wider"
     if predicted["low"] <= measured["expected"] <= predicted["high"]:
         return "the measured gain is within the predicted range: it held"
     return "the measured gain is outside the predicted range, by less than the measurement may be off"

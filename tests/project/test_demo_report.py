@@ -41,6 +41,7 @@ def proof(low: float, expected: float, high: float) -> dict:
         (proof(1.45, 1.5, 1.55), "within the predicted range"),
         (proof(1.61, 1.7, 1.8), "above the prediction"),
         (proof(0.9, 1.5, 2.5), "not proven"),
+        (proof(1.1, 1.5, 2.5), "nor could it"),
         (proof(0.98, 1.02, 1.06), "below the prediction"),
         ({**proof(1, 1, 1), "gain": None}, "not proven"),
     ],
