@@ -85,7 +85,7 @@ enum class EventKind : uint16_t {
   kDeviceTime = 11,
   // The device allocator. a: allocated bytes; b: reserved; c: peak allocated; d: retries.
   kMemory = 12,
-  // Just before a kOptimizer that ends at the same time, in a trial that takes turns ($FULLBORE_TURNS). Both since they
+  // Just before a kOptimizer that ends at the same time, in a trial that takes turns ($FULLBORE_TURNS). All since they
   // began: a: ns that the thread was ready to run, and had no core; b: CPU ns of the process; c: of the thread.
   kCores = 13,
 };

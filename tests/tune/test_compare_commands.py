@@ -17,7 +17,7 @@ import time
 
 import jsonschema
 import pytest
-from tune_scripts import MOST_S, PRINTS, WAITS, listed, processes_with, tree
+from tune_scripts import MOST_S, PRINTS, STREAMS, WAITS, listed, processes_with, tree
 
 # A training each step of which keeps a core busy for so many milliseconds, by the thread's own clock.
 BURNS = """
@@ -176,30 +176,6 @@ def test_waits_for_data_are_measured_in_slices_where_nothing_feeds_them_meanwhil
     assert all(trial["in_slices"] for trial in said["trials"])
 
 
-# Trains on what a server sends, which goes on whether somebody reads it or not; a little faster than that comes.
-STREAMS = """
-import socket, sys, time, torch
-torch.set_num_threads(1)
-
-class Sent(torch.utils.data.IterableDataset):
-    def __iter__(self):
-        stream = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-        while True:
-            left = 4096
-            while left:
-                left -= len(stream.recv(left))
-            yield torch.rand(8, 4), torch.arange(8) % 2
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for x, y in torch.utils.data.DataLoader(Sent(), batch_size=None):
-    time.sleep(float(sys.argv[2]))
-    optimizer.zero_grad()
-    torch.nn.functional.cross_entropy(model(x), y).backward()
-    optimizer.step()
-"""
-
-
 @pytest.fixture
 def sending():
     """The port of a server that sends each client a batch of 4,096 bytes every 20 ms."""
@@ -222,9 +198,12 @@ def sending():
 
 
 @pytest.mark.long
-def test_what_feeds_a_program_while_it_stands_makes_it_a_matter_of_whole_runs(fullbore, compare, torch_python, sending):
+@pytest.mark.parametrize("how", ["blocks", "spins"])
+def test_what_feeds_a_program_while_it_stands_makes_it_a_matter_of_whole_runs(
+    fullbore, compare, torch_python, sending, how
+):
     fullbore.script("streams.py", STREAMS)
-    command = f"'{torch_python}' streams.py {sending}"
+    command = f"'{torch_python}' streams.py {sending} {how}"
     said = compare("--baseline", f"{command} 0.012", "--candidate", f"{command} 0.04", *BRIEFLY)
     assert (said["verdict"], said["turns"]) == ("slower", "whole-runs"), said["terminal"] + said["stderr"]
     assert "they cannot take turns (the " in said["stderr"] and "while it is stopped" in said["stderr"]
@@ -343,34 +322,15 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
 
 # ---- one command with a setting ----
 
-SLOW_TO_LOAD = """
-import time, torch
-torch.set_num_threads(1)
-
-class Data(torch.utils.data.Dataset):
-    def __len__(self):
-        return 1_000_000
-    def __getitem__(self, index):
-        time.sleep(0.01)
-        return torch.rand(4)
-
-model = torch.nn.Linear(4, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for batch in torch.utils.data.DataLoader(Data(), batch_size=4, num_workers=0):
-    optimizer.zero_grad()
-    model(batch).square().mean().backward()
-    optimizer.step()
-"""
-
 
 @pytest.mark.long
 def test_one_setting_is_proven_on_a_script_that_nobody_edits(fullbore, compare, torch_python):
-    script = fullbore.script("slow_to_load.py", SLOW_TO_LOAD)
-    said = compare("--set", "num_workers=4", *BRIEFLY, "--", torch_python, script.name)
+    fullbore.script("waits.py", WAITS)
+    said = compare("--set", "num_workers=4", *BRIEFLY, "--", torch_python, "waits.py")
     assert said["verdict"] == "faster" and said["gain"]["expected"] > 2, said["terminal"]
     assert said["candidate"]["settings"] == {"num_workers": 4} and "settings" not in said["baseline"]
     assert said["candidate"]["command"] == said["baseline"]["command"]
-    assert "slow_to_load.py with num_workers=4" in said["terminal"]
+    assert "waits.py with num_workers=4" in said["terminal"]
     assert [trial["settings"] for trial in said["trials"] if trial["side"] == "candidate"][0] == {"num_workers": 4}
 
 

@@ -45,6 +45,45 @@ if __name__ == "__main__":
                 log.write(f"{step}\\n")
 """
 
+# A training on what a server sends, which goes on whether somebody reads it or not; a little faster than that comes. It
+# is blocked while it waits, or asks again and again.
+STREAMS = """
+import socket, sys, time, torch
+torch.set_num_threads(1)
+port, how, work_s = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+
+def received(stream, most):
+    try:
+        return len(stream.recv(most))
+    except BlockingIOError:
+        return 0
+
+class Sent(torch.utils.data.IterableDataset):
+    def __iter__(self):
+        stream = socket.create_connection(("127.0.0.1", port))
+        stream.setblocking(how == "blocks")
+        while True:
+            left = 4096
+            while left:
+                left -= received(stream, left)
+            yield torch.rand(8, 4), torch.arange(8) % 2
+
+def work():
+    if how == "blocks":
+        return time.sleep(work_s)
+    until = time.perf_counter() + work_s
+    while time.perf_counter() < until:
+        pass
+
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in torch.utils.data.DataLoader(Sent(), batch_size=None):
+    work()
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+"""
+
 
 def tree(directory: pathlib.Path) -> dict[str, str]:
     """Every file below a directory, but for our own store, and what is in it."""

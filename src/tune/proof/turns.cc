@@ -96,7 +96,8 @@ class Game {
   Result<void> RunSlices();
   Result<void> CheckSlices() const;
   const MeasureOptions& options() const { return contenders_[0].options; }  // of both: precision, time
-  bool MayGoOn() const;      // something, while one of them stands
+  // Something, while one of them stands, in which it would get ahead.
+  bool MayGoOn() const;
   double HalfWidth() const;  // of the ratio's interval
   bool IsKnown() const;
   // Than this pair, the first of whose slices began at that time. (The first pair takes longer to begin than others will,
@@ -275,7 +276,9 @@ bool Game::MayGoOn() const {
 
 Result<void> Game::CheckSlices() const {
   for (const Player& player : players_) {
-    const auto went_on = may_go_on_ ? WhatWentOn(player.slices, player.warm) : std::nullopt;
+    // A thread that is never blocked may still wait for others: it may ask again and again.
+    const bool may_be_fed = may_go_on_ || player.warm.waited > kWaits;
+    const auto went_on = may_be_fed ? WhatWentOn(player.slices, player.warm) : std::nullopt;
     if (went_on) return Error{ErrorCode::kUnsupported, fmt::format("the {} {}", player.name, *went_on), ""};
   }
   return {};
