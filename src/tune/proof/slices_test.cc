@@ -140,6 +140,23 @@ TEST(SlicesTest, WhatIsFasterAtTheBeginningOfItsSlicesGoesOnWhileItStands) {
   EXPECT_FALSE(WhatWentOn(SlicesWithBursts({0.8, 0.8, 0.8, 0.8}), kBefore)) << "cold caches";
 }
 
+TEST(SlicesTest, NoiseIsHardlyEverTakenForABurstInAnyOfEightPairs) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> noise(0, 0.1);
+  constexpr int kContests = 500;
+  int refused = 0;
+  for (int contest = 0; contest < kContests; ++contest) {
+    bool is_refused = false;
+    for (int program = 0; program < 16; ++program) {
+      std::vector<double> bursts(5 + program);
+      for (double& burst : bursts) burst = std::exp(noise(random));
+      is_refused = is_refused || WhatWentOn(SlicesWithBursts(bursts), kBefore).has_value();
+    }
+    refused += is_refused ? 1 : 0;
+  }
+  EXPECT_LT(refused, kContests / 25);
+}
+
 TEST(SlicesTest, WhatIsFasterInSlicesThanBeforeGoesOnWhileItStands) {
   const std::vector<Slice> slices = SlicesWithBursts({1, 1, 1, 1});
   EXPECT_EQ(
