@@ -162,7 +162,7 @@ class MachineTrack : public tune::Track {
         budget_(budget_s),
         turns_(budget_, !whole_runs && options_.metric.empty(), SayOnError) {}
 
-  std::optional<tune::Trial> Try(Side side) override;
+  std::optional<tune::Made> Try(Side side) override;
   double left_s() const override { return error_ || interrupted() ? -1 : budget_.left_s(); }
   void OnPair(const tune::Proof& so_far) override;
 
@@ -176,9 +176,9 @@ class MachineTrack : public tune::Track {
  private:
   tune::MeasureOptions OptionsOf(Side side) const;
   tune::Contender ContenderOf(Side side) const { return {OptionsOf(side), contestants_[side].settings, {}}; }
-  std::optional<tune::Trial> TryInTurns(Side side);
+  std::optional<tune::Made> TryInTurns(Side side);
   // Says what it made; nothing where the budget cut it off.
-  std::optional<tune::Trial> Judged(Side side, tune::Trial trial);
+  std::optional<tune::Made> Judged(Side side, tune::Trial trial);
 
   const Contestants& contestants_;
   tune::MeasureOptions options_;
@@ -199,7 +199,7 @@ tune::MeasureOptions MachineTrack::OptionsOf(Side side) const {
 }
 
 // Nothing where they cannot take turns; from then on there are whole runs.
-std::optional<tune::Trial> MachineTrack::TryInTurns(Side side) {
+std::optional<tune::Made> MachineTrack::TryInTurns(Side side) {
   if (pair_) {
     const tune::PairOfTrials pair = *std::exchange(pair_, std::nullopt);
     return Judged(side, side == Side::kBaseline ? pair.before : pair.after);
@@ -214,13 +214,13 @@ std::optional<tune::Trial> MachineTrack::TryInTurns(Side side) {
     pair_ = std::move(turns->pair);
     return Judged(side, side == Side::kBaseline ? pair_->before : pair_->after);
   }
-  if (turns->baseline && !turns->baseline->ok()) return Judged(side, *turns->baseline);
+  if (turns->failed) return Judged(turns->failed->side, turns->failed->trial);
   if (budget_.IsOver())
     cut_off_ = fmt::format("both: {} ended before their rates were known", budget_.text());
   return std::nullopt;
 }
 
-std::optional<tune::Trial> MachineTrack::Try(Side side) {
+std::optional<tune::Made> MachineTrack::Try(Side side) {
   if (takes_turns() || pair_) {
     if (auto trial = TryInTurns(side)) return trial;
     if (interrupted() || error_ || !cut_off_.empty()) return std::nullopt;
@@ -246,7 +246,7 @@ std::optional<tune::Trial> MachineTrack::Try(Side side) {
   return Judged(side, std::move(measured->trial));
 }
 
-std::optional<tune::Trial> MachineTrack::Judged(Side side, tune::Trial trial) {
+std::optional<tune::Made> MachineTrack::Judged(Side side, tune::Trial trial) {
   if (!trial.ok() && trial.steps == 0 && options_.metric.empty() && trial.outcome != tune::Outcome::kCrashed)
     trial.why += "; --metric measures a program by what it prints";
   if (!trial.ok() && trial.why.starts_with(budget_.text())) {
@@ -258,7 +258,7 @@ std::optional<tune::Trial> MachineTrack::Judged(Side side, tune::Trial trial) {
                    : std::string(Name(trial.outcome)),
         trial.why.empty() ? "" : ", " + MaskUrls(trial.why));
   trial.proves = true;
-  return trial;
+  return tune::Made{side, std::move(trial)};
 }
 
 void MachineTrack::OnPair(const tune::Proof& so_far) {
@@ -269,7 +269,7 @@ void MachineTrack::OnPair(const tune::Proof& so_far) {
 // ---- the answer ----
 
 std::string SettledBy(const Contest& contest, const MachineTrack& track) {
-  return track.interrupted() ? "" : WhatWouldSettle(contest, track.takes_turns());
+  return track.interrupted() ? "" : WhatWouldSettle(contest);
 }
 
 // Why no further pair was made.
@@ -315,20 +315,15 @@ void PrintSide(const Contestants& contestants, const Contest& contest, Side side
                 ? " at " + tune::Repository::CommitOf(contestants.state).substr(0, 12)
                 : " in the working tree, with its changes";
   const auto mean = MeanOf(contest, side);
-  PrintWrapped(
-      fmt::format("{}: {}{}{}", Name(side), one.shown, where,
-                  mean ? fmt::format(", {} {}", FormatCount(*mean), contest.trials.front().trial.unit) : ""),
-      2, 4);
+  PrintWrapped(fmt::format("{}: {}{}{}", Name(side), one.shown, where,
+                           mean ? fmt::format(", {} {}", FormatCount(*mean), contest.unit) : ""),
+               2, 4);
 }
 
 void PrintContest(const Contestants& contestants, const Contest& contest, const MachineTrack& track) {
   double seconds = 0;
-  for (const Contest::Made& made : contest.trials) seconds += made.trial.seconds;
-  PrintWrapped(fmt::format("fullbore  {} pair{} of trials, {} in turns, in {}", contest.proof.pairs.size(),
-                           contest.proof.pairs.size() == 1 ? "" : "s",
-                           track.takes_turns() ? "slices of both" : "whole runs",
-                           FormatDuration(static_cast<int64_t>(seconds * 1e9))),
-               0, 2);
+  for (const tune::Made& made : contest.trials) seconds += made.trial.seconds;
+  PrintWrapped(fmt::format("fullbore  {}, in {}", PairsText(contest.proof), Duration(seconds)), 0, 2);
   Print(stdout, "\n");
   for (const Side side : {Side::kBaseline, Side::kCandidate}) PrintSide(contestants, contest, side);
   Print(stdout, "\n");
@@ -338,7 +333,7 @@ void PrintContest(const Contestants& contestants, const Contest& contest, const 
     PrintWrapped(StandingText(contest), 2, 4);
   if (!track.cut_off().empty()) PrintWrapped("The last trial, of " + track.cut_off() + ".", 2, 4);
   if (const std::string text = SettledBy(contest, track); !text.empty()) PrintWrapped(text, 2, 4);
-  if (contest.proof.gain() && contest.trials.front().trial.unit == tune::kStepsPerSecond)
+  if (contest.proof.gain() && contest.unit == tune::kStepsPerSecond)
     PrintWrapped("in steps: it holds where a step of both takes as many samples", 2, 4);
   if (const auto losses = contest.losses()) PrintWrapped(tune::ToText(*losses), 2, 4);
   const std::string before = LastRun(contest, Side::kBaseline), after = LastRun(contest, Side::kCandidate);
@@ -361,7 +356,7 @@ nlohmann::ordered_json ContestJson(const Contestants& contestants, const Contest
                                  {"baseline", SideJson(contestants, contest, Side::kBaseline)},
                                  {"candidate", SideJson(contestants, contest, Side::kCandidate)},
                                  {"unit", nullptr}};
-  if (!contest.trials.empty()) json["unit"] = contest.trials.front().trial.unit;
+  if (!contest.unit.empty()) json["unit"] = contest.unit;
   const auto gain = contest.proof.gain();
   json["verdict"] = contest.ending == Ending::kFailed ? "failed" : Name(contest.standing());
   json["gain"] = gain ? tune::ToJson(*gain) : nlohmann::ordered_json();
@@ -373,12 +368,13 @@ nlohmann::ordered_json ContestJson(const Contestants& contestants, const Contest
   json["turns"] = track.takes_turns() ? "slices" : "whole-runs";
   json["pairs"] = nlohmann::ordered_json::array();
   for (const tune::Proof::Pair& pair : contest.proof.pairs)
-    json["pairs"].push_back({{"baseline", pair.before.mean}, {"candidate", pair.after.mean}});
+    json["pairs"].push_back(
+        {{"baseline", pair.before.mean}, {"candidate", pair.after.mean}, {"in_slices", pair.in_slices}});
   const auto losses = contest.losses();
   json["losses"] = losses ? tune::ToJson(*losses) : nlohmann::ordered_json();
   json["failed_if"] = holding;
   json["trials"] = nlohmann::ordered_json::array();
-  for (const Contest::Made& made : contest.trials) {
+  for (const tune::Made& made : contest.trials) {
     nlohmann::ordered_json trial = tune::ToJson(made.trial);
     trial["side"] = Name(made.side);
     json["trials"].push_back(std::move(trial));

@@ -229,6 +229,16 @@ def test_who_wants_whole_runs_gets_them(fullbore, compare, torch_python):
     assert (said["verdict"], said["turns"]) == ("faster", "whole-runs"), said["terminal"]
 
 
+@pytest.mark.long
+def test_whole_runs_are_counted_in_steps_where_the_samples_of_only_one_are_known(fullbore, compare, torch_python):
+    fullbore.script("burns.py", BURNS)
+    fullbore.script("waits.py", WAITS)
+    python = f"OMP_NUM_THREADS=1 '{torch_python}'"
+    said = compare("--whole-runs", "--baseline", f"{python} waits.py", "--candidate", f"{python} burns.py 5", *BRIEFLY)
+    assert (said["verdict"], said["unit"]) == ("faster", "steps/s"), said["terminal"]
+    assert {trial["unit"] for trial in said["trials"]} == {"samples/s", "steps/s"}
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_who_is_ended_while_one_of_two_stands_leaves_none(fullbore, torch_python, tmp_path, how):
     script = f"burns_until_{how}.py"  # others may run beside this test
@@ -339,6 +349,7 @@ def test_a_setting_that_the_script_does_not_take_is_named_with_the_reason(fullbo
     said = compare("--set", "num_workers=2", *BRIEFLY, "--", torch_python, "burns.py", "5", code=1)
     assert said["verdict"] == "failed"
     assert "num_workers: nothing in the script was seen to use it" in said["why"]
+    assert [trial["side"] for trial in said["trials"]] == ["candidate"], "no whole run of the other one before it"
 
 
 # ---- recordings ----

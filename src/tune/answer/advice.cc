@@ -30,14 +30,6 @@ Advice AdviceOf(const Answer& answer, const AnswerContext& context) {
 
 namespace {
 
-std::string Pairs(const Proof& proof) {
-  const bool in_slices = std::all_of(proof.pairs.begin(), proof.pairs.end(),
-                                     [](const Proof::Pair& pair) { return pair.in_slices; });
-  return fmt::format("{} of trials, {} in turns",
-                     proof.pairs.size() == 1 ? "one pair" : fmt::format("{} pairs", proof.pairs.size()),
-                     in_slices ? "slices of both" : "whole runs");
-}
-
 // What the search saw of it, against those settings.
 std::string Seen(const Answer& answer, const Settings& against, const Settings& settings) {
   const auto first = [&](const Settings& wanted) {
@@ -57,15 +49,15 @@ std::string Ground(const Answer& answer, const Proof& proof, const Settings& aga
   if (proof.verdict == Verdict::kFailed)
     return fmt::format("Refuted: {} failed, or filled the memory, during the proof.", setting);
   if (proof.verdict == Verdict::kNoGain) {
-    return fmt::format("Refuted: {}, {} in {}, made to prove it{}.", setting, GainText(*gain), Pairs(proof),
-                       seen.empty() ? "" : fmt::format("; when it was tried, {}", seen));
+    return fmt::format("Refuted: {}, {} in {}, made to prove it{}.", setting, GainText(*gain),
+                       PairsText(proof), seen.empty() ? "" : fmt::format("; when it was tried, {}", seen));
   }
   if (!gain) {
     return fmt::format("Not proven: {}{}. At least two pairs of trials are needed; --budget gives more time.",
                        setting, seen.empty() ? "" : fmt::format(", {} when it was tried", seen));
   }
   return fmt::format(
-      "Not proven: {}, {} in {}. {}", setting, GainText(*gain), Pairs(proof),
+      "Not proven: {}, {} in {}. {}", setting, GainText(*gain), PairsText(proof),
       proof.pairs.size() < kMostPairs
           ? "More pairs would tell: --budget gives more time."
           : "The trials differ too much to tell: tune it when nothing else runs on this machine.");
@@ -84,7 +76,7 @@ std::vector<std::string> Grounds(const Answer& answer) {
     }
     const bool faster = proof.verdict == Verdict::kFaster;
     grounds.push_back(
-        fmt::format("Proven in {}, that had no part in the search{}.", Pairs(proof),
+        fmt::format("Proven in {}, that had no part in the search{}.", PairsText(proof),
                     faster ? "" : ": it asks for less, and loses no more than --within allows"));
   }
   const bool was_to_be_proven =
@@ -115,7 +107,7 @@ std::vector<std::string> OfLargerBatches(const Answer& answer) {
       return {"A larger batch: " + Ground(answer, proof, answer.recommended->settings)};
     return {fmt::format("With a larger batch, which changes training results: {} is {} as fast as what is "
                         "recommended, proven in {}.",
-                        ToText(trial.settings), GainText(*proof.gain()), Pairs(proof)),
+                        ToText(trial.settings), GainText(*proof.gain()), PairsText(proof)),
             fmt::format("It may change {}.", KnobNamed("batch_size")->changes)};
   }
   constexpr double kSeen = 1.005;  // less is not seen in two digits

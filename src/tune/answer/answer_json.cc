@@ -15,7 +15,7 @@ ordered_json ProofJson(const Proof& proof) {
   const auto gain = proof.gain();
   return {{"settings", ToJson(proof.settings)},
           {"pairs", proof.pairs.size()},
-          {"in_slices", std::ranges::count(proof.pairs, true, &Proof::Pair::in_slices)},
+          {"in_slices", proof.pairs_in_slices()},
           {"gain", gain ? ToJson(*gain) : ordered_json()},
           {"verdict", Name(proof.verdict)}};
 }

@@ -30,14 +30,29 @@ std::optional<Ending> EndingAfter(const Proof& proof, const std::vector<double>&
 
 // One that cannot be measured ends the contest.
 std::optional<Trial> TryOne(Side side, Track& track, Contest& contest) {
-  auto trial = track.Try(side);
-  if (!trial) return std::nullopt;
-  contest.trials.push_back({side, *trial});
-  if (trial->ok()) return trial;
+  const auto made = track.Try(side);
+  if (!made) return std::nullopt;
+  contest.trials.push_back(*made);
+  const Trial& trial = made->trial;
+  if (contest.proof.pairs.empty()) contest.unit = trial.unit;
+  if (trial.ok()) return trial;
   contest.ending = Ending::kFailed;
-  contest.why = fmt::format("the {} could not be measured: {}{}", Name(side), Name(trial->outcome),
-                            trial->why.empty() ? "" : ", " + trial->why);
+  contest.why = fmt::format("the {} could not be measured: {}{}", Name(made->side), Name(trial.outcome),
+                            trial.why.empty() ? "" : ", " + trial.why);
   return std::nullopt;
+}
+
+bool CountInSteps(Trial& trial) {
+  if (trial.unit == kStepsPerSecond) return true;
+  if (!trial.steps_rate) return false;
+  trial.rate = trial.steps_rate;
+  trial.unit = kStepsPerSecond;
+  return true;
+}
+
+// Where the samples of only one of them are known, both have steps; whether they can be counted alike.
+bool CountAlike(PairOfTrials& pair) {
+  return pair.before.unit == pair.after.unit || (CountInSteps(pair.before) && CountInSteps(pair.after));
 }
 
 // So many pairs in all that are like these would tell all; nothing where kMostPairs would not.
@@ -63,8 +78,6 @@ double SpreadOf(const Proof& proof) {
 }
 
 }  // namespace
-
-std::string_view Name(Side side) { return side == Side::kBaseline ? "baseline" : "candidate"; }
 
 std::string_view Name(Ending ending) {
   switch (ending) {
@@ -124,15 +137,16 @@ Contest Compete(const std::vector<double>& thresholds, Track& track) {
     return TryOne(as_it_is ? Side::kBaseline : Side::kCandidate, track, contest);
   };
   while (contest.last_pair_s() < track.left_s()) {
-    const auto pair = MakePair(contest.proof.pairs.size(), make);
+    auto pair = MakePair(contest.proof.pairs.size(), make);
     if (!pair) return contest;
-    if (pair->before.unit != pair->after.unit) {
+    if (!CountAlike(*pair)) {
       contest.ending = Ending::kFailed;
       contest.why = fmt::format("the baseline is counted in {}, the candidate in {}", pair->before.unit,
                                 pair->after.unit);
       return contest;
     }
-    contest.proof.Add({*pair->before.rate, *pair->after.rate});
+    contest.unit = pair->before.unit;
+    contest.proof.Add({*pair->before.rate, *pair->after.rate, pair->before.in_slices});
     track.OnPair(contest.proof);
     if (const auto ending = EndingAfter(contest.proof, thresholds)) {
       contest.ending = *ending;
@@ -151,7 +165,7 @@ double LongestWholeRun(double left_seconds, size_t trials_before) {
   return kOfItsTime * left_seconds / static_cast<double>(wanted);
 }
 
-std::string WhatWouldSettle(const Contest& contest, bool in_slices) {
+std::string WhatWouldSettle(const Contest& contest) {
   const size_t pairs = contest.proof.pairs.size();
   switch (contest.ending) {
     case Ending::kDecided:
@@ -164,7 +178,7 @@ std::string WhatWouldSettle(const Contest& contest, bool in_slices) {
       return fmt::format(
           "The pairs differ by ±{}. Fewer neighbours on this machine would settle it, or longer trials: "
           "{}--precision 1% --most 5m.",
-          FormatPercent(SpreadOf(contest.proof)), in_slices ? "--whole-runs " : "");
+          FormatPercent(SpreadOf(contest.proof)), contest.proof.pairs_in_slices() > 0 ? "--whole-runs " : "");
     case Ending::kOver:
       break;
   }
@@ -175,7 +189,7 @@ std::string WhatWouldSettle(const Contest& contest, bool in_slices) {
     return fmt::format("The pairs differ by ±{}: more time (--budget) and fewer neighbours would settle it.",
                        FormatPercent(SpreadOf(contest.proof)));
   double seconds = contest.last_pair_s() * static_cast<double>(*wanted - pairs);
-  for (const Contest::Made& made : contest.trials) seconds += made.trial.seconds;
+  for (const Made& made : contest.trials) seconds += made.trial.seconds;
   return fmt::format("{} pairs like these would settle it: --budget {:.0f}m.", *wanted,
                      std::ceil(seconds / 60));
 }

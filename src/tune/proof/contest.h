@@ -14,16 +14,13 @@
 
 namespace fullbore::tune {
 
-enum class Side : uint8_t { kBaseline, kCandidate };
-std::string_view Name(Side side);  // "baseline", "candidate"
-
 // Why there are no more pairs.
 enum class Ending : uint8_t {
   kDecided,       // the interval lies on one side of all that it was to be told from
   kNoDifference,  // it is narrower than what matters, around 1
   kTooNoisy,      // after kMostPairs: the trials differ too much from each other
   kOver,          // no time is left, or the user has had enough
-  kFailed,        // a command could not be measured, or the two not in the same unit
+  kFailed,        // a command could not be measured, or the two in no unit that both have
 };
 std::string_view Name(Ending ending);  // "decided", "no-difference", "too-noisy", "over", "failed"
 
@@ -36,22 +33,20 @@ Standing StandingOf(const std::optional<Proof::Gain>& gain);
 class Track {
  public:
   virtual ~Track() = default;
-  // Nothing where it was over before the trial could be measured.
-  virtual std::optional<Trial> Try(Side side) = 0;
+  // Nothing where it was over before the trial could be measured. Of the other side only where that one cannot be
+  // measured at all.
+  virtual std::optional<Made> Try(Side side) = 0;
   virtual double left_s() const = 0;
   virtual void OnPair(const Proof& so_far) { (void)so_far; }
 };
 
 struct Contest {
-  struct Made {
-    Side side;
-    Trial trial;
-  };
   std::vector<double> thresholds;
   std::vector<Made> trials;  // in the order in which they were made
   Proof proof;               // of the whole pairs among them
   Ending ending = Ending::kOver;
-  std::string why;  // of kFailed
+  std::string why;   // of kFailed
+  std::string unit;  // of the rates in the proof; empty where no trial has one
 
   Standing standing() const { return StandingOf(proof.gain()); }
   std::vector<Trial> TrialsOf(Side side) const;
@@ -67,8 +62,7 @@ Contest Compete(const std::vector<double>& thresholds, Track& track);
 // nothing, and each of them takes its time to begin.
 double LongestWholeRun(double left_seconds, size_t trials_before);
 
-// What would tell what this one leaves open, in a sentence; empty where nothing is open. `in_slices`: of trials whose
-// length is not the user's (turns.h).
-std::string WhatWouldSettle(const Contest& contest, bool in_slices = false);
+// What would tell what this one leaves open, in a sentence; empty where nothing is open.
+std::string WhatWouldSettle(const Contest& contest);
 
 }  // namespace fullbore::tune

@@ -34,12 +34,12 @@ class MadeTrack : public Track {
         }) {}
   explicit MadeTrack(std::function<Trial(Side, std::mt19937&)> trial) : trial_(std::move(trial)) {}
 
-  std::optional<Trial> Try(Side side) override {
+  std::optional<Made> Try(Side side) override {
     order += side == Side::kBaseline ? 'A' : 'B';
     const Trial trial = trial_(side, random_);
     left -= trial.seconds;
     if (left < 0) return std::nullopt;
-    return trial;
+    return Made{side, trial};
   }
   double left_s() const override { return left; }
   void OnPair(const Proof& so_far) override { seen.push_back(so_far.pairs.size()); }
@@ -106,7 +106,13 @@ TEST(ContestTest, ASmallGainInNoiseStaysOpenAndSaysWhatWouldSettleIt) {
   EXPECT_EQ(contest.proof.pairs.size(), kMostPairs);
   EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("neighbours"));
   EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("longer trials: --precision 1%"));
-  EXPECT_THAT(WhatWouldSettle(contest, /*in_slices=*/true),
+  MadeTrack in_slices([](Side side, std::mt19937& random) {
+    Trial trial =
+        Ok((side == Side::kBaseline ? 100 : 103) * std::normal_distribution<double>(1, 0.1)(random));
+    trial.in_slices = true;
+    return trial;
+  });
+  EXPECT_THAT(WhatWouldSettle(Compete({1}, in_slices)),
               HasSubstr("longer trials: --whole-runs --precision 1%"));
 }
 
@@ -154,6 +160,31 @@ TEST(ContestTest, ACommandThatCannotBeMeasuredEndsItAtOnceAndIsNamed) {
   EXPECT_EQ(contest.ending, Ending::kFailed);
   EXPECT_THAT(contest.why, HasSubstr("the candidate could not be measured"));
   EXPECT_EQ(candidate.order, "AB");
+}
+
+class RefusingTrack : public MadeTrack {
+ public:
+  RefusingTrack() : MadeTrack(100, 100) {}
+  std::optional<Made> Try(Side) override { return Made{Side::kCandidate, Crashed()}; }
+};
+
+TEST(ContestTest, ACandidateThatFailedWhileTheBaselineWasWantedIsTheOneNamed) {
+  RefusingTrack track;
+  const Contest contest = Compete({1}, track);
+  EXPECT_EQ(contest.why, "the candidate could not be measured: crashed, exit status 1: no such file");
+}
+
+TEST(ContestTest, StepsAreComparedWithStepsWhereTheSamplesOfOnlyOneAreKnown) {
+  MadeTrack track([](Side side, std::mt19937&) {
+    Trial trial = Ok(side == Side::kBaseline ? 3200 : 20);
+    if (side == Side::kBaseline) trial.steps_rate = Rate{10, 10, 10};
+    if (side == Side::kCandidate) trial.unit = kStepsPerSecond;
+    return trial;
+  });
+  const Contest contest = Compete({1}, track);
+  EXPECT_EQ(contest.ending, Ending::kDecided) << contest.why;
+  EXPECT_NEAR(contest.proof.gain()->expected, 2, 1e-6);
+  EXPECT_EQ(contest.unit, kStepsPerSecond);
 }
 
 TEST(ContestTest, StepsAreNotComparedWithSamples) {

@@ -103,6 +103,22 @@ std::string GainText(const Proof::Gain& gain, std::string_view level) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f}{})", gain.expected, gain.low, gain.high, level);
 }
 
+std::string_view Name(Side side) { return side == Side::kBaseline ? "baseline" : "candidate"; }
+
+std::string PairsText(const Proof& proof) {
+  const size_t pairs = proof.pairs.size(), in_slices = proof.pairs_in_slices();
+  const std::string text =
+      (pairs == 1 ? std::string("one pair") : fmt::format("{} pairs", pairs)) + " of trials";
+  if (pairs == 0) return text;
+  if (in_slices == 0 || in_slices == pairs)
+    return fmt::format("{}, {} in turns", text, in_slices == 0 ? "whole runs" : "slices of both");
+  return fmt::format("{}, {} of them slices of both in turns, the others whole runs", text, in_slices);
+}
+
+size_t Proof::pairs_in_slices() const {
+  return static_cast<size_t>(std::ranges::count(pairs, true, &Pair::in_slices));
+}
+
 void Proof::Add(Pair pair) {
   pairs.push_back(pair);
   const auto now = gain();

@@ -46,6 +46,7 @@ struct Proof {
   std::optional<size_t> pairs_to_tell(double from) const;
 
   void Add(Pair pair);  // and judges anew
+  size_t pairs_in_slices() const;
   bool recommends() const { return verdict == Verdict::kFaster || verdict == Verdict::kAsFast; }
 };
 
@@ -60,6 +61,17 @@ std::string GainText(const Proof::Gain& gain, std::string_view level = "");
 inline constexpr size_t kMostPairs = 8;
 // A smaller gain is not worth a change, nor a proof.
 inline constexpr double kMatters = 1.02;
+
+// "3 pairs of trials, slices of both in turns", or as it was for some of them and for the others.
+std::string PairsText(const Proof& proof);
+
+enum class Side : uint8_t { kBaseline, kCandidate };
+std::string_view Name(Side side);  // "baseline", "candidate"
+
+struct Made {
+  Side side;
+  Trial trial;
+};
 
 struct PairOfTrials {
   Trial before, after;

@@ -34,6 +34,17 @@ TEST(ProofTest, SaysWhatItKnows) {
   EXPECT_EQ(GainText({1.46, 0, 1e36}), "1.46x (the pairs differ too much to tell)");
 }
 
+TEST(ProofTest, SaysHowThePairsWereMade) {
+  Proof proof = Of({{100, 150}});
+  EXPECT_EQ(PairsText(proof), "one pair of trials, whole runs in turns");
+  proof.Add({About(100), About(150), /*in_slices=*/true});
+  EXPECT_EQ(PairsText(proof), "2 pairs of trials, 1 of them slices of both in turns, the others whole runs");
+  proof.pairs.erase(proof.pairs.begin());
+  proof.Add({About(100), About(150), /*in_slices=*/true});
+  EXPECT_EQ(PairsText(proof), "2 pairs of trials, slices of both in turns");
+  EXPECT_EQ(PairsText(Proof{}), "0 pairs of trials");
+}
+
 TEST(ProofTest, TheSameGainIsOpenWhereThePairsDiffer) {
   const Proof proof = Of({{100, 150}, {130, 150}});
   EXPECT_EQ(proof.verdict, Verdict::kOpen);

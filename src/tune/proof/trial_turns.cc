@@ -28,8 +28,7 @@ Result<Turns> TrialTurns::Take(Contender baseline, Contender candidate) {
     turns.pair->before.seconds = turns.pair->after.seconds = (left_s - budget_.left_s()) / 2;
     return turns;
   }
-  const bool failed_alone = turns.baseline && !turns.baseline->ok();
-  if (budget_.interrupted() || budget_.IsOver() || failed_alone) return turns;
+  if (budget_.interrupted() || budget_.IsOver() || turns.failed) return turns;
   possible_ = false;
   say_(fmt::format("they cannot take turns ({}): whole runs instead", MaskUrls(turns.why)));
   return turns;

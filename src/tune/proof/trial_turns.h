@@ -21,7 +21,7 @@ class TrialTurns {
 
   bool possible() const { return possible_; }
   // How long the two had together is in their `seconds`, by halves. Where they make no pair and nothing else ended it, be
-  // it the user, the budget or a baseline that fails by itself, it is said why, and they are possible no more. An error
+  // it the user, the budget or one that fails by itself, it is said why, and they are possible no more. An error
   // where nothing can be started.
   Result<Turns> Take(Contender baseline, Contender candidate);
 

@@ -107,6 +107,7 @@ class Game {
   size_t fewest() const { return may_go_on_ ? kFewestWithOthers : kFewest; }
   bool IsCutShort();
   void End();
+  std::optional<Made> FailedAlone() const;
 
   std::array<Contender, 2> contenders_;
   std::array<Player, 2> players_;
@@ -301,11 +302,21 @@ void Game::End() {
   }
 }
 
+// Beside another program one may fail for its sake: for lack of memory, or because of a port that both want. A setting
+// that cannot be made has no such reason.
+std::optional<Made> Game::FailedAlone() const {
+  const auto& [baseline, candidate] = players_;
+  if (candidate.pid < 0 && baseline.trial && !baseline.trial->ok())
+    return Made{Side::kBaseline, *baseline.trial};
+  if (candidate.trial && !candidate.trial->refused.empty()) return Made{Side::kCandidate, *candidate.trial};
+  return std::nullopt;
+}
+
 Turns Game::Play(const std::optional<Acquaintance>& earlier) {
   Turns turns;
   pairs_before_ = earlier ? earlier->pairs : 0;
   auto played = earlier ? StartAgain(*earlier) : Start();
-  if (!played && players_[1].pid < 0) turns.baseline = players_[0].trial;
+  if (!played) turns.failed = FailedAlone();
   if (played) played = RunSlices();
   End();
   turns.interrupted_by = interrupted_by_;

@@ -29,9 +29,9 @@ struct Acquaintance {
 };
 
 struct Turns {
-  std::optional<PairOfTrials> pair;  // nothing where they could not take turns:
-  std::string why;                   // the reason,
-  std::optional<Trial> baseline;     // and what became of the baseline, where that ended before it had a turn
+  std::optional<PairOfTrials> pair;   // nothing where they could not take turns:
+  std::string why;                    // the reason,
+  std::optional<Made> failed;         // and the one that cannot be measured alone either
   std::optional<int> interrupted_by;  // a signal that they got
   std::optional<Acquaintance> seen;   // of a pair
 };

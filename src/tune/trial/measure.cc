@@ -46,6 +46,10 @@ class Watch {
   std::optional<Estimate> Now() const {
     return reader_ ? SteadyReadings(reader_->values()) : throughput_.Steady();
   }
+  // Of a program that its steps measure.
+  std::optional<Estimate> InSteps() const {
+    return reader_ ? std::nullopt : throughput_.Steady(/*in_steps=*/true);
+  }
   void ReadTheRest() {
     if (reader_) reader_->Read(places_.LogPath());
   }
@@ -245,6 +249,8 @@ void SetOutcome(const Watch& watch, const collect::RunOutcome& run, const std::s
   }
 }
 
+Rate RateOf(const Estimate& estimate) { return {estimate.rate, estimate.low, estimate.high}; }
+
 // Of an estimate that is not as narrow as wanted, or narrow after too little.
 std::string WhyNotKnown(const Estimate& estimate, const Precision& wanted) {
   if (estimate.HalfWidth() > wanted.half_width)
@@ -308,7 +314,8 @@ Result<Measured> Measure(const MeasureOptions& options, const Settings& settings
     trial.busy = estimate->busy;
     if (!estimate->counts_samples) trial.unit = kStepsPerSecond;
     if (trial.outcome == Outcome::kOk) {
-      trial.rate = Rate{estimate->rate, estimate->low, estimate->high};
+      trial.rate = RateOf(*estimate);
+      if (const auto steps = watch.InSteps()) trial.steps_rate = RateOf(*steps);
       trial.cut_short = watch.cut_short();
       trial.noisy = !trial.cut_short && !watch.IsNarrow(*estimate);
       if (trial.noisy) trial.why = WhyNotKnown(*estimate, options.precision);

@@ -38,14 +38,14 @@ size_t Throughput::WarmupOf(const Rank& rank) {
   return warmup;
 }
 
-std::optional<Estimate> Throughput::Steady() const {
+std::optional<Estimate> Throughput::Steady(bool in_steps) const {
   if (ranks_.empty()) return std::nullopt;
   const Rank& lead = ranks_.begin()->second;
   const size_t warmup = WarmupOf(lead);
   if (warmup >= lead.steps.size()) return std::nullopt;
   const bool counts_samples =
-      std::all_of(lead.steps.begin() + static_cast<std::ptrdiff_t>(warmup), lead.steps.end(),
-                  [](const Step& step) { return step.samples > 0; });
+      !in_steps && std::all_of(lead.steps.begin() + static_cast<std::ptrdiff_t>(warmup), lead.steps.end(),
+                               [](const Step& step) { return step.samples > 0; });
   const auto count = [&](const Step& step) {
     return counts_samples ? static_cast<double>(step.samples) : 1.0;
   };

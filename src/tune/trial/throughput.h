@@ -35,8 +35,8 @@ class Throughput {
   int64_t steps() const { return steps_; }  // of all ranks
   int64_t lead_steps() const;               // of the first rank
   int64_t last_ns() const { return last_ns_; }
-  // Nothing before ten steady steps.
-  std::optional<Estimate> Steady() const;
+  // Nothing before ten steady steps. `in_steps`: where samples are known, too.
+  std::optional<Estimate> Steady(bool in_steps = false) const;
 
  private:
   struct Rank {

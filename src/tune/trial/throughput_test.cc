@@ -109,6 +109,15 @@ TEST(ThroughputTest, CountsStepsWhereSamplesAreNotKnown) {
   EXPECT_NEAR(estimate->rate, 100, 1);
 }
 
+TEST(ThroughputTest, CountsStepsWhereTheyAreAskedFor) {
+  ARun run;
+  run.Steps(50, 10, 8);
+  const auto estimate = run.throughput.Steady(/*in_steps=*/true);
+  ASSERT_TRUE(estimate.has_value());
+  EXPECT_FALSE(estimate->counts_samples);
+  EXPECT_NEAR(estimate->rate, 100, 1);
+}
+
 TEST(SteadyReadingsTest, AreAveragedWithoutTheirSlowStart) {
   const auto estimate = SteadyReadings({10, 20, 100, 101, 99, 100, 100, 101, 99, 100});
   ASSERT_TRUE(estimate.has_value());

@@ -37,11 +37,12 @@ struct Trial {
   std::string refused;       // the setting that was, where it was one
   std::string why;           // in words, where the outcome is not ok, "noisy, +-6 %", or "short, 8 values"
   std::optional<Rate> rate;  // in `unit`; there if the outcome is ok
-  bool noisy = false;        // its interval is wider than was asked for
-  bool cut_short = false;    // ended as soon as it could not be the best any more
-  bool proves = false;       // made to prove an answer, not to search for one
-  bool in_slices = false;    // alive beside another one, with which it took turns
-  bool apart = false;        // of what is measured beside the answer, and never recommended
+  std::optional<Rate> steps_rate;  // the same in steps/s, where the hook saw steps; not kept
+  bool noisy = false;              // its interval is wider than was asked for
+  bool cut_short = false;          // ended as soon as it could not be the best any more
+  bool proves = false;             // made to prove an answer, not to search for one
+  bool in_slices = false;          // alive beside another one, with which it took turns
+  bool apart = false;              // of what is measured beside the answer, and never recommended
   std::string unit = std::string(kSamplesPerSecond);
   std::optional<double> predicted;  // in that unit, said before it was tried
   std::optional<int64_t> peak_memory_bytes;
