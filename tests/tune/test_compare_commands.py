@@ -17,7 +17,7 @@ import time
 
 import jsonschema
 import pytest
-from tune_scripts import MOST_S, PRINTS, STREAMS, WAITS, listed, processes_with, tree
+from tune_scripts import MOST_S, PRINTS, STREAMS, VALIDATES, WAITS, listed, processes_with, tree
 
 # A training each step of which keeps a core busy for so many milliseconds, by the thread's own clock.
 BURNS = """
@@ -139,6 +139,14 @@ def in_turns(compare):
         return said
 
     return call
+
+
+@pytest.mark.long
+def test_what_comes_in_every_fiftieth_step_counts(fullbore, in_turns, torch_python):
+    fullbore.script("validates.py", VALIDATES)
+    command = f"OMP_NUM_THREADS=1 '{torch_python}' validates.py"
+    said = in_turns(f"{command} 50", f"{command} 1000000000")
+    assert (said["verdict"], said["turns"]) == ("faster", "slices"), said["terminal"] + said["stderr"]
 
 
 @pytest.mark.long

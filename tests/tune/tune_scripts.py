@@ -45,6 +45,27 @@ if __name__ == "__main__":
                 log.write(f"{step}\\n")
 """
 
+# Validates in every so many steps, for as long as many of them take.
+VALIDATES = """
+import sys, torch
+every = int(sys.argv[1])
+model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+x = torch.randn(512, 256)
+step = 0
+while True:
+    optimizer.zero_grad()
+    model(x).mean().backward()
+    optimizer.step()
+    step += 1
+    if step % every == 0:
+        model.eval()
+        with torch.no_grad():
+            for _ in range(400):
+                model(x)
+        model.train()
+"""
+
 # A training on what a server sends, which goes on whether somebody reads it or not; a little faster than that comes. It
 # is blocked while it waits, or asks again and again.
 STREAMS = """

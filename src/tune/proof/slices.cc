@@ -34,7 +34,11 @@ constexpr double kBetweenStarts = 0.04;
 // There is time for five pairs, because the intervals of fewer are wide whatever they tell (Student's t); a fifth of a pair
 // is kept for ending them.
 constexpr double kUsefulPairs = 5.2, kLastPair = 1.2;
-// Of each side, what is left out of a trimmed mean.
+// No slice is all pause: rates without it go into logarithms.
+constexpr double kLeastRunning = 1e-3;
+// Of so many that came it is known how often they come: their own spread says it.
+constexpr size_t kEnoughToKnow = 5;
+// On each side, what is left out of a trimmed mean.
 constexpr double kTrimmed = 0.25;
 
 double Mean(const std::vector<Slice>& slices, double Slice::*rate) {
@@ -68,15 +72,28 @@ Known MeanOf(const std::vector<double>& values) {
   return KnownOf(mean, StandardError(values, mean), values.size());
 }
 
+// What is trimmed, on each side.
+size_t TrimmedOf(const std::vector<double>& values) {
+  return static_cast<size_t>(kTrimmed * static_cast<double>(values.size()));
+}
+
+// With the largest and the smallest values drawn in to the others.
+std::vector<double> DrawnIn(std::vector<double> values) {
+  std::vector<double> sorted = values;
+  std::ranges::sort(sorted);
+  const size_t out = TrimmedOf(values);
+  for (double& value : values) value = std::clamp(value, sorted[out], sorted[sorted.size() - 1 - out]);
+  return values;
+}
+
 // Without the largest and the smallest, and its error from the values with these drawn in (Tukey and McLaughlin 1963).
 Known TrimmedMeanOf(std::vector<double> values) {
+  const std::vector<double> drawn_in = DrawnIn(values);
   std::ranges::sort(values);
-  const auto out = static_cast<size_t>(kTrimmed * static_cast<double>(values.size()));
-  const auto kept = values.size() - 2 * out;
+  const size_t out = TrimmedOf(values), kept = values.size() - 2 * out;
   double mean = 0;
   for (size_t i = out; i < out + kept; ++i) mean += values[i] / static_cast<double>(kept);
-  for (double& value : values) value = std::clamp(value, values[out], values[out + kept - 1]);
-  const double error = StandardError(values, MeanOf(values).mean);
+  const double error = StandardError(drawn_in, MeanOf(drawn_in).mean);
   return KnownOf(mean, error * static_cast<double>(values.size()) / static_cast<double>(kept), kept);
 }
 
@@ -88,8 +105,9 @@ struct Ratio {
 Ratio RatioOf(const std::vector<double>& of_all, const std::vector<double>& of_undisturbed, double slowness) {
   const size_t count = of_all.size();
   if (count < 2) return {count == 0 ? 0 : of_all.front(), 1};
-  std::vector<double> differences;  // how much slower the first was made
-  for (size_t i = 0; i < count; ++i) differences.push_back(of_all[i] - of_undisturbed[i]);
+  std::vector<double> differences;  // how much slower the first was made, by slow steps and by slow slices
+  const std::vector<double> usual_slices = DrawnIn(of_undisturbed);
+  for (size_t i = 0; i < count; ++i) differences.push_back(of_all[i] - usual_slices[i]);
   const Known own = MeanOf(differences);
   if (std::abs(own.mean) > kTold * own.error) {
     const Known all = MeanOf(of_all);
@@ -148,6 +166,62 @@ double ShareOfPair(double left_seconds, size_t pairs_before) {
   return left_seconds / std::max(kLastPair, kUsefulPairs - static_cast<double>(pairs_before));
 }
 
+namespace {
+
+// What one program takes for a unit of its work, in seconds.
+struct UnitTime {
+  double running = 0, paused = 0;
+  double work = 0;  // of all its slices
+  double whole() const { return running + paused; }
+};
+UnitTime UnitTimeOf(const std::vector<Slice>& slices, double Slice::*rate) {
+  UnitTime time;
+  for (const Slice& slice : slices) {
+    time.work += slice.*rate * slice.seconds;
+    time.paused += slice.paused * slice.seconds;
+    time.running += (1 - slice.paused) * slice.seconds;
+  }
+  time.paused /= time.work;
+  time.running /= time.work;
+  return time;
+}
+
+// How much longer it paused in each slice than it usually does, in seconds.
+std::vector<double> LongerPauses(const std::vector<Slice>& slices, double Slice::*rate,
+                                 const UnitTime& time) {
+  std::vector<double> more;
+  for (const Slice& slice : slices)
+    more.push_back(slice.paused * slice.seconds - time.paused * slice.*rate * slice.seconds);
+  return more;
+}
+
+// What came in a few slices only, and may as well have come in one more, or in one fewer, in seconds.
+double ByChance(const std::vector<Slice>& slices, double largest) {
+  const auto had = std::ranges::count_if(
+      slices, [&](const Slice& slice) { return slice.paused * slice.seconds > largest / 2; });
+  return static_cast<size_t>(had) < kEnoughToKnow ? largest : 0;
+}
+
+// Of the logarithm of the ratio, as far as the pauses of both are not known.
+double HalfWidthOfPauses(const std::vector<Slice>& before, const std::vector<Slice>& after,
+                         double Slice::*rate, const UnitTime& time_before, const UnitTime& time_after) {
+  const size_t count = std::min(before.size(), after.size());
+  if (count < 2) return 0;
+  const auto more_before = LongerPauses(before, rate, time_before),
+             more_after = LongerPauses(after, rate, time_after);
+  const double all_before = time_before.work * time_before.whole(),
+               all_after = time_after.work * time_after.whole();
+  std::vector<double> differences;  // what disturbs both at a time is in none of them
+  for (size_t i = 0; i < count; ++i)
+    differences.push_back(static_cast<double>(count) *
+                          (more_before[i] / all_before - more_after[i] / all_after));
+  const double largest = std::max(std::ranges::max(more_before), std::ranges::max(more_after));
+  return std::hypot(MeanOf(differences).half_width, kNormal95 * ByChance(before, largest) / all_before,
+                    kNormal95 * ByChance(after, largest) / all_after);
+}
+
+}  // namespace
+
 RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>& after) {
   RatesInTurns rates;
   for (const auto* slices : {&before, &after}) {
@@ -155,23 +229,33 @@ RatesInTurns RatesOf(const std::vector<Slice>& before, const std::vector<Slice>&
   }
   const auto rate = rates.counts_samples ? &Slice::samples : &Slice::steps;
   const size_t count = std::min(before.size(), after.size());
+  const auto running_rate = [&](const Slice& slice) {
+    return slice.*rate / std::max(kLeastRunning, 1 - slice.paused);
+  };
   std::vector<double> of_all, of_undisturbed;
   double slowness = 0;
   for (size_t i = 0; i < count; ++i) {
-    of_all.push_back(std::log(after[i].*rate / (before[i].*rate)));
+    of_all.push_back(std::log(running_rate(after[i]) / running_rate(before[i])));
     of_undisturbed.push_back(of_all.back() + std::log(after[i].undisturbed / before[i].undisturbed));
     slowness += std::log(after[i].undisturbed * before[i].undisturbed) / 2 / static_cast<double>(count);
   }
   const Ratio ratio = RatioOf(of_all, of_undisturbed, slowness);
+  UnitTime time_before = UnitTimeOf(before, rate), time_after = UnitTimeOf(after, rate);
   // What only some slices met is shared by both.
-  const double middle = std::sqrt(Mean(before, rate) * Mean(after, rate));
-  const double half_width = ratio.half_width / std::numbers::sqrt2;
-  const auto known = [&](double log) {
-    const double value = middle * std::exp(log);
+  const double middle = std::sqrt(time_before.running * time_after.running);
+  time_before.running = middle * std::exp(ratio.log / 2);
+  time_after.running = middle * std::exp(-ratio.log / 2);
+  const double of_running =
+      (time_before.running / time_before.whole() + time_after.running / time_after.whole()) / 2;
+  const double half_width = std::hypot(of_running * ratio.half_width,
+                                       HalfWidthOfPauses(before, after, rate, time_before, time_after)) /
+                            std::numbers::sqrt2;
+  const auto known = [&](const UnitTime& time) {
+    const double value = 1 / time.whole();
     return Rate{value, value * (1 - half_width), value * (1 + half_width)};
   };
-  rates.before = known(-ratio.log / 2);
-  rates.after = known(ratio.log / 2);
+  rates.before = known(time_before);
+  rates.after = known(time_after);
   return rates;
 }
 

@@ -15,8 +15,9 @@ namespace fullbore::tune {
 //
 // The ratio is that of undisturbed steps (Slice::undisturbed): what else goes on on a machine meets now the one and now the
 // other, and slows some of their steps down, so that the mean of all needs several times as many slices (bench/slices.py).
-// But slow steps may be the program's own, and then they count: where one of the two has more of them than chance explains,
-// the mean of all is compared, and else the interval leaves room for some (kOwnSlowness).
+// But slow steps may be the program's own, and then they count: pauses that are known (Slice::paused) by the mean of all
+// slices, however few of them have any; and where one of the two has more slow steps than chance explains, the mean of
+// all is compared, and else the interval leaves room for some (kOwnSlowness).
 struct RatesInTurns {
   Rate before, after;
   bool counts_samples = true;

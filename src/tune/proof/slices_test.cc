@@ -49,7 +49,7 @@ struct Disturbed {
 std::vector<Slice> SlicesOf(const std::vector<Disturbed>& disturbed) {
   std::vector<Slice> slices;
   for (const auto& [samples, undisturbed] : disturbed)
-    slices.push_back({0.2, 10, samples, 0, 1, undisturbed});
+    slices.push_back({.seconds = 0.2, .steps = 10, .samples = samples, .undisturbed = undisturbed});
   return slices;
 }
 
@@ -72,13 +72,22 @@ TEST(SlicesTest, SlowStepsOfTheProgramsOwnCount) {
   EXPECT_NEAR(RatioOf(RatesOf(both, both)), 1, 1e-9);
 }
 
-// The shares of pairs whose interval holds the true gain, and lies above 1, of a baseline that has a slow step of its own in
-// a third of its slices, and a candidate that has none; neighbours slow down both now and then.
+// The shares of pairs whose interval holds the true gain, and lies above 1.
 struct Shares {
   double hold = 0, faster = 0;
 };
+constexpr int kPairs = 400, kSlices = 40;
+
+void AddTo(Shares& shares, const RatesInTurns& rates, double truth) {
+  const double half = std::hypot(HalfWidth(rates.before), HalfWidth(rates.after));
+  const double log = std::log(RatioOf(rates));
+  shares.hold += (std::abs(log - std::log(truth)) <= half) / static_cast<double>(kPairs);
+  shares.faster += (log > half) / static_cast<double>(kPairs);
+}
+
+// Of a baseline that has a slow step of its own in a third of its slices, and a candidate that has none; neighbours slow
+// down both now and then.
 Shares OfOwnSlowSteps(double slow, double neighbours) {
-  constexpr int kPairs = 400, kSlices = 40;
   std::mt19937 random(7);
   std::uniform_real_distribution<double> chance;
   Shares shares;
@@ -92,11 +101,7 @@ Shares OfOwnSlowSteps(double slow, double neighbours) {
       before.push_back(disturbed(chance(random) < 1.0 / 3 ? slow : 0));
       after.push_back(disturbed(0));
     }
-    const RatesInTurns rates = RatesOf(SlicesOf(before), SlicesOf(after));
-    const double half = std::hypot(HalfWidth(rates.before), HalfWidth(rates.after));
-    const double log = std::log(RatioOf(rates)), truth = std::log(1 + slow / 3);
-    shares.hold += (std::abs(log - truth) <= half) / static_cast<double>(kPairs);
-    shares.faster += (log > half) / static_cast<double>(kPairs);
+    AddTo(shares, RatesOf(SlicesOf(before), SlicesOf(after)), 1 + slow / 3);
   }
   return shares;
 }
@@ -109,6 +114,72 @@ TEST(SlicesTest, SlowStepsThatAreHardToTellFromNeighboursAreNotDenied) {
   EXPECT_GE(OfOwnSlowSteps(0.15, 1.5).hold, 0.9);
   EXPECT_GE(OfOwnSlowSteps(0, 1.5).hold, 0.94);
   EXPECT_LE(OfOwnSlowSteps(0, 1.5).faster, 0.025);
+}
+
+// Of five steps of 10 ms with some noise, and a pause of 50 ms in some slices: how often, by chance.
+std::vector<Slice> SlicesWithPauses(double often, std::mt19937& random) {
+  std::uniform_real_distribution<double> chance;
+  std::normal_distribution<double> noise(1, 0.03);
+  std::vector<Slice> slices;
+  for (int i = 0; i < kSlices; ++i) {
+    const double running = 0.05 * noise(random), paused = chance(random) < often ? 0.05 : 0;
+    const double seconds = running + paused;
+    slices.push_back(
+        {.seconds = seconds, .steps = 5 / seconds, .samples = 5 / seconds, .paused = paused / seconds});
+  }
+  return slices;
+}
+
+Shares OfPauses(double often_before, double often_after) {
+  std::mt19937 random(7);
+  Shares shares;
+  for (int pair = 0; pair < kPairs; ++pair)
+    AddTo(shares, RatesOf(SlicesWithPauses(often_before, random), SlicesWithPauses(often_after, random)),
+          (1 + often_before) / (1 + often_after));
+  return shares;
+}
+
+TEST(SlicesTest, PausesCountHoweverFewSlicesHaveAny) {
+  std::mt19937 random(7);
+  std::vector<Slice> before = SlicesWithPauses(0, random), after = before;
+  for (size_t i = 0; i < before.size(); i += 5) {
+    const double seconds = before[i].seconds + 0.05;
+    before[i] = {.seconds = seconds, .steps = 5 / seconds, .samples = 5 / seconds, .paused = 0.05 / seconds};
+  }
+  EXPECT_NEAR(RatioOf(RatesOf(before, after)), 1.2, 0.01) << "a trimmed mean of slices has none of them";
+  EXPECT_GE(OfPauses(0.2, 0.05).hold, 0.92);
+  EXPECT_GE(OfPauses(0.2, 0.05).faster, 0.45) << "of eight against two, by chance";
+  EXPECT_GE(OfPauses(0.5, 0).hold, 0.92);
+  EXPECT_GE(OfPauses(0.5, 0).faster, 0.95);
+}
+
+TEST(SlicesTest, AFewPausesThatOnlyOneOfTheTwoMetProveNothing) {
+  EXPECT_LE(OfPauses(0.05, 0.05).faster, 0.025);
+  EXPECT_GE(OfPauses(0.05, 0.05).hold, 0.95);
+  EXPECT_GE(OfPauses(0.02, 0.02).hold, 0.95);
+  EXPECT_GE(OfPauses(0.03, 0).hold, 0.65) << "where the baseline's pauses never came, nothing knows of them";
+}
+
+// A sample of its own now and then that takes long to load, in so many of its slices.
+Shares OfSlowSlices(double slow, double often) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> chance;
+  std::normal_distribution<double> noise(1, 0.03);
+  Shares shares;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    std::vector<double> before, after;
+    for (int i = 0; i < kSlices; ++i) {
+      before.push_back(100 * noise(random) / (1 + (chance(random) < often ? slow : 0)));
+      after.push_back(100 * noise(random));
+    }
+    AddTo(shares, RatesOf(SlicesOf(before), SlicesOf(after)), 1 + slow * often);
+  }
+  return shares;
+}
+
+TEST(SlicesTest, SlowSlicesOfTheProgramsOwnCountToo) {
+  EXPECT_GE(OfSlowSlices(0.5, 0.2).faster, 0.7) << "a trimmed mean of slices has none of them";
+  EXPECT_GE(OfSlowSlices(0, 0).hold, 0.94);
 }
 
 TEST(SlicesTest, CountsStepsOfBothWhereOneSliceKnowsNoSamples) {

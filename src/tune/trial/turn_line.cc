@@ -29,15 +29,21 @@ constexpr double kPartOfACore = 0.2;
 // Tells as much in five seconds as the median in ten (docs/measurements.md).
 constexpr double kUndisturbed = 0.25;
 
-// What is known to be the program's own, and not the same in each step.
-double UnevenSeconds(const record::Step& step) {
+double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+double WaitSeconds(const record::Step& step) {
+  return Seconds(step.share_ns[Index(record::Share::kDataWait)] +
+                 step.share_ns[Index(record::Share::kCommExposed)]);
+}
+
+// What is known to be the program's own, and comes now and then.
+double PauseSeconds(const record::Step& step) {
   using record::HostOther;
-  int64_t ns = step.share_ns[Index(record::Share::kDataWait)] +
-               step.share_ns[Index(record::Share::kCommExposed)];  // for data, and for other ranks
+  int64_t ns = 0;
   for (const HostOther part : {HostOther::kCheckpoint, HostOther::kValidation, HostOther::kGarbageCollection,
                                HostOther::kCompilation})
     ns += step.host_other_ns[static_cast<size_t>(part)];
-  return static_cast<double>(ns) / 1e9;
+  return Seconds(ns);
 }
 
 // How many times as fast the first half of the steps' time was as the second.
@@ -67,26 +73,27 @@ bool SliceMeter::Leads(Work& work, double seconds) const {
 
 void SliceMeter::Add(int rank, const record::Step& step, int64_t beside) {
   Work& work = ranks_[rank];
-  const double seconds = static_cast<double>(step.wall_ns) / 1e9;
+  const double seconds = Seconds(step.wall_ns);
   uses_device_ = uses_device_ || step.device_ns >= 0;
   if (Leads(work, seconds)) return;
   work.samples += static_cast<double>(step.samples);
   work.samples_known = work.samples_known && step.samples > 0;
   work.seconds += seconds;
-  work.waited += static_cast<double>(step.share_ns[Index(record::Share::kDataWait)]) / 1e9;
+  work.waited += Seconds(step.share_ns[Index(record::Share::kDataWait)]);
   work.step_seconds.push_back(seconds);
-  const double uneven = UnevenSeconds(step);
-  work.uneven += uneven;
-  work.regular.push_back(seconds - uneven);
+  const double paused = PauseSeconds(step), waited = WaitSeconds(step);
+  work.paused += paused;
+  work.waited_for_any += waited;
+  work.regular.push_back(seconds - paused - waited);
   work.beside = std::max(work.beside, beside);
   work.cores_known = work.cores_known && step.without_core_ns >= 0;
   if (!work.cores_known) return;
-  work.without_core += static_cast<double>(step.without_core_ns) / 1e9;
-  work.on_core += static_cast<double>(step.on_core_ns) / 1e9;
-  work.cpu += static_cast<double>(step.cpu_ns) / 1e9;
+  work.without_core += Seconds(step.without_core_ns);
+  work.on_core += Seconds(step.on_core_ns);
+  work.cpu += Seconds(step.cpu_ns);
   // Where in the step it was is not known.
-  const double part = seconds > 0 ? (seconds - uneven) / seconds : 0;
-  work.without_cores.push_back(part * static_cast<double>(step.without_core_ns) / 1e9);
+  const double part = seconds > 0 ? work.regular.back() / seconds : 0;
+  work.without_cores.push_back(part * Seconds(step.without_core_ns));
 }
 
 double SliceMeter::blocked() const {
@@ -111,25 +118,31 @@ double SliceMeter::UndisturbedOf(const Work& lead) const {
     for (size_t i = 0; i < steps.size(); ++i) steps[i] -= lead.without_cores[i];
   }
   const auto count = static_cast<double>(steps.size());
-  const double step = diagnose::Quantile(std::move(steps), kUndisturbed) + lead.uneven / count;
-  return step > 0 ? lead.seconds / count / step : 1;
+  const double mean = (lead.seconds - lead.paused) / count;
+  const double step = diagnose::Quantile(std::move(steps), kUndisturbed) + lead.waited_for_any / count;
+  return step > 0 && mean > 0 ? mean / step : 1;
 }
 
 void SliceMeter::BeginSlices(bool leaves_out) {
   leaves_out_ = leaves_out;
   ranks_.clear();
+  last_step_.reset();
 }
 
 std::optional<Slice> SliceMeter::Take() {
   if (ranks_.empty()) return std::nullopt;
   const Work& lead = ranks_.begin()->second;
   const Lengths& wanted = lengths();
-  if (lead.seconds < wanted.seconds || lead.step_seconds.size() < wanted.steps) return std::nullopt;
+  const size_t steps = lead.step_seconds.size();
+  if (lead.seconds < wanted.seconds || steps < wanted.steps) return std::nullopt;
+  if (!last_step_) last_step_ = steps + more_(random_);
+  if (steps < *last_step_) return std::nullopt;
   Slice slice{lead.seconds,
-              static_cast<double>(lead.step_seconds.size()) / lead.seconds,
+              static_cast<double>(steps) / lead.seconds,
               0,
               lead.waited / lead.seconds,
               BurstOf(lead.step_seconds, lead.seconds),
+              std::min(1.0, lead.paused / lead.seconds),
               UndisturbedOf(lead)};
   bool samples_known = true;
   for (const auto& [rank, work] : ranks_) {
@@ -137,7 +150,7 @@ std::optional<Slice> SliceMeter::Take() {
     if (work.seconds > 0) slice.samples += work.samples / work.seconds;
   }
   if (!samples_known) slice.samples = 0;
-  ranks_.clear();
+  BeginSlices(leaves_out_);
   return slice;
 }
 
@@ -204,6 +217,7 @@ void TurnLine::OnStood() {
        {"samples", slice.samples},
        {"waited", slice.waited},
        {"burst", slice.burst},
+       {"paused", slice.paused},
        {"undisturbed", slice.undisturbed}});
 }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct Slice {
   double samples = 0;  // a second, of all ranks together; 0 where not all steps say theirs
   double waited = 0;   // for data, of that time
   double burst = 1;    // how many times as fast its first half was as its second
-  // How many times as fast as all of it its undisturbed step was: one that met nothing else on the machine, with what is
-  // known not to be the same in each step (waits for data and for ranks, a checkpoint) as it came.
+  double paused = 0;   // of that time: checkpoints, validation, collections of garbage, compilation
+  // How many times as fast as all of it, but for the pauses, its undisturbed step was: one that met nothing else on the
+  // machine, with waits for data and for ranks as they came.
   double undisturbed = 1;
 };
 
@@ -43,9 +45,12 @@ struct Warm {
 };
 
 // Adds up steps until they are a slice. Left out is the step during which the program stood, and of one of which something
-// may have gone on what comes first.
+// may have gone on what comes first. A slice has up to some steps more than it needs, by chance: what comes in every
+// twentieth step would else be left out always, or never.
 class SliceMeter {
  public:
+  explicit SliceMeter(size_t most_more_steps = 2) : more_(0, most_more_steps) {}
+
   // What of a slice counts, and what goes before it and does not.
   struct Lengths {
     double lead_seconds;
@@ -69,10 +74,10 @@ class SliceMeter {
     double lead_seconds = 0;  // of what is left out
     int64_t lead_steps = 0;
     double samples = 0, seconds = 0, waited = 0;
-    double uneven = 0;  // of the seconds
+    double paused = 0, waited_for_any = 0;  // of the seconds; waited: for data or ranks
     double without_core = 0, on_core = 0, cpu = 0;
     std::vector<double> step_seconds;
-    std::vector<double> regular;        // of each step, without what is uneven
+    std::vector<double> regular;        // of each step, without pauses and waits
     std::vector<double> without_cores;  // of that, where it is known
     int64_t beside = 0;
     bool samples_known = true, cores_known = true;
@@ -87,6 +92,9 @@ class SliceMeter {
   std::map<int, Work> ranks_;
   bool uses_device_ = false;
   bool leaves_out_ = false;
+  std::minstd_rand random_{std::random_device{}()};
+  std::uniform_int_distribution<size_t> more_;
+  std::optional<size_t> last_step_;  // of a slice that is long enough
 };
 
 // The words that let a trial run.
