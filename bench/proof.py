@@ -2,9 +2,10 @@
 """How well `fullbore compare` tells two commands apart: in turns of a moment, and by whole runs.
 
 A laboratory of programs whose gains are known, because each step is so many units of one kind of work: matrix products
-on one thread or two, Python code, copies of memory, waits, workers of a loader. What a step takes with all of its units
-and with none is measured at first, of each kind. Of 18 candidates 6 do what the baseline does, 6 do 5 % less, and 6
-have gains of 0.8 to 3, drawn by the seed. Each pair is compared in each way, beside neighbours that come and go. Of
+on one thread or two, Python code, copies of memory, waits, workers of a loader; or half of its work, and in every
+twentieth step what is left of twenty, as a validation or as anybody's. What a step takes with all of its units and with
+none is measured at first, of each kind. Of 24 candidates 8 do what the baseline does, 8 do 5 % less, and 8 have gains
+of 0.8 to 3, drawn by the seed. Each pair is compared in each way, beside neighbours that come and go. Of
 each way: how often the interval holds the true gain, and is at most 3 % to each side; how often the one that is not
 faster is called so; how often a gain is found; how wide the intervals are, and how long it took. With --peer, the same
 is asked of train-doctor (`pip install train-doctor==0.2.0`, in an environment of its own), with its own five pairs.
@@ -46,13 +47,20 @@ KINDS = {
     "copies": "for _ in range(units // 4): target.copy_(source)",
     "waits": "time.sleep(units * 4e-5)",
     "workers": "for _ in range(units): matrix @ matrix",
+    "seldom": "for _ in range(units // 2 * (1 if next(turn) % 20 else 21)): matrix @ matrix",
+    "validation": """for _ in range(units // 2): matrix @ matrix
+    if next(turn) % 20 == 0:
+        model.eval()
+        for _ in range(units * 10): matrix @ matrix
+        model.train()""",
 }
 PROGRAM = """
-import gc, statistics, sys, time, torch
+import gc, itertools, statistics, sys, time, torch
 kind, units, steps = sys.argv[1], int(sys.argv[2]), int((sys.argv + [0])[3])
 torch.set_num_threads(2 if kind == "two-threads" else 1)
 gc.disable()
 matrix, large = torch.randn(128, 128), torch.randn(256, 256)
+model, turn = torch.nn.Linear(8, 8), itertools.count()
 source, target = torch.zeros(250_000), torch.zeros(250_000)
 
 def work():
@@ -76,7 +84,8 @@ def step():
     if steps:
         ends.append(time.perf_counter())
         if len(ends) > steps:
-            print(statistics.median(b - a for a, b in zip(ends[steps // 4 :], ends[steps // 4 + 1 :])))
+            times = [b - a for a, b in zip(ends[steps // 4 :], ends[steps // 4 + 1 :])]
+            print((statistics.mean if kind in ("seldom", "validation") else statistics.median)(times))
             sys.exit()
 
 if kind == "workers":
@@ -86,7 +95,7 @@ while True:
     work()
     step()
 """
-CALIBRATION_STEPS = 200
+CALIBRATION_STEPS = 240  # of which three quarters count: nine times twenty
 # Computes for some seconds, and rests for some.
 NEIGHBOUR = """
 import random, sys, time
@@ -195,7 +204,7 @@ def summary(rows: list[dict]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fullbore", default=str(ROOT / "build" / "release" / "fullbore"))
-    parser.add_argument("--programs", type=int, default=18)
+    parser.add_argument("--programs", type=int, default=24)
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--load", type=int, default=0, help="programs beside it, that come and go")
     parser.add_argument("--budget", default="60s", help="of each comparison of ours")
