@@ -5,28 +5,11 @@
 namespace fullbore::analyze {
 
 const std::vector<const Section*>& AllSections() {
-  static const std::vector<const Section*> all = {&kTemporalBreakdown,
-                                                  &kSteps,
-                                                  &kOverlap,
-                                                  &kIdleBreakdown,
-                                                  &kKernelTypes,
-                                                  &kKernels,
-                                                  &kLaunchSummary,
-                                                  &kLaunches,
-                                                  &kQueueSummary,
-                                                  &kQueueLength,
-                                                  &kMemorySummary,
-                                                  &kMemoryBandwidth,
-                                                  &kOperators,
-                                                  &kSequences,
-                                                  &kRoofline,
-                                                  &kRooflineOperators,
-                                                  &kRooflineChains,
-                                                  &kCollectives,
-                                                  &kSyncs,
-                                                  &kCounters,
-                                                  &kCriticalPath,
-                                                  &kCriticalPathItems};
+  static const std::vector<const Section*> all = {
+#define SECTION(section) &section,
+#include "explain/analyze/sections.inc"
+#undef SECTION
+  };
   return all;
 }
 

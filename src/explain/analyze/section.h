@@ -1,5 +1,4 @@
-// The sections of `fullbore explain --section`: tables about a trace, one file each. The list in section.cc
-// is the table of contents; docs/sections.md explains each.
+// The sections of `fullbore explain --section`: tables about a trace. sections.inc is the table of contents.
 #pragma once
 
 #include <string_view>
@@ -17,10 +16,9 @@ struct Section {
   void (*append)(const RankTrace& rank, Table* table);  // the rows of one rank, and notes
 };
 
-extern const Section kTemporalBreakdown, kSteps, kOverlap, kIdleBreakdown, kKernelTypes, kKernels,
-    kLaunchSummary, kLaunches, kQueueSummary, kQueueLength, kMemorySummary, kMemoryBandwidth, kOperators,
-    kSequences, kRoofline, kRooflineOperators, kRooflineChains, kCollectives, kSyncs, kCounters,
-    kCriticalPath, kCriticalPathItems;
+#define SECTION(section) extern const Section section;
+#include "explain/analyze/sections.inc"
+#undef SECTION
 
 const std::vector<const Section*>& AllSections();
 const Section* SectionNamed(std::string_view name);  // null if there is none
