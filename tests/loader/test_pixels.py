@@ -11,7 +11,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
-APPLY_PLAN = ROOT / "build/release/src/loader/core/transform/loader_apply_plan"
+APPLY_PLAN = ROOT / "build/release/src/loader/core/options/loader_apply_plan"
 TIMEOUT_S = 180  # a hang, on any machine
 
 PROMISED = 1.0  # steps of 1/255 on average: what docs/loader.md promises of every transform

@@ -265,7 +265,7 @@ class Loader:
     # --- Internals
 
     def _options(self) -> dict[str, Any]:
-        """As src/loader/core/options_json.h defines it."""
+        """As src/loader/core/options/options_json.h defines it."""
         given = self._arguments
         read = {
             "paths": as_paths(given["paths"]),

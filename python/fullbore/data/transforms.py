@@ -42,7 +42,7 @@ class Transform:
         self._description = description
 
     def describe(self) -> dict[str, Any]:
-        """As src/loader/core/options_json.h defines it."""
+        """As src/loader/core/options/options_json.h defines it."""
         return {"name": type(self).__name__, **self._description}
 
     def __repr__(self) -> str:

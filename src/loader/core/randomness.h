@@ -23,7 +23,7 @@ struct SampleSeed {
   static constexpr SampleSeed Of(uint64_t seed, uint64_t epoch, uint64_t sample_id) {
     return {Mix(Mix(Mix(seed) + epoch) + sample_id)};
   }
-  // The draw `index` of the transform numbered `position` (draws.h numbers them by kind).
+  // The draw `index` of the transform numbered `position` (kind.h numbers the kinds).
   constexpr uint64_t Bits(int position, int index) const {
     return Mix(value + static_cast<uint64_t>(position) * 0x100000001 + static_cast<uint64_t>(index));
   }

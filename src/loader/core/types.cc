@@ -1,7 +1,5 @@
 #include <array>
-#include <variant>
 
-#include "base/overloaded.h"
 #include "fullbore/loader.h"
 
 namespace fullbore::loader {
@@ -41,17 +39,6 @@ std::optional<DType> DTypeNamed(std::string_view name) {
     if (name == info.name) return info.type;
   }
   return std::nullopt;
-}
-
-const char* NameOf(const Transform& transform) {
-  return std::visit(
-      Overloaded{[](const Resize&) { return "Resize"; }, [](const CenterCrop&) { return "CenterCrop"; },
-                 [](const RandomResizedCrop&) { return "RandomResizedCrop"; },
-                 [](const RandomHorizontalFlip&) { return "RandomHorizontalFlip"; },
-                 [](const ColorJitter&) { return "ColorJitter"; },
-                 [](const RandomRotation&) { return "RandomRotation"; },
-                 [](const Normalize&) { return "Normalize"; }},
-      transform);
 }
 
 }  // namespace fullbore::loader

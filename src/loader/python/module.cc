@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/secrets.h"
-#include "loader/core/options_json.h"
+#include "loader/core/options/options_json.h"
 #include "loader/python/backend.h"
 #include "loader/python/convert.h"
 #include "loader/python/interpreter.h"

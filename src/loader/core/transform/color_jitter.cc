@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
+
+#include "loader/core/transform/kind.h"
 
 namespace fullbore::loader {
 namespace {
@@ -76,6 +79,25 @@ void ShiftHue(uint8_t* rgb, uint8_t shift) {
   FromHsv(hue, saturation, static_cast<uint8_t>(highest), rgb);
 }
 
+void Read(MemberReader& members, ColorJitter& jitter) {
+  members.Member("brightness", jitter.brightness);
+  members.Member("contrast", jitter.contrast);
+  members.Member("saturation", jitter.saturation);
+  members.Member("hue", jitter.hue);
+}
+
+Result<void> Check(const Checker& checker, const ColorJitter& jitter) {
+  return Checker::First({checker.Interval("brightness", jitter.brightness, 0, Checker::kInfinity),
+                         checker.Interval("contrast", jitter.contrast, 0, Checker::kInfinity),
+                         checker.Interval("saturation", jitter.saturation, 0, Checker::kInfinity),
+                         checker.Interval("hue", jitter.hue, -0.5, 0.5)});
+}
+
+PixelBuffer& Change(PixelBuffer& image, PixelBuffer&, const ColorJitter& jitter, const Draws& draws) {
+  Apply(DrawJitter(jitter, draws), image);
+  return image;
+}
+
 }  // namespace
 
 void AdjustBrightness(PixelBuffer& image, double factor) { BlendWith(image, 0, factor); }
@@ -120,5 +142,26 @@ void Apply(const JitterDraw& drawn, PixelBuffer& image) {
     }
   }
 }
+
+JitterDraw DrawJitter(const ColorJitter& jitter, const Draws& draws) {
+  JitterDraw drawn;
+  const std::array<double, 2> intervals[4] = {jitter.brightness, jitter.contrast, jitter.saturation,
+                                              jitter.hue};
+  for (int i = 0; i < 4; ++i) {
+    const auto at = static_cast<size_t>(i);
+    const double neutral = at == static_cast<size_t>(JitterKind::kHue) ? 0 : 1;
+    const auto [low, high] = intervals[at];
+    if (low != neutral || high != neutral) drawn.factors[at] = draws.Between(i, low, high);
+    drawn.order[at] = static_cast<JitterKind>(i);
+  }
+  for (int last = 3; last > 0; --last) {  // Fisher and Yates
+    std::swap(drawn.order[static_cast<size_t>(last)],
+              drawn.order[static_cast<size_t>(draws.Below(3 + last, last + 1))]);
+  }
+  return drawn;
+}
+
+constinit const TransformKind ColorJitter::kKind =
+    PixelKind<ColorJitter, Read, Check, Change>("ColorJitter", 3);
 
 }  // namespace fullbore::loader

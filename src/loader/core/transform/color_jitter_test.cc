@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+#include <map>
+
 namespace fullbore::loader {
 namespace {
 
@@ -16,6 +20,10 @@ std::vector<uint8_t> BytesOf(const PixelBuffer& image) {
   const auto begin = image.storage.begin();
   return {begin, begin + static_cast<std::ptrdiff_t>(image.bytes())};
 }
+
+constexpr int kSamples = 20'000;
+
+SampleSeed Seed(int sample) { return SampleSeed::Of(1, 2, static_cast<uint64_t>(sample)); }
 
 TEST(ColorJitterTest, BrightnessScalesAndSaturates) {
   PixelBuffer image = Rgb({10, 100, 200});
@@ -62,6 +70,25 @@ TEST(ColorJitterTest, GrayImagesHaveNeitherSaturationNorHue) {
   AdjustSaturation(image, 0);
   AdjustHue(image, 0.3);
   EXPECT_EQ(BytesOf(image), (std::vector<uint8_t>{10, 200}));
+}
+
+TEST(ColorJitterTest, JitterAppliesItsPartsInEveryOrderEquallyOften) {
+  const ColorJitter jitter = {.brightness = {0.6, 1.4}};
+  const std::vector<Transform> list = {jitter};
+  std::map<std::array<JitterKind, 4>, int> orders;
+  double sum = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    const JitterDraw drawn = DrawJitter(jitter, Draws(Seed(i), list, 0));
+    ++orders[drawn.order];
+    sum += drawn.factors[0].value();
+    EXPECT_FALSE(drawn.factors[1]);  // {1, 1} leaves contrast alone
+    EXPECT_FALSE(drawn.factors[3]);
+  }
+  EXPECT_NEAR(sum / kSamples, 1, 0.01);
+  EXPECT_EQ(orders.size(), 24u);
+  for (const auto& [order, count] : orders) {
+    EXPECT_NEAR(count, kSamples / 24.0, 5 * std::sqrt(kSamples / 24.0));
+  }
 }
 
 }  // namespace

@@ -1,14 +1,11 @@
-// What each random transform draws for a sample: torchvision's distributions, from the sample's own random
-// numbers.
+// The random numbers of the transforms of a sample.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <optional>
 #include <vector>
 
+#include "fullbore/loader.h"
 #include "loader/core/randomness.h"
-#include "loader/core/transform/geometry.h"
 
 namespace fullbore::loader {
 
@@ -26,19 +23,5 @@ class Draws {
   SampleSeed seed_;
   int position_ = 0;
 };
-
-// Ten tries to fit a rectangle of random area and aspect ratio, then the largest central one that is allowed.
-Rect DrawCrop(const RandomResizedCrop& crop, Size image, const Draws& draws);
-
-bool DrawFlip(const RandomHorizontalFlip& flip, const Draws& draws);
-
-enum class JitterKind { kBrightness, kContrast, kSaturation, kHue };
-struct JitterDraw {
-  std::array<std::optional<double>, 4> factors;  // by JitterKind; empty: unchanged
-  std::array<JitterKind, 4> order;
-};
-JitterDraw DrawJitter(const ColorJitter& jitter, const Draws& draws);
-
-double DrawAngle(const RandomRotation& rotation, const Draws& draws);  // degrees, counter-clockwise
 
 }  // namespace fullbore::loader

@@ -1,25 +1,7 @@
 #include "loader/core/transform/geometry.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <variant>
-
-#include "base/overloaded.h"
-
 namespace fullbore::loader {
 namespace {
-
-// Python's round(x / 2): rounds halves to even.
-int RoundedHalf(int x) { return static_cast<int>(std::nearbyint(x / 2.0)); }
-
-int CenteredOffset(int image, int crop) {
-  return crop > image ? -((crop - image) / 2) : RoundedHalf(image - crop);
-}
-
-int Saturated(int64_t side) {
-  return static_cast<int>(std::clamp<int64_t>(side, 1, std::numeric_limits<int>::max()));
-}
 
 bool Inside(const Rect& rect, Size size) {
   return rect.x >= 0 && rect.y >= 0 && rect.x + rect.width <= size.width &&
@@ -38,24 +20,6 @@ Rect Within(const Rect& whole, const Rect& part, bool mirrored) {
 }
 
 }  // namespace
-
-Size ResizedSize(const Resize& resize, Size in) {
-  if (resize.width > 0) return {resize.width, resize.height};
-  const bool portrait = in.width <= in.height;
-  const int64_t shorter = portrait ? in.width : in.height, longer = portrait ? in.height : in.width;
-  int64_t new_shorter = resize.height, new_longer = resize.height * longer / shorter;
-  if (resize.max_size > 0 && new_longer > resize.max_size) {
-    new_shorter = resize.max_size * new_shorter / new_longer;
-    new_longer = resize.max_size;
-  }
-  const int a = Saturated(new_shorter), b = Saturated(new_longer);
-  return portrait ? Size{a, b} : Size{b, a};
-}
-
-Rect CenterCropRect(const CenterCrop& crop, Size in) {
-  return {CenteredOffset(in.width, crop.width), CenteredOffset(in.height, crop.height), crop.width,
-          crop.height};
-}
 
 bool Pass::changes_nothing() const {
   return size == input && Size{box.width, box.height} == input && ShowsAll(*this) && !mirror_box &&
@@ -107,18 +71,6 @@ void GeometryChain::Flip() {
   Pass& pass = passes_.back();
   bool& mirror = sized_ ? pass.mirror_window : pass.mirror_box;
   mirror = !mirror;
-}
-
-Size SizeAfter(const Transform& transform, Size in) {
-  return std::visit(
-      Overloaded{[&](const Resize& resize) { return ResizedSize(resize, in); },
-                 [](const OneOf<CenterCrop, RandomResizedCrop> auto& crop) {
-                   return Size{crop.width, crop.height};
-                 },
-                 [&](const OneOf<RandomHorizontalFlip, ColorJitter, RandomRotation, Normalize> auto&) {
-                   return in;
-                 }},
-      transform);
 }
 
 }  // namespace fullbore::loader

@@ -1,5 +1,5 @@
 // Sizes and regions only: the result of a chain of resizes, crops and flips, computed before any pixel is
-// read. Torchvision's arithmetic, rounding included.
+// read.
 #pragma once
 
 #include <vector>
@@ -13,11 +13,6 @@ struct Size {
   int width = 0, height = 0;
   bool operator==(const Size&) const = default;
 };
-
-Size ResizedSize(const Resize& resize, Size in);
-
-// Partly outside the image if that is smaller; the part outside is black.
-Rect CenterCropRect(const CenterCrop& crop, Size in);
 
 // One resampling: `box` of the input is resized to `size`, of which only `window` is computed. Mirrors are
 // left to right, of the input before the box is resized and of the window afterwards; `box` and `window` are
@@ -49,8 +44,5 @@ class GeometryChain {
   std::vector<Pass> passes_;
   bool sized_ = false;  // the last pass has its size: crops now are windows of it
 };
-
-// The size of the image after the transform: all are known before any pixel is.
-Size SizeAfter(const Transform& transform, Size in);
 
 }  // namespace fullbore::loader

@@ -23,29 +23,6 @@ GeometryChain ChainOf(Size input) {
   return chain;
 }
 
-TEST(GeometryTest, ResizesTheShorterSideAsTorchvisionDoes) {
-  EXPECT_EQ(ResizedSize({.height = 256}, {500, 375}), (Size{341, 256}));  // 341.33, cut
-  EXPECT_EQ(ResizedSize({.height = 256}, {375, 500}), (Size{256, 341}));
-  EXPECT_EQ(ResizedSize({.height = 256}, {300, 300}), (Size{256, 256}));
-  EXPECT_EQ(ResizedSize({.height = 10, .width = 20}, {500, 375}), (Size{20, 10}));
-}
-
-TEST(GeometryTest, LimitsTheLongerSideToMaxSize) {
-  EXPECT_EQ(ResizedSize({.height = 256, .max_size = 300}, {1000, 500}), (Size{300, 150}));
-  EXPECT_EQ(ResizedSize({.height = 256, .max_size = 600}, {1000, 500}), (Size{512, 256}));
-  // Torchvision would fail on a side of 0.
-  EXPECT_EQ(ResizedSize({.height = 2, .max_size = 3}, {1000, 1}), (Size{3, 1}));
-}
-
-TEST(GeometryTest, CentresCropsWithHalvesRoundedToEven) {
-  EXPECT_EQ(CenterCropRect({.height = 224, .width = 224}, {341, 256}), (Rect{58, 16, 224, 224}));  // 58.5
-  EXPECT_EQ(CenterCropRect({.height = 224, .width = 224}, {339, 256}), (Rect{58, 16, 224, 224}));  // 57.5
-}
-
-TEST(GeometryTest, PadsImagesSmallerThanTheCrop) {
-  EXPECT_EQ(CenterCropRect({.height = 10, .width = 10}, {5, 20}), (Rect{-2, 5, 10, 10}));
-}
-
 TEST(GeometryTest, ResizeAndCropAreOnePassThatReadsOnlyTheCrop) {
   GeometryChain chain = ChainOf({500, 375});
   chain.ResizeTo({341, 256}, Interpolation::kBilinear);

@@ -5,24 +5,20 @@
 #include <algorithm>
 #include <deque>
 #include <string>
-#include <variant>
 
 #include "base/clock.h"
-#include "base/overloaded.h"
-#include "loader/core/transform/color_jitter.h"
-#include "loader/core/transform/draws.h"
 #include "loader/core/transform/geometry.h"
 #include "loader/core/transform/kernels.h"
+#include "loader/core/transform/kind.h"
 #include "loader/core/transform/orientation.h"
 #include "loader/core/transform/pixel_buffer.h"
 #include "loader/core/transform/plan_check.h"
 #include "loader/core/transform/resampler.h"
-#include "loader/core/transform/rotation.h"
 
 namespace fullbore::loader {
 
 struct ImagePlan::Compiled {
-  std::vector<Transform> transforms;  // without Normalize
+  std::vector<Transform> transforms;  // without Normalize: that belongs to the output
   ImagePlanOptions options;
   ValueMap values;
 
@@ -38,35 +34,6 @@ struct ImagePlan::Compiled {
 };
 
 namespace {
-
-// What GeometryChain gathers, and what needs the pixels before it. Normalize, the last, belongs to the
-// output.
-template <typename T>
-concept Geometric = OneOf<T, Resize, CenterCrop, RandomResizedCrop, RandomHorizontalFlip>;
-template <typename T>
-concept PixelChanging = OneOf<T, ColorJitter, RandomRotation>;
-
-bool ChangesPixels(const Transform& transform) {
-  return std::visit(
-      Overloaded{[](const PixelChanging auto&) { return true; }, [](const Geometric auto&) { return false; },
-                 [](const Normalize&) { return false; }},
-      transform);
-}
-
-bool FollowsImageSize(const Transform& transform) {
-  const auto* resize = std::get_if<Resize>(&transform);
-  return resize != nullptr && resize->width == 0;
-}
-
-// The size if it is the same for every image, else empty.
-Size FixedSize(const std::vector<Transform>& transforms) {
-  Size size;
-  for (const Transform& transform : transforms) {
-    if (size == Size{} && FollowsImageSize(transform)) continue;
-    size = SizeAfter(transform, size);
-  }
-  return size;
-}
 
 // How much smaller a JPEG may be decoded. What is left must still be so much larger than the result that its
 // filter, not the DCT's, decides what is seen: the margins keep photographs within 1/255 on average
@@ -155,8 +122,9 @@ Result<ImagePlan> ImagePlan::Compile(const std::vector<Transform>& transforms,
 }
 
 std::vector<int64_t> ImagePlan::output_shape() const {
-  const Size size = FixedSize(compiled_->transforms);
-  return size == Size{} ? std::vector<int64_t>{} : compiled_->ShapeFor(size);
+  constexpr int kLong = 1000, kShort = 1;
+  const Size wide = compiled_->FinalSize({kLong, kShort}), tall = compiled_->FinalSize({kShort, kLong});
+  return wide == tall ? compiled_->ShapeFor(wide) : std::vector<int64_t>{};
 }
 
 Result<std::vector<int64_t>> ImagePlan::ShapeOf(const ImageInfo& info) const {
@@ -188,7 +156,6 @@ struct ImagePlan::Worker::State {
 
   // Adds the geometric transforms from `index` on to the chain; stops at one that changes pixels.
   size_t Extend(size_t index, SampleSeed seed);
-  void AddToChain(const Transform& transform, const Draws& draws);
   // Decodes what the chain's first pass reads.
   Result<ImageView> Decode(const ImageInfo& info, int orientation);
   // Runs the chain, into a buffer or, if it ends the list, into the output row.
@@ -217,27 +184,13 @@ Resampler& ImagePlan::Worker::State::ResamplerFor(size_t pass) {
 }
 
 size_t ImagePlan::Worker::State::Extend(size_t index, SampleSeed seed) {
-  for (; index < plan.transforms.size() && !ChangesPixels(plan.transforms[index]); ++index) {
-    AddToChain(plan.transforms[index], Draws(seed, plan.transforms, index));
+  for (; index < plan.transforms.size(); ++index) {
+    const Transform& transform = plan.transforms[index];
+    const TransformKind& kind = KindOf(transform);
+    if (kind.changes_pixels()) break;
+    kind.add(chain, transform, Draws(seed, plan.transforms, index));
   }
   return index;
-}
-
-void ImagePlan::Worker::State::AddToChain(const Transform& transform, const Draws& draws) {
-  std::visit(Overloaded{[&](const Resize& resize) {
-                          chain.ResizeTo(ResizedSize(resize, chain.size()), resize.interpolation);
-                        },
-                        [&](const CenterCrop& crop) { chain.Crop(CenterCropRect(crop, chain.size())); },
-                        [&](const RandomResizedCrop& crop) {
-                          chain.Crop(DrawCrop(crop, chain.size(), draws));
-                          chain.ResizeTo({crop.width, crop.height}, crop.interpolation);
-                        },
-                        [&](const RandomHorizontalFlip& flip) {
-                          if (DrawFlip(flip, draws)) chain.Flip();
-                        },
-                        [](const PixelChanging auto&) { FB_CHECK(!"geometric"); },
-                        [](const Normalize&) { FB_CHECK(!"geometric"); }},
-             transform);
 }
 
 Result<ImageView> ImagePlan::Worker::State::Decode(const ImageInfo& info, int orientation) {
@@ -294,21 +247,10 @@ Result<ImageView> ImagePlan::Worker::State::RunChain(ImageView image, RowSink* o
 
 Result<ImageView> ImagePlan::Worker::State::ChangePixels(size_t index, SampleSeed seed,
                                                          const ImageView& image) {
-  const Draws draws(seed, plan.transforms, index);
+  const Transform& transform = plan.transforms[index];
   PixelBuffer& other = OtherBuffer(image);
   PixelBuffer& current = buffers[&other == &buffers[0] ? 1 : 0];
-  return std::visit(Overloaded{[&](const ColorJitter& jitter) {
-                                 Apply(DrawJitter(jitter, draws), current);
-                                 return current.view();
-                               },
-                               [&](const RandomRotation& rotation) {
-                                 Rotate(current, DrawAngle(rotation, draws), rotation.interpolation,
-                                        rotation.fill, other);
-                                 return other.view();
-                               },
-                               [&](const Geometric auto&) { return FB_CHECK(!"changes pixels"), image; },
-                               [&](const Normalize&) { return FB_CHECK(!"changes pixels"), image; }},
-                    plan.transforms[index]);
+  return KindOf(transform).change(current, other, transform, Draws(seed, plan.transforms, index)).view();
 }
 
 Result<void> ImagePlan::Worker::State::Run(std::span<const uint8_t> encoded, SampleSeed seed,

@@ -13,10 +13,14 @@
 #include <variant>
 
 #include "base/overloaded.h"
-#include "loader/core/options_json.h"
-#include "loader/core/transform/draws.h"
+#include "loader/core/options/options_json.h"
+#include "loader/core/transform/color_jitter.h"
 #include "loader/core/transform/image_plan.h"
+#include "loader/core/transform/kind.h"
 #include "loader/core/transform/orientation.h"
+#include "loader/core/transform/random_horizontal_flip.h"
+#include "loader/core/transform/random_resized_crop.h"
+#include "loader/core/transform/random_rotation.h"
 
 namespace fullbore::loader {
 namespace {

@@ -1,10 +1,12 @@
-#include "loader/core/transform/rotation.h"
+#include "loader/core/transform/random_rotation.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <numbers>
+
+#include "loader/core/transform/kind.h"
 
 namespace fullbore::loader {
 namespace {
@@ -98,6 +100,22 @@ void RotateChannels(const PixelBuffer& in, const Affine& map, Interpolation inte
   }
 }
 
+void Read(MemberReader& members, RandomRotation& rotation) {
+  members.Member("degrees", rotation.degrees);
+  members.Enum("interpolation", rotation.interpolation, kInterpolations);
+  members.Member("fill", rotation.fill);
+}
+
+Result<void> Check(const Checker& checker, const RandomRotation& rotation) {
+  return checker.Interval("degrees", rotation.degrees, -Checker::kInfinity, Checker::kInfinity);
+}
+
+PixelBuffer& Change(PixelBuffer& image, PixelBuffer& other, const RandomRotation& rotation,
+                    const Draws& draws) {
+  Rotate(image, DrawAngle(rotation, draws), rotation.interpolation, rotation.fill, other);
+  return other;
+}
+
 }  // namespace
 
 void Rotate(const PixelBuffer& in, double degrees, Interpolation interpolation,
@@ -109,5 +127,12 @@ void Rotate(const PixelBuffer& in, double degrees, Interpolation interpolation,
   if (channels == 1) return RotateChannels<1>(in, map, interpolation, out);
   RotateChannels<3>(in, map, interpolation, out);
 }
+
+double DrawAngle(const RandomRotation& rotation, const Draws& draws) {
+  return draws.Between(0, rotation.degrees[0], rotation.degrees[1]);
+}
+
+constinit const TransformKind RandomRotation::kKind =
+    PixelKind<RandomRotation, Read, Check, Change>("RandomRotation", 4);
 
 }  // namespace fullbore::loader

@@ -1,4 +1,4 @@
-#include "loader/core/options_json.h"
+#include "loader/core/options/options_json.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "loader/core/transform/rotation.h"
+#include "loader/core/transform/random_rotation.h"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +24,10 @@ std::string Rotated(const std::string& bytes, Size size, double degrees, Interpo
   Rotate(GrayOf(bytes, size), degrees, interpolation, {'.', 0, 0}, out);
   return TextOf(out);
 }
+
+constexpr int kSamples = 20'000;
+
+SampleSeed Seed(int sample) { return SampleSeed::Of(1, 2, static_cast<uint64_t>(sample)); }
 
 TEST(RotationTest, RightAnglesAreExactWithEveryInterpolation) {
   for (const Interpolation interpolation :
@@ -52,6 +56,21 @@ TEST(RotationTest, AUniformImageStaysUniformInside) {
     Rotate(in, 12.5, interpolation, {200, 200, 200}, out);
     for (size_t i = 0; i < out.bytes(); ++i) ASSERT_NEAR(out.storage[i], 200, 1);
   }
+}
+
+TEST(RotationTest, AnglesFillTheirInterval) {
+  const RandomRotation rotation = {.degrees = {-30, 10}};
+  const std::vector<Transform> list = {rotation};
+  double low = 0, high = 0;
+  for (int i = 0; i < kSamples; ++i) {
+    const double angle = DrawAngle(rotation, Draws(Seed(i), list, 0));
+    low = std::min(low, angle);
+    high = std::max(high, angle);
+  }
+  EXPECT_GE(low, -30);
+  EXPECT_LT(low, -29.9);
+  EXPECT_LT(high, 10);
+  EXPECT_GT(high, 9.9);
 }
 
 }  // namespace
