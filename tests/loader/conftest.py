@@ -11,6 +11,13 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from fault_server import FaultServer  # noqa: E402
+from python_data import make_photos  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Which nobody changes."""
+    return make_photos(tmp_path_factory.mktemp("photos") / "train")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from python_data import PACKAGE, ROOT, TIMEOUT_S, environment, make_photos, require
+from python_data import PACKAGE, ROOT, TIMEOUT_S, environment, require
 
 BUILD = PACKAGE.parent
 
@@ -16,11 +16,6 @@ BUILD = PACKAGE.parent
 def run(*command: object) -> subprocess.CompletedProcess:
     words = [str(word) for word in command]
     return subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_S)
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory):
-    return make_photos(tmp_path_factory.mktemp("photos") / "train")
 
 
 def tool(variable: str) -> str:

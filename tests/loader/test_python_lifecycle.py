@@ -12,7 +12,7 @@ import textwrap
 import time
 
 import pytest
-from python_data import TIMEOUT_S, environment, make_photos, require, run_script
+from python_data import TIMEOUT_S, environment, require, run_script
 
 require()
 
@@ -23,11 +23,6 @@ OPEN = """
     def opened(**options):
         return ImageFolder(sys.argv[1], [T.Resize((8, 8))], 4, as_numpy=True, **options)
 """
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory):
-    return make_photos(tmp_path_factory.mktemp("photos") / "train")
 
 
 def started(tmp_path, photos, text):

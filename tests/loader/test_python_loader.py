@@ -27,11 +27,6 @@ from fullbore.data import transforms as T  # noqa: E402
 SMALL = [T.Resize((16, 16))]
 
 
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory):
-    return make_photos(tmp_path_factory.mktemp("photos") / "train")
-
-
 def ids_of(loader):
     ids = []
     for _ in loader:

@@ -10,7 +10,7 @@ import warnings
 import weakref
 
 import pytest
-from python_data import make_photos, require, run_script
+from python_data import require, run_script
 
 require()
 torch = pytest.importorskip("torch")
@@ -20,11 +20,6 @@ from fullbore import data as fb  # noqa: E402
 from fullbore.data import transforms as T  # noqa: E402
 
 SMALL = [T.Resize((16, 16))]
-
-
-@pytest.fixture(scope="module")
-def photos(tmp_path_factory):
-    return make_photos(tmp_path_factory.mktemp("photos") / "train")
 
 
 def test_a_map_function_changes_rows_in_place_or_returns_them(photos):
