@@ -1,6 +1,9 @@
 // What a collective costs beside its bytes.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "explain/replay/change/change.h"
 
 namespace fullbore::replay {
@@ -16,5 +19,17 @@ struct Transfer {
 };
 // Of a graph as it was recorded: what has been changed already tells nothing.
 Transfer TransferOf(const record::StepGraph& graph);
+
+// The calls that launch a graph's collectives.
+class CollectiveCalls {
+ public:
+  explicit CollectiveCalls(const record::StepGraph& graph);
+  // One whose collective is not there any more is not made, nor is the host's way to it. A call that launches more than it,
+  // as that of a CUDA graph, stays.
+  void LeaveOut(uint32_t collective, Outlook outlook, record::StepGraph& graph) const;
+
+ private:
+  std::vector<uint32_t> launches_;  // by node
+};
 
 }  // namespace fullbore::replay

@@ -115,7 +115,8 @@ void DeviceTrace::TieLaunches() {
     if (op.correlation == 0) continue;
     op.call = index.Find(op.correlation);
     if (op.call == kNone) continue;
-    const HostCall& call = calls[op.call];
+    HostCall& call = calls[op.call];
+    if (op.kernel && call.kind == CallKind::kOther) call.kind = CallKind::kLaunch;  // whatever it is called
     op.launch_begin_ns = call.begin_ns;
     op.launch_end_ns = call.end_ns;
     op.launch_thread = call.thread;

@@ -199,13 +199,16 @@ void EventSorter::TakeDeviceOp(const RawEvent& event, const Times& times, bool k
 
 void EventSorter::TakeCall(const RawEvent& event, const Times& times) {
   constexpr int64_t kLongCallNs = 100'000;  // shorter ones of no known kind (queries) explain no idle time
+  // How Kineto calls what is younger than its table of calls, as NCCL's launches (cudaLaunchKernelExC) once were.
+  constexpr std::string_view kUnnamed = "INVALID";
   HostCall call;
   call.begin_ns = times.begin_ns;
   call.end_ns = times.end_ns;
   call.kind = timeline::ClassifyCall(event.name);
   if (event.name.find("EventRecord") != std::string_view::npos) TakeEventCall(event, times);
   if (timeline::BeginsCapture(event.name)) ++trace_->noticed.captures;
-  if (call.kind == CallKind::kOther && times.end_ns - times.begin_ns < kLongCallNs) return;
+  const bool is_short = times.end_ns - times.begin_ns < kLongCallNs;
+  if (call.kind == CallKind::kOther && is_short && event.name != kUnnamed) return;
   call.name = NameOf(event.name);
   call.thread = ThreadOf(event);
   const bool grid_in_call = event.name.starts_with("hip");  // roctracer notes it here, CUPTI with the kernel

@@ -48,6 +48,16 @@ TEST(KinetoReaderTest, KernelsAreTiedToTheCallsThatLaunchedThem) {
   EXPECT_EQ(trace.streams[trace.ops[0].stream], "0/7");
 }
 
+TEST(KinetoReaderTest, ACallThatKinetoHasNoNameForIsALaunchIfItLaunchedAKernel) {
+  const DeviceTrace trace = Read(
+      TraceBuilder().Call("INVALID", 10, 5, 77).Kernel("k", 20, 30, 77).Call("INVALID", 60, 5, 78).Json());
+  ASSERT_EQ(trace.ops.size(), 1U);
+  EXPECT_EQ(trace.ops[0].launch_begin_ns, 10'000);
+  ASSERT_EQ(trace.calls.size(), 2U);
+  EXPECT_EQ(trace.calls[0].kind, timeline::CallKind::kLaunch);
+  EXPECT_EQ(trace.calls[1].kind, timeline::CallKind::kOther);
+}
+
 // As newer versions write them, with enable_cuda_sync_events.
 TEST(KinetoReaderTest, WhatAStreamAndACallWaitForIsReadWhereItIsRecorded) {
   const auto sync = [](const std::string& name, const std::string& args) {

@@ -51,13 +51,36 @@ std::optional<uint32_t> LaunchOf(const StepGraph& graph, uint32_t node) {
   return std::nullopt;
 }
 
+namespace {
+
+void Shorten(StepGraph::Node& node, int64_t& by_ns) {
+  if (node.work != record::Work::kHost) return;
+  const int64_t ns = std::min(node.duration_ns, by_ns);
+  node.duration_ns -= ns;
+  by_ns -= ns;
+}
+
+// The next node of its thread; nodes are in the order of their begin, and few threads launch at a time.
+std::optional<uint32_t> NextOfThread(uint32_t node, const StepGraph& graph) {
+  constexpr uint32_t kFar = 256;
+  const uint32_t end = std::min(static_cast<uint32_t>(graph.nodes.size()), node + kFar);
+  for (uint32_t next = node + 1; next < end; ++next) {
+    for (uint32_t e = graph.first_edge[next]; e < graph.first_edge[next + 1]; ++e) {
+      if (graph.edges[e].kind == Dependency::kThread && graph.edges[e].from == node) return next;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void LeaveOutCall(uint32_t call, int64_t way_ns, StepGraph& graph) {
   graph.nodes[call].duration_ns = 0;
   for (uint32_t e = graph.first_edge[call]; e < graph.first_edge[call + 1]; ++e) {
-    StepGraph::Node& before = graph.nodes[graph.edges[e].from];
-    if (graph.edges[e].kind == Dependency::kThread && before.work == record::Work::kHost)
-      before.duration_ns -= std::min(before.duration_ns, way_ns);
+    if (graph.edges[e].kind == Dependency::kThread) Shorten(graph.nodes[graph.edges[e].from], way_ns);
   }
+  if (way_ns == kAllOfTheWay || way_ns <= 0) return;
+  if (const auto next = NextOfThread(call, graph)) Shorten(graph.nodes[*next], way_ns);
 }
 
 std::vector<uint32_t> StepOfNodes(const record::StepGraph& graph) {

@@ -38,7 +38,7 @@ inline bool IsOfGradients(const record::StepGraph::Node& node) {
 
 // The call that launched an operation; nothing where it was not recorded.
 std::optional<uint32_t> LaunchOf(const record::StepGraph& graph, uint32_t node);
-// A call that is not made: it takes no time, and the host's way to it takes so much less, if it took so much.
+// A call that is not made: it takes no time, and the host's way to it and on from it takes so much less, if it took so much.
 inline constexpr int64_t kAllOfTheWay = INT64_MAX;
 void LeaveOutCall(uint32_t call, int64_t way_ns, record::StepGraph& graph);
 

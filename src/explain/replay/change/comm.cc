@@ -126,11 +126,13 @@ class AccumulationChange : public GradientsChange {
     const auto n = static_cast<uint32_t>(number());
     const uint32_t which = outlook == Outlook::kCautious ? 1 % n : outlook == Outlook::kExpected ? n / 2 : 0;
     const auto steps = StepOfNodes(graph);
+    const CollectiveCalls calls(graph);
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
       StepGraph::Node& node = graph.nodes[i];
       const bool of_update = IsOfGradients(node) || node.phase == record::Phase::kOptimizer;
       if (!of_update || steps[i] % n == which) continue;
       node.duration_ns = node.wait_ns = node.meeting = 0;
+      if (IsCollective(node)) calls.LeaveOut(i, outlook, graph);
     }
     return 0;
   }
@@ -144,12 +146,7 @@ class BucketsChange : public GradientsChange {
   Cost cost() const override { return Cost::kMemory; }
   // Collectives that follow one another on a stream become one, which begins when the last of them could.
   double Apply(Outlook outlook, StepGraph& graph) const override {
-    // The host's way to a collective, in c10d and NCCL, beside the launch: an estimate, and so its range is wide.
-    constexpr std::array<int64_t, 3> kWayNs = {0, 20'000, 50'000};
-    const int64_t way_ns = kWayNs[static_cast<size_t>(outlook)];
-    std::vector<uint32_t> launches(graph.nodes.size());
-    for (const StepGraph::Edge& edge : graph.edges)
-      launches[edge.from] += edge.kind == record::Dependency::kLaunch;
+    const CollectiveCalls calls(graph);
     const double saved_ns = TransferOf(graph).SavedNs(outlook);
     const auto steps = StepOfNodes(graph);
     struct Bucket {
@@ -165,9 +162,7 @@ class BucketsChange : public GradientsChange {
         own_ns += node.duration_ns - node.wait_ns;
         if (i == bucket.nodes.back()) break;
         node.duration_ns = node.wait_ns = node.meeting = 0;
-        // A call that launches more than it, as that of a CUDA graph, stays.
-        if (const auto call = LaunchOf(graph, i); call && launches[*call] == 1)
-          LeaveOutCall(*call, way_ns, graph);
+        calls.LeaveOut(i, outlook, graph);
       }
       if (bucket.nodes.size() > 1) {
         const double merged_ns =

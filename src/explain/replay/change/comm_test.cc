@@ -66,21 +66,29 @@ TEST(BucketsTest, WhereAllHaveOneSizeTheirStartIsWhatIsUsual) {
   EXPECT_NEAR(AfterUs(graph, ChangeNamed("bucket=25"), Outlook::kHopeful), now_us - 2 * 200, 1);
 }
 
-TEST(BucketsTest, TheHostLaunchesOnlyTheLastCollectiveOfABucket) {
+// Three collectives, which the host launches after so many us of its own, and before so many.
+StepGraph LaunchedAmid(double before_us, double after_us) {
   MadeGraph made;
   auto thread = made.Add(Work::kStepEnd, 0), stream = thread;
   for (int i = 0; i < 3; ++i) {
-    const auto way = made.Add(Work::kHost, 100, {{thread, Dependency::kThread}});
-    thread = made.Add(Work::kLaunch, 10, {{way, Dependency::kThread}});
-    stream = made.Add(Work::kDevice, 5, {{thread, Dependency::kLaunch}, {stream, Dependency::kStream}});
+    const auto way = made.Add(Work::kHost, before_us, {{thread, Dependency::kThread}});
+    const auto call = made.Add(Work::kLaunch, 10, {{way, Dependency::kThread}});
+    stream = made.Add(Work::kDevice, 5, {{call, Dependency::kLaunch}, {stream, Dependency::kStream}});
     made[stream].lane = Lane::kComm;
     made[stream].bytes = 1 << 10;
+    thread = made.Add(Work::kHost, after_us, {{call, Dependency::kThread}});
   }
   made.Add(Work::kStepEnd, 0, {{thread, Dependency::kThread}, {stream, Dependency::kStream}});
-  const StepGraph graph = made.Graph();
-  ASSERT_DOUBLE_EQ(StepNs(graph) / 1e3, 3 * 110 + 5);
-  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("bucket=25")), 3 * 100 - 2 * 20 + 10 + 5);
-  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("bucket=25"), Outlook::kCautious), 3 * 100 + 10 + 5);
+  return made.Graph();
+}
+
+TEST(BucketsTest, TheHostLaunchesOnlyTheLastCollectiveOfABucket) {
+  const StepGraph graph = LaunchedAmid(100, 7);
+  ASSERT_DOUBLE_EQ(StepNs(graph) / 1e3, 3 * 117);
+  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("bucket=25")), 3 * 107 - 2 * 45 + 10);
+  EXPECT_DOUBLE_EQ(AfterUs(graph, ChangeNamed("bucket=25"), Outlook::kCautious), 3 * 107 - 2 * 15 + 10);
+  EXPECT_DOUBLE_EQ(AfterUs(LaunchedAmid(10, 97), ChangeNamed("bucket=25")), 3 * 107 - 2 * 45 + 10)
+      << "a part of the way lies behind the launch";
 }
 
 TEST(BucketsTest, ChangesNothingWhereTheyAreFull) {
@@ -158,6 +166,10 @@ TEST(OverlapTest, WhatOverlapsAlreadyStaysAsItIs) {
 
 TEST(AccumulationTest, ExchangesOnceInSoManySteps) {
   EXPECT_NEAR(AfterUs(WithCollectives({300, 300}, 8), ChangeNamed("accumulate=4")), 800 / 4.0, 1);
+}
+
+TEST(AccumulationTest, WhatIsNotExchangedIsNotLaunched) {
+  EXPECT_DOUBLE_EQ(AfterUs(LaunchedAmid(100, 7), ChangeNamed("accumulate=4")), 3 * (107 - 45));
 }
 
 TEST(GradientsTest, WhatCarriesActivationsIsNotTheWrappersToChange) {

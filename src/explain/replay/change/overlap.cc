@@ -65,8 +65,9 @@ class OverlapChange : public Change {
   }
   double Apply(Outlook outlook, StepGraph& graph) const override {
     const double saved_ns = TransferOf(graph).SavedNs(outlook);
+    const CollectiveCalls calls(graph);
     for (const Exchange& exchange : ExchangesOf(graph)) {
-      if (exchange.CanOverlap()) Overlap(exchange, saved_ns, outlook, graph);
+      if (exchange.CanOverlap()) Overlap(exchange, saved_ns, calls, outlook, graph);
     }
     return 0;
   }
@@ -82,7 +83,8 @@ class OverlapChange : public Change {
   // Each collective's bucket: which part of all bytes is there when it is full.
   struct Buckets {
     std::vector<double> full_at;  // for each collective
-    double merged = 0;            // how many collectives become a part of another
+    std::vector<bool> is_merged;  // becomes a part of another
+    double merged() const { return static_cast<double>(std::ranges::count(is_merged, true)); }
   };
   static Buckets BucketsOf(const Exchange& exchange, double all_bytes, const StepGraph& graph) {
     const size_t count = exchange.collectives.size();
@@ -98,7 +100,8 @@ class OverlapChange : public Change {
       in_bucket += BytesOf(graph.nodes[i]);
       ++waiting;
       if (in_bucket < most && buckets.full_at.size() + waiting < count) continue;
-      buckets.merged += static_cast<double>(waiting - 1);
+      buckets.is_merged.insert(buckets.is_merged.end(), waiting - 1, true);
+      buckets.is_merged.push_back(false);
       buckets.full_at.insert(buckets.full_at.end(), std::exchange(waiting, 0), bytes / all_bytes);
       in_bucket = 0;
       if (sized) most = static_cast<double>(kBucketBytes);
@@ -106,7 +109,8 @@ class OverlapChange : public Change {
     return buckets;
   }
 
-  static void Overlap(const Exchange& exchange, double saved_ns, Outlook outlook, StepGraph& graph) {
+  static void Overlap(const Exchange& exchange, double saved_ns, const CollectiveCalls& calls,
+                      Outlook outlook, StepGraph& graph) {
     // Collectives and what they run beside take multiprocessors and bandwidth from each other. How much is an estimate.
     constexpr std::array<double, 3> kLonger = {1.2, 1.05, 1}, kSlower = {1.15, 1.04, 1};
     double all_bytes = 0, bytes = 0, all_ns = 0;
@@ -115,7 +119,7 @@ class OverlapChange : public Change {
       all_ns += static_cast<double>(graph.nodes[i].duration_ns - graph.nodes[i].wait_ns);
     }
     const Buckets in_buckets = BucketsOf(exchange, all_bytes, graph);
-    const double left = all_ns > 0 ? std::max(0.1, 1 - in_buckets.merged * saved_ns / all_ns) : 1;
+    const double left = all_ns > 0 ? std::max(0.1, 1 - in_buckets.merged() * saved_ns / all_ns) : 1;
     const double longer = kLonger[static_cast<size_t>(outlook)] * left;
     int64_t backward_ns = 0;
     for (const uint32_t kernel : exchange.kernels) backward_ns += graph.nodes[kernel].duration_ns;
@@ -136,7 +140,9 @@ class OverlapChange : public Change {
       return exchange.kernels.back();
     };
     auto full_at = in_buckets.full_at.begin();
+    auto is_merged = in_buckets.is_merged.begin();
     for (const uint32_t i : exchange.collectives) {
+      if (*is_merged++) calls.LeaveOut(i, outlook, graph);
       StepGraph::Node& node = graph.nodes[i];
       const double own_ns = static_cast<double>(node.duration_ns - node.wait_ns) * longer;
       const double part = BytesOf(node) / all_bytes, before = bytes / all_bytes;
