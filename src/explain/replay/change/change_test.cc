@@ -316,6 +316,7 @@ TEST(LadderTest, EachRungIsBelowTheOneBefore) {
     if (node.work == Work::kDevice) node.lane = Lane::kMatmul;
   }
   graph.matrix_units = record::MatrixUnits::kBFloat16;
+  graph.left_on_tensor_cores = {0.3, 0.25, 0.2};
   const auto ladder = Ladder(graph);
   ASSERT_EQ(ladder.size(), 2U);
   EXPECT_LT(ladder[1].step.expected_ns, ladder[0].step.expected_ns);
