@@ -23,9 +23,9 @@ constexpr double kOfChange = 0.2;
 constexpr double kOfWhatIsLeft = 0.2;
 
 // How much farther from what is expected the truth lies than all these reasons allow for, as a power of the ratio: of the
-// even seeds of the second simulator 93 % of the ranges held without it, and of the odd ones, whose programs nothing was
-// learned from, 81 % (docs/accuracy.md).
-constexpr double kUnforeseen = 1.2;
+// even seeds of the second simulator 95 % of the ranges held without it, and of the odd ones, whose programs nothing was
+// learned from, 87 % (docs/accuracy.md).
+constexpr double kUnforeseen = 1.1;
 
 double Beyond(double ns, double expected_ns) {
   return expected_ns > 0 && ns > 0 ? expected_ns * std::pow(ns / expected_ns, kUnforeseen) : ns;
@@ -134,9 +134,9 @@ class Course {
   }
 
  private:
-  // What is removed altogether may be more of other steps; of a change that removes nothing, nothing follows.
+  // Of a change that removes nothing, nothing follows.
   double FloorOf(const Next& next) const {
-    return next.floor_ns < recorded_ns_ ? next.floor_ns * (1 - kOfOtherSteps) : next.floor_ns;
+    return next.floor_ns < recorded_ns_ ? next.floor_ns * (1 - kBeyondRemoval) : next.floor_ns;
   }
 
   // The ranks' steps, were the profiler's cost this.

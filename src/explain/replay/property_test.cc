@@ -93,7 +93,7 @@ TEST_P(RandomGraphTest, NoChangePromisesMoreThanTheRemovalOfAllThatItTouches) {
   for (const Change* change : AllChanges()) {
     if (change->WhyNot(graph_)) continue;
     const Prediction step = Predict(graph_, {change});
-    const double least_ns = change->removes() ? step.hopeful_ns / (1 - kOfOtherSteps) : step.expected_ns;
+    const double least_ns = change->removes() ? step.hopeful_ns / (1 - kBeyondRemoval) : step.expected_ns;
     EXPECT_GE(least_ns, WithoutWhatChanges(graph_, *change) - 1) << change->id();
   }
 }

@@ -300,8 +300,8 @@ TEST(PredictTest, TheRangeHoldsTheExpectedStep) {
 }
 
 TEST(PredictTest, NoRangeGoesBeyondTheRemovalOfWhatTheChangeIsAbout) {
-  EXPECT_DOUBLE_EQ(Predict(WithASync(), {NoSync()}).hopeful_ns, (1 - kOfOtherSteps) * 206'000)
-      << "two kernels, one after the other, in other steps than these";
+  EXPECT_DOUBLE_EQ(Predict(WithASync(), {NoSync()}).hopeful_ns, (1 - kBeyondRemoval) * 206'000)
+      << "two kernels, one after the other";
 }
 
 TEST(PredictTest, AChangeThatCannotBeMadeChangesNothing) {
