@@ -214,8 +214,8 @@ Result<void> Game::RunSlice(Player& player) {
   (void)send(player.line.get(), &word, 1, MSG_NOSIGNAL);  // whether it has gone, its silence says
   const auto said = Hear(player, "slice");
   if (!said) return said.error();
-  const Slice slice{said->value("seconds", 0.0), said->value("steps", 0.0), said->value("samples", 0.0),
-                    said->value("waited", 0.0),  said->value("burst", 1.0), said->value("paused", 0.0),
+  const Slice slice{said->value("seconds", 0.0),    said->value("steps", 0.0), said->value("samples", 0.0),
+                    said->value("waited", 0.0),     said->value("burst", 1.0), said->value("paused", 0.0),
                     said->value("undisturbed", 1.0)};
   if (slice.steps <= 0)
     return Error{ErrorCode::kUnavailable, fmt::format("the {}: no rate is known", player.name), ""};
