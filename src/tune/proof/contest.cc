@@ -34,7 +34,7 @@ std::optional<Trial> TryOne(Side side, Track& track, Contest& contest) {
   if (!made) return std::nullopt;
   contest.trials.push_back(*made);
   const Trial& trial = made->trial;
-  if (contest.proof.pairs.empty()) contest.unit = trial.unit;
+  if (trial.ok() && contest.proof.pairs.empty()) contest.unit = trial.unit;
   if (trial.ok()) return trial;
   contest.ending = Ending::kFailed;
   contest.why = fmt::format("the {} could not be measured: {}{}", Name(made->side), Name(trial.outcome),

@@ -46,7 +46,7 @@ struct Contest {
   Proof proof;               // of the whole pairs among them
   Ending ending = Ending::kOver;
   std::string why;   // of kFailed
-  std::string unit;  // of the rates in the proof; empty where no trial has one
+  std::string unit;  // of the rates in the proof; empty where no trial has a rate
 
   Standing standing() const { return StandingOf(proof.gain()); }
   std::vector<Trial> TrialsOf(Side side) const;

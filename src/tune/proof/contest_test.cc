@@ -160,6 +160,13 @@ TEST(ContestTest, ACommandThatCannotBeMeasuredEndsItAtOnceAndIsNamed) {
   EXPECT_EQ(contest.ending, Ending::kFailed);
   EXPECT_THAT(contest.why, HasSubstr("the candidate could not be measured"));
   EXPECT_EQ(candidate.order, "AB");
+  EXPECT_EQ(contest.unit, kSamplesPerSecond) << "the baseline's";
+  MadeTrack in_steps([](Side side, std::mt19937&) {
+    Trial trial = side == Side::kBaseline ? Ok(100) : Crashed();
+    if (side == Side::kBaseline) trial.unit = kStepsPerSecond;
+    return trial;
+  });
+  EXPECT_EQ(Compete({1}, in_steps).unit, kStepsPerSecond) << "one that failed has none";
 }
 
 class RefusingTrack : public MadeTrack {

@@ -1,4 +1,4 @@
-// One file per finding, `judge_<finding>.cc`, with its test beside it, and a row in findings.inc. A judge looks at a view
+// One file per finding, `judge/<finding>.cc`, with its test beside it, and a row in findings.inc. A judge looks at a view
 // and returns its finding, or nothing; in the diagnosis it notes only what it could not judge and what would not help.
 // Which other findings it supersedes, it declares in the finding.
 #pragma once
