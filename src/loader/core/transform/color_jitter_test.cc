@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "loader/core/transform/testing/samples.h"
+
 namespace fullbore::loader {
 namespace {
 
@@ -20,10 +22,6 @@ std::vector<uint8_t> BytesOf(const PixelBuffer& image) {
   const auto begin = image.storage.begin();
   return {begin, begin + static_cast<std::ptrdiff_t>(image.bytes())};
 }
-
-constexpr int kSamples = 20'000;
-
-SampleSeed Seed(int sample) { return SampleSeed::Of(1, 2, static_cast<uint64_t>(sample)); }
 
 TEST(ColorJitterTest, BrightnessScalesAndSaturates) {
   PixelBuffer image = Rgb({10, 100, 200});

@@ -6,13 +6,10 @@
 
 #include "loader/core/transform/random_horizontal_flip.h"
 #include "loader/core/transform/random_resized_crop.h"
+#include "loader/core/transform/testing/samples.h"
 
 namespace fullbore::loader {
 namespace {
-
-constexpr int kSamples = 20'000;
-
-SampleSeed Seed(int sample) { return SampleSeed::Of(1, 2, static_cast<uint64_t>(sample)); }
 
 TEST(DrawsTest, ATransformAddedInFrontShiftsNobodysDraws) {
   const RandomResizedCrop crop = {.height = 8, .width = 8};

@@ -4,12 +4,10 @@
 
 #include <cmath>
 
+#include "loader/core/transform/testing/samples.h"
+
 namespace fullbore::loader {
 namespace {
-
-constexpr int kSamples = 20'000;
-
-SampleSeed Seed(int sample) { return SampleSeed::Of(1, 2, static_cast<uint64_t>(sample)); }
 
 TEST(RandomHorizontalFlipTest, FlipsComeAsOftenAsAsked) {
   for (const double p : {0.0, 0.3, 1.0}) {

@@ -4,12 +4,10 @@
 
 #include <cmath>
 
+#include "loader/core/transform/testing/samples.h"
+
 namespace fullbore::loader {
 namespace {
-
-constexpr int kSamples = 20'000;
-
-SampleSeed Seed(int sample) { return SampleSeed::Of(1, 2, static_cast<uint64_t>(sample)); }
 
 TEST(RandomResizedCropTest, CropsLieInTheImageWithTheAskedAreaAndRatio) {
   const RandomResizedCrop crop = {.height = 224, .width = 224};

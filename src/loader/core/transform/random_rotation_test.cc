@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "loader/core/transform/testing/samples.h"
+
 namespace fullbore::loader {
 namespace {
 
@@ -24,10 +26,6 @@ std::string Rotated(const std::string& bytes, Size size, double degrees, Interpo
   Rotate(GrayOf(bytes, size), degrees, interpolation, {'.', 0, 0}, out);
   return TextOf(out);
 }
-
-constexpr int kSamples = 20'000;
-
-SampleSeed Seed(int sample) { return SampleSeed::Of(1, 2, static_cast<uint64_t>(sample)); }
 
 TEST(RotationTest, RightAnglesAreExactWithEveryInterpolation) {
   for (const Interpolation interpolation :
