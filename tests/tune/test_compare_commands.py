@@ -67,13 +67,18 @@ def printing(fullbore):
     return lambda rate: f"'{sys.executable}' {program.name} {rate}"
 
 
+def whole_runs(baseline: float, candidate: float) -> dict:
+    """A pair of the answer, of two that ran one after the other."""
+    return {"baseline": baseline, "candidate": candidate, "in_slices": False}
+
+
 def test_a_candidate_that_is_twice_as_fast_is_proven_so_in_three_pairs(fullbore, compare, printing):
     (fullbore.directory / "mine.txt").write_text("mine")
     before = tree(fullbore.directory)
     said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC)
     assert (said["verdict"], said["ended"]) == ("faster", "decided")
     assert said["gain"] == pytest.approx({"expected": 2, "low": 2, "high": 2})
-    assert said["pairs"] == [{"baseline": 100, "candidate": 200}] * 3
+    assert said["pairs"] == [whole_runs(100, 200)] * 3
     assert [trial["side"] for trial in said["trials"]] == [
         "baseline",
         "candidate",
@@ -431,7 +436,7 @@ def test_one_command_is_compared_on_two_commits_and_the_tree_stays_as_it_is(full
     before, status = tree(fullbore.directory), repository("status", "--porcelain")
     said = compare("--at", "first", *METRIC, "--", sys.executable, "train.py")
     assert said["verdict"] == "faster", said["stderr"]
-    assert said["pairs"][0] == {"baseline": 50, "candidate": 100}
+    assert said["pairs"][0] == whole_runs(50, 100)
     assert said["baseline"]["commit"] == repository("rev-parse", "first")
     assert "train.py at " + said["baseline"]["commit"][:12] in said["terminal"]
     (fullbore.directory / "answer.json").unlink()
@@ -444,10 +449,10 @@ def test_one_command_is_compared_on_two_commits_and_the_tree_stays_as_it_is(full
 def test_changes_that_are_not_committed_are_the_candidate_or_not_seen(fullbore, compare, repository):
     (fullbore.directory / "rate.txt").write_text("40")
     said = compare("--at", "HEAD", *METRIC, "--", sys.executable, "train.py")
-    assert said["pairs"][0] == {"baseline": 100, "candidate": 200}
+    assert said["pairs"][0] == whole_runs(100, 200)
     assert "in the working tree, with its changes" in said["terminal"]
     said = compare("--at", "HEAD", "--at", "HEAD~1", *METRIC, "--", sys.executable, "train.py")
-    assert said["pairs"][0] == {"baseline": 100, "candidate": 50}
+    assert said["pairs"][0] == whole_runs(100, 50)
     assert said["verdict"] == "slower"
     assert (fullbore.directory / "rate.txt").read_text() == "40"
 
