@@ -197,6 +197,14 @@ std::string RateText(const Diagnosis& d, double times_faster) {
   return FormatCount(d.steps_per_s * times_faster) + " " + StepWord(d) + "s/s";
 }
 
+std::string TokenRateText(const Diagnosis& d) {
+  if (!d.tokens_per_s) return "";
+  std::string text = FormatCount(std::round(*d.tokens_per_s)) + " tokens/s";
+  if (d.useful_tokens_per_s && *d.useful_tokens_per_s < *d.tokens_per_s)
+    text += fmt::format(", {} without padding", FormatCount(std::round(*d.useful_tokens_per_s)));
+  return text;
+}
+
 std::string ServedText(const diagnose::ServedPhase& phase) {
   std::string text = fmt::format("{} {}, {} of the time", phase.iterations,
                                  phase.phase + (phase.iterations == 1 ? " iteration" : " iterations"),

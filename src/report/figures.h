@@ -31,6 +31,9 @@ std::string SampledText(const diagnose::Sampling& sampled);
 // "640 samples/s", or "4.9 steps/s" if samples are not known; empty where what repeats may not be steps.
 std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
 
+// "81,920 tokens/s, 31,300 without padding"; empty where tokens are not known.
+std::string TokenRateText(const diagnose::Diagnosis& d);
+
 // "40 decode iterations, 62 % of the time, 16 tokens each: 2,130 tokens/s".
 std::string ServedText(const diagnose::ServedPhase& phase);
 

@@ -83,6 +83,17 @@ TEST(RateTextTest, AnEngineThatServesHasIterationsAndNotSteps) {
   EXPECT_EQ(RateText(d), "") << "what repeats may be a layer";
 }
 
+TEST(TokenRateTextTest, PaddingIsTakenOffWhereItIsKnown) {
+  diagnose::Diagnosis d;
+  EXPECT_EQ(TokenRateText(d), "");
+  d.tokens_per_s = 81'920;
+  EXPECT_EQ(TokenRateText(d), "81,920 tokens/s");
+  d.useful_tokens_per_s = 31'300;
+  EXPECT_EQ(TokenRateText(d), "81,920 tokens/s, 31,300 without padding");
+  d.useful_tokens_per_s = 81'920;
+  EXPECT_EQ(TokenRateText(d), "81,920 tokens/s") << "nothing is padding";
+}
+
 TEST(ServedTextTest, TokensAreSaidWhereTheMarksSayThem) {
   diagnose::ServedPhase phase{"decode", 40, 0.62, 2130.0, 16.0};
   EXPECT_EQ(ServedText(phase), "40 decode iterations, 62 % of the time, 16 tokens each: 2,130 tokens/s");

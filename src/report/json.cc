@@ -51,6 +51,8 @@ Json Throughput(const Diagnosis& d) {
     throughput["ci95_samples_per_s"] = {*d.samples_per_s_low, *d.samples_per_s_high};
   }
   Put(throughput, "steps_per_s", d.steps_per_s);
+  Put(throughput, "tokens_per_s", d.tokens_per_s);
+  Put(throughput, "useful_tokens_per_s", d.useful_tokens_per_s);
   return throughput;
 }
 

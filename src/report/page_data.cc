@@ -252,6 +252,8 @@ Json FiguresData(const Diagnosis& d) {
     data.push_back(d.fitness.Forbids(fitness::Conclusion::kRates)
                        ? Json::array({StepWord(d), FormatDuration(static_cast<int64_t>(d.mean_step_ns))})
                        : Json::array({"throughput", RateText(d)}));
+  if (const std::string tokens = TokenRateText(d); !tokens.empty())
+    data.push_back(Json::array({"tokens", tokens}));
   for (const std::vector<Figure>& figures : {DeviceFigures(d), HostFigures(d)}) {
     for (const Figure& figure : figures) data.push_back(Json::array({figure.label, figure.value}));
   }

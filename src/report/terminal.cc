@@ -220,6 +220,7 @@ void Screen::Figures() {
       rate += fmt::format(" ±{:.{}f}", half, half >= 1 ? 0 : 2);
     }
     if (!rate.empty()) pieces.push_back(Painted(rate, kBold));
+    if (const std::string tokens = TokenRateText(d_); !tokens.empty()) pieces.push_back(Plain(tokens));
   }
   for (const std::vector<Figure>& figures : {DeviceFigures(d_), HostFigures(d_)}) {
     for (const Figure& figure : figures) pieces.push_back(Plain(figure.label + " " + figure.value));

@@ -386,6 +386,8 @@ std::string Api::LiveEvent(const watch::LiveRun& run, bool over) {
     json["mean_step_ns"] = minute.mean_step_ns;
     json["shares"] = minute.shares;
     if (minute.samples_per_s) json["samples_per_s"] = *minute.samples_per_s;
+    if (minute.tokens_per_s) json["tokens_per_s"] = *minute.tokens_per_s;
+    if (minute.useful_tokens_per_s) json["useful_tokens_per_s"] = *minute.useful_tokens_per_s;
   }
   Json now = Json::object();
   for (const record::Series& series : run.window().stages.back().series) {

@@ -93,6 +93,12 @@ void AddTraining(const std::string& name, const watch::LiveRun& run, Families& f
   if (minute.samples_per_s)
     families.Add("fullbore_samples_per_second", "gauge", "", "Of all ranks, over the last minute.", labels,
                  *minute.samples_per_s);
+  if (minute.tokens_per_s)
+    families.Add("fullbore_tokens_per_second", "gauge", "",
+                 "Padding and all, of all ranks, over the last minute.", labels, *minute.tokens_per_s);
+  if (minute.useful_tokens_per_s)
+    families.Add("fullbore_useful_tokens_per_second", "gauge", "", "Without padding, where that is known.",
+                 labels, *minute.useful_tokens_per_s);
   for (const diagnose::RankShares& rank : minute.ranks) {
     const Labels of = With(labels, {{"rank", std::to_string(rank.rank)}});
     families.Add("fullbore_step_seconds", "gauge", "seconds", "Mean step time over the last minute.", of,

@@ -70,6 +70,7 @@ Json Of(const Run& run) {
                {"running_ns", run.running_ns}};
   if (run.step_ns > 0) json["mean_step_ns"] = run.step_ns;
   Put(json, "samples_per_s", run.samples_per_s);
+  Put(json, "tokens_per_s", run.tokens_per_s);
   json["shares"] = run.shares;
   json["roles"] = Json::array();
   for (const RoleUse& role : run.roles)

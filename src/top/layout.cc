@@ -171,6 +171,7 @@ class Screen {
                                            : -1,
                        run.critical, run.verdict.empty()}});
     std::string roles;
+    if (run.tokens_per_s) roles = FormatCount(std::round(*run.tokens_per_s)) + " tokens/s";
     for (const RoleUse& role : run.roles)
       roles += fmt::format("{}{} {} {} cores {}", roles.empty() ? "" : "   ", FormatCount(role.count),
                            role.role, FormatCount(role.cores), FormatBytes(role.memory));

@@ -67,6 +67,7 @@ Run RunOf(const std::string& name, const watch::LiveRun& live) {
   run.shares = now.shares;
   run.step_ns = now.mean_step_ns;
   run.samples_per_s = now.samples_per_s;
+  run.tokens_per_s = now.tokens_per_s;
   const bool since_start = live.of_all().steps > 0;
   for (const diagnose::Finding& finding : (since_start ? live.of_all() : now).findings) {
     run.findings.push_back(

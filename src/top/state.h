@@ -56,7 +56,7 @@ struct Run {
   std::string name, path, directory;
   int64_t ranks = 0, steps = 0, running_ns = 0;
   double step_ns = 0;  // the mean of the last minute; 0: no step yet
-  std::optional<double> samples_per_s;
+  std::optional<double> samples_per_s, tokens_per_s;
   std::map<std::string, double> shares;                         // of the last minute
   std::vector<double> step_times_ns;                            // over the last minute
   std::vector<std::map<std::string, double>> shares_over_time;  // likewise

@@ -1,4 +1,4 @@
-"""Which tokens of a batch are padding, and how much of the model's work follows them: told from a few batches."""
+"""The tokens of batches, which of them are padding, and how much of the model's work follows them: of a few batches."""
 
 from __future__ import annotations
 
@@ -53,6 +53,8 @@ SCRIPT = """
             return dict(zip(("labels", "attention_mask", "input_ids"), super().__getitem__(index)))
 """
 LENGTHS = [1 + row % 16 for row in range(128)]
+SIZES = {"batches": 4, "rows": 32, "computed": [32 * 32, 32 * 32 * 32], "widths": 1}  # of four batches
+LENGTHS_SAID = {"useful", "longest", "lengths", "told_by"}
 
 
 def said_of(runner, lines: str) -> dict | None:
@@ -176,11 +178,22 @@ train(Tagger(), TensorDataset(sentences()), collate_fn=lambda rows: Odd({0: torc
         NAMED.replace("> 0", "== 0"),  # a mask that means the contrary
         "train(Tagger(), TensorDataset(torch.randint(1, WORDS, (ROWS, WIDTH)), torch.ones(ROWS)))",  # packed
         "train(Tagger(), TensorDataset(torch.randint(2, (ROWS, WIDTH)), torch.ones(ROWS)))",  # 0 means something
+    ],
+)
+def test_nothing_is_said_of_what_is_not_known_to_be_padding(newest, lines):
+    said = said_of(newest, lines)
+    assert said is not None and SIZES.items() <= said.items() and not LENGTHS_SAID & set(said)
+    assert said["follows"] > 0.6, "and what the model computes for each token is known all the same"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
         "train(Tagger(), TensorDataset(sentences()[:, :3], torch.ones(ROWS)))",  # features
         "train(nn.Linear(WIDTH, 1), TensorDataset(sentences()), call=lambda model, batch: model(batch[0].float()))",
     ],
 )
-def test_nothing_is_said_of_what_is_not_known_to_be_padding(newest, lines):
+def test_integers_that_are_not_looked_up_or_only_a_few_are_no_tokens(newest, lines):
     assert said_of(newest, lines) is None
 
 
@@ -188,7 +201,30 @@ def test_what_stands_within_rows_is_taken_back(newest):
     lines = """ids = torch.cat([sentences() for _ in range(17)])  # a look comes after step 64 or 256
 ids[4 * ROWS:, 0] = 0
 train(Tagger(), TensorDataset(ids, torch.ones(17 * ROWS)))"""
-    assert said_of(newest, lines) == {}
+    said = said_of(newest, lines)
+    assert said is not None and said["computed"][0] == said["rows"] * 32 and not LENGTHS_SAID & set(said)
+
+
+def test_batches_whose_padding_is_told_count_alone():
+    counted = padding.Counted()
+    counted.add(padding.Seen(None, 8, 32, [], ""))
+    assert counted.about() == {"batches": 1, "rows": 8, "computed": [256, 8192], "widths": 1}
+    counted.add(padding.Seen(None, 2, 16, [4, 8], "ends"))
+    counted.add(padding.Seen(None, 8, 32, [], ""))
+    said = counted.about()
+    assert (said["batches"], said["rows"], said["computed"][0], said["useful"]) == (1, 2, 32, 12)
+
+
+def test_of_a_batch_on_a_device_only_the_shape_is_read():
+    torch = pytest.importorskip("torch")
+    tokens = load("torch.tokens")
+    ids = torch.zeros(8, 32, dtype=torch.int64, device="meta")  # whose elements nobody can read
+    looking = tokens.Tokens()
+    looking.lookups.shapes.add((8, 32))
+    assert looking.seen_in("call", (ids, ids), {}) is None, "which argument it is shows after the step"
+    looking.settle()
+    assert looking.seen_in("call", (ids, ids), {}) == padding.Seen(None, 8, 32, [], "")
+    assert looking.seen_in("call", (), {"input_ids": ids}) == padding.Seen(None, 8, 32, [], "")
 
 
 def test_a_filler_is_an_id_that_fills_rows_unevenly():

@@ -72,6 +72,13 @@ function rateText(rates) {
   return rates.steps_per_s === undefined ? "" : count(rates.steps_per_s) + " steps/s";
 }
 
+function tokensText(rates) {
+  if (rates.tokens_per_s === undefined) return "";
+  const useful = rates.useful_tokens_per_s;
+  const apart = useful !== undefined && useful < rates.tokens_per_s;
+  return count(rates.tokens_per_s) + " tokens/s" + (apart ? `, ${count(useful)} without padding` : "");
+}
+
 function utc(unix_ns) {
   return unix_ns ? new Date(unix_ns / 1e6).toISOString().slice(0, 16).replace("T", " ") : "";
 }

@@ -70,6 +70,10 @@ function overview(answer) {
         runs.map((run) => (run.report.throughput ? rateText(run.report.throughput) : "")),
       ),
       line(
+        "tokens",
+        runs.map((run) => tokensText(run.report.throughput || {})),
+      ),
+      line(
         "against the first",
         runs.map((run, i) => (i ? gainOf(against[i - 1]) : "")),
       ),

@@ -24,6 +24,7 @@ function showNow(live) {
   now.replaceChildren(
     el("div", {}, el("span", { class: "dot" }), el("b", {}, "running")),
     figure("last minute", rateText(live)),
+    figure("tokens", tokensText(live)),
     figure("step", duration(live.mean_step_ns)),
     figure("steps", count(live.steps)),
     ...Object.entries(live.now).map(([name, value]) => figure(name.replaceAll("_", " "), percent(value))),

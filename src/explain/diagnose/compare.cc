@@ -16,6 +16,8 @@ constexpr int64_t kFewSteps = 20;
 constexpr double kNearlyUsedUp = 0.9;
 constexpr double kIdleBytesPerS = 1e5;
 constexpr double kResourceMoved = 0.10;  // relative to the larger
+// Between the useful tokens of a sample in both runs: more than the drawing of some dozens of batches makes of the same.
+constexpr double kAnotherSample = 1.25;
 
 // Facts that differ between any two runs and say nothing.
 const std::set<std::string>& NoisyFacts() {
@@ -29,8 +31,33 @@ struct Rate {
   double half = 0;  // half of the 95 % interval; negative where unknown
 };
 
-Rate RateOf(const Diagnosis& diagnosis, bool samples) {
-  if (!samples) {
+enum class RateUnit : uint8_t { kSteps, kSamples, kTokens };
+
+double UsefulTokensOfASample(const Diagnosis& diagnosis) {
+  return *diagnosis.useful_tokens_per_s / *diagnosis.samples_per_s;
+}
+
+RateUnit RateUnitOf(const Diagnosis& before, const Diagnosis& after) {
+  if (!before.samples_per_s || !after.samples_per_s) return RateUnit::kSteps;
+  if (!before.useful_tokens_per_s || !after.useful_tokens_per_s) return RateUnit::kSamples;
+  const double a = UsefulTokensOfASample(before), b = UsefulTokensOfASample(after);
+  return std::max(a, b) > kAnotherSample * std::min(a, b) ? RateUnit::kTokens : RateUnit::kSamples;
+}
+
+std::string_view Name(RateUnit unit) {
+  switch (unit) {
+    case RateUnit::kSteps:
+      return "steps/s";
+    case RateUnit::kSamples:
+      return "samples/s";
+    case RateUnit::kTokens:
+      return "useful tokens/s";
+  }
+  return "";
+}
+
+Rate RateOf(const Diagnosis& diagnosis, RateUnit unit) {
+  if (unit == RateUnit::kSteps) {
     Rate rate{diagnosis.steps_per_s, -1};
     // A trace of a few steps has artefacts of the profiler's own start and end: the median ignores them.
     if (diagnosis.device_shares && diagnosis.steps < kFewSteps && diagnosis.median_step_ns > 0) {
@@ -43,13 +70,17 @@ Rate RateOf(const Diagnosis& diagnosis, bool samples) {
   }
   Rate rate{*diagnosis.samples_per_s, -1};
   if (diagnosis.samples_per_s_high) rate.half = *diagnosis.samples_per_s_high - rate.value;
+  if (unit == RateUnit::kTokens) {
+    rate.half *= UsefulTokensOfASample(diagnosis);
+    rate.value = *diagnosis.useful_tokens_per_s;
+  }
   return rate;
 }
 
 void CompareRates(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
-  const bool samples = before.samples_per_s && after.samples_per_s;
-  comparison.rate_unit = samples ? "samples/s" : "steps/s";
-  const Rate a = RateOf(before, samples), b = RateOf(after, samples);
+  const RateUnit unit = RateUnitOf(before, after);
+  comparison.rate_unit = Name(unit);
+  const Rate a = RateOf(before, unit), b = RateOf(after, unit);
   comparison.rate_before = a.value;
   comparison.rate_after = b.value;
   if (a.value <= 0 || b.value <= 0) return;

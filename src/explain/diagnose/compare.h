@@ -31,7 +31,8 @@ std::string_view Name(
     Prediction prediction);  // "not-tested", "another-change", "too-noisy", "held", "missed"
 
 struct Comparison {
-  // Samples per second where both know it, else steps per second.
+  // Samples per second where both know it, else steps per second. Where a sample is not the same in both, because one
+  // packs several into a row, the tokens that are not padding per second.
   std::string rate_unit;
   double rate_before = 0, rate_after = 0;
   double speedup = 1;                        // rate after, divided by rate before

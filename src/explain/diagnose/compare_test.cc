@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/testing/made_run.h"
 
@@ -64,6 +66,30 @@ TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {
   EXPECT_TRUE(comparison.significant);
   EXPECT_EQ(comparison.shares.at(0).what, "data_wait");
   EXPECT_EQ(comparison.findings_gone, std::vector<std::string>{"input-bound"});
+}
+
+// 100 rows a second, of so many tokens each, of which so many are not padding.
+Diagnosis OfTokens(double rows_per_s, double width, double useful) {
+  Diagnosis d;
+  d.steps = 100;
+  d.steps_per_s = rows_per_s / 10;
+  d.samples_per_s = rows_per_s;
+  d.samples_per_s_low = 0.98 * rows_per_s, d.samples_per_s_high = 1.02 * rows_per_s;
+  d.tokens_per_s = rows_per_s * width;
+  d.useful_tokens_per_s = rows_per_s * useful;
+  return d;
+}
+
+TEST(CompareTest, RowsThatHoldMoreThanASampleAreComparedByTheirTokens) {
+  const Comparison packed = Compare(OfTokens(100, 512, 128), OfTokens(40, 512, 512));
+  EXPECT_EQ(packed.rate_unit, "useful tokens/s");
+  EXPECT_DOUBLE_EQ(packed.rate_before, 12'800);
+  EXPECT_DOUBLE_EQ(packed.speedup, 1.6) << "though it trains on 40 rows a second instead of 100";
+  EXPECT_TRUE(packed.significant);
+  EXPECT_NEAR(packed.speedup_high / packed.speedup, 1 + std::sqrt(2) * 0.02, 1e-9);
+  const Comparison cut = Compare(OfTokens(100, 512, 128), OfTokens(200, 256, 130));
+  EXPECT_EQ(cut.rate_unit, "samples/s") << "the same samples, as far as some batches can tell";
+  EXPECT_DOUBLE_EQ(cut.speedup, 2);
 }
 
 // A run of 100 steps whose first finding predicts a gain of `change`, or one after it: 10 to 20 steps/s.

@@ -15,6 +15,7 @@
 #include "explain/diagnose/serving.h"
 #include "explain/diagnose/setup.h"
 #include "explain/diagnose/statistics.h"
+#include "explain/diagnose/tokens.h"
 #include "explain/diagnose/view_fitness.h"
 #include "record/collective.h"
 
@@ -106,6 +107,10 @@ void FillThroughput(const View& view, Diagnosis& diagnosis) {
       samples_per_s += static_cast<double>(rank.samples) / (static_cast<double>(rank.wall_ns) / 1e9);
   }
   diagnosis.samples_per_s = samples_per_s;
+  if (const auto tokens = SampleTokensOf(view)) {
+    diagnosis.tokens_per_s = samples_per_s * tokens->computed;
+    if (tokens->useful) diagnosis.useful_tokens_per_s = samples_per_s * *tokens->useful;
+  }
   std::vector<double> samples, seconds;
   for (const record::Step* step : lead.steady) {
     samples.push_back(static_cast<double>(step->samples));

@@ -199,6 +199,8 @@ struct Diagnosis {
   // Where the steady state itself has two: its first steps and the others. Empty if it has one.
   std::vector<Regime> regimes;
   std::optional<double> samples_per_s, samples_per_s_low, samples_per_s_high;
+  std::optional<double> tokens_per_s;         // that the model computes, padding and all
+  std::optional<double> useful_tokens_per_s;  // of these, where it is known which are padding
   double steps_per_s = 0;
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
   std::map<std::string, double> shares;            // sums to 1

@@ -31,6 +31,11 @@ Width WidthIn(const json& object, const char* key, double samples) {
   return sums.size() == 2 ? Width{sums[0] / samples, sums[1] / samples} : Width{};
 }
 
+json Said(const View& view) {
+  const auto text = view.Fact("tokens");
+  return text ? record::ParseJson(*text) : json();
+}
+
 double AtQuantile(const std::vector<double>& quantiles, double q) {
   const double place = q * static_cast<double>(quantiles.size() - 1);
   const auto below = static_cast<size_t>(place);
@@ -60,8 +65,7 @@ Width Tokens::Packed() const {
 }
 
 std::optional<Tokens> TokensOf(const View& view) {
-  const auto text = view.Fact("tokens");
-  const json said = text ? record::ParseJson(*text) : json();
+  const json said = Said(view);
   if (!said.is_object()) return std::nullopt;
   Tokens tokens;
   tokens.batches = NumberIn(said, "batches");
@@ -83,6 +87,17 @@ std::optional<Tokens> TokensOf(const View& view) {
   tokens.attends = attends != said.end() && attends->is_boolean() && attends->get<bool>();
   if (const auto told = said.find("told_by"); told != said.end() && told->is_string())
     tokens.told_by = told->get<std::string>();
+  return tokens;
+}
+
+std::optional<SampleTokens> SampleTokensOf(const View& view) {
+  const json said = Said(view);
+  if (!said.is_object() || NumberIn(said, "follows") <= 0) return std::nullopt;
+  const double samples = NumberIn(said, "rows");
+  if (samples <= 0) return std::nullopt;
+  SampleTokens tokens{WidthIn(said, "computed", samples).tokens, std::nullopt};
+  if (tokens.computed <= 0) return std::nullopt;
+  if (const auto known = TokensOf(view)) tokens.useful = known->useful;
   return tokens;
 }
 

@@ -34,8 +34,17 @@ struct Tokens {
   Width Packed() const;  // nothing is padded
 };
 
-// Nothing where no batch was looked at, or what was said is not plausible.
+// Nothing where no batch was looked at, nothing tells which tokens are padding, or what was said is not plausible.
 std::optional<Tokens> TokensOf(const View& view);
+
+// Tokens of a sample, on average.
+struct SampleTokens {
+  double computed = 0;           // padding and all
+  std::optional<double> useful;  // where it is known which are padding
+};
+
+// Nothing where the model is not known to compute anything for each token.
+std::optional<SampleTokens> SampleTokensOf(const View& view);
 
 // How many batches are sorted at a time by Transformers' group_by_length: fifty, and of a small dataset a quarter of all.
 int64_t BatchesSorted(std::optional<int64_t> samples, double batch);

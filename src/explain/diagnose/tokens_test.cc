@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/testing/a_run.h"
 
 namespace fullbore::diagnose {
@@ -61,6 +62,44 @@ TEST(TokensTest, AreNothingWhereTheyAreNotPlausible) {
       << "lengths that fall";
   EXPECT_FALSE(
       TokensOfA(R"({"batches": "4", "rows": null, "computed": 1e400, "lengths": "none"})").has_value());
+}
+
+TEST(TokensTest, OfASampleAreKnownWithoutKnowingWhichArePadding) {
+  const auto of = [](const char* fact) {
+    ARun run = ATraining();
+    run.rank().facts["tokens"] = fact;
+    const record::Recording recording = run;
+    return SampleTokensOf(View(recording, recording.stages.front()));
+  };
+  const auto sized =
+      of(R"({"batches": 4, "rows": 32, "computed": [3200, 320000], "widths": 1, "follows": 0.9})");
+  ASSERT_TRUE(sized.has_value());
+  EXPECT_EQ(sized->computed, 100);
+  EXPECT_FALSE(sized->useful.has_value());
+  const auto told = of(
+      R"({"batches": 4, "rows": 32, "computed": [3200, 320000], "useful": 800, "longest": [1600, 80000], "widths": 1,
+          "lengths": [10, 20, 30, 40, 50], "told_by": "ends", "follows": 0.9})");
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->useful, 25);
+  EXPECT_FALSE(of(R"({"batches": 4, "rows": 32, "computed": [3200, 320000], "widths": 1})").has_value())
+      << "what is computed for them is not known";
+  EXPECT_FALSE(
+      of(R"({"batches": 4, "rows": 32, "computed": [3200, 320000], "widths": 1, "follows": 0})").has_value())
+      << "nothing is computed for them";
+  EXPECT_FALSE(of(R"({"rows": 0, "computed": [3200, 1], "follows": 1})").has_value());
+  EXPECT_FALSE(of(R"({"rows": 3, "computed": "many", "follows": 1})").has_value());
+}
+
+TEST(TokensTest, AreARateBesideThatOfSamples) {
+  ARun run = ATraining();
+  EXPECT_FALSE(Diagnose(run).tokens_per_s.has_value());
+  run.rank().facts["tokens"] =
+      R"({"batches": 4, "rows": 32, "computed": [3200, 320000], "useful": 800, "longest": [1600, 80000], "widths": 1,
+          "lengths": [10, 20, 30, 40, 50], "told_by": "ends", "follows": 0.9})";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_TRUE(diagnosis.tokens_per_s && diagnosis.useful_tokens_per_s && diagnosis.samples_per_s);
+  EXPECT_DOUBLE_EQ(*diagnosis.tokens_per_s, 100 * *diagnosis.samples_per_s);
+  EXPECT_DOUBLE_EQ(*diagnosis.useful_tokens_per_s, 25 * *diagnosis.samples_per_s);
 }
 
 TEST(TokensTest, FiftyBatchesAreSortedOrAQuarterOfAll) {

@@ -50,9 +50,10 @@ class Seen(NamedTuple):
     """One batch."""
 
     loader: Any  # its id; None where the model was called with the batch
-    lengths: list[int]  # useful tokens of each row
+    rows: int
     width: int
-    told_by: str
+    lengths: list[int]  # useful tokens of each row; none where nothing tells which are padding
+    told_by: str  # empty then
 
 
 class Sizes:
@@ -77,26 +78,44 @@ class Counted:
         self.told_by = ""
 
     def add(self, seen: Seen) -> None:
-        rows = len(seen.lengths)
+        """All count if nothing tells which of their tokens are padding, else those of which something does."""
+        if seen.told_by and not self.told_by:
+            self.__init__()  # type: ignore[misc]
+        if seen.told_by or not self.told_by:
+            self.add_size(seen)
+        if seen.told_by:
+            self.add_lengths(seen)
+
+    def add_size(self, seen: Seen) -> None:
         self.batches += 1
-        self.rows += rows
-        self.useful += sum(seen.lengths)
-        self.computed.add(rows, seen.width)
-        self.longest.add(rows, max(seen.lengths))
-        self.told_by = seen.told_by
-        if len(self.lengths) + rows <= MOST_LENGTHS or not self.lengths:
-            self.lengths += seen.lengths[:MOST_LENGTHS]
+        self.rows += seen.rows
+        self.computed.add(seen.rows, seen.width)
         if len(self.widths) < MOST_WIDTHS:
             self.widths.add(seen.width)
 
+    def add_lengths(self, seen: Seen) -> None:
+        self.told_by = seen.told_by
+        self.useful += sum(seen.lengths)
+        self.longest.add(seen.rows, max(seen.lengths))
+        if len(self.lengths) + seen.rows <= MOST_LENGTHS or not self.lengths:
+            self.lengths += seen.lengths[:MOST_LENGTHS]
+
+    def forget_lengths(self) -> None:
+        self.told_by = ""
+
     def about(self) -> dict[str, Any]:
-        return {
+        sizes = {
             "batches": self.batches,
             "rows": self.rows,
-            "useful": self.useful,
             "computed": [self.computed.tokens, self.computed.squares],
-            "longest": [self.longest.tokens, self.longest.squares],
             "widths": len(self.widths),
+        }
+        return {**sizes, **self.about_lengths()} if self.told_by else sizes
+
+    def about_lengths(self) -> dict[str, Any]:
+        return {
+            "useful": self.useful,
+            "longest": [self.longest.tokens, self.longest.squares],
             "lengths": quantiles(self.lengths, POINTS),
             "told_by": self.told_by,
         }

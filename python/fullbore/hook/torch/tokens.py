@@ -1,8 +1,8 @@
-"""How many of the tokens that a model computes are padding.
+"""How many tokens a model computes, and how many of them are padding.
 
 A batch's tokens are the matrix of integers that the model looks up in an embedding. It is looked at in one batch of
-many, in memory of the host only: where a loader hands it over, or where the model is called with it. A batch that
-exists on a device alone is never looked at. What of the model computes for each token is learnt from the modules'
+many, in memory of the host only: where a loader hands it over, or where the model is called with it. Of a batch that
+exists on a device alone only the shape is read. What of the model computes for each token is learnt from the modules'
 inputs in the first steps.
 """
 
@@ -30,11 +30,13 @@ Shape = tuple[int, int]
 
 
 class Matrix:
-    """One of integers, as it is compared with what was looked up: its shape, first row and first column."""
+    """One of integers, as it is compared with what was looked up: its shape, and on the host first row and column."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, torch: Any, value: Any) -> None:
         self.shape: Shape = (int(value.shape[0]), int(value.shape[1]))
-        self.row, self.column = tuple(value[0].tolist()), tuple(value[:, 0].tolist())
+        self.row: tuple[int, ...] | None = None
+        if is_host_matrix(torch, value):
+            self.row, self.column = tuple(value[0].tolist()), tuple(value[:, 0].tolist())
 
 
 class Lookups:
@@ -79,8 +81,9 @@ class Lookups:
             self.work += PRODUCTS_OF_A_NUMBER * self.vocabulary * self.features
         if len(self.shapes) < MOST_SHAPES:
             self.shapes.add(shape)
-            if is_host_matrix(sys.modules["torch"], given):
-                self.first_rows.add(Matrix(given).row)
+            row = Matrix(sys.modules["torch"], given).row
+            if row is not None:
+                self.first_rows.add(row)
 
     def note_work(self, weights: int, positions: int) -> None:
         self.work += weights * positions
@@ -88,11 +91,15 @@ class Lookups:
             self.of_tokens += weights * positions
 
     def place_in(self, tried: list[tuple[batch.Path, Matrix]]) -> batch.Path | None:
-        """Where the matrix lies among others of a batch: the one that fits, of several the one that was looked up."""
+        """Where the matrix lies among others of a batch: the one that fits, of several the one that was looked up. On a
+        device, where only shapes are known, several that fit have one."""
         fitting = [each for each in tried if each[1].shape in self.shapes or each[1].shape[::-1] in self.shapes]
-        if len(fitting) > 1:
-            fitting = [each for each in fitting if self.first_rows & {each[1].row, each[1].column}]
+        if len(fitting) > 1 and any(matrix.row is not None for _, matrix in fitting):
+            fitting = [each for each in fitting if self.has_looked_up(each[1])]
         return fitting[0][0] if fitting else None
+
+    def has_looked_up(self, matrix: Matrix) -> bool:
+        return matrix.row is not None and bool(self.first_rows & {matrix.row, matrix.column})
 
     def about(self) -> dict[str, Any]:
         if not self.work or self.ambiguous:
@@ -112,6 +119,7 @@ class Tokens:
         self.seen: dict[str, padding.Seen] = {}  # until it is known whether its loader feeds the training
         self.turned: bool | None = None  # sequences in columns: once the first batch has shown it
         self.filler: int | None = None  # the id that was found to fill rows
+        self.untold = False  # what was taken for padding stood within rows
         self.looks = 0
         self.over = False
 
@@ -147,7 +155,10 @@ class Tokens:
         self.counted.add(seen)
         batches = self.counted.batches
         if batches >= FIRST_SAID and batches & (batches - 1) == 0:
-            hook.fact("tokens", {**self.counted.about(), **self.lookups.about()})
+            self.say()
+
+    def say(self) -> None:
+        hook.fact("tokens", {**self.counted.about(), **self.lookups.about()})
 
     def look_at_batch(self, found: Any) -> None:
         """That a loader has handed over."""
@@ -186,7 +197,7 @@ class Tokens:
             ids = names["input_ids"]
         else:
             ids = self.matrix_in(torch, source, found)
-        if ids is None or not is_host_matrix(torch, ids):
+        if ids is None or not is_matrix(torch, ids):
             return None
         mask = names.get("attention_mask") if is_named else None
         if type(mask) is not torch.Tensor or mask.shape != ids.shape or mask.device.type != "cpu":
@@ -200,29 +211,33 @@ class Tokens:
         return self.read(ids, mask, None if source == "call" or loader is None else loader.id)
 
     def matrix_in(self, torch: Any, source: str, found: Any) -> Any:
-        matrices = [(place, each) for place, each in tensors_in(found) if is_host_matrix(torch, each)]
+        matrices = [(place, each) for place, each in tensors_in(found) if is_matrix(torch, each)]
         known = self.places.get(source)
         if known is None:
-            self.tried[source] = [(place, Matrix(each)) for place, each in matrices]
+            self.tried[source] = [(place, Matrix(torch, each)) for place, each in matrices]
         return next((each for place, each in matrices if place == known), None)
 
     def read(self, ids: Any, mask: Any, loader: int | None) -> padding.Seen | None:
-        width = int(ids.shape[1])
+        rows, width = int(ids.shape[0]), int(ids.shape[1])
         if width < LEAST_WIDTH:
             return None
+        told_by, useful = self.useful_in(ids, mask)
+        return padding.Seen(loader, rows, width, padding.lengths(useful) if told_by else [], told_by)
+
+    def useful_in(self, ids: Any, mask: Any) -> tuple[str, Any]:
+        """What tells which tokens are of use, and which these are; ("", None) where nothing does."""
+        nothing = "", None
+        if self.untold or not is_host_matrix(sys.modules["torch"], ids):
+            return nothing
         if mask is not None:
-            told_by, useful = "attention_mask", mask != 0
-            if not padding.is_mask_of(mask, ids):
-                return None
-        else:
-            told_by, value = self.value_in(ids)
-            if value is None:
-                return None
-            useful = ids != value
-            if not padding.fills_ends(ids == value):
-                self.withdraw()
-                return None
-        return padding.Seen(loader, padding.lengths(useful), width, told_by)
+            return ("attention_mask", mask != 0) if padding.is_mask_of(mask, ids) else nothing
+        told_by, value = self.value_in(ids)
+        if value is None:
+            return nothing
+        if not padding.fills_ends(ids == value):
+            self.withdraw()
+            return nothing
+        return told_by, ids != value
 
     def value_in(self, ids: Any) -> tuple[str, int | None]:
         """What stands for padding: what the embedding says, or what is found to."""
@@ -234,9 +249,10 @@ class Tokens:
 
     def withdraw(self) -> None:
         """The id that filled the ends of rows stands within others."""
-        self.over = True
+        self.untold = True
+        self.counted.forget_lengths()
         if "tokens" in hook.facts:
-            hook.fact("tokens", {})
+            self.say()
 
 
 def weights_of(module: Any) -> int:
