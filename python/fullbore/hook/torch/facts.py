@@ -128,9 +128,20 @@ def about_process() -> None:
     cudnn = torch.backends.cudnn
     hook.fact("tf32_matmul", ask(lambda: allows_tf32(torch.backends.cuda.matmul)))
     hook.fact("tf32_cudnn", ask(lambda: allows_tf32(getattr(cudnn, "conv", cudnn))))
+    about_switches(torch)
     present = {name: version(name) for name in FRAMEWORKS if name in sys.modules}
     if present:
         hook.fact("frameworks", present)
+
+
+def about_switches(torch: Any) -> None:
+    """Those by which people look for an error, where they are on."""
+    if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
+        hook.fact("launch_blocking", True)
+    if ask(lambda: torch.are_deterministic_algorithms_enabled()):
+        hook.fact("deterministic", True)
+    if backward.world_size() > 1 and ask(lambda: torch.distributed.get_debug_level().name) == "DETAIL":
+        hook.fact("distributed_debug", "DETAIL")
 
 
 def about_threads(torch: Any) -> None:

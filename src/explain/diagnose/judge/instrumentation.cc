@@ -1,8 +1,10 @@
 // instrumentation: what watches the training slows it down. Functions that are hooked into its passes, anomaly detection,
-// a profiler that is never off: no clock around a pass tells them from the model's own work, but samples and switches do.
+// a profiler that is never off, switches for debugging: no clock around a pass tells them from the model's own work, but
+// samples and facts do.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "explain/diagnose/activity_shares.h"
@@ -145,13 +147,56 @@ std::optional<Finding> Profiler(const View& view) {
   return finding;
 }
 
+// ---- switches for debugging ----
+
+struct Switch {
+  const char* fact;  // with the value that says that it is on
+  const char* on;
+  const char* what;
+  const char* fix;
+  Severity severity;
+};
+
+// CUDA's programming guide (asynchronous execution); pytorch.org/docs: distributed (debugging), notes/randomness.
+constexpr std::array<Switch, 3> kSwitches{{
+    {"launch_blocking", "true", "CUDA_LAUNCH_BLOCKING=1 makes the host wait for each kernel",
+     "run without CUDA_LAUNCH_BLOCKING: it is for finding the kernel that fails", Severity::kWarning},
+    {"distributed_debug", "DETAIL",
+     "TORCH_DISTRIBUTED_DEBUG=DETAIL makes the ranks compare each collective before it begins",
+     "TORCH_DISTRIBUTED_DEBUG=INFO, or none: DETAIL is for finding the collective in which ranks differ",
+     Severity::kWarning},
+    {"deterministic", "true", "torch.use_deterministic_algorithms(True) takes slower ones for some operators",
+     "if runs need not repeat each other bit by bit: without torch.use_deterministic_algorithms(True)",
+     Severity::kInfo},
+}};
+
+// How much they take is not known; each is cheap to try without.
+std::optional<Finding> DebugSwitches(const View& view) {
+  Finding finding;
+  finding.cause = "debug-switches";
+  finding.severity = Severity::kInfo;
+  std::vector<std::string> on;
+  for (const Switch& each : kSwitches) {
+    const bool of_devices = std::string_view(each.fact) == "launch_blocking";
+    if (view.Fact(each.fact) != each.on || (of_devices && view.ComputesOnCpu())) continue;
+    on.emplace_back(each.what);
+    finding.fix.emplace_back(each.fix);
+    finding.severity = std::max(finding.severity, each.severity);
+  }
+  if (on.empty()) return std::nullopt;
+  finding.open = finding.severity == Severity::kInfo;
+  finding.title = fmt::format("For looking for an error: {}.", fmt::join(on, "; "));
+  return finding;
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeInstrumentation(const View& view, Diagnosis& /*diagnosis*/) {
   if (view.sampling()) return std::nullopt;
   if (auto finding = AnomalyDetection(view)) return finding;
   if (auto finding = Hooks(view)) return finding;
-  return Profiler(view);
+  if (auto finding = Profiler(view)) return finding;
+  return DebugSwitches(view);
 }
 
 }  // namespace fullbore::diagnose

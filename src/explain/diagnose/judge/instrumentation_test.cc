@@ -51,6 +51,33 @@ TEST(InstrumentationTest, HooksOfATrackerOnlyWatch) {
   EXPECT_LT(finding.speedup.high, 2.1);
 }
 
+TEST(InstrumentationTest, ASwitchForDebuggingIsNamedWithoutAPromise) {
+  ARun run = ATraining();
+  run.rank().device = "cuda:0";
+  run.rank().facts["launch_blocking"] = "true";
+  const Finding blocking = *FindingIn(Diagnose(run), "instrumentation");
+  EXPECT_EQ(blocking.cause, "debug-switches");
+  EXPECT_EQ(blocking.severity, Severity::kWarning);
+  EXPECT_THAT(blocking.title, HasSubstr("wait for each kernel"));
+  EXPECT_EQ(blocking.method, "");
+  run.rank().facts["distributed_debug"] = "\"DETAIL\"";
+  EXPECT_THAT(FindingIn(Diagnose(run), "instrumentation")->title, HasSubstr("each collective"));
+}
+
+TEST(InstrumentationTest, DeterministicAlgorithmsMayBeWhatIsWanted) {
+  ARun run = ATraining();
+  run.rank().facts["deterministic"] = "true";
+  EXPECT_EQ(FindingIn(Diagnose(run), "instrumentation")->severity, Severity::kInfo);
+}
+
+TEST(InstrumentationTest, IsNotRaisedByASwitchThatChangesNothingHere) {
+  ARun run = ATraining();
+  run.rank().device = "cpu";
+  run.rank().facts["launch_blocking"] = "true";
+  run.rank().facts["distributed_debug"] = "\"INFO\"";
+  EXPECT_THAT(Diagnose(run), Not(Finds("instrumentation")));
+}
+
 TEST(InstrumentationTest, IsNotRaisedByHooksThatTakeLittle) {
   EXPECT_THAT(Diagnose(Seen(Activity::kHook, 4)), Not(Finds("instrumentation")));
 }
