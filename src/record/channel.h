@@ -57,8 +57,8 @@ enum class EventKind : uint16_t {
   // known of the pass, kPass... below.
   kForward = 2,
   // autograd.backward. a: when the first parameter's gradient was ready, 0 unknown: what follows in a
-  // distributed run is the wait for the other ranks. b: of DistributedDataParallel, 1 where the pass exchanged gradients,
-  // 2 where it was under no_sync(); 0 unknown.
+  // distributed run is the wait for the other ranks. b: of a wrapper of PyTorch's, 1 where the pass exchanged
+  // gradients, 2 where that was turned off (no_sync(), set_requires_gradient_sync()); 0 unknown.
   kBackward = 3,
   // a: 1 if this ends a step (the primary optimizer's step), 0 for zero_grad and the other optimizers;
   // b: 1 if the script itself says so (fullbore.step()), and no optimizer; c: 1 if a profiler of ours slowed the
@@ -73,7 +73,7 @@ enum class EventKind : uint16_t {
   kFetch = 6,
   // id: OtherKind.
   kOther = 7,
-  // torch.distributed called on the training thread. id: 0; a: bytes.
+  // torch.distributed called on the training thread. id: 0; a: bytes; b: 1 if it reduces.
   kCollective = 8,
   // The line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside, 0 none;
   // c: Activity; d: 1 in the iterator that the training loop goes through, 2 in its body while it waits to

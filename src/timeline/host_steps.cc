@@ -349,6 +349,10 @@ void HostSteps::CountExchanges(const std::vector<ChannelRecord>& events) {
   bool any = false;
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kOptimizer) exchanged = false;
+    if (KindOf(event) == EventKind::kCollective) {
+      exchanges_.collectives_ns += event.end_ns - event.begin_ns;
+      if (event.b == 1) exchanges_.reducing_ns += event.end_ns - event.begin_ns;
+    }
     if (KindOf(event) != EventKind::kBackward || event.b == 0) continue;
     any = true;
     ++exchanges_.passes;

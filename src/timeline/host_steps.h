@@ -60,6 +60,8 @@ struct Exchanges {
   int64_t steps = 0, passes = 0;
   int64_t exchanging = 0;
   int64_t early = 0;  // of these, followed by another one before the optimizer used the gradients
+  // In collectives that Python calls, as those of wrappers that shard the model; and in those that reduce.
+  int64_t collectives_ns = 0, reducing_ns = 0;
 };
 
 // Steps that our own profiler slowed down are counted, and left out.

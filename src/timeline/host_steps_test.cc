@@ -266,6 +266,18 @@ TEST(HostStepsTest, GradientAccumulationCountsItsBatches) {
   EXPECT_EQ(done[0].samples, 64);
 }
 
+TEST(HostStepsTest, CollectivesThatReduceAreToldFromThoseThatGather) {
+  HostSteps steps;
+  std::vector<ChannelRecord> events = UsualStep(1000);
+  ChannelRecord gather = Event(EventKind::kCollective, 1064, 1070),
+                reduce = Event(EventKind::kCollective, 1080, 1083);
+  reduce.b = 1;
+  events.insert(events.end() - 1, {gather, reduce});
+  Feed(steps, events);
+  EXPECT_EQ(steps.exchanges().collectives_ns, 9);
+  EXPECT_EQ(steps.exchanges().reducing_ns, 3);
+}
+
 TEST(HostStepsTest, LineHitsCountForTheShareTheyFallInto) {
   HostSteps steps;
   std::vector<ChannelRecord> events = UsualStep(1000);

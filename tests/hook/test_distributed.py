@@ -92,13 +92,25 @@ def test_every_rank_is_seen_and_waiting_for_the_other_is_separated_from_its_own_
 ACCUMULATES = """
     import contextlib, os, sys
     import torch
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
     torch.distributed.init_process_group("gloo", init_method=os.environ.get("MEET", "env://"))
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    model, wrapper = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)), os.environ["WRAPPER"]
+    if wrapper == "fully_shard":
+        mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (2,))
+        for module in (*model, model):
+            fully_shard(module, mesh=mesh)
+    elif wrapper == "FullyShardedDataParallel":
+        model = FullyShardedDataParallel(model, device_id=torch.device("cpu"))
+    else:
+        model = torch.nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for i in range(16):
         last = i % 4 == 3
-        with contextlib.nullcontext() if last or "each" in os.environ["EXCHANGE"] else model.no_sync():
-            model(torch.ones(1, 2)).sum().backward()
+        exchanges = last or "each" in os.environ["EXCHANGE"]
+        if wrapper == "fully_shard":
+            model.set_requires_gradient_sync(exchanges)
+        with contextlib.nullcontext() if exchanges or wrapper == "fully_shard" else model.no_sync():
+            model(torch.ones(1, 4)).sum().backward()
         if last:
             optimizer.step()
             optimizer.zero_grad()
@@ -106,12 +118,15 @@ ACCUMULATES = """
 """
 
 
+@pytest.mark.parametrize("wrapper", ["DistributedDataParallel", "FullyShardedDataParallel", "fully_shard"])
 @pytest.mark.parametrize("exchange, said", [("each", [1, 1, 1, 1]), ("last", [2, 2, 2, 1])])
-def test_it_is_told_which_backward_passes_exchange_gradients(newest, exchange, said):
-    result, directory = newest.start(two_ranks(newest, newest.script(ACCUMULATES)), {"EXCHANGE": exchange})
+def test_it_is_told_which_backward_passes_exchange_gradients(newest, wrapper, exchange, said):
+    given = {"EXCHANGE": exchange, "WRAPPER": wrapper}
+    result, directory = newest.start(two_ranks(newest, newest.script(ACCUMULATES)), given)
     assert result.returncode == 0, result.stderr
     for process in (p for p in Channel(directory).trainers if p.steps):
         assert [r.b for r in process.of(BACKWARD)][-8:] == 2 * said
+        assert (process.facts["distributed"], process.facts["model"]) == (wrapper, "Sequential")
 
 
 def test_without_other_ranks_gradients_are_not_watched(newest):

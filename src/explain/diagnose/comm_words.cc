@@ -32,7 +32,7 @@ bool Shards(const std::string& wrapper) {
 
 // Whether anything says that gradients are computed at all.
 bool Trains(const record::RankInfo& info) {
-  if (info.facts.contains("optimizer") || info.facts.contains("wrapper")) return true;
+  if (info.facts.contains("optimizer") || info.facts.contains("distributed")) return true;
   return info.graph && std::ranges::any_of(info.graph->nodes, [](const record::StepGraph::Node& node) {
            return node.work == record::Work::kDevice && node.lane != record::Lane::kComm &&
                   node.phase == record::Phase::kBackward;
@@ -98,11 +98,28 @@ std::vector<std::string> OfActivations(const Program& program) {
   return fix;
 }
 
+// Of what collectives take, what those do that reduce.
+double ReducingPart(const record::RankInfo& info, double reducing_ns, double collectives_ns) {
+  // Weights are gathered in the forward pass and mostly again in the backward pass, and gradients are as large.
+  constexpr double kOneOfThree = 1.0 / 3;
+  if (info.tables) {
+    reducing_ns = collectives_ns = 0;
+    for (const CollectiveStats& stats : info.tables->collectives) {
+      const auto exposed_ns = static_cast<double>(stats.exposed_ns);
+      collectives_ns += exposed_ns;
+      if (timeline::CollectiveOfKernel(stats.kind).find("reduce") != std::string_view::npos)
+        reducing_ns += exposed_ns;
+    }
+  }
+  return collectives_ns > 0 ? std::min(reducing_ns / collectives_ns, 1.0) : kOneOfThree;
+}
+
 }  // namespace
 
 Exchange ExchangeOf(const record::RankInfo& info) {
-  if (!info.tables || info.tables->collectives.empty()) return Exchange::kGradients;
   const Program program = ProgramOf(info);
+  if (!info.tables || info.tables->collectives.empty())
+    return Shards(program.wrapper) ? Exchange::kSharded : Exchange::kGradients;
   const bool trains = Trains(info);
   std::map<Exchange, int64_t> exposed_ns;
   for (const CollectiveStats& stats : info.tables->collectives)
@@ -149,16 +166,25 @@ std::optional<EarlyExchanges> EarlyExchangesOf(const record::RankInfo& info) {
   if (steps < 1 || exchanging < 1 || exchanging > passes) return std::nullopt;
   const double part = number("early") / exchanging;
   if (part < kWorthAWord || part >= 1) return std::nullopt;
-  return EarlyExchanges{passes / steps, part, exchanging == passes};
+  EarlyExchanges early{passes / steps, part, exchanging == passes};
+  if (Shards(ProgramOf(info).wrapper))
+    early.reducing = ReducingPart(info, number("reducing_ns"), number("collectives_ns"));
+  return early;
 }
 
-std::string ToExchangeOnce(const EarlyExchanges& early) {
+std::string ToExchangeOnce(const EarlyExchanges& early, const Program& program) {
+  // fully_shard has no no_sync(), and takes the call's word at each backward pass.
+  const char* change =
+      program.wrapper == kFsdp2
+          ? "model.set_requires_gradient_sync(False) before all but the last, and (True) before that"
+          : "put all but the last, each with its forward pass, under model.no_sync()";
   return fmt::format(
-      "{} backward passes a step, {} all gradients: put all but the last, each with its forward pass, under "
-      "model.no_sync(), if nothing reads or clears the gradients in between",
+      "{} backward passes a step, {} all gradients: {}, if nothing reads or clears the gradients "
+      "in between{}",
       FormatCount(std::round(early.passes * 10) / 10),
       early.all ? "each exchanges"
-                : fmt::format("and {} of the exchanges are not the last to", FormatPercent(early.part)));
+                : fmt::format("and {} of the exchanges are not the last to", FormatPercent(early.part)),
+      change, Shards(program.wrapper) ? "; takes the memory of whole gradients on each rank" : "");
 }
 
 // pytorch.org/docs/stable: DistributedDataParallel, fsdp.html, distributed.fsdp.fully_shard, ddp_comm_hooks.

@@ -31,10 +31,12 @@ struct EarlyExchanges {
   double passes = 0;  // backward passes a step
   double part = 0;    // of all exchanges, those that could be left out
   bool all = false;   // every pass exchanges
+  double reducing =
+      1;  // of what collectives take, what those do that reduce gradients; the others gather weights
 };
 // Nothing where it was not seen, or where hardly any could be left out.
 std::optional<EarlyExchanges> EarlyExchangesOf(const record::RankInfo& info);
-std::string ToExchangeOnce(const EarlyExchanges& early);
+std::string ToExchangeOnce(const EarlyExchanges& early, const Program& program);
 
 // To let the exchange of gradients overlap the backward pass, and to send them in 16 bit.
 Words ToOverlap(const Program& program);

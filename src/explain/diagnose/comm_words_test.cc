@@ -14,7 +14,7 @@ using ::testing::Not;
 record::RankInfo With(const char* kind, const char* wrapper = "", bool of_gradients = true) {
   record::RankInfo info;
   info.facts["optimizer"] = "\"AdamW\"";
-  if (*wrapper != '\0') info.facts["wrapper"] = "\"" + std::string(wrapper) + "\"";
+  if (*wrapper != '\0') info.facts["distributed"] = "\"" + std::string(wrapper) + "\"";
   record::CollectiveStats most, little;
   most.kind = kind;
   most.exposed_ns = 900;
@@ -69,8 +69,29 @@ TEST(CommWordsTest, WhereNothingTrainsAllReducesAreNotTakenForGradients) {
   EXPECT_THAT(Fixes(info), Each(Not(HasSubstr("no_sync"))));
 }
 
-TEST(CommWordsTest, WithoutARecordOfTheDeviceGradientsAreMeant) {
-  EXPECT_EQ(ExchangeOf(record::RankInfo()), Exchange::kGradients);
+TEST(CommWordsTest, WithoutARecordOfTheDeviceTheWrapperTellsWhatIsMeant) {
+  record::RankInfo info;
+  EXPECT_EQ(ExchangeOf(info), Exchange::kGradients);
+  info.facts["distributed"] = "\"DistributedDataParallel\"";
+  EXPECT_EQ(ExchangeOf(info), Exchange::kGradients);
+  for (const char* sharding : {"\"FullyShardedDataParallel\"", "\"fully_shard\""}) {
+    info.facts["distributed"] = sharding;
+    EXPECT_EQ(ExchangeOf(info), Exchange::kSharded) << sharding;
+  }
+}
+
+TEST(CommWordsTest, ExchangingOnceIsSaidInTheCallThatTheWrapperUnderstands) {
+  const auto words = [](const char* wrapper) {
+    record::RankInfo info;
+    info.facts["distributed"] = "\"" + std::string(wrapper) + "\"";
+    return ToExchangeOnce({8, 0.875, true}, ProgramOf(info));
+  };
+  for (const char* wrapper : {"DistributedDataParallel", "FullyShardedDataParallel"})
+    EXPECT_THAT(words(wrapper), HasSubstr("model.no_sync()")) << wrapper;
+  EXPECT_THAT(words("fully_shard"), HasSubstr("model.set_requires_gradient_sync(False)"));
+  EXPECT_THAT(words("fully_shard"), Not(HasSubstr("no_sync()"))) << "there it does nothing";
+  EXPECT_THAT(words("fully_shard"), HasSubstr("memory"));
+  EXPECT_THAT(words("DistributedDataParallel"), Not(HasSubstr("memory")));
 }
 
 }  // namespace

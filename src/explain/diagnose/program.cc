@@ -25,7 +25,7 @@ Program ProgramOf(const record::RankInfo& info) {
   if (const std::string framework = TextOf(info, "framework"); !framework.empty())
     program.framework = framework;
   program.optimizer = TextOf(info, "optimizer");
-  program.wrapper = TextOf(info, "wrapper");
+  program.wrapper = TextOf(info, "distributed");
   program.engine = info.noticed.engine;
   program.compiled = IsTrue(info, "compiled") || IsTrue(info, "jit_compile");
   return program;

@@ -281,7 +281,7 @@ struct Gathered {
 // What the names say about the program, for the judges and for the changes that may be made to its steps.
 void TellProgram(const Program& program, record::RankInfo* info) {
   if (!program.optimizer.empty()) info->facts["optimizer"] = timeline::JsonText(program.optimizer);
-  if (!program.wrapper.empty()) info->facts["wrapper"] = timeline::JsonText(program.wrapper);
+  if (!program.wrapper.empty()) info->facts["distributed"] = timeline::JsonText(program.wrapper);
   if (program.compiled) info->facts["compiled"] = "true";
   if (!info->graph) return;
   const auto gpu = info->facts.find("gpu");

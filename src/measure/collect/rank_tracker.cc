@@ -340,7 +340,10 @@ void RankTracker::StatePasses() {
         {"steps", exchanges.steps},
         {"passes", exchanges.passes},
         {"exchanging", exchanges.exchanging},
-        {"early", exchanges.early}}.dump();
+        {"early", exchanges.early},
+        {"collectives_ns", exchanges.collectives_ns},
+        {"reducing_ns",
+         exchanges.reducing_ns}}.dump();
   }
   if (host_steps_.computes_unseen()) info_.facts["computes_unseen"] = "true";
 }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
 from typing import Any
 
 from ..core import channel, native
 from ..core.runtime import clock, enter, guarded, hook, leave
 from ..core.where import say_where
+from . import exchanges
 from .compiling import is_compiling_test
 
 # Gradients come in the reverse order of the forward pass, so the model's first parameters come last. A few of them
@@ -27,15 +27,15 @@ class LastGradient:
     def __init__(self) -> None:
         self.ready_ns = 0
         self.handles: list[Any] = []
-        self.model: Any = None  # a weak reference
+        self.flags: list[exchanges.Flag] = []
 
     @guarded
     def watch(self, model: Any) -> None:
         for handle in self.handles:
             handle.remove()
         self.handles = []
-        self.model = weakref.ref(model)
-        for parameter in model.parameters():
+        self.flags = exchanges.flags_of(model)
+        for parameter in exchanges.receiving_gradients(model):
             if parameter.requires_grad:
                 if hasattr(parameter, "register_post_accumulate_grad_hook"):
                     self.handles.append(parameter.register_post_accumulate_grad_hook(self.note))
@@ -50,9 +50,7 @@ class LastGradient:
     @guarded
     def exchanged(self) -> int:
         """Whether the pass that ends here exchanged gradients, as record/channel.h has it."""
-        model = None if self.model is None else self.model()
-        # DistributedDataParallel sets it in the forward pass, which decides what the backward pass does.
-        synced = None if model is None else vars(model).get("require_forward_param_sync")
+        synced = exchanges.is_any_set(self.flags)
         return 0 if synced is None else EXCHANGED if synced else NOT_EXCHANGED
 
 

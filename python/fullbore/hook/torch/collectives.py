@@ -29,6 +29,8 @@ def bytes_of(args: Any, kwargs: Any) -> int:
 
 
 def timed(original: Any, is_compiling: Any) -> Any:
+    reduces = int("reduce" in original.__name__)
+
     @functools.wraps(original)
     def collective(*args: Any, **kwargs: Any) -> Any:
         span = None if is_compiling() else enter(channel.COLLECTIVE)
@@ -37,7 +39,7 @@ def timed(original: Any, is_compiling: Any) -> Any:
         try:
             return original(*args, **kwargs)
         finally:
-            leave(span, channel.COLLECTIVE, a=bytes_of(args, kwargs) or 0)
+            leave(span, channel.COLLECTIVE, a=bytes_of(args, kwargs) or 0, b=reduces)
 
     return collective
 

@@ -11,7 +11,7 @@ from ..core import steps
 from ..core.frameworks import introduce
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, guarded, hook
-from . import backward, forward
+from . import backward, exchanges, forward
 
 FRAMEWORKS = ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "fastai", "ignite")
 OTHER_FRAMEWORKS = ("jax", "tensorflow")  # a model of torch's beside them need not be the one that is trained
@@ -180,7 +180,9 @@ def about_model(model: Any) -> None:
     if wrapper in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel"):
         hook.fact("distributed", wrapper)
         inner = model._modules.get("module") or model._modules.get("_fsdp_wrapped_module") or model
-    hook.fact("model", type(inner).__name__)
+    elif next(exchanges.sharded_groups(model), None) is not None:
+        hook.fact("distributed", "fully_shard")
+    hook.fact("model", own_class(inner).__name__)
     hook.fact("parameters", forward.parameter_count(model))
     first = next(iter(model.parameters()), None)
     if first is None:
@@ -190,6 +192,12 @@ def about_model(model: Any) -> None:
     hook.fact("device", device_name(first.device))
     hook.fact("precision", hook.facts.get("autocast") or dtype)
     hook.fact("channels_last", is_channels_last(model))
+
+
+def own_class(module: Any) -> type:
+    """As the script has it: fully_shard puts one of its own over it."""
+    cls = type(module)
+    return cls.__bases__[-1] if cls.__bases__[0].__name__ == "FSDPModule" else cls
 
 
 def device_name(device: Any) -> str:

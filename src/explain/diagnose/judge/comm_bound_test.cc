@@ -12,6 +12,7 @@ using testing::ATrace;
 using testing::ATraining;
 using testing::Finds;
 using testing::FindsCause;
+using ::testing::HasSubstr;
 using testing::kMs;
 using testing::LeavesOpen;
 using ::testing::Not;
@@ -66,6 +67,19 @@ TEST(CommBoundTest, MicroBatchesThatEachExchangeAreToldToDoSoOnce) {
   EXPECT_NEAR(finding.speedup.high, 1 / (1 - 0.5 * 0.875 - 0.1 * 0.275 * 0.875), 1e-9)
       << "seven of eight exchanges";
   EXPECT_EQ(finding.costs, replay::Cost::kCode) << "the sum of the gradients stays the same";
+}
+
+TEST(CommBoundTest, WhatIsShardedGathersItsWeightsForEachMicroBatchAllTheSame) {
+  ARun run = ATraining().InEachStep(Share::kCommExposed, 100);
+  run.rank().facts["distributed"] = "\"fully_shard\"";
+  run.rank().facts["exchanges"] =
+      R"({"steps": 100, "passes": 800, "exchanging": 800, "early": 700, "collectives_ns": 1000, "reducing_ns": 400})";
+  const Diagnosis diagnosis = Diagnose(run.Beside(ATraining().InEachStep(Share::kCommExposed, 100)));
+  ASSERT_THAT(diagnosis, FindsCause("comm-bound", "each-micro-batch"));
+  const Finding& finding = diagnosis.findings.front();
+  EXPECT_THAT(finding.fix.front(), HasSubstr("model.set_requires_gradient_sync(False)"));
+  EXPECT_THAT(finding, Advises("set_modules_to_forward_prefetch")) << "the gathers stay";
+  EXPECT_NEAR(finding.speedup.low, 1 / (1 - 0.5 * 0.875 * 0.4 * 0.6), 1e-9);
 }
 
 TEST(CommBoundTest, WhereAccumulationIsNotSeenTheWordsStayGeneral) {
