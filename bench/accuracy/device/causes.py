@@ -53,4 +53,8 @@ CAUSES: dict[str, Cause] = {
     # What cannot be known must not be promised. Of a step that is mostly unexplained, that is what has to be said.
     "unexplained": Cause("", ("host-other*", "unexplained*"), "silent", ("silent", "launch"), (ANY,), ("healthy",)),
     "single-step": Cause("", ("*",), "", (), (ANY,), ("healthy",)),
+    # Whether the activations would fit is not known: it is named, and its price said, and nothing promised.
+    "recomputation": Cause("no-recompute", ("recomputation", "healthy"), "recomputed"),
 }
+# Of which there are pairs from a seed of their own on, so that the others keep theirs.
+LATER, LATER_FROM = ("recomputation",), 100_000

@@ -20,7 +20,7 @@ class Work:
     __slots__ = (
         "kind", "name", "nominal_ns", "arrival", "stream", "begin", "end", "done", "bytes", "detail", "correlation",
         "fill", "meeting", "event", "left", "rate", "since", "version", "step", "gap_ns",
-        "places",
+        "places", "again",
     )  # fmt: skip
 
     def __init__(self, kind: str, name: str, nominal_ns: int, arrival: int, gap_ns: int = 0) -> None:
@@ -38,6 +38,7 @@ class Work:
         self.since = 0
         self.version = 0
         self.step = -1
+        self.again = False  # done for the second time
         self.places = 1  # in the launch queue; the kernels of a graph take one together
 
     def when_done(self) -> Signal:

@@ -11,6 +11,7 @@ from .engine import Engine, Steps
 from .gpu import COLLECTIVE, COPY, KERNEL, MARKER, WAIT, Gpu, Meeting, Work
 from .hardware import COPY_SETUP_NS, SMALL_COPY_BYTES, WAKE_NS, Device
 from .noise import Noise
+from .ops import CHECKPOINT_NS
 
 if TYPE_CHECKING:
     from .ops import Kernel, Op
@@ -46,6 +47,7 @@ class Span(NamedTuple):
     end: int
     external: int = 0
     args: str = ""
+    differentiated: bool = False
 
 
 class Activity(NamedTuple):
@@ -92,6 +94,7 @@ class Host:
         self.main, self.autograd = 4_000 + 100 * rank, 4_050 + 100 * rank
         self.thread = self.main
         self.step = -1
+        self.again = False  # what it launches is done for the second time
         self.recorded = recorded
         self.calls: list[Call] = []
         self.spans: list[Span] = []
@@ -111,9 +114,12 @@ class Host:
         self._external += 1
         return self._external
 
-    def span(self, category: str, name: str, begin: int, external: int = 0, args: str = "") -> None:
+    def span(
+        self, category: str, name: str, begin: int, external: int = 0, args: str = "", differentiated: bool = False
+    ) -> None:
         if self.recorded:
-            self.spans.append(Span(category, name, self.thread, begin, self.engine.now, external, args))
+            now = self.engine.now
+            self.spans.append(Span(category, name, self.thread, begin, now, external, args, differentiated))
 
     def did(self, tag: str, begin: int) -> None:
         self.activities.append(Activity(tag, begin, self.engine.now))
@@ -147,16 +153,22 @@ class Host:
         begin = engine.now
         externals = [self.next_external() for _ in op.names]
         yield spend(op.enter_ns)
+        if op.again:
+            yield spend(CHECKPOINT_NS)
+        for each in op.again:
+            self.again = True
+            yield from self.operator(each, stream)
+            self.again = False
         for call in op.calls:
             call_begin, external = engine.now, self.next_external()
             for kernel in call.kernels:
                 yield spend(op.prepare_ns)
                 yield from self.launch(kernel, stream, external)
             yield spend(op.leave_ns)
-            self.span("cpu_op", call.name, call_begin, external, call.args)
+            self.span("cpu_op", call.name, call_begin, external, call.args, op.differentiated)
         yield spend(op.leave_ns)
         for name, external in zip(op.names, externals):
-            self.span("cpu_op", name, begin, external, op.args)
+            self.span("cpu_op", name, begin, external, op.args, op.differentiated)
 
     def launch(self, kernel: Kernel, stream: int, external: int) -> Steps:
         begin = self.engine.now
@@ -165,7 +177,7 @@ class Host:
         yield self.noise.host_ns(self.device.call_ns)
         ns = self.noise.kernel_ns(kernel.ns * self.slow_device)
         work = Work(KERNEL, kernel.name, ns, arrival, self.device.gap_ns)
-        work.fill, work.detail = kernel.fill, kernel
+        work.fill, work.detail, work.again = kernel.fill, kernel, self.again
         name = self.runtime.launch_matrix if kernel.kind in ("gemm", "conv") else self.runtime.launch
         self._put(stream, work, self._call(name, begin, external, stream))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 from . import names
 from .ops import Chain, Kernel, Op, OpCall, accumulate, backward_of, shapes
 from .silicon import SIZE, Silicon
@@ -14,6 +17,7 @@ class Layers:
         self.silicon, self.device, self.precision = silicon, silicon.device, precision
         self.forward: list[Op] = []
         self._backward: list[list[Op]] = []
+        self._blocks: list[tuple[int, int]] = []  # begin of each, in `forward` and in `_backward`
         self.parameters: list[int] = []
         self.amp = precision.startswith("amp-")
         self.low = precision.split("-")[-1]  # of matrix products, and of what they write
@@ -25,6 +29,18 @@ class Layers:
     @property
     def backward(self) -> list[Op]:
         return [op for ops in reversed(self._backward) for op in ops]
+
+    def block(self) -> None:
+        """What follows may be computed again as one, up to the next block; after the last one, `block` ends it."""
+        self._blocks.append((len(self.forward), len(self._backward)))
+
+    def recomputing(self) -> list[Op]:
+        """The backward pass under torch.utils.checkpoint: the first node of each block runs its forward pass again."""
+        groups = [list(ops) for ops in self._backward]
+        for (begin, _), (end, behind) in pairwise(self._blocks):
+            again = tuple(replace(op, differentiated=True) for op in self.forward[begin:end])
+            groups[behind - 1][0] = replace(groups[behind - 1][0], again=again)
+        return [op for ops in reversed(groups) for op in ops]
 
     def _parameter(self, numel: int) -> Op:
         self.parameters.append(numel)

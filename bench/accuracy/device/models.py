@@ -95,6 +95,7 @@ def _convnet(shape: Shape, batch: int, layers: Layers) -> None:
         out = s["width"] << stage
         for block in range(s["blocks"]):
             stride = 2 if block == 0 and stage > 0 else 1
+            layers.block()
             after = layers.conv(batch, c, side, out, 3, stride)
             _conv_tail(layers, batch, out, after)
             layers.conv(batch, out, after, out, 3)
@@ -102,6 +103,7 @@ def _convnet(shape: Shape, batch: int, layers: Layers) -> None:
             layers.add(batch * out * after * after)
             layers.relu(batch * out * after * after)
             c, side = out, after
+    layers.block()
     layers.pointwise("aten::mean", "MeanOps", batch * c * side * side, 1, ("MulFunctor", 1))
     layers.linear(batch, c, s["classes"])
     layers.loss(batch, s["classes"])
@@ -119,6 +121,7 @@ def _transformer(shape: Shape, batch: int, layers: Layers) -> None:
     layers.embedding(s["seq"], d, rows)
     layers.add(rows * d)
     for _ in range(s["layers"]):
+        layers.block()
         _norm(shape, layers, rows, d)
         layers.linear(rows, d, 3 * d)
         layers.attention(batch, max(1, d // 64), s["seq"], 64, shape.fused_attention)
@@ -131,6 +134,7 @@ def _transformer(shape: Shape, batch: int, layers: Layers) -> None:
         layers.linear(rows, 4 * d, d)
         layers.dropout(rows * d)
         layers.add(rows * d)
+    layers.block()
     layers.layer_norm(rows, d)
     layers.linear(rows, d, s["vocabulary"], bias=False)
     layers.loss(rows, s["vocabulary"], upcast=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+CHECKPOINT_NS = 60_000  # of Python, before a block is computed again: its generator's state, its saved inputs
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -52,16 +54,20 @@ class Op:
     leave_ns: float = 1_800
     chain: Chain | None = None
     grads: tuple[int, ...] = field(default_factory=tuple)  # elements of the gradients that are ready after it
+    differentiated: bool = False  # a gradient of it is to be computed
+    again: tuple[Op, ...] = ()  # of the backward pass: what it runs again of the forward pass, before its own calls
 
     @property
     def host_ns(self) -> float:
         """Without the launches' own time."""
         prepared = sum(len(call.kernels) for call in self.calls) * self.prepare_ns
-        return self.before_ns + self.enter_ns + prepared + self.leave_ns * (len(self.calls) + 1)
+        again = sum(op.host_ns for op in self.again) + (CHECKPOINT_NS if self.again else 0)
+        return self.before_ns + self.enter_ns + prepared + self.leave_ns * (len(self.calls) + 1) + again
 
     @property
     def kernels(self) -> list[Kernel]:
-        return [kernel for call in self.calls for kernel in call.kernels]
+        again = [kernel for op in self.again for kernel in op.kernels]
+        return again + [kernel for call in self.calls for kernel in call.kernels]
 
 
 TYPE_NAMES = {"fp32": "float", "tf32": "float", "fp16": "c10::Half", "bf16": "c10::BFloat16", "int64": "long int"}

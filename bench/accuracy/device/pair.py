@@ -8,7 +8,7 @@ from math import lcm
 from .causes import CAUSES, Cause
 from .program import Program
 from .simulate import Run, simulate
-from .truth import lateness, shares, without_matrix_units
+from .truth import lateness, recomputed, shares, without_matrix_units
 
 
 class Unsuitable(Exception):
@@ -46,6 +46,8 @@ def true_share(cause: str, run: Run) -> float | None:
         return lateness(run)
     if part == "no-matrix-units":
         return without_matrix_units(run)
+    if part == "recomputed":
+        return recomputed(run)
     return losses(run)[part] if part else None
 
 

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from .causes import CAUSES
+from .causes import CAUSES, LATER, LATER_FROM
 from .pair import Pair, Unsuitable, losses, tried, true_share
 from .plants import PLANTS
 from .program import Program
@@ -27,7 +27,7 @@ HEALTHY_AT_MOST = 0.035  # of any loss
 
 def cause_of(seed: int) -> str:
     """Seeds 2k and 2k+1 plant the same."""
-    kinds = list(CAUSES)
+    kinds = LATER if seed >= LATER_FROM else [cause for cause in CAUSES if cause not in LATER]
     return kinds[(seed // 2) % len(kinds)]
 
 

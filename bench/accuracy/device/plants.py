@@ -218,6 +218,12 @@ def plant_single_step(rng: random.Random, key: str) -> Pair:
     return pair_of(replace(base, steps=1), None, "was recorded for a single step")
 
 
+def plant_recomputation(rng: random.Random, key: str) -> Pair:
+    wanted = Base(margin=(1.1, 4.0), families=("transformer", "convnet"), compiled=0.0)
+    base = draw_base(rng, key, wanted)
+    return pair_of(replace(base, recompute=True), base, "computes each block again in the backward pass")
+
+
 PLANTS: dict[str, Callable[[random.Random, str], Pair]] = {
     "healthy": plant_healthy,
     "item": plant_item,
@@ -242,4 +248,5 @@ PLANTS: dict[str, Callable[[random.Random, str], Pair]] = {
     "garbage-collection": plant_garbage_collection,
     "unexplained": plant_unexplained,
     "single-step": plant_single_step,
+    "recomputation": plant_recomputation,
 }

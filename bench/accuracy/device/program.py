@@ -24,6 +24,7 @@ class Program:
     optimizer_impl: str = "foreach"  # loop, foreach, fused
     compiled: bool = False
     graphs: bool = False
+    recompute: bool = False  # each block's forward pass again in the backward pass, instead of its activations kept
     host_scale: float = 1.0  # of Python and framework: slow interpreters, busy hosts
 
     # The batch, from storage to the device

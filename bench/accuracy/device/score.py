@@ -35,7 +35,8 @@ def score(result: dict) -> Score:
         "misadvised": misadvised(result),
         "step_error": step_error(result),
     }
-    named = next((finding for finding in findings if names(finding, result["expects"])), None)
+    by_pattern = (finding for pattern in result["expects"] for finding in findings if names(finding, (pattern,)))
+    named = next(by_pattern, None)
     if named is not None and "share" in true and "share" in named:
         scored["share_error"] = named["share"] - true["share"]
     if predicted and after_ns:

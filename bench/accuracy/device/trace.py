@@ -39,7 +39,8 @@ class Recording:
     def json(self) -> str:
         events = self._metadata()
         if self.program.host_events:
-            events += [self._span(each) for each in self.host.spans if self._seen(each)]
+            spans = sorted(self.host.spans, key=lambda each: (each.begin, -each.end))
+            events += [self._span(each) for each in spans if self._seen(each)]
         events += [self._call(each) for each in self.host.calls if each.begin >= self.begin]
         events += [self._work(each) for each in self.host.gpu.history if each.begin >= self.begin]
         if self.program.sync_events and self.nvidia:
@@ -100,6 +101,8 @@ class Recording:
         args = f'"External id": {span.external}'
         if span.args and (self.program.shapes or "Collective name" in span.args):
             args += ", " + span.args
+        if span.differentiated:
+            args += f', "Sequence number": {span.external}, "Fwd thread id": 0'
         return self._event(span.category, span.name, self.host.main, span.thread, span.begin, span.end, args)
 
     def _call(self, call: Call) -> str:

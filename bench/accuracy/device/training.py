@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from . import names, optimizer
@@ -46,7 +46,7 @@ def layout_of(program: Program) -> Layout:
     silicon = Silicon(program.device, program.key)
     layers = Layers(silicon, program.precision)
     write(program.shape, program.batch, layers)
-    forward, backward = layers.forward, layers.backward
+    forward, backward = layers.forward, layers.recomputing() if program.recompute else layers.backward
     validation = _validation(program, silicon) if program.validation_every else []
     if program.compiled:
         forward, backward = compiled(forward, silicon), compiled(backward, silicon)
@@ -186,7 +186,7 @@ class Training:
     def _forward(self) -> Steps:
         host = self.host
         for index, op in enumerate(self.layout.forward):
-            yield from host.operator(op)
+            yield from host.operator(replace(op, differentiated=True))
             if index in self.syncs:
                 yield from host.item()
 

@@ -138,6 +138,13 @@ def lateness(run: Run) -> float:
     return sum(others) / len(others) - waits.get(run.program.slow_rank, 0.0) if others else 0.0
 
 
+def recomputed(run: Run) -> float:
+    """Of the step, what the device does for the second time."""
+    truth = RankTruth(run, run.hosts[0])
+    again = [work for work in truth.works if work.again]
+    return length(truth._of(again)) / (truth.end - truth.begin)
+
+
 def without_matrix_units(run: Run) -> float:
     truth = RankTruth(run, run.hosts[0])
     slow = [w for w in truth.works if w.kind == "kernel" and w.detail.kind in ("gemm", "conv")]
