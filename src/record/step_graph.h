@@ -45,7 +45,13 @@ enum class Dependency : uint8_t {
 };
 
 // The part of a step that launched an operation, or that a thread is in.
-enum class Phase : uint8_t { kForward, kBackward, kOptimizer, kValidation };
+enum class Phase : uint8_t {
+  kForward,
+  kBackward,
+  kRecomputation,  // in the backward pass, what the forward pass had computed already
+  kOptimizer,
+  kValidation,
+};
 
 // What an operator computes with: matrix units with elements of this type, or what every device has.
 enum class Arithmetic : uint8_t { kVector, kFloat32, kTensorFloat32, kFloat16, kBFloat16, kFloat8, kOther };

@@ -44,9 +44,9 @@ class RandomProgram {
     constexpr Work kHostWork[] = {Work::kHost, Work::kHost,       Work::kHost,      Work::kLoader,
                                   Work::kAway, Work::kCheckpoint, Work::kValidation};
     host_ = made_.Add(kHostWork[Upto(7)], Upto(200), {{host_}});
-    made_[host_].phase = static_cast<Phase>(Upto(3));
+    made_[host_].phase = static_cast<Phase>(Upto(4));
     host_ = made_.Add(Work::kLaunch, Upto(20), {{host_}});
-    made_[host_].phase = static_cast<Phase>(Upto(3));
+    made_[host_].phase = static_cast<Phase>(Upto(4));
     uint32_t& stream = stream_[Upto(2)];
     const uint32_t other = stream_[Upto(2)];
     stream = made_.Add(Work::kDevice, Upto(300) + 1,
@@ -55,7 +55,7 @@ class RandomProgram {
                         {Upto(5) == 0 ? other : stream, Dependency::kAssumed, Upto(3)}});
     auto& node = made_[stream];
     node.lane = static_cast<Lane>(Upto(record::kLaneCount));
-    node.phase = static_cast<Phase>(Upto(3));
+    node.phase = static_cast<Phase>(Upto(4));
     node.bytes = Upto(1 << 24);
     if (node.lane == Lane::kComm) node.wait_ns = node.duration_ns / (Upto(3) + 1);
     if (Upto(4) != 0) return;
@@ -98,6 +98,9 @@ TEST_P(RandomGraphTest, NoChangePromisesMoreThanTheRemovalOfAllThatItTouches) {
   }
 }
 
+// What overlaps takes multiprocessors and bandwidth from each other, each time.
+double SlowedBy(const Change& change) { return change.id() == "overlap" ? 1.01 : 1; }
+
 TEST_P(RandomGraphTest, NoChangeMakesTheStepsLonger) {
   for (const Change* change : AllChanges()) {
     if (change->WhyNot(graph_)) continue;
@@ -105,7 +108,7 @@ TEST_P(RandomGraphTest, NoChangeMakesTheStepsLonger) {
     change->Apply(Outlook::kExpected, changed);
     // The launch of a graph takes longer than that of the kernel which it begins with.
     const double launch_ns = change->id() == "graphs" ? 20'000 : 0;
-    EXPECT_LE(StepNs(changed), StepNs(graph_) + launch_ns) << change->id();
+    EXPECT_LE(StepNs(changed), SlowedBy(*change) * StepNs(graph_) + launch_ns) << change->id();
   }
 }
 
@@ -132,7 +135,7 @@ TEST_P(RandomGraphTest, AChangeMadeTwiceIsNoWorseThanOnce) {
     change->Apply(Outlook::kExpected, changed);
     const double once = StepNs(changed);
     change->Apply(Outlook::kExpected, changed);
-    EXPECT_LE(StepNs(changed), once) << change->id();
+    EXPECT_LE(StepNs(changed), SlowedBy(*change) * once) << change->id();
   }
 }
 

@@ -25,7 +25,7 @@ class Passes {
  public:
   bool InForward(Phase phase) {
     if (phase == Phase::kOptimizer) backward_ = false;
-    if (phase == Phase::kBackward) backward_ = any_ = true;
+    if (phase == Phase::kBackward || phase == Phase::kRecomputation) backward_ = any_ = true;
     return phase == Phase::kForward && !backward_;
   }
   bool any() const { return any_; }

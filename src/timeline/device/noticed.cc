@@ -4,6 +4,7 @@
 #include <map>
 
 #include "timeline/device/order.h"
+#include "timeline/device/phases.h"
 
 namespace fullbore::timeline {
 namespace {
@@ -252,6 +253,18 @@ void NoticeColdCalls(DeviceTrace* trace, const IdleTimes& idle) {
   }
 }
 
+void NoticeRecomputation(DeviceTrace* trace) {
+  const Phases phases(*trace);
+  record::Noticed& noticed = trace->noticed;
+  for (const DeviceOp& op : trace->ops) {
+    const int64_t ns = op.end_ns - op.begin_ns;
+    noticed.operations_ns += ns;
+    const bool again =
+        op.call != kNone && phases.At(op.launch_thread, op.launch_begin_ns) == record::Phase::kRecomputation;
+    if (again) noticed.recomputed_ns += ns;
+  }
+}
+
 }  // namespace
 
 bool BeginsCapture(std::string_view call) {
@@ -268,6 +281,7 @@ void Notice(DeviceTrace* trace) {
   NoticeLaunches(trace, idle);
   NoticeColdCalls(trace, idle);
   if (!trace->has_device_activity()) return;
+  if (!trace->recomputations.empty()) NoticeRecomputation(trace);
   int64_t end_ns = INT64_MIN;
   std::vector<bool> worked(trace->streams.size() + 1);
   for (const DeviceOp& op : trace->ops) {

@@ -204,6 +204,16 @@ TEST(DeviceNoticedTest, CodeThatIsLoadedInALaunchCountsOnce) {
 
 // ---- steps ----
 
+TEST(DeviceNoticedTest, WhatTheBackwardPassLaunchesForTheSecondTimeIsCounted) {
+  MadeTrace made;
+  made.Step(0, 0, 1000).Launch(10).Ran(20, 120);                   // forward
+  made.Launch(210, 1).Ran(220, 320).Launch(330, 1).Ran(340, 540);  // again, and backward
+  made.trace.recomputations.push_back({200'000, 300'000, 1});
+  const record::Noticed& noticed = made.Finished().noticed;
+  EXPECT_EQ(noticed.operations_ns, 400'000);
+  EXPECT_EQ(noticed.recomputed_ns, 100'000);
+}
+
 TEST(DeviceNoticedTest, AStepAtTheEndInWhichTheDeviceDoesNothingIsLeftOut) {
   MadeTrace made = Steps(0, 4, true);
   made.Step(4, 4000, 4100);

@@ -23,8 +23,11 @@ class Phases {
     record::Phase phase;
   };
 
+  using ByThread = std::vector<std::vector<Stretch>>;  // by begin
+  static const Stretch* Covering(const std::vector<Stretch>& stretches, int64_t t_ns);
+
   uint16_t main_thread_;
-  std::vector<std::vector<Stretch>> by_thread_;  // by begin
+  ByThread by_thread_, recomputations_;
 };
 
 }  // namespace fullbore::timeline

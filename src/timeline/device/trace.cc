@@ -99,6 +99,7 @@ void DeviceTrace::Sort() {
   SortByBegin(&ops);
   SortByBegin(&calls);
   SortByBegin(&spans);
+  SortByBegin(&recomputations);
   operators.Sort();
   std::stable_sort(steps.begin(), steps.end(),
                    [](const StepMark& a, const StepMark& b) { return a.begin_ns < b.begin_ns; });

@@ -95,6 +95,13 @@ struct HostSpan {
   uint8_t inner = 0;  // operators within it, which are not kept; 255 where there are more
 };
 
+// A stretch of the backward pass in which operators of the forward pass run again, for activations that were not kept.
+struct Recomputation {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  uint16_t thread = 0;
+};
+
 struct StepMark {  // ProfilerStep#N, or a range that the user named a step
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
@@ -170,6 +177,7 @@ struct DeviceTrace {
   PodVector<DeviceOp> ops;
   PodVector<HostCall> calls;
   PodVector<HostSpan> spans;
+  PodVector<Recomputation> recomputations;  // of one thread they do not overlap
   OperatorLog operators;
   // Median, from the begin of an operator to that of the first one within it; 0 where none was seen.
   int64_t operator_start_ns = 0;

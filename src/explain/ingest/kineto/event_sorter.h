@@ -52,6 +52,8 @@ class EventSorter {
   uint16_t StreamOf(std::string_view device, std::string_view stream);
   void AddSpan(const RawEvent& event, const Times& times, timeline::SpanKind kind);
   void NoteInner(int64_t begin_ns, timeline::HostSpan& outer);
+  void NoteAgain(const RawEvent& event, const Times& times, const timeline::HostSpan& node);
+  void CloseAgain();
   void AddReading(const std::string& counter, int64_t t_ns, double value);
 
   timeline::DeviceTrace* const trace_;
@@ -63,6 +65,10 @@ class EventSorter {
   uint32_t counted_kernels_ = 0;
   OperatorReader operators_;
   std::vector<int64_t> operator_starts_ns_;
+  // What one node of the backward pass runs again, so far; and whether it is known to be of a forward pass.
+  timeline::Recomputation again_;
+  int64_t again_in_ns_ = INT64_MIN;  // begin of that node
+  bool again_is_forward_ = false;
   NamedSteps named_steps_;
   PairedEvents paired_;
   Census census_;

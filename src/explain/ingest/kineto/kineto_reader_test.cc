@@ -1,5 +1,6 @@
 #include "explain/ingest/kineto/kineto_reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -46,6 +47,38 @@ TEST(KinetoReaderTest, KernelsAreTiedToTheCallsThatLaunchedThem) {
   EXPECT_EQ(trace.ops[0].launch_end_ns, 15'000);
   EXPECT_EQ(trace.threads[trace.ops[0].launch_thread], "4242/3");
   EXPECT_EQ(trace.streams[trace.ops[0].stream], "0/7");
+}
+
+// A node of the backward pass that runs `name` within itself, as one that is to be differentiated or not.
+TraceBuilder BackwardPassThatRuns(const std::string& name, const std::string& args) {
+  const auto op = [](const std::string& each, double begin, double duration, const std::string& more) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "cpu_op", "name": "{}", "pid": 4242, "tid": 101, "ts": {}, "dur": {},)"
+        R"( "args": {{"External id": 3{}}}}})",
+        each, begin, duration, more);
+  };
+  constexpr char kNode[] = R"(, "Sequence number": 7, "Fwd thread id": 1)";
+  TraceBuilder trace;
+  trace.Raw(op("autograd::engine::evaluate_function: AddmmBackward0", 100, 100, kNode));
+  trace.Raw(op(name, 110, 30, args)).Launch(115, 5, 1, 101).Kernel("k", 130, 40, 1);
+  trace.Raw(op("aten::gelu", 145, 10, args));
+  trace.Raw(op("AddmmBackward0", 160, 30, kNode)).Launch(165, 5, 2, 101).Kernel("k", 171, 60, 2);
+  return trace;
+}
+constexpr char kDifferentiated[] = R"(, "Sequence number": 9, "Fwd thread id": 0)";
+
+TEST(KinetoReaderTest, AForwardPassWithinTheBackwardPassIsARecomputation) {
+  const DeviceTrace trace = Read(BackwardPassThatRuns("aten::linear", kDifferentiated).Json());
+  ASSERT_EQ(trace.recomputations.size(), 1U);
+  EXPECT_EQ(trace.recomputations[0].begin_ns, 110'000);
+  EXPECT_EQ(trace.recomputations[0].end_ns, 155'000) << "not what the node itself computes";
+  EXPECT_EQ(trace.noticed.recomputed_ns, 40'000);
+  EXPECT_EQ(trace.noticed.operations_ns, 100'000);
+}
+
+TEST(KinetoReaderTest, ASecondDerivativeAndABackwardPassAreNone) {
+  EXPECT_TRUE(Read(BackwardPassThatRuns("aten::mm", kDifferentiated).Json()).recomputations.empty());
+  EXPECT_TRUE(Read(BackwardPassThatRuns("aten::linear", "").Json()).recomputations.empty());
 }
 
 TEST(KinetoReaderTest, ACallThatKinetoHasNoNameForIsALaunchIfItLaunchedAKernel) {

@@ -18,11 +18,12 @@ std::string_view Name(Cost cost) {
 }
 
 const std::vector<const Change*>& AllChanges() {
-  static const std::vector<const Change*> all = {
-      Workers(),    PinnedMemory(),   SideStream(),     NoSync(),
-      KeptMemory(), NoStraggler(),    FusedOptimizer(), CudaGraphs(),
-      Compile(),    LowerPrecision(), FewerBytes(),     Overlap(),
-      FasterComm(), NoCheckpoint(),   NoValidation(),   NoGarbageCollection()};
+  static const std::vector<const Change*> all = {Workers(),        PinnedMemory(),       SideStream(),
+                                                 NoSync(),         KeptMemory(),         NoStraggler(),
+                                                 FusedOptimizer(), CudaGraphs(),         Compile(),
+                                                 LowerPrecision(), FewerBytes(),         Overlap(),
+                                                 FasterComm(),     NoRecomputation(),    NoCheckpoint(),
+                                                 NoValidation(),   NoGarbageCollection()};
   return all;
 }
 

@@ -25,9 +25,16 @@ const Change* SideStream();    // side-stream
 const Change* FewerBytes();    // bytes
 
 // kernels.cc
-const Change* Compile();         // compile
-const Change* LowerPrecision();  // precision
+const Change* Compile();          // compile
+const Change* LowerPrecision();   // precision
+const Change* NoRecomputation();  // no-recompute
 
+inline bool IsOfBackward(record::Phase phase) {
+  return phase == record::Phase::kBackward || phase == record::Phase::kRecomputation;
+}
+inline bool IsOfPasses(record::Phase phase) {
+  return phase == record::Phase::kForward || IsOfBackward(phase);
+}
 inline bool IsCollective(const record::StepGraph::Node& node) {
   return node.work == record::Work::kDevice && node.lane == record::Lane::kComm;
 }

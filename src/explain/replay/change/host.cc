@@ -124,9 +124,7 @@ struct Region {
   int64_t host_ns = 0;  // what the graph replaces
 };
 
-bool IsCaptured(const StepGraph::Node& node) {
-  return node.phase == Phase::kForward || node.phase == Phase::kBackward;
-}
+bool IsCaptured(const StepGraph::Node& node) { return IsOfPasses(node.phase); }
 
 std::vector<bool> LaunchesOfKernels(const StepGraph& graph) {
   std::vector<bool> launches(graph.nodes.size());

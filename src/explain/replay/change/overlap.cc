@@ -36,7 +36,7 @@ std::vector<Exchange> ExchangesOf(const StepGraph& graph) {
     Exchange& exchange = exchanges[steps[i]];
     if (IsCollective(node)) {
       if (!updates[steps[i]] && node.of_gradients) exchange.collectives.push_back(i);
-    } else if (node.phase == Phase::kBackward && (record::Bit(node.lane) & record::kCopyLanes) == 0) {
+    } else if (IsOfBackward(node.phase) && (record::Bit(node.lane) & record::kCopyLanes) == 0) {
       if (!exchange.kernels.empty() && !exchange.collectives.empty()) exchange.overlaps = true;
       exchange.collectives.clear();  // those before the pass are not for gradients
       exchange.kernels.push_back(i);
