@@ -151,6 +151,7 @@ std::vector<Figure> DeviceFigures(const Diagnosis& d) {
   AddRatio(figures, "GPU util", Mean(d, Metric::kGpuUtilization));
   AddRatio(figures, "SM", Mean(d, Metric::kGpuSmActive));
   AddRatio(figures, "tensor", Mean(d, Metric::kGpuTensorActive));
+  AddRatio(figures, "computed again", d.recomputed);
   AddUsed(figures, "memory", Peak(d, Metric::kGpuMemoryUsed), Peak(d, Metric::kGpuMemoryTotal));
   return figures;
 }

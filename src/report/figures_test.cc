@@ -31,6 +31,12 @@ TEST(FiguresTest, SeveralDevicesAreAveragedAndTheirFullestMemoryShown) {
   EXPECT_THAT(Texts(DeviceFigures(d)), ElementsAre("SM 30 %", "memory 70 of 80 GB"));
 }
 
+TEST(FiguresTest, WhatIsComputedAgainIsAFigureOfTheDevice) {
+  diagnose::Diagnosis d;
+  d.recomputed = 0.24;
+  EXPECT_THAT(Texts(DeviceFigures(d)), ElementsAre("computed again 24 %"));
+}
+
 TEST(FiguresTest, InAContainerTheCommandsOwnProcessesCount) {
   diagnose::Diagnosis d;
   d.machine = {{"cores", "4"}, {"cores_logical", "64"}, {"cgroup_memory_limit", "16000000000"}};

@@ -77,6 +77,7 @@ Json StepTime(const Diagnosis& d) {
   step_time["shares"] = ObjectOf(d.shares);
   step_time["shares_of"] = d.device_shares ? "device" : "training_thread";
   if (!d.host_other_parts.empty()) step_time["host_other_parts"] = ObjectOf(d.host_other_parts);
+  Put(step_time, "recomputed", d.recomputed);
   return step_time;
 }
 

@@ -205,6 +205,8 @@ struct Diagnosis {
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
   std::map<std::string, double> shares;            // sums to 1
   std::map<std::string, double> host_other_parts;  // ratios of the step
+  // Of the device's work, what the backward pass computes for the second time; nothing where nothing is.
+  std::optional<double> recomputed;
   // Then `steps` counts iterations of this engine, which serves a model: "vLLM".
   std::string engine;
   std::vector<ServedPhase> served;  // by the engine's own marks; empty where it makes none

@@ -24,11 +24,10 @@ std::string WithoutAny(const RankView& rank) {
 
 }  // namespace
 
-std::optional<Finding> JudgeRecomputation(const View& view, Diagnosis& /*diagnosis*/) {
+std::optional<Finding> JudgeRecomputation(const View& view, Diagnosis& diagnosis) {
+  if (!diagnosis.recomputed) return std::nullopt;
   const RankView& rank = view.lead();
-  const record::Noticed& noticed = rank.info->noticed;
-  if (noticed.recomputed_ns <= 0 || noticed.operations_ns <= 0) return std::nullopt;
-  const double part = static_cast<double>(noticed.recomputed_ns) / static_cast<double>(noticed.operations_ns);
+  const double part = *diagnosis.recomputed;
   const double share = part * rank.Ratio(Share::kCompute);
   if (share < kRecomputed) return std::nullopt;
   Finding finding;
