@@ -31,8 +31,8 @@ struct EarlyExchanges {
   double passes = 0;  // backward passes a step
   double part = 0;    // of all exchanges, those that could be left out
   bool all = false;   // every pass exchanges
-  double reducing =
-      1;  // of what collectives take, what those do that reduce gradients; the others gather weights
+  // Of what collectives take, what those do that reduce gradients; the others gather weights.
+  double reducing = 1;
 };
 // Nothing where it was not seen, or where hardly any could be left out.
 std::optional<EarlyExchanges> EarlyExchangesOf(const record::RankInfo& info);

@@ -185,7 +185,7 @@ std::optional<Finding> DebugSwitches(const View& view) {
   }
   if (on.empty()) return std::nullopt;
   finding.open = finding.severity == Severity::kInfo;
-  finding.title = fmt::format("For looking for an error: {}.", fmt::join(on, "; "));
+  finding.title = fmt::format("Switches that cost time are on: {}.", fmt::join(on, "; "));
   return finding;
 }
 
