@@ -1,5 +1,5 @@
 // recompilation: functions are compiled again and again while the training runs, because something that a compiled
-// program is made for keeps changing.
+// program is made for keeps changing; or no longer, because the compiler has given up on them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,6 +57,7 @@ struct Reason {
   const char* why;
   const char* because;
   std::vector<std::string> fix;
+  size_t in_torch = 0;  // which of kInTorch comes first
 };
 
 const Reason& ReasonNamed(const std::string& why) {
@@ -65,29 +66,88 @@ const Reason& ReasonNamed(const std::string& why) {
        ", because the shapes of its arguments change",
        {"pad the batches to one shape, or to a few (buckets of lengths): each new shape is a program of its "
         "own",
-        "drop or pad the short last batch of an epoch"}},
+        "drop or pad the short last batch of an epoch"},
+       1},
       {"constants",
        ", because a value that is a constant of the program changes",
        {"pass the value that changes as an array, not as a static argument (static_argnums, "
         "static_argnames): jnp.where and jax.lax.cond then decide inside the program",
-        "where it must stay static, let it take few values"}},
+        "where it must stay static, let it take few values"},
+       2},
       {"new-function",
        ", because it is made anew each time",
        {"call jax.jit once, outside the loop, on a function that is defined outside of it: a new lambda, "
-        "partial or inner function is a new program"}},
-      {"", "", {}},
+        "partial or inner function is a new program"},
+       3},
+      {"", "", {}, 0},
   };
   const auto at = std::ranges::find_if(table, [&](const Reason& reason) { return reason.why == why; });
   return at == table.end() ? table.back() : *at;
 }
 
-// Dynamo compiles for shapes that change by itself, once: what goes on compiling has another reason.
+// Dynamo compiles for shapes that change by itself, once: what goes on compiling mostly has another reason.
 constexpr std::array kInTorch = {
     "TORCH_LOGS=recompiles python ... says at each compilation which guard failed: what was new",
     "for shapes that change: torch.compile(model, dynamic=True), or pad the batches to a few lengths",
     "for Python numbers that change (a step counter, a rate): pass them as tensors",
     "call torch.compile once, outside the loop",
 };
+
+// The one that fits the reason first.
+std::vector<std::string> FixInTorch(const std::string& why) {
+  std::vector<std::string> fix(kInTorch.begin(), kInTorch.end());
+  const auto first = fix.begin() + static_cast<std::ptrdiff_t>(ReasonNamed(why).in_torch);
+  std::rotate(fix.begin(), first, first + 1);
+  return fix;
+}
+
+// After so many programs, a function runs uncompiled wherever none of them fits. What that costs is not known.
+std::optional<Finding> GivenUp(const View& view) {
+  if (view.Fact("compile_limit") != "true") return std::nullopt;
+  Finding finding;
+  finding.cause = "given-up";
+  finding.severity = Severity::kWarning;
+  const std::vector<Compiled> functions = CompiledFunctions(view);
+  const auto most = std::ranges::max_element(functions, {}, &Compiled::count);
+  const bool known = most != functions.end();
+  finding.title = fmt::format(
+      "torch.compile has given up{}: it reached the limit of programs for one "
+      "function, and runs uncompiled what none of them fits.",
+      known ? fmt::format(" on {} after {} of them", most->function, FormatCount(most->count)) : "");
+  if (known && !most->example.empty())
+    finding.title.insert(finding.title.size() - 1, fmt::format(" (the last time: {})", most->example));
+  if (known && !most->file.empty()) finding.where.push_back({most->file, most->line, "", 0});
+  finding.fix = FixInTorch(known ? most->why : "");
+  finding.fix.emplace_back("torch._dynamo.config.recompile_limit, if the programs are as many and no more");
+  return finding;
+}
+
+// A break costs the launches around it, and what could have been fused across it: how much is not known.
+std::optional<Finding> GraphBreaks(const View& view) {
+  const nlohmann::json said = record::ParseJson(view.Fact("graph_breaks").value_or(""));
+  if (!said.is_object() || record::NumberIn(said, "count") < 1) return std::nullopt;
+  Finding finding;
+  finding.cause = "graph-breaks";
+  finding.severity = Severity::kInfo;
+  finding.open = true;
+  const double count = record::NumberIn(said, "count");
+  std::vector<std::string> reasons;
+  if (const auto most = said.find("most"); most != said.end() && most->is_array()) {
+    for (const nlohmann::json& one : *most) {
+      if (one.is_object() && one.contains("reason") && one["reason"].is_string())
+        reasons.push_back(one["reason"].get<std::string>());
+    }
+  }
+  finding.title = fmt::format("torch.compile breaks its graph at {} place{}{}.", FormatCount(count),
+                              count == 1 ? "" : "s",
+                              reasons.empty() ? "" : ": " + fmt::format("{}", fmt::join(reasons, "; ")));
+  finding.fix = {
+      "TORCH_LOGS=graph_breaks python ... names each line; torch.compile(..., fullgraph=True) stops at the first",
+      "move what breaks it (printing, .item(), data-dependent branches, unsupported calls) out of the "
+      "compiled function"};
+  EvidenceBuilder(finding).FromHook("graph breaks", count, "count");
+  return finding;
+}
 
 }  // namespace
 
@@ -96,8 +156,12 @@ std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& /*diagnos
   const double share = rank.Ratio(HostOther::kCompilation);
   const int64_t steps = StepsThatCompile(rank);
   const auto severity = SeverityOf(share, kRecompilation, rank.steps);
-  if (!severity || steps < kStepsThatCompile) return std::nullopt;
+  if (!severity || steps < kStepsThatCompile) {
+    if (auto finding = GivenUp(view)) return finding;
+    return GraphBreaks(view);
+  }
   const std::vector<Compiled> functions = CompiledFunctions(view);
+  const bool in_torch = view.Fact("framework").value_or("") == "torch";
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.severity = *severity;
@@ -115,7 +179,7 @@ std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& /*diagnos
     finding.title =
         fmt::format("{}: {} was compiled {} times{}{}.", takes, most.function, FormatCount(most.count),
                     reason.because, most.example.empty() ? "" : " (" + most.example + ")");
-    finding.fix = reason.fix;
+    if (!in_torch) finding.fix = reason.fix;
     for (const Compiled& function : functions) {
       if (!function.file.empty() && finding.where.size() < 3 && function.ns >= kWorthNaming * most.ns)
         finding.where.push_back({function.file, function.line, "", 0});
@@ -123,8 +187,8 @@ std::optional<Finding> JudgeRecompilation(const View& view, Diagnosis& /*diagnos
     evidence.FromHook("compilations of " + most.function, most.count, "count");
     if (most.count > 0) evidence.FromHook("one of them, on average", most.ns / most.count / 1e6, "ms");
   }
-  if (view.Fact("framework").value_or("") == "torch") {
-    finding.fix.insert(finding.fix.end(), kInTorch.begin(), kInTorch.end());
+  if (in_torch) {
+    finding.fix = FixInTorch(finding.cause);
   } else {
     finding.fix.emplace_back(
         "jax.config.update(\"jax_explain_cache_misses\", True) says at each compilation what was new");

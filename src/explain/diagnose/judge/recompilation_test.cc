@@ -61,6 +61,51 @@ TEST(RecompilationTest, SaysWhatToDoWhereTheFunctionIsMadeAnew) {
   EXPECT_THAT(FindingIn(diagnosis, "recompilation")->fix.front(), HasSubstr("outside the loop"));
 }
 
+ARun OfTorch(ARun run, const char* compilations) {
+  run.rank().facts["framework"] = "\"torch\"";
+  run.rank().facts["compilations"] = compilations;
+  return run;
+}
+
+TEST(RecompilationTest, TheGuardThatFailedTellsWhatToDoInTorch) {
+  const auto fix_for = [](const char* said) {
+    return FindingIn(Diagnose(OfTorch(Compiling(EveryThird), said)), "recompilation")->fix.front();
+  };
+  EXPECT_THAT(fix_for(R"([{"function": "forward", "count": 34, "ns": 1, "why": "shapes"}])"),
+              HasSubstr("dynamic=True"));
+  EXPECT_THAT(fix_for(R"([{"function": "forward", "count": 34, "ns": 1, "why": "constants"}])"),
+              HasSubstr("pass them as tensors"));
+}
+
+TEST(RecompilationTest, AFunctionThatTorchHasGivenUpIsNamedThoughNothingCompilesAnyMore) {
+  ARun run = OfTorch(ATraining(), R"([{"function": "forward", "count": 8, "ns": 1, "why": "shapes",
+      "example": "tensor 'x' size mismatch at index 0. expected 8, actual 7", "file": "/w/train.py", "line": 9}])");
+  EXPECT_THAT(Diagnose(run), Not(Finds("recompilation")));
+  run.rank().facts["compile_limit"] = "true";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("recompilation", "given-up"));
+  const Finding& finding = *FindingIn(diagnosis, "recompilation");
+  EXPECT_THAT(finding.title, HasSubstr("given up on forward after 8 of them"));
+  EXPECT_THAT(finding.title, HasSubstr("size mismatch at index 0"));
+  EXPECT_EQ(finding.where.front().line, 9);
+  EXPECT_THAT(finding.fix.front(), HasSubstr("dynamic=True"));
+  EXPECT_EQ(finding.method, "") << "what it costs is not known";
+}
+
+TEST(RecompilationTest, GraphBreaksAreMentioned) {
+  ARun run = OfTorch(ATraining(), "[]");
+  run.rank().facts["graph_breaks"] = R"({"count": 3, "most": [{"reason": "Tensor.item", "count": 3}, 7]})";
+  const Diagnosis diagnosis = Diagnose(run);
+  const Finding* finding = FindingIn(diagnosis, "recompilation");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_THAT(finding->title, HasSubstr("breaks its graph at 3 places: Tensor.item."));
+  EXPECT_EQ(finding->severity, Severity::kInfo);
+  for (const char* strange : {"[]", "{}", "7", R"({"count": "many"})"}) {
+    run.rank().facts["graph_breaks"] = strange;
+    EXPECT_THAT(Diagnose(run), Not(Finds("recompilation"))) << strange;
+  }
+}
+
 TEST(RecompilationTest, IsSaidInTheWordsOfTorchWhereDynamoCompiles) {
   ARun run = Compiling(EveryThird, R"([{"function": "forward", "count": 34, "ns": 1, "why": ""}])");
   run.rank().facts["framework"] = "\"torch\"";
