@@ -15,8 +15,8 @@ say "C++ tests"
 scripts/ctest.sh release 2>&1 | tee "$logs/ctest.log" || status=1
 
 say "Python tests"
-python_tests "$logs/pytest.log" -n "${JOBS:-$(nproc)}" --dist worksteal -m "not alone and not long and not rounds" ||
-  status=1
+python_tests "$logs/pytest.log" --durations=30 --durations-min=5 -n "${JOBS:-$(nproc)}" --dist worksteal \
+  -m "not alone and not long and not rounds" || status=1
 say "Python tests that measure, one after another"
 python_tests "$logs/pytest-alone.log" -m "alone and not long and not rounds" || status=1
 

@@ -53,8 +53,9 @@ struct Noticed {
   int64_t cold_ns = 0;     // their time
   int64_t span_ns = 0;     // of the device, first operation to last
   int64_t devices = 0;     // of this process
-  // Of all operations together, and of those that compute again what the forward pass had computed.
-  int64_t operations_ns = 0, recomputed_ns = 0;
+  // Of all kernels that compute and whose launch is known, where some compute again what the forward pass had computed;
+  // and of those.
+  int64_t computed_ns = 0, recomputed_ns = 0;
   // Where they are several: how long each was busy, the one that is judged first, and for how long at least two of them
   // were at the same time.
   std::vector<int64_t> each_busy_ns;

@@ -126,6 +126,7 @@ void AddDeviceWindow(const record::DeviceWindow& window, const record::Recording
   if (NothingCostsMuch(run)) run.findings.insert(run.findings.begin(), words.begin(), words.end());
   std::erase_if(run.not_judged, [](const NotJudged& one) { return one.id == kDeviceNotSeen; });
   TakeDeviceOf(seen.ranks, run.ranks);
+  run.recomputed = seen.recomputed;
   run.replay = std::move(seen.replay);
   if (const auto gpu = seen.facts.find("gpu"); gpu != seen.facts.end()) run.facts.insert(*gpu);
 }

@@ -55,6 +55,15 @@ TEST(DeviceWindowTest, WhatTheHostGuessedOfTheDeviceGivesWay) {
   EXPECT_THAT(With(ATrace(), OnAGpu().InEachStep(Share::kH2d, 30)), Not(Finds("copy-bound")));
 }
 
+TEST(DeviceWindowTest, WhatIsComputedAgainIsSeenInTheWindow) {
+  ARun trace = ATrace();
+  trace.rank().noticed.computed_ns = 100;
+  trace.rank().noticed.recomputed_ns = 25;
+  const Diagnosis diagnosis = With(trace, OnAGpu());
+  EXPECT_EQ(diagnosis.recomputed, 0.25);
+  EXPECT_THAT(diagnosis, Finds("recomputation"));
+}
+
 TEST(DeviceWindowTest, WhatTheProfilerCostIsLeftOut) {
   ARun launches = ATrace().InEachStep(Share::kLaunch, 40);
   launches.rank().kernels = 10'000;

@@ -175,9 +175,9 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
   diagnosis.p95_step_ns = Quantile(wall_ns, 0.95);
   diagnosis.device_shares = lead.info->device_activity;
   const record::Noticed& noticed = lead.info->noticed;
-  if (noticed.recomputed_ns > 0 && noticed.operations_ns > 0)
+  if (noticed.recomputed_ns > 0 && noticed.computed_ns > 0)
     diagnosis.recomputed =
-        static_cast<double>(noticed.recomputed_ns) / static_cast<double>(noticed.operations_ns);
+        static_cast<double>(noticed.recomputed_ns) / static_cast<double>(noticed.computed_ns);
   for (const RankView& rank : view.ranks()) diagnosis.ranks.push_back(SharesOf(rank));
   diagnosis.shares = diagnosis.ranks.front().shares;
   for (size_t i = 0; i < record::kHostOtherCount; ++i) {

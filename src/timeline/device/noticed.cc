@@ -257,11 +257,11 @@ void NoticeRecomputation(DeviceTrace* trace) {
   const Phases phases(*trace);
   record::Noticed& noticed = trace->noticed;
   for (const DeviceOp& op : trace->ops) {
+    if (op.call == kNone || (Bit(op.lane) & kComputeLanes) == 0) continue;
     const int64_t ns = op.end_ns - op.begin_ns;
-    noticed.operations_ns += ns;
-    const bool again =
-        op.call != kNone && phases.At(op.launch_thread, op.launch_begin_ns) == record::Phase::kRecomputation;
-    if (again) noticed.recomputed_ns += ns;
+    noticed.computed_ns += ns;
+    if (phases.At(op.launch_thread, op.launch_begin_ns) == record::Phase::kRecomputation)
+      noticed.recomputed_ns += ns;
   }
 }
 

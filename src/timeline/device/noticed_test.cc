@@ -210,7 +210,7 @@ TEST(DeviceNoticedTest, WhatTheBackwardPassLaunchesForTheSecondTimeIsCounted) {
   made.Launch(210, 1).Ran(220, 320).Launch(330, 1).Ran(340, 540);  // again, and backward
   made.trace.recomputations.push_back({200'000, 300'000, 1});
   const record::Noticed& noticed = made.Finished().noticed;
-  EXPECT_EQ(noticed.operations_ns, 400'000);
+  EXPECT_EQ(noticed.computed_ns, 400'000);
   EXPECT_EQ(noticed.recomputed_ns, 100'000);
 }
 

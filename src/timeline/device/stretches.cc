@@ -98,7 +98,7 @@ void AddNoticed(const record::Noticed& more, record::Noticed* sum) {
         &record::Noticed::ran_nothing, &record::Noticed::captures, &record::Noticed::cold_calls,
         &record::Noticed::cold_ns, &record::Noticed::span_ns, &record::Noticed::stepped_ns,
         &record::Noticed::empty_steps, &record::Noticed::bare_steps, &record::Noticed::together_ns,
-        &record::Noticed::stretches, &record::Noticed::operations_ns, &record::Noticed::recomputed_ns})
+        &record::Noticed::stretches, &record::Noticed::computed_ns, &record::Noticed::recomputed_ns})
     sum->*member += more.*member;
   sum->bare.insert(sum->bare.end(), more.bare.begin(), more.bare.end());
   sum->devices = std::max(sum->devices, more.devices);

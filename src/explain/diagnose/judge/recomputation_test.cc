@@ -18,7 +18,7 @@ using ::testing::Not;
 ARun ComputingAgain(int64_t percent) {
   ARun run = ATrace();
   record::Noticed& noticed = run.rank().noticed;
-  noticed.operations_ns = 1'000'000;
+  noticed.computed_ns = 1'000'000;
   noticed.recomputed_ns = 10'000 * percent;
   return run;
 }

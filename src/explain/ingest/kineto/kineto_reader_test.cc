@@ -73,7 +73,7 @@ TEST(KinetoReaderTest, AForwardPassWithinTheBackwardPassIsARecomputation) {
   EXPECT_EQ(trace.recomputations[0].begin_ns, 110'000);
   EXPECT_EQ(trace.recomputations[0].end_ns, 155'000) << "not what the node itself computes";
   EXPECT_EQ(trace.noticed.recomputed_ns, 40'000);
-  EXPECT_EQ(trace.noticed.operations_ns, 100'000);
+  EXPECT_EQ(trace.noticed.computed_ns, 100'000);
 }
 
 TEST(KinetoReaderTest, ASecondDerivativeAndABackwardPassAreNone) {
