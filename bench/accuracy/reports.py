@@ -46,6 +46,7 @@ EXPECTED = {
     "spawnworkers": ("input-bound epoch-start",),
     "iloc": ("input-bound no-workers", "input-bound slices"),
     "ddpaccum": ("comm-bound each-micro-batch",),
+    "fsdpaccum": ("comm-bound each-micro-batch",),
     "cow": ("memory-growth*",),
 }
 

@@ -10,10 +10,10 @@ from ..core.runtime import enter, guarded, leave
 from .compiling import is_compiling_test
 
 NAMES = (
-    *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce"),
-    *("all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "broadcast_object_list"),
-    *("gather", "gather_object", "monitored_barrier", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor"),
-    *("scatter", "scatter_object_list", "send"),
+    *("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_gather_single"),
+    *("all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast"),
+    *("broadcast_object_list", "gather", "gather_object", "monitored_barrier", "recv", "reduce", "reduce_scatter"),
+    *("reduce_scatter_single", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send"),
 )
 
 

@@ -64,7 +64,7 @@ TEST(CommBoundTest, MicroBatchesThatEachExchangeAreToldToDoSoOnce) {
   EXPECT_THAT(finding, Advises("if nothing reads or clears the gradients in between"));
   EXPECT_THAT(finding, Not(Advises("synchronise less often")));
   EXPECT_NEAR(finding.speedup.low, 1 / (1 - 0.5 * 0.875 * 0.6), 1e-9);
-  EXPECT_NEAR(finding.speedup.high, 1 / (1 - 0.5 * 0.875 - 0.1 * 0.275 * 0.875), 1e-9)
+  EXPECT_NEAR(finding.speedup.high, 1 / (1 - 0.5 * 0.875 - 0.3 * 0.275 * 0.875), 1e-9)
       << "seven of eight exchanges";
   EXPECT_EQ(finding.costs, replay::Cost::kCode) << "the sum of the gradients stays the same";
 }
