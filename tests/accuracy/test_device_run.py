@@ -10,11 +10,12 @@ from collections import Counter
 import exam
 import pytest
 from device import run
-from device.causes import ANY, BFLOAT16, CAUSES
+from device.causes import ANY, BFLOAT16, CAUSES, LATER, LATER_FROM
 from device.examine import examine, forbidden, prediction, what_if_of
 from device.hardware import DEVICES
 from device.pair import period_of
 from device.plant import PLANTS, cause_of, generated
+from device.training import layout_of
 from finished_pair import said
 
 STAND_IN = """#!{python}
@@ -62,7 +63,19 @@ def seed_of(cause: str) -> int:
 
 def test_every_cause_has_its_plant_and_its_turn():
     assert set(PLANTS) == set(CAUSES)
-    assert {cause_of(seed) for seed in range(2 * len(CAUSES))} == set(CAUSES)
+    later = {cause_of(seed) for seed in range(LATER_FROM, LATER_FROM + 2 * len(LATER))}
+    assert later == set(LATER), "which leave the seeds of the others to them"
+    assert {cause_of(seed) for seed in range(2 * len(CAUSES))} | later == set(CAUSES)
+
+
+def test_what_is_computed_again_is_a_part_of_the_forward_pass():
+    pair = generated(LATER_FROM)
+    assert pair.before.recompute and not pair.after.recompute
+    again = [op for op in layout_of(pair.before).backward if op.again]
+    once = layout_of(pair.after)
+    kernels = sum(len(each.kernels) for op in again for each in op.again)
+    assert 0 < kernels < len([kernel for op in once.forward for kernel in op.kernels])
+    assert len(layout_of(pair.before).kernels) == len(once.kernels) + kernels
 
 
 def test_both_halves_plant_the_same():

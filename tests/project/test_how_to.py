@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def test_its_python_runs():
 
 @pytest.mark.parametrize("line", [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines()])
 def test_its_commands_and_options_exist(fullbore, line):
-    words = line.split(" -- ")[0].split()
+    words = shlex.split(line.split(" -- ")[0])
     assert words[0] == "fullbore"
     usage = fullbore.call(words[1], "--help").stdout.decode()
     assert [option for option in words if option.startswith("--") and option.split("=")[0] not in usage] == []
