@@ -187,7 +187,7 @@ def test_who_watches_may_be_killed_and_started_again(fullbore, receiver):
 def watchers_of(run_file: pathlib.Path) -> list[int]:
     """The processes that `run --rules` has started for a run."""
     listed = subprocess.run(["ps", "-ww", "-eo", "pid,stat,args"], capture_output=True, text=True).stdout.splitlines()
-    words = [line.split(None, 2) for line in listed if "alerts watch" in line and run_file.name in line]
+    words = [line.split(None, 2) for line in listed if "alerts watch" in line and str(run_file) in line]
     return [int(pid) for pid, state, _ in words if not state.startswith("Z")]
 
 
