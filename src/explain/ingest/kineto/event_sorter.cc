@@ -1,7 +1,6 @@
 #include "explain/ingest/kineto/event_sorter.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -30,35 +29,6 @@ std::string_view UserFrame(std::string_view stack) {
   return {};
 }
 
-// Made of other operators ("CompositeImplicitAutograd" in PyTorch's native_functions.yaml): no formula of a derivative
-// calls them.
-bool IsOfModelsOnly(std::string_view name) {
-  constexpr std::array<std::string_view, 12> kNames = {"aten::linear",
-                                                       "aten::conv1d",
-                                                       "aten::conv2d",
-                                                       "aten::conv3d",
-                                                       "aten::layer_norm",
-                                                       "aten::rms_norm",
-                                                       "aten::batch_norm",
-                                                       "aten::group_norm",
-                                                       "aten::dropout",
-                                                       "aten::embedding",
-                                                       "aten::cross_entropy_loss",
-                                                       "aten::scaled_dot_product_attention"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
-// Whether an operator took a number by which its gradient will find it; nodes of the backward pass have that of theirs,
-// and the thread that computed it forward, which is never 0.
-bool IsToBeDifferentiated(std::string_view args) {
-  if (args.find("\"Sequence number\"") == std::string_view::npos) return false;
-  Members members(args);
-  while (members.Next()) {
-    if (members.key() == "Fwd thread id") return members.value() == "0";
-  }
-  return true;
-}
-
 uint64_t Correlation(std::string_view value) {
   const int64_t id = Integer(value).value_or(0);
   return id > 0 ? static_cast<uint64_t>(id) : 0;
@@ -84,7 +54,7 @@ uint16_t Blocks(std::string_view grid, std::string_view threads_of_a_block = {})
 }  // namespace
 
 EventSorter::EventSorter(timeline::DeviceTrace* trace, bool stacks)
-    : trace_(trace), stacks_(stacks), operators_(&trace->operators) {}
+    : trace_(trace), stacks_(stacks), operators_(&trace->operators), recomputed_(trace) {}
 
 void EventSorter::Take(const RawEvent& event) {
   ++trace_->events;
@@ -284,7 +254,7 @@ void EventSorter::TakeShapes(const RawEvent& event, const Times& times) {
 }
 
 void EventSorter::Finish() {
-  CloseAgain();
+  recomputed_.Finish();
   std::move(named_steps_).PutInto(trace_);
   if (const int64_t unpaired = paired_.LeftOut(); unpaired > 0) {
     trace_->left_out["events of which only the beginning or the end is there"] = unpaired;
@@ -354,7 +324,7 @@ void EventSorter::AddSpan(const RawEvent& event, const Times& times, SpanKind ki
     const timeline::HostSpan& last = trace_->spans.back();
     if (last.thread != thread || !swallows(last.kind)) break;
     if (kind == SpanKind::kOp && last.begin_ns <= times.begin_ns && last.end_ns >= times.end_ns) {
-      if (last.kind == SpanKind::kBackward) NoteAgain(event, times, last);
+      if (last.kind == SpanKind::kBackward) recomputed_.Take(event, times.begin_ns, times.end_ns, last);
       return NoteInner(times.begin_ns, trace_->spans.back());
     }
     const bool inside = last.begin_ns >= times.begin_ns && last.end_ns <= times.end_ns;
@@ -369,26 +339,6 @@ void EventSorter::NoteInner(int64_t begin_ns, timeline::HostSpan& outer) {
   if (outer.inner == 0 && operator_starts_ns_.size() < kEnough)
     operator_starts_ns_.push_back(begin_ns - outer.begin_ns);
   outer.inner += outer.inner < UINT8_MAX;
-}
-
-// In the backward pass only what is run again is to be differentiated, and second derivatives. These never call operators
-// that are made of others, as models do.
-void EventSorter::NoteAgain(const RawEvent& event, const Times& times, const timeline::HostSpan& node) {
-  if (!IsToBeDifferentiated(event.args)) return;
-  if (again_in_ns_ != node.begin_ns || again_.thread != node.thread) {
-    CloseAgain();
-    again_ = {times.begin_ns, times.end_ns, node.thread};
-    again_in_ns_ = node.begin_ns;
-  }
-  again_.begin_ns = std::min(again_.begin_ns, times.begin_ns);
-  again_.end_ns = std::max(again_.end_ns, times.end_ns);
-  again_is_forward_ = again_is_forward_ || IsOfModelsOnly(event.name);
-}
-
-void EventSorter::CloseAgain() {
-  if (again_is_forward_) trace_->recomputations.push_back(again_);
-  again_in_ns_ = INT64_MIN;
-  again_is_forward_ = false;
 }
 
 void EventSorter::TakeEventCall(const RawEvent& event, const Times& times) {

@@ -10,6 +10,7 @@
 #include "explain/ingest/kineto/event.h"
 #include "explain/ingest/kineto/operator_args.h"
 #include "explain/ingest/kineto/paired_events.h"
+#include "explain/ingest/kineto/recomputed.h"
 #include "explain/ingest/span_names.h"
 #include "timeline/device/trace.h"
 
@@ -52,8 +53,6 @@ class EventSorter {
   uint16_t StreamOf(std::string_view device, std::string_view stream);
   void AddSpan(const RawEvent& event, const Times& times, timeline::SpanKind kind);
   void NoteInner(int64_t begin_ns, timeline::HostSpan& outer);
-  void NoteAgain(const RawEvent& event, const Times& times, const timeline::HostSpan& node);
-  void CloseAgain();
   void AddReading(const std::string& counter, int64_t t_ns, double value);
 
   timeline::DeviceTrace* const trace_;
@@ -64,11 +63,8 @@ class EventSorter {
   uint16_t last_thread_index_ = 0;
   uint32_t counted_kernels_ = 0;
   OperatorReader operators_;
+  Recomputed recomputed_;
   std::vector<int64_t> operator_starts_ns_;
-  // What one node of the backward pass runs again, so far; and whether it is known to be of a forward pass.
-  timeline::Recomputation again_;
-  int64_t again_in_ns_ = INT64_MIN;  // begin of that node
-  bool again_is_forward_ = false;
   NamedSteps named_steps_;
   PairedEvents paired_;
   Census census_;
