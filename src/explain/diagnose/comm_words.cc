@@ -98,11 +98,11 @@ std::vector<std::string> OfActivations(const Program& program) {
   return fix;
 }
 
-// Of what collectives take, what those do that reduce.
+// Of what collectives take, what those do that reduce: by the device's record, or on a CPU by the calls, which wait there.
 double ReducingPart(const record::RankInfo& info, double reducing_ns, double collectives_ns) {
   // Weights are gathered in the forward pass and mostly again in the backward pass, and gradients are as large.
   constexpr double kOneOfThree = 1.0 / 3;
-  if (info.tables) {
+  if (info.tables && !info.tables->collectives.empty()) {
     reducing_ns = collectives_ns = 0;
     for (const CollectiveStats& stats : info.tables->collectives) {
       const auto exposed_ns = static_cast<double>(stats.exposed_ns);
@@ -110,6 +110,8 @@ double ReducingPart(const record::RankInfo& info, double reducing_ns, double col
       if (timeline::CollectiveOfKernel(stats.kind).find("reduce") != std::string_view::npos)
         reducing_ns += exposed_ns;
     }
+  } else if (info.device != "cpu") {
+    return kOneOfThree;
   }
   return collectives_ns > 0 ? std::min(reducing_ns / collectives_ns, 1.0) : kOneOfThree;
 }

@@ -71,6 +71,7 @@ TEST(CommBoundTest, MicroBatchesThatEachExchangeAreToldToDoSoOnce) {
 
 TEST(CommBoundTest, WhatIsShardedGathersItsWeightsForEachMicroBatchAllTheSame) {
   ARun run = ATraining().InEachStep(Share::kCommExposed, 100);
+  run.rank().device = "cpu";
   run.rank().facts["distributed"] = "\"fully_shard\"";
   run.rank().facts["exchanges"] =
       R"({"steps": 100, "passes": 800, "exchanging": 800, "early": 700, "collectives_ns": 1000, "reducing_ns": 400})";
