@@ -164,6 +164,16 @@ def test_what_somebody_forgot_to_switch_off_is_a_fact(newest):
     assert "anomaly_detection" not in facts and "profiler" not in facts
 
 
+def test_switches_by_which_people_look_for_errors_are_facts_where_they_are_on(newest):
+    switches = {"launch_blocking", "deterministic", "distributed_debug"}
+    on = "    torch.use_deterministic_algorithms(True)\n    train(5)\n"
+    channel, _ = newest.run(WATCHED + on, env={"CUDA_LAUNCH_BLOCKING": "1", "TORCH_DISTRIBUTED_DEBUG": "DETAIL"})
+    facts = channel.trainer.facts
+    assert facts["launch_blocking"] is True and facts["deterministic"] is True
+    assert "distributed_debug" not in facts, "there are no other ranks"
+    assert not switches & set(newest.run(WATCHED + "    train(5)\n")[0].trainer.facts)
+
+
 def test_gradient_accumulation_makes_one_step(runner):
     channel, _ = runner.run(
         PARTS
