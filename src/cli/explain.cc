@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/explain_pid.h"
+#include "cli/explain_snapshot.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/sections.h"
@@ -88,6 +89,17 @@ Result<void> CheckPid(const Flags& flags) {
                fmt::format("fullbore explain --pid {}", flags.pid)};
 }
 
+// What is said of traces and processes has no place beside a memory snapshot.
+Result<void> CheckSnapshot(const Flags& flags) {
+  const char* other = flags.sections.like_hta         ? "--like-hta"
+                      : !flags.sections.names.empty() ? "--section"
+                      : !flags.step_time.empty()      ? "--step-time"
+                                                      : nullptr;
+  if (other == nullptr) return {};
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{} is for traces, not for memory snapshots", other),
+               fmt::format("fullbore explain {}", flags.what[0])};
+}
+
 int Explain(Flags& flags) {
   const InputFiles inputs = flags.pid != 0 ? InputFiles() : InputsNamed(flags.directory, flags.what);
   if (auto judged =
@@ -95,6 +107,10 @@ int Explain(Flags& flags) {
       !judged)
     return Fail(judged.error(), kExitUsage);
   if (const auto usable = CheckPid(flags); !usable) return Fail(usable.error(), kExitUsage);
+  if (flags.pid == 0 && MeansSnapshot(flags.what)) {
+    if (const auto usable = CheckSnapshot(flags); !usable) return Fail(usable.error(), kExitUsage);
+    return ExplainSnapshot({flags.what[0], flags.json, flags.html, flags.what_if, flags.quiet});
+  }
   const bool traces = MeansTraces(flags.what);
   if (const auto usable = CheckFlags(flags, traces); !usable) return Fail(usable.error(), kExitUsage);
   if (!flags.sections.names.empty()) {
@@ -122,10 +138,11 @@ int Explain(Flags& flags) {
 
 Handler Define(CLI::App& app, const Invocation&) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("RUN|TRACE", flags->what,
-                 "A run (its id, the beginning of one, or a run file; default: the newest), or traces:\n"
-                 "PyTorch-profiler JSON (also packed or in archives), Nsight Systems exports (.sqlite),\n"
-                 "directories of them; several files are the ranks of one run");
+  app.add_option(
+      "RUN|TRACE", flags->what,
+      "A run (its id, the beginning of one, or a run file; default: the newest), or traces:\n"
+      "PyTorch-profiler JSON (also packed or in archives), Nsight Systems exports (.sqlite),\n"
+      "directories of them; several files are the ranks of one run. Or a memory snapshot of PyTorch's");
   app.add_option("--pid", flags->pid,
                  "A training that already runs: look at it and its children from outside, with py-spy")
       ->check([](const std::string& text) -> std::string {
@@ -141,9 +158,10 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->default_str(kDefaultRunsDirectory);
   AddResult(app, flags->json, "Write the report object to this file");
   AddResult(app, flags->html, "Write the HTML report to this file");
-  app.add_option(
-         "--what-if", flags->what_if,
-         "Traces: also predict the step with these changes made, one after the other:\n" + ListOfChanges())
+  app.add_option("--what-if", flags->what_if,
+                 "Traces: also predict the step with these changes made, one after the other:\n" +
+                     ListOfChanges() +
+                     "\nMemory snapshots: batch=2x, what a batch of twice the size would take")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("CHANGE");
@@ -172,10 +190,11 @@ Handler Define(CLI::App& app, const Invocation&) {
 }  // namespace
 
 const Subcommand kExplain = {
-    "explain", "Say where the time went in a recorded run, or in traces that other tools recorded",
+    "explain",
+    "Say where the time went in a recorded run, or in traces that other tools recorded; and where the memory went",
     "fullbore explain last --html report.html\n  fullbore explain rank0.json.gz "
     "rank1.json.gz\n  fullbore explain --section kernels --csv kernels.csv trace.json.gz\n  fullbore explain "
-    "--pid 4711",
+    "--pid 4711\n  fullbore explain snapshot.pickle --what-if batch=2x",
     Define};
 
 }  // namespace fullbore::cli

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/testing/source_directory.h"
 #include "explain/ingest/testing/trace_builder.h"
+#include "explain/memory/testing/made_snapshot.h"
 #include "loader/core/source/remote/cache_chunk.h"
 #include "loader/core/source/tar_writer.h"
 #include "loader/core/source/testing/example_builder.h"
@@ -218,6 +219,7 @@ int main(int argc, char** argv) {
   fullbore::fuzz::WriteRuns(root);
   for (const char* target : {"run_rows", "facts", "hdf5"}) fullbore::fuzz::WriteChoices(root / target);
   fullbore::fuzz::WriteChannel(root / "channel/once_around");
+  fullbore::fuzz::Write(root / "memory/small", fullbore::memory::MadeSnapshot());
   fullbore::fuzz::CopyCorpus(root);
   fullbore::fuzz::WriteRemote(root);
   fullbore::fuzz::WriteContainers(root);

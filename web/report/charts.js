@@ -103,8 +103,9 @@ function timeTicks(begin, end, most) {
   return { ticks, step };
 }
 
-// spec: {id, title, unit, height, lines: [{label, color, t, v, lo, hi, key}]} or, for a stack of ratios over windows,
-// {stack: {t, width, layers: [{label, color, v, key}]}}; marks: {warmEnd, mean, low, high}; max: the top of the scale.
+// spec: {id, title, unit, height, lines: [{label, color, t, v, lo, hi, key, unbroken}]} or, for a stack of ratios over
+// windows, {stack: {t, width, layers: [{label, color, v, key}]}}; marks: {warmEnd, mean, low, high}; max: the top of the
+// scale.
 class Panel {
   constructor(axis, spec) {
     this.axis = axis;
@@ -296,7 +297,7 @@ class Panel {
 
   drawLines(plot) {
     for (const line of this.spec.lines.filter((each) => this.isOn(each))) {
-      const gap = usualGap(line.t) * 5;
+      const gap = line.unbroken ? Infinity : usualGap(line.t) * 5;
       let path = "";
       for (let i = 0; i < line.t.length; ++i) {
         const pen = i === 0 || line.t[i] - line.t[i - 1] > gap ? "M" : "L";
