@@ -103,6 +103,7 @@ void RankTracker::OnTrainerEvent(const ChannelRecord& event) {
   const auto kind = static_cast<EventKind>(event.kind);
   if (kind == EventKind::kFetch) OnFetch(0, event);
   if (kind == EventKind::kNext) OnNext(event);
+  if (kind == EventKind::kMemory) allocator_meter_.OnEvent(event);
   if (kind == EventKind::kOptimizer && event.a == 1) is_training_ = true;
   host_steps_.OnEvent(event);
 }
@@ -377,6 +378,7 @@ void RankTracker::CountBatchesAsSteps() {
 void RankTracker::Drain(record::RunWriter& writer, bool last) {
   for (const record::Step& step : host_steps_.TakeSteps(last)) OnStep(step, writer);
   loader_meter_.Drain(info_.rank, writer);
+  allocator_meter_.Drain(info_.rank, writer);
   if (last && window_.steps > 0) {
     writer.AppendWindow(info_.rank, window_);
     window_ = {};

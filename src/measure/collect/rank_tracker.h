@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/collect/allocator_meter.h"
 #include "measure/collect/device_window.h"
 #include "measure/collect/loader_meter.h"
 #include "record/channel.h"
@@ -107,6 +108,7 @@ class RankTracker {
   StepListener listener_;  // may be empty
   timeline::HostSteps host_steps_;
   LoaderMeter loader_meter_;
+  AllocatorMeter allocator_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
   std::map<int, int64_t> epoch_end_ns_;                // by loader: its last `next`, if that brought no batch
   std::set<int> loader_counts_;                        // loaders of whose batches the samples are known
