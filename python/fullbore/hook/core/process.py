@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import gc
+import os
 import sys
 from _signal import SIGBUS, SIGKILL, SIGTERM, strsignal
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from time import sleep
 from typing import Any
 
 from . import channel, native
-from .frames import variables
+from .frames import is_user_file, variables
 from .interrupts import is_the_scripts
 from .leaving import clear_away
 from .runtime import clock, enter, guarded, hook, leave, never_interrupted
@@ -56,7 +57,7 @@ def say_goodbye() -> None:
 
 
 def note_what_ended_it(raised: Any) -> None:
-    for note in (note_killed_worker, note_full_shared_memory):
+    for note in (note_killed_worker, note_full_shared_memory, note_full_device):
         try:
             any(note(each) for each in with_causes(raised))
         except Exception as error:  # the text of an exception may be made by a method of the script's
@@ -151,6 +152,33 @@ def note_full_shared_memory(raised: BaseException) -> bool:
 def say_full(text: str) -> bool:
     hook.say("message", severity="info", source="shared-memory", text=text)
     return True
+
+
+OUT_OF_MEMORY = "OutOfMemoryError"  # torch's, by whatever name a version exports it
+ADVICE = " If reserved but unallocated memory is large"
+MAX_SAID_OF_MEMORY = 600
+
+
+def note_full_device(raised: BaseException) -> bool:
+    """What torch said of a request that the device had no room for, after the line that made it, where the script ended
+    by that. Findings read the sizes in it: diagnose/refused_memory.h."""
+    if not isinstance(raised, RuntimeError) or type(raised).__name__ != OUT_OF_MEMORY:
+        return False
+    place = line_that_raised(raised)
+    said = str(raised).partition(ADVICE)[0].strip()[:MAX_SAID_OF_MEMORY]
+    hook.say("message", severity="info", source="device-memory", text=f"{place}: {said}" if place else said)
+    return True
+
+
+def line_that_raised(raised: BaseException) -> str:
+    """The innermost of the user's: "train.py:40"."""
+    found, at = "", raised.__traceback__
+    while at is not None:
+        name = at.tb_frame.f_code.co_filename
+        if is_user_file(name):
+            found = f"{os.path.basename(name)}:{at.tb_lineno}"
+        at = at.tb_next
+    return found
 
 
 def is_raised_in(raised: BaseException, module: str) -> bool:
