@@ -10,6 +10,7 @@ from hook_package import load
 device = load("torch.device")
 runtime = load("core.runtime")
 channel = load("core.channel")
+steps = load("core.steps")
 
 
 class Event:
@@ -83,6 +84,20 @@ def test_memory_is_read_once_a_second(monkeypatch):
     memory = [r for r in records if r[0] == channel.MEMORY]
     assert [r[3] for r in memory] == [0, 1_000_000_000, 2_000_000_000]
     assert memory[0][5:] == (10, 20, 15, 1)
+
+
+def test_nothing_follows_each_step_until_the_script_has_initialised_cuda(monkeypatch):
+    torch, records = fake_torch(monkeypatch)
+    monkeypatch.setattr(steps, "after_step", [])
+    watch, thread = device.Device(torch), runtime.Thread(0)
+    torch.cuda.is_initialized = lambda: False
+    watch.look(None, thread, 0)
+    assert steps.after_step == [] and records == []
+    torch.cuda.is_initialized = lambda: True
+    for at in range(2):
+        watch.look(None, thread, at)
+    assert steps.after_step == [watch.after_step]
+    assert [r[0] for r in records] == [channel.MEMORY]
 
 
 def test_a_stream_under_capture_is_left_alone(monkeypatch):

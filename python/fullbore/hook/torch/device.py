@@ -29,15 +29,18 @@ class Device:
         self.marks: collections.deque[tuple[Any, int]] = collections.deque()  # (event, host time), oldest first
         self.memory_due_ns = 0
 
+    def look(self, optimizer: Any, thread: Thread, end: int) -> None:
+        """Now and then: a torch that is built for CUDA, which is what most have, may train on the CPU all the same."""
+        if self.attached or not self.torch.cuda.is_initialized():
+            return
+        self.attached = True
+        attach_tensor(self.torch.Tensor)
+        attach_synchronisation(self.torch.cuda)
+        steps.after_step.append(self.after_step)
+        self.after_step(optimizer, thread, end)
+
     def after_step(self, optimizer: Any, thread: Thread, end: int) -> None:
-        cuda = self.torch.cuda
-        if not self.attached:
-            if not cuda.is_initialized():
-                return
-            self.attached = True
-            attach_tensor(self.torch.Tensor)
-            attach_synchronisation(cuda)
-        if cuda.is_current_stream_capturing():
+        if self.torch.cuda.is_current_stream_capturing():
             return
         self.mark(thread, end)
         if end >= self.memory_due_ns:
@@ -147,4 +150,4 @@ def attach(cuda: Any) -> None:
     """Starts only if this torch was built with CUDA."""
     torch = sys.modules["torch"]
     if getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None):
-        steps.after_step.append(Device(torch).after_step)
+        steps.now_and_then.append(Device(torch).look)
