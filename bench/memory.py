@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""How well `fullbore explain` knows what PyTorch's allocator does, against PyTorch's allocator.
+
+Programs (bench/memory/program.py) run on PyTorch built for CUDA, on a device that computes nothing
+(bench/memory/device.c): its allocator, its snapshots, no GPU. Of each program:
+
+  as it was     the replay's reserved bytes against the record, after each request: to the byte?
+  expandable    what would be reserved with expandable segments, against the same program run with them
+  batch         what a batch of twice the size would take, against the same program with such a batch
+  grows         whether memory is said to grow: of the programs that keep their losses only
+  fits          on a device of nine tenths of what was reserved: whether it fits with expandable segments
+
+    bench/memory.py --python PYTHON [--programs N] [--seed N] [--kinds fixed,varied,...]
+                    [--fullbore PATH] [--json FILE] [--keep FOLDER]
+
+PYTHON has torch 2.9.1 from PyPI and the headers of CUDA:
+
+    python3 -m venv cuda && cuda/bin/pip install torch==2.9.1 nvidia-cuda-nvcc-cu12==12.8.93
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+HERE = ROOT / "bench" / "memory"
+KINDS = ["fixed", "varied", "micro", "perceptron", "generates", "keeps", "requests"]
+GIB = 1 << 30
+
+
+def made_device(python: str, folder: pathlib.Path) -> pathlib.Path:
+    """The device as a library; it is the driver's, too, which PyTorch opens by its name."""
+    code = "import nvidia.cuda_runtime as r, nvidia.cuda_nvcc as n; print(*r.__path__, *n.__path__)"
+    packages = subprocess.run([python, "-c", code], text=True, capture_output=True)
+    if packages.returncode != 0:
+        raise SystemExit(f"memory.py: {python} lacks CUDA's headers: see --help")
+    library = folder / "libcuda.so.1"
+    includes = [part for package in packages.stdout.split() for part in ("-I", f"{package}/include")]
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", *includes, HERE / "device.c", "-o", library], check=True)
+    return library
+
+
+class Laboratory:
+    def __init__(self, options: argparse.Namespace, folder: pathlib.Path) -> None:
+        self.options, self.folder = options, folder
+        self.library = made_device(options.python, folder)
+
+    def run(
+        self, name: str, *program: object, settings: str = "", device_bytes: int = 80 * GIB
+    ) -> tuple[dict, pathlib.Path]:
+        snapshot = self.folder / f"{name}.pickle"
+        env = {
+            **os.environ,
+            "LD_PRELOAD": str(self.library),
+            "LD_LIBRARY_PATH": str(self.folder),
+            "FULLBORE_DEVICE_BYTES": str(device_bytes),
+            "PYTORCH_CUDA_ALLOC_CONF": settings,
+        }
+        words = [self.options.python, HERE / "program.py", *program, "--into", snapshot]
+        done = subprocess.run([str(word) for word in words], env=env, text=True, stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout.splitlines()[-1]), snapshot
+
+    def explained(self, snapshot: pathlib.Path) -> dict:
+        words = [self.options.fullbore, "explain", snapshot, "--what-if", "batch=2x", "--json", "-"]
+        done = subprocess.run([str(word) for word in words], text=True, stdout=subprocess.PIPE, check=True)
+        return json.loads(done.stdout)["devices"][0]
+
+    def look_at(self, kind: str, seed: int) -> dict:
+        name = f"{kind}-{seed}"
+        truth, snapshot = self.run(name, kind, seed)
+        account = self.explained(snapshot)
+        what_if = {each["change"]: each for each in account["what_if"]}
+        row = {"kind": kind, "seed": seed, "events": account["events"], **truth}
+        row["off"] = account.get("as_recorded", {}).get("off")
+        row["replayed"] = account.get("as_recorded", {}).get("peak_reserved")
+        row["grows"] = bool(account["growing"])
+        if not what_if:
+            return row
+        expandable, _ = self.run(f"{name}-expandable", kind, seed, settings="expandable_segments:True")
+        row["expandable"] = [what_if["expandable_segments"]["peak_reserved"], expandable["peak_reserved"]]
+        if kind != "requests":
+            larger, _ = self.run(f"{name}-larger", kind, seed, "--batch", 2)
+            row["batch"] = [what_if["batch=2x"]["peak_allocated"], larger["peak_allocated"]]
+            row["batch_reserved"] = [what_if["batch=2x"]["peak_reserved"], larger["peak_reserved"]]
+        row.update(self.fits(kind, seed, truth))
+        return row
+
+    def fits(self, kind: str, seed: int, truth: dict) -> dict:
+        """On a device that is a little too small for the run as it is."""
+        small = truth["peak_reserved"] * 9 // 10
+        failed, snapshot = self.run(f"{kind}-{seed}-small", kind, seed, device_bytes=small)
+        if not failed["oom"]:
+            return {"small": "fits"}
+        what_if = {each["change"]: each for each in self.explained(snapshot)["what_if"]}
+        if not what_if:
+            return {"small": "not judged"}
+        with_it = {"settings": "expandable_segments:True", "device_bytes": small}
+        alike, _ = self.run(f"{kind}-{seed}-small-expandable", kind, seed, **with_it)
+        return {"small": "oom", "fits": [what_if["expandable_segments"]["fits"], not alike["oom"]]}
+
+
+def off(rows: list[dict], what: str) -> str:
+    ratios = [abs(row[what][0] / row[what][1] - 1) for row in rows if what in row]
+    if not ratios:
+        return "-"
+    exact = sum(ratio == 0 for ratio in ratios)
+    p95 = sorted(ratios)[min(len(ratios) - 1, int(0.95 * len(ratios)))]
+    return f"{exact} of {len(ratios)}; {statistics.median(ratios):.1%}, {p95:.1%}"
+
+
+def table(rows: list[dict]) -> list[str]:
+    lines = [
+        "| programs | as it was, to the byte | judged | expandable to the byte; off (median, p95) | batch: in use |"
+        " batch: reserved | grows: right | fits: right |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for kind in [*KINDS, "all"]:
+        these = [row for row in rows if kind in (row["kind"], "all")]
+        if not these:
+            continue
+        exact = sum(row["off"] == 0 and row["replayed"] == row["peak_reserved"] for row in these)
+        asked = [row for row in these if "fits" in row]
+        right = sum(row["fits"][0] == row["fits"][1] for row in asked)
+        told = sum(row["grows"] == (row["kind"] == "keeps") for row in these)
+        lines.append(
+            f"| {len(these)} {kind} | {exact} of {len(these)} | {sum('expandable' in row for row in these)} |"
+            f" {off(these, 'expandable')} | {off(these, 'batch')} | {off(these, 'batch_reserved')} |"
+            f" {told} of {len(these)} | {right} of {len(asked)} |"
+        )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", required=True, help="an interpreter with a torch that is built for CUDA")
+    parser.add_argument("--programs", type=int, default=10, help="of each kind (10)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first")
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
+    parser.add_argument("--fullbore", default=str(ROOT / "build" / "release" / "fullbore"))
+    parser.add_argument("--json", type=pathlib.Path, help="each program, one a line")
+    parser.add_argument("--keep", type=pathlib.Path, help="where the snapshots are left")
+    options = parser.parse_args()
+    if unknown := set(options.kinds) - set(KINDS):
+        parser.error(f"{', '.join(sorted(unknown))}: not a kind; there are {', '.join(KINDS)}")
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="fullbore-memory-") as made:
+        folder = options.keep or pathlib.Path(made)
+        folder.mkdir(parents=True, exist_ok=True)
+        laboratory = Laboratory(options, folder.resolve())
+        for seed in range(options.seed, options.seed + options.programs):
+            for kind in options.kinds:
+                rows.append(laboratory.look_at(kind, seed))
+                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+                if options.json:
+                    options.json.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    print("\n".join(table(rows)))
+
+
+if __name__ == "__main__":
+    main()
