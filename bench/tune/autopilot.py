@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`fullbore run --autopilot` beside what `fullbore tune` finds: planted causes on the input side, and three programs.
+"""`fullbore run --autopilot` beside what `fullbore tune` finds: planted causes on the input side, and programs.
 
     bench/tune/autopilot.py run [PROGRAM...] [--turns 2] [--results FILE]
     bench/tune/autopilot.py show [--results FILE]
@@ -50,6 +50,7 @@ OTHERS = {
     "imagenet": [str(PHOTOS), "--epochs", "20"],
     "hf_trainer": ["24"],
     "lightning_fit": [str(PHOTOS), "20"],
+    "collects": ["60"],
 }
 WAYS = ["as it is", "tune", "--autopilot"]
 
