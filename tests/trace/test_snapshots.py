@@ -53,7 +53,7 @@ def test_it_says_who_found_no_room_and_what_would_have_fitted(fullbore):
         "Out of memory: code without a line of Python, as in a backward pass, asked for "
     )
     # The same program on the same device with expandable segments ended well.
-    assert device["says"][0].endswith("this would have fitted: 690 MB reserved at most.")
+    assert device["says"][0].endswith("this request would have fitted: 690 MB reserved at most until then.")
 
 
 def test_the_terminal_has_the_lines_that_filled_the_device(fullbore):

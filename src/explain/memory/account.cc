@@ -6,9 +6,8 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
-#include <unordered_set>
 
+#include "explain/memory/batch.h"
 #include "explain/memory/places.h"
 
 namespace fullbore::memory {
@@ -162,28 +161,13 @@ class Accountant {
                      [](const Growth& a, const Growth& b) { return a.bytes > b.bytes; });
   }
 
-  // What a line asks for and gives back again grows with the batch, but for what is as large as something that stays:
-  // gradients and an optimizer's temporaries are as large as the weights. What stays lives through half of the record,
-  // or stands at its end and its like was never given back: a snapshot may be taken in the middle of a step.
   std::vector<int64_t> BytesWithBatch(double times) const {
-    std::set<std::pair<StackIndex, int64_t>> given_back;
-    for (const Life& life : history_.lives) {
-      if (life.born && life.freed) given_back.insert({life.stack, life.bytes});
-    }
-    const auto comes_and_goes = [&](const Life& life) {
-      return given_back.contains({life.stack, life.bytes});
-    };
-    std::unordered_set<int64_t> lasting;
-    for (const Life& life : history_.lives) {
-      const size_t lived = life.freed.value_or(device_.events.size()) - life.born.value_or(0);
-      const bool lives_long = (life.born || !life.freed) && lived * 2 > device_.events.size();
-      if (lives_long || (!life.freed && !comes_and_goes(life))) lasting.insert(life.bytes);
-    }
+    const std::vector<bool> grows = GrowWithTheBatch(snapshot_, history_, device_.events.size());
     std::vector<int64_t> bytes;
     bytes.reserve(history_.lives.size());
-    for (const Life& life : history_.lives) {
-      const bool grows = comes_and_goes(life) && !lasting.contains(life.bytes);
-      bytes.push_back(grows ? std::llround(static_cast<double>(life.bytes) * times) : life.bytes);
+    for (size_t i = 0; i < history_.lives.size(); ++i) {
+      const int64_t recorded = history_.lives[i].bytes;
+      bytes.push_back(grows[i] ? std::llround(static_cast<double>(recorded) * times) : recorded);
     }
     return bytes;
   }

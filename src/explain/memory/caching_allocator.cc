@@ -31,13 +31,13 @@ CachingAllocator::CachingAllocator(const AllocatorSettings& settings, int64_t ca
 
 int64_t CachingAllocator::Rounded(int64_t bytes) const {
   if (bytes < kLeastBlock) return kLeastBlock;
-  const int log2 = std::bit_width(static_cast<uint64_t>(bytes)) - 1;
+  const auto log2 = static_cast<int>(std::bit_width(static_cast<uint64_t>(bytes))) - 1;
   const auto last = static_cast<int>(settings_.divisions_of_power.size()) - 1;
   const int64_t divisions = settings_.divisions_of_power[static_cast<size_t>(std::clamp(log2 - 20, 0, last))];
   if (divisions <= 1 || bytes <= kLeastBlock * divisions) return RoundUp(bytes, kLeastBlock);
   const int64_t power = int64_t{1} << log2;
   if (bytes == power) return bytes;
-  const int64_t step = power / std::bit_floor(static_cast<uint64_t>(divisions));
+  const int64_t step = power / static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(divisions)));
   return step == 0 ? power * 2 : RoundUp(bytes, step);
 }
 

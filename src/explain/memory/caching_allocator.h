@@ -81,7 +81,7 @@ class CachingAllocator {
     int64_t bytes;
     uint64_t address;
     BlockIndex piece;
-    auto operator<=>(const Key&) const = default;
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
   };
   struct Pool {
     std::set<Key> free, unmapped;

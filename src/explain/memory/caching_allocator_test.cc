@@ -8,7 +8,7 @@
 namespace fullbore::memory {
 namespace {
 
-constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
 AllocatorSettings Expandable() {
   AllocatorSettings settings;
@@ -93,10 +93,10 @@ TEST(CachingAllocatorTest, RoundsToPartsOfPowersOfTwoWhereThatIsSet) {
   settings.divisions_of_power.fill(4);
   const CachingAllocator allocator(settings);
   EXPECT_EQ(allocator.Rounded(100), 512);
-  EXPECT_EQ(allocator.Rounded(1200 * 1024), 1280 * 1024);
-  EXPECT_EQ(allocator.Rounded(1280 * 1024), 1280 * 1024);
-  EXPECT_EQ(allocator.Rounded(1024 * 1024), 1024 * 1024);
-  EXPECT_EQ(CachingAllocator({}).Rounded(1200 * 1024 + 1), 1200 * 1024 + 512);
+  EXPECT_EQ(allocator.Rounded(1200 * kKiB), 1280 * kKiB);
+  EXPECT_EQ(allocator.Rounded(1280 * kKiB), 1280 * kKiB);
+  EXPECT_EQ(allocator.Rounded(1024 * kKiB), 1024 * kKiB);
+  EXPECT_EQ(CachingAllocator({}).Rounded(1200 * kKiB + 1), 1200 * kKiB + 512);
 }
 
 TEST(CachingAllocatorTest, GrowsAnExpandableSegmentByWhatIsMissing) {

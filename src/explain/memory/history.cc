@@ -33,6 +33,8 @@ class HistoryBuilder {
     switch (event.action) {
       case Action::kAllocate:
         return Allocate(event);
+      case Action::kFreeRequested:
+        return NoteWhoFrees(event);
       case Action::kFree:
         return Free(event);
       case Action::kSegmentFree:
@@ -47,7 +49,7 @@ class HistoryBuilder {
   }
 
   size_t AddLife(const Event& event, std::optional<size_t> born) {
-    out_.lives.push_back({event.bytes, event.stream, event.stack, event.address, born, std::nullopt});
+    out_.lives.push_back({event.bytes, event.stream, event.stack, event.address, born, std::nullopt, 0});
     return out_.lives.size() - 1;
   }
 
@@ -55,6 +57,12 @@ class HistoryBuilder {
     const size_t life = AddLife(event, at_);
     alive_[event.address] = life;
     out_.acts.push_back({Act::Kind::kAllocate, at_, life, 0, event.stream});
+  }
+
+  // Whoever frees it is known before the streams are done with it.
+  void NoteWhoFrees(const Event& event) {
+    if (const auto known = alive_.find(event.address); known != alive_.end())
+      out_.lives[known->second].freed_stack = event.stack;
   }
 
   void Free(const Event& event) {
@@ -87,7 +95,7 @@ class HistoryBuilder {
         if (block.state == Block::State::kFree || alive_.contains(block.address)) continue;
         out_.earlier.push_back(out_.lives.size());
         out_.lives.push_back(
-            {block.requested, segment.stream, block.stack, block.address, std::nullopt, std::nullopt});
+            {block.requested, segment.stream, block.stack, block.address, std::nullopt, std::nullopt, 0});
       }
     }
   }

@@ -17,6 +17,7 @@ struct Life {
   StackIndex stack = 0;
   uint64_t address = 0;               // where PyTorch put it
   std::optional<size_t> born, freed;  // events; none: before the first, after the last
+  StackIndex freed_stack = 0;         // who gave it back
 };
 
 // What the program did, in order.

@@ -43,12 +43,13 @@ std::string Refused(const DeviceAccount& account) {
                         Count(first.cached.pieces, "piece", "pieces"), Bytes(first.cached.largest));
   text += ".";
   if (const memory::WhatIf* expandable = Expandable(account)) {
-    text += expandable->replayed.failed
-                ? " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True this would not have fitted either."
-                : fmt::format(
-                      " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True this would have fitted: {} "
-                      "reserved at most.",
-                      Bytes(expandable->replayed.peak_reserved));
+    text +=
+        expandable->replayed.failed
+            ? " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True this would not have fitted either."
+            : fmt::format(
+                  " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True this request would have fitted: {} "
+                  "reserved at most until then.",
+                  Bytes(expandable->replayed.peak_reserved));
   }
   return text;
 }

@@ -52,7 +52,7 @@ TEST(MemorySentencesTest, SaysWhyThereWasNoMemoryAndWhatWouldHaveFitted) {
       HasSubstr(
           "Out of memory: train.py:40 in forward asked for 2.0 GB, the device had 500 MB left, and of the "
           "20 GB that the allocator held 3.0 GB were free in 211 pieces, the largest of 1.0 GB."));
-  EXPECT_THAT(MemorySentences(account)[0], HasSubstr("this would have fitted: 20 GB"));
+  EXPECT_THAT(MemorySentences(account)[0], HasSubstr("this request would have fitted: 20 GB"));
   account.what_if[0].replayed.failed = 7;
   EXPECT_THAT(MemorySentences(account)[0], HasSubstr("would not have fitted either"));
   account.what_if.clear();
