@@ -8,7 +8,8 @@ Programs (bench/memory/program.py) run on PyTorch built for CUDA, on a device th
   expandable    what would be reserved with expandable segments, against the same program run with them
   batch         what a batch of twice the size would take, against the same program with such a batch
   grows         whether memory is said to grow: of the programs that keep their losses only
-  fits          on a device of nine tenths of what was reserved: whether it fits with expandable segments
+  fits          on a device of nine tenths of what was reserved: whether the request that was refused fits with
+                expandable segments
 
     bench/memory.py --python PYTHON [--programs N] [--seed N] [--kinds fixed,varied,...]
                     [--fullbore PATH] [--json FILE] [--keep FOLDER]
@@ -24,6 +25,7 @@ import argparse
 import json
 import os
 import pathlib
+import pickle
 import statistics
 import subprocess
 import sys
@@ -102,8 +104,15 @@ class Laboratory:
         if not what_if:
             return {"small": "not judged"}
         with_it = {"settings": "expandable_segments:True", "device_bytes": small}
-        alike, _ = self.run(f"{kind}-{seed}-small-expandable", kind, seed, **with_it)
-        return {"small": "oom", "fits": [what_if["expandable_segments"]["fits"], not alike["oom"]]}
+        _, alike = self.run(f"{kind}-{seed}-small-expandable", kind, seed, **with_it)
+        went_on = blocks_in(alike) > blocks_in(snapshot)  # beyond the request that was refused
+        return {"small": "oom", "fits": [what_if["expandable_segments"]["fits"], went_on]}
+
+
+def blocks_in(snapshot: pathlib.Path) -> int:
+    """How many blocks were asked for and given, in a snapshot of ours."""
+    events = pickle.loads(snapshot.read_bytes())["device_traces"][0]
+    return sum(event["action"] == "alloc" for event in events)
 
 
 def off(rows: list[dict], what: str) -> str:
