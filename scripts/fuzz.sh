@@ -65,7 +65,7 @@ seconds="${1:-60}"
 [[ "$seconds" =~ ^[0-9]+$ ]] || die "fuzz.sh takes seconds, not '$seconds'" "scripts/fuzz.sh 60 kineto"
 shift || true
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys run run_rows facts columns channel jpeg png webp npy s3_list http_headers cache
+[ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys memory run run_rows facts columns channel jpeg png webp npy s3_list http_headers cache
   tar tar_index tfrecord list hdf5)
 
 build

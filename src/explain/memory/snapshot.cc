@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -167,24 +168,27 @@ class SnapshotReader {
     }
   }
 
+  // One index for all that are alike: the same line makes a list anew each time that it asks for memory.
   StackIndex StackOf(Value frames) {
     if (frames.size() == 0) return 0;
-    const auto [known, is_new] =
-        stacks_.try_emplace(frames.index(), static_cast<StackIndex>(out_.stacks.size()));
+    const auto [known, is_new] = read_stacks_.try_emplace(frames.index(), 0);
     if (!is_new) return known->second;
     std::vector<uint32_t> stack;
     stack.reserve(frames.size());
     for (size_t i = 0; i < frames.size(); ++i) stack.push_back(FrameOf(frames[i]));
-    out_.stacks.push_back(std::move(stack));
-    return known->second;
+    const auto [alike, is_first] = stacks_.try_emplace(stack, static_cast<StackIndex>(out_.stacks.size()));
+    if (is_first) out_.stacks.push_back(std::move(stack));
+    return known->second = alike->second;
   }
 
   uint32_t FrameOf(Value from) {
-    const auto [known, is_new] = frames_.try_emplace(from.index(), static_cast<uint32_t>(out_.frames.size()));
-    if (is_new)
-      out_.frames.push_back(
-          {TextOf(from.At("filename")), TextOf(from.At("name")), from.At("line").Int().value_or(0)});
-    return known->second;
+    const auto [known, is_new] = read_frames_.try_emplace(from.index(), 0);
+    if (!is_new) return known->second;
+    Frame frame = {TextOf(from.At("filename")), TextOf(from.At("name")), from.At("line").Int().value_or(0)};
+    const auto [alike, is_first] = frames_.try_emplace(std::tuple(frame.file, frame.function, frame.line),
+                                                       static_cast<uint32_t>(out_.frames.size()));
+    if (is_first) out_.frames.push_back(std::move(frame));
+    return known->second = alike->second;
   }
 
   void TellWhatWasLeftOut() {
@@ -198,8 +202,10 @@ class SnapshotReader {
   const Value root_;
   MemorySnapshot out_;
   std::map<int64_t, Device> devices_;
-  std::unordered_map<uint32_t, StackIndex> stacks_;  // by the index of the value
-  std::unordered_map<uint32_t, uint32_t> frames_;
+  std::unordered_map<uint32_t, StackIndex> read_stacks_;  // by the index of the value
+  std::unordered_map<uint32_t, uint32_t> read_frames_;
+  std::map<std::vector<uint32_t>, StackIndex> stacks_;
+  std::map<std::tuple<std::string, std::string, int64_t>, uint32_t> frames_;
   int64_t bad_segments_ = 0, bad_events_ = 0;
 };
 

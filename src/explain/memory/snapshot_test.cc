@@ -31,6 +31,12 @@ TEST(SnapshotTest, ReadsSegmentsBlocksAndEvents) {
   EXPECT_EQ(snapshot->frames[0].line, 42);
 }
 
+TEST(SnapshotTest, StacksThatAreAlikeAreOne) {
+  const auto snapshot = ParseSnapshot(MadeSnapshot());
+  EXPECT_EQ(snapshot->stacks.size(), 2u);  // the empty one, and that of the block and of the event
+  EXPECT_EQ(snapshot->devices[0].segments[0].blocks[0].stack, snapshot->devices[0].events[0].stack);
+}
+
 TEST(SnapshotTest, LeavesOutASegmentWhoseBlocksDoNotFillIt) {
   const auto snapshot = ParseSnapshot(MadeSnapshot(5));
   ASSERT_TRUE(snapshot.ok());
