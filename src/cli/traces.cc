@@ -37,9 +37,9 @@ bool IsRunFile(const std::string& path) {
 }  // namespace
 
 bool LooksLikePath(const std::string& word) {
-  constexpr std::array<std::string_view, 13> kSuffixes = {
-      ".json", ".gz", ".zst", ".sqlite", ".tar", kRunSuffix, ".tgz", ".pt", ".xz", ".bz2", ".zip",
-      ".pickle", ".pkl"};
+  constexpr std::array<std::string_view, 13> kSuffixes = {".json",    ".gz",     ".zst", ".sqlite", ".tar",
+                                                          kRunSuffix, ".tgz",    ".pt",  ".xz",     ".bz2",
+                                                          ".zip",     ".pickle", ".pkl"};
   return word.find('/') != std::string::npos ||
          std::any_of(kSuffixes.begin(), kSuffixes.end(), [&](auto suffix) { return word.ends_with(suffix); });
 }
