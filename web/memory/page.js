@@ -59,7 +59,7 @@ function curve(device) {
 
 function lines(device) {
   const { peak } = device;
-  const share = (line) => line.bytes / Math.max(peak.reserved, 1);
+  const share = (line) => line.bytes / Math.max(peak.reserved, peak.allocated, 1);
   const number = (label, key, cell) => ({ label, class: "number", key, cell });
   const columns = [
     number(

@@ -172,7 +172,7 @@ constexpr Format kFormats[] = {
     {IsMemorySnapshot,
      {},
      "a memory snapshot of PyTorch (pickle), not a trace of time",
-     "https://pytorch.org/memory_viz shows it; for time, record with torch.profiler and export_chrome_trace"},
+     "fullbore explain takes one by itself; for time, record with torch.profiler and export_chrome_trace"},
     {IsPickle, {}, "a Python pickle, not a trace", kTraceAgain},
     {IsRocprofJson,
      {},

@@ -78,9 +78,11 @@ class MemoryScreen {
                           FormatBytes(static_cast<double>(account_.peak.cached.largest))));
   }
 
+  // Of a record that contradicts itself, more is in use than reserved.
+  int64_t Whole() const { return std::max(account_.peak.moment.reserved, account_.peak.moment.allocated); }
+
   void LineRow(int64_t bytes, const std::string& what) {
-    const double share =
-        static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(account_.peak.moment.reserved, 1));
+    const double share = static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(Whole(), 1));
     Row(fmt::format("{:>8}  {:>6}  {}", FormatBytes(static_cast<double>(bytes)), FormatPercent(share), what));
   }
 
