@@ -106,7 +106,7 @@ class Laboratory:
         with_it = {"settings": "expandable_segments:True", "device_bytes": small}
         _, alike = self.run(f"{kind}-{seed}-small-expandable", kind, seed, **with_it)
         went_on = blocks_in(alike) > blocks_in(snapshot)  # beyond the request that was refused
-        return {"small": "oom", "fits": [what_if["expandable_segments"]["fits"], went_on]}
+        return {"small": "oom", "fits": ["reserved_at_refusal" in what_if["expandable_segments"], went_on]}
 
 
 def blocks_in(snapshot: pathlib.Path) -> int:

@@ -105,3 +105,14 @@ def test_another_pickle_is_none(fullbore):
 def test_what_is_for_traces_is_refused(fullbore, flags, says):
     said = fullbore.call("explain", SNAPSHOTS / "perceptron-0.pickle.zst", *flags)
     assert said.code == 2 and says in said.stderr
+
+
+def test_a_file_that_says_one_thing_many_times_is_refused_at_once(fullbore):
+    """References cost two bytes each: a segment with blocks of no size, again and again."""
+    times = 20_000
+    block = b"}\x94(\x8c\x04sizeK\x00\x8c\x05state\x8c\x08inactiveu" + b"h\x03" * times
+    segment = b"}\x94(\x8c\x0atotal_sizeK\x00\x8c\x06blocks]\x94(" + block + b"eu" + b"h\x01" * times
+    file = fullbore.directory / "snapshot.pickle"
+    file.write_bytes(b"\x80\x04}(\x8c\x08segments]\x94(" + segment + b"e\x8c\x0ddevice_traces]u.")
+    said = fullbore.call("explain", file, timeout=30)
+    assert said.code == 0 and f"{times + 1} segments were left out" in said.stderr

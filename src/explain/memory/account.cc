@@ -15,6 +15,7 @@ namespace fullbore::memory {
 namespace {
 
 constexpr size_t kCurvePoints = 2000;
+constexpr size_t kMostRefused = 100;  // that are told one by one
 // A replay that is off by more than this of what was reserved does not answer for other settings.
 constexpr double kMostOff = 0.01;
 // What is kept of a line in each quarter of the record, and how often at least, for it to grow.
@@ -47,9 +48,7 @@ class Accountant {
     out_.complete = history_.complete();
     for (const size_t life : history_.earlier) out_.earlier_bytes += history_.lives[life].bytes;
     out_.peak_reserved = history_.peak_reserved();
-    for (const Refusal& each : history_.refusals)
-      out_.capacity =
-          std::max(out_.capacity.value_or(0), std::max<int64_t>(each.reserved + each.device_free, 0));
+    if (!history_.refusals.empty()) out_.capacity = CapacityAt(history_.refusals.front());
     out_.retries = std::count_if(history_.acts.begin(), history_.acts.end(),
                                  [](const Act& act) { return act.kind == Act::Kind::kRetry; });
     AccountForTheEnd();
@@ -65,6 +64,19 @@ class Accountant {
   std::optional<int64_t> TimeOf(size_t event) const {
     const int64_t time_us = device_.events[event].time_us, first_us = device_.events.front().time_us;
     return time_us > 0 && first_us > 0 ? std::optional(time_us - first_us) : std::nullopt;
+  }
+
+  // Unknown where the device had room for a segment of that request: then it was not the device that refused.
+  static std::optional<int64_t> CapacityAt(const Refusal& refusal) {
+    constexpr int64_t kSegment = int64_t{20} << 20;
+    if (refusal.device_free >= refusal.asked + kSegment) return std::nullopt;
+    return std::max<int64_t>(refusal.reserved, 0) + refusal.device_free;
+  }
+
+  const std::string& PlaceOfStack(StackIndex stack) {
+    const auto [known, is_new] = places_.try_emplace(stack);
+    if (is_new) known->second = PlaceOf(snapshot_, stack);
+    return known->second;
   }
 
   void AccountForTheEnd() {
@@ -103,10 +115,10 @@ class Accountant {
         peak_event_ = act.event;
         out_.peak.moment = moment;
       }
-      if (act.kind == Act::Kind::kFail) {
+      if (act.kind == Act::Kind::kFail && out_.refused.size() < kMostRefused) {
         const Event& event = device_.events[act.event];
         out_.refused.push_back({moment, act.bytes, static_cast<int64_t>(event.address), allocator.cached(),
-                                PlaceOf(snapshot_, event.stack)});
+                                PlaceOfStack(event.stack)});
       }
     });
   }
@@ -145,7 +157,7 @@ class Accountant {
     std::map<std::string, Kept> by_place;
     for (const Life& life : history_.lives) {
       if (!life.born || life.freed || life.stack == 0) continue;  // without a stack, all would be one line
-      Kept& kept = by_place[PlaceOf(snapshot_, life.stack)];
+      Kept& kept = by_place[PlaceOfStack(life.stack)];
       ++kept.blocks[*life.born * kQuarters / device_.events.size()];
       kept.bytes += life.bytes;
     }
@@ -177,14 +189,23 @@ class Accountant {
     options.settings = snapshot_.settings;
     options.settings.expandable_segments = !snapshot_.settings.expandable_segments;
     if (out_.capacity) options.capacity = *out_.capacity;
-    out_.what_if.push_back(
-        {options.settings.expandable_segments ? "expandable_segments" : "no expandable_segments",
-         Replay(history_, options)});
+    AddWhatIf(options.settings.expandable_segments ? "expandable_segments" : "no expandable_segments",
+              options);
     options.settings = snapshot_.settings;
     for (const double times : options_.batches) {
       options.bytes = BytesWithBatch(times);
-      out_.what_if.push_back({fmt::format("batch={:g}x", times), Replay(history_, options)});
+      AddWhatIf(fmt::format("batch={:g}x", times), options);
     }
+  }
+
+  void AddWhatIf(std::string name, const ReplayOptions& options) {
+    WhatIf what_if;
+    what_if.name = std::move(name);
+    what_if.replayed = Replay(history_, options, [&](const Act& act, const CachingAllocator& allocator) {
+      if (act.kind == Act::Kind::kFail && !what_if.reserved_at_refusal)
+        what_if.reserved_at_refusal = allocator.peak_reserved();
+    });
+    out_.what_if.push_back(std::move(what_if));
   }
 
   const MemorySnapshot& snapshot_;
@@ -192,6 +213,7 @@ class Accountant {
   const AccountOptions& options_;
   const History history_;
   size_t peak_event_ = 0;
+  std::map<StackIndex, std::string> places_;
   DeviceAccount out_;
 };
 

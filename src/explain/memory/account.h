@@ -49,6 +49,8 @@ struct RefusedRequest {
 struct WhatIf {
   std::string name;  // "expandable_segments", "batch=2x"
   Replayed replayed;
+  // What was reserved at most when the first refused request came, if that fits; what came after it is not known.
+  std::optional<int64_t> reserved_at_refusal;
 };
 
 struct DeviceAccount {
@@ -58,8 +60,8 @@ struct DeviceAccount {
   bool complete = false;      // seen from the first allocation on
   int64_t earlier_bytes = 0;  // that stood before the first event
   int64_t peak_reserved = 0;  // as recorded
-  std::optional<int64_t>
-      capacity;         // what this process could have had of the device, known where it was refused more
+  // What this process could have had of the device: known where the device refused more, and not a limit that is set.
+  std::optional<int64_t> capacity;
   int64_t retries = 0;  // when the driver had no more, and all that was cached went back to it
   Moment end;
   Peak peak;  // of what was allocated; without events that of the end

@@ -9,7 +9,8 @@
 //   allocator.Free(*block);
 //   allocator.reserved();
 //
-// Addresses are made up, increasing. One owner, one thread; each call takes logarithmic time.
+// Addresses are made up, increasing. One owner, one thread; an allocation takes logarithmic time, but for what
+// is searched among the pieces of expandable segments.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,10 @@ bool Takes(Action action) { return action == Action::kSegmentAllocate || action 
 
 class HistoryBuilder {
  public:
-  explicit HistoryBuilder(const Device& device) : device_(device) {}
+  explicit HistoryBuilder(const Device& device)
+      : device_(device),
+        has_stacks_(std::ranges::any_of(device.events, [](const Event& event) { return event.stack != 0; })) {
+  }
 
   History Build() {
     for (at_ = 0; at_ < device_.events.size(); ++at_) Follow(device_.events[at_]);
@@ -77,15 +80,21 @@ class HistoryBuilder {
     out_.acts.push_back({Act::Kind::kFree, at_, life, 0, event.stream});
   }
 
-  // A row of segments that go is one call; where the driver is asked again at once, it had refused.
+  // Whether the driver is asked again by whom it had refused. torch.cuda.empty_cache() has a line of its own, and is
+  // told from that only where lines are recorded.
+  bool IsOneRequest(const Event& gives, const Event& asks) const {
+    const bool asks_again = Takes(asks.action) || asks.action == Action::kOutOfMemory;
+    return asks_again && has_stacks_ && gives.stack == asks.stack;
+  }
+
+  // A row of segments that go is one call.
   void GiveBack() {
     if (at_ > 0 && GivesBack(device_.events[at_ - 1].action)) return;
     size_t next = at_;
     while (next < device_.events.size() && GivesBack(device_.events[next].action)) ++next;
-    const bool asked_again =
-        next < device_.events.size() &&
-        (Takes(device_.events[next].action) || device_.events[next].action == Action::kOutOfMemory);
-    out_.acts.push_back({asked_again ? Act::Kind::kRetry : Act::Kind::kRelease, at_, 0, 0, 0});
+    const bool retries =
+        next < device_.events.size() && IsOneRequest(device_.events[at_], device_.events[next]);
+    out_.acts.push_back({retries ? Act::Kind::kRetry : Act::Kind::kRelease, at_, 0, 0, 0});
   }
 
   // What the segments hold and no event made was there before.
@@ -138,6 +147,7 @@ class HistoryBuilder {
   }
 
   const Device& device_;
+  const bool has_stacks_;
   size_t at_ = 0;
   std::unordered_map<uint64_t, size_t> alive_;  // lives by address
   History out_;

@@ -60,18 +60,26 @@ TEST(HistoryTest, IsCompleteFromTheFirstSegmentOn) {
 }
 
 TEST(HistoryTest, TellsAnEmptiedCacheFromADriverThatRefused) {
-  const auto emptied = HistoryOf(DeviceMaker()
-                                     .Do(Action::kSegmentFree, 0, 20 * kMiB)
-                                     .Do(Action::kSegmentFree, 64 * kMiB, 20 * kMiB)
-                                     .Allocate(128 * kMiB, kMiB)
-                                     .Take());
-  EXPECT_EQ(KindsOf(emptied), (std::vector{Act::Kind::kRelease, Act::Kind::kAllocate}));
-  const auto refused = HistoryOf(DeviceMaker()
+  const auto seen = [](StackIndex gives, StackIndex asks) {
+    return KindsOf(HistoryOf(DeviceMaker()
+                                 .Do(Action::kSegmentFree, 0, 20 * kMiB, gives)
+                                 .Do(Action::kSegmentFree, 64 * kMiB, 20 * kMiB, gives)
+                                 .Do(Action::kSegmentAllocate, 0, 40 * kMiB, asks)
+                                 .Allocate(0, 40 * kMiB, 5)
+                                 .Take()));
+  };
+  EXPECT_EQ(seen(3, 3), (std::vector{Act::Kind::kRetry, Act::Kind::kAllocate}));
+  EXPECT_EQ(seen(0, 0), (std::vector{Act::Kind::kRetry, Act::Kind::kAllocate})) << "a backward pass";
+  EXPECT_EQ(seen(2, 3), (std::vector{Act::Kind::kRelease, Act::Kind::kAllocate})) << "empty_cache()";
+}
+
+TEST(HistoryTest, TellsNoRefusalsWithoutLines) {
+  const auto history = HistoryOf(DeviceMaker()
                                      .Do(Action::kSegmentFree, 0, 20 * kMiB)
                                      .Segment(0, 40 * kMiB)
                                      .Allocate(0, 40 * kMiB)
                                      .Take());
-  EXPECT_EQ(KindsOf(refused), (std::vector{Act::Kind::kRetry, Act::Kind::kAllocate}));
+  EXPECT_EQ(KindsOf(history), (std::vector{Act::Kind::kRelease, Act::Kind::kAllocate}));
 }
 
 TEST(HistoryTest, KeepsWhereTheDriverRefused) {

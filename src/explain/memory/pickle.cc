@@ -18,6 +18,8 @@ namespace {
 constexpr size_t kMostTimes = 16;
 constexpr size_t kAlways = 1 << 20;  // bytes: a small file of any shape
 
+constexpr size_t kMostKeys = 256;  // of a dict that is looked into: each look goes through all of it
+
 constexpr int kOldestProtocol = 2, kNewestProtocol = 5;
 
 // The opcodes that are read, by their names in pickletools.
@@ -439,7 +441,7 @@ Value Value::operator[](size_t at) const {
 }
 
 Value Value::At(std::string_view key) const {
-  if (!is_dict()) return {};
+  if (!is_dict() || size() > kMostKeys) return {};
   const auto& items = pickle_->containers_[pickle_->NodeOf(index_).container];
   for (size_t i = items.size(); i >= 2; i -= 2) {
     if (Value(pickle_, items[i - 2]).Text() == key) return {pickle_, items[i - 1]};

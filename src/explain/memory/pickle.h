@@ -38,9 +38,10 @@ class Value {
 
   bool is_list() const;  // or a tuple
   bool is_dict() const;
-  size_t size() const;                   // of a list, a tuple or a dict; else 0
-  Value operator[](size_t at) const;     // of a list or a tuple
-  Value At(std::string_view key) const;  // of a dict: the last of that name, as in Python
+  size_t size() const;                // of a list, a tuple or a dict; else 0
+  Value operator[](size_t at) const;  // of a list or a tuple
+  // Of a dict: the last of that name, as in Python; missing in one of more keys than a record has.
+  Value At(std::string_view key) const;
 
  private:
   friend class Pickle;

@@ -31,7 +31,10 @@ class Replayer {
 
   // What stood before the first event: where it stood, if that is known and still true.
   bool Begin() {
-    const bool where_it_was = !options_.settings.expandable_segments && options_.bytes.empty();
+    const bool was_expandable = std::any_of(history_.segments.begin(), history_.segments.end(),
+                                            [](const Segment& segment) { return segment.expandable; });
+    const bool where_it_was =
+        !options_.settings.expandable_segments && !was_expandable && options_.bytes.empty();
     if (where_it_was) {
       AdoptSegments();
       return true;

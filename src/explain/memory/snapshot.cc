@@ -20,8 +20,9 @@ using Action = Event::Action;
 
 constexpr size_t kReadBytes = 1 << 20;
 // More than any device has, and so little that no sum of so many overflows.
-constexpr int64_t kMostBytes = int64_t{1} << 39;  // of a block or segment
-constexpr size_t kMostSegments = size_t{1} << 20;
+constexpr int64_t kMostBytes = int64_t{1} << 39;                                  // of a block or segment
+constexpr size_t kMostSegments = size_t{1} << 20, kMostBlocks = size_t{1} << 22;  // of all devices
+constexpr size_t kMostDevices = 1024, kMostFrames = 512;
 constexpr size_t kMostEvents = size_t{1} << 23;    // the latest
 constexpr int64_t kMostTimeUs = int64_t{1} << 52;  // a hundred years
 
@@ -63,7 +64,8 @@ class SnapshotReader {
     ReadSettings(root_.At("allocator_settings"));
     for (size_t i = 0; i < std::min(segments.size(), kMostSegments); ++i) ReadSegment(segments[i]);
     const Value traces = root_.At("device_traces");
-    for (size_t i = 0; i < traces.size(); ++i) ReadEvents(static_cast<int64_t>(i), traces[i]);
+    for (size_t i = 0; i < std::min(traces.size(), kMostDevices); ++i)
+      ReadEvents(static_cast<int64_t>(i), traces[i]);
     TellWhatWasLeftOut();
     for (auto& [index, device] : devices_) {
       std::sort(device.segments.begin(), device.segments.end(),
@@ -116,7 +118,9 @@ class SnapshotReader {
     for (size_t i = 0; i < blocks.size(); ++i) {
       const Value from = blocks[i];
       const auto bytes = from.At("size").Int();
-      if (!IsSize(bytes)) return false;
+      const auto left = segment.bytes - static_cast<int64_t>(address - segment.address);
+      if (!IsSize(bytes) || *bytes == 0 || *bytes > left) return false;
+      if (++blocks_ > kMostBlocks) return false;
       Block block;
       block.address = address;
       block.bytes = *bytes;
@@ -146,7 +150,8 @@ class SnapshotReader {
   void ReadEvents(int64_t index, Value from) {
     if (from.size() == 0) return;
     Device& device = DeviceOf(index);
-    const size_t first = from.size() - std::min(from.size(), kMostEvents);
+    const size_t first = from.size() - std::min(from.size(), kMostEvents - events_);
+    events_ += from.size() - first;
     device.events.reserve(from.size() - first);
     for (size_t i = first; i < from.size(); ++i) {
       const Value each = from[i];
@@ -159,7 +164,9 @@ class SnapshotReader {
       }
       event.bytes = bytes.value_or(0);
       const Value left = each.At("device_free");
-      event.address = AddressOf(left.missing() ? each.At("addr") : left);
+      event.address = left.missing()
+                          ? AddressOf(each.At("addr"))
+                          : static_cast<uint64_t>(std::clamp<int64_t>(left.Int().value_or(0), 0, kMostBytes));
       event.stream = AddressOf(each.At("stream"));
       event.time_us = each.At("time_us").Int().value_or(0);
       if (event.time_us < 0 || event.time_us > kMostTimeUs) event.time_us = 0;
@@ -174,8 +181,7 @@ class SnapshotReader {
     const auto [known, is_new] = read_stacks_.try_emplace(frames.index(), 0);
     if (!is_new) return known->second;
     std::vector<uint32_t> stack;
-    stack.reserve(frames.size());
-    for (size_t i = 0; i < frames.size(); ++i) stack.push_back(FrameOf(frames[i]));
+    for (size_t i = 0; i < std::min(frames.size(), kMostFrames); ++i) stack.push_back(FrameOf(frames[i]));
     const auto [alike, is_first] = stacks_.try_emplace(stack, static_cast<StackIndex>(out_.stacks.size()));
     if (is_first) out_.stacks.push_back(std::move(stack));
     return known->second = alike->second;
@@ -206,6 +212,7 @@ class SnapshotReader {
   std::unordered_map<uint32_t, uint32_t> read_frames_;
   std::map<std::vector<uint32_t>, StackIndex> stacks_;
   std::map<std::tuple<std::string, std::string, int64_t>, uint32_t> frames_;
+  size_t blocks_ = 0, events_ = 0;
   int64_t bad_segments_ = 0, bad_events_ = 0;
 };
 

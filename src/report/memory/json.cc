@@ -34,8 +34,7 @@ Json ToJson(const memory::Replayed& replayed) {
   return {{"peak_allocated", replayed.peak_allocated},
           {"peak_reserved", replayed.peak_reserved},
           {"retries", replayed.retries},
-          {"driver_calls", replayed.driver_calls},
-          {"fits", !replayed.failed}};
+          {"driver_calls", replayed.driver_calls}};
 }
 
 Json ToJson(const memory::DeviceAccount& account) {
@@ -61,6 +60,8 @@ Json ToJson(const memory::DeviceAccount& account) {
   for (const auto& each : account.what_if) {
     json["what_if"].push_back({{"change", each.name}});
     json["what_if"].back().update(ToJson(each.replayed));
+    if (account.capacity) json["what_if"].back()["fits"] = !each.replayed.failed;
+    if (each.reserved_at_refusal) json["what_if"].back()["reserved_at_refusal"] = *each.reserved_at_refusal;
   }
   return json;
 }

@@ -42,16 +42,13 @@ std::string Refused(const DeviceAccount& account) {
                         Bytes(first.moment.reserved), Bytes(first.cached.bytes),
                         Count(first.cached.pieces, "piece", "pieces"), Bytes(first.cached.largest));
   text += ".";
-  if (const memory::WhatIf* expandable = Expandable(account)) {
-    text +=
-        expandable->replayed.failed
-            ? " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True this would not have fitted either."
-            : fmt::format(
-                  " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True this request would have fitted: {} "
-                  "reserved at most until then.",
-                  Bytes(expandable->replayed.peak_reserved));
-  }
-  return text;
+  const memory::WhatIf* expandable = Expandable(account);
+  if (expandable == nullptr || !account.capacity) return text;
+  const char* setting = " With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True this request would";
+  return text + (expandable->reserved_at_refusal
+                     ? fmt::format("{} have fitted: {} reserved at most until then.", setting,
+                                   Bytes(*expandable->reserved_at_refusal))
+                     : fmt::format("{} not have fitted either.", setting));
 }
 
 std::string Fragmentation(const DeviceAccount& account) {
@@ -61,8 +58,7 @@ std::string Fragmentation(const DeviceAccount& account) {
   const int64_t saved = before - expandable->replayed.peak_reserved;
   if (static_cast<double>(saved) < kLeastSaved * static_cast<double>(before)) return "";
   return fmt::format(
-      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would reserve {} at most instead of {}: {} of it were held "
-      "in pieces that nothing fitted into.",
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True would reserve {} at most instead of {}: {} less.",
       Bytes(expandable->replayed.peak_reserved), Bytes(before), Bytes(saved));
 }
 

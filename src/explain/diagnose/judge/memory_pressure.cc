@@ -34,8 +34,10 @@ std::string TitleOf(const RefusedMemory& refused) {
   title += fmt::format(": {} asked for {}", refused.place.empty() ? "it" : refused.place,
                        FormatBytes(*refused.asked));
   if (IsFragmented(refused))
-    return title + fmt::format(", and {} that PyTorch held were free, in pieces too small for it.",
-                               FormatBytes(*refused.unallocated));
+    return title +
+           fmt::format(
+               ", and none of the {} that PyTorch held free could be used for it: in pieces, or of another stream or pool.",
+               FormatBytes(*refused.unallocated));
   if (refused.free && refused.capacity)
     title +=
         fmt::format(", and of {} {} were free", FormatBytes(*refused.capacity), FormatBytes(*refused.free));
