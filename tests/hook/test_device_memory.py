@@ -1,5 +1,5 @@
 """What the hook says of a training that ended because its device had no memory left. Nothing here needs a device: what
-torch raises is raised by the script, with the text of one that was full."""
+torch raises is raised by the script, in the words of PyTorch 2.9."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 namespace fullbore::diagnose {
 namespace {
 
-// PyTorch 2.9, of a program that filled a device of 24 GiB.
+// In the words of PyTorch 2.9; the sizes are made up.
 constexpr char kSaid[] =
     "train.py:40: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 24.00 GiB of which "
     "512.00 MiB is free. Including non-PyTorch memory, this process has 23.50 GiB memory in use. Of the allocated "

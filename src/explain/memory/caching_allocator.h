@@ -2,7 +2,7 @@
 // best free block of a stream split, neighbours merged, segments of 2 MiB, 20 MiB or what is needed, and expandable
 // ones, of pages that are mapped where they are missing. After what c10/cuda/CUDACachingAllocator.cpp of PyTorch 2.9
 // and the notes on memory management in its documentation say; held to its own record, byte by byte, by
-// tests/memory. Not done: garbage_collection_threshold, and pools of the user's or of graphs.
+// tests/trace/test_snapshots.py. Not done: garbage_collection_threshold, and pools of the user's or of graphs.
 //
 //   CachingAllocator allocator(settings, capacity);
 //   const auto block = allocator.Allocate(1 << 20, 0);  // none: out of memory

@@ -12,8 +12,8 @@ namespace {
 
 using memory::DeviceAccount;
 
-// What expandable segments have to save of what is reserved before they are worth a word: below that another run of the
-// same script differs as much.
+// What expandable segments have to save of what is reserved before they are worth a word: a choice, not a
+// measurement.
 constexpr double kLeastSaved = 0.05;
 
 std::string Bytes(int64_t bytes) { return FormatBytes(static_cast<double>(bytes)); }
