@@ -21,7 +21,7 @@ struct RefusedMemory {
 std::optional<RefusedMemory> RefusedMemoryOf(const record::Stage& stage);
 
 // From what torch.OutOfMemoryError says, which is the only place where it says it: CUDACachingAllocator.cpp of PyTorch
-// 2.9, which was seen, and an older form. "train.py:40: CUDA out of memory. Tried to allocate 24.00 MiB. GPU 0 has a total capacity of ..."
+// 2.9, which was seen, and an older form. "train.py:40: CUDA out of memory. Tried to allocate 24.00 MiB. GPU 0 has ..."
 RefusedMemory ParseRefusedMemory(std::string_view said);
 
 }  // namespace fullbore::diagnose

@@ -227,8 +227,9 @@ std::vector<DeviceAccount> AccountsOf(const MemorySnapshot& snapshot, const Acco
 }
 
 bool CanJudge(const DeviceAccount& account) {
-  return account.as_recorded && static_cast<double>(account.as_recorded->off) <=
-                                    kMostOff * static_cast<double>(account.peak_reserved);
+  return account.as_recorded && account.complete &&
+         static_cast<double>(account.as_recorded->off) <=
+             kMostOff * static_cast<double>(account.peak_reserved);
 }
 
 }  // namespace fullbore::memory

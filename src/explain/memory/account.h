@@ -79,7 +79,8 @@ struct AccountOptions {
 
 std::vector<DeviceAccount> AccountsOf(const MemorySnapshot& snapshot, const AccountOptions& options = {});
 
-// Whether a replay of the run as it was says enough for its answers on other settings to be believed.
+// Whether the record is complete, for what was held in pieces before it began would be missing elsewhere, and
+// whether a replay of the run as it was says enough for its answers on other settings to be believed.
 bool CanJudge(const DeviceAccount& account);
 
 }  // namespace fullbore::memory

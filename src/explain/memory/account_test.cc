@@ -91,6 +91,16 @@ TEST(AccountTest, SaysNothingOfOtherSettingsWhereItsReplayIsNotTheRecord) {
   EXPECT_TRUE(account.what_if.empty());
 }
 
+TEST(AccountTest, SaysNothingOfOtherSettingsWhereTheRecordBeginsLate) {
+  const DeviceAccount account = AccountOf(DeviceMaker()
+                                              .Stands(0, 100 * kMiB, {{0, 9 * kMiB}})
+                                              .Allocate(9 * kMiB, 2 * kMiB)
+                                              .Free(9 * kMiB, 2 * kMiB)
+                                              .Take());
+  EXPECT_FALSE(account.complete);
+  EXPECT_TRUE(account.what_if.empty());
+}
+
 TEST(AccountTest, KnowsWhatStandsWhereNoEventWasRecorded) {
   const DeviceAccount account = AccountOf(DeviceMaker().Stands(0, 20 * kMiB, {{0, 5 * kMiB}}).Take());
   EXPECT_EQ(account.peak.moment.allocated, 5 * kMiB);

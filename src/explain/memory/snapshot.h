@@ -1,8 +1,9 @@
 // A memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot): what its caching allocator held when it was taken,
 // and what was asked of it before, as far back as it was recorded.
 //
-// The format is PyTorch's own, in torch/csrc/cuda/memory_snapshot.cpp; 2.9 was seen, and what older
-// ones write differently is read as far as it is known. What a version does not write is absent here. Addresses are the device's, sizes bytes, times microseconds of the wall clock.
+// The format is PyTorch's own, in torch/csrc/cuda/memory_snapshot.cpp; 2.9 was seen, and what older ones write otherwise
+// is read as far as it is known. What a version does not write is absent here. Addresses are the device's, sizes bytes,
+// times microseconds of the wall clock.
 #pragma once
 
 #include <array>

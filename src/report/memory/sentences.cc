@@ -111,9 +111,10 @@ std::vector<std::string> MemoryLimits(const DeviceAccount& account) {
     return limits;
   }
   if (!account.complete)
-    limits.push_back(fmt::format("The record begins when {} stood already: what made them is not known.",
-                                 Bytes(account.earlier_bytes)));
-  if (!account.as_recorded) return limits;
+    limits.push_back(fmt::format(
+        "The record begins when {} stood already: what made them is not known, so nothing is said about other settings.",
+        Bytes(account.earlier_bytes)));
+  if (!account.as_recorded || !account.complete) return limits;
   if (!CanJudge(account))
     limits.push_back(
         fmt::format("A replay of the allocator differs from the record by up to {}, so nothing is said "
