@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import sys
@@ -37,6 +38,14 @@ UNTIL = float(os.environ.get("FULLBORE_TEST_UNTIL", "inf"))
 def pytest_runtest_setup() -> None:
     if time.time() > UNTIL:
         pytest.skip("no time is left for it")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Other files are left out each time; in the same order in all processes that run tests beside each other."""
+    if UNTIL != float("inf"):
+        files = sorted({item.path for item in items})
+        random.Random(UNTIL).shuffle(files)
+        items.sort(key=lambda item: files.index(item.path))
 
 
 class Ended:

@@ -138,6 +138,7 @@ def test_a_pair_is_examined_from_its_trace_to_its_prediction(stand_in, tmp_path)
     assert "--what-if" not in (tmp_path / "log").read_text()
 
 
+@pytest.mark.long
 def test_a_binary_that_knows_what_ifs_is_asked_for_the_planted_cure(stand_in, tmp_path):
     pair = generated(seed_of("no-workers"))
     done = examine(pair, stand_in("--what-if LIST"), tmp_path)

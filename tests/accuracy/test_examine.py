@@ -198,6 +198,7 @@ def test_an_exam_that_was_stopped_continues_with_the_cases_that_are_left(tmp_pat
     assert [json.loads(line)["case"] for line in open(tmp_path / "results.jsonl")] == ["1", "3", "5"]
 
 
+@pytest.mark.long
 def test_a_real_program_is_recorded_by_the_real_fullbore(tmp_path):
     pytest.importorskip("torch")
     if not FULLBORE.exists():

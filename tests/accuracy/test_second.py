@@ -26,6 +26,7 @@ def a_result(**changed) -> dict:
     return {**result, **changed}
 
 
+@pytest.mark.long
 def test_it_agrees_with_paper():
     done = subprocess.run([sys.executable, CHECKS], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

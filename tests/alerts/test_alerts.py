@@ -23,6 +23,7 @@ ALERTMANAGER = shutil.which("prometheus-alertmanager")
 MEMORY_GROUPS = pathlib.Path("/sys/fs/cgroup/memory")
 
 
+@pytest.mark.long
 def test_what_goes_wrong_in_a_training_is_told_once_and_so_is_its_end(fullbore, torch_python, receiver):
     script = fullbore.script("train.py", TRAINING)
     file = rules(
@@ -94,6 +95,7 @@ def test_what_goes_wrong_in_a_training_is_told_once_and_so_is_its_end(fullbore, 
     }
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_is_told(fullbore, receiver, tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
@@ -159,6 +161,7 @@ def test_what_went_well_is_not_spoken_of(fullbore):
     assert b"no alert fired" in fullbore.call("alerts", done.run_file).stdout
 
 
+@pytest.mark.long
 def test_who_watches_may_be_killed_and_started_again(fullbore, receiver):
     file = rules(
         fullbore,
@@ -191,6 +194,7 @@ def watchers_of(run_file: pathlib.Path) -> list[int]:
     return [int(pid) for pid, state, _ in words if not state.startswith("Z")]
 
 
+@pytest.mark.long
 def test_run_starts_who_watches_again_when_it_was_killed(fullbore, receiver):
     text = '[[alert]]\nname = "used"\nseries = "memory_used"\nabove = 1\nfor = "1s"\nnotify = ["webhook:URL"]'
     process, runs = fullbore.start("sleep", "300", flags=["--rules", rules(fullbore, text, receiver.url)])
@@ -211,6 +215,7 @@ def test_run_starts_who_watches_again_when_it_was_killed(fullbore, receiver):
     assert receiver.states("used") == ["firing", "resolved"]
 
 
+@pytest.mark.long
 def test_serve_watches_every_run_and_survives_a_restart(fullbore, receiver):
     file = rules(
         fullbore,

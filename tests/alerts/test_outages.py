@@ -35,6 +35,7 @@ def wait_until_firing(url: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("outage", ["answers with an error", "refuses connections"])
 def test_a_receiver_that_was_down_hears_of_an_alert_and_of_its_end_once(receiver, fullbore, outage):
     refuses = outage == "refuses connections"
@@ -60,6 +61,7 @@ def test_a_receiver_that_was_down_hears_of_an_alert_and_of_its_end_once(receiver
     assert len(history(fullbore, run_file)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_what_serve_could_not_say_before_a_restart_it_says_once_afterwards(receiver, fullbore, how):
     file = rules(fullbore, RULES, receiver.url)

@@ -111,6 +111,7 @@ def without_times(output: bytes) -> bytes:
     return re.sub(rb"[\d.]+(e-?\d+)?", b"N", re.sub(rb"(?m)^\{'train_runtime'.*$", b"", output)).strip()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TABLE)
 def test_a_program_is_recorded_as_it_counts_itself(fullbore, name):
     program = TABLE[name]

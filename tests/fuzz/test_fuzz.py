@@ -31,6 +31,7 @@ def built() -> None:
     assert build.returncode == 0, build.stdout
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1800)  # the first one also builds the readers again, with sanitizers
 @pytest.mark.parametrize(
     "target",

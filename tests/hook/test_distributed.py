@@ -65,6 +65,7 @@ def two_ranks(runner, script):
     return ["bash", "-c", f"{rank % (0, 0)} & {rank % (1, 1)} && wait $!"]
 
 
+@pytest.mark.long
 def test_every_rank_is_seen_and_waiting_for_the_other_is_separated_from_its_own_backward(runner):
     result, directory = runner.start(two_ranks(runner, runner.script(TWO_RANKS)))
     assert result.returncode == 0, result.stderr
@@ -118,6 +119,7 @@ ACCUMULATES = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wrapper", ["DistributedDataParallel", "FullyShardedDataParallel", "fully_shard"])
 @pytest.mark.parametrize("exchange, said", [("each", [1, 1, 1, 1]), ("last", [2, 2, 2, 1])])
 def test_it_is_told_which_backward_passes_exchange_gradients(newest, wrapper, exchange, said):

@@ -26,6 +26,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.long
 def test_each_compilation_is_recorded_in_its_pass_and_counted(newest):
     if newest.torch < (2, 7):
         pytest.skip("this torch does not tell when it compiles")
@@ -41,6 +42,7 @@ def test_each_compilation_is_recorded_in_its_pass_and_counted(newest):
     assert said["file"].endswith("train.py") and said["line"] > 0
 
 
+@pytest.mark.long
 def test_why_a_function_is_compiled_again_is_told_by_the_guard_that_failed(newest):
     if newest.torch < (2, 7):
         pytest.skip("this torch does not tell when it compiles")
@@ -53,6 +55,7 @@ def test_why_a_function_is_compiled_again_is_told_by_the_guard_that_failed(newes
     assert of_constants["why"] == "constants" and "power" in of_constants["example"]
 
 
+@pytest.mark.long
 def test_functions_that_are_given_up_and_graph_breaks_are_told(newest):
     if newest.torch < (2, 7):
         pytest.skip("this torch does not tell when it compiles")

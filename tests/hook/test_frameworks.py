@@ -44,6 +44,7 @@ ACCELERATE = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("framework, script", [("lightning", LIGHTNING), ("accelerate", ACCELERATE)])
 def test_what_a_framework_wraps_is_counted_once(newest, framework, script):
     newest.needs(framework)

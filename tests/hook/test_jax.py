@@ -214,6 +214,7 @@ def samples_of(process: Process) -> int:
     return sum(call.b for call in process.of(FORWARD) if call.a == PART_OF_STEP)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_steps_and_samples_are_those_that_the_program_counts_and_its_output_is_the_same(bare, name):
     channel, output = bare.run(PROGRAMS[name])

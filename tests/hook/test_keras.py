@@ -97,6 +97,7 @@ def samples_of(process):
     return sum(wait.a for wait in process.batches)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_fit_on_arrays_is_recorded_as_the_program_counts(bare, backend):
     process, counted = both_ways(bare, FIT, backend)
@@ -147,6 +148,7 @@ def test_several_steps_in_one_execution_are_counted_as_such(bare, backend):
     assert samples_of(process) == counted["samples"]
 
 
+@pytest.mark.long
 def test_a_tf_data_pipeline_is_described_and_its_waits_are_timed(bare):
     pytest.importorskip("tensorflow")
     text = """

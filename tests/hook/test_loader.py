@@ -88,6 +88,7 @@ def test_the_script_may_still_choose_how_workers_start(newest):
     assert (channel.trainer.one("loader")["args"]["start_method"], output) == (default, "spawn\n")
 
 
+@pytest.mark.long
 def test_an_iterable_dataset_is_timed_sample_by_sample(runner):
     for workers in ("0", "1"):
         channel, _ = runner.run(
@@ -103,6 +104,7 @@ def test_an_iterable_dataset_is_timed_sample_by_sample(runner):
         assert [r.a for r in channel.trainer.of(NEXT) if not r.makes_iterator] == [4, 4, 2, 0]
 
 
+@pytest.mark.long
 def test_ready_batches_distinguish_a_full_queue_from_an_empty_one(runner):
     channel, _ = runner.run(
         LOADER
@@ -148,6 +150,7 @@ def test_a_collate_function_of_the_scripts_own_is_told_from_torchs(runner):
     assert loader["args"]["default_collate"] is False
 
 
+@pytest.mark.long
 def test_the_start_of_workers_belongs_to_the_first_wait(newest):
     channel, _ = newest.run(
         LOADER
@@ -230,6 +233,7 @@ def test_cheap_samples_are_not_timed_individually_until_one_is_slow(newest):
     assert slowest == [5] * 8 + [0] * 33 + [100] * 19
 
 
+@pytest.mark.long
 def test_loaders_keep_their_signature_attributes_and_subclasses(runner):
     script = (
         LOADER
@@ -300,6 +304,7 @@ def test_what_a_sampler_takes_to_draw_an_epochs_order_is_said_for_each_epoch(run
     assert draws == [1, 1, 2, 2]
 
 
+@pytest.mark.long
 def test_a_worker_says_in_which_line_it_is_seen_while_it_fetches(runner):
     channel, script = runner.run(
         LOADER
@@ -380,10 +385,12 @@ def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
 
 
 # As where the connection to the worker breaks before Python runs that handler.
+@pytest.mark.long
 def test_a_worker_that_a_signal_ended_is_told_without_torchs_handler(newest):
     assert ended_by(newest, KILLED + WITHOUT_HANDLER + "    train(loader)\n") == ["Killed"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("raised", ["RuntimeError('a sample that cannot be read')", "EOFError()"])
 def test_workers_that_only_tell_of_an_exception_are_not_told(newest, raised, method):
@@ -403,6 +410,7 @@ def test_workers_that_only_tell_of_an_exception_are_not_told(newest, raised, met
     assert ended_by(newest, script) == []
 
 
+@pytest.mark.long
 def test_of_several_workers_the_one_that_a_signal_ended_is_told(newest):
     script = KILLED.replace("num_workers=1", "num_workers=2")
     assert ended_by(newest, script + WITHOUT_HANDLER + "    train(loader)\n") == ["Killed"]
@@ -414,6 +422,7 @@ def ended_by(newest, script):
     return [m["text"] for m in Channel(directory).trainer.say("message") if m.get("source") == "worker-killed"]
 
 
+@pytest.mark.long
 def test_what_the_script_got_over_is_not_said(newest):
     channel, _ = newest.run(
         LOADER
@@ -428,6 +437,7 @@ def test_what_the_script_got_over_is_not_said(newest):
     assert not [m for m in channel.trainer.say("message") if m.get("source") == "shared-memory"]
 
 
+@pytest.mark.long
 def test_threads_beside_the_training_are_named_where_workers_are_forked(newest):
     channel, _ = newest.run(
         LOADER
@@ -444,6 +454,7 @@ def test_threads_beside_the_training_are_named_where_workers_are_forked(newest):
     assert channel.trainer.facts["threads_at_fork"] == ["validation"]
 
 
+@pytest.mark.long
 def test_threads_are_not_named_without_workers_nor_where_there_are_none(newest):
     channel, _ = newest.run(
         LOADER

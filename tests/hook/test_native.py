@@ -62,6 +62,7 @@ EVERYTHING = (
 )
 
 
+@pytest.mark.long
 @built
 def test_both_paths_record_the_same(newest):
     """All but times, which no two runs have in common; the samples' own times are in `a` of a fetch."""
@@ -205,6 +206,7 @@ def test_samples_that_turn_out_cheap_are_timed_in_the_first_batches_only(either)
     assert slowest[8:].count(0) > 60
 
 
+@pytest.mark.long
 def test_readiness_is_asked_only_where_there_are_workers(either):
     channel, _ = either.run(
         LOADER
@@ -244,6 +246,7 @@ def test_a_stand_in_is_as_good_as_the_dataset(either):
     assert output == "blue 40 7 False TimedDataset\nNone\n"
 
 
+@pytest.mark.long
 @built
 def test_a_trial_that_takes_turns_says_at_each_step_what_it_had_of_the_cores(newest):
     script = (

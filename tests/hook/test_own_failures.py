@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from channel_reader import Channel
 from conftest import HOOK
 from test_marks import SEARCH
@@ -119,6 +120,7 @@ SCRIPT = """
 STEERED = {"prefetch_factor": 2, "tf32": True, "cudnn_benchmark": True, "channels_last": True}
 
 
+@pytest.mark.long
 def test_each_function_that_raises_leaves_the_training_as_it_is(either):
     env = {**SEARCH, "FULLBORE_AUTOPILOT": "1", "FULLBORE_SETTINGS": json.dumps(STEERED)}
     script = SCRIPT.format(hook=str(HOOK), half=int(either.path == "native"))

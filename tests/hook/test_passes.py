@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from channel_reader import FORWARD
 
 IN_EVALUATION, WITH_GRADIENTS, OF_TRAINED, OF_APART, OF_COPY = 1, 2, 4, 8, 16
@@ -78,6 +79,7 @@ def test_before_the_first_step_nothing_is_known_of_what_optimizers_hold(either):
     assert [record.c for record in channel.trainer.of(FORWARD)] == [IN_EVALUATION, 0]
 
 
+@pytest.mark.long
 def test_optimizers_that_hold_copies_of_the_parameters_leave_it_open(either):
     channel, _ = either.run(
         PARTS
@@ -99,6 +101,7 @@ def test_optimizers_that_hold_copies_of_the_parameters_leave_it_open(either):
     assert set(others(channel.trainer)) == {IN_EVALUATION}
 
 
+@pytest.mark.long
 def test_parameters_that_are_added_later_are_held(either):
     channel, _ = either.run(
         PARTS
@@ -120,6 +123,7 @@ def test_parameters_that_are_added_later_are_held(either):
     assert seen[0] == IN_EVALUATION | OF_APART and seen[-1] == IN_EVALUATION | OF_TRAINED
 
 
+@pytest.mark.long
 def test_gradients_that_no_optimizer_uses_are_counted(either):
     channel, _ = either.run(
         PARTS
@@ -135,6 +139,7 @@ def test_gradients_that_no_optimizer_uses_are_counted(either):
     assert set(others(channel.trainer)) == {IN_EVALUATION | WITH_GRADIENTS | OF_APART}
 
 
+@pytest.mark.long
 def test_of_a_part_of_a_model_its_name_is_said(either):
     channel, _ = either.run(
         PARTS
@@ -154,6 +159,7 @@ def test_of_a_part_of_a_model_its_name_is_said(either):
     assert channel.trainer.facts["unused_gradients"]["modules"] == ["backbone"]
 
 
+@pytest.mark.long
 def test_gradients_that_are_used_or_were_computed_once_are_not(either):
     """Two optimizers of which one steps seldom, a frozen part, and gradients of a phase that is over."""
     channel, _ = either.run(
@@ -174,6 +180,7 @@ def test_gradients_that_are_used_or_were_computed_once_are_not(either):
     assert not channel.trainer.facts.get("unused_gradients")
 
 
+@pytest.mark.long
 def test_nothing_of_the_script_is_kept_alive(either):
     _, output = either.run(
         PARTS

@@ -94,6 +94,7 @@ RAISED = """
 """
 
 
+@pytest.mark.long
 def test_an_optimizer_whose_step_raised_is_not_kept(either):
     _, output = either.run(RAISED)
     assert output == "True\n"
@@ -125,6 +126,7 @@ FOLDER = """
 """
 
 
+@pytest.mark.long
 def test_the_training_loader_and_what_it_trains_end_with_the_script_s_function(either):
     _, output = either.run(FOLDER)
     assert output == "[True, True, True, True]\n"

@@ -52,6 +52,7 @@ def steered(runner, text, settings, *arguments, env=None):
     return seen, outcomes, channel
 
 
+@pytest.mark.long
 def test_each_setting_of_loaders_and_threads_is_applied_and_stated(newest):
     wanted = {"batch_size": 8, "num_workers": 2, "prefetch_factor": 5, "persistent_workers": False}
     wanted |= {"intraop_threads": 2, "cpu_affinity": 0}
@@ -168,6 +169,7 @@ def outcomes_of(process):
     return {key[len("setting.") :]: value for key, value in facts if key.startswith("setting.")}
 
 
+@pytest.mark.long
 def test_what_is_not_legal_is_refused_with_the_reason_and_the_rest_applied(newest):
     found = run_cases(newest, PARTS, CASES, {"num_workers": 1})
     for name, (_, _, expected, steps) in CASES.items():
@@ -351,6 +353,7 @@ CLOSURE = """
 """
 
 
+@pytest.mark.long
 def test_small_batches_accumulated_train_like_the_large_one(newest):
     cases = {}
     for name, step in (("loop", LOOP), ("closure", CLOSURE)):
@@ -383,6 +386,7 @@ def test_the_losses_of_the_first_steps_are_stated(newest):
     assert channel.trainer.facts["first_losses"] == [json.loads(line) for line in output.splitlines()]
 
 
+@pytest.mark.long
 def test_what_this_machine_does_not_have_is_refused(newest):
     wanted = {"cpu_affinity": "4095", "tf32": True, "cudnn_benchmark": True}
     (seen,), (outcomes,), _ = steered(newest, PLAIN, wanted, env={"CUDA_VISIBLE_DEVICES": ""})
@@ -391,6 +395,7 @@ def test_what_this_machine_does_not_have_is_refused(newest):
     assert seen["cpus"] and 4095 not in seen["cpus"]
 
 
+@pytest.mark.long
 def test_without_settings_nothing_of_this_is_even_loaded(newest):
     text = PLAIN + "\n    print([name for name in sys.modules if '_fullbore_hook.steer' in name])\n"
     channel, output = newest.run(text)

@@ -79,6 +79,7 @@ print(json.dumps({"steps": len(loader)}))
 PROGRAMS = {"lightning": LIGHTNING, "transformers": HF_TRAINER, "accelerate": ACCELERATE}
 
 
+@pytest.mark.long
 def test_every_rank_gets_the_settings(newest):
     wanted = {"batch_size": 10, "num_workers": 1, "bucket_cap_mb": 2, "static_graph": True, "precision": "bf16"}
     env = {"FULLBORE_SETTINGS": json.dumps(wanted)}
@@ -91,6 +92,7 @@ def test_every_rank_gets_the_settings(newest):
         assert len(process.steps) == 2
 
 
+@pytest.mark.long
 def test_programs_of_frameworks_get_the_settings(newest):
     present = {name: text for name, text in PROGRAMS.items() if newest.has(name)}
     if not present:
@@ -123,6 +125,7 @@ print(json.dumps(Count.steps))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("keras") is None, reason="no Keras here")
 @pytest.mark.parametrize(
     ("given", "outcome", "steps"), [("", "applied", 4), ("Rows", "refused: a Rows makes the batches", 3)]

@@ -45,6 +45,7 @@ def said_of(runner, dataset: str, options: str = "") -> dict | None:
     return known and known.get("1")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dataset", "fields", "size"),
     [
@@ -59,6 +60,7 @@ def test_slices_of_what_lies_in_memory_are_told(newest, dataset, fields, size):
     assert said_of(newest, dataset) == {"fields": fields, "bytes": size}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "dataset",
     [

@@ -226,6 +226,7 @@ def test_arrays_are_data_and_their_means_are_metrics():
     assert does(beside(mean)) == act.METRICS
 
 
+@pytest.mark.long
 def test_metrics_are_told_by_their_library():
     torchmetrics = pytest.importorskip("torchmetrics")
     torch = pytest.importorskip("torch")

@@ -94,6 +94,7 @@ class Opaque(torch.nn.Module):
         return 2 * x
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(torch, "compiler"), reason="not in this torch")
 def test_the_forward_of_a_compiled_model_is_no_hook_and_its_hooks_are():
     x = torch.ones(2, 4)

@@ -72,6 +72,7 @@ def with_loader(newest):
     return newest
 
 
+@pytest.mark.long
 def test_waits_are_recorded_and_feed_the_steps(with_loader):
     channel, _ = with_loader.run(TRAIN)
     trainer = channel.trainer
@@ -81,6 +82,7 @@ def test_waits_are_recorded_and_feed_the_steps(with_loader):
     assert trainer.one("training_loader")["id"] == 1
 
 
+@pytest.mark.long
 def test_the_loader_is_announced_with_its_arguments_and_place(with_loader):
     channel, _ = with_loader.run(TRAIN)
     said = channel.trainer.one("loader")
@@ -114,6 +116,7 @@ def test_totals_are_reported_after_the_first_batch_and_at_the_end_of_epochs(with
     assert totals[0]["t"] >= channel.trainer.batches[0].end
 
 
+@pytest.mark.long
 def test_totals_are_reported_again_when_the_last_ones_are_a_second_old(with_loader):
     with_loader.path = "python"  # the extension has a clock of its own
     channel, _ = with_loader.run(
@@ -129,6 +132,7 @@ def test_totals_are_reported_again_when_the_last_ones_are_a_second_old(with_load
     assert len(channel.trainer.say("loader_stages")) == 3 + 2
 
 
+@pytest.mark.long
 def test_a_loader_without_totals_is_seen_all_the_same(with_loader):
     text = TRAIN.replace("threads=3", "broken=True")
     result, directory = with_loader.start([with_loader.python, with_loader.script(text)])
@@ -139,6 +143,7 @@ def test_a_loader_without_totals_is_seen_all_the_same(with_loader):
     assert message["severity"] == "warning" and "no counters" in message["text"]
 
 
+@pytest.mark.long
 def test_looking_for_torch_before_importing_it_loses_nothing(newest):
     channel, _ = newest.run("""
     import importlib.util

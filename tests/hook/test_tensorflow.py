@@ -105,6 +105,7 @@ def training_batches(process):
     return [wait for wait in process.batches if wait.id == ident]
 
 
+@pytest.mark.long
 def test_a_compiled_step_that_takes_a_batch_is_the_step(bare):
     process, losses = both_ways(bare, TAKES_A_BATCH)
     # It cannot be seen that the first call applied its gradients: an optimizer might have stepped after it.
@@ -117,6 +118,7 @@ def test_a_compiled_step_that_takes_a_batch_is_the_step(bare):
     assert process.facts["tf_data"]["prefetch"] == "AUTOTUNE" and process.facts["tf_data"]["prefetch_at_end"]
 
 
+@pytest.mark.long
 def test_a_compiled_step_with_keras_optimizer_counts_from_the_first(bare):
     process, losses = both_ways(bare, KERAS_OPTIMIZER)
     assert len(process.steps) == len(losses) == 15
@@ -124,12 +126,14 @@ def test_a_compiled_step_with_keras_optimizer_counts_from_the_first(bare):
     assert {span.a for span in process.of(FORWARD)} == {2}, "the whole step"
 
 
+@pytest.mark.long
 def test_batches_that_a_compiled_step_takes_itself_are_seen(bare):
     process, losses = both_ways(bare, TAKES_AN_ITERATOR)
     assert len(process.steps) == 14 and len(losses) == 15, "but for the first, as above"
     assert [wait.a for wait in process.of(NEXT)] == ([32, 32, 32, 32, 22] * 3)[1:]
 
 
+@pytest.mark.long
 def test_eager_passes_and_steps_are_told_apart(bare):
     process, losses = both_ways(bare, EAGER)
     assert len(process.steps) == len(losses) == 10
@@ -137,11 +141,13 @@ def test_eager_passes_and_steps_are_told_apart(bare):
     assert sum(wait.a for wait in process.batches) == 300
 
 
+@pytest.mark.long
 def test_tensorflow_without_training_says_hello_and_nothing_more(bare):
     process, _ = both_ways(bare, "tell([])")
     assert not process.steps and not process.say("loader")
 
 
+@pytest.mark.long
 def test_a_hook_that_fails_in_a_graph_does_not_disturb(bare):
     text = """
 inside = sys.modules.get("_fullbore_hook.tensorflow.inside")

@@ -70,6 +70,7 @@ for row in range(0, ROWS, 8):
     step(model, optimizer, model(ids[row:row + 8]))"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("lines", "told_by"),
     [
@@ -94,6 +95,7 @@ def test_padding_is_told(newest, lines, told_by):
     )  # not the last layer, nor the table
 
 
+@pytest.mark.long
 def test_positions_that_are_looked_up_first_are_no_tokens(newest):
     lines = """class Placed(Tagger):
     def __init__(self):
@@ -106,6 +108,7 @@ train(Placed(), TensorDataset(sentences()))"""
     assert said is not None and said["follows"] > 0.6
 
 
+@pytest.mark.long
 def test_a_batch_of_columns_is_turned(newest):
     columns = "train(Columns(), TensorDataset(sentences(), torch.ones(ROWS)), lambda model, batch: model(batch[0]),\n"
     columns += "    collate_fn=lambda rows: (torch.stack([ids for ids, _ in rows], 1),))"
@@ -114,17 +117,20 @@ def test_a_batch_of_columns_is_turned(newest):
     assert said["longest"] == [2 * 8 * (8 + 16), 2 * 8 * (8 * 8 + 16 * 16)]
 
 
+@pytest.mark.long
 def test_batches_of_their_own_widths_are_told(newest):
     cut = "lambda rows: [torch.stack([ids for ids, _ in rows])[:, :max(int((ids > 0).sum()) for ids, _ in rows)]]"
     said = said_of(newest, f"train(Tagger(), TensorDataset(sentences(), torch.ones(ROWS)), collate_fn={cut})")
     assert said is not None and (said["widths"], said["longest"]) == (2, said["computed"])
 
 
+@pytest.mark.long
 def test_what_is_computed_once_for_a_sentence_does_not_follow_its_tokens(newest):
     said = said_of(newest, "train(Bag(), TensorDataset(sentences(), torch.ones(ROWS)))")
     assert said is not None and said["follows"] == 0
 
 
+@pytest.mark.long
 def test_batches_of_an_evaluation_are_not_counted(newest):
     lines = """model, ids, other = Tagger(), sentences(), torch.full((ROWS, WIDTH), 3)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -161,6 +167,7 @@ train(Packed(), TensorDataset(sentences()))"""
     assert said is not None and said["follows"] == 0
 
 
+@pytest.mark.long
 def test_batches_that_cannot_be_read_end_the_looks_and_nothing_else(newest):
     lines = """class Odd(dict):
     def get(self, name):
@@ -171,6 +178,7 @@ train(Tagger(), TensorDataset(sentences()), collate_fn=lambda rows: Odd({0: torc
     assert channel.trainer.facts.get("optimizer") == "SGD" and not channel.trainer.say("message")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "lines",
     [
@@ -186,6 +194,7 @@ def test_nothing_is_said_of_what_is_not_known_to_be_padding(newest, lines):
     assert said["follows"] > 0.6, "and what the model computes for each token is known all the same"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "lines",
     [
@@ -197,6 +206,7 @@ def test_integers_that_are_not_looked_up_or_only_a_few_are_no_tokens(newest, lin
     assert said_of(newest, lines) is None
 
 
+@pytest.mark.long
 def test_what_stands_within_rows_is_taken_back(newest):
     lines = """ids = torch.cat([sentences() for _ in range(17)])  # a look comes after step 64 or 256
 ids[4 * ROWS:, 0] = 0

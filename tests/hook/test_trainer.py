@@ -145,6 +145,7 @@ WATCHED = """
 """
 
 
+@pytest.mark.long
 def test_what_somebody_forgot_to_switch_off_is_a_fact(newest):
     always = """
     torch.autograd.set_detect_anomaly(True)
@@ -164,6 +165,7 @@ def test_what_somebody_forgot_to_switch_off_is_a_fact(newest):
     assert "anomaly_detection" not in facts and "profiler" not in facts
 
 
+@pytest.mark.long
 def test_switches_by_which_people_look_for_errors_are_facts_where_they_are_on(newest):
     switches = {"launch_blocking", "deterministic", "distributed_debug"}
     on = "    torch.use_deterministic_algorithms(True)\n    train(5)\n"
@@ -174,6 +176,7 @@ def test_switches_by_which_people_look_for_errors_are_facts_where_they_are_on(ne
     assert not switches & set(newest.run(WATCHED + "    train(5)\n")[0].trainer.facts)
 
 
+@pytest.mark.long
 def test_gradient_accumulation_makes_one_step(runner):
     channel, _ = runner.run(
         PARTS
@@ -192,6 +195,7 @@ def test_gradient_accumulation_makes_one_step(runner):
     assert [r.a for r in trainer.batches] == [4] * 16
 
 
+@pytest.mark.long
 def test_of_two_optimizers_the_first_one_counts(runner):
     channel, _ = runner.run(
         PARTS
@@ -211,6 +215,7 @@ def test_of_two_optimizers_the_first_one_counts(runner):
     assert len([r for r in trainer.of(OPTIMIZER) if r.a == 0]) == 6 + 12  # the painter's steps and every zero_grad
 
 
+@pytest.mark.long
 def test_an_optimizer_that_stops_stepping_is_replaced(either):
     channel, _ = either.run(
         PARTS
@@ -226,6 +231,7 @@ def test_an_optimizer_that_stops_stepping_is_replaced(either):
     assert len(channel.trainer.steps) == 5 + 25
 
 
+@pytest.mark.long
 def test_a_closure_runs_inside_its_step(runner):
     channel, _ = runner.run(
         PARTS
@@ -249,6 +255,7 @@ def test_a_closure_runs_inside_its_step(runner):
         assert any(step.begin <= record.begin <= record.end <= step.end for step in trainer.steps)
 
 
+@pytest.mark.long
 def test_an_exception_in_a_step_leaves_nothing_open(either):
     channel, _ = either.run(
         PARTS
@@ -271,6 +278,7 @@ def test_an_exception_in_a_step_leaves_nothing_open(either):
     assert len(channel.trainer.steps) == 3
 
 
+@pytest.mark.long
 def test_threads_have_numbers_and_the_waits_of_a_prefetching_thread_are_its_own(either):
     channel, _ = either.run(
         PARTS
@@ -301,6 +309,7 @@ def test_threads_have_numbers_and_the_waits_of_a_prefetching_thread_are_its_own(
     assert other != 0 and len(trainer.steps) == 12
 
 
+@pytest.mark.long
 def test_the_line_sampler_names_the_line_where_the_time_goes(newest):
     channel, _ = newest.run(
         PARTS
@@ -325,6 +334,7 @@ def test_the_line_sampler_names_the_line_where_the_time_goes(newest):
     assert {r.b for r in naps} == {0}
 
 
+@pytest.mark.long
 def test_a_command_line_script_is_seen_too(newest):
     code = (
         "import torch; m = torch.nn.Linear(2, 2); o = torch.optim.SGD(m.parameters(), lr=1.)\n"
@@ -337,6 +347,7 @@ def test_a_command_line_script_is_seen_too(newest):
     assert {w["file"] for w in trainer.say("where")} == {"<string>"}
 
 
+@pytest.mark.long
 def test_a_killed_trainer_loses_only_its_bye(newest):
     result, directory = newest.start(
         [

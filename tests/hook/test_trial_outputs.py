@@ -168,6 +168,7 @@ def test_files_of_the_user_stay_as_they_are_and_the_script_sees_its_own(bare, tr
     assert protected.splitlines() == alone.splitlines()
 
 
+@pytest.mark.long
 def test_libraries_workers_and_children_write_into_the_trial_too(newest, trial):
     newest.needs("safetensors")
 

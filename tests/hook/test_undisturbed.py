@@ -60,6 +60,7 @@ OBJECTS = (
 )
 
 
+@pytest.mark.long
 def test_models_and_functions_copy_pickle_and_trace_as_usual(runner):
     path = runner.script(OBJECTS)
     with_hook, channel = runner.start([runner.python, path])
@@ -73,6 +74,7 @@ def test_models_and_functions_copy_pickle_and_trace_as_usual(runner):
     assert len(Channel(channel).trainer.steps) == 4
 
 
+@pytest.mark.long
 def test_a_compiled_model_gets_no_graph_break_from_us_and_its_forward_is_seen(runner):
     if runner.torch < (2, 1):
         pytest.skip("this torch has no torch.compile for this Python")
@@ -105,6 +107,7 @@ def test_a_compiled_model_gets_no_graph_break_from_us_and_its_forward_is_seen(ru
     assert trainer.facts["compile"] == "eager" and trainer.facts["model"] == "Net"
 
 
+@pytest.mark.long
 def test_a_model_with_a_compiled_part_is_still_seen(newest):
     if newest.torch < (2, 1):
         pytest.skip("no torch.compile")
@@ -133,6 +136,7 @@ def test_a_model_with_a_compiled_part_is_still_seen(newest):
     assert len([r for r in forwards if r.begin >= channel.trainer.steps[2].end]) == 3  # one per step, not three
 
 
+@pytest.mark.long
 def test_submodules_of_a_watched_class_are_not_separate_forward_passes(newest):
     channel, output = newest.run(
         MODEL
@@ -188,6 +192,7 @@ def test_without_a_channel_nothing_is_touched(bare):
     assert result.stdout == "[] False\n" and result.stderr == ""
 
 
+@pytest.mark.long
 def test_every_installed_python_can_load_the_hook(bare):
     """Every Python from 3.9 on parses the hook and starts with it; that needs no torch."""
     versions = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv")) / "versions"
@@ -254,6 +259,7 @@ POINTS = """
 POINTS_IN_PYTHON = ["torch.worker:runnable_ns", "torch.worker:judge"]  # the extension has its own
 
 
+@pytest.mark.long
 def test_a_failing_hook_switches_itself_off_and_says_so_once(either):
     """Each fault in a forked child, which saves importing torch again."""
     points = POINTS if either.path == "native" else POINTS + POINTS_IN_PYTHON
@@ -292,6 +298,7 @@ TRAINED = (
 )
 
 
+@pytest.mark.long
 def test_none_of_our_threads_is_left_when_the_interpreter_exits(either):
     """A thread of ours that collected garbage with tensors in it then would abort the process: torch's destructors
     release the GIL, and a thread that asks for it back while Python exits is killed inside them."""
@@ -306,6 +313,7 @@ def test_none_of_our_threads_is_left_when_the_interpreter_exits(either):
     assert result.stdout.splitlines() == ["trained", "['MainThread', 'fullbore-lines']", "['MainThread']"]
 
 
+@pytest.mark.long
 def test_a_full_disk_costs_the_channel_not_the_training(newest):
     disk = newest.directory / "disk"
     disk.mkdir()
@@ -323,6 +331,7 @@ def test_a_full_disk_costs_the_channel_not_the_training(newest):
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("directory", ["missing", "unwritable"])
 def test_training_goes_on_without_a_channel_that_cannot_be_opened(newest, directory):
     channel = newest.directory / directory
@@ -332,6 +341,7 @@ def test_training_goes_on_without_a_channel_that_cannot_be_opened(newest, direct
     assert (result.returncode, result.stdout, result.stderr) == (0, "trained\n", "")
 
 
+@pytest.mark.long
 def test_a_file_size_limit_is_not_fatal(newest):
     command = f"ulimit -f 64; exec {newest.python} {newest.script(TRAINED)}"
     result, channel = newest.start(["bash", "-c", command])
@@ -339,6 +349,7 @@ def test_a_file_size_limit_is_not_fatal(newest):
     assert list(channel.glob("*.ring*")) == []
 
 
+@pytest.mark.long
 def test_forked_children_leave_the_parents_ring_alone(either):
     channel, _ = either.run(
         MODEL
@@ -391,6 +402,7 @@ def test_the_script_sees_no_thread_before_it_steps(newest):
     assert output == "1\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_the_hook_raises_nothing_to_itself_once_the_training_is_under_way(either, on_disk):
     """Asking whose an exception is takes many times as long as a record: see core/interrupts.py."""

@@ -33,6 +33,7 @@ TRAIN = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["PYTHONWARNINGS", "-W"])
 @pytest.mark.parametrize("action", ["always", "error"])
 def test_training_and_hook_go_on_whatever_is_done_with_warnings(runner, action, way):

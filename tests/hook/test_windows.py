@@ -41,6 +41,7 @@ def marks(trace: dict) -> list[dict]:
     return [event for event in trace["traceEvents"] if event.get("name", "").startswith("ProfilerStep#")]
 
 
+@pytest.mark.long
 def test_whole_steps_are_recorded_where_they_were_asked_for(newest):
     result, directory = newest.start(
         [newest.python, newest.script(TRAINING + "    for _ in range(30): step()\n")], ASKED
@@ -55,6 +56,7 @@ def test_whole_steps_are_recorded_where_they_were_asked_for(newest):
     assert names.count("aten::linear") == 2 * STEPS
 
 
+@pytest.mark.long
 def test_slow_steps_are_marked_with_the_one_that_ends_the_window(newest):
     channel, _ = newest.run(TRAINING + "    for _ in range(30): step()\n", env=ASKED)
     assert len(channel.trainer.steps) == 30
@@ -69,6 +71,7 @@ SOON = """
 """
 
 
+@pytest.mark.long
 def test_on_a_cpu_a_run_that_is_long_enough_has_a_window_by_itself(newest):
     channel, said = newest.run(TRAINING + SOON)
     said_of_it = channel.trainer.one("device_window")
@@ -78,17 +81,20 @@ def test_on_a_cpu_a_run_that_is_long_enough_has_a_window_by_itself(newest):
     assert said == "" and channel.trainer.say("message") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("env", [{"FULLBORE_WINDOWS": "off"}, {"FULLBORE_TRIAL": "1"}, {"WORLD_SIZE": "2"}])
 def test_it_has_none_where_that_is_switched_off_in_trials_and_beside_other_ranks(newest, env):
     channel, _ = newest.run(TRAINING + SOON, env=env)
     assert channel.trainer.say("device_window") == [] and windowed(channel.trainer) == []
 
 
+@pytest.mark.long
 def test_on_a_cpu_a_short_run_has_no_window_unless_somebody_asks(newest):
     channel, _ = newest.run(TRAINING + "    for _ in range(60): step()\n")
     assert channel.trainer.say("device_window") == [] and windowed(channel.trainer) == []
 
 
+@pytest.mark.long
 def test_a_torch_that_does_not_count_its_nodes_has_no_window_by_itself(newest):
     check = """
     windows = sys.modules["_fullbore_hook.torch.windows"]
@@ -101,6 +107,7 @@ def test_a_torch_that_does_not_count_its_nodes_has_no_window_by_itself(newest):
     assert said == "None True\n"
 
 
+@pytest.mark.long
 def test_a_window_of_its_own_accord_leaves_the_scripts_profiler_alone(newest):
     own = SOON.replace("for _ in range(80): step()", "pass") + OWN.format(before=0)
     channel, said = newest.run(TRAINING + own)
@@ -120,12 +127,14 @@ DENORMALS = """
 """
 
 
+@pytest.mark.long
 def test_numbers_too_small_to_be_computed_quickly_are_counted_where_a_window_begins(newest):
     channel, _ = newest.run(TRAINING + DENORMALS.format(value="1e-40"), env={"FULLBORE_WINDOWS": "2@7"})
     said = channel.trainer.facts["denormals"]
     assert list(said) == ["state"] and 0.1 < said["state"]["ratio"] <= 0.5 and said["state"]["ns"] >= 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("rows", "part"), [("768:", 0.25), (":256", 0.25), ("256:768", 0.5)])
 def test_numbers_too_small_are_looked_for_all_over_a_table(newest, rows, part):
     script = DENORMALS.format(value="1e-40").replace("(64, 64)", "(1024, 64)").replace("[:32]", f"[{rows}]")
@@ -134,12 +143,14 @@ def test_numbers_too_small_are_looked_for_all_over_a_table(newest, rows, part):
     assert ratio == pytest.approx(part / 2, abs=0.01)  # one of Adam's two tensors
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", ["0", "1e-30"])
 def test_nothing_is_said_of_small_numbers_that_are_none_of_them(newest, value):
     channel, _ = newest.run(TRAINING + DENORMALS.format(value=value), env={"FULLBORE_WINDOWS": "2@7"})
     assert "denormals" not in channel.trainer.facts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise SystemExit(4)", "raise KeyError(5)"])
 def test_a_script_that_ends_within_a_window_ends_as_it_does_without_us(newest, end):
     script = newest.script(TRAINING + f"    for _ in range(12): step()\n    {end}\n")
@@ -161,6 +172,7 @@ STUCK = f"""
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ["pass", "sys.exit(3)", "raise KeyError(5)"])
 def test_at_the_end_within_a_window_nothing_waits_for_a_device_that_never_finishes(newest, end):
     script = newest.script(TRAINING + STUCK + f"    {end}\n")
@@ -171,6 +183,7 @@ def test_at_the_end_within_a_window_nothing_waits_for_a_device_that_never_finish
 
 
 # The library of the profiler would wait for ever for a thread that the child does not have.
+@pytest.mark.long
 @pytest.mark.parametrize("steps", [FIRST + 1, 30], ids=["within", "after"])
 def test_a_child_of_a_training_that_had_a_window_ends_as_it_does_without_us(newest, steps):
     fork = f"""
@@ -204,6 +217,7 @@ IN_A_THREAD = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("env", [ASKED, {"FULLBORE_WINDOWS": "0.01"}, {}], ids=["one", "some", "nobody asked"])
 def test_a_training_in_another_thread_than_the_main_one_has_no_window_and_no_slower_steps(either, env):
     result, directory = either.start([either.python, either.script(TRAINING + IN_A_THREAD)], env)
@@ -215,6 +229,7 @@ def test_a_training_in_another_thread_than_the_main_one_has_no_window_and_no_slo
     assert len(said) == bool(env) and all("another thread than the main one" in text for text in said)
 
 
+@pytest.mark.long
 def test_what_the_script_computes_stays_the_same(newest):
     script = TRAINING + "    print([step() for _ in range(30)])\n"
     _, plain = newest.run(script)
@@ -232,6 +247,7 @@ OWN = """
 """
 
 
+@pytest.mark.long
 def test_no_window_opens_while_the_script_profiles_itself(newest):
     channel, said = newest.run(TRAINING + OWN.format(before=FIRST - 5), env=ASKED)
     assert said == "40\n"
@@ -239,6 +255,7 @@ def test_no_window_opens_while_the_script_profiles_itself(newest):
     assert first >= FIRST - 5 + 20
 
 
+@pytest.mark.long
 def test_a_window_gives_way_to_a_profiler_of_the_scripts_own(newest):
     channel, said = newest.run(TRAINING + OWN.format(before=FIRST + 1), env=ASKED)
     assert said == "40\n"
@@ -246,6 +263,7 @@ def test_a_window_gives_way_to_a_profiler_of_the_scripts_own(newest):
     assert not [line for line in channel.trainer.say("message") if line["severity"] == "warning"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("profiler", ["simple", "advanced", "pytorch"])
 def test_beside_a_profiler_of_lightning_neither_disturbs_the_other(newest, profiler):
     newest.needs("lightning")
@@ -297,6 +315,7 @@ def test_a_build_for_cuda_without_a_device_opens_no_window_unless_somebody_asks(
     assert channel.trainer.say("message") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", ["start", "step", "stop", "export_chrome_trace"])
 def test_a_profiler_that_fails_is_asked_once_and_the_training_goes_on(newest, broken):
     breaks = f"""
@@ -313,6 +332,7 @@ def test_a_profiler_that_fails_is_asked_once_and_the_training_goes_on(newest, br
     assert max(windowed(channel.trainer), default=0) <= FIRST + STEPS + 1
 
 
+@pytest.mark.long
 def test_a_child_that_is_forked_inside_a_window_trains_on_without_it(newest):
     script = f"""
     for _ in range({FIRST + 2}): step()
@@ -331,6 +351,7 @@ def test_a_child_that_is_forked_inside_a_window_trains_on_without_it(newest):
     assert sorted(said_windows) == [0, 1]
 
 
+@pytest.mark.long
 def test_in_a_forked_child_whatever_else_follows_the_steps_still_does(newest):
     script = """
     followed = []
@@ -360,6 +381,7 @@ RANKS = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", [f"{STEPS}@{FIRST}", "600"])
 def test_ranks_open_their_windows_at_the_same_step(newest, asked):
     script = newest.script(TRAINING + RANKS)

@@ -122,6 +122,7 @@ def test_no_secret_of_a_url_is_shown(server, texts):
         assert "abcdef" not in said.stdout + said.stderr
 
 
+@pytest.mark.long
 def test_failed_storage_ends_the_bench_with_the_storage_error(server, tmp_path):
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w") as archive:
@@ -143,6 +144,7 @@ def test_failed_storage_ends_the_bench_with_the_storage_error(server, tmp_path):
     assert "shard.tar" in failed.stderr and "500" in failed.stderr
 
 
+@pytest.mark.long
 def test_pytorch_is_measured_for_comparison(photos):
     pytest.importorskip("torch")
     flags = (
@@ -176,6 +178,7 @@ def test_a_python_without_torch_is_a_note_not_a_failure(photos, tmp_path):
     assert "PyTorch was not measured: this Python has no torch" in done.stdout
 
 
+@pytest.mark.long
 def test_the_training_loader_of_a_script_is_found_and_iterated_alone(tmp_path):
     pytest.importorskip("torch")
     script = tmp_path / "train.py"
@@ -214,6 +217,7 @@ def test_the_training_loader_of_a_script_is_found_and_iterated_alone(tmp_path):
     assert not (tmp_path / "the-training-went-on").exists()
 
 
+@pytest.mark.long
 def test_a_script_that_trains_nothing_or_fails_is_an_error(tmp_path):
     pytest.importorskip("torch")
     script = tmp_path / "train.py"

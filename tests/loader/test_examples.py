@@ -77,6 +77,7 @@ def test_a_missing_directory_is_named(example):
     assert "/nowhere/at/all" in done.stderr
 
 
+@pytest.mark.long
 def test_each_installed_header_compiles_alone(prefix, tmp_path):
     headers = sorted(path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.h"))
     assert pathlib.Path("fullbore/loader.h") in headers and pathlib.Path("fullbore/loader/options.h") in headers

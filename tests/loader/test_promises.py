@@ -182,6 +182,7 @@ def test_an_epoch_over_a_failing_server_is_complete(server, tmp_path):
     assert any("train.tar" in str(warning.message) for warning in said)
 
 
+@pytest.mark.long
 def test_storage_that_stalls_for_ten_seconds_is_reported_and_waited_for(server, tmp_path):
     with remote(server, tmp_path / "cache", cache_bytes=0) as loader:
         server.faults.append(Fault(stall_s=10))
@@ -223,6 +224,7 @@ def s3():
     made.close()
 
 
+@pytest.mark.long
 def test_shards_and_folders_are_read_in_full_from_a_real_s3_server(s3, photos, tmp_path, monkeypatch):
     for name, value in s3.keys.items():
         monkeypatch.setenv(name, value)

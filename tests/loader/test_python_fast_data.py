@@ -73,6 +73,7 @@ def train(fullbore, python, photos, *arguments, flags=("--fast-data",)):
     return json.loads(done.stdout), messages
 
 
+@pytest.mark.long
 def test_the_script_trains_as_before_on_the_fast_loader(fullbore, python, photos):
     before, none = train(fullbore, python, photos, flags=())
     after, messages = train(fullbore, python, photos)
@@ -89,6 +90,7 @@ def test_the_script_trains_as_before_on_the_fast_loader(fullbore, python, photos
     assert len(orders) == 4  # shuffled anew each epoch
 
 
+@pytest.mark.long
 def test_the_fast_loader_is_recorded_as_the_training_loader_and_each_batch_once(fullbore, python, photos):
     done = fullbore.run(python, fullbore.script("train.py", TRAIN), str(photos), flags=("--fast-data",))
     with contextlib.closing(sqlite3.connect(done.run_file)) as run:
@@ -105,6 +107,7 @@ def test_the_fast_loader_is_recorded_as_the_training_loader_and_each_batch_once(
     assert steps == 17
 
 
+@pytest.mark.long
 def test_what_has_no_equivalent_trains_unchanged_with_one_message(fullbore, python, photos):
     said, messages = train(fullbore, python, photos, "own", "workers")
     assert len(messages) == 1

@@ -45,6 +45,7 @@ def run(python, tmp_path, photos, text):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_deterministic_transforms_give_the_same_batches(python, tmp_path, photos):
     differences = run(
         python,
@@ -77,6 +78,7 @@ def test_deterministic_transforms_give_the_same_batches(python, tmp_path, photos
     assert max(differences) < 5  # of 255, after a division by std as small as 0.2
 
 
+@pytest.mark.long
 def test_random_transforms_draw_from_the_same_distribution(python, tmp_path, photos):
     mine, theirs, compared, seeds = run(
         python,

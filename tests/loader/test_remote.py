@@ -195,6 +195,7 @@ def test_a_body_is_resumed_where_it_ended(server: FaultServer) -> None:
     assert [headers["range"] for _, _, headers in server.gets()] == ["bytes=0-999999", "bytes=600000-999999"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stall_s", "cut_after"), [(8, 0), (10, 500_000)])
 def test_a_long_stall_is_reported_and_survived(server: FaultServer, stall_s: float, cut_after: int) -> None:
     server.files["/x"] = make_bytes(1_000_000)

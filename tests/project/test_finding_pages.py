@@ -160,6 +160,7 @@ def test_every_name_given_to_blocks_is_used():
 # fullbore.data
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", [b for b in RUNNING if b.needs_fullbore], ids=lambda block: block.name)
 def test_a_block_for_the_loader_runs_on_photos(tmp_path, block):
     sys.path.insert(0, str(ROOT / "tests" / "loader"))

@@ -97,6 +97,7 @@ def test_a_process_that_does_not_train_is_left_alone_and_said_to_be_none(
     assert python.poll() is None
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_the_sampling_and_reports_what_there_is(python: subprocess.Popen, tmp_path: Path) -> None:
     began = time.monotonic()
     process = subprocess.Popen(

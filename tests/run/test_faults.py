@@ -69,6 +69,7 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_kill_9_of_us_leaves_the_training_and_a_readable_run(fullbore, torch_python, train):
     process, runs = fullbore.start(torch_python, train)
     trainer = int(process.stdout.readline().split()[1])
@@ -177,6 +178,7 @@ def test_an_out_of_memory_kill_is_recognised(fullbore, small_memory):
     assert "memory" in done.stderr
 
 
+@pytest.mark.long
 def test_a_child_killed_for_memory_is_noticed_if_the_command_only_fails(fullbore, small_memory):
     """As with loader workers: the trainer survives and raises an exception."""
     lines = [f"echo $$ >{small_memory}", NOTICED, f"{sys.executable} -c '{HOG}'", "sleep 1", "exit 1"]
@@ -213,6 +215,7 @@ def wait_until_unwritable(runs: pathlib.Path, for_s: float) -> None:
     wait_for(lambda: time.monotonic_ns() - recorded_until_ns(runs) > for_s * 1e9, "writes that fail")
 
 
+@pytest.mark.long
 def test_a_disk_that_fills_up_costs_one_message(fullbore, torch_python, train, small_disk):
     process, _ = fullbore.start(torch_python, train, runs=small_disk / "runs")
     process.stdout.readline()
@@ -227,6 +230,7 @@ def test_a_disk_that_fills_up_costs_one_message(fullbore, torch_python, train, s
     assert fullbore.explain(run_file)["run_id"]
 
 
+@pytest.mark.long
 def test_a_disk_with_space_again_loses_nothing(fullbore, torch_python, train, small_disk):
     train.write_text(TRAIN.replace("steps > 2000", "steps > 100"))  # slowly, so that the ring is not overwritten
     process, _ = fullbore.start(torch_python, train, runs=small_disk / "runs", flags=["-q"])
@@ -262,6 +266,7 @@ def check_damaged(fullbore, path: pathlib.Path) -> int:
     return done.code
 
 
+@pytest.mark.long
 def test_a_run_file_truncated_anywhere_does_not_crash(fullbore, small_run):
     whole = small_run.read_bytes()
     page = 4096
@@ -338,6 +343,7 @@ def test_the_users_own_sitecustomize_still_runs(fullbore, torch_python):
     assert done.stdout == b"my own sitecustomize\nscript\n"
 
 
+@pytest.mark.long
 def test_deleting_the_channel_during_the_run_loses_only_what_comes_later(fullbore, torch_python, train):
     code = "import shutil\ndef then(steps):\n    shutil.rmtree(os.environ['FULLBORE_CHANNEL'], ignore_errors=True)\n"
     train.write_text(code + TRAIN)

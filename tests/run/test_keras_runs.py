@@ -27,6 +27,7 @@ BACKENDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("keras") is None, reason="no Keras here")
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_keras_waits_for_is_found(fullbore, backend):

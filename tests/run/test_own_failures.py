@@ -97,6 +97,7 @@ def test_a_file_that_is_not_a_run_is_kept_and_costs_the_place(fullbore, temporar
     assert strange.read_bytes() == b"not a database" * 1000
 
 
+@pytest.mark.long
 def test_a_lock_that_is_never_released_costs_the_place(fullbore, temporary):
     (fullbore.directory / "all").mkdir()
     with sqlite3.connect(fullbore.directory / "all" / "whole.fbr") as database:

@@ -53,6 +53,7 @@ def in_little_shared_memory(fullbore, python: str, *arguments: int) -> tuple[str
     return os.fsdecode(done.stderr), json.loads(report.read_text())
 
 
+@pytest.mark.long
 def test_what_ended_the_run_comes_first(fullbore, torch_python):
     _, report = in_little_shared_memory(fullbore, torch_python, 2000, NEVER)
     assert report["exit_status"] == 1
@@ -67,6 +68,7 @@ def test_before_the_first_step_too(fullbore, torch_python):
     assert report["findings"][0]["id"] == "shared-memory"
 
 
+@pytest.mark.long
 def test_another_failure_beside_a_small_one_is_not_its_doing(fullbore, torch_python):
     _, report = in_little_shared_memory(fullbore, torch_python, NEVER, 2000)
     assert report["exit_status"] == 1

@@ -74,6 +74,7 @@ def threads_in(report: dict, stage: str) -> float:
     return report["resources"][f"loader_busy{{loader=1,rank=0,stage={stage}}}"]["mean"]
 
 
+@pytest.mark.long
 def test_decoding_that_cannot_keep_up_is_named(train):
     report = train(0)
     first = next(f for f in report["findings"] if f["id"] == "input-bound")
@@ -86,6 +87,7 @@ def test_decoding_that_cannot_keep_up_is_named(train):
     assert first["speedup"]["expected"] > 1
 
 
+@pytest.mark.long
 def test_a_user_function_that_holds_the_gil_is_advised_to_run_in_processes(train):
     report = train(0, "map")
     first = next(f for f in report["findings"] if f["id"] == "input-bound")
@@ -96,6 +98,7 @@ def test_a_user_function_that_holds_the_gil_is_advised_to_run_in_processes(train
     assert on_a_core < 1.3, "more than one thread held the GIL at a time"
 
 
+@pytest.mark.long
 def test_a_training_that_does_not_wait_is_told_that_more_threads_would_not_help(train):
     report = train(0.2)
     assert not [f for f in report["findings"] if f["id"] == "input-bound"]

@@ -38,6 +38,7 @@ def test_a_pythonpath_that_was_set_anew_is_named(fullbore):
     assert "'train.py' was started with a PYTHONPATH that lacks the hook" in said
 
 
+@pytest.mark.long
 def test_nothing_is_said_where_nothing_keeps_it_out(fullbore):
     script = fullbore.script("train.py", WAIT)
     said = run_python(fullbore, "sh", "-c", f"PYTHONPATH=/lib:$PYTHONPATH {sys.executable} {script} -I; true")

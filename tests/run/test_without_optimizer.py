@@ -61,6 +61,7 @@ def test_a_model_of_torchs_does_not_speak_for_another_frameworks_training(fullbo
     assert "torch" in done.report["facts"] and "model" not in done.report["facts"]
 
 
+@pytest.mark.long
 def test_an_evaluation_before_the_training_adds_no_steps(fullbore):
     done = fullbore.run(sys.executable, fullbore.script("work.py", PROGRAM), "evaluation", "then training")
     window = done.report["window"]

@@ -11,6 +11,7 @@ SECONDS = 5
 MOST_GROWTH_BYTES = 16e6
 
 
+@pytest.mark.long
 def test_fuzzed_requests_are_refused_or_harmless(serving, runs):
     report = fuzzing.fuzz(serving, runs, SECONDS, seed=1)
     assert not report.flaws, "\n\n".join(report.flaws)

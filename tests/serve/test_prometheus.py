@@ -73,6 +73,7 @@ def prometheus(serving, tmp_path):
     process.wait()
 
 
+@pytest.mark.long
 def test_prometheus_takes_the_metrics_and_fires_a_rule(prometheus, serving):
     def target():
         targets = ask(prometheus, "/api/v1/targets")["activeTargets"]

@@ -161,6 +161,7 @@ def test_those_who_take_no_answers_cost_little(serving):
         connection.close()
 
 
+@pytest.mark.long
 def test_requests_with_random_damage_are_answered_or_refused(serving):
     source = random.Random(20)
     whole = (

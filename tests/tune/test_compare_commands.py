@@ -72,6 +72,7 @@ def whole_runs(baseline: float, candidate: float) -> dict:
     return {"baseline": baseline, "candidate": candidate, "in_slices": False}
 
 
+@pytest.mark.long
 def test_a_candidate_that_is_twice_as_fast_is_proven_so_in_three_pairs(fullbore, compare, printing):
     (fullbore.directory / "mine.txt").write_text("mine")
     before = tree(fullbore.directory)
@@ -99,6 +100,7 @@ def test_a_candidate_that_is_twice_as_fast_is_proven_so_in_three_pairs(fullbore,
     assert processes_with(f"prints_{os.getpid()}.py") == []
 
 
+@pytest.mark.long
 def test_a_slower_candidate_fails_as_asked(compare, printing):
     slower = ("--baseline", printing(20), "--candidate", printing(10), *METRIC)
     said = compare(*slower, "--fail-if", "slower 3%", "--fail-if", "slower:60%", "--fail-if", "not-proven", code=3)
@@ -108,6 +110,7 @@ def test_a_slower_candidate_fails_as_asked(compare, printing):
     assert compare(*slower, "--fail-if", "slower 60%")["failed_if"] == []
 
 
+@pytest.mark.long
 def test_the_same_command_twice_is_no_difference(compare, printing):
     same = ("--baseline", printing(10), "--candidate", printing("10.0"), *METRIC)
     said = compare(*same, "--fail-if", "not-faster", code=3)
@@ -116,6 +119,7 @@ def test_the_same_command_twice_is_no_difference(compare, printing):
     assert "Neither is faster by 2 %" in said["terminal"]
 
 
+@pytest.mark.long
 def test_a_training_is_measured_by_its_steps_and_its_losses_are_compared(fullbore, in_turns, torch_python):
     fullbore.script("burns_by_steps.py", BURNS)
     command = f"OMP_NUM_THREADS=1 '{torch_python}' burns_by_steps.py"
@@ -235,6 +239,7 @@ def test_all_ranks_of_a_training_take_turns_together(fullbore, in_turns, torch_p
     assert processes_with("ranks.py") == []
 
 
+@pytest.mark.long
 def test_who_wants_whole_runs_gets_them(fullbore, compare, torch_python):
     fullbore.script("burns.py", BURNS)
     command = f"OMP_NUM_THREADS=1 '{torch_python}' burns.py"
@@ -252,6 +257,7 @@ def test_whole_runs_are_counted_in_steps_where_the_samples_of_only_one_are_known
     assert {trial["unit"] for trial in said["trials"]} == {"samples/s", "steps/s"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_who_is_ended_while_one_of_two_stands_leaves_none(fullbore, torch_python, tmp_path, how):
     script = f"burns_until_{how}.py"  # others may run beside this test
@@ -357,6 +363,7 @@ def test_one_setting_is_proven_on_a_script_that_nobody_edits(fullbore, compare, 
     assert [trial["settings"] for trial in said["trials"] if trial["side"] == "candidate"][0] == {"num_workers": 4}
 
 
+@pytest.mark.long
 def test_a_setting_that_the_script_does_not_take_is_named_with_the_reason(fullbore, compare, torch_python):
     fullbore.script("burns.py", BURNS)
     said = compare("--set", "num_workers=2", *BRIEFLY, "--", torch_python, "burns.py", "5", code=1)
@@ -432,6 +439,7 @@ while True:
     return git
 
 
+@pytest.mark.long
 def test_one_command_is_compared_on_two_commits_and_the_tree_stays_as_it_is(fullbore, compare, repository):
     before, status = tree(fullbore.directory), repository("status", "--porcelain")
     said = compare("--at", "first", *METRIC, "--", sys.executable, "train.py")
@@ -446,6 +454,7 @@ def test_one_command_is_compared_on_two_commits_and_the_tree_stays_as_it_is(full
     assert repository("rev-parse", "HEAD") != said["baseline"]["commit"]
 
 
+@pytest.mark.long
 def test_changes_that_are_not_committed_are_the_candidate_or_not_seen(fullbore, compare, repository):
     (fullbore.directory / "rate.txt").write_text("40")
     said = compare("--at", "HEAD", *METRIC, "--", sys.executable, "train.py")
@@ -475,6 +484,7 @@ def test_without_a_private_view_no_commit_is_checked_out(fullbore, repository, b
     assert "--baseline 'cd THERE" in " ".join(done.stderr.split())
 
 
+@pytest.mark.long
 def test_a_tree_that_changes_while_it_is_measured_gives_no_answer(fullbore, repository):
     command = ("compare", "--at", "first", *METRIC, "--", sys.executable, "train.py")
     started = fullbore.begin(fullbore.binary, *command)

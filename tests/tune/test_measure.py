@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 
+import pytest
 from tune_scripts import PRINTS, WAITS, processes_with, tree
 
 
@@ -27,6 +28,7 @@ def test_a_trial_is_an_ordinary_run_in_the_store(fullbore, measure):
     assert [(run["id"], run["tags"]) for run in runs] == [(said["run"], {"batch": "32"})]
 
 
+@pytest.mark.long
 def test_settings_reach_an_unmodified_script_and_its_files_stay_as_they_were(fullbore, measure, torch_python):
     script = fullbore.script("train_waits.py", WAITS.replace("0.004", "0.02"))
     (fullbore.directory / "log.txt").write_text("mine\n")
@@ -70,6 +72,7 @@ def test_a_program_that_does_nothing_hangs(fullbore, measure):
     assert (said["outcome"], said["why"]) == ("hung", "no first step")
 
 
+@pytest.mark.long
 def test_whatever_ignores_its_end_is_ended_with_all_that_it_started(fullbore, measure):
     stubborn = fullbore.script(
         "stubborn.py",
@@ -103,6 +106,7 @@ def test_ctrl_c_leaves_no_process_and_no_files(fullbore, tmp_path):
     assert [path.suffix for path in kept.iterdir()] == [".fbr"]
 
 
+@pytest.mark.long
 def test_under_nohup_the_end_of_a_session_ends_nothing(fullbore, tmp_path):
     (tmp_path / "go-on").touch()
     waits = "import os, sys, time\nprint('5 img/s', flush=True)\nwhile os.path.exists(sys.argv[1]): time.sleep(0.01)"

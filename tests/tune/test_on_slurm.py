@@ -51,6 +51,7 @@ def wait_for_a_running_job(slurm: dict[str, str]) -> str:
     raise AssertionError(f"no job runs: {jobs(slurm)}")
 
 
+@pytest.mark.long
 def test_a_trial_is_a_job_whose_run_lies_in_the_store(fullbore, slurm, submit):
     program = fullbore.script("prints.py", PRINTS)
     process = submit("--set", "batch=32", *METRIC, "--", sys.executable, program, "{batch}")
@@ -64,6 +65,7 @@ def test_a_trial_is_a_job_whose_run_lies_in_the_store(fullbore, slurm, submit):
     assert not (fullbore.directory / ".fullbore" / "runs" / "slurm").exists(), "nothing of the job is left"
 
 
+@pytest.mark.long
 def test_tune_makes_its_trials_on_the_cluster(fullbore, slurm):
     program = fullbore.script("prints.py", PRINTS)
     command = [fullbore.binary, "tune", "--on", "slurm", "--json", "answer.json", "--set", "batch=8,16", *METRIC, "--"]
@@ -76,6 +78,7 @@ def test_tune_makes_its_trials_on_the_cluster(fullbore, slurm):
     assert "job " in done.stderr
 
 
+@pytest.mark.long
 def test_combinations_are_jobs_at_the_same_time(fullbore, slurm):
     program = fullbore.script("prints.py", PRINTS)
     command = [fullbore.binary, "tune", "--on", "slurm", "--jobs", "2", "--exhaustive", "--set", "batch=8,16,32,64"]
@@ -92,6 +95,7 @@ def test_combinations_are_jobs_at_the_same_time(fullbore, slurm):
     assert grid[2] == "   "
 
 
+@pytest.mark.long
 def test_a_job_that_gives_way_to_another_begins_anew(fullbore, slurm, submit):
     waits = "import os, time\nif not os.environ.get('SLURM_RESTART_COUNT'):\n    time.sleep(600)\n"
     program = fullbore.script("prints.py", waits + PRINTS)
@@ -107,6 +111,7 @@ def test_a_job_that_gives_way_to_another_begins_anew(fullbore, slurm, submit):
     assert "Restarts=1" in said(["scontrol", "show", "job", job], slurm)
 
 
+@pytest.mark.long
 def test_a_trial_outlives_the_loss_of_its_node(fullbore, slurm, submit):
     program = fullbore.script("prints.py", PRINTS)
     process = submit(*METRIC, "--", sys.executable, program, "7")

@@ -177,6 +177,7 @@ def test_files_stay_as_they_were_and_the_script_sees_what_it_would_see(fullbore,
     assert [path.suffix for path in (tmp_path / "kept").iterdir()] == [".fbr"], "nothing of the trial is left"
 
 
+@pytest.mark.long
 def test_reading_a_large_file_for_the_trial_copies_nothing(fullbore, tmp_path, torch_python):
     """HDF5 as everybody reads it, by workers that open it at once."""
     subprocess.run(

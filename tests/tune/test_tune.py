@@ -28,6 +28,7 @@ while True:
 METRIC = ("--metric", "([0-9.]+) img/s")
 
 
+@pytest.mark.long
 def test_the_smallest_setting_near_the_best_is_recommended_and_memory_is_a_result(fullbore, tune):
     farm = fullbore.script("farm.py", FARM)
     values = ("--set", "workers=1,2,3,4", "--set", "batch_size=50,100,200")
@@ -39,6 +40,7 @@ def test_the_smallest_setting_near_the_best_is_recommended_and_memory_is_a_resul
     assert f"{farm} 3 50" in " ".join(said["terminal"].split())
 
 
+@pytest.mark.long
 def test_a_larger_batch_is_recommended_with_what_it_may_change(fullbore, tune):
     farm = fullbore.script("farm.py", FARM.replace("batch + 1", "batch + 100"))
     said = tune("--set", "batch_size=50,100,200", *METRIC, "--", sys.executable, farm, "3", "{batch_size}")
@@ -79,6 +81,7 @@ def test_the_patch_of_an_option_changes_its_default_and_applies(fullbore, tune, 
     assert script.read_text() == text.replace("default=0", "default=4")
 
 
+@pytest.mark.long
 def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_from_there(fullbore, tune):
     farm = fullbore.script("farm_slowly.py", FARM)
     command = ("--set", "workers=1,2,3,4", *METRIC, "--", sys.executable, farm, "{workers}", "50")
@@ -119,6 +122,7 @@ class TellsHowOften(socketserver.BaseRequestHandler):
         self.server.asked[word] += 1
 
 
+@pytest.mark.long
 def test_what_its_own_proof_refutes_is_not_recommended(fullbore, tune):
     fades = fullbore.script("fades.py", FADES)
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), TellsHowOften) as server:
@@ -252,6 +256,7 @@ def test_interrupted_before_anything_was_measured_is_said(fullbore):
     assert reason == "it was interrupted before the script as it is was measured"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("under_the_name_of_samples", [True, False])
 def test_steps_are_not_called_samples_in_an_answer_that_goes_on_from_kept_trials(
     fullbore, tune, under_the_name_of_samples

@@ -32,6 +32,7 @@ if __name__ == "__main__":
 BRIEFLY = ("--precision", "30%", "--most", "3s", "--budget", "2m")
 
 
+@pytest.mark.long
 def test_the_losses_of_the_first_steps_are_compared_with_those_without_a_setting(fullbore, tune, torch_python):
     script = fullbore.script("seeded.py", "SEEDED = True\n" + SCRIPT)
     said = tune("--set", "precision=bf16", "--set", "optimizer=fused", *BRIEFLY, "--", torch_python, script)
@@ -44,6 +45,7 @@ def test_the_losses_of_the_first_steps_are_compared_with_those_without_a_setting
     assert "losses of the first 20 steps with" in " ".join(said["terminal"].split())
 
 
+@pytest.mark.long
 def test_the_losses_of_a_script_that_draws_other_numbers_each_time_differ(fullbore, tune, torch_python):
     script = fullbore.script("unseeded.py", "SEEDED = False\n" + SCRIPT)
     said = tune("--exhaustive", "--set", "precision=fp32,bf16", *BRIEFLY, "--", torch_python, script)
@@ -51,6 +53,7 @@ def test_the_losses_of_a_script_that_draws_other_numbers_each_time_differ(fullbo
     assert bf16["largest_difference"] > 0.01
 
 
+@pytest.mark.long
 def test_a_single_measurement_says_its_first_losses(fullbore, measure, torch_python):
     script = fullbore.script("seeded.py", "SEEDED = True\n" + SCRIPT)
     plain = measure(*BRIEFLY[:4], "--", torch_python, script)

@@ -93,6 +93,7 @@ def test_a_batch_sampler_forbids_the_batch_size_and_the_rest_is_tuned(fullbore, 
     assert processes_with(script.name) == []
 
 
+@pytest.mark.long
 def test_a_program_in_cplusplus_is_tuned_by_what_it_prints(fullbore, tune):
     compiler = shutil.which("c++")
     if compiler is None:
