@@ -18,6 +18,7 @@
 #include "cli/subcommand.h"
 #include "explain/diagnose/device_window.h"
 #include "explain/diagnose/diagnose.h"
+#include "record/run_of_nodes.h"
 #include "record/run_reader.h"
 #include "report/html.h"
 #include "report/json.h"
@@ -92,7 +93,7 @@ Result<std::string> FindRun(const std::string& directory, const std::string& tex
     return files.back().string();
   }
   std::error_code ignored;
-  if (fs::is_regular_file(text, ignored)) return text;
+  if (fs::is_regular_file(text, ignored) || record::IsRunOfNodes(text)) return text;
   std::vector<fs::path> matches;
   for (const fs::path& file : files) {
     if (file.stem() == text) return file.string();

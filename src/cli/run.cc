@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -23,6 +25,7 @@
 #include "cli/results.h"
 #include "cli/run_watch.h"
 #include "cli/subcommand.h"
+#include "measure/collect/node_of_run.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
 #include "watch/onlooker.h"
@@ -116,8 +119,36 @@ Result<std::string> RulesToWatch(const Flags& flags) {
   return fs::absolute(flags.rules, unknown).string();
 }
 
+// Which machine this is of a run on several, and of which run.
+Result<void> FindNode(Flags& flags, const std::vector<std::string>& command) {
+  if (!flags.run.node.empty()) {
+    if (!flags.run.run_id.empty()) return {};
+    return Error{ErrorCode::kInvalidArgument, "run: --node names one machine of a run: it needs --run ID",
+                 "the same ID on each of them, in one directory that all see (-o DIR)"};
+  }
+  std::array<char, HOST_NAME_MAX + 1> hostname{};
+  (void)gethostname(hostname.data(), hostname.size() - 1);
+  const collect::NodeOfRun found =
+      collect::FindNode(command, hostname.data(), [](const char* name) { return std::getenv(name); });
+  if (found.node.empty()) return {};
+  if (flags.run.run_id.empty() && found.lacks_id) {
+    if (!flags.run.quiet) {
+      Print(
+          stderr,
+          "fullbore: this is one of several machines. With --run ID, the same on each, and -o DIR that all see, they "
+          "become one run\n");
+    }
+    return {};
+  }
+  if (flags.run.run_id.empty()) flags.run.run_id = found.run_id;
+  flags.run.node = found.node;
+  return {};
+}
+
+// Of a run on several machines, the run rather than this one's file.
 std::string CommandThatExplains(const std::string& run_file) {
-  const fs::path path = collect::FromHere(run_file);
+  fs::path path = collect::FromHere(run_file);
+  if (path.parent_path().extension() == record::kRunSuffix) path = path.parent_path();
   const bool usual_place = path.parent_path() == kDefaultRunsDirectory;
   return "fullbore explain " + ShellQuote(usual_place ? path.stem().string() : path.string());
 }
@@ -203,6 +234,7 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   const auto rules = RulesToWatch(flags);
   if (!rules) return Fail(rules.error(), kExitUsage);
   flags.run.tags = *tags;
+  if (auto found = FindNode(flags, invocation.command); !found) return Fail(found.error(), kExitUsage);
   flags.run.command = invocation.command;
   flags.run.keep_command_lines = !flags.no_command;
   if (!flags.no_hook) {
@@ -243,6 +275,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_option("--run", flags->run.run_id,
                  "Record as a stage of this run, new or existing: prepare -> train -> evaluate");
   app.add_option("--stage", flags->run.stage, "Name of the stage (with --run)");
+  app.add_option(
+      "--node", flags->run.node,
+      "Of a run on several machines, this one's name (with --run; known under srun, and its host's\n"
+      "name where the command says --nnodes)");
   app.add_option("--tag", flags->tags, "key=value to find the run by; may be given several times")
       ->type_name("K=V");
   app.add_option("-o,--output", flags->run.directory, "Where runs are kept")

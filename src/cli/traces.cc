@@ -14,6 +14,7 @@
 #include "cli/output.h"
 #include "explain/analyze/like_hta.h"
 #include "explain/ingest/trace_files.h"
+#include "record/run_of_nodes.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -48,7 +49,7 @@ bool MeansTraces(const std::vector<std::string>& words) {
   if (words.size() != 1) return words.size() > 1;
   if (words[0] == kNewestRun) return false;
   std::error_code ignored;
-  if (fs::is_directory(words[0], ignored)) return true;
+  if (fs::is_directory(words[0], ignored)) return !record::IsRunOfNodes(words[0]);
   if (!fs::exists(words[0], ignored)) return LooksLikePath(words[0]) && !words[0].ends_with(kRunSuffix);
   return !IsRunFile(words[0]);
 }

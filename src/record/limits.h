@@ -38,6 +38,9 @@ inline constexpr int64_t kValuesPerByte = 32, kFreeValues = 16 << 20;
 // process on the machine and a loader per call of DataLoader().
 inline constexpr size_t kMaxStages = 1000, kMaxRanks = 1024, kMaxLoaders = 1000;
 
+// Machines of one run. The largest trainings that were reported have some thousands.
+inline constexpr size_t kMaxNodes = 4096, kMaxRanksOfNodes = 1 << 16;
+
 // The number of a rank within the whole job; -1 is a process without one.
 inline constexpr int64_t kMaxRankNumber = (1 << 24) - 1;
 

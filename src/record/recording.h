@@ -219,6 +219,7 @@ struct OperatorTime {
 
 struct RankInfo {
   int rank = 0;
+  int node = 0;  // of a run on several machines: which of Stage::nodes
   int64_t pid = 0;
   std::string hostname;
   std::string device;  // "cuda:0", "cpu"; empty where unknown
@@ -271,6 +272,20 @@ struct Message {
   std::string text;
 };
 
+// One machine of a run on several (run_of_nodes.h).
+struct Node {
+  struct Mean {
+    SeriesKey key;
+    double value = 0;
+  };
+  std::string name;                            // of its file: the host's, unless it was given another one
+  std::string path;                            // of its run file
+  std::map<std::string, std::string> machine;  // as Recording::machine
+  std::vector<Mean> means;  // of its series while its ranks trained, without the first quarter
+  int64_t end_ns = 0;       // last moment recorded there
+  bool cut_off = false;     // its recorder was gone before the others'
+};
+
 // A stage that is still marked as running although its recorder is gone was cut off.
 enum class StageState : uint8_t { kRunning, kEnded };
 
@@ -287,6 +302,8 @@ struct Stage {
   bool out_of_memory = false;      // the kernel killed a process of the command for memory
 
   std::vector<RankInfo> ranks;
+  std::vector<Node>
+      nodes;  // of a run on several machines, by their lowest ranks; the rest is of the first of them
   std::vector<DeviceWindow> device_windows;  // the newest of each rank, by rank
   std::vector<Series> series;
   std::vector<Process> processes;

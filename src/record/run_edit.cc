@@ -1,6 +1,7 @@
 #include "record/run_edit.h"
 
 #include "record/database.h"
+#include "record/run_of_nodes.h"
 #include "record/run_reader.h"
 
 namespace fullbore::record {
@@ -10,6 +11,11 @@ namespace {
 // One transaction on a file that is a run. Afterwards the log is merged into the file, unless its recorder has it open.
 template <typename Change>
 Result<void> Edit(const std::string& path, Change change) {
+  if (IsRunOfNodes(path)) {
+    const auto file = FileWithTagsOf(path);
+    if (!file) return file.error();
+    return Edit(*file, change);
+  }
   if (const auto run = ReadRunSummary(path); !run) return run.error();
   auto database = Database::OpenForWriting(path);
   if (!database) return database.error();

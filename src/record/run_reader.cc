@@ -16,6 +16,7 @@
 #include "record/limits.h"
 #include "record/loader_stage.h"
 #include "record/plausible.h"
+#include "record/run_of_nodes.h"
 #include "record/run_schema.h"
 #include "record/snapshot.h"
 #include "record/step_codec.h"
@@ -460,11 +461,18 @@ Result<RunSummary> ReadSummaryOnce(const std::string& path) {
 }  // namespace
 
 Result<Recording> ReadRun(const std::string& path) {
+  if (IsRunOfNodes(path))
+    return ReadRunOfNodes(
+        path, [](const std::string& of, int64_t) { return ReadRun(of); }, 0);
   return ReadUnchanged(path, [](const std::string& of) { return ReadOnce(of, std::nullopt); });
 }
 Result<Recording> ReadEndOfRun(const std::string& path, int64_t window_ns) {
+  if (IsRunOfNodes(path)) return ReadRunOfNodes(path, ReadEndOfRun, window_ns);
   return ReadUnchanged(path, [&](const std::string& of) { return ReadOnce(of, window_ns); });
 }
-Result<RunSummary> ReadRunSummary(const std::string& path) { return ReadUnchanged(path, ReadSummaryOnce); }
+Result<RunSummary> ReadRunSummary(const std::string& path) {
+  if (IsRunOfNodes(path)) return ReadSummaryOfNodes(path);
+  return ReadUnchanged(path, ReadSummaryOnce);
+}
 
 }  // namespace fullbore::record

@@ -1,5 +1,5 @@
-// Reads a run file: finished, still being written, or cut off. What cannot be read is left out, and a message
-// in the recording says so; only a file that is not a run file at all is an error.
+// Reads a run: one file, or a folder of one for each machine (run_of_nodes.h); finished, still being written, or cut
+// off. What cannot be read is left out, and a message in the recording says so; only what is no run at all is an error.
 #pragma once
 
 #include <string>

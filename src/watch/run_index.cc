@@ -55,23 +55,46 @@ std::optional<FileStamp> Stamp(int at, const std::string& file, bool has_log) {
   return stamp;
 }
 
-// The run files of a directory, without reading any.
+std::map<std::string, FileStamp> StampsIn(DIR* directory, bool with_folders);
+
+// Of a run on several machines: of all their files.
+std::optional<FileStamp> StampOfFolder(int at, const std::string& folder) {
+  const int opened = openat(at, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  struct stat info {};
+  if (opened < 0 || fstat(opened, &info) != 0) return std::nullopt;
+  const std::unique_ptr<DIR, Closer> open(fdopendir(opened));
+  if (!open) return std::nullopt;
+  FileStamp all{info.st_ino, 0, ChangedNs(info), 0, 0};
+  for (const auto& [node, stamp] : StampsIn(open.get(), false)) {
+    all.bytes += stamp.bytes;
+    all.changed_ns = std::max(all.changed_ns, stamp.changed_ns);
+    all.log_bytes += stamp.log_bytes;
+    all.log_changed_ns = std::max(all.log_changed_ns, stamp.log_changed_ns);
+  }
+  return all;
+}
+
+// The runs of a directory, without reading any.
 std::map<std::string, FileStamp> StampsOf(const std::string& directory) {
+  const std::unique_ptr<DIR, Closer> open(opendir(directory.c_str()));
+  return open ? StampsIn(open.get(), true) : std::map<std::string, FileStamp>();
+}
+
+std::map<std::string, FileStamp> StampsIn(DIR* directory, bool with_folders) {
   std::map<std::string, FileStamp> stamps;
   std::set<std::string> logs;
-  const std::unique_ptr<DIR, Closer> open(opendir(directory.c_str()));
-  if (!open) return stamps;
-  while (const dirent* entry = readdir(open.get())) {
+  while (const dirent* entry = readdir(directory)) {
     const std::string_view name = entry->d_name;
     if (name.ends_with(kRunSuffix))
       stamps.try_emplace(std::string(name.substr(0, name.size() - kRunSuffix.size())));
     else if (name.ends_with(kLogSuffix))
       logs.emplace(name);
   }
-  const int at = dirfd(open.get());
+  const int at = dirfd(directory);
   for (auto each = stamps.begin(); each != stamps.end();) {
     const std::string file = each->first + std::string(kRunSuffix);
-    const auto stamp = Stamp(at, file, logs.contains(file + std::string(kLogSuffix)));
+    auto stamp = Stamp(at, file, logs.contains(file + std::string(kLogSuffix)));
+    if (!stamp && with_folders) stamp = StampOfFolder(at, file);
     if (!stamp) {
       each = stamps.erase(each);
       continue;
@@ -211,7 +234,8 @@ std::string_view NameOf(diagnose::Severity severity) {
 }  // namespace
 
 bool IsSilent(const std::string& run_file, int64_t wall_ns) {
-  const auto stamp = Stamp(AT_FDCWD, run_file, /*has_log=*/true);
+  auto stamp = Stamp(AT_FDCWD, run_file, /*has_log=*/true);
+  if (!stamp) stamp = StampOfFolder(AT_FDCWD, run_file);
   return stamp && IsSilent(*stamp, wall_ns);
 }
 

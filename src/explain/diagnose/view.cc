@@ -233,7 +233,13 @@ std::optional<Sampling> View::sampling() const {
   return Sampling{json["samples"].get<int64_t>(), json["points"].get<double>()};
 }
 
+size_t View::RanksOnLeadsMachine() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      ranks_, [&](const RankView& rank) { return rank.info->node == lead().info->node; }));
+}
+
 bool View::IsBesideLead(const RankView& rank) const {
+  if (rank.info->node != lead().info->node) return false;
   const int64_t both = std::min(rank.end_ns, lead().end_ns) - std::max(rank.begin_ns, lead().begin_ns);
   return 2 * both > lead().end_ns - lead().begin_ns;
 }

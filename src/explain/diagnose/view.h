@@ -45,7 +45,8 @@ class View {
   const std::vector<RankView>& ranks() const { return ranks_; }
   // The rank whose steps are judged: the first. Empty recordings have none: check HasSteps() first.
   const RankView& lead() const { return ranks_.front(); }
-  // Whether the rank steps during most of the lead's steady state.
+  size_t RanksOnLeadsMachine() const;  // whose cores and disks the series are of; the lead included
+  // Whether the rank steps during most of the lead's steady state, on its machine.
   bool IsBesideLead(const RankView& rank) const;
   // How many ranks do, the lead included; 1 without steps.
   size_t RanksBesideEachOther() const;

@@ -18,10 +18,12 @@
 #include "base/secrets.h"
 #include "base/temporary_directory.h"
 #include "base/text.h"
+#include "base/trusted_path.h"
 #include "measure/collect/channel_place.h"
 #include "measure/collect/command.h"
 #include "measure/collect/ending.h"
 #include "measure/collect/group_witness.h"
+#include "measure/collect/job_facts.h"
 #include "measure/collect/leftovers.h"
 #include "measure/collect/recorder.h"
 #include "measure/collect/run_place.h"
@@ -114,6 +116,7 @@ class Session {
 Result<void> Session::CheckNames() const {
   for (const auto& [what, name] : {std::pair<const char*, const std::string&>{"--name", options_.name},
                                    {"--run", options_.run_id},
+                                   {"--node", options_.node},
                                    {"--stage", options_.stage}}) {
     if (!name.empty() && !IsPlainName(name)) {
       return Error{ErrorCode::kInvalidArgument,
@@ -130,7 +133,7 @@ Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory
   if (!directory) return directory.error();
   const std::string name = options_.name.empty() ? NameOf(options_.command) : options_.name;
   auto place = options_.run_id.empty() ? PlaceForNewRun(*directory, NameWithTime(name))
-                                       : PlaceForRun(*directory, options_.run_id);
+                                       : PlaceForRun(*directory, options_.run_id, options_.node);
   if (!place) return place.error();
   begin_ns_ = MonotonicNs();
   const std::string stage = options_.stage.empty() ? name : options_.stage;
@@ -143,6 +146,9 @@ Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory
     return writer.error();
   }
   place_ = *place;
+  for (const auto& [fact, value] :
+       JobFacts(UserName(geteuid()), [](const char* variable) { return std::getenv(variable); }))
+    writer->PutMachineFact(fact, value);
   if (auto channels = MakeChannelPlace(*directory, place_.run_id)) {
     channel_directory_ = channels->channel;
     trace_directory_ = channels->traces;

@@ -39,6 +39,7 @@ struct RunOptions {
   std::string directory = kDefaultRunsDirectory;  // where runs are kept; created
   std::string name;                               // part of the run's id; from the command where empty
   std::string run_id;                             // an existing or new run that this command is a stage of
+  std::string node;  // of a run on several machines: the name of this one's file in it
   std::string stage;
   std::map<std::string, std::string> tags;
   std::string hook_directory;      // holds the hook's sitecustomize.py; empty: no hook

@@ -56,8 +56,22 @@ Result<RunPlace> PlaceForNewRun(const std::string& directory, const std::string&
   }
 }
 
-Result<RunPlace> PlaceForRun(const std::string& directory, const std::string& run_id) {
-  const std::string path = FileOf(directory, run_id);
+Result<RunPlace> PlaceForRun(const std::string& directory, const std::string& run_id,
+                             const std::string& node) {
+  std::string path = FileOf(directory, run_id);
+  std::error_code ignored;
+  if (!node.empty()) {
+    if (fs::is_regular_file(path, ignored)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("the run '{}' is of one machine: '{}' is a file", run_id, path),
+                   "choose another name with --run ID"};
+    }
+    if (auto made = MakeDirectory(path, kPrivateDirectory); !made) return made.error();
+    path += "/" + node + std::string(record::kRunSuffix);
+  } else if (fs::is_directory(path, ignored)) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("the run '{}' is on several machines", run_id),
+                 "name this one with --node NAME, or choose another name with --run ID"};
+  }
   const auto made = record::MakeRunFile(path);
   if (!made) return made.error();
   return RunPlace{run_id, path, *made};

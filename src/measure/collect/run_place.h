@@ -17,8 +17,9 @@ struct RunPlace {
 // file (O_EXCL), so that runs started at the same time never share one.
 Result<RunPlace> PlaceForNewRun(const std::string& directory, const std::string& wanted);
 
-// The run with this id, new or existing.
-Result<RunPlace> PlaceForRun(const std::string& directory, const std::string& run_id);
+// The run with this id, new or existing. With a `node` it is on several machines, and its file is this one's.
+Result<RunPlace> PlaceForRun(const std::string& directory, const std::string& run_id,
+                             const std::string& node = "");
 
 // Where runs are kept unless somebody says otherwise.
 inline constexpr char kDefaultRunsDirectory[] = ".fullbore/runs";

@@ -24,7 +24,7 @@ std::string WhatWaits(const View& view) {
              sm = view.MeanAfterSteps(Metric::kGpuSmActive), cores = view.CoresAfterSteps();
   if (utilization && sm && *utilization >= kUtilizationHigh && *sm < kNothingRuns)
     return "while a kernel spins on the GPU doing no work: a collective is waiting for a rank";
-  if (!cores || *cores >= kNothingComputes * static_cast<double>(view.ranks().size()) ||
+  if (!cores || *cores >= kNothingComputes * static_cast<double>(view.RanksOnLeadsMachine()) ||
       utilization.value_or(0) >= kNothingRuns)
     return "";
   return view.ranks().size() > 1 ? "and nothing computes: the ranks wait for one that does not come"

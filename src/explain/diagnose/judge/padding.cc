@@ -78,7 +78,7 @@ bool LoaderSetsThePace(const RankView& rank) {
 std::optional<double> PassesOverTokens(const View& view, const Tokens& tokens) {
   const RankView& rank = view.lead();
   const bool known = tokens.follows && (!tokens.attends || tokens.features > 0);
-  if (!known || view.RanksBesideEachOther() > 1 || LoaderSetsThePace(rank) || !view.ComputesOnCpu())
+  if (!known || view.ranks().size() > 1 || LoaderSetsThePace(rank) || !view.ComputesOnCpu())
     return std::nullopt;
   return Passes(rank) * *tokens.follows;
 }

@@ -103,7 +103,8 @@ Sight NoSteps::Look(const View& view) const {
     return sight;
   }
   const auto cores = view.moment.CoresSince(past.last_step_ns());
-  const double ranks = std::max<double>(1, static_cast<double>(view.moment.stage().ranks.size()));
+  const auto on_this_machine = std::ranges::count(view.moment.stage().ranks, 0, &record::RankInfo::node);
+  const double ranks = std::max<double>(1, static_cast<double>(on_this_machine));
   const bool computes = cores && *cores >= diagnose::kNothingComputes * ranks;
   if (!cores && pause_ns < kUntilKnownNs) return {};  // its first readings are about to come
   const bool too_long = !computes || pause_ns > unusual_ns + kMorePatience * static_cast<double>(view.for_ns);

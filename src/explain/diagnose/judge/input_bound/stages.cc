@@ -139,7 +139,7 @@ std::optional<Pipeline> StagedPipeline(const Judged& judged, double threads, dou
   pipeline->fetch_ns = {std::max(0.05 * threads, threads - idle) * batch_ns};
   pipeline->fetch_cpu_ns = stages.Core() * batch_ns;
   if (const auto own = judged.view.CoresOfCommand()) {
-    const auto ranks = static_cast<double>(std::max<size_t>(1, judged.view.ranks().size()));
+    const auto ranks = static_cast<double>(std::max<size_t>(1, judged.view.RanksOnLeadsMachine()));
     pipeline->train_cpu_ns = std::max(0.0, *own / ranks - stages.Core()) * step_ns;
   }
   return pipeline;

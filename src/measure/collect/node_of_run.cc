@@ -1,0 +1,54 @@
+#include "measure/collect/node_of_run.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/text.h"
+
+namespace fullbore::collect {
+
+namespace {
+
+// "--nnodes=4", "--nnodes 4", "--nnodes 1:4" (elastic: so many at most).
+std::optional<int64_t> MostMachines(const std::vector<std::string>& command) {
+  for (size_t i = 0; i < command.size(); ++i) {
+    for (const std::string_view option : {"--nnodes", "--num_machines", "--num-machines"}) {
+      std::string_view value = command[i];
+      if (!value.starts_with(option)) continue;
+      value.remove_prefix(option.size());
+      if (value.starts_with('='))
+        value.remove_prefix(1);
+      else if (value.empty() && i + 1 < command.size())
+        value = command[i + 1];
+      else
+        continue;
+      if (const size_t colon = value.find(':'); colon != std::string_view::npos)
+        value.remove_prefix(colon + 1);
+      return ParseInt(std::string(value));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+NodeOfRun FindNode(const std::vector<std::string>& command, const std::string& hostname,
+                   const std::function<const char*(const char*)>& environment) {
+  const auto text = [&](const char* name) {
+    const char* value = environment(name);
+    return std::string(value ? value : "");
+  };
+  const auto number = [&](const char* name) { return ParseInt(text(name)).value_or(0); };
+  const int64_t nodes = number("SLURM_STEP_NUM_NODES");
+  if (nodes > 1 && !text("SLURM_JOB_ID").empty()) {
+    const std::string slurm_name = text("SLURMD_NODENAME");
+    std::string node = slurm_name.empty() ? hostname : slurm_name;
+    if (number("SLURM_STEP_NUM_TASKS") > nodes) node += "-task" + text("SLURM_LOCALID");
+    return {node, "slurm-" + text("SLURM_JOB_ID"), false};
+  }
+  if (MostMachines(command).value_or(1) > 1) return {hostname, "", true};
+  return {};
+}
+
+}  // namespace fullbore::collect
