@@ -70,7 +70,8 @@ cudaError_t cudaMemGetInfo(size_t* left, size_t* total) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, enum cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, enum cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   if (kind == cudaMemcpyDeviceToHost) memset(to, 0, size);
   return cudaSuccess;
 }
@@ -139,21 +140,48 @@ cudaError_t cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr attribute, in
   struct cudaDeviceProp its;
   cudaGetDeviceProperties_v2(&its, device);
   switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor: *value = its.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = its.minor; break;
-    case cudaDevAttrMultiProcessorCount: *value = its.multiProcessorCount; break;
-    case cudaDevAttrMaxThreadsPerBlock: *value = its.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = its.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrWarpSize: *value = its.warpSize; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = (int)its.sharedMemPerBlock; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = (int)its.sharedMemPerBlockOptin; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = (int)its.sharedMemPerMultiprocessor; break;
-    case cudaDevAttrMaxRegistersPerBlock: *value = its.regsPerBlock; break;
-    case cudaDevAttrMaxGridDimX: *value = its.maxGridSize[0]; break;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = its.major;
+      break;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = its.minor;
+      break;
+    case cudaDevAttrMultiProcessorCount:
+      *value = its.multiProcessorCount;
+      break;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = its.maxThreadsPerBlock;
+      break;
+    case cudaDevAttrMaxThreadsPerMultiProcessor:
+      *value = its.maxThreadsPerMultiProcessor;
+      break;
+    case cudaDevAttrWarpSize:
+      *value = its.warpSize;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = (int)its.sharedMemPerBlock;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = (int)its.sharedMemPerBlockOptin;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+      *value = (int)its.sharedMemPerMultiprocessor;
+      break;
+    case cudaDevAttrMaxRegistersPerBlock:
+      *value = its.regsPerBlock;
+      break;
+    case cudaDevAttrMaxGridDimX:
+      *value = its.maxGridSize[0];
+      break;
     case cudaDevAttrMaxGridDimY:
-    case cudaDevAttrMaxGridDimZ: *value = its.maxGridSize[1]; break;
-    case cudaDevAttrL2CacheSize: *value = its.l2CacheSize; break;
-    default: *value = 1;
+    case cudaDevAttrMaxGridDimZ:
+      *value = its.maxGridSize[1];
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = its.l2CacheSize;
+      break;
+    default:
+      *value = 1;
   }
   return cudaSuccess;
 }
@@ -166,11 +194,12 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes* its, const void* fu
   return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* f, int threads, size_t shared) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* f, int threads,
+                                                          size_t shared) {
   return *blocks = 2, cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* f, int threads, size_t s,
-                                                                   unsigned flags) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* f, int threads,
+                                                                   size_t s, unsigned flags) {
   return *blocks = 2, cudaSuccess;
 }
 
@@ -179,7 +208,9 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
 static uintptr_t handles = 0x1000;
 static void* new_handle(void) { return (void*)__atomic_add_fetch(&handles, 16, __ATOMIC_RELAXED); }
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned f, int p) { return *s = new_handle(), cudaSuccess; }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned f, int p) {
+  return *s = new_handle(), cudaSuccess;
+}
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned f) { return *s = new_handle(), cudaSuccess; }
 cudaError_t cudaStreamGetPriority(cudaStream_t s, int* priority) { return *priority = 0, cudaSuccess; }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned f) { return *e = new_handle(), cudaSuccess; }
@@ -188,15 +219,17 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t a, cudaEvent_t b) { retu
 cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus* status) {
   return *status = cudaStreamCaptureStatusNone, cudaSuccess;
 }
-cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t s, enum cudaStreamCaptureStatus* status, unsigned long long* id,
-                                        cudaGraph_t* graph, const cudaGraphNode_t** nodes, size_t* count) {
+cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t s, enum cudaStreamCaptureStatus* status,
+                                        unsigned long long* id, cudaGraph_t* graph,
+                                        const cudaGraphNode_t** nodes, size_t* count) {
   if (id != NULL) *id = 0;
   return *status = cudaStreamCaptureStatusNone, cudaSuccess;
 }
 
 // ---- the driver, as expandable segments use it ----
 
-static CUresult reserve(CUdeviceptr* at, size_t size, size_t alignment, CUdeviceptr wanted, unsigned long long flags) {
+static CUresult reserve(CUdeviceptr* at, size_t size, size_t alignment, CUdeviceptr wanted,
+                        unsigned long long flags) {
   pthread_mutex_lock(&lock);
   *at = next_address;
   next_address += size;
@@ -224,10 +257,13 @@ static CUresult release(CUmemGenericAllocationHandle handle) {
   return CUDA_SUCCESS;
 }
 
-static CUresult granularity(size_t* bytes, const CUmemAllocationProp* prop, CUmemAllocationGranularity_flags option) {
+static CUresult granularity(size_t* bytes, const CUmemAllocationProp* prop,
+                            CUmemAllocationGranularity_flags option) {
   return *bytes = kPage, CUDA_SUCCESS;
 }
-static CUresult attribute(int* value, CUdevice_attribute which, CUdevice device) { return *value = 1, CUDA_SUCCESS; }
+static CUresult attribute(int* value, CUdevice_attribute which, CUdevice device) {
+  return *value = 1, CUDA_SUCCESS;
+}
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
   return *flags = 0, *active = 1, CUDA_SUCCESS;
@@ -261,7 +297,8 @@ cudaError_t cudaGetDriverEntryPoint(const char* name, void** function, unsigned 
   return cudaSuccess;
 }
 cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version,
-                                             unsigned long long flags, enum cudaDriverEntryPointQueryResult* result) {
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult* result) {
   return cudaGetDriverEntryPoint(name, function, flags, result);
 }
 
@@ -271,14 +308,15 @@ int cublasCreate_v2(void** handle) { return *handle = new_handle(), 0; }
 int cublasLtCreate(void** handle) { return *handle = new_handle(), 0; }
 int cublasGetMathMode(void* handle, int* mode) { return *mode = 0, 0; }
 int cublasGetPointerMode_v2(void* handle, int* mode) { return *mode = 0, 0; }
-int cublasLtMatmulAlgoGetHeuristic(void* handle, void* operation, void* a, void* b, void* c, void* d, void* preference,
-                                   int wanted, void* results, int* found) {
+int cublasLtMatmulAlgoGetHeuristic(void* handle, void* operation, void* a, void* b, void* c, void* d,
+                                   void* preference, int wanted, void* results, int* found) {
   memset(results, 0, 64);
   return *found = 1, 0;
 }
 
 // All that succeeds by doing nothing.
-#define NOTHING(name) __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", fullbore_nothing");
+#define NOTHING(name) \
+  __asm__(".globl " #name "\n.type " #name ", @function\n.set " #name ", fullbore_nothing");
 NOTHING(cudaSetDevice)
 NOTHING(cudaDeviceSynchronize)
 NOTHING(cudaDeviceSetLimit)

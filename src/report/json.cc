@@ -118,6 +118,16 @@ Json Rank(const diagnose::RankShares& r) {
   return rank;
 }
 
+Json NodeOf(const diagnose::NodeSummary& n) {
+  Json node = {{"name", n.name}, {"ranks", n.ranks}};
+  if (n.mean_step_ns > 0) Put(node, "mean_step_ns", n.mean_step_ns);
+  if (!n.shares.empty()) node["shares"] = ObjectOf(n.shares);
+  if (n.cut_off) node["cut_off"] = true;
+  for (const auto& [metric, what, here, elsewhere] : n.differs)
+    node["differs"].push_back({{"metric", metric}, {"what", what}, {"here", here}, {"elsewhere", elsewhere}});
+  return node;
+}
+
 Json Resource(const diagnose::Resource& r) {
   Json resource = Json::object();
   Put(resource, "mean", r.mean);
@@ -301,6 +311,7 @@ Json ToJson(const Diagnosis& d) {
     report["not_judged"].push_back({{"id", id}, {"why", why}, {"needs", needs}});
   }
   for (const auto& rank : d.ranks) report["ranks"].push_back(Rank(rank));
+  for (const auto& node : d.nodes) report["nodes"].push_back(NodeOf(node));
   if (d.replay) report["replay"] = ReplayOf(*d.replay);
   if (d.device_window) report["device_window"] = WindowReportOf(*d.device_window);
   report["resources"] = Json::object();

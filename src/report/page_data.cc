@@ -29,6 +29,7 @@ constexpr size_t kSeriesOfOneName = 16;  // if one name has more (CPU cores), th
 constexpr size_t kWindows = 500;
 // Fewer windows than this say too little: a short recording (a trace) is shown step by step.
 constexpr size_t kFewWindows = 30;
+constexpr size_t kRanksInFull = 64;  // of more, the page shows shares alone
 constexpr size_t kHotLines = 15;
 constexpr size_t kKernels = 100;  // of each rank: the page shows the first few, and finds the others
 constexpr size_t kMessages = 100;
@@ -195,6 +196,7 @@ Json Kernels(const record::RankInfo& rank) {
 Json RanksData(const Stage& stage) {
   Json ranks = Json::array();
   for (const record::RankInfo& rank : stage.ranks) {
+    if (ranks.size() == kRanksInFull) break;
     Json loaders = Json::array();
     for (const record::Loader& loader : rank.loaders) loaders.push_back(LoaderData(loader));
     ranks.push_back({{"rank", rank.rank},

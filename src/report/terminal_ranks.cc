@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/text.h"
+#include "explain/diagnose/nodes.h"
 #include "report/palette.h"
 #include "report/terminal_screen.h"
 
@@ -20,77 +22,89 @@ constexpr int kRankLegendColumns = 72;  // below this width, a rank's legend tak
 constexpr double kRankDifference = 0.05;
 
 // "ranks 0-4,6", "rank 5 cuda:5": consecutive numbers are joined; the device is shown for a single rank only.
-std::string RanksText(const RankGroup& group) {
-  if (group.size() == 1) return fmt::format("rank {} {}", group[0]->rank, group[0]->device);
-  std::string text = "ranks ";
-  for (size_t i = 0; i < group.size();) {
-    size_t last = i;
-    while (last + 1 < group.size() && group[last + 1]->rank == group[last]->rank + 1) ++last;
-    if (i > 0) text += ",";
-    text += std::to_string(group[i]->rank);
-    if (last > i) text += fmt::format("-{}", group[last]->rank);
-    i = last + 1;
-  }
-  return text;
+std::string RanksText(const StepGroup& group) {
+  if (group.numbers.size() == 1) return fmt::format("rank {} {}", group.numbers[0], group.names[0]);
+  return "ranks " + diagnose::RangesOf(group.numbers);
 }
 
-bool Alike(const diagnose::RankShares& a, const diagnose::RankShares& b) {
-  if (std::abs(a.mean_step_ns - b.mean_step_ns) >
-      kRankDifference * std::min(a.mean_step_ns, b.mean_step_ns)) {
-    return false;
-  }
+// "gpu-3 (ranks 24-31)", "gpu-1 and 14 others".
+std::string NodesText(const StepGroup& group) {
+  if (group.names.size() == 1)
+    return fmt::format("{} ({})", group.names[0], diagnose::RangesOf(group.numbers));
+  return fmt::format("{} and {} other{}", group.names[0], group.names.size() - 1,
+                     group.names.size() > 2 ? "s" : "");
+}
+
+using Shares = std::map<std::string, double>;
+
+bool Alike(double a_step_ns, const Shares& a, double b_step_ns, const Shares& b) {
+  if (std::abs(a_step_ns - b_step_ns) > kRankDifference * std::min(a_step_ns, b_step_ns)) return false;
   for (const ShareLook& look : kShareLooks) {
-    const auto ratio = [&](const auto& shares) {
+    const auto ratio = [&](const Shares& shares) {
       const auto found = shares.find(std::string(look.name));
       return found == shares.end() ? 0.0 : found->second;
     };
-    if (std::abs(ratio(a.shares) - ratio(b.shares)) > kRankDifference) return false;
+    if (std::abs(ratio(a) - ratio(b)) > kRankDifference) return false;
   }
   return true;
 }
 
-std::vector<RankGroup> GroupsOf(const std::vector<diagnose::RankShares>& ranks) {
-  std::vector<RankGroup> groups;
-  for (const diagnose::RankShares& rank : ranks) {
-    const auto like = [&](const RankGroup& group) { return Alike(*group.front(), rank); };
-    const auto group = std::find_if(groups.begin(), groups.end(), like);
-    if (group == groups.end()) {
-      groups.push_back({&rank});
-    } else {
-      group->push_back(&rank);
-    }
+// Adds ranks, or a machine with its own, to those that they are like.
+void AddTo(std::vector<StepGroup>& groups, double mean_step_ns, const Shares& shares, const std::string& name,
+           const std::vector<int>& numbers) {
+  const auto like = [&](const StepGroup& group) {
+    return Alike(group.mean_step_ns, *group.shares, mean_step_ns, shares);
+  };
+  auto group = std::ranges::find_if(groups, like);
+  if (group == groups.end()) group = groups.insert(group, {mean_step_ns, &shares, {}, {}});
+  group->names.push_back(name);
+  group->numbers.insert(group->numbers.end(), numbers.begin(), numbers.end());
+}
+
+std::vector<StepGroup> GroupsOf(const diagnose::Diagnosis& d) {
+  std::vector<StepGroup> groups;
+  for (const diagnose::NodeSummary& node : d.nodes) {
+    if (node.mean_step_ns > 0) AddTo(groups, node.mean_step_ns, node.shares, node.name, node.ranks);
   }
+  if (!d.nodes.empty()) return groups;
+  for (const diagnose::RankShares& rank : d.ranks)
+    AddTo(groups, rank.mean_step_ns, rank.shares, rank.device, {rank.rank});
   return groups;
 }
 
 }  // namespace
 
-void Screen::RankLine(const RankGroup& group, int label_columns) {
-  const diagnose::RankShares& rank = *group.front();
-  const std::string step = rank.steps > 0 ? FormatDuration(static_cast<int64_t>(rank.mean_step_ns)) : "";
-  const Piece bar = ShareBar(rank.shares, std::clamp(style_.width - 70, 10, kBarColumns), style_);
-  const std::string label = Elide(Clean(RanksText(group)), label_columns, style_.unicode);
+void Screen::StepLine(const StepGroup& group, const std::string& name, int label_columns) {
+  const std::string step =
+      group.mean_step_ns > 0 ? FormatDuration(static_cast<int64_t>(group.mean_step_ns)) : "";
+  const Piece bar = ShareBar(*group.shares, std::clamp(style_.width - 70, 10, kBarColumns), style_);
+  const std::string label = Elide(name, label_columns, style_.unicode);
   std::vector<Piece> pieces{Paint(Pad(label, label_columns) + "  " + step, "", style_), bar};
   if (style_.width < kRankLegendColumns) {
     Flow(pieces, "  ", 2, 4);
-    Flow(ShareLegendWithin(rank.shares, style_.width - 4, 2, style_), "  ", 4, 4);
+    Flow(ShareLegendWithin(*group.shares, style_.width - 4, 2, style_), "  ", 4, 4);
     return;
   }
   const int room = style_.width - (2 + Columns(pieces[0].plain) + 2 + Columns(bar.plain) + 2);
-  for (Piece& piece : ShareLegendWithin(rank.shares, room, 2, style_)) pieces.push_back(std::move(piece));
+  for (Piece& piece : ShareLegendWithin(*group.shares, room, 2, style_)) pieces.push_back(std::move(piece));
   Flow(pieces, "  ", 2, 4);
 }
 
-// One line for all ranks that are alike, and none if all ranks are.
+// One line for all ranks, or machines, that are alike, and none if all ranks are.
 void Screen::Ranks() {
-  const std::vector<RankGroup> groups = GroupsOf(d_.ranks);
-  if (groups.size() < 2) return;
-  int label_columns = 0;
-  for (const RankGroup& group : groups)
-    label_columns = std::max(label_columns, Columns(Clean(RanksText(group))));
+  const std::vector<StepGroup> groups = GroupsOf(d_);
+  if (groups.size() < 2 && d_.nodes.empty()) return;
   Line();
+  if (!d_.nodes.empty())
+    Paragraph(fmt::format("{} machines, {} ranks", d_.nodes.size(), d_.ranks.size()), 2, 2, "");
+  std::vector<std::string> names;
+  int label_columns = 0;
+  for (const StepGroup& group : groups) {
+    names.push_back(Clean(d_.nodes.empty() ? RanksText(group) : NodesText(group)));
+    label_columns = std::max(label_columns, Columns(names.back()));
+  }
   for (size_t i = 0; i < std::min(groups.size(), kMaxRankLines); ++i)
-    RankLine(groups[i], std::min(label_columns, 24));
+    StepLine(groups[i], names[i], std::min(label_columns, 32));
   if (groups.size() > kMaxRankLines) {
     Paragraph("and more that differ, in the full report", 2, 2, kDim);
   }

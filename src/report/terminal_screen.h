@@ -22,8 +22,13 @@ inline constexpr std::string_view kBold = "1";
 inline constexpr std::string_view kDim = "2";
 inline constexpr std::string_view kGreen = "32";
 
-// Ranks whose steps look alike.
-using RankGroup = std::vector<const diagnose::RankShares*>;
+// Ranks, or machines, whose steps look alike.
+struct StepGroup {
+  double mean_step_ns = 0;  // of the first of them, as the shares
+  const std::map<std::string, double>* shares = nullptr;
+  std::vector<std::string> names;  // of machines; else each rank's device
+  std::vector<int> numbers;        // of all ranks
+};
 
 class Screen {
  public:
@@ -58,7 +63,7 @@ class Screen {
   void FindingInTable(size_t number, const diagnose::Finding& finding, const std::array<int, 3>& columns);
   void FindingInTwoLines(size_t number, const diagnose::Finding& finding);
   std::array<int, 3> TableColumns(std::span<const diagnose::Finding> findings) const;
-  void RankLine(const RankGroup& group, int label_columns);
+  void StepLine(const StepGroup& group, const std::string& name, int label_columns);
   void Classes(const diagnose::Rung& rung);
   void Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs);
   void Note(std::string_view label, const std::vector<std::string>& notes);

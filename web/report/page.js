@@ -122,6 +122,7 @@ function openPage(recorded) {
         replaySection(),
         timeline && timeline.node,
         chartsSection(),
+        nodesSection(),
         ranksSection(),
         linesSection(),
         kernelsSection(),

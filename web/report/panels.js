@@ -262,7 +262,7 @@ function stepPanels(data, rank) {
       marks: {
         ...marks,
         warmLabel: "warm-up",
-        mean: meanRate === undefined ? undefined : meanRate / (known ? data.ranks.length : 1),
+        mean: meanRate === undefined ? undefined : meanRate / (known ? report.ranks.length : 1),
       },
     },
     {

@@ -1,8 +1,77 @@
 // What stands below the charts: ranks, lines, kernels, operators, notes, facts, and the report as text.
 
+// The ranks of each machine, a square each: the darker, the more of its step is what was chosen.
+function nodesSection() {
+  if (!report.nodes) return null;
+  const shown = new Map(report.ranks.filter((rank) => rank.shares).map((rank) => [rank.rank, rank.shares]));
+  const looks = data.palette.filter((look) => [...shown.values()].some((shares) => shares[look.name] > 0));
+  const spread = (name) => {
+    const all = [...shown.values()].map((shares) => shares[name] || 0);
+    return Math.max(...all) - Math.min(...all);
+  };
+  const body = el("tbody", {});
+  const draw = (name) => {
+    const most = Math.max(1e-9, ...[...shown.values()].map((shares) => shares[name] || 0));
+    const square = (rank) => {
+      const share = (shown.get(rank) || {})[name] || 0;
+      return el("span", {
+        title: `rank ${rank}: ${percent(share)}`,
+        style: { background: `color-mix(in srgb, var(--share-${name}) ${(100 * share) / most}%, var(--line))` },
+      });
+    };
+    const row = (node) =>
+      el(
+        "tr",
+        {},
+        el("td", {}, node.name, node.cut_off ? el("small", {}, " cut off") : ""),
+        el("td", { class: "squares" }, el("div", {}, node.ranks.map(square))),
+        el("td", { class: "number" }, node.shares ? percent(node.shares[name] || 0) : ""),
+        el("td", { class: "number" }, node.mean_step_ns ? duration(node.mean_step_ns) : ""),
+        el(
+          "td",
+          { class: "grow soft" },
+          (node.differs || []).map((each) => `${each.what} ${each.here}, elsewhere ${each.elsewhere}`).join("; "),
+        ),
+      );
+    body.replaceChildren(...report.nodes.map(row));
+  };
+  const first = looks.length ? looks.reduce((a, b) => (spread(b.name) > spread(a.name) ? b : a)).name : "";
+  draw(first);
+  const choices = looks.map((look) => [look.name, look.label]);
+  choices.sort(([a], [b]) => (b === first) - (a === first));
+  const titles = ["machine", "ranks", "mean", "step", "what differs there"];
+  return el(
+    "section",
+    { id: "nodes" },
+    el("h2", {}, "Machines", el("small", {}, "a square is a rank: the stronger, the more of its step")),
+    choices.length > 1 ? el("div", { class: "tools still" }, chooser("Share", choices, draw)) : "",
+    el(
+      "div",
+      { class: "card scroll" },
+      el(
+        "table",
+        { class: "heat" },
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            titles.map((title) => el("th", {}, title)),
+          ),
+        ),
+        body,
+      ),
+    ),
+  );
+}
+
+// Of the ranks of many machines, the squares above show as much.
+const kRankBars = 64;
+
 function ranksSection() {
   const ranks = report.ranks.filter((rank) => rank.shares);
-  if (ranks.length < 2) return null;
+  if (ranks.length < 2 || ranks.length > kRankBars) return null;
   const longest = Math.max(...ranks.map((rank) => rank.mean_step_ns));
   return el(
     "section",

@@ -10,6 +10,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/no_steps.h"
+#include "explain/diagnose/nodes.h"
 #include "explain/diagnose/noise.h"
 #include "explain/diagnose/quotes.h"
 #include "explain/diagnose/serving.h"
@@ -179,6 +180,7 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
     diagnosis.recomputed =
         static_cast<double>(noticed.recomputed_ns) / static_cast<double>(noticed.computed_ns);
   for (const RankView& rank : view.ranks()) diagnosis.ranks.push_back(SharesOf(rank));
+  diagnosis.nodes = NodesOf(view);
   diagnosis.shares = diagnosis.ranks.front().shares;
   for (size_t i = 0; i < record::kHostOtherCount; ++i) {
     const auto part = static_cast<record::HostOther>(i);

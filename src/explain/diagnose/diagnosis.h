@@ -110,6 +110,23 @@ struct RankShares {
   std::vector<CollectiveSummary> collectives;  // by sum_ns, largest first
 };
 
+// In what one machine of a run differs from the others.
+struct Difference {
+  std::string metric;           // of docs/metrics.md, or a fact of the machine
+  std::string what;             // "SM clock of its slowest GPU"
+  std::string here, elsewhere;  // "1.02 GHz", "1.75 GHz"; of the others the median, or what most of them have
+};
+
+// One machine of a run on several.
+struct NodeSummary {
+  std::string name;
+  std::vector<int> ranks;
+  double mean_step_ns = 0;  // of its ranks together, as the shares; 0 where no steps were seen
+  std::map<std::string, double> shares;
+  bool cut_off = false;             // its recorder was gone before the others'
+  std::vector<Difference> differs;  // what says most first
+};
+
 struct Resource {
   double mean = 0, p50 = 0, p95 = 0, max = 0;
   std::string unit;
@@ -214,6 +231,7 @@ struct Diagnosis {
   std::optional<Sampling> sampled;
   bool device_shares = false;  // the shares are those of the device, not of the training thread
 
+  std::vector<NodeSummary> nodes;  // of a run on several machines, by their lowest ranks; else empty
   std::vector<RankShares> ranks;
   std::map<std::string, Resource> resources;  // series name with labels -> summary over the window
   std::vector<Finding> findings;              // ordered: the verdict first

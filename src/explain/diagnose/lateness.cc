@@ -86,6 +86,30 @@ std::optional<Severity> SeverityOfLateness(const Lateness& late) {
   return severity ? std::optional(Severity::kWarning) : std::nullopt;
 }
 
+std::optional<Straggler> Named(const Lateness& late) {
+  if (!late.rank || late.of_steps < kSameRankLate) return std::nullopt;
+  const auto severity = SeverityOfLateness(late);
+  if (!severity) return std::nullopt;
+  return Straggler{late, *severity};
+}
+
+// A group is there when its last rank is.
+Meeting Grouped(Meeting meeting, const RankGroups& groups) {
+  if (groups.empty()) return meeting;
+  Meeting of_groups;
+  for (const std::vector<size_t>& members : groups) {
+    const size_t last =
+        *std::ranges::min_element(members, {}, [&](size_t member) { return meeting.waits[member]; });
+    of_groups.waits.push_back(meeting.waits[last]);
+    of_groups.costs_ns.push_back(meeting.costs_ns[last]);
+  }
+  return of_groups;
+}
+
+double WaitRatio(const RankView& rank, bool waits_known) {
+  return waits_known ? ExposedWaitRatio(rank) : rank.Ratio(Share::kCommExposed);
+}
+
 }  // namespace
 
 bool WaitsAreKnown(const std::vector<const RankView*>& ranks) {
@@ -102,33 +126,53 @@ double ExposedWaitRatio(const RankView& rank) {
   return wall_ns > 0 ? static_cast<double>(waited_ns) / static_cast<double>(wall_ns) : 0;
 }
 
-Lateness FindLateness(const std::vector<const RankView*>& ranks) {
+Lateness FindLateness(const std::vector<const RankView*>& ranks, const RankGroups& groups) {
   const bool waits_known = WaitsAreKnown(ranks);
   std::map<int64_t, std::vector<const Step*>> by_index;
   for (const RankView* rank : ranks) {
     for (const Step* step : rank->steady) by_index[step->index].push_back(step);
   }
-  if (waits_known && by_index.size() == 1) return FromWholeRecordings(ranks);
-  std::vector<int64_t> late_steps(ranks.size());
-  std::vector<double> late_ns(ranks.size());
+  if (waits_known && by_index.size() == 1 && groups.empty()) return FromWholeRecordings(ranks);
+  const size_t parties = groups.empty() ? ranks.size() : groups.size();
+  std::vector<int64_t> late_steps(parties);
+  std::vector<double> late_ns(parties);
   double wall_ns = 0;
   int64_t steps = 0;
   for (const auto& [index, of_ranks] : by_index) {
     if (of_ranks.size() != ranks.size()) continue;
-    const Latest latest = LatestOf(MeetingOf(of_ranks, waits_known));
+    const Latest latest = LatestOf(Grouped(MeetingOf(of_ranks, waits_known), groups));
     ++late_steps[latest.rank];
     late_ns[latest.rank] += latest.by_ns;
-    wall_ns += static_cast<double>(of_ranks[latest.rank]->wall_ns);
+    wall_ns +=
+        static_cast<double>(of_ranks[groups.empty() ? latest.rank : groups[latest.rank].front()]->wall_ns);
     ++steps;
   }
   Lateness lateness;
   if (steps == 0) return lateness;
   const auto most = static_cast<size_t>(std::max_element(late_ns.begin(), late_ns.end()) - late_ns.begin());
-  lateness.rank = ranks[most];
+  lateness.rank = ranks[groups.empty() ? most : groups[most].front()];
   lateness.of_steps = static_cast<double>(late_steps[most]) / static_cast<double>(steps);
   lateness.share = wall_ns > 0 ? late_ns[most] / wall_ns : 0;
   lateness.steps = steps;
   return lateness;
+}
+
+std::optional<Straggler> FindSlowNode(const View& view, const std::vector<const RankView*>& ranks) {
+  if (view.stage().nodes.size() < 2) return std::nullopt;
+  std::map<int, std::vector<size_t>> of_nodes;
+  for (size_t i = 0; i < ranks.size(); ++i) of_nodes[ranks[i]->info->node].push_back(i);
+  RankGroups groups;
+  for (auto& [node, members] : of_nodes) groups.push_back(std::move(members));
+  if (groups.size() < 2) return std::nullopt;
+  const auto slow = Named(FindLateness(ranks, groups));
+  if (!slow) return std::nullopt;
+  std::vector<double> on_it, elsewhere;
+  for (const RankView* rank : ranks)
+    (rank->info->node == slow->lateness.rank->info->node ? on_it : elsewhere)
+        .push_back(WaitRatio(*rank, WaitsAreKnown(ranks)));
+  // Half of what is waited for it: a rank that waits longer is not one of the late ones.
+  if (Median(on_it) > Median(elsewhere) - slow->lateness.share / 2) return std::nullopt;
+  return slow;
 }
 
 std::vector<const RankView*> RanksTogether(const View& view) {
@@ -140,11 +184,7 @@ std::vector<const RankView*> RanksTogether(const View& view) {
 }
 
 std::optional<Straggler> FindStraggler(const std::vector<const RankView*>& ranks) {
-  const Lateness late = FindLateness(ranks);
-  if (!late.rank || late.of_steps < kSameRankLate) return std::nullopt;
-  const auto severity = SeverityOfLateness(late);
-  if (!severity) return std::nullopt;
-  return Straggler{late, *severity};
+  return Named(FindLateness(ranks));
 }
 
 }  // namespace fullbore::diagnose

@@ -29,10 +29,17 @@ struct Straggler {
 };
 std::optional<Straggler> FindStraggler(const std::vector<const RankView*>& ranks);
 
+// Ranks that arrive as one, as those of a machine do: which of them is the last one is chance.
+using RankGroups = std::vector<std::vector<size_t>>;  // of indices into the ranks
+
 // The last rank to arrive is the one that waits least for the others, and it is late by how much longer they
 // wait. Measured by the time that each rank waits inside collectives, where that is known (WaitsAreKnown),
-// else by its exposed time in collectives.
-Lateness FindLateness(const std::vector<const RankView*>& ranks);
+// else by its exposed time in collectives. With `groups`, the group of which a rank is the last: `rank` is its first.
+Lateness FindLateness(const std::vector<const RankView*>& ranks, const RankGroups& groups = {});
+
+// Nothing for a run on one machine. Where one rank of a machine is late and the others of it wait as everybody else
+// does, it is the rank's.
+std::optional<Straggler> FindSlowNode(const View& view, const std::vector<const RankView*>& ranks);
 
 // Whether matching collectives were found on all ranks, so that waiting for the last one to arrive can be
 // told from transfer.
