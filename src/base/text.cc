@@ -59,8 +59,8 @@ std::optional<double> ParseSeconds(std::string_view text) {
   if (text.ends_with("ms")) {
     unit = 1e-3;
     text.remove_suffix(2);
-  } else if (const char last = text.back(); last == 's' || last == 'm' || last == 'h') {
-    unit = last == 's' ? 1 : last == 'm' ? 60 : 3600;
+  } else if (const char last = text.back(); last == 's' || last == 'm' || last == 'h' || last == 'd') {
+    unit = last == 's' ? 1 : last == 'm' ? 60 : last == 'h' ? 3600 : 86400;
     text.remove_suffix(1);
   }
   const auto number = ParseDouble(text);

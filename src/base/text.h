@@ -17,7 +17,7 @@ std::vector<std::string_view> Split(Temporary&& text, char separator) = delete; 
 std::vector<std::string_view> Words(std::string_view text);  // runs of blanks are one separator
 std::optional<int64_t> ParseInt(std::string_view text);      // the whole text, or nothing
 std::optional<double> ParseDouble(std::string_view text);
-std::optional<double> ParseSeconds(std::string_view text);  // "90", "90s", "10m", "2h", "1.5m", "80ms"
+std::optional<double> ParseSeconds(std::string_view text);  // "90", "90s", "10m", "2h", "7d", "1.5m", "80ms"
 
 std::string FormatDuration(int64_t ns);   // "203 ms", "4 min 12 s"
 std::string FormatBytes(double bytes);    // "31 GB" (decimal units, as device makers count)

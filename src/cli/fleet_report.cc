@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/print.h"
+#include "base/text.h"
+#include "cli/fleet_store.h"
+#include "cli/output.h"
+#include "cli/results.h"
+#include "cli/subcommand.h"
+#include "fleet/report.h"
+#include "fleet/report_json.h"
+
+namespace fullbore::cli {
+
+namespace {
+
+constexpr size_t kMostFixes = 10, kMostFixesOfLetter = 3, kMostGroups = 20;
+constexpr int kBarCells = 24;
+constexpr const char* kCsvHeader = "group,runs,given_h,work_h,waste_h,not_judged_h";
+const ResultFormat kFleetCsv = {"a table", [](std::string_view head) { return head.starts_with(kCsvHeader); },
+                                false};
+
+struct Flags {
+  StoreFlags store;
+  std::string by = "user", user;
+  double price = 0;
+  ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv};
+  bool force = false;
+};
+
+double Hours(int64_t ns) { return static_cast<double>(ns) / 3.6e12; }
+
+std::string HoursText(int64_t ns) {
+  const double hours = Hours(ns);
+  return fmt::format("{:.{}f}", hours, hours < 1 ? 3 : hours < 100 ? 1 : 0);
+}
+
+// "12 Nov" would need a locale: the date as everywhere else.
+std::string Day(int64_t unix_ns) { return FormatUtc(unix_ns).substr(0, 10); }
+
+std::string Plural(size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+class Text {
+ public:
+  Text(const fleet::Report& report, const Flags& flags) : report_(report), flags_(flags) {}
+
+  void Print() const {
+    Head();
+    Parts();
+    if (flags_.user.empty()) Groups();
+    Fixes();
+  }
+
+ private:
+  template <typename... Arguments>
+  static void Line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    const std::string line = fmt::format(format, std::forward<Arguments>(arguments)...);
+    fullbore::Print(stdout, "{}\n",
+                    Printable(line.substr(0, line.find_last_not_of(' ') + 1), LocaleIsUtf8()));
+  }
+
+  std::string Share(int64_t ns) const {
+    return report_.given_ns > 0
+               ? FormatPercent(static_cast<double>(ns) / static_cast<double>(report_.given_ns))
+               : "";
+  }
+  std::string Money(int64_t ns) const {
+    return flags_.price > 0 ? fmt::format("{:.2f}", Hours(ns) * flags_.price) : "";
+  }
+  std::string Bar(int64_t ns) const {
+    if (report_.given_ns <= 0) return "";
+    const auto cells = static_cast<size_t>(
+        std::llround(kBarCells * static_cast<double>(ns) / static_cast<double>(report_.given_ns)));
+    std::string bar;
+    for (size_t i = 0; i < cells; ++i) bar += LocaleIsUtf8() ? "█" : "#";
+    return bar;
+  }
+
+  void Head() const {
+    const std::string whose =
+        flags_.user.empty()
+            ? fmt::format("{} of {}", Plural(report_.runs, "run"), Plural(report_.users.size(), "user"))
+            : fmt::format("{} of {}", Plural(report_.runs, "run"), flags_.user);
+    Line("  {}, {} to {}: {} device hours{}", whose, Day(report_.begin_unix_ns), Day(report_.end_unix_ns),
+         HoursText(report_.given_ns), flags_.price > 0 ? ", " + Money(report_.given_ns) : "");
+  }
+
+  void Row(const std::string& name, int64_t ns, bool bar) const {
+    Line("  {:<24}{:>9}{:>8}{}  {}", name, HoursText(ns), Share(ns),
+         flags_.price > 0 ? fmt::format("{:>10}", Money(ns)) : "", bar ? Bar(ns) : "");
+  }
+
+  void Parts() const {
+    Line("");
+    Line("  {:<24}{:>9}{:>8}{}", "where they went", "hours", "share",
+         flags_.price > 0 ? fmt::format("{:>10}", "cost") : "");
+    for (const fleet::Kind kind : {fleet::Kind::kWork, fleet::Kind::kWaste, fleet::Kind::kStart,
+                                   fleet::Kind::kEnd, fleet::Kind::kNotJudged}) {
+      int64_t ns = 0;
+      for (const fleet::Part& part : report_.parts) ns += part.kind == kind ? part.device_ns : 0;
+      if (ns == 0) continue;
+      Row(NameForPeople(kind), ns, true);
+      for (const fleet::Part& part : report_.parts) {
+        if (part.kind == kind && !part.cause.empty()) Row("  " + part.cause, part.device_ns, false);
+      }
+    }
+  }
+
+  static std::string NameForPeople(fleet::Kind kind) {
+    switch (kind) {
+      case fleet::Kind::kWork:
+        return "work";
+      case fleet::Kind::kWaste:
+        return "wasted, waiting";
+      case fleet::Kind::kStart:
+        return "start and warm-up";
+      case fleet::Kind::kEnd:
+        return "after the last step";
+      case fleet::Kind::kNotJudged:
+        return "not judged";
+    }
+    return "";
+  }
+
+  void Groups() const {
+    Line("");
+    Line("  {:<24}{:>9}{:>8}{:>9}{:>12}", fmt::format("by {}", fleet::Name(report_.by)), "hours", "runs",
+         "wasted", "not judged");
+    const auto of = [](int64_t part_ns, int64_t whole_ns) {
+      return whole_ns > 0 ? FormatPercent(static_cast<double>(part_ns) / static_cast<double>(whole_ns)) : "";
+    };
+    for (size_t i = 0; i < std::min(kMostGroups, report_.groups.size()); ++i) {
+      const fleet::Group& group = report_.groups[i];
+      Line("  {:<24}{:>9}{:>8}{:>9}{:>12}", Elide(group.name, 23, LocaleIsUtf8()), HoursText(group.given_ns),
+           group.runs, of(group.waste_ns, group.given_ns), of(group.not_judged_ns, group.given_ns));
+    }
+    if (report_.groups.size() > kMostGroups)
+      Line("  and {} more (--json, --csv)", report_.groups.size() - kMostGroups);
+  }
+
+  void Fixes() const {
+    if (report_.fixes.empty()) return;
+    Line("");
+    Line("  what brings most back, in device hours");
+    const size_t most = flags_.user.empty() ? kMostFixes : kMostFixesOfLetter;
+    for (size_t i = 0; i < std::min(most, report_.fixes.size()); ++i) {
+      const fleet::Fix& fix = report_.fixes[i];
+      Line("  {:>2}  {} ({} to {})  {}", i + 1, HoursText(fix.expected_ns), HoursText(fix.low_ns),
+           HoursText(fix.high_ns), fix.change.empty() ? fix.finding : fix.change);
+      const std::string whose = flags_.user.empty() ? " of " + Users(fix) : "";
+      PrintWrapped(
+          fmt::format("{}{}; for instance {}: {}", Plural(fix.runs, "run"), whose, fix.run, fix.title), 6, 6);
+    }
+  }
+
+  static std::string Users(const fleet::Fix& fix) {
+    constexpr size_t kNamed = 3;
+    std::string text;
+    size_t named = 0;
+    for (const std::string& user : fix.users) {
+      if (named++ < kNamed)
+        text += (text.empty() ? "" : ", ") + (user.empty() ? std::string("unknown") : user);
+    }
+    return fix.users.size() > kNamed ? text + fmt::format(" and {} more", fix.users.size() - kNamed) : text;
+  }
+
+  const fleet::Report& report_;
+  const Flags& flags_;
+};
+
+std::string CsvOf(const fleet::Report& report) {
+  std::string csv = std::string(kCsvHeader) + "\n";
+  for (const fleet::Group& group : report.groups) {
+    std::string name;
+    for (const char c : group.name) name += c == '"' ? "\"\"" : std::string(1, c);
+    csv += fmt::format("\"{}\",{},{:.6f},{:.6f},{:.6f},{:.6f}\n", name, group.runs, Hours(group.given_ns),
+                       Hours(group.work_ns), Hours(group.waste_ns), Hours(group.not_judged_ns));
+  }
+  return csv;
+}
+
+int Run(Flags& flags) {
+  InputFiles inputs;
+  inputs.Add(flags.store.file);
+  if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force); !judged)
+    return Fail(judged.error(), kExitUsage);
+  const auto by = fleet::ByNamed(flags.by);
+  if (!by) return Fail(by.error(), kExitUsage);
+  const auto runs = RunsIn(flags.store);
+  if (!runs) return Fail(runs.error(), StatusOf(runs.error()));
+  const fleet::Report report = fleet::ReportOn(*runs, *by, flags.user);
+  if (flags.json.wanted()) {
+    if (auto written = WriteJson(flags.json, ToJson(report)); !written)
+      return Fail(written.error(), kExitFailure);
+  }
+  if (flags.csv.wanted()) {
+    if (auto written = flags.csv.Write(CsvOf(report)); !written) return Fail(written.error(), kExitFailure);
+  }
+  if (AnyToStandardOutput({&flags.json, &flags.csv})) return 0;
+  if (report.runs == 0) {
+    Print(stdout, "no runs{} in '{}'{}\n", flags.user.empty() ? "" : " of " + flags.user, flags.store.file,
+          flags.store.since.empty() ? "" : " since then");
+    return 0;
+  }
+  Text(report, flags).Print();
+  return 0;
+}
+
+Handler Define(CLI::App& app, const Invocation&) {
+  auto flags = std::make_shared<Flags>();
+  AddStore(app, flags->store);
+  app.add_option("--by", flags->by, "Grouped by user, account, partition or device")->default_str("user");
+  app.add_option("--for", flags->user,
+                 "Only this user's runs, with the three best edits and nothing about others")
+      ->type_name("USER");
+  app.add_option("--price", flags->price, "Of a device hour, in any currency: what it costs is shown as well")
+      ->check(CLI::NonNegativeNumber);
+  AddResult(app, flags->json, "Write the report object to this file");
+  AddResult(app, flags->csv, "Write the groups to this file");
+  AddForce(app, flags->force);
+  return [flags] { return Run(*flags); };
+}
+
+}  // namespace
+
+const Subcommand kFleetReport = {"report",
+                                 "Where the device hours of many runs went, and which edits bring most back",
+                                 "fullbore fleet report --by user", Define};
+
+}  // namespace fullbore::cli

@@ -1,0 +1,172 @@
+#include "fleet/account.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "base/text.h"
+#include "explain/diagnose/diagnose.h"
+
+namespace fullbore::fleet {
+
+namespace {
+
+using diagnose::Diagnosis;
+using diagnose::Finding;
+
+// Findings that name what the device waits for, and the share of the step that they are about.
+struct Waits {
+  std::string_view finding, share;
+};
+constexpr std::array kWaits = {
+    Waits{"input-bound", "data_wait"},        Waits{"worker-overcommit", "data_wait"},
+    Waits{"straggler", "comm_exposed"},       Waits{"comm-bound", "comm_exposed"},
+    Waits{"launch-bound", "launch"},          Waits{"sync-bound", "sync"},
+    Waits{"copy-bound", "copy_exposed"},      Waits{"recompilation", "host_other"},
+    Waits{"host-other", "host_other"},        Waits{"instrumentation", "host_other"},
+    Waits{"uneven-last-batch", "host_other"},
+};
+
+std::string Fact(const record::Recording& recording, const char* name) {
+  const auto found = recording.machine.find(name);
+  return found == recording.machine.end() ? "" : found->second;
+}
+
+// Of several stages, that of the stage with the most ranks: others prepare or evaluate.
+int64_t DevicesOf(const record::Recording& recording) {
+  size_t ranks = 0;
+  for (const record::Stage& stage : recording.stages) ranks = std::max(ranks, stage.ranks.size());
+  if (ranks > 0) return static_cast<int64_t>(ranks);
+  return std::max<int64_t>(1, ParseInt(Fact(recording, "job_gpus")).value_or(1));
+}
+
+std::string DeviceOf(const record::Recording& recording) {
+  for (const record::Stage& stage : recording.stages) {
+    for (const record::RankInfo& rank : stage.ranks) {
+      if (rank.device == "cpu") return "cpu";
+    }
+  }
+  const std::string gpu = Fact(recording, "gpu0");
+  return gpu.empty() ? "cpu" : gpu;
+}
+
+// The steady state of one stage, divided among what was waited for and the rest.
+class SteadyState {
+ public:
+  SteadyState(const Diagnosis& diagnosis, int64_t device_ns)
+      : left_(diagnosis.shares), device_ns_(device_ns) {
+    for (const Finding& finding : diagnosis.findings) Take(finding);
+  }
+
+  std::vector<Part> Parts() const {
+    std::vector<Part> parts = waste_;
+    int64_t work_ns = device_ns_;
+    for (const Part& part : waste_) work_ns -= part.device_ns;
+    parts.push_back({Kind::kWork, "", work_ns});
+    return parts;
+  }
+
+ private:
+  void Take(const Finding& finding) {
+    const auto waits = std::ranges::find(kWaits, finding.id, &Waits::finding);
+    if (waits == kWaits.end() || finding.of_others) return;
+    const auto share = left_.find(std::string(waits->share));
+    if (share == left_.end()) return;
+    const double taken = std::clamp(finding.share, 0.0, share->second);
+    share->second -= taken;
+    const auto ns = static_cast<int64_t>(taken * static_cast<double>(device_ns_));
+    if (ns > 0) waste_.push_back({Kind::kWaste, finding.id, ns});
+  }
+
+  std::map<std::string, double> left_;
+  int64_t device_ns_;
+  std::vector<Part> waste_;
+};
+
+bool Has(const Diagnosis& diagnosis, std::string_view id) {
+  return std::ranges::any_of(diagnosis.findings, [&](const Finding& finding) { return finding.id == id; });
+}
+
+void AddStage(const record::Stage& stage, const Diagnosis& diagnosis, int64_t devices, RunAccount& account) {
+  const int64_t all_ns = (stage.end_ns - stage.begin_ns) * devices;
+  const auto add = [&](Kind kind, const std::string& cause, int64_t device_ns) {
+    if (device_ns > 0) AddUp(account.parts, {kind, cause, device_ns});
+  };
+  if (diagnosis.steps == 0 || !diagnosis.fitness.CanBeJudged()) {
+    const bool idle = Has(diagnosis, "idle-device");
+    return add(idle ? Kind::kWaste : Kind::kNotJudged, idle ? "idle-device" : "", all_ns);
+  }
+  const int64_t begin_ns = std::clamp(diagnosis.begin_ns, stage.begin_ns, stage.end_ns);
+  const int64_t end_ns = std::clamp(diagnosis.end_ns, begin_ns, stage.end_ns);
+  add(Kind::kStart, "", (begin_ns - stage.begin_ns) * devices);
+  const int64_t steady_ns = (end_ns - begin_ns) * devices;
+  for (const Part& part : SteadyState(diagnosis, steady_ns).Parts())
+    add(part.kind, part.cause, part.device_ns);
+  const bool hangs = Has(diagnosis, "hang");
+  add(hangs ? Kind::kWaste : Kind::kEnd, hangs ? "hang" : "", (stage.end_ns - end_ns) * devices);
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.speedup.expected <= 1 || finding.open) continue;
+    account.advice.push_back({finding.id, finding.cause, finding.title, finding.change, finding.speedup.low,
+                              finding.speedup.expected, finding.speedup.high, steady_ns});
+  }
+}
+
+}  // namespace
+
+const char* Name(Kind kind) {
+  switch (kind) {
+    case Kind::kWork:
+      return "work";
+    case Kind::kWaste:
+      return "waste";
+    case Kind::kStart:
+      return "start";
+    case Kind::kEnd:
+      return "end";
+    case Kind::kNotJudged:
+      return "not judged";
+  }
+  return "not judged";
+}
+
+void AddUp(std::vector<Part>& parts, const Part& part) {
+  const auto key = [](const Part& each) { return std::tie(each.kind, each.cause); };
+  const auto at = std::ranges::lower_bound(parts, key(part), {}, key);
+  if (at != parts.end() && key(*at) == key(part))
+    at->device_ns += part.device_ns;
+  else
+    parts.insert(at, part);
+}
+
+RunAccount AccountOf(const record::Recording& recording) {
+  RunAccount account;
+  account.id = recording.id;
+  account.path = recording.path;
+  account.user = Fact(recording, "user");
+  account.job = Fact(recording, "job_id");
+  account.account = Fact(recording, "job_account");
+  account.partition = Fact(recording, "job_partition");
+  if (recording.stages.front().nodes.size() < 2) account.node = Fact(recording, "hostname");
+  account.device = DeviceOf(recording);
+  account.devices = DevicesOf(recording);
+  account.begin_unix_ns = recording.stages.front().begin_ns + recording.wall_offset_ns;
+  account.ended = recording.stages.back().state == record::StageState::kEnded;
+  for (const std::string& word : recording.stages.back().command)
+    account.command += (account.command.empty() ? "" : " ") + ShellQuote(word);
+  for (const record::Stage& stage : recording.stages) {
+    const Diagnosis diagnosis = diagnose::Diagnose(recording, stage.name);
+    account.given_ns += (stage.end_ns - stage.begin_ns) * account.devices;
+    AddStage(stage, diagnosis, account.devices, account);
+    if (diagnosis.fitness.CanBeJudged() && account.steps_per_s == 0)
+      account.steps_per_s = diagnosis.steps_per_s;
+    if (!account.verdict.empty()) continue;
+    account.verdict =
+        diagnosis.findings.empty() ? diagnosis.fitness.Refusal() : diagnosis.findings.front().title;
+  }
+  return account;
+}
+
+}  // namespace fullbore::fleet

@@ -1,0 +1,163 @@
+#include "fleet/collect.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "record/run_reader.h"
+
+namespace fullbore::fleet {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr size_t kMostWaiting = 64;  // accounts that are not written yet
+
+Stamp StampOfFile(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return {};
+  Stamp stamp{info.st_size, info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec};
+  if (stat((path + "-wal").c_str(), &info) == 0) {
+    stamp.bytes += info.st_size;
+    stamp.changed_ns = std::max(stamp.changed_ns, info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec);
+  }
+  return stamp;
+}
+
+Stamp StampOf(const std::string& run) {
+  std::error_code ignored;
+  if (!fs::is_directory(run, ignored)) return StampOfFile(run);
+  Stamp all;
+  for (const auto& entry : fs::directory_iterator(run, ignored)) {
+    const Stamp stamp = StampOfFile(entry.path());
+    all.bytes += stamp.bytes;
+    all.changed_ns = std::max(all.changed_ns, stamp.changed_ns);
+  }
+  return all;
+}
+
+struct Read {
+  std::string path;
+  Stamp stamp;
+  Result<RunAccount> account;
+};
+
+// What the readers have done and the writer has not.
+class Finished {
+ public:
+  void Add(Read read) {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [&] { return waiting_.size() < kMostWaiting || over_; });
+    waiting_.push_back(std::move(read));
+    some_.notify_one();
+  }
+  Read Take() {
+    std::unique_lock lock(mutex_);
+    some_.wait(lock, [&] { return !waiting_.empty(); });
+    Read read = std::move(waiting_.front());
+    waiting_.pop_front();
+    room_.notify_one();
+    return read;
+  }
+  void Stop() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    room_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable some_, room_;
+  std::deque<Read> waiting_;
+  bool over_ = false;
+};
+
+Result<RunAccount> ReadAccount(const std::string& path) try {
+  const auto recording = record::ReadRun(path);
+  if (!recording) return recording.error();
+  return AccountOf(*recording);
+} catch (const std::exception& error) {  // a bug, or no memory: the other runs are read
+  return Error{ErrorCode::kInternal, fmt::format("'{}': {}", path, error.what()), ""};
+}
+
+void FindBelow(const fs::path& directory, std::vector<std::string>& runs) {
+  std::error_code error;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (auto each = fs::recursive_directory_iterator(directory, options, error);
+       each != fs::recursive_directory_iterator(); each.increment(error)) {
+    if (error) return;
+    std::error_code ignored;
+    const bool is_folder = each->is_directory(ignored), is_link = each->is_symlink(ignored);
+    if (is_link || each->path().extension() != record::kRunSuffix) continue;
+    if (is_folder) each.disable_recursion_pending();
+    runs.push_back(each->path());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> FindRuns(const std::vector<std::string>& directories) {
+  std::vector<std::string> runs;
+  for (const std::string& directory : directories) {
+    std::error_code ignored;
+    const fs::path absolute = fs::canonical(directory, ignored);
+    if (absolute.extension() == record::kRunSuffix)
+      runs.push_back(absolute);
+    else if (!absolute.empty())
+      FindBelow(absolute, runs);
+  }
+  std::ranges::sort(runs);
+  runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
+  return runs;
+}
+
+Result<Collected> Collect(const CollectOptions& options, Store& store) {
+  const auto known = store.Stamps();
+  if (!known) return known.error();
+  Collected collected;
+  std::vector<std::pair<std::string, Stamp>> changed;
+  for (const std::string& path : FindRuns(options.directories)) {
+    ++collected.runs;
+    const Stamp stamp = StampOf(path);
+    const auto before = known->find(path);
+    if (before == known->end() || before->second != stamp) changed.emplace_back(path, stamp);
+  }
+  Finished finished;
+  std::atomic<size_t> next = 0;
+  std::vector<std::jthread> readers;
+  for (size_t i = 0; i < std::min(std::max<size_t>(1, options.threads), changed.size()); ++i) {
+    readers.emplace_back([&] {
+      for (size_t mine = next++; mine < changed.size(); mine = next++)
+        finished.Add({changed[mine].first, changed[mine].second, ReadAccount(changed[mine].first)});
+    });
+  }
+  Result<void> put;
+  for (size_t done = 0; done < changed.size() && put; ++done) {
+    const Read read = finished.Take();
+    if (read.account) {
+      put = store.Put(*read.account, read.stamp);
+      ++collected.changed;
+    } else {
+      collected.unread.push_back(read.account.error().text);
+    }
+    if (options.progress) options.progress(done + 1, changed.size());
+  }
+  if (!put) {
+    next = changed.size();
+    finished.Stop();
+    return put.error();
+  }
+  return collected;
+}
+
+}  // namespace fullbore::fleet

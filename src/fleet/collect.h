@@ -1,0 +1,32 @@
+// Reads the runs of directories, diagnoses those that changed since they were last collected, and puts their accounts
+// into a store.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/store.h"
+
+namespace fullbore::fleet {
+
+struct Collected {
+  size_t runs = 0;                  // that were found
+  size_t changed = 0;               // of them, put into the store
+  std::vector<std::string> unread;  // why each of the others could not be
+};
+
+struct CollectOptions {
+  std::vector<std::string> directories;  // of runs, or of whatever holds some, at any depth
+  size_t threads = 1;
+  std::function<void(size_t done, size_t all)> progress;  // on the caller's thread
+};
+
+// The runs below the directories, a folder of machines as one. Symbolic links are not followed.
+std::vector<std::string> FindRuns(const std::vector<std::string>& directories);
+
+Result<Collected> Collect(const CollectOptions& options, Store& store);
+
+}  // namespace fullbore::fleet

@@ -1,0 +1,49 @@
+// What the accounts of many runs say together: where the device time went, by whom, and which edits bring most back.
+// Sums are exact: the parts of a report, and those of each group, sum to what was given.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "fleet/account.h"
+
+namespace fullbore::fleet {
+
+enum class By : uint8_t { kUser, kAccount, kPartition, kDevice };
+const char* Name(By by);  // "user"
+Result<By> ByNamed(const std::string& name);
+
+struct Group {
+  std::string name;  // "unknown" where the runs do not say
+  size_t runs = 0;
+  int64_t given_ns = 0, work_ns = 0, waste_ns = 0, not_judged_ns = 0;
+};
+
+// One recommended edit, over all runs that it is recommended for first: what others would bring of the same run is not
+// added to it.
+struct Fix {
+  std::string finding, cause, change, title;  // the title is that of the run that it brings most
+  std::string run;                            // that run
+  size_t runs = 0;
+  std::set<std::string> users;
+  int64_t low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
+};
+
+struct Report {
+  size_t runs = 0;
+  std::set<std::string> users;
+  int64_t begin_unix_ns = 0, end_unix_ns = 0;  // of the first run, and of the last one's begin
+  int64_t given_ns = 0;
+  std::vector<Part> parts;  // by kind, and waste by cause, largest first
+  By by = By::kUser;
+  std::vector<Group> groups;  // largest first
+  std::vector<Fix> fixes;     // what brings most first
+};
+
+// `user`: only that user's runs; empty: everybody's.
+Report ReportOn(const std::vector<RunAccount>& runs, By by, const std::string& user = "");
+
+}  // namespace fullbore::fleet

@@ -1,0 +1,108 @@
+#include "fleet/store.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "base/testing/scratch_directory.h"
+
+namespace fullbore::fleet {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+RunAccount AnAccount(const std::string& id, int64_t begin_ns = 1000) {
+  RunAccount account;
+  account.id = id;
+  account.path = "/runs/" + id + ".fbr";
+  account.user = "anna";
+  account.device = "cpu";
+  account.devices = 2;
+  account.begin_unix_ns = begin_ns;
+  account.given_ns = 100;
+  account.ended = true;
+  account.parts = {{Kind::kWork, "", 60}, {Kind::kWaste, "input-bound", 40}};
+  account.advice = {{"input-bound", "too-few-workers", "waits", "num_workers=4", 1.2, 1.5, 1.7, 90}};
+  return account;
+}
+
+class FleetStoreTest : public ::testing::Test {
+ protected:
+  ScratchDirectory directory_;
+  const std::string path_ = directory_ / "fleet.db";
+};
+
+TEST_F(FleetStoreTest, WhatIsPutIsReadAgain) {
+  {
+    auto store = Store::Open(path_);
+    ASSERT_TRUE(store.ok()) << ToString(store.error());
+    ASSERT_TRUE(store->Put(AnAccount("b", 2000), {7, 8}).ok());
+    ASSERT_TRUE(store->Put(AnAccount("a"), {5, 6}).ok());
+  }
+  struct stat info {};
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  auto store = Store::OpenForReading(path_);
+  ASSERT_TRUE(store.ok()) << ToString(store.error());
+  const auto runs = store->Runs(0);
+  ASSERT_TRUE(runs.ok());
+  ASSERT_THAT(*runs, SizeIs(2));
+  const RunAccount& run = (*runs)[0];
+  EXPECT_EQ(run.id, "a");
+  EXPECT_EQ(run.devices, 2);
+  EXPECT_TRUE(run.ended);
+  ASSERT_THAT(run.parts, SizeIs(2));
+  EXPECT_EQ(run.parts[1].cause, "input-bound");
+  ASSERT_THAT(run.advice, SizeIs(1));
+  EXPECT_EQ(run.advice[0].change, "num_workers=4");
+  EXPECT_EQ(run.advice[0].expected, 1.5);
+  EXPECT_THAT(*store->Runs(1500), SizeIs(1));
+  EXPECT_EQ(store->Stamps()->at("/runs/b.fbr"), (Stamp{7, 8}));
+}
+
+TEST_F(FleetStoreTest, ARunThatIsPutAgainTakesItsOwnPlace) {
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE(store->Put(AnAccount("a"), {1, 1}).ok());
+  RunAccount grown = AnAccount("a");
+  grown.given_ns = 150;
+  grown.parts = {{Kind::kNotJudged, "", 150}};
+  grown.advice.clear();
+  ASSERT_TRUE(store->Put(grown, {2, 2}).ok());
+  const auto runs = store->Runs(0);
+  ASSERT_THAT(*runs, SizeIs(1));
+  EXPECT_THAT((*runs)[0].parts, SizeIs(1));
+  EXPECT_THAT((*runs)[0].advice, SizeIs(0));
+}
+
+TEST_F(FleetStoreTest, TwoCollectorsAtOnceLoseNothing) {
+  ASSERT_TRUE(Store::Open(path_).ok());
+  const auto put = [&](const std::string& prefix) {
+    auto store = Store::Open(path_);
+    ASSERT_TRUE(store.ok());
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(store->Put(AnAccount(prefix + std::to_string(i)), {}).ok());
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(store->Put(AnAccount("both" + std::to_string(i)), {}).ok());
+  };
+  std::thread other(put, "x");
+  put("y");
+  other.join();
+  EXPECT_THAT(*Store::OpenForReading(path_)->Runs(0), SizeIs(150));
+}
+
+TEST_F(FleetStoreTest, OtherFilesAreRefusedAndStayAsTheyAre) {
+  const std::string text = directory_.Write("notes.txt", "no database");
+  EXPECT_FALSE(Store::Open(text).ok());
+  EXPECT_FALSE(Store::OpenForReading(text).ok());
+  EXPECT_FALSE(Store::OpenForReading(directory_ / "missing.db").ok());
+  const std::string other = directory_ / "other.db";
+  ASSERT_TRUE(record::Database::OpenForWriting(other)->Execute("CREATE TABLE theirs (x)").ok());
+  EXPECT_THAT(Store::Open(other).error().text, HasSubstr("is no fleet database"));
+  ASSERT_TRUE(Store::Open(path_).ok());
+  ASSERT_TRUE(record::Database::OpenForWriting(path_)->Execute("INSERT INTO fleet VALUES (99)").ok());
+  EXPECT_THAT(Store::Open(path_).error().text, HasSubstr("of version 99"));
+}
+
+}  // namespace
+}  // namespace fullbore::fleet
