@@ -84,11 +84,24 @@ def test_a_narrow_comparison_says_the_same_as_a_wide_one(fullbore, traces):
 
 
 COMMANDS = ["", "run", "tune", "measure", "explain", "compare", "export", "loader", "loader bench", "loader pack"]
-COMMANDS += ["runs", "serve", "top", "alerts", "alerts test", "alerts watch", "doctor", "help"]
+COMMANDS += [
+    "runs",
+    "fleet",
+    "fleet collect",
+    "fleet report",
+    "fleet nodes",
+    "serve",
+    "top",
+    "alerts",
+    "alerts test",
+    "alerts watch",
+    "doctor",
+    "help",
+]
 
 
 def test_every_command_s_help_is_looked_at_here(fullbore):
-    for of in ("", "loader", "alerts"):
+    for of in ("", "loader", "alerts", "fleet"):
         listed = fullbore.call(*of.split(), "--help").stdout.decode().partition("ommands:\n")[2]
         names = re.findall(r"^  (\w+) ", listed, re.MULTILINE)
         assert names and {f"{of} {name}".strip() for name in names} <= set(COMMANDS)
