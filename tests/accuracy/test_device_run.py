@@ -61,6 +61,7 @@ def seed_of(cause: str) -> int:
     return 2 * list(CAUSES).index(cause)
 
 
+@pytest.mark.long
 def test_every_cause_has_its_plant_and_its_turn():
     assert set(PLANTS) == set(CAUSES)
     later = {cause_of(seed) for seed in range(LATER_FROM, LATER_FROM + 2 * len(LATER))}
@@ -68,6 +69,7 @@ def test_every_cause_has_its_plant_and_its_turn():
     assert {cause_of(seed) for seed in range(2 * len(CAUSES))} | later == set(CAUSES)
 
 
+@pytest.mark.long
 def test_what_is_computed_again_is_a_part_of_the_forward_pass():
     pair = generated(LATER_FROM)
     assert pair.before.recompute and not pair.after.recompute
@@ -78,16 +80,19 @@ def test_what_is_computed_again_is_a_part_of_the_forward_pass():
     assert len(layout_of(pair.before).kernels) == len(once.kernels) + kernels
 
 
+@pytest.mark.long
 def test_both_halves_plant_the_same():
     odd, even = (Counter(cause_of(seed) for seed in range(first, 600, 2)) for first in (1, 0))
     assert odd == even
 
 
+@pytest.mark.long
 def test_a_seed_always_gives_the_same_pair(pairs):
     assert generated(0) == pairs[0]
     assert generated(1) != pairs[0]
 
 
+@pytest.mark.long
 def test_the_cure_is_the_only_difference_that_a_pair_has(pairs):
     for pair in pairs:
         if pair.after is not None:
@@ -97,12 +102,14 @@ def test_the_cure_is_the_only_difference_that_a_pair_has(pairs):
         assert bool(pair.rule.change) == (pair.after is not None)
 
 
+@pytest.mark.long
 def test_a_recording_holds_whole_periods_of_what_happens_now_and_then(pairs):
     for pair in pairs:
         if pair.cause in ("checkpoint", "validation", "garbage-collection"):
             assert pair.before.steps % period_of(pair.before) == 0
 
 
+@pytest.mark.long
 def test_float32_on_a_device_without_bfloat16_must_not_be_told_to_use_it(pairs):
     for pair in pairs:
         if pair.before.device_key == "v100":
@@ -115,6 +122,7 @@ def test_float32_on_a_device_without_bfloat16_must_not_be_told_to_use_it(pairs):
     assert "bf16" not in DEVICES["v100"].peak
 
 
+@pytest.mark.long
 def test_without_a_what_if_the_finding_that_names_the_cause_predicts(pairs):
     pair = next(each for each in pairs if each.cause == "pageable")
     report = {"step_time": {"mean_ns": 20e6}, "findings": [said("healthy", None), said("copy-bound", 2.0)]}
@@ -124,6 +132,7 @@ def test_without_a_what_if_the_finding_that_names_the_cause_predicts(pairs):
     assert prediction({**report, "findings": [said("sync-bound")]}, pair) is None
 
 
+@pytest.mark.long
 def test_a_what_if_goes_before_a_finding(pairs):
     pair = next(each for each in pairs if each.cause == "pageable")
     rung = {"change": "pin", "step_ns": 10e6, "speedup": {"expected": 2.0, "low": 1.6, "high": 2.5}}
@@ -131,6 +140,7 @@ def test_a_what_if_goes_before_a_finding(pairs):
     assert prediction(report, pair) == {"by": "what-if", "expected": 10e6, "low": 8e6, "high": 12.5e6}
 
 
+@pytest.mark.long
 def test_a_pair_is_examined_from_its_trace_to_its_prediction(stand_in, tmp_path):
     done = examine(generated(seed_of("garbage-collection")), stand_in(), tmp_path)
     json.dumps(done)
@@ -147,6 +157,7 @@ def test_a_binary_that_knows_what_ifs_is_asked_for_the_planted_cure(stand_in, tm
     assert done["prediction"] == {"by": "what-if", "expected": 10e6, "low": 8e6, "high": 12.5e6}
 
 
+@pytest.mark.long
 def test_a_failure_of_fullbore_is_a_result_too(tmp_path):
     broken = tmp_path / "fullbore"
     broken.write_text("#!/bin/sh\necho no such trace >&2\nexit 3\n")
@@ -161,6 +172,7 @@ def exam_with(arguments: list[str], monkeypatch) -> int:
     return parsed.command(parsed)
 
 
+@pytest.mark.long
 def test_a_run_that_was_stopped_continues_with_the_pairs_that_are_left(stand_in, tmp_path, monkeypatch, capsys):
     examined_now: list[int] = []
     real = run.generated
@@ -181,6 +193,7 @@ def test_a_run_that_was_stopped_continues_with_the_pairs_that_are_left(stand_in,
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["groups"]["all"]["pairs"] == 3
 
 
+@pytest.mark.long
 def test_pairs_are_chosen_by_half_and_in_a_fixed_random_order():
     odd = run.seeds_of("odd", 600)
     assert len(odd) == 300 and all(seed % 2 for seed in odd) and odd != sorted(odd)

@@ -32,6 +32,7 @@ def test_it_agrees_with_paper():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 def test_a_seed_gives_the_same_files_each_time(tmp_path):
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:

@@ -154,6 +154,7 @@ def test_a_killed_command_is_told_on_the_terminal(fullbore):
     assert "run failed" in listed and "still fires" in listed
 
 
+@pytest.mark.long
 def test_what_went_well_is_not_spoken_of(fullbore):
     done = fullbore.run("sleep", "3", flags=["--rules", "default"])
     assert done.code == 0 and "alert" not in done.stderr
@@ -252,6 +253,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(ALERTMANAGER is None, reason="needs Debian's package prometheus-alertmanager")
 def test_alertmanager_hears_of_an_alert_and_of_its_end(fullbore, receiver, tmp_path):
     port = free_port()

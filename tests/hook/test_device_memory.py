@@ -37,6 +37,7 @@ def said(newest, last=3, error="torch.OutOfMemoryError", wrapped="step(at)"):
     return result.returncode, texts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("last", [0, 3])
 def test_it_says_what_torch_said_and_whose_line_it_was(newest, last):
     status, texts = said(newest, last)
@@ -54,10 +55,12 @@ def test_an_error_that_came_of_it_is_told_too(newest):
     assert status == 1 and len(texts) == 1
 
 
+@pytest.mark.long
 def test_what_the_script_got_over_is_not_said(newest):
     wrapped = "\n    ".join(["try:", "    step(at)", "except RuntimeError:", "    pass"])
     assert said(newest, wrapped=wrapped) == (0, [])
 
 
+@pytest.mark.long
 def test_the_same_words_of_another_error_are_not_said(newest):
     assert said(newest, error="RuntimeError") == (1, [])

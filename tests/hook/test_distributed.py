@@ -131,6 +131,7 @@ def test_it_is_told_which_backward_passes_exchange_gradients(newest, wrapper, ex
         assert (process.facts["distributed"], process.facts["model"]) == (wrapper, "Sequential")
 
 
+@pytest.mark.long
 def test_without_other_ranks_gradients_are_not_watched(newest):
     channel, _ = newest.run(
         """

@@ -234,6 +234,7 @@ def process_of(bare, text: str) -> Process:
     return process
 
 
+@pytest.mark.long
 def test_an_evaluation_is_told_from_the_training(bare):
     channel, _ = bare.run(NNX)
     (process,) = channel.trainers

@@ -41,6 +41,7 @@ LOADER = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_report_what_a_batch_costs(runner, method):
     if method == "forkserver" and runner.torch < (2, 0):
@@ -74,6 +75,7 @@ def test_workers_report_what_a_batch_costs(runner, method):
     assert all(w.capacity == 1024 for w in workers) and trainer.capacity == 8192
 
 
+@pytest.mark.long
 def test_the_script_may_still_choose_how_workers_start(newest):
     channel, output = newest.run(
         LOADER
@@ -124,6 +126,7 @@ def test_ready_batches_distinguish_a_full_queue_from_an_empty_one(runner):
     assert statistics.median(empty) <= 1
 
 
+@pytest.mark.long
 def test_persistent_workers_are_one_process_over_all_epochs(runner):
     channel, _ = runner.run(
         LOADER
@@ -139,6 +142,7 @@ def test_persistent_workers_are_one_process_over_all_epochs(runner):
     assert loader["args"]["default_collate"] is True
 
 
+@pytest.mark.long
 def test_a_collate_function_of_the_scripts_own_is_told_from_torchs(runner):
     channel, _ = runner.run(
         LOADER
@@ -170,6 +174,7 @@ def test_the_start_of_workers_belongs_to_the_first_wait(newest):
     assert after.begin - making.end >= 300_000_000
 
 
+@pytest.mark.long
 def test_a_loader_inside_a_loader_is_part_of_the_outer_wait(either):
     channel, _ = either.run(
         LOADER
@@ -184,6 +189,7 @@ def test_a_loader_inside_a_loader_is_part_of_the_outer_wait(either):
     assert len(channel.trainer.of(FETCH)) == 10
 
 
+@pytest.mark.long
 def test_a_random_split_is_timed_sample_by_sample(either):
     channel, _ = either.run(
         LOADER
@@ -195,6 +201,7 @@ def test_a_random_split_is_timed_sample_by_sample(either):
     assert sum(r.a >> 32 >= 300_000 for r in channel.trainer.of(FETCH)) == 1
 
 
+@pytest.mark.long
 def test_the_users_getitems_is_still_called_with_the_whole_batch(either):
     channel, output = either.run(
         LOADER
@@ -265,6 +272,7 @@ def test_loaders_keep_their_signature_attributes_and_subclasses(runner):
     assert [r.a for r in Channel(channel).trainer.batches] == [20, 20, 20, 20]
 
 
+@pytest.mark.long
 def test_an_error_in_a_worker_reaches_the_script_as_usual(runner):
     _, output = runner.run(
         LOADER
@@ -282,6 +290,7 @@ def test_an_error_in_a_worker_reaches_the_script_as_usual(runner):
     assert output.split() == ["True", "True"]
 
 
+@pytest.mark.long
 def test_what_a_sampler_takes_to_draw_an_epochs_order_is_said_for_each_epoch(runner):
     channel, _ = runner.run(
         LOADER
@@ -320,6 +329,7 @@ def test_a_worker_says_in_which_line_it_is_seen_while_it_fetches(runner):
     assert {record.id for _, record in seen} == {1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("raised", "is_of_shared_memory"),
     [
@@ -380,6 +390,7 @@ WITHOUT_HANDLER = """
 
 
 # Torch raises that the worker exited unexpectedly, from what its own handler of SIGCHLD has said.
+@pytest.mark.long
 def test_a_worker_that_a_signal_ended_is_told_with_the_signal(newest):
     assert ended_by(newest, KILLED + "    train(loader)\n") == ["Killed"]
 

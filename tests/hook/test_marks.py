@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 
+import pytest
 from channel_reader import NEXT, OPTIMIZER
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
@@ -50,6 +51,7 @@ def test_without_fullbore_run_marks_do_nothing(bare):
     assert not list(channel.iterdir())
 
 
+@pytest.mark.long
 def test_a_marked_loop_with_an_optimizer_counts_the_marks(newest):
     channel, _ = newest.run(
         """

@@ -176,6 +176,7 @@ except KeyboardInterrupt: print("passed on", hook.on)
     assert in_python(sys.executable, code, tmp_path) == "passed on True\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("binary", ["missing", "broken"])
 def test_a_python_that_cannot_load_it_takes_the_python_path(newest, binary):
     place = newest.directory / "native"

@@ -29,6 +29,7 @@ def others(process):
     return [record.c for record in process.of(FORWARD) if record.a == 0 and record.begin >= since]
 
 
+@pytest.mark.long
 def test_a_teacher_is_told_from_the_model_that_is_trained(either):
     channel, _ = either.run(
         PARTS
@@ -48,6 +49,7 @@ def test_a_teacher_is_told_from_the_model_that_is_trained(either):
     assert all(record.c == 0 for record in channel.trainer.of(FORWARD) if record.a == 1)
 
 
+@pytest.mark.long
 def test_an_averaged_copy_and_a_policy_that_acts_in_training_mode(either):
     channel, _ = either.run(
         PARTS
@@ -64,6 +66,7 @@ def test_an_averaged_copy_and_a_policy_that_acts_in_training_mode(either):
     assert others(channel.trainer) == [OF_TRAINED, IN_EVALUATION | OF_APART | OF_COPY]
 
 
+@pytest.mark.long
 def test_before_the_first_step_nothing_is_known_of_what_optimizers_hold(either):
     channel, _ = either.run(
         PARTS

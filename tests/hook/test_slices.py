@@ -109,12 +109,14 @@ def test_slices_of_a_mapped_file_are_none_in_memory_which_is_looked_up_once_for_
     assert said == "5\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [", collate_fn=torch.stack", ", num_workers=1"])
 def test_nothing_is_told_where_torchs_own_function_does_not_collate_in_this_process(newest, options):
     dataset = "Rows(lambda index: x[index])"
     assert said_of(newest, dataset, options) is None
 
 
+@pytest.mark.long
 def test_the_first_batch_is_what_it_would_be(runner):
     script = (
         SCRIPT + "    print([a.tolist() + b.tolist() for a, b in DataLoader(TensorDataset(y, y), batch_size=32)])\n"

@@ -107,6 +107,7 @@ def standing_still(train: str) -> str:
     return begin + STILL + loop + rest
 
 
+@pytest.mark.long
 def test_totals_are_reported_after_the_first_batch_and_at_the_end_of_epochs(with_loader):
     with_loader.path = "python"  # the extension has a clock of its own
     channel, _ = with_loader.run(standing_still(TRAIN))

@@ -154,6 +154,7 @@ def test_of_several_matrices_the_one_that_is_looked_up_counts(newest):
     assert said is not None and said["useful"] == pytest.approx(said["rows"] * 8.5, abs=said["rows"])
 
 
+@pytest.mark.long
 def test_a_recurrent_layer_over_packed_rows_computes_no_padding(newest):
     lines = """class Packed(Tagger):
     def __init__(self):

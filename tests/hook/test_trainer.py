@@ -370,6 +370,7 @@ def test_a_killed_trainer_loses_only_its_bye(newest):
     assert len(trainer.steps) == 5 and trainer.say("bye") == []
 
 
+@pytest.mark.long
 @pytest.mark.alone
 def test_python_code_between_short_operations_is_sampled_as_long_as_it_takes(newest):
     # Operations release Python's lock, so that a thread which waits for it gets it there and nowhere else.

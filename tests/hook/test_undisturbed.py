@@ -275,6 +275,7 @@ def test_a_failing_hook_switches_itself_off_and_says_so_once(either):
         assert "ZeroDivisionError: injected" in messages[0]["text"] and "training goes on" in messages[0]["text"]
 
 
+@pytest.mark.long
 def test_a_hook_that_cannot_start_says_so(newest):
     broken = newest.directory / "hook"
     shutil.copytree(HOOK, broken, ignore=shutil.ignore_patterns("__pycache__"))

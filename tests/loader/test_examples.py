@@ -71,6 +71,7 @@ def test_without_a_directory_it_prints_its_usage(example):
     assert done.stderr.startswith("usage: ") and "DIRECTORY" in done.stderr
 
 
+@pytest.mark.long
 def test_a_missing_directory_is_named(example):
     done = run(*example, "/nowhere/at/all")
     assert done.returncode != 0

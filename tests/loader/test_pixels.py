@@ -38,6 +38,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> list[dict]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.long
 def test_every_transform_is_within_one_step_of_torchvision_on_average(compared: list[dict]) -> None:
     print(f"\n{'transforms':46} {'samples':>7} {'mean':>8} {'worst':>8} {'largest':>8}   in steps of 1/255")
     for row in compared:
@@ -46,6 +47,7 @@ def test_every_transform_is_within_one_step_of_torchvision_on_average(compared: 
     assert {row["case"]: row["mean"] for row in compared if row["mean"] > PROMISED} == {}
 
 
+@pytest.mark.long
 def test_only_scaled_decoding_and_gray_differ_by_more_than_rounding(compared: list[dict]) -> None:
     exact = [row for row in compared if "scaled" not in row["case"] and "gray" not in row["case"]]
     assert {row["case"]: row["mean"] for row in exact if row["mean"] > FAITHFUL} == {}

@@ -127,6 +127,7 @@ def test_the_outcome_is_reported_while_the_script_runs(fullbore, python, photos)
     assert process.returncode == 0 and rest.count(b"--fast-data: the DataLoader") == 1  # in the report
 
 
+@pytest.mark.long
 def test_a_script_whose_pixels_differ_trains_unchanged_with_one_message(fullbore, python, photos):
     # torchvision reads something other than it says: only the comparison can detect that.
     patched = TRAIN.replace(
@@ -143,6 +144,7 @@ def test_a_script_whose_pixels_differ_trains_unchanged_with_one_message(fullbore
     assert said["losses"][3] < said["losses"][0]
 
 
+@pytest.mark.long
 def test_a_python_without_the_extension_trains_unchanged(fullbore, python, photos, monkeypatch, tmp_path):
     # Another package of that name, as from an older version, comes first on the path.
     (tmp_path / "shadow" / "fullbore").mkdir(parents=True)
@@ -165,6 +167,7 @@ def loaders_of(done):
         return [json.loads(about) for (about,) in run.execute("SELECT about FROM loader ORDER BY id")]
 
 
+@pytest.mark.long
 def test_a_run_without_it_learns_at_its_end_what_it_would_cost(fullbore, python, photos):
     done = fullbore.run(python, fullbore.script("train.py", TRAIN), str(photos))
     training, other = loaders_of(done)
@@ -173,6 +176,7 @@ def test_a_run_without_it_learns_at_its_end_what_it_would_cost(fullbore, python,
     assert json.loads(done.stdout)["length"] == 5
 
 
+@pytest.mark.long
 def test_a_run_whose_loader_it_cannot_serve_learns_why(fullbore, python, photos):
     done = fullbore.run(python, fullbore.script("train.py", TRAIN), str(photos), "own")
     training, _ = loaders_of(done)

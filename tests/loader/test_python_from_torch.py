@@ -101,6 +101,7 @@ def test_random_transforms_draw_from_the_same_distribution(python, tmp_path, pho
     assert seeds == [1, 1]
 
 
+@pytest.mark.long
 def test_samplers_and_subsets_keep_their_samples(python, tmp_path, photos):
     said = run(
         python,
@@ -142,6 +143,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.long
 def test_what_has_no_equivalent_is_refused_by_name(python, tmp_path, photos):
     listed = ", ".join(f"refused({loader})" for loader in REFUSED)
     for loader, reasons in zip(REFUSED, run(python, tmp_path, photos, f"print(json.dumps([{listed}]))")):
@@ -165,6 +167,7 @@ def test_all_reasons_are_given_at_once(python, tmp_path, photos):
     assert len(reasons) == 3 and "Own" in reasons[1] and "RandomErasing" in reasons[2]
 
 
+@pytest.mark.long
 def test_timms_transforms_are_translated_and_its_own_augmentations_are_refused(python, tmp_path, photos):
     # As created by timm 0.9's create_transform(): classes with these names in its modules.
     said = run(
@@ -200,6 +203,7 @@ def test_timms_transforms_are_translated_and_its_own_augmentations_are_refused(p
     assert len(said["erasing"]) == 1 and "RandomErasing" in said["erasing"][0]
 
 
+@pytest.mark.long
 def test_a_loader_that_differs_is_refused_with_the_difference(python, tmp_path, photos):
     said = run(
         python,

@@ -85,6 +85,7 @@ def test_control_c_ends_a_waiting_loop_at_once(tmp_path, photos):
     assert "Traceback" not in err
 
 
+@pytest.mark.long
 def test_control_c_ends_the_wait_for_a_server_that_does_not_answer(tmp_path, photos):
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}/train.tar"
@@ -175,6 +176,7 @@ def test_the_interpreter_exits_with_a_daemon_thread_in_the_loader(tmp_path, phot
         assert done.returncode == 0, done.stderr  # not aborted by a thread that asked for the GIL too late
 
 
+@pytest.mark.long
 def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
     """The map functions of a loader opened now would be killed, even in the middle of a destructor."""
     done = run_script(
@@ -209,6 +211,7 @@ def test_no_loader_is_opened_while_python_exits(tmp_path, photos):
     assert done.returncode == 0 and done.stderr == ""
 
 
+@pytest.mark.long
 def test_a_loader_that_fails_to_close_does_not_keep_others_open(tmp_path, photos):
     done = run_script(
         """
@@ -240,6 +243,7 @@ def test_a_loader_that_fails_to_close_does_not_keep_others_open(tmp_path, photos
     assert "not now" in done.stderr
 
 
+@pytest.mark.long
 def test_control_c_ends_python_even_if_a_map_function_never_returns(tmp_path, photos):
     pytest.importorskip("torch")
     process = started(

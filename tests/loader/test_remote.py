@@ -68,6 +68,7 @@ def test_a_prefix_is_listed_whatever_its_characters(s3: S3) -> None:
     assert set(every) >= {f"s3://data/{name}" for name in s3.files}
 
 
+@pytest.mark.long
 def test_a_listing_spans_many_pages(s3: S3) -> None:
     count = 1002  # a page has a thousand
     for i in range(count):

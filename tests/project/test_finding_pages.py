@@ -124,16 +124,19 @@ def faults():
     return run_pieces(pieces)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("block", [b for b in RUNNING if not b.needs_fullbore], ids=lambda block: block.name)
 def test_a_block_of_python_runs_and_does_what_the_page_says(faults, block):
     assert faults[block.name] is None, faults[block.name]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fact", FACTS)
 def test_what_the_pages_say_about_other_libraries_is_true_of_the_pinned_version(faults, fact):
     assert faults[f"fact: {fact}"] is None, faults[f"fact: {fact}"]
 
 
+@pytest.mark.long
 def test_only_known_blocks_need_a_gpu_and_their_names_exist_in_torch(faults):
     skipped = [block for block in BLOCKS if block.language == "python" and not block.runs]
     assert all(re.fullmatch(r"python not-run: \w.{15,}", block.info) for block in skipped)
@@ -198,6 +201,7 @@ def test_our_own_commands_and_their_options_exist(command):
 # Text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", lookups())
 def test_a_name_in_the_text_exists_in_the_pinned_version(faults, name):
     assert faults[f"name: {name}"] is None, faults[f"name: {name}"]

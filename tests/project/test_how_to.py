@@ -16,6 +16,7 @@ PAGE = (ROOT / "docs" / "language-models.md").read_text()
 BLOCKS = re.findall(r"^```(python|sh)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.long
 def test_its_python_runs():
     pieces = {f"block {number}": code for number, (kind, code) in enumerate(BLOCKS) if kind == "python"}
     run_blocks = [sys.executable, Path(__file__).with_name("run_blocks.py")]

@@ -143,6 +143,7 @@ def test_ranks_are_compared_by_their_own_time_the_slowest_first(reports, tmp_pat
     assert labels[-1] == "mean and range of 4 others"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "theme", "width"),
     [

@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 PROGRAM = """
 import time
 import torch
@@ -26,6 +28,7 @@ for epoch in range(4):
 SAID = "the loader keeps its 0 workers: making a sample draws random numbers, which depend on the number of workers"
 
 
+@pytest.mark.long
 def test_why_nothing_is_changed_is_said_at_once_and_in_the_report(fullbore):
     done = fullbore.run(sys.executable, fullbore.script("train.py", PROGRAM), flags=["--autopilot"])
     assert done.code == 0

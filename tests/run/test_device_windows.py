@@ -52,6 +52,7 @@ def outermost(trace: pathlib.Path, steps: list[int]) -> dict[str, float]:
     return seconds
 
 
+@pytest.mark.long
 def test_on_a_cpu_the_operators_of_a_step_are_in_the_report(fullbore, torch_python):
     done = fullbore.run(torch_python, fullbore.script("train.py", TRAINING), flags=FLAGS)
 
@@ -67,6 +68,7 @@ def test_on_a_cpu_the_operators_of_a_step_are_in_the_report(fullbore, torch_pyth
     assert "under its profiler" in done.stderr
 
 
+@pytest.mark.long
 def test_steps_of_a_window_are_counted_and_say_nothing_of_the_speed(fullbore, torch_python):
     done = fullbore.run(torch_python, fullbore.script("train.py", TRAINING), flags=FLAGS)
 
@@ -74,6 +76,7 @@ def test_steps_of_a_window_are_counted_and_say_nothing_of_the_speed(fullbore, to
     assert steady["steps"] + steady["warmup_steps"] == 60 - (STEPS + 1)
 
 
+@pytest.mark.long
 def test_the_traces_stay_for_perfetto_if_they_are_asked_for(fullbore, torch_python):
     done = fullbore.run(torch_python, fullbore.script("train.py", TRAINING), flags=[*FLAGS, "--keep-windows"])
 

@@ -128,6 +128,7 @@ def test_a_recorder_keeps_sending_heartbeats(fullbore):
     wait_for(lambda: (channel / "recorder").stat().st_mtime > silent, "a sign of life")
 
 
+@pytest.mark.long
 def test_kill_9_of_the_training_is_saved_and_reported(fullbore, torch_python, train):
     code = "import os, signal\ndef then(steps):\n    if steps > 300: os.kill(os.getpid(), signal.SIGKILL)\n"
     train.write_text(code + TRAIN)
@@ -170,6 +171,7 @@ NOTICED = "sleep 4"
 HOG = "x = []\nwhile True: x.append(bytearray(1 << 20))"
 
 
+@pytest.mark.long
 def test_an_out_of_memory_kill_is_recognised(fullbore, small_memory):
     script = fullbore.script("hog.sh", f"echo $$ >{small_memory}\n{NOTICED}\nexec {sys.executable} -c '{HOG}'\n")
     done = fullbore.run("sh", script)
@@ -322,6 +324,7 @@ def test_a_truncated_log_beside_the_run_file_does_not_crash(fullbore):
         check_damaged(fullbore, path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["core/steps.py", "torch/loader.py", "__init__.py"])
 def test_an_exception_inside_the_hook_is_a_message_and_the_training_goes_on(fullbore, torch_python, train, place):
     hook = fullbore.directory / "hook"

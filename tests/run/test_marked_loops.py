@@ -30,6 +30,7 @@ print(waited / (before - begun))
 """
 
 
+@pytest.mark.long
 def test_what_a_marked_loop_waits_for_is_found(fullbore):
     search = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH", "")]))
     done = fullbore.run(sys.executable, fullbore.script("train.py", PROGRAM), env={"PYTHONPATH": search})

@@ -206,6 +206,7 @@ def test_devices_are_written_through(fullbore, there):
     assert (there / "link").is_symlink()
 
 
+@pytest.mark.long
 def test_a_fifo_gets_the_report_and_stays(fullbore, there):
     os.mkfifo(there / "fifo")
     with subprocess.Popen(["cat", "fifo"], cwd=there, stdout=subprocess.PIPE) as reader:

@@ -62,6 +62,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.long
 def test_an_alarm_set_before_us_belongs_to_the_command(fullbore):
     """As in `perl -e 'alarm 60; exec @ARGV' fullbore run -- ...`: an alarm outlives exec, but not fork."""
     pid_file = fullbore.directory / "pid"

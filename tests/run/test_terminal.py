@@ -51,6 +51,7 @@ def terminal(fullbore):
         each.close()
 
 
+@pytest.mark.long
 def test_the_status_line_is_on_the_last_row_and_output_scrolls_above_it(terminal, fullbore):
     lines = 300
     wait = "until [ -e enough ]; do sleep 0.1; done"

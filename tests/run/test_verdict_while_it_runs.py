@@ -49,12 +49,14 @@ def test_what_the_training_waits_for_is_said_once(fullbore, torch_python):
     assert done.stderr.index(line) < done.stderr.index("why: fullbore help"), "before the report"
 
 
+@pytest.mark.long
 def test_a_healthy_training_hears_nothing(fullbore, torch_python):
     done = fullbore.run(torch_python, fullbore.script("train.py", PROGRAM), "healthy", env=LOOK_EACH_SECOND)
     assert done.code == 0, done.stderr
     assert not VERDICT.findall(done.stderr)
 
 
+@pytest.mark.long
 def test_quiet_is_quiet(fullbore, torch_python):
     script = fullbore.script("train.py", PROGRAM)
     done = fullbore.run(torch_python, script, "storage", flags=["--quiet"], env=LOOK_EACH_SECOND)

@@ -63,6 +63,7 @@ def test_the_report_is_that_of_explain(serving, fullbore, runs):
     assert ours == theirs
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("query", "found"),
     [
@@ -114,6 +115,7 @@ def test_notes_and_tags_are_kept_in_the_run(serving, fullbore, runs):
     assert listed["tags"]["lr"] == "1e-3"
 
 
+@pytest.mark.long
 def test_a_live_run_can_be_tagged_while_it_is_recorded(serving):
     before = serving.ask("/api/v1/runs/made-live-0/about").json["steps"]
     assert serving.put("/api/v1/runs/made-live-0/tags", {"lr": "5"}).status == 200
@@ -147,6 +149,7 @@ def processor_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.long
 def test_files_that_come_and_go_keep_no_core_busy(tmp_path):
     server = start("--dir", str(tmp_path))
     try:

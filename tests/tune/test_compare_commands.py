@@ -290,6 +290,7 @@ def test_a_command_that_fails_is_named_with_its_reason(fullbore, compare, printi
     assert done.code == 2 and "no-such-program" in done.stderr
 
 
+@pytest.mark.long
 def test_a_command_without_steps_is_not_compared(compare, printing, fullbore):
     fullbore.script("sleeps.py", "import time; time.sleep(600)")
     sleeps = f"'{sys.executable}' sleeps.py"
@@ -301,6 +302,7 @@ def test_a_command_without_steps_is_not_compared(compare, printing, fullbore):
     assert processes_with("sleeps.py") == []
 
 
+@pytest.mark.long
 def test_what_the_budget_leaves_open_is_not_proven_and_says_so(compare, printing):
     said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC[:2], "--budget", "3s", code=1)
     assert (said["verdict"], said["ended"], said["gain"]) == ("not-proven", "budget", None)

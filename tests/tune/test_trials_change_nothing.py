@@ -142,6 +142,7 @@ def has_view(fullbore, front: list[str]) -> bool:
     return "  ok  trials change none of your files" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("who", ["oneself", "nobody"])
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_files_stay_as_they_were_and_the_script_sees_what_it_would_see(fullbore, tmp_path, name, who):
@@ -310,6 +311,7 @@ print(subprocess.run("echo EVIL >log.csv", shell=True).returncode)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not has_landlock(), reason="a kernel without Landlock")
 def test_without_namespaces_what_is_left_of_protection_is_said_before_the_first_trial(fullbore, blocked):
     files = [fullbore.script(name, "precious") for name in ("ckpt.pt", "log.csv")]
@@ -338,6 +340,7 @@ def test_where_nothing_protects_a_trial_runs_only_if_asked_to(fullbore, blocked)
     assert mine.read_text() == "EVIL\n"
 
 
+@pytest.mark.long
 def test_a_cache_is_filled_once_for_all_trials_and_stays_as_it_was(fullbore, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()

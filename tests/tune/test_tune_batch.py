@@ -39,6 +39,7 @@ def test_a_larger_batch_is_offered_beside_the_answer(fullbore, tune, torch_pytho
     assert "the learning rate" in terminal
 
 
+@pytest.mark.long
 def test_a_batch_is_not_measured_where_only_something_else_was_asked_for(fullbore, tune, torch_python):
     script = fullbore.script("small_batch.py", SCRIPT)
     said = tune("--set", "num_workers=0,1", *BRIEFLY, "--", torch_python, script)

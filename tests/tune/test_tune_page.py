@@ -14,6 +14,7 @@ from tune_scripts import PRINTS
 
 from tests.conftest import BINARY
 
+pytestmark = pytest.mark.long  # for the answers that its pages are made of
 # A throughput that grows with the batch and the workers to where either is enough; too large a batch has no memory.
 GROWS = """
 import random, sys, time
