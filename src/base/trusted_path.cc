@@ -98,4 +98,9 @@ std::string UserName(unsigned user) {
   return entry != nullptr ? fmt::format("'{}'", entry->pw_name) : fmt::format("number {}", user);
 }
 
+std::string LoginName(unsigned user) {
+  const passwd* entry = getpwuid(user);
+  return entry != nullptr ? entry->pw_name : std::to_string(user);
+}
+
 }  // namespace fullbore

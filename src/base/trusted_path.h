@@ -21,7 +21,9 @@ enum class Others {
 // may not be looked at, nothing is checked: nobody can use it.
 Result<std::string> TrustedPath(const std::string& path, Others others);
 
-// "'alice'", or "number 1234" for a user without a name.
+// "'alice'", or "number 1234" for a user without a name: for a sentence.
 std::string UserName(unsigned user);
+// "alice", or "1234".
+std::string LoginName(unsigned user);
 
 }  // namespace fullbore

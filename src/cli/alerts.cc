@@ -11,6 +11,7 @@
 #include "cli/results.h"
 #include "cli/subcommand.h"
 #include "record/alert_log.h"
+#include "record/run_of_nodes.h"
 #include "record/run_reader.h"
 #include "watch/alert/rules_file.h"
 #include "watch/notify/sentinel.h"
@@ -37,6 +38,7 @@ int List(Flags& flags) {
     return Fail(judged.error(), kExitUsage);
   const auto path = FindRun(flags.directory, flags.run);
   if (!path) return Fail(path.error(), StatusOf(path.error()));
+  if (record::IsRunOfNodes(*path)) return Fail(AlertsAreOfMachines(*path), kExitUsage);
   const auto run = record::ReadRunSummary(*path);
   if (!run) return Fail(run.error(), StatusOf(run.error()));
   const auto rows = record::ReadAlerts(*path);

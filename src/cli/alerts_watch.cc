@@ -15,6 +15,7 @@
 #include "cli/alert_rules.h"
 #include "cli/output.h"
 #include "cli/subcommand.h"
+#include "record/run_of_nodes.h"
 #include "record/run_reader.h"
 #include "watch/notify/sentinel.h"
 #include "watch/run_index.h"
@@ -114,6 +115,7 @@ int Watch(const Flags& flags) {
   if (!rules) return Fail(rules.error(), kExitUsage);
   const auto path = FindRun(flags.directory, flags.run);
   if (!path) return Fail(path.error(), StatusOf(path.error()));
+  if (record::IsRunOfNodes(*path)) return Fail(AlertsAreOfMachines(*path), kExitUsage);
   return KeepWatch(*path, std::move(*rules));
 }
 

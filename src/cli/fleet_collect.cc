@@ -38,11 +38,11 @@ int Run(Flags& flags) {
   }
   const auto collected = fleet::Collect(flags.options, *store);
   if (shows) Print(stderr, "\r\x1b[K");
-  if (!collected) return Fail(collected.error(), kExitFailure);
+  if (!collected) return Fail(collected.error(), StatusOf(collected.error()));
   for (const std::string& text : collected->unread)
     Fail({ErrorCode::kInvalidArgument, "left out: " + text, ""}, 0);
   if (flags.json.wanted()) {
-    const nlohmann::ordered_json json = {{"schema", "fullbore.fleet-collect/1"},
+    const nlohmann::ordered_json json = {{"schema", "fullbore.fleet_collect/1"},
                                          {"runs", collected->runs},
                                          {"changed", collected->changed},
                                          {"unread", collected->unread}};

@@ -47,7 +47,7 @@ int Run(Flags& flags) {
   if (!runs) return Fail(runs.error(), StatusOf(runs.error()));
   const auto histories = fleet::HistoriesOf(*runs);
   if (flags.json.wanted()) {
-    nlohmann::ordered_json json = {{"schema", "fullbore.fleet-nodes/1"},
+    nlohmann::ordered_json json = {{"schema", "fullbore.fleet_nodes/1"},
                                    {"nodes", nlohmann::ordered_json::array()}};
     for (const fleet::NodeHistory& each : histories) {
       json["nodes"].push_back({{"name", each.node},

@@ -75,8 +75,9 @@ class Text {
   }
   std::string Bar(int64_t ns) const {
     if (report_.given_ns <= 0) return "";
-    const auto cells = static_cast<size_t>(
-        std::llround(kBarCells * static_cast<double>(ns) / static_cast<double>(report_.given_ns)));
+    const double share =
+        std::clamp(static_cast<double>(ns) / static_cast<double>(report_.given_ns), 0.0, 1.0);
+    const auto cells = static_cast<size_t>(std::lround(kBarCells * share));
     std::string bar;
     for (size_t i = 0; i < cells; ++i) bar += LocaleIsUtf8() ? "█" : "#";
     return bar;
@@ -218,7 +219,8 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("--by", flags->by, "Grouped by user, account, partition or device")->default_str("user");
   app.add_option("--for", flags->user,
                  "Only this user's runs, with the three best edits and nothing about others")
-      ->type_name("USER");
+      ->type_name("USER")
+      ->check([](const std::string& name) { return std::string(name.empty() ? "no name of a user" : ""); });
   app.add_option("--price", flags->price, "Of a device hour, in any currency: what it costs is shown as well")
       ->check(CLI::NonNegativeNumber);
   AddResult(app, flags->json, "Write the report object to this file");

@@ -3,13 +3,21 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "cli/trials.h"
 #include "fleet/store.h"
 
 namespace fullbore::cli {
+
+namespace {
+
+constexpr double kLongestS = 1e9;  // thirty years
+
+}  // namespace
 
 void AddStore(CLI::App& app, StoreFlags& flags) {
   app.add_option("--from", flags.file, "The database, as `fleet collect` wrote it")
@@ -22,12 +30,9 @@ void AddStore(CLI::App& app, StoreFlags& flags) {
 Result<std::vector<fleet::RunAccount>> RunsIn(const StoreFlags& flags) {
   int64_t since_ns = 0;
   if (!flags.since.empty()) {
-    const auto seconds = ParseSeconds(flags.since);
-    if (!seconds) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("--since '{}' is not a time", flags.since),
-                   "for instance --since 7d, the last week"};
-    }
-    since_ns = WallNs() - static_cast<int64_t>(*seconds * 1e9);
+    const auto seconds = ParsePositiveSeconds("--since", flags.since);
+    if (!seconds) return seconds.error();
+    since_ns = WallNs() - static_cast<int64_t>(std::min(*seconds, kLongestS) * 1e9);
   }
   std::error_code ignored;
   if (!std::filesystem::exists(flags.file, ignored)) {

@@ -73,11 +73,20 @@ int StatusOf(const Error& error) {
   return usage ? kExitUsage : kExitFailure;
 }
 
+Error AlertsAreOfMachines(const std::string& folder) {
+  return {
+      ErrorCode::kInvalidArgument,
+      fmt::format("'{}' is a run on several machines, and each machine's file keeps its own alerts", folder),
+      "name one of the files in it"};
+}
+
 std::vector<fs::path> RunFiles(const std::string& directory) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (entry.path().extension() == kRunSuffix) files.push_back(entry.path());
+    if (entry.path().extension() != kRunSuffix) continue;
+    if (!record::IsRunOfNodes(entry.path()) || !record::HoldsNothing(entry.path()))
+      files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
     std::error_code ignored;

@@ -38,6 +38,9 @@ inline constexpr std::string_view kNewestRun = "last";
 // kNewestRun, the newest.
 Result<std::string> FindRun(const std::string& directory, const std::string& text);
 
+// Why alerts of a run on several machines cannot be listed or watched: each machine's file keeps its own.
+Error AlertsAreOfMachines(const std::string& folder);
+
 // All run files of a directory, the oldest first.
 std::vector<std::filesystem::path> RunFiles(const std::string& directory);
 

@@ -35,7 +35,7 @@ bool MeansRun(const std::string& name, const std::string& runs_directory) {
   std::error_code ignored;
   return name == kNewestRun ||
          (!runs_directory.empty() && name.find('/') == std::string::npos &&
-          fs::is_regular_file(fs::path(runs_directory) / (name + std::string(record::kRunSuffix)), ignored));
+          fs::exists(fs::path(runs_directory) / (name + std::string(record::kRunSuffix)), ignored));
 }
 
 std::string Instead(const ResultFile& file) {

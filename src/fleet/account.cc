@@ -6,9 +6,11 @@
 #include <array>
 #include <map>
 #include <string_view>
+#include <tuple>
 
 #include "base/text.h"
 #include "explain/diagnose/diagnose.h"
+#include "record/limits.h"
 
 namespace fullbore::fleet {
 
@@ -35,12 +37,16 @@ std::string Fact(const record::Recording& recording, const char* name) {
   return found == recording.machine.end() ? "" : found->second;
 }
 
-// Of several stages, that of the stage with the most ranks: others prepare or evaluate.
-int64_t DevicesOf(const record::Recording& recording) {
-  size_t ranks = 0;
-  for (const record::Stage& stage : recording.stages) ranks = std::max(ranks, stage.ranks.size());
-  if (ranks > 0) return static_cast<int64_t>(ranks);
-  return std::max<int64_t>(1, ParseInt(Fact(recording, "job_gpus")).value_or(1));
+// Its ranks, or what the job was given.
+int64_t DevicesOf(const record::Recording& recording, const record::Stage& stage) {
+  constexpr int64_t kMost = 4096;
+  const auto ranks = static_cast<int64_t>(stage.ranks.size());
+  return ranks > 0 ? ranks : std::clamp<int64_t>(ParseInt(Fact(recording, "job_gpus")).value_or(1), 1, kMost);
+}
+
+// Bounded, so that no file makes it overflow.
+int64_t DeviceTime(int64_t begin_ns, int64_t end_ns, int64_t devices) {
+  return std::clamp<int64_t>(end_ns - begin_ns, 0, record::kMaxNs / devices) * devices;
 }
 
 std::string DeviceOf(const record::Recording& recording) {
@@ -53,11 +59,12 @@ std::string DeviceOf(const record::Recording& recording) {
   return gpu.empty() ? "cpu" : gpu;
 }
 
-// The steady state of one stage, divided among what was waited for and the rest.
+// The steady state of one stage, divided among what was waited for and the rest. Each rank waits by its own shares: of
+// what a finding is about, the part that the finding says, of the rank that has most of it.
 class SteadyState {
  public:
-  SteadyState(const Diagnosis& diagnosis, int64_t device_ns)
-      : left_(diagnosis.shares), device_ns_(device_ns) {
+  SteadyState(const Diagnosis& diagnosis, int64_t device_ns) : device_ns_(device_ns) {
+    for (const diagnose::RankShares& rank : diagnosis.ranks) left_.push_back(rank.shares);
     for (const Finding& finding : diagnosis.findings) Take(finding);
   }
 
@@ -72,16 +79,26 @@ class SteadyState {
  private:
   void Take(const Finding& finding) {
     const auto waits = std::ranges::find(kWaits, finding.id, &Waits::finding);
-    if (waits == kWaits.end() || finding.of_others) return;
-    const auto share = left_.find(std::string(waits->share));
-    if (share == left_.end()) return;
-    const double taken = std::clamp(finding.share, 0.0, share->second);
-    share->second -= taken;
+    if (waits == kWaits.end() || finding.of_others || left_.empty()) return;
+    const std::string share(waits->share);
+    double most = 0;
+    for (const auto& shares : left_) {
+      if (const auto found = shares.find(share); found != shares.end()) most = std::max(most, found->second);
+    }
+    if (most <= 0) return;
+    const double part = std::clamp(finding.share / most, 0.0, 1.0);
+    double taken = 0;  // of the mean rank's step
+    for (auto& shares : left_) {
+      const auto found = shares.find(share);
+      if (found == shares.end()) continue;
+      taken += part * found->second / static_cast<double>(left_.size());
+      found->second *= 1 - part;
+    }
     const auto ns = static_cast<int64_t>(taken * static_cast<double>(device_ns_));
     if (ns > 0) waste_.push_back({Kind::kWaste, finding.id, ns});
   }
 
-  std::map<std::string, double> left_;
+  std::vector<std::map<std::string, double>> left_;  // of each rank
   int64_t device_ns_;
   std::vector<Part> waste_;
 };
@@ -91,7 +108,8 @@ bool Has(const Diagnosis& diagnosis, std::string_view id) {
 }
 
 void AddStage(const record::Stage& stage, const Diagnosis& diagnosis, int64_t devices, RunAccount& account) {
-  const int64_t all_ns = (stage.end_ns - stage.begin_ns) * devices;
+  const int64_t all_ns = DeviceTime(stage.begin_ns, stage.end_ns, devices);
+  account.given_ns += all_ns;
   const auto add = [&](Kind kind, const std::string& cause, int64_t device_ns) {
     if (device_ns > 0) AddUp(account.parts, {kind, cause, device_ns});
   };
@@ -101,12 +119,13 @@ void AddStage(const record::Stage& stage, const Diagnosis& diagnosis, int64_t de
   }
   const int64_t begin_ns = std::clamp(diagnosis.begin_ns, stage.begin_ns, stage.end_ns);
   const int64_t end_ns = std::clamp(diagnosis.end_ns, begin_ns, stage.end_ns);
-  add(Kind::kStart, "", (begin_ns - stage.begin_ns) * devices);
-  const int64_t steady_ns = (end_ns - begin_ns) * devices;
+  const int64_t start_ns = std::min(all_ns, DeviceTime(stage.begin_ns, begin_ns, devices));
+  const int64_t steady_ns = std::min(all_ns - start_ns, DeviceTime(begin_ns, end_ns, devices));
+  add(Kind::kStart, "", start_ns);
   for (const Part& part : SteadyState(diagnosis, steady_ns).Parts())
     add(part.kind, part.cause, part.device_ns);
   const bool hangs = Has(diagnosis, "hang");
-  add(hangs ? Kind::kWaste : Kind::kEnd, hangs ? "hang" : "", (stage.end_ns - end_ns) * devices);
+  add(hangs ? Kind::kWaste : Kind::kEnd, hangs ? "hang" : "", all_ns - start_ns - steady_ns);
   for (const Finding& finding : diagnosis.findings) {
     if (finding.speedup.expected <= 1 || finding.open) continue;
     account.advice.push_back({finding.id, finding.cause, finding.title, finding.change, finding.speedup.low,
@@ -136,7 +155,8 @@ void AddUp(std::vector<Part>& parts, const Part& part) {
   const auto key = [](const Part& each) { return std::tie(each.kind, each.cause); };
   const auto at = std::ranges::lower_bound(parts, key(part), {}, key);
   if (at != parts.end() && key(*at) == key(part))
-    at->device_ns += part.device_ns;
+    at->device_ns =
+        __builtin_add_overflow(at->device_ns, part.device_ns, &at->device_ns) ? INT64_MAX : at->device_ns;
   else
     parts.insert(at, part);
 }
@@ -151,20 +171,23 @@ RunAccount AccountOf(const record::Recording& recording) {
   account.partition = Fact(recording, "job_partition");
   if (recording.stages.front().nodes.size() < 2) account.node = Fact(recording, "hostname");
   account.device = DeviceOf(recording);
-  account.devices = DevicesOf(recording);
   account.begin_unix_ns = recording.stages.front().begin_ns + recording.wall_offset_ns;
   account.ended = recording.stages.back().state == record::StageState::kEnded;
-  for (const std::string& word : recording.stages.back().command)
-    account.command += (account.command.empty() ? "" : " ") + ShellQuote(word);
-  for (const record::Stage& stage : recording.stages) {
+  const record::Stage* judged = diagnose::JudgedStage(recording, "");
+  const auto add = [&](const record::Stage& stage) {
     const Diagnosis diagnosis = diagnose::Diagnose(recording, stage.name);
-    account.given_ns += (stage.end_ns - stage.begin_ns) * account.devices;
-    AddStage(stage, diagnosis, account.devices, account);
-    if (diagnosis.fitness.CanBeJudged() && account.steps_per_s == 0)
-      account.steps_per_s = diagnosis.steps_per_s;
-    if (!account.verdict.empty()) continue;
-    account.verdict =
-        diagnosis.findings.empty() ? diagnosis.fitness.Refusal() : diagnosis.findings.front().title;
+    AddStage(stage, diagnosis, DevicesOf(recording, stage), account);
+    return diagnosis;
+  };
+  const Diagnosis first = add(*judged);  // so that its advice comes first
+  account.devices = DevicesOf(recording, *judged);
+  account.directory = judged->directory;
+  for (const std::string& word : judged->command)
+    account.command += (account.command.empty() ? "" : " ") + ShellQuote(word);
+  account.verdict = first.findings.empty() ? first.fitness.Refusal() : first.findings.front().title;
+  if (first.fitness.CanBeJudged()) account.steps_per_s = first.steps_per_s;
+  for (const record::Stage& stage : recording.stages) {
+    if (&stage != judged) add(stage);
   }
   return account;
 }

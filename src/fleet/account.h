@@ -42,11 +42,12 @@ struct RunAccount {
   std::string device;                         // "NVIDIA H100 80GB HBM3", "cpu"
   int64_t devices = 0;
   int64_t begin_unix_ns = 0;
-  int64_t given_ns = 0;    // devices times the time from the begin to the end of all stages
-  bool ended = false;      // else it goes on, or was cut off
-  std::string command;     // secrets masked by the recorder
-  std::string verdict;     // the first finding's title, or why nothing can be said
-  double steps_per_s = 0;  // of the steady state; 0 where unknown
+  int64_t given_ns = 0;  // of each stage, its time times its devices
+  bool ended = false;    // else it goes on, or was cut off
+  // Of the stage that trained longest, as the verdict, the rate and the first advice:
+  std::string directory, command;  // secrets masked by the recorder
+  std::string verdict;             // the first finding's title, or why nothing can be said
+  double steps_per_s = 0;          // of the steady state; 0 where unknown
   std::vector<Part> parts;
   std::vector<Advice> advice;  // findings that promise something, the first first
 };

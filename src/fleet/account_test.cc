@@ -63,6 +63,23 @@ TEST(AccountTest, WasteIsWhatAFindingSaysThatTheDeviceWaitsFor) {
   EXPECT_GT(account.advice[0].SavesNs(account.advice[0].expected), 0);
 }
 
+// Seven ranks wait for the first one, which waits for nobody.
+TEST(AccountTest, ARankThatTheOthersWaitForWastesNothing) {
+  std::vector<record::RankInfo> ranks;
+  for (int rank = 0; rank < 8; ++rank) {
+    ranks.push_back(MadeRank(rank, 100, [&](int64_t) {
+      return rank == 0 ? MadeStep{.forward_ms = 80} : MadeStep{.comm_ms = 40};
+    }));
+  }
+  record::Recording run = MadeRun(std::move(ranks));
+  run.stages[0].end_ns = run.stages[0].ranks[0].steps.back().end_ns;
+  const RunAccount account = AccountOf(run);
+  const double steady = 8.0 * 100 * 140 * kMs;
+  EXPECT_NEAR(static_cast<double>(Of(account, Kind::kWaste, "straggler")), steady * 7 / 8 * 40 / 140,
+              0.02 * steady);
+  EXPECT_EQ(Sum(account), account.given_ns);
+}
+
 // What no finding names is work, however little of it the device does.
 TEST(AccountTest, AWaitTooSmallForAFindingIsNoWaste) {
   const RunAccount account = AccountOf(ARun({.data_ms = 2}));

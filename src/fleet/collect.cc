@@ -90,43 +90,53 @@ Result<RunAccount> ReadAccount(const std::string& path) try {
   return Error{ErrorCode::kInternal, fmt::format("'{}': {}", path, error.what()), ""};
 }
 
-void FindBelow(const fs::path& directory, std::vector<std::string>& runs) {
+// Each directory by itself, so that one that cannot be read, or is gone meanwhile, ends nothing but itself.
+void FindBelow(const fs::path& directory, Found& found) {
   std::error_code error;
-  const auto options = fs::directory_options::skip_permission_denied;
-  for (auto each = fs::recursive_directory_iterator(directory, options, error);
-       each != fs::recursive_directory_iterator(); each.increment(error)) {
-    if (error) return;
+  std::vector<fs::path> below;
+  auto each = fs::directory_iterator(directory, error);
+  for (; !error && each != fs::directory_iterator(); each.increment(error)) {
     std::error_code ignored;
-    const bool is_folder = each->is_directory(ignored), is_link = each->is_symlink(ignored);
-    if (is_link || each->path().extension() != record::kRunSuffix) continue;
-    if (is_folder) each.disable_recursion_pending();
-    runs.push_back(each->path());
+    if (each->is_symlink(ignored)) continue;
+    if (each->path().extension() == record::kRunSuffix)
+      found.runs.push_back(each->path());
+    else if (each->is_directory(ignored))
+      below.push_back(each->path());
   }
+  if (error) found.unread.push_back(fmt::format("'{}': {}", directory.string(), error.message()));
+  for (const fs::path& next : below) FindBelow(next, found);
 }
 
 }  // namespace
 
-std::vector<std::string> FindRuns(const std::vector<std::string>& directories) {
-  std::vector<std::string> runs;
+Result<Found> FindRuns(const std::vector<std::string>& directories) {
+  Found found;
   for (const std::string& directory : directories) {
-    std::error_code ignored;
-    const fs::path absolute = fs::canonical(directory, ignored);
+    std::error_code error;
+    const fs::path absolute = fs::canonical(directory, error);
+    if (error) {
+      return Error{ErrorCode::kNotFound, fmt::format("cannot look into '{}': {}", directory, error.message()),
+                   "name directories that hold runs"};
+    }
     if (absolute.extension() == record::kRunSuffix)
-      runs.push_back(absolute);
-    else if (!absolute.empty())
-      FindBelow(absolute, runs);
+      found.runs.push_back(absolute);
+    else
+      FindBelow(absolute, found);
   }
-  std::ranges::sort(runs);
-  runs.erase(std::unique(runs.begin(), runs.end()), runs.end());
-  return runs;
+  std::ranges::sort(found.runs);
+  found.runs.erase(std::unique(found.runs.begin(), found.runs.end()), found.runs.end());
+  return found;
 }
 
 Result<Collected> Collect(const CollectOptions& options, Store& store) {
   const auto known = store.Stamps();
   if (!known) return known.error();
+  auto found = FindRuns(options.directories);
+  if (!found) return found.error();
   Collected collected;
+  collected.unread = std::move(found->unread);
   std::vector<std::pair<std::string, Stamp>> changed;
-  for (const std::string& path : FindRuns(options.directories)) {
+  for (const std::string& path : found->runs) {
     ++collected.runs;
     const Stamp stamp = StampOf(path);
     const auto before = known->find(path);

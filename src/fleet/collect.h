@@ -24,8 +24,13 @@ struct CollectOptions {
   std::function<void(size_t done, size_t all)> progress;  // on the caller's thread
 };
 
-// The runs below the directories, a folder of machines as one. Symbolic links are not followed.
-std::vector<std::string> FindRuns(const std::vector<std::string>& directories);
+struct Found {
+  std::vector<std::string> runs;    // sorted; a folder of machines is one
+  std::vector<std::string> unread;  // directories, with the reason
+};
+
+// The runs below the directories. Symbolic links are not followed. An error where one does not exist.
+Result<Found> FindRuns(const std::vector<std::string>& directories);
 
 Result<Collected> Collect(const CollectOptions& options, Store& store);
 

@@ -41,7 +41,7 @@ TEST_F(CollectTest, RunsAreFoundAtAnyDepthAndAFolderOfMachinesIsOne) {
   WriteRun("b/two.fbr/host-1.fbr", "two");
   WriteRun("b/two.fbr/host-2.fbr", "two");
   std::ofstream(directory_ / "b/notes.txt") << "no run";
-  const auto runs = FindRuns({directory_.path(), directory_ / "a"});
+  const auto runs = FindRuns({directory_.path(), directory_ / "a"})->runs;
   ASSERT_THAT(runs, SizeIs(2));
   EXPECT_THAT(runs[0], HasSubstr("one.fbr"));
   EXPECT_TRUE(runs[1].ends_with("b/two.fbr"));
@@ -73,7 +73,8 @@ TEST_F(CollectTest, ALinkLeadsNowhere) {
   WriteRun("real/one.fbr", "one");
   fs::create_directory_symlink(directory_ / "real", directory_ / "link");
   fs::create_symlink(directory_ / "real/one.fbr", directory_ / "linked.fbr");
-  EXPECT_THAT(FindRuns({directory_.path()}), SizeIs(1));
+  EXPECT_THAT(FindRuns({directory_.path()})->runs, SizeIs(1));
+  EXPECT_FALSE(FindRuns({directory_ / "missing"}).ok());
 }
 
 }  // namespace

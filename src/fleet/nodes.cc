@@ -12,10 +12,10 @@ namespace fullbore::fleet {
 
 namespace {
 
-constexpr size_t kFewestRuns = 5;
+constexpr size_t kFewestRuns = 5, kFewestMachines = 3;
 constexpr double kSlow = 0.95, kRarely = 0.01;
 
-using Work = std::tuple<std::string, std::string, int64_t>;  // command, device, devices
+using Work = std::tuple<std::string, std::string, std::string, std::string, int64_t>;
 
 struct Seen {
   std::vector<double> ratios;
@@ -38,7 +38,8 @@ std::vector<NodeHistory> HistoriesOf(const std::vector<RunAccount>& runs) {
   std::map<Work, std::map<std::string, std::vector<double>>> rates;  // by work and node
   for (const RunAccount& run : runs) {
     if (run.node.empty() || run.command.empty() || !(run.steps_per_s > 0)) continue;
-    rates[{run.command, run.device, run.devices}][run.node].push_back(run.steps_per_s);
+    rates[{run.user, run.directory, run.command, run.device, run.devices}][run.node].push_back(
+        run.steps_per_s);
   }
   std::map<std::string, Seen> seen;
   for (const auto& [work, of_nodes] : rates) {
@@ -47,7 +48,7 @@ std::vector<NodeHistory> HistoriesOf(const std::vector<RunAccount>& runs) {
       for (const auto& [other, theirs] : of_nodes) {
         if (other != node) elsewhere.insert(elsewhere.end(), theirs.begin(), theirs.end());
       }
-      if (elsewhere.empty()) continue;
+      if (of_nodes.size() < kFewestMachines || elsewhere.size() < kFewestRuns) continue;
       const double usual = diagnose::Median(elsewhere);
       for (const double rate : own) seen[node].ratios.push_back(rate / usual);
       seen[node].works.insert(work);

@@ -1,7 +1,8 @@
 // Machines that do the same work more slowly than others do, which no single run can show.
 //
-// The same work is the same command on the same kind and number of devices. Each run's rate is held against the median of
-// that work on the other machines; a machine is slow where so many of its runs are below it that chance would do that in
+// The same work is the same command of the same user in the same directory, on the same kind and number of devices. Each
+// run's rate is held against the median of that work on the other machines, where these are two at least with five runs
+// together: else one lucky run would make all others slow. A machine is slow where so many of its runs are below it that chance would do that in
 // fewer than one of a hundred machines (a sign test, by the number of machines that were looked at), and by 5 % in the
 // median.
 #pragma once

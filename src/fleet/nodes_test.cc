@@ -50,11 +50,13 @@ TEST(NodeHistoryTest, FewRunsAndWorkThatNobodyElseDoesSayNothing) {
   EXPECT_THAT(HistoriesOf(Runs(8, 2, 0.5)), IsEmpty());
   std::vector<RunAccount> alone = Runs(1, 10, 1);
   EXPECT_THAT(HistoriesOf(alone), IsEmpty());
-  std::vector<RunAccount> mixed = Runs(2, 10, 1);
+  std::vector<RunAccount> mixed = Runs(3, 10, 1);
   for (RunAccount& run : mixed) {
     if (run.node == "node-1") run.devices = 8;
+    if (run.node == "node-2") run.user = "ben";
   }
   EXPECT_THAT(HistoriesOf(mixed), IsEmpty());
+  EXPECT_THAT(HistoriesOf(Runs(2, 10, 1)), IsEmpty());  // either may be the odd one
 }
 
 TEST(NodeHistoryTest, ChanceIsThatOfTheBinomialDistribution) {

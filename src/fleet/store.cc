@@ -4,7 +4,11 @@
 
 #include <filesystem>
 
+#include "base/guarded_file.h"
+
 namespace fullbore::fleet {
+
+namespace fs = std::filesystem;
 
 using record::Database;
 using record::Statement;
@@ -19,9 +23,10 @@ CREATE TABLE IF NOT EXISTS fleet (version INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS seen (path TEXT PRIMARY KEY, bytes INTEGER, changed_ns INTEGER) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS run (
   id TEXT, begin_unix_ns INTEGER, path TEXT, user TEXT, job TEXT, account TEXT, partition TEXT, device TEXT,
-  devices INTEGER, given_ns INTEGER, ended INTEGER, command TEXT, verdict TEXT, node TEXT, steps_per_s REAL,
+  devices INTEGER, given_ns INTEGER, ended INTEGER, command TEXT, verdict TEXT, node TEXT, steps_per_s REAL, directory TEXT,
   PRIMARY KEY (id, begin_unix_ns)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS run_begin ON run (begin_unix_ns);
+CREATE INDEX IF NOT EXISTS run_path ON run (path);
 CREATE TABLE IF NOT EXISTS part (
   id TEXT, begin_unix_ns INTEGER, kind TEXT, cause TEXT, device_ns INTEGER,
   PRIMARY KEY (id, begin_unix_ns, kind, cause)) WITHOUT ROWID;
@@ -42,29 +47,52 @@ Error NotAStore(const std::string& path, const std::string& why) {
           "fullbore fleet collect DIR --to fleet.db makes one"};
 }
 
+// Nothing, too, for a database that was only begun: its tables are made in one transaction.
 Result<void> CheckVersion(Database& database, const std::string& path) {
   auto version = database.Prepare("SELECT max(version) FROM fleet");
   if (!version) return NotAStore(path, "it has no such tables");
-  if (!version->Next() || version->Int(0) == kVersion) return {};
+  if (!version->Next()) return NotAStore(path, "it cannot be read");
+  if (version->Int(0) == kVersion) return {};
   return NotAStore(path, fmt::format("it is of version {}, and this fullbore knows version {}",
                                      version->Int(0), kVersion));
+}
+
+bool IsEmpty(Database& database) {
+  auto tables = database.Prepare("SELECT count(*) FROM sqlite_master");
+  return tables && tables->Next() && tables->Int(0) == 0;
 }
 
 }  // namespace
 
 Result<Store> Store::Open(const std::string& path) {
   std::error_code ignored;
-  const bool is_new = !std::filesystem::exists(path, ignored);
-  if (is_new) {
+  if (!fs::exists(path, ignored)) {
+    const fs::path parent = fs::path(path).parent_path();
+    if (!parent.empty()) {
+      if (auto made = MakeDirectory(parent, kPrivateDirectory); !made) return made.error();
+    }
     if (auto made = record::MakeRunFile(path); !made) return made.error();
-  } else if (std::filesystem::file_size(path, ignored) > 0) {
-    if (auto known = OpenForReading(path); !known) return known.error();
+  }
+  // What is no database of ours is not even opened for writing.
+  if (fs::file_size(path, ignored) > 0 && !fs::exists(path + "-wal", ignored)) {
+    auto there = Database::OpenForReading(path);
+    if (!there) return NotAStore(path, there.error().text);
   }
   auto database = Database::OpenForWriting(path);
   if (!database) return database.error();
-  if (auto made = database->Execute(kTables); !made) return made.error();
-  if (auto put = database->Execute(fmt::format("INSERT OR IGNORE INTO fleet VALUES ({})", kVersion)); !put)
-    return put.error();
+  if (auto begun = database->Execute("BEGIN IMMEDIATE"); !begun) return begun.error();
+  Result<void> ready;
+  if (IsEmpty(*database)) {
+    ready = database->Execute(kTables);
+    if (ready) ready = database->Execute(fmt::format("INSERT INTO fleet VALUES ({})", kVersion));
+  } else {
+    ready = CheckVersion(*database, path);
+  }
+  if (ready) ready = database->Execute("COMMIT");
+  if (!ready) {
+    (void)database->Execute("ROLLBACK");
+    return ready.error();
+  }
   return Store(std::move(*database));
 }
 
@@ -94,12 +122,21 @@ Result<void> Store::Put(const RunAccount& account, const Stamp& stamp) {
 
 Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
   const auto prepared = [&](const char* sql) { return database_.Prepare(sql); };
+  // A run that goes on on several machines may have begun earlier than was known.
+  for (const char* table : {"part", "advice", "run"}) {
+    auto other = database_.Prepare(fmt::format(
+        "DELETE FROM {0} WHERE EXISTS (SELECT 1 FROM run AS r WHERE r.path = ? AND r.id = {0}.id AND "
+        "r.begin_unix_ns = {0}.begin_unix_ns)",
+        table));
+    if (!other) return other.error();
+    if (auto gone = other->Bind(account.path).Run(); !gone) return gone;
+  }
   for (const char* table : {"part", "advice"}) {
     auto old = database_.Prepare(fmt::format("DELETE FROM {} WHERE id = ? AND begin_unix_ns = ?", table));
     if (!old) return old.error();
     if (auto gone = old->Bind(account.id).Bind(account.begin_unix_ns).Run(); !gone) return gone;
   }
-  auto run = prepared("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  auto run = prepared("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   if (!run) return run.error();
   run->Bind(account.id).Bind(account.begin_unix_ns).Bind(account.path).Bind(account.user).Bind(account.job);
   run->Bind(account.account)
@@ -111,7 +148,8 @@ Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
       .Bind(account.command)
       .Bind(account.verdict)
       .Bind(account.node)
-      .Bind(account.steps_per_s);
+      .Bind(account.steps_per_s)
+      .Bind(account.directory);
   if (auto done = run->Run(); !done) return done;
   auto part = prepared("INSERT INTO part VALUES (?, ?, ?, ?, ?)");
   if (!part) return part.error();
@@ -137,7 +175,7 @@ Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
 
 Result<std::vector<RunAccount>> Store::Runs(int64_t since_unix_ns) {
   auto rows = database_.Prepare(
-      "SELECT id, begin_unix_ns, path, user, job, account, partition, device, devices, given_ns, ended, command, verdict, node, steps_per_s "
+      "SELECT id, begin_unix_ns, path, user, job, account, partition, device, devices, given_ns, ended, command, verdict, node, steps_per_s, directory "
       "FROM run WHERE begin_unix_ns >= ? ORDER BY begin_unix_ns, id");
   if (!rows) return rows.error();
   rows->Bind(since_unix_ns);
@@ -160,6 +198,7 @@ Result<std::vector<RunAccount>> Store::Runs(int64_t since_unix_ns) {
     run.verdict = rows->Text(12);
     run.node = rows->Text(13);
     run.steps_per_s = rows->Double(14);
+    run.directory = rows->Text(15);
     place[{run.id, run.begin_unix_ns}] = runs.size() - 1;
   }
   if (!rows->status().ok()) return rows->status().error();

@@ -77,6 +77,27 @@ TEST_F(FleetStoreTest, ARunThatIsPutAgainTakesItsOwnPlace) {
   EXPECT_THAT((*runs)[0].advice, SizeIs(0));
 }
 
+// On several machines, of which one began earlier than those that were known first.
+TEST_F(FleetStoreTest, ARunThatBeganEarlierThanWasKnownIsOne) {
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store->Put(AnAccount("a", 2000), {1, 1}).ok());
+  ASSERT_TRUE(store->Put(AnAccount("a", 1500), {2, 2}).ok());
+  const auto runs = store->Runs(0);
+  ASSERT_THAT(*runs, SizeIs(1));
+  EXPECT_EQ((*runs)[0].begin_unix_ns, 1500);
+  EXPECT_THAT((*runs)[0].parts, SizeIs(2));
+}
+
+// A collector that was killed while it made the file, and others that begin at once.
+TEST_F(FleetStoreTest, ADatabaseThatWasOnlyBegunIsNew) {
+  ASSERT_TRUE(record::Database::OpenForWriting(path_).ok());
+  EXPECT_TRUE(Store::Open(path_).ok());
+  const std::string fresh = directory_ / "below/it/fleet.db";
+  std::vector<std::thread> all;
+  for (int i = 0; i < 4; ++i) all.emplace_back([&] { EXPECT_TRUE(Store::Open(fresh).ok()); });
+  for (std::thread& each : all) each.join();
+}
+
 TEST_F(FleetStoreTest, TwoCollectorsAtOnceLoseNothing) {
   ASSERT_TRUE(Store::Open(path_).ok());
   const auto put = [&](const std::string& prefix) {

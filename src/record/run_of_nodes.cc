@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "record/limits.h"
+#include "record/metrics.h"
 
 namespace fullbore::record {
 
@@ -19,25 +21,39 @@ namespace {
 
 // What is kept of ranks on machines other than the first: with 300 bytes a step and 230 a window, 75 MB of a thousand.
 constexpr size_t kMostSteps = 200'000, kLeastStepsOfRank = 32, kMostWindowsOfRank = 64;
-constexpr int64_t kStepsTogether = 8;  // what is kept of steps are stretches of so many
-constexpr size_t kMostMessages = 5;    // of a machine
+constexpr int64_t kStepsTogether = 8;              // what is kept of steps are stretches of so many
+constexpr std::string_view kTaskOfNode = "-task";  // measure/collect/node_of_run.h
+constexpr size_t kMostMessages = 5;                // of a machine
 // A recorder writes once a second; one that is silent for so long while another goes on is gone.
 constexpr int64_t kSilentNs = 10 * kNsPerSecond;
 
+// By name; with a folder of too many, the first of them.
 std::vector<std::string> FilesIn(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     std::error_code ignored;
-    if (entry.path().extension() == kRunSuffix && entry.is_regular_file(ignored) && files.size() < kMaxNodes)
+    if (entry.path().extension() == kRunSuffix && entry.is_regular_file(ignored))
       files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
+  if (files.size() > kMaxNodes) files.resize(kMaxNodes);
   return files;
 }
 
+// Of "gpu-3-task2.fbr", a task of several on that machine: "gpu-3".
+std::string NodeNameOf(const std::string& file) {
+  const std::string stem = fs::path(file).stem().string();
+  const size_t task = stem.rfind(kTaskOfNode);
+  if (task == std::string::npos || task == 0 ||
+      !ParseInt(std::string_view(stem).substr(task + kTaskOfNode.size())))
+    return stem;
+  return stem.substr(0, task);
+}
+
 Error NothingIn(const std::string& folder) {
-  return {ErrorCode::kNotFound, fmt::format("the run '{}' holds no file of any machine", folder), ""};
+  return {ErrorCode::kNotFound, fmt::format("the run '{}' holds no file of any machine", folder),
+          "remove the folder, or run its command again"};
 }
 
 // The same steps of each rank, whatever else its recorder kept: by their numbers.
@@ -94,7 +110,7 @@ std::vector<Node::Mean> MeansOf(const Stage& stage) {
 
 Node NodeOf(const Recording& recording, const Stage& stage) {
   Node node;
-  node.name = fs::path(recording.path).stem().string();
+  node.name = NodeNameOf(recording.path);
   node.path = recording.path;
   node.machine = recording.machine;
   node.means = MeansOf(stage);
@@ -191,10 +207,24 @@ void AddMessages(const std::string& name, const Stage& from, Stage& to) {
     if (message.severity == Severity::kInfo || ++added > kMostMessages) continue;
     to.messages.push_back({message.t_ns, message.severity, message.source, name + ": " + message.text});
   }
-  if (from.exit_status.value_or(0) != 0 && to.exit_status.value_or(0) == 0) {
+  if (from.exit_status.value_or(0) != 0) {
     to.messages.push_back({from.end_ns, Severity::kWarning, "reader",
                            fmt::format("{}: the command ended with status {}", name, *from.exit_status)});
   }
+}
+
+// Tasks of one machine that were recorded apart: it is the same machine, of which they use more.
+void AddTask(const Node& task, Node& node) {
+  for (const Node::Mean& more : task.means) {
+    if (!IsOf(more.key, Metric::kProcessCpu)) continue;
+    const auto same = std::ranges::find(node.means, more.key, &Node::Mean::key);
+    if (same == node.means.end())
+      node.means.push_back(more);
+    else
+      same->value += more.value;
+  }
+  node.end_ns = std::max(node.end_ns, task.end_ns);
+  node.cut_off = node.cut_off && task.cut_off;
 }
 
 void Join(Machine& machine, const Recording& first, Stage& into) {
@@ -207,26 +237,51 @@ void Join(Machine& machine, const Recording& first, Stage& into) {
       Move(stage, node, -AheadNs(stage.ranks.front(), into.ranks.front()));
     AddMessages(node.name, stage, into);
     into.out_of_memory = into.out_of_memory || stage.out_of_memory;
+    if (stage.exit_status.value_or(0) != 0 && into.exit_status.value_or(0) == 0)
+      into.exit_status = stage.exit_status;
+    node.cut_off = stage.state == StageState::kRunning;
+    const auto known = std::ranges::find(into.nodes, node.name, &Node::name);
+    const auto place = static_cast<int>(known - into.nodes.begin());
     for (RankInfo& rank : stage.ranks) {
       if (into.ranks.size() == kMaxRanksOfNodes) break;
-      rank.node = static_cast<int>(into.nodes.size());
+      rank.node = place;
       into.ranks.push_back(std::move(rank));
     }
-    node.cut_off = stage.state == StageState::kRunning;
-    into.nodes.push_back(std::move(node));
+    if (known != into.nodes.end())
+      AddTask(node, *known);
+    else
+      into.nodes.push_back(std::move(node));
+    stage.name.clear();  // joined
     return;
   }
 }
 
 void SayWhoIsGone(Stage& stage) {
   int64_t newest_ns = 0;
+  bool runs = false;
   for (const Node& node : stage.nodes) newest_ns = std::max(newest_ns, node.end_ns);
   for (Node& node : stage.nodes) {
-    node.cut_off = node.cut_off && newest_ns - node.end_ns > kSilentNs;
+    const bool open = node.cut_off;
+    node.cut_off = open && newest_ns - node.end_ns > kSilentNs;
+    runs = runs || (open && !node.cut_off);
     if (!node.cut_off) continue;
     stage.messages.push_back({node.end_ns, Severity::kWarning, "reader",
                               fmt::format("{}: nothing is recorded of it since {:.0f} s before the end",
                                           node.name, static_cast<double>(newest_ns - node.end_ns) / 1e9)});
+  }
+  stage.end_ns = std::max(stage.end_ns, newest_ns);  // the others go on when the first one is gone
+  stage.state = runs ? StageState::kRunning : StageState::kEnded;
+}
+
+// The others' stages of a name that the first one lacks: master.sh on one, worker.sh on the others.
+void SayWhatIsLeft(const Machine& machine, Stage& stage) {
+  for (size_t i = 0; i < machine.nodes.size(); ++i) {
+    const std::string& name = machine.recording.stages[i].name;
+    if (name.empty()) continue;
+    stage.messages.push_back(
+        {std::nullopt, Severity::kWarning, "reader",
+         fmt::format("{}: its stage '{}' is left out, for the first machine has none of that name",
+                     NodeNameOf(machine.recording.path), name)});
   }
 }
 
@@ -257,6 +312,7 @@ Recording Together(Machine first, std::vector<Machine> others, const std::vector
     for (const std::string& text : unread)
       stage.messages.push_back({std::nullopt, Severity::kWarning, "reader", "left out: " + text});
   }
+  for (const Machine& machine : others) SayWhatIsLeft(machine, run.stages.back());
   return run;
 }
 
@@ -264,20 +320,26 @@ Recording Together(Machine first, std::vector<Machine> others, const std::vector
 
 bool IsRunOfNodes(const std::string& path) {
   std::error_code ignored;
-  return path.ends_with(kRunSuffix) && fs::is_directory(path, ignored);
+  const size_t end = path.find_last_not_of('/');  // a shell completes the name of a folder with one
+  return end != std::string::npos && std::string_view(path).substr(0, end + 1).ends_with(kRunSuffix) &&
+         fs::is_directory(path, ignored);
 }
+
+bool HoldsNothing(const std::string& folder) { return FilesIn(folder).empty(); }
 
 Result<Recording> ReadRunOfNodes(const std::string& folder, ReadNode read, int64_t window_ns) {
   const std::vector<std::string> files = FilesIn(folder);
   std::optional<Machine> first;
   std::vector<Machine> others;
   std::vector<std::string> unread;
+  std::optional<std::map<std::string, std::string>> tags;
   for (const std::string& file : files) {
     auto recording = read(file, window_ns);
     if (!recording) {
       unread.push_back(recording.error().text);
       continue;
     }
+    if (!tags) tags = recording->tags;
     Machine machine = MachineOf(std::move(*recording));
     if (!first || machine.LowestRank() < first->LowestRank()) {
       if (first) std::swap(*first, machine);
@@ -296,11 +358,15 @@ Result<Recording> ReadRunOfNodes(const std::string& folder, ReadNode read, int64
   }
   Recording run = Together(std::move(*first), std::move(others), unread);
   run.path = folder;
+  run.tags = *tags;
   return run;
 }
 
 Result<RunSummary> ReadSummaryOfNodes(const std::string& folder) {
   std::optional<RunSummary> all;
+  const auto offset_ns = [](const RunSummary& run) {
+    return Difference(run.wall_begin_ns, run.stages.front().begin_ns);
+  };
   for (const std::string& file : FilesIn(folder)) {
     auto summary = ReadRunSummary(file);
     if (!summary) continue;
@@ -311,7 +377,15 @@ Result<RunSummary> ReadSummaryOfNodes(const std::string& folder) {
     }
     all->steps = std::min(all->steps + summary->steps, kMaxCount);
     all->bytes += summary->bytes;
-    all->wall_begin_ns = std::min(all->wall_begin_ns, summary->wall_begin_ns);
+    const int64_t by_ns = Difference(offset_ns(*summary), offset_ns(*all));
+    for (const Stage& stage : summary->stages) {
+      const auto same = std::ranges::find(all->stages, stage.name, &Stage::name);
+      if (same == all->stages.end()) continue;
+      same->end_ns = std::max(same->end_ns, Moved(stage.end_ns, std::clamp(by_ns, -kMaxNs, kMaxNs)));
+      if (stage.state == StageState::kRunning) same->state = StageState::kRunning;
+      if (stage.exit_status.value_or(0) != 0) same->exit_status = stage.exit_status;
+      same->out_of_memory = same->out_of_memory || stage.out_of_memory;
+    }
   }
   if (!all) return NothingIn(folder);
   return std::move(*all);

@@ -159,6 +159,31 @@ TEST_F(RunOfNodesTest, StagesAreTheSameByName) {
   const Recording run = Read();
   ASSERT_EQ(run.stages.size(), 1u);
   EXPECT_EQ(run.stages[0].ranks.size(), 2u);
+  EXPECT_THAT(run.stages[0].messages.back().text, HasSubstr("b: its stage 'evaluate' is left out"));
+}
+
+TEST_F(RunOfNodesTest, TasksOfOneMachineThatWereRecordedApartAreOneMachine) {
+  Write({.name = "gpu-1-task0", .first_rank = 0});
+  Write({.name = "gpu-1-task1", .first_rank = 2});
+  Write({.name = "gpu-taskforce", .first_rank = 4});
+  const Recording run = Read();
+  ASSERT_EQ(run.stages[0].nodes.size(), 2u);
+  EXPECT_EQ(run.stages[0].nodes[0].name, "gpu-1");
+  EXPECT_EQ(run.stages[0].nodes[1].name, "gpu-taskforce");
+  EXPECT_EQ(run.stages[0].ranks[3].node, 0);
+  EXPECT_EQ(run.stages[0].ranks[5].node, 1);
+}
+
+// The first one is gone, and the others go on.
+TEST_F(RunOfNodesTest, ARunGoesOnUntilItsLastMachineEnds) {
+  Write({.name = "a", .first_rank = 0, .steps = 50});
+  Write({.name = "b", .first_rank = 2, .steps = 200, .ends = false});
+  const Recording run = Read();
+  EXPECT_EQ(run.stages[0].state, StageState::kRunning);
+  EXPECT_EQ(run.stages[0].end_ns - run.stages[0].begin_ns, 200 * kStepNs);
+  const auto summary = ReadRunSummary(folder_);
+  EXPECT_EQ(summary->stages[0].state, StageState::kRunning);
+  EXPECT_EQ(summary->stages[0].end_ns - summary->stages[0].begin_ns, 200 * kStepNs);
 }
 
 // A step takes 300 bytes: of many ranks fewer are kept, the same ones of each, and every window's time.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/guarded_file.h"
 #include "base/text.h"
 #include "base/trusted_path.h"
@@ -59,11 +60,12 @@ std::map<std::string, FileStamp> StampsIn(DIR* directory, bool with_folders);
 
 // Of a run on several machines: of all their files.
 std::optional<FileStamp> StampOfFolder(int at, const std::string& folder) {
-  const int opened = openat(at, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  UniqueFd opened(openat(at, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   struct stat info {};
-  if (opened < 0 || fstat(opened, &info) != 0) return std::nullopt;
-  const std::unique_ptr<DIR, Closer> open(fdopendir(opened));
+  if (opened.get() < 0 || fstat(opened.get(), &info) != 0) return std::nullopt;
+  const std::unique_ptr<DIR, Closer> open(fdopendir(opened.get()));
   if (!open) return std::nullopt;
+  (void)opened.release();
   FileStamp all{info.st_ino, 0, ChangedNs(info), 0, 0};
   for (const auto& [node, stamp] : StampsIn(open.get(), false)) {
     all.bytes += stamp.bytes;
@@ -72,6 +74,11 @@ std::optional<FileStamp> StampOfFolder(int at, const std::string& folder) {
     all.log_changed_ns = std::max(all.log_changed_ns, stamp.log_changed_ns);
   }
   return all;
+}
+
+std::optional<FileStamp> StampOfRun(const std::string& path) {
+  const auto stamp = Stamp(AT_FDCWD, path, /*has_log=*/true);
+  return stamp ? stamp : StampOfFolder(AT_FDCWD, path);
 }
 
 // The runs of a directory, without reading any.
@@ -234,8 +241,7 @@ std::string_view NameOf(diagnose::Severity severity) {
 }  // namespace
 
 bool IsSilent(const std::string& run_file, int64_t wall_ns) {
-  auto stamp = Stamp(AT_FDCWD, run_file, /*has_log=*/true);
-  if (!stamp) stamp = StampOfFolder(AT_FDCWD, run_file);
+  const auto stamp = StampOfRun(run_file);
   return stamp && IsSilent(*stamp, wall_ns);
 }
 
@@ -348,7 +354,7 @@ void RunIndex::Reread(const std::string& name) {
   if (!summary) return;
   run->second.summary.tags = summary->tags;
   run->second.summary.note = summary->note;
-  if (const auto stamp = Stamp(AT_FDCWD, run->second.summary.path, true)) run->second.stamp = *stamp;
+  if (const auto stamp = StampOfRun(run->second.summary.path)) run->second.stamp = *stamp;
   unsaved_ = unsaved_ || run->second.state != RunState::kRunning;
 }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import pwd
 import sqlite3
 import sys
 import textwrap
@@ -69,7 +71,7 @@ def test_what_was_planted_is_what_was_wasted(fullbore):
         done = fullbore.call("run", "-o", "runs", "--name", name, "-q", "--", sys.executable, script, wait, truth)
         assert done.code == 0, done.stderr
         truths[name] = json.loads(truth.read_text())
-    assert collect(fullbore, "runs") == {"schema": "fullbore.fleet-collect/1", "runs": 2, "changed": 2, "unread": []}
+    assert collect(fullbore, "runs") == {"schema": "fullbore.fleet_collect/1", "runs": 2, "changed": 2, "unread": []}
     assert collect(fullbore, ".")["changed"] == 0
     store = sqlite3.connect(fullbore.directory / "fleet.db")
     for name, truth in truths.items():
@@ -99,7 +101,8 @@ def test_groups_and_letters(fullbore):
     found = report(fullbore, "--by", "partition")
     assert sorted((each["name"], each["runs"]) for each in found["groups"]) == [("cpu", 1), ("gpu", 2)]
     assert {part["kind"] for part in found["parts"]} == {"not judged"}
-    (user,) = found["users"]
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    assert found["users"] == [user]
     assert report(fullbore, "--for", user)["runs"] == 3
     nobody = report(fullbore, "--for", "somebody-else")
     assert nobody["runs"] == 0
@@ -127,10 +130,17 @@ def test_what_is_wrong_is_said_with_the_next_step(fullbore):
         assert refused.code != 0
         assert "notes.db' is no" in refused.stderr
     assert (fullbore.directory / "notes.db").read_text() == "no database"
-    assert collect(fullbore)["runs"] == 0
+    (fullbore.directory / "empty").mkdir()
+    assert collect(fullbore, "empty")["runs"] == 0
+    assert fullbore.call("fleet", "collect", "empty").code == 0  # into .fullbore, which is made
     assert fullbore.call("fleet", "report", "--from", "fleet.db", "--by", "colour").code == 2
     assert fullbore.call("fleet", "report", "--from", "fleet.db", "--since", "tomorrow").code == 2
     assert fullbore.call("fleet", "report", "--from", "fleet.db").stdout.decode() == "no runs in 'fleet.db'\n"
+    assert fullbore.call("fleet", "report", "--from", "fleet.db", "--since=-7d").code == 2
+    assert fullbore.call("fleet", "report", "--from", "fleet.db", "--for", "").code == 2
+    typo = fullbore.call("fleet", "collect", "shard/runs")
+    assert typo.code == 2
+    assert "'shard/runs'" in typo.stderr
     assert fullbore.call("fleet").code == 2
 
 

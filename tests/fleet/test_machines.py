@@ -66,7 +66,7 @@ def test_the_late_machine_is_named_in_one_report_of_both(fullbore):
     assert [rank["rank"] for rank in report["ranks"]] == [0, 1, 2, 3]
     assert [(node["name"], node["ranks"]) for node in report["nodes"]] == [("left", [0, 1]), ("right", [2, 3])]
     found = next(each for each in report["findings"] if each["id"] == "straggler")
-    assert found["cause"] == "slow-node"
+    assert found.get("cause", "") == ""  # of two machines either may be the odd one
     assert found["title"].startswith("right (ranks 2-3) arrives last in ")
 
     the_run_is_one_wherever_a_run_is_accepted(fullbore, folder)
@@ -104,15 +104,30 @@ def test_several_machines_without_a_name_are_told_of_it(fullbore):
 def test_under_slurm_nothing_needs_to_be_named(fullbore):
     step = {
         "SLURM_JOB_ID": "4711",
+        "SLURM_STEP_ID": "0",
         "SLURM_STEP_NUM_NODES": "2",
         "SLURM_STEP_NUM_TASKS": "2",
         "SLURM_JOB_ACCOUNT": "vision",
     }
     for node in ("gpu-1", "gpu-2"):
         assert fullbore.call("run", "-o", "runs", "--", "true", env={**step, "SLURMD_NODENAME": node}).code == 0
-    folder = fullbore.directory / "runs" / "slurm-4711.fbr"
+    folder = fullbore.directory / "runs" / "slurm-4711.0.fbr"
     assert sorted(file.stem for file in folder.glob("*.fbr")) == ["gpu-1", "gpu-2"]
     assert fullbore.explain(folder)["machine"]["job_account"] == "vision"
+
+
+def test_a_command_that_does_not_exist_leaves_nothing(fullbore):
+    done = fullbore.call("run", "-o", "runs", "--run", "exp", "--node", "a", "--", "no-such-command")
+    assert done.code == 127
+    assert list((fullbore.directory / "runs").glob("*.fbr")) == []
+
+
+def test_alerts_are_each_machines_own(fullbore):
+    assert fullbore.call("run", "-o", "runs", "--run", "exp", "--node", "a", "--", "true").code == 0
+    refused = fullbore.call("alerts", "-o", "runs", "exp")
+    assert refused.code == 2
+    assert "name one of the files in it" in refused.stderr
+    assert fullbore.explain("runs/exp.fbr/")["run_id"] == "exp"  # as a shell completes it
 
 
 def test_one_machine_and_several_do_not_share_a_name(fullbore):

@@ -71,7 +71,7 @@ const kRankBars = 64;
 
 function ranksSection() {
   const ranks = report.ranks.filter((rank) => rank.shares);
-  if (ranks.length < 2 || ranks.length > kRankBars) return null;
+  if (ranks.length < 2 || (report.nodes && ranks.length > kRankBars)) return null;
   const longest = Math.max(...ranks.map((rank) => rank.mean_step_ns));
   return el(
     "section",

@@ -134,7 +134,7 @@ std::vector<Difference> NodeDifferences::Of(size_t node) const {
     differences.push_back({std::string(record::InfoOf(as.metric).name), as.what, FormatQuantity(*value, unit),
                            FormatQuantity(others->median, unit)});
   };
-  add(kRows.size(), {Metric::kProcessCpu, Worse::kHigh, kLeastOtherCores, kOtherPrograms}, "cores");
+  add(kRows.size(), {Metric::kCpuUtilization, Worse::kHigh, kLeastOtherCores, kOtherPrograms}, "cores");
   for (size_t i = 0; i < kRows.size(); ++i)
     add(i, kRows[i], std::string(record::InfoOf(kRows[i].metric).unit));
   for (const auto& [fact, usual] : usual_) {

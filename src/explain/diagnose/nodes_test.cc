@@ -15,6 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::MadeRank;
 using testing::MadeRun;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr int kRanksOfNode = 4;
@@ -58,7 +59,8 @@ TEST(NodesTest, ASlowMachineIsNamedWithWhatDiffersThere) {
   EXPECT_EQ(finding->cause, "slow-node");
   EXPECT_THAT(finding->title, HasSubstr("gpu-2 (ranks 8-11) arrives last in 100 % of the steps"));
   EXPECT_THAT(finding->title, HasSubstr("SM clock of its slowest GPU 1.02 GHz, elsewhere 1.75 GHz"));
-  EXPECT_THAT(finding->fix.front(), HasSubstr("--exclude=gpu-2"));
+  EXPECT_THAT(finding->fix.front(), HasSubstr("look at gpu-2: SM clock"));
+  EXPECT_THAT(finding->fix.back(), HasSubstr("--exclude=gpu-2"));
   ASSERT_THAT(diagnosis.nodes, SizeIs(4));
   EXPECT_EQ(diagnosis.nodes[2].ranks, (std::vector<int>{8, 9, 10, 11}));
   EXPECT_THAT(diagnosis.nodes[2].differs, SizeIs(1));
@@ -74,12 +76,25 @@ TEST(NodesTest, ASlowRankIsNotItsMachine) {
   EXPECT_THAT(finding->title, HasSubstr("Rank 9 on gpu-2 arrives last"));
 }
 
+// Then its work may be what is late: nobody is told to leave it out.
 TEST(NodesTest, WhereNothingDiffersThatIsSaid) {
   const Diagnosis diagnosis = Diagnose(RunOn(4, [](int rank, int64_t) { return rank / kRanksOfNode == 2; }));
   const Finding* finding = Straggler(diagnosis);
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->cause, "slow-node");
-  EXPECT_THAT(finding->fix.back(), HasSubstr("nothing that was recorded there differs"));
+  EXPECT_EQ(finding->cause, "");
+  EXPECT_THAT(finding->title, HasSubstr("gpu-2 (ranks 8-11) arrives last"));
+  EXPECT_THAT(finding->fix.front(), HasSubstr("nothing that was recorded differs there"));
+  for (const std::string& fix : finding->fix) EXPECT_THAT(fix, Not(HasSubstr("--exclude")));
+}
+
+// One rank a machine: it is the rank that is named, unless its machine differs.
+TEST(NodesTest, TheOnlyRankOfAMachineIsNamedItself) {
+  record::Recording run = RunOn(4, [](int rank, int64_t) { return rank == 8; });
+  std::erase_if(run.stages[0].ranks,
+                [](const record::RankInfo& rank) { return rank.rank % kRanksOfNode != 0; });
+  EXPECT_THAT(Straggler(Diagnose(run))->title, HasSubstr("Rank 8 on gpu-2 arrives last"));
+  run.stages[0].nodes[2].means[1].value = 1.02e9;
+  EXPECT_THAT(Straggler(Diagnose(run))->title, HasSubstr("gpu-2 (rank 8) arrives last"));
 }
 
 TEST(NodesTest, MachinesInTurnAreNoSlowMachine) {
@@ -104,7 +119,7 @@ TEST(NodeDifferencesTest, OtherProgramsAndFactsOfOneMachine) {
   const NodeDifferences differences(nodes);
   ASSERT_THAT(differences.Of(1), SizeIs(2));
   EXPECT_EQ(differences.Of(1)[0].what, "cores that other programs keep busy");
-  EXPECT_EQ(differences.Of(1)[1].metric, "cpu_utilization");
+  EXPECT_EQ(differences.Of(1)[1].what, "use of its cores");
   ASSERT_THAT(differences.Of(3), SizeIs(1));
   EXPECT_EQ(differences.Of(3)[0].here, "580.4");
   EXPECT_EQ(differences.Of(3)[0].elsewhere, "590.1");

@@ -45,7 +45,11 @@ NodeOfRun FindNode(const std::vector<std::string>& command, const std::string& h
     const std::string slurm_name = text("SLURMD_NODENAME");
     std::string node = slurm_name.empty() ? hostname : slurm_name;
     if (number("SLURM_STEP_NUM_TASKS") > nodes) node += "-task" + text("SLURM_LOCALID");
-    return {node, "slurm-" + text("SLURM_JOB_ID"), false};
+    // Steps of a job may run beside each other, and a job that is requeued begins anew.
+    std::string run_id = fmt::format("slurm-{}.{}", text("SLURM_JOB_ID"), text("SLURM_STEP_ID"));
+    if (const int64_t restarts = number("SLURM_RESTART_COUNT"); restarts > 0)
+      run_id += fmt::format("-r{}", restarts);
+    return {node, run_id, false};
   }
   if (MostMachines(command).value_or(1) > 1) return {hostname, "", true};
   return {};

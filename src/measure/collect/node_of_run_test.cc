@@ -25,16 +25,18 @@ TEST(NodeOfRunTest, OneMachineHasNoName) {
 
 TEST(NodeOfRunTest, AStepOfSlurmOnSeveralNodesKnowsItsRun) {
   std::map<std::string, std::string> step = {
-      {"SLURM_JOB_ID", "4711"}, {"SLURM_STEP_NUM_NODES", "2"}, {"SLURM_STEP_NUM_TASKS", "2"},
-      {"SLURM_LOCALID", "0"},   {"SLURMD_NODENAME", "gpu-3"},
+      {"SLURM_JOB_ID", "4711"},      {"SLURM_STEP_ID", "3"}, {"SLURM_STEP_NUM_NODES", "2"},
+      {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_LOCALID", "0"}, {"SLURMD_NODENAME", "gpu-3"},
   };
   const NodeOfRun one_task = Found({"torchrun", "--nnodes", "2", "train.py"}, step);
   EXPECT_EQ(one_task.node, "gpu-3");
-  EXPECT_EQ(one_task.run_id, "slurm-4711");
+  EXPECT_EQ(one_task.run_id, "slurm-4711.3");
   EXPECT_FALSE(one_task.lacks_id);
   step["SLURM_STEP_NUM_TASKS"] = "16";
   step["SLURM_LOCALID"] = "5";
   EXPECT_EQ(Found({"python", "train.py"}, step).node, "gpu-3-task5");
+  step["SLURM_RESTART_COUNT"] = "2";
+  EXPECT_EQ(Found({"python", "train.py"}, step).run_id, "slurm-4711.3-r2");
   step.erase("SLURMD_NODENAME");
   EXPECT_EQ(Found({"python", "train.py"}, step).node, "host-7-task5");
 }

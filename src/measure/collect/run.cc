@@ -147,7 +147,7 @@ Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory
   }
   place_ = *place;
   for (const auto& [fact, value] :
-       JobFacts(UserName(geteuid()), [](const char* variable) { return std::getenv(variable); }))
+       JobFacts(LoginName(geteuid()), [](const char* variable) { return std::getenv(variable); }))
     writer->PutMachineFact(fact, value);
   if (auto channels = MakeChannelPlace(*directory, place_.run_id)) {
     channel_directory_ = channels->channel;

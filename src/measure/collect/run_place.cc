@@ -108,6 +108,9 @@ Result<std::string> MakeRunsDirectory(const std::string& wanted) {
 void RemoveRunFile(const std::string& path) {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path + suffix, ignored);
+  const fs::path folder =
+      fs::path(path).parent_path();  // of a run on several machines, if this was all of it
+  if (folder.extension() == record::kRunSuffix) fs::remove(folder, ignored);
 }
 
 std::string FromHere(const std::string& path) {

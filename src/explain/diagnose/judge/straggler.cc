@@ -118,20 +118,26 @@ void AddEvidence(const Lateness& late, const Ranks& ranks, const EvidenceBuilder
   }
 }
 
-// What a machine that is late has that the others have not, and what to do about it.
+// What a machine that is late has that the others have not. Where nothing differs, it may be its work that does.
 void NameNode(const NodeSummary& node, Finding& finding) {
-  finding.cause = "slow-node";
-  finding.fix = {fmt::format("leave {0} out until it is mended (Slurm: --exclude={0})", node.name)};
-  for (const Difference& difference : node.differs)
-    finding.fix.push_back(fmt::format("look at {}: {} {}, elsewhere {}", node.name, difference.what,
-                                      difference.here, difference.elsewhere));
   if (node.differs.empty()) {
-    finding.fix.push_back(fmt::format(
-        "look at {}: nothing that was recorded there differs from the other machines", node.name));
+    finding.fix.front() = fmt::format(
+        "look at {}: its input, its disk, its devices' clocks and errors; nothing that was recorded differs there",
+        node.name);
     return;
   }
-  ReplaceFullStop(finding.title, fmt::format(". There: {} {}, elsewhere {}.", node.differs[0].what,
-                                             node.differs[0].here, node.differs[0].elsewhere));
+  finding.cause = "slow-node";
+  std::string what;
+  for (const Difference& difference : node.differs)
+    what += fmt::format("{}{} {}, elsewhere {}", what.empty() ? "" : "; ", difference.what, difference.here,
+                        difference.elsewhere);
+  finding.fix.front() = fmt::format("look at {}: {}", node.name, what);
+  finding.fix.push_back(fmt::format(
+      "leave {0} out until it is mended (Slurm: --exclude={0}), and see whether the others wait less",
+      node.name));
+  ReplaceFullStop(finding.title,
+                  fmt::format(". What differs there: {} {}, elsewhere {}.", node.differs[0].what,
+                              node.differs[0].here, node.differs[0].elsewhere));
 }
 
 // By a rank that waits: the late one's own steps contain no wait that could go.
@@ -204,7 +210,10 @@ std::optional<Finding> JudgeStraggler(const View& view, Diagnosis& diagnosis) {
   }
   if (const auto slow = FindSlowNode(view, ranks)) {
     const auto node = static_cast<size_t>(slow->lateness.rank->info->node);
-    if (node < diagnosis.nodes.size()) return FindingOf(view, ranks, *slow, &diagnosis.nodes[node]);
+    // The only rank of a machine is late by its work as likely as by the machine, unless that differs.
+    const bool of_machine = node < diagnosis.nodes.size() && (diagnosis.nodes[node].ranks.size() > 1 ||
+                                                              !diagnosis.nodes[node].differs.empty());
+    if (of_machine) return FindingOf(view, ranks, *slow, &diagnosis.nodes[node]);
   }
   const auto straggler = FindStraggler(ranks);
   if (!straggler) return std::nullopt;
