@@ -34,8 +34,8 @@ inline constexpr int kExitCondition = 3;  // of compare: a condition of --fail-i
 
 extern const Subcommand kAlerts, kRun, kTune, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader,
     kFleet, kTop, kDoctor, kHelp;
-extern const Subcommand kLoaderBench, kLoaderPack;    // the parts of `loader`
-extern const Subcommand kAlertsTest, kAlertsWatch;    // of `alerts`
+extern const Subcommand kLoaderBench, kLoaderPack;                 // the parts of `loader`
+extern const Subcommand kAlertsTest, kAlertsWatch;                 // of `alerts`
 extern const Subcommand kFleetCollect, kFleetReport, kFleetNodes;  // of `fleet`
 inline constexpr char kFleetFile[] = ".fullbore/fleet.db";
 const std::vector<const Subcommand*>& AllSubcommands();

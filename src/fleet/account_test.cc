@@ -45,7 +45,7 @@ TEST(AccountTest, PartsSumToWhatWasGivenToTheNanosecond) {
   for (const int ranks : {1, 3, 7}) {
     const RunAccount account = AccountOf(ARun({.data_ms = 77}, ranks));
     EXPECT_EQ(account.devices, ranks);
-    EXPECT_EQ(account.given_ns, ranks * (1000 + 100 * 177 + 5000) * kMs);
+    EXPECT_EQ(account.given_ns, int64_t{ranks} * (1000 + 100 * 177 + 5000) * kMs);
     EXPECT_EQ(Sum(account), account.given_ns);
   }
 }

@@ -223,7 +223,8 @@ std::vector<double> SparklineOf(const record::Stage& stage) {
   const size_t parts = std::min(windows.size(), Judgement::kSparks);
   std::vector<double> steps(parts);
   for (const record::StepWindow& window : windows) {
-    const double at = static_cast<double>((window.begin_ns + window.end_ns) / 2 - begin_ns);
+    const int64_t middle_ns = window.begin_ns + (window.end_ns - window.begin_ns) / 2;
+    const auto at = static_cast<double>(middle_ns - begin_ns);
     const auto part = static_cast<size_t>(at / static_cast<double>(span_ns) * static_cast<double>(parts));
     steps[std::min(part, parts - 1)] += static_cast<double>(window.steps);
   }
