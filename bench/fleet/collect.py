@@ -52,6 +52,7 @@ def copy(run: pathlib.Path, number: int, into: pathlib.Path) -> None:
     path = into / f"run-{number:06}.fbr"
     shutil.copyfile(run, path)
     database = sqlite3.connect(path)
+    database.execute("PRAGMA synchronous = OFF")
     with database:
         database.execute("UPDATE meta SET value = ? WHERE key = 'id'", [f"run-{number:06}"])
         database.execute("UPDATE meta SET value = value - ? WHERE key = 'wall_offset_ns'", [number * 3_600_000_000_000])

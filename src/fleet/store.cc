@@ -42,6 +42,15 @@ Kind KindNamed(std::string_view name) {
   return Kind::kNotJudged;
 }
 
+// Waits for the other collectors: SQLite gives up after five seconds, which a slow disk may take to bring one's log in.
+Result<void> Begin(Database& database) {
+  constexpr int kAttempts = 24;
+  for (int attempt = 1;; ++attempt) {
+    auto begun = database.Execute("BEGIN IMMEDIATE");
+    if (begun || attempt == kAttempts) return begun;
+  }
+}
+
 Error NotAStore(const std::string& path, const std::string& why) {
   return {ErrorCode::kInvalidArgument, fmt::format("'{}' is no fleet database: {}", path, why),
           "fullbore fleet collect DIR --to fleet.db makes one"};
@@ -80,7 +89,7 @@ Result<Store> Store::Open(const std::string& path) {
   }
   auto database = Database::OpenForWriting(path);
   if (!database) return database.error();
-  if (auto begun = database->Execute("BEGIN IMMEDIATE"); !begun) return begun.error();
+  if (auto begun = Begin(*database); !begun) return begun.error();
   Result<void> ready;
   if (IsEmpty(*database)) {
     ready = database->Execute(kTables);
@@ -113,7 +122,7 @@ Result<std::map<std::string, Stamp>> Store::Stamps() {
 }
 
 Result<void> Store::Put(const RunAccount& account, const Stamp& stamp) {
-  if (auto begun = database_.Execute("BEGIN IMMEDIATE"); !begun) return begun;
+  if (auto begun = Begin(database_); !begun) return begun;
   Result<void> put = PutRows(account, stamp);
   if (put) put = database_.Execute("COMMIT");
   if (!put) (void)database_.Execute("ROLLBACK");
@@ -123,18 +132,18 @@ Result<void> Store::Put(const RunAccount& account, const Stamp& stamp) {
 Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
   const auto prepared = [&](const char* sql) { return database_.Prepare(sql); };
   // A run that goes on on several machines may have begun earlier than was known.
+  auto known = prepared("SELECT id, begin_unix_ns FROM run WHERE path = ?");
+  if (!known) return known.error();
+  known->Bind(account.path);
+  std::vector<std::pair<std::string, int64_t>> old = {{account.id, account.begin_unix_ns}};
+  while (known->Next()) old.emplace_back(known->Text(0), known->Int(1));
+  if (!known->status().ok()) return known->status();
   for (const char* table : {"part", "advice", "run"}) {
-    auto other = database_.Prepare(fmt::format(
-        "DELETE FROM {0} WHERE EXISTS (SELECT 1 FROM run AS r WHERE r.path = ? AND r.id = {0}.id AND "
-        "r.begin_unix_ns = {0}.begin_unix_ns)",
-        table));
-    if (!other) return other.error();
-    if (auto gone = other->Bind(account.path).Run(); !gone) return gone;
-  }
-  for (const char* table : {"part", "advice"}) {
-    auto old = database_.Prepare(fmt::format("DELETE FROM {} WHERE id = ? AND begin_unix_ns = ?", table));
-    if (!old) return old.error();
-    if (auto gone = old->Bind(account.id).Bind(account.begin_unix_ns).Run(); !gone) return gone;
+    auto rows = database_.Prepare(fmt::format("DELETE FROM {} WHERE id = ? AND begin_unix_ns = ?", table));
+    if (!rows) return rows.error();
+    for (const auto& [id, begin_unix_ns] : old) {
+      if (auto gone = rows->Bind(id).Bind(begin_unix_ns).Run(); !gone) return gone;
+    }
   }
   auto run = prepared("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   if (!run) return run.error();
