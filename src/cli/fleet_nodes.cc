@@ -63,7 +63,8 @@ int Run(Flags& flags) {
   }
   if (AnyToStandardOutput({&flags.json})) return 0;
   if (histories.empty())
-    Print(stdout, "no machine has five runs of a command that another machine ran as well\n");
+    Print(stdout,
+          "no machine has five runs of a command of which two other machines have five runs together\n");
   else
     PrintTable(histories);
   return 0;

@@ -184,7 +184,8 @@ Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
 
 Result<std::vector<RunAccount>> Store::Runs(int64_t since_unix_ns) {
   auto rows = database_.Prepare(
-      "SELECT id, begin_unix_ns, path, user, job, account, partition, device, devices, given_ns, ended, command, verdict, node, steps_per_s, directory "
+      "SELECT id, begin_unix_ns, path, user, job, account, partition, device, devices, given_ns, ended, command, "
+      "verdict, node, steps_per_s, directory "
       "FROM run WHERE begin_unix_ns >= ? ORDER BY begin_unix_ns, id");
   if (!rows) return rows.error();
   rows->Bind(since_unix_ns);
