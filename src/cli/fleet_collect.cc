@@ -49,8 +49,8 @@ int Run(Flags& flags) {
     if (auto written = WriteJson(flags.json, json); !written) return Fail(written.error(), kExitFailure);
   }
   if (!AnyToStandardOutput({&flags.json}) && !flags.quiet) {
-    Print(stdout, "{} runs, of which {} are new or have changed, in '{}'\n", collected->runs,
-          collected->changed, flags.store);
+    Print(stdout, "{} run{} in all, {} new or changed, in '{}'\n", collected->runs,
+          collected->runs == 1 ? "" : "s", collected->changed, flags.store);
   }
   return 0;
 }
