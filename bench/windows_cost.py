@@ -70,7 +70,8 @@ def measure(python: str, kind: str, pairs: int) -> list[dict]:
     with tempfile.TemporaryDirectory() as directory:
         ours = {"FULLBORE_WINDOWS": "86400", "FULLBORE_HOOK_NATIVE": str(NATIVE), "OMP_NUM_THREADS": "1"}
         command = [python, "-c", TRAINER, kind, str(pairs)]
-        done = subprocess.run(command, env={**hooked_environment(directory), **ours}, text=True, stdout=subprocess.PIPE)
+        environment = {**hooked_environment(directory), **ours}  # its windows lie where it runs
+        done = subprocess.run(command, env=environment, cwd=directory, text=True, stdout=subprocess.PIPE)
         if done.returncode != 0:
             raise SystemExit(f"{python} could not train: see above\nhint: --python with an interpreter that has torch")
     return [json.loads(line) for line in done.stdout.splitlines()]
