@@ -18,6 +18,8 @@ namespace {
 // SQLSTATE, appendix A of PostgreSQL's manual.
 constexpr std::string_view kNotAllowed = "42501", kSerialization = "40001", kDeadlock = "40P01";
 constexpr char kConnectTimeoutS[] = "10";
+// Sums over a million runs take memory rather than files, and end before compiling their expressions has paid.
+constexpr char kForReading[] = "SET default_transaction_read_only TO on; SET work_mem TO '256MB'; SET jit TO off";
 constexpr int64_t kLock =
     0x66756c6c626f7265;  // "fullbore": of all that the application locks in this database
 
@@ -219,7 +221,7 @@ Result<std::unique_ptr<Connection>> ConnectServer(const std::string& url, Access
   auto server = std::make_unique<Server>(**pq, (*pq)->connect(names, values, 1), MaskUrl(url));
   if (auto ready = server->Ready(); !ready) return ready.error();
   if (access == Access::kRead) {
-    if (auto set = server->RunScript("SET default_transaction_read_only TO on"); !set) return set.error();
+    if (auto set = server->RunScript(kForReading); !set) return set.error();
   }
   return std::unique_ptr<Connection>(std::move(server));
 }
