@@ -101,32 +101,15 @@ class Text {
     Line("");
     Line("  {:<24}{:>9}{:>8}{}", "where they went", "hours", "share",
          flags_.price > 0 ? fmt::format("{:>10}", "cost") : "");
-    for (const fleet::Kind kind : {fleet::Kind::kWork, fleet::Kind::kWaste, fleet::Kind::kStart,
-                                   fleet::Kind::kEnd, fleet::Kind::kNotJudged}) {
+    for (const fleet::Kind kind : fleet::AllKinds()) {
       int64_t ns = 0;
       for (const fleet::Part& part : report_.parts) ns += part.kind == kind ? part.device_ns : 0;
       if (ns == 0) continue;
-      Row(NameForPeople(kind), ns, true);
+      Row(fleet::NameForPeople(kind), ns, true);
       for (const fleet::Part& part : report_.parts) {
         if (part.kind == kind && !part.cause.empty()) Row("  " + part.cause, part.device_ns, false);
       }
     }
-  }
-
-  static std::string NameForPeople(fleet::Kind kind) {
-    switch (kind) {
-      case fleet::Kind::kWork:
-        return "work";
-      case fleet::Kind::kWaste:
-        return "wasted, waiting";
-      case fleet::Kind::kStart:
-        return "start and warm-up";
-      case fleet::Kind::kEnd:
-        return "after the last step";
-      case fleet::Kind::kNotJudged:
-        return "not judged";
-    }
-    return "";
   }
 
   void Groups() const {

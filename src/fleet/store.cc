@@ -35,13 +35,6 @@ CREATE TABLE IF NOT EXISTS advice (
   expected REAL, high REAL, steady_ns INTEGER, PRIMARY KEY (id, begin_unix_ns, place)) WITHOUT ROWID;
 )sql";
 
-Kind KindNamed(std::string_view name) {
-  for (const Kind kind : {Kind::kWork, Kind::kWaste, Kind::kStart, Kind::kEnd}) {
-    if (name == Name(kind)) return kind;
-  }
-  return Kind::kNotJudged;
-}
-
 // Waits for the other collectors: SQLite gives up after five seconds, which a slow disk may take to bring one's log in.
 Result<void> Begin(Database& database) {
   constexpr int kAttempts = 24;
