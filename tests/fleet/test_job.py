@@ -1,0 +1,173 @@
+"""One job whole: a training that saves, dies and is started again, whose own clock says what was lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import signal
+import sys
+import textwrap
+import time
+
+import jsonschema
+import pytest
+
+SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs" / "fleet-job.schema.json").read_text())
+
+# Goes on from its last checkpoint, of which it makes one every 100 steps, and writes by its own clock how long these
+# took, and how long ago the last one was.
+TRAIN = """
+    import json, os, pathlib, sys, time
+    import torch
+
+    die_at, truth, saved = int(sys.argv[1]), sys.argv[2], pathlib.Path("checkpoint.pt")
+
+    class SlowToSave:
+        def __reduce__(self):
+            time.sleep(0.4)
+            return (SlowToSave, ())
+
+    model = torch.nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    first = torch.load(saved, weights_only=False)["step"] if saved.exists() else 0
+    saving, last = 0.0, None
+    for step in range(first, 320):
+        optimizer.zero_grad()
+        loss = model(torch.ones(8, 64)).sum()
+        time.sleep(0.02)
+        loss.backward()
+        optimizer.step()
+        if step % 100 == 99:
+            begun = time.perf_counter()
+            torch.save({"step": step + 1, "model": model.state_dict(), "slow": SlowToSave()}, saved)
+            last = time.perf_counter()
+            saving += last - begun
+        if step == die_at:
+            json.dump({"saving": saving, "lost": time.perf_counter() - last}, open(truth, "w"))
+            os._exit(9)
+    json.dump({"saving": saving, "lost": 0}, open(truth, "w"))
+"""
+
+
+def job(fullbore, *arguments) -> dict:
+    said = fullbore.call("fleet", "job", *arguments, "--json", "-")
+    assert said.code == 0, said.stderr
+    found = json.loads(said.stdout)
+    jsonschema.validate(found, SCHEMA)
+    assert sum(bar["device_ns"] for bar in found["bars"]) == found["paid_ns"]
+    for bar in found["bars"]:
+        assert sum(run["device_ns"] for run in bar["runs"]) == bar["device_ns"]
+    return found
+
+
+def seconds(found: dict, kind: str, run: int | None = None) -> float:
+    """Of all runs, or of one."""
+    of = [each for bar in found["bars"] if bar["kind"] == kind for each in bar["runs"]]
+    return sum(each["device_ns"] for each in of if run in (None, each["number"])) / 1e9
+
+
+def slurm(restarts: int = 0, **more: str) -> dict[str, str]:
+    return {"SLURM_JOB_ID": "4711", **({"SLURM_RESTART_COUNT": str(restarts)} if restarts else {}), **more}
+
+
+def train(fullbore, die_at: int, name: str, env: dict[str, str], code: int) -> dict[str, float]:
+    script = fullbore.script("train.py", textwrap.dedent(TRAIN))
+    truth = fullbore.directory / f"{name}.json"
+    command = (sys.executable, script, str(die_at), truth)
+    done = fullbore.call("run", "-o", "runs", "--name", name, "-q", "--", *command, env=env)
+    assert done.code == code, done.stderr
+    return json.loads(truth.read_text())
+
+
+@pytest.mark.long
+def test_what_was_lost_is_what_its_own_clock_says(fullbore):
+    started = int(time.time())
+    allocation = slurm(
+        SLURM_JOB_START_TIME=str(started), SLURM_JOB_END_TIME=str(started + 86400), SLURM_CPUS_ON_NODE="64"
+    )
+    died = train(fullbore, 290, "first", allocation, 9)
+    ended = train(fullbore, -1, "second", allocation, 0)
+    found = job(fullbore, "4711", "runs")
+    paid = found["paid_ns"] / 1e9
+    assert [run["state"] for run in found["runs"]] == ["ended", "ended"]
+    assert [run.get("exit_status") for run in found["runs"]] == [9, 0]
+    assert died["lost"] > 0.06 * paid
+    assert seconds(found, "lost") / paid == pytest.approx(died["lost"] / paid, abs=0.05)
+    assert seconds(found, "lost") == pytest.approx(died["lost"], rel=0.1)  # the same moments, by another clock
+    assert seconds(found, "lost", 2) == 0
+    saving = died["saving"] + ended["saving"]
+    assert saving > 0.03 * paid
+    assert seconds(found, "checkpoint") / paid == pytest.approx(saving / paid, abs=0.05)
+    # One allocation: what lies before and between the runs was paid, and all of it since it began is in the bars.
+    last_ns = max(run["end_unix_ns"] for run in found["runs"])
+    assert paid == pytest.approx(last_ns / 1e9 - started, abs=0.01)
+    assert found["use"]["cores_given"] == 64
+    assert found["use"]["cores_mean"] < 4
+    assert found["use"]["time_given_ns"] == 86400 * 10**9
+    text = fullbore.call("fleet", "job", "4711", "runs").stdout.decode()
+    assert "lost steps" in text and "exit 9" in text
+
+
+@pytest.mark.long
+def test_a_run_that_was_cut_off_is_over_once_the_job_has_begun_again(fullbore):
+    script = fullbore.script("train.py", textwrap.dedent(TRAIN))
+    command = (sys.executable, script, "-1", fullbore.directory / "never.json")
+    runs = fullbore.directory / "runs"
+    running, _ = fullbore.start(*command, flags=["-q", "--name", "first"], env=slurm(), runs=runs)
+    saved = fullbore.directory / "checkpoint.pt"
+    while not saved.exists():
+        time.sleep(0.1)
+        assert running.poll() is None
+    time.sleep(1.5)  # steps that will be lost
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    alone = job(fullbore, "4711", runs)
+    assert alone["goes_on"]  # for all that is known
+    train(fullbore, -1, "second", slurm(restarts=1), 0)
+    found = job(fullbore, "4711", runs)
+    assert [run["state"] for run in found["runs"]] == ["cut off", "ended"]
+    assert seconds(found, "lost", 1) > 0.3
+    assert [gap["paid"] for gap in found["gaps"]] == [False]
+    assert "between" not in [bar["kind"] for bar in found["bars"]]
+    assert "the job waited to be started again" in " ".join(found["notes"])
+
+
+def run(fullbore, *command: str, env: dict[str, str] | None = None) -> None:
+    fullbore.call("run", "-o", "runs", "-q", "--", *command, env=env)
+
+
+def test_a_job_is_found_by_its_id_and_no_other_runs_are_in_it(fullbore):
+    run(fullbore, "true", env=slurm())
+    run(fullbore, "false", env=slurm())
+    run(fullbore, "true", env={"SLURM_JOB_ID": "47"})
+    run(fullbore, "true")
+    found = job(fullbore, "4711", "runs")
+    assert [each["exit_status"] for each in found["runs"]] == [0, 1]
+    assert {bar["kind"] for bar in found["bars"]} == {"not judged", "between"}
+    assert len(job(fullbore, "47", "runs")["runs"]) == 1
+    alone = job(fullbore, found["runs"][1]["id"], "runs")
+    assert [each["id"] for each in alone["runs"]] == [found["runs"][1]["id"]]
+
+
+def test_a_database_knows_where_the_runs_are(fullbore):
+    run(fullbore, "true", env=slurm())
+    assert fullbore.call("fleet", "collect", "runs", "--to", "fleet.db").code == 0
+    (fullbore.directory / "elsewhere").mkdir()
+    assert len(job(fullbore, "4711", "--from", "fleet.db")["runs"]) == 1
+    for file in (fullbore.directory / "runs").glob("*.fbr"):
+        file.unlink()
+    gone = fullbore.call("fleet", "job", "4711", "--from", "fleet.db")
+    assert gone.code == 2
+    assert "no run of a job '4711' in fleet.db" in gone.stderr
+
+
+def test_what_is_wrong_is_said_with_the_next_step(fullbore):
+    (fullbore.directory / "runs").mkdir()
+    nothing = fullbore.call("fleet", "job", "4711", "runs")
+    assert nothing.code == 2
+    assert "no run of a job '4711' in runs" in nothing.stderr
+    assert "fullbore fleet job 4711 DIR..." in nothing.stderr
+    assert fullbore.call("fleet", "job").code == 2
+    assert fullbore.call("fleet", "job", "4711", "nowhere").code == 2
+    assert fullbore.call("fleet", "job", "4711", "runs", "--from", "fleet.db").code == 2
