@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
+#include "fleet/page/report_page.h"
 #include "fleet/report.h"
 #include "fleet/report_json.h"
 
@@ -28,7 +29,7 @@ struct Flags {
   StoreFlags store;
   std::string by = "user", user;
   double price = 0;
-  ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv};
+  ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv}, html{"--html", kHtmlResult};
   bool force = false;
 };
 
@@ -172,7 +173,7 @@ std::string CsvOf(const fleet::Report& report) {
 int Run(Flags& flags) {
   InputFiles inputs;
   inputs.Add(flags.store.file);
-  if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force); !judged)
+  if (auto judged = JudgeResults({&flags.json, &flags.csv, &flags.html}, inputs, flags.force); !judged)
     return Fail(judged.error(), kExitUsage);
   const auto by = fleet::ByNamed(flags.by);
   if (!by) return Fail(by.error(), kExitUsage);
@@ -186,7 +187,11 @@ int Run(Flags& flags) {
   if (flags.csv.wanted()) {
     if (auto written = flags.csv.Write(CsvOf(report)); !written) return Fail(written.error(), kExitFailure);
   }
-  if (AnyToStandardOutput({&flags.json, &flags.csv})) return 0;
+  if (flags.html.wanted()) {
+    const std::string page = ToHtml(report, {flags.user, flags.price});
+    if (auto written = flags.html.Write(page); !written) return Fail(written.error(), kExitFailure);
+  }
+  if (AnyToStandardOutput({&flags.json, &flags.csv, &flags.html})) return 0;
   if (report.runs == 0) {
     Print(stdout, "no runs{} in '{}'{}\n", flags.user.empty() ? "" : " of " + flags.user, flags.store.file,
           flags.store.since.empty() ? "" : " since then");
@@ -208,6 +213,7 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->check(CLI::NonNegativeNumber);
   AddResult(app, flags->json, "Write the report object to this file");
   AddResult(app, flags->csv, "Write the groups to this file");
+  AddResult(app, flags->html, "Write a page with the report, or with the letter, to this file");
   AddForce(app, flags->force);
   return [flags] { return Run(*flags); };
 }
