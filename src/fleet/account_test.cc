@@ -156,6 +156,15 @@ TEST(AccountTest, ARunThatGoesOnHasLostNothingYet) {
   EXPECT_TRUE(gone.EndedBadly());
 }
 
+TEST(AccountTest, ARunThatLostAMachineEndedBadlyWhateverTheOthersSay) {
+  record::Recording run = ARunThat(record::HostOther::kCheckpoint, 200);
+  run.stages[0].ranks[0].steps.resize(97);
+  run.stages[0].nodes.resize(2);
+  EXPECT_EQ(Of(AccountOf(run), Kind::kLost), 0);
+  run.stages[0].nodes[1].cut_off = true;
+  EXPECT_EQ(Of(AccountOf(run), Kind::kLost), 7 * 100 * kMs);
+}
+
 // The first ten steps take 500 ms, 300 ms of the first of which a compiler takes.
 TEST(AccountTest, CompilationAndWarmUpAreApartFromTheStart) {
   record::Recording run = ARun({});

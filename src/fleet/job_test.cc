@@ -126,6 +126,17 @@ TEST(JobTest, UseIsThatOfTheLongestRunWithThePeaksOfAll) {
   const Job job = JobOf({longest, other});
   EXPECT_EQ(job.use.cores_mean, 1);
   EXPECT_EQ(job.use.cores_p95, 6);
+  EXPECT_THAT(NotesOn(job), IsEmpty());
+}
+
+TEST(JobTest, WhatWasOverAskedIsSaidOfTimeOnlyWhereItEndedWell) {
+  RunAccount run = ARun(0, 100);
+  run.use.time_given_ns = 7200 * kSecond;
+  run.use.time_used_ns = 100 * kSecond;
+  EXPECT_THAT(NotesOn(JobOf({run})),
+              ElementsAre("Of the time that it asked for, half would have been enough."));
+  run.exit_status = 1;
+  EXPECT_THAT(NotesOn(JobOf({run})), IsEmpty());
 }
 
 TEST(JobTest, TheTextNamesEachBarsRunsAndHowTheyEnded) {

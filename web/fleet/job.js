@@ -145,7 +145,7 @@ function runsTable() {
       (run) => run.number,
       true,
     ),
-    { label: "run", class: "run", least: true, key: (run) => run.id, cell: (run) => run.id },
+    { label: "run", class: "run", least: true, key: (run) => run.id, cell: nameOf },
     {
       label: "began",
       class: "when",
@@ -168,6 +168,10 @@ function runsTable() {
     { label: "what binds it", class: "says", key: (run) => run.verdict, cell: (run) => run.verdict },
   ];
   return sortableTable(columns, data.runs, (run) => `${run.id} ${run.machines.join(" ")} ${run.verdict}`);
+}
+
+function nameOf(run) {
+  return el("div", {}, run.id, el("small", {}, run.path));
 }
 
 function ended(run) {
