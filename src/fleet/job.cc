@@ -54,26 +54,20 @@ class Waterfall {
     if (kind == Kind::kWork) job_.useful_ns = Sum(job_.useful_ns, device_ns);
   }
 
-  // Until a run begins: since the last moment of those before it, or since the allocation began.
+  // Until a run begins: since the last moment of those before it, or since its allocation began.
   void AddGap(size_t run) {
     const RunAccount& next = job_.runs[run];
+    const RunAccount* before = LastEndedBefore(run);
     if (next.job.empty()) return;
-    const RunAccount* before = nullptr;
-    size_t last = run;
-    for (size_t i = 0; i < run; ++i) {
-      if (before && job_.runs[i].end_unix_ns < before->end_unix_ns) continue;
-      before = &job_.runs[i];
-      last = i;
+    const int64_t since_ns = before ? before->end_unix_ns : 0;
+    if (before && InOneAllocation(*before, next)) {
+      const auto place = static_cast<size_t>(before - job_.runs.data());
+      return Pay(AddGap(since_ns, next.begin_unix_ns, run, true), "", place);
     }
-    const bool goes_on = before && InOneAllocation(*before, next);
     const int64_t start_ns = next.job_start_unix_s * kNsPerSecond;
-    if (before && !goes_on)
-      AddGap(before->end_unix_ns, start_ns > 0 ? start_ns : next.begin_unix_ns, run, false);
-    if (goes_on)
-      Pay(AddGap(before->end_unix_ns, next.begin_unix_ns, run, true), "", last);
-    else if (start_ns > 0)
-      Pay(AddGap(std::max(start_ns, before ? before->end_unix_ns : 0), next.begin_unix_ns, run, true),
-          kBeforeTheFirst, run);
+    if (before) AddGap(since_ns, start_ns > 0 ? start_ns : next.begin_unix_ns, run, false);
+    if (start_ns > 0)
+      Pay(AddGap(std::max(start_ns, since_ns), next.begin_unix_ns, run, true), kBeforeTheFirst, run);
   }
 
   void Order() {
@@ -86,6 +80,14 @@ class Waterfall {
   }
 
  private:
+  const RunAccount* LastEndedBefore(size_t run) const {
+    const auto end = job_.runs.begin() + static_cast<std::ptrdiff_t>(run);
+    const auto last = std::max_element(job_.runs.begin(), end, [](const RunAccount& a, const RunAccount& b) {
+      return a.end_unix_ns < b.end_unix_ns;
+    });
+    return last == end ? nullptr : &*last;
+  }
+
   int64_t AddGap(int64_t begin_ns, int64_t end_ns, size_t before, bool paid) {
     if (begin_ns >= end_ns) return 0;
     job_.gaps.push_back({begin_ns, end_ns, before, paid});

@@ -9,8 +9,8 @@ import jsonschema
 
 SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs" / "fleet-job.schema.json").read_text())
 
-# Goes on from its last checkpoint, of which it makes one every 100 steps, and writes by its own clock how long these
-# took, and how long ago the last one was.
+# Goes on from its last checkpoint, of which it makes one every 100 steps, and validates after it, and writes
+# by its own clock how long both took, and how long ago the last one was made.
 TRAIN = """
     import json, os, pathlib, sys, time
     import torch
@@ -22,10 +22,24 @@ TRAIN = """
             time.sleep(0.4)
             return (SlowToSave, ())
 
+    class HeldOut(torch.utils.data.Dataset):
+        def __len__(self):
+            return 160
+        def __getitem__(self, index):
+            time.sleep(0.0025)
+            return torch.ones(64)
+
+    def validate():
+        model.eval()
+        with torch.no_grad():
+            for batch in torch.utils.data.DataLoader(HeldOut(), batch_size=8):
+                model(batch)
+        model.train()
+
     model = torch.nn.Linear(64, 64)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     first = torch.load(saved, weights_only=False)["step"] if saved.exists() else 0
-    saving, last = 0.0, None
+    saving, validating, last = 0.0, 0.0, None
     for step in range(first, 320):
         optimizer.zero_grad()
         loss = model(torch.ones(8, 64)).sum()
@@ -37,10 +51,13 @@ TRAIN = """
             torch.save({"step": step + 1, "model": model.state_dict(), "slow": SlowToSave()}, saved)
             last = time.perf_counter()
             saving += last - begun
+            validate()
+            validating += time.perf_counter() - last
         if step == die_at:
-            json.dump({"saving": saving, "lost": time.perf_counter() - last}, open(truth, "w"))
+            lost = time.perf_counter() - last
+            json.dump({"saving": saving, "validating": validating, "lost": lost}, open(truth, "w"))
             os._exit(9)
-    json.dump({"saving": saving, "lost": 0}, open(truth, "w"))
+    json.dump({"saving": saving, "validating": validating, "lost": 0}, open(truth, "w"))
 """
 
 
