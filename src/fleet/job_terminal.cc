@@ -60,14 +60,19 @@ class Text {
     return text;
   }
 
+  std::string NotJudged() const {
+    const auto bar = std::ranges::find(job_.bars, Kind::kNotJudged, &Bar::kind);
+    return bar == job_.bars.end() ? "" : fmt::format(", {} not judged", Time(bar->device_ns));
+  }
+
   void Head() {
     const size_t restarts = static_cast<size_t>(job_.restarts);
     Line("  {}: {}{}", Whose(), Plural(job_.runs.size(), "run"),
          restarts > 0 ? ", " + Plural(restarts, "restart") : "");
     const std::string unit = IsShort() ? "of device time" : "device hours";
-    Line("  {} to {}, {}: {} {} paid, {} of it useful work ({})", FormatUtc(job_.begin_unix_ns),
+    Line("  {} to {}, {}: {} {} paid, {} of it useful work ({}){}", FormatUtc(job_.begin_unix_ns),
          FormatUtc(job_.end_unix_ns), job_.device, Time(job_.paid_ns), unit, Time(job_.useful_ns),
-         FormatPercent(Part(job_.useful_ns)));
+         FormatPercent(Part(job_.useful_ns)), NotJudged());
   }
 
   // What lies between two heights of the waterfall, as parts of what was paid.

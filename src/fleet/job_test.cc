@@ -154,6 +154,12 @@ TEST(JobTest, AShortJobIsToldInSecondsAndMinutes) {
   EXPECT_THAT(text, HasSubstr("useful work               2 min 40 s    80 %  1"));
 }
 
+TEST(JobTest, WhatCannotBeJudgedIsSaidBesideWhatIsUseful) {
+  RunAccount run = ARun(0, 7200);
+  run.parts = {{Kind::kNotJudged, "", run.given_ns}};
+  EXPECT_THAT(ToText(JobOf({run}), false), HasSubstr("0.000 of it useful work (0 %), 4.0 not judged"));
+}
+
 TEST(JobTest, ANameMayHoldWhatNoTerminalMustSee) {
   RunAccount run = ARun(0, 100);
   run.job_name = "a\x1b[31mb";

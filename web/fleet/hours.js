@@ -14,7 +14,10 @@ const hoursOf = (ns) => `${hours(ns)} device ${hours(ns) === "1.0" ? "hour" : "h
 const many = (value, what) => `${count(value)} ${what}${value === 1 ? "" : "s"}`;
 
 // Times are those of the machines' clocks, in UTC as everywhere.
-const moment = (unixNs) => new Date(unixNs / 1e6).toISOString().slice(0, 16).replace("T", " ");
+function moment(unixNs, withSeconds) {
+  const text = new Date(unixNs / 1e6).toISOString();
+  return text.slice(0, withSeconds ? 19 : 16).replace("T", " ");
+}
 const day = (unixNs) => moment(unixNs).slice(0, 10);
 
 const kColors = {

@@ -7,6 +7,7 @@ const partOf = (ns) => (data.paid_ns > 0 ? ns / data.paid_ns : 0);
 
 // A job of less than an hour is told in minutes and seconds.
 const isShort = data.paid_ns < kHourNs;
+const when = (unixNs) => moment(unixNs, isShort);
 const time = (ns) => (isShort ? duration(ns) : `${hours(ns)} h`);
 
 function whose() {
@@ -16,20 +17,29 @@ function whose() {
 
 // ---- the top ---------------------------------------------------------------------------------------------------
 
+const nsOf = (kind) => data.bars.reduce((sum, bar) => sum + (bar.kind === kind ? bar.device_ns : 0), 0);
+
+function title(notJudged) {
+  const paid = isShort ? `${time(data.paid_ns)} of device time` : `${hoursOf(data.paid_ns)} that were paid`;
+  if (notJudged === 1) return `What became of ${paid} cannot be told`;
+  const useful = isShort ? time(data.useful_ns) : hours(data.useful_ns);
+  return `${useful} of ${paid} became useful work (${percent(partOf(data.useful_ns))})`;
+}
+
 function verdict() {
-  const largest = data.bars.filter((bar) => bar.kind !== "work").sort((a, b) => b.device_ns - a.device_ns)[0];
-  const share = partOf(data.useful_ns);
+  const known = data.bars.filter((bar) => !["work", "not judged"].includes(bar.kind));
+  const [largest] = known.sort((a, b) => b.device_ns - a.device_ns);
+  const share = partOf(data.useful_ns),
+    notJudged = partOf(nsOf("not judged"));
+  const tone = notJudged > 0.5 ? "none" : share >= 0.8 ? "" : share >= 0.5 ? "warning" : "critical";
   return el(
     "section",
-    { class: share >= 0.8 ? "card verdict" : share >= 0.5 ? "card verdict warning" : "card verdict critical" },
-    el(
-      "h1",
-      {},
-      isShort
-        ? `${time(data.useful_ns)} of ${time(data.paid_ns)} of device time became useful work (${percent(share)})`
-        : `${hours(data.useful_ns)} of ${hoursOf(data.paid_ns)} that were paid became useful work (${percent(share)})`,
-    ),
+    { class: `card verdict ${tone}` },
+    el("h1", {}, title(notJudged)),
     largest ? el("p", {}, `Most of the rest: ${largest.says}, ${time(largest.device_ns)}.`) : "",
+    notJudged > 0 && notJudged < 1
+      ? el("p", { class: "soft" }, `${time(nsOf("not judged"))} could not be judged.`)
+      : "",
   );
 }
 
@@ -38,10 +48,10 @@ function figures() {
   return el(
     "section",
     { class: "card figures" },
-    figure("From", moment(data.begin_unix_ns)),
-    figure(data.goes_on ? "Until now" : "To", moment(data.end_unix_ns)),
+    figure("From", when(data.begin_unix_ns)),
+    figure(data.goes_on ? "Until now" : "To", when(data.end_unix_ns)),
     figure("Runs", count(data.runs.length)),
-    figure("Restarts", count(data.restarts)),
+    data.restarts ? figure("Restarts", count(data.restarts)) : "",
     figure("Devices", `${count(Math.max(...data.runs.map((run) => run.devices)))} × ${data.device}`),
     machines.size ? figure(machines.size === 1 ? "Machine" : "Machines", machineNames(machines)) : "",
   );
@@ -120,12 +130,7 @@ function runsOverTime() {
     el(
       "div",
       {},
-      el(
-        "span",
-        { class: "ends" },
-        el("span", {}, moment(data.begin_unix_ns)),
-        el("span", {}, moment(data.end_unix_ns)),
-      ),
+      el("span", { class: "ends" }, el("span", {}, when(data.begin_unix_ns)), el("span", {}, when(data.end_unix_ns))),
     ),
   );
 }
@@ -151,7 +156,7 @@ function runsTable() {
       class: "when",
       least: true,
       key: (run) => run.begin_unix_ns,
-      cell: (run) => moment(run.begin_unix_ns),
+      cell: (run) => when(run.begin_unix_ns),
     },
     number(
       "lasted",
@@ -182,7 +187,7 @@ function runs() {
   return el(
     "section",
     { id: "runs" },
-    el("h2", {}, "Its runs", el("small", {}, "red: ended badly")),
+    el("h2", {}, "Its runs", data.runs.some((run) => run.badly) ? el("small", {}, "red: ended badly") : ""),
     data.runs.length > 1 ? runsOverTime() : "",
     el("div", { class: "after" }, runsTable()),
   );
@@ -236,7 +241,7 @@ document
         "footer",
         {},
         "Written by fullbore fleet job. Paid is what the runs were given, and the time between them within one ",
-        "allocation; the bars below add up to it. Each run's own report: ",
+        "allocation; the bars add up to it. Each run's own report: ",
         el("code", {}, "fullbore explain RUN"),
         ".",
       ),
