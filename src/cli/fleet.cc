@@ -5,7 +5,7 @@ namespace fullbore::cli {
 namespace {
 
 Handler Define(CLI::App& app, const Invocation& invocation) {
-  return DefineParts(app, invocation, {&kFleetCollect, &kFleetReport, &kFleetNodes});
+  return DefineParts(app, invocation, {&kFleetCollect, &kFleetReport, &kFleetJob, &kFleetNodes});
 }
 
 }  // namespace

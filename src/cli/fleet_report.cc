@@ -15,12 +15,17 @@
 #include "cli/results.h"
 #include "cli/subcommand.h"
 #include "fleet/exemptions.h"
+#include "fleet/page/report_page.h"
 #include "fleet/report.h"
 #include "fleet/report_json.h"
+#include "fleet/words.h"
 
 namespace fullbore::cli {
 
 namespace {
+
+using fleet::HoursText;
+using fleet::Plural;
 
 constexpr size_t kMostFixes = 10, kMostFixesOfLetter = 3, kMostGroups = 20;
 constexpr int kBarCells = 24;
@@ -32,23 +37,14 @@ struct Flags {
   StoreFlags store;
   std::string by = "user", user, exempt;
   double price = 0;
-  ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv};
+  ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv}, html{"--html", kHtmlResult};
   bool force = false;
 };
 
 double Hours(int64_t ns) { return static_cast<double>(ns) / 3.6e12; }
 
-std::string HoursText(int64_t ns) {
-  const double hours = Hours(ns);
-  return fmt::format("{:.{}f}", hours, hours < 1 ? 3 : hours < 100 ? 1 : 0);
-}
-
 // "12 Nov" would need a locale: the date as everywhere else.
 std::string Day(int64_t unix_ns) { return FormatUtc(unix_ns).substr(0, 10); }
-
-std::string Plural(size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 class Text {
  public:
@@ -60,6 +56,7 @@ class Text {
     Trends();
     if (flags_.user.empty()) Groups();
     Fixes();
+    Asked();
   }
 
  private:
@@ -106,34 +103,15 @@ class Text {
     Line("");
     Line("  {:<24}{:>9}{:>8}{}", "where they went", "hours", "share",
          flags_.price > 0 ? fmt::format("{:>10}", "cost") : "");
-    for (const fleet::Kind kind : {fleet::Kind::kWork, fleet::Kind::kWaste, fleet::Kind::kStart,
-                                   fleet::Kind::kEnd, fleet::Kind::kNotJudged, fleet::Kind::kExempt}) {
+    for (const fleet::Kind kind : fleet::AllKinds()) {
       int64_t ns = 0;
       for (const fleet::Part& part : report_.parts) ns += part.kind == kind ? part.device_ns : 0;
       if (ns == 0) continue;
-      Row(NameForPeople(kind), ns, true);
+      Row(fleet::NameForPeople(kind), ns, true);
       for (const fleet::Part& part : report_.parts) {
         if (part.kind == kind && !part.cause.empty()) Row("  " + part.cause, part.device_ns, false);
       }
     }
-  }
-
-  static std::string NameForPeople(fleet::Kind kind) {
-    switch (kind) {
-      case fleet::Kind::kWork:
-        return "work";
-      case fleet::Kind::kWaste:
-        return "wasted, waiting";
-      case fleet::Kind::kStart:
-        return "start and warm-up";
-      case fleet::Kind::kEnd:
-        return "after the last step";
-      case fleet::Kind::kNotJudged:
-        return "not judged";
-      case fleet::Kind::kExempt:
-        return "exempt";
-    }
-    return "";
   }
 
   // What is worth a line: a tenth of all waste, this time or the last.
@@ -184,21 +162,37 @@ class Text {
       const fleet::Fix& fix = report_.fixes[i];
       Line("  {:>2}  {} ({} to {})  {}", i + 1, HoursText(fix.expected_ns), HoursText(fix.low_ns),
            HoursText(fix.high_ns), fix.change.empty() ? fix.finding : fix.change);
-      const std::string whose = flags_.user.empty() ? " of " + Users(fix) : "";
-      PrintWrapped(
-          fmt::format("{}{}; for instance {}: {}", Plural(fix.runs, "run"), whose, fix.run, fix.title), 6, 6);
+      PrintWrapped(fmt::format("{}{}; for instance {}: {}", Plural(fix.runs, "run"), Whose(fix.users),
+                               fix.run, fix.title),
+                   6, 6);
     }
   }
 
-  static std::string Users(const fleet::Fix& fix) {
+  void Asked() const {
+    if (report_.asked.empty()) return;
+    Line("");
+    Line("  asked for and hardly used, on average");
+    for (const fleet::OverAskedRuns& each : report_.asked) {
+      const std::string whose = Plural(each.runs, "run") + Whose(each.users);
+      const std::string given = fleet::AmountText(each.what, each.given);
+      if (each.what == "GPUs")
+        Line("      {:<8}{}, on which nothing ran: {}", each.what, given, whose);
+      else
+        Line("      {:<8}{}, used {}: {}", each.what, given, fleet::AmountText(each.what, each.used), whose);
+    }
+  }
+
+  // " of anna, ben and 3 more"; of a letter nothing.
+  std::string Whose(const std::set<std::string>& users) const {
     constexpr size_t kNamed = 3;
+    if (!flags_.user.empty()) return "";
     std::string text;
     size_t named = 0;
-    for (const std::string& user : fix.users) {
+    for (const std::string& user : users) {
       if (named++ < kNamed)
-        text += (text.empty() ? "" : ", ") + (user.empty() ? std::string("unknown") : user);
+        text += (text.empty() ? " of " : ", ") + (user.empty() ? std::string("unknown") : user);
     }
-    return fix.users.size() > kNamed ? text + fmt::format(" and {} more", fix.users.size() - kNamed) : text;
+    return users.size() > kNamed ? text + fmt::format(" and {} more", users.size() - kNamed) : text;
   }
 
   const fleet::Report& report_;
@@ -241,7 +235,7 @@ int Run(Flags& flags) {
   InputFiles inputs;
   inputs.Add(flags.store.target);
   inputs.Add(flags.exempt);
-  if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force); !judged)
+  if (auto judged = JudgeResults({&flags.json, &flags.csv, &flags.html}, inputs, flags.force); !judged)
     return Fail(judged.error(), kExitUsage);
   const auto by = fleet::ByNamed(flags.by);
   if (!by) return Fail(by.error(), kExitUsage);
@@ -255,7 +249,11 @@ int Run(Flags& flags) {
   if (flags.csv.wanted()) {
     if (auto written = flags.csv.Write(CsvOf(report)); !written) return Fail(written.error(), kExitFailure);
   }
-  if (AnyToStandardOutput({&flags.json, &flags.csv})) return 0;
+  if (flags.html.wanted()) {
+    const std::string page = ToHtml(report, {flags.user, flags.price});
+    if (auto written = flags.html.Write(page); !written) return Fail(written.error(), kExitFailure);
+  }
+  if (AnyToStandardOutput({&flags.json, &flags.csv, &flags.html})) return 0;
   if (report.runs == 0) {
     Print(stdout, "no runs{} in '{}'{}\n", flags.user.empty() ? "" : " of " + flags.user,
           MaskUrl(flags.store.target), flags.store.since.empty() ? "" : " since then");
@@ -280,6 +278,7 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->check(CLI::NonNegativeNumber);
   AddResult(app, flags->json, "Write the report object to this file");
   AddResult(app, flags->csv, "Write the groups to this file");
+  AddResult(app, flags->html, "Write a page with the report, or with the letter, to this file");
   AddForce(app, flags->force);
   return [flags] { return Run(*flags); };
 }

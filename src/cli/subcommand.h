@@ -34,9 +34,9 @@ inline constexpr int kExitCondition = 3;  // of compare: a condition of --fail-i
 
 extern const Subcommand kAlerts, kRun, kTune, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader,
     kFleet, kTop, kDoctor, kHelp;
-extern const Subcommand kLoaderBench, kLoaderPack;                 // the parts of `loader`
-extern const Subcommand kAlertsTest, kAlertsWatch;                 // of `alerts`
-extern const Subcommand kFleetCollect, kFleetReport, kFleetNodes;  // of `fleet`
+extern const Subcommand kLoaderBench, kLoaderPack;                            // the parts of `loader`
+extern const Subcommand kAlertsTest, kAlertsWatch;                            // of `alerts`
+extern const Subcommand kFleetCollect, kFleetReport, kFleetJob, kFleetNodes;  // of `fleet`
 inline constexpr char kFleetFile[] = ".fullbore/fleet.db";
 const std::vector<const Subcommand*>& AllSubcommands();
 

@@ -1,15 +1,14 @@
 #include "fleet/account.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <string_view>
-#include <tuple>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "explain/diagnose/diagnose.h"
+#include "fleet/steady_state.h"
+#include "record/json_text.h"
 #include "record/limits.h"
 
 namespace fullbore::fleet {
@@ -18,19 +17,9 @@ namespace {
 
 using diagnose::Diagnosis;
 using diagnose::Finding;
+using record::HostOther;
 
-// Findings that name what the device waits for, and the share of the step that they are about.
-struct Waits {
-  std::string_view finding, share;
-};
-constexpr std::array kWaits = {
-    Waits{"input-bound", "data_wait"},        Waits{"worker-overcommit", "data_wait"},
-    Waits{"straggler", "comm_exposed"},       Waits{"comm-bound", "comm_exposed"},
-    Waits{"launch-bound", "launch"},          Waits{"sync-bound", "sync"},
-    Waits{"copy-bound", "copy_exposed"},      Waits{"recompilation", "host_other"},
-    Waits{"host-other", "host_other"},        Waits{"instrumentation", "host_other"},
-    Waits{"uneven-last-batch", "host_other"},
-};
+constexpr int64_t kLastUnixS = record::kMaxWallOffsetNs / kNsPerSecond;
 
 std::string Fact(const record::Recording& recording, const char* name) {
   const auto found = recording.machine.find(name);
@@ -59,126 +48,174 @@ std::string DeviceOf(const record::Recording& recording) {
   return gpu.empty() ? "cpu" : gpu;
 }
 
-// The steady state of one stage, divided among what was waited for and the rest. Each rank waits by its own shares: of
-// what a finding is about, the part that the finding says, of the rank that has most of it.
-class SteadyState {
- public:
-  SteadyState(const Diagnosis& diagnosis, int64_t device_ns) : device_ns_(device_ns) {
-    for (const diagnose::RankShares& rank : diagnosis.ranks) left_.push_back(rank.shares);
-    for (const Finding& finding : diagnosis.findings) Take(finding);
-  }
-
-  std::vector<Part> Parts() const {
-    std::vector<Part> parts = waste_;
-    int64_t work_ns = device_ns_;
-    for (const Part& part : waste_) work_ns -= part.device_ns;
-    parts.push_back({Kind::kWork, "", work_ns});
-    return parts;
-  }
-
- private:
-  void Take(const Finding& finding) {
-    const auto waits = std::ranges::find(kWaits, finding.id, &Waits::finding);
-    if (waits == kWaits.end() || finding.of_others || left_.empty()) return;
-    const std::string share(waits->share);
-    double most = 0;
-    for (const auto& shares : left_) {
-      if (const auto found = shares.find(share); found != shares.end()) most = std::max(most, found->second);
-    }
-    if (most <= 0) return;
-    const double part = std::clamp(finding.share / most, 0.0, 1.0);
-    double taken = 0;  // of the mean rank's step
-    for (auto& shares : left_) {
-      const auto found = shares.find(share);
-      if (found == shares.end()) continue;
-      taken += part * found->second / static_cast<double>(left_.size());
-      found->second *= 1 - part;
-    }
-    const auto ns = static_cast<int64_t>(taken * static_cast<double>(device_ns_));
-    if (ns > 0) waste_.push_back({Kind::kWaste, finding.id, ns});
-  }
-
-  std::vector<std::map<std::string, double>> left_;  // of each rank
-  int64_t device_ns_;
-  std::vector<Part> waste_;
-};
-
 bool Has(const Diagnosis& diagnosis, std::string_view id) {
   return std::ranges::any_of(diagnosis.findings, [&](const Finding& finding) { return finding.id == id; });
 }
 
-void AddStage(const record::Stage& stage, const Diagnosis& diagnosis, int64_t devices, RunAccount& account) {
-  const int64_t all_ns = DeviceTime(stage.begin_ns, stage.end_ns, devices);
-  account.given_ns += all_ns;
-  const auto add = [&](Kind kind, const std::string& cause, int64_t device_ns) {
-    if (device_ns > 0) AddUp(account.parts, {kind, cause, device_ns});
+template <typename Steps>
+int64_t NsOf(const Steps& of, HostOther part) {
+  return of.host_other_ns[static_cast<size_t>(part)];
+}
+
+// The end of the rank's last checkpoint: as the recorder saw it, else of the step, or the window, that it lies in.
+std::optional<int64_t> LastCheckpoint(const record::RankInfo& rank) {
+  std::optional<int64_t> last;
+  const auto fact = rank.facts.find("checkpoints");
+  if (fact != rank.facts.end() && rank.node == 0) {  // other machines' clocks are not ours
+    const double end_ns = record::NumberIn(record::ParseJson(fact->second), "last_end_ns");
+    if (end_ns > 0 && end_ns < static_cast<double>(record::kMaxNs)) last = static_cast<int64_t>(end_ns);
+  }
+  const auto see = [&](int64_t begin_ns, int64_t end_ns) {
+    if (!last || begin_ns > *last) last = end_ns;
   };
-  if (diagnosis.steps == 0 || !diagnosis.fitness.CanBeJudged()) {
-    const bool idle = Has(diagnosis, "idle-device");
-    return add(idle ? Kind::kWaste : Kind::kNotJudged, idle ? "idle-device" : "", all_ns);
+  for (const record::Step& step : rank.steps) {
+    if (NsOf(step, HostOther::kCheckpoint) > 0) see(step.end_ns - step.wall_ns, step.end_ns);
   }
-  const int64_t begin_ns = std::clamp(diagnosis.begin_ns, stage.begin_ns, stage.end_ns);
-  const int64_t end_ns = std::clamp(diagnosis.end_ns, begin_ns, stage.end_ns);
-  const int64_t start_ns = std::min(all_ns, DeviceTime(stage.begin_ns, begin_ns, devices));
-  const int64_t steady_ns = std::min(all_ns - start_ns, DeviceTime(begin_ns, end_ns, devices));
-  add(Kind::kStart, "", start_ns);
-  for (const Part& part : SteadyState(diagnosis, steady_ns).Parts())
-    add(part.kind, part.cause, part.device_ns);
-  const bool hangs = Has(diagnosis, "hang");
-  add(hangs ? Kind::kWaste : Kind::kEnd, hangs ? "hang" : "", all_ns - start_ns - steady_ns);
-  for (const Finding& finding : diagnosis.findings) {
-    if (finding.speedup.expected <= 1 || finding.open) continue;
-    account.advice.push_back({finding.id, finding.cause, finding.title, finding.change, finding.speedup.low,
-                              finding.speedup.expected, finding.speedup.high, steady_ns});
+  for (const record::StepWindow& window : rank.windows) {
+    if (NsOf(window, HostOther::kCheckpoint) > 0) see(window.begin_ns, window.end_ns);
   }
+  return last;
+}
+
+std::optional<int64_t> LastCheckpoint(const record::Stage& stage) {
+  std::optional<int64_t> last;
+  for (const record::RankInfo& rank : stage.ranks) {
+    if (const auto of_rank = LastCheckpoint(rank)) last = std::max(last.value_or(*of_rank), *of_rank);
+  }
+  return last;
+}
+
+bool EndsBadly(const record::Stage& stage, const Ending& ending) {
+  const bool open = stage.state == record::StageState::kRunning;
+  const bool lost_a_machine = std::ranges::any_of(stage.nodes, &record::Node::cut_off);
+  return stage.exit_status.value_or(0) != 0 || lost_a_machine || (open && ending.cut_off);
+}
+
+// One stage, cut along its time: before its first step, until its steady state, in it, and after it.
+class StageAccount {
+ public:
+  StageAccount(const record::Stage& stage, const Diagnosis& diagnosis, int64_t devices, RunAccount& account)
+      : stage_(stage), diagnosis_(diagnosis), devices_(devices), account_(account) {
+    left_ns_ = DeviceTime(stage.begin_ns, stage.end_ns, devices);
+    account.given_ns += left_ns_;
+    steady_.begin_ns = std::clamp(diagnosis.begin_ns, stage.begin_ns, stage.end_ns);
+    steady_.end_ns = std::clamp(diagnosis.end_ns, steady_.begin_ns, stage.end_ns);
+  }
+
+  void Add(const Ending& ending) {
+    if (diagnosis_.steps == 0 || !diagnosis_.fitness.CanBeJudged()) {
+      const bool idle = Has(diagnosis_, "idle-device");
+      return Put(idle ? Kind::kWaste : Kind::kNotJudged, idle ? "idle-device" : "", left_ns_);
+    }
+    AddStart();
+    AddSteady(ending);
+    const bool hangs = Has(diagnosis_, "hang");
+    Put(hangs ? Kind::kWaste : Kind::kEnd, hangs ? "hang" : "", left_ns_);
+  }
+
+ private:
+  int64_t TimeOf(int64_t begin_ns, int64_t end_ns) const {
+    return std::min(left_ns_, DeviceTime(begin_ns, end_ns, devices_));
+  }
+
+  void Put(Kind kind, const std::string& cause, int64_t device_ns) {
+    left_ns_ -= device_ns;
+    if (device_ns > 0) AddUp(account_.parts, {kind, cause, device_ns});
+  }
+
+  // What the first steps show of compilers is told apart from the rest of the warm-up.
+  void AddStart() {
+    int64_t first_ns = steady_.begin_ns, compile_ns = 0;
+    for (const record::RankInfo& rank : stage_.ranks) {
+      for (const record::Step& step : rank.steps) {
+        const int64_t begin_ns = step.end_ns - step.wall_ns;
+        if (begin_ns >= steady_.begin_ns) break;
+        first_ns = std::min(first_ns, std::max(begin_ns, stage_.begin_ns));
+        compile_ns =
+            std::min(record::kMaxNs, compile_ns + std::max<int64_t>(0, NsOf(step, HostOther::kCompilation)));
+      }
+    }
+    const int64_t start_ns = TimeOf(stage_.begin_ns, first_ns);
+    const int64_t warm_up_ns = TimeOf(stage_.begin_ns, steady_.begin_ns) - start_ns;
+    compile_ns = std::clamp<int64_t>(compile_ns, 0, warm_up_ns);
+    Put(Kind::kStart, "", start_ns);
+    Put(Kind::kCompile, "", compile_ns);
+    Put(Kind::kWarmUp, "", warm_up_ns - compile_ns);
+  }
+
+  void AddSteady(const Ending& ending) {
+    const auto saved_ns = LastCheckpoint(stage_);
+    account_.saves = account_.saves || saved_ns;
+    Stretch kept = steady_;
+    if (EndsBadly(stage_, ending)) {
+      if (saved_ns || ending.saves)
+        kept.end_ns = std::clamp(saved_ns.value_or(steady_.begin_ns), steady_.begin_ns, steady_.end_ns);
+      else
+        account_.lost_unknown = true;
+    }
+    const int64_t steady_ns = TimeOf(steady_.begin_ns, steady_.end_ns);
+    const int64_t kept_ns = std::min(steady_ns, DeviceTime(kept.begin_ns, kept.end_ns, devices_));
+    for (const Part& part : Divide(stage_, diagnosis_, kept, kept_ns))
+      Put(part.kind, part.cause, part.device_ns);
+    Put(Kind::kLost, "", steady_ns - kept_ns);
+    Advise(steady_ns);
+  }
+
+  void Advise(int64_t steady_ns) {
+    for (const Finding& finding : diagnosis_.findings) {
+      if (finding.speedup.expected <= 1 || finding.open) continue;
+      account_.advice.push_back({finding.id, finding.cause, finding.title, finding.change,
+                                 finding.speedup.low, finding.speedup.expected, finding.speedup.high,
+                                 steady_ns});
+    }
+  }
+
+  const record::Stage& stage_;
+  const Diagnosis& diagnosis_;
+  int64_t devices_;
+  RunAccount& account_;
+  int64_t left_ns_ = 0;  // of what was given
+  Stretch steady_;
+};
+
+void AddMachines(const record::Recording& recording, RunAccount& account) {
+  const std::vector<record::Node>& nodes = recording.stages.front().nodes;
+  const std::string hostname = Fact(recording, "hostname");
+  if (nodes.size() < 2) account.node = hostname;
+  for (const record::Node& node : nodes) account.nodes.push_back(node.name);
+  if (nodes.empty() && !hostname.empty()) account.nodes = {hostname};
+}
+
+void AddEnd(const record::Recording& recording, const Ending& ending, RunAccount& account) {
+  const record::Stage& last = recording.stages.back();
+  account.ended = last.state == record::StageState::kEnded;
+  account.cut_off = !account.ended && ending.cut_off;
+  account.exit_status = last.exit_status;
+  account.end_unix_ns = std::max(account.begin_unix_ns, last.end_ns + recording.wall_offset_ns);
 }
 
 }  // namespace
 
-const char* Name(Kind kind) {
-  switch (kind) {
-    case Kind::kWork:
-      return "work";
-    case Kind::kWaste:
-      return "waste";
-    case Kind::kStart:
-      return "start";
-    case Kind::kEnd:
-      return "end";
-    case Kind::kNotJudged:
-      return "not judged";
-    case Kind::kExempt:
-      return "exempt";
-  }
-  return "not judged";
-}
-
-void AddUp(std::vector<Part>& parts, const Part& part) {
-  const auto key = [](const Part& each) { return std::tie(each.kind, each.cause); };
-  const auto at = std::ranges::lower_bound(parts, key(part), {}, key);
-  if (at != parts.end() && key(*at) == key(part))
-    at->device_ns =
-        __builtin_add_overflow(at->device_ns, part.device_ns, &at->device_ns) ? INT64_MAX : at->device_ns;
-  else
-    parts.insert(at, part);
-}
-
-RunAccount AccountOf(const record::Recording& recording) {
+RunAccount AccountOf(const record::Recording& recording, const Ending& ending) {
   RunAccount account;
   account.id = recording.id;
   account.path = recording.path;
   account.user = Fact(recording, "user");
   account.job = Fact(recording, "job_id");
+  account.job_name = Fact(recording, "job_name");
   account.account = Fact(recording, "job_account");
   account.partition = Fact(recording, "job_partition");
-  if (recording.stages.front().nodes.size() < 2) account.node = Fact(recording, "hostname");
+  account.job_start_unix_s =
+      std::clamp<int64_t>(ParseInt(Fact(recording, "job_start_unix_s")).value_or(0), 0, kLastUnixS);
   account.device = DeviceOf(recording);
   account.begin_unix_ns = recording.stages.front().begin_ns + recording.wall_offset_ns;
-  account.ended = recording.stages.back().state == record::StageState::kEnded;
+  account.use = UseOf(recording);
+  AddMachines(recording, account);
+  AddEnd(recording, ending, account);
   const record::Stage* judged = diagnose::JudgedStage(recording, "");
   const auto add = [&](const record::Stage& stage) {
     const Diagnosis diagnosis = diagnose::Diagnose(recording, stage.name);
-    AddStage(stage, diagnosis, DevicesOf(recording, stage), account);
+    StageAccount(stage, diagnosis, DevicesOf(recording, stage), account).Add(ending);
     return diagnosis;
   };
   const Diagnosis first = add(*judged);  // so that its advice comes first

@@ -63,6 +63,180 @@ TEST(AccountTest, WasteIsWhatAFindingSaysThatTheDeviceWaitsFor) {
   EXPECT_GT(account.advice[0].SavesNs(account.advice[0].expected), 0);
 }
 
+// Steps of 100 ms, of which each tenth saves a checkpoint of 200 ms or validates for 300 ms.
+record::Recording ARunThat(record::HostOther does, int64_t for_ms) {
+  record::Recording run = ARun({});
+  int64_t now_ns = 1000 * kMs;
+  for (record::Step& step : run.stages[0].ranks[0].steps) {
+    if (step.index % 10 == 9) {
+      step.share_ns[Index(record::Share::kHostOther)] = for_ms * kMs;
+      step.host_other_ns[static_cast<size_t>(does)] = for_ms * kMs;
+      step.wall_ns += for_ms * kMs;
+    }
+    step.end_ns = now_ns += step.wall_ns;
+  }
+  run.stages[0].end_ns = now_ns + 1000 * kMs;
+  return run;
+}
+
+record::Recording Died(record::Recording run, int exit_status = 1) {
+  run.stages[0].exit_status = exit_status;
+  return run;
+}
+
+TEST(AccountTest, CheckpointsAndValidationAreNoWasteThoughAFindingNamesThem) {
+  const RunAccount saves = AccountOf(ARunThat(record::HostOther::kCheckpoint, 200));
+  EXPECT_NEAR(static_cast<double>(Of(saves, Kind::kCheckpoint)), 10 * 200.0 * kMs, 1e8);
+  EXPECT_EQ(Of(saves, Kind::kWaste, "host-other"), 0);
+  EXPECT_TRUE(saves.saves);
+  EXPECT_FALSE(saves.advice.empty()) << "to save less often";
+  const RunAccount validates = AccountOf(ARunThat(record::HostOther::kValidation, 300));
+  EXPECT_NEAR(static_cast<double>(Of(validates, Kind::kValidation)), 10 * 300.0 * kMs, 1e8);
+  EXPECT_EQ(Of(validates, Kind::kCheckpoint), 0);
+  EXPECT_EQ(Sum(validates), validates.given_ns);
+}
+
+// The same time without a name is what the loop does besides.
+TEST(AccountTest, WhatTheLoopDoesBesidesIsWaste) {
+  const RunAccount account = AccountOf(ARunThat(record::HostOther::kUnnamed, 200));
+  EXPECT_GT(Of(account, Kind::kWaste, "host-other"), 0);
+  EXPECT_EQ(Of(account, Kind::kCheckpoint), 0);
+  EXPECT_EQ(Sum(account), account.given_ns);
+}
+
+TEST(AccountTest, StepsAfterTheLastCheckpointOfARunThatDiedAreLost) {
+  record::Recording run = Died(ARunThat(record::HostOther::kCheckpoint, 200));
+  std::vector<record::Step>& steps = run.stages[0].ranks[0].steps;
+  steps.erase(steps.begin() + 97, steps.end());  // the last checkpoint was in step 89
+  const RunAccount account = AccountOf(run);
+  EXPECT_EQ(Of(account, Kind::kLost), 7 * 100 * kMs);
+  EXPECT_EQ(Sum(account), account.given_ns);
+  EXPECT_TRUE(account.EndedBadly());
+  run.stages[0].exit_status = 0;
+  EXPECT_EQ(Of(AccountOf(run), Kind::kLost), 0) << "what ends well loses nothing";
+}
+
+// As the recorder saw it: also in a thread beside, or after the last step.
+TEST(AccountTest, TheRecordersWordOnTheLastCheckpointComesFirst) {
+  record::Recording run = Died(ARun({}));
+  record::RankInfo& rank = run.stages[0].ranks[0];
+  const auto saved_at = [&](int64_t ns) {
+    rank.facts["checkpoints"] = "{\"count\": 3, \"last_end_ns\": " + std::to_string(ns) + "}";
+  };
+  saved_at(rank.steps[79].end_ns + 40 * kMs);
+  EXPECT_EQ(Of(AccountOf(run), Kind::kLost), (20 * 100 - 40) * kMs);
+  saved_at(rank.steps.back().end_ns + 40 * kMs);
+  EXPECT_EQ(Of(AccountOf(run), Kind::kLost), 0);
+  rank.node = 1;  // whose clock is another one
+  EXPECT_TRUE(AccountOf(run).lost_unknown);
+}
+
+TEST(AccountTest, WhatARunWithoutACheckpointLostIsNotKnown) {
+  const record::Recording run = Died(ARun({}));
+  const RunAccount account = AccountOf(run);
+  EXPECT_TRUE(account.lost_unknown);
+  EXPECT_EQ(Of(account, Kind::kLost), 0);
+  EXPECT_GT(Of(account, Kind::kWork), 0);
+  // Unless other runs of its job show that it saves.
+  const RunAccount known = AccountOf(run, {.saves = true});
+  EXPECT_FALSE(known.lost_unknown);
+  EXPECT_EQ(Of(known, Kind::kWork), 0);
+  EXPECT_EQ(Of(known, Kind::kLost), Of(account, Kind::kWork));
+}
+
+TEST(AccountTest, ARunThatGoesOnHasLostNothingYet) {
+  record::Recording run = ARunThat(record::HostOther::kCheckpoint, 200);
+  run.stages[0].state = record::StageState::kRunning;
+  run.stages[0].ranks[0].steps.resize(97);
+  const RunAccount live = AccountOf(run);
+  EXPECT_EQ(Of(live, Kind::kLost), 0);
+  EXPECT_FALSE(live.ended);
+  const RunAccount gone = AccountOf(run, {.cut_off = true});
+  EXPECT_EQ(Of(gone, Kind::kLost), 7 * 100 * kMs);
+  EXPECT_TRUE(gone.EndedBadly());
+}
+
+TEST(AccountTest, ARunThatLostAMachineEndedBadlyWhateverTheOthersSay) {
+  record::Recording run = ARunThat(record::HostOther::kCheckpoint, 200);
+  run.stages[0].ranks[0].steps.resize(97);
+  run.stages[0].nodes.resize(2);
+  EXPECT_EQ(Of(AccountOf(run), Kind::kLost), 0);
+  run.stages[0].nodes[1].cut_off = true;
+  EXPECT_EQ(Of(AccountOf(run), Kind::kLost), 7 * 100 * kMs);
+}
+
+// The first ten steps take 500 ms, 300 ms of the first of which a compiler takes.
+TEST(AccountTest, CompilationAndWarmUpAreApartFromTheStart) {
+  record::Recording run = ARun({});
+  int64_t now_ns = 1000 * kMs;
+  for (record::Step& step : run.stages[0].ranks[0].steps) {
+    if (step.index < 10) {
+      step.share_ns[Index(record::Share::kHostOther)] = 400 * kMs;
+      step.wall_ns += 400 * kMs;
+    }
+    if (step.index == 0) step.host_other_ns[static_cast<size_t>(record::HostOther::kCompilation)] = 300 * kMs;
+    step.end_ns = now_ns += step.wall_ns;
+  }
+  run.stages[0].end_ns = now_ns;
+  const RunAccount account = AccountOf(run);
+  EXPECT_EQ(Of(account, Kind::kStart), 1000 * kMs);
+  EXPECT_EQ(Of(account, Kind::kCompile), 300 * kMs);
+  EXPECT_EQ(Of(account, Kind::kWarmUp), (5000 - 300) * kMs);
+  EXPECT_EQ(Sum(account), account.given_ns);
+}
+
+record::Recording OfADevice(record::RankInfo& rank) {
+  rank.device_activity = true;
+  for (record::Step& step : rank.steps) {
+    step.share_ns = {};
+    step.share_ns[Index(record::Share::kCompute)] = step.wall_ns;
+  }
+  record::Recording run = MadeRun({rank});
+  run.stages[0].end_ns = rank.steps.back().end_ns;
+  return run;
+}
+
+TEST(AccountTest, WhatIsComputedAgainIsAPartOfTheDevicesWork) {
+  record::RankInfo rank = MadeRank(0, 100, [](int64_t) { return MadeStep{}; });
+  rank.noticed.computed_ns = 100;
+  rank.noticed.recomputed_ns = 25;
+  const RunAccount account = AccountOf(OfADevice(rank));
+  EXPECT_NEAR(static_cast<double>(Of(account, Kind::kRecomputation)), 0.25 * 100 * 100 * kMs, 1e6);
+  EXPECT_EQ(Sum(account), account.given_ns);
+  rank.noticed.recomputed_ns = 5;  // no finding
+  EXPECT_EQ(Of(AccountOf(OfADevice(rank)), Kind::kRecomputation), 0);
+}
+
+// Half of the device's time is spent in products that need a tenth of it, where its limit is known.
+TEST(AccountTest, KernelsBelowTheirLimitAreKnownWhereTheLimitIs) {
+  record::RankInfo rank = MadeRank(0, 100, [](int64_t) { return MadeStep{}; });
+  rank.roofline.emplace();
+  rank.roofline->classes = {{"matmul_tensor", 10'000 * kMs, 10'000 * kMs, 0, 0, std::nullopt}};
+  record::RooflineOperator& product = rank.roofline->operators.emplace_back();
+  product.name = "aten::mm";
+  product.device_ns = 8'000 * kMs;
+  product.attainable_ns = 800.0 * kMs;
+  product.why = {{record::RooflineReason::kMisaligned, "a dimension of 1001"}};
+  EXPECT_EQ(Of(AccountOf(OfADevice(rank)), Kind::kSlowKernels), 0);
+  rank.roofline->device = "NVIDIA H100";
+  const RunAccount account = AccountOf(OfADevice(rank));
+  EXPECT_NEAR(static_cast<double>(Of(account, Kind::kSlowKernels)), 0.72 * 100 * 100 * kMs, 1e6);
+  EXPECT_EQ(Sum(account), account.given_ns);
+}
+
+// Three tokens in four fill samples to one length: so much of the passes, 95 ms of each step's 100.
+TEST(AccountTest, PaddingIsAPartOfTheWork) {
+  record::Recording run = ARun({});
+  run.stages[0].ranks[0].facts["tokens"] =
+      R"({"batches": 16, "rows": 128, "computed": [12800, 1280000], "useful": 3200, "longest": [6400, 320000],
+          "widths": 1, "lengths": [10, 15, 25, 35, 50], "follows": 1.0})";
+  const RunAccount account = AccountOf(run);
+  EXPECT_NEAR(static_cast<double>(Of(account, Kind::kPadding)), 0.75 * 0.95 * 100 * 100 * kMs, 1e6);
+  EXPECT_EQ(Sum(account), account.given_ns);
+  run.stages[0].ranks[0].device = "cuda:0";  // what the host's passes take is not the device's time
+  EXPECT_EQ(Of(AccountOf(run), Kind::kPadding), 0);
+}
+
 // Seven ranks wait for the first one, which waits for nobody.
 TEST(AccountTest, ARankThatTheOthersWaitForWastesNothing) {
   std::vector<record::RankInfo> ranks;
@@ -103,18 +277,6 @@ TEST(AccountTest, ASpeedupOfOneSavesNothing) {
   EXPECT_EQ(advice.SavesNs(1), 0);
   EXPECT_EQ(advice.SavesNs(0.5), 0);
   EXPECT_EQ(advice.SavesNs(2), 500);
-}
-
-TEST(AccountTest, PartsOfOneKindAndCauseAreAddedUp) {
-  std::vector<Part> parts;
-  AddUp(parts, {Kind::kWaste, "input-bound", 1});
-  AddUp(parts, {Kind::kWork, "", 2});
-  AddUp(parts, {Kind::kWaste, "comm-bound", 4});
-  AddUp(parts, {Kind::kWaste, "input-bound", 8});
-  ASSERT_EQ(parts.size(), 3u);
-  EXPECT_EQ(parts[0].kind, Kind::kWork);
-  EXPECT_EQ(parts[2].cause, "input-bound");
-  EXPECT_EQ(parts[2].device_ns, 9);
 }
 
 }  // namespace

@@ -77,6 +77,25 @@ std::vector<Fix> FixesOf(const std::vector<FixSum>& sums) {
   return all;
 }
 
+std::vector<OverAskedRuns> AskedOf(const std::vector<AskedSum>& sums) {
+  std::map<std::string, OverAskedRuns> by_what;
+  for (const AskedSum& sum : sums) {
+    OverAskedRuns& all = by_what[sum.what];
+    all.what = sum.what;
+    all.runs += sum.runs;
+    all.users.insert(sum.user);
+    all.given += sum.given;
+    all.used += sum.used;
+  }
+  std::vector<OverAskedRuns> asked;
+  for (auto& [what, all] : by_what) {
+    all.given /= static_cast<double>(all.runs);
+    all.used /= static_cast<double>(all.runs);
+    asked.push_back(std::move(all));
+  }
+  return asked;
+}
+
 bool IsWaste(const PartSum& sum) { return sum.part.kind == Kind::kWaste && sum.of.exemption < 0; }
 
 // Of one cause: wasted before and now, by group.
@@ -139,6 +158,7 @@ Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemption
   }
   std::ranges::stable_sort(report.groups, std::greater(), &Group::given_ns);
   report.fixes = FixesOf(sums.fixes);
+  report.asked = AskedOf(sums.asked);
   return report;
 }
 

@@ -34,6 +34,15 @@ struct Fix {
   int64_t low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
 };
 
+// What runs asked for and hardly used, each on average: "cores", "memory" (bytes), "time" (ns); and "GPUs" that no kernel ran
+// on.
+struct OverAskedRuns {
+  std::string what;
+  size_t runs = 0;
+  std::set<std::string> users;
+  double given = 0, used = 0;
+};
+
 // How much of one cause was wasted in this time and in the time before, and the group in which that changed most.
 struct Trend {
   std::string cause;
@@ -55,8 +64,9 @@ struct Report {
   int64_t given_ns = 0;
   std::vector<Part> parts;  // by kind, and waste by cause, largest first
   By by = By::kUser;
-  std::vector<Group> groups;     // largest first
-  std::vector<Fix> fixes;        // what brings most first
+  std::vector<Group> groups;  // largest first
+  std::vector<Fix> fixes;     // what brings most first
+  std::vector<OverAskedRuns> asked;
   std::optional<Before> before;  // the same time before, where it was asked for and had runs
 };
 

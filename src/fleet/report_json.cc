@@ -36,7 +36,8 @@ Json ToJson(const Report& report) {
                {"parts", Json::array()},
                {"by", Name(report.by)},
                {"groups", Json::array()},
-               {"fixes", Json::array()}};
+               {"fixes", Json::array()},
+               {"asked", Json::array()}};
   for (const Part& part : report.parts) {
     Json& one = json["parts"].emplace_back(Json{{"kind", Name(part.kind)}, {"device_ns", part.device_ns}});
     if (!part.cause.empty()) one["cause"] = part.cause;
@@ -59,6 +60,13 @@ Json ToJson(const Report& report) {
          {"runs", fix.runs},
          {"users", fix.users},
          {"saves_ns", {{"low", fix.low_ns}, {"expected", fix.expected_ns}, {"high", fix.high_ns}}}});
+  }
+  for (const OverAskedRuns& each : report.asked) {
+    json["asked"].push_back({{"what", each.what},
+                             {"runs", each.runs},
+                             {"users", each.users},
+                             {"given", each.given},
+                             {"used", each.used}});
   }
   if (report.before) json["before"] = ToJson(*report.before);
   return json;

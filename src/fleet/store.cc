@@ -114,7 +114,9 @@ Result<int64_t> VersionOf(sql::Connection& connection) {
 }
 
 Error OtherVersion(const sql::Connection& connection, int64_t version) {
-  Error error = NotAStore(connection.name(), fmt::format("it is of version {}, and this fullbore knows version {}", version, kVersion));
+  Error error =
+      NotAStore(connection.name(),
+                fmt::format("it is of version {}, and this fullbore knows version {}", version, kVersion));
   if (version >= 1 && version < kVersion)
     error.hint = fmt::format("fullbore fleet collect DIR --to '{}' brings it up to date", connection.name());
   return error;
@@ -215,12 +217,25 @@ Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
          each.steady_ns, each.SavesNs(each.low), each.SavesNs(each.expected), each.SavesNs(each.high)});
     if (!done) return done.error();
   }
+  if (auto done = PutAsked(key, account); !done) return done;
   return may_delete_ ? DropOlder(account, stamp) : Result<void>();
+}
+
+Result<void> Store::PutAsked(int64_t key, const RunAccount& account) {
+  std::vector<OverAsked> all = OverAskedIn(account.use, account.ended && !account.EndedBadly());
+  if (account.use.NeverTouchedItsGpu())
+    all.push_back({"GPUs", static_cast<double>(account.use.gpus_given.value_or(account.devices)), 0});
+  for (const OverAsked& each : all) {
+    const auto done = connection_->Run("INSERT INTO asked VALUES ($1, $2, $3, $4)",
+                                       {key, std::string(each.what), each.given, each.used});
+    if (!done) return done.error();
+  }
+  return {};
 }
 
 Result<void> Store::DropOlder(const RunAccount& account, const Stamp& stamp) {
   const std::string older = "id = $1 AND (path = $2 OR begin_unix_ns = $3) AND changed_ns < $4";
-  for (const char* table : {"part", "advice"}) {
+  for (const char* table : {"part", "advice", "asked"}) {
     const auto done = connection_->Run(
         fmt::format("DELETE FROM {} WHERE run IN (SELECT key FROM run WHERE {})", table, older),
         {account.id, account.path, account.begin_unix_ns, stamp.changed_ns});
@@ -272,7 +287,25 @@ Result<Sums> Store::SumsOf(const Range& range, const std::vector<Exemption>& exe
                               both.substr(0, apart), both.substr(std::min(apart, both.size() - 1) + 1)});
       });
   if (!asked) return asked.error();
+  asked = connection_->Query(
+      selection.With("SELECT \"user\", what, count(*), sum(given), sum(used) FROM newest "
+                     "JOIN asked ON asked.run = newest.key WHERE exemption = -1 GROUP BY \"user\", what"),
+      selection.values(), [&](const sql::Row& row) {
+        sums.asked.push_back(
+            {row.Text(0), row.Text(1), static_cast<size_t>(row.Int(2)), row.Double(3), row.Double(4)});
+      });
+  if (!asked) return asked.error();
   return sums;
+}
+
+Result<std::vector<std::string>> Store::PathsOf(const std::string& id) {
+  const Selection selection({}, {});
+  std::vector<std::string> paths;
+  const auto asked =
+      connection_->Query(selection.With("SELECT path FROM newest WHERE job = $4 OR id = $4"),
+                         selection.ValuesAnd(id), [&](const sql::Row& row) { paths.push_back(row.Text(0)); });
+  if (!asked) return asked.error();
+  return paths;
 }
 
 Result<std::vector<RunAccount>> Store::Runs(const Range& range) {

@@ -45,6 +45,8 @@ class Store {
   Result<void> Put(const RunAccount& account, const Stamp& stamp);
 
   Result<Sums> SumsOf(const Range& range, const std::vector<Exemption>& exemptions = {});
+  // Of the runs of a job, or of one run: where their files are.
+  Result<std::vector<std::string>> PathsOf(const std::string& id);
   // Without their parts and advice, the oldest first.
   Result<std::vector<RunAccount>> Runs(const Range& range);
 
@@ -52,6 +54,7 @@ class Store {
   explicit Store(std::unique_ptr<sql::Connection> connection) : connection_(std::move(connection)) {}
   Result<void> Prepare();
   Result<void> PutRows(const RunAccount& account, const Stamp& stamp);
+  Result<void> PutAsked(int64_t key, const RunAccount& account);
   Result<void> DropOlder(const RunAccount& account, const Stamp& stamp);
 
   std::unique_ptr<sql::Connection> connection_;

@@ -38,10 +38,18 @@ struct FixSum {
   std::string run, title;
 };
 
+// What runs of a user asked for and hardly used (use.h), over all of them; and GPUs that were never touched.
+struct AskedSum {
+  std::string user, what;
+  size_t runs = 0;
+  double given = 0, used = 0;  // cores, bytes, ns, GPUs
+};
+
 struct Sums {
   std::vector<RunsSum> runs;
   std::vector<PartSum> parts;
-  std::vector<FixSum> fixes;  // not of exempt runs
+  std::vector<FixSum> fixes;    // not of exempt runs
+  std::vector<AskedSum> asked;  // neither
 };
 
 // Runs of which nobody shall be told that they waste: an interactive session, a device that is held on purpose. A rule

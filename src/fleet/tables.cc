@@ -24,11 +24,13 @@ const Column kColumns[] = {
     {"path", &RunAccount::path},
     {"\"user\"", &RunAccount::user},  // a word of SQL
     {"job", &RunAccount::job},
+    {"job_name", &RunAccount::job_name},
     {"account", &RunAccount::account},
     {"partition", &RunAccount::partition},
     {"device", &RunAccount::device},
     {"devices", &RunAccount::devices},
     {"given_ns", &RunAccount::given_ns},
+    {"end_unix_ns", &RunAccount::end_unix_ns},
     {"ended", &RunAccount::ended},
     {"command", &RunAccount::command},
     {"verdict", &RunAccount::verdict},
@@ -60,7 +62,9 @@ std::string TablesSql() {
          "CREATE TABLE advice (run BIGINT NOT NULL, place BIGINT NOT NULL, finding TEXT NOT NULL, cause TEXT NOT NULL,"
          " title TEXT NOT NULL, change TEXT NOT NULL, low DOUBLE PRECISION NOT NULL,"
          " expected DOUBLE PRECISION NOT NULL, high DOUBLE PRECISION NOT NULL, steady_ns BIGINT NOT NULL,"
-         " low_ns BIGINT NOT NULL, expected_ns BIGINT NOT NULL, high_ns BIGINT NOT NULL, PRIMARY KEY (run, place));\n" +
+         " low_ns BIGINT NOT NULL, expected_ns BIGINT NOT NULL, high_ns BIGINT NOT NULL, PRIMARY KEY (run, place));\n"
+         "CREATE TABLE asked (run BIGINT NOT NULL, what TEXT NOT NULL, given DOUBLE PRECISION NOT NULL,"
+         " used DOUBLE PRECISION NOT NULL, PRIMARY KEY (run, what));\n" +
          fmt::format("INSERT INTO fleet VALUES ({});\n", kVersion);
 }
 
@@ -105,13 +109,6 @@ void TakeRunRow(const sql::Row& row, int first_column, RunAccount& account) {
       account.*std::get<int64_t RunAccount::*>(column.field) = row.Int(at);
     ++at;
   }
-}
-
-Kind KindNamed(std::string_view name) {
-  for (const Kind kind : {Kind::kWork, Kind::kWaste, Kind::kStart, Kind::kEnd}) {
-    if (name == Name(kind)) return kind;
-  }
-  return Kind::kNotJudged;
 }
 
 }  // namespace fullbore::fleet

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "fleet/account.h"
 #include "fleet/sql/sql.h"
@@ -20,7 +19,5 @@ const std::string& RunColumns();
 std::string RunPlaceholders(size_t first);  // "$4, $5, ..." for the same
 void AddRunValues(const RunAccount& account, sql::Values& values);
 void TakeRunRow(const sql::Row& row, int first_column, RunAccount& account);
-
-Kind KindNamed(std::string_view name);
 
 }  // namespace fullbore::fleet

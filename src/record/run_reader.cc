@@ -440,6 +440,7 @@ Result<RunSummary> ReadSummaryOnce(const std::string& path) {
   summary.id = opened->meta["id"];
   summary.path = path;
   summary.tags = ReadMap(opened->reader, "tag");
+  summary.machine = ReadMap(opened->reader, "machine");
   summary.note = opened->meta["note"];
   summary.stages = std::move(opened->stages);
   summary.wall_begin_ns = summary.stages.front().begin_ns + WallOffset(opened->meta);

@@ -26,7 +26,8 @@ struct RunSummary {
   std::string id;
   std::string path;
   std::map<std::string, std::string> tags;
-  std::string note;  // that a person wrote about it
+  std::map<std::string, std::string> machine;  // as Recording::machine; of several, the first file's by name
+  std::string note;                            // that a person wrote about it
   int64_t wall_begin_ns = 0;
   std::vector<Stage> stages;  // without ranks and series
   int64_t steps = 0;

@@ -4,3 +4,4 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tune"))  # its Slurm cluster

@@ -113,6 +113,18 @@ def test_groups_and_letters(fullbore):
     assert text.stdout.decode() == "no runs of somebody-else in 'fleet.db'\n"
 
 
+def test_a_report_and_a_letter_as_pages(fullbore):
+    run_under(fullbore, "x", {"SLURM_JOB_ID": "1"})
+    collect(fullbore, "runs")
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    for flags, title in (((), "where the device hours went"), (("--for", user), f"for {user}")):
+        said = fullbore.call("fleet", "report", "--from", "fleet.db", "--html", "page.html", *flags)
+        assert said.code == 0, said.stderr
+        assert f"<title>{title}</title>" in (fullbore.directory / "page.html").read_text()
+    fullbore.script("notes.html", "mine")
+    assert fullbore.call("fleet", "report", "--from", "fleet.db", "--html", "notes.html").code == 2
+
+
 def test_secrets_never_enter(fullbore):
     run_under(fullbore, "x", {"SLURM_JOB_ID": "1", "WANDB_API_KEY": "planted-token"})
     collect(fullbore, "runs")

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not postgresql.BINARIES, reason="needs PostgreSQ
 ROLES = """
     CREATE ROLE collector LOGIN; CREATE ROLE guarded LOGIN; CREATE ROLE reader LOGIN;
     GRANT USAGE ON SCHEMA fullbore TO collector, guarded, reader;
-    GRANT INSERT ON fullbore.run, fullbore.part, fullbore.advice TO collector, guarded;
+    GRANT INSERT ON fullbore.run, fullbore.part, fullbore.advice, fullbore.asked TO collector, guarded;
     GRANT SELECT (path, bytes, changed_ns) ON fullbore.run TO collector;
     GRANT SELECT ON ALL TABLES IN SCHEMA fullbore TO reader;
 """

@@ -21,8 +21,8 @@ constexpr double kAnotherSample = 1.25;
 
 // Facts that differ between any two runs and say nothing.
 const std::set<std::string>& NoisyFacts() {
-  static const std::set<std::string> noisy = {"hook_ns", "lost_events", "trace_file", "trace_events",
-                                              "trace_holds"};
+  static const std::set<std::string> noisy = {"checkpoints", "hook_ns",      "lost_events",
+                                              "trace_file",  "trace_events", "trace_holds"};
   return noisy;
 }
 

@@ -9,7 +9,8 @@
 namespace fullbore::collect {
 
 // "user", and under Slurm "job_id", "job_name", "job_account", "job_partition", "job_restarts", "job_gpus", "job_cores",
-// "job_memory_mb" (the last three of this node), those that are known. `environment` is std::getenv but in tests.
+// "job_memory_mb" (these three of this node) or "job_memory_per_core_mb", "job_start_unix_s", "job_end_unix_s" (when its
+// time will be over), those that are known. `environment` is std::getenv but in tests.
 std::map<std::string, std::string> JobFacts(const std::string& user,
                                             const std::function<const char*(const char*)>& environment);
 

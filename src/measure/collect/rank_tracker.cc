@@ -105,7 +105,16 @@ void RankTracker::OnTrainerEvent(const ChannelRecord& event) {
   if (kind == EventKind::kNext) OnNext(event);
   if (kind == EventKind::kMemory) allocator_meter_.OnEvent(event);
   if (kind == EventKind::kOptimizer && event.a == 1) is_training_ = true;
+  if (kind == EventKind::kOther && event.id == static_cast<uint16_t>(record::OtherKind::kCheckpoint))
+    OnCheckpoint(event);
   host_steps_.OnEvent(event);
+}
+
+// Also one of another thread, or after the last step, which no step tells of.
+void RankTracker::OnCheckpoint(const ChannelRecord& event) {
+  ++checkpoints_;
+  last_checkpoint_ns_ = std::max(last_checkpoint_ns_, event.end_ns);
+  info_.facts["checkpoints"] = json{{"count", checkpoints_}, {"last_end_ns", last_checkpoint_ns_}}.dump();
 }
 
 void RankTracker::OnWorkerEvent(int64_t worker_pid, const ChannelRecord& event) {

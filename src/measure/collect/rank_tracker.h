@@ -103,6 +103,7 @@ class RankTracker {
   void OnLineOfFetch(int64_t worker_pid, const FetchHit& hit, int64_t t_ns);
   void StateUnfinished();
   void StatePasses();
+  void OnCheckpoint(const record::ChannelRecord& event);
 
   record::RankInfo info_;
   StepListener listener_;  // may be empty
@@ -118,7 +119,8 @@ class RankTracker {
   std::map<FetchHit, int64_t> fetch_hits_;
   std::map<int64_t, Unfinished> unfinished_;  // by the worker's process
   std::map<timeline::LineHit, int64_t> line_hits_;
-  std::map<std::string, int64_t> counts_;  // how often a rare message came, to report it once
+  std::map<std::string, int64_t> counts_;             // how often a rare message came, to report it once
+  int64_t checkpoints_ = 0, last_checkpoint_ns_ = 0;  // the end of the last one
   std::vector<record::Message> messages_;
   std::vector<DeviceWindowNote> device_windows_;
   record::StepWindow window_{};

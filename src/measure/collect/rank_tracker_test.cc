@@ -85,6 +85,27 @@ TEST_F(RankTrackerTest, ALongRunKeepsItsFirstStepsItsSlowestAndStretchesBetween)
   EXPECT_EQ(steps, kSteps);
 }
 
+// One after the last step is in no step, and yet what a restart goes on from.
+TEST_F(RankTrackerTest, TheLastCheckpointIsKnownWhereverItWas) {
+  const auto save = [&](record::OtherKind what, int64_t begin_ms, int64_t end_ms) {
+    ChannelRecord event = Event(EventKind::kOther, begin_ms * kMs, end_ms * kMs);
+    event.id = static_cast<uint16_t>(what);
+    tracker_.OnTrainerEvent(event);
+  };
+  Step(1000, 50);
+  save(record::OtherKind::kCheckpoint, 1050, 1080);
+  Step(1080, 50);
+  save(record::OtherKind::kCheckpoint, 1130, 1175);
+  save(record::OtherKind::kGarbageCollection, 1175, 1180);
+  const json stated = json::parse(Finish().facts.at("checkpoints"));
+  EXPECT_EQ(stated, (json{{"count", 2}, {"last_end_ns", 1175 * kMs}}));
+}
+
+TEST_F(RankTrackerTest, WithoutACheckpointNothingIsSaidOfOne) {
+  Step(1000, 50);
+  EXPECT_FALSE(Finish().facts.contains("checkpoints"));
+}
+
 TEST_F(RankTrackerTest, FetchesOfWorkersAreSummedByLoader) {
   tracker_.OnLine(json::parse(R"({"k": "loader", "id": 0, "where": "/x/train.py:9", "dataset": "Photos",
                                   "args": {"num_workers": 2, "batch_size": 16, "prefetch_factor": null}})"));

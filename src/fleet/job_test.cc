@@ -1,0 +1,179 @@
+#include "fleet/job.h"
+
+#include <gmock/gmock.h>
+
+#include "fleet/job_json.h"
+#include "fleet/job_terminal.h"
+
+namespace fullbore::fleet {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int64_t kSecond = 1'000'000'000, kBegin = 1'700'000'000 * kSecond;
+
+// Of two devices, from then on, in seconds after the job's begin; a fifth of it waited for data.
+RunAccount ARun(int64_t begin_s, int64_t end_s, int64_t restarts = 0, int exit_status = 0) {
+  RunAccount run;
+  run.id = "run-" + std::to_string(begin_s);
+  run.job = "4711";
+  run.user = "anna";
+  run.device = "cpu";
+  run.devices = 2;
+  run.nodes = {"gpu-1"};
+  run.begin_unix_ns = kBegin + begin_s * kSecond;
+  run.end_unix_ns = kBegin + end_s * kSecond;
+  run.given_ns = 2 * (end_s - begin_s) * kSecond;
+  run.ended = true;
+  run.exit_status = exit_status;
+  run.use.restarts = restarts;
+  run.parts = {{Kind::kWork, "", run.given_ns * 4 / 5}, {Kind::kWaste, "input-bound", run.given_ns / 5}};
+  return run;
+}
+
+const Bar* BarOf(const Job& job, Kind kind) {
+  for (const Bar& bar : job.bars) {
+    if (bar.kind == kind) return &bar;
+  }
+  return nullptr;
+}
+
+TEST(JobTest, TheBarsFallFromWhatWasPaidToUsefulWork) {
+  const Job job = JobOf({ARun(0, 100), ARun(120, 200)});
+  EXPECT_EQ(job.paid_ns, 2 * 200 * kSecond);
+  EXPECT_EQ(job.useful_ns, 2 * 180 * kSecond * 4 / 5);
+  ASSERT_EQ(job.bars.size(), 3u);
+  EXPECT_EQ(job.bars.front().kind, Kind::kBetween);
+  EXPECT_EQ(job.bars.back().kind, Kind::kWork);
+  ASSERT_EQ(job.bars.back().of.size(), 2u);
+  EXPECT_EQ(job.bars.back().of[1].run, 1u);
+  EXPECT_EQ(job.bars.back().of[1].device_ns, 2 * 80 * kSecond * 4 / 5);
+}
+
+TEST(JobTest, TimeBetweenRunsOfOneAllocationIsPaid) {
+  const Job job = JobOf({ARun(0, 100), ARun(130, 200)});
+  ASSERT_NE(BarOf(job, Kind::kBetween), nullptr);
+  EXPECT_EQ(BarOf(job, Kind::kBetween)->device_ns, 2 * 30 * kSecond);
+  EXPECT_THAT(NotesOn(job), IsEmpty());
+}
+
+// The scheduler took the devices away, and gave others later.
+TEST(JobTest, TimeUntilARestartIsNotPaidAndIsSaid) {
+  const Job job = JobOf({ARun(0, 100), ARun(130, 200, 1)});
+  EXPECT_EQ(BarOf(job, Kind::kBetween), nullptr);
+  EXPECT_EQ(job.paid_ns, 2 * 170 * kSecond);
+  EXPECT_EQ(job.restarts, 1);
+  EXPECT_THAT(NotesOn(job), ElementsAre(HasSubstr("30 s before run 2 are in no bar")));
+}
+
+TEST(JobTest, WhereTheAllocationsBeginIsKnownTheTimeUntilItsFirstRunIsPaid) {
+  RunAccount first = ARun(10, 100), second = ARun(160, 200, 1);
+  first.job_start_unix_s = kBegin / kSecond;
+  second.job_start_unix_s = kBegin / kSecond + 155;
+  const Job job = JobOf({first, second});
+  const Bar* bar = BarOf(job, Kind::kBetween);
+  ASSERT_NE(bar, nullptr);
+  EXPECT_EQ(NameForPeople(*bar), "before its first run");
+  EXPECT_EQ(bar->device_ns, 2 * (10 + 5) * kSecond);
+  EXPECT_THAT(NotesOn(job), ElementsAre(HasSubstr("55 s before run 2")));
+}
+
+TEST(JobTest, RunsBesideEachOtherLeaveNoTimeBetweenThem) {
+  const Job job = JobOf({ARun(0, 100), ARun(10, 40), ARun(90, 200)});
+  EXPECT_EQ(BarOf(job, Kind::kBetween), nullptr);
+  EXPECT_EQ(job.paid_ns, 2 * (100 + 30 + 110) * kSecond);
+}
+
+TEST(JobTest, ARunThatIsFoundTwiceCountsOnce) {
+  EXPECT_EQ(JobOf({ARun(0, 100), ARun(0, 100)}).runs.size(), 1u);
+}
+
+// Nobody knows who held what between two runs that are of no job.
+TEST(JobTest, WithoutAJobThereIsNoTimeBetweenRuns) {
+  RunAccount first = ARun(0, 100), second = ARun(130, 200);
+  first.job = second.job = "";
+  const Job job = JobOf({first, second});
+  EXPECT_THAT(job.gaps, IsEmpty());
+  EXPECT_EQ(job.paid_ns, 2 * 170 * kSecond);
+}
+
+TEST(JobTest, WhatIsNotKnownOfLostStepsIsSaid) {
+  RunAccount died = ARun(0, 100, 0, 137);
+  died.lost_unknown = true;
+  EXPECT_THAT(NotesOn(JobOf({died, ARun(120, 200)})), ElementsAre(HasSubstr("Run 1 ended badly")));
+}
+
+TEST(JobTest, AJobThatGoesOnSaysSo) {
+  RunAccount live = ARun(0, 100);
+  live.ended = false;
+  live.exit_status.reset();
+  EXPECT_TRUE(JobOf({live}).goes_on());
+  EXPECT_EQ(HowItEnded(live), "goes on");
+  live.cut_off = true;
+  EXPECT_FALSE(JobOf({live}).goes_on());
+  EXPECT_EQ(HowItEnded(live), "cut off");
+}
+
+TEST(JobTest, UseIsThatOfTheLongestRunWithThePeaksOfAll) {
+  RunAccount longest = ARun(0, 100), other = ARun(120, 150);
+  longest.use.cores_given = 8;
+  longest.use.cores_mean = 1;
+  longest.use.cores_p95 = 2;
+  other.use.cores_p95 = 6;
+  const Job job = JobOf({longest, other});
+  EXPECT_EQ(job.use.cores_mean, 1);
+  EXPECT_EQ(job.use.cores_p95, 6);
+  EXPECT_THAT(NotesOn(job), IsEmpty());
+}
+
+TEST(JobTest, WhatWasOverAskedIsSaidOfTimeOnlyWhereItEndedWell) {
+  RunAccount run = ARun(0, 100);
+  run.use.time_given_ns = 7200 * kSecond;
+  run.use.time_used_ns = 100 * kSecond;
+  EXPECT_THAT(NotesOn(JobOf({run})),
+              ElementsAre("Of the time that it asked for, half would have been enough."));
+  run.exit_status = 1;
+  EXPECT_THAT(NotesOn(JobOf({run})), IsEmpty());
+}
+
+TEST(JobTest, TheTextNamesEachBarsRunsAndHowTheyEnded) {
+  const std::string text = ToText(JobOf({ARun(0, 7200, 0, 1), ARun(7200, 10800, 1)}), false);
+  EXPECT_THAT(text, HasSubstr("job 4711 of anna: 2 runs, 1 restart"));
+  EXPECT_THAT(text, HasSubstr("6.0 device hours paid, 4.8 of it useful work (80 %)"));
+  EXPECT_THAT(text, HasSubstr("waiting (input-bound)            1.2    20 %  1-2"));
+  EXPECT_THAT(text, HasSubstr("exit 1"));
+  EXPECT_THAT(text, Not(HasSubstr("asked for")));
+}
+
+TEST(JobTest, AShortJobIsToldInSecondsAndMinutes) {
+  const std::string text = ToText(JobOf({ARun(0, 100)}), false);
+  EXPECT_THAT(text, HasSubstr("3 min 20 s of device time paid, 2 min 40 s of it useful work (80 %)"));
+  EXPECT_THAT(text, HasSubstr("useful work               2 min 40 s    80 %  1"));
+}
+
+TEST(JobTest, WhatCannotBeJudgedIsSaidBesideWhatIsUseful) {
+  RunAccount run = ARun(0, 7200);
+  run.parts = {{Kind::kNotJudged, "", run.given_ns}};
+  EXPECT_THAT(ToText(JobOf({run}), false), HasSubstr("0.000 of it useful work (0 %), 4.0 not judged"));
+}
+
+TEST(JobTest, ANameMayHoldWhatNoTerminalMustSee) {
+  RunAccount run = ARun(0, 100);
+  run.job_name = "a\x1b[31mb";
+  EXPECT_THAT(ToText(JobOf({run}), true), HasSubstr("a\\x1b[31mb"));
+}
+
+TEST(JobTest, TheJsonSumsUp) {
+  const auto json = ToJson(JobOf({ARun(0, 100), ARun(130, 200)}));
+  int64_t sum = 0;
+  for (const auto& bar : json["bars"]) sum += bar["device_ns"].get<int64_t>();
+  EXPECT_EQ(sum, json["paid_ns"].get<int64_t>());
+  EXPECT_EQ(json["bars"].back()["runs"][1]["number"], 2);
+  EXPECT_EQ(json["runs"][0]["state"], "ended");
+}
+
+}  // namespace
+}  // namespace fullbore::fleet

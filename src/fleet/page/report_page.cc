@@ -1,0 +1,57 @@
+#include "fleet/page/report_page.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "fleet/page/page_sources.h"
+#include "fleet/report_json.h"
+#include "fleet/words.h"
+#include "report/page_file.h"
+#include "report/page_sources.h"
+
+namespace fullbore::fleet {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kEditsOfALetter = 3;
+
+Json PageData(const Report& report, const PageOf& of) {
+  Json data = ToJson(report);
+  for (size_t i = 0; i < report.parts.size(); ++i)
+    data["parts"][i]["says"] = NameForPeople(report.parts[i].kind);
+  data["for"] = of.user;
+  data["price"] = of.price;
+  Json& fixes = data["fixes"];
+  while (!of.user.empty() && fixes.size() > kEditsOfALetter) fixes.erase(fixes.size() - 1);
+  return data;
+}
+
+// For browsers without scripts.
+std::string TextOf(const Report& report, const PageOf& of) {
+  std::string text = fmt::format("{}{}: {} device hours\n\n", Plural(report.runs, "run"),
+                                 of.user.empty() ? "" : " of " + of.user, HoursText(report.given_ns));
+  for (const Part& part : report.parts) {
+    text += fmt::format("{}{}: {} h\n", NameForPeople(part.kind), part.cause.empty() ? "" : ", " + part.cause,
+                        HoursText(part.device_ns));
+  }
+  size_t told = 0;
+  for (const Fix& fix : report.fixes) {
+    if (!of.user.empty() && told++ == kEditsOfALetter) break;
+    text += fmt::format("\n{} would bring back {} h ({} to {}): {}\n",
+                        fix.change.empty() ? fix.finding : fix.change, HoursText(fix.expected_ns),
+                        HoursText(fix.low_ns), HoursText(fix.high_ns), fix.title);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ToHtml(const Report& report, const PageOf& of) {
+  const std::string title = of.user.empty() ? "where the device hours went" : "for " + of.user;
+  return report::PageFile({title, TextOf(report, of), PageData(report, of),
+                           std::string(report::kPageCss) + std::string(kFleetCss), std::string(kReportJs)});
+}
+
+}  // namespace fullbore::fleet

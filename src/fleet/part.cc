@@ -1,0 +1,66 @@
+#include "fleet/part.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+namespace fullbore::fleet {
+
+namespace {
+
+struct Row {
+  Kind kind;
+  const char *name, *for_people;
+};
+
+constexpr std::array kRows = {
+    Row{Kind::kWork, "work", "work"},
+    Row{Kind::kPadding, "padding", "padding"},
+    Row{Kind::kRecomputation, "recomputation", "recomputation"},
+    Row{Kind::kSlowKernels, "slow kernels", "kernels below their limit"},
+    Row{Kind::kWaste, "waste", "wasted, waiting"},
+    Row{Kind::kCheckpoint, "checkpoint", "checkpoints"},
+    Row{Kind::kValidation, "validation", "validation"},
+    Row{Kind::kLost, "lost", "lost steps"},
+    Row{Kind::kStart, "start", "start"},
+    Row{Kind::kCompile, "compile", "compilation"},
+    Row{Kind::kWarmUp, "warm-up", "warm-up"},
+    Row{Kind::kEnd, "end", "after the last step"},
+    Row{Kind::kNotJudged, "not judged", "not judged"},
+    Row{Kind::kExempt, "exempt", "exempt"},
+    Row{Kind::kBetween, "between", "between its runs"},
+};
+
+constexpr auto kKinds = [] {
+  std::array<Kind, kRows.size()> kinds{};
+  for (size_t i = 0; i < kRows.size(); ++i) kinds[i] = kRows[i].kind;
+  return kinds;
+}();
+
+const Row& RowOf(Kind kind) { return kRows[static_cast<size_t>(kind)]; }
+
+}  // namespace
+
+std::span<const Kind> AllKinds() { return kKinds; }
+
+const char* Name(Kind kind) { return RowOf(kind).name; }
+
+Kind KindNamed(std::string_view name) {
+  const auto row =
+      std::ranges::find(kRows, name, [](const Row& each) { return std::string_view(each.name); });
+  return row == kRows.end() ? Kind::kNotJudged : row->kind;
+}
+
+const char* NameForPeople(Kind kind) { return RowOf(kind).for_people; }
+
+void AddUp(std::vector<Part>& parts, const Part& part) {
+  const auto key = [](const Part& each) { return std::tie(each.kind, each.cause); };
+  const auto at = std::ranges::lower_bound(parts, key(part), {}, key);
+  if (at != parts.end() && key(*at) == key(part))
+    at->device_ns =
+        __builtin_add_overflow(at->device_ns, part.device_ns, &at->device_ns) ? INT64_MAX : at->device_ns;
+  else
+    parts.insert(at, part);
+}
+
+}  // namespace fullbore::fleet
