@@ -43,20 +43,20 @@ const Bar* BarOf(const Job& job, Kind kind) {
 
 TEST(JobTest, TheBarsFallFromWhatWasPaidToUsefulWork) {
   const Job job = JobOf({ARun(0, 100), ARun(120, 200)});
-  EXPECT_EQ(job.paid_ns, 2 * 200 * kSecond);
-  EXPECT_EQ(job.useful_ns, 2 * 180 * kSecond * 4 / 5);
+  EXPECT_EQ(job.paid_ns, 400 * kSecond);
+  EXPECT_EQ(job.useful_ns, 360 * kSecond * 4 / 5);
   ASSERT_EQ(job.bars.size(), 3u);
   EXPECT_EQ(job.bars.front().kind, Kind::kBetween);
   EXPECT_EQ(job.bars.back().kind, Kind::kWork);
   ASSERT_EQ(job.bars.back().of.size(), 2u);
   EXPECT_EQ(job.bars.back().of[1].run, 1u);
-  EXPECT_EQ(job.bars.back().of[1].device_ns, 2 * 80 * kSecond * 4 / 5);
+  EXPECT_EQ(job.bars.back().of[1].device_ns, 160 * kSecond * 4 / 5);
 }
 
 TEST(JobTest, TimeBetweenRunsOfOneAllocationIsPaid) {
   const Job job = JobOf({ARun(0, 100), ARun(130, 200)});
   ASSERT_NE(BarOf(job, Kind::kBetween), nullptr);
-  EXPECT_EQ(BarOf(job, Kind::kBetween)->device_ns, 2 * 30 * kSecond);
+  EXPECT_EQ(BarOf(job, Kind::kBetween)->device_ns, 60 * kSecond);
   EXPECT_THAT(NotesOn(job), IsEmpty());
 }
 
@@ -64,7 +64,7 @@ TEST(JobTest, TimeBetweenRunsOfOneAllocationIsPaid) {
 TEST(JobTest, TimeUntilARestartIsNotPaidAndIsSaid) {
   const Job job = JobOf({ARun(0, 100), ARun(130, 200, 1)});
   EXPECT_EQ(BarOf(job, Kind::kBetween), nullptr);
-  EXPECT_EQ(job.paid_ns, 2 * 170 * kSecond);
+  EXPECT_EQ(job.paid_ns, 340 * kSecond);
   EXPECT_EQ(job.restarts, 1);
   EXPECT_THAT(NotesOn(job), ElementsAre(HasSubstr("30 s before run 2 are in no bar")));
 }
@@ -77,14 +77,14 @@ TEST(JobTest, WhereTheAllocationsBeginIsKnownTheTimeUntilItsFirstRunIsPaid) {
   const Bar* bar = BarOf(job, Kind::kBetween);
   ASSERT_NE(bar, nullptr);
   EXPECT_EQ(NameForPeople(*bar), "before its first run");
-  EXPECT_EQ(bar->device_ns, 2 * (10 + 5) * kSecond);
+  EXPECT_EQ(bar->device_ns, 30 * kSecond);
   EXPECT_THAT(NotesOn(job), ElementsAre(HasSubstr("55 s before run 2")));
 }
 
 TEST(JobTest, RunsBesideEachOtherLeaveNoTimeBetweenThem) {
   const Job job = JobOf({ARun(0, 100), ARun(10, 40), ARun(90, 200)});
   EXPECT_EQ(BarOf(job, Kind::kBetween), nullptr);
-  EXPECT_EQ(job.paid_ns, 2 * (100 + 30 + 110) * kSecond);
+  EXPECT_EQ(job.paid_ns, 480 * kSecond);
 }
 
 TEST(JobTest, ARunThatIsFoundTwiceCountsOnce) {
@@ -97,7 +97,7 @@ TEST(JobTest, WithoutAJobThereIsNoTimeBetweenRuns) {
   first.job = second.job = "";
   const Job job = JobOf({first, second});
   EXPECT_THAT(job.gaps, IsEmpty());
-  EXPECT_EQ(job.paid_ns, 2 * 170 * kSecond);
+  EXPECT_EQ(job.paid_ns, 340 * kSecond);
 }
 
 TEST(JobTest, WhatIsNotKnownOfLostStepsIsSaid) {
