@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "record/run_reader.h"
+#include "watch/run_index.h"
 
 namespace fullbore::fleet {
 
@@ -85,7 +86,7 @@ class Finished {
 Result<RunAccount> ReadAccount(const std::string& path) try {
   const auto recording = record::ReadRun(path);
   if (!recording) return recording.error();
-  return AccountOf(*recording);
+  return AccountOf(*recording, {.cut_off = watch::IsSilent(path, WallNs())});
 } catch (const std::exception& error) {  // a bug, or no memory: the other runs are read
   return Error{ErrorCode::kInternal, fmt::format("'{}': {}", path, error.what()), ""};
 }

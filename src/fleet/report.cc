@@ -36,7 +36,7 @@ std::string GroupOf(const Origin& origin, By by) {
 }
 
 void Add(const Part& part, Group& group) {
-  if (part.kind == Kind::kWork) group.work_ns += part.device_ns;
+  if (part.kind <= Kind::kSlowKernels) group.work_ns += part.device_ns;
   if (part.kind == Kind::kWaste) group.waste_ns += part.device_ns;
   if (part.kind == Kind::kNotJudged) group.not_judged_ns += part.device_ns;
 }

@@ -21,7 +21,8 @@ Result<By> ByNamed(const std::string& name);
 struct Group {
   std::string name;  // "unknown" where the runs do not say
   size_t runs = 0;
-  int64_t given_ns = 0, work_ns = 0, waste_ns = 0, not_judged_ns = 0;
+  int64_t given_ns = 0, work_ns = 0, waste_ns = 0,
+          not_judged_ns = 0;  // work: with padding, recomputation, slow kernels
 };
 
 // One recommended edit, over all runs that it is recommended for first: what others would bring of the same run is not

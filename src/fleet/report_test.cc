@@ -7,9 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "base/testing/scratch_directory.h"
 #include "fleet/report_json.h"
-#include "fleet/store.h"
+#include "fleet/testing/sums_in.h"
 
 namespace fullbore::fleet {
 namespace {
@@ -34,22 +33,6 @@ RunAccount ARun(const std::string& id, const std::string& user, int64_t work_ns,
   run.advice = {{"input-bound", "too-few-workers", id + " waits", change, 1, 2, 4, run.given_ns},
                 {"no-tensor-cores", "fp32", "", "amp", 1, 3, 4, run.given_ns}};
   return run;
-}
-
-// Through a database, as a report's sums come.
-Sums SumsOf(const std::vector<RunAccount>& runs, const std::string& user = "",
-            const std::vector<Exemption>& exemptions = {}) {
-  const ScratchDirectory directory;
-  auto store = Store::Open(directory / "fleet.db");
-  for (size_t i = 0; i < runs.size(); ++i)
-    EXPECT_TRUE(store->Put(runs[i], {1, static_cast<int64_t>(i)}).ok());
-  auto sums = store->SumsOf({.user = user}, exemptions);
-  EXPECT_TRUE(sums.ok());
-  return *sums;
-}
-
-Report ReportOn(const std::vector<RunAccount>& runs, By by, const std::string& user = "") {
-  return ReportOn(SumsOf(runs, user), by);
 }
 
 TEST(FleetReportTest, SumsAreThoseOfTheRuns) {
@@ -130,7 +113,7 @@ TEST(FleetReportTest, WhatIsExemptIsNeitherWasteNorAdvised) {
   const std::vector<Exemption> rules = {{.partition = "interactive", .why = "people think there"},
                                         {.user = "anna", .command = "jupyter", .why = "a notebook"}};
   const auto runs = {notebook, held, ARun("c", "anna", 7, 3), ARun("d", "ben", 1, 1)};
-  const Report report = ReportOn(SumsOf(runs, "", rules), By::kUser, rules);
+  const Report report = ReportOn(SumsIn(runs, "", rules), By::kUser, rules);
   EXPECT_EQ(report.given_ns, 212);
   ASSERT_THAT(report.parts, SizeIs(4));
   EXPECT_EQ(report.parts[1].kind, Kind::kWaste);
@@ -146,15 +129,37 @@ TEST(FleetReportTest, WhatIsExemptIsNeitherWasteNorAdvised) {
 TEST(FleetReportTest, AnExemptionsCommandIsNoPattern) {
   RunAccount run = ARun("a", "anna", 60, 40);
   run.command = "python train.py";
-  EXPECT_EQ(SumsOf({run}, "", {{.command = "t%n", .why = "x"}}).runs[0].of.exemption, -1);
-  EXPECT_EQ(SumsOf({run}, "", {{.command = "trai_", .why = "x"}}).runs[0].of.exemption, -1);
-  EXPECT_EQ(SumsOf({run}, "", {{.command = "TRAIN", .why = "x"}}).runs[0].of.exemption, 0);
+  EXPECT_EQ(SumsIn({run}, "", {{.command = "t%n", .why = "x"}}).runs[0].of.exemption, -1);
+  EXPECT_EQ(SumsIn({run}, "", {{.command = "trai_", .why = "x"}}).runs[0].of.exemption, -1);
+  EXPECT_EQ(SumsIn({run}, "", {{.command = "TRAIN", .why = "x"}}).runs[0].of.exemption, 0);
+}
+
+TEST(FleetReportTest, WhatWasAskedForAndHardlyUsedIsTold) {
+  RunAccount run = ARun("a", "anna", 60, 40);
+  run.ended = true;
+  run.use.cores_given = 16;
+  run.use.cores_mean = run.use.cores_p95 = 1;
+  run.use.gpus_given = 4;
+  run.use.gpus_used = 0;
+  RunAccount busy = ARun("b", "ben", 60, 40);
+  busy.ended = true;
+  busy.use = run.use;
+  busy.use.cores_p95 = 15;
+  busy.use.gpus_used = 4;
+  const Report report = ReportOn({run, busy}, By::kUser);
+  ASSERT_THAT(report.asked, SizeIs(2));
+  EXPECT_EQ(report.asked[0].what, "GPUs");
+  EXPECT_EQ(report.asked[0].given, 4);
+  EXPECT_EQ(report.asked[1].what, "cores");
+  EXPECT_EQ(report.asked[1].given, 16);
+  EXPECT_EQ(report.asked[1].used, 1);
+  EXPECT_THAT(report.asked[1].users, ElementsAre("anna"));
 }
 
 TEST(FleetReportTest, ATrendNamesTheGroupInWhichItChangedMost) {
   const Before before = TrendsOf(
-      SumsOf({ARun("a", "anna", 60, 40), ARun("b", "ben", 60, 30)}),
-      SumsOf({ARun("a", "anna", 60, 45), ARun("b", "ben", 60, 90), ARun("c", "cleo", 9, 1)}), By::kUser);
+      SumsIn({ARun("a", "anna", 60, 40), ARun("b", "ben", 60, 30)}),
+      SumsIn({ARun("a", "anna", 60, 45), ARun("b", "ben", 60, 90), ARun("c", "cleo", 9, 1)}), By::kUser);
   EXPECT_EQ(before.runs, 2u);
   EXPECT_EQ(before.waste_ns, 70);
   ASSERT_THAT(before.trends, SizeIs(1));

@@ -104,9 +104,9 @@ function wentTo() {
 
 // ---- edits -----------------------------------------------------------------------------------------------------
 
-function usersOf(fix) {
-  const named = fix.users.slice(0, 3).map((user) => user || "unknown");
-  const more = fix.users.length - named.length;
+function usersOf({ users }) {
+  const named = users.slice(0, 3).map((user) => user || "unknown");
+  const more = users.length - named.length;
   return named.join(", ") + (more > 0 ? ` and ${count(more)} more` : "");
 }
 
@@ -154,6 +154,45 @@ function edits() {
       el("small", {}, "of each run only its first edit counts"),
     ),
     el("ul", { class: "edits" }, data.fixes.slice(0, 10).map(edit)),
+  );
+}
+
+// ---- what was asked for, and what changed ------------------------------------------------------------------------
+
+function asked() {
+  if (!data.asked.length) return "";
+  const says = (each) => `${many(each.runs, "run")}${isLetter ? "" : ` of ${usersOf(each)}`}`;
+  const columns = [
+    { label: "what", class: "run", least: true, cell: (each) => each.what },
+    { label: "given", class: "number", cell: (each) => each.given_says },
+    { label: "used", class: "number", cell: (each) => each.used_says },
+    { label: "by", class: "run", cell: says },
+  ];
+  return el(
+    "section",
+    { id: "asked" },
+    el("h2", {}, "Asked for and hardly used", el("small", {}, "each run on average")),
+    sortableTable(columns, data.asked, (each) => each.what),
+  );
+}
+
+function trends() {
+  const { before } = data;
+  if (!before) return "";
+  const most = (trend) =>
+    isLetter ? "" : `${trend.group}: ${hours(trend.group_now_ns)}, was ${hours(trend.group_before_ns)}`;
+  const columns = [
+    { label: "wasted by", class: "run", least: true, cell: (trend) => trend.cause },
+    { label: "before", class: "number", cell: (trend) => hours(trend.before_ns) },
+    { label: "now", class: "number", cell: (trend) => hours(trend.now_ns) },
+    ...(isLetter ? [] : [{ label: `most by ${data.by}`, class: "run", cell: most }]),
+  ];
+  const whole = `${hoursOf(before.given_ns)} of ${many(before.runs, "run")}, ${hours(before.waste_ns)} wasted`;
+  return el(
+    "section",
+    { id: "trends" },
+    el("h2", {}, "Since the time before", el("small", {}, whole)),
+    before.trends.length ? sortableTable(columns, before.trends, (trend) => trend.cause) : "",
   );
 }
 
@@ -210,6 +249,8 @@ document
       verdict(),
       figures(),
       ...(isLetter ? [edits(), wentTo()] : [wentTo(), edits()]),
+      asked(),
+      trends(),
       groups(),
       footer(),
     ].filter(Boolean),

@@ -2,6 +2,7 @@
 
 #include "fleet/page/job_page.h"
 #include "fleet/page/report_page.h"
+#include "fleet/testing/sums_in.h"
 
 namespace fullbore::fleet {
 namespace {
@@ -13,7 +14,7 @@ constexpr char kHostile[] = "</script><script>owned=1</script>";
 
 RunAccount ARun(const std::string& user, const std::string& change, int64_t given_ns = 7'200'000'000'000) {
   RunAccount run;
-  run.id = "run-" + user;
+  run.id = "run-" + user + change;
   run.user = user;
   run.job = "4711";
   run.device = "cpu";
@@ -33,7 +34,7 @@ TEST(FleetPageTest, NamesAreDataAndNeverMarkup) {
   const std::string job = ToHtml(JobOf({run}));
   EXPECT_THAT(job, Not(HasSubstr(kHostile)));
   EXPECT_THAT(job, HasSubstr("Content-Security-Policy"));
-  EXPECT_THAT(ToHtml(ReportOn({run}, By::kUser), {}), Not(HasSubstr(kHostile)));
+  EXPECT_THAT(ToHtml(ReportOn(std::vector{run}, By::kUser), {}), Not(HasSubstr(kHostile)));
 }
 
 TEST(FleetPageTest, ALetterHasNothingAboutOthersAndThreeEdits) {

@@ -9,6 +9,7 @@
 
 #include "fleet/page/job_page.h"
 #include "fleet/page/report_page.h"
+#include "fleet/testing/sums_in.h"
 
 namespace fullbore::fleet {
 
@@ -127,9 +128,26 @@ std::vector<RunAccount> ManyRuns() {
     run.user = i % 5 == 0 ? "anna" : i % 7 == 0 ? kHostile : fmt::format("user{}", i % 19);
     run.advice = {edits[static_cast<size_t>(i / 5) % edits.size()]};
     run.advice.front().steady_ns = run.given_ns / 10 * 9;
+    if (i % 6 == 0) {
+      run.use.cores_given = 32;
+      run.use.cores_mean = run.use.cores_p95 = 1.5;
+      run.use.memory_given_bytes = int64_t{256} << 30;
+      run.use.memory_peak_bytes = int64_t{9} << 30;
+      run.use.gpus_given = 4;
+      run.use.gpus_used = i % 4;
+    }
     runs.push_back(std::move(run));
   }
   return runs;
+}
+
+// With the time before, of which these are every third run.
+Report WithTheTimeBefore(const std::vector<RunAccount>& runs) {
+  std::vector<RunAccount> earlier;
+  for (size_t i = 0; i < runs.size(); i += 3) earlier.push_back(runs[i]);
+  Report report = ReportOn(runs, By::kUser);
+  report.before = TrendsOf(SumsIn(earlier), SumsIn(runs), By::kUser);
+  return report;
 }
 
 bool Write(const std::string& path, const std::string& text) {
@@ -144,7 +162,7 @@ bool WriteAll(const std::string& directory) {
   const std::vector<RunAccount> runs = ManyRuns();
   return Write(directory + "/job.html", ToHtml(AJob())) &&
          Write(directory + "/job-of-one-run.html", ToHtml(OfOneRun())) &&
-         Write(directory + "/fleet.html", ToHtml(ReportOn(runs, By::kUser), {"", 2.1})) &&
+         Write(directory + "/fleet.html", ToHtml(WithTheTimeBefore(runs), {"", 2.1})) &&
          Write(directory + "/letter.html", ToHtml(ReportOn(runs, By::kUser, "anna"), {"anna", 0})) &&
          Write(directory + "/letter-without-edits.html",
                ToHtml(ReportOn(runs, By::kUser, "nobody"), {"nobody", 0}));
