@@ -26,7 +26,7 @@ def train(fullbore, die_at: int, name: str, env: dict[str, str], code: int) -> d
     return json.loads(truth.read_text())
 
 
-@pytest.mark.long
+@pytest.mark.rounds  # on a quiet machine
 def test_what_was_lost_is_what_its_own_clock_says(fullbore):
     started = int(time.time())
     allocation = slurm(
@@ -56,7 +56,7 @@ def test_what_was_lost_is_what_its_own_clock_says(fullbore):
     assert "lost steps" in text and "exit 9" in text
 
 
-@pytest.mark.long
+@pytest.mark.rounds
 def test_a_run_that_was_cut_off_is_over_once_the_job_has_begun_again(fullbore):
     script = fullbore.script("train.py", textwrap.dedent(TRAIN))
     command = (sys.executable, script, "-1", fullbore.directory / "never.json")
