@@ -141,6 +141,7 @@ void Processes::LearnAllocation(Group& group, int64_t pid, const std::string& cg
 }
 
 void Processes::ReadPods() {
+  pods_.clear();  // of weeks they would be many
   std::error_code error;
   for (std::filesystem::directory_iterator at(root_ + "/var/log/pods", error), end; !error && at != end;
        at.increment(error)) {
