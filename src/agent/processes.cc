@@ -20,7 +20,8 @@ namespace {
 
 constexpr int64_t kYoungNs = 30 * kNsPerSecond;  // a scheduler has moved it to its group by then
 constexpr uint64_t kTurns = 12;                  // of scans in which every old process is read again
-constexpr int kEnvironments = 8;  // of a group: the first processes of a container may not have the variables
+// Of a group: its first processes may not have the variables, and one that was just forked has still its parent's.
+constexpr int kEnvironments = 64;
 constexpr int64_t kRememberNs = 3600 * kNsPerSecond;
 
 std::optional<uint32_t> UidIn(const std::string& status) {  // "Uid:\t1000\t1000\t1000\t1000"
@@ -118,7 +119,7 @@ void Processes::Learn(Group& group, int64_t pid, const Membership& in, const std
     return;
   }
   if (group.user.empty()) LearnUser(group, pid, in);
-  if (group.allocation.empty()) LearnAllocation(group, pid, cgroup_text);
+  if (group.allocation.empty() && in.step != "extern") LearnAllocation(group, pid, cgroup_text);
 }
 
 // What waits in a job's step "extern" is the scheduler's own, and root's.

@@ -63,6 +63,16 @@ TEST_F(ProcessesTest, TheEnvironmentSaysWhichDevicesAJobWasGiven) {
   EXPECT_EQ(processes_.sight().environments, true);
 }
 
+TEST_F(ProcessesTest, AnEnvironmentThatComesWithTheProgramIsStillSeen) {
+  Put(11, std::string(kSlurm) + "job_7/step_0/user/task_0", 1000);
+  for (int i = 0; i < 100; ++i) {
+    Put(12, std::string(kSlurm) + "job_7/step_extern/user/task_special", 0, std::string("SLURM_JOB_GPUS=9"));
+    if (i == 4) Put(11, std::string(kSlurm) + "job_7/step_0/user/task_0", 1000, "SLURM_STEP_GPUS=1");
+    Scan();
+  }
+  EXPECT_THAT(processes_.groups().at(Job("7")).allocation.minor_numbers, ElementsAre(1));
+}
+
 TEST_F(ProcessesTest, TheOldHierarchySaysItToEverybody) {
   Put(11, "5:devices:/slurm/uid_1000/job_7/step_0\n4:memory:/slurm/uid_1000/job_7/step_0/task_0", 1000);
   files_.Write("/sys/fs/cgroup/devices/slurm/uid_1000/job_7/devices.list", "c 195:4 rwm\n");
