@@ -24,15 +24,12 @@ constexpr uint64_t kTurns = 12;                  // of scans in which every old 
 constexpr int kEnvironments = 64;
 constexpr int64_t kRememberNs = 3600 * kNsPerSecond;
 
-std::optional<uint32_t> UidIn(const std::string& status) {  // "Uid:\t1000\t1000\t1000\t1000"
-  probe::LineCursor lines(status);
-  for (std::string_view line; lines.Next(line);) {
-    probe::WordCursor words(line);
-    if (words.Next() != "Uid:") continue;
-    const auto uid = words.NextCount();
-    return uid && *uid <= UINT32_MAX ? std::optional(static_cast<uint32_t>(*uid)) : std::nullopt;
-  }
-  return std::nullopt;
+// Who runs it, of "Uid:\t1000\t1000\t1000\t1000" in its status.
+std::optional<uint32_t> UidOf(const std::string& process_directory) {
+  const Result<std::string> status = ReadFile(process_directory + "/status");
+  if (!status) return std::nullopt;
+  const auto uid = probe::CountAfter(*status, "Uid:");
+  return uid && *uid <= UINT32_MAX ? std::optional(static_cast<uint32_t>(*uid)) : std::nullopt;
 }
 
 // "default_train-0_1f0c42a6-...", as the kubelet names a pod's directory of logs: no part has an underscore.
@@ -79,7 +76,7 @@ void Processes::Scan(int64_t now_ns) {
     if (!pid || *pid <= 0) continue;
     Known& known = known_[*pid];
     const bool is_new = known.inode != entry->d_ino;
-    if (is_new) known = {entry->d_ino, scans_, now_ns, {}};
+    if (is_new) known = {entry->d_ino, scans_, now_ns, {}, {}};
     known.scan = scans_;
     if (is_new || IsDue(known, *pid, now_ns)) Read(*pid, known);
   }
@@ -90,10 +87,12 @@ void Processes::Scan(int64_t now_ns) {
 
 // What ends meanwhile stays a process of nobody, and is gone at the next scan.
 void Processes::Read(int64_t pid, Known& known) {
+  known.in.reset();
+  known.uid.reset();
   const Result<std::string> text = ReadFile(DirectoryOf(pid) + "/cgroup");
   if (!text) return;
   known.in = MembershipOf(*text);
-  if (known.in.holder.kind >= Kind::kContainer) Learn(groups_[known.in.holder], pid, known.in, *text);
+  if (known.in->holder.kind >= Kind::kContainer) Learn(groups_[known.in->holder], pid, *known.in, *text);
 }
 
 void Processes::Count() {
@@ -101,11 +100,11 @@ void Processes::Count() {
   led_.clear();
   bool has_new_pod = false;
   for (const auto& [pid, known] : known_) {
-    const Holder& holder = known.in.holder;
-    if (holder.kind < Kind::kContainer) continue;
+    if (!known.in || known.in->holder.kind < Kind::kContainer) continue;
+    const Holder& holder = known.in->holder;
     ++groups_[holder].processes;
     has_new_pod |= !holder.pod_uid.empty() && !pods_.contains(holder.pod_uid);
-    if (known.in.step_daemon) led_.emplace(holder.job, known.in.step);
+    if (known.in->step_daemon) led_.emplace(holder.job, known.in->step);
   }
   std::erase_if(groups_, [](const auto& each) { return each.second.processes == 0; });
   if (has_new_pod) ReadPods();
@@ -124,8 +123,7 @@ void Processes::Learn(Group& group, int64_t pid, const Membership& in, const std
 
 // What waits in a job's step "extern" is the scheduler's own, and root's.
 void Processes::LearnUser(Group& group, int64_t pid, const Membership& in) {
-  const Result<std::string> status = ReadFile(DirectoryOf(pid) + "/status");
-  const auto uid = status ? UidIn(*status) : std::nullopt;
+  const auto uid = UidOf(DirectoryOf(pid));
   if (uid && (*uid != 0 || in.step != "extern")) group.user = name_of_user_(*uid);
 }
 
@@ -155,16 +153,18 @@ Pod Processes::PodOf(const std::string& uid) const {
   return found == pods_.end() ? Pod{} : found->second;
 }
 
-std::optional<Process> Processes::Find(int64_t pid) const {
-  const Result<std::string> text = ReadFile(DirectoryOf(pid) + "/cgroup");
-  if (!text) return std::nullopt;
-  Process process;
-  process.in = MembershipOf(*text);
-  const Result<std::string> status = ReadFile(DirectoryOf(pid) + "/status");
-  if (status) process.uid = UidIn(*status);
+std::optional<Process> Processes::Find(int64_t pid) {
+  Known& known = known_[pid];
+  const bool younger_than_scan = known.inode == 0;
+  if (younger_than_scan) Read(pid, known);
+  if (!known.in) return std::nullopt;
+  std::optional<uint32_t>& uid = known.uid;
+  if (!uid) uid = UidOf(DirectoryOf(pid));
+  Process process = {*known.in, uid, false};
   Holder& holder = process.in.holder;
-  if (holder.kind < Kind::kContainer && !holder.uid) holder.uid = process.uid;
-  const bool could_see = process.in.unified && !process.in.step.empty() && sight_.processes.value_or(false);
+  if (holder.kind < Kind::kContainer && !holder.uid) holder.uid = uid;
+  const bool could_see = !younger_than_scan && process.in.unified && !process.in.step.empty() &&
+                         sight_.processes.value_or(false);
   process.outlived = process.in.removed || (could_see && !led_.contains({holder.job, process.in.step}));
   return process;
 }

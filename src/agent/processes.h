@@ -58,7 +58,7 @@ class Processes {
   void Scan(int64_t now_ns);
 
   // Nothing where there is no such process, or none that we may see.
-  std::optional<Process> Find(int64_t pid) const;
+  std::optional<Process> Find(int64_t pid);
   const std::map<Holder, Group>& groups() const { return groups_; }
   std::string UserOf(uint32_t uid) const { return name_of_user_(uid); }
   Pod PodOf(const std::string& uid) const;  // empty where the kubelet keeps no logs here
@@ -69,7 +69,8 @@ class Processes {
     uint64_t inode = 0;  // of /proc/PID: another one means another process under the same number
     uint64_t scan = 0;   // the last in which it was there
     int64_t first_ns = 0;
-    Membership in;
+    std::optional<Membership> in;  // nothing where it could not be read
+    std::optional<uint32_t> uid;   // once it was asked for
   };
   using Step = std::pair<std::string, std::string>;  // job, step
 

@@ -94,6 +94,15 @@ TEST_F(ProcessesTest, WhoseStepHasNoSlurmstepdHasOutlivedIt) {
   EXPECT_TRUE(processes_.Find(14)->outlived);
 }
 
+TEST_F(ProcessesTest, WhoCameAfterTheScanIsFoundAndNotJudged) {
+  Scan();
+  Put(12, std::string(kSlurm) + "job_7/step_0/user/task_0", 1000);
+  EXPECT_EQ(processes_.Find(12)->in.holder, Job("7"));
+  EXPECT_FALSE(processes_.Find(13));
+  Scan();
+  EXPECT_TRUE(processes_.Find(12)->outlived) << "its step has no slurmstepd";
+}
+
 TEST_F(ProcessesTest, WhereOthersAreHiddenNobodyIsSaidToHaveOutlivedHisJob) {
   files_.Remove("/proc/1");
   Put(12, std::string(kSlurm) + "job_7/step_0/user/task_0", 1000);

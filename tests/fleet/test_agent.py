@@ -25,12 +25,13 @@ def gpu(*pids: int, **more) -> dict:
     return {"processes": [{"pid": pid, "memory_gib": 1, "sm": 50} for pid in pids], **more}
 
 
-def process(root: pathlib.Path, pid: int, cgroup: bytes) -> None:
+def process(root: pathlib.Path, pid: int, cgroup: bytes, has_status: bool = True) -> None:
     """A process of a machine that is made of files."""
     directory = root / "proc" / str(pid)
     directory.mkdir(parents=True)
     (directory / "cgroup").write_bytes(b"0::" + cgroup + b"\n")
-    (directory / "status").write_text(f"Uid:\t{1000 + pid % 7}\t0\t0\t0\n")
+    if has_status:
+        (directory / "status").write_text(f"Uid:\t{1000 + pid % 7}\t0\t0\t0\n")
 
 
 def answers(agent: Agent) -> bool:
@@ -189,11 +190,11 @@ def test_10000_processes_take_little_memory(agent, tmp_path):
     root = tmp_path / "root"
     process(root, 1, b"/init.scope")
     for pid in range(10, 10_010):
-        process(root, pid, f"/system.slice/slurmstepd.scope/job_{pid % 50}/step_0/user/task_{pid}".encode())
+        process(root, pid, f"/system.slice/slurmstepd.scope/job_{pid % 50}/step_0/user/task_{pid}".encode(), False)
     running = agent({"gpus": [gpu(*range(10 + i, 1610, 8)) for i in range(8)]}, "--root", root)
     running.wait_for(answers)
     before = running.value("process_cpu_seconds_total"), time.monotonic()
-    time.sleep(3 * LOOKS)
+    time.sleep(LOOKS)
     assert running.value("process_resident_memory_bytes") < 64e6
     share = (running.value("process_cpu_seconds_total") - before[0]) / (time.monotonic() - before[1])
     print(f"{100 * share:.1f} % of a core")
