@@ -50,7 +50,8 @@ void Device::Take(const Use& use, int64_t t_ns, double seconds) {
   hold.processes = use.processes;
   hold.memory_bytes = use.memory_bytes;
   if (use.processes > 0) hold.process_ns_ = t_ns;
-  if (use.processes > 0 && use.worked.value_or(false)) {
+  // At the first look, it may be the work of who held it before.
+  if (!is_new && use.processes > 0 && use.worked.value_or(false)) {
     hold.worked = true;
     hold.busy_ns_ = t_ns;
   }

@@ -41,6 +41,14 @@ TEST_F(DevicesTest, WhoHasNeverWorkedIdlesSinceItHoldsTheDevice) {
   EXPECT_FALSE(device_.holds().contains(Job("1")));
 }
 
+TEST_F(DevicesTest, TheWorkOfWhoHeldItBeforeIsNotTheNextOnes) {
+  Look(0, {{Job("1"), 1, {}, true}});
+  Look(5, {{Job("2"), 1, {}, true}});
+  EXPECT_FALSE(Of("2").worked);
+  Look(10, {{Job("2"), 1, {}, true}});
+  EXPECT_TRUE(Of("2").worked);
+}
+
 TEST_F(DevicesTest, HeldWithoutAProcessIsCountedFromTheLastOne) {
   Look(0, {{Job("1"), 2, {}, true}});
   Look(10, {{Job("1"), 0, {}, {}}});

@@ -37,7 +37,7 @@ struct Holder {
   std::string unit;             // "jupyterhub.service"
   std::optional<uint32_t> uid;  // whose session it is; of a service or of nothing, whose process
 
-  auto operator<=>(const Holder&) const = default;
+  auto operator<=>(const Holder&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 struct Membership {
