@@ -224,6 +224,20 @@ def test_victoriametrics_takes_the_same_scrape(busy_agent, tmp_path):
 
 
 @pytest.mark.long
+def test_what_the_agent_says_is_documented(busy_agent):
+    busy_agent.wait_for(lambda a: a.samples("fullbore_cpu_utilization_ratio"))
+    types = re.findall(r"^# TYPE (fullbore_\S+) (\w+)", busy_agent.text(), re.MULTILINE)
+    said = {name + {"counter": "_total", "info": "_info"}.get(kind, "") for name, kind in types}
+    table = (ROOT / "src" / "record" / "metrics.inc").read_text()
+    series = {f"fullbore_{name}" for name in re.findall(r'^METRIC\(\w+, "(\w+)"', table, re.MULTILINE)}
+    units = r"_(?:ratio|bytes|bytes_per_second|per_second|watts|joules|hertz|celsius|cores)$"
+    own = {name for name in said if name not in series and re.sub(units, "", name) not in series}
+    documented = set(re.findall(r"`(fullbore_\w+)`", (ROOT / "docs" / "fleet.md").read_text()))
+    assert {"fullbore_gpu_holders", "fullbore_agent_sees"} <= own
+    assert own <= documented, own - documented
+
+
+@pytest.mark.long
 def test_the_dashboard_names_only_what_the_agent_says(busy_agent):
     busy_agent.wait_for(lambda a: a.samples("fullbore_cpu_utilization_ratio"))  # of two looks, like all rates
     families = set(re.findall(r"^# TYPE (\S+)", busy_agent.text(), re.MULTILINE))
