@@ -163,7 +163,9 @@ std::optional<std::vector<Use>> DeviceWatch::UsesOf(size_t place, const Device& 
     const auto is_worker = [&](int64_t pid) { return workers->contains(pid); };
     if (workers) use.worked = std::ranges::any_of(seen.pids[holder], is_worker);
   }
-  AddIdleHolders(gpu, before, seen.uses);
+  // Work of which no process is listed is of those who hold it without one: not every NVML lists them all.
+  const bool unlisted = users->empty() && worked.value_or(false);
+  AddIdleHolders(gpu, before, unlisted ? worked : std::nullopt, seen.uses);
   watched.strays = StraysIn(seen);
   std::vector<Use> uses;
   for (auto& [holder, use] : seen.uses) uses.push_back(std::move(use));
@@ -184,18 +186,19 @@ std::vector<Strays> DeviceWatch::StraysIn(const Seen& seen) const {
   return strays;
 }
 
-// Who was given the device or has used it before, and is still on this node, holds it without a process. So does
-// nobody known, where memory is taken and nobody listed.
-void DeviceWatch::AddIdleHolders(const nvml::Gpu& gpu, const Device& before,
+// Who was given the device or has used it before, and is still on this node, holds it without a process. So does nobody
+// known, where memory is taken and nobody listed.
+void DeviceWatch::AddIdleHolders(const nvml::Gpu& gpu, const Device& before, std::optional<bool> worked,
                                  std::map<Holder, Use>& uses) const {
   const Named named = {gpu.index, gpu.minor_number, gpu.uuid, gpu.parent != nullptr};
   for (const auto& [holder, group] : processes_.groups()) {
     if (uses.contains(holder)) continue;
-    if (Includes(group.allocation, named) || before.holds().contains(holder)) uses[holder].holder = holder;
+    if (Includes(group.allocation, named) || before.holds().contains(holder))
+      uses[holder] = {holder, 0, std::nullopt, worked};
   }
   const auto memory = readings_->Last(Metric::kGpuMemoryUsed, gpu.labels);
   if (!uses.empty() || memory.value_or(0) < kHeldMemoryBytes) return;
-  uses[Holder{}].memory_bytes = static_cast<uint64_t>(*memory);
+  uses[Holder{}] = {Holder{}, 0, static_cast<uint64_t>(*memory), worked};
 }
 
 Labels DeviceWatch::LabelsOf(const Holder& holder) const {

@@ -78,7 +78,8 @@ class DeviceWatch {
   std::optional<std::vector<Use>> UsesOf(size_t place, const Device& before);
   Seen Gather(const std::vector<probe::nvml::DeviceUser>& users, std::optional<bool> worked);
   std::vector<Strays> StraysIn(const Seen& seen) const;
-  void AddIdleHolders(const probe::nvml::Gpu& gpu, const Device& before, std::map<Holder, Use>& uses) const;
+  void AddIdleHolders(const probe::nvml::Gpu& gpu, const Device& before, std::optional<bool> worked,
+                      std::map<Holder, Use>& uses) const;
   Labels LabelsOf(const Holder& holder) const;
 
   Processes processes_;

@@ -12,9 +12,9 @@ namespace {
 constexpr int64_t kLongestNs = 30 * kNsPerSecond;
 
 State StateOf(const Use& use) {
+  if (use.worked.value_or(false)) return State::kBusy;
   if (use.processes == 0) return State::kNoProcess;
-  if (!use.worked) return State::kUnknown;
-  return *use.worked ? State::kBusy : State::kIdle;
+  return use.worked ? State::kIdle : State::kUnknown;
 }
 
 double& SecondsIn(Hold& hold, State state) { return hold.seconds[static_cast<size_t>(state)]; }
@@ -49,14 +49,12 @@ void Device::Take(const Use& use, int64_t t_ns, double seconds) {
   hold.held_ns = t_ns - hold.since_ns_;
   hold.processes = use.processes;
   hold.memory_bytes = use.memory_bytes;
-  if (use.processes > 0) hold.process_ns_ = t_ns;
-  // At the first look, it may be the work of who held it before.
-  if (!is_new && use.processes > 0 && use.worked.value_or(false)) {
-    hold.worked = true;
-    hold.busy_ns_ = t_ns;
-  }
+  const bool works = use.worked.value_or(false);
+  if (use.processes > 0 || works) hold.process_ns_ = t_ns;
+  if (works) hold.busy_ns_ = t_ns;
+  hold.worked |= works && !is_new;  // at the first look, it may be the work of who held it before
   hold.without_process_ns = t_ns - hold.process_ns_;
-  // Without a process it does nothing, whatever the device can tell.
+  // Without a process it does nothing, whether or not the device can tell.
   hold.idle_ns.reset();
   if (use.worked || use.processes == 0) hold.idle_ns = t_ns - hold.busy_ns_;
   if (!is_new) SecondsIn(hold, StateOf(use)) += seconds;

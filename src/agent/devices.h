@@ -25,7 +25,7 @@ struct Use {
   Holder holder;
   int64_t processes = 0;  // 0: it was given the device, or had it before, and uses it no more
   std::optional<uint64_t> memory_bytes;
-  std::optional<bool> worked;  // since the last look; nothing where it is not known
+  std::optional<bool> worked;  // the device did, for it, since the last look; nothing where it is not known
 };
 
 struct Hold {

@@ -142,6 +142,16 @@ TEST_F(NodeTest, MemoryThatNobodyListedHoldsIsHeldByNobodyKnown) {
   EXPECT_THAT(Page(), HasSubstr("fullbore_gpu_holders{gpu=\"1\"} 0\n"));
 }
 
+TEST_F(NodeTest, ADeviceThatWorksIsNotHeldForNothingWhereNoProcessIsListed) {
+  PutTask(10, "7", 1000, "SLURM_JOB_GPUS=0");
+  Gpus("{}, {}");
+  Until(20);
+  EXPECT_THAT(Page(), HasSubstr(Held("without_process_seconds", "0", "u1000", "7") + "0\n"));
+  EXPECT_THAT(Page(), HasSubstr("fullbore_gpu_holder_without_process_seconds{gpu=\"1\",kind=\"none\"} 0\n"));
+  EXPECT_THAT(Page(),
+              HasSubstr("fullbore_gpu_holder_seconds_total{gpu=\"1\",kind=\"none\",state=\"busy\"} 20\n"));
+}
+
 TEST_F(NodeTest, OfTwoWhoShareADeviceEachHasItsOwnTail) {
   PutTask(10, "7", 1000);
   PutTask(20, "8", 1001);
