@@ -176,6 +176,15 @@ TEST_F(NodeTest, InstancesAreHeldEachByItsOwn) {
   EXPECT_THAT(Page(), Not(HasSubstr("fullbore_gpu_holders{gpu=\"0\"} "))) << "the GPU itself is divided";
 }
 
+TEST_F(NodeTest, WhatAnInstanceDoesIsNotKnownBeforeHopper) {
+  PutTask(10, "7", 1000);
+  Gpus(R"({"gpm": false, "mig": [1], "processes": [{"pid": 10, "mig": 1}]})");
+  Until(10);
+  EXPECT_THAT(Page(), HasSubstr("fullbore_gpu_holders{gpu=\"0\",mig=\"0\"} 1\n"));
+  EXPECT_THAT(Page(), Not(HasSubstr("idle_seconds")));
+  EXPECT_THAT(Page(), HasSubstr("job_id=\"7\",state=\"unknown\"} 10\n"));
+}
+
 TEST_F(NodeTest, WhoHasOutlivedItsStepIsAStray) {
   PutTask(10, "7", 1000);
   files_.Remove("/proc/5010");
