@@ -4,6 +4,7 @@
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
 #                                       Includes fullbore.data with its extension, if that was built, and the
 #                                       extension of the hook (hook/core/_native).
+#   share/fullbore/deploy/              What administrators set up around `fullbore agent`
 #   share/doc/fullbore/
 #   lib/libfullbore_loader.a, include/fullbore/, lib/cmake/fullbore/
 #                                       The loader for C++ programs: the component `dev`, installed only by name
@@ -45,6 +46,7 @@ endif()
 if(NOT SKBUILD)
   install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)
   install(FILES CHANGELOG.md DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore")
+  install(DIRECTORY deploy DESTINATION "${FULLBORE_SHARE_DIR}/fullbore")
   install(DIRECTORY docs/findings DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" FILES_MATCHING PATTERN "*.md")
 endif()
 

@@ -13,6 +13,7 @@
 #include "base/print.h"
 #include "cli/alert_rules.h"
 #include "cli/output.h"
+#include "cli/server_token.h"
 #include "cli/subcommand.h"
 #include "record/run_reader.h"
 #include "serve/access.h"
@@ -40,19 +41,6 @@ UniqueFd EndSignals() {
   const sigset_t signals = EndingSignals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   return UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC));
-}
-
-Result<std::optional<std::string>> TokenOf(const Flags& flags) {
-  if (flags.token_file.empty()) {
-    if (serve::IsLoopback(flags.listen)) return std::optional<std::string>();
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' can be reached from other machines, and there is no token", flags.listen),
-                 "--token-file FILE with a secret of 16 characters or more; or keep to 127.0.0.1 and use "
-                 "ssh -L 7788:127.0.0.1:7788 HOST"};
-  }
-  auto token = serve::ReadToken(flags.token_file);
-  if (!token) return token.error();
-  return std::optional(std::move(*token));
 }
 
 // Null without rules.
@@ -108,7 +96,8 @@ void ServeUntilTold(serve::Server& server, watch::RunsFolder& folder, watch::Gua
 int Serve(const Flags& flags) {
   // What reading a run took for a moment goes back to the system at once.
   mallopt(M_MMAP_THRESHOLD, 128 << 10);
-  auto token = TokenOf(flags);
+  auto token =
+      TokenFor(flags.listen, flags.token_file, "keep to 127.0.0.1 and use ssh -L 7788:127.0.0.1:7788 HOST");
   if (!token) return Fail(token.error(), kExitUsage);
   const bool may_write = token->has_value();
   const auto guard = GuardOf(flags);

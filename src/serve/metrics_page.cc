@@ -1,89 +1,26 @@
 #include "serve/metrics_page.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
-#include "base/printable.h"
 #include "record/metrics.h"
+#include "record/openmetrics.h"
 
 namespace fullbore::serve {
 
 namespace {
 
-using Labels = std::vector<std::pair<std::string, std::string>>;
-
-// A family's samples must follow one another, whichever run they are of.
-class Families {
- public:
-  void Add(const std::string& name, const char* type, const std::string& unit, const char* help,
-           const Labels& labels, double value) {
-    if (!std::isfinite(value)) return;
-    Family& family = families_[name];
-    family.type = type;
-    family.unit = unit;
-    if (family.help.empty()) family.help = help;
-    std::string text;
-    for (const auto& [key, of] : labels)
-      text += fmt::format("{}{}=\"{}\"", text.empty() ? "" : ",", key, Escaped(of));
-    const bool counts = std::string_view(type) == "counter";
-    // The same labels twice would make the whole answer invalid.
-    if (family.seen.insert(text).second)
-      family.samples += fmt::format("{}{}{{{}}} {}\n", name, counts ? "_total" : "", text, value);
-  }
-
-  std::string Text() const {
-    std::string text;
-    for (const auto& [name, family] : families_) {
-      text += fmt::format("# TYPE {} {}\n", name, family.type);
-      if (!family.unit.empty()) text += fmt::format("# UNIT {} {}\n", name, family.unit);
-      text += fmt::format("# HELP {} {}\n", name, family.help) + family.samples;
-    }
-    return text + "# EOF\n";
-  }
-
- private:
-  struct Family {
-    const char* type = "gauge";
-    std::string unit, help, samples;
-    std::set<std::string> seen;
-  };
-
-  static std::string Escaped(const std::string& text) {
-    std::string out;
-    for (const char c : Printable(text, true)) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-    return out;
-  }
-
-  std::map<std::string, Family> families_;
-};
-
-// Our unit as the end of a metric's name, in the words that Prometheus asks for; empty for a count.
-std::string_view UnitOf(std::string_view ours) {
-  constexpr std::pair<std::string_view, std::string_view> kUnits[] = {
-      {"ratio", "ratio"},        {"bytes", "bytes"},     {"bytes/s", "bytes_per_second"},
-      {"count/s", "per_second"}, {"W", "watts"},         {"J", "joules"},
-      {"Hz", "hertz"},           {"celsius", "celsius"}, {"cores", "cores"}};
-  for (const auto& [unit, theirs] : kUnits) {
-    if (unit == ours) return theirs;
-  }
-  return "";
-}
+using record::OpenMetrics;
+using Labels = OpenMetrics::LabelList;
 
 Labels With(Labels labels, std::initializer_list<std::pair<std::string, std::string>> more) {
   labels.insert(labels.end(), more.begin(), more.end());
   return labels;
 }
 
-void AddTraining(const std::string& name, const watch::LiveRun& run, Families& families) {
+void AddTraining(const std::string& name, const watch::LiveRun& run, OpenMetrics& families) {
   const diagnose::Diagnosis& minute = run.of_window();
   const Labels labels = {{"run", name}};
   families.Add("fullbore_steps", "counter", "", "Optimizer steps of the first rank so far.", labels,
@@ -110,7 +47,7 @@ void AddTraining(const std::string& name, const watch::LiveRun& run, Families& f
   }
 }
 
-void AddVerdict(const std::string& name, const watch::Judgement& judgement, Families& families) {
+void AddVerdict(const std::string& name, const watch::Judgement& judgement, OpenMetrics& families) {
   if (judgement.finding.empty()) return;
   families.Add(
       "fullbore_finding_speedup_ratio", "gauge", "ratio",
@@ -134,7 +71,7 @@ const record::MetricInfo* KnownMetric(const record::SeriesKey& key) {
 }
 
 // How many series were left out.
-size_t AddSeries(const std::string& name, const record::Stage& stage, size_t most, Families& families) {
+size_t AddSeries(const std::string& name, const record::Stage& stage, size_t most, OpenMetrics& families) {
   size_t added = 0, left_out = 0;
   for (const record::Series& series : stage.series) {
     const record::MetricInfo* info = KnownMetric(series.key);
@@ -144,13 +81,10 @@ size_t AddSeries(const std::string& name, const record::Stage& stage, size_t mos
       continue;
     }
     ++added;
-    const std::string unit(UnitOf(info->unit));
-    std::string metric = "fullbore_" + series.key.name;
-    if (!unit.empty() && !metric.ends_with("_" + unit)) metric += "_" + unit;
     Labels labels = {{"run", name}};
     labels.insert(labels.end(), series.key.labels.begin(), series.key.labels.end());
-    families.Add(metric, "gauge", unit, "The newest reading; see docs/metrics.md.", labels,
-                 series.readings.back().value);
+    families.AddGauge(record::PrometheusName(*info), std::string(record::PrometheusUnit(info->unit)),
+                      "The newest reading; see docs/metrics.md.", labels, series.readings.back().value);
   }
   return left_out;
 }
@@ -158,7 +92,7 @@ size_t AddSeries(const std::string& name, const record::Stage& stage, size_t mos
 }  // namespace
 
 std::string MetricsPage(const watch::RunsFolder& folder, const MetricsLimits& limits) {
-  Families families;
+  OpenMetrics families;
   std::map<std::string, double> states = {{"running", 0}, {"cut_off", 0}, {"ended", 0}};
   size_t shown = 0, cut_runs = 0, cut_series = 0;
   for (const auto& [name, run] : folder.runs()) {

@@ -14,8 +14,6 @@ struct MetricsLimits {
   size_t series_of_a_run = 400;
 };
 
-inline constexpr char kOpenMetrics[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 std::string MetricsPage(const watch::RunsFolder& folder, const MetricsLimits& limits = {});
 
 }  // namespace fullbore::serve

@@ -62,7 +62,8 @@ Result<UniqueFd> ListeningSocket(const std::string& address) {
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_PASSIVE;
   AddressList found;
-  const int code = getaddrinfo(where->first.c_str(), where->second.c_str(), &wanted, &found.first);
+  const char* const host = where->first.empty() ? nullptr : where->first.c_str();  // ":9400": every address
+  const int code = getaddrinfo(host, where->second.c_str(), &wanted, &found.first);
   if (code != 0) return CannotListen(address, gai_strerror(code));
   UniqueFd fd(socket(found.first->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;

@@ -33,7 +33,7 @@ class Server {
  public:
   using Handler = std::function<Response(const Request&)>;
 
-  // `address` is "127.0.0.1:7788", "[::1]:7788" or "host:0" (any free port).
+  // `address` is "127.0.0.1:7788", "[::1]:7788", "host:0" (any free port) or ":7788" (every address).
   static Result<std::unique_ptr<Server>> Listen(const std::string& address, Handler handler,
                                                 Limits limits = {});
 

@@ -133,5 +133,12 @@ TEST_F(ServerTest, WhoListensToAStreamGetsItsEvents) {
   EXPECT_EQ(Take(listener).text, "event: live\ndata: {}\n\n");
 }
 
+TEST(ServerAddressTest, WithoutAHostItListensToEveryAddress) {
+  const auto server = Server::Listen(":0", [](const Request&) { return Response(); });
+  ASSERT_TRUE(server) << server.error().text;
+  EXPECT_FALSE((*server)->address().starts_with("127."));
+  EXPECT_FALSE(Server::Listen("7788", [](const Request&) { return Response(); }));
+}
+
 }  // namespace
 }  // namespace fullbore::serve

@@ -1,7 +1,41 @@
-"""The tests of this folder share modules that lie beside them."""
+"""Agents and jobs for the tests of this folder, ended with each test; and what they share lies beside them."""
 
+from __future__ import annotations
+
+import os
 import pathlib
 import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tune"))  # its Slurm cluster
+
+from agents import Agent, Jobs, end, start_agent  # noqa: E402
+
+
+@pytest.fixture
+def jobs() -> Iterator[Jobs]:
+    mounts = [line.split() for line in pathlib.Path("/proc/mounts").read_text().splitlines()]
+    mount = next((fields[1] for fields in mounts if fields[2] == "cgroup2"), None)
+    if mount is None or not os.access(mount, os.W_OK) or os.geteuid() != 0:
+        pytest.skip("no control groups can be made here")
+    made = Jobs(pathlib.Path(mount))
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def agent(tmp_path: pathlib.Path):
+    """Starts one that is ended with the test."""
+    started: list[Agent] = []
+
+    def start(*arguments: Any, **how: Any) -> Agent:
+        started.append(start_agent(tmp_path, *arguments, **how))
+        return started[-1]
+
+    yield start
+    for each in started:
+        end(each.process)

@@ -164,6 +164,14 @@ void CopyCorpus(const fs::path& root) {
   }
 }
 
+void WriteCgroups(const fs::path& root) {
+  Write(root / "cgroup/slurm", "0::/system.slice/slurmstepd.scope/sG0VQ3J3AZ2K00/step_0/slurm\n");
+  Write(root / "cgroup/pod",
+        "4:memory:/kubepods/pod1f0c42a6-93b1-4c0e-8b52-7a4e0f6f2d11/" + std::string(64, 'a') + "\n0::/\n");
+  Write(root / "cgroup/environment", std::string("SLURM_JOB_GPUS=0,2-3\0NVIDIA_VISIBLE_DEVICES=GPU-1", 49));
+  Write(root / "cgroup/devices", "c 195:0 rwm\n");
+}
+
 void WriteRemote(const fs::path& root) {
   Write(root / "s3_list/page",
         "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"x\"><IsTruncated>true</IsTruncated>"
@@ -221,6 +229,7 @@ int main(int argc, char** argv) {
   fullbore::fuzz::WriteChannel(root / "channel/once_around");
   fullbore::fuzz::Write(root / "memory/small", fullbore::memory::MadeSnapshot());
   fullbore::fuzz::CopyCorpus(root);
+  fullbore::fuzz::WriteCgroups(root);
   fullbore::fuzz::WriteRemote(root);
   fullbore::fuzz::WriteContainers(root);
   return 0;

@@ -14,20 +14,26 @@
 
 namespace fullbore::probe {
 
+std::vector<std::unique_ptr<Probe>> MakeHostProbes(const Machine& machine) {
+  std::vector<std::unique_ptr<Probe>> probes;
+  probes.push_back(std::make_unique<FactsProbe>(machine));
+  probes.push_back(std::make_unique<CpuProbe>(machine));
+  probes.push_back(std::make_unique<MemoryProbe>(machine));
+  probes.push_back(std::make_unique<PressureProbe>(machine));
+  probes.push_back(std::make_unique<DiskProbe>(machine));
+  probes.push_back(std::make_unique<NetProbe>(machine));
+  probes.push_back(std::make_unique<SpaceProbe>(machine));
+  return probes;
+}
+
 ProbeSet MakeProbes(const Machine& machine) {
   ProbeSet set;
+  set.probes = MakeHostProbes(machine);
   const auto add = [&set]<typename P>(std::unique_ptr<P> probe) {
     P* added = probe.get();
     set.probes.push_back(std::move(probe));
     return added;
   };
-  add(std::make_unique<FactsProbe>(machine));
-  add(std::make_unique<CpuProbe>(machine));
-  add(std::make_unique<MemoryProbe>(machine));
-  add(std::make_unique<PressureProbe>(machine));
-  add(std::make_unique<DiskProbe>(machine));
-  add(std::make_unique<NetProbe>(machine));
-  add(std::make_unique<SpaceProbe>(machine));
   add(std::make_unique<CgroupProbe>(machine));
   set.processes = add(std::make_unique<ProcessProbe>(machine));
   add(std::make_unique<ShmProbe>(machine, [p = set.processes] { return p->OneWithRole("loader"); }));

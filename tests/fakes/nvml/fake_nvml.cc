@@ -11,10 +11,13 @@
 //     "gpm"        false: before Hopper
 //     "mig"        [1, 2]: gpu instance ids; the GPU itself then has no utilisation
 //     "lost_at", "back_at"   seconds after nvmlInit between which every call returns 15
+//     "hangs_at"   seconds after nvmlInit from which no call about it returns
 //     "errors"     {"nvmlDeviceGetPowerUsage": 3, "gpm:5": 3, "field:186": 3}: what single calls return
 //     "gpm_nan"    [5]: GPM metrics that are not a number
 //     "xid_at"     [seconds, number]
-//     "processes"  [{"pid": 1, "memory_gib": 2, "sm": 90}]; pid -1 is the process that loaded the library
+//     "processes"  [{"pid": 1, "memory_gib": 2, "sm": 90}]; pid -1 is the process that loaded the library;
+//                  with "mig": 1 of that instance alone, with "graphics": true one that draws, with
+//                  "until": 60 one that ends then
 //     "reasons"    why the clocks are lowered: bits of nvmlDeviceGetCurrentClocksEventReasons; default 4
 //     "slowed"     {"software_thermal": 0.2}: shares of time, on drivers that count them
 //     "waves"      {"tensor_active": [mean, amplitude, period_s]}, see kWaves for the names
@@ -69,6 +72,9 @@ const std::map<uint32_t, const char*> kGpmWave = {
 struct Process {
   uint32_t pid;
   double memory_gib, sm_percent;
+  uint32_t gpu_instance;  // UINT32_MAX: of no instance in particular
+  bool graphics;
+  double until;
 };
 
 struct FakeGpu {
@@ -81,6 +87,7 @@ struct FakeGpu {
   bool gpm = true;
   double lost_at = std::numeric_limits<double>::infinity();
   double back_at = std::numeric_limits<double>::infinity();
+  double hangs_at = std::numeric_limits<double>::infinity();
   std::map<std::string, Return> errors;
   std::vector<uint32_t> gpm_nan;
   std::optional<std::pair<double, uint64_t>> xid;
@@ -123,6 +130,7 @@ FakeGpu& AddGpu(const nlohmann::json& script) {
   gpu.gpm = script.value("gpm", true);
   gpu.lost_at = script.value("lost_at", gpu.lost_at);
   gpu.back_at = script.value("back_at", gpu.back_at);
+  gpu.hangs_at = script.value("hangs_at", gpu.hangs_at);
   gpu.errors = script.value("errors", gpu.errors);
   gpu.gpm_nan = script.value("gpm_nan", gpu.gpm_nan);
   if (script.contains("xid_at"))
@@ -131,7 +139,9 @@ FakeGpu& AddGpu(const nlohmann::json& script) {
   for (const auto& process : processes) {
     const int64_t pid = process.value("pid", int64_t{-1});
     gpu.processes.push_back({static_cast<uint32_t>(pid < 0 ? getpid() : pid),
-                             process.value("memory_gib", 1.0), process.value("sm", 0.0)});
+                             process.value("memory_gib", 1.0), process.value("sm", 0.0),
+                             process.value("mig", UINT32_MAX), process.value("graphics", false),
+                             process.value("until", std::numeric_limits<double>::infinity())});
   }
   gpu.reasons = script.value("reasons", gpu.reasons);
   gpu.slowed = script.value("slowed", gpu.slowed);
@@ -162,6 +172,9 @@ void Load(const char* path) {
         instance.index = gpu.index;
         instance.gpu_instance = id;
         instance.memory_gib = gpu.memory_gib / 8;
+        std::erase_if(instance.processes, [id](const Process& process) {
+          return process.gpu_instance != UINT32_MAX && process.gpu_instance != id;
+        });
         gpu.instances.push_back(&instance);
       }
     }
@@ -189,6 +202,7 @@ double PercentAt(const FakeGpu& gpu, const char* name) {
 }
 
 Return CodeOf(const FakeGpu& gpu, const std::string& call) {
+  while (Now() >= gpu.hangs_at) pause();
   if (Now() >= gpu.lost_at && Now() < gpu.back_at) return nvml::kGpuIsLost;
   const auto found = gpu.errors.find(call);
   return found == gpu.errors.end() ? nvml::kSuccess : found->second;
@@ -294,8 +308,17 @@ FAKE_NVML nvmlDeviceGetName(nvml::Device device, char* text, uint32_t bytes) {
 }
 FAKE_NVML nvmlDeviceGetUUID(nvml::Device device, char* text, uint32_t bytes) {
   ANSWER_FOR(device);
-  return CopyText("GPU-00000000-0000-0000-0000-00000000000" + std::to_string(GpuOf(device).index), text,
-                  bytes);
+  const FakeGpu& gpu = GpuOf(device);
+  const std::string number = std::to_string(gpu.index);
+  if (gpu.parent != nullptr)
+    return CopyText("MIG-00000000-0000-0000-000" + number + "-00000000000" + std::to_string(gpu.gpu_instance),
+                    text, bytes);
+  return CopyText("GPU-00000000-0000-0000-0000-00000000000" + number, text, bytes);
+}
+FAKE_NVML nvmlDeviceGetMinorNumber(nvml::Device device, uint32_t* minor) {
+  ANSWER_FOR(device);
+  if (GpuOf(device).parent != nullptr) return nvml::kNotSupported;
+  return *minor = GpuOf(device).index, nvml::kSuccess;
 }
 
 FAKE_NVML nvmlDeviceGetMigMode(nvml::Device device, uint32_t* current, uint32_t* pending) {
@@ -388,16 +411,28 @@ FAKE_NVML nvmlDeviceGetFieldValues(nvml::Device device, int count, nvml::FieldVa
   return nvml::kSuccess;
 }
 
+static Return List(const FakeGpu& gpu, bool graphics, uint32_t* count, nvml::ProcessInfo* infos) {
+  std::vector<nvml::ProcessInfo> listed;
+  for (const Process& process : gpu.processes) {
+    if (process.graphics != graphics || Now() >= process.until) continue;
+    listed.push_back({process.pid, static_cast<uint64_t>(process.memory_gib * kGiB), process.gpu_instance,
+                      process.gpu_instance});
+  }
+  const bool fits = *count >= listed.size();
+  *count = static_cast<uint32_t>(listed.size());
+  if (!fits) return nvml::kInsufficientSize;
+  std::ranges::copy(listed, infos);
+  return nvml::kSuccess;
+}
 FAKE_NVML nvmlDeviceGetComputeRunningProcesses_v2(nvml::Device device, uint32_t* count,
                                                   nvml::ProcessInfo* infos) {
   ANSWER_FOR(device);
-  const FakeGpu& gpu = GpuOf(device);
-  if (*count < gpu.processes.size()) return nvml::kInsufficientSize;
-  *count = static_cast<uint32_t>(gpu.processes.size());
-  for (const Process& process : gpu.processes) {
-    *infos++ = {process.pid, static_cast<uint64_t>(process.memory_gib * kGiB), UINT32_MAX, UINT32_MAX};
-  }
-  return nvml::kSuccess;
+  return List(GpuOf(device), false, count, infos);
+}
+FAKE_NVML nvmlDeviceGetGraphicsRunningProcesses_v2(nvml::Device device, uint32_t* count,
+                                                   nvml::ProcessInfo* infos) {
+  ANSWER_FOR(device);
+  return List(GpuOf(device), true, count, infos);
 }
 // As in drivers 535.43 to 535.86: its entries have one more field.
 struct LargerProcessInfo {

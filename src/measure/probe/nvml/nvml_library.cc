@@ -41,6 +41,7 @@ void Library::FindFunctions() {
   find(max_mig_devices, {"nvmlDeviceGetMaxMigDeviceCount"});
   find(mig_device_by_index, {"nvmlDeviceGetMigDeviceHandleByIndex"});
   find(gpu_instance_id, {"nvmlDeviceGetGpuInstanceId"});
+  find(minor_number, {"nvmlDeviceGetMinorNumber"});
   find(utilization, {"nvmlDeviceGetUtilizationRates"});
   find(memory, {"nvmlDeviceGetMemoryInfo"});
   find(memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
@@ -58,6 +59,10 @@ void Library::FindFunctions() {
   // gives us the same everywhere.
   find(compute_processes,
        {"nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses_v3"});
+  find(graphics_processes,
+       {"nvmlDeviceGetGraphicsRunningProcesses_v2", "nvmlDeviceGetGraphicsRunningProcesses_v3"});
+  find(mps_processes,
+       {"nvmlDeviceGetMPSComputeRunningProcesses_v2", "nvmlDeviceGetMPSComputeRunningProcesses_v3"});
   find(process_utilization, {"nvmlDeviceGetProcessUtilization"});
   find(field_values, {"nvmlDeviceGetFieldValues"});
   find(event_set_create, {"nvmlEventSetCreate"});

@@ -44,6 +44,7 @@ class Library {
   Function<Device, uint32_t*> max_mig_devices;
   Function<Device, uint32_t, Device*> mig_device_by_index;
   Function<Device, uint32_t*> gpu_instance_id;
+  Function<Device, uint32_t*> minor_number;  // N of /dev/nvidiaN
 
   Function<Device, Utilization*> utilization;
   Function<Device, Memory*> memory;
@@ -57,7 +58,7 @@ class Library {
   Function<Device, unsigned long long*> throttle_reasons;
   Function<Device, uint32_t, uint32_t, unsigned long long*> ecc_errors;  // corrected or not, volatile or not
   Function<Device, uint32_t*, uint32_t*, uint32_t*, uint32_t*> remapped_rows;
-  Function<Device, uint32_t*, ProcessInfo*> compute_processes;
+  Function<Device, uint32_t*, ProcessInfo*> compute_processes, graphics_processes, mps_processes;
   Function<Device, ProcessUtilization*, uint32_t*, unsigned long long> process_utilization;
   Function<Device, int, FieldValue*> field_values;
 

@@ -76,14 +76,20 @@ void Session::FindGpus(Sink& sink) {
       gpus_.push_back(std::move(gpu));
       continue;
     }
-    if (library_->name(gpu.device, text, sizeof text) == kSuccess)
-      sink.SetMachineFact(fmt::format("gpu{}", i), text);
-    if (library_->uuid(gpu.device, text, sizeof text) == kSuccess) {
-      sink.SetMachineFact(fmt::format("gpu{}_uuid", i), text);
-    }
+    Describe(gpu);
+    if (!gpu.name.empty()) sink.SetMachineFact(fmt::format("gpu{}", i), gpu.name);
+    if (!gpu.uuid.empty()) sink.SetMachineFact(fmt::format("gpu{}_uuid", i), gpu.uuid);
     gpus_.push_back(gpu);
     AddInstances(gpu, sink);
   }
+}
+
+void Session::Describe(Gpu& gpu) {
+  char text[kNameBytes] = "";
+  if (library_->name(gpu.device, text, sizeof text) == kSuccess) gpu.name = text;
+  if (library_->uuid(gpu.device, text, sizeof text) == kSuccess) gpu.uuid = text;
+  uint32_t minor = 0;
+  if (library_->minor_number(gpu.device, &minor) == kSuccess) gpu.minor_number = minor;
 }
 
 void Session::AddInstances(const Gpu& parent, Sink& sink) {
@@ -97,6 +103,8 @@ void Session::AddInstances(const Gpu& parent, Sink& sink) {
       continue;  // an empty slot
     if (library_->gpu_instance_id(instance.device, &instance.gpu_instance_id) != kSuccess) continue;
     ++found;
+    Describe(instance);
+    instance.minor_number = parent.minor_number;
     instance.parent = parent.device;
     instance.index = parent.index;
     instance.mig_index = i;

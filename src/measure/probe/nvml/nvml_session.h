@@ -16,13 +16,15 @@ namespace fullbore::probe::nvml {
 // A GPU, or an instance of a partitioned one (MIG).
 struct Gpu {
   Device device = nullptr;
-  Device parent = nullptr;       // of an instance: the GPU; else null
-  uint32_t index = 0;            // as NVML counts: of an instance, its parent's
-  uint32_t gpu_instance_id = 0;  // of an instance
-  uint32_t mig_index = 0;        // of an instance
-  std::string title;             // "GPU 3", "GPU 0, instance 1": for messages
-  record::Labels labels;         // {"gpu": "3"}, {"gpu": "0", "mig": "1"}
-  bool away = false;             // lost or out of reach: retried every few seconds
+  Device parent = nullptr;               // of an instance: the GPU; else null
+  uint32_t index = 0;                    // as NVML counts: of an instance, its parent's
+  uint32_t gpu_instance_id = 0;          // of an instance
+  uint32_t mig_index = 0;                // of an instance
+  std::string title;                     // "GPU 3", "GPU 0, instance 1": for messages
+  std::string name, uuid;                // "NVIDIA H100 80GB HBM3", "GPU-8932f937-..."; empty where not told
+  std::optional<uint32_t> minor_number;  // of /dev/nvidiaN: of an instance, its parent's
+  record::Labels labels;                 // {"gpu": "3"}, {"gpu": "0", "mig": "1"}
+  bool away = false;                     // lost or out of reach: retried every few seconds
   int64_t asked_again_ns = 0;
 };
 
@@ -53,6 +55,7 @@ class Session {
 
   void SayWhyNot(Return code, Sink& sink);
   void FindGpus(Sink& sink);
+  void Describe(Gpu& gpu);
   void AddInstances(const Gpu& parent, Sink& sink);
   void SetAway(Gpu& gpu, Return code, Sink& sink);
 

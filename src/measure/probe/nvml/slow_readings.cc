@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "measure/probe/nvml/device_users.h"
+
 namespace fullbore::probe::nvml {
 
 namespace {
@@ -292,11 +294,8 @@ void SlowProbe::Readings::ReadTraffic(int64_t t_ns, Sink& sink) {
 // split by owner only once a process of the command was found among them.
 void SlowProbe::Readings::ReadProcesses(int64_t t_ns, Gpu& gpu, Sink& sink) {
   if (!process_count_.asked.on || gpu.away) return;
-  processes_.resize(kMaxProcesses);
-  uint32_t count = kMaxProcesses;
-  const Return code = session_.library().compute_processes(gpu.device, &count, processes_.data());
+  const Return code = ListProcesses(session_.library().compute_processes, gpu.device, processes_);
   if (!session_.Succeeded(code, gpu, process_count_.asked, sink)) return;
-  processes_.resize(std::min(count, kMaxProcesses));
   sink.Read(process_count_.key, t_ns, static_cast<double>(processes_.size()));
   double ours = 0, others = 0;
   for (const ProcessInfo& process : processes_) {
