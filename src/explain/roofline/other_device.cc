@@ -128,6 +128,15 @@ Ratio WorkRatio(const Device& from, const Device& to, const StepGraph& graph, co
   return {longer(there, to) / longer(here, from), spread};
 }
 
+// What a kernel takes beyond the least of its class is seldom the memory's where its bytes would have passed before it had
+// begun: they lie in a cache, and it waits for its own latencies, as for its start. So that time is divided as its
+// start and its bytes stand to each other.
+double PartOfStart(const Device& from, Kind kind, const StepGraph::Task& task, double least_ns) {
+  const bool memory = kind == Kind::kElementwise || kind == Kind::kReduction;
+  if (!memory || task.bytes <= 0) return 0;
+  return least_ns / (least_ns + task.bytes / BytesPerNs(from).value);
+}
+
 // Copies that keep to the bus, and those that nothing is known of here.
 std::optional<Ratio> LinkRatio(const Device& from, const Device& to, Lane lane) {
   switch (lane) {
@@ -154,7 +163,9 @@ OnAnother OnDevice(const Device& from, const Device& to, const StepGraph& graph,
   const Kind kind = KindOf(operation.lane);
   const Figure here = LeastNs(from, kind), there = LeastNs(to, kind);
   const bool both = !here.assumed && !there.assumed;
-  const double starting = std::min(ns, both ? here.value : kLeastUs * 1e3);
+  const double least = both ? here.value : kLeastUs * 1e3;
+  double starting = std::min(ns, least);
+  starting += (ns - starting) * PartOfStart(from, kind, graph.tasks[operation.task], least);
   const double start_ns = both ? starting * there.value / here.value : starting;
   const double spread_of_start = kSpreadOfLeast * (both ? 1 : kMoreIfAssumed);
   const Ratio work = WorkRatio(from, to, graph, operation);
