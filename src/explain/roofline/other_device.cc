@@ -128,13 +128,14 @@ Ratio WorkRatio(const Device& from, const Device& to, const StepGraph& graph, co
   return {longer(there, to) / longer(here, from), spread};
 }
 
-// What a kernel takes beyond the least of its class is seldom the memory's where its bytes would have passed before it had
-// begun: they lie in a cache, and it waits for its own latencies, as for its start. So that time is divided as its
-// start and its bytes stand to each other.
+// Of a kernel that memory limits, the part of what it takes beyond the least of its class that goes with its start. That is
+// not the memory's where its bytes pass sooner than it starts: they lie in a cache, and it waits for its own latencies.
+// All of it then, and nothing where they take much longer; between, by the squares of both.
 double PartOfStart(const Device& from, Kind kind, const StepGraph::Task& task, double least_ns) {
   const bool memory = kind == Kind::kElementwise || kind == Kind::kReduction;
   if (!memory || task.bytes <= 0) return 0;
-  return least_ns / (least_ns + task.bytes / BytesPerNs(from).value);
+  const double passing_ns = task.bytes / BytesPerNs(from).value;
+  return least_ns * least_ns / (least_ns * least_ns + passing_ns * passing_ns);
 }
 
 // Copies that keep to the bus, and those that nothing is known of here.
