@@ -260,7 +260,7 @@ class Text {
     const bool counted = plan_.recorded[plan_.rows.front().recording].batch > 0;
     Line("");
     Line("  {:<18}{:>5} {:>9} {:>16}  {:<8} {}", "", cores ? "cores" : "", counted ? "samples/s" : "steps/s",
-         "range", "binds", needs ? "needs" : "");
+         "range", "binds", needs ? "needs cores, data" : "");
     for (const plan::Row& row : plan_.rows) {
       if (IsShown(row)) Speed(row);
     }
@@ -278,11 +278,9 @@ class Text {
 
   static std::string Needs(const plan::Estimate& estimate) {
     std::string needs;
-    if (estimate.cores_needed) {
-      const double cores = std::max(1.0, std::ceil(*estimate.cores_needed));
-      needs = fmt::format("{:.0f} core{}", cores, cores == 1 ? "" : "s");
-    }
-    if (estimate.read_bytes_per_s) needs += fmt::format(" {:.0f} MB/s", *estimate.read_bytes_per_s / 1e6);
+    if (estimate.cores_needed)
+      needs = fmt::format("{:>5.0f}", std::max(1.0, std::ceil(*estimate.cores_needed)));
+    if (estimate.read_bytes_per_s) needs += fmt::format(" {:>9}/s", FormatBytes(*estimate.read_bytes_per_s));
     return needs;
   }
 
@@ -368,7 +366,13 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("--gpus", flags->gpus, "How many of them; default: 1,2,4,8")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(int64_t{1}, kMostGpus))
+      ->check([](const std::string& text) -> std::string {
+        const auto gpus = ParseInt(text);
+        return gpus && *gpus >= 1 && *gpus <= kMostGpus
+                   ? ""
+                   : fmt::format("'{}' is no number of devices, from 1 to {}: for instance --gpus 1,2,4,8",
+                                 text, kMostGpus);
+      })
       ->type_name("N");
   app.add_option("--prices", flags->prices, "Machines that can be had, with their prices (docs/plan.md)")
       ->type_name("TOML");

@@ -67,6 +67,15 @@ bool IsAsRecorded(const Recorded& recorded, const Estimate& estimate) {
          recorded.profiler_expected == 1;
 }
 
+// Nothing is predicted of what was measured.
+void TakeMeasured(const Recorded& recorded, Estimate& estimate) {
+  const double per_s =
+      recorded.PerStep() * static_cast<double>(recorded.gpus) / std::max(1.0, recorded.step_ns) * 1e9;
+  const Range& spread = recorded.spread;
+  estimate.per_s = {per_s / spread.high, per_s, per_s / spread.low};
+  estimate.step = {recorded.step_ns, recorded.step_ns * spread.high, recorded.step_ns * spread.low};
+}
+
 Row RowOf(const std::vector<Recorded>& recorded, size_t which, const Setup& setup, const Request& request) {
   Row row;
   row.recording = which;
@@ -75,6 +84,7 @@ Row RowOf(const std::vector<Recorded>& recorded, size_t which, const Setup& setu
   if (setup.machine) row.per_hour = setup.machine->per_hour;
   if (!row.estimate.why_not.empty()) return row;
   row.measured = IsAsRecorded(from, row.estimate);
+  if (row.measured) TakeMeasured(from, row.estimate);
   const Range& per_s = row.estimate.per_s;
   row.per_unit = Money(row.per_hour, per_s, UnitOf(from));
   if (from.batch <= 0) return row;
@@ -279,8 +289,9 @@ Plan PlanFor(std::vector<Recorded> recorded, const Request& request) {
   const auto numbers = NumbersOf(plan.recorded, request);
   if (request.devices.empty()) {
     for (const Recorded& one : plan.recorded) {
-      if (one.device != nullptr || one.on_cpu || one.device_name.empty()) continue;
-      for (const int64_t gpus : numbers) setups.push_back({one.device_name, nullptr, gpus, std::nullopt});
+      if (one.device != nullptr || one.on_cpu || !one.refusal.empty()) continue;
+      const std::string name = one.device_name.empty() ? "this device" : one.device_name;
+      for (const int64_t gpus : numbers) setups.push_back({name, nullptr, gpus, std::nullopt});
     }
   }
   for (const roofline::Device* device : DevicesOf(plan.recorded, request)) {

@@ -298,6 +298,23 @@ TEST(PlanPropertyTest, MoreDevicesNeverDoLessOnEnoughCores) {
   }
 }
 
+TEST(PlanPropertyTest, AbsurdFiguresGiveFiniteOnes) {
+  testing::ARun run = testing::ARunOf(AT4());
+  record::Loader& loader = run.rank().loaders.front();
+  loader.num_workers = INT64_MAX / 2;
+  loader.fetch_ns = loader.cpu_ns = loader.run_delay_ns = INT64_MAX / 4;
+  loader.dataset_samples = INT64_MAX;
+  run.rank().facts["parameters"] = "1e300";
+  record::Recording recording = run;
+  recording.machine["cores"] = recording.machine["cores_logical"] = "0.001";
+  recording.machine["cores_physical"] = "1e9";
+  for (const Row& row : PlanFor({RecordedOf(recording)}, For({"t4"}, {1, 1024}, Shop())).rows) {
+    EXPECT_TRUE(std::isfinite(row.estimate.per_s.low)) << NameOf(row);
+    EXPECT_TRUE(std::isfinite(row.estimate.per_s.high)) << NameOf(row);
+    EXPECT_GE(row.estimate.per_s.low, 0);
+  }
+}
+
 // ---- goals ----
 
 TEST(PlanGoalTest, ABudgetBuysTheFastestThatItPays) {

@@ -152,7 +152,9 @@ double UnknownWork(const StepGraph& graph) {
   return all_ns > 0 ? replay::PerStepNs(graph, unknown) / all_ns : 1;
 }
 
-bool HasBackward(const StepGraph& graph) {
+// Where no operators were recorded, nothing says in which pass an operation was launched: then it is taken to train.
+bool Trains(const StepGraph& graph) {
+  if (graph.operator_start_ns <= 0 || !graph.optimizer.empty()) return true;
   return std::ranges::any_of(graph.nodes, [](const StepGraph::Node& node) {
     return node.work == record::Work::kDevice && node.phase != record::Phase::kForward &&
            node.phase != record::Phase::kValidation;
@@ -166,7 +168,7 @@ void TakeGraphs(const View& view, Recorded& recorded) {
   for (const StepGraph* each : replay::RanksAround(*graph, view.lead().graphs))
     recorded.graphs.push_back(*each);
   recorded.unknown_work = UnknownWork(*graph);
-  recorded.trains = HasBackward(*graph);
+  recorded.trains = Trains(*graph);
   if (recorded.device == nullptr) recorded.device = roofline::DeviceMeant(graph->device);
   if (recorded.device_name.empty() || recorded.device_name == "cpu") recorded.device_name = graph->device;
 }

@@ -40,7 +40,8 @@ std::string Compared(const Plan& plan, const Row& row, const Row& other) {
   const Recorded& from = plan.recorded[row.recording];
   const auto price = PriceOf(row, other, from), its = PriceOf(other, row, from);
   const double times = row.estimate.per_s.expected / other.estimate.per_s.expected;
-  const std::string speed = fmt::format("at {:.2g} times its speed", times);
+  const std::string speed =
+      std::abs(times - 1) < kAsMuch ? "as fast" : fmt::format("at {:.2g} times its speed", times);
   if (!price || !its)
     return fmt::format(
         "{} would do {}, {} {} ({}).", NameOf(row), Rate(row, from),
@@ -83,7 +84,17 @@ std::string Chosen(const Plan& plan, const Request& request) {
                              : "; at the low end of its range it does not meet it.");
 }
 
-std::string WhatBinds(const Plan& plan, const Row& row) {
+// With nothing to compare it with.
+std::string Alone(const Plan& plan, const Row& row) {
+  const Recorded& from = plan.recorded[row.recording];
+  std::string text = fmt::format("{} would do {}", NameOf(row), Rate(row, from));
+  if (const auto price = PriceOf(row, row, from))
+    text +=
+        fmt::format(", and {} {} {}", Costs(row), Money(price->money.expected, plan.currency), price->per);
+  return text + ".";
+}
+
+std::string WhatBinds(const Row& row) {
   switch (row.estimate.binds) {
     case Pipe::kCores:
     case Pipe::kLoader: {
@@ -102,7 +113,6 @@ std::string WhatBinds(const Plan& plan, const Row& row) {
     default:
       break;
   }
-  (void)plan;
   return "";
 }
 
@@ -119,7 +129,10 @@ std::vector<std::string> Sentences(const Plan& plan, const Request& request) {
   }
   const Row& row = plan.rows[plan.choice->row];
   if (std::string chosen = Chosen(plan, request); !chosen.empty()) sentences.push_back(std::move(chosen));
-  if (plan.choice->versus) sentences.push_back(Compared(plan, row, plan.rows[*plan.choice->versus]));
+  if (plan.choice->versus)
+    sentences.push_back(Compared(plan, row, plan.rows[*plan.choice->versus]));
+  else if (!request.goal.any())
+    sentences.push_back(Alone(plan, row));
   if (plan.choice->larger_batch) {
     const Row& larger = plan.rows[*plan.choice->larger_batch];
     const Recorded &from = plan.recorded[row.recording], &other = plan.recorded[larger.recording];
@@ -127,7 +140,7 @@ std::vector<std::string> Sentences(const Plan& plan, const Request& request) {
         fmt::format("A batch of {:g} does as well as {:g} ({} against {}): the smaller is the better choice.",
                     from.batch, other.batch, Rate(row, from), Rate(larger, other)));
   }
-  if (std::string binds = WhatBinds(plan, row); !binds.empty()) sentences.push_back(std::move(binds));
+  if (std::string binds = WhatBinds(row); !binds.empty()) sentences.push_back(std::move(binds));
   return sentences;
 }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
+import sqlite3
 import sys
 import tomllib
 
@@ -44,6 +46,36 @@ def test_a_run_on_a_cpu_tells_its_loader_and_names_the_recording_that_would_tell
     found = plan(fullbore, GOLDEN, "--devices", "t4,v100", "--prices", PRICES)
     assert all("samples_per_s" not in row and row["why_not"] for row in found["rows"])
     assert "choice" not in found
+
+
+def as_if_on(device: str, run: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
+    """The recorded run, had its steps been those of a device: what a machine with one would have written down."""
+    shutil.copy(run, copy)
+    with sqlite3.connect(copy) as file:
+        ((facts,),) = file.execute("SELECT facts FROM rank").fetchall()
+        facts = {**json.loads(facts), "device": f"cuda:0 ({device})"}
+        file.execute("UPDATE rank SET facts = ?, device = ?", [json.dumps(facts), "cuda:0"])
+    return copy
+
+
+def test_a_run_on_a_device_tells_more_of_them_with_its_loader_and_what_they_cost(fullbore):
+    run = as_if_on("Tesla T4", GOLDEN.with_name("resnet-one-worker.fbr"), fullbore.directory / "t4.fbr")
+    fullbore.script("prices.toml", T4 + 'up_to = 4\nper_hour = 0.35\nsource = "made"\ndate = 2026-11-29\n')
+    found = plan(fullbore, run, "--devices", "t4,v100", "--prices", "prices.toml", "--gpus", "1,2")
+    one, two = (row for row in found["rows"] if row["device"] == "T4")
+    recorded = found["recordings"][0]
+    rate = recorded["batch"] / recorded["step_ns"] * 1e9
+    assert one["samples_per_s"]["low"] <= rate * 1.1 and rate * 0.9 <= one["samples_per_s"]["high"]
+    assert one["samples_per_s"]["expected"] < two["samples_per_s"]["expected"] < 2.05 * one["samples_per_s"]["expected"]
+    assert (one["cores"], two["cores"]) == (4, 8)
+    cost = 0.35 * 1e6 / one["samples_per_s"]["expected"] / 3600
+    assert one["per_million_samples"]["expected"] == pytest.approx(cost)
+    other = next(row for row in found["rows"] if row["device"].startswith("V100"))
+    assert "was not recorded" in other["why_not"]
+    assert "x T4" in found["sentences"][0]
+    said = text(fullbore, run, "--devices", "t4,v100", "--prices", "prices.toml", "--gpus", "1,2")
+    assert "a million" in said
+    assert "record: fullbore run --windows 4@100 --" in said
 
 
 @needs_traces
@@ -118,7 +150,7 @@ def test_what_is_wrong_with_prices_is_said_with_its_line(fullbore, prices, wrong
     [
         (["--devices", "t5"], "did you mean T4?"),
         (["--devices", "t4,abacus"], "the devices are"),
-        (["--gpus", "0"], "not in range"),
+        (["--gpus", "0"], "'0' is no number of devices"),
         (["--gpus", "two"], "--gpus"),
         (["--need", "fast"], "--need 2000/s"),
         (["--need", "-1/s"], "is no rate"),
