@@ -315,8 +315,8 @@ std::string_view Name(Pipe pipe) {
 Estimate EstimateOn(const Recorded& recorded, const Setup& setup) {
   Estimate estimate;
   estimate.setup = setup;
-  estimate.cores =
-      setup.machine ? Cores{setup.machine->cores, setup.machine->threads_per_core} : recorded.cores;
+  estimate.cores = setup.machine ? Cores{setup.machine->cores, setup.machine->threads_per_core}
+                                 : recorded.CoresWith(setup.gpus);
   if (const auto unknown = WhyNot(recorded, setup)) {
     estimate.why_not = unknown->why;
     estimate.not_told = unknown->what;

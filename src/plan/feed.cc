@@ -46,8 +46,8 @@ std::set<int64_t> WorkersToTry(const Recorded& recorded, double gpus, const Core
 // As the recorded steps were to their own replay, so all others are to theirs.
 double Correction(const Recorded& recorded) {
   const double consume_ns = Mean(recorded.loader->consume_ns);
-  const Pipeline as_was =
-      With(recorded, consume_ns, static_cast<double>(recorded.gpus), recorded.cores, Outlook::kExpected);
+  const Pipeline as_was = With(recorded, consume_ns, static_cast<double>(recorded.gpus),
+                               recorded.CoresWith(recorded.gpus), Outlook::kExpected);
   const double replayed_ns = replay::Replay(as_was).step_ns;
   return replayed_ns > 0 ? std::clamp(recorded.step_ns / replayed_ns, 1 / kFarthest, kFarthest) : 1;
 }

@@ -62,7 +62,7 @@ std::optional<double> RunSamples(const Recorded& recorded, const Request& reques
 bool IsAsRecorded(const Recorded& recorded, const Estimate& estimate) {
   const Setup& setup = estimate.setup;
   const bool same_device = setup.device == nullptr || setup.device == recorded.device;
-  const bool same_cores = !setup.machine || setup.machine->cores == recorded.cores.logical;
+  const bool same_cores = !setup.machine || setup.machine->cores == recorded.CoresWith(recorded.gpus).logical;
   return same_device && same_cores && setup.gpus == recorded.gpus && estimate.workers == recorded.loaded_by &&
          recorded.profiler_expected == 1;
 }

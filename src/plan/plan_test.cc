@@ -237,6 +237,20 @@ TEST(PlanTest, AFasterLinkMakesSeveralDevicesFaster) {
   EXPECT_GT(range.high / range.low, 1.15) << "one device was recorded: the range is wide";
 }
 
+TEST(PlanTest, DevicesOfSeveralMachinesHaveTheCoresOfAll) {
+  testing::ARun two = testing::ARunOf(AT4());
+  testing::ARun other = testing::ARunOf(AT4());
+  two.Beside(other);
+  record::Recording apart = two, together = two;
+  apart.stages.front().ranks.back().node = 1;
+  const Recorded on_two = RecordedOf(apart), on_one = RecordedOf(together);
+  EXPECT_EQ(on_two.gpus, 2);
+  EXPECT_EQ(on_two.machines, 2);
+  EXPECT_EQ(on_one.machines, 1);
+  EXPECT_EQ(on_two.CoresWith(4).logical, 16);
+  EXPECT_EQ(on_one.CoresWith(4).logical, 4);
+}
+
 // ---- what holds for every plan ----
 
 std::vector<Plan> Several() {

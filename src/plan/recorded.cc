@@ -258,6 +258,11 @@ int64_t GpusOf(const View& view) {
   return std::clamp<int64_t>(std::max({ranks, world, group}), 1, kMost);
 }
 
+int64_t MachinesOf(const View& view) {
+  const size_t here = std::max<size_t>(1, view.RanksOnLeadsMachine());
+  return static_cast<int64_t>(std::max<size_t>(1, view.ranks().size() / here));
+}
+
 void SayWhatIsMissing(const View& view, Recorded& recorded) {
   const bool run = view.recording().source == "run";
   const std::string run_it = "fullbore run -- " + recorded.command;
@@ -281,6 +286,12 @@ void SayWhatIsMissing(const View& view, Recorded& recorded) {
 }
 
 }  // namespace
+
+Cores Recorded::CoresWith(int64_t devices) const {
+  const int64_t in_one = std::max<int64_t>(1, gpus / machines);
+  const int64_t taken = machines == 1 ? 1 : (devices + in_one - 1) / in_one;
+  return {cores.logical * static_cast<double>(taken), cores.threads_per_core};
+}
 
 replay::Ranks Recorded::ranks(std::vector<const StepGraph*>& room) const {
   room.clear();
@@ -313,6 +324,7 @@ Recorded RecordedOf(const record::Recording& recording, const record::Recording*
   recorded.device = recorded.on_cpu ? nullptr : roofline::DeviceMeant(recorded.device_name);
   recorded.cores = CoresOf(view);
   recorded.gpus = GpusOf(view);
+  recorded.machines = MachinesOf(view);
   TakeSteps(view, samples_per_step, recorded);
   TakeLoader(view, recorded);
   if (window != nullptr) {

@@ -32,8 +32,9 @@ struct Recorded {
   std::string device_name;                   // as its driver calls it; "cpu"; empty where it is not known
   const roofline::Device* device = nullptr;  // null: unknown, or a CPU
   bool on_cpu = false;
-  int64_t gpus = 1;  // that trained together
-  Cores cores;       // that the command could use, on one machine
+  int64_t gpus = 1;      // that trained together
+  Cores cores;           // that the command could use, on one machine
+  int64_t machines = 1;  // that its devices were spread over evenly, each with such cores
 
   // ---- a step ----
   double batch = 0;          // samples that a device takes in it; 0: not counted
@@ -65,6 +66,8 @@ struct Recorded {
 
   std::vector<NotTold> not_told;
 
+  // Of as many of the recorded machines as so many devices take.
+  Cores CoresWith(int64_t devices) const;
   double PerStep() const { return batch > 0 ? batch : 1; }  // samples, or steps where they are not counted
   replay::Ranks ranks(std::vector<const record::StepGraph*>& room) const;
 };
