@@ -72,6 +72,14 @@ Result<plan::Request> RequestOf(const Flags& flags) {
   request.gpus = flags.gpus;
   request.samples = flags.samples;
   request.goal.budget = flags.budget;
+  if (!flags.need.empty() + !flags.by.empty() + flags.budget.has_value() > 1) {
+    return Error{ErrorCode::kInvalidArgument, "--need, --by and --budget are goals, and it takes one of them",
+                 ""};
+  }
+  if (flags.budget && !(*flags.budget > 0)) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--budget: {} is no sum of money", *flags.budget),
+                 "for instance --budget 500"};
+  }
   if (!flags.need.empty()) {
     const auto rate = RateOf(flags.need);
     if (!rate) return rate.error();
@@ -340,17 +348,23 @@ int Run(Flags& flags) {
   return 0;
 }
 
+// For options whose help shall not carry the library's own words.
+CLI::Validator FromOneTo(double most, const char* what) {
+  return CLI::Validator(
+      [most, what](std::string& text) -> std::string {
+        const auto number = ParseDouble(text);
+        return number && *number >= 1 && *number <= most ? ""
+                                                         : fmt::format("'{}' is no number of {}", text, what);
+      },
+      "");
+}
+
 void AddGoals(CLI::App& app, Flags& flags) {
-  CLI::Option* need = app.add_option("--need", flags.need, "The cheapest that does so many samples a second")
-                          ->type_name("N/s");
-  CLI::Option* by = app.add_option("--by", flags.by, "The cheapest that ends the whole run within this time")
-                        ->type_name("TIME");
-  CLI::Option* budget = app.add_option("--budget", flags.budget,
-                                       "The fastest that does the whole run for so much; with --prices")
-                            ->check(CLI::PositiveNumber)
-                            ->type_name("MONEY");
-  need->excludes(by)->excludes(budget);
-  by->excludes(budget);
+  app.add_option("--need", flags.need, "The cheapest that does so many samples a second")->type_name("N/s");
+  app.add_option("--by", flags.by, "The cheapest that ends the whole run within this time")
+      ->type_name("TIME");
+  app.add_option("--budget", flags.budget, "The fastest that does the whole run for so much; with --prices")
+      ->type_name("MONEY");
 }
 
 Handler Define(CLI::App& app, const Invocation&) {
@@ -379,11 +393,11 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_flag("--prices-example", flags->example, "Print such a file to start from");
   AddGoals(app, *flags);
   app.add_option("--samples", flags->samples, "Of the whole run; default: as many as were recorded")
-      ->check(CLI::Range(1.0, kMostSamples))
+      ->check(FromOneTo(kMostSamples, "samples"))
       ->type_name("N");
   app.add_option("--batch", flags->batch,
                  "Samples that a device takes in a step, where the recording does not count them")
-      ->check(CLI::Range(1.0, kMostPerStep))
+      ->check(FromOneTo(kMostPerStep, "samples"))
       ->type_name("N");
   app.add_option("--step-time", flags->step_time,
                  "Traces: what a step takes without the profiler, by a clock of yours")
