@@ -302,15 +302,14 @@ class Text {
     const plan::Row& first = *priced.front();
     const bool counted = plan_.recorded[first.recording].batch > 0;
     Line("");
-    Line("  {:<18}{:>9} {:>10} {:>18} {:>12}", plan_.currency, "an hour", counted ? "a million" : "1,000",
-         "range",
-         first.per_epoch ? "an epoch"
-         : first.per_run ? "the run"
-                         : "");
+    Line("  {:<17}{:>7} {:>9} {:>15} {:>8} {:>8} {}", plan_.currency, "an hour",
+         counted ? "a million" : "1,000", "range", first.per_epoch ? "an epoch" : "",
+         first.per_run ? "the run" : "", "binds");
     for (const plan::Row* row : priced) {
-      const auto whole = row->per_epoch ? row->per_epoch : row->per_run;
-      Line("  {:<18}{:>9} {:>10} {:>18} {:>12}", Title(*row), Money(*row->per_hour),
-           Money(row->per_unit->expected), Span(*row->per_unit, Money), whole ? Money(whole->expected) : "");
+      Line("  {:<17}{:>7} {:>9} {:>15} {:>8} {:>8} {}", Elide(Title(*row), 17, LocaleIsUtf8()),
+           Money(*row->per_hour), Money(row->per_unit->expected), Span(*row->per_unit, Money),
+           row->per_epoch ? Money(row->per_epoch->expected) : "",
+           row->per_run ? Money(row->per_run->expected) : "", Name(row->estimate.binds));
     }
   }
 
