@@ -252,7 +252,7 @@ class Text {
     std::string title = plan::NameOf(row.estimate.setup);
     const plan::Recorded& from = plan_.recorded[row.recording];
     if (plan_.recorded.size() > 1 && from.batch > 0) title += fmt::format(" b{:g}", from.batch);
-    return Elide(title, 18, LocaleIsUtf8());
+    return Elide(title, 17, LocaleIsUtf8());
   }
 
   static bool IsShown(const plan::Row& row) {
@@ -264,11 +264,15 @@ class Text {
     if (std::ranges::none_of(plan_.rows, IsShown)) return;
     const auto any = [&](auto&& has) { return std::ranges::any_of(plan_.rows, has); };
     const bool cores = any([](const plan::Row& row) { return row.estimate.cores.logical > 0; });
-    const bool needs = any([](const plan::Row& row) { return row.estimate.cores_needed.has_value(); });
     const bool counted = plan_.recorded[plan_.rows.front().recording].batch > 0;
+    const bool fed = any([](const plan::Row& row) { return row.estimate.cores_needed.has_value(); });
+    const bool read = any([](const plan::Row& row) { return row.estimate.read_bytes_per_s.has_value(); });
+    const bool held = any([](const plan::Row& row) { return row.estimate.host_bytes_needed.has_value(); });
     Line("");
-    Line("  {:<18}{:>5} {:>9} {:>16}  {:<8} {}", "", cores ? "cores" : "", counted ? "samples/s" : "steps/s",
-         "range", "binds", needs ? "needs cores, data" : "");
+    if (fed || read || held) Line("  {:<60} {}", "", "needs, to be fed");
+    Line("  {:<17}{:>5} {:>9} {:>16}  {:<8} {:>5} {:>5} {:>6}", "", cores ? "cores" : "",
+         counted ? "samples/s" : "steps/s", "range", "binds", fed ? "cores" : "", read ? "MB/s" : "",
+         held ? "RAM" : "");
     for (const plan::Row& row : plan_.rows) {
       if (IsShown(row)) Speed(row);
     }
@@ -277,19 +281,18 @@ class Text {
 
   void Speed(const plan::Row& row) const {
     const plan::Estimate& estimate = row.estimate;
+    const auto if_known = [](const std::optional<double>& value, auto&& format) {
+      return value ? format(*value) : std::string();
+    };
     const std::string cores =
         estimate.cores.logical > 0 ? fmt::format("{:g}", estimate.cores.logical) : std::string();
-    if (!estimate.why_not.empty()) return Line("  {:<18}{:>5} {}", Title(row), cores, estimate.why_not);
-    Line("  {:<18}{:>5} {:>9} {:>16}{} {:<8} {}", Title(row), cores, Count(estimate.per_s.expected),
-         Span(estimate.per_s, Count), row.measured ? "*" : " ", Name(estimate.binds), Needs(estimate));
-  }
-
-  static std::string Needs(const plan::Estimate& estimate) {
-    std::string needs;
-    if (estimate.cores_needed)
-      needs = fmt::format("{:>5.0f}", std::max(1.0, std::ceil(*estimate.cores_needed)));
-    if (estimate.read_bytes_per_s) needs += fmt::format(" {:>9}/s", FormatBytes(*estimate.read_bytes_per_s));
-    return needs;
+    if (!estimate.why_not.empty()) return Line("  {:<17}{:>5} {}", Title(row), cores, estimate.why_not);
+    const auto whole = [](double value) { return fmt::format("{:.0f}", std::max(1.0, std::ceil(value))); };
+    Line("  {:<17}{:>5} {:>9} {:>16}{} {:<8} {:>5} {:>5} {:>6}", Title(row), cores,
+         Count(estimate.per_s.expected), Span(estimate.per_s, Count), row.measured ? "*" : " ",
+         Name(estimate.binds), if_known(estimate.cores_needed, whole),
+         if_known(estimate.read_bytes_per_s, [&](double bytes) { return whole(bytes / 1e6); }),
+         if_known(estimate.host_bytes_needed, FormatBytes));
   }
 
   void Costs() const {
@@ -306,8 +309,8 @@ class Text {
          counted ? "a million" : "1,000", "range", first.per_epoch ? "an epoch" : "",
          first.per_run ? "the run" : "", "binds");
     for (const plan::Row* row : priced) {
-      Line("  {:<17}{:>7} {:>9} {:>15} {:>8} {:>8} {}", Elide(Title(*row), 17, LocaleIsUtf8()),
-           Money(*row->per_hour), Money(row->per_unit->expected), Span(*row->per_unit, Money),
+      Line("  {:<17}{:>7} {:>9} {:>15} {:>8} {:>8} {}", Title(*row), Money(*row->per_hour),
+           Money(row->per_unit->expected), Span(*row->per_unit, Money),
            row->per_epoch ? Money(row->per_epoch->expected) : "",
            row->per_run ? Money(row->per_run->expected) : "", Name(row->estimate.binds));
     }

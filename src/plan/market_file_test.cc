@@ -48,6 +48,14 @@ date = "2026-11-29"
   EXPECT_EQ(MachineWith(market, t4, 1)->device_memory_bytes, 16e9) << "as its data sheet says";
 }
 
+TEST(MarketFileTest, AFileThatEndsAnywhereIsReadOrRefusedWithItsLine) {
+  for (size_t size = 0; size < kPricesExample.size(); ++size) {
+    const auto market = ParseMarket(kPricesExample.substr(0, size), "prices.toml");
+    if (market) continue;
+    EXPECT_THAT(market.error().text, StartsWith("prices.toml:")) << size;
+  }
+}
+
 TEST(MarketFileTest, ErrorsNameTheLineAndWhatWouldBeRight) {
   EXPECT_THAT(ErrorOf("[[machine]\n").text, StartsWith("prices.toml:1: "));
   EXPECT_THAT(ErrorOf("").text, HasSubstr("no machine is in it"));

@@ -266,23 +266,24 @@ int64_t MachinesOf(const View& view) {
 void SayWhatIsMissing(const View& view, Recorded& recorded) {
   const bool run = view.recording().source == "run";
   const std::string run_it = "fullbore run -- " + recorded.command;
+  const auto say = [&](std::string what, std::string why, std::string command) {
+    recorded.not_told.push_back({std::move(what), std::move(why), std::move(command)});
+  };
   if (recorded.batch == 0)
-    recorded.not_told.push_back({"samples per second",
-                                 "the recording does not count samples: steps stand in their place",
-                                 "fullbore plan --batch N ..., or " + run_it});
-  if (!recorded.loader)
-    recorded.not_told.push_back(
-        {"what the loader can deliver",
-         run ? "its fetches were not recorded: rows hold only as far as it keeps up"
-             : "a trace does not hold the loader's work: rows hold only as far as it keeps up",
-         run ? "" : run_it});
-  if (recorded.on_cpu) {
-    recorded.not_told.push_back({"devices",
-                                 "its steps ran on the CPU, which tells nothing of a device: record it on a "
-                                 "machine that has one",
-                                 "fullbore run --windows 4@100 -- " + recorded.command});
-    return;
-  }
+    say("samples per second", "the recording does not count samples: steps stand in their place",
+        "fullbore plan --batch N ..., or " + run_it);
+  if (!run && !recorded.on_cpu)
+    say("what the loader can deliver, and whether it fits another device",
+        "a trace does not hold its work, nor the memory: rows hold as far as it keeps up, and fits", run_it);
+  if (run && !recorded.loader)
+    say("what the loader can deliver", "its fetches were not recorded: rows hold as far as it keeps up", "");
+  if (run && !recorded.on_cpu && !recorded.device_memory_bytes)
+    say("whether it fits another device", "the device's memory was not recorded: fullbore doctor says why",
+        "");
+  if (recorded.on_cpu)
+    say("devices",
+        "its steps ran on the CPU, which tells nothing of a device: record it on a machine that has one",
+        "fullbore run --windows 4@100 -- " + recorded.command);
 }
 
 }  // namespace
