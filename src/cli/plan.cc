@@ -62,6 +62,34 @@ Result<double> RateOf(const std::string& text) {
                "samples a second, for instance --need 2000/s"};
 }
 
+Result<plan::Goal> GoalOf(const Flags& flags) {
+  if (!flags.need.empty() + !flags.by.empty() + flags.budget.has_value() > 1) {
+    return Error{ErrorCode::kInvalidArgument, "--need, --by and --budget are goals, and it takes one of them",
+                 ""};
+  }
+  plan::Goal goal;
+  goal.budget = flags.budget;
+  if (!flags.need.empty()) {
+    const auto rate = RateOf(flags.need);
+    if (!rate) return rate.error();
+    goal.need_per_s = *rate;
+  }
+  if (!flags.by.empty()) {
+    const auto seconds = ParsePositiveSeconds("--by", flags.by);
+    if (!seconds) return seconds.error();
+    goal.by_s = *seconds;
+  }
+  if (flags.budget && !(*flags.budget > 0)) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--budget: {} is no sum of money", *flags.budget),
+                 "for instance --budget 500"};
+  }
+  if (flags.budget && flags.prices.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--budget is about money, and there are no prices",
+                 "add --prices FILE; fullbore plan --prices-example prints one to start from"};
+  }
+  return goal;
+}
+
 Result<plan::Request> RequestOf(const Flags& flags) {
   plan::Request request;
   for (const std::string& name : flags.devices) {
@@ -71,29 +99,9 @@ Result<plan::Request> RequestOf(const Flags& flags) {
   }
   request.gpus = flags.gpus;
   request.samples = flags.samples;
-  request.goal.budget = flags.budget;
-  if (!flags.need.empty() + !flags.by.empty() + flags.budget.has_value() > 1) {
-    return Error{ErrorCode::kInvalidArgument, "--need, --by and --budget are goals, and it takes one of them",
-                 ""};
-  }
-  if (flags.budget && !(*flags.budget > 0)) {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("--budget: {} is no sum of money", *flags.budget),
-                 "for instance --budget 500"};
-  }
-  if (!flags.need.empty()) {
-    const auto rate = RateOf(flags.need);
-    if (!rate) return rate.error();
-    request.goal.need_per_s = *rate;
-  }
-  if (!flags.by.empty()) {
-    const auto seconds = ParsePositiveSeconds("--by", flags.by);
-    if (!seconds) return seconds.error();
-    request.goal.by_s = *seconds;
-  }
-  if (flags.budget && flags.prices.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "--budget is about money, and there are no prices",
-                 "add --prices FILE; fullbore plan --prices-example prints one to start from"};
-  }
+  const auto goal = GoalOf(flags);
+  if (!goal) return goal.error();
+  request.goal = *goal;
   if (flags.prices.empty()) return request;
   auto market = plan::ReadMarket(flags.prices);
   if (!market) return market.error();
@@ -369,17 +377,12 @@ void AddGoals(CLI::App& app, Flags& flags) {
       ->type_name("MONEY");
 }
 
-Handler Define(CLI::App& app, const Invocation&) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option(
-      "RUN|TRACE", flags->what,
-      "Runs (ids, the beginning of one, or run files; default: the newest), each a recording of its own:\n"
-      "of other devices or batch sizes. Or traces, which are the ranks of one recording");
-  app.add_option("--devices", flags->devices, "For instance t4,v100,a100,h100,mi300x")
+void AddSetups(CLI::App& app, Flags& flags) {
+  app.add_option("--devices", flags.devices, "For instance t4,v100,a100,h100,mi300x")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAME");
-  app.add_option("--gpus", flags->gpus, "How many of them; default: 1,2,4,8")
+  app.add_option("--gpus", flags.gpus, "How many of them; default: 1,2,4,8")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check([](const std::string& text) -> std::string {
@@ -390,9 +393,18 @@ Handler Define(CLI::App& app, const Invocation&) {
                                  text, kMostGpus);
       })
       ->type_name("N");
-  app.add_option("--prices", flags->prices, "Machines that can be had, with their prices (docs/plan.md)")
+  app.add_option("--prices", flags.prices, "Machines that can be had, with their prices (docs/plan.md)")
       ->type_name("TOML");
-  app.add_flag("--prices-example", flags->example, "Print such a file to start from");
+  app.add_flag("--prices-example", flags.example, "Print such a file to start from");
+}
+
+Handler Define(CLI::App& app, const Invocation&) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option(
+      "RUN|TRACE", flags->what,
+      "Runs (ids, the beginning of one, or run files; default: the newest), each a recording of its own:\n"
+      "of other devices or batch sizes. Or traces, which are the ranks of one recording");
+  AddSetups(app, *flags);
   AddGoals(app, *flags);
   app.add_option("--samples", flags->samples, "Of the whole run; default: as many as were recorded")
       ->check(FromOneTo(kMostSamples, "samples"))

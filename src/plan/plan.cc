@@ -244,10 +244,37 @@ std::string WhyNoChoice(const Plan& plan, const Request& request) {
                      FormatCount(plan.rows[*fastest].estimate.per_s.expected));
 }
 
+std::string Listed(const std::set<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list;
+}
+
 void AddOnce(const NotTold& one, std::vector<NotTold>& all) {
   if (std::ranges::none_of(
           all, [&](const NotTold& other) { return other.what == one.what && other.why == one.why; }))
     all.push_back(one);
+}
+
+// Devices that compute in float32 what was recorded in bfloat16: whoever goes there takes float16.
+void SayWithoutBfloat16(Plan& plan) {
+  const auto in_bfloat16 = [](const Recorded& from) {
+    return !from.graphs.empty() && std::ranges::any_of(from.graphs.front().tasks, [](const auto& task) {
+      return task.arithmetic == record::Arithmetic::kBFloat16;
+    });
+  };
+  std::set<std::string> without;
+  for (const Row& row : plan.rows) {
+    const Setup& setup = row.estimate.setup;
+    const bool none = setup.device != nullptr && setup.device->tflops.bf16 == 0;
+    if (Has(row) && none && in_bfloat16(plan.recorded[row.recording])) without.insert(setup.device_name);
+  }
+  if (without.empty()) return;
+  plan.not_told.push_back(
+      {Listed(without) + " in float16",
+       "the recording computes in bfloat16, which these have no units for: their rows are in "
+       "float32, several times slower. A recording in float16 tells",
+       ""});
 }
 
 void SayWhatIsNotTold(const Request& request, Plan& plan) {
@@ -259,14 +286,14 @@ void SayWhatIsNotTold(const Request& request, Plan& plan) {
     if (estimate.not_told.empty() || plan.recorded[row.recording].on_cpu) continue;
     AddOnce({estimate.not_told, estimate.why_not, estimate.would_tell}, plan.not_told);
   }
+  SayWithoutBfloat16(plan);
   if (request.market.offers.empty()) return;
   std::set<std::string> without;
   for (const Row& row : plan.rows) {
     if (Has(row) && !row.per_hour) without.insert(NameOf(row));
   }
-  std::string names;
-  for (const std::string& name : without) names += (names.empty() ? "" : ", ") + name;
-  if (!names.empty()) plan.not_told.push_back({"what these cost", "the file has no price for " + names, ""});
+  if (!without.empty())
+    plan.not_told.push_back({"what these cost", "the file has no price for " + Listed(without), ""});
 }
 
 }  // namespace

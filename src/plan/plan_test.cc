@@ -169,6 +169,19 @@ TEST(PlanTest, AnotherDeviceIsFedByTheRunsOwnLoader) {
   EXPECT_EQ(free.binds, Pipe::kDevice);
 }
 
+TEST(PlanTest, ADeviceWithoutUnitsForTheRecordedTypeSaysSo) {
+  record::Recording trace = ATrace("NVIDIA A100-SXM4-80GB");
+  const auto told = [&] {
+    std::string whats;
+    for (const NotTold& one : PlanFor({RecordedOf(trace)}, For({"t4", "h100"}, {1})).not_told)
+      whats += one.what + "; ";
+    return whats;
+  };
+  EXPECT_THAT(told(), ::testing::Not(HasSubstr("in float16")));
+  trace.stages.front().ranks.front().graph->tasks.back().arithmetic = record::Arithmetic::kBFloat16;
+  EXPECT_THAT(told(), HasSubstr("T4 in float16"));
+}
+
 TEST(PlanTest, ARecordingWithoutShapesTellsNoOtherDevice) {
   const Plan plan = PlanFor({RecordedOf(ATrace("Tesla T4", false))}, For({"v100", "a100"}, {1}));
   for (const Row& row : plan.rows) EXPECT_THAT(row.estimate.why_not, HasSubstr("no shapes"));

@@ -169,8 +169,8 @@ void TakeGraphs(const View& view, Recorded& recorded) {
     recorded.graphs.push_back(*each);
   recorded.unknown_work = UnknownWork(*graph);
   recorded.trains = Trains(*graph);
-  if (recorded.device == nullptr) recorded.device = roofline::DeviceMeant(graph->device);
-  if (recorded.device_name.empty() || recorded.device_name == "cpu") recorded.device_name = graph->device;
+  recorded.device = roofline::DeviceMeant(graph->device);  // null for a part of one, whatever its name
+  if (recorded.device_name.empty()) recorded.device_name = graph->device;
 }
 
 void TakeProfiler(Recorded& recorded) {
@@ -202,7 +202,8 @@ std::optional<double> OfRole(const View& view, const char* role, Metric metric, 
   return bytes ? bytes : view.Mean(otherwise, {{"role", role}});
 }
 
-void TakeNeeds(const View& view, Recorded& recorded, double samples_per_s) {
+void TakeNeeds(const View& view, Recorded& recorded) {
+  const double samples_per_s = recorded.batch * static_cast<double>(recorded.gpus) / recorded.step_ns * 1e9;
   if (!recorded.on_cpu) recorded.device_memory_bytes = MostOfCommand(view);
   const double ranks = static_cast<double>(view.RanksBesideEachOther());
   if (const auto bytes = OfRole(view, "trainer", Metric::kProcessPss, Metric::kProcessMemory))
@@ -263,6 +264,31 @@ int64_t MachinesOf(const View& view) {
   return static_cast<int64_t>(std::max<size_t>(1, view.ranks().size() / here));
 }
 
+// Why nothing follows from it; empty if something does.
+std::string WhyNothing(const View& view) {
+  const bool steps = view.HasSteps() && !view.sampling() && view.lead().MeanStepNs() > 0;
+  if (!steps) return "no steps were seen in it";
+  const fitness::Fitness fitness = diagnose::FitnessOf(view);
+  return fitness.CanBeJudged() ? "" : fitness.Refusal();
+}
+
+void TakeMachine(const View& view, Recorded& recorded) {
+  recorded.on_cpu = view.ComputesOnCpu();
+  recorded.device_name = DeviceNameOf(view);
+  recorded.device = recorded.on_cpu ? nullptr : roofline::DeviceMeant(recorded.device_name);
+  recorded.cores = CoresOf(view);
+  recorded.gpus = GpusOf(view);
+  recorded.machines = MachinesOf(view);
+}
+
+// Of steps under the profiler: they become as long as the others.
+void TakeWindow(const record::Recording& window, Recorded& recorded) {
+  const record::Recording unslowed = diagnose::Unslowed(window, recorded.step_ns);
+  if (const record::Stage* seen = diagnose::JudgedStage(unslowed))
+    TakeGraphs(View(unslowed, *seen), recorded);
+  recorded.of_window = true;
+}
+
 void SayWhatIsMissing(const View& view, Recorded& recorded) {
   const bool run = view.recording().source == "run";
   const std::string run_it = "fullbore run -- " + recorded.command;
@@ -311,35 +337,18 @@ Recorded RecordedOf(const record::Recording& recording, const record::Recording*
   }
   recorded.command = CommandOf(*stage);
   const View view(recording, *stage);
-  const fitness::Fitness fitness = diagnose::FitnessOf(view);
-  if (!view.HasSteps() || view.sampling() || view.lead().MeanStepNs() <= 0) {
-    recorded.refusal = "no steps were seen in it";
-    return recorded;
-  }
-  if (!fitness.CanBeJudged()) {
-    recorded.refusal = fitness.Refusal();
-    return recorded;
-  }
-  recorded.on_cpu = view.ComputesOnCpu();
-  recorded.device_name = DeviceNameOf(view);
-  recorded.device = recorded.on_cpu ? nullptr : roofline::DeviceMeant(recorded.device_name);
-  recorded.cores = CoresOf(view);
-  recorded.gpus = GpusOf(view);
-  recorded.machines = MachinesOf(view);
+  recorded.refusal = WhyNothing(view);
+  if (!recorded.refusal.empty()) return recorded;
+  TakeMachine(view, recorded);
   TakeSteps(view, samples_per_step, recorded);
   TakeLoader(view, recorded);
-  if (window != nullptr) {
-    const record::Recording unslowed = diagnose::Unslowed(*window, recorded.step_ns);
-    if (const record::Stage* seen = diagnose::JudgedStage(unslowed))
-      TakeGraphs(View(unslowed, *seen), recorded);
-    recorded.of_window = true;
-  } else {
+  if (window != nullptr)
+    TakeWindow(*window, recorded);
+  else
     TakeGraphs(view, recorded);
-  }
   TakeProfiler(recorded);
   TakeGradients(view, recorded);
-  const double samples_per_s = recorded.batch * static_cast<double>(recorded.gpus) / recorded.step_ns * 1e9;
-  TakeNeeds(view, recorded, samples_per_s);
+  TakeNeeds(view, recorded);
   SayWhatIsMissing(view, recorded);
   return recorded;
 }

@@ -9,7 +9,7 @@ namespace fullbore::plan {
 
 namespace {
 
-constexpr double kAsMuch = 0.02;  // what differs by less costs the same
+constexpr double kAsMuch = 0.025;  // what differs by less is the same
 
 struct Priced {
   const Range& money;
@@ -29,6 +29,10 @@ std::string Figure(double money) {
 
 std::string Money(double money, const std::string& currency) { return Figure(money) + " " + currency; }
 
+std::string Times(double times) {
+  return times < 2 ? fmt::format("{:.2f} times", times) : fmt::format("{:.2g} times", times);
+}
+
 std::string Costs(const Row& row) { return row.estimate.setup.gpus > 1 ? "cost" : "costs"; }
 
 std::string Rate(const Row& row, const Recorded& from) {
@@ -40,13 +44,11 @@ std::string Compared(const Plan& plan, const Row& row, const Row& other) {
   const Recorded& from = plan.recorded[row.recording];
   const auto price = PriceOf(row, other, from), its = PriceOf(other, row, from);
   const double times = row.estimate.per_s.expected / other.estimate.per_s.expected;
-  const std::string speed =
-      std::abs(times - 1) < kAsMuch ? "as fast" : fmt::format("at {:.2g} times its speed", times);
+  const std::string speed = std::abs(times - 1) < kAsMuch ? "as fast" : "at " + Times(times) + " its speed";
   if (!price || !its)
-    return fmt::format(
-        "{} would do {}, {} {} ({}).", NameOf(row), Rate(row, from),
-        std::abs(times - 1) < kAsMuch ? "about as much as" : fmt::format("{:.2g} times", times),
-        NameOf(other), Rate(other, from));
+    return fmt::format("{} would do {}, {} {} ({}).", NameOf(row), Rate(row, from),
+                       std::abs(times - 1) < kAsMuch ? "about as much as" : Times(times), NameOf(other),
+                       Rate(other, from));
   const double less = 1 - price->money.expected / its->money.expected;
   const std::string how_much = std::abs(less) < kAsMuch ? "about as much"
                                : less > 0               ? FormatPercent(less) + " less"
