@@ -208,12 +208,12 @@ constexpr char kOthers[] = "other devices";
 // Why any other device than the recorded one is not told; nothing if it is.
 std::optional<NotTold> WhyNoOther(const Recorded& recorded) {
   const std::string with_window = "fullbore run --windows 4@100 -- " + recorded.command;
-  if (recorded.device == nullptr)
-    return NotTold{kOthers,
-                   recorded.device_name.empty()
-                       ? "the recorded device is not known"
-                       : fmt::format("what a {} can do is not known", recorded.device_name),
-                   ""};
+  if (recorded.device == nullptr) {
+    const std::string why = recorded.device_name.empty()
+                                ? "the recorded device is not known"
+                                : fmt::format("what a {} can do is not known", recorded.device_name);
+    return NotTold{kOthers, why + ": record it on one that fullbore explain --help lists", with_window};
+  }
   if (recorded.graphs.empty()) return NotTold{kOthers, "what the device did was not recorded", with_window};
   if (recorded.unknown_work <= kMostUnknown) return std::nullopt;
   return NotTold{kOthers,
