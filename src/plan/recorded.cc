@@ -272,6 +272,14 @@ std::string WhyNothing(const View& view) {
   return fitness.CanBeJudged() ? "" : fitness.Refusal();
 }
 
+// What limits the rates of a recording that tells something: too few steps, say.
+void SayWhatLimitsRates(const View& view, Recorded& recorded) {
+  const fitness::Fitness fitness = diagnose::FitnessOf(view);
+  const fitness::Condition* limit = fitness.WhyNot(fitness::Conclusion::kRates);
+  if (limit == nullptr) return;
+  recorded.not_told.push_back({"how fast it is in the long run", limit->says + " " + limit->mend, ""});
+}
+
 void TakeMachine(const View& view, Recorded& recorded) {
   recorded.on_cpu = view.ComputesOnCpu();
   recorded.device_name = DeviceNameOf(view);
@@ -349,6 +357,7 @@ Recorded RecordedOf(const record::Recording& recording, const record::Recording*
   TakeProfiler(recorded);
   TakeGradients(view, recorded);
   TakeNeeds(view, recorded);
+  SayWhatLimitsRates(view, recorded);
   SayWhatIsMissing(view, recorded);
   return recorded;
 }
