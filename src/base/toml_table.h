@@ -1,4 +1,11 @@
-// Tables of a TOML file that people write: every problem is an error with its file and line, and a hint.
+// Tables of a TOML file that people write, read key by key. Whatever is wrong is said with its file and line, and with
+// what would be right; the first problem of a file only.
+//
+//   std::optional<Error> error;
+//   TomlTable table(parsed, "alert 'slow'", path, error);
+//   rule.name = table.Text("name");
+//   table.RefuseOthers();
+//   if (error) return *error;
 #pragma once
 
 #include <cstdint>
@@ -17,7 +24,7 @@
 
 namespace fullbore {
 
-// One table. The first problem of the file is kept in `error`, and what is read after it does not matter.
+// Borrows everything; what is read after the first problem does not matter.
 class TomlTable {
  public:
   // `where`: what a message says the table is, as "alert 'waits for data'"; empty for the file's own.
@@ -27,6 +34,8 @@ class TomlTable {
   void Refuse(const toml::source_region& place, const std::string& what, const std::string& hint);
   void Refuse(const std::string& what, const std::string& hint) { Refuse(table_.source(), what, hint); }
   void RefuseKey(const std::string& key, const std::string& what, const std::string& hint);
+
+  bool failed() const { return error_.has_value(); }
 
   bool Has(const std::string& key) const { return table_.contains(key); }
   const toml::node* Get(const std::string& key);  // null if it is not there

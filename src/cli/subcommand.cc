@@ -3,9 +3,9 @@
 namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
-  static const std::vector<const Subcommand*> all = {&kRun,    &kTune,   &kMeasure, &kExplain, &kCompare,
-                                                     &kExport, &kLoader, &kRuns,    &kFleet,   &kAgent,
-                                                     &kServe,  &kTop,    &kAlerts,  &kDoctor,  &kHelp};
+  static const std::vector<const Subcommand*> all = {
+      &kRun,   &kTune,  &kMeasure, &kExplain, &kCompare, &kExport, &kLoader, &kRuns,
+      &kFleet, &kAgent, &kPlan,    &kServe,   &kTop,     &kAlerts, &kDoctor, &kHelp};
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/nearest.h"
 #include "base/text.h"
 
 namespace fullbore::roofline {
@@ -31,68 +32,70 @@ using timeline::ElementType;
 //        aten::mul over 3.8 GB in timesformer-base. Least times: bert-small with one text of 141 tokens, means of its
 //        products of 74 MFLOP, its attention, its layer norms, its additions and GELUs. The programs that
 //        docs/measurements.md judges the predictions by (vit, qwen) have no part in these figures.
+// Memory: the same sheets. Where a device is sold with more under the same name (V100: 32 GB), the least. MI250X: of one
+// die.
 // Multiprocessors and compute capabilities: the white papers and the CUDA C++ Programming Guide; AMD: the sheets.
 // clang-format off
 constexpr Device kDevices[] = {
-    // name, how the driver calls it, source, multiprocessors, compute capability, GB/s, of the bus, TFLOP/s
+    // name, how the driver calls it, source, multiprocessors, compute capability, GB/s, of the bus, GB, TFLOP/s
     {"NVIDIA V100 SXM2", "V100-SXM2-16GB|V100-SXM2-32GB|V100-DGXS-16GB|V100-DGXS-32GB", "data sheet 2020",
-     80, 70, 900, 15.75, {.fp32 = 15.7, .fp16 = 125}},
+     80, 70, 900, 15.75, 16, {.fp32 = 15.7, .fp16 = 125}},
     {"NVIDIA V100 PCIe", "V100-PCIE-16GB|V100-PCIE-32GB", "data sheet 2020",
-     80, 70, 900, 15.75, {.fp32 = 14, .fp16 = 112},
+     80, 70, 900, 15.75, 16, {.fp32 = 14, .fp16 = 112},
      {.source = "[B]", .elementwise_gb = 788}},
     {"NVIDIA V100S PCIe", "V100S-PCIE-32GB", "data sheet 2020",
-     80, 70, 1134, 15.75, {.fp32 = 16.4, .fp16 = 130}},
+     80, 70, 1134, 15.75, 32, {.fp32 = 16.4, .fp16 = 130}},
     {"NVIDIA T4", "T4", "data sheet 2019",
-     40, 75, 320, 15.75, {.fp32 = 8.1, .fp16 = 65}},
+     40, 75, 320, 15.75, 16, {.fp32 = 8.1, .fp16 = 65}},
     {"NVIDIA A10", "A10", "data sheet 2021",
-     72, 86, 600, 31.5, {.fp32 = 31.2, .tf32 = 62.5, .fp16 = 125, .bf16 = 125}},
+     72, 86, 600, 31.5, 24, {.fp32 = 31.2, .tf32 = 62.5, .fp16 = 125, .bf16 = 125}},
     {"NVIDIA A10G", "A10G", "data sheet 2022",
-     80, 86, 600, 31.5, {.fp32 = 31.5, .tf32 = 35, .fp16 = 70, .bf16 = 70}},
+     80, 86, 600, 31.5, 24, {.fp32 = 31.5, .tf32 = 35, .fp16 = 70, .bf16 = 70}},
     {"NVIDIA A100 SXM 80 GB", "A100-SXM4-80GB|A100-SXM-80GB", "data sheet 2021",
-     108, 80, 2039, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
+     108, 80, 2039, 31.5, 80, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
      {.source = "[M]", .product_tflops = 271.2}},
     {"NVIDIA A100 SXM 40 GB", "A100-SXM4-40GB", "data sheet 2021",
-     108, 80, 1555, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
+     108, 80, 1555, 31.5, 40, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
      {.source = "[M] [B]", .product_tflops = 271.2, .elementwise_gb = 1381}},
     {"NVIDIA A100 PCIe 40 GB", "A100-PCIE-40GB", "data sheet 2021",
-     108, 80, 1555, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
+     108, 80, 1555, 31.5, 40, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
      {.source = "[M]", .product_tflops = 252.9}},
     {"NVIDIA A100 PCIe 80 GB", "A100 80GB PCIe|A100-PCIE-80GB", "data sheet 2021",
-     108, 80, 1935, 31.5, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
+     108, 80, 1935, 31.5, 80, {.fp32 = 19.5, .tf32 = 156, .fp16 = 312, .bf16 = 312},
      {.source = "[M]", .product_tflops = 252.9}},
     {"NVIDIA L4", "L4", "data sheet 2023",
-     58, 89, 300, 31.5, {.fp32 = 30.3, .tf32 = 60, .fp16 = 121, .bf16 = 121, .fp8 = 242.5}},
+     58, 89, 300, 31.5, 24, {.fp32 = 30.3, .tf32 = 60, .fp16 = 121, .bf16 = 121, .fp8 = 242.5}},
     {"NVIDIA L40S", "L40S", "data sheet 2023",
-     142, 89, 864, 31.5, {.fp32 = 91.6, .tf32 = 183, .fp16 = 362, .bf16 = 362, .fp8 = 733}},
+     142, 89, 864, 31.5, 48, {.fp32 = 91.6, .tf32 = 183, .fp16 = 362, .bf16 = 362, .fp8 = 733}},
     {"NVIDIA GeForce RTX 3090", "GeForce RTX 3090", "white paper GA102",
-     82, 86, 936, 31.5, {.fp32 = 35.6, .tf32 = 35.6, .fp16 = 71, .bf16 = 71}},
+     82, 86, 936, 31.5, 24, {.fp32 = 35.6, .tf32 = 35.6, .fp16 = 71, .bf16 = 71}},
     {"NVIDIA GeForce RTX 4090", "GeForce RTX 4090", "white paper Ada",
-     128, 89, 1008, 31.5, {.fp32 = 82.6, .tf32 = 82.6, .fp16 = 165.2, .bf16 = 165.2, .fp8 = 330.3}},
+     128, 89, 1008, 31.5, 24, {.fp32 = 82.6, .tf32 = 82.6, .fp16 = 165.2, .bf16 = 165.2, .fp8 = 330.3}},
     {"NVIDIA H100 SXM", "H100 80GB HBM3|H100 SXM5 80GB|H100-SXM5-80GB", "white paper H100",
-     132, 90, 3352, 63, {.fp32 = 66.9, .tf32 = 494.7, .fp16 = 989.4, .bf16 = 989.4, .fp8 = 1978.9},
+     132, 90, 3352, 63, 80, {.fp32 = 66.9, .tf32 = 494.7, .fp16 = 989.4, .bf16 = 989.4, .fp8 = 1978.9},
      {.source = "[M] [F3] [T]", .product_tflops = 794.5, .attention_tflops = 370,
       .attention_backward_tflops = 322, .elementwise_gb = 2926, .least_product_us = 5.81,
       .least_attention_us = 9.35, .least_reduction_us = 3.09, .least_elementwise_us = 1.74}},
     {"NVIDIA H100 PCIe", "H100 PCIe|H100-PCIE-80GB", "white paper H100, product brief PB-11133",
-     114, 90, 2039, 63, {.fp32 = 51.2, .tf32 = 378, .fp16 = 756, .bf16 = 756, .fp8 = 1513}},
+     114, 90, 2039, 63, 80, {.fp32 = 51.2, .tf32 = 378, .fp16 = 756, .bf16 = 756, .fp8 = 1513}},
     {"NVIDIA H100 NVL", "H100 NVL", "data sheet 2024",
-     132, 90, 3900, 63, {.fp32 = 60, .tf32 = 417.5, .fp16 = 835.5, .bf16 = 835.5, .fp8 = 1670.5}},
+     132, 90, 3900, 63, 94, {.fp32 = 60, .tf32 = 417.5, .fp16 = 835.5, .bf16 = 835.5, .fp8 = 1670.5}},
     {"NVIDIA H200 SXM", "H200", "data sheet 2024",
-     132, 90, 4800, 63, {.fp32 = 67, .tf32 = 494.5, .fp16 = 989.5, .bf16 = 989.5, .fp8 = 1979},
+     132, 90, 4800, 63, 141, {.fp32 = 67, .tf32 = 494.5, .fp16 = 989.5, .bf16 = 989.5, .fp8 = 1979},
      {.source = "[M]", .product_tflops = 794.5}},
     {"NVIDIA H200 NVL", "H200 NVL", "data sheet 2024",
-     132, 90, 4800, 63, {.fp32 = 60, .tf32 = 417.5, .fp16 = 835.5, .bf16 = 835.5, .fp8 = 1670.5}},
+     132, 90, 4800, 63, 141, {.fp32 = 60, .tf32 = 417.5, .fp16 = 835.5, .bf16 = 835.5, .fp8 = 1670.5}},
     {"NVIDIA B200", "B200", "Blackwell technical brief, HGX B200",
-     148, 100, 8000, 63, {.fp32 = 80, .tf32 = 1100, .fp16 = 2250, .bf16 = 2250, .fp8 = 4500},
+     148, 100, 8000, 63, 180, {.fp32 = 80, .tf32 = 1100, .fp16 = 2250, .bf16 = 2250, .fp8 = 4500},
      {.source = "[M]", .product_tflops = 1745}},
     {"AMD Instinct MI210", "MI210", "data sheet 2022",
-     104, 0, 1638, 31.5, {.fp32 = 22.6, .fp32_matrix = 45.3, .fp16 = 181, .bf16 = 181},
+     104, 0, 1638, 31.5, 64, {.fp32 = 22.6, .fp32_matrix = 45.3, .fp16 = 181, .bf16 = 181},
      {.source = "[B]", .elementwise_gb = 1358}},
     {"AMD Instinct MI250X (one die)", "MI250X", "data sheet 2021, half of the card",
-     110, 0, 1638, 31.5, {.fp32 = 23.95, .fp32_matrix = 47.85, .fp16 = 191.5, .bf16 = 191.5},
+     110, 0, 1638, 31.5, 64, {.fp32 = 23.95, .fp32_matrix = 47.85, .fp16 = 191.5, .bf16 = 191.5},
      {.source = "[M]", .product_tflops = 147}},
     {"AMD Instinct MI300X", "MI300X|MI300X VF", "data sheet 2023",
-     304, 0, 5300, 63, {.fp32 = 163.4, .fp32_matrix = 163.4, .tf32 = 653.7, .fp16 = 1307.4, .bf16 = 1307.4,
+     304, 0, 5300, 63, 192, {.fp32 = 163.4, .fp32_matrix = 163.4, .tf32 = 653.7, .fp16 = 1307.4, .bf16 = 1307.4,
                     .fp8 = 2614.9},
      {.source = "[M] [A] [FA] [T]", .product_tflops = 668.4, .product_fp32_tflops = 94.1,
       .attention_tflops = 353, .attention_backward_tflops = 194, .elementwise_gb = 4138,
@@ -174,6 +177,26 @@ std::string NamesOfDevices() {
   std::string names;
   for (const Device& device : kDevices) names += (names.empty() ? "" : ", ") + std::string(device.name);
   return names;
+}
+
+std::string ShortName(const Device& device) {
+  std::string_view name = device.name;
+  for (const std::string_view maker : {"NVIDIA ", "AMD ", "Instinct "}) {
+    if (name.starts_with(maker)) name.remove_prefix(maker.size());
+  }
+  return std::string(name);
+}
+
+std::optional<std::string> NearestDevice(std::string_view name) {
+  const std::string plain = WithoutMaker(name);
+  std::vector<std::string> names, of_kind;
+  for (const Device& device : kDevices) {
+    names.push_back(ShortName(device));
+    of_kind.push_back(Lower(names.back().substr(0, names.back().find(' '))));
+  }
+  const auto meant = Nearest(plain, of_kind);
+  if (!meant) return std::nullopt;
+  return names[static_cast<size_t>(std::ranges::find(of_kind, *meant) - of_kind.begin())];
 }
 
 std::optional<double> MatrixPeak(const Device& device, ElementType type, bool on_tensor_cores) {

@@ -40,7 +40,8 @@ struct Device {
   int multiprocessors;  // or compute units
   int capability;       // CUDA compute capability times ten; 0 for other makers
   double bandwidth_gb;  // of the memory, 10^9 bytes a second
-  double bus_gb;  // to and from the host, in each direction; of a board of its usual form, with all lanes
+  double bus_gb;     // to and from the host, in each direction; of a board of its usual form, with all lanes
+  double memory_gb;  // 10^9 bytes; the least that is sold under this name
   Peaks tflops;
   Reached reached = {};
 
@@ -63,6 +64,11 @@ std::string WithoutMaker(std::string_view name);
 
 // The names in the table, with commas between them.
 std::string NamesOfDevices();
+
+// As people write it: without the maker, in the table's letters ("T4", "H100 SXM").
+std::string ShortName(const Device& device);
+// The short name that was probably meant: "T4" for "t5". Nothing where none is near.
+std::optional<std::string> NearestDevice(std::string_view name);
 
 // Arithmetic on elements of this type at best, operations a second: `on_tensor_cores` tells TF32 from
 // float32. Nothing where the table does not say (float64, integers).

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "base/text.h"
+
 namespace fullbore::roofline {
 namespace {
 
@@ -134,6 +136,8 @@ TEST(DevicesTest, FiguresOfTheTableFitEachOther) {
     const double bytes_per_kflop = device->bandwidth_gb / peaks.fp32;
     EXPECT_GT(bytes_per_kflop, 9) << name;
     EXPECT_LT(bytes_per_kflop, 110) << name;
+    EXPECT_GE(device->memory_gb, 16) << name;
+    EXPECT_LE(device->memory_gb, 192) << name;
     // What is reached is a good part of the peak, but not more than it, and somebody has published it.
     const Reached& reached = device->reached;
     const auto part = [](double value, double peak) { return value > 0 ? value / peak : 0.6; };
@@ -149,6 +153,22 @@ TEST(DevicesTest, FiguresOfTheTableFitEachOther) {
                          reached.attention_tflops + reached.least_elementwise_us >
                      0;
     EXPECT_EQ(any, *reached.source != '\0') << name;
+  }
+}
+
+TEST(DevicesTest, AMistypedNameIsNearOneOfTheTable) {
+  EXPECT_EQ(NearestDevice("t5"), "T4");
+  EXPECT_EQ(NearestDevice("nvidia v10"), "V100 SXM2");
+  EXPECT_EQ(NearestDevice("MI30X"), "MI300X");
+  EXPECT_EQ(NearestDevice("abacus"), std::nullopt);
+}
+
+TEST(DevicesTest, ShortNamesMeanTheSameDevice) {
+  for (const std::string_view name :
+       Split(std::string_view("T4,H100,MI300X,GeForce RTX 3090,A100 PCIe 80 GB"), ',')) {
+    const Device* device = DeviceMeant(name);
+    ASSERT_NE(device, nullptr) << name;
+    EXPECT_EQ(DeviceMeant(ShortName(*device)), device) << name;
   }
 }
 

@@ -128,6 +128,16 @@ Ratio WorkRatio(const Device& from, const Device& to, const StepGraph& graph, co
   return {longer(there, to) / longer(here, from), spread};
 }
 
+// Of a kernel that memory limits, the part of what it takes beyond the least of its class that goes with its start. That is
+// not the memory's where its bytes pass sooner than it starts: they lie in a cache, and it waits for its own latencies.
+// All of it then, and nothing where they take much longer; between, by the squares of both.
+double PartOfStart(const Device& from, Kind kind, const StepGraph::Task& task, double least_ns) {
+  const bool memory = kind == Kind::kElementwise || kind == Kind::kReduction;
+  if (!memory || task.bytes <= 0) return 0;
+  const double passing_ns = task.bytes / BytesPerNs(from).value;
+  return least_ns * least_ns / (least_ns * least_ns + passing_ns * passing_ns);
+}
+
 // Copies that keep to the bus, and those that nothing is known of here.
 std::optional<Ratio> LinkRatio(const Device& from, const Device& to, Lane lane) {
   switch (lane) {
@@ -154,7 +164,9 @@ OnAnother OnDevice(const Device& from, const Device& to, const StepGraph& graph,
   const Kind kind = KindOf(operation.lane);
   const Figure here = LeastNs(from, kind), there = LeastNs(to, kind);
   const bool both = !here.assumed && !there.assumed;
-  const double starting = std::min(ns, both ? here.value : kLeastUs * 1e3);
+  const double least = both ? here.value : kLeastUs * 1e3;
+  double starting = std::min(ns, least);
+  starting += (ns - starting) * PartOfStart(from, kind, graph.tasks[operation.task], least);
   const double start_ns = both ? starting * there.value / here.value : starting;
   const double spread_of_start = kSpreadOfLeast * (both ? 1 : kMoreIfAssumed);
   const Ratio work = WorkRatio(from, to, graph, operation);

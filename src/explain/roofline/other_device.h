@@ -6,7 +6,8 @@
 // `work` is the longer of the arithmetic at the rate that is reached for it and the bytes at the bandwidth that is
 // reached. Where the operation's shapes are not known, its class tells: matrix kernels are bound by their arithmetic,
 // attention by its own, everything else by memory. What nobody has published is assumed to be the usual part of the
-// peak, and the range is wider then.
+// peak, and the range is wider then. Of a kernel that memory limits and whose bytes are known to
+// pass sooner than it starts, what lies above `least` goes with the start: small tensors stay in caches.
 #pragma once
 
 #include "explain/roofline/devices.h"

@@ -81,6 +81,13 @@ TEST(OtherDeviceTest, AKernelBelowTheLeastTimeOfItsClassKeepsItsPartOfIt) {
   EXPECT_NEAR(ExpectedUs(Slow(), Fast(), {}, Kernel(Lane::kElementwise, 1)), 2, 1e-6);
 }
 
+TEST(OtherDeviceTest, AKernelOfFewBytesIsLongerByItsLatenciesAndNotByTheMemory) {
+  const StepGraph few = WithTask(0, 0.01, Arithmetic::kVector);  // they pass in 11 ns
+  EXPECT_NEAR(ExpectedUs(Slow(), Fast(), few, Kernel(Lane::kElementwise, 4, 1)), 8, 0.02);
+  const StepGraph many = WithTask(0, 1800, Arithmetic::kVector);
+  EXPECT_NEAR(ExpectedUs(Slow(), Fast(), many, Kernel(Lane::kElementwise, 2002, 1)), 4 + 1000, 4);
+}
+
 TEST(OtherDeviceTest, AProductTakesAsMuchAsTheArithmeticSays) {
   const StepGraph graph = WithTask(1000, 1, Arithmetic::kFloat16);
   EXPECT_NEAR(ExpectedUs(Slow(), Fast(), graph, Kernel(Lane::kMatmulTensor, 4005, 1)), 10 + 4000 / 4, 1e-6);
