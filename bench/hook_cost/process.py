@@ -201,6 +201,7 @@ def wait_for(device: str) -> None:
 
 def main() -> None:
     kind, rounds, native = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    os.environ["FULLBORE_WINDOWS"] = "off"  # windows_cost.py measures them, and they would lie where this runs
     torch.set_num_threads(1)
     width, depth, batch, steps = {**KINDS, **ON_DEVICE}[kind]
     device = "cuda" if kind in ON_DEVICE else "cpu"
