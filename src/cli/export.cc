@@ -61,7 +61,7 @@ Result<Loaded> Load(const std::vector<std::string>& traces) {
   Loaded loaded;
   ReadingLine line;
   ingest::TraceOptions options = TraceOptionsFor(&line, false);
-  options.prepare = [&](timeline::DeviceTrace& trace) {
+  options.look = [&](const timeline::DeviceTrace& trace) {
     Clock& clock = loaded.clocks[trace.rank.value_or(0)];
     const analyze::RankTrace rank(trace);
     clock.first_event_ns = rank.begin_ns();
