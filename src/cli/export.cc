@@ -149,6 +149,16 @@ Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
   return window;
 }
 
+// One of many ranks: what its steps waited for was let go (ingest/gathered_ranks.h).
+bool HasNoGraphLeft(const record::RankInfo& rank) { return rank.device_activity && !rank.graph; }
+
+void SayWhatIsNotReplayed(const record::Stage& stage) {
+  const auto ranks = std::ranges::count_if(stage.ranks, HasNoGraphLeft);
+  if (ranks == 0) return;
+  Print(stderr, "{} of {} ranks are not replayed: of so many, only a few are kept in full\n", ranks,
+        stage.ranks.size());
+}
+
 // The first step that begins in the window and can be replayed.
 Result<int64_t> StepToReplay(const record::RankInfo& rank, const Window& window) {
   for (const record::Step& step : rank.steps) {
@@ -246,13 +256,14 @@ int Export(Flags flags) {
                                    if (rank.rank != trace.rank) continue;
                                    const Clock& clock = loaded->clocks.at(rank.rank);
                                    file.AddRank(trace, rank, clock.shift_ns, clock.step_numbers);
-                                   if (changes->empty() || !replayed) continue;
+                                   if (changes->empty() || !replayed || HasNoGraphLeft(rank)) continue;
                                    replayed = AddReplay(*changes, *window, trace, *loaded, rank, &file);
                                  }
                                });
   }();
   if (!messages) return Fail(messages.error(), StatusOf(messages.error()));
   if (!replayed) return Fail(replayed.error(), kExitUsage);
+  if (!changes->empty()) SayWhatIsNotReplayed(loaded->stage());
   if (auto written = Write(flags.output, file); !written) return Fail(written.error(), kExitFailure);
   Print(stderr, "{}: {} to {} of {}, {} events; open it at https://ui.perfetto.dev\n", flags.output.path,
         FormatDuration(window->begin_ns - loaded->begin_ns),
