@@ -1,4 +1,4 @@
-// Of many ranks the graphs of a few are kept (timeline/device/kept_ranks.h): that they are enough for what is asked of them.
+// Of many ranks the graphs of a few are kept (timeline/device/kept_ranks.h): they are enough for what is asked of them.
 #include "timeline/device/kept_ranks.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What stays of the traces of a run's ranks, which are read one after the other: of each its sums and when it came to its
-// collectives; of few of them also what grows with the events of a step (record::StepGraph, StepTimeline, counters).
+// What stays of the traces of a run's ranks, which are read one after the other: of each its sums and when it came to
+// its collectives; of few of them also what grows with the events of a step (record::StepGraph, StepTimeline, counters).
 //
 //   GatheredRanks ranks;
 //   ... ranks.Take(trace, place) ...             // each trace
@@ -7,9 +7,9 @@
 //   ... ranks.TakeAgain(trace, place) ...        // those that are missing()
 //   std::move(ranks).Finish(&recording, &stage);
 //
-// Which ranks these are (timeline::RanksToKeep) shows only when all have been read, so some have to be read twice. To
-// keep on the way those that may be needed does not do: how long a rank is waited for hangs on the clocks and on the last
-// one to come, of which the next trace may tell.
+// Which ranks these are (timeline::RanksToKeep) shows only when all have been read, so some have to be read twice.
+// Keeping on the way those that may be needed does not do: how long a rank is waited for depends on the clocks and on
+// the last one to come, of which the next trace may tell.
 #pragma once
 
 #include <map>

@@ -25,8 +25,8 @@ struct Arrival {  // one collective, send or receive on one rank
   uint32_t transfer = 0;  // into Arrivals::transfers; 0 of a collective
 };
 
-// What is known of a send or receive besides. Most ranks have none, and of thousands of collectives on hundreds of ranks
-// each byte counts.
+// What is known of a send or receive besides. Most ranks have none, and of thousands of collectives on hundreds of
+// ranks each byte counts.
 struct Transfer {
   int64_t exposed_ns = 0;  // no computation ran beside it
   int32_t peer = -1;       // the other rank, -1 where not recorded

@@ -1,5 +1,5 @@
-// Of a run of many ranks, the few of which more is kept than sums: what their steps waited for (record::StepGraph), to be
-// run again, and a step to look at. For one rank that takes up to 30 MB.
+// Of a run of many ranks, the few of which more is kept than sums: what their steps waited for (record::StepGraph), to
+// be run again, and a step to look at. For one rank that takes up to 30 MB.
 #pragma once
 
 #include <cstddef>
