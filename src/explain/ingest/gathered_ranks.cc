@@ -10,7 +10,6 @@
 #include "explain/roofline/matrix_units.h"
 #include "explain/roofline/precision.h"
 #include "explain/roofline/roofline.h"
-#include "timeline/device/kept_ranks.h"
 #include "timeline/device/steps.h"
 #include "timeline/device/stretches.h"
 
@@ -156,22 +155,23 @@ void GatheredRanks::Join() {
 
 void GatheredRanks::Compare() {
   Join();
-  std::vector<timeline::Arrivals> arrivals;
-  for (Gathered& rank : ranks_) arrivals.push_back(std::move(rank.arrivals));
-  comparison_ = timeline::CompareRanks(arrivals);
-  for (size_t i = 0; i < ranks_.size(); ++i) ranks_[i].arrivals = std::move(arrivals[i]);
+  for (Gathered& rank : ranks_) arrivals_.push_back(std::move(rank.arrivals));
+  comparison_ = timeline::CompareRanks(arrivals_);
   for (const std::string& note : comparison_.notes) notes_.push_back(Note(note));
-  if (ranks_.size() <= timeline::kMostKeptRanks) return;
+  if (ranks_.size() > timeline::kMostKeptRanks) Choose(timeline::RanksToKeep(InBrief(), comparison_));
+}
+
+std::vector<timeline::RankInBrief> GatheredRanks::InBrief() const {
   std::vector<timeline::RankInBrief> brief;
   for (size_t i = 0; i < ranks_.size(); ++i) {
     const std::vector<record::Step>& steps = ranks_[i].info.steps;
     timeline::RankInBrief& rank = brief.emplace_back();
-    rank.in_graph = std::min(ranks_[i].in_graph, ranks_[i].arrivals.list.size());
+    rank.in_graph = std::min(ranks_[i].in_graph, arrivals_[i].list.size());
     if (steps.empty()) continue;
     rank.begin_ns = steps.front().end_ns - steps.front().wall_ns + comparison_.ranks[i].shift_ns;
     rank.end_ns = steps.back().end_ns + comparison_.ranks[i].shift_ns;
   }
-  Choose(timeline::RanksToKeep(brief, comparison_));
+  return brief;
 }
 
 void GatheredRanks::Choose(const std::vector<size_t>& kept) {
@@ -188,11 +188,11 @@ void GatheredRanks::Choose(const std::vector<size_t>& kept) {
   }
   std::erase_if(series_, [&](const auto& each) { return !chosen.contains(each.first); });
   holders_ = std::move(chosen);
-  notes_.push_back(
-      Note("of the " + std::to_string(ranks_.size()) + " ranks, " + std::to_string(kept.size()) +
-           " are kept in full (" + numbers +
-           "): the first ones, and those that they wait for most. Of the others there are all sums, "
-           "but no graph to run again, no step to look at and no counters"));
+  notes_.push_back(Note(
+      "of the " + std::to_string(ranks_.size()) + " ranks, " + std::to_string(kept.size()) +
+      " are kept in full (" + numbers +
+      "): the first ones, and those that they wait for most. Of the others there are all sums, but no graph to "
+      "run again, no step to look at and no counters"));
 }
 
 void GatheredRanks::TakeAgain(timeline::DeviceTrace& trace, const TracePlace& place) {
@@ -213,15 +213,15 @@ void GatheredRanks::Finish(record::Recording* recording, record::Stage* stage) &
   recording->wall_offset_ns = base_ns_.value_or(0);
   for (const TracePlace& place : missing_) {
     notes_.push_back(Note("'" + place.name +
-                          "' could not be read a second time: its rank is left out where " +
-                          "steps are run again or shown"));
+                          "' could not be read a second time: its rank is left out where steps "
+                          "are run again or shown"));
     notes_.back().severity = Severity::kWarning;
   }
   std::ranges::move(notes_, std::back_inserter(stage->messages));
   for (auto& [rank, series] : series_) stage->series.push_back(std::move(series));
   for (size_t i = 0; i < ranks_.size(); ++i) {
     const int64_t shift = comparison_.ranks[i].shift_ns;
-    timeline::ApplyWaits(ranks_[i].arrivals, comparison_.ranks[i], &ranks_[i].info);
+    timeline::ApplyWaits(arrivals_[i], comparison_.ranks[i], &ranks_[i].info);
     timeline::ShiftTimes(shift, &ranks_[i].info);
     const int64_t begin = ranks_[i].begin_ns + shift;
     const int64_t end = ranks_[i].end_ns + shift;

@@ -21,6 +21,7 @@
 
 #include "explain/ingest/trace_reader.h"
 #include "record/recording.h"
+#include "timeline/device/kept_ranks.h"
 #include "timeline/device/rank.h"
 #include "timeline/device/ranks.h"
 #include "timeline/device/trace.h"
@@ -44,7 +45,7 @@ class GatheredRanks {
   // One recording, or from Compare() on all of one rank.
   struct Gathered {
     record::RankInfo info;
-    timeline::Arrivals arrivals;
+    timeline::Arrivals arrivals;  // until Compare()
     int64_t begin_ns = 0, end_ns = 0;
     int64_t base_shift_ns = 0;  // to the base time of the first trace
     size_t in_graph = 0;        // of its arrivals
@@ -55,9 +56,11 @@ class GatheredRanks {
   void KeepOrLetGo(size_t recording);
   void TakeSeries(int rank, std::vector<record::Series> series);
   void Join();
+  std::vector<timeline::RankInBrief> InBrief() const;
   void Choose(const std::vector<size_t>& kept);
 
   std::vector<Gathered> ranks_;
+  std::vector<timeline::Arrivals> arrivals_;  // from Compare() on, of the same ranks
   std::map<int, size_t> first_of_;  // by rank, its earliest recording so far, whose graph is the rank's
   std::set<int> holders_;           // ranks whose graphs are here
   std::vector<std::pair<int, record::Series>> series_;  // of the holders, with their ranks
