@@ -6,7 +6,7 @@
 namespace fullbore::timeline {
 namespace {
 
-// The first ones from `start` on that have steps, and of whom `fits` holds; the number of ranks if there is none.
+// The first one from `start` on that has steps, and of which `fits` holds; the number of ranks if there is none.
 template <typename Fits>
 size_t FirstOf(const std::vector<RankInBrief>& ranks, size_t start, Fits fits) {
   while (start < ranks.size() && (ranks[start].begin_ns == ranks[start].end_ns || !fits(ranks[start])))
@@ -44,7 +44,8 @@ std::vector<size_t> MetBy(size_t rank, const std::vector<RankInBrief>& ranks,
 }  // namespace
 
 std::vector<size_t> RanksToKeep(const std::vector<RankInBrief>& ranks, const RankComparison& comparison) {
-  const size_t first = FirstOf(ranks, 0, [](const RankInBrief&) { return true; });
+  size_t first = FirstOf(ranks, 0, [](const RankInBrief&) { return true; });
+  if (first == ranks.size()) first = 0;  // none has steps
   const size_t second = FirstOf(ranks, first + 1, [&](const RankInBrief& rank) {
     return rank.begin_ns < ranks[first].end_ns && rank.end_ns > ranks[first].begin_ns;
   });
@@ -52,9 +53,9 @@ std::vector<size_t> RanksToKeep(const std::vector<RankInBrief>& ranks, const Ran
   for (const size_t rank : {first, second}) {
     if (rank >= ranks.size()) continue;
     kept.insert(rank);
-    const std::vector<size_t> met = MetBy(rank, ranks, comparison);
-    kept.insert(met.begin(), met.begin() + static_cast<std::ptrdiff_t>(
-                                               std::min(met.size(), record::kMostRanksTogether - 1)));
+    std::vector<size_t> met = MetBy(rank, ranks, comparison);
+    met.resize(std::min(met.size(), record::kMostRanksTogether - 1));
+    kept.insert(met.begin(), met.end());
   }
   return {kept.begin(), kept.end()};
 }

@@ -20,9 +20,10 @@ struct RankInBrief {
   size_t in_graph = 0;               // how many of its arrivals are in its graph: the first ones
 };
 
-// In order, kMostKeptRanks at most: the first rank with steps, the next one that steps meanwhile, and of those that
-// either meets in its graph the ones that wait least there, for which the others wait. They are those that the replay
-// would choose among the graphs of all (replay::RanksAround): what it says does not depend on what is left out.
+// In order, kMostKeptRanks at most: the first rank with steps (the first of all if none has any), the next one that
+// steps meanwhile, and of those that either meets in its graph the ones that wait least there, for which the others
+// wait. They are those that the replay would choose among the graphs of all (replay::RanksAround): what it says does
+// not depend on what is left out.
 std::vector<size_t> RanksToKeep(const std::vector<RankInBrief>& ranks, const RankComparison& comparison);
 
 }  // namespace fullbore::timeline

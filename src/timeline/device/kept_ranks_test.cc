@@ -72,7 +72,7 @@ TEST(KeptRanksTest, WhoHasNoStepsIsNotJudged) {
   ranks[0].end_ns = ranks[0].begin_ns;
   EXPECT_THAT(ranks.Kept(), ElementsAre(1, 2, 3, 4));
   for (size_t i = 0; i < 5; ++i) ranks[i].end_ns = ranks[i].begin_ns;
-  EXPECT_THAT(ranks.Kept(), SizeIs(0));
+  EXPECT_THAT(ranks.Kept(), ElementsAre(0)) << "if nobody has steps, the first";
 }
 
 TEST(KeptRanksTest, TheSecondOneStepsWhileTheFirstDoes) {
