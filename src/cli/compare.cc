@@ -134,7 +134,7 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
     side.sum.emplace();
     ReadingLine line;
     ingest::TraceOptions options = TraceOptionsFor(&line, false);
-    options.prepare = [&](timeline::DeviceTrace& trace) { side.sum->Add(trace); };
+    options.look = [&](const timeline::DeviceTrace& trace) { side.sum->Add(trace); };
     const auto recording = ingest::ReadTraces({word}, options);
     if (!recording) return recording.error();
     side.diagnosis = diagnose::Diagnose(*recording);

@@ -132,7 +132,8 @@ int Explain(Flags& flags) {
   targets.html = flags.html;
   targets.what_if = *what_if;
   targets.terminal = !flags.quiet && !AnyToStandardOutput({&flags.json, &flags.html});
-  if (auto written = WriteReports(*recording, targets); !written) return Fail(written.error(), kExitFailure);
+  if (auto written = WriteReports(std::move(*recording), targets); !written)
+    return Fail(written.error(), kExitFailure);
   return 0;
 }
 

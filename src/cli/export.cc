@@ -61,7 +61,7 @@ Result<Loaded> Load(const std::vector<std::string>& traces) {
   Loaded loaded;
   ReadingLine line;
   ingest::TraceOptions options = TraceOptionsFor(&line, false);
-  options.prepare = [&](timeline::DeviceTrace& trace) {
+  options.look = [&](const timeline::DeviceTrace& trace) {
     Clock& clock = loaded.clocks[trace.rank.value_or(0)];
     const analyze::RankTrace rank(trace);
     clock.first_event_ns = rank.begin_ns();
@@ -147,6 +147,16 @@ Result<Window> WindowOf(const Flags& flags, const Loaded& loaded) {
                  fmt::format("the trace lasts {}", FormatDuration(loaded.stage().end_ns - loaded.begin_ns))};
   }
   return window;
+}
+
+// One of many ranks: what its steps waited for was let go (ingest/gathered_ranks.h).
+bool HasNoGraphLeft(const record::RankInfo& rank) { return rank.device_activity && !rank.graph; }
+
+void SayWhatIsNotReplayed(const record::Stage& stage) {
+  const auto ranks = std::ranges::count_if(stage.ranks, HasNoGraphLeft);
+  if (ranks == 0) return;
+  Print(stderr, "{} of {} ranks are not replayed: of so many, only a few are kept in full\n", ranks,
+        stage.ranks.size());
 }
 
 // The first step that begins in the window and can be replayed.
@@ -246,13 +256,14 @@ int Export(Flags flags) {
                                    if (rank.rank != trace.rank) continue;
                                    const Clock& clock = loaded->clocks.at(rank.rank);
                                    file.AddRank(trace, rank, clock.shift_ns, clock.step_numbers);
-                                   if (changes->empty() || !replayed) continue;
+                                   if (changes->empty() || !replayed || HasNoGraphLeft(rank)) continue;
                                    replayed = AddReplay(*changes, *window, trace, *loaded, rank, &file);
                                  }
                                });
   }();
   if (!messages) return Fail(messages.error(), StatusOf(messages.error()));
   if (!replayed) return Fail(replayed.error(), kExitUsage);
+  if (!changes->empty()) SayWhatIsNotReplayed(loaded->stage());
   if (auto written = Write(flags.output, file); !written) return Fail(written.error(), kExitFailure);
   Print(stderr, "{}: {} to {} of {}, {} events; open it at https://ui.perfetto.dev\n", flags.output.path,
         FormatDuration(window->begin_ns - loaded->begin_ns),

@@ -94,7 +94,7 @@ ingest::TraceOptions TraceOptionsFor(ReadingLine* line, bool like_hta) {
   options.progress = [line](const std::string& file, int64_t position, int64_t size) {
     line->Show(file, position, size);
   };
-  if (like_hta) options.prepare = analyze::CutLikeHta;
+  if (like_hta) options.cut = analyze::CutLikeHta;
   return options;
 }
 

@@ -286,6 +286,19 @@ def test_a_step_time_that_is_known_takes_the_place_of_an_estimate(fullbore, trac
         assert said.code == 2 and "--step-time" in said.stderr
 
 
+def test_of_many_ranks_the_verdict_is_of_all_and_the_replay_of_those_that_are_kept(fullbore, tmp_path):
+    for rank in range(20):
+        written(tmp_path / f"{rank}.json.gz", made_trace(rank=rank))
+    report = fullbore.explain(tmp_path)
+    assert len(report["ranks"]) == 20
+    assert "replay" in report, "the first rank is kept"
+    export = fullbore.call(
+        "export", tmp_path, "--to", "perfetto", "--what-if", "workers=2", "-o", tmp_path / "w.json.gz"
+    )
+    assert export.code == 0, export.stderr
+    assert "12 of 20 ranks are not replayed" in export.stderr
+
+
 def test_a_device_that_is_not_known_is_an_error_that_names_those_that_are(fullbore, trace):
     said = fullbore.call("explain", trace, "--what-if", "device=Abacus")
     assert said.code == 2

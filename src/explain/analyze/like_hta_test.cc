@@ -100,7 +100,7 @@ TEST_P(AgreesWithHta, ToAHundredthOfAPoint) {
   if (!ingest::HaveRealTraces()) GTEST_SKIP() << "no traces in ../shared/traces or $FULLBORE_TRACES";
   const Published& want = GetParam();
   ingest::TraceOptions options;
-  options.prepare = CutLikeHta;
+  options.cut = CutLikeHta;
   const auto recording = ingest::ReadTraces({ingest::RealTraces() + "/" + want.file}, options);
   ASSERT_TRUE(recording.ok()) << ToString(recording.error());
   const record::RankInfo& rank = recording->stages.at(0).ranks.at(0);
@@ -132,7 +132,7 @@ std::vector<std::string> SectionLikeHta(const char* file, const char* name,
   const Section* section = SectionNamed(name);
   Table table{section->columns, {}, {}};
   ingest::TraceOptions options;
-  options.prepare = CutLikeHta;
+  options.cut = CutLikeHta;
   const auto visited = ingest::VisitTraces(
       {ingest::RealTraces() + "/" + file}, options,
       [&](DeviceTrace& trace, const std::string&) { section->append(RankTrace(trace), &table); });

@@ -3,29 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
-#include "explain/ingest/archive_reader.h"
-#include "explain/ingest/byte_source.h"
-#include "explain/ingest/foreign_formats.h"
-#include "explain/ingest/kineto/kineto_reader.h"
-#include "explain/ingest/nsys/nsys_reader.h"
-#include "explain/ingest/span_names.h"
+#include "explain/ingest/gathered_ranks.h"
 #include "explain/ingest/trace_files.h"
-#include "explain/roofline/host_operators.h"
-#include "explain/roofline/host_work.h"
-#include "explain/roofline/matrix_units.h"
-#include "explain/roofline/precision.h"
-#include "explain/roofline/roofline.h"
-#include "timeline/device/rank.h"
-#include "timeline/device/ranks.h"
-#include "timeline/device/steps.h"
-#include "timeline/device/stretches.h"
+#include "explain/ingest/trace_reader.h"
 
 namespace fullbore::ingest {
 namespace {
-
-constexpr int64_t kMaxNamedMembers =
-    20;  // of the left-out members of an archive; the others are only counted
 
 using record::Message;
 using record::Severity;
@@ -33,7 +18,12 @@ using record::Severity;
 // Reads files one after the other, gives each trace its rank, and collects messages.
 class Visit {
  public:
-  Visit(const TraceOptions& options, const TraceVisitor& visit) : options_(options), visit_(visit) {}
+  Visit(const TraceOptions& options, TraceReader::Take visit)
+      : options_(options),
+        visit_(std::move(visit)),
+        reader_(
+            options, [this](timeline::DeviceTrace& trace, const TracePlace& place) { Take(trace, place); },
+            [this](Severity severity, std::string text) { Say(severity, std::move(text)); }) {}
 
   Result<void> Run(const TraceFiles& files) {
     messages_ = files.notes;
@@ -43,9 +33,9 @@ class Visit {
     }
     // In a directory, a damaged file is left out with a message; alone, it is an error.
     const bool must_read = files.files.size() == 1;
-    for (const TraceFile& file : files.files) {
-      directory_rank_ = file.directory_rank;
-      const Result<void> read = ReadFile(file);
+    for (size_t i = 0; i < files.files.size(); ++i) {
+      directory_rank_ = files.files[i].directory_rank;
+      const Result<void> read = reader_.Read(files.files[i], i);
       if (read) continue;
       if (must_read) return read.error();
       Say(Severity::kError, "left out: " + ToString(read.error()));
@@ -63,100 +53,8 @@ class Visit {
  private:
   enum class RankFrom : uint8_t { kTrace, kName, kOrder };
 
-  Result<void> ReadFile(const TraceFile& file) {
-    switch (file.kind) {
-      case FileKind::kSqlite:
-        return ReadNsysFile(file.path);
-      case FileKind::kArchive:
-        return ReadArchive(file.path);
-      case FileKind::kForeign:
-        if (const auto foreign = ForeignFile(file.path)) return *foreign;
-        break;
-      case FileKind::kJson:
-        break;
-    }
-    auto source = OpenBytes(file.path);
-    if (!source) return source.error();
-    return ReadJson(std::move(*source), file.path);
-  }
-
-  Result<void> ReadJson(std::unique_ptr<ByteSource> source, const std::string& name) {
-    kineto::ReadOptions options;
-    options.stacks = options_.stacks;
-    if (options_.progress) {
-      options.progress = [&](int64_t position, int64_t size) { options_.progress(name, position, size); };
-    }
-    auto trace = kineto::ReadKineto(std::move(source), name, options);
-    if (!trace) return trace.error();
-    Take(*trace, name);
-    return {};
-  }
-
-  Result<void> ReadArchive(const std::string& path) {
-    auto source = OpenBytes(path);
-    if (!source) return source.error();
-    ArchiveReader archive(std::move(*source));
-    int64_t read = 0, left_out = 0;
-    std::optional<Error> first_error;
-    for (;;) {
-      auto next = archive.Next();
-      if (!next) {
-        const Error error{next.error().code, "cannot read '" + path + "': " + next.error().text,
-                          next.error().hint};
-        if (read == 0) return error;
-        Say(Severity::kError, "the rest is left out: " + ToString(error));
-        break;
-      }
-      if (!*next) break;
-      if (archive.name().starts_with("__MACOSX/"))
-        continue;  // what macOS knows about the files besides their bytes
-      const std::string name = path + ":" + archive.name();
-      const auto member = ReadMember(archive, name);
-      if (!member && !first_error) first_error = member.error();
-      if (member) {
-        ++read;
-      } else if (++left_out <= kMaxNamedMembers) {
-        Say(Severity::kError, "left out: " + ToString(member.error()));
-      }
-    }
-    if (left_out > kMaxNamedMembers) {
-      Say(Severity::kError,
-          "left out: " + std::to_string(left_out - kMaxNamedMembers) + " more files of '" + path + "'");
-    }
-    if (read == 0 && left_out == 1) return *first_error;  // packed alone: what it is says more
-    if (read == 0) return Error{ErrorCode::kCorrupt, "'" + path + "' holds no readable trace", ""};
-    return {};
-  }
-
-  Result<void> ReadMember(ArchiveReader& archive, const std::string& name) {
-    constexpr size_t kHeadBytes = 512;
-    auto contents = Unpack(archive.Contents());
-    if (!contents) return contents.error();
-    auto head = HeadOf(**contents, kHeadBytes);
-    if (!head)
-      return Error{head.error().code, "cannot read '" + name + "': " + head.error().text, head.error().hint};
-    if (auto foreign = ForeignFormat(name, *head)) return *foreign;
-    if (head->starts_with("SQLite format 3")) {
-      return Error{ErrorCode::kUnsupported,
-                   "'" + name + "' is an SQLite file, which cannot be read in an archive",
-                   "unpack it, and explain the file itself"};
-    }
-    return ReadJson(Rejoined(std::move(*head), std::move(*contents)), name);
-  }
-
-  Result<void> ReadNsysFile(const std::string& path) {
-    auto traces = nsys::ReadNsys(path);
-    if (!traces) return traces.error();
-    for (timeline::DeviceTrace& trace : *traces) Take(trace, path);
-    return {};
-  }
-
-  void Take(timeline::DeviceTrace& trace, const std::string& name) {
-    TakeRank(trace, name);
-    for (timeline::DeviceTrace& other : trace.others) TakeRank(other, name);
-  }
-
-  void TakeRank(timeline::DeviceTrace& trace, const std::string& name) {
+  void Take(timeline::DeviceTrace& trace, const TracePlace& place) {
+    const std::string& name = place.name;
     RankFrom from = RankFrom::kTrace;
     int rank = trace.rank.value_or(-1);
     if (rank < 0) {
@@ -186,8 +84,9 @@ class Visit {
     ++traces_;
     if (trace.events == 0) Say(Severity::kWarning, "'" + name + "' holds no events");
     trace.rank = rank;
-    if (options_.prepare) options_.prepare(trace);
-    visit_(trace, name);
+    if (options_.cut) options_.cut(trace);
+    if (options_.look) options_.look(trace);
+    visit_(trace, place);
   }
 
   // What tells a process, and when it was recorded.
@@ -254,7 +153,8 @@ class Visit {
   }
 
   const TraceOptions& options_;
-  const TraceVisitor& visit_;
+  const TraceReader::Take visit_;
+  TraceReader reader_;
   std::vector<Message> messages_;
   std::map<int, std::vector<Recorded>> ranks_;
   std::map<RankFrom, int64_t> told_by_;
@@ -263,80 +163,23 @@ class Visit {
   std::optional<Error> first_error_;
 };
 
-// The steps of the rank on its own clock, as the roofline takes them.
-std::vector<timeline::StepBounds> BoundsOf(const std::vector<record::Step>& steps) {
-  std::vector<timeline::StepBounds> bounds;
-  for (const record::Step& step : steps) bounds.push_back({step.end_ns - step.wall_ns, step.end_ns});
-  return bounds;
-}
-
-struct Gathered {
-  record::RankInfo info;
-  timeline::Arrivals arrivals;
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  int64_t base_shift_ns = 0;
-};
-
-// What the names say about the program, for the judges and for the changes that may be made to its steps.
-void TellProgram(const Program& program, record::RankInfo* info) {
-  if (!program.optimizer.empty()) info->facts["optimizer"] = timeline::JsonText(program.optimizer);
-  if (!program.wrapper.empty()) info->facts["distributed"] = timeline::JsonText(program.wrapper);
-  if (program.compiled) info->facts["compiled"] = "true";
-  if (!info->graph) return;
-  const auto gpu = info->facts.find("gpu");
-  const std::string name = gpu == info->facts.end() ? "" : gpu->second.substr(1, gpu->second.size() - 2);
-  const auto kernels = info->tables ? info->tables->kernels : std::vector<record::KernelStats>();
-  info->graph->matrix_units = roofline::MatrixUnitsOf(name, kernels);
-  info->graph->optimizer = program.optimizer;
-  info->graph->compiled = program.compiled;
-}
-
-// Ranks in order, on the clock of the first one's base time; the recordings of one process are one.
-std::vector<Gathered> JoinRecordings(std::vector<Gathered> recordings) {
-  for (Gathered& each : recordings) {
-    timeline::ShiftTimes(each.base_shift_ns, &each.info);
-    timeline::ShiftTimes(each.base_shift_ns, &each.arrivals);
-    each.begin_ns += each.base_shift_ns;
-    each.end_ns += each.base_shift_ns;
+// The traces that are missing, once more. What cannot be read any more stays missing, which `ranks` says.
+void ReadAgain(const TraceFiles& files, const TraceOptions& options, GatheredRanks* ranks) {
+  std::set<size_t> numbers;
+  std::set<std::string> names;
+  for (const TracePlace& place : ranks->missing()) {
+    numbers.insert(place.file);
+    names.insert(place.name);
   }
-  std::stable_sort(recordings.begin(), recordings.end(), [](const Gathered& a, const Gathered& b) {
-    return a.info.rank != b.info.rank ? a.info.rank < b.info.rank : a.begin_ns < b.begin_ns;
-  });
-  std::vector<Gathered> ranks;
-  for (Gathered& each : recordings) {
-    if (ranks.empty() || ranks.back().info.rank != each.info.rank) {
-      ranks.push_back(std::move(each));
-      continue;
-    }
-    Gathered& rank = ranks.back();
-    timeline::Append(std::move(each.info), &rank.info);
-    timeline::Append(each.arrivals, &rank.arrivals);
-    rank.end_ns = std::max(rank.end_ns, each.end_ns);
-  }
-  return ranks;
-}
-
-void Finish(std::vector<Gathered> recordings, record::Stage* stage) {
-  std::vector<Gathered> ranks = JoinRecordings(std::move(recordings));
-  std::vector<timeline::Arrivals> arrivals;
-  for (Gathered& rank : ranks) arrivals.push_back(std::move(rank.arrivals));
-  const timeline::RankComparison comparison = timeline::CompareRanks(arrivals);
-  for (const std::string& note : comparison.notes) {
-    stage->messages.push_back({std::nullopt, Severity::kInfo, "ingest", note});
-  }
-  bool first = true;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const int64_t shift = comparison.ranks[i].shift_ns;
-    timeline::ApplyWaits(arrivals[i], comparison.ranks[i], &ranks[i].info);
-    timeline::ShiftTimes(shift, &ranks[i].info);
-    const int64_t begin = ranks[i].begin_ns + shift;
-    const int64_t end = ranks[i].end_ns + shift;
-    stage->begin_ns = first ? begin : std::min(stage->begin_ns, begin);
-    stage->end_ns = first ? end : std::max(stage->end_ns, end);
-    first = false;
-    stage->ranks.push_back(std::move(ranks[i].info));
-  }
+  TraceReader reader(
+      options,
+      [&](timeline::DeviceTrace& trace, const TracePlace& place) {
+        if (!ranks->missing().contains(place)) return;
+        if (options.cut) options.cut(trace);
+        ranks->TakeAgain(trace, place);
+      },
+      [](Severity, const std::string&) {}, [&](const std::string& name) { return names.contains(name); });
+  for (const size_t number : numbers) static_cast<void>(reader.Read(files.files[number], number));
 }
 
 }  // namespace
@@ -345,60 +188,30 @@ Result<std::vector<Message>> VisitTraces(const std::vector<std::string>& paths, 
                                          const TraceVisitor& visit) {
   auto files = FindTraceFiles(paths);
   if (!files) return files.error();
-  Visit all(options, visit);
+  Visit all(options,
+            [&](timeline::DeviceTrace& trace, const TracePlace& place) { visit(trace, place.name); });
   if (auto done = all.Run(*files); !done) return done.error();
   return all.TakeMessages();
 }
 
 Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, const TraceOptions& options) {
+  auto files = FindTraceFiles(paths);
+  if (!files) return files.error();
+  GatheredRanks ranks;
+  Visit all(options,
+            [&](timeline::DeviceTrace& trace, const TracePlace& place) { ranks.Take(trace, place); });
+  if (auto done = all.Run(*files); !done) return done.error();
+  ranks.Compare();
+  ReadAgain(*files, options, &ranks);
   record::Recording recording;
   record::Stage stage;
-  std::vector<Gathered> ranks;
-  std::vector<Message> notes;
-  std::optional<int64_t> base_ns;
-  std::optional<size_t> shown;  // the same step of all ranks
-  auto messages = VisitTraces(paths, options, [&](timeline::DeviceTrace& trace, const std::string& file) {
-    timeline::RankResult result = timeline::SummariseRank(trace, shown);
-    if (result.info.timeline && !shown) shown = static_cast<size_t>(result.info.timeline->step);
-    result.info.rank = *trace.rank;
-    result.info.roofline = roofline::RooflineOf(trace, BoundsOf(result.info.steps),
-                                                result.info.graph ? &*result.info.graph : nullptr);
-    if (!result.info.device_activity) {
-      result.info.operators = roofline::HostOperators(trace, BoundsOf(result.info.steps));
-      result.info.host_work = roofline::HostWorkOf(trace, BoundsOf(result.info.steps));
-    }
-    if (const auto* device = roofline::DeviceOf(trace); device != nullptr && result.info.graph) {
-      const auto* judged = result.info.roofline ? &*result.info.roofline : nullptr;
-      if (const auto left = roofline::LeftOnTensorCores(judged, *device))
-        result.info.graph->left_on_tensor_cores = *left;
-      result.info.graph->link_bytes_per_ns = device->bus_gb;
-      result.info.graph->device = device->name;
-    }
-    TellProgram(ProgramIn(trace), &result.info);
-    result.info.facts["trace_events"] = std::to_string(trace.events);
-    result.info.facts["trace_file"] = timeline::JsonText(std::filesystem::path(file).filename().string());
-    for (std::string& note : result.notes) {
-      if (note.find(file) == std::string::npos) note = "rank " + std::to_string(*trace.rank) + ": " + note;
-      notes.push_back({std::nullopt, Severity::kInfo, "ingest", std::move(note)});
-    }
-    for (record::Series& series : result.series) stage.series.push_back(std::move(series));
-    if (!base_ns) base_ns = trace.base_ns;
-    recording.source = trace.source;
-    // Traces of different hosts count from different base times: convert them to the first one's before
-    // clocks are compared.
-    ranks.push_back({std::move(result.info), timeline::ArrivalsOf(trace, result.comm_exposed),
-                     result.begin_ns, result.end_ns, trace.base_ns - *base_ns});
-  });
-  if (!messages) return messages.error();
-  stage.messages = std::move(*messages);
-  std::move(notes.begin(), notes.end(), std::back_inserter(stage.messages));
-  Finish(std::move(ranks), &stage);
+  stage.messages = all.TakeMessages();
+  std::move(ranks).Finish(&recording, &stage);
   const std::filesystem::path first = paths.front();  // so that "logs/" is called "logs", too
   stage.name = (first.has_filename() ? first : first.parent_path()).filename().string();
   stage.state = record::StageState::kEnded;
   recording.id = stage.name;
   recording.path = paths.front();
-  recording.wall_offset_ns = base_ns.value_or(0);
   for (const record::RankInfo& rank : stage.ranks) {
     const auto gpu = rank.facts.find("gpu");
     if (gpu != rank.facts.end() && gpu->second.size() > 2) {

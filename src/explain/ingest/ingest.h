@@ -5,6 +5,9 @@
 //
 // A truncated file is read as far as it goes; what had to be left out is counted in Stage::messages. An error
 // names the file and the byte.
+//
+// Files are read one after the other, and memory does not grow with the events of all: of each rank its sums stay, in
+// full only those of a few ranks (gathered_ranks.h).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +25,10 @@ struct TraceOptions {
   bool stacks = false;  // keep every Python function of traces with stacks: more memory, more precise places
   // Called every few megabytes of a file, from the calling thread.
   std::function<void(const std::string& file, int64_t position, int64_t size)> progress;
-  // Called for each trace before it is processed; may cut it (--like-hta) or take figures from it.
-  std::function<void(timeline::DeviceTrace& trace)> prepare;
+  // Called for each trace before it is processed, to cut it (--like-hta); of many ranks for some traces twice.
+  std::function<void(timeline::DeviceTrace& trace)> cut;
+  // Called once for each trace after that, to take figures from it.
+  std::function<void(const timeline::DeviceTrace& trace)> look;
 };
 
 // `paths`: files and directories (every file in them is examined; those that are not traces are counted).

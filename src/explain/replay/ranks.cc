@@ -4,15 +4,14 @@
 #include <set>
 
 #include "explain/replay/predict.h"
+#include "record/ranks_together.h"
 
 namespace fullbore::replay {
 namespace {
 
 using record::StepGraph;
 
-// More take longer and say little more.
-constexpr size_t kMaxRanks = 8;
-constexpr size_t kMaxNodes = 500'000;
+constexpr size_t kMaxNodes = 500'000;  // of all of them: more take longer and say little more
 
 struct Met {
   const StepGraph* graph;
@@ -42,7 +41,7 @@ std::vector<const StepGraph*> RanksAround(const StepGraph& graph,
   size_t nodes = graph.nodes.size();
   for (const Met& other : met) {
     nodes += other.graph->nodes.size();
-    if (ranks.size() == kMaxRanks || nodes > kMaxNodes) break;
+    if (ranks.size() == record::kMostRanksTogether || nodes > kMaxNodes) break;
     ranks.push_back(other.graph);
   }
   if (ReplayError(Ranks(ranks)) > kRough) ranks.resize(1);

@@ -11,39 +11,9 @@
 #include <vector>
 
 #include "record/recording.h"
-#include "timeline/device/shares.h"
-#include "timeline/device/trace.h"
+#include "timeline/device/arrivals.h"
 
 namespace fullbore::timeline {
-
-enum class Role : uint8_t {
-  kCollective,  // meets all ranks of its group
-  kSend,
-  kReceive,
-  kExchange,  // one or the other, or both in one kernel
-};
-
-struct Arrival {  // one collective, send or receive on one rank
-  int64_t begin_ns = 0;
-  int64_t end_ns = 0;
-  uint32_t kind = 0;       // into Arrivals::kinds
-  int32_t peer = -1;       // of a send or receive: the other rank, -1 where not recorded
-  int64_t exposed_ns = 0;  // no computation ran beside it
-};
-
-struct Arrivals {
-  std::vector<std::string> kinds;  // "all_reduce/default_pg"
-  std::vector<Arrival> list;       // by begin
-  std::vector<int> group_size;     // by kind, -1 where not recorded
-  int rank = -1;                   // as peers number it
-
-  Role RoleOf(const Arrival& arrival) const;
-  int SizeOf(size_t arrival) const;  // of its group, -1 where not recorded
-};
-
-Arrivals ArrivalsOf(const DeviceTrace& trace, const ExposedTime& exposed = {});
-// Of a later recording of the same process.
-void Append(const Arrivals& next, Arrivals* arrivals);
 
 struct RankWaits {
   int64_t shift_ns = 0;           // to be added to this rank's times; 0 where clocks agree
@@ -66,6 +36,5 @@ RankComparison CompareRanks(const std::vector<Arrivals>& ranks);
 void ApplyWaits(const Arrivals& arrivals, const RankWaits& waits, record::RankInfo* info);
 
 void ShiftTimes(int64_t by_ns, record::RankInfo* info);
-void ShiftTimes(int64_t by_ns, Arrivals* arrivals);
 
 }  // namespace fullbore::timeline

@@ -19,8 +19,8 @@ class Rank {
       arrivals_.group_size.push_back(group_size);
       known = std::prev(arrivals_.kinds.end());
     }
-    arrivals_.list.push_back({begin * kMs, end * kMs, static_cast<uint32_t>(known - arrivals_.kinds.begin()),
-                              peer, (end - begin) * kMs});
+    const auto place = static_cast<uint32_t>(known - arrivals_.kinds.begin());
+    arrivals_.Add({begin * kMs, end * kMs, place}, {(end - begin) * kMs, peer});
     return *this;
   }
   // NOLINTNEXTLINE(google-explicit-constructor): stands for its arrivals
