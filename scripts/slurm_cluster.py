@@ -1,4 +1,6 @@
-"""A real Slurm cluster of one node on this machine: munged, slurmctld and slurmd in a folder of their own."""
+"""A real Slurm cluster of one node on this machine: munged, slurmctld and slurmd in a folder of their own. For the tests
+and the demo of a fleet.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 # In Debian they are in /usr/sbin, which a user's PATH may lack.
@@ -34,7 +36,7 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def configuration(folder: Path, cpus: int, memory_mb: int) -> str:
+def configuration(folder: Path, cpus: int, memory_mb: int, more: Mapping[str, object]) -> str:
     controller, daemon = free_ports(2)
     host = socket.gethostname().split(".")[0]
     settings = {
@@ -64,7 +66,8 @@ def configuration(folder: Path, cpus: int, memory_mb: int) -> str:
         "PreemptMode": "REQUEUE",
         "KillWait": 5,
         "MinJobAge": 300,
-        "SchedulerParameters": "sched_interval=1,batch_sched_delay=0,sched_min_interval=0",
+        "SchedulerParameters": "sched_interval=1,batch_sched_delay=0,sched_min_interval=0,bf_interval=1",
+        **more,
     }
     lines = [f"{name}={value}" for name, value in settings.items()]
     lines += [
@@ -76,15 +79,19 @@ def configuration(folder: Path, cpus: int, memory_mb: int) -> str:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, cpus: int | None = None, memory_mb: int = 1000) -> Iterator[dict[str, str]]:
-    """The environment in which sbatch, srun and squeue speak to it. Partitions: low (default, preemptible), high."""
+def cluster(
+    folder: Path, cpus: int | None = None, memory_mb: int = 1000, plugstack: str = "", **more: object
+) -> Iterator[dict[str, str]]:
+    """The environment in which sbatch, srun and squeue speak to it. Partitions: low (default, preemptible), high.
+    `plugstack` is the text of plugstack.conf, `more` are settings of slurm.conf."""
     folder.chmod(0o755)  # munged wants nobody else to be able to write there
     for name in ["state", "spool", "munge"]:
         (folder / name).mkdir(mode=0o755)
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o400)
-    (folder / "slurm.conf").write_text(configuration(folder, cpus or len(os.sched_getaffinity(0)), memory_mb))
+    (folder / "slurm.conf").write_text(configuration(folder, cpus or len(os.sched_getaffinity(0)), memory_mb, more))
+    (folder / "plugstack.conf").write_text(plugstack)
     environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(folder / "slurm.conf")}
     munged = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket"]
     munged += [f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
@@ -97,7 +104,8 @@ def cluster(folder: Path, cpus: int | None = None, memory_mb: int = 1000) -> Ite
                 wait_until((folder / "munge.socket").exists, folder)
         wait_until(lambda: "idle" in said(["sinfo", "-h", "-o", "%T"], environment), folder)
         yield environment
-        subprocess.run(["scancel", "--user=root", "--state=RUNNING,PENDING"], env=environment, check=False)
+        for state in ("PENDING", "RUNNING"):
+            subprocess.run(["scancel", f"--state={state}"], env=environment, check=False)
 
 
 def said(command: list[str], environment: dict[str, str]) -> str:
