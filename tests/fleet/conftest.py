@@ -1,0 +1,6 @@
+"""The tests of this folder share modules that lie beside them."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
