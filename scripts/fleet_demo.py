@@ -4,27 +4,26 @@ with something planted in it, and the report of all of them.
 
     sudo scripts/fleet_demo.py [--keep]        (make fleet-demo)
 
-Starts slurmctld, slurmd and munged, Prometheus, which scrapes `fullbore serve`, and PostgreSQL, all of them from Debian's
-packages, on loopback, in a directory of their own. Submits the scripts of tests/planted, which measure by their own clocks
-what was planted, as users that every Debian has; not one has a word of fullbore in it. Waits, collects, and prints
-the report, and what the scripts measured beside it.
+Starts slurmctld, slurmd and munged, PostgreSQL, and Prometheus, which scrapes `fullbore serve`: Debian's packages, on
+loopback, in a directory of their own. Submits the scripts of tests/planted, which measure by their own clocks what was
+planted, as users that every Debian has; not one has a word of fullbore in it. Waits, collects, and prints the report,
+and what the scripts measured beside it.
 
 Whatever is started carries FULLBORE_FLEET_DEMO in its environment. At the end, and by the next run after a kill -9, all
-processes that do are ended, and the directory is removed (--keep leaves the runs and the database).
+processes that do are ended, and the directory is removed (--keep leaves the runs).
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import json
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 import urllib.request
@@ -32,6 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import postgresql
 from slurm_cluster import cluster, free_ports, missing
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,7 +43,7 @@ PYTHON = "/usr/bin/python3"  # which other users may execute, with python3-torch
 MARK = "FULLBORE_FLEET_DEMO"
 FOLDER = Path("/tmp/fullbore-fleet-demo")
 MOST_S = 1800
-TO_POSTGRESQL = False  # until `fleet collect --to postgresql://...` is there
+PARTS = "SELECT run.job, kind, cause, device_ns FROM fullbore.run JOIN fullbore.part USING (key)"
 
 
 @dataclass
@@ -107,16 +107,12 @@ def why_not() -> str:
         return missing()
     if not PLUGIN.exists() or not FULLBORE.exists():
         return f"no {PLUGIN}: make build, with libslurm-dev"
-    if shutil.which("prometheus") is None or not postgres_programs():
+    if shutil.which("prometheus") is None or not postgresql.BINARIES:
         return "prometheus or postgresql is not installed (Debian's packages of these names)"
     can = ["runuser", "-u", USERS[0], "--", PYTHON, "-c", "import torch, PIL"]
     if subprocess.run(can, cwd="/", capture_output=True).returncode != 0:
         return f"{PYTHON} has no torch or Pillow for other users (Debian: python3-torch, python3-pil)"
     return ""
-
-
-def postgres_programs() -> Path | None:
-    return max(Path("/usr/lib/postgresql").glob("*/bin"), default=None)
 
 
 def environment() -> dict[str, str]:
@@ -142,25 +138,6 @@ def wait_for(what: str, holds, process: subprocess.Popen) -> None:
         if process.poll() is not None or time.monotonic() > until:
             raise SystemExit(f"fleet demo: no {what}: see {FOLDER}/{what}.log")
         time.sleep(0.2)
-
-
-@contextlib.contextmanager
-def postgres() -> Iterator[str]:
-    """The address of an empty database. Whoever is on this machine may use it: it lives for minutes."""
-    programs, data = postgres_programs(), FOLDER / "postgres"
-    (port,) = free_ports(1)
-    data.mkdir()
-    shutil.chown(data, "postgres")
-    as_its_user = ["runuser", "-u", "postgres", "--"]
-    initdb = [*as_its_user, programs / "initdb", "-D", data, "-A", "trust", "-E", "UTF8", "--no-sync"]
-    subprocess.run(initdb, env=environment(), cwd="/", check=True, stdout=subprocess.DEVNULL)
-    server = [*as_its_user, programs / "postgres", "-D", data, "-p", port, "-k", data, "-h", "127.0.0.1", "-F"]
-    at = ["-h", "127.0.0.1", "-p", str(port), "-U", "postgres"]
-    with daemon("postgres", *server) as process:
-        ready = [programs / "pg_isready", "-q", *at]
-        wait_for("postgres", lambda: subprocess.run(ready, check=False).returncode == 0, process)
-        subprocess.run([programs / "createdb", *at, "fleet"], check=True)
-        yield f"postgresql://postgres@127.0.0.1:{port}/fleet"
 
 
 @contextlib.contextmanager
@@ -245,30 +222,21 @@ def warmup_of(planted: Planted) -> int:
     return json.loads(report.stdout)["window"]["warmup_steps"]
 
 
-def parts(store: str) -> list[tuple[str, str, str, int]]:
-    """Job, kind, cause and device time of each part of each run."""
-    query = "SELECT run.job, part.kind, part.cause, part.device_ns FROM run JOIN part USING (id, begin_unix_ns)"
-    if not store.startswith("postgresql://"):
-        return sqlite3.connect(store).execute(query).fetchall()
-    said = subprocess.check_output([postgres_programs() / "psql", "--csv", "-t", "-c", query, store], text=True)
-    return [(job, kind, cause, int(device_ns)) for job, kind, cause, device_ns in csv.reader(said.splitlines())]
-
-
-def shares(store: str) -> dict[str, dict[str, float]]:
+def shares(database: postgresql.Server) -> dict[str, dict[str, float]]:
     """Of each job's steady state what was wasted, by cause."""
     steady: dict[str, float] = {}
     wasted: dict[str, dict[str, float]] = {}
-    for job, kind, cause, device_ns in parts(store):
+    for job, kind, cause, device_ns in database.sql(PARTS):
         if kind in ("work", "waste"):
-            steady[job] = steady.get(job, 0.0) + device_ns
+            steady[job] = steady.get(job, 0.0) + int(device_ns)
         if kind == "waste":
-            wasted.setdefault(job, {})[cause] = device_ns
+            wasted.setdefault(job, {})[cause] = int(device_ns)
     return {job: {cause: ns / steady[job] for cause, ns in wasted.get(job, {}).items()} for job in steady}
 
 
-def compare(store: str) -> int:
+def compare(database: postgresql.Server) -> int:
     """Prints what the scripts measured beside what the fleet says; returns how many differ by more than five points."""
-    found, wrong = shares(store), 0
+    found, wrong = shares(database), 0
     print("\njob   user    what is planted   cause         by its own clock   in the report")
     for planted in JOBS:
         truth = measured(planted, warmup_of(planted)) if planted.cause else 0.0
@@ -299,19 +267,22 @@ def report(store: str, address: str) -> int:
 def demo() -> int:
     make_places()
     plugstack = f"required {PLUGIN} default=on dir={FOLDER}/runs binary={FULLBORE} wait_ms=2000\n"
-    os.environ[MARK] = str(FOLDER)  # for what the cluster starts
-    database = postgres() if TO_POSTGRESQL else contextlib.nullcontext(str(FOLDER / "fleet.db"))
-    with database as store, prometheus() as address, cluster(FOLDER / "cluster", plugstack=plugstack) as slurm:
+    os.environ[MARK] = str(FOLDER)  # for what the cluster and the database start
+    tempfile.tempdir = str(FOLDER)
+    with contextlib.ExitStack() as servers:
+        database = servers.enter_context(postgresql.server())
+        address = servers.enter_context(prometheus())
+        slurm = servers.enter_context(cluster(FOLDER / "cluster", plugstack=plugstack))
         for number, planted in enumerate(JOBS, 1):
             submit(planted, number, slurm)
         say(f"{len(JOBS)} jobs of {len(USERS)} users are submitted")
         wait_for_jobs(slurm)
-        return report(store, address) + compare(store)
+        return report(database.url(), address) + compare(database)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--keep", action="store_true", help="leave the runs and the database where they are")
+    parser.add_argument("--keep", action="store_true", help="leave the runs where they are")
     keep = parser.parse_args().keep
     if why_not():
         sys.exit(f"fleet demo: {why_not()}")
@@ -327,7 +298,7 @@ def main() -> int:
         if not keep:
             shutil.rmtree(FOLDER, ignore_errors=True)
         else:
-            say(f"runs and database are in {FOLDER}")
+            say(f"the runs are in {FOLDER}/runs")
 
 
 if __name__ == "__main__":

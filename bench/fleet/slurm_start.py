@@ -1,11 +1,11 @@
-"""How much later a step of a Slurm job starts with our plugin: beside steps without it, in turns, on a real cluster here.
+"""How much later a step of a Slurm job starts with our plugin: beside steps without it, in turns, on a real cluster.
 
   bench/fleet/slurm_start.py [--rounds 40]
 
-Each round runs `srun true` without the plugin, with it switched off, with it and recording, and with a program that hangs
+Each round runs a step without the plugin, with it switched off, with it and recording, and with a program that hangs
 in fullbore's place; in another order each time. A step prints when it began; what counts is the time from srun's start
-until then, and until srun has ended. One JSON object: medians in ms, and of the differences within each round to the step
-without the plugin the medians and the 95 % quantiles.
+until then, and until srun has ended. One JSON object: medians in ms, and of the differences within each round to the
+step without the plugin the medians and the 95 % quantiles.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def measured(at: Site, line: str) -> tuple[float, float]:
     ended_ns = time.time_ns()
     if done.returncode != 0:
         raise SystemExit(done.stderr)
-    at.wait_for_recorders() if "hangs" not in line else None
+    if "hangs" not in line:
+        at.wait_for_recorders()
     return (int(done.stdout) - begun_ns) / 1e6, (ended_ns - begun_ns) / 1e6
 
 
