@@ -43,7 +43,7 @@ PYTHON = "/usr/bin/python3"  # which other users may execute, with python3-torch
 MARK = "FULLBORE_FLEET_DEMO"
 FOLDER = Path("/tmp/fullbore-fleet-demo")
 MOST_S = 1800
-PARTS = "SELECT run.job, kind, cause, device_ns FROM fullbore.run JOIN fullbore.part USING (key)"
+PARTS = "SELECT run.job, kind, cause, device_ns FROM fullbore.run JOIN fullbore.part ON part.run = run.key"
 
 
 @dataclass
