@@ -137,6 +137,18 @@ def test_each_step_is_a_run_and_no_time_counts_twice(slurm, train):
     assert given < sum(times.values()) - 1e9
 
 
+def test_a_job_that_a_recorded_one_submits_is_no_part_of_it(slurm):
+    """Although it has its environment, and runs beside it."""
+    about = slurm.run("sbatch --wait --wrap='env | grep FULLBORE_RUN; sleep 3'; sleep 1")
+    first, second = about["JobId"], str(int(about["JobId"]) + 1)
+    assert about["JobState"] == "COMPLETED", about["said"]
+    said = (slurm.home(USER) / f"slurm-{second}.out").read_text()
+    assert said.startswith(f"FULLBORE_RUN=slurm-{second}.batch:")
+    outer = slurm.runs / USER / f"slurm-{first}.batch.fbr"
+    assert slurm.files() == [outer.name, f"slurm-{second}.batch.fbr"]
+    assert rows(outer, "SELECT * FROM process WHERE role = 'recorder' OR command LIKE 'sleep 3%'") == []
+
+
 def test_the_tasks_of_a_step_on_one_node_are_one_run(slurm, train):
     done = slurm.call("srun", "--ntasks=2", "--overcommit", PYTHON, train, user=USER)
     assert done.returncode == 0, done.stderr
