@@ -5,6 +5,7 @@
 #                                       Includes fullbore.data with its extension, if that was built, and the
 #                                       extension of the hook (hook/core/_native).
 #   share/fullbore/deploy/              What administrators set up around `fullbore agent`
+#   lib/fullbore/libfullbore_slurm.so   The plugin for Slurm, if that was built: deploy/slurm/plugstack.conf names it.
 #   share/doc/fullbore/
 #   lib/libfullbore_loader.a, include/fullbore/, lib/cmake/fullbore/
 #                                       The loader for C++ programs: the component `dev`, installed only by name
@@ -42,6 +43,9 @@ if(TARGET fb_loader_python)
 endif()
 if(TARGET fb_hook_native)
   install(TARGETS fb_hook_native LIBRARY DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python/fullbore/hook/core")
+endif()
+if(TARGET fullbore_slurm)
+  install(TARGETS fullbore_slurm LIBRARY DESTINATION lib/fullbore)
 endif()
 if(NOT SKBUILD)
   install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)

@@ -25,7 +25,8 @@ pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 
 add_library(fb_options INTERFACE)
-target_compile_options(fb_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wextra-semi
+target_compile_options(fb_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+  $<$<COMPILE_LANGUAGE:CXX>:-Wextra-semi>
   -Wno-restrict  # false alarms on std::string in g++ 12 (GCC bug 105651)
   $<$<BOOL:${FULLBORE_WERROR}>:-Werror>)
 if(FULLBORE_SANITIZE)

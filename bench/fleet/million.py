@@ -21,7 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FULLBORE = ROOT / "build" / "release" / "fullbore"
-sys.path.insert(0, str(ROOT / "tests" / "fleet"))
+sys.path.insert(0, str(ROOT / "scripts"))
 import postgresql  # noqa: E402
 
 MAKE = """

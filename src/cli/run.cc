@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,7 @@
 #include "cli/run_watch.h"
 #include "cli/subcommand.h"
 #include "measure/collect/node_of_run.h"
+#include "measure/collect/run_name.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
 #include "watch/onlooker.h"
@@ -47,6 +49,7 @@ struct Flags {
   std::string rules;
   bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
   bool force = false;
+  int started_by = -1;  // a socket
 };
 
 // One of the settings that the hook reads in the training process (python/fullbore/hook/core/settings.py).
@@ -130,6 +133,11 @@ Result<void> FindNode(Flags& flags, const std::vector<std::string>& command) {
   (void)gethostname(hostname.data(), hostname.size() - 1);
   const collect::NodeOfRun found =
       collect::FindNode(command, hostname.data(), [](const char* name) { return std::getenv(name); });
+  if (flags.run.starter && found.run_id.empty()) {
+    flags.run.name = collect::StepName([](const char* name) { return std::getenv(name); });
+    flags.run.stage = collect::NameOf(command);
+    return {};
+  }
   if (found.node.empty()) return {};
   if (flags.run.run_id.empty() && found.lacks_id) {
     if (!flags.run.quiet) {
@@ -178,6 +186,7 @@ void KeepWindows(const record::Recording& recording, const std::string& run_file
 
 int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   if (outcome.path.empty()) return outcome.exit_status;  // nothing was recorded, as reported already
+  if (flags.run.starter) return 0;                       // nobody waits for a report
   auto recording = record::ReadRun(outcome.path);
   if (!recording) {
     Fail(recording.error(), 0);
@@ -269,6 +278,21 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   }
 }
 
+// Beside a command that whoever holds the other end of our socket is about to start.
+int RunStarted(Flags& flags) {
+  collect::Starter starter{UniqueFd(flags.started_by)};
+  const auto beginning = starter.WaitForBeginning();
+  if (!beginning) return Fail(beginning.error(), kExitFailure);
+  if (chdir(beginning->directory.c_str()) != 0) {
+    const Error error = ErrnoError("cannot work in '" + beginning->directory + "'", errno);
+    starter.Refuse(error.text);
+    return Fail(error, kExitFailure);
+  }
+  flags.run.starter = &starter;
+  flags.run.quiet = true;
+  return RunIt(flags, {beginning->command, true});
+}
+
 Handler Define(CLI::App& app, const Invocation& invocation) {
   auto flags = std::make_shared<Flags>();
   app.add_option("--name", flags->run.name, "Part of the run's id (default: from the command)");
@@ -308,7 +332,9 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       "Keep no command lines, of the command or of its processes. Values of --api-key, HF_TOKEN= and "
       "the like are masked in any case");
   app.add_flag("--no-hook", flags->no_hook, "Do not look inside Python processes");
-  return [flags, &invocation] { return RunIt(*flags, invocation); };
+  app.add_option("--started-by", flags->started_by)->group("");  // src/slurm: not for people
+  return
+      [flags, &invocation] { return flags->started_by < 0 ? RunIt(*flags, invocation) : RunStarted(*flags); };
 }
 
 }  // namespace

@@ -52,6 +52,24 @@ bool Has(const Diagnosis& diagnosis, std::string_view id) {
   return std::ranges::any_of(diagnosis.findings, [&](const Finding& finding) { return finding.id == id; });
 }
 
+// How long runs within this one recorded parts of it (steps of the job whose script this is): their own files count that.
+int64_t RecordedElsewhereNs(const record::Stage& stage) {
+  if (!stage.ranks.empty()) return 0;
+  std::vector<std::pair<int64_t, int64_t>> times;
+  for (const record::Process& process : stage.processes) {
+    if (process.role == record::kRecorderRole)
+      times.emplace_back(process.begin_ns, process.end_ns > 0 ? process.end_ns : stage.end_ns);
+  }
+  std::ranges::sort(times);
+  int64_t all_ns = 0, counted_until_ns = stage.begin_ns;
+  for (const auto& [begin_ns, end_ns] : times) {
+    const int64_t from_ns = std::max(begin_ns, counted_until_ns), until_ns = std::min(end_ns, stage.end_ns);
+    all_ns += std::max<int64_t>(0, until_ns - from_ns);
+    counted_until_ns = std::max(counted_until_ns, until_ns);
+  }
+  return all_ns;
+}
+
 template <typename Steps>
 int64_t NsOf(const Steps& of, HostOther part) {
   return of.host_other_ns[static_cast<size_t>(part)];
@@ -96,7 +114,7 @@ class StageAccount {
  public:
   StageAccount(const record::Stage& stage, const Diagnosis& diagnosis, int64_t devices, RunAccount& account)
       : stage_(stage), diagnosis_(diagnosis), devices_(devices), account_(account) {
-    left_ns_ = DeviceTime(stage.begin_ns, stage.end_ns, devices);
+    left_ns_ = DeviceTime(stage.begin_ns, stage.end_ns - RecordedElsewhereNs(stage), devices);
     account.given_ns += left_ns_;
     steady_.begin_ns = std::clamp(diagnosis.begin_ns, stage.begin_ns, stage.end_ns);
     steady_.end_ns = std::clamp(diagnosis.end_ns, steady_.begin_ns, stage.end_ns);

@@ -237,6 +237,29 @@ TEST(AccountTest, PaddingIsAPartOfTheWork) {
   EXPECT_EQ(Of(AccountOf(run), Kind::kPadding), 0);
 }
 
+TEST(AccountTest, WhatRunsWithinARunRecordedCountsThereAlone) {
+  record::Recording run = MadeRun({});
+  record::Stage& stage = run.stages[0];
+  stage.begin_ns = 1000 * kMs;
+  stage.end_ns = 11'000 * kMs;
+  const auto process = [&](const char* role, int64_t begin_ms, int64_t end_ms) {
+    record::Process& made = stage.processes.emplace_back();
+    made.role = role;
+    made.begin_ns = begin_ms * kMs;
+    made.end_ns = end_ms * kMs;
+  };
+  process("other", 1000, 11'000);
+  EXPECT_EQ(AccountOf(run).given_ns, 10'000 * kMs);
+  process("recorder", 500, 2000);  // from before the stage
+  process("recorder", 3000, 6000);
+  process("recorder", 4000, 5000);  // beside the one before
+  process("recorder", 10'500, 0);   // it still runs
+  EXPECT_EQ(AccountOf(run).given_ns, (10'000 - 1000 - 3000 - 500) * kMs);
+  EXPECT_EQ(Sum(AccountOf(run)), AccountOf(run).given_ns);
+  run.machine["job_gpus"] = "4";
+  EXPECT_EQ(AccountOf(run).given_ns, 4 * (10'000 - 1000 - 3000 - 500) * kMs);
+}
+
 // Seven ranks wait for the first one, which waits for nobody.
 TEST(AccountTest, ARankThatTheOthersWaitForWastesNothing) {
   std::vector<record::RankInfo> ranks;

@@ -253,10 +253,13 @@ struct DeviceWindow {
   std::string trace;  // Kineto JSON in one zstd frame, as --keep-windows writes it to a file
 };
 
+// Of a process that records a part of the command as a run of its own.
+inline constexpr std::string_view kRecorderRole = "recorder";
+
 struct Process {
   int64_t pid = 0;
   int64_t parent_pid = 0;
-  std::string role;  // "trainer", "loader", "other"
+  std::string role;  // "trainer", "loader", "recorder", "other"
   int rank = -1;
   std::string command;
   int64_t begin_ns = 0;

@@ -1,4 +1,4 @@
-"""Agents and jobs for the tests of this folder, ended with each test; and what they share lies beside them."""
+"""Agents and jobs for the tests of this folder, ended with each test; and where what they share lies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tune"))  # its Slurm cluster
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "scripts")]  # servers that the demo of a fleet starts, too
 
 from agents import Agent, Jobs, end, start_agent  # noqa: E402
 

@@ -15,6 +15,7 @@ SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "tun
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "report"))  # its headless browser
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))  # a cluster
 
 from tune_scripts import MOST_S  # noqa: E402
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "base/ending_signals.h"
 #include "base/exec.h"
 #include "base/fd.h"
 #include "base/secrets.h"
@@ -92,6 +93,15 @@ Result<Command> Command::StartApart(std::vector<char*>& argv, std::vector<char*>
   return command;
 }
 
+Result<Command> Command::StartedBy(Starter& starter, const std::map<std::string, std::string>& environment) {
+  const auto first = starter.WaitForTask(environment);
+  if (!first) return first.error();
+  Command command;
+  command.pid_ = *first;
+  command.starter_ = &starter;
+  return command;
+}
+
 Error Command::Become(const std::vector<std::string>& words, const InheritedSignals& signals) {
   std::vector<std::string> arguments = words;
   std::vector<char*> argv = Pointers(arguments);
@@ -100,8 +110,11 @@ Error Command::Become(const std::vector<std::string>& words, const InheritedSign
   return NotExecutable(words[0], errno);
 }
 
-void Command::Send(int signal) const {
-  if (!exit_status_) kill(pid_, signal);
+void Command::Send(int signal) {
+  if (starter_)
+    left_ = left_ || AsksToEnd(signal);
+  else if (!exit_status_)
+    kill(pid_, signal);
 }
 
 Command::Change Command::Poll() {
@@ -112,6 +125,7 @@ Command::Change Command::Poll() {
     SetEnd(*ended);
     return Change::kEnded;
   }
+  if (starter_) return PollStarter();
   int status = 0;
   if (waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) != pid_) return Change::kNone;
   stopped_by_signal_.reset();
@@ -121,6 +135,12 @@ Command::Change Command::Poll() {
     return Change::kStopped;
   }
   SetEnd(status);
+  return Change::kEnded;
+}
+
+Command::Change Command::PollStarter() {
+  if (!starter_->IsOver()) return left_ ? Change::kEnded : Change::kNone;
+  if (starter_->status()) SetEnd(*starter_->status());
   return Change::kEnded;
 }
 

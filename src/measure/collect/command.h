@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "measure/collect/signals.h"
+#include "measure/collect/starter.h"
 #include "measure/isolate/keeper.h"
 #include "measure/isolate/protection.h"
 
@@ -40,6 +41,10 @@ class Command {
                                const InheritedSignals& signals,
                                const std::optional<Apart>& apart = std::nullopt);
 
+  // One that somebody else starts, once we have said what its environment needs. It is never sent a signal: one that asks
+  // us to end ends the recording alone. `starter` outlives the command.
+  static Result<Command> StartedBy(Starter& starter, const std::map<std::string, std::string>& environment);
+
   // Replaces this process by the command, with our environment: if it cannot be a child, it still runs.
   // Returns only if it cannot be executed.
   static Error Become(const std::vector<std::string>& words, const InheritedSignals& signals);
@@ -47,12 +52,12 @@ class Command {
   pid_t pid() const { return pid_; }
   // What all processes of a command that is apart descend from; otherwise the command itself.
   pid_t ancestor() const { return keeper_ ? keeper_->pid() : pid_; }
-  void Send(int signal) const;
+  void Send(int signal);
 
   enum class Change { kNone, kStopped, kContinued, kEnded };
   Change Poll();  // never blocks
   // As a shell reports it: the exit status, or 128 + the signal that ended it. Known
-  // once Poll() returned kEnded.
+  // once Poll() returned kEnded, unless the command was left to itself or its starter ended before it.
   std::optional<int> exit_status() const { return exit_status_; }
   std::optional<int> ended_by_signal() const { return ended_by_signal_; }
   std::optional<int> stopped_by_signal() const { return stopped_by_signal_; }  // while it is stopped
@@ -64,8 +69,11 @@ class Command {
   static Result<Command> StartApart(std::vector<char*>& argv, std::vector<char*>& envp,
                                     const InheritedSignals& signals, const Apart& apart);
   void SetEnd(int status);
+  Change PollStarter();
 
   std::optional<isolate::Keeper> keeper_;  // of a command that is apart
+  Starter* starter_ = nullptr;             // of one that somebody else starts
+  bool left_ = false;                      // to itself: we were asked to end
   pid_t pid_ = -1;
   std::optional<int> exit_status_;
   std::optional<int> ended_by_signal_;

@@ -31,25 +31,33 @@ std::optional<int64_t> MostMachines(const std::vector<std::string>& command) {
   return std::nullopt;
 }
 
+std::string Text(const std::function<const char*(const char*)>& environment, const char* name) {
+  const char* value = environment(name);
+  return value ? value : "";
+}
+
 }  // namespace
+
+std::string StepName(const std::function<const char*(const char*)>& environment) {
+  const std::string job = Text(environment, "SLURM_JOB_ID");
+  if (job.empty()) return "";
+  // Steps of a job may run beside each other, and a job that is requeued begins anew.
+  std::string name = fmt::format("slurm-{}.{}", job, Text(environment, "SLURM_STEP_ID"));
+  if (const int64_t restarts = ParseInt(Text(environment, "SLURM_RESTART_COUNT")).value_or(0); restarts > 0)
+    name += fmt::format("-r{}", restarts);
+  return name;
+}
 
 NodeOfRun FindNode(const std::vector<std::string>& command, const std::string& hostname,
                    const std::function<const char*(const char*)>& environment) {
-  const auto text = [&](const char* name) {
-    const char* value = environment(name);
-    return std::string(value ? value : "");
-  };
+  const auto text = [&](const char* name) { return Text(environment, name); };
   const auto number = [&](const char* name) { return ParseInt(text(name)).value_or(0); };
   const int64_t nodes = number("SLURM_STEP_NUM_NODES");
   if (nodes > 1 && !text("SLURM_JOB_ID").empty()) {
-    const std::string slurm_name = text("SLURMD_NODENAME");
+    const std::string slurm_name = text("SLURMD_NODENAME"), task = text("SLURM_LOCALID");
     std::string node = slurm_name.empty() ? hostname : slurm_name;
-    if (number("SLURM_STEP_NUM_TASKS") > nodes) node += "-task" + text("SLURM_LOCALID");
-    // Steps of a job may run beside each other, and a job that is requeued begins anew.
-    std::string run_id = fmt::format("slurm-{}.{}", text("SLURM_JOB_ID"), text("SLURM_STEP_ID"));
-    if (const int64_t restarts = number("SLURM_RESTART_COUNT"); restarts > 0)
-      run_id += fmt::format("-r{}", restarts);
-    return {node, run_id, false};
+    if (number("SLURM_STEP_NUM_TASKS") > nodes && !task.empty()) node += "-task" + task;
+    return {node, StepName(environment), false};
   }
   if (MostMachines(command).value_or(1) > 1) return {hostname, "", true};
   return {};

@@ -9,6 +9,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "measure/collect/device_window.h"
+#include "measure/collect/inner_run.h"
 #include "measure/probe/process/process_probe.h"
 
 namespace fullbore::collect {
@@ -77,6 +78,7 @@ int64_t Recorder::Tick(int64_t now_ns) {
   ReadChannels();
   if (now_ns >= next_fast_ns_) {
     const bool slow_ones = now_ns >= next_slow_ns_;
+    if (slow_ones) NameInnerRecorders();
     SampleProbes(now_ns, slow_ones);
     next_fast_ns_ = now_ns + (now_ns - begin_ns_ < kFineForNs ? kFastNs : kSlowNs);
     if (slow_ones) {
@@ -233,6 +235,14 @@ void Recorder::Say(record::Message message) {
   message.text = MaskUrls(message.text);  // the hook passes on what the user's libraries say
   say_(message);
   writer_.AppendMessage(std::move(message));
+}
+
+void Recorder::NameInnerRecorders() {
+  if (!probes_.processes) return;
+  for (const int64_t pid : InnerRecorders(channels_.LinesWithoutRing())) {
+    if (inner_recorders_.insert(pid).second)  // once: its number may become another's
+      probes_.processes->SetRole(pid, std::string(record::kRecorderRole), -1);
+  }
 }
 
 record::StageState Recorder::Finish(int64_t now_ns, std::optional<int> exit_status,

@@ -67,6 +67,7 @@ class Recorder {
   void SetOwnTimes(record::ChannelRecord& event) const;
   void SayLinesWithoutRing();
   void SayWhyUnseen();
+  void NameInnerRecorders();
   RankTracker& TrackerFor(Channel& channel);
   void NumberRanks();
   void SampleProbes(int64_t now_ns, bool slow_ones);
@@ -86,6 +87,7 @@ class Recorder {
   std::map<int64_t, std::unique_ptr<RankTracker>> trackers_;  // by process
   std::set<int> taken_ranks_;
   std::set<int64_t> numbered_;
+  std::set<int64_t> inner_recorders_;
   int64_t begin_ns_ = 0;
   int64_t next_fast_ns_ = 0, next_slow_ns_ = 0, next_flush_ns_ = 0;
   bool write_failed_ = false;

@@ -1,6 +1,5 @@
 #include "measure/collect/run.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -23,9 +22,11 @@
 #include "measure/collect/command.h"
 #include "measure/collect/ending.h"
 #include "measure/collect/group_witness.h"
+#include "measure/collect/inner_run.h"
 #include "measure/collect/job_facts.h"
 #include "measure/collect/leftovers.h"
 #include "measure/collect/recorder.h"
+#include "measure/collect/run_name.h"
 #include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "measure/collect/status_line.h"
@@ -64,9 +65,9 @@ bool IsPlainName(const std::string& name) {
 class Session {
  public:
   explicit Session(const RunOptions& options)
-      : options_(options),
-        status_(options.quiet || IsNested() ? -1 : STDERR_FILENO),
-        witness_(std::in_place) {}
+      : options_(options), status_(options.quiet || IsNested() ? -1 : STDERR_FILENO) {
+    if (!options.starter) witness_.emplace();
+  }
 
   RunResult Run();
 
@@ -74,14 +75,18 @@ class Session {
   Result<void> CheckNames() const;
   std::optional<record::RunWriter> Prepare();
   Result<record::RunWriter> PrepareIn(const std::string& wanted_directory);
+  bool IsOptional() const { return !options_.trial && !options_.starter; }  // the recording, not the command
+  Result<RunPlace> Place(const std::string& directory, const std::string& name) const;
   ChannelPlace channel_place() const { return {channel_directory_, trace_directory_}; }
   std::vector<std::string> KeptCommand() const;
   std::string ProcessMark() const;
   std::map<std::string, std::string> ChildEnvironment() const;
+  Result<Command> Start(const std::map<std::string, std::string>& environment);
   void Discard(std::optional<record::RunWriter> writer) const;
   RunResult BecomeTheCommand(const Error& why);
   template <typename Call>
   void WithRecorder(Call call);
+  std::map<std::string, std::string> Facts() const;
   void StartRecorder(record::RunWriter writer, const Command& command);
   void KeepWhatWasDeleted();
   void Loop(Command& command);
@@ -127,13 +132,17 @@ Result<void> Session::CheckNames() const {
   return {};
 }
 
+Result<RunPlace> Session::Place(const std::string& directory, const std::string& name) const {
+  if (!options_.run_id.empty()) return PlaceForRun(directory, options_.run_id, options_.node);
+  return PlaceForNewRun(directory, options_.starter ? name : NameWithTime(name));
+}
+
 // All of them in that directory, or none.
 Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory) {
   const auto directory = MakeRunsDirectory(wanted_directory);
   if (!directory) return directory.error();
   const std::string name = options_.name.empty() ? NameOf(options_.command) : options_.name;
-  auto place = options_.run_id.empty() ? PlaceForNewRun(*directory, NameWithTime(name))
-                                       : PlaceForRun(*directory, options_.run_id, options_.node);
+  auto place = Place(*directory, name);
   if (!place) return place.error();
   begin_ns_ = MonotonicNs();
   const std::string stage = options_.stage.empty() ? name : options_.stage;
@@ -146,9 +155,6 @@ Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory
     return writer.error();
   }
   place_ = *place;
-  for (const auto& [fact, value] :
-       JobFacts(LoginName(geteuid()), [](const char* variable) { return std::getenv(variable); }))
-    writer->PutMachineFact(fact, value);
   if (auto channels = MakeChannelPlace(*directory, place_.run_id)) {
     channel_directory_ = channels->channel;
     trace_directory_ = channels->traces;
@@ -167,6 +173,10 @@ std::vector<std::string> Session::KeptCommand() const {
 std::optional<record::RunWriter> Session::Prepare() try {
   auto writer = PrepareIn(options_.directory);
   if (writer) return std::move(*writer);
+  if (options_.starter) {
+    options_.starter->Refuse(writer.error().text);
+    return std::nullopt;
+  }
   Say(writer.error().text);
   auto instead = TemporaryDirectory::Make();
   writer = instead ? PrepareIn(instead->path()) : instead.error();
@@ -194,6 +204,8 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
   std::map<std::string, std::string> environment;
   if (options_.trial) environment = options_.trial->environment;
   environment["FULLBORE_RUN"] = ProcessMark();
+  const char* windows = std::getenv("FULLBORE_WINDOWS");
+  if (options_.starter && windows) environment["FULLBORE_WINDOWS"] = windows;  // ours is not its tasks'
   if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;
   environment["FULLBORE_CHANNEL"] = channel_directory_;
   environment["FULLBORE_CHANNEL_DISK"] = trace_directory_;
@@ -210,23 +222,16 @@ RunResult Session::Run() {
   signals_.Watch();
   if (writer && !options_.quiet) Say("recording to " + FromHere(place_.path));
   const auto environment = writer ? ChildEnvironment() : std::map<std::string, std::string>();
-  if (options_.trial && (!writer || channel_directory_.empty())) {
+  if (!IsOptional() && (!writer || (options_.trial && channel_directory_.empty()))) {
     Discard(std::move(writer));
     return RunFailure{{ErrorCode::kUnavailable, "a trial that cannot be recorded is not started",
                        "choose a directory for runs that can be written to: -o DIR"},
                       1};
   }
-  std::optional<Command::Apart> apart;
-  if (options_.trial) {
-    apart = options_.trial->apart;
-    for (const std::string& ours : {channel_directory_, trace_directory_}) {
-      if (!ours.empty()) apart->files.written_through.push_back(ours);
-    }
-  }
-  auto command = Command::Start(options_.command, environment, signals_.inherited(), apart);
+  auto command = Start(environment);
   if (!command) {
     Discard(std::move(writer));
-    if (command.error().code == ErrorCode::kUnavailable && !options_.trial)
+    if (command.error().code == ErrorCode::kUnavailable && IsOptional())
       return BecomeTheCommand(command.error());
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
@@ -257,6 +262,18 @@ RunResult Session::Run() {
                     interrupted_by_};
 }
 
+Result<Command> Session::Start(const std::map<std::string, std::string>& environment) {
+  if (options_.starter) return Command::StartedBy(*options_.starter, environment);
+  std::optional<Command::Apart> apart;
+  if (options_.trial) {
+    apart = options_.trial->apart;
+    for (const std::string& ours : {channel_directory_, trace_directory_}) {
+      if (!ours.empty()) apart->files.written_through.push_back(ours);
+    }
+  }
+  return Command::Start(options_.command, environment, signals_.inherited(), apart);
+}
+
 // Nothing ran, so nothing of it is kept, unless the file holds other stages.
 void Session::Discard(std::optional<record::RunWriter> writer) const {
   if (!writer) return;
@@ -275,8 +292,18 @@ RunResult Session::BecomeTheCommand(const Error& why) {
   return RunFailure{error, error.code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
 }
 
+// What a scheduler says of the job; of tasks that it starts itself it tells their environment.
+std::map<std::string, std::string> Session::Facts() const {
+  return JobFacts(LoginName(geteuid()), [this](const char* name) {
+    const char* told = options_.starter ? options_.starter->Variable(name) : nullptr;
+    return told ? told : std::getenv(name);
+  });
+}
+
 void Session::StartRecorder(record::RunWriter writer, const Command& command) {
   try {
+    for (const auto& [fact, value] : Facts()) writer.PutMachineFact(fact, value);
+    if (const char* outer = std::getenv("FULLBORE_CHANNEL")) TellOuterRun(outer);
     recorder_.emplace(std::move(writer), channel_place(),
                       probe::Machine{"", command.pid(), ProcessMark(), options_.keep_command_lines},
                       channel_directory_.empty() ? "" : options_.hook_directory,
@@ -423,7 +450,7 @@ bool Session::IsForCommand(const signalfd_siginfo& info) {
   const bool from_kernel = info.ssi_code > 0;
   const bool leads_session = getsid(0) == getpid();
   if (from_kernel) return (signal == SIGHUP && leads_session) || signal == SIGALRM;
-  return !witness_->SawToo(signal);
+  return !witness_ || !witness_->SawToo(signal);
 }
 
 // The shell that waits for us sees a stopped job, as it would without us; `fg` and `bg` resume it. SIGSTOP
@@ -458,29 +485,6 @@ void Session::ShowStatus(const Recorder& recorder) {
 }
 
 }  // namespace
-
-std::string NameOf(const std::vector<std::string>& command) {
-  std::string name = command.empty() ? "run" : fs::path(command.front()).filename().string();
-  for (size_t i = 1; i < command.size(); ++i) {
-    const fs::path word = command[i];
-    if (word.extension() == ".py" || word.extension() == ".sh") {
-      name = word.stem();
-      break;
-    }
-    if (command[i] == "-m" && i + 1 < command.size()) {
-      name = command[i + 1].substr(command[i + 1].rfind('.') + 1);
-      if (name != "run" && name != "launch")
-        break;  // torch.distributed.run and the like: look for the script
-    }
-  }
-  std::erase_if(name, [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '_'; });
-  return name.empty() ? "run" : name;
-}
-
-std::string NameWithTime(const std::string& name) {
-  const auto now = static_cast<std::time_t>(WallNs() / kNsPerSecond);
-  return fmt::format("{:%Y-%m-%d-%H%M}-{}", fmt::localtime(now), name);
-}
 
 RunResult Run(const RunOptions& options) { return Session(options).Run(); }
 

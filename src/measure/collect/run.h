@@ -13,6 +13,7 @@
 #include "measure/collect/command.h"
 #include "measure/collect/rank_tracker.h"
 #include "measure/collect/run_place.h"
+#include "measure/collect/starter.h"
 
 namespace fullbore::collect {
 
@@ -52,6 +53,9 @@ struct RunOptions {
   // The same for every run that is recorded, quiet or not.
   std::function<std::vector<std::string>(const std::string& run_file)> keep_watch;
   std::optional<TrialRun> trial;
+  // Who starts the command in our place; the run's id is then `name` or `run_id` as it is. What cannot be recorded in its
+  // directory is not recorded, and leaves nothing. Outlives the run.
+  Starter* starter = nullptr;
 };
 
 // The command ran. If the run could not be recorded in its directory, it is in a temporary one; if that
@@ -76,10 +80,5 @@ struct RunFailure {
 using RunResult = std::variant<RunOutcome, RunFailure>;
 
 RunResult Run(const RunOptions& options);
-
-// "train" for `python -u train.py --x`: what a run of this command is called.
-std::string NameOf(const std::vector<std::string>& command);
-// "2026-11-21-0915-train": the id of such a run that begins now.
-std::string NameWithTime(const std::string& name);
 
 }  // namespace fullbore::collect

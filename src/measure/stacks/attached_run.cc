@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/secrets.h"
-#include "measure/collect/run.h"
+#include "measure/collect/run_name.h"
 #include "measure/collect/run_place.h"
 #include "measure/probe/process/process_probe.h"
 #include "measure/probe/registry.h"
