@@ -18,6 +18,7 @@
 #include "fleet/page/report_page.h"
 #include "fleet/report.h"
 #include "fleet/report_json.h"
+#include "fleet/report_markdown.h"
 #include "fleet/words.h"
 
 namespace fullbore::cli {
@@ -33,11 +34,15 @@ constexpr const char* kCsvHeader = "group,runs,given_h,work_h,waste_h,not_judged
 const ResultFormat kFleetCsv = {"a table", [](std::string_view head) { return head.starts_with(kCsvHeader); },
                                 false};
 
+const ResultFormat kFleetMarkdown = {
+    "Markdown", [](std::string_view head) { return head.starts_with(fleet::kMarkdownTitle); }, false};
+
 struct Flags {
   StoreFlags store;
   std::string by = "user", user, exempt;
   double price = 0;
-  ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv}, html{"--html", kHtmlResult};
+  ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv}, html{"--html", kHtmlResult},
+      markdown{"--markdown", kFleetMarkdown};
   bool force = false;
 };
 
@@ -235,7 +240,9 @@ int Run(Flags& flags) {
   InputFiles inputs;
   inputs.Add(flags.store.target);
   inputs.Add(flags.exempt);
-  if (auto judged = JudgeResults({&flags.json, &flags.csv, &flags.html}, inputs, flags.force); !judged)
+  if (auto judged =
+          JudgeResults({&flags.json, &flags.csv, &flags.html, &flags.markdown}, inputs, flags.force);
+      !judged)
     return Fail(judged.error(), kExitUsage);
   const auto by = fleet::ByNamed(flags.by);
   if (!by) return Fail(by.error(), kExitUsage);
@@ -249,11 +256,15 @@ int Run(Flags& flags) {
   if (flags.csv.wanted()) {
     if (auto written = flags.csv.Write(CsvOf(report)); !written) return Fail(written.error(), kExitFailure);
   }
+  if (flags.markdown.wanted()) {
+    const auto written = flags.markdown.Write(ToMarkdown(report, flags.user, flags.price));
+    if (!written) return Fail(written.error(), kExitFailure);
+  }
   if (flags.html.wanted()) {
     const std::string page = ToHtml(report, {flags.user, flags.price});
     if (auto written = flags.html.Write(page); !written) return Fail(written.error(), kExitFailure);
   }
-  if (AnyToStandardOutput({&flags.json, &flags.csv, &flags.html})) return 0;
+  if (AnyToStandardOutput({&flags.json, &flags.csv, &flags.html, &flags.markdown})) return 0;
   if (report.runs == 0) {
     Print(stdout, "no runs{} in '{}'{}\n", flags.user.empty() ? "" : " of " + flags.user,
           MaskUrl(flags.store.target), flags.store.since.empty() ? "" : " since then");
@@ -278,6 +289,7 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->check(CLI::NonNegativeNumber);
   AddResult(app, flags->json, "Write the report object to this file");
   AddResult(app, flags->csv, "Write the groups to this file");
+  AddResult(app, flags->markdown, "Write the report as Markdown to this file");
   AddResult(app, flags->html, "Write a page with the report, or with the letter, to this file");
   AddForce(app, flags->force);
   return [flags] { return Run(*flags); };

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "fleet/report_json.h"
+#include "fleet/report_markdown.h"
 #include "fleet/testing/sums_in.h"
 
 namespace fullbore::fleet {
@@ -154,6 +155,14 @@ TEST(FleetReportTest, WhatWasAskedForAndHardlyUsedIsTold) {
   EXPECT_EQ(report.asked[1].given, 16);
   EXPECT_EQ(report.asked[1].used, 1);
   EXPECT_THAT(report.asked[1].users, ElementsAre("anna"));
+}
+
+TEST(FleetReportTest, MarkdownHasNamesAsDataAndALetterNothingOfOthers) {
+  const std::string all = ToMarkdown(ReportOn({ARun("a", "an|na\n# x", 60, 40)}, By::kUser), "", 0);
+  EXPECT_THAT(all, HasSubstr("| an\\|na \\# x | "));
+  EXPECT_THAT(all, HasSubstr("num\\_workers=4"));
+  const auto runs = {ARun("a", "anna", 60, 40), ARun("b", "ben", 60, 40)};
+  EXPECT_THAT(ToMarkdown(ReportOn(runs, By::kUser, "anna"), "anna", 2), Not(HasSubstr("ben")));
 }
 
 TEST(FleetReportTest, ATrendNamesTheGroupInWhichItChangedMost) {
