@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh build|demo|test|lint: installs whatever that needs and is missing. Quick when nothing is missing.
+# setup.sh build|demo|fleet|test|lint: installs whatever that needs and is missing. Quick when nothing is missing.
 source "$(dirname "$0")/lib.sh"
 
 readonly lists="$root/scripts"
@@ -137,6 +137,12 @@ setup_demo() {
   install_requirements "no python3 here imports torch, numpy and Pillow" "$lists/requirements-demo.txt"
 }
 
+setup_fleet() {
+  setup_build
+  # shellcheck disable=SC2046
+  install_packages "for the demo of a fleet" MUST $(packages_in "$lists/packages-fleet.txt")
+}
+
 setup_test() {
   setup_build
   # shellcheck disable=SC2046
@@ -168,6 +174,6 @@ setup_vendor_headers() {
 }
 
 case "${1:-}" in
-  build | demo | test | lint) "setup_$1" ;;
-  *) die "setup.sh takes one of: build demo test lint (not '${1:-}')" ;;
+  build | demo | fleet | test | lint) "setup_$1" ;;
+  *) die "setup.sh takes one of: build demo fleet test lint (not '${1:-}')" ;;
 esac

@@ -1,6 +1,4 @@
-"""A real Slurm cluster of one node on this machine: munged, slurmctld and slurmd in a folder of their own. For the tests
-and the demo of a fleet.
-"""
+"""A real Slurm cluster on this machine: munged, slurmctld and slurmd in a folder of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 # In Debian they are in /usr/sbin, which a user's PATH may lack.
@@ -36,25 +34,28 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def configuration(folder: Path, cpus: int, memory_mb: int, more: Mapping[str, object]) -> str:
-    controller, daemon = free_ports(2)
-    host = socket.gethostname().split(".")[0]
+def host() -> str:
+    return socket.gethostname().split(".")[0]
+
+
+def configuration(folder: Path, nodes: list[str], each: str, more: Mapping[str, object]) -> str:
+    """`each`: what all nodes have."""
+    controller, *daemons = free_ports(1 + len(nodes))
     settings = {
         "ClusterName": "here",
-        "SlurmctldHost": f"{host}(127.0.0.1)",
+        "SlurmctldHost": f"{nodes[0]}(127.0.0.1)",
         "SlurmUser": "root",
         "SlurmdUser": "root",
         "SlurmctldPort": controller,
-        "SlurmdPort": daemon,
         "AuthType": "auth/munge",
         "AuthInfo": f"socket={folder}/munge.socket,cred_expire=5",  # after which a job can be queued again
         "CredType": "cred/munge",
         "StateSaveLocation": folder / "state",
-        "SlurmdSpoolDir": folder / "spool",
+        "SlurmdSpoolDir": folder / "spool.%n",
         "SlurmctldPidFile": folder / "slurmctld.pid",
-        "SlurmdPidFile": folder / "slurmd.pid",
+        "SlurmdPidFile": folder / "slurmd.%n.pid",
         "SlurmctldLogFile": folder / "slurmctld.log",
-        "SlurmdLogFile": folder / "slurmd.log",
+        "SlurmdLogFile": folder / "slurmd.%n.log",
         "ProctrackType": "proctrack/linuxproc",
         "TaskPlugin": "task/none",
         "SelectType": "select/cons_tres",
@@ -71,38 +72,51 @@ def configuration(folder: Path, cpus: int, memory_mb: int, more: Mapping[str, ob
     }
     lines = [f"{name}={value}" for name, value in settings.items()]
     lines += [
-        f"NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mb} State=UNKNOWN",
-        f"PartitionName=low Nodes={host} Default=YES State=UP PriorityTier=1 PreemptMode=REQUEUE",
-        f"PartitionName=high Nodes={host} State=UP PriorityTier=2 PreemptMode=OFF",
+        f"NodeName={node} NodeAddr=127.0.0.1 Port={port} {each} State=UNKNOWN"
+        for node, port in zip(nodes, daemons, strict=True)
+    ]
+    lines += [
+        "PartitionName=low Nodes=ALL Default=YES State=UP PriorityTier=1 PreemptMode=REQUEUE",
+        "PartitionName=high Nodes=ALL State=UP PriorityTier=2 PreemptMode=OFF",
     ]
     return "\n".join(lines) + "\n"
 
 
 @contextlib.contextmanager
 def cluster(
-    folder: Path, cpus: int | None = None, memory_mb: int = 1000, plugstack: str = "", **more: object
+    folder: Path,
+    cpus: int | None = None,
+    memory_mb: int = 1000,
+    plugstack: str = "",
+    others: Sequence[str] = (),
+    **more: object,
 ) -> Iterator[dict[str, str]]:
     """The environment in which sbatch, srun and squeue speak to it. Partitions: low (default, preemptible), high.
-    `plugstack` is the text of plugstack.conf, `more` are settings of slurm.conf."""
+    `plugstack` is the text of plugstack.conf, `more` are settings of slurm.conf; `others` are names of further nodes,
+    each a slurmd in a namespace where the host is called that."""
     folder.chmod(0o755)  # munged wants nobody else to be able to write there
-    for name in ["state", "spool", "munge"]:
+    for name in ["state", "munge"]:
         (folder / name).mkdir(mode=0o755)
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o400)
-    (folder / "slurm.conf").write_text(configuration(folder, cpus or len(os.sched_getaffinity(0)), memory_mb, more))
+    each = f"CPUs={cpus or len(os.sched_getaffinity(0))} RealMemory={memory_mb}"
+    (folder / "slurm.conf").write_text(configuration(folder, [host(), *others], each, more))
     (folder / "plugstack.conf").write_text(plugstack)
     environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(folder / "slurm.conf")}
     munged = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket"]
     munged += [f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
     with contextlib.ExitStack() as stack:
-        for command in [munged, ["slurmctld", "-D"], ["slurmd", "-D"]]:
-            log = stack.enter_context((folder / f"{command[0]}.out").open("w"))
+        elsewhere = [["unshare", "--uts", "sh", "-c", f"hostname {other} && exec slurmd -D"] for other in others]
+        for command in [munged, ["slurmctld", "-D"], ["slurmd", "-D"], *elsewhere]:
+            log = stack.enter_context((folder / f"{command[0]}.out").open("a"))
             daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
             stack.callback(end, daemon)
             if command is munged:
                 wait_until((folder / "munge.socket").exists, folder)
-        wait_until(lambda: "idle" in said(["sinfo", "-h", "-o", "%T"], environment), folder)
+        all_idle = ["idle"] * (1 + len(others))
+        ask = ["sinfo", "--noheader", "--Node", "--partition=low", "--format=%T"]
+        wait_until(lambda: said(ask, environment).split() == all_idle, folder)
         yield environment
         for state in ("PENDING", "RUNNING"):
             subprocess.run(["scancel", f"--state={state}"], env=environment, check=False)

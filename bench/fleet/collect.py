@@ -3,8 +3,9 @@
   bench/fleet/collect.py [--runs 10000] [--directory DIR] [--python PYTHON]
 
 Records a training that waits for its data and one that does not, copies them, and prints one JSON object: seconds of
-`fleet collect`, of `fleet collect` again when nothing has changed, of two at once into one database of which one is
-killed in the middle and started again, and of `fleet report`; whether the sums are exact and each run is there once.
+`fleet collect` into a PostgreSQL server of its own and into a file, again when nothing has changed, of two at once into
+one file of which one is killed in the middle and started again, and of `fleet report`; whether the sums are exact and
+each run is there once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ import sys
 import tempfile
 import time
 
-BUILD = pathlib.Path(__file__).resolve().parents[2] / "build" / "release"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import postgresql  # noqa: E402
+
+BUILD = ROOT / "build" / "release"
 FULLBORE = BUILD / "fullbore"
 TRAIN = """
 import sys, time, torch
@@ -100,9 +105,12 @@ def main() -> None:
         for number in range(asked.runs):
             copy(originals[number % len(originals)], number, runs)
         first, second = directory / "fleet.db", directory / "two.db"
+        with postgresql.server() as server:
+            into_server_s = timed("collect", runs, "--to", server.url(), "-q")
         said = {
             "runs": asked.runs,
             "bytes": sum(file.stat().st_size for file in runs.iterdir()),
+            "collect_postgresql_s": into_server_s,
             "collect_s": timed("collect", runs, "--to", first, "-q"),
             "again_s": timed("collect", runs, "--to", first, "-q"),
             "report_s": timed("report", "--from", first),

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/print.h"
+#include "base/secrets.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
@@ -41,6 +42,11 @@ int Run(Flags& flags) {
   if (!collected) return Fail(collected.error(), StatusOf(collected.error()));
   for (const std::string& text : collected->unread)
     Fail({ErrorCode::kInvalidArgument, "left out: " + text, ""}, 0);
+  if (collected->all_again && !flags.quiet) {
+    Print(stderr,
+          "fullbore: '{}' does not let this role read what was collected before, so all runs were read\n",
+          MaskUrl(flags.store));
+  }
   if (flags.json.wanted()) {
     const nlohmann::ordered_json json = {{"schema", "fullbore.fleet_collect/1"},
                                          {"runs", collected->runs},
@@ -50,7 +56,7 @@ int Run(Flags& flags) {
   }
   if (!AnyToStandardOutput({&flags.json}) && !flags.quiet) {
     Print(stdout, "{} run{} in all, {} new or changed, in '{}'\n", collected->runs,
-          collected->runs == 1 ? "" : "s", collected->changed, flags.store);
+          collected->runs == 1 ? "" : "s", collected->changed, MaskUrl(flags.store));
   }
   return 0;
 }
@@ -61,8 +67,10 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option(
       "DIR", flags->options.directories,
       fmt::format("Directories that hold runs, at any depth (default: {})", kDefaultRunsDirectory));
-  app.add_option("--to", flags->store, "The database that they go into; made if missing")
-      ->type_name("FILE")
+  app.add_option(
+         "--to", flags->store,
+         "The database that they go into, made if missing: a file, or postgresql://USER@HOST/DATABASE")
+      ->type_name("DATABASE")
       ->default_str(kFleetFile);
   app.add_option("--threads", flags->options.threads,
                  "Runs that are read at once (default: the machine's cores)")

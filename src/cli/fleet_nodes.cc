@@ -40,10 +40,14 @@ void PrintTable(const std::vector<fleet::NodeHistory>& histories) {
 
 int Run(Flags& flags) {
   InputFiles inputs;
-  inputs.Add(flags.store.file);
+  inputs.Add(flags.store.target);
   if (auto judged = JudgeResults({&flags.json}, inputs, flags.force); !judged)
     return Fail(judged.error(), kExitUsage);
-  const auto runs = RunsIn(flags.store);
+  const auto range = RangeOf(flags.store);
+  if (!range) return Fail(range.error(), StatusOf(range.error()));
+  auto store = OpenStore(flags.store);
+  if (!store) return Fail(store.error(), StatusOf(store.error()));
+  const auto runs = store->Runs(*range);
   if (!runs) return Fail(runs.error(), StatusOf(runs.error()));
   const auto histories = fleet::HistoriesOf(*runs);
   if (flags.json.wanted()) {

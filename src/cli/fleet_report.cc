@@ -3,14 +3,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/print.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "cli/fleet_store.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
+#include "fleet/exemptions.h"
 #include "fleet/report.h"
 #include "fleet/report_json.h"
 
@@ -26,7 +30,7 @@ const ResultFormat kFleetCsv = {"a table", [](std::string_view head) { return he
 
 struct Flags {
   StoreFlags store;
-  std::string by = "user", user;
+  std::string by = "user", user, exempt;
   double price = 0;
   ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv};
   bool force = false;
@@ -53,6 +57,7 @@ class Text {
   void Print() const {
     Head();
     Parts();
+    Trends();
     if (flags_.user.empty()) Groups();
     Fixes();
   }
@@ -102,7 +107,7 @@ class Text {
     Line("  {:<24}{:>9}{:>8}{}", "where they went", "hours", "share",
          flags_.price > 0 ? fmt::format("{:>10}", "cost") : "");
     for (const fleet::Kind kind : {fleet::Kind::kWork, fleet::Kind::kWaste, fleet::Kind::kStart,
-                                   fleet::Kind::kEnd, fleet::Kind::kNotJudged}) {
+                                   fleet::Kind::kEnd, fleet::Kind::kNotJudged, fleet::Kind::kExempt}) {
       int64_t ns = 0;
       for (const fleet::Part& part : report_.parts) ns += part.kind == kind ? part.device_ns : 0;
       if (ns == 0) continue;
@@ -125,8 +130,33 @@ class Text {
         return "after the last step";
       case fleet::Kind::kNotJudged:
         return "not judged";
+      case fleet::Kind::kExempt:
+        return "exempt";
     }
     return "";
+  }
+
+  // What is worth a line: a tenth of all waste, this time or the last.
+  void Trends() const {
+    if (!report_.before) return;
+    const fleet::Before& before = *report_.before;
+    int64_t waste_ns = 0;
+    for (const fleet::Trend& trend : before.trends) waste_ns += trend.now_ns;
+    Line("");
+    Line("  the {} before: {} device hours of {}, {} of them wasted; now {}", flags_.store.since,
+         HoursText(before.given_ns), Plural(before.runs, "run"), HoursText(before.waste_ns),
+         HoursText(waste_ns));
+    const int64_t least_ns = std::max(waste_ns, before.waste_ns) / 10;
+    for (const fleet::Trend& trend : before.trends) {
+      if (std::abs(trend.now_ns - trend.before_ns) <= least_ns) continue;
+      const std::string where =
+          flags_.user.empty() ? fmt::format("; most by {}: {}, was {}", trend.group,
+                                            HoursText(trend.group_now_ns), HoursText(trend.group_before_ns))
+                              : "";
+      PrintWrapped(fmt::format("{} {}, was {}{}", trend.cause, HoursText(trend.now_ns),
+                               HoursText(trend.before_ns), where),
+                   4, 6);
+    }
   }
 
   void Groups() const {
@@ -186,16 +216,38 @@ std::string CsvOf(const fleet::Report& report) {
   return csv;
 }
 
+// With the time before, as long, where --since says how long that is.
+Result<fleet::Report> Read(const Flags& flags, fleet::By by) {
+  auto range = RangeOf(flags.store);
+  if (!range) return range.error();
+  range->user = flags.user;
+  const auto exemptions =
+      flags.exempt.empty() ? Result(std::vector<fleet::Exemption>()) : fleet::ReadExemptions(flags.exempt);
+  if (!exemptions) return exemptions.error();
+  auto store = OpenStore(flags.store);
+  if (!store) return store.error();
+  const auto sums = store->SumsOf(*range, *exemptions);
+  if (!sums) return sums.error();
+  fleet::Report report = fleet::ReportOn(*sums, by, *exemptions);
+  if (flags.store.since.empty()) return report;
+  const fleet::Range earlier{2 * range->since_unix_ns - WallNs(), range->since_unix_ns, flags.user};
+  const auto before = store->SumsOf(earlier, *exemptions);
+  if (!before) return before.error();
+  if (!before->runs.empty()) report.before = fleet::TrendsOf(*before, *sums, by);
+  return report;
+}
+
 int Run(Flags& flags) {
   InputFiles inputs;
-  inputs.Add(flags.store.file);
+  inputs.Add(flags.store.target);
+  inputs.Add(flags.exempt);
   if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force); !judged)
     return Fail(judged.error(), kExitUsage);
   const auto by = fleet::ByNamed(flags.by);
   if (!by) return Fail(by.error(), kExitUsage);
-  const auto runs = RunsIn(flags.store);
-  if (!runs) return Fail(runs.error(), StatusOf(runs.error()));
-  const fleet::Report report = fleet::ReportOn(*runs, *by, flags.user);
+  const auto read = Read(flags, *by);
+  if (!read) return Fail(read.error(), StatusOf(read.error()));
+  const fleet::Report& report = *read;
   if (flags.json.wanted()) {
     if (auto written = WriteJson(flags.json, ToJson(report)); !written)
       return Fail(written.error(), kExitFailure);
@@ -205,8 +257,8 @@ int Run(Flags& flags) {
   }
   if (AnyToStandardOutput({&flags.json, &flags.csv})) return 0;
   if (report.runs == 0) {
-    Print(stdout, "no runs{} in '{}'{}\n", flags.user.empty() ? "" : " of " + flags.user, flags.store.file,
-          flags.store.since.empty() ? "" : " since then");
+    Print(stdout, "no runs{} in '{}'{}\n", flags.user.empty() ? "" : " of " + flags.user,
+          MaskUrl(flags.store.target), flags.store.since.empty() ? "" : " since then");
     return 0;
   }
   Text(report, flags).Print();
@@ -221,6 +273,9 @@ Handler Define(CLI::App& app, const Invocation&) {
                  "Only this user's runs, with the three best edits and nothing about others")
       ->type_name("USER")
       ->check([](const std::string& name) { return std::string(name.empty() ? "no name of a user" : ""); });
+  app.add_option("--exempt", flags->exempt,
+                 "Rules of what is never called wasted: docs/fleet.md describes the file")
+      ->type_name("FILE");
   app.add_option("--price", flags->price, "Of a device hour, in any currency: what it costs is shown as well")
       ->check(CLI::NonNegativeNumber);
   AddResult(app, flags->json, "Write the report object to this file");

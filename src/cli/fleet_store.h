@@ -2,21 +2,21 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "cli/subcommand.h"
-#include "fleet/account.h"
+#include "fleet/store.h"
 
 namespace fullbore::cli {
 
 struct StoreFlags {
-  std::string file = kFleetFile, since;
+  std::string target = kFleetFile, since;
 };
 
 void AddStore(CLI::App& app, StoreFlags& flags);  // --from and --since
 
-// An error (kNotFound or kInvalidArgument) where the options are wrong.
-Result<std::vector<fleet::RunAccount>> RunsIn(const StoreFlags& flags);
+// Errors (kNotFound or kInvalidArgument) where the options are wrong.
+Result<fleet::Store> OpenStore(const StoreFlags& flags);
+Result<fleet::Range> RangeOf(const StoreFlags& flags);  // until now
 
 }  // namespace fullbore::cli

@@ -165,6 +165,8 @@ const char* Name(Kind kind) {
       return "end";
     case Kind::kNotJudged:
       return "not judged";
+    case Kind::kExempt:
+      return "exempt";
   }
   return "not judged";
 }

@@ -15,12 +15,19 @@
 
 namespace fullbore::fleet {
 
-enum class Kind : uint8_t { kWork, kWaste, kStart, kEnd, kNotJudged };
-const char* Name(Kind kind);  // "work", "waste", "start", "end", "not judged"
+enum class Kind : uint8_t {
+  kWork,
+  kWaste,
+  kStart,
+  kEnd,
+  kNotJudged,
+  kExempt
+};                            // kExempt: a report's (sums.h)
+const char* Name(Kind kind);  // "work", "waste", "start", "end", "not judged", "exempt"
 
 struct Part {
   Kind kind = Kind::kWork;
-  std::string cause;  // of waste the finding's id; else empty
+  std::string cause;  // of waste the finding's id, of exempt time why; else empty
   int64_t device_ns = 0;
 };
 

@@ -129,18 +129,18 @@ Result<Found> FindRuns(const std::vector<std::string>& directories) {
 }
 
 Result<Collected> Collect(const CollectOptions& options, Store& store) {
-  const auto known = store.Stamps();
-  if (!known) return known.error();
+  const auto seen = store.Seen();
+  if (!seen && seen.error().code != ErrorCode::kPermission) return seen.error();
   auto found = FindRuns(options.directories);
   if (!found) return found.error();
   Collected collected;
+  collected.all_again = !seen;
   collected.unread = std::move(found->unread);
   std::vector<std::pair<std::string, Stamp>> changed;
   for (const std::string& path : found->runs) {
     ++collected.runs;
     const Stamp stamp = StampOf(path);
-    const auto before = known->find(path);
-    if (before == known->end() || before->second != stamp) changed.emplace_back(path, stamp);
+    if (!seen || !seen->contains({path, stamp})) changed.emplace_back(path, stamp);
   }
   Finished finished;
   std::atomic<size_t> next = 0;

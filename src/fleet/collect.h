@@ -16,6 +16,7 @@ struct Collected {
   size_t runs = 0;                  // that were found
   size_t changed = 0;               // of them, put into the store
   std::vector<std::string> unread;  // why each of the others could not be
+  bool all_again = false;           // the store does not let us read what was put before: all were read
 };
 
 struct CollectOptions {

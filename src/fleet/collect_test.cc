@@ -57,7 +57,7 @@ TEST_F(CollectTest, OnlyWhatChangedIsReadAgain) {
   const Collected again = CollectAll();
   EXPECT_EQ(again.runs, 2u);
   EXPECT_EQ(again.changed, 1u);
-  EXPECT_THAT(*Store::OpenForReading(directory_ / "fleet.db")->Runs(0), SizeIs(2));
+  EXPECT_THAT(*Store::OpenForReading(directory_ / "fleet.db")->Runs({}), SizeIs(2));
 }
 
 TEST_F(CollectTest, WhatIsNoRunIsSaidAndTheOthersAreRead) {

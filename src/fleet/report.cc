@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace fullbore::fleet {
 
@@ -14,64 +16,90 @@ namespace {
 constexpr std::array kNames = {std::pair{By::kUser, "user"}, std::pair{By::kAccount, "account"},
                                std::pair{By::kPartition, "partition"}, std::pair{By::kDevice, "device"}};
 
-const std::string& KeyOf(const RunAccount& run, By by) {
+const std::string& KeyOf(const Origin& origin, By by) {
   switch (by) {
     case By::kUser:
-      return run.user;
+      return origin.user;
     case By::kAccount:
-      return run.account;
+      return origin.account;
     case By::kPartition:
-      return run.partition;
+      return origin.partition;
     case By::kDevice:
-      return run.device;
+      return origin.device;
   }
-  return run.user;
+  return origin.user;
 }
 
-void Add(const RunAccount& run, Group& group) {
-  ++group.runs;
-  group.given_ns += run.given_ns;
-  for (const Part& part : run.parts) {
-    if (part.kind == Kind::kWork) group.work_ns += part.device_ns;
-    if (part.kind == Kind::kWaste) group.waste_ns += part.device_ns;
-    if (part.kind == Kind::kNotJudged) group.not_judged_ns += part.device_ns;
-  }
+std::string GroupOf(const Origin& origin, By by) {
+  const std::string& key = KeyOf(origin, by);
+  return key.empty() ? "unknown" : key;
 }
 
-class Fixes {
- public:
-  void Add(const RunAccount& run) {
-    if (run.advice.empty()) return;
-    const Advice& advice = run.advice.front();
-    const int64_t expected_ns = advice.SavesNs(advice.expected);
-    if (expected_ns <= 0) return;
-    Fix& fix = fixes_[{advice.finding, advice.cause, advice.change}];
-    if (expected_ns > most_[&fix]) {
-      most_[&fix] = expected_ns;
-      fix.title = advice.title;
-      fix.run = run.id;
+void Add(const Part& part, Group& group) {
+  if (part.kind == Kind::kWork) group.work_ns += part.device_ns;
+  if (part.kind == Kind::kWaste) group.waste_ns += part.device_ns;
+  if (part.kind == Kind::kNotJudged) group.not_judged_ns += part.device_ns;
+}
+
+void AddRuns(const RunsSum& sum, const std::vector<Exemption>& exemptions, Report& report) {
+  report.begin_unix_ns =
+      report.runs == 0 ? sum.first_unix_ns : std::min(report.begin_unix_ns, sum.first_unix_ns);
+  report.end_unix_ns = std::max(report.end_unix_ns, sum.last_unix_ns);
+  report.runs += sum.runs;
+  report.given_ns += sum.given_ns;
+  report.users.insert(sum.of.user);
+  if (sum.of.exemption >= 0)
+    AddUp(report.parts, {Kind::kExempt, exemptions[static_cast<size_t>(sum.of.exemption)].why, sum.given_ns});
+}
+
+// By edit, of all users.
+std::vector<Fix> FixesOf(const std::vector<FixSum>& sums) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::pair<Fix, int64_t>> fixes;
+  for (const FixSum& sum : sums) {
+    auto& [fix, most_ns] = fixes[{sum.finding, sum.cause, sum.change}];
+    if (sum.most_ns > most_ns) {
+      most_ns = sum.most_ns;
+      fix.title = sum.title;
+      fix.run = sum.run;
     }
-    fix.finding = advice.finding;
-    fix.cause = advice.cause;
-    fix.change = advice.change;
-    ++fix.runs;
-    fix.users.insert(run.user);
-    fix.low_ns += advice.SavesNs(advice.low);
-    fix.expected_ns += expected_ns;
-    fix.high_ns += advice.SavesNs(advice.high);
+    fix.finding = sum.finding;
+    fix.cause = sum.cause;
+    fix.change = sum.change;
+    fix.runs += sum.runs;
+    fix.users.insert(sum.user);
+    fix.low_ns += sum.low_ns;
+    fix.expected_ns += sum.expected_ns;
+    fix.high_ns += sum.high_ns;
   }
+  std::vector<Fix> all;
+  for (auto& [key, fix] : fixes) all.push_back(std::move(fix.first));
+  std::ranges::stable_sort(all, std::greater(), &Fix::expected_ns);
+  return all;
+}
 
-  std::vector<Fix> Take() {
-    std::vector<Fix> all;
-    for (auto& [key, fix] : fixes_) all.push_back(std::move(fix));
-    std::ranges::stable_sort(all, std::greater(), &Fix::expected_ns);
-    return all;
+bool IsWaste(const PartSum& sum) { return sum.part.kind == Kind::kWaste && sum.of.exemption < 0; }
+
+// Of one cause: wasted before and now, by group.
+using Wasted = std::map<std::string, std::pair<int64_t, int64_t>>;
+
+Trend TrendOf(const std::string& cause, const Wasted& by_group) {
+  Trend trend;
+  trend.cause = cause;
+  for (const auto& [group, ns] : by_group) {
+    trend.before_ns += ns.first;
+    trend.now_ns += ns.second;
   }
-
- private:
-  std::map<std::tuple<std::string, std::string, std::string>, Fix> fixes_;
-  std::map<const Fix*, int64_t> most_;  // of one run
-};
+  const int64_t sign = trend.now_ns >= trend.before_ns ? 1 : -1;
+  int64_t most = -1;
+  for (const auto& [group, ns] : by_group) {
+    if (sign * (ns.second - ns.first) <= most) continue;
+    most = sign * (ns.second - ns.first);
+    trend.group = group;
+    trend.group_before_ns = ns.first;
+    trend.group_now_ns = ns.second;
+  }
+  return trend;
+}
 
 }  // namespace
 
@@ -87,32 +115,52 @@ Result<By> ByNamed(const std::string& name) {
                fmt::format("--by '{}' is not user, account, partition or device", name), ""};
 }
 
-Report ReportOn(const std::vector<RunAccount>& runs, By by, const std::string& user) {
+Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemptions) {
   Report report;
   report.by = by;
   std::map<std::string, Group> groups;
-  Fixes fixes;
-  for (const RunAccount& run : runs) {
-    if (!user.empty() && run.user != user) continue;
-    if (report.runs++ == 0) report.begin_unix_ns = run.begin_unix_ns;
-    report.begin_unix_ns = std::min(report.begin_unix_ns, run.begin_unix_ns);
-    report.end_unix_ns = std::max(report.end_unix_ns, run.begin_unix_ns);
-    report.given_ns += run.given_ns;
-    report.users.insert(run.user);
-    for (const Part& part : run.parts) AddUp(report.parts, part);
-    Add(run, groups[KeyOf(run, by)]);
-    fixes.Add(run);
+  for (const RunsSum& sum : sums.runs) {
+    AddRuns(sum, exemptions, report);
+    Group& group = groups[GroupOf(sum.of, by)];
+    group.runs += sum.runs;
+    group.given_ns += sum.given_ns;
+  }
+  for (const PartSum& sum : sums.parts) {
+    if (sum.of.exemption >= 0) continue;
+    AddUp(report.parts, sum.part);
+    Add(sum.part, groups[GroupOf(sum.of, by)]);
   }
   std::ranges::stable_sort(report.parts, [](const Part& a, const Part& b) {
     return a.kind != b.kind ? a.kind < b.kind : a.device_ns > b.device_ns;
   });
   for (auto& [name, group] : groups) {
-    group.name = name.empty() ? "unknown" : name;
+    group.name = name;
     report.groups.push_back(std::move(group));
   }
   std::ranges::stable_sort(report.groups, std::greater(), &Group::given_ns);
-  report.fixes = fixes.Take();
+  report.fixes = FixesOf(sums.fixes);
   return report;
+}
+
+Before TrendsOf(const Sums& before, const Sums& now, By by) {
+  Before found;
+  for (const RunsSum& sum : before.runs) {
+    found.runs += sum.runs;
+    found.given_ns += sum.given_ns;
+  }
+  std::map<std::string, Wasted> causes;
+  for (const PartSum& sum : before.parts) {
+    if (!IsWaste(sum)) continue;
+    causes[sum.part.cause][GroupOf(sum.of, by)].first += sum.part.device_ns;
+    found.waste_ns += sum.part.device_ns;
+  }
+  for (const PartSum& sum : now.parts) {
+    if (IsWaste(sum)) causes[sum.part.cause][GroupOf(sum.of, by)].second += sum.part.device_ns;
+  }
+  for (const auto& [cause, by_group] : causes) found.trends.push_back(TrendOf(cause, by_group));
+  std::ranges::stable_sort(found.trends, std::greater(),
+                           [](const Trend& trend) { return std::abs(trend.now_ns - trend.before_ns); });
+  return found;
 }
 
 }  // namespace fullbore::fleet

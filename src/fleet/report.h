@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "fleet/account.h"
+#include "fleet/sums.h"
 
 namespace fullbore::fleet {
 
@@ -32,6 +34,20 @@ struct Fix {
   int64_t low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
 };
 
+// How much of one cause was wasted in this time and in the time before, and the group in which that changed most.
+struct Trend {
+  std::string cause;
+  int64_t before_ns = 0, now_ns = 0;
+  std::string group;
+  int64_t group_before_ns = 0, group_now_ns = 0;
+};
+
+struct Before {
+  size_t runs = 0;
+  int64_t given_ns = 0, waste_ns = 0;
+  std::vector<Trend> trends;  // what changed most first
+};
+
 struct Report {
   size_t runs = 0;
   std::set<std::string> users;
@@ -39,11 +55,14 @@ struct Report {
   int64_t given_ns = 0;
   std::vector<Part> parts;  // by kind, and waste by cause, largest first
   By by = By::kUser;
-  std::vector<Group> groups;  // largest first
-  std::vector<Fix> fixes;     // what brings most first
+  std::vector<Group> groups;     // largest first
+  std::vector<Fix> fixes;        // what brings most first
+  std::optional<Before> before;  // the same time before, where it was asked for and had runs
 };
 
-// `user`: only that user's runs; empty: everybody's.
-Report ReportOn(const std::vector<RunAccount>& runs, By by, const std::string& user = "");
+// All time of exempt runs is one part, with why.
+Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemptions = {});
+
+Before TrendsOf(const Sums& before, const Sums& now, By by);
 
 }  // namespace fullbore::fleet

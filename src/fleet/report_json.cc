@@ -4,8 +4,29 @@
 
 namespace fullbore::fleet {
 
-nlohmann::ordered_json ToJson(const Report& report) {
-  using Json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Json ToJson(const Before& before) {
+  Json json = {{"runs", before.runs},
+               {"given_ns", before.given_ns},
+               {"waste_ns", before.waste_ns},
+               {"trends", Json::array()}};
+  for (const Trend& trend : before.trends) {
+    json["trends"].push_back({{"cause", trend.cause},
+                              {"before_ns", trend.before_ns},
+                              {"now_ns", trend.now_ns},
+                              {"group", trend.group},
+                              {"group_before_ns", trend.group_before_ns},
+                              {"group_now_ns", trend.group_now_ns}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json ToJson(const Report& report) {
   Json json = {{"schema", "fullbore.fleet/1"},
                {"runs", report.runs},
                {"users", report.users},
@@ -39,6 +60,7 @@ nlohmann::ordered_json ToJson(const Report& report) {
          {"users", fix.users},
          {"saves_ns", {{"low", fix.low_ns}, {"expected", fix.expected_ns}, {"high", fix.high_ns}}}});
   }
+  if (report.before) json["before"] = ToJson(*report.before);
   return json;
 }
 

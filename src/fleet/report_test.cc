@@ -1,10 +1,15 @@
 #include "fleet/report.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "base/testing/scratch_directory.h"
 #include "fleet/report_json.h"
+#include "fleet/store.h"
 
 namespace fullbore::fleet {
 namespace {
@@ -14,11 +19,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 RunAccount ARun(const std::string& id, const std::string& user, int64_t work_ns, int64_t waste_ns,
                 const std::string& change = "num_workers=4") {
   RunAccount run;
   run.id = id;
+  run.path = "/runs/" + id;
   run.user = user;
   run.device = "cpu";
   run.begin_unix_ns = static_cast<int64_t>(id.size()) * 1000;
@@ -27,6 +34,22 @@ RunAccount ARun(const std::string& id, const std::string& user, int64_t work_ns,
   run.advice = {{"input-bound", "too-few-workers", id + " waits", change, 1, 2, 4, run.given_ns},
                 {"no-tensor-cores", "fp32", "", "amp", 1, 3, 4, run.given_ns}};
   return run;
+}
+
+// Through a database, as a report's sums come.
+Sums SumsOf(const std::vector<RunAccount>& runs, const std::string& user = "",
+            const std::vector<Exemption>& exemptions = {}) {
+  const ScratchDirectory directory;
+  auto store = Store::Open(directory / "fleet.db");
+  for (size_t i = 0; i < runs.size(); ++i)
+    EXPECT_TRUE(store->Put(runs[i], {1, static_cast<int64_t>(i)}).ok());
+  auto sums = store->SumsOf({.user = user}, exemptions);
+  EXPECT_TRUE(sums.ok());
+  return *sums;
+}
+
+Report ReportOn(const std::vector<RunAccount>& runs, By by, const std::string& user = "") {
+  return ReportOn(SumsOf(runs, user), by);
 }
 
 TEST(FleetReportTest, SumsAreThoseOfTheRuns) {
@@ -72,9 +95,73 @@ TEST(FleetReportTest, ALetterToOneHasNothingOfOthers) {
 TEST(FleetReportTest, WhatRunsDoNotSayIsUnknown) {
   const Report report = ReportOn({ARun("a", "", 1, 0)}, By::kAccount);
   EXPECT_EQ(report.groups[0].name, "unknown");
-  EXPECT_THAT(ReportOn({}, By::kUser).groups, IsEmpty());
+  EXPECT_THAT(ReportOn(std::vector<RunAccount>(), By::kUser).groups, IsEmpty());
   EXPECT_FALSE(ByNamed("colour").ok());
   EXPECT_EQ(*ByNamed("partition"), By::kPartition);
+}
+
+// Every part of the sums against the accounts themselves.
+TEST(FleetReportTest, SumsAreExactWhateverTheRunsAre) {
+  std::mt19937 random(7);
+  const auto any = [&](int most) { return static_cast<int64_t>(random() % static_cast<unsigned>(most)); };
+  for (int round = 0; round < 20; ++round) {
+    std::vector<RunAccount> runs;
+    std::map<std::pair<Kind, std::string>, int64_t> parts;
+    for (int64_t i = 0; i < 30; ++i) {
+      runs.push_back(
+          ARun(fmt::format("run{}", i), fmt::format("user{}", any(4)), any(1 << 30), any(1 << 30)));
+      for (const Part& part : runs.back().parts) parts[{part.kind, part.cause}] += part.device_ns;
+    }
+    const Report report = ReportOn(runs, static_cast<By>(any(4)));
+    for (const Part& part : report.parts) EXPECT_EQ(part.device_ns, (parts[{part.kind, part.cause}]));
+    int64_t given_ns = 0, grouped_ns = 0;
+    for (const RunAccount& run : runs) given_ns += run.given_ns;
+    for (const Group& group : report.groups) grouped_ns += group.given_ns;
+    EXPECT_EQ(report.given_ns, given_ns);
+    EXPECT_EQ(grouped_ns, given_ns);
+  }
+}
+
+TEST(FleetReportTest, WhatIsExemptIsNeitherWasteNorAdvised) {
+  RunAccount notebook = ARun("a", "anna", 60, 40);
+  notebook.command = "/usr/bin/Jupyter-lab --port 1";
+  RunAccount held = ARun("b", "ben", 10, 90);
+  held.partition = "interactive";
+  const std::vector<Exemption> rules = {{.partition = "interactive", .why = "people think there"},
+                                        {.user = "anna", .command = "jupyter", .why = "a notebook"}};
+  const auto runs = {notebook, held, ARun("c", "anna", 7, 3), ARun("d", "ben", 1, 1)};
+  const Report report = ReportOn(SumsOf(runs, "", rules), By::kUser, rules);
+  EXPECT_EQ(report.given_ns, 212);
+  ASSERT_THAT(report.parts, SizeIs(4));
+  EXPECT_EQ(report.parts[1].kind, Kind::kWaste);
+  EXPECT_EQ(report.parts[1].device_ns, 4);
+  EXPECT_THAT((std::vector{report.parts[2].cause, report.parts[3].cause}),
+              UnorderedElementsAre("people think there", "a notebook"));
+  EXPECT_EQ(report.parts[2].device_ns, 100);
+  ASSERT_THAT(report.fixes, SizeIs(1));
+  EXPECT_EQ(report.fixes[0].runs, 2u);
+}
+
+// A rule's text is text: % and _ match themselves.
+TEST(FleetReportTest, AnExemptionsCommandIsNoPattern) {
+  RunAccount run = ARun("a", "anna", 60, 40);
+  run.command = "python train.py";
+  EXPECT_EQ(SumsOf({run}, "", {{.command = "t%n", .why = "x"}}).runs[0].of.exemption, -1);
+  EXPECT_EQ(SumsOf({run}, "", {{.command = "trai_", .why = "x"}}).runs[0].of.exemption, -1);
+  EXPECT_EQ(SumsOf({run}, "", {{.command = "TRAIN", .why = "x"}}).runs[0].of.exemption, 0);
+}
+
+TEST(FleetReportTest, ATrendNamesTheGroupInWhichItChangedMost) {
+  const Before before = TrendsOf(
+      SumsOf({ARun("a", "anna", 60, 40), ARun("b", "ben", 60, 30)}),
+      SumsOf({ARun("a", "anna", 60, 45), ARun("b", "ben", 60, 90), ARun("c", "cleo", 9, 1)}), By::kUser);
+  EXPECT_EQ(before.runs, 2u);
+  EXPECT_EQ(before.waste_ns, 70);
+  ASSERT_THAT(before.trends, SizeIs(1));
+  EXPECT_EQ(before.trends[0].cause, "input-bound");
+  EXPECT_EQ(before.trends[0].now_ns, 136);
+  EXPECT_EQ(before.trends[0].group, "ben");
+  EXPECT_EQ(before.trends[0].group_before_ns, 30);
 }
 
 }  // namespace

@@ -1,242 +1,287 @@
 #include "fleet/store.h"
 
+#define XXH_INLINE_ALL  // no library to link
 #include <fmt/format.h>
+#include <xxhash.h>
 
-#include <filesystem>
+#include <algorithm>
+#include <utility>
 
-#include "base/guarded_file.h"
+#include "fleet/migrate.h"
+#include "fleet/tables.h"
 
 namespace fullbore::fleet {
 
-namespace fs = std::filesystem;
-
-using record::Database;
-using record::Statement;
-
 namespace {
 
-constexpr int64_t kVersion = 1;
-
-// A run is known by its id and when it began: a folder that is copied or moved holds the same runs.
-constexpr char kTables[] = R"sql(
-CREATE TABLE IF NOT EXISTS fleet (version INTEGER PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS seen (path TEXT PRIMARY KEY, bytes INTEGER, changed_ns INTEGER) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS run (
-  id TEXT, begin_unix_ns INTEGER, path TEXT, user TEXT, job TEXT, account TEXT, partition TEXT, device TEXT,
-  devices INTEGER, given_ns INTEGER, ended INTEGER, command TEXT, verdict TEXT, node TEXT, steps_per_s REAL, directory TEXT,
-  PRIMARY KEY (id, begin_unix_ns)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS run_begin ON run (begin_unix_ns);
-CREATE INDEX IF NOT EXISTS run_path ON run (path);
-CREATE TABLE IF NOT EXISTS part (
-  id TEXT, begin_unix_ns INTEGER, kind TEXT, cause TEXT, device_ns INTEGER,
-  PRIMARY KEY (id, begin_unix_ns, kind, cause)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS advice (
-  id TEXT, begin_unix_ns INTEGER, place INTEGER, finding TEXT, cause TEXT, title TEXT, change TEXT, low REAL,
-  expected REAL, high REAL, steady_ns INTEGER, PRIMARY KEY (id, begin_unix_ns, place)) WITHOUT ROWID;
-)sql";
-
-Kind KindNamed(std::string_view name) {
-  for (const Kind kind : {Kind::kWork, Kind::kWaste, Kind::kStart, Kind::kEnd}) {
-    if (name == Name(kind)) return kind;
-  }
-  return Kind::kNotJudged;
+// A row of a run by what it says of which file at which time: collectors that read the same put the same row.
+int64_t KeyOf(const RunAccount& account, const Stamp& stamp) {
+  const std::string whole = fmt::format("{}\n{}\n{}\n{}\n{}", account.path, account.id, account.begin_unix_ns,
+                                        stamp.bytes, stamp.changed_ns);
+  return static_cast<int64_t>(XXH3_64bits(whole.data(), whole.size()));
 }
 
-// Waits for the other collectors: SQLite gives up after five seconds, which a slow disk may take to bring one's log in.
-Result<void> Begin(Database& database) {
-  constexpr int kAttempts = 24;
-  for (int attempt = 1;; ++attempt) {
-    auto begun = database.Execute("BEGIN IMMEDIATE");
-    if (begun || attempt == kAttempts) return begun;
+// The newest row of each run that began within $1 and $2, of user $3. A run is known by its id and when it began: a
+// folder that is copied or moved holds the same runs; and by its id and path: one that goes on on several machines may
+// have begun earlier than was known.
+constexpr char kNewest[] =
+    "WITH newest AS (SELECT r.*, {exempt} AS exemption FROM run r "
+    "WHERE r.begin_unix_ns >= $1 AND r.begin_unix_ns < $2 AND ($3 = '' OR r.\"user\" = $3) "
+    "AND NOT EXISTS (SELECT 1 FROM run n WHERE n.id = r.id AND (n.path = r.path OR n.begin_unix_ns = r.begin_unix_ns) "
+    "AND (n.changed_ns, n.bytes, n.key) > (r.changed_ns, r.bytes, r.key))) ";
+
+constexpr char kOrigin[] = R"("user", account, partition, device, exemption)";
+constexpr char kApart = '\x1f';  // between a run's id and its title
+
+// The condition that tells which exemption applies, and its values.
+class Selection {
+ public:
+  Selection(const Range& range, const std::vector<Exemption>& exemptions)
+      : values_{range.since_unix_ns, range.until_unix_ns, range.user} {
+    std::string cases;
+    for (size_t i = 0; i < exemptions.size(); ++i)
+      cases += fmt::format(" WHEN {} THEN {}", ConditionOf(exemptions[i]), i);
+    newest_ = fmt::format(fmt::runtime(kNewest),
+                          fmt::arg("exempt", cases.empty() ? "-1" : "CASE" + cases + " ELSE -1 END"));
   }
+
+  std::string With(const std::string& sql) const { return newest_ + sql; }
+  const sql::Values& values() const { return values_; }
+  sql::Values ValuesAnd(sql::Value value) const {
+    sql::Values all = values_;
+    all.push_back(std::move(value));
+    return all;
+  }
+
+ private:
+  std::string ConditionOf(const Exemption& rule) {
+    std::string all = "1 = 1";
+    const std::pair<const char*, const std::string*> equal[] = {{"r.\"user\"", &rule.user},
+                                                                {"r.account", &rule.account},
+                                                                {"r.partition", &rule.partition},
+                                                                {"r.device", &rule.device}};
+    for (const auto& [column, value] : equal) {
+      if (!value->empty()) all += fmt::format(" AND {} = {}", column, Placeholder(*value));
+    }
+    if (!rule.command.empty())
+      all += fmt::format(R"( AND lower(r.command) LIKE lower({}) ESCAPE '!')",
+                         Placeholder(Within(rule.command)));
+    return all;
+  }
+
+  static std::string Within(const std::string& text) {
+    std::string pattern = "%";
+    for (const char c : text) {
+      if (c == '%' || c == '_' || c == '!') pattern += '!';
+      pattern += c;
+    }
+    return pattern + "%";
+  }
+
+  std::string Placeholder(const std::string& value) {
+    values_.emplace_back(value);
+    return fmt::format("${}", values_.size());
+  }
+
+  sql::Values values_;
+  std::string newest_;
+};
+
+Origin OriginOf(const sql::Row& row) {
+  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4)};
 }
 
-Error NotAStore(const std::string& path, const std::string& why) {
-  return {ErrorCode::kInvalidArgument, fmt::format("'{}' is no fleet database: {}", path, why),
+Error NotAStore(const std::string& name, const std::string& why) {
+  return {ErrorCode::kInvalidArgument, fmt::format("'{}' is no fleet database: {}", name, why),
           "fullbore fleet collect DIR --to fleet.db makes one"};
 }
 
-// Nothing, too, for a database that was only begun: its tables are made in one transaction.
-Result<void> CheckVersion(Database& database, const std::string& path) {
-  auto version = database.Prepare("SELECT max(version) FROM fleet");
-  if (!version) return NotAStore(path, "it has no such tables");
-  if (!version->Next()) return NotAStore(path, "it cannot be read");
-  if (version->Int(0) == kVersion) return {};
-  return NotAStore(path, fmt::format("it is of version {}, and this fullbore knows version {}",
-                                     version->Int(0), kVersion));
+Result<std::unique_ptr<sql::Connection>> Connected(const std::string& target, sql::Access access) {
+  auto connection = sql::Connect(target, access);
+  if (connection || sql::IsServer(target) || connection.error().code == ErrorCode::kPermission)
+    return connection;
+  return NotAStore(target, connection.error().text);
 }
 
-bool IsEmpty(Database& database) {
-  auto tables = database.Prepare("SELECT count(*) FROM sqlite_master");
-  return tables && tables->Next() && tables->Int(0) == 0;
+Result<int64_t> VersionOf(sql::Connection& connection) {
+  int64_t version = 0;
+  const auto asked = connection.Query("SELECT max(version) FROM fleet", {},
+                                      [&](const sql::Row& row) { version = row.Int(0); });
+  // A role that may only insert need not know: another version's tables would refuse its rows.
+  if (!asked && asked.error().code == ErrorCode::kPermission) return kVersion;
+  if (!asked) return NotAStore(connection.name(), asked.error().text);
+  return version;
+}
+
+Error OtherVersion(const sql::Connection& connection, int64_t version) {
+  Error error = NotAStore(connection.name(), fmt::format("it is of version {}, and this fullbore knows version {}", version, kVersion));
+  if (version >= 1 && version < kVersion)
+    error.hint = fmt::format("fullbore fleet collect DIR --to '{}' brings it up to date", connection.name());
+  return error;
+}
+
+Result<void> MakeTables(sql::Connection& connection) {
+  const auto there = connection.HasTable("fleet");
+  if (!there) return there.error();
+  if (*there) return {};  // another collector was quicker
+  const auto empty = connection.IsEmpty();
+  if (!empty) return empty.error();
+  return *empty ? connection.RunScript(TablesSql()) : NotAStore(connection.name(), "it has no such tables");
 }
 
 }  // namespace
 
-Result<Store> Store::Open(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) {
-    const fs::path parent = fs::path(path).parent_path();
-    if (!parent.empty()) {
-      if (auto made = MakeDirectory(parent, kPrivateDirectory); !made) return made.error();
-    }
-    if (auto made = record::MakeRunFile(path); !made) return made.error();
-  }
-  // What is no database of ours is not even opened for writing.
-  if (fs::file_size(path, ignored) > 0 && !fs::exists(path + "-wal", ignored)) {
-    auto there = Database::OpenForReading(path);
-    if (!there) return NotAStore(path, there.error().text);
-  }
-  auto database = Database::OpenForWriting(path);
-  if (!database) return database.error();
-  if (auto begun = Begin(*database); !begun) return begun.error();
-  Result<void> ready;
-  if (IsEmpty(*database)) {
-    ready = database->Execute(kTables);
-    if (ready) ready = database->Execute(fmt::format("INSERT INTO fleet VALUES ({})", kVersion));
-  } else {
-    ready = CheckVersion(*database, path);
-  }
-  if (ready) ready = database->Execute("COMMIT");
-  if (!ready) {
-    (void)database->Execute("ROLLBACK");
-    return ready.error();
-  }
-  return Store(std::move(*database));
+Result<Store> Store::Open(const std::string& target) {
+  auto connection = Connected(target, sql::Access::kWrite);
+  if (!connection) return connection.error();
+  Store store(std::move(*connection));
+  if (auto ready = store.Prepare(); !ready) return ready.error();
+  return store;
 }
 
-Result<Store> Store::OpenForReading(const std::string& path) {
-  auto database = Database::OpenForReading(path);
-  if (!database) return NotAStore(path, database.error().text);
-  if (auto known = CheckVersion(*database, path); !known) return known.error();
-  return Store(std::move(*database));
+Result<void> Store::Prepare() {
+  sql::Connection& database = *connection_;
+  const auto there = database.HasTable("fleet");
+  if (!there) return there.error();
+  if (!*there) {
+    if (auto made = database.Alone([&] { return MakeTables(database); }); !made) return made;
+  }
+  const auto version = VersionOf(database);
+  if (!version) return version.error();
+  if (*version == 1) {
+    const auto put = [&](const RunAccount& account, const Stamp& stamp) { return PutRows(account, stamp); };
+    const auto move = [&]() -> Result<void> {
+      const auto still = VersionOf(database);
+      if (!still) return still.error();
+      return *still == 1 ? MoveFromVersion1(database, put) : Result<void>();
+    };
+    if (auto moved = database.Alone(move); !moved) return moved;
+  } else if (*version != kVersion) {
+    return OtherVersion(database, *version);
+  }
+  const auto may = database.MayDelete("run");
+  if (!may) return may.error();
+  may_delete_ = *may;
+  return {};
 }
 
-Result<std::map<std::string, Stamp>> Store::Stamps() {
-  auto rows = database_.Prepare("SELECT path, bytes, changed_ns FROM seen");
-  if (!rows) return rows.error();
-  std::map<std::string, Stamp> stamps;
-  while (rows->Next()) stamps[rows->Text(0)] = {rows->Int(1), rows->Int(2)};
-  if (!rows->status().ok()) return rows->status().error();
-  return stamps;
+Result<Store> Store::OpenForReading(const std::string& target) {
+  auto connection = Connected(target, sql::Access::kRead);
+  if (!connection) return connection.error();
+  const auto there = (*connection)->HasTable("fleet");
+  if (!there) return there.error();
+  if (!*there) return NotAStore((*connection)->name(), "it has no such tables");
+  const auto version = VersionOf(**connection);
+  if (!version) return version.error();
+  if (*version != kVersion) return OtherVersion(**connection, *version);
+  return Store(std::move(*connection));
+}
+
+Result<std::set<std::pair<std::string, Stamp>>> Store::Seen() {
+  std::set<std::pair<std::string, Stamp>> seen;
+  const auto asked =
+      connection_->Query("SELECT path, bytes, changed_ns FROM run", {}, [&](const sql::Row& row) {
+        seen.insert({row.Text(0), {row.Int(1), row.Int(2)}});
+      });
+  if (!asked) return asked.error();
+  return seen;
 }
 
 Result<void> Store::Put(const RunAccount& account, const Stamp& stamp) {
-  if (auto begun = Begin(database_); !begun) return begun;
-  Result<void> put = PutRows(account, stamp);
-  if (put) put = database_.Execute("COMMIT");
-  if (!put) (void)database_.Execute("ROLLBACK");
-  return put;
+  return connection_->Together([&] { return PutRows(account, stamp); });
 }
 
 Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
-  const auto prepared = [&](const char* sql) { return database_.Prepare(sql); };
-  // A run that goes on on several machines may have begun earlier than was known.
-  auto known = prepared("SELECT id, begin_unix_ns FROM run WHERE path = ?");
-  if (!known) return known.error();
-  known->Bind(account.path);
-  std::vector<std::pair<std::string, int64_t>> old = {{account.id, account.begin_unix_ns}};
-  while (known->Next()) old.emplace_back(known->Text(0), known->Int(1));
-  if (!known->status().ok()) return known->status();
-  for (const char* table : {"part", "advice", "run"}) {
-    auto rows = database_.Prepare(fmt::format("DELETE FROM {} WHERE id = ? AND begin_unix_ns = ?", table));
-    if (!rows) return rows.error();
-    for (const auto& [id, begin_unix_ns] : old) {
-      if (auto gone = rows->Bind(id).Bind(begin_unix_ns).Run(); !gone) return gone;
-    }
+  const int64_t key = KeyOf(account, stamp);
+  sql::Values values = {key, stamp.bytes, stamp.changed_ns};
+  AddRunValues(account, values);
+  const auto added =
+      connection_->Run(fmt::format("INSERT INTO run (key, bytes, changed_ns, {}) VALUES ($1, $2, $3, {}) "
+                                   "ON CONFLICT DO NOTHING",
+                                   RunColumns(), RunPlaceholders(4)),
+                       values);
+  if (!added) return added.error();
+  if (*added == 0) return {};  // another collector has put it, whole
+  for (const Part& part : account.parts) {
+    const auto done = connection_->Run("INSERT INTO part VALUES ($1, $2, $3, $4)",
+                                       {key, std::string(Name(part.kind)), part.cause, part.device_ns});
+    if (!done) return done.error();
   }
-  auto run = prepared("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  if (!run) return run.error();
-  run->Bind(account.id).Bind(account.begin_unix_ns).Bind(account.path).Bind(account.user).Bind(account.job);
-  run->Bind(account.account)
-      .Bind(account.partition)
-      .Bind(account.device)
-      .Bind(account.devices)
-      .Bind(account.given_ns);
-  run->Bind(int64_t{account.ended})
-      .Bind(account.command)
-      .Bind(account.verdict)
-      .Bind(account.node)
-      .Bind(account.steps_per_s)
-      .Bind(account.directory);
-  if (auto done = run->Run(); !done) return done;
-  auto part = prepared("INSERT INTO part VALUES (?, ?, ?, ?, ?)");
-  if (!part) return part.error();
-  for (const Part& each : account.parts) {
-    part->Bind(account.id)
-        .Bind(account.begin_unix_ns)
-        .Bind(std::string_view(Name(each.kind)))
-        .Bind(each.cause);
-    if (auto done = part->Bind(each.device_ns).Run(); !done) return done;
-  }
-  auto advice = prepared("INSERT INTO advice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  if (!advice) return advice.error();
   int64_t place = 0;
   for (const Advice& each : account.advice) {
-    advice->Bind(account.id).Bind(account.begin_unix_ns).Bind(place++).Bind(each.finding).Bind(each.cause);
-    advice->Bind(each.title).Bind(each.change).Bind(each.low).Bind(each.expected).Bind(each.high);
-    if (auto done = advice->Bind(each.steady_ns).Run(); !done) return done;
+    const auto done = connection_->Run(
+        "INSERT INTO advice VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
+        {key, place++, each.finding, each.cause, each.title, each.change, each.low, each.expected, each.high,
+         each.steady_ns, each.SavesNs(each.low), each.SavesNs(each.expected), each.SavesNs(each.high)});
+    if (!done) return done.error();
   }
-  auto seen = prepared("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)");
-  if (!seen) return seen.error();
-  return seen->Bind(account.path).Bind(stamp.bytes).Bind(stamp.changed_ns).Run();
+  return may_delete_ ? DropOlder(account, stamp) : Result<void>();
 }
 
-Result<std::vector<RunAccount>> Store::Runs(int64_t since_unix_ns) {
-  auto rows = database_.Prepare(
-      "SELECT id, begin_unix_ns, path, user, job, account, partition, device, devices, given_ns, ended, command, "
-      "verdict, node, steps_per_s, directory "
-      "FROM run WHERE begin_unix_ns >= ? ORDER BY begin_unix_ns, id");
-  if (!rows) return rows.error();
-  rows->Bind(since_unix_ns);
+Result<void> Store::DropOlder(const RunAccount& account, const Stamp& stamp) {
+  const std::string older = "id = $1 AND (path = $2 OR begin_unix_ns = $3) AND changed_ns < $4";
+  for (const char* table : {"part", "advice"}) {
+    const auto done = connection_->Run(
+        fmt::format("DELETE FROM {} WHERE run IN (SELECT key FROM run WHERE {})", table, older),
+        {account.id, account.path, account.begin_unix_ns, stamp.changed_ns});
+    if (!done) return done.error();
+  }
+  const auto done = connection_->Run("DELETE FROM run WHERE " + older,
+                                     {account.id, account.path, account.begin_unix_ns, stamp.changed_ns});
+  return done ? Result<void>() : done.error();
+}
+
+Result<Sums> Store::SumsOf(const Range& range, const std::vector<Exemption>& exemptions) {
+  const Selection selection(range, exemptions);
+  Sums sums;
+  auto asked = connection_->Query(
+      selection.With(fmt::format("SELECT {0}, count(*), CAST(sum(given_ns) AS BIGINT), min(begin_unix_ns), "
+                                 "max(begin_unix_ns) FROM newest GROUP BY {0}",
+                                 kOrigin)),
+      selection.values(), [&](const sql::Row& row) {
+        sums.runs.push_back(
+            {OriginOf(row), static_cast<size_t>(row.Int(5)), row.Int(6), row.Int(7), row.Int(8)});
+      });
+  if (!asked) return asked.error();
+  asked = connection_->Query(
+      selection.With(fmt::format("SELECT {0}, kind, cause, CAST(sum(device_ns) AS BIGINT) FROM newest "
+                                 "JOIN part ON part.run = newest.key GROUP BY {0}, kind, cause",
+                                 kOrigin)),
+      selection.values(), [&](const sql::Row& row) {
+        sums.parts.push_back({OriginOf(row), {KindNamed(row.Text(5)), row.Text(6), row.Int(7)}});
+      });
+  if (!asked) return asked.error();
+  const sql::Values values = selection.ValuesAnd(std::string(1, kApart));
+  asked = connection_->Query(
+      selection.With(fmt::format(
+          ", first AS (SELECT newest.\"user\", newest.id, advice.* FROM newest JOIN advice ON advice.run = newest.key "
+          "WHERE place = 0 AND expected_ns > 0 AND exemption = -1), "
+          "summed AS (SELECT \"user\", finding, cause, change, count(*) AS runs, CAST(sum(low_ns) AS BIGINT) AS low, "
+          "CAST(sum(expected_ns) AS BIGINT) AS expected, CAST(sum(high_ns) AS BIGINT) AS high, "
+          "max(expected_ns) AS most FROM first GROUP BY \"user\", finding, cause, change) "
+          "SELECT s.\"user\", s.finding, s.cause, s.change, s.runs, s.low, s.expected, s.high, s.most, "
+          "min(f.id || ${} || f.title) FROM summed s JOIN first f ON f.\"user\" = s.\"user\" AND f.finding = s.finding "
+          "AND f.cause = s.cause AND f.change = s.change AND f.expected_ns = s.most "
+          "GROUP BY s.\"user\", s.finding, s.cause, s.change, s.runs, s.low, s.expected, s.high, s.most",
+          values.size())),
+      values, [&](const sql::Row& row) {
+        const std::string both = row.Text(9);
+        const size_t apart = both.find(kApart);
+        sums.fixes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3),
+                              static_cast<size_t>(row.Int(4)), row.Int(5), row.Int(6), row.Int(7), row.Int(8),
+                              both.substr(0, apart), both.substr(std::min(apart, both.size() - 1) + 1)});
+      });
+  if (!asked) return asked.error();
+  return sums;
+}
+
+Result<std::vector<RunAccount>> Store::Runs(const Range& range) {
+  const Selection selection(range, {});
   std::vector<RunAccount> runs;
-  std::map<std::pair<std::string, int64_t>, size_t> place;
-  while (rows->Next()) {
-    RunAccount& run = runs.emplace_back();
-    run.id = rows->Text(0);
-    run.begin_unix_ns = rows->Int(1);
-    run.path = rows->Text(2);
-    run.user = rows->Text(3);
-    run.job = rows->Text(4);
-    run.account = rows->Text(5);
-    run.partition = rows->Text(6);
-    run.device = rows->Text(7);
-    run.devices = rows->Int(8);
-    run.given_ns = rows->Int(9);
-    run.ended = rows->Int(10) != 0;
-    run.command = rows->Text(11);
-    run.verdict = rows->Text(12);
-    run.node = rows->Text(13);
-    run.steps_per_s = rows->Double(14);
-    run.directory = rows->Text(15);
-    place[{run.id, run.begin_unix_ns}] = runs.size() - 1;
-  }
-  if (!rows->status().ok()) return rows->status().error();
-  const auto of = [&](const Statement& row) {
-    const auto found = place.find({row.Text(0), row.Int(1)});
-    return found == place.end() ? nullptr : &runs[found->second];
-  };
-  auto parts = database_.Prepare(
-      "SELECT id, begin_unix_ns, kind, cause, device_ns FROM part WHERE begin_unix_ns >= ?");
-  if (!parts) return parts.error();
-  parts->Bind(since_unix_ns);
-  while (parts->Next()) {
-    if (RunAccount* run = of(*parts))
-      AddUp(run->parts, {KindNamed(parts->Text(2)), parts->Text(3), parts->Int(4)});
-  }
-  if (!parts->status().ok()) return parts->status().error();
-  auto advice = database_.Prepare(
-      "SELECT id, begin_unix_ns, finding, cause, title, change, low, expected, high, steady_ns FROM advice "
-      "WHERE begin_unix_ns >= ? ORDER BY id, begin_unix_ns, place");
-  if (!advice) return advice.error();
-  advice->Bind(since_unix_ns);
-  while (advice->Next()) {
-    RunAccount* run = of(*advice);
-    if (!run) continue;
-    run->advice.push_back({advice->Text(2), advice->Text(3), advice->Text(4), advice->Text(5),
-                           advice->Double(6), advice->Double(7), advice->Double(8), advice->Int(9)});
-  }
-  if (!advice->status().ok()) return advice->status().error();
+  const auto asked = connection_->Query(
+      selection.With(fmt::format("SELECT {} FROM newest ORDER BY begin_unix_ns, id", RunColumns())),
+      selection.values(), [&](const sql::Row& row) { TakeRunRow(row, 0, runs.emplace_back()); });
+  if (!asked) return asked.error();
   return runs;
 }
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/testing/scratch_directory.h"
+#include "record/database.h"
 
 namespace fullbore::fleet {
 namespace {
@@ -32,6 +33,12 @@ class FleetStoreTest : public ::testing::Test {
  protected:
   ScratchDirectory directory_;
   const std::string path_ = directory_ / "fleet.db";
+
+  int64_t Rows(const std::string& table) {
+    auto database = record::Database::OpenForReading(path_);
+    auto rows = database->Prepare("SELECT count(*) FROM " + table);
+    return rows->Next() ? rows->Int(0) : -1;
+  }
 };
 
 TEST_F(FleetStoreTest, WhatIsPutIsReadAgain) {
@@ -46,20 +53,24 @@ TEST_F(FleetStoreTest, WhatIsPutIsReadAgain) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   auto store = Store::OpenForReading(path_);
   ASSERT_TRUE(store.ok()) << ToString(store.error());
-  const auto runs = store->Runs(0);
+  const auto runs = store->Runs({});
   ASSERT_TRUE(runs.ok());
   ASSERT_THAT(*runs, SizeIs(2));
   const RunAccount& run = (*runs)[0];
   EXPECT_EQ(run.id, "a");
   EXPECT_EQ(run.devices, 2);
   EXPECT_TRUE(run.ended);
-  ASSERT_THAT(run.parts, SizeIs(2));
-  EXPECT_EQ(run.parts[1].cause, "input-bound");
-  ASSERT_THAT(run.advice, SizeIs(1));
-  EXPECT_EQ(run.advice[0].change, "num_workers=4");
-  EXPECT_EQ(run.advice[0].expected, 1.5);
-  EXPECT_THAT(*store->Runs(1500), SizeIs(1));
-  EXPECT_EQ(store->Stamps()->at("/runs/b.fbr"), (Stamp{7, 8}));
+  const auto sums = store->SumsOf({});
+  ASSERT_TRUE(sums.ok()) << ToString(sums.error());
+  ASSERT_THAT(sums->parts, SizeIs(2));
+  ASSERT_THAT(sums->fixes, SizeIs(1));
+  EXPECT_EQ(sums->fixes[0].change, "num_workers=4");
+  EXPECT_EQ(sums->fixes[0].expected_ns, 60);
+  EXPECT_EQ(sums->fixes[0].run, "a");
+  EXPECT_EQ(sums->fixes[0].title, "waits");
+  EXPECT_THAT(*store->Runs({.since_unix_ns = 1500}), SizeIs(1));
+  EXPECT_THAT(*store->Runs({.until_unix_ns = 1500}), SizeIs(1));
+  EXPECT_TRUE(store->Seen()->contains({"/runs/b.fbr", {7, 8}}));
 }
 
 TEST_F(FleetStoreTest, ARunThatIsPutAgainTakesItsOwnPlace) {
@@ -71,10 +82,23 @@ TEST_F(FleetStoreTest, ARunThatIsPutAgainTakesItsOwnPlace) {
   grown.parts = {{Kind::kNotJudged, "", 150}};
   grown.advice.clear();
   ASSERT_TRUE(store->Put(grown, {2, 2}).ok());
-  const auto runs = store->Runs(0);
-  ASSERT_THAT(*runs, SizeIs(1));
-  EXPECT_THAT((*runs)[0].parts, SizeIs(1));
-  EXPECT_THAT((*runs)[0].advice, SizeIs(0));
+  EXPECT_THAT(*store->Runs({}), SizeIs(1));
+  EXPECT_THAT(store->SumsOf({})->parts, SizeIs(1));
+  EXPECT_THAT(store->SumsOf({})->fixes, SizeIs(0));
+  EXPECT_EQ(Rows("part"), 1);  // what was superseded is not kept
+}
+
+// The same file, read by two collectors; and a copy of it elsewhere.
+TEST_F(FleetStoreTest, WhatIsPutTwiceIsThereOnce) {
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store->Put(AnAccount("a"), {1, 1}).ok());
+  ASSERT_TRUE(store->Put(AnAccount("a"), {1, 1}).ok());
+  EXPECT_EQ(Rows("run"), 1);
+  RunAccount copy = AnAccount("a");
+  copy.path = "/backup/a.fbr";
+  ASSERT_TRUE(store->Put(copy, {1, 1}).ok());
+  EXPECT_THAT(*store->Runs({}), SizeIs(1));
+  EXPECT_EQ(store->SumsOf({})->runs[0].given_ns, 100);
 }
 
 // On several machines, of which one began earlier than those that were known first.
@@ -82,10 +106,49 @@ TEST_F(FleetStoreTest, ARunThatBeganEarlierThanWasKnownIsOne) {
   auto store = Store::Open(path_);
   ASSERT_TRUE(store->Put(AnAccount("a", 2000), {1, 1}).ok());
   ASSERT_TRUE(store->Put(AnAccount("a", 1500), {2, 2}).ok());
-  const auto runs = store->Runs(0);
+  const auto runs = store->Runs({});
   ASSERT_THAT(*runs, SizeIs(1));
   EXPECT_EQ((*runs)[0].begin_unix_ns, 1500);
-  EXPECT_THAT((*runs)[0].parts, SizeIs(2));
+}
+
+// Of a database that was made by fullbore of version 1 of its tables.
+TEST_F(FleetStoreTest, AnEarlierVersionIsBroughtUpToDate) {
+  {
+    auto old = record::Database::OpenForWriting(path_);
+    ASSERT_TRUE(old->Execute(R"sql(
+CREATE TABLE fleet (version INTEGER PRIMARY KEY);
+CREATE TABLE seen (path TEXT PRIMARY KEY, bytes INTEGER, changed_ns INTEGER) WITHOUT ROWID;
+CREATE TABLE run (
+  id TEXT, begin_unix_ns INTEGER, path TEXT, user TEXT, job TEXT, account TEXT, partition TEXT, device TEXT,
+  devices INTEGER, given_ns INTEGER, ended INTEGER, command TEXT, verdict TEXT, node TEXT, steps_per_s REAL, directory TEXT,
+  PRIMARY KEY (id, begin_unix_ns)) WITHOUT ROWID;
+CREATE TABLE part (
+  id TEXT, begin_unix_ns INTEGER, kind TEXT, cause TEXT, device_ns INTEGER,
+  PRIMARY KEY (id, begin_unix_ns, kind, cause)) WITHOUT ROWID;
+CREATE TABLE advice (
+  id TEXT, begin_unix_ns INTEGER, place INTEGER, finding TEXT, cause TEXT, title TEXT, change TEXT, low REAL,
+  expected REAL, high REAL, steady_ns INTEGER, PRIMARY KEY (id, begin_unix_ns, place)) WITHOUT ROWID;
+INSERT INTO fleet VALUES (1);
+INSERT INTO seen VALUES ('/runs/a.fbr', 5, 6);
+INSERT INTO run VALUES ('a', 1000, '/runs/a.fbr', 'anna', '', '', 'gpu', 'cpu', 2, 100, 1, 'train', 'waits', 'n1', 2.5, '/home');
+INSERT INTO part VALUES ('a', 1000, 'work', '', 60), ('a', 1000, 'waste', 'input-bound', 40);
+INSERT INTO advice VALUES ('a', 1000, 0, 'input-bound', 'too-few', 'waits', 'num_workers=4', 1.2, 1.5, 2, 90);
+)sql")
+                    .ok());
+  }
+  EXPECT_THAT(Store::OpenForReading(path_).error().hint, HasSubstr("brings it up to date"));
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok()) << ToString(store.error());
+  const auto runs = store->Runs({});
+  ASSERT_THAT(*runs, SizeIs(1));
+  EXPECT_EQ((*runs)[0].partition, "gpu");
+  EXPECT_EQ((*runs)[0].steps_per_s, 2.5);
+  EXPECT_TRUE(store->Seen()->contains({"/runs/a.fbr", {5, 6}}));
+  const auto sums = store->SumsOf({});
+  EXPECT_THAT(sums->parts, SizeIs(2));
+  EXPECT_EQ(sums->fixes[0].expected_ns, 30);
+  EXPECT_TRUE(Store::Open(path_).ok());
+  EXPECT_THAT(*Store::OpenForReading(path_)->Runs({}), SizeIs(1));
 }
 
 // A collector that was killed while it made the file, and others that begin at once.
@@ -109,7 +172,7 @@ TEST_F(FleetStoreTest, TwoCollectorsAtOnceLoseNothing) {
   std::thread other(put, "x");
   put("y");
   other.join();
-  EXPECT_THAT(*Store::OpenForReading(path_)->Runs(0), SizeIs(150));
+  EXPECT_THAT(*Store::OpenForReading(path_)->Runs({}), SizeIs(150));
 }
 
 TEST_F(FleetStoreTest, OtherFilesAreRefusedAndStayAsTheyAre) {

@@ -337,6 +337,8 @@ Result<void> Database::Execute(const std::string& sql) {
   return {};
 }
 
+int64_t Database::changed_rows() const { return is_open() ? sqlite3_changes64(db_.get()) : 0; }
+
 void Database::Close() {
   const IndexGuard guard(lost_before_.has_value());
   db_.reset();

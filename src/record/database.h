@@ -76,6 +76,7 @@ class Database {
   // file, so they count as missing.
   const std::set<std::string>* ColumnsOf(const std::string& table) const;
   int64_t file_bytes() const { return file_bytes_; }
+  int64_t changed_rows() const;  // by the last statement that changed any
 
   // For a database opened for writing: the index of its log could not be written (index_guard.h). Execute() says so
   // after what it did, which is then perhaps not in the file; to be opened again, after it was closed.

@@ -153,9 +153,20 @@ static void Start(spank_t spank, enum Mode mode, char* home) {
   if (recorder < 0) slurm_info("fullbore: no recorder could be started: the step runs unrecorded");
 }
 
+// A script that was submitted by a recorded one begins a job of its own, although it has the other's environment.
+static void LeaveOuterRun(spank_t spank) {
+  char number[16];
+  const char* id = StepId(spank, number);
+  if (id == NULL || id == number) return;  // a step of the job
+  (void)spank_unsetenv(spank, "FULLBORE_RUN");
+  (void)spank_unsetenv(spank, "FULLBORE_CHANNEL");
+  (void)spank_unsetenv(spank, "FULLBORE_CHANNEL_DISK");
+}
+
 int slurm_spank_init_post_opt(spank_t spank, int count, char* words[]) {
   (void)count, (void)words;
   if (spank_remote(spank) != 1) return ESPANK_SUCCESS;
+  LeaveOuterRun(spank);
   const enum Mode mode = ModeOfStep(spank);
   char home[PATH_MAX] = "";
   uid_t user = 0;

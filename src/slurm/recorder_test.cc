@@ -59,6 +59,13 @@ TEST_F(SlurmRecorderTest, ThatHangsIsNotWaitedFor) {
   EXPECT_EQ(Heard(50), "nothing");
 }
 
+TEST_F(SlurmRecorderTest, ThatHangsBeforeItListensIsEndedByAnAlarm) {
+  Start(R"(exec perl -e 'printf "%d\0", alarm 0' >&3)");
+  const std::string seconds = Heard(kLongMs);
+  EXPECT_GT(std::stoi(seconds), 0);
+  EXPECT_LE(std::stoi(seconds), int{kAlarmSeconds});
+}
+
 TEST_F(SlurmRecorderTest, ThatDoesNotExistIsNotWaitedFor) {
   Start("", "/nowhere/fullbore");
   EXPECT_EQ(Heard(kLongMs), "nothing");

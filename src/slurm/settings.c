@@ -3,11 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef FULLBORE_BINARY
-#define FULLBORE_BINARY "/usr/bin/fullbore"
-#endif
-
-enum { kUsualWaitMs = 100, kLongestWaitMs = 10000 };
+// With what starting the recorder takes, a job's start is held up by less than 100 ms.
+enum { kUsualWaitMs = 80, kLongestWaitMs = 10000 };
 
 static const char* const kModes[] = {"", "off", "on", "windows"};
 
@@ -60,7 +57,7 @@ static bool Take(const char* word, struct Settings* settings) {
 
 const char* ReadSettings(int count, char* words[], struct Settings* settings) {
   *settings = (struct Settings){
-      .mode = kModeOff, .directory = "", .binary = FULLBORE_BINARY, .wait_ms = kUsualWaitMs};
+      .mode = kModeOff, .directory = "", .binary = "/usr/bin/fullbore", .wait_ms = kUsualWaitMs};
   for (int i = 0; i < count; ++i) {
     if (!Take(words[i], settings)) return words[i];
   }

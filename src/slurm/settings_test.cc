@@ -29,8 +29,8 @@ TEST_F(SettingsTest, AreOffUnlessTheSiteSaysOtherwise) {
   EXPECT_EQ(Read({}), "");
   EXPECT_EQ(settings_.mode, kModeOff);
   EXPECT_THAT(settings_.directory, StrEq(""));
-  EXPECT_THAT(settings_.binary, testing::EndsWith("/bin/fullbore"));
-  EXPECT_EQ(settings_.wait_ms, 100);
+  EXPECT_THAT(settings_.binary, StrEq("/usr/bin/fullbore"));
+  EXPECT_EQ(settings_.wait_ms, 80);
 }
 
 TEST_F(SettingsTest, AreTheWordsOfPlugstackConf) {

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "scripts"))
 
-from slurm_cluster import cluster, end, missing  # noqa: E402
+from slurm_cluster import cluster, end, host, missing  # noqa: E402
 
 BUILD = ROOT / "build" / "release"
 PLUGIN = BUILD / "libfullbore_slurm.so"
@@ -67,7 +67,9 @@ class Site:
         os.chown(home, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
         return home
 
-    def submit(self, script: str, *flags: str | os.PathLike, user: str = USER, env: dict[str, str] | None = None) -> str:
+    def submit(
+        self, script: str, *flags: str | os.PathLike, user: str = USER, env: dict[str, str] | None = None
+    ) -> str:
         words = ["sbatch", "--parsable", "--export=ALL", *flags]
         done = self.call(*words, user=user, input=f"#!/bin/sh\n{script}\n", env=env or {})
         assert done.returncode == 0, done.stderr
@@ -115,7 +117,7 @@ class Site:
             time.sleep(0.05)
 
     def lose_slurmd(self) -> None:
-        os.kill(int((self.folder / "cluster" / "slurmd.pid").read_text()), signal.SIGKILL)
+        os.kill(int((self.folder / "cluster" / f"slurmd.{host()}.pid").read_text()), signal.SIGKILL)
 
     def start_slurmd(self) -> None:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -15,6 +15,8 @@ import pytest
 
 SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs" / "fleet.schema.json").read_text())
 
+OF_RUN = "SELECT kind, cause, device_ns FROM part JOIN run ON run.key = part.run WHERE run.id LIKE ?"
+
 # Writes what it waited for its data by its own clock, of all its steps but the first ten.
 TRAIN = """
     import json, sys, time
@@ -75,7 +77,7 @@ def test_what_was_planted_is_what_was_wasted(fullbore):
     assert collect(fullbore, ".")["changed"] == 0
     store = sqlite3.connect(fullbore.directory / "fleet.db")
     for name, truth in truths.items():
-        parts = store.execute("SELECT kind, cause, device_ns FROM part WHERE id LIKE ?", [f"%{name}%"]).fetchall()
+        parts = store.execute(OF_RUN, [f"%{name}%"]).fetchall()
         waste = sum(ns for kind, cause, ns in parts if (kind, cause) == ("waste", "input-bound"))
         steady = sum(ns for kind, _, ns in parts if kind in ("work", "waste"))
         # Below a tenth of the step no finding names it.

@@ -10,16 +10,13 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
 
 import pytest
-
-sys.path.append(str(pathlib.Path(__file__).parent))
-
-from slurm_site import BINARY, PLUGIN, PYTHON, USER, Site, other_python, site, why_not  # noqa: E402
+from slurm_site import BINARY, PLUGIN, PYTHON, USER, Site, host, other_python, site, why_not
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("slurm")]
 
@@ -74,13 +71,24 @@ def slurm(cluster_with_plugin) -> Iterator[Site]:
     assert cluster_with_plugin.channels() == []
 
 
-@pytest.fixture
-def train(slurm) -> pathlib.Path:
+@pytest.fixture(scope="module")
+def train() -> Iterator[pathlib.Path]:
+    """Where other users may read it."""
     if other_python():
         pytest.skip(other_python())
-    script = slurm.folder / "train.py"
-    script.write_text(textwrap.dedent(TRAIN))
-    return script
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder).chmod(0o755)
+        script = pathlib.Path(folder) / "train.py"
+        script.write_text(textwrap.dedent(TRAIN))
+        yield script
+
+
+@pytest.fixture(scope="module")
+def two_nodes() -> Iterator[Site]:
+    if why_not():
+        pytest.skip(why_not())
+    with site(others=["elsewhere"]) as made:
+        yield made
 
 
 def explain(run_file: pathlib.Path) -> dict:
@@ -129,12 +137,36 @@ def test_each_step_is_a_run_and_no_time_counts_twice(slurm, train):
     assert given < sum(times.values()) - 1e9
 
 
+def test_a_job_that_a_recorded_one_submits_is_no_part_of_it(slurm):
+    """Although it has its environment, and runs beside it."""
+    about = slurm.run("sbatch --wait --wrap='env | grep FULLBORE_RUN; sleep 3'; sleep 1")
+    first, second = about["JobId"], str(int(about["JobId"]) + 1)
+    assert about["JobState"] == "COMPLETED", about["said"]
+    said = (slurm.home(USER) / f"slurm-{second}.out").read_text()
+    assert said.startswith(f"FULLBORE_RUN=slurm-{second}.batch:")
+    outer = slurm.runs / USER / f"slurm-{first}.batch.fbr"
+    assert slurm.files() == [outer.name, f"slurm-{second}.batch.fbr"]
+    assert rows(outer, "SELECT * FROM process WHERE role = 'recorder' OR command LIKE 'sleep 3%'") == []
+
+
 def test_the_tasks_of_a_step_on_one_node_are_one_run(slurm, train):
     done = slurm.call("srun", "--ntasks=2", "--overcommit", PYTHON, train, user=USER)
     assert done.returncode == 0, done.stderr
     (name,) = slurm.files()
     assert re.fullmatch(r"slurm-\d+\.0\.fbr", name)
     assert len(explain(slurm.runs / USER / name)["ranks"]) == 2
+
+
+def test_a_step_on_two_nodes_is_one_run_with_a_file_of_each(two_nodes, train):
+    ranks = f"RANK=$SLURM_PROCID exec {PYTHON} {train}"
+    done = two_nodes.call("srun", "--nodes=2", "--ntasks-per-node=1", "sh", "-c", ranks, user=USER)
+    assert done.returncode == 0, done.stderr
+    (name,) = two_nodes.files()
+    run = two_nodes.runs / USER / name
+    assert sorted(file.name for file in run.iterdir()) == sorted([f"{host()}.fbr", "elsewhere.fbr"])
+    report = explain(run)
+    assert [rank["rank"] for rank in report["ranks"]] == [0, 1]
+    assert report["findings"][0]["id"] == "input-bound"
 
 
 def test_an_array_of_50_jobs_is_50_runs(slurm):
@@ -148,11 +180,12 @@ def test_an_array_of_50_jobs_is_50_runs(slurm):
     assert {rows(slurm.runs / USER / name, "SELECT state, exit_status FROM stage")[0] for name in runs} == {(1, 7)}
 
 
-def test_the_parts_of_a_heterogeneous_job_are_runs(slurm):
-    about = slurm.run("srun --het-group=0,1 echo a part", "--ntasks=1", ":", "--ntasks=1")
+def test_the_parts_of_a_heterogeneous_job_are_runs(two_nodes):
+    about = two_nodes.run("srun --het-group=0,1 echo a part", "--ntasks=1", ":", "--ntasks=1")
     assert (about["JobState"], about["said"]) == ("COMPLETED", "a part\na part\n")
-    first = int(about["JobId"])
-    assert slurm.files() == sorted([f"slurm-{first}.batch.fbr", f"slurm-{first}.0.fbr", f"slurm-{first + 1}.0.fbr"])
+    first = int(about["HetJobId"])
+    assert two_nodes.files(f"{first}.") == [f"slurm-{first}.{step}.fbr" for step in ("0", "batch")]
+    assert two_nodes.files(f"{first + 1}.") == [f"slurm-{first + 1}.0.fbr"]
 
 
 def test_the_user_has_the_last_word(slurm):
@@ -194,18 +227,19 @@ def test_secrets_never_enter_a_run(slurm):
     assert b"secret-" not in held
 
 
-# What is wrong with us, as the lines of plugstack.conf; `{fails}` is a program that does not what it should.
+# What is wrong with us, as a line of plugstack.conf; `{ours}` is all as it should be, but for the directory.
+OURS = f"optional {PLUGIN} default=on binary={BINARY} wait_ms=10000"
 WRONG = {
     "the library is missing": "optional /nowhere/libfullbore_slurm.so default=on",
     "the library is no library": "optional {not_a_library} default=on",
-    "a word is not understood": "optional {plugin} default=on dri=/runs",
-    "the program is missing": "optional {plugin} default=on binary=/nowhere/fullbore dir={runs}",
-    "the program hangs": "optional {plugin} default=on binary={hangs} dir={runs}",
-    "the program fails": "optional {plugin} default=on binary=/bin/false dir={runs}",
-    "the directory's parent is missing": "optional {plugin} default=on binary={binary} dir=/nowhere/at/all wait_ms=10000",
-    "the directory is a file": "optional {plugin} default=on binary={binary} dir={file} wait_ms=10000",
-    "the directory is the user's, and read-only": "optional {plugin} default=on binary={binary} dir={locked} wait_ms=10000",
-    "its disk is full": "optional {plugin} default=on binary={binary} dir={full} wait_ms=10000",
+    "a word is not understood": "{ours} dri={runs}",
+    "the program is missing": "{ours} dir={runs} binary=/nowhere/fullbore",
+    "the program hangs": "{ours} dir={runs} binary={hangs} wait_ms=100",
+    "the program fails": "{ours} dir={runs} binary=/bin/false",
+    "the directory's parent is missing": "{ours} dir=/nowhere/at/all",
+    "the directory is a file": "{ours} dir={file}",
+    "the directory is the user's, and read-only": "{ours} dir={locked}",
+    "its disk is full": "{ours} dir={full}",
 }
 
 
@@ -226,7 +260,7 @@ def places(slurm) -> Iterator[dict[str, object]]:
         (made["full"] / USER).mkdir(mode=0o700)
         shutil.chown(made["full"] / USER, USER)
         (made["full"] / "filled").write_bytes(bytes(56 << 10))
-    yield {**made, "plugin": PLUGIN, "binary": BINARY, "runs": slurm.runs}
+    yield {**made, "ours": OURS, "runs": slurm.runs}
     subprocess.run(["umount", made["full"]], check=False)
     for path in made.values():
         shutil.rmtree(path, ignore_errors=True)

@@ -11,129 +11,18 @@
 #include "base/secrets.h"
 #include "base/small_file.h"
 #include "base/text.h"
+#include "base/toml_table.h"
 #include "explain/diagnose/judge/judge.h"
 #include "record/metrics.h"
-
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
 
 namespace fullbore::watch {
 
 namespace {
 
 constexpr size_t kMostRules = 200, kLongestName = 100;
-constexpr int64_t kLongestNs = 7 * 24 * 3600 * kNsPerSecond;
 constexpr int64_t kUsualForNs = 60 * kNsPerSecond;
 
-// One table of the file. The first problem is kept, and what is read after it does not matter.
-class Table {
- public:
-  Table(const toml::table& table, std::string where, const std::string& path, std::optional<Error>& error)
-      : table_(table), where_(std::move(where)), path_(path), error_(error) {}
-
-  void Refuse(const toml::source_region& place, const std::string& what, const std::string& hint) {
-    if (error_) return;
-    error_ = Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{}:{}: {}{}", path_, place.begin.line, where_.empty() ? "" : where_ + ": ", what), hint};
-  }
-  void Refuse(const std::string& what, const std::string& hint) { Refuse(table_.source(), what, hint); }
-  void RefuseKey(const std::string& key, const std::string& what, const std::string& hint) {
-    const toml::node* node = table_.get(key);
-    Refuse(node ? node->source() : table_.source(), what, hint);
-  }
-
-  bool Has(const std::string& key) const { return table_.contains(key); }
-  const toml::node* Get(const std::string& key) {
-    known_.insert(key);
-    return table_.get(key);
-  }
-
-  std::string Text(const std::string& key) {
-    const toml::node* node = Get(key);
-    const auto text = node ? node->value_exact<std::string>() : std::nullopt;
-    if (!text)
-      Refuse(node ? node->source() : table_.source(), key + (node ? " is not a text" : " is missing"),
-             "for instance " + key + " = \"...\"");
-    return text.value_or("");
-  }
-
-  // The text, which must be one of a few.
-  std::string OneOf(const std::string& key, const std::vector<std::string>& words) {
-    const std::string word = Text(key);
-    if (std::ranges::find(words, word) != words.end() || error_) return word;
-    const auto meant = Nearest(word, words);
-    RefuseKey(key, fmt::format("{} = \"{}\" is unknown", key, word),
-              meant ? fmt::format("did you mean \"{}\"?", *meant) : "it may be " + Listed(words));
-    return word;
-  }
-
-  double Number(const std::string& key, std::optional<double> otherwise, double least, double most,
-                const char* what) {
-    const toml::node* node = Get(key);
-    if (!node) {
-      if (!otherwise)
-        Refuse(key + " is missing", fmt::format("for instance {} = {}", key, most == 1 ? "0.25" : "10"));
-      return otherwise.value_or(0);
-    }
-    const auto number = node->value<double>();
-    if (!number || !node->is_number() || !std::isfinite(*number)) {
-      RefuseKey(key, key + " is not a number",
-                fmt::format("for instance {} = {}", key, most == 1 ? "0.25" : "10"));
-      return 0;
-    }
-    if (*number < least || *number > most) {
-      RefuseKey(key, fmt::format("{} = {} is not {}, from {} to {}", key, *number, what, least, most),
-                most == 1 && *number > 1 && *number <= 100 ? fmt::format("{} % is {}", *number, *number / 100)
-                                                           : "");
-    }
-    return *number;
-  }
-
-  int64_t Time(const std::string& key, int64_t otherwise_ns) {
-    const toml::node* node = Get(key);
-    if (!node) return otherwise_ns;
-    const auto text = node->value_exact<std::string>();
-    const auto seconds = text ? ParseSeconds(*text) : std::nullopt;
-    const double longest = static_cast<double>(kLongestNs) / 1e9;
-    if (!seconds || !(*seconds >= 0 && *seconds <= longest)) {
-      RefuseKey(
-          key, text ? fmt::format("{} = \"{}\" is no time of up to a week", key, *text) : key + " is no time",
-          fmt::format("for instance {0} = \"90s\", {0} = \"5m\" or {0} = \"2h\"", key));
-      return otherwise_ns;
-    }
-    return std::llround(*seconds * 1e9);
-  }
-
-  // Called last: whatever nobody asked for is a mistake.
-  void RefuseOthers() {
-    for (const auto& [key, node] : table_) {
-      const std::string name(key.str());
-      if (known_.contains(name)) continue;
-      const std::vector<std::string> names(known_.begin(), known_.end());
-      const auto meant = Nearest(name, names);
-      Refuse(key.source(), fmt::format("the key '{}' is unknown here", name),
-             meant ? fmt::format("did you mean '{}'?", *meant) : "the keys here are " + Listed(names));
-    }
-  }
-
-  static std::string Listed(const std::vector<std::string>& words) {
-    std::string list;
-    for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
-    return list;
-  }
-
- private:
-  const toml::table& table_;
-  const std::string where_;  // "alert 'waits for data'"
-  const std::string& path_;
-  std::optional<Error>& error_;
-  std::set<std::string> known_;
-};
-
-Condition ReadFinding(Table& table) {
+Condition ReadFinding(TomlTable& table) {
   std::vector<std::string> ids;
   for (const diagnose::FindingRow& row : diagnose::AllFindings()) {
     if (row.id != "healthy") ids.emplace_back(row.id);
@@ -143,7 +32,7 @@ Condition ReadFinding(Table& table) {
 }
 
 // "disk_read{device=vda}", as reports name a series.
-SeriesLevel ReadSeriesName(Table& table) {
+SeriesLevel ReadSeriesName(TomlTable& table) {
   const std::string text = table.Text("series");
   SeriesLevel level;
   const size_t brace = text.find('{');
@@ -174,7 +63,7 @@ SeriesLevel ReadSeriesName(Table& table) {
   return level;
 }
 
-Condition ReadSeries(Table& table) {
+Condition ReadSeries(TomlTable& table) {
   SeriesLevel level = ReadSeriesName(table);
   if (table.Has("above") == table.Has("below")) {
     table.RefuseKey("series", "a series needs above or below, and only one of them",
@@ -186,42 +75,42 @@ Condition ReadSeries(Table& table) {
   return level;
 }
 
-Condition ReadThroughput(Table& table) {
+Condition ReadThroughput(TomlTable& table) {
   table.OneOf("throughput", {"drop"});
   return ThroughputDrop{table.Number("above", 0.15, 0, 1, "a ratio")};
 }
 
-Condition ReadSteps(Table& table) {
+Condition ReadSteps(TomlTable& table) {
   table.OneOf("steps", {"none"});
   return NoSteps{table.Number("above", 10, 1, 1e6, "a multiple of the usual pause")};
 }
 
-Condition ReadDevice(Table& table) {
+Condition ReadDevice(TomlTable& table) {
   const std::string what = table.OneOf("device", {"idle", "lost", "throttled"});
   if (what == "idle") return IdleDevice{table.Number("below", 0.02, 0, 1, "a utilisation")};
   if (what == "lost") return LostDevice{};
   return ThrottledDevice{table.Number("above", 0.2, 0, 1, "a ratio of the time")};
 }
 
-Condition ReadMemory(Table& table) {
+Condition ReadMemory(TomlTable& table) {
   table.OneOf("memory", {"ends"});
   return MemoryEnds{table.Time("within", 1800 * kNsPerSecond)};
 }
 
-Condition ReadDisk(Table& table) {
+Condition ReadDisk(TomlTable& table) {
   table.OneOf("disk", {"full"});
   return DiskFills{table.Time("within", 1800 * kNsPerSecond),
                    table.Number("above", 0.98, 0, 1, "a part of the disk")};
 }
 
-Condition ReadRun(Table& table) {
+Condition ReadRun(TomlTable& table) {
   table.OneOf("run", {"failed"});
   return RunFailed{};
 }
 
 struct Kind {
   const char* key;
-  Condition (*read)(Table& table);
+  Condition (*read)(TomlTable& table);
 };
 constexpr Kind kKinds[] = {{"finding", ReadFinding}, {"series", ReadSeries}, {"throughput", ReadThroughput},
                            {"steps", ReadSteps},     {"device", ReadDevice}, {"memory", ReadMemory},
@@ -240,7 +129,7 @@ std::optional<Target> TargetOf(const std::string& text) {
   return std::nullopt;
 }
 
-std::vector<Target> ReadNotify(Table& table) {
+std::vector<Target> ReadNotify(TomlTable& table) {
   const toml::node* node = table.Get("notify");
   if (!node) return {Target{}};
   constexpr char kHint[] =
@@ -269,7 +158,7 @@ std::vector<Target> ReadNotify(Table& table) {
   return targets;
 }
 
-const Kind* KindOf(Table& table) {
+const Kind* KindOf(TomlTable& table) {
   const Kind* found = nullptr;
   std::vector<std::string> keys;
   for (const Kind& kind : kKinds) {
@@ -284,17 +173,17 @@ const Kind* KindOf(Table& table) {
   }
   if (!found)
     table.Refuse("it does not say what to look at",
-                 "one of " + Table::Listed(keys) + ", as in finding = \"input-bound\"");
+                 "one of " + TomlTable::Listed(keys) + ", as in finding = \"input-bound\"");
   return found;
 }
 
 Rule ReadRule(const toml::table& from, const std::string& path, std::optional<Error>& error) {
   Rule rule;
-  Table unnamed(from, "", path, error);
+  TomlTable unnamed(from, "", path, error);
   rule.name = unnamed.Text("name");
   if (rule.name.empty() || rule.name.size() > kLongestName)
     unnamed.RefuseKey("name", fmt::format("a name has 1 to {} bytes", kLongestName), "");
-  Table table(from, fmt::format("alert '{}'", rule.name), path, error);
+  TomlTable table(from, fmt::format("alert '{}'", rule.name), path, error);
   (void)table.Get("name");
   const Kind* kind = KindOf(table);
   if (!kind) {
@@ -316,7 +205,7 @@ Rule ReadRule(const toml::table& from, const std::string& path, std::optional<Er
   return rule;
 }
 
-std::optional<Price> ReadPrice(Table& root, const std::string& path, std::optional<Error>& error) {
+std::optional<Price> ReadPrice(TomlTable& root, const std::string& path, std::optional<Error>& error) {
   const toml::node* node = root.Get("price");
   if (!node) return std::nullopt;
   const toml::table* from = node->as_table();
@@ -324,7 +213,7 @@ std::optional<Price> ReadPrice(Table& root, const std::string& path, std::option
     root.RefuseKey("price", "price is not a table", "[price], then per_hour = 32.77");
     return std::nullopt;
   }
-  Table table(*from, "price", path, error);
+  TomlTable table(*from, "price", path, error);
   Price price{table.Number("per_hour", std::nullopt, 0, 1e9, "a price"), "USD"};
   if (table.Get("currency")) price.currency = table.Text("currency");
   table.RefuseOthers();
@@ -350,37 +239,20 @@ std::string Shown(const Target& target) {
 }
 
 Result<RuleSet> ParseRules(std::string_view text, const std::string& path) {
-  const toml::parse_result parsed = toml::parse(text, path);
-  if (!parsed) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{}:{}: {}", path, parsed.error().source().begin.line, parsed.error().description()),
-        "docs/alerts.md describes the file; `fullbore alerts --defaults` prints one to start from"};
-  }
+  const auto parsed = ParseToml(
+      text, path, "docs/alerts.md describes the file; `fullbore alerts --defaults` prints one to start from");
+  if (!parsed) return parsed.error();
   RuleSet set;
   std::optional<Error> error;
-  Table root(parsed.table(), "", path, error);
+  TomlTable root(*parsed, "", path, error);
   set.price = ReadPrice(root, path, error);
-  const toml::node* alerts = root.Get("alert");
-  const toml::array* list = alerts ? alerts->as_array() : nullptr;
-  if (list) {
-    std::set<std::string> names;
-    for (const toml::node& each : *list) {
-      if (error) break;
-      const toml::table* from = each.as_table();
-      if (!from || set.rules.size() >= kMostRules) {
-        root.Refuse(each.source(),
-                    from ? fmt::format("more than {} alerts", kMostRules) : "an alert is not a table",
-                    "each begins with [[alert]]");
-        break;
-      }
-      set.rules.push_back(ReadRule(*from, path, error));
-      if (!names.insert(set.rules.back().name).second)
-        root.Refuse(from->source(), fmt::format("there are two alerts '{}'", set.rules.back().name),
-                    "the history tells them apart by name");
-    }
-  } else if (alerts) {
-    root.RefuseKey("alert", "alert is not a list", "write [[alert]] with two brackets");
+  std::set<std::string> names;
+  for (const toml::table* from : TomlTables(root, "alert", kMostRules)) {
+    if (error) break;
+    set.rules.push_back(ReadRule(*from, path, error));
+    if (!names.insert(set.rules.back().name).second)
+      root.Refuse(from->source(), fmt::format("there are two alerts '{}'", set.rules.back().name),
+                  "the history tells them apart by name");
   }
   root.RefuseOthers();
   if (!error && set.rules.empty())

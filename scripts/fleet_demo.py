@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""A fleet on one machine: a real Slurm cluster whose plugin records every job, a dozen trainings by several users, each
+with something planted in it, and the report of all of them.
+
+    sudo scripts/fleet_demo.py [--keep]        (make fleet-demo)
+
+Starts slurmctld, slurmd and munged, PostgreSQL, and Prometheus, which scrapes `fullbore serve`: Debian's packages, on
+loopback, in a directory of their own. Submits the scripts of tests/planted, which measure by their own clocks what was
+planted, as users that every Debian has; not one has a word of fullbore in it. Waits, collects, and prints the report,
+and what the scripts measured beside it.
+
+Whatever is started carries FULLBORE_FLEET_DEMO in its environment. At the end, and by the next run after a kill -9, all
+processes that do are ended, and the directory is removed (--keep leaves the runs).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import postgresql
+from slurm_cluster import cluster, free_ports, missing
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "release"
+FULLBORE = BUILD / "fullbore"
+PLUGIN = BUILD / "libfullbore_slurm.so"
+CASES = ROOT / "tests" / "planted" / "cases"
+PYTHON = "/usr/bin/python3"  # which other users may execute, with python3-torch
+MARK = "FULLBORE_FLEET_DEMO"
+FOLDER = Path("/tmp/fullbore-fleet-demo")
+MOST_S = 1800
+PARTS = "SELECT run.job, kind, cause, device_ns FROM fullbore.run JOIN fullbore.part ON part.run = run.key"
+
+
+@dataclass
+class Planted:
+    user: str
+    case: str
+    truth: str  # what the script calls the time of what was planted
+    cause: str  # the finding that has to name it
+    steps: int = 120
+    job: str = ""
+
+    @property
+    def path(self) -> Path:
+        return FOLDER / "work" / self.user / f"{self.job}.json"
+
+
+JOBS = [
+    Planted("games", "no_workers", "wait", "input-bound"),
+    Planted("games", "logging_each_step", "logging", "host-other"),
+    Planted("games", "healthy", "wait", ""),
+    Planted("news", "slow_sample", "wait", "input-bound", steps=300),
+    Planted("news", "validation", "validation", "host-other"),
+    Planted("news", "healthy", "wait", ""),
+    Planted("mail", "validation", "validation", "host-other"),
+    Planted("mail", "no_workers", "wait", "input-bound"),
+    Planted("mail", "own_generator", "wait", "input-bound"),
+    Planted("list", "healthy", "wait", ""),
+    Planted("list", "storage", "wait", "input-bound"),
+    Planted("list", "own_generator", "wait", "input-bound"),
+]
+USERS = sorted({job.user for job in JOBS})
+
+
+def say(text: str) -> None:
+    print(f"fleet demo: {text}", file=sys.stderr, flush=True)
+
+
+def marked() -> list[int]:
+    """Processes that a demo has started, this one or one that was killed."""
+    entry, found = f"{MARK}={FOLDER}".encode(), []
+    for process in Path("/proc").glob("[1-9]*"):
+        with contextlib.suppress(OSError):
+            if entry in (process / "environ").read_bytes().split(b"\0") and process.name != str(os.getpid()):
+                found.append(int(process.name))
+    return found
+
+
+def end_all() -> None:
+    """They are asked first: PostgreSQL gives its shared memory back only if it may."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        until = time.monotonic() + 20
+        while (found := marked()) and time.monotonic() < until:
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            time.sleep(0.5)
+
+
+def why_not() -> str:
+    if missing():
+        return missing()
+    if not PLUGIN.exists() or not FULLBORE.exists():
+        return f"no {PLUGIN}: make build, with libslurm-dev"
+    if shutil.which("prometheus") is None or not postgresql.BINARIES:
+        return "prometheus or postgresql is not installed (Debian's packages of these names)"
+    can = ["runuser", "-u", USERS[0], "--", PYTHON, "-c", "import torch, PIL"]
+    if subprocess.run(can, cwd="/", capture_output=True).returncode != 0:
+        return f"{PYTHON} has no torch or Pillow for other users (Debian: python3-torch, python3-pil)"
+    return ""
+
+
+def environment() -> dict[str, str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith(("FULLBORE_", "SLURM_"))}
+    return {**ours, MARK: str(FOLDER)}
+
+
+@contextlib.contextmanager
+def daemon(name: str, *words: object) -> Iterator[subprocess.Popen]:
+    with (FOLDER / f"{name}.log").open("w") as log:
+        how = {"stdout": log, "stderr": log, "stdin": subprocess.DEVNULL, "start_new_session": True}
+        process = subprocess.Popen([str(word) for word in words], env=environment(), cwd=FOLDER, **how)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def wait_for(what: str, holds, process: subprocess.Popen) -> None:
+    until = time.monotonic() + 60
+    while not holds():
+        if process.poll() is not None or time.monotonic() > until:
+            raise SystemExit(f"fleet demo: no {what}: see {FOLDER}/{what}.log")
+        time.sleep(0.2)
+
+
+@contextlib.contextmanager
+def prometheus() -> Iterator[str]:
+    """Scrapes what is recorded, of all users."""
+    serve, port = free_ports(2)
+    config, data = FOLDER / "prometheus.yml", FOLDER / "prometheus"
+    scrape = {"job_name": "fullbore", "static_configs": [{"targets": [f"127.0.0.1:{serve}"]}]}
+    config.write_text(json.dumps({"global": {"scrape_interval": "2s"}, "scrape_configs": [scrape]}))
+    directories = [word for user in USERS for word in ("--dir", FOLDER / "runs" / user)]
+    flags = [f"--config.file={config}", f"--storage.tsdb.path={data}", f"--web.listen-address=127.0.0.1:{port}"]
+    with daemon("serve", FULLBORE, "serve", "--listen", f"127.0.0.1:{serve}", *directories) as scraped:
+        wait_for("serve", lambda: answers(f"http://127.0.0.1:{serve}/healthz"), scraped)
+        with daemon("prometheus", "prometheus", *flags) as scrapes:
+            wait_for("prometheus", lambda: answers(f"http://127.0.0.1:{port}/-/ready"), scrapes)
+            yield f"http://127.0.0.1:{port}"
+
+
+def answers(url: str) -> bool:
+    with contextlib.suppress(OSError):
+        return urllib.request.urlopen(url, timeout=5).status == 200
+    return False
+
+
+def asked(address: str, query: str) -> list[dict]:
+    words = urllib.parse.urlencode({"query": query})
+    with urllib.request.urlopen(f"{address}/api/v1/query?{words}", timeout=30) as said:
+        return json.load(said)["data"]["result"]
+
+
+def make_places() -> None:
+    FOLDER.mkdir(mode=0o755)
+    for name in ("cluster", "runs", "work", "photos"):
+        (FOLDER / name).mkdir(mode=0o755)
+    for user in USERS:
+        for name, mode in (("runs", 0o700), ("work", 0o755)):
+            (FOLDER / name / user).mkdir(mode=mode)
+            shutil.chown(FOLDER / name / user, user)
+    make = [PYTHON, ROOT / "examples" / "make_photos.py", FOLDER / "photos", "--count", "48"]
+    subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+
+
+def submit(planted: Planted, number: int, slurm: dict[str, str]) -> None:
+    place = FOLDER / "work" / planted.user
+    words = f"--truth {place}/$SLURM_JOB_ID.json --photos {FOLDER}/photos --scratch {place} --steps {planted.steps}"
+    script = f"#!/bin/sh\nexport OMP_NUM_THREADS=1\nexec {PYTHON} {CASES}/{planted.case}.py {words}\n"
+    command = ["runuser", "-u", planted.user, "--", "sbatch", "--parsable", f"--job-name={planted.case}-{number}"]
+    done = subprocess.run(command, env=slurm, cwd=place, input=script, text=True, check=True, stdout=subprocess.PIPE)
+    planted.job = done.stdout.strip()
+
+
+def wait_for_jobs(slurm: dict[str, str]) -> None:
+    until, left = time.monotonic() + MOST_S, None
+    while left != 0 and time.monotonic() < until:
+        queue = subprocess.run(["squeue", "--noheader", "--format=%i"], env=slurm, capture_output=True, text=True)
+        if left != len(queue.stdout.split()):
+            left = len(queue.stdout.split())
+            say(f"{left} jobs are left")
+        time.sleep(1)
+    while time.monotonic() < until and recorders():
+        time.sleep(0.2)
+
+
+def recorders() -> list[int]:
+    found = []
+    for pid in marked():
+        with contextlib.suppress(OSError):
+            if b"--started-by" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def measured(planted: Planted, warmup: int) -> float:
+    """What the script's own clock says of what was planted, of its steps after the warm-up."""
+    steps = json.loads(planted.path.read_text())["steps"][warmup:]
+    return sum(step.get(planted.truth, 0.0) for step in steps) / sum(step["wall"] for step in steps)
+
+
+def warmup_of(planted: Planted) -> int:
+    run = FOLDER / "runs" / planted.user / f"slurm-{planted.job}.batch.fbr"
+    report = subprocess.run([FULLBORE, "explain", run, "--json", "-"], check=True, capture_output=True, text=True)
+    return json.loads(report.stdout)["window"]["warmup_steps"]
+
+
+def shares(database: postgresql.Server) -> dict[str, dict[str, float]]:
+    """Of each job's steady state what was wasted, by cause."""
+    steady: dict[str, float] = {}
+    wasted: dict[str, dict[str, float]] = {}
+    for job, kind, cause, device_ns in database.sql(PARTS):
+        if kind in ("work", "waste"):
+            steady[job] = steady.get(job, 0.0) + int(device_ns)
+        if kind == "waste":
+            wasted.setdefault(job, {})[cause] = int(device_ns)
+    return {job: {cause: ns / steady[job] for cause, ns in wasted.get(job, {}).items()} for job in steady}
+
+
+def compare(database: postgresql.Server) -> int:
+    """Prints what the scripts measured beside what the fleet says; returns how many differ by more than five points."""
+    found, wrong = shares(database), 0
+    print("\njob   user    what is planted   cause         by its own clock   in the report")
+    for planted in JOBS:
+        truth = measured(planted, warmup_of(planted)) if planted.cause else 0.0
+        said = found.get(planted.job, {})
+        reported = said.get(planted.cause, 0.0) if planted.cause else sum(said.values())
+        differs = abs(truth - reported) > 0.05
+        wrong += differs
+        row = f"{planted.job:<5} {planted.user:<7} {planted.case:<17} {planted.cause or '(nothing)':<13} "
+        print(f"{row} {truth:>14.1%} {reported:>15.1%}{'   differs' if differs else ''}")
+    return wrong
+
+
+def report(store: str, address: str) -> int:
+    subprocess.run([FULLBORE, "fleet", "collect", FOLDER / "runs", "--to", store, "-q"], check=True)
+    for flags in (["--by", "user"], ["--for", USERS[0]]):
+        print()
+        sys.stdout.flush()
+        subprocess.run([FULLBORE, "fleet", "report", "--from", store, *flags], check=True)
+    said = subprocess.check_output([FULLBORE, "fleet", "report", "--from", store, "--json", "-"], text=True)
+    account = json.loads(said)
+    exact = account["given_ns"] == sum(part["device_ns"] for part in account["parts"])
+    seen = asked(address, "count(count by (run) (count_over_time(fullbore_steps_total[1h])))")
+    print(f"\nthe parts sum to what was given, to the nanosecond: {'yes' if exact else 'NO'}")
+    print(f"runs that Prometheus saw while they were recorded: {seen[0]['value'][1] if seen else 0}")
+    return 0 if exact else 1
+
+
+def demo() -> int:
+    make_places()
+    plugstack = f"required {PLUGIN} default=on dir={FOLDER}/runs binary={FULLBORE} wait_ms=2000\n"
+    os.environ[MARK] = str(FOLDER)  # for what the cluster and the database start
+    tempfile.tempdir = str(FOLDER)
+    with contextlib.ExitStack() as servers:
+        database = servers.enter_context(postgresql.server())
+        address = servers.enter_context(prometheus())
+        slurm = servers.enter_context(cluster(FOLDER / "cluster", plugstack=plugstack))
+        for number, planted in enumerate(JOBS, 1):
+            submit(planted, number, slurm)
+        say(f"{len(JOBS)} jobs of {len(USERS)} users are submitted")
+        wait_for_jobs(slurm)
+        return report(database.url(), address) + compare(database)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="leave the runs where they are")
+    keep = parser.parse_args().keep
+    if why_not():
+        sys.exit(f"fleet demo: {why_not()}")
+    end_all()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    try:
+        return 1 if demo() else 0
+    finally:
+        os.environ.pop(MARK, None)
+        end_all()
+        if not keep:
+            shutil.rmtree(FOLDER, ignore_errors=True)
+        else:
+            say(f"the runs are in {FOLDER}/runs")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
