@@ -12,7 +12,7 @@ from typing import Any
 
 from ..runs.program import find
 from ..runs.reading import Run
-from ..runs.recording import RUN_FILE
+from ..runs.recording import RUN, RUN_FILE
 
 TRIAL = "FULLBORE_TRIAL"  # what measures settings is not disturbed, and logs nothing
 LAST_S = 10.0  # how long the end of a training waits for the last answer
@@ -34,7 +34,8 @@ class LiveRun:
 
     def __init__(self, every_s: float) -> None:
         self.every_s = every_s
-        self.path = None if TRIAL in os.environ else os.environ.get(RUN_FILE)
+        is_run = RUN in os.environ and TRIAL not in os.environ
+        self.path = os.environ.get(RUN_FILE) if is_run else None
         self.next_s = time.monotonic() + every_s
         self.asked: tuple[subprocess.Popen, Any] | None = None
 
