@@ -1,4 +1,4 @@
-// fullbore export: a window of a trace, with our shares and findings as tracks, for ui.perfetto.dev.
+// fullbore export: a window of a trace, with our shares and findings as tracks, for ui.perfetto.dev; or a run as a table.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 
 #include "base/print.h"
 #include "base/text.h"
+#include "cli/export_run.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
@@ -37,6 +38,7 @@ struct Flags {
   std::vector<std::string> to;  // the format, and a moment where --to is used for --until
   std::string from, until;
   std::vector<std::string> what_if;
+  std::string directory = kDefaultRunsDirectory;
   ResultFile output{"-o", kTraceResult};
   bool force = false;
 };
@@ -223,15 +225,18 @@ int Export(Flags flags) {
     else
       format = to;
   }
+  if (IsTableOfRun(format))
+    return ExportRun({flags.traces, flags.directory, format, flags.output.path, flags.force});
   if (format != kPerfetto) {
-    return Fail({ErrorCode::kInvalidArgument, fmt::format("cannot export to '{}'", format), "--to perfetto"},
+    return Fail({ErrorCode::kInvalidArgument, fmt::format("cannot export to '{}'", format),
+                 "traces: --to perfetto; runs: --to csv or --to steps-csv"},
                 kExitUsage);
   }
   if (!MeansTraces(flags.traces)) {
     return Fail(
         {ErrorCode::kInvalidArgument, fmt::format("'{}' is a recorded run, not a trace", flags.traces[0]),
          "a run does not keep individual events: record a trace with torch.profiler, or look at the run's "
-         "HTML report"},
+         "HTML report, or take its numbers: --to csv"},
         kExitUsage);
   }
   if (!flags.output.wanted())
@@ -275,10 +280,13 @@ int Export(Flags flags) {
 
 Handler Define(CLI::App& app, const Invocation&) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("TRACE", flags->traces, "Traces, as for explain: files, directories, several ranks' files")
+  app.add_option("RUN|TRACE", flags->traces,
+                 "Traces, as for explain: files, directories, several ranks' files. Or, for a table, a run")
       ->required();
-  app.add_option("--to", flags->to,
-                 "The format: perfetto (Chrome JSON, for ui.perfetto.dev and chrome://tracing)")
+  app.add_option(
+         "--to", flags->to,
+         "The format: perfetto (Chrome JSON, for ui.perfetto.dev and chrome://tracing); of a run, csv (its\n"
+         "readings, a line each) or steps-csv (its steps, a line for each second, and for each that was kept)")
       ->required()
       ->allow_extra_args(false)
       ->type_name("FORMAT");
@@ -294,8 +302,12 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("CHANGE");
-  AddResult(app, "-o,--output", flags->output,
-            "The file to write, compressed if it ends in .gz (default: TRACE.window.json.gz)");
+  AddResult(
+      app, "-o,--output", flags->output,
+      "The file to write, compressed if it ends in .gz (default: TRACE.window.json.gz, and - for a table)");
+  app.add_option("--dir", flags->directory, "Where runs are kept")
+      ->type_name("DIR")
+      ->default_str(kDefaultRunsDirectory);
   AddForce(app, flags->force);
   return [flags] { return Export(*flags); };
 }
@@ -303,10 +315,12 @@ Handler Define(CLI::App& app, const Invocation&) {
 }  // namespace
 
 const Subcommand kExport = {
-    "export", "Cut a window out of a trace to look at, with our shares and findings as tracks",
+    "export",
+    "Cut a window out of a trace to look at, with our shares and findings as tracks; or make tables of a run",
     "fullbore export trace.json.gz --to perfetto --from step:12 --until step:14\n"
     "  fullbore export trace.json.gz --to perfetto --what-if no-sync,graphs\n"
-    "  fullbore export rank*.json.gz --to perfetto --from 1.5s --until 1.8s -o window.json.gz",
+    "  fullbore export rank*.json.gz --to perfetto --from 1.5s --until 1.8s -o window.json.gz\n"
+    "  fullbore export last --to csv -o readings.csv",
     Define};
 
 }  // namespace fullbore::cli

@@ -11,6 +11,7 @@
 #include "explain/analyze/section.h"
 #include "explain/analyze/trace_diff.h"
 #include "record/run_reader.h"
+#include "report/run_csv.h"
 
 namespace fullbore::cli {
 
@@ -25,7 +26,8 @@ bool IsOurCsv(std::string_view head) {
     return head.starts_with(analyze::CsvHeader(columns));
   };
   const auto& all = analyze::AllSections();
-  return begins_with(analyze::ColumnsOfDiff()) ||
+  return head.starts_with(report::kSeriesColumns) || head.starts_with(report::StepsColumns()) ||
+         begins_with(analyze::ColumnsOfDiff()) ||
          std::any_of(all.begin(), all.end(),
                      [&](const auto* section) { return begins_with(section->columns); });
 }

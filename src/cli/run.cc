@@ -129,6 +129,11 @@ Result<void> FindNode(Flags& flags, const std::vector<std::string>& command) {
     return Error{ErrorCode::kInvalidArgument, "run: --node names one machine of a run: it needs --run ID",
                  "the same ID on each of them, in one directory that all see (-o DIR)"};
   }
+  if (flags.run.starter && !flags.run.name.empty()) {  // a block of a script, or a notebook's cell
+    flags.run.stage = flags.run.name;
+    flags.run.name = collect::NameWithTime(flags.run.name);
+    return {};
+  }
   std::array<char, HOST_NAME_MAX + 1> hostname{};
   (void)gethostname(hostname.data(), hostname.size() - 1);
   const collect::NodeOfRun found =
@@ -332,7 +337,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       "Keep no command lines, of the command or of its processes. Values of --api-key, HF_TOKEN= and "
       "the like are masked in any case");
   app.add_flag("--no-hook", flags->no_hook, "Do not look inside Python processes");
-  app.add_option("--started-by", flags->started_by)->group("");  // src/slurm: not for people
+  app.add_option("--started-by", flags->started_by)
+      ->group("");  // src/slurm and python/fullbore/runs/recording.py: not for people
   return
       [flags, &invocation] { return flags->started_by < 0 ? RunIt(*flags, invocation) : RunStarted(*flags); };
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "explain/diagnose/places.h"
 #include "record/json_text.h"
 #include "record/metrics.h"
 
@@ -235,8 +236,7 @@ std::string CostText(const diagnose::Finding& finding) {
 std::string PlaceText(const diagnose::Finding& finding) {
   if (finding.where.empty()) return "";
   const diagnose::Place& place = finding.where.front();
-  const std::string name = place.file.substr(place.file.rfind('/') + 1);
-  return place.line > 0 ? fmt::format("{}:{}", name, place.line) : name;
+  return place.line > 0 ? NameOf(place) : place.file.substr(place.file.rfind('/') + 1);
 }
 
 bool IsRefused(const Diagnosis& d) {

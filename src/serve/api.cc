@@ -17,10 +17,10 @@
 #include "record/run_reader.h"
 #include "report/html.h"
 #include "report/json.h"
+#include "report/run_csv.h"
 #include "serve/metrics_page.h"
 #include "serve/page_sources.h"
 #include "serve/run_filter.h"
-#include "serve/series_csv.h"
 
 namespace fullbore::serve {
 
@@ -302,7 +302,7 @@ Response Api::OfRun(const Request& request, const std::string& name, const watch
   if (what == "series.csv") {
     const auto recording = record::ReadRun(run.summary.path);
     if (!recording) return Failed(recording.error(), 503);
-    Response response = Response::Of("text/csv; charset=utf-8", SeriesCsv(*recording));
+    Response response = Response::Of("text/csv; charset=utf-8", report::SeriesCsv(*recording));
     response.headers.emplace_back("Content-Disposition", "attachment; filename=\"series.csv\"");
     return response;
   }

@@ -97,7 +97,7 @@ def test_the_environment_is_unchanged_except_for_what_the_hook_needs(fullbore):
     plain = json.loads(subprocess.run(dump, env=fullbore.environment(extra), capture_output=True).stdout)
     under = json.loads(fullbore.run(*dump, env=extra, cwd=os.getcwd()).stdout)
     channel = {"FULLBORE_CHANNEL", "FULLBORE_CHANNEL_DISK"}
-    ours = {"FULLBORE_RUN", "FULLBORE_HOOK_DIR", "FULLBORE_PACKAGE", "PYTHONPATH", *channel}
+    ours = {"FULLBORE_RUN", "FULLBORE_RUN_FILE", "FULLBORE_HOOK_DIR", "FULLBORE_PACKAGE", "PYTHONPATH", *channel}
     assert {k: v for k, v in under.items() if k not in ours} == plain
     assert set(under) - set(plain) == ours
 

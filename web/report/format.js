@@ -116,6 +116,8 @@ function gainText(speedup) {
 }
 
 function placeText(place) {
+  const cell = /^<(cell \d+)>$/.exec(place.file); // of a notebook
+  if (cell) return cell[1] + ", line " + place.line;
   const name = place.file.slice(place.file.lastIndexOf("/") + 1);
   return place.line ? name + ":" + place.line : name;
 }

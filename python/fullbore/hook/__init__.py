@@ -5,6 +5,7 @@ it never imports a framework itself.
 The map:
 
     finder       patches a module right after the script has imported it; which import attaches which part
+    late         runs that are a part of a process, begun while it runs
     core         what every framework's folder builds on, and nothing that knows one
     torch        PyTorch
     tensorflow   TensorFlow: tf.data, tf.function, eager loops
@@ -28,3 +29,11 @@ def start():
         from . import finder
 
     return finder.make()
+
+
+def of_parts():
+    """What begins and ends runs that are a part of this process, for `fullbore.record`."""
+    with standard_library:
+        from . import late
+
+    return late

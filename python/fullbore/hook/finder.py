@@ -58,8 +58,8 @@ class Finder:
             patch(module)
 
     def attach(self) -> None:
-        """For what was imported before us."""
-        for name in PARTS:
+        """For what was imported before us, or while nothing was recorded."""
+        for name in tuple(self.watched):
             if name in sys.modules:
                 self.patch(name, sys.modules[name])
 

@@ -27,7 +27,22 @@ std::string_view BelowPackages(std::string_view file) {
   return file;
 }
 
+// "cell 4" of "<cell 4>"; empty for what is no cell of a notebook.
+std::string_view CellOf(std::string_view file) {
+  return file.starts_with("<cell ") && file.ends_with('>') ? file.substr(1, file.size() - 2) : "";
+}
+
+std::string LineOf(const Place& place) {
+  return (CellOf(place.file).empty() ? ":" : "line ") + std::to_string(place.line);
+}
+
 }  // namespace
+
+std::string NameOf(const Place& place) {
+  if (const std::string_view cell = CellOf(place.file); !cell.empty())
+    return std::string(cell) + ", " + LineOf(place);
+  return place.file.substr(place.file.rfind('/') + 1) + LineOf(place);
+}
 
 std::string FileOrModule(const std::string& file) {
   const std::string_view below = BelowPackages(file);
@@ -43,11 +58,9 @@ std::string NamesOf(const std::vector<Place>& places) {
   std::string names;
   std::string_view before;
   for (const Place& place : places) {
-    const std::string_view file = place.file;
     if (!names.empty()) names += ", ";
-    if (file != before) names += file.substr(file.rfind('/') + 1);
-    names += ":" + std::to_string(place.line);
-    before = file;
+    names += place.file == before ? LineOf(place) : NameOf(place);
+    before = place.file;
   }
   return names;
 }

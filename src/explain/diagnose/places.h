@@ -17,6 +17,9 @@ Place PlaceOf(const std::string& where);
 // line, empty where it is not known.
 bool IsPlaceToEdit(const std::string& file, const std::string& text = "");
 
+// "train.py:30"; "cell 4, line 7" of a notebook, whose hook calls the file "<cell 4>". As a sentence names it.
+std::string NameOf(const Place& place);
+
 // "train.py:30, :32, other.py:7": as a sentence names them.
 std::string NamesOf(const std::vector<Place>& places);
 

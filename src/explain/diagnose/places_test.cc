@@ -51,6 +51,8 @@ TEST(PlacesTest, ASentenceNamesEachFileOnce) {
   EXPECT_EQ(NamesOf({{"/u/train.py", 30, "", 0}, {"/u/train.py", 32, "", 0}, {"wandb.watch", 7, "", 0}}),
             "train.py:30, :32, wandb.watch:7");
   EXPECT_EQ(NamesOf({}), "");
+  EXPECT_EQ(NamesOf({{"<cell 4>", 7, "", 0}, {"<cell 4>", 9, "", 0}, {"/u/train.py", 30, "", 0}}),
+            "cell 4, line 7, line 9, train.py:30");
 }
 
 }  // namespace

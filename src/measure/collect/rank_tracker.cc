@@ -70,9 +70,13 @@ void FoldRareLines(std::vector<record::HotLine>& lines, size_t kept) {
 
 // The text of one source line as it is on disk now; empty if it cannot be read. A script may have come through a pipe
 // (`python <(...)`), which would keep us waiting.
+std::string Front(std::string_view text) {
+  constexpr size_t kMaxBytes = 160;
+  return std::string(Utf8Front(Trim(text), kMaxBytes));
+}
+
 std::string SourceText(const std::string& file, int line) {
   constexpr off_t kMaxFileBytes = 16 << 20;
-  constexpr size_t kMaxBytes = 160;
   const auto fd = OpenRegularFile(file);
   struct stat status {};
   if (!fd || fstat(fd->get(), &status) != 0 || status.st_size > kMaxFileBytes) return "";
@@ -80,14 +84,14 @@ std::string SourceText(const std::string& file, int line) {
   if (!text) return "";
   const std::vector<std::string_view> lines = Split(*text, '\n');
   if (line < 1 || static_cast<size_t>(line) > lines.size()) return "";
-  return std::string(Utf8Front(Trim(lines[static_cast<size_t>(line) - 1]), kMaxBytes));
+  return Front(lines[static_cast<size_t>(line) - 1]);
 }
 
 }  // namespace
 
 RankTracker::SourceLine RankTracker::SourceLineOf(const json& line) {
   return {TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)), TextOf(line, "function"),
-          TextOf(line, "library")};
+          TextOf(line, "library"), Front(TextOf(line, "text"))};
 }
 
 record::Loader& RankTracker::LoaderWithId(int id) {
@@ -303,7 +307,7 @@ void RankTracker::UpdateHotLines() {
     any.slow = false;
     const auto [place, is_new] = places.try_emplace(any, info_.hot_lines.size());
     if (is_new)
-      info_.hot_lines.push_back({hit.share, at.file, at.line, at.function, "", 0, hit.part, hit.activity,
+      info_.hot_lines.push_back({hit.share, at.file, at.line, at.function, at.text, 0, hit.part, hit.activity,
                                  hit.in_iterator, at.library});
     record::HotLine& line = info_.hot_lines[place->second];
     line.samples += samples;
@@ -325,6 +329,7 @@ void RankTracker::UpdateLinesOfFetches() {
       line.line = hit.line.line;
       line.function = hit.line.function;
       line.library = hit.line.library;
+      line.text = hit.line.text;
       line.samples = samples;
       line.activity = hit.activity;
     }
@@ -410,7 +415,7 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
   UpdateLinesOfFetches();
   if (last) {
     const auto read = [](record::HotLine& line) {
-      line.text = MaskSecrets(SourceText(line.file, line.line));
+      line.text = MaskSecrets(line.text.empty() ? SourceText(line.file, line.line) : line.text);
     };
     std::ranges::for_each(info_.hot_lines, read);
     for (record::Loader& loader : info_.loaders) std::ranges::for_each(loader.lines, read);

@@ -74,6 +74,7 @@ class RankTracker {
     int line = 0;
     std::string function;
     std::string library;
+    std::string text;  // of a notebook's cell, which is no file; else it is read from the file at the end
 
     auto operator<=>(const SourceLine&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
   };

@@ -294,6 +294,19 @@ TEST_F(RankTrackerTest, ASourceLineIsKeptWithoutItsSecret) {
   EXPECT_EQ(rank.hot_lines[0].text, "fetch(path, password='***', n=1)");
 }
 
+TEST_F(RankTrackerTest, ASourceLineOfANotebookIsWhatTheHookSaysItIs) {
+  tracker_.OnLine(
+      json{{"k", "line"}, {"id", 7}, {"file", "<cell 4>"}, {"line", 2}, {"text", "  fetch(password='X')\n"}});
+  for (int64_t i = 0; i < 5; ++i) {
+    const int64_t inside = (1010 + i * 50) * kMs;
+    tracker_.OnTrainerEvent(Event(EventKind::kLine, inside, inside, 7));
+    Step(1000 + i * 50, 50);
+  }
+  const auto rank = Finish();
+  ASSERT_FALSE(rank.hot_lines.empty());
+  EXPECT_EQ(rank.hot_lines[0].text, "fetch(password='***')");
+}
+
 TEST_F(RankTrackerTest, ASourceLineOfAScriptFromAPipeIsNotWaitedFor) {
   const std::string pipe = directory_ / "train.py";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

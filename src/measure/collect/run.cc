@@ -204,6 +204,7 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
   std::map<std::string, std::string> environment;
   if (options_.trial) environment = options_.trial->environment;
   environment["FULLBORE_RUN"] = ProcessMark();
+  environment["FULLBORE_RUN_FILE"] = place_.path;  // for those who read it while it grows: python/fullbore
   const char* windows = std::getenv("FULLBORE_WINDOWS");
   if (options_.starter && windows) environment["FULLBORE_WINDOWS"] = windows;  // ours is not its tasks'
   if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;

@@ -3,7 +3,6 @@ most once a second."""
 
 from __future__ import annotations
 
-import atexit
 from typing import Any
 
 from .runtime import clock, guarded, hook
@@ -58,7 +57,7 @@ def count(compiled: Compiled, ns: int, reason: str) -> None:
     state.changed = True
     if not state.ends_with_it:  # not when attached: what is registered last runs first, and the `bye` must come after
         state.ends_with_it = True
-        atexit.register(say)
+        hook.at_end(say)
     if clock() - state.said_at >= SAY_EVERY_NS:
         say()
 

@@ -15,11 +15,16 @@ from .library import standard_library
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the hook
 # Wherever they are imported from.
-OUR_LOADER = os.sep + os.path.join("fullbore", "data") + os.sep
-OUR_MARKS = os.sep + os.path.join("fullbore", "loops.py")
+OURS = tuple(
+    os.path.join(os.sep, "fullbore", *path)
+    for path in (("data", ""), ("runs", ""), ("integrations", ""), ("loops.py",), ("notebook.py",))
+)
 STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 PACKAGES = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.sep)
 MAX_DEPTH = 200
+
+SHELL = "IPython.core.interactiveshell"
+CELL_OF_IPYTHON = "<ipython-input-"  # in a terminal; in a notebook it is a file that does not exist
 
 SNAPSHOTS = sys.version_info < (3, 13)  # frame.f_locals is a dictionary that the frame keeps
 READS_LOCALS = {"locals", "eval", "exec"}
@@ -52,11 +57,11 @@ def _judge(name: str) -> bool:
     if name == getattr(sys.modules.get("__main__"), "__file__", None):
         return True
     if name.startswith("<"):
-        return name in ("<string>", "<stdin>")  # python -c, and typed in
+        return name in ("<string>", "<stdin>") or name.startswith(CELL_OF_IPYTHON)  # python -c, and typed in
     path = os.path.abspath(name)
     if any(path.startswith(folder + os.sep) for folder in libraries):
         return False
-    return not any(part in path for part in (*PACKAGES, OUR_LOADER, OUR_MARKS))
+    return not any(part in path for part in (*PACKAGES, *OURS))
 
 
 def user_frame(frame: FrameType | None) -> FrameType | None:
@@ -75,8 +80,32 @@ def place(frame: FrameType) -> tuple[str, int]:
 
 
 def full_name(code: CodeType) -> str:
-    name = code.co_filename
+    return known_as(code.co_filename)
+
+
+def known_as(name: str) -> str:
+    """As reports have it: the path of a file; "<cell 4>" for a cell of a notebook, by the number beside it."""
+    number = cells().get(name)
+    if number is not None:
+        return f"<cell {number}>"
     return name if name.startswith("<") else os.path.abspath(name)
+
+
+def cells() -> dict[str, int]:
+    """Of the notebook that this process runs: what Python calls each cell's file, and the number that it ran under."""
+    shell = getattr(getattr(sys.modules.get(SHELL), "InteractiveShell", None), "_instance", None)
+    return getattr(getattr(shell, "compile", None), "_filename_map", None) or {}
+
+
+def text_of_cell(known: str, line: int) -> str:
+    """Of a line in "<cell 4>", which no file holds; "" for all else, which the recorder reads itself."""
+    if not known.startswith("<cell "):
+        return ""
+    with standard_library:
+        import linecache
+
+        names = [name for name in cells() if known_as(name) == known]
+        return linecache.getline(names[-1], line) if names else ""
 
 
 def caller_place() -> tuple[str, int] | None:

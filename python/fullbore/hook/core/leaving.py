@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posix
 
-from .channel import DISK, is_in_memory
+from . import channel
 from .files import Directory
 from .interrupts import is_the_scripts
 
@@ -39,7 +39,7 @@ def is_abandoned(place: Directory, names: list[str]) -> bool:
 
 
 def clear_away(directory: str) -> None:
-    if not DISK or not is_in_memory(directory):
+    if not channel.DISK or not channel.is_in_memory(directory):
         return
     try:
         with Directory(directory) as place:

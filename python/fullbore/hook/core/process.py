@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import errno
 import gc
 import os
@@ -13,7 +12,7 @@ from time import sleep
 from typing import Any
 
 from . import channel, native
-from .frames import is_user_file, variables
+from .frames import is_user_file, known_as, variables
 from .interrupts import is_the_scripts
 from .leaving import clear_away
 from .runtime import clock, enter, guarded, hook, leave, never_interrupted
@@ -41,7 +40,7 @@ class Garbage:
 
 def attach() -> None:
     gc.callbacks.append(never_interrupted(Garbage().note) if native.extension is None else hook.note_collection)
-    atexit.register(say_goodbye)
+    hook.at_end(say_goodbye)
 
 
 @guarded
@@ -176,7 +175,7 @@ def line_that_raised(raised: BaseException) -> str:
     while at is not None:
         name = at.tb_frame.f_code.co_filename
         if is_user_file(name):
-            found = f"{os.path.basename(name)}:{at.tb_lineno}"
+            found = f"{os.path.basename(known_as(name))}:{at.tb_lineno}"
         at = at.tb_next
     return found
 

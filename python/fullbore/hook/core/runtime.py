@@ -8,6 +8,7 @@ trainer by taking a batch or a step. Until then, and after a failure, `record` d
 from __future__ import annotations
 
 import _thread
+import atexit
 import functools
 import os
 import sys
@@ -70,6 +71,7 @@ class Hook(State):
 
     def __init__(self) -> None:
         self.on = True
+        self.failed = False  # and is off for good
         self.record: channel.Record = drop
         self.channel: channel.Channel | None = None
         self.threads: dict[int, Thread] = {}
@@ -87,7 +89,11 @@ class Hook(State):
         self.times_cores = "FULLBORE_TURNS" in os.environ  # of the extension, at each step: a read of /proc
         self.is_grad_enabled: Callable[[], bool] = bool  # of the framework
         self.about_pass: Callable[[Any], int] = lambda module: 0  # what is known of a call that does not train it
-        self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child
+        self.runs = 0  # that a part of this process was, before this one: see begin_run
+        self.ends: list[Callable[[], None]] = []  # see at_end
+        self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child, and where another run begins
+        self.in_child: list[Callable[[], None]] = []  # run in a forked child alone
+        self.at_new_run: list[Callable[[], None]] = []  # and these where another run begins
         self.worker_begins: list[Callable[[int], None]] = []  # run in a loader's worker, with the loader's id
         self.facts_of_a_child: set[str] = {"hook_path"}  # what a forked child may repeat of its parent's
         # The number of the loader worker that this process is, -1 if it is none: what starts workers knows.
@@ -156,7 +162,7 @@ class Hook(State):
         except Exception as another:  # perhaps that is what failed
             if is_the_scripts(another):
                 raise
-        self.on = False
+        self.on, self.failed = False, True
         self.record = drop
         try:
             traceback = error.__traceback__
@@ -188,26 +194,53 @@ class Hook(State):
     def after_fork(self) -> None:
         """In a forked child: the parent's channel must not be written to."""
         try:
-            self.record = drop
-            inherited, self.channel, self._opened = self.channel or self._opened, None, None
-            if inherited is not None:
-                inherited.close()
-            for thread in self.threads.values():
-                thread.close_files()
-            self.threads = {}
-            self.said = set()
-            self.facts = {key: value for key, value in self.facts.items() if key in self.facts_of_a_child}
-            self.steps = self.usual_until = 0
-            self.is_worker = False
-            for forget in self.forget_in_child:
+            self.start_over()
+            for forget in self.in_child:
                 forget()
-            self.extra_ns = 0
-            self.waiting = []
-            self._opening = _thread.allocate_lock()
-            self._failed_to_open = False
         except Exception as error:
             if not self.fail("fork", error):
                 raise
+
+    def start_over(self) -> None:
+        """What was recorded until now is another's."""
+        self.record = drop
+        inherited, self.channel, self._opened = self.channel or self._opened, None, None
+        if inherited is not None:
+            inherited.close()
+        for thread in self.threads.values():
+            thread.close_files()
+        self.threads = {}
+        self.said = set()
+        self.facts = {key: value for key, value in self.facts.items() if key in self.facts_of_a_child}
+        self.steps = self.usual_until = 0
+        self.is_worker = False
+        for forget in self.forget_in_child:
+            forget()
+        self.extra_ns = 0
+        self.waiting = []
+        self._opening = _thread.allocate_lock()
+        self._failed_to_open = False
+
+    def at_end(self, call: Callable[[], None]) -> None:
+        """Of the process, or of a run that is a part of it. What was asked for last is called first."""
+        if call not in self.ends:
+            self.ends.append(call)
+            atexit.register(call)
+
+    def begin_run(self, directory: str) -> None:
+        """A part of this process is a run of its own (late.py), into this channel."""
+        self.start_over()
+        self.runs += 1
+        self.directory = directory
+        self.on = True
+        for begin in self.at_new_run:
+            begin()
+
+    def end_run(self) -> None:
+        for call in reversed(self.ends):
+            call()
+        self.on = False
+        self.start_over()
 
 
 hook = Hook()

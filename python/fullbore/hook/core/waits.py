@@ -55,7 +55,16 @@ Epoch: Any = PythonEpoch if native.extension is None else native.extension.Epoch
 
 loaders: dict[int, Loader] = {}
 kept_alive: list[Any] | None = None  # for drain.py
-hook.forget_in_child.append(loaders.clear)
+
+
+def forget() -> None:
+    """An iterator that was begun before keeps its Loader, whose number is another's by now."""
+    for loader in loaders.values():
+        loader.id = 0
+    loaders.clear()
+
+
+hook.forget_in_child.append(forget)
 looks: list[Callable[[Any], None]] = []  # called with the next batch, once each; they do not raise
 LoaderOf = Callable[[Any], Loader]
 After = Callable[[Any, "Wait", bool], None]
@@ -63,9 +72,9 @@ After = Callable[[Any, "Wait", bool], None]
 
 def introduced(source: Any, make: type[Loader], about: Callable[[Any], Any]) -> Loader:
     """The Loader of one of the script's loaders; reports it to the recorder when it is new."""
-    here = os.getpid()  # a loader that was pickled into this process brings the id of another
-    pid, ident = source.__dict__.get("_fullbore_id", (here, 0))
-    loader = loaders.get(ident) if pid == here else None
+    here = os.getpid(), hook.runs  # a loader that was pickled into this process brings the id of another
+    then, ident = source.__dict__.get("_fullbore_id", (here, 0))
+    loader = loaders.get(ident) if then == here else None
     if loader is None:
         ident = len(loaders) + 1
         said = about(source)

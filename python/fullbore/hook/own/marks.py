@@ -61,7 +61,7 @@ def mark_step() -> None:
 
 def attach(module: Any, when_imported: Any) -> None:
     """Patches fullbore.loops."""
-    init, iterate, step = module.Watched.__init__, module.Watched.__iter__, module.step
+    init, iterate = module.Watched.__init__, module.Watched.__iter__
 
     @functools.wraps(init)
     def __init__(self: Any, iterable: Any) -> None:
@@ -72,11 +72,7 @@ def attach(module: Any, when_imported: Any) -> None:
     def __iter__(self: Any) -> Any:
         return iter(self.iterable) if is_seen_anyway(self.iterable) else iterate(self)
 
-    @functools.wraps(step)
-    def marked() -> None:
-        mark_step()
-
     module.Watched.__init__ = __init__
     module.Watched.__iter__ = __iter__
     module.WatchedIterator.__next__ = timed_next(module.WatchedIterator.__next__, loader_of)
-    module.step = marked
+    module.note_step = mark_step

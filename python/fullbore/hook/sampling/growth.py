@@ -19,7 +19,7 @@ from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
 from ..core.files import Kept
-from ..core.frames import CO_OPTIMIZED, MAX_DEPTH, is_user_file
+from ..core.frames import CO_OPTIMIZED, MAX_DEPTH, is_user_file, known_as
 from ..core.frames import variables as variables_of
 from ..core.interrupts import is_the_scripts
 from ..core.library import standard_library
@@ -136,7 +136,7 @@ def described(grown: Grown, seen: Seen) -> dict[str, Any]:
         "to": grown.last,
         "steps": hook.steps - grown.steps,
         "holds": seen.holds,
-        "file": seen.file,
+        "file": known_as(seen.file),
         "line": line_that_adds(seen),
     }
 

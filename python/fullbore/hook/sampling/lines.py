@@ -10,7 +10,6 @@ alone; where that is much of the time, they are taken as densely as the budget a
 
 from __future__ import annotations
 
-import atexit
 import os
 import random
 import sys
@@ -19,6 +18,7 @@ import time
 from typing import Any
 
 from ..core import channel, steps
+from ..core.frames import text_of_cell
 from ..core.runtime import Thread, clock, hook, never_interrupted
 from .growth import Growth
 from .levels import levels
@@ -137,8 +137,9 @@ class Sampler:
         ident = self.known.get(where)
         if ident is None:
             ident = self.known[where] = len(self.known) + 1
-            library = {"library": seen.library} if seen.library else {}
-            hook.say("line", id=ident, file=seen.file, line=seen.line, function=seen.function, **library)
+            more = {"library": seen.library, "text": text_of_cell(seen.file, seen.line)}
+            known = {key: value for key, value in more.items() if value}
+            hook.say("line", id=ident, file=seen.file, line=seen.line, function=seen.function, **known)
         return ident
 
 
@@ -184,7 +185,7 @@ def after_step(optimizer: Any, thread: Thread, end: int) -> None:
     sampler = Sampler(threading.get_ident(), thread)
     sampler.loop.learn(sys._getframe(1))
     sampler.start()
-    atexit.register(stop)
+    hook.at_end(stop)
 
 
 def attach() -> None:

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from ..core import channel
-from ..core.frames import STANDARD_LIBRARY, is_user_file
+from ..core.frames import STANDARD_LIBRARY, is_user_file, text_of_cell
 from ..core.runtime import clock, hook, never_interrupted
 from .levels import Level, innermost_of_user, levels
 from .stacks import activity_of, module_of, package_of
@@ -72,8 +72,9 @@ class WorkerSampler:
             if len(self.known) >= MAX_LINES:
                 return
             ident = self.known[(file, line, library)] = len(self.known) + 1
-            within = {"library": library} if library else {}
-            hook.say("line", id=ident, file=file, line=line, function=function, **within)
+            more = {"library": library, "text": text_of_cell(file, line)}
+            known = {key: value for key, value in more.items() if value}
+            hook.say("line", id=ident, file=file, line=line, function=function, **known)
         now, activity = clock(), activity_of(inner, None, inner[0])[0]
         hook.record(channel.LINE, self.loader, number, now, now, ident, channel.FETCH, activity, 0)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core import channel, steps
 from ..core.compilations import Compiled, count
-from ..core.frames import is_user_file, variable
+from ..core.frames import full_name, is_user_file, variable
 from ..core.runtime import Thread, clock, get_ident, guarded, hook
 
 MAX_DEPTH = 50  # frames between dynamo's callback and its entry
@@ -47,7 +47,7 @@ def end(*_: Any) -> None:
             if code not in compiled:
                 compiled[code] = Compiled(code.co_name)
                 if is_user_file(code.co_filename):
-                    compiled[code].place = code.co_filename, code.co_firstlineno
+                    compiled[code].place = full_name(code), code.co_firstlineno
             reason, compiled[code].example = why_again(code)
             count(compiled[code], end_ns - begin_ns, reason)
     except Exception as error:

@@ -8,7 +8,6 @@ second. Nothing happens in a run that is served by fullbore.data already.
 
 from __future__ import annotations
 
-import atexit
 import time
 from typing import Any
 
@@ -41,7 +40,7 @@ def after_step(optimizer: Any, thread: Any, end: int) -> None:
     is_first = not _kept
     _kept[feeding.id] = noted(source)
     if is_first:  # after fullbore.data was imported: what is registered last is called first
-        atexit.register(at_exit)
+        hook.at_end(at_exit)
 
 
 def noted(dataloader: Any) -> Any:

@@ -140,6 +140,12 @@ class Forward:
         """A forked child may train something else."""
         self.notes = True
 
+    def begin_anew(self) -> None:
+        """Another run in this process trains what it likes."""
+        self.calls, self.models = 0, []
+        if not self.learning and not self.compiled:
+            self.learn()
+
     def note(self, module: Any, training: bool) -> None:
         """Remembers an outermost module while learning."""
         self.calls += 1
@@ -247,6 +253,7 @@ def attach(nn: Any) -> None:
     forward = Forward(torch)
     forward.learn()
     hook.forget_in_child.append(forward.note_again)
+    hook.at_new_run.append(forward.begin_anew)
     steps.after_first_steps.append(after_step)
     if hasattr(torch, "compile"):
         attach_compile(torch, forward)

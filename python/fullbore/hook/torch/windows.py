@@ -10,7 +10,6 @@ fails is the last one. The training never notices.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import os
@@ -276,10 +275,20 @@ class Windows:
         if self.end_child is not None:
             self.end_child()
         self.profiler = self.exporting = None
-        self.closing = False
         self.end_plans()
+        self.let_steps_go()
+
+    def let_steps_go(self) -> None:
+        self.closing = False
         if self.after_step in steps.after_step:
             steps.after_step.remove(self.after_step)
+
+    def begin_anew(self) -> None:
+        """Another run in this process: its windows are its own."""
+        self.plan = self.own_plan = Plan(os.environ.get(VARIABLE, ""))
+        self.on_cpu = None if self.on_cpu is None else plan_on_cpu(self.torch)
+        self.exporting = None
+        self.let_steps_go()
 
 
 def attach_profiler(module: Any, windows: Windows) -> None:
@@ -336,5 +345,6 @@ def attach(autograd_profiler: Any) -> None:
     attach_profiler(autograd_profiler, windows)
     steps.now_and_then.append(windows.look)
     os.register_at_fork(before=never_interrupted(windows.wait))
-    hook.forget_in_child.append(windows.forget)
-    atexit.register(never_interrupted(windows.leave))
+    hook.in_child.append(windows.forget)
+    hook.at_new_run.append(windows.begin_anew)
+    hook.at_end(never_interrupted(windows.leave))

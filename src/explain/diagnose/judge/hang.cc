@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/places.h"
 #include "record/activity.h"
 #include "record/json_text.h"
 
@@ -129,10 +130,9 @@ std::string OfWorkers(const std::vector<StuckWorker>& workers) {
           ? fmt::format("a worker of its loader (process {}) has", first.pid)
           : fmt::format("{}{} workers of its loader (one is process {}) have",
                         workers.size() == kMostWorkers ? "at least " : "", workers.size(), first.pid);
-  return fmt::format("and nothing computes: {} been in one fetch for {}; {}{} at {}:{}", of_all,
+  return fmt::format("and nothing computes: {} been in one fetch for {}; {}{} at {}", of_all,
                      FormatDuration(first.for_ns), workers.size() == 1 ? "it " : "the first ",
-                     DoesWhat(first.activity),
-                     Clipped(first.place.file.substr(first.place.file.rfind('/') + 1)), first.place.line);
+                     DoesWhat(first.activity), Clipped(NameOf(first.place)));
 }
 
 void AdviseOnWorkers(const View& view, const std::vector<StuckWorker>& workers, Finding& finding) {

@@ -14,6 +14,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/library_options.h"
+#include "explain/diagnose/places.h"
 
 namespace fullbore::diagnose {
 
@@ -270,7 +271,7 @@ std::string AtItsLine(const Part& part) {
   if (part.where.empty()) return "";
   const Place& place = part.where.front();
   const std::string of_it = place.share > 0.5 ? "most" : FormatPercent(place.share);
-  return fmt::format("{} of it at {}:{}", of_it, place.file.substr(place.file.rfind('/') + 1), place.line);
+  return fmt::format("{} of it at {}", of_it, NameOf(place));
 }
 
 // The hottest lines of it, with their shares of the step.
@@ -342,9 +343,9 @@ void SayWhatItWouldBring(const Part& part, Finding& finding) {
   const Place& place = part.where.front();
   const double removed = part.of_step.ratio * place.share * kEveryTenthTime.expected;
   finding.fix.push_back(
-      fmt::format("if what {}:{} computes is only reported, doing it every tenth step would make the run "
+      fmt::format("if what {} computes is only reported, doing it every tenth step would make the run "
                   "about {:.2f}x as fast",
-                  place.file.substr(place.file.rfind('/') + 1), place.line, 1 / (1 - removed)));
+                  NameOf(place), 1 / (1 - removed)));
 }
 
 // What the advice is for, where that is not the largest part.

@@ -10,6 +10,7 @@
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/growth.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/places.h"
 #include "record/json_text.h"
 
 namespace fullbore::diagnose {
@@ -101,13 +102,12 @@ void NameWhatGrows(const View& view, Finding& finding) {
       return one.contains(key) && one[key].is_string() ? one[key].get<std::string>() : "";
     };
     const auto number = [&](const char* key) { return record::NumberIn(one, key); };
-    const std::string file = text("file"), holds = text("holds");
-    const int line = static_cast<int>(std::clamp(number("line"), 0.0, 1e9));
-    named.push_back(fmt::format("{} ({}:{}) grows: from {} to {} entries in {} steps{}", text("name"),
-                                file.substr(file.rfind('/') + 1), line, FormatCount(number("from")),
-                                FormatCount(number("to")), FormatCount(number("steps")),
-                                holds.empty() ? "" : "; it holds " + holds));
-    finding.where.push_back({file, line, "", 0});
+    const Place place{text("file"), static_cast<int>(std::clamp(number("line"), 0.0, 1e9)), "", 0};
+    const std::string holds = text("holds");
+    named.push_back(fmt::format("{} ({}) grows: from {} to {} entries in {} steps{}", text("name"),
+                                NameOf(place), FormatCount(number("from")), FormatCount(number("to")),
+                                FormatCount(number("steps")), holds.empty() ? "" : "; it holds " + holds));
+    finding.where.push_back(place);
   }
   finding.fix.insert(finding.fix.begin(), named.begin(), named.end());
 }

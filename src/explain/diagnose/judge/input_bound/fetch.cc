@@ -139,8 +139,7 @@ std::string WhatFetchesDo(const Loader& loader) {
   }
   const auto most = std::ranges::max_element(libraries, {}, [](const auto& each) { return each.second; });
   const bool within = most != libraries.end() && 2 * most->second > hottest.share;
-  return fmt::format("{} of a fetch is {}:{}{}", FormatPercent(hottest.share),
-                     hottest.file.substr(hottest.file.rfind('/') + 1), hottest.line,
+  return fmt::format("{} of a fetch is {}{}", FormatPercent(hottest.share), NameOf(hottest),
                      within ? ", in " + most->first : std::string());
 }
 

@@ -11,6 +11,7 @@
 #include "explain/diagnose/framework_words.h"
 #include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/library_options.h"
+#include "explain/diagnose/places.h"
 #include "explain/diagnose/recorded_pipeline.h"
 #include "explain/diagnose/shared_cores.h"
 
@@ -146,10 +147,7 @@ std::optional<Finding> FromOwnFeed(const View& view, Finding finding, Diagnosis&
   const bool waits = feed.waiting >= feed.preparing;
   finding.cause = waits ? "own-loader" : "own-iterator";
   std::string at;
-  if (!finding.where.empty()) {
-    const Place& place = finding.where.front();
-    at = fmt::format(" at {}:{}", place.file.substr(place.file.rfind('/') + 1), place.line);
-  }
+  if (!finding.where.empty()) at = " at " + NameOf(finding.where.front());
   const double steps_per_s = 1e9 / rank.MeanStepNs();
   const double could_take = steps_per_s / std::max(0.01, 1 - finding.share);
   const std::string waiting =
