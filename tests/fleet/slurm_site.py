@@ -128,13 +128,14 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(**more: object) -> Iterator[Site]:
-    """In a folder that all users may pass."""
+def site(cgroups: str = "", **more: object) -> Iterator[Site]:
+    """In a folder that all users may pass. `cgroups` is the text of cgroup.conf."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fullbore-site-"))
     folder.chmod(0o755)
     try:
         for name in ("cluster", "runs"):
             (folder / name).mkdir(mode=0o755)
+        (folder / "cluster" / "cgroup.conf").write_text(cgroups)
         with cluster(folder / "cluster", **more) as environment:
             made = Site(folder, environment)
             made.configure()

@@ -319,6 +319,30 @@ def test_a_disk_that_fills_up_in_the_middle_changes_nothing_but_the_record(slurm
     slurm.configure()
 
 
+def test_a_recorder_is_not_in_the_control_groups_of_its_job():
+    groups = pathlib.Path("/sys/fs/cgroup")
+    if why_not() or not os.access(groups / "freezer" / "tasks", os.W_OK) or not (groups / "memory" / "tasks").exists():
+        pytest.skip(why_not() or "needs control groups of version 1: freezer and memory")
+    limits = f"CgroupPlugin=cgroup/v1\nCgroupMountpoint={groups}\nConstrainRAMSpace=yes\n"
+    settings = {"ProctrackType": "proctrack/cgroup", "TaskPlugin": "task/cgroup"}
+    with site(limits, SelectTypeParameters="CR_CPU_Memory", **settings) as slurm:
+        job = slurm.submit("cat /proc/self/cgroup; sleep 3", "--mem=100", "--output=%j.out")
+        slurm.wait(job, {"RUNNING"})
+        time.sleep(1)
+        (recorder,) = slurm.recorders()
+        of_recorder = pathlib.Path(f"/proc/{recorder}/cgroup").read_text()
+        assert slurm.wait(job)["JobState"] == "COMPLETED"
+        of_task = (slurm.home(USER) / f"{job}.out").read_text()
+        assert re.search(r":freezer:/slurm.*step_batch", of_task)
+        assert re.search(r":memory:/slurm.*step_batch", of_task)
+        assert "slurm" not in of_recorder
+        assert slurm.files() == [f"slurm-{job}.batch.fbr"]
+        until = time.monotonic() + 20
+        while left := list(groups.glob(f"*/slurm*/*/job_{job}")):
+            assert time.monotonic() < until, left
+            time.sleep(0.1)
+
+
 def test_a_cancelled_job_is_cancelled_and_its_run_says_so(slurm):
     job = slurm.submit("exec sleep 600")
     slurm.wait(job, {"RUNNING"})
