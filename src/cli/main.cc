@@ -10,6 +10,7 @@
 
 #include "base/nearest.h"
 #include "base/print.h"
+#include "cli/completions.h"
 #include "cli/example_first.h"
 #include "cli/output.h"
 #include "cli/peers.h"
@@ -85,6 +86,13 @@ std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::stri
   return std::nullopt;
 }
 
+// What scripts of ours ask the program, not people: it stands in no help.
+std::optional<int> HiddenCall(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  if (words[0] == kCompleteCall) return PrintCompletions(app, {words.begin() + 1, words.end()});
+  return std::nullopt;
+}
+
 // If a standard stream is closed, a file that we open would take its number, and messages would end up in
 // that file. For us only: a command that we start finds the stream closed, as it was.
 void HoldStandardDescriptors() {
@@ -114,6 +122,7 @@ int Main(int argc, char** argv) {
     sub->formatter(std::make_shared<ExampleFirst>(command->example));
     handlers.emplace_back(sub, command->define(*sub, invocation));
   }
+  if (const auto status = HiddenCall(app, words)) return *status;
   if (const auto status = MistypedSubcommand(app, words, invocation.command)) return *status;
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // as CLI11 wants them

@@ -5,7 +5,7 @@ namespace fullbore::cli {
 const std::vector<const Subcommand*>& AllSubcommands() {
   static const std::vector<const Subcommand*> all = {&kRun,    &kTune,   &kMeasure, &kExplain, &kCompare,
                                                      &kExport, &kLoader, &kRuns,    &kFleet,   &kServe,
-                                                     &kTop,    &kAlerts, &kDoctor,  &kHelp};
+                                                     &kTop,    &kAlerts, &kDoctor,  &kHelp,    &kCompletion};
   return all;
 }
 

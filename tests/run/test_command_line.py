@@ -80,6 +80,7 @@ def test_a_stage_with_a_missing_command_leaves_the_others(fullbore):
         (["monitor", "--interval", "1"], "did you mean `fullbore top`?"),
         (["run", "-q", "python", "train.py"], "did you mean `fullbore run -q -- python train.py`?"),
         (["measure", "--set", "workers=1", "--", "python", "train.py"], "did you mean num_workers?"),
+        (["completion", "tcsh"], "fullbore completion bash, zsh or fish"),
         (["explain", "no-such-run"], "no run"),
         (["explain", "--json", "last"], "'last' is the newest run"),
         (["loader", "benhc", "photos"], "did you mean `fullbore loader bench`?"),
