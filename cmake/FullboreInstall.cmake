@@ -1,6 +1,7 @@
 # What is installed where, for `cmake --install`, `pip install .` and the Debian package alike:
 #
 #   bin/fullbore
+#   share/man/man1/fullbore*.1
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
 #                                       Includes fullbore.data with its extension, if that was built, and the
 #                                       extension of the hook (hook/core/_native).
@@ -29,6 +30,8 @@ endif()
 
 if(TARGET fullbore)
   install(TARGETS fullbore RUNTIME DESTINATION "${FULLBORE_BIN_DIR}")
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/man/" DESTINATION "${FULLBORE_SHARE_DIR}/man/man1" OPTIONAL
+          FILES_MATCHING PATTERN "*.1")
 endif()
 if(EXISTS "${PROJECT_SOURCE_DIR}/python/fullbore")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/fullbore" DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python"

@@ -12,6 +12,7 @@
 #include "base/print.h"
 #include "cli/completions.h"
 #include "cli/example_first.h"
+#include "cli/man_pages.h"
 #include "cli/output.h"
 #include "cli/peers.h"
 #include "cli/results.h"
@@ -90,6 +91,7 @@ std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::stri
 std::optional<int> HiddenCall(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) return std::nullopt;
   if (words[0] == kCompleteCall) return PrintCompletions(app, {words.begin() + 1, words.end()});
+  if (words[0] == kManPagesCall && words.size() == 2) return WriteManPages(app, words[1]);
   return std::nullopt;
 }
 
