@@ -81,6 +81,7 @@ def test_a_stage_with_a_missing_command_leaves_the_others(fullbore):
         (["run", "-q", "python", "train.py"], "did you mean `fullbore run -q -- python train.py`?"),
         (["measure", "--set", "workers=1", "--", "python", "train.py"], "did you mean num_workers?"),
         (["completion", "tcsh"], "fullbore completion bash, zsh or fish"),
+        (["run", "--open", "--html", "-", "--", "true"], "--open needs a file"),
         (["explain", "no-such-run"], "no run"),
         (["explain", "--json", "last"], "'last' is the newest run"),
         (["loader", "benhc", "photos"], "did you mean `fullbore loader bench`?"),
