@@ -39,8 +39,8 @@ std::optional<std::string> NearestSubcommand(const Apps& all, const std::string&
   return meant ? std::optional(program + " " + *meant) : std::nullopt;
 }
 
-// What was meant: where no option takes a word, the one that is misspelt; the "--" that is missing before a command; or a
-// file whose name is missing.
+// What was meant: where no option takes a word, the one that is misspelt; the "--" that is missing before a command; or
+// a file whose name is missing.
 std::string HintFor(const CLI::App& app, const std::vector<std::string>& words, const std::string& problem) {
   const CLI::App* within = &app;
   std::string program = "fullbore";

@@ -1,5 +1,5 @@
-// The manual pages: fullbore.1, and one for each subcommand (fullbore-loader-bench.1), which `man fullbore loader bench`
-// finds, too. Made from the same table as --help; the build asks the program for them:
+// The manual pages: fullbore.1, and one for each subcommand (fullbore-loader-bench.1); `man fullbore run` finds that of
+// `run`, too. Made from the same table as --help; the build asks the program for them:
 //
 //   $ fullbore __man-pages build/release/man
 #pragma once

@@ -29,7 +29,7 @@ std::string LettersAndDigits(std::string_view text) {
   return kept;
 }
 
-// "NVIDIA GeForce RTX 4090" for "rtx4090", "NVIDIA H100 SXM" for "H100-SXM5": names lose their maker, blanks and dashes.
+// "NVIDIA GeForce RTX 4090" for "rtx4090", "NVIDIA H100 SXM" for "H100-SXM5": without makers, blanks and dashes.
 std::optional<std::string> DeviceSpelt(std::string_view typed) {
   std::vector<std::string> spellings;
   std::map<std::string, std::string> devices;
