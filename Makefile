@@ -1,6 +1,6 @@
 # Thin: each goal is one script or one CMake preset. `make help` lists the goals.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-long demo bench accuracy asan tsan fuzz lint format gpu-check package wheel clean
+.PHONY: help setup build test test-long demo docs bench accuracy asan tsan fuzz lint format gpu-check package wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ test-long:  ## after make test: tests that take long, and those that compare mea
 
 demo:  ## train a real ResNet under fullbore, apply its advice, compare prediction and measurement
 	@scripts/demo.sh
+
+docs:  ## the site made from docs/, in build/docs (mkdocs-material, in an environment of its own)
+	@scripts/docs.sh
 
 bench:  ## run the benchmarks
 	@scripts/bench.sh
