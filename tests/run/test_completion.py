@@ -16,7 +16,7 @@ import pytest
 
 SHELLS = {
     "bash": (["bash", "--norc", "--noprofile", "-i"], 'eval "$(fullbore completion bash)"'),
-    "zsh": (["zsh", "-f", "-i"], "autoload -U compinit; compinit -u -D; eval \"$(fullbore completion zsh)\""),
+    "zsh": (["zsh", "-f", "-i"], 'autoload -U compinit; compinit -u -D; eval "$(fullbore completion zsh)"'),
     "fish": (["fish", "--no-config", "-i"], "fullbore completion fish | source"),
 }
 PATIENCE_S = 60
