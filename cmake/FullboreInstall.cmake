@@ -2,6 +2,8 @@
 #
 #   bin/fullbore
 #   share/man/man1/fullbore*.1
+#   share/bash-completion/, share/zsh/, share/fish/
+#                                       Completion, where these shells look for that of packages; not in a wheel.
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
 #                                       Includes fullbore.data with its extension, if that was built, and the
 #                                       extension of the hook (hook/core/_native).
@@ -46,6 +48,10 @@ if(TARGET fb_hook_native)
   install(TARGETS fb_hook_native LIBRARY DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python/fullbore/hook/core")
 endif()
 if(NOT SKBUILD)
+  set(completion "${PROJECT_SOURCE_DIR}/src/cli/completion/fullbore")
+  install(FILES "${completion}.bash" DESTINATION "${FULLBORE_SHARE_DIR}/bash-completion/completions" RENAME fullbore)
+  install(FILES "${completion}.zsh" DESTINATION "${FULLBORE_SHARE_DIR}/zsh/vendor-completions" RENAME _fullbore)
+  install(FILES "${completion}.fish" DESTINATION "${FULLBORE_SHARE_DIR}/fish/vendor_completions.d")
   install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)
   install(FILES CHANGELOG.md DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore")
   install(DIRECTORY docs/findings DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" FILES_MATCHING PATTERN "*.md")
