@@ -117,6 +117,11 @@ def test_a_value_behind_an_equals_sign_is_completed(completed):
 
 
 @pytest.mark.long
+def test_a_value_with_blanks_stays_one_word(completed):
+    assert completed("fullbore explain --what-if device=NVIDIA\\ H200\\ N").endswith("device=NVIDIA H200 NVL")
+
+
+@pytest.mark.long
 def test_a_run_is_completed_by_its_name(completed, fullbore):
     assert fullbore.call("run", "-q", "--name", "first", "--", "true").code == 0
     (run,) = (fullbore.directory / ".fullbore" / "runs").glob("*.fbr")

@@ -10,9 +10,9 @@ _fullbore() {
     fi
     # bash takes --json=a apart
     if ((i > 1)) && [[ ${COMP_WORDS[i]} == = || ${COMP_WORDS[i - 1]} == = ]]; then
-      words[${#words[@]} - 1]+=${COMP_WORDS[i]}
+      words[${#words[@]} - 1]+=${COMP_WORDS[i]//\\/}
     else
-      words+=("${COMP_WORDS[i]}")
+      words+=("${COMP_WORDS[i]//\\/}")
     fi
   done
   typed=${words[${#words[@]} - 1]}
@@ -24,7 +24,8 @@ _fullbore() {
       *)
         line=${line%%$'\t'*}
         [[ $line == *= ]] && compopt -o nospace
-        COMPREPLY+=("${line#"$prefix"}")
+        line=${line#"$prefix"}
+        COMPREPLY+=("${line// /\\ }")
         ;;
     esac
   done < <("${1/#\~/$HOME}" __complete "${words[@]}" 2>/dev/null)

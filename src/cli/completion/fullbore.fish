@@ -2,7 +2,7 @@
 #   fullbore completion fish | source       # in ~/.config/fish/config.fish
 function __fullbore_complete
     set -l words (commandline -opc)
-    set -l typed (commandline -ct)
+    set -l typed (commandline -ct | string unescape)
     set -l program $words[1]
     set -e words[1]
     for line in ($program __complete $words "$typed" 2>/dev/null)
