@@ -1,6 +1,6 @@
 # Thin: each goal is one script or one CMake preset. `make help` lists the goals.
 .DEFAULT_GOAL := help
-.PHONY: help setup build test test-long demo fleet-demo bench accuracy asan tsan fuzz lint format gpu-check package wheel clean
+.PHONY: help setup build test test-long demo fleet-demo docs bench accuracy asan tsan fuzz lint format gpu-check package wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ demo:  ## train a real ResNet under fullbore, apply its advice, compare predicti
 
 fleet-demo:  ## a dozen planted trainings of several users on a real Slurm cluster here, and the fleet's report (as root)
 	@scripts/fleet_demo.sh
+
+docs:  ## the site made from docs/, in build/docs (mkdocs-material, in an environment of its own)
+	@scripts/docs.sh
 
 bench:  ## run the benchmarks
 	@scripts/bench.sh

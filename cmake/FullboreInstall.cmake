@@ -1,6 +1,9 @@
 # What is installed where, for `cmake --install`, `pip install .` and the Debian package alike:
 #
 #   bin/fullbore
+#   share/man/man1/fullbore*.1
+#   share/bash-completion/, share/zsh/, share/fish/
+#                                       Completion, where these shells look for that of packages; not in a wheel.
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
 #                                       Includes fullbore.data with its extension, if that was built, and the
 #                                       extension of the hook (hook/core/_native).
@@ -31,6 +34,8 @@ endif()
 
 if(TARGET fullbore)
   install(TARGETS fullbore RUNTIME DESTINATION "${FULLBORE_BIN_DIR}")
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/man/" DESTINATION "${FULLBORE_SHARE_DIR}/man/man1" OPTIONAL
+          FILES_MATCHING PATTERN "*.1")
 endif()
 if(EXISTS "${PROJECT_SOURCE_DIR}/python/fullbore")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/python/fullbore" DESTINATION "${FULLBORE_SHARE_DIR}/fullbore/python"
@@ -48,6 +53,10 @@ if(TARGET fullbore_slurm)
   install(TARGETS fullbore_slurm LIBRARY DESTINATION lib/fullbore)
 endif()
 if(NOT SKBUILD)
+  set(completion "${PROJECT_SOURCE_DIR}/src/cli/completion/fullbore")
+  install(FILES "${completion}.bash" DESTINATION "${FULLBORE_SHARE_DIR}/bash-completion/completions" RENAME fullbore)
+  install(FILES "${completion}.zsh" DESTINATION "${FULLBORE_SHARE_DIR}/zsh/vendor-completions" RENAME _fullbore)
+  install(FILES "${completion}.fish" DESTINATION "${FULLBORE_SHARE_DIR}/fish/vendor_completions.d")
   install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)
   install(FILES CHANGELOG.md DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore")
   install(DIRECTORY deploy DESTINATION "${FULLBORE_SHARE_DIR}/fullbore")

@@ -24,6 +24,7 @@ class InColumns : public CLI::Formatter {
 class ExampleFirst : public InColumns {
  public:
   explicit ExampleFirst(std::string example) : example_(std::move(example)) {}
+  const std::string& example() const { return example_; }
   std::string make_description(const CLI::App* app) const override {
     return "  " + example_ + "\n\n" + CLI::Formatter::make_description(app);
   }

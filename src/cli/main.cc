@@ -10,8 +10,11 @@
 
 #include "base/nearest.h"
 #include "base/print.h"
+#include "cli/completions.h"
 #include "cli/example_first.h"
+#include "cli/man_pages.h"
 #include "cli/output.h"
+#include "cli/peers.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
 
@@ -19,25 +22,34 @@ namespace fullbore::cli {
 
 namespace {
 
-int UnknownSubcommand(const std::vector<CLI::App*>& all, const std::string& program,
-                      const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::App* sub : all) names.push_back(sub->get_name());
-  const auto meant = Nearest(word, names);
+using Apps = std::vector<CLI::App*>;
+
+int UnknownSubcommand(const std::string& program, const std::string& word,
+                      const std::optional<std::string>& meant) {
   return Fail({ErrorCode::kInvalidArgument, fmt::format("'{}' is not a command of {}", word, program),
-               meant ? fmt::format("did you mean `{} {}`?", program, *meant)
-                     : program + " --help lists the commands"},
+               meant ? fmt::format("did you mean `{}`?", *meant) : program + " --help lists the commands"},
               kExitUsage);
 }
 
-// What was meant: where no option takes a word, the one that is misspelt; or a file whose name is missing.
-std::string HintFor(const CLI::App& app, const std::string& problem) {
+std::optional<std::string> NearestSubcommand(const Apps& all, const std::string& program,
+                                             const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : all) names.push_back(sub->get_name());
+  const auto meant = Nearest(word, names);
+  return meant ? std::optional(program + " " + *meant) : std::nullopt;
+}
+
+// What was meant: where no option takes a word, the one that is misspelt; the "--" that is missing before a command; or
+// a file whose name is missing.
+std::string HintFor(const CLI::App& app, const std::vector<std::string>& words, const std::string& problem) {
   const CLI::App* within = &app;
   std::string program = "fullbore";
   while (!within->get_subcommands().empty()) {
     within = within->get_subcommands().front();
     program += " " + within->get_name();
   }
+  if (const auto meant = WithSeparator(words, within->remaining()))
+    return fmt::format("a command goes after --: did you mean `{}`?", *meant);
   std::vector<std::string> names;
   for (const CLI::Option* option : within->get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -52,11 +64,12 @@ std::string HintFor(const CLI::App& app, const std::string& problem) {
 }
 
 // Checked before CLI11 parses, whose message would name neither the commands nor the one that was meant.
-std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::string>& words) {
+std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::string>& words,
+                                      const std::vector<std::string>& command) {
   CLI::App* within = &app;
   std::string program = "fullbore";
   for (const std::string& word : words) {
-    const auto all = within->get_subcommands([](CLI::App*) { return true; });
+    const Apps all = within->get_subcommands([](CLI::App*) { return true; });
     if (all.empty() || word.empty() || word[0] == '-') break;
     const auto found =
         std::find_if(all.begin(), all.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
@@ -64,10 +77,21 @@ std::optional<int> MistypedSubcommand(CLI::App& app, const std::vector<std::stri
     if (found == all.end() &&
         !within->get_options([](const CLI::Option* option) { return option->get_positional(); }).empty())
       break;
-    if (found == all.end()) return UnknownSubcommand(all, program, word);
+    if (found == all.end()) {
+      const auto meant = within == &app ? CommandLineMeant(words, command) : std::nullopt;
+      return UnknownSubcommand(program, word, meant ? meant : NearestSubcommand(all, program, word));
+    }
     within = *found;
     program += " " + word;
   }
+  return std::nullopt;
+}
+
+// What scripts of ours ask the program, not people: it stands in no help.
+std::optional<int> HiddenCall(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) return std::nullopt;
+  if (words[0] == kCompleteCall) return PrintCompletions(app, {words.begin() + 1, words.end()});
+  if (words[0] == kManPagesCall && words.size() == 2) return WriteManPages(app, words[1]);
   return std::nullopt;
 }
 
@@ -100,13 +124,13 @@ int Main(int argc, char** argv) {
     sub->formatter(std::make_shared<ExampleFirst>(command->example));
     handlers.emplace_back(sub, command->define(*sub, invocation));
   }
-  if (const auto status = MistypedSubcommand(app, words)) return *status;
+  if (const auto status = HiddenCall(app, words)) return *status;
+  if (const auto status = MistypedSubcommand(app, words, invocation.command)) return *status;
   try {
-    std::reverse(words.begin(), words.end());  // as CLI11 wants them
-    app.parse(words);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // as CLI11 wants them
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return Fail({ErrorCode::kInvalidArgument, error.what(), HintFor(app, error.what())}, kExitUsage);
+    return Fail({ErrorCode::kInvalidArgument, error.what(), HintFor(app, words, error.what())}, kExitUsage);
   }
   for (const auto& [sub, handler] : handlers) {
     if (sub->parsed()) return handler();

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "cli/alert_rules.h"
 #include "cli/hook_directory.h"
+#include "cli/open_report.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/run_watch.h"
@@ -48,7 +49,7 @@ struct Flags {
   std::string windows;
   std::string rules;
   bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
-  bool force = false;
+  bool open = false, force = false;
   int started_by = -1;  // a socket
 };
 
@@ -209,7 +210,10 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
   targets.terminal = !flags.run.quiet;
   targets.to_stderr = true;
   targets.again = CommandThatExplains(outcome.path);
-  if (auto written = WriteReports(*recording, targets); !written) Fail(written.error(), 0);
+  if (auto written = WriteReports(*recording, targets); !written)
+    Fail(written.error(), 0);
+  else if (flags.open)
+    OpenReport(targets.html.path);
   return outcome.exit_status;
 }
 
@@ -233,6 +237,11 @@ int RunIt(Flags& flags, const Invocation& invocation) {
                                  flags.run.directory);
       !judged)
     return Fail(judged.error(), kExitUsage);
+  if (flags.open && flags.html.path == "-") {
+    return Fail({ErrorCode::kInvalidArgument, "run: --open needs a file, and --html - is standard output",
+                 "leave out one of them"},
+                kExitUsage);
+  }
   auto tags = ParseTags(flags.tags);
   if (!tags) return Fail(tags.error(), kExitUsage);
   if (!flags.run.stage.empty() && flags.run.run_id.empty()) {
@@ -316,6 +325,8 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   AddResult(app, flags->json, "Write the report object to this file, after the command ended");
   AddResult(app, flags->html, "Write the HTML report to this file (default: beside the run file)");
   AddForce(app, flags->force);
+  app.add_flag("--open", flags->open,
+               "Show the HTML report in the browser at the end, where there is a desktop");
   app.add_flag("--quiet,-q", flags->run.quiet, "No status line and no report on the terminal");
   app.add_flag("--fast-data", flags->fast_data,
                "Feed the training DataLoader from fullbore.data where it gives the same batches");

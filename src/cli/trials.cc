@@ -9,6 +9,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/hook_directory.h"
+#include "cli/peers.h"
 #include "measure/collect/run_place.h"
 #include "tune/knob/knob.h"
 #include "tune/trial/printed.h"
@@ -189,19 +190,31 @@ Result<void> Protect(const TrialFlags& flags, tune::MeasureOptions& options) {
                hint + "; or --unprotected, in a copy of your directory"};
 }
 
+namespace {
+
+// In one of its shorter names, in another tool's word, or misspelt.
+std::string HintForSetting(const std::string& name) {
+  std::vector<std::string> names;
+  for (const tune::Knob& each : tune::AllKnobs()) names.emplace_back(each.name);
+  const std::vector<std::string> called = tune::KnobsCalled(name);
+  std::optional<std::string> meant = SettingOfPeers(name);
+  if (called.size() == 1) meant = called.front();
+  if (!meant) meant = Nearest(name, names);
+  return meant ? fmt::format("did you mean {}?", *meant)
+               : fmt::format("the settings are {}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
 Result<void> CheckSetting(const std::vector<std::string>& command, const std::string& name,
                           const nlohmann::json& value, const std::string& flag) {
   const tune::Knob* knob = tune::KnobNamed(name);
   if (knob == nullptr) {
     if (tune::HasPlaceholder(command, name)) return {};  // the program's own
-    std::vector<std::string> names;
-    for (const tune::Knob& each : tune::AllKnobs()) names.emplace_back(each.name);
-    const auto meant = Nearest(name, names);
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format("{}: '{}' is no setting, and {{{}}} does not stand in the command", flag, name, name),
-        meant ? fmt::format("did you mean {}?", *meant)
-              : "the settings are " + fmt::format("{}", fmt::join(names, ", "))};
+        HintForSetting(name)};
   }
   const auto why_not = knob->WhyNotLegal(value);
   if (why_not.empty()) return {};

@@ -2,6 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "cli/peers.h"
+
 namespace fullbore::cli {
 namespace {
 
@@ -10,6 +19,60 @@ std::string NamesOfChanges() {
   for (const replay::Change* change : replay::AllChanges())
     names += (names.empty() ? "" : ", ") + std::string(change->id());
   return names;
+}
+
+std::string LettersAndDigits(std::string_view text) {
+  std::string kept;
+  for (const unsigned char c : text) {
+    if (std::isalnum(c) != 0) kept += static_cast<char>(std::tolower(c));
+  }
+  return kept;
+}
+
+// "NVIDIA GeForce RTX 4090" for "rtx4090", "NVIDIA H100 SXM" for "H100-SXM5": without makers, blanks and dashes.
+std::optional<std::string> DeviceSpelt(std::string_view typed) {
+  std::vector<std::string> spellings;
+  std::map<std::string, std::string> devices;
+  const std::string all = replay::KnownDevices();
+  for (const std::string_view each : Split(all, ',')) {
+    const std::string_view device = Trim(each);
+    for (size_t word = 0; word != std::string_view::npos; word = device.find(' ', word + 1)) {
+      spellings.push_back(LettersAndDigits(device.substr(word)));
+      devices.try_emplace(spellings.back(), device);
+    }
+  }
+  const auto nearest = Nearest(LettersAndDigits(typed), spellings);
+  return nearest ? std::optional(devices.at(*nearest)) : std::nullopt;
+}
+
+Error NoSuchDevice(std::string_view typed) {
+  const auto meant = DeviceSpelt(typed);
+  return {
+      ErrorCode::kInvalidArgument, fmt::format("--what-if: no device is called '{}'", typed),
+      meant ? fmt::format("did you mean 'device={}'?", *meant) : "the devices are " + replay::KnownDevices()};
+}
+
+// With the number that was typed, too: "workers=4" for "num_workers=4"; "device=H100" for "H100".
+std::optional<std::string> ChangeMeant(const std::string& typed) {
+  const size_t equals = std::min(typed.find('='), typed.size());
+  const std::string name = typed.substr(0, equals), number = typed.substr(equals);
+  const std::string device = std::string(replay::kDevicePrefix) + typed;
+  if (replay::ChangeNamed(device) != nullptr) return device;
+  std::vector<std::string> names;
+  for (const replay::Change* change : replay::AllChanges()) names.emplace_back(change->id());
+  for (const char* numbered : {"links", "accumulate", "bucket", "device"}) names.emplace_back(numbered);
+  std::optional<std::string> meant = ChangeOfPeers(name);
+  if (!meant) meant = Nearest(name, names);
+  if (meant && replay::ChangeNamed(*meant + number) != nullptr) return *meant + number;
+  return meant && replay::ChangeNamed(*meant) != nullptr ? meant : std::nullopt;
+}
+
+Error NoSuchChange(const std::string& typed) {
+  const auto meant = ChangeMeant(typed);
+  return {ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", typed),
+          meant ? fmt::format("did you mean {}?", *meant)
+                : "the changes are " + NamesOfChanges() +
+                      ", workers=N, links=N, accumulate=N, bucket=MB and device=NAME"};
 }
 
 }  // namespace
@@ -31,17 +94,9 @@ Result<std::vector<const replay::Change*>> ChangesNamed(const std::vector<std::s
   std::vector<const replay::Change*> changes;
   for (const std::string& name : names) {
     changes.push_back(replay::ChangeNamed(name));
-    if (changes.back() == nullptr && name.starts_with(replay::kDevicePrefix)) {
-      return Error{
-          ErrorCode::kInvalidArgument,
-          fmt::format("--what-if: no device is called '{}'", name.substr(replay::kDevicePrefix.size())),
-          "the devices are " + replay::KnownDevices()};
-    }
-    if (changes.back() == nullptr) {
-      return Error{ErrorCode::kInvalidArgument, fmt::format("--what-if: no change is called '{}'", name),
-                   "the changes are " + NamesOfChanges() +
-                       ", workers=N, links=N, accumulate=N, bucket=MB and device=NAME"};
-    }
+    if (changes.back() != nullptr) continue;
+    return name.starts_with(replay::kDevicePrefix) ? NoSuchDevice(name.substr(replay::kDevicePrefix.size()))
+                                                   : NoSuchChange(name);
   }
   return changes;
 }
