@@ -261,6 +261,7 @@ def places(slurm) -> Iterator[dict[str, object]]:
         shutil.chown(made["full"] / USER, USER)
         (made["full"] / "filled").write_bytes(bytes(56 << 10))
     yield {**made, "ours": OURS, "runs": slurm.runs}
+    slurm.wait_for_recorders()
     subprocess.run(["umount", made["full"]], check=False)
     for path in made.values():
         shutil.rmtree(path, ignore_errors=True)
