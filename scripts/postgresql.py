@@ -61,7 +61,9 @@ def server(*settings: str) -> Iterator[Server]:
         initdb = [BINARIES[-1] / "initdb", "-D", data, "-U", ADMINISTRATOR, "--auth=trust", "-E", "UTF8", "-N"]
         subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=directory, **how)
         with open(data / "postgresql.conf", "a") as conf:
-            conf.write("\n".join((f"port = {port}", f"unix_socket_directories = '{directory}'", "fsync = off", *settings)))
+            conf.write(
+                "\n".join((f"port = {port}", f"unix_socket_directories = '{directory}'", "fsync = off", *settings))
+            )
         with open(directory / "log", "w") as log:
             command = [BINARIES[-1] / "postgres", "-D", data]
             process = subprocess.Popen(command, stdout=log, stderr=log, cwd=directory, **how)

@@ -2,9 +2,9 @@
 
   bench/fleet/million.py [--runs 1000000]
 
-The runs are made in the database, from the rows of one that `fleet collect` put there: of 1,000 users, an hour apart, in
-ten partitions on four kinds of devices, with four causes of waste and as many edits. Prints one JSON object: seconds of
-reports of all, grouped, of the last week and of one user, the peak memory of the first, and whether the sums are exact.
+The runs are made in the database, from the rows of one that `fleet collect` put there: of 1,000 users, in ten partitions
+on four kinds of devices, with four causes of waste and as many edits. Prints one JSON object: seconds of reports of all,
+grouped, of the last week and of one user, the peak memory of the first, and whether the sums are exact.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ def fill(server: postgresql.Server, runs: int) -> None:
         environment = {**os.environ, "FULLBORE_WINDOWS": "off"}
         subprocess.run([FULLBORE, "run", "-q", "-o", directory, "--", "true"], check=True, env=environment)
         subprocess.run([FULLBORE, "fleet", "collect", directory, "--to", server.url(), "-q"], check=True)
-    columns = server.sql("SELECT quote_ident(attname) FROM pg_attribute WHERE attrelid = 'fullbore.run'::regclass "
-                         "AND attnum > 0 AND attname NOT IN ('key', 'bytes', 'changed_ns')")
+    columns = server.sql(
+        "SELECT quote_ident(attname) FROM pg_attribute WHERE attrelid = 'fullbore.run'::regclass "
+        "AND attnum > 0 AND attname NOT IN ('key', 'bytes', 'changed_ns')"
+    )
     names = [name for (name,) in columns]
     values = [OTHER.get(name, name) for name in names]
     server.sql(MAKE.format(runs=runs, columns=", ".join(names), values=", ".join(values)))

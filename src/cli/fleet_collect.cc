@@ -67,9 +67,8 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option(
       "DIR", flags->options.directories,
       fmt::format("Directories that hold runs, at any depth (default: {})", kDefaultRunsDirectory));
-  app.add_option(
-         "--to", flags->store,
-         "The database that they go into, made if missing: a file, or postgresql://USER@HOST/DATABASE")
+  app.add_option("--to", flags->store,
+                 "The database that they go into, made if missing: a file, or postgresql://HOST/NAME")
       ->type_name("DATABASE")
       ->default_str(kFleetFile);
   app.add_option("--threads", flags->options.threads,

@@ -20,7 +20,7 @@ constexpr double kLongestS = 1e9;  // thirty years
 
 void AddStore(CLI::App& app, StoreFlags& flags) {
   app.add_option("--from", flags.target,
-                 "The database, as `fleet collect` wrote it: a file, or postgresql://USER@HOST/DATABASE")
+                 "The database, as `fleet collect` wrote it: a file, or postgresql://HOST/NAME")
       ->type_name("DATABASE")
       ->default_str(kFleetFile);
   app.add_option("--since", flags.since, "Only runs that began within this time, as 7d or 12h (default: all)")

@@ -220,7 +220,8 @@ Response Api::Answer(const Request& request) {
 Response Api::Route(const Request& request) {
   const std::vector<std::string>& path = request.path;
   if (path.size() == 1 && path[0] == "healthz") return Health();
-  if (path.size() == 1 && path[0] == "metrics") return Response::Of(record::kOpenMetrics, MetricsPage(parts_.folder));
+  if (path.size() == 1 && path[0] == "metrics")
+    return Response::Of(record::kOpenMetrics, MetricsPage(parts_.folder));
   if (path.size() == 1 && path[0] == "login") return LogIn(request);
   if (path.size() >= 3 && path[0] == "api" && path[1] == "v1") return Versioned(request);
   if (request.method != "GET" && request.method != "HEAD")

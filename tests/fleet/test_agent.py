@@ -14,9 +14,9 @@ import time
 import urllib.error
 
 import pytest
+from agents import Agent, end, sleepers
 
 from tests.conftest import BINARY
-from agents import Agent, end, sleepers
 
 IDLE = {"waves": {"utilization": [0, 0, 1], "sm_active": [0, 0, 1], "memory_used": [0, 0, 1]}}
 LOOKS = 12  # seconds in which the agent has looked twice at who uses what

@@ -17,9 +17,9 @@ from collections.abc import Iterator
 
 import pytest
 import yaml
+from agents import Agent, end, sleepers
 
 from tests.conftest import ROOT
-from agents import Agent, end, sleepers
 
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "rules.yml"

@@ -1,4 +1,4 @@
-"""`fullbore fleet` on a real PostgreSQL: what it says there is what it says of a file, and roles may do what they are granted."""
+"""`fullbore fleet` on a real PostgreSQL: it says what it says of a file, and roles may do what they are granted."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def test_a_server_and_a_file_say_the_same(fullbore, url):
         other = report(fullbore, "fleet.db", *flags)
         other["groups"].sort(key=str)
         assert found == other, flags
-    assert {part.get("cause") for part in report(fullbore, url, "--exempt", "exempt.toml")["parts"]} == {None, "planted"}
+    assert {part.get("cause") for part in report(fullbore, url, "--exempt", "exempt.toml")["parts"]} == {
+        None,
+        "planted",
+    }
     assert fullbore.call("fleet", "nodes", "--from", url).code == 0
 
 
@@ -114,8 +117,10 @@ def test_two_at_once_of_which_one_is_killed_put_each_run_once(fullbore, server, 
     assert both[1].wait() == 0
     collect(fullbore, url)
     assert server.sql("SELECT count(*), count(DISTINCT id) FROM fullbore.run") == [["12", "12"]]
-    assert server.sql("SELECT count(*) FROM fullbore.run r WHERE given_ns <> "
-                      "(SELECT sum(device_ns) FROM fullbore.part p WHERE p.run = r.key)") == [["0"]]
+    assert server.sql(
+        "SELECT count(*) FROM fullbore.run r WHERE given_ns <> "
+        "(SELECT sum(device_ns) FROM fullbore.part p WHERE p.run = r.key)"
+    ) == [["0"]]
 
 
 def test_names_that_are_no_text_are_mended(fullbore, server, url):

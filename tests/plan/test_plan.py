@@ -1,4 +1,4 @@
-"""`fullbore plan` as people use it: on a recorded run, on published traces, with a file of prices, and with mistakes."""
+"""`fullbore plan` as people use it: on a recorded run, on published traces, with prices, and with mistakes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pathlib
 import shutil
 import sqlite3
 import sys
-import tomllib
 
 import jsonschema
 import pytest
+import tomllib
 
 ROOT = pathlib.Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "plan.schema.json").read_text())

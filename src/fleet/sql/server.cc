@@ -19,7 +19,8 @@ namespace {
 constexpr std::string_view kNotAllowed = "42501", kSerialization = "40001", kDeadlock = "40P01";
 constexpr char kConnectTimeoutS[] = "10";
 // Sums over a million runs take memory rather than files, and end before compiling their expressions has paid.
-constexpr char kForReading[] = "SET default_transaction_read_only TO on; SET work_mem TO '256MB'; SET jit TO off";
+constexpr char kForReading[] =
+    "SET default_transaction_read_only TO on; SET work_mem TO '256MB'; SET jit TO off";
 constexpr int64_t kLock =
     0x66756c6c626f7265;  // "fullbore": of all that the application locks in this database
 
