@@ -2,9 +2,9 @@
 
   bench/fleet/million.py [--runs 1000000]
 
-The runs are made in the database, from the rows of one that `fleet collect` put there: of 1,000 users, in ten partitions
-on four kinds of devices, with four causes of waste and as many edits. Prints one JSON object: seconds of reports of all,
-grouped, of the last week and of one user, the peak memory of the first, and whether the sums are exact.
+The runs are made in the database, from the rows of one that `fleet collect` put there: of 1,000 users, in ten
+partitions on four kinds of devices, with four causes of waste and as many edits. Prints one JSON object: seconds of
+reports of all, grouped, of the last week and of one user, the peak memory, and whether the sums are exact.
 """
 
 from __future__ import annotations
