@@ -66,16 +66,19 @@ std::optional<uint32_t> Uid(std::optional<std::string_view> digits) {
 class Reading {
  public:
   void Take(std::string_view part) {
-    if (TakeSlurm(part)) return;
+    if (!read_.of_user && TakeSlurm(part)) return;
     Holder& holder = read_.holder;
-    if (const std::string pod = PodIn(part); !pod.empty() && holder.pod_uid.empty())
+    if (const std::string pod = PodIn(part); !read_.of_user && !pod.empty() && holder.pod_uid.empty()) {
       holder.pod_uid = pod;
-    else if (const std::string id = ContainerIn(part, in_engine_); !id.empty() && holder.container.empty())
+    } else if (const std::string id = ContainerIn(part, in_engine_);
+               !id.empty() && holder.container.empty()) {
       holder.container = id;
-    else if (const auto uid = Uid(Between(part, "user-", ".slice")); uid && !holder.uid)
+    } else if (const auto uid = Uid(Between(part, "user-", ".slice")); uid && !holder.uid) {
       holder.uid = uid;
-    else if (part.ends_with(".service") && holder.unit.empty() && !holder.uid)
+      read_.of_user = true;
+    } else if (part.ends_with(".service") && holder.unit.empty() && !holder.uid) {
       holder.unit = part;
+    }
     in_engine_ = part == "docker" || !holder.pod_uid.empty();
   }
 

@@ -8,7 +8,8 @@
 //   containers  /system.slice/docker-ID.scope, /docker/ID, /machine.slice/libpod-ID.scope
 //   users       /user.slice/user-1000.slice/session-3.scope
 //
-// Parts are known by their own form and not by where they stand: seen from a container, a path begins with "/../..".
+// Parts are known by their own form and not by where they stand: seen from a container, a path begins with "/../..". But
+// what lies below a user's slice is named by that user: no job and no pod is.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,7 @@ struct Membership {
   std::string step;          // of the job: "0", "batch", "extern"
   bool step_daemon = false;  // the slurmstepd that leads the step, rather than a task in it
   bool unified = false;      // v2: only there is the slurmstepd of each step among its processes
+  bool of_user = false;      // it lies in a slice of a user's, who names what is in it
   bool removed = false;      // the group no longer exists
 };
 

@@ -108,6 +108,19 @@ TEST(HolderTest, Containers) {
     EXPECT_EQ(In(path).holder, container) << path;
 }
 
+// Groups below a slice of a user's have names that he chose.
+TEST(HolderTest, NobodyPosesAsAnothersJobOrPod) {
+  const std::string below = "/user.slice/user-1000.slice/user@1000.service/app.slice";
+  for (const std::string& path :
+       {below + "/slurmstepd.scope/job_77/step_0", below + "/slurmstepd.scope/sG0VQ3J3AZ2K00/step_0/slurm",
+        below + "/kubepods/burstable/pod1f0c42a6-0000-0000-0000-000000000000"}) {
+    EXPECT_EQ(In(path).holder.kind, Kind::kSession) << path;
+    EXPECT_EQ(In(path).holder.uid, 1000u) << path;
+    EXPECT_TRUE(In(path).of_user) << path;
+  }
+  EXPECT_FALSE(In("/system.slice/slurmstepd.scope/job_77/step_0/user/task_0").of_user);
+}
+
 TEST(HolderTest, WhatOnlyLooksLikeAContainerIsNone) {
   for (const std::string& path :
        std::vector<std::string>{"/machine.slice/libpod-conmon-" + kId + ".scope",

@@ -1,5 +1,6 @@
 #include "agent/processes.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/types.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -17,6 +19,25 @@
 namespace fullbore::agent {
 
 namespace {
+
+// A process says itself how long these are: of what somebody else's claims, the beginning has to do.
+constexpr size_t kTitleBytes = 4 << 10, kEnvironmentBytes = 256 << 10;
+
+Result<std::string> ReadHead(const std::string& path, size_t most) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return ErrnoError("cannot open '" + path + "'", errno);
+  std::string head(most, '\0');
+  size_t used = 0;
+  while (used < most) {
+    const ssize_t got = read(fd.get(), head.data() + used, most - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return ErrnoError("cannot read '" + path + "'", errno);
+    if (got == 0) break;
+    used += static_cast<size_t>(got);
+  }
+  head.resize(used);
+  return head;
+}
 
 constexpr int64_t kYoungNs = 30 * kNsPerSecond;  // a scheduler has moved it to its group by then
 constexpr uint64_t kTurns = 12;                  // of scans in which every old process is read again
@@ -113,12 +134,12 @@ void Processes::Count() {
 void Processes::Learn(Group& group, int64_t pid, const Membership& in, const std::string& cgroup_text) {
   if (in.step_daemon) {
     if (!IsSluid(in.holder.job) || !group.job_number.empty()) return;
-    const Result<std::string> title = ReadFile(DirectoryOf(pid) + "/cmdline");
+    const Result<std::string> title = ReadHead(DirectoryOf(pid) + "/cmdline", kTitleBytes);
     if (title) group.job_number = JobInTitle(*title);
     return;
   }
   if (group.user.empty()) LearnUser(group, pid, in);
-  if (group.allocation.empty() && in.step != "extern") LearnAllocation(group, pid, cgroup_text);
+  if (group.allocation.empty() && in.step != "extern") LearnAllocation(group, pid, in, cgroup_text);
 }
 
 // What waits in a job's step "extern" is the scheduler's own, and root's.
@@ -127,13 +148,14 @@ void Processes::LearnUser(Group& group, int64_t pid, const Membership& in) {
   if (uid && (*uid != 0 || in.step != "extern")) group.user = name_of_user_(*uid);
 }
 
-void Processes::LearnAllocation(Group& group, int64_t pid, const std::string& cgroup_text) {
+void Processes::LearnAllocation(Group& group, int64_t pid, const Membership& in,
+                                const std::string& cgroup_text) {
   if (const std::string path = DevicesGroup(cgroup_text); !path.empty()) {
     const Result<std::string> list = ReadFile(root_ + "/sys/fs/cgroup/devices" + path + "/devices.list");
     if (list) group.allocation = AllocationInDevicesList(*list);
   }
-  if (!group.allocation.empty() || group.environments++ >= kEnvironments) return;
-  const Result<std::string> environment = ReadFile(DirectoryOf(pid) + "/environ");
+  if (!group.allocation.empty() || in.of_user || group.environments++ >= kEnvironments) return;
+  const Result<std::string> environment = ReadHead(DirectoryOf(pid) + "/environ", kEnvironmentBytes);
   if (environment) group.allocation = AllocationInEnvironment(*environment);
   if (environment || environment.error().code == ErrorCode::kPermission)
     sight_.environments = environment.ok();

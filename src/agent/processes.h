@@ -79,7 +79,7 @@ class Processes {
   void Count();
   void Learn(Group& group, int64_t pid, const Membership& in, const std::string& cgroup_text);
   void LearnUser(Group& group, int64_t pid, const Membership& in);
-  void LearnAllocation(Group& group, int64_t pid, const std::string& cgroup_text);
+  void LearnAllocation(Group& group, int64_t pid, const Membership& in, const std::string& cgroup_text);
   void ReadPods();
   std::string DirectoryOf(int64_t pid) const;
 

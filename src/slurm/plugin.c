@@ -78,8 +78,9 @@ static enum Mode ModeOfStep(spank_t spank) {
   return ModeOf(text);
 }
 
-// What a recorder may have of the job's environment, where secrets may be. Nothing that is of one task or node alone: a
-// script hands its own on to the steps that it starts on others.
+// What a recorder may have of the job's environment, where secrets may be, and what would have it run code of the user's
+// outside of the job's limits (FULLBORE_NVML names a library). Nothing that is of one task or node alone: a script hands
+// its own on to the steps that it starts on others.
 static bool IsForRecorder(const char* variable) {
   static const char* const kBeginnings[] = {"SLURM_JOB_",
                                             "SLURM_STEP_NUM_TASKS=",
@@ -87,10 +88,15 @@ static bool IsForRecorder(const char* variable) {
                                             "SLURM_GPUS_ON_NODE=",
                                             "SLURM_CPUS_ON_NODE=",
                                             "SLURM_MEM_PER_NODE=",
-                                            "FULLBORE_",
-                                            "PYTHONPATH=",
+                                            "FULLBORE_RUN=",
+                                            "FULLBORE_CHANNEL=",
+                                            "FULLBORE_CHANNEL_DISK=",
+                                            "FULLBORE_SETTINGS=",
+                                            "FULLBORE_WINDOWS=",
                                             "TMPDIR=",
                                             "TZ="};
+  static const char kPath[] = "PYTHONPATH=";  // of modules and package managers some have many kilobytes
+  if (strncmp(variable, kPath, sizeof kPath - 1) == 0) return true;
   for (size_t i = 0; i < sizeof kBeginnings / sizeof *kBeginnings; ++i) {
     if (strncmp(variable, kBeginnings[i], strlen(kBeginnings[i])) == 0)
       return strlen(variable) < kMostVariableBytes;
@@ -175,6 +181,14 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char* words[]) {
   return ESPANK_SUCCESS;
 }
 
+// The user's process says it, and it goes into slurmd's log.
+static const char* OneLine(char* text) {
+  for (char* at = text; *at != '\0'; ++at) {
+    if ((unsigned char)*at < ' ') *at = '?';
+  }
+  return text;
+}
+
 static void ForgetRecorder(const char* why) {
   slurm_info("fullbore: %s: the step runs unrecorded", why);
   close(recorder);
@@ -212,6 +226,15 @@ static bool Ask(spank_t spank, struct Packet* packet) {
   return Say(recorder, packet);
 }
 
+// Whether the tasks still find all that the user has put into PYTHONPATH: the recorder's answer only puts more in front.
+static bool KeepsPath(spank_t spank, const char* value) {
+  static char own[sizeof((struct Packet*)NULL)->bytes];
+  const spank_err_t error = spank_getenv(spank, "PYTHONPATH", own, sizeof own);
+  if (error == ESPANK_ENV_NOEXIST) return true;
+  const size_t length = strlen(value), wanted = error == ESPANK_SUCCESS ? strlen(own) : 0;
+  return error == ESPANK_SUCCESS && length >= wanted && strcmp(value + length - wanted, own) == 0;
+}
+
 // Changes its texts.
 static void SetEnvironment(spank_t spank, struct Packet* packet) {
   char* const end = packet->bytes + packet->used;
@@ -219,7 +242,8 @@ static void SetEnvironment(spank_t spank, struct Packet* packet) {
     char* value = strchr(text, '=');
     if (value == NULL) continue;
     *value = '\0';
-    (void)spank_setenv(spank, text, value + 1, 1);
+    if (strcmp(text, "PYTHONPATH") != 0 || KeepsPath(spank, value + 1))
+      (void)spank_setenv(spank, text, value + 1, 1);
     *value = ' ';  // so that its end is found again
   }
 }
@@ -233,7 +257,7 @@ int slurm_spank_user_init(spank_t spank, int count, char* words[]) {
   if (!Ask(spank, &packet) || !Hear(recorder, &packet, until_ms))
     ForgetRecorder("its recorder was not ready in time, or has ended");
   else if (strcmp(packet.bytes, "refused") == 0)
-    ForgetRecorder(packet.used > sizeof "refused" ? packet.bytes + sizeof "refused" : "refused");
+    ForgetRecorder(packet.used > sizeof "refused" ? OneLine(packet.bytes + sizeof "refused") : "refused");
   else
     SetEnvironment(spank, &packet);
   return ESPANK_SUCCESS;

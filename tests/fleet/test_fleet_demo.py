@@ -9,7 +9,7 @@ import time
 import fleet_demo
 import pytest
 
-pytestmark = [pytest.mark.long, pytest.mark.alone, pytest.mark.xdist_group("slurm")]
+pytestmark = [pytest.mark.long, pytest.mark.alone]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import pytest
 from slurm_site import BINARY, PLUGIN, PYTHON, USER, Site, host, other_python, site, why_not
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("slurm")]
+pytestmark = [pytest.mark.long, pytest.mark.alone]  # other clusters leave channels beside those of this one
 
 # Prints what it waited for its data, of its steps but the first ten, by its own clock.
 TRAIN = """
@@ -225,6 +225,13 @@ def test_secrets_never_enter_a_run(slurm):
     assert b"HF_TOKEN=" in held
     assert b"--api-key" in held
     assert b"secret-" not in held
+
+
+def test_a_path_of_many_kilobytes_reaches_the_tasks(slurm):
+    path = ":".join(f"/modules/{number:04}/lib/python" for number in range(400))
+    about = slurm.run("echo ${#PYTHONPATH}; echo $PYTHONPATH | tail -c 30", env={"PYTHONPATH": path})
+    length, end = about["said"].split()
+    assert int(length) >= len(path) and path.endswith(end)
 
 
 # What is wrong with us, as a line of plugstack.conf; `{ours}` is all as it should be, but for the directory.

@@ -65,6 +65,52 @@ except KeyError as error:
     assert json.loads(done.stdout) == ["'mine'", 1], done.stderr
 
 
+def test_a_forked_child_that_leaves_the_block_ends_nothing(script):
+    done = script(
+        LOOP
+        + """
+with fullbore.record("forks", "runs", quiet=True) as recording:
+    train(20)
+    child = os.fork()
+    if not child:
+        sys.exit(0)
+    os.waitpid(child, 0)
+    train(40)
+print(seen(recording))
+"""
+    )
+    assert (done.stdout, done.returncode) == ("60\n", 0), done.stderr
+
+
+def test_a_report_that_cannot_be_made_ends_nothing(script):
+    done = script(
+        LOOP
+        + """
+with fullbore.record("loud", "runs"):
+    train(20)
+    os.environ["FULLBORE_PROGRAM"] = "/nowhere/fullbore"
+    os.environ["PATH"] = ""
+print("goes on")
+"""
+    )
+    assert (done.stdout, done.returncode) == ("goes on\n", 0), done.stderr
+    assert "there is no report of 'loud'" in done.stderr
+
+
+def test_an_exception_of_before_is_not_what_ended_a_run(script):
+    done = script(
+        LOOP
+        + """
+sys.last_value = RuntimeError("DataLoader worker (pid 1) is killed by signal: Killed.")
+with fullbore.record("well", "runs", quiet=True) as recording:
+    train(30)
+print(json.dumps(recording.read().report))
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert "killed" not in done.stdout
+
+
 def test_the_environment_is_as_it_was(script):
     done = script(
         LOOP

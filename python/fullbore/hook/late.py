@@ -29,5 +29,6 @@ def begin() -> None:
     hook.open()
 
 
-def end() -> None:
-    hook.end_run()
+def end(error: BaseException | None = None) -> None:
+    """`error`: what ended the run, if something did."""
+    hook.end_run(error)

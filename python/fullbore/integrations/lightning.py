@@ -22,21 +22,26 @@ class FullboreCallback(Callback):
 
     def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
         if trainer.is_global_zero:
-            log(trainer, self.live.news())
+            self.tell(trainer, self.live.news())
 
     def on_train_end(self, trainer: Any, *_: Any) -> None:
         if not trainer.is_global_zero:
             return
         run = self.live.last()
-        log(trainer, run)
+        self.tell(trainer, run)
         for logger in trainer.loggers if run is not None and run.verdict is not None else ():
-            say(logger, run.verdict.title, trainer.global_step)
+            self.try_to(say, logger, run.verdict.title, trainer.global_step)
 
+    def tell(self, trainer: Any, run: Run | None) -> None:
+        if run is not None:
+            for logger in trainer.loggers:
+                self.try_to(logger.log_metrics, numbers(run), step=trainer.global_step)
 
-def log(trainer: Any, run: Run | None) -> None:
-    if run is not None:
-        for logger in trainer.loggers:
-            logger.log_metrics(numbers(run), step=trainer.global_step)
+    def try_to(self, call: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            call(*args, **kwargs)
+        except Exception:  # a logger's: the training goes on without us
+            self.live.give_up()
 
 
 def say(logger: Any, verdict: str, step: int) -> None:

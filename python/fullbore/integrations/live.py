@@ -48,7 +48,7 @@ class LiveRun:
             if self.path is not None and time.monotonic() >= self.next_s:
                 self.ask(self.path)
         except Exception:
-            self.path = self.asked = None
+            self.give_up()
         return None
 
     def last(self) -> Run | None:
@@ -59,8 +59,12 @@ class LiveRun:
                 self.asked[0].wait(LAST_S)  # type: ignore[index]
                 return self.answer()
         except Exception:
-            self.path = self.asked = None
+            self.give_up()
         return None
+
+    def give_up(self) -> None:
+        """Where the logger takes none of it: nothing more is asked."""
+        self.path = self.asked = None
 
     def ask(self, path: str) -> None:
         self.next_s = time.monotonic() + self.every_s

@@ -20,8 +20,17 @@ class FullboreCallback(TrainerCallback):
         self.live = LiveRun(every_s)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.is_world_process_zero:
-            self.log(self.live.last() if control.should_training_stop else self.live.news())
+        if not state.is_world_process_zero:
+            return
+        run = self.live.last() if control.should_training_stop else self.live.news()
+        # `log` takes it that the loss is logged, too: for that all ranks meet, and this one would stay away.
+        loss_is_due = control.should_log
+        try:
+            self.log(run)
+        except Exception:  # a tracker's
+            self.live.give_up()
+        finally:
+            control.should_log = loss_is_due
 
     def log(self, run: Run | None) -> None:
         if run is None:

@@ -72,6 +72,10 @@ class Recorder:
     def begin(self) -> None:
         self.tell("task", str(os.getpid()))
 
+    def forget(self) -> None:
+        """In a forked child: the recorder is the parent's."""
+        self.socket.close()
+
     def end(self, failed: bool) -> None:
         """Waits until it has written the run. Raises OSError where that takes too long."""
         with self.socket:

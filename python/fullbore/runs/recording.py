@@ -20,8 +20,14 @@ HOOK = "_fullbore_hook"
 RUN, RUN_FILE = "FULLBORE_RUN", "FULLBORE_RUN_FILE"
 
 
+REPORT_S = 60.0  # how long the end of a block waits for its report
+
+
 def say(text: str) -> None:
-    print(f"fullbore: {text}", file=sys.stderr)
+    try:
+        print(f"fullbore: {text}", file=sys.stderr)
+    except (OSError, ValueError):  # nobody listens any more
+        pass
 
 
 def late_hook(site: str) -> Any:
@@ -56,21 +62,23 @@ class Recording:
 
     def __init__(self, name: str, directory: str | os.PathLike[str], quiet: bool) -> None:
         self.name = name
-        self.directory = os.path.abspath(directory)
+        self.directory = directory
         self.quiet = quiet
         self.path: str | None = None
         self._recorder: Recorder | None = None
         self._environment: Environment | None = None
         self._hook: ModuleType | None = None
+        self._pid = 0
 
     def __enter__(self) -> Recording:
         if RUN in os.environ:
             self.path = os.environ.get(RUN_FILE)
             say(f"'{self.name}' is recorded as a part of the run that goes on already")
             return self
+        self._pid = os.getpid()
         try:
             self._begin()
-        except (FullboreError, OSError) as error:
+        except Exception as error:
             say(f"'{self.name}' is not recorded: {error}")
             self._leave(failed=True)
         except BaseException:  # Ctrl-C
@@ -81,12 +89,18 @@ class Recording:
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if self._recorder is None:
             return
-        self._leave(failed=error is not None)
+        if os.getpid() != self._pid:  # a forked child that leaves the block: the parent's run goes on
+            self._recorder.forget()
+            return
+        self._leave(failed=error is not None, error=error)
         if not self.quiet and self.path is not None:
-            self._show()
+            try:
+                self._show()
+            except Exception as why:
+                say(f"there is no report of '{self.name}': {why}")
 
     def _begin(self) -> None:
-        self._recorder = Recorder(self.name, self.directory)
+        self._recorder = Recorder(self.name, os.path.abspath(self.directory))
         values = self._recorder.environment
         self._environment = Environment(values)
         self.path = values[RUN_FILE]
@@ -96,25 +110,28 @@ class Recording:
 
     def _attach(self, site: str) -> None:
         try:
-            hook = late_hook(site)
+            hook = self._hook = late_hook(site)
             hook.begin()
-            self._hook = hook
         except Exception as error:
             say(f"the steps of '{self.name}' are not seen: {type(error).__name__}: {error}")
 
-    def _leave(self, failed: bool) -> None:
+    def _leave(self, failed: bool, error: BaseException | None = None) -> None:
         hook, self._hook = self._hook, None
         recorder, self._recorder = self._recorder, None
         try:
             if hook is not None:
-                hook.end()
+                self._try_to(hook.end, error)
             if recorder is not None:
-                recorder.end(failed)
-        except Exception as error:
-            say(f"the end of '{self.name}' may be missing: {type(error).__name__}: {error}")
+                self._try_to(recorder.end, failed)
         finally:
             if self._environment is not None:
                 self._environment.restore()
+
+    def _try_to(self, end: Any, how: Any) -> None:
+        try:
+            end(how)
+        except Exception as why:
+            say(f"the end of '{self.name}' may be missing: {type(why).__name__}: {why}")
 
     def _show(self) -> None:
         """The report, as `fullbore run` prints it at a command's end. It goes on where it cannot be made."""
@@ -124,7 +141,8 @@ class Recording:
             print(self.text(), file=sys.stderr)
             return
         sys.stderr.flush()
-        subprocess.run([find(), "explain", str(self.path)], stdin=subprocess.DEVNULL, stdout=terminal)
+        words = [find(), "explain", str(self.path)]
+        subprocess.run(words, stdin=subprocess.DEVNULL, stdout=terminal, timeout=REPORT_S)
 
     def text(self) -> str:
         """The report as text; why there is none, where there is none."""

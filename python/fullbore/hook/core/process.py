@@ -48,7 +48,8 @@ def say_goodbye() -> None:
     if hook.channel is None:
         return
     try:
-        note_what_ended_it(getattr(sys, "last_value", None))
+        # Of the process; a run that is a part of it knows better than what was printed last.
+        note_what_ended_it(hook.ended_by if hook.runs else getattr(sys, "last_value", None))
     finally:
         hook.say("bye", hook_ns=hook.channel.ring.written() * cost_of_an_event() + hook.extra_ns, steps=hook.steps)
         hook.on = False

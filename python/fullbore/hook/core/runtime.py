@@ -90,6 +90,7 @@ class Hook(State):
         self.is_grad_enabled: Callable[[], bool] = bool  # of the framework
         self.about_pass: Callable[[Any], int] = lambda module: 0  # what is known of a call that does not train it
         self.runs = 0  # that a part of this process was, before this one: see begin_run
+        self.ended_by: BaseException | None = None  # the run that ends now
         self.ends: list[Callable[[], None]] = []  # see at_end
         self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child, and where another run begins
         self.in_child: list[Callable[[], None]] = []  # run in a forked child alone
@@ -236,11 +237,15 @@ class Hook(State):
         for begin in self.at_new_run:
             begin()
 
-    def end_run(self) -> None:
-        for call in reversed(self.ends):
-            call()
-        self.on = False
-        self.start_over()
+    def end_run(self, error: BaseException | None = None) -> None:
+        self.ended_by = error
+        try:
+            for call in reversed(self.ends):
+                call()
+        finally:
+            self.on = False
+            self.ended_by = None
+            self.start_over()
 
 
 hook = Hook()
