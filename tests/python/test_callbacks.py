@@ -95,7 +95,7 @@ def test_transformers_logs_shares_and_verdict(fullbore, package_environment):
     history = json.loads(done.stdout.decode().partition("history: ")[2].splitlines()[0])
     rows = [row for row in history if "fullbore/data_wait" in row]
     assert len(rows) > 1 and rows[-1]["step"] == 300
-    # What is due at that step is logged, too: for the loss all ranks meet, and one that stayed away would hang the others.
+    # What is due at that step is logged, too: for the loss all ranks meet, and the others would wait.
     assert [row["step"] for row in history if "loss" in row] == [50, 100, 150, 200, 250, 300]
     assert rows[-1]["fullbore/data_wait"] > 0.25 and len(rows[-1]["fullbore/verdict"]) > 10
     assert any(key.startswith("fullbore/verdict/") for key in rows[-1])
