@@ -126,9 +126,9 @@ class Text {
     int64_t waste_ns = 0;
     for (const fleet::Trend& trend : before.trends) waste_ns += trend.now_ns;
     Line("");
-    Line("  the {} before: {} device hours of {}, {} of them wasted; now {}", flags_.store.since,
-         HoursText(before.given_ns), Plural(before.runs, "run"), HoursText(before.waste_ns),
-         HoursText(waste_ns));
+    Line("  runs that began in the {} before: {} device hours of {}, {} of them wasted; now {}",
+         flags_.store.since, HoursText(before.given_ns), Plural(before.runs, "run"),
+         HoursText(before.waste_ns), HoursText(waste_ns));
     const int64_t least_ns = std::max(waste_ns, before.waste_ns) / 10;
     for (const fleet::Trend& trend : before.trends) {
       if (std::abs(trend.now_ns - trend.before_ns) <= least_ns) continue;

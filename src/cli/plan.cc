@@ -264,7 +264,7 @@ class Text {
   }
 
   static bool IsShown(const plan::Row& row) {
-    return row.estimate.why_not.empty() || row.estimate.memory_filled.value_or(0) > 1;
+    return row.estimate.why_not.empty() || row.estimate.not_told.empty();
   }
 
   // At 80 columns. What no row knows has no column.

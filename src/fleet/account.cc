@@ -114,7 +114,8 @@ class StageAccount {
  public:
   StageAccount(const record::Stage& stage, const Diagnosis& diagnosis, int64_t devices, RunAccount& account)
       : stage_(stage), diagnosis_(diagnosis), devices_(devices), account_(account) {
-    left_ns_ = DeviceTime(stage.begin_ns, stage.end_ns - RecordedElsewhereNs(stage), devices);
+    left_ns_ = std::min(DeviceTime(stage.begin_ns, stage.end_ns - RecordedElsewhereNs(stage), devices),
+                        record::kMaxNs - account.given_ns);
     account.given_ns += left_ns_;
     steady_.begin_ns = std::clamp(diagnosis.begin_ns, stage.begin_ns, stage.end_ns);
     steady_.end_ns = std::clamp(diagnosis.end_ns, steady_.begin_ns, stage.end_ns);

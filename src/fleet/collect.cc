@@ -22,7 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr size_t kMostWaiting = 64;  // accounts that are not written yet
+constexpr int64_t kClocksDifferNs = 24 * 3600 * kNsPerSecond;  // of machines, at most
+constexpr size_t kMostWaiting = 64;                            // accounts that are not written yet
 
 Stamp StampOfFile(const std::string& path) {
   struct stat info {};
@@ -86,7 +87,10 @@ class Finished {
 Result<RunAccount> ReadAccount(const std::string& path) try {
   const auto recording = record::ReadRun(path);
   if (!recording) return recording.error();
-  return AccountOf(*recording, {.cut_off = watch::IsSilent(path, WallNs())});
+  RunAccount account = AccountOf(*recording, {.cut_off = watch::IsSilent(path, WallNs())});
+  if (account.end_unix_ns > WallNs() + kClocksDifferNs)
+    return Error{ErrorCode::kCorrupt, fmt::format("'{}': it says that it goes on into the future", path), ""};
+  return account;
 } catch (const std::exception& error) {  // a bug, or no memory: the other runs are read
   return Error{ErrorCode::kInternal, fmt::format("'{}': {}", path, error.what()), ""};
 }

@@ -33,6 +33,8 @@ constexpr char kNewest[] =
 constexpr char kOrigin[] = R"("user", account, partition, device, exemption)";
 constexpr char kApart = '\x1f';  // between a run's id and its title
 
+}  // namespace
+
 // The condition that tells which exemption applies, and its values.
 class Selection {
  public:
@@ -86,6 +88,8 @@ class Selection {
   sql::Values values_;
   std::string newest_;
 };
+
+namespace {
 
 Origin OriginOf(const sql::Row& row) {
   return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4)};
@@ -249,6 +253,12 @@ Result<void> Store::DropOlder(const RunAccount& account, const Stamp& stamp) {
 Result<Sums> Store::SumsOf(const Range& range, const std::vector<Exemption>& exemptions) {
   const Selection selection(range, exemptions);
   Sums sums;
+  const auto read = connection_->AtOneMoment([&] { return ReadSums(selection, sums); });
+  if (!read) return read.error();
+  return sums;
+}
+
+Result<void> Store::ReadSums(const Selection& selection, Sums& sums) {
   auto asked = connection_->Query(
       selection.With(fmt::format("SELECT {0}, count(*), CAST(sum(given_ns) AS BIGINT), min(begin_unix_ns), "
                                  "max(begin_unix_ns) FROM newest GROUP BY {0}",
@@ -257,7 +267,7 @@ Result<Sums> Store::SumsOf(const Range& range, const std::vector<Exemption>& exe
         sums.runs.push_back(
             {OriginOf(row), static_cast<size_t>(row.Int(5)), row.Int(6), row.Int(7), row.Int(8)});
       });
-  if (!asked) return asked.error();
+  if (!asked) return asked;
   asked = connection_->Query(
       selection.With(fmt::format("SELECT {0}, kind, cause, CAST(sum(device_ns) AS BIGINT) FROM newest "
                                  "JOIN part ON part.run = newest.key GROUP BY {0}, kind, cause",
@@ -265,7 +275,7 @@ Result<Sums> Store::SumsOf(const Range& range, const std::vector<Exemption>& exe
       selection.values(), [&](const sql::Row& row) {
         sums.parts.push_back({OriginOf(row), {KindNamed(row.Text(5)), row.Text(6), row.Int(7)}});
       });
-  if (!asked) return asked.error();
+  if (!asked) return asked;
   const sql::Values values = selection.ValuesAnd(std::string(1, kApart));
   asked = connection_->Query(
       selection.With(fmt::format(
@@ -286,16 +296,19 @@ Result<Sums> Store::SumsOf(const Range& range, const std::vector<Exemption>& exe
                               static_cast<size_t>(row.Int(4)), row.Int(5), row.Int(6), row.Int(7), row.Int(8),
                               both.substr(0, apart), both.substr(std::min(apart, both.size() - 1) + 1)});
       });
-  if (!asked) return asked.error();
+  if (!asked) return asked;
   asked = connection_->Query(
-      selection.With("SELECT \"user\", what, count(*), sum(given), sum(used) FROM newest "
-                     "JOIN asked ON asked.run = newest.key WHERE exemption = -1 GROUP BY \"user\", what"),
+      selection.With(
+          "SELECT \"user\", what, count(*), sum(given), sum(used) FROM newest "
+          "JOIN asked ON asked.run = newest.key WHERE exemption = -1 "
+          // What several runs of a job used together is not known here: a script and its steps are runs.
+          "AND NOT EXISTS (SELECT 1 FROM run o WHERE o.job = newest.job AND o.\"user\" = newest.\"user\" "
+          "AND o.id <> newest.id AND newest.job <> '') GROUP BY \"user\", what"),
       selection.values(), [&](const sql::Row& row) {
         sums.asked.push_back(
             {row.Text(0), row.Text(1), static_cast<size_t>(row.Int(2)), row.Double(3), row.Double(4)});
       });
-  if (!asked) return asked.error();
-  return sums;
+  return asked;
 }
 
 Result<std::vector<std::string>> Store::PathsOf(const std::string& id) {

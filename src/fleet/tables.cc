@@ -57,6 +57,7 @@ std::string TablesSql() {
          ");\n"
          "CREATE INDEX run_begin ON run (begin_unix_ns);\n"
          "CREATE INDEX run_id ON run (id);\n"
+         "CREATE INDEX run_job ON run (job);\n"
          "CREATE TABLE part (run BIGINT NOT NULL, kind TEXT NOT NULL, cause TEXT NOT NULL, device_ns BIGINT NOT NULL,"
          " PRIMARY KEY (run, kind, cause));\n"
          "CREATE TABLE advice (run BIGINT NOT NULL, place BIGINT NOT NULL, finding TEXT NOT NULL, cause TEXT NOT NULL,"

@@ -254,7 +254,11 @@ void TakeNeeds(const Recorded& recorded, double consume_ns, Estimate& estimate) 
   if (recorded.loader) estimate.cores_needed = CoresToFeed(recorded, consume_ns, gpus, estimate.cores);
   if (recorded.trainer_bytes) {
     const double workers = static_cast<double>(estimate.workers) * recorded.worker_bytes.value_or(0);
-    estimate.host_bytes_needed = static_cast<double>(gpus) * (*recorded.trainer_bytes + workers);
+    const double needed = static_cast<double>(gpus) * (*recorded.trainer_bytes + workers);
+    const double there = estimate.setup.machine ? estimate.setup.machine->memory_bytes : 0;
+    estimate.host_bytes_needed = needed;
+    if (there > 0 && needed > there && estimate.why_not.empty())
+      estimate.why_not = fmt::format("its host has {} for {}", FormatBytes(there), FormatBytes(needed));
   }
   if (recorded.read_bytes_per_sample && recorded.batch > 0)
     estimate.read_bytes_per_s = *recorded.read_bytes_per_sample * estimate.per_s.expected;

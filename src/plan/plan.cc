@@ -236,6 +236,9 @@ std::string WhyNoChoice(const Plan& plan, const Request& request) {
   const bool counts = std::ranges::any_of(plan.recorded, [](const Recorded& one) { return one.batch > 0; });
   if (goal.any() && !counts)
     return "the goal counts samples, and the recording does not: say how many a step takes with --batch N";
+  const bool counts_run = std::ranges::any_of(
+      plan.recorded, [&](const Recorded& one) { return RunSamples(one, request).has_value(); });
+  if (goal.by_s && !counts_run) return "how many samples the run has is not known: say it with --samples N";
   if (goal.budget && std::ranges::none_of(plan.rows, [](const Row& row) { return row.per_run.has_value(); }))
     return "what the run costs is not known: it takes --prices, with these devices in it";
   const auto fastest = BestOf(plan, {}, [](const Row&) { return true; });

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "explain/replay/testing/made_graph.h"
+#include "plan/market_file.h"
 #include "plan/plan_json.h"
 #include "plan/testing/practice.h"
 
@@ -227,6 +228,17 @@ TEST(PlanTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(RowOf(plan, "T4", 1)->estimate.why_not, "does not fit: 40 GB of 16 GB");
   EXPECT_EQ(RowOf(plan, "A100", 1)->estimate.why_not, "");
   EXPECT_NEAR(*RowOf(plan, "MI300X", 1)->estimate.memory_filled, 40 / 192.0, 1e-9);
+}
+
+TEST(PlanTest, AMachineWithoutTheMemoryToFeedItIsNone) {
+  Recorded recorded = RecordedOf(ATrace("Tesla T4"));
+  recorded.trainer_bytes = 30e9;
+  Request request = For({"t4"}, {1});
+  const std::string machine = "[[machine]]\nname = \"one\"\ndevice = \"t4\"\ncores = 4\nmemory_gb = ";
+  request.market = *ParseMarket(machine + "16\n", "prices.toml");
+  EXPECT_EQ(RowOf(PlanFor({recorded}, request), "T4", 1)->estimate.why_not, "its host has 16 GB for 30 GB");
+  request.market = *ParseMarket(machine + "32\n", "prices.toml");
+  EXPECT_EQ(RowOf(PlanFor({recorded}, request), "T4", 1)->estimate.why_not, "");
 }
 
 TEST(PlanTest, SeveralDevicesWithoutKnownGradientsAreNotTold) {

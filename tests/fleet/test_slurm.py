@@ -139,7 +139,7 @@ def test_each_step_is_a_run_and_no_time_counts_twice(slurm, train):
 
 def test_a_job_that_a_recorded_one_submits_is_no_part_of_it(slurm):
     """Although it has its environment, and runs beside it."""
-    about = slurm.run("sbatch --wait --wrap='env | grep FULLBORE_RUN; sleep 3'; sleep 1")
+    about = slurm.run("sbatch --wait --wrap='env | grep FULLBORE_RUN=; sleep 3'; sleep 1")
     first, second = about["JobId"], str(int(about["JobId"]) + 1)
     assert about["JobState"] == "COMPLETED", about["said"]
     said = (slurm.home(USER) / f"slurm-{second}.out").read_text()

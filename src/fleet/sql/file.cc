@@ -63,6 +63,8 @@ class File : public Connection {
   }
   Result<void> Alone(const std::function<Result<void>()>& work) override { return Together(work); }
 
+  Result<void> AtOneMoment(const std::function<Result<void>()>& work) override { return work(); }
+
   std::string name() const override { return path_; }
 
  private:

@@ -175,6 +175,13 @@ class Server : public Connection {
     });
   }
 
+  Result<void> AtOneMoment(const std::function<Result<void>()>& work) override {
+    if (auto begun = RunScript("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); !begun) return begun;
+    Result<void> done = work();
+    const auto ended = RunScript(done ? "COMMIT" : "ROLLBACK");
+    return done ? ended : done;
+  }
+
   std::string name() const override { return name_; }
 
  private:

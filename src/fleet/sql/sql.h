@@ -47,6 +47,9 @@ class Connection {
   // The same, while nobody else does so: for what must be made once.
   virtual Result<void> Alone(const std::function<Result<void>()>& work) = 0;
 
+  // Several queries that see one state. A file is read as it was when it was opened.
+  virtual Result<void> AtOneMoment(const std::function<Result<void>()>& work) = 0;
+
   virtual std::string name() const = 0;
 };
 
