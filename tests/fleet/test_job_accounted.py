@@ -47,19 +47,25 @@ def test_paid_is_what_the_accounting_says_of_a_job_that_was_queued_again(fullbor
     assert [gap["paid"] for gap in found["gaps"]].count(False) == 1
 
 
-def test_what_came_before_and_after_its_only_run_was_paid(fullbore, accounted):
+def test_what_came_before_and_after_the_run_of_each_allocation_was_paid(fullbore, accounted):
     run = f"{BINARY} run -o {accounted.runs}/games -q -- sleep 2"
-    number = accounted.submit(f"sleep 2; {run}; sleep 3", env={"SLURM_FULLBORE": "off"})
+    number = accounted.submit(f"sleep 2; {run}; touch recorded; sleep 3", "--requeue", env={"SLURM_FULLBORE": "off"})
+    accounted.wait(number, {"RUNNING"})
+    while not (accounted.home("games") / "recorded").exists():
+        assert accounted.job(number)["JobState"] == "RUNNING"
+        time.sleep(0.1)
+    time.sleep(1.5)
+    accounted.call("scontrol", "requeue", number)
     accounted.wait(number)
-    paid = elapsed(accounted, number, 1)
+    paid = elapsed(accounted, number, 2)
     found = job(fullbore, number, accounted.runs, "--sacct", env=accounted.environment)
-    assert found["paid_ns"] / 1e9 == pytest.approx(paid, abs=1)
+    assert found["paid_ns"] / 1e9 == pytest.approx(paid, abs=0.1)
     causes = {bar.get("cause"): bar["device_ns"] / 1e9 for bar in found["bars"] if bar["kind"] == "between"}
-    assert causes["before the first"] >= 2
+    assert causes["before the first"] >= 4
     assert causes["after the last"] >= 2
     without = job(fullbore, number, accounted.runs, env=accounted.environment)
     assert "allocations" not in without
-    assert without["paid_ns"] / 1e9 < paid - 3
+    assert without["paid_ns"] / 1e9 < paid - 6
     assert seconds(without, "between") == 0
 
 
