@@ -1,4 +1,5 @@
-"""A real Slurm cluster on this machine: munged, slurmctld and slurmd in a folder of their own."""
+"""A real Slurm cluster on this machine: munged, slurmctld and slurmd in a folder of their own, and, where it is to
+account, slurmdbd with a MariaDB."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from pathlib import Path
 # In Debian they are in /usr/sbin, which a user's PATH may lack.
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue"]
+ACCOUNTING_PROGRAMS = ["slurmdbd", "mariadbd", "mariadb-install-db", "sacct", "sacctmgr"]
 START_S = 60
 
 
@@ -24,6 +26,11 @@ def missing() -> str:
     if absent:
         return f"{absent[0]} is not installed (Debian: slurmctld, slurmd, slurm-client, munge)"
     return "" if os.geteuid() == 0 else "slurmd starts jobs as their users, and so must be root"
+
+
+def missing_for_accounting() -> str:
+    absent = [name for name in ACCOUNTING_PROGRAMS if shutil.which(name, path=PATH) is None]
+    return f"{absent[0]} is not installed (Debian: slurmdbd, mariadb-server)" if absent else missing()
 
 
 def free_ports(count: int) -> list[int]:
@@ -82,6 +89,45 @@ def configuration(folder: Path, nodes: list[str], each: str, more: Mapping[str, 
     return "\n".join(lines) + "\n"
 
 
+def accounted(folder: Path, port: int) -> dict[str, object]:
+    return {
+        "AccountingStorageType": "accounting_storage/slurmdbd",
+        "AccountingStorageHost": "127.0.0.1",
+        "AccountingStoragePort": port,
+        "AccountingStoragePass": folder / "munge.socket",  # where a daemon of its own answers for it
+        "JobAcctGatherType": "jobacct_gather/linux",
+    }
+
+
+def database(folder: Path, port: int) -> list[str]:
+    """The command of a MariaDB in this folder that only this machine can reach."""
+    words = ["mariadbd", "--no-defaults", "--user=root", f"--datadir={folder}/mariadb", "--bind-address=127.0.0.1"]
+    return [*words, f"--port={port}", f"--socket={folder}/mariadb.socket", f"--pid-file={folder}/mariadb.pid"]
+
+
+def configure_accounting(folder: Path, database_port: int, port: int) -> None:
+    install = ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={folder}/mariadb"]
+    install += ["--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(install, check=True, capture_output=True)
+    settings = {
+        "DbdHost": "localhost",
+        "DbdAddr": "127.0.0.1",
+        "DbdPort": port,
+        "SlurmUser": "root",
+        "AuthType": "auth/munge",
+        "AuthInfo": f"socket={folder}/munge.socket",
+        "PidFile": folder / "slurmdbd.pid",
+        "LogFile": folder / "slurmdbd.log",
+        "StorageType": "accounting_storage/mysql",
+        "StorageHost": "127.0.0.1",
+        "StoragePort": database_port,
+        "StorageUser": "root",
+    }
+    file = folder / "slurmdbd.conf"
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    file.chmod(0o600)  # slurmdbd reads no other
+
+
 @contextlib.contextmanager
 def cluster(
     folder: Path,
@@ -89,11 +135,12 @@ def cluster(
     memory_mb: int = 1000,
     plugstack: str = "",
     others: Sequence[str] = (),
+    accounting: bool = False,
     **more: object,
 ) -> Iterator[dict[str, str]]:
     """The environment in which sbatch, srun and squeue speak to it. Partitions: low (default, preemptible), high.
     `plugstack` is the text of plugstack.conf, `more` are settings of slurm.conf; `others` are names of further nodes,
-    each a slurmd in a namespace where the host is called that."""
+    each a slurmd in a namespace where the host is called that. With `accounting`, sacct answers."""
     folder.chmod(0o755)  # munged wants nobody else to be able to write there
     for name in ["state", "munge"]:
         (folder / name).mkdir(mode=0o755)
@@ -101,6 +148,10 @@ def cluster(
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o400)
     each = f"CPUs={cpus or len(os.sched_getaffinity(0))} RealMemory={memory_mb}"
+    [database_port, accounting_port] = free_ports(2) if accounting else [0, 0]
+    if accounting:
+        more = {**accounted(folder, accounting_port), **more}
+        configure_accounting(folder, database_port, accounting_port)
     (folder / "slurm.conf").write_text(configuration(folder, [host(), *others], each, more))
     (folder / "plugstack.conf").write_text(plugstack)
     environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(folder / "slurm.conf")}
@@ -108,12 +159,21 @@ def cluster(
     munged += [f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
     with contextlib.ExitStack() as stack:
         elsewhere = [["unshare", "--uts", "sh", "-c", f"hostname {other} && exec slurmd -D"] for other in others]
-        for command in [munged, ["slurmctld", "-D"], ["slurmd", "-D"], *elsewhere]:
+
+        def start(command: list[str]) -> None:
             log = stack.enter_context((folder / f"{command[0]}.out").open("a"))
             daemon = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
             stack.callback(end, daemon)
-            if command is munged:
-                wait_until((folder / "munge.socket").exists, folder)
+
+        start(munged)
+        wait_until((folder / "munge.socket").exists, folder)
+        if accounting:
+            start(database(folder, database_port))
+            wait_until((folder / "mariadb.socket").exists, folder)
+            start(["slurmdbd", "-D"])
+            wait_until(lambda: "here" in said(["sacctmgr", "-n", "-i", "add", "cluster", "here"], environment), folder)
+        for command in [["slurmctld", "-D"], ["slurmd", "-D"], *elsewhere]:
+            start(command)
         all_idle = ["idle"] * (1 + len(others))
         ask = ["sinfo", "--noheader", "--Node", "--partition=low", "--format=%T"]
         wait_until(lambda: said(ask, environment).split() == all_idle, folder)

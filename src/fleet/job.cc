@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <span>
 #include <tuple>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -34,8 +37,80 @@ void SortAndKeepEachOnce(std::vector<RunAccount>& runs) {
   runs.erase(std::unique(runs.begin(), runs.end(), same), runs.end());
 }
 
-bool InOneAllocation(const RunAccount& a, const RunAccount& b) {
-  return !a.job.empty() && a.use.restarts == b.use.restarts && a.job_start_unix_s == b.job_start_unix_s;
+// What was given from the first to the last of the runs of one start of the job, of which no more is known.
+Allocation Around(const RunAccount& run) {
+  const int64_t start_ns = run.job_start_unix_s * kNsPerSecond;
+  return {start_ns > 0 ? std::min(start_ns, run.begin_unix_ns) : run.begin_unix_ns, run.end_unix_ns, 0, ""};
+}
+
+// An allocation with its runs, by their places.
+struct Held {
+  Allocation allocation;
+  std::vector<size_t> runs;
+};
+
+// The accounting counts whole seconds.
+bool IsIn(const RunAccount& run, const Allocation& allocation) {
+  return std::min(run.end_unix_ns, allocation.end_unix_ns) + kNsPerSecond >=
+         std::max(run.begin_unix_ns, allocation.begin_unix_ns);
+}
+
+int64_t TogetherNs(const RunAccount& run, const Allocation& allocation) {
+  return std::min(run.end_unix_ns, allocation.end_unix_ns) -
+         std::max(run.begin_unix_ns, allocation.begin_unix_ns);
+}
+
+// Numbers of jobs are used again: before its newest run a job has had one allocation, and one for each restart.
+void LeaveOutOlderJobs(const RunAccount& newest, std::vector<Allocation>& allocations) {
+  const auto later = [&](const Allocation& each) {
+    return each.begin_unix_ns > newest.begin_unix_ns + kNsPerSecond;
+  };
+  const auto until_newest = std::ranges::find_if(allocations, later) - allocations.begin();
+  const auto older = until_newest - 1 - std::max<int64_t>(0, newest.use.restarts);
+  if (older > 0) allocations.erase(allocations.begin(), allocations.begin() + older);
+}
+
+// That in which the run was for longest; none where it was in none.
+Held* HolderOf(const RunAccount& run, std::span<Held> known) {
+  const auto together = [&](const Held& held) { return TogetherNs(run, held.allocation); };
+  const auto longest = std::ranges::max_element(known, {}, together);
+  return longest != known.end() && IsIn(run, longest->allocation) ? &*longest : nullptr;
+}
+
+// The accounting leaves out parts of a second at both ends: where a run was recorded beyond its end, it began as much
+// later, as far as the first run allows.
+void MoveToItsRuns(Held& held, const std::vector<RunAccount>& runs) {
+  int64_t last_ns = held.allocation.end_unix_ns;
+  for (const size_t run : held.runs) last_ns = std::max(last_ns, runs[run].end_unix_ns);
+  if (last_ns == held.allocation.end_unix_ns) return;
+  const int64_t room_ns = runs[held.runs.front()].begin_unix_ns - held.allocation.begin_unix_ns;
+  const int64_t later_ns =
+      std::max<int64_t>(0, std::min({last_ns - held.allocation.end_unix_ns, room_ns, kNsPerSecond}));
+  held.allocation.begin_unix_ns += later_ns;
+  held.allocation.end_unix_ns += later_ns;
+}
+
+// Those that the accounting knows, and of the runs that are in none of them one for each start of the job.
+std::vector<Held> HeldBy(const Job& job) {
+  std::vector<Held> known;
+  std::map<std::pair<int64_t, int64_t>, Held> inferred;  // by restarts and start
+  for (const Allocation& each : job.allocations) known.push_back({each, {}});
+  for (size_t i = 0; i < job.runs.size(); ++i) {
+    const RunAccount& run = job.runs[i];
+    if (run.job.empty()) continue;
+    if (Held* held = HolderOf(run, known)) {
+      held->runs.push_back(i);
+      continue;
+    }
+    const std::pair start(run.use.restarts, run.job_start_unix_s);
+    Held& held = inferred.try_emplace(start, Held{Around(run), {}}).first->second;
+    held.allocation.end_unix_ns = std::max(held.allocation.end_unix_ns, run.end_unix_ns);
+    held.runs.push_back(i);
+  }
+  for (Held& held : known) MoveToItsRuns(held, job.runs);
+  for (auto& [start, held] : inferred) known.push_back(std::move(held));
+  std::ranges::stable_sort(known, {}, [](const Held& each) { return each.allocation.begin_unix_ns; });
+  return known;
 }
 
 class Waterfall {
@@ -54,20 +129,26 @@ class Waterfall {
     if (kind == Kind::kWork) job_.useful_ns = Sum(job_.useful_ns, device_ns);
   }
 
-  // Until a run begins: since the last moment of those before it, or since its allocation began.
-  void AddGap(size_t run) {
-    const RunAccount& next = job_.runs[run];
-    const RunAccount* before = LastEndedBefore(run);
-    if (next.job.empty()) return;
-    const int64_t since_ns = before ? before->end_unix_ns : 0;
-    if (before && InOneAllocation(*before, next)) {
-      const auto place = static_cast<size_t>(before - job_.runs.data());
-      return Pay(AddGap(since_ns, next.begin_unix_ns, run, true), "", place);
+  // All time that it held devices in no run: before, between and after its runs, and devices that none of them used.
+  void AddHeld(const Held& held) {
+    const size_t next = held.runs.empty() ? NextAfter(held.allocation.begin_unix_ns) : held.runs.front();
+    if (until_ns_ > 0) AddGap(held.allocation.begin_unix_ns, next, false);
+    until_ns_ = std::max(until_ns_, held.allocation.begin_unix_ns);
+    size_t last = std::min(next, job_.runs.size() - 1);
+    int64_t counted_ns = 0;
+    const auto pay = [&](int64_t ns, const char* cause) {
+      counted_ns = Sum(counted_ns, Pay(ns, cause, last, held.allocation.devices));
+    };
+    for (const size_t run : held.runs) {
+      pay(AddGap(job_.runs[run].begin_unix_ns, run, true), run == held.runs.front() ? kBeforeTheFirst : "");
+      if (job_.runs[run].end_unix_ns >= until_ns_) last = run;
+      until_ns_ = std::max(until_ns_, job_.runs[run].end_unix_ns);
+      counted_ns = Sum(counted_ns, job_.runs[run].given_ns);
     }
-    const int64_t start_ns = next.job_start_unix_s * kNsPerSecond;
-    if (before) AddGap(since_ns, start_ns > 0 ? start_ns : next.begin_unix_ns, run, false);
-    if (start_ns > 0)
-      Pay(AddGap(std::max(start_ns, since_ns), next.begin_unix_ns, run, true), kBeforeTheFirst, run);
+    pay(AddGap(held.allocation.end_unix_ns, held.runs.empty() ? next : held.runs.back() + 1, true),
+        held.runs.empty() ? kWithoutARun : kAfterTheLast);
+    const int64_t ns = held.allocation.end_unix_ns - held.allocation.begin_unix_ns;
+    Add(Kind::kBetween, kWithoutARun, last, DeviceNs(ns, held.allocation.devices) - counted_ns);
   }
 
   void Order() {
@@ -80,26 +161,32 @@ class Waterfall {
   }
 
  private:
-  const RunAccount* LastEndedBefore(size_t run) const {
-    const auto end = job_.runs.begin() + static_cast<std::ptrdiff_t>(run);
-    const auto last = std::max_element(job_.runs.begin(), end, [](const RunAccount& a, const RunAccount& b) {
-      return a.end_unix_ns < b.end_unix_ns;
-    });
-    return last == end ? nullptr : &*last;
+  size_t NextAfter(int64_t unix_ns) const {
+    const auto begins = [&](const RunAccount& run) { return run.begin_unix_ns >= unix_ns; };
+    return static_cast<size_t>(std::ranges::find_if(job_.runs, begins) - job_.runs.begin());
   }
 
-  int64_t AddGap(int64_t begin_ns, int64_t end_ns, size_t before, bool paid) {
-    if (begin_ns >= end_ns) return 0;
-    job_.gaps.push_back({begin_ns, end_ns, before, paid});
-    return end_ns - begin_ns;
+  // From what was looked at until then.
+  int64_t AddGap(int64_t end_ns, size_t before, bool paid) {
+    if (until_ns_ >= end_ns) return 0;
+    job_.gaps.push_back({until_ns_, end_ns, before, paid});
+    return end_ns - std::exchange(until_ns_, end_ns);
   }
 
-  void Pay(int64_t ns, const char* cause, size_t run) {
-    const int64_t devices = std::max<int64_t>(1, job_.runs[run].devices);
-    Add(Kind::kBetween, cause, run, std::min(ns, record::kMaxNs / devices) * devices);
+  static int64_t DeviceNs(int64_t ns, int64_t devices) {
+    return devices > 0 ? std::min(ns, record::kMaxNs / devices) * devices : 0;
+  }
+
+  // `devices`: 0 where not known; then those of the run.
+  int64_t Pay(int64_t ns, const char* cause, size_t run, int64_t devices) {
+    const int64_t device_ns =
+        DeviceNs(ns, devices > 0 ? devices : std::max<int64_t>(1, job_.runs[run].devices));
+    Add(Kind::kBetween, cause, run, device_ns);
+    return device_ns;
   }
 
   Job& job_;
+  int64_t until_ns_ = 0;  // what lies before is in a bar or a gap; 0 at first
 };
 
 Use UseOfAll(const std::vector<RunAccount>& runs) {
@@ -120,7 +207,7 @@ Use UseOfAll(const std::vector<RunAccount>& runs) {
 
 }  // namespace
 
-Job JobOf(std::vector<RunAccount> runs) {
+Job JobOf(std::vector<RunAccount> runs, std::vector<Allocation> allocations) {
   Job job;
   SortAndKeepEachOnce(runs);
   job.runs = std::move(runs);
@@ -132,9 +219,11 @@ Job JobOf(std::vector<RunAccount> runs) {
   job.partition = newest.partition;
   job.device = newest.device;
   job.begin_unix_ns = job.runs.front().begin_unix_ns;
+  LeaveOutOlderJobs(newest, allocations);
+  job.allocations = std::move(allocations);
   Waterfall waterfall(job);
+  for (const Held& held : HeldBy(job)) waterfall.AddHeld(held);
   for (size_t i = 0; i < job.runs.size(); ++i) {
-    waterfall.AddGap(i);
     job.end_unix_ns = std::max(job.end_unix_ns, job.runs[i].end_unix_ns);
     for (const Part& part : job.runs[i].parts) waterfall.Add(part.kind, part.cause, i, part.device_ns);
   }
@@ -148,6 +237,8 @@ std::string NameForPeople(const Bar& bar) {
   if (bar.kind == Kind::kWaste) return fmt::format("waiting ({})", bar.cause);
   if (bar.kind == Kind::kWork) return "useful work";
   if (bar.kind == Kind::kBetween && bar.cause == kBeforeTheFirst) return "before its first run";
+  if (bar.kind == Kind::kBetween && bar.cause == kAfterTheLast) return "after its last run";
+  if (bar.kind == Kind::kBetween && bar.cause == kWithoutARun) return "held, in no run";
   return NameForPeople(bar.kind);
 }
 
@@ -161,9 +252,14 @@ std::vector<std::string> NotesOn(const Job& job) {
   std::vector<std::string> notes;
   for (const Gap& gap : job.gaps) {
     if (gap.paid) continue;
-    notes.push_back(
-        fmt::format("{} before run {} are in no bar: the job waited to be started again, without devices.",
-                    FormatDuration(gap.end_unix_ns - gap.begin_unix_ns), gap.before + 1));
+    const std::string where = gap.before < job.runs.size() ? fmt::format("before run {}", gap.before + 1)
+                                                           : std::string("after the last run");
+    notes.push_back(fmt::format("{} {} are in no bar: the job waited to be started again, without devices.",
+                                FormatDuration(gap.end_unix_ns - gap.begin_unix_ns), where));
+  }
+  if (!job.allocations.empty()) {
+    notes.push_back(fmt::format("Paid is all that Slurm's accounting says that it held: {}.",
+                                Plural(job.allocations.size(), "allocation")));
   }
   std::vector<size_t> unknown;
   for (size_t i = 0; i < job.runs.size(); ++i) {

@@ -37,6 +37,14 @@ Json RunJson(const RunAccount& run, size_t number) {
   return json;
 }
 
+Json AllocationJson(const Allocation& allocation) {
+  Json json = {{"begin_unix_ns", allocation.begin_unix_ns},
+               {"end_unix_ns", allocation.end_unix_ns},
+               {"state", allocation.state}};
+  if (allocation.devices > 0) json["devices"] = allocation.devices;
+  return json;
+}
+
 Json UseJson(const Use& use) {
   Json json = Json::object();
   const auto put = [&](const char* name, const auto& value) {
@@ -78,11 +86,11 @@ Json ToJson(const Job& job) {
   for (const Bar& bar : job.bars) json["bars"].push_back(BarJson(bar));
   for (size_t i = 0; i < job.runs.size(); ++i) json["runs"].push_back(RunJson(job.runs[i], i + 1));
   for (const Gap& gap : job.gaps) {
-    json["gaps"].push_back({{"begin_unix_ns", gap.begin_unix_ns},
-                            {"end_unix_ns", gap.end_unix_ns},
-                            {"before_run", gap.before + 1},
-                            {"paid", gap.paid}});
+    Json each = {{"begin_unix_ns", gap.begin_unix_ns}, {"end_unix_ns", gap.end_unix_ns}, {"paid", gap.paid}};
+    if (gap.before < job.runs.size()) each["before_run"] = gap.before + 1;
+    json["gaps"].push_back(std::move(each));
   }
+  for (const Allocation& each : job.allocations) json["allocations"].push_back(AllocationJson(each));
   return json;
 }
 

@@ -100,6 +100,56 @@ TEST(JobTest, WithoutAJobThereIsNoTimeBetweenRuns) {
   EXPECT_EQ(job.paid_ns, 340 * kSecond);
 }
 
+// From then on, in seconds after the job's begin.
+Allocation AnAllocation(int64_t begin_s, int64_t end_s, int64_t devices = 0) {
+  return {kBegin + begin_s * kSecond, kBegin + end_s * kSecond, devices, "COMPLETED"};
+}
+
+TEST(JobTest, AllThatTheAccountingSaysIsPaidAndWhatLiesBetweenIsNot) {
+  const Job job = JobOf({ARun(10, 100), ARun(160, 200, 1)}, {AnAllocation(0, 104), AnAllocation(150, 203)});
+  EXPECT_EQ(job.paid_ns, 2 * (104 + 53) * kSecond);
+  ASSERT_EQ(job.bars.size(), 4u);
+  EXPECT_EQ(NameForPeople(job.bars[0]), "before its first run");
+  EXPECT_EQ(job.bars[0].device_ns, 2 * (10 + 10) * kSecond);
+  EXPECT_EQ(NameForPeople(job.bars[1]), "after its last run");
+  EXPECT_EQ(job.bars[1].device_ns, 2 * (4 + 3) * kSecond);
+  EXPECT_THAT(NotesOn(job),
+              ElementsAre(HasSubstr("46 s before run 2 are in no bar"), HasSubstr("2 allocations")));
+}
+
+TEST(JobTest, WhatTheAccountingLeavesOutOfItsLastSecondItCountsInItsFirst) {
+  const Job job = JobOf({ARun(1, 100)}, {AnAllocation(0, 99)});
+  EXPECT_EQ(job.paid_ns, 2 * 99 * kSecond);
+  EXPECT_EQ(BarOf(job, Kind::kBetween), nullptr);
+}
+
+TEST(JobTest, DevicesThatNoRunUsedWerePaid) {
+  const Job job = JobOf({ARun(10, 100)}, {AnAllocation(0, 100, 8)});
+  EXPECT_EQ(job.paid_ns, 8 * 100 * kSecond);
+  EXPECT_EQ(NameForPeople(job.bars[0]), "held, in no run");
+  EXPECT_EQ(job.bars[0].device_ns, 6 * 90 * kSecond);
+}
+
+TEST(JobTest, AnAllocationOfWhichNoRunWasRecordedWasPaid) {
+  const Job job = JobOf({ARun(0, 100, 1)}, {AnAllocation(-60, -40, 2), AnAllocation(0, 100, 2)});
+  EXPECT_EQ(job.paid_ns, 2 * (20 + 100) * kSecond);
+  EXPECT_EQ(NameForPeople(job.bars[0]), "held, in no run");
+  EXPECT_EQ(job.allocations.size(), 2u);
+}
+
+TEST(JobTest, AnOlderJobWithTheSameNumberIsNotPartOfIt) {
+  const Job job = JobOf({ARun(0, 100)}, {AnAllocation(-9000, -8000), AnAllocation(0, 101)});
+  EXPECT_EQ(job.paid_ns, 2 * 101 * kSecond);
+  EXPECT_EQ(job.allocations.size(), 1u);
+}
+
+// Its row is not there yet, or the clocks of two machines disagree by more than a second.
+TEST(JobTest, ARunThatIsInNoAllocationOfTheAccountingCountsAsItWouldWithoutIt) {
+  const Job job = JobOf({ARun(0, 100), ARun(200, 300, 1)}, {AnAllocation(0, 100)});
+  EXPECT_EQ(job.paid_ns, 2 * 200 * kSecond);
+  EXPECT_THAT(NotesOn(job), ElementsAre(HasSubstr("before run 2"), HasSubstr("1 allocation.")));
+}
+
 TEST(JobTest, WhatIsNotKnownOfLostStepsIsSaid) {
   RunAccount died = ARun(0, 100, 0, 137);
   died.lost_unknown = true;
@@ -173,6 +223,15 @@ TEST(JobTest, TheJsonSumsUp) {
   EXPECT_EQ(sum, json["paid_ns"].get<int64_t>());
   EXPECT_EQ(json["bars"].back()["runs"][1]["number"], 2);
   EXPECT_EQ(json["runs"][0]["state"], "ended");
+  EXPECT_FALSE(json.contains("allocations"));
+}
+
+TEST(JobTest, TheJsonHasTheAllocationsAndNoRunAfterTheLast) {
+  const auto json = ToJson(JobOf({ARun(0, 100)}, {AnAllocation(0, 102, 2)}));
+  EXPECT_EQ(json["allocations"][0]["devices"], 2);
+  EXPECT_EQ(json["allocations"][0]["state"], "COMPLETED");
+  EXPECT_TRUE(json["gaps"][0]["paid"]);
+  EXPECT_FALSE(json["gaps"][0].contains("before_run"));
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 // nanosecond, and the bars of a job to what was paid.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
+#include "base/clock.h"
 #include "explain/diagnose/testing/made_run.h"
 #include "fleet/job.h"
 
@@ -105,7 +107,13 @@ TEST_P(RandomRunTest, PartsSumToWhatWasGiven) {
 TEST_P(RandomRunTest, BarsSumToWhatWasPaidAndEachToItsRuns) {
   std::vector<RunAccount> runs;
   for (int64_t i = UpTo(5); i >= 0; --i) runs.push_back(AccountOf(ARecording(), {OneIn(2), OneIn(2)}));
-  const Job job = JobOf(runs);
+  std::vector<Allocation> allocations;
+  for (int64_t i = UpTo(3); i > 0; --i) {
+    const int64_t begin_ns = UpTo(100) * kNsPerSecond;
+    allocations.push_back({begin_ns, begin_ns + UpTo(100) * kNsPerSecond, UpTo(4), ""});
+  }
+  std::ranges::sort(allocations, {}, &Allocation::begin_unix_ns);
+  const Job job = JobOf(runs, allocations);
   int64_t paid = 0, given = 0, between = 0;
   for (const Bar& bar : job.bars) {
     int64_t of_runs = 0;

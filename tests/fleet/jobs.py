@@ -61,8 +61,8 @@ TRAIN = """
 """
 
 
-def job(fullbore, *arguments) -> dict:
-    said = fullbore.call("fleet", "job", *arguments, "--json", "-")
+def job(fullbore, *arguments, env: dict[str, str] | None = None) -> dict:
+    said = fullbore.call("fleet", "job", *arguments, "--json", "-", env=env)
     assert said.code == 0, said.stderr
     found = json.loads(said.stdout)
     jsonschema.validate(found, SCHEMA)
