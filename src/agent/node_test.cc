@@ -105,7 +105,7 @@ TEST_F(NodeTest, AJobThatOnceWorkedHasATailAndNotAMean) {
   Gpus(R"({"gpm": false, "processes": [{"pid": 10}], "waves": {"utilization": [0, 100, 40]}})");
   Until(39);
   EXPECT_THAT(Page(), HasSubstr(Held("worked", "0", "u1000", "7") + "1\n"));
-  const Hold& hold = watch_->View().devices[0].holds[0].hold;
+  const Hold hold = watch_->View().devices[0].holds[0].hold;
   EXPECT_EQ(hold.idle_ns, 15 * kNsPerSecond) << "since the look at 20 s";
 }
 
