@@ -43,6 +43,7 @@ PYTHON = "/usr/bin/python3"  # which other users may execute, with python3-torch
 MARK = "FULLBORE_FLEET_DEMO"
 FOLDER = Path("/tmp/fullbore-fleet-demo")
 MOST_S = 1800
+STEADY = ("work", "waste", "checkpoint", "validation")  # what a steady state here is made of
 PARTS = "SELECT run.job, kind, cause, device_ns FROM fullbore.run JOIN fullbore.part ON part.run = run.key"
 
 
@@ -51,7 +52,7 @@ class Planted:
     user: str
     case: str
     truth: str  # what the script calls the time of what was planted
-    cause: str  # the finding that has to name it
+    cause: str  # the finding, or the part of the report, that has to name it
     steps: int = 120
     job: str = ""
 
@@ -65,9 +66,9 @@ JOBS = [
     Planted("games", "logging_each_step", "logging", "host-other"),
     Planted("games", "healthy", "wait", ""),
     Planted("news", "slow_sample", "wait", "input-bound", steps=300),
-    Planted("news", "validation", "validation", "host-other"),
+    Planted("news", "validation", "validation", "validation"),
     Planted("news", "healthy", "wait", ""),
-    Planted("mail", "validation", "validation", "host-other"),
+    Planted("mail", "validation", "validation", "validation"),
     Planted("mail", "no_workers", "wait", "input-bound"),
     Planted("mail", "own_generator", "wait", "input-bound"),
     Planted("list", "healthy", "wait", ""),
@@ -223,15 +224,15 @@ def warmup_of(planted: Planted) -> int:
 
 
 def shares(database: postgresql.Server) -> dict[str, dict[str, float]]:
-    """Of each job's steady state what was wasted, by cause."""
+    """Of each job's steady state what was no work: waste by cause, and the other parts."""
     steady: dict[str, float] = {}
-    wasted: dict[str, dict[str, float]] = {}
+    other: dict[str, dict[str, float]] = {}
     for job, kind, cause, device_ns in database.sql(PARTS):
-        if kind in ("work", "waste"):
+        if kind in STEADY:
             steady[job] = steady.get(job, 0.0) + int(device_ns)
-        if kind == "waste":
-            wasted.setdefault(job, {})[cause] = int(device_ns)
-    return {job: {cause: ns / steady[job] for cause, ns in wasted.get(job, {}).items()} for job in steady}
+        if kind in STEADY and kind != "work":
+            other.setdefault(job, {})[cause or kind] = int(device_ns)
+    return {job: {cause: ns / steady[job] for cause, ns in other.get(job, {}).items()} for job in steady}
 
 
 def compare(database: postgresql.Server) -> int:
