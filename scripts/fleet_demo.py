@@ -7,7 +7,8 @@ with something planted in it, and the report of all of them.
 Starts slurmctld, slurmd and munged, PostgreSQL, and Prometheus, which scrapes `fullbore serve`: Debian's packages, on
 loopback, in a directory of their own. Submits the scripts of tests/planted, which measure by their own clocks what was
 planted, as users that every Debian has; not one has a word of fullbore in it. Waits, collects, and prints the report,
-and what the scripts measured beside it.
+and what the scripts measured beside it. Then makes the three edits that bring most back, as arguments of those scripts,
+runs the jobs changed and unchanged by turns, one at a time, and prints how much faster they are, beside the prediction.
 
 Whatever is started carries FULLBORE_FLEET_DEMO in its environment. At the end, and by the next run after a kill -9, all
 processes that do are ended, and the directory is removed (--keep leaves the runs).
@@ -28,9 +29,10 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import fleet_cures
 import postgresql
 from slurm_cluster import cluster, free_ports, missing
 
@@ -38,12 +40,15 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
 FULLBORE = BUILD / "fullbore"
 PLUGIN = BUILD / "libfullbore_slurm.so"
-CASES = ROOT / "tests" / "planted" / "cases"
 PYTHON = "/usr/bin/python3"  # which other users may execute, with python3-torch
 MARK = "FULLBORE_FLEET_DEMO"
 FOLDER = Path("/tmp/fullbore-fleet-demo")
 MOST_S = 1800
+STEADY = ("work", "waste", "checkpoint", "validation")  # what a steady state here is made of
 PARTS = "SELECT run.job, kind, cause, device_ns FROM fullbore.run JOIN fullbore.part ON part.run = run.key"
+FIRST_ADVICE = "SELECT run.id, low, expected, high FROM fullbore.run JOIN fullbore.advice ON advice.run = run.key"
+FIRST_ADVICE += " WHERE place = 0"
+EDITS, ROUNDS = 3, 3
 
 
 @dataclass
@@ -51,13 +56,29 @@ class Planted:
     user: str
     case: str
     truth: str  # what the script calls the time of what was planted
-    cause: str  # the finding that has to name it
+    cause: str  # the finding, or the part of the report, that has to name it
     steps: int = 120
     job: str = ""
+    argument: str = ""  # that undoes what is planted
 
     @property
     def path(self) -> Path:
         return FOLDER / "work" / self.user / f"{self.job}.json"
+
+    @property
+    def run(self) -> Path:
+        return FOLDER / "runs" / self.user / f"slurm-{self.job}.batch.fbr"
+
+
+@dataclass
+class Cure:
+    """An edit of the report, and the job on which it is tried."""
+
+    planted: Planted
+    argument: str
+    predicted: dict[str, float]  # times as fast
+    before: list[Planted] = field(default_factory=list)
+    after: list[Planted] = field(default_factory=list)
 
 
 JOBS = [
@@ -65,9 +86,9 @@ JOBS = [
     Planted("games", "logging_each_step", "logging", "host-other"),
     Planted("games", "healthy", "wait", ""),
     Planted("news", "slow_sample", "wait", "input-bound", steps=300),
-    Planted("news", "validation", "validation", "host-other"),
+    Planted("news", "validation", "validation", "validation"),
     Planted("news", "healthy", "wait", ""),
-    Planted("mail", "validation", "validation", "host-other"),
+    Planted("mail", "validation", "validation", "validation"),
     Planted("mail", "no_workers", "wait", "input-bound"),
     Planted("mail", "own_generator", "wait", "input-bound"),
     Planted("list", "healthy", "wait", ""),
@@ -81,12 +102,21 @@ def say(text: str) -> None:
     print(f"fleet demo: {text}", file=sys.stderr, flush=True)
 
 
+def is_ours(process: Path) -> bool:
+    """By its environment; slurmstepd writes its title over that, and has files of the cluster open."""
+    if f"{MARK}={FOLDER}".encode() in (process / "environ").read_bytes().split(b"\0"):
+        return True
+    if (process / "comm").read_text() != "slurmstepd\n":
+        return False
+    return any(os.readlink(file).startswith(f"{FOLDER}/") for file in (process / "fd").iterdir())
+
+
 def marked() -> list[int]:
     """Processes that a demo has started, this one or one that was killed."""
-    entry, found = f"{MARK}={FOLDER}".encode(), []
+    found = []
     for process in Path("/proc").glob("[1-9]*"):
         with contextlib.suppress(OSError):
-            if entry in (process / "environ").read_bytes().split(b"\0") and process.name != str(os.getpid()):
+            if process.name != str(os.getpid()) and is_ours(process):
                 found.append(int(process.name))
     return found
 
@@ -180,11 +210,12 @@ def make_places() -> None:
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
 
 
-def submit(planted: Planted, number: int, slurm: dict[str, str]) -> None:
+def submit(planted: Planted, name: str, slurm: dict[str, str], *flags: str) -> None:
     place = FOLDER / "work" / planted.user
     words = f"--truth {place}/$SLURM_JOB_ID.json --photos {FOLDER}/photos --scratch {place} --steps {planted.steps}"
-    script = f"#!/bin/sh\nexport OMP_NUM_THREADS=1\nexec {PYTHON} {CASES}/{planted.case}.py {words}\n"
-    command = ["runuser", "-u", planted.user, "--", "sbatch", "--parsable", f"--job-name={planted.case}-{number}"]
+    train = f"{PYTHON} {fleet_cures.CASES}/{planted.case}.py {words} {planted.argument}"
+    script = f"#!/bin/sh\nexport OMP_NUM_THREADS=1\nexec {train}\n"
+    command = ["runuser", "-u", planted.user, "--", "sbatch", "--parsable", f"--job-name={planted.case}-{name}", *flags]
     done = subprocess.run(command, env=slurm, cwd=place, input=script, text=True, check=True, stdout=subprocess.PIPE)
     planted.job = done.stdout.strip()
 
@@ -217,21 +248,21 @@ def measured(planted: Planted, warmup: int) -> float:
 
 
 def warmup_of(planted: Planted) -> int:
-    run = FOLDER / "runs" / planted.user / f"slurm-{planted.job}.batch.fbr"
-    report = subprocess.run([FULLBORE, "explain", run, "--json", "-"], check=True, capture_output=True, text=True)
+    explain = [FULLBORE, "explain", planted.run, "--json", "-"]
+    report = subprocess.run(explain, check=True, capture_output=True, text=True)
     return json.loads(report.stdout)["window"]["warmup_steps"]
 
 
 def shares(database: postgresql.Server) -> dict[str, dict[str, float]]:
-    """Of each job's steady state what was wasted, by cause."""
+    """Of each job's steady state what was no work: waste by cause, and the other parts."""
     steady: dict[str, float] = {}
-    wasted: dict[str, dict[str, float]] = {}
+    other: dict[str, dict[str, float]] = {}
     for job, kind, cause, device_ns in database.sql(PARTS):
-        if kind in ("work", "waste"):
+        if kind in STEADY:
             steady[job] = steady.get(job, 0.0) + int(device_ns)
-        if kind == "waste":
-            wasted.setdefault(job, {})[cause] = int(device_ns)
-    return {job: {cause: ns / steady[job] for cause, ns in wasted.get(job, {}).items()} for job in steady}
+        if kind in STEADY and kind != "work":
+            other.setdefault(job, {})[cause or kind] = int(device_ns)
+    return {job: {cause: ns / steady[job] for cause, ns in other.get(job, {}).items()} for job in steady}
 
 
 def compare(database: postgresql.Server) -> int:
@@ -249,19 +280,85 @@ def compare(database: postgresql.Server) -> int:
     return wrong
 
 
+def account_of(store: str | Path) -> dict:
+    said = subprocess.check_output([FULLBORE, "fleet", "report", "--from", store, "--json", "-"], text=True)
+    return json.loads(said)
+
+
+def sums_up(account: dict) -> bool:
+    return account["given_ns"] == sum(part["device_ns"] for part in account["parts"])
+
+
 def report(store: str, address: str) -> int:
     subprocess.run([FULLBORE, "fleet", "collect", FOLDER / "runs", "--to", store, "-q"], check=True)
     for flags in (["--by", "user"], ["--for", USERS[0]]):
         print()
         sys.stdout.flush()
         subprocess.run([FULLBORE, "fleet", "report", "--from", store, *flags], check=True)
-    said = subprocess.check_output([FULLBORE, "fleet", "report", "--from", store, "--json", "-"], text=True)
-    account = json.loads(said)
-    exact = account["given_ns"] == sum(part["device_ns"] for part in account["parts"])
+    exact = sums_up(account_of(store))
     seen = asked(address, "count(count by (run) (count_over_time(fullbore_steps_total[1h])))")
     print(f"\nthe parts sum to what was given, to the nanosecond: {'yes' if exact else 'NO'}")
     print(f"runs that Prometheus saw while they were recorded: {seen[0]['value'][1] if seen else 0}")
     return 0 if exact else 1
+
+
+def cures_of(database: postgresql.Server) -> list[Cure]:
+    """The edits that bring most back, of those that the planted scripts take as an argument."""
+    jobs = {planted.run.stem: planted for planted in JOBS}
+    predicted = {run: [float(times) for times in gain] for run, *gain in database.sql(FIRST_ADVICE)}
+    cures = []
+    for edit in account_of(database.url())["fixes"]:
+        planted = jobs[edit["run"]]
+        if argument := fleet_cures.argument(planted.case, edit):
+            gain = dict(zip(("low", "expected", "high"), predicted[edit["run"]], strict=True))
+            cures.append(Cure(planted, argument, gain))
+    return cures[:EDITS]
+
+
+def try_by_turns(cure: Cure, slurm: dict[str, str]) -> None:
+    """One job at a time: each takes the whole node, and they run in the order in which they are submitted."""
+    for _ in range(ROUNDS):
+        for jobs, name, argument in ((cure.before, "as-it-was", ""), (cure.after, "changed", cure.argument)):
+            jobs.append(replace(cure.planted, argument=argument))
+            submit(jobs[-1], name, slurm, "--exclusive")
+
+
+def steps_s(jobs: list[Planted]) -> list[float]:
+    return [fleet_cures.step_s(job.path, warmup_of(job)) for job in jobs]
+
+
+def print_cures(cures: list[Cure]) -> None:
+    print(f"\n{fleet_cures.HEADING}")
+    for cure in cures:
+        edit = f"{cure.planted.user}: {cure.planted.case} {cure.argument}"
+        print(fleet_cures.row(edit, steps_s(cure.before), steps_s(cure.after), cure.predicted))
+    print(f"measured by the scripts' own clocks: the median of {ROUNDS} pairs of jobs (the lowest to the highest)")
+
+
+def print_sums(name: str, jobs: list[Planted]) -> bool:
+    """A row of what the report says of these jobs; whether its parts sum to the whole."""
+    store = FOLDER / f"{name}.db"
+    subprocess.run([FULLBORE, "fleet", "collect", *(job.run for job in jobs), "--to", store, "-q"], check=True)
+    account = account_of(store)
+    parts = {kind: sum(part["device_ns"] for part in account["parts"] if part["kind"] == kind) for kind in STEADY}
+    given = account["given_ns"]
+    cells = [given, parts["work"], parts["waste"], parts["validation"], given - sum(parts.values())]
+    print(f"{name:<20}" + "".join(f"{ns / 1e9:>12.1f}" for ns in cells))
+    return sums_up(account) and account["runs"] == len(jobs)
+
+
+def bring_back(database: postgresql.Server, slurm: dict[str, str]) -> int:
+    """Makes the edits, and prints what they brought; returns how many of them were not tried, or not accounted for."""
+    cures = cures_of(database)
+    for cure in cures:
+        try_by_turns(cure, slurm)
+    say(f"{len(cures)} edits are made, and tried in {2 * ROUNDS} jobs each, one at a time")
+    wait_for_jobs(slurm)
+    print_cures(cures)
+    print("\nin device seconds          given        work      wasted  validation    the rest")
+    before, after = ([job for cure in cures for job in getattr(cure, when)] for when in ("before", "after"))
+    exact = [print_sums("as they were", before), print_sums("changed", after)]
+    return EDITS - len(cures) + exact.count(False)
 
 
 def demo() -> int:
@@ -274,10 +371,11 @@ def demo() -> int:
         address = servers.enter_context(prometheus())
         slurm = servers.enter_context(cluster(FOLDER / "cluster", plugstack=plugstack))
         for number, planted in enumerate(JOBS, 1):
-            submit(planted, number, slurm)
+            submit(planted, str(number), slurm)
         say(f"{len(JOBS)} jobs of {len(USERS)} users are submitted")
         wait_for_jobs(slurm)
-        return report(database.url(), address) + compare(database)
+        wrong = report(database.url(), address) + compare(database)
+        return wrong + bring_back(database, slurm)
 
 
 def main() -> int:

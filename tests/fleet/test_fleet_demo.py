@@ -1,4 +1,5 @@
-"""`make fleet-demo`: the report says what scripts measured of their own planted waste, and nothing is left behind."""
+"""`make fleet-demo`: the report says what scripts measured of their own planted waste, its edits are made and measured,
+and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -9,7 +10,11 @@ import time
 import fleet_demo
 import pytest
 
+<<<<<<< HEAD
 pytestmark = [pytest.mark.long, pytest.mark.alone]
+=======
+pytestmark = pytest.mark.xdist_group("slurm")
+>>>>>>> b9665dec23a660a300b135dfed701485f23b4ee4
 
 
 @pytest.fixture
@@ -21,8 +26,10 @@ def demo():
     fleet_demo.end_all()
 
 
+@pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.timeout(1800)
-def test_the_report_agrees_with_the_scripts_own_clocks_and_nothing_is_left(demo):
+def test_the_report_agrees_with_the_scripts_own_clocks_its_edits_are_made_and_nothing_is_left(demo):
     """Also where a demo before this one was killed in the middle."""
     killed = demo()
     until = time.monotonic() + 120
@@ -35,5 +42,16 @@ def test_the_report_agrees_with_the_scripts_own_clocks_and_nothing_is_left(demo)
     said, log = whole.communicate(timeout=1500)
     assert whole.returncode == 0, said + log
     assert "to the nanosecond: yes" in said
+    assert f"{fleet_demo.EDITS} edits are made" in log
+    assert "changed" in said
     assert fleet_demo.marked() == []
     assert not fleet_demo.FOLDER.exists()
+
+
+@pytest.mark.rounds  # on a quiet machine
+@pytest.mark.timeout(1800)
+def test_the_edits_bring_back_what_was_predicted_within_its_range(demo):
+    said, log = demo().communicate(timeout=1500)
+    made = [line for line in said.splitlines() if " ms " in line]
+    assert len(made) == fleet_demo.EDITS, said + log
+    assert all(line.endswith(" held") for line in made), said

@@ -19,16 +19,17 @@ def write_gradients(model: nn.Module, log) -> None:
 
 
 def main() -> None:
-    args = arguments()
+    args = arguments(lambda parser: parser.add_argument("--every", type=int, default=1, help="steps between two logs"))
     clock = StepClock()
     model = Network(width=32)
     trainer = Trainer(model, clock)
     images, labels = torch.randn(16, 3, SIZE, SIZE), torch.arange(16) % 10
     with open(args.scratch / "gradients.jsonl", "w") as log:
-        for _ in range(2 * args.steps):
+        for step in range(2 * args.steps):
             trainer.step(images, labels)
-            with clock.timed("logging"):
-                write_gradients(model, log)
+            if step % args.every == 0:
+                with clock.timed("logging"):
+                    write_gradients(model, log)
     clock.write(args.truth)
 
 

@@ -8,7 +8,7 @@ TRUTH    wait
 from collections.abc import Iterator
 
 import torch
-from torch.utils.data import default_collate
+from torch.utils.data import DataLoader, default_collate
 from training import Network, Photos, StepClock, Trainer, arguments
 
 
@@ -18,11 +18,12 @@ def batches(photos: Photos, size: int) -> Iterator[torch.Tensor]:
 
 
 def main() -> None:
-    args = arguments()
+    args = arguments(lambda parser: parser.add_argument("--num-workers", type=int, help="a DataLoader's, in its place"))
     clock = StepClock()
     trainer = Trainer(Network(width=64), clock)
     photos = Photos(args.photos, length=16 * args.steps)
-    for images, labels in clock.waits(batches(photos, 16)):
+    feed = DataLoader(photos, 16, num_workers=args.num_workers) if args.num_workers else batches(photos, 16)
+    for images, labels in clock.waits(feed):
         trainer.step(images, labels)
     clock.write(args.truth)
 

@@ -22,13 +22,13 @@ def validate(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> fl
 
 
 def main() -> None:
-    args = arguments()
+    args = arguments(lambda parser: parser.add_argument("--every", type=int, default=10, help="steps of training"))
     clock = StepClock()
     model = Network(width=32)
     trainer = Trainer(model, clock)
     images, labels = torch.randn(320, 3, SIZE, SIZE), torch.arange(320) % 10
     for step in range(args.steps):
-        if step % 10 == 9:
+        if step % args.every == args.every - 1:
             with clock.timed("validation"):
                 validate(model, images, labels)
         begin = step * 16 % 320
