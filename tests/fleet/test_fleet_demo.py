@@ -10,12 +10,6 @@ import time
 import fleet_demo
 import pytest
 
-<<<<<<< HEAD
-pytestmark = [pytest.mark.long, pytest.mark.alone]
-=======
-pytestmark = pytest.mark.xdist_group("slurm")
->>>>>>> b9665dec23a660a300b135dfed701485f23b4ee4
-
 
 @pytest.fixture
 def demo():
@@ -26,8 +20,7 @@ def demo():
     fleet_demo.end_all()
 
 
-@pytest.mark.long
-@pytest.mark.alone
+@pytest.mark.rounds  # it compares measured times: on a quiet machine
 @pytest.mark.timeout(1800)
 def test_the_report_agrees_with_the_scripts_own_clocks_its_edits_are_made_and_nothing_is_left(demo):
     """Also where a demo before this one was killed in the middle."""
